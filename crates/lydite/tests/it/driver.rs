@@ -108,15 +108,15 @@ fn a_broken_driver_of_each_kind_is_told_red_with_its_reason() {
                 (
                     "cuts_text",
                     "rows as loaded",
-                    "stock has as many rows as it should, 10000, and other values",
+                    "stock has the right number of rows, 10000, but wrong values",
                 ),
                 ("total_before_tax", "New-Order", "total is "),
                 ("no_answer_field", "Payment", "missing field `c_data`"),
                 ("forgets_carrier", "Order-Status", "carrier_id is None instead of "),
                 ("one_district", "Delivery", " instead of Delivery("),
                 ("counts_too_many", "Stock-Level", "low_stock is "),
-                ("dirty", "dirty read", "was seen, which was rolled back"),
-                ("forgets_on_restart", "reconnect", "after closing and opening again it holds Empty"),
+                ("dirty", "dirty read", ", which was rolled back"),
+                ("forgets_on_restart", "reconnect", "after reopening, the database reports Empty"),
             ],
             "",
         ),
@@ -124,7 +124,7 @@ fn a_broken_driver_of_each_kind_is_told_red_with_its_reason() {
             &[
                 ("loses_rows", "rows as loaded", "customer has "),
                 ("float_money", "New-Order", "total: invalid type: floating point"),
-                ("leaves_trace", "rollback", "district has as many rows as it should"),
+                ("leaves_trace", "rollback", "district has the right number of rows"),
                 ("overwrites", "lost update", "C_BALANCE is "),
             ],
             "",
@@ -406,7 +406,7 @@ fn assert_proved_on_postgresql(url: &str) {
     let ended = kit(&[url]);
     assert_green(&ended);
     let (_, contention) = step(&ended, "contention");
-    assert!(contention.contains("attempts were aborted and sent again"), "{contention}");
+    assert!(contention.contains("attempts were aborted and retried"), "{contention}");
 }
 
 fn psycopg(connection: &str) -> String {

@@ -49,7 +49,7 @@ fn postgresql_as_specified_passes_the_kit_with_no_edit() {
     let ended = kit(&[&format!("driver:env 'PG_CONNECTION={}' {program}", connection(&url))]);
     assert_green(&ended);
     let (_, contention) = step(&ended, "contention");
-    assert!(contention.contains("attempts were aborted and sent again"), "{contention}");
+    assert!(contention.contains("attempts were aborted and retried"), "{contention}");
     let packages = fs::read_to_string(place.path().join("postgresql/requirements.txt")).expect("a list");
     assert_eq!(packages, "psycopg[binary]>=3.1\n");
 }

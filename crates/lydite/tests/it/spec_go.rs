@@ -41,7 +41,7 @@ fn postgresql_by_pgx_as_specified_passes_the_kit_with_no_edit() {
     let ended = kit(&[&format!("driver:env PG_CONNECTION={url} {driver}/driver")]);
     assert_green(&ended);
     let (_, contention) = step(&ended, "contention");
-    assert!(contention.contains("attempts were aborted and sent again"), "{contention}");
+    assert!(contention.contains("attempts were aborted and retried"), "{contention}");
 }
 
 /// Ends its own connection from another one: before the commit, and on the way into it.

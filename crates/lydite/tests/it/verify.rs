@@ -87,7 +87,7 @@ fn assert_unequal(all: &(Ended, Value)) {
     let [a, b] = [0, 1].map(|side| {
         let of = unequal["of"][side].as_str().expect("a balance").to_string();
         let value = unequal["values"][side].as_str().expect("a value").to_string();
-        let told = format!("{of} had {value}");
+        let told = format!("{value} in {of}");
         assert!(detail.contains(&told), "{told}: {detail}");
         (of, value)
     });
@@ -111,7 +111,7 @@ fn read_committed_is_no_snapshot_even_on_a_single_server() {
     assert_eq!(all.0.code, Some(1));
     assert_unequal(&all);
     let (verdict, detail) = of(&all, "deadlock of three");
-    assert_eq!((verdict, detail), ("skipped", "needs 3 warehouses, and there are 2"));
+    assert_eq!((verdict, detail), ("skipped", "needs 3 warehouses, and the tests use 2"));
 }
 
 /// A database over so many servers of PostgreSQL behind one more, with a warehouse on each. They end with the servers.
@@ -287,7 +287,7 @@ fn sqlite_has_one_snapshot_and_lets_no_ring_close() {
     let all = verify(&url, &[]);
     assert_passed(&all);
     assert_eq!(seen(&all, "deadlock of two")["cycles"], 0);
-    assert!(of(&all, "deadlock of two").1.starts_with("no ring closes"), "{}", all.0.stdout);
+    assert!(of(&all, "deadlock of two").1.starts_with("no ring closed"), "{}", all.0.stdout);
 }
 
 #[test]
@@ -379,7 +379,7 @@ fn a_lock_that_somebody_else_keeps_is_told_and_nothing_hangs() {
         );
         keeper.join().expect("the keeper of the lock");
         let ended = ended.code(1);
-        assert!(ended.stdout.contains("does somebody else work on the database?"), "{ended:?}");
+        assert!(ended.stdout.contains("does another client work on the database?"), "{ended:?}");
         assert!(ended.stdout.contains("0 passed, 1 failed, 0 by timeout, 3 skipped"), "{ended:?}");
         assert_as_loaded(&url, &ended);
     });

@@ -78,7 +78,8 @@ impl Prepared {
     pub(super) fn cycles(&self, length: usize, seen: &mut Seen, stop: &dyn Fn() -> bool) -> Tested<Told> {
         let members = &self.members;
         if members.len() < length {
-            let detail = format!("needs {length} {}s, and there are {}", self.group.word(), members.len());
+            let detail =
+                format!("needs {length} {}s, and the tests use {}", self.group.word(), members.len());
             return Ok(Told { verdict: TestVerdict::Skipped, detail });
         }
         let connect =
@@ -102,12 +103,12 @@ impl Prepared {
         }
         if seen.cycles == 0 {
             return Ok(Told::passed(format!(
-                "no ring closes: one session at a time gets to its first update; {} committed, and the sums add up",
+                "no ring closed: only one session at a time got to its first update; {} committed; the sums add up",
                 counted(seen.committed, "transaction")
             )));
         }
         Ok(Told::passed(format!(
-            "{} of {length} sessions broken, the slowest within {:.2} s{}: {} given up, sent again and committed; the \
+            "{} of {length} sessions broken, the slowest within {:.2} s{}: {} aborted, retried and committed; the \
              sums add up",
             counted(seen.cycles, "ring"),
             seen.slowest_s,
@@ -170,15 +171,15 @@ impl Prepared {
         }
         if let Some((time, detail)) = timeout {
             ends.timeout = Some(format!(
-                "timeout instead of detection: the ring over {} lasted until a wait for a lock had been too \
-                 long, {:.1} s; {committed} of {} committed; {detail}",
+                "timeout instead of detection: the ring over {} lasted {:.1} s, until a wait for a lock timed \
+                 out; {committed} of {} committed; {detail}",
                 words(),
                 time.as_secs_f64(),
                 sessions.len()
             ));
         } else if committed == 0 && waited > 0 {
             return Err(Trouble::Failed(format!(
-                "all transactions of the ring over {} were given up, and one is enough",
+                "all transactions of the ring over {} were aborted, and one is enough",
                 words()
             )));
         }
@@ -222,7 +223,7 @@ impl Prepared {
             }
         }
         Err(Trouble::Failed(format!(
-            "a transaction of a ring was given up {ATTEMPTS} times more when it was sent again alone: {last}"
+            "a transaction of a ring was aborted {ATTEMPTS} more times when it was retried alone: {last}"
         )))
     }
 

@@ -236,7 +236,7 @@ pub fn prepare(
     let updates = functions.updates.unwrap_or(UPDATES.min(count));
     if updates > count {
         return Err(TargetError::usage(format!(
-            "--updates {updates}: the tests use {count} {}s, so at most that many can be updated in a transaction",
+            "--updates {updates}: the tests use {count} {}s, and a transaction can't update more: lower it",
             group.word()
         )));
     }
@@ -245,7 +245,7 @@ pub fn prepare(
         looks_after.filter(|time| (functions.deadlock || functions.random_order) && *time >= functions.limit)
     {
         return Err(TargetError::usage(format!(
-            "--limit {} s: the database looks for deadlocks after {} s only (deadlock_timeout): give it a longer limit",
+            "--limit {} s: the database looks for deadlocks only after {} s (deadlock_timeout): raise the limit",
             functions.limit.as_secs(),
             time.as_secs_f64()
         )));
@@ -321,9 +321,9 @@ impl Prepared {
                 report.stopped = true;
                 over = Some("interrupted".into());
             } else if report.lost.is_some() {
-                over = Some("the database was lost before".into());
+                over = Some("an earlier test lost the database".into());
             } else if self.hanging.get() > 0 {
-                over = Some("sessions of the test before still hang".into());
+                over = Some("sessions of an earlier test still hang".into());
             }
             let detail = detail.split('\n').map(str::trim).collect::<Vec<_>>().join(" ");
             let finding = Finding { test, verdict, detail, seconds: begun.elapsed().as_secs_f64(), seen };
@@ -338,7 +338,7 @@ impl Prepared {
     fn equalize(&self) -> Tested<()> {
         self.set(|_| EQUAL, self.patience()).map_err(|error| match error {
             Trouble::Failed(why) => Trouble::Unequal(format!(
-                "the balances can't be made equal to begin with ({why}): does somebody else work on the database?"
+                "the balances can't be made equal before the test ({why}): does another client work on the database?"
             )),
             other => other,
         })
@@ -371,7 +371,7 @@ impl Prepared {
         }
         self.set(|index| self.before[index], patience).map_err(Trouble::words)?;
         let after = self.settled(&self.before).map_err(Trouble::words)?;
-        if after == self.before { Ok(()) } else { Err("somebody else changes it too".into()) }
+        if after == self.before { Ok(()) } else { Err("another client changes them too".into()) }
     }
 
     /// Returns the time for reading and setting values between tests, when no session should be in the way.
@@ -442,8 +442,8 @@ impl Prepared {
             if seen != wanted {
                 let count = count(id);
                 return Err(Trouble::Failed(format!(
-                    "the sums do not add up: the balance of {id} is {seen}, and {count} committed updates make it \
-                     {wanted}"
+                    "the sums do not add up: the balance of {id} is {seen} instead of {wanted} after {count} \
+                     committed updates"
                 )));
             }
         }

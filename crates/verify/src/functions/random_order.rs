@@ -58,26 +58,25 @@ impl Prepared {
         }
         let aborts: Vec<String> =
             seen.aborts.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
-        let given_up = if aborts.is_empty() {
-            "none given up".to_string()
+        let aborted = if aborts.is_empty() {
+            "none aborted".to_string()
         } else {
-            format!("given up: {}", aborts.join(", "))
+            format!("aborted: {}", aborts.join(", "))
         };
         let work = format!(
-            "{sessions} sessions over {}: {} committed, {given_up}, the slowest took {:.2} s",
+            "{sessions} sessions over {}: {} committed, {aborted}, the slowest took {:.2} s",
             counted(u64::from(self.updates), self.group.word()),
             counted(seen.committed, "update"),
             seen.slowest_s
         );
         match seen.aborts_of(AbortReason::LockTimeout) {
-            0 if seen.committed == 0 => Err(Trouble::Failed(format!("nobody gets on: {work}"))),
+            0 if seen.committed == 0 => Err(Trouble::Failed(format!("no transaction was committed: {work}"))),
             0 => Ok(Told::passed(format!("{work}; the sums add up"))),
             count => Ok(Told {
                 verdict: TestVerdict::Timeout,
                 detail: format!(
-                    "timeout instead of detection: {} for a lock {} too long; {work}",
-                    counted(count, "wait"),
-                    if count == 1 { "was" } else { "were" }
+                    "timeout instead of detection: {} for a lock timed out; {work}",
+                    counted(count, "wait")
                 ),
             }),
         }

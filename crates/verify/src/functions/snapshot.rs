@@ -57,7 +57,7 @@ impl Prepared {
         }
         if let Some(Unequal { of: [a, b], values: [left, right] }) = &seen.unequal {
             return Err(Trouble::Failed(format!(
-                "in one read {a} had {left} and {b} had {right}: after {}, {} and {:.1} s",
+                "one read saw {left} in {a} and {right} in {b}, after {}, {} and {:.1} s",
                 counted(seen.reads, "read"),
                 counted(seen.committed, "update"),
                 begun.elapsed().as_secs_f64()
@@ -76,14 +76,16 @@ impl Prepared {
             return Err(Trouble::Stopped);
         }
         let work = format!(
-            "{} of {} beside {}, {} given up",
+            "{} of {} beside {}, {} aborted",
             counted(seen.reads, "read"),
             counted(self.members.len() as u64, self.group.word()),
             counted(seen.committed, "update"),
             seen.all_aborts()
         );
         if !proved() {
-            return Err(Trouble::Failed(format!("nothing is proved: {work}: try a longer --duration")));
+            return Err(Trouble::Failed(format!(
+                "no reader saw a change, so nothing is proved: {work}: try a longer --duration"
+            )));
         }
         Ok(Told::passed(format!("{work}: all values were equal in each read, and the sums add up")))
     }

@@ -43,7 +43,11 @@ impl<'h> Explain<'h> {
 
     pub(super) fn future_read(&self, reader: TxId, key: KeyId, value: u64) -> Example {
         let key_name = self.key(key);
-        self.example(&[reader], key, format!("{reader} read {value} in {key_name} before it wrote it itself"))
+        self.example(
+            &[reader],
+            key,
+            format!("{reader} read {value} in {key_name} before it wrote that value itself"),
+        )
     }
 
     pub(super) fn own_appends(&self, reader: TxId, key: KeyId, wrote: &[u64], seen: &[u64]) -> Example {
@@ -73,7 +77,11 @@ impl<'h> Explain<'h> {
 
     fn unrepeatable(&self, id: TxId, key: KeyId, first: &str, second: &str) -> Example {
         let name = self.key(key);
-        self.example(&[id], key, format!("{id} read {name} = {first}, and later {second} of others"))
+        self.example(
+            &[id],
+            key,
+            format!("{id} read {name} = {first} and later {second}, without its own writes"),
+        )
     }
 
     pub(super) fn bad_source(
@@ -92,15 +100,15 @@ impl<'h> Explain<'h> {
     pub(super) fn duplicate(&self, reader: TxId, key: KeyId, seen: &[u64]) -> Example {
         let mut known = BTreeSet::new();
         let twice = seen.iter().find(|value| !known.insert(**value)).copied().unwrap_or_default();
-        let sentence = format!("{reader} read {} = {}, with {twice} in it twice", self.key(key), list(seen));
+        let sentence = format!("{reader} read {} = {}, which has {twice} twice", self.key(key), list(seen));
         self.example(&[reader], key, sentence)
     }
 
     pub(super) fn incompatible(&self, key: KeyId, a: (TxId, &[u64]), b: (TxId, &[u64])) -> Example {
         let (at, name) = (a.1.iter().zip(b.1).take_while(|(a, b)| a == b).count(), self.key(key));
         let sentence = format!(
-            "{} read {name} = {} and {} read {name} = {}: they differ from place {} on, so one is not a \
-             continuation of the other",
+            "{} read {name} = {} and {} read {name} = {}: they differ from place {} on, so neither continues \
+             the other",
             a.0,
             list(a.1),
             b.0,

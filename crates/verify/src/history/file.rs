@@ -48,7 +48,7 @@ impl History {
             let mut ops = Vec::with_capacity(line.ops.len());
             for items in line.ops {
                 let (key, action) = operation(items).ok_or_else(|| {
-                    bad("an operation is [\"append\" or \"w\", key, value] or [\"r\", key, what was read]".into())
+                    bad("an operation is [\"append\" or \"w\", key, value] or [\"r\", key, result]".into())
                 })?;
                 let key = *numbers.entry(key).or_insert_with_key(|text| {
                     history.keys.push(Key::parse(text));

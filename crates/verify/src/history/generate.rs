@@ -126,7 +126,11 @@ impl Generator {
             return bad("skew", workload.skew.to_string(), "0 to 10");
         }
         if workload.operations.is_empty() || *workload.operations.start() == 0 {
-            return bad("operations", format!("{:?}", workload.operations), "a range from 1 on");
+            return bad(
+                "operations",
+                format!("{:?}", workload.operations),
+                "a range that begins at 1 or more",
+            );
         }
         if !share.contains(&workload.reads) {
             return bad("reads", workload.reads.to_string(), "0 to 1");
@@ -135,7 +139,7 @@ impl Generator {
             return bad("rollbacks", workload.rollbacks.to_string(), "0 to 1");
         }
         if let Some(engine) = workload.engines.iter().find(|name| name.is_empty() || name.contains('@')) {
-            return bad("an engine's name", format!("`{engine}`"), "one without an @");
+            return bad("an engine's name", format!("`{engine}`"), "a name without an @");
         }
         let weights: Vec<f64> =
             (1..=workload.keys).map(|rank| f64::from(rank).powf(-workload.skew)).collect();

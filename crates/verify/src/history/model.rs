@@ -129,7 +129,9 @@ pub enum HistoryError {
         keys: usize,
     },
     /// A key is used as a list and as a register.
-    #[error("{tx} uses key {key} as a {as_what}, others use it otherwise: give each kind keys of its own")]
+    #[error(
+        "{tx} uses key {key} as a {as_what}, other transactions do not: use different keys for lists and registers"
+    )]
     MixedKey {
         /// The transaction.
         tx: TxId,
@@ -139,7 +141,7 @@ pub enum HistoryError {
         as_what: &'static str,
     },
     /// A value is written to a key twice. Nothing can be inferred from values that are not unique.
-    #[error("{tx} writes {value} to key {key} again: each value may be written to a key once")]
+    #[error("{tx} writes {value} to key {key} a second time: write each value to a key only once")]
     NotUnique {
         /// The transaction that repeats the write.
         tx: TxId,

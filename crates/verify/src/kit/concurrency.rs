@@ -103,14 +103,14 @@ pub(super) fn contention(target: &dyn Target, before: &[TableChecksum]) -> Seen 
         let (then, now) = (rows(before, table), rows(&after, table));
         if now != then + acknowledged {
             return Err(Trouble::Anomaly(format!(
-                "{acknowledged} {what} were acknowledged, and {} has {now} rows after {then}",
+                "{acknowledged} {what} were acknowledged, but {} went from {then} to {now} rows",
                 table.name().to_uppercase()
             )));
         }
     }
     let retries = match aborts {
         0 => "none was aborted".to_string(),
-        count => format!("{count} attempts were aborted and sent again"),
+        count => format!("{count} attempts were aborted and retried"),
     };
     Ok(format!(
         "{FIGHTERS} sessions on one warehouse: {orders} orders and {payments} payments are all there, {retries}"
@@ -144,11 +144,11 @@ pub(super) fn lost_update(target: &dyn Target) -> Seen {
     let wanted = before - Cents(101).times(2 * PAYMENTS as u32);
     if after != wanted {
         return Err(Trouble::Anomaly(format!(
-            "after {} payments of 1.01 C_BALANCE is {after} instead of {wanted}",
+            "after {} payments of 1.01, C_BALANCE is {after} instead of {wanted}",
             2 * PAYMENTS
         )));
     }
-    Ok(format!("{} payments of two sessions to one customer all count", 2 * PAYMENTS))
+    Ok(format!("all {} payments of two sessions to one customer count", 2 * PAYMENTS))
 }
 
 /// Lets one session make orders that are rolled back. No other session may see one.
@@ -187,9 +187,9 @@ pub(super) fn dirty_read(target: &dyn Target) -> Seen {
         ended
     })?;
     match seen.into_iter().flatten().next() {
-        Some(o_id) => Err(Trouble::Anomaly(format!("order {o_id} was seen, which was rolled back"))),
+        Some(o_id) => Err(Trouble::Anomaly(format!("a session saw order {o_id}, which was rolled back"))),
         None => Ok(format!(
-            "{} orders were rolled back beside {LOOKS} looks or more, and none was seen",
+            "{} orders were rolled back beside at least {LOOKS} reads, and no read saw one",
             made.load(Ordering::Relaxed)
         )),
     }
@@ -203,14 +203,14 @@ pub(super) fn cancellation(target: &dyn Target) -> Seen {
             target.capabilities().stop_work();
         }
     });
-    let begun = told.get().ok_or_else(|| "a check ended before it told of a condition".to_string())?;
+    let begun = told.get().ok_or_else(|| "a check ended without reporting a condition".to_string())?;
     let time = begun.elapsed();
     if time > STOPPING {
-        return Err(format!("a check that was stopped went on for {:.0} s", time.as_secs_f64()).into());
+        return Err(format!("a stopped check went on for {:.0} s", time.as_secs_f64()).into());
     }
     status(&mut *connect(target)?, CustomerId(1))?;
     match ended {
         Err(_) => Ok("a check was stopped after its first condition".into()),
-        Ok(_) => Err(Trouble::NotSupported("a check goes on to its end".into())),
+        Ok(_) => Err(Trouble::NotSupported("a stopped check goes on to its end".into())),
     }
 }

@@ -115,7 +115,7 @@ pub(super) fn difference(seen: &Answer, wanted: &Answer) -> Option<String> {
         (Err(error), Ok(_)) => Some(format!("it failed: {error}")),
         (Err(TxError::RolledBack(seen)), Err(TxError::RolledBack(wanted))) => Some(fields(seen, wanted)),
         (Ok(seen), Ok(wanted)) => Some(fields(seen, wanted)),
-        (Ok(_), Err(TxError::RolledBack(_))) => Some("it was committed and had to be rolled back".into()),
+        (Ok(_), Err(TxError::RolledBack(_))) => Some("it was committed instead of rolled back".into()),
         (seen, wanted) => Some(format!("{seen:?} instead of {wanted:?}")),
     }
 }
@@ -155,7 +155,7 @@ mod tests {
     use lydite_tpcc::{DistrictId, OrderId};
 
     #[test]
-    fn a_difference_is_named_by_its_field() {
+    fn a_difference_names_its_field() {
         let level = |low_stock| Ok(Outcome::StockLevel(StockLevelOutcome { low_stock }));
         assert_eq!(difference(&level(5), &level(5)), None);
         assert_eq!(difference(&level(6), &level(5)).as_deref(), Some("low_stock is 6 instead of 5"));

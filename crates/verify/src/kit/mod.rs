@@ -137,7 +137,7 @@ pub fn prove(
             Ok(DatabaseState::Empty) => {}
             Ok(_) if kit.fresh => steps.needed("drop", || {
                 target.reset()?;
-                Ok("what the database held is dropped".into())
+                Ok("dropped the old contents of the database".into())
             }),
             Ok(DatabaseState::Foreign { tables }) => {
                 return Err(KitError::Usage(vec![format!(
@@ -148,7 +148,7 @@ pub fn prove(
             }
             Ok(_) => {
                 return Err(KitError::Usage(vec![format!(
-                    "{url} is not empty, and the kit needs an empty database: name another one, or drop what it holds \
+                    "{url} is not empty, and the kit needs an empty database: name another one, or drop its contents \
                      with --fresh"
                 )]));
             }
@@ -177,22 +177,22 @@ fn reconnect(kit: Kit<'_>, steps: &mut Steps<'_>) {
     }
     steps.step("cancellation", || {
         concurrency::cancellation(&*kit.open_first()?)?;
-        Ok("a check that is stopped comes to an end, and sessions go on".into())
+        Ok("a stopped check ends, and sessions go on".into())
     });
     let mut opened = None;
     steps.step("reconnect", || {
         let target = kit.open_first()?;
         let state = target.state()?;
         if state != (DatabaseState::Ready { meta: meta(kit.warehouses) }) {
-            return Err(format!("after closing and opening again it holds {state:?}").into());
+            return Err(format!("after reopening, the database reports {state:?}").into());
         }
         let order = expected::inputs(kit.warehouses, 10);
         let answers = play(&*target, &order)?;
         let failed = answers.iter().find(|answer| !matches!(answer, Ok(_) | Err(TxError::RolledBack(_))));
         opened = Some(target);
         match failed {
-            Some(Err(error)) => Err(format!("a new session was refused: {error}").into()),
-            _ => Ok("closed, opened again, and a new session plays".into()),
+            Some(Err(error)) => Err(format!("a new session failed: {error}").into()),
+            _ => Ok("reopened; a new session plays transactions".into()),
         }
     });
     steps.always("clean up", || {
@@ -200,7 +200,7 @@ fn reconnect(kit: Kit<'_>, steps: &mut Steps<'_>) {
             Some(target) => target.reset()?,
             None => kit.open_first()?.reset()?,
         }
-        Ok("what the kit made is dropped".into())
+        Ok("dropped what the kit made".into())
     });
 }
 
@@ -270,7 +270,7 @@ impl Steps<'_> {
     /// Records a step that has already run and that all later ones need.
     fn needed_that_began(&mut self, name: &str, begun: Instant, seen: Seen) {
         if !self.end(name, begun, seen) {
-            self.blocked = Some(format!("rests on {name}, which failed"));
+            self.blocked = Some(format!("needs {name}, which failed"));
         }
     }
 }
@@ -326,12 +326,12 @@ impl Proof<'_> {
         self.target.create_schema(&meta(self.kit.warehouses))?;
         match self.target.state()? {
             DatabaseState::Loading { items: false, warehouses, .. } if warehouses.is_empty() => {}
-            state => return Err(format!("after making the tables the database says {state:?}").into()),
+            state => return Err(format!("after creating the tables, the database reports {state:?}").into()),
         }
         if self.target.create_schema(&meta(self.kit.warehouses)).is_ok() {
-            return Err("making the tables a second time is not refused".to_string().into());
+            return Err("the database accepted a second creation of the tables".to_string().into());
         }
-        Ok("made; a second time is refused".into())
+        Ok("created; a second creation is rejected".into())
     }
 
     fn interrupted_load(&self) -> Seen {
@@ -340,15 +340,13 @@ impl Proof<'_> {
         let unit = LoadUnit::Warehouse(WarehouseId(1));
         let mut loader = self.target.loader()?;
         if loader.load(unit, &population(self.kit.warehouses), &progress).is_ok() {
-            return Err("the load of a warehouse that was interrupted says that it is whole"
-                .to_string()
-                .into());
+            return Err("an interrupted load of a warehouse ends without an error".to_string().into());
         }
         match self.target.state()? {
             DatabaseState::Loading { warehouses, .. } if warehouses.is_empty() => {
                 Ok("the warehouse counts as missing, and can be loaded again".into())
             }
-            state => Err(format!("after an interrupted load the database says {state:?}").into()),
+            state => Err(format!("after an interrupted load, the database reports {state:?}").into()),
         }
     }
 
@@ -365,15 +363,17 @@ impl Proof<'_> {
                 different += 1;
                 first.get_or_insert_with(|| {
                     format!(
-                        "transaction {number}: {words}; it was {}",
+                        "transaction {number}: {words}; its input was {}",
                         expected::short(&format!("{input:?}"))
                     )
                 });
             }
         }
         match first {
-            Some(first) => Err(format!("{different} of {compared} answers are wrong; first {first}").into()),
-            None => Ok(format!("{compared} answers are those of the reference")),
+            Some(first) => {
+                Err(format!("{different} of {compared} answers are wrong; the first: {first}").into())
+            }
+            None => Ok(format!("{compared} answers equal those of the reference")),
         }
     }
 
@@ -421,7 +421,7 @@ impl Proof<'_> {
             }
         }
         same_rows(&self.expected.played, &target.checksums()?)?;
-        Ok(format!("{} answers and all rows are those of the reference", answers.len()))
+        Ok(format!("{} answers and all rows equal those of the reference", answers.len()))
     }
 }
 
@@ -456,7 +456,7 @@ pub(crate) fn load_rows(target: &dyn Target, warehouses: u32) -> Seen {
         DatabaseState::Ready { meta: found } if found == meta(warehouses) => {
             Ok(format!("{} rows, {:.0} a second", progress.rows(), progress.rows() as f64 / seconds))
         }
-        state => Err(format!("after loading the database says {state:?}").into()),
+        state => Err(format!("after loading, the database reports {state:?}").into()),
     }
 }
 
@@ -470,14 +470,12 @@ fn same_rows(wanted: &[TableChecksum], seen: &[TableChecksum]) -> Seen {
             return Err(format!("{name} has {} rows instead of {}", seen.rows, wanted.rows).into());
         }
         if seen.sum != wanted.sum {
-            return Err(format!(
-                "{name} has as many rows as it should, {}, and other values in them",
-                seen.rows
-            )
-            .into());
+            return Err(
+                format!("{name} has the right number of rows, {}, but wrong values", seen.rows).into()
+            );
         }
     }
-    Ok("the checksums of all nine tables are those of the reference".into())
+    Ok("the checksums of all nine tables equal those of the reference".into())
 }
 
 fn conditions(target: &dyn Target) -> Seen {
