@@ -11,9 +11,18 @@
 //! use lydite_tpcc::schema::Table;
 //! use lydite_tpcc::{InputPlan, Mix, Timestamp, Transaction, WarehouseId};
 //!
-//! Make the rows of one warehouse and check the twelve conditions on them.
+//! // Make the rows of one warehouse and check the twelve conditions on them.
+//! let population = Population::new(1, 42, Timestamp(0));
+//! let mut check = Evaluator::new();
+//! for table in Table::OF_WAREHOUSE {
+//!     population.write_table(table, WarehouseId(1), &mut check)?;
+//! }
+//! assert!(check.finish(1).iter().all(|finding| finding.ok));
 //!
-//! Make the first input of the third of its ten terminals.
+//! // Make the first input of the third of its ten terminals.
+//! let plan = InputPlan::new(7, 1, population.c_load, Mix::Deck);
+//! let transaction: Transaction = plan.terminal(2).next(&plan);
+//! assert_eq!(transaction.home(), WarehouseId(1));
 //! # Ok::<(), std::convert::Infallible>(())
 //! ```
 

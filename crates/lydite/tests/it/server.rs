@@ -220,10 +220,7 @@ fn a_certificate_of_a_private_ca_is_answered_with_how_to_trust_the_ca() {
     }
     let refused = trusting("ca.pem", &url.replace("127.0.0.1", "localhost")).code(3);
     let error = refused.only_error();
-    assert!(
-        error.contains("a host name that the certificate has") && !error.contains("sslmode"),
-        "{error}"
-    );
+    assert!(error.contains("a host name that the certificate has") && !error.contains("sslmode"), "{error}");
     assert!(trusting("ca.pem", &url).code(2).only_error().contains("is empty"));
 
     let in_clear = format!("{}?sslmode=require", postgres::shared().url("postgres"));
