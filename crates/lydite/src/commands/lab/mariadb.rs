@@ -1,8 +1,10 @@
-//! Labs of MariaDB servers: one, a Galera cluster, and one over shards by the engine Spider.
+//! Labs of MariaDB servers: a single server, a Galera cluster, and shards behind the engine Spider.
 
-use super::{
-    Server, Servers, finish, free_ports, in_parallel, judge, make_directory, unprivileged, write_private,
-};
+use super::kind::Servers;
+use super::note::Server;
+use super::ports::free_ports;
+use super::privacy::{make_directory, unprivileged, write_private};
+use super::servers::{check_success, in_parallel, run_to_end};
 use crate::exit::{Failure, Outcome};
 use std::fs;
 use std::io::Write;
@@ -22,13 +24,13 @@ const SETTINGS: [&str; 5] = [
     "--innodb-buffer-pool-size=256M",
     "--innodb-log-file-size=96M",
 ];
-/// How long a server may take to start or to end.
+/// Maximum time for a server to start or to end.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Where a server's process is noted, below its directory. Its own note comes too late for one that is still starting.
+/// The file with a server's process number, in its directory. The server writes its own pid file only after it started.
 const PROCESS: &str = "process";
-/// A server's log, below its directory. MariaDB appends `.err` to names without an ending.
+/// A server's log, in its directory. MariaDB appends `.err` to names without an ending.
 const LOG: &str = "log.err";
-/// Where distributions put Galera's library.
+/// The paths of Galera's library in several distributions.
 const GALERA: [&str; 3] = [
     "/usr/lib/galera/libgalera_smm.so",
     "/usr/lib64/galera-4/libgalera_smm.so",
@@ -40,21 +42,21 @@ pub(super) struct Programs {
     server: PathBuf,
     install: PathBuf,
     client: PathBuf,
-    /// Whether the engine MyRocks can be loaded.
+    /// True if the plugin of the engine MyRocks is installed.
     rocksdb: bool,
-    /// Programs of Galera's clusters.
+    /// Set for a Galera cluster only.
     galera: Option<Galera>,
     /// User and group: MariaDB refuses to run as root.
     pub(super) user: Option<(u32, u32)>,
 }
 
-/// Files that a Galera cluster needs beside the servers' programs.
+/// Files that a Galera cluster needs besides the servers' programs.
 struct Galera {
     library: PathBuf,
     openssl: PathBuf,
 }
 
-/// A program on the path or, as servers may be, where only root looks.
+/// Finds a program on the path or in `/usr/sbin`, which is often only on root's path.
 fn program(name: &str, package: &str) -> Result<PathBuf, Failure> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)
@@ -67,7 +69,7 @@ fn program(name: &str, package: &str) -> Result<PathBuf, Failure> {
 }
 
 impl Programs {
-    /// Looks for what a kind of lab needs.
+    /// Finds the programs and plugins that a kind of lab needs.
     pub(super) fn find(kind: Servers) -> Result<Self, Failure> {
         let server = program("mariadbd", "mariadb-server-core mariadb-client")?;
         let install = program("mariadb-install-db", "mariadb-server-core mariadb-client")?;
@@ -95,7 +97,7 @@ impl Programs {
         Ok(Self { server, install, client, rocksdb, galera, user: unprivileged("mysql", "MariaDB")? })
     }
 
-    /// A command that runs as the servers' user, without any input.
+    /// Returns a command that runs as the servers' user, without any input.
     fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         if let Some((user, group)) = self.user {
@@ -105,7 +107,7 @@ impl Programs {
         command
     }
 
-    /// Runs SQL on a server and gives the answer's rows.
+    /// Runs SQL on a server and returns the rows as text, tab-separated.
     fn sql(&self, server: &Server, password: &str, sql: &str) -> Result<String, String> {
         let mut client = self.command(&self.client);
         client.args(["--no-defaults", "--protocol=tcp", "--host=127.0.0.1", "--user=root"]);
@@ -120,14 +122,14 @@ impl Programs {
         ]);
         let output = client.output().map_err(|error| format!("mariadb: {error}"))?;
         if !output.status.success() {
-            let words = String::from_utf8_lossy(&output.stderr);
-            return Err(format!("mariadb: {}", words.lines().last().unwrap_or("it failed without a word")));
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            return Err(format!("mariadb: {}", stderr.lines().last().unwrap_or("it failed without a word")));
         }
         Ok(String::from_utf8_lossy(&output.stdout).trim().to_string())
     }
 }
 
-/// Where the server looks for its plugins.
+/// Returns the directory in which the server looks for its plugins.
 fn plugin_directory(server: &Path) -> Result<PathBuf, Failure> {
     let failed = |why: &str| Failure::usage(format!("{}: {why}", server.display()));
     let output = Command::new(server)
@@ -141,7 +143,7 @@ fn plugin_directory(server: &Path) -> Result<PathBuf, Failure> {
         .ok_or_else(|| failed("it does not tell its plugin-dir: is it MariaDB's server?"))
 }
 
-/// The URL of a lab: the first server's, with the others behind it.
+/// Returns the URL of a lab: the first server's, with the other servers as an option.
 pub(super) fn url(kind: Servers, servers: &[Server], password: &str) -> String {
     let others: Vec<String> =
         servers.iter().skip(1).map(|server| format!("127.0.0.1:{}", server.port)).collect();
@@ -154,7 +156,7 @@ pub(super) fn url(kind: Servers, servers: &[Server], password: &str) -> String {
     format!("mariadb://root:{password}@127.0.0.1:{port}/{DATABASE}{others}")
 }
 
-/// Makes and starts the servers, and makes the database on them.
+/// Creates and starts the servers, and creates the database on them.
 pub(super) fn start(
     programs: &Programs,
     directory: &Path,
@@ -170,7 +172,7 @@ pub(super) fn start(
             Some(first) => Certificate::make(programs, galera, first).map_err(failed)?,
             None => return Ok(()),
         };
-        // One after the other: each copies what the ones before it have.
+        // One after the other: each node copies the data of a node that runs already.
         for (server, settings) in servers.iter().zip(galera_settings(galera, servers, &certificate)?) {
             start_one(programs, server, password, &settings).map_err(failed)?;
         }
@@ -178,7 +180,7 @@ pub(super) fn start(
         in_parallel(directory, servers, |server| {
             let plugin = match (kind, is_first(server)) {
                 (Servers::Spider, true) => Some("--plugin-load-add=ha_spider"),
-                // Sessions that wait for each other on two shards are found by nobody.
+                // Nothing detects a deadlock over two shards, so a short timeout must end it.
                 (Servers::Spider, false) => Some("--innodb-lock-wait-timeout=5"),
                 _ => programs.rocksdb.then_some("--plugin-load-add=ha_rocksdb"),
             };
@@ -191,15 +193,15 @@ pub(super) fn start(
     Ok(())
 }
 
-/// The certificate of a Galera cluster: its nodes prove themselves to each other by it. Anybody who reaches their ports
-/// could join the cluster otherwise, which has no passwords.
+/// The certificate by which the nodes of a Galera cluster authenticate each other. A cluster has no passwords: without a
+/// certificate everybody who reaches the ports could join it.
 struct Certificate {
     key: PathBuf,
     certificate: PathBuf,
 }
 
 impl Certificate {
-    /// Makes it in the directory of a server, which its user alone can enter.
+    /// Creates the certificate in the directory of a server, which only its user can enter.
     fn make(programs: &Programs, galera: &Galera, server: &Server) -> Result<Self, String> {
         let made =
             Self { key: server.path.join("key.pem"), certificate: server.path.join("certificate.pem") };
@@ -210,12 +212,12 @@ impl Certificate {
             .arg(&made.key)
             .arg("-out")
             .arg(&made.certificate);
-        finish(openssl, "openssl")?;
+        run_to_end(openssl, "openssl")?;
         Ok(made)
     }
 }
 
-/// The settings of each node of a Galera cluster.
+/// Returns the settings of each node of a Galera cluster.
 fn galera_settings(
     galera: &Galera,
     servers: &[Server],
@@ -238,7 +240,7 @@ fn galera_settings(
             format!("--wsrep-cluster-address=gcomm://{}", members.join(",")),
             format!("--wsrep-node-name=node-{}", node + 1),
             format!("--wsrep-node-address=127.0.0.1:{group}"),
-            // By the servers' own ports and passwords; those of the other methods are open while they copy.
+            // mysqldump uses the servers' own ports and passwords. The other methods open unprotected ports.
             "--wsrep-sst-method=mysqldump".into(),
             format!("--wsrep-sst-receive-address=127.0.0.1:{}", server.port),
             "--wsrep-slave-threads=2".into(),
@@ -256,19 +258,19 @@ fn galera_settings(
     Ok(servers.iter().zip(&ports).enumerate().map(of_node).collect())
 }
 
-/// Makes a server's directory and its system tables, whose administrators have the password.
+/// Creates a server's directory and its system tables, and sets the password of its administrators.
 fn install(programs: &Programs, server: &Server, password: &str) -> Result<(), String> {
     make_directory(&server.path, programs.user)?;
     let data = format!("--datadir={}", server.path.join("data").display());
     let mut install = programs.command(&programs.install);
     install.args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db", &data]);
-    // Of its own: those that are made at the same time have temporary tables of the same names.
+    // Installations that run in parallel use the same names for temporary tables.
     install.arg(format!("--tmpdir={}", server.path.display()));
-    finish(install, "mariadb-install-db")?;
+    run_to_end(install, "mariadb-install-db")?;
     let options = format!("[mysqld]\nwsrep_sst_auth = root:{password}\n");
-    write_private(&options_of(server), &options, programs.user)
-        .map_err(|error| format!("{}: {error}", options_of(server).display()))?;
-    // Before the server listens, and by its input, which nobody else sees.
+    write_private(&option_file(server), &options, programs.user)
+        .map_err(|error| format!("{}: {error}", option_file(server).display()))?;
+    // Set before the server listens, and through its input, which nobody else can read.
     let mut bootstrap = programs.command(&programs.server);
     bootstrap.args(["--no-defaults", "--bootstrap", "--skip-networking", &data]);
     bootstrap.arg(format!("--tmpdir={}", server.path.display()));
@@ -283,11 +285,11 @@ fn install(programs: &Programs, server: &Server, password: &str) -> Result<(), S
     if let Some(mut input) = running.stdin.take() {
         input.write_all(sql.as_bytes()).map_err(failed)?;
     }
-    judge(&running.wait_with_output().map_err(failed)?, "mariadbd --bootstrap")
+    check_success(&running.wait_with_output().map_err(failed)?, "mariadbd --bootstrap")
 }
 
-/// The file of a server's options that others must not see on its command line.
-fn options_of(server: &Server) -> PathBuf {
+/// Returns the option file of a server. It holds options that must not be on the command line, where others see them.
+fn option_file(server: &Server) -> PathBuf {
     server.path.join("options")
 }
 
@@ -299,7 +301,7 @@ fn start_one(
 ) -> Result<(), String> {
     let path = |name: &str| server.path.join(name).display().to_string();
     let mut start = programs.command(&programs.server);
-    start.arg(format!("--defaults-file={}", options_of(server).display()));
+    start.arg(format!("--defaults-file={}", option_file(server).display()));
     start.arg(format!("--datadir={}", path("data"))).args(SETTINGS).args(settings);
     start.args([
         format!("--port={}", server.port),
@@ -308,7 +310,7 @@ fn start_one(
         format!("--log-error={}", path(LOG)),
         format!("--tmpdir={}", path("data")),
     ]);
-    // It goes on when we end, and does not hear what the terminal says to us.
+    // The server outlives this process, and a Ctrl-C in the terminal must not reach it.
     start.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
     let mut child = start.spawn().map_err(|error| format!("mariadbd: {error}"))?;
     fs::write(server.path.join(PROCESS), child.id().to_string())
@@ -322,8 +324,8 @@ fn wait_until_ready(
     password: &str,
     child: &mut Child,
 ) -> Result<(), String> {
-    // A node takes statements only when it has all that the others have.
-    let (question, wanted) = if programs.galera.is_some() {
+    // A node accepts statements only after it has copied all data.
+    let (query, ready) = if programs.galera.is_some() {
         (
             "SELECT variable_value FROM information_schema.global_status \
              WHERE variable_name = 'wsrep_local_state_comment'",
@@ -335,7 +337,7 @@ fn wait_until_ready(
     let begun = Instant::now();
     loop {
         let ended = child.try_wait().map_err(|error| format!("mariadbd: {error}"))?.is_some();
-        if !ended && programs.sql(server, password, question).as_deref() == Ok(wanted) {
+        if !ended && programs.sql(server, password, query).as_deref() == Ok(ready) {
             return Ok(());
         }
         if ended || begun.elapsed() > PATIENCE {
@@ -351,16 +353,16 @@ fn wait_until_ready(
     }
 }
 
-/// The process of a server, if it runs.
+/// Returns the process number of a server, or `None` if it does not run.
 fn process(server: &Server) -> Option<u32> {
     let id: u32 = fs::read_to_string(server.path.join(PROCESS)).ok()?.trim().parse().ok()?;
-    // Its number may be another's by now. A zombie has no command line.
+    // Another process may have the number by now. A zombie has no command line.
     let command = fs::read(format!("/proc/{id}/cmdline")).ok()?;
     let data = format!("--datadir={}", server.path.join("data").display());
     command.split(|&byte| byte == 0).any(|argument| argument == data.as_bytes()).then_some(id)
 }
 
-/// Ends a server if it runs. Its data are thrown away, so that need not be in order.
+/// Kills a server if it runs. Its data is deleted afterwards, so there is no need for a clean shutdown.
 pub(super) fn stop(server: &Server) -> Outcome {
     let Some(id) = process(server) else { return Ok(()) };
     // SAFETY: kill has no memory preconditions; the process is the server of this directory.

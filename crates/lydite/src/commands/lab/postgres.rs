@@ -1,20 +1,23 @@
 //! Labs of PostgreSQL servers.
 
-use super::{Server, Servers, finish, make_directory, write_private};
+use super::kind::Servers;
+use super::note::Server;
+use super::privacy::{make_directory, unprivileged, write_private};
+use super::servers::run_to_end;
 use crate::exit::{Failure, Outcome};
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Settings of all servers, beside their ports. Without wal_keep_size a copy of a primary fails now and then while another
-/// one is made: the other's checkpoint removes the log that it is about to stream.
+/// Settings of all servers, besides their ports. Without wal_keep_size, pg_basebackup sometimes fails while another copy
+/// of the primary is made: the other copy's checkpoint removes the log that this one is about to stream.
 const SETTINGS: &str = "-c listen_addresses=127.0.0.1 -c unix_socket_directories= -c max_connections=300 \
                         -c shared_buffers=128MB -c max_wal_size=2GB -c wal_keep_size=256MB";
-/// How long a server may take to start or to end, in seconds.
-const PATIENCE: &str = "60";
+/// Maximum time for a server to start or to end, in seconds.
+const PATIENCE_S: &str = "60";
 
-/// What copies a running server.
+/// The program that copies a running server.
 const BACKUP: &str = "pg_basebackup";
 
 /// The server's programs, and the user that runs them.
@@ -25,7 +28,7 @@ pub(super) struct Programs {
 }
 
 impl Programs {
-    /// Those in `PG_BIN`, else of Debian's newest version, else on the path.
+    /// Finds the programs in `PG_BIN`, else those of Debian's newest version, else those on the path.
     pub(super) fn find(kind: Servers) -> Result<Self, Failure> {
         let complete =
             |path: &PathBuf| ["initdb", "pg_ctl", "postgres"].iter().all(|name| path.join(name).exists());
@@ -54,10 +57,10 @@ impl Programs {
                 directory.display()
             )));
         }
-        Ok(Self { directory, user: super::unprivileged("postgres", "PostgreSQL")? })
+        Ok(Self { directory, user: unprivileged("postgres", "PostgreSQL")? })
     }
 
-    /// A command of one of the programs.
+    /// Returns a command for one of the programs, which runs as the servers' user.
     fn command(&self, name: &str) -> Command {
         let mut command = Command::new(self.directory.join(name));
         if let Some((user, group)) = self.user {
@@ -68,7 +71,7 @@ impl Programs {
     }
 }
 
-/// Directories of Debian's packages, the newest version first.
+/// Returns the directories of Debian's packages, the newest version first.
 fn debian() -> Vec<PathBuf> {
     let mut found: Vec<(u32, PathBuf)> = fs::read_dir("/usr/lib/postgresql")
         .into_iter()
@@ -85,7 +88,7 @@ fn on_path() -> Vec<PathBuf> {
     std::env::split_paths(&path).collect()
 }
 
-/// The URL of a lab: the first server's, which is the coordinator if there are others.
+/// Returns the URL of a lab: the first server's, which is the coordinator of a sharded lab.
 pub(super) fn url(kind: Servers, servers: &[Server], password: &str) -> String {
     let shards: Vec<String> = servers
         .iter()
@@ -97,12 +100,12 @@ pub(super) fn url(kind: Servers, servers: &[Server], password: &str) -> String {
     format!("{}{shards}", servers.first().map_or_else(String::new, |server| url_of(server, password)))
 }
 
-/// The URL of one server.
+/// Returns the URL of one server.
 pub(super) fn url_of(server: &Server, password: &str) -> String {
     format!("postgres://postgres:{password}@127.0.0.1:{}/postgres", server.port)
 }
 
-/// Makes and starts a server.
+/// Creates and starts a server.
 pub(super) fn start_one(programs: &Programs, server: &Server, password: &str) -> Result<(), String> {
     make_directory(&server.path, programs.user)?;
     let data = server.path.join("data");
@@ -112,12 +115,12 @@ pub(super) fn start_one(programs: &Programs, server: &Server, password: &str) ->
     let mut initdb = programs.command("initdb");
     initdb.args(["-U", "postgres", "-A", "scram-sha-256", "--no-sync", "-E", "UTF8", "--locale=C", "-D"]);
     initdb.arg(&data).arg("--pwfile").arg(&file);
-    finish(initdb, "initdb")?;
+    run_to_end(initdb, "initdb")?;
     fs::remove_file(&file).map_err(of_file)?;
     start(programs, server, &data)
 }
 
-/// Makes a copy of a primary that follows it, and starts it.
+/// Creates a streaming replica of a primary, and starts it.
 pub(super) fn start_replica(
     programs: &Programs,
     primary: &Server,
@@ -128,18 +131,18 @@ pub(super) fn start_replica(
     let data = server.path.join("data");
     let mut copy = programs.command(BACKUP);
     copy.args(["-h", "127.0.0.1", "-U", "postgres", "-X", "stream", "-c", "fast", "--no-sync", "-R", "-w"]);
-    // The copy keeps it, to follow the primary.
+    // The replica stores the password, to follow the primary.
     copy.env("PGPASSWORD", password);
     copy.args(["-p", &primary.port.to_string(), "-D"]).arg(&data);
-    finish(copy, BACKUP)?;
+    run_to_end(copy, BACKUP)?;
     start(programs, server, &data)
 }
 
 fn start(programs: &Programs, server: &Server, data: &Path) -> Result<(), String> {
     let mut start = programs.command("pg_ctl");
-    start.args(["start", "-w", "-t", PATIENCE, "-D"]).arg(data).arg("-l").arg(server.path.join("log"));
+    start.args(["start", "-w", "-t", PATIENCE_S, "-D"]).arg(data).arg("-l").arg(server.path.join("log"));
     start.arg("-o").arg(format!("-p {} {SETTINGS}", server.port));
-    // The server keeps what it inherits: a pipe would stay open as long as it lives.
+    // The server inherits these descriptors: a pipe would stay open as long as it lives.
     start.stdout(Stdio::null()).stderr(Stdio::null());
     let status = start.status().map_err(|error| format!("pg_ctl: {error}"))?;
     if status.success() {
@@ -150,8 +153,8 @@ fn start(programs: &Programs, server: &Server, data: &Path) -> Result<(), String
     Err(format!("the server for port {} did not start: {last}", server.port))
 }
 
-/// Lets the processes of a server go on if somebody has stopped them (SIGSTOP): such a server can't be ended.
-fn thaw(data: &Path) {
+/// Resumes the processes of a server that somebody stopped with SIGSTOP: pg_ctl can't end a stopped server.
+fn resume(data: &Path) {
     let file = fs::read_to_string(data.join("postmaster.pid")).unwrap_or_default();
     let Some(postmaster) = file.lines().next().and_then(|line| line.parse::<i32>().ok()) else { return };
     let children = fs::read_to_string(format!("/proc/{postmaster}/task/{postmaster}/children"));
@@ -172,15 +175,15 @@ pub(super) fn stop(programs: &Programs, server: &Server) -> Outcome {
     }
     let mut status = programs.command("pg_ctl");
     status.arg("status").arg("-D").arg(&data).stdout(Stdio::null()).stderr(Stdio::null());
-    // What was killed left the file behind.
+    // A killed server leaves the file behind.
     let runs = status.status().is_ok_and(|status| status.success());
     if !runs {
         return Ok(());
     }
-    thaw(&data);
+    resume(&data);
     let mut stop = programs.command("pg_ctl");
-    stop.args(["stop", "-w", "-m", "immediate", "-t", PATIENCE, "-D"]).arg(&data);
-    finish(stop, "pg_ctl").map_err(|problem| {
+    stop.args(["stop", "-w", "-m", "immediate", "-t", PATIENCE_S, "-D"]).arg(&data);
+    run_to_end(stop, "pg_ctl").map_err(|problem| {
         Failure::Target(format!("the server on port {} did not end: {problem}", server.port))
     })
 }

@@ -1,0 +1,41 @@
+//! `lydite lab down`.
+
+use super::directories::{directory, root};
+use super::kind::Kind;
+use super::note::Lab;
+use super::servers::stop;
+use crate::exit::{Failure, Outcome};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Ends a lab and deletes its data.
+pub(super) fn down(name: &str, dir: Option<PathBuf>) -> Outcome {
+    let kind = Kind::named(name)?;
+    let directory = directory(kind, dir)?;
+    match Lab::read(&directory)? {
+        Some(lab) => {
+            lab.require_kind(name, &directory)?;
+            end(kind, &directory, &lab)
+        }
+        None => Err(Failure::usage(format!(
+            "{}: there is no lab: lydite lab list shows those below {}; of another TMPDIR, or with a --dir of its own, \
+             one is ended from there",
+            directory.display(),
+            root().display()
+        ))),
+    }
+}
+
+/// Stops the servers of a lab and deletes its directory.
+pub(super) fn end(kind: &Kind, directory: &Path, lab: &Lab) -> Outcome {
+    stop(kind.servers, &lab.servers)?;
+    fs::remove_dir_all(directory).map_err(|error| {
+        Failure::usage(format!(
+            "{}: its servers have ended, but: {error}: delete it by hand",
+            directory.display()
+        ))
+    })?;
+    // Succeeds for the last lab; other labs keep the directory.
+    let _others = fs::remove_dir(root());
+    Ok(())
+}

@@ -1,0 +1,79 @@
+//! The kinds of labs.
+
+use crate::exit::Failure;
+
+/// Maximum number of shards of a lab: each is a server of its own.
+pub(super) const MAX_SHARDS: u16 = 32;
+
+/// A kind of lab.
+#[derive(Debug)]
+pub(super) struct Kind {
+    pub(super) name: &'static str,
+    pub(super) about: &'static str,
+    pub(super) servers: Servers,
+}
+
+/// The product and the topology of a lab's servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Servers {
+    Postgres,
+    PostgresOverShards,
+    PostgresWithReplicas,
+    Mariadb,
+    Galera,
+    Spider,
+}
+
+impl Servers {
+    pub(super) fn has_shards(self) -> bool {
+        matches!(self, Self::PostgresOverShards | Self::Spider)
+    }
+
+    /// Returns the number of servers, the coordinator included.
+    pub(super) fn count(self, shards: u16) -> usize {
+        match self {
+            Self::Postgres | Self::Mariadb => 1,
+            Self::PostgresOverShards | Self::Spider => usize::from(shards) + 1,
+            Self::Galera | Self::PostgresWithReplicas => 3,
+        }
+    }
+}
+
+pub(super) const KINDS: [Kind; 6] = [
+    Kind { name: "pg", about: "a PostgreSQL server", servers: Servers::Postgres },
+    Kind {
+        name: "pg-sharded",
+        about: "PostgreSQL over a coordinator and --shards shards (3), by postgres_fdw",
+        servers: Servers::PostgresOverShards,
+    },
+    Kind {
+        name: "pg-replicas",
+        about: "a PostgreSQL server and two streaming replicas, for --replicas",
+        servers: Servers::PostgresWithReplicas,
+    },
+    Kind {
+        name: "mariadb",
+        about: "a MariaDB server; with MyRocks (?engine=rocksdb) if its plugin is installed",
+        servers: Servers::Mariadb,
+    },
+    Kind {
+        name: "galera",
+        about: "a Galera cluster: three MariaDB servers, each with all rows",
+        servers: Servers::Galera,
+    },
+    Kind {
+        name: "spider",
+        about: "MariaDB over a coordinator and --shards shards (3), by the engine Spider",
+        servers: Servers::Spider,
+    },
+];
+
+impl Kind {
+    /// Finds a kind by its name.
+    pub(super) fn named(name: &str) -> Result<&'static Self, Failure> {
+        KINDS.iter().find(|known| known.name == name).ok_or_else(|| {
+            let known: Vec<&str> = KINDS.iter().map(|known| known.name).collect();
+            Failure::usage(format!("lab {name:?} is not known: use one of {}", known.join(", ")))
+        })
+    }
+}

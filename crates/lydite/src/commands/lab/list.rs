@@ -1,0 +1,38 @@
+//! `lydite lab list`.
+
+use super::directories::root;
+use super::kind::KINDS;
+use super::note::{Lab, is_starting};
+use crate::exit::Outcome;
+use crate::output::print;
+
+/// Prints the kinds of labs, and the labs that run without `--dir`.
+pub(super) fn list() -> Outcome {
+    let mut text = String::from("kinds\n");
+    for kind in &KINDS {
+        text += &format!("    {:11} {}\n", kind.name, kind.about);
+    }
+    text += "running\n";
+    let mut none = true;
+    for kind in &KINDS {
+        let directory = root().join(kind.name);
+        if let Some(lab) = Lab::read(&directory)? {
+            let starting = is_starting(&directory);
+            let silent = lab.servers.iter().filter(|server| !server.listens()).count();
+            let state = match silent {
+                _ if starting => "  (starting)".into(),
+                0 => String::new(),
+                1 => "  (1 server does not answer)".into(),
+                silent => format!("  ({silent} servers do not answer)"),
+            };
+            text += &format!("    {:11} {}{state}\n", lab.kind, lab.arguments_without_password());
+            none = false;
+        }
+    }
+    if none {
+        text += "    none (but for those with a --dir of their own)\n";
+    } else {
+        text += "lydite lab up KIND prints the URL of one that runs with its password\n";
+    }
+    print(&text)
+}

@@ -1,0 +1,117 @@
+//! The note of a lab: its kind, its URL and its servers, as JSON in its directory.
+
+use super::privacy::write_private;
+use crate::exit::{Failure, Outcome};
+use crate::shell::typed;
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+
+/// The file name of the note.
+const NOTE: &str = "lab.json";
+
+/// A lab, as its note describes it.
+#[derive(Debug, Deserialize, Serialize)]
+pub(super) struct Lab {
+    pub(super) kind: String,
+    /// The URL of the database, with its password, for `lydite run` and the other commands.
+    pub(super) url: String,
+    /// The URLs of its replicas, for `--replicas`.
+    #[serde(default)]
+    pub(super) replicas: Vec<String>,
+    pub(super) servers: Vec<Server>,
+}
+
+/// A server of a lab.
+#[derive(Debug, Deserialize, Serialize)]
+pub(super) struct Server {
+    /// Its directory.
+    pub(super) path: PathBuf,
+    /// Its port on 127.0.0.1.
+    pub(super) port: u16,
+}
+
+impl Server {
+    /// Returns true if a process listens on the port.
+    pub(super) fn listens(&self) -> bool {
+        TcpStream::connect(("127.0.0.1", self.port)).is_ok()
+    }
+}
+
+impl Lab {
+    /// Reads the note in a directory. Returns `None` if there is no note.
+    pub(super) fn read(directory: &Path) -> Result<Option<Self>, Failure> {
+        let path = directory.join(NOTE);
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(Failure::usage(format!("{}: {error}", path.display()))),
+        };
+        serde_json::from_str(&text).map(Some).map_err(|error| {
+            Failure::usage(format!(
+                "{}: {error}: this is no lab of this version; end its servers by hand",
+                path.display()
+            ))
+        })
+    }
+
+    /// Writes the note and returns it locked. [`is_starting`] is true until the file is dropped.
+    pub(super) fn write(&self, directory: &Path) -> io::Result<fs::File> {
+        let text = serde_json::to_string_pretty(self)?;
+        // The file gets its name after its lock, so that nobody sees it unlocked.
+        let (new, path) = (directory.join(format!("{NOTE}.new")), directory.join(NOTE));
+        write_private(&new, &text, None)?;
+        let file = fs::File::open(&new)?;
+        file.lock()?;
+        fs::rename(&new, &path)?;
+        Ok(file)
+    }
+
+    /// Rejects a lab of another kind.
+    pub(super) fn require_kind(&self, name: &str, directory: &Path) -> Outcome {
+        if self.kind == name {
+            return Ok(());
+        }
+        Err(Failure::usage(format!(
+            "{}: the lab there is {2}, not {1}: end it with: lydite lab down {2} --dir {3}, or name another directory \
+             with --dir",
+            directory.display(),
+            name,
+            self.kind,
+            typed(&directory.display().to_string())
+        )))
+    }
+
+    /// Returns the arguments for `lydite run`: the URL, then the replicas.
+    pub(super) fn arguments(&self) -> String {
+        if self.replicas.is_empty() {
+            self.url.clone()
+        } else {
+            format!("{} --replicas {}", self.url, self.replicas.join(","))
+        }
+    }
+
+    /// Returns the same arguments without the password, for messages.
+    pub(super) fn arguments_without_password(&self) -> String {
+        let password = self.url.split_once('@').and_then(|(user, _)| user.rsplit_once(':'));
+        match password {
+            Some((_, password)) if self.has_password() => {
+                self.arguments().replace(&format!(":{password}@"), "@")
+            }
+            _ => self.arguments(),
+        }
+    }
+
+    /// Returns false if an older version of Lydite made the lab: its servers accept everybody on this machine.
+    pub(super) fn has_password(&self) -> bool {
+        self.url.split_once('@').is_some_and(|(user, _)| user.matches(':').count() > 1)
+    }
+}
+
+/// Returns true while another process starts the lab in this directory.
+pub(super) fn is_starting(directory: &Path) -> bool {
+    let Ok(note) = fs::File::open(directory.join(NOTE)) else { return false };
+    matches!(note.try_lock_shared(), Err(fs::TryLockError::WouldBlock))
+}

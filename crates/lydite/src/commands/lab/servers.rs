@@ -1,0 +1,119 @@
+//! Starting and stopping the servers of a lab, of either product.
+
+use super::kind::Servers;
+use super::note::Server;
+use super::{mariadb, postgres};
+use crate::exit::{Failure, Outcome};
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// The programs of a lab's servers.
+pub(super) enum Programs {
+    Postgres(postgres::Programs),
+    Mariadb(mariadb::Programs),
+}
+
+impl Programs {
+    /// Finds the installed programs of a product.
+    pub(super) fn find(servers: Servers) -> Result<Self, Failure> {
+        match servers {
+            Servers::Postgres | Servers::PostgresOverShards | Servers::PostgresWithReplicas => {
+                postgres::Programs::find(servers).map(Self::Postgres)
+            }
+            Servers::Mariadb | Servers::Galera | Servers::Spider => {
+                mariadb::Programs::find(servers).map(Self::Mariadb)
+            }
+        }
+    }
+
+    /// Returns the URL of the lab, with its password.
+    pub(super) fn url(&self, kind: Servers, servers: &[Server], password: &str) -> String {
+        match self {
+            Self::Postgres(_) => postgres::url(kind, servers, password),
+            Self::Mariadb(_) => mariadb::url(kind, servers, password),
+        }
+    }
+
+    /// Returns the user and group of the servers, if they differ from this program's.
+    pub(super) fn user(&self) -> Option<(u32, u32)> {
+        match self {
+            Self::Postgres(programs) => programs.user,
+            Self::Mariadb(programs) => programs.user,
+        }
+    }
+
+    /// Creates and starts all servers.
+    pub(super) fn start(
+        &self,
+        directory: &Path,
+        kind: Servers,
+        servers: &[Server],
+        password: &str,
+    ) -> Outcome {
+        match self {
+            Self::Postgres(programs) if kind == Servers::PostgresWithReplicas => {
+                let Some((primary, replicas)) = servers.split_first() else { return Ok(()) };
+                in_parallel(directory, &servers[..1], |server| {
+                    postgres::start_one(programs, server, password)
+                })?;
+                in_parallel(directory, replicas, |server| {
+                    postgres::start_replica(programs, primary, server, password)
+                })
+            }
+            Self::Postgres(programs) => {
+                in_parallel(directory, servers, |server| postgres::start_one(programs, server, password))
+            }
+            Self::Mariadb(programs) => mariadb::start(programs, directory, kind, servers, password),
+        }
+    }
+}
+
+/// Stops servers one after the other. Servers that are already stopped are skipped.
+pub(super) fn stop(kind: Servers, servers: &[Server]) -> Outcome {
+    match kind {
+        Servers::Postgres | Servers::PostgresOverShards | Servers::PostgresWithReplicas => {
+            let programs = postgres::Programs::find(kind)?;
+            servers.iter().try_for_each(|server| postgres::stop(&programs, server))
+        }
+        // A signal stops them, so that this works after their programs were uninstalled.
+        Servers::Mariadb | Servers::Galera | Servers::Spider => servers.iter().try_for_each(mariadb::stop),
+    }
+}
+
+/// Calls `start` for all servers in parallel and collects the failures.
+pub(super) fn in_parallel(
+    directory: &Path,
+    servers: &[Server],
+    start: impl Fn(&Server) -> Result<(), String> + Sync,
+) -> Outcome {
+    let start = &start;
+    std::thread::scope(|scope| {
+        let starting: Vec<_> = servers.iter().map(|server| scope.spawn(move || start(server))).collect();
+        let failures = starting.into_iter().filter_map(|thread| match thread.join() {
+            Ok(Ok(())) => None,
+            Ok(Err(problem)) => Some(Failure::Target(format!("{}: {problem}", directory.display()))),
+            Err(_) => Some(Failure::Target("a thread of Lydite's own panicked: please report this".into())),
+        });
+        Failure::all(failures.collect())
+    })
+}
+
+/// Runs a command to its end.
+///
+/// # Errors
+/// The error that the command printed.
+pub(super) fn run_to_end(mut command: Command, name: &str) -> Result<(), String> {
+    let output = command.output().map_err(|error| format!("{name}: {error}"))?;
+    check_success(&output, name)
+}
+
+/// Returns the first error that a failed command printed, else its last line.
+pub(super) fn check_success(output: &Output, name: &str) -> Result<(), String> {
+    if output.status.success() {
+        return Ok(());
+    }
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    // PostgreSQL's programs print the files that they remove after the error.
+    let error = stderr.lines().find(|line| line.contains("error:")).or_else(|| stderr.lines().last());
+    Err(format!("{name}: {}", error.unwrap_or("it failed without a word")))
+}

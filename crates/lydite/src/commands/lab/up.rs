@@ -1,0 +1,133 @@
+//! `lydite lab up`.
+
+use super::directories;
+use super::down::end;
+use super::kind::{Kind, MAX_SHARDS, Servers};
+use super::note::{Lab, Server, is_starting};
+use super::ports::free_ports;
+use super::postgres;
+use super::privacy::new_password;
+use super::servers::Programs;
+use crate::exit::{Failure, Outcome};
+use crate::interrupt::watch;
+use crate::output::{complain, print};
+use crate::shell::typed;
+use lydite_report::live::Style;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// Shards of a lab without `--shards`.
+const DEFAULT_SHARDS: u16 = 3;
+
+/// Starts a lab and prints its URL. If the lab runs already, only prints the URL.
+pub(super) fn up(name: &str, shards: Option<u16>, dir: Option<PathBuf>) -> Outcome {
+    let kind = Kind::named(name)?;
+    let command = |verb: &str| match &dir {
+        None => format!("lydite lab {verb} {name}"),
+        Some(dir) => format!("lydite lab {verb} {name} --dir {}", typed(&dir.display().to_string())),
+    };
+    let (up_again, end_with) = (command("up"), command("down"));
+    let directory = directories::directory(kind, dir)?;
+    if shards.is_some() && !kind.servers.has_shards() {
+        return Err(Failure::usage(format!("--shards is for pg-sharded and spider, not for {name}")));
+    }
+    if let Some(shards) = shards
+        && !(1..=MAX_SHARDS).contains(&shards)
+    {
+        return Err(Failure::usage(format!("--shards {shards}: a lab has 1 to {MAX_SHARDS}")));
+    }
+    match Lab::read(&directory)? {
+        Some(lab) => show_running(kind, &lab, &directory, shards, &end_with),
+        None => start(kind, &directory, shards.unwrap_or(DEFAULT_SHARDS), &up_again, &end_with),
+    }
+}
+
+/// Prints the URL of a lab that exists, if all its servers answer and it has the configured number of shards.
+fn show_running(kind: &Kind, lab: &Lab, directory: &Path, shards: Option<u16>, end_with: &str) -> Outcome {
+    lab.require_kind(kind.name, directory)?;
+    if shards.is_some_and(|shards| lab.servers.len() != kind.servers.count(shards)) {
+        return Err(Failure::usage(format!(
+            "{}: there is a lab of {} shards: end it with: {end_with}, or name another directory with --dir",
+            directory.display(),
+            lab.servers.len().saturating_sub(1)
+        )));
+    }
+    if !lab.has_password() {
+        complain(&format!(
+            "{}: this lab of an older version has no password, so that everybody on this machine can use it as an \
+             administrator: end it with: {end_with}, and start it again",
+            directory.display()
+        ));
+    }
+    if is_starting(directory) {
+        return Err(Failure::usage(format!(
+            "{}: this lab is being started: wait until that is done",
+            directory.display()
+        )));
+    }
+    match lab.servers.iter().find(|server| !server.listens()) {
+        None => print(&format!("{}\n", lab.arguments())),
+        Some(server) => Err(Failure::usage(format!(
+            "{}: there is a lab, but its server on port {} does not answer: end it with: {end_with}",
+            directory.display(),
+            server.port
+        ))),
+    }
+}
+
+/// Starts a new lab and prints its URL.
+fn start(kind: &Kind, directory: &Path, shards: u16, up_again: &str, end_with: &str) -> Outcome {
+    let begun = Instant::now();
+    let programs = Programs::find(kind.servers)?;
+    let password = new_password()?;
+    let lab = new_lab(kind, directory, shards, &programs, &password)?;
+    directories::make(directory, programs.user())?;
+    // Held until this program ends, so that others see that the lab is being started.
+    let _starting = lab.write(directory).map_err(|error| directories::unusable(directory, &error))?;
+    let interrupt = watch(Style::Plain)?;
+    let mut started = programs.start(directory, kind.servers, &lab.servers, &password);
+    if interrupt.asked() {
+        started = Err(Failure::Interrupted("interrupted: the lab was ended again".into()));
+    }
+    if started.is_err() {
+        // Ends the servers that did start. If that fails, the note still lists them.
+        let ended = end(kind, directory, &lab);
+        return Failure::all([started, ended].into_iter().filter_map(Result::err).collect());
+    }
+    complain(&format!(
+        "{} after {:.1} s, data in {}; try: lydite run {}{}; end with: {end_with}",
+        match lab.servers.len() {
+            1 => "a server runs".to_string(),
+            count => format!("{count} servers run"),
+        },
+        begun.elapsed().as_secs_f64(),
+        directory.display(),
+        // Not the URL: messages never contain passwords.
+        if lab.replicas.is_empty() { format!("\"$({up_again})\"") } else { format!("$({up_again})") },
+        // A shard needs at least one warehouse.
+        if kind.servers.has_shards() && shards > 2 { format!(" -w {shards}") } else { String::new() },
+    ));
+    print(&format!("{}\n", lab.arguments()))
+}
+
+/// Returns a lab on free ports. Nothing of it exists yet.
+fn new_lab(
+    kind: &Kind,
+    directory: &Path,
+    shards: u16,
+    programs: &Programs,
+    password: &str,
+) -> Result<Lab, Failure> {
+    let servers: Vec<Server> = free_ports(kind.servers.count(shards))?
+        .into_iter()
+        .enumerate()
+        .map(|(number, port)| Server { path: directory.join(format!("server-{number}")), port })
+        .collect();
+    let replicas = match kind.servers {
+        Servers::PostgresWithReplicas => {
+            servers.iter().skip(1).map(|server| postgres::url_of(server, password)).collect()
+        }
+        _ => Vec::new(),
+    };
+    Ok(Lab { kind: kind.name.into(), url: programs.url(kind.servers, &servers, password), replicas, servers })
+}
