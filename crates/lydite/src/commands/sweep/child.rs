@@ -1,5 +1,5 @@
-//! A run as a process of its own: this program again, with the plan through a pipe, so that memory, caches and crashes
-//! are the run's, and no password is in a file or in the list of processes.
+//! Makes each run in its own process, so that runs share no memory, caches or crashes. The process is this program
+//! again. It gets the plan through a pipe, so that no password is in a file or in the list of processes.
 
 use super::grid::Point;
 use super::store::Ending;
@@ -14,27 +14,28 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often the run is looked at. Rarely, so as not to disturb it.
-const LOOK: Duration = Duration::from_millis(100);
-/// The most that is kept of what a run said.
-const SAID_MAX: u64 = 64 * 1024;
+/// Interval at which the run is polled. It is long, so as not to disturb the run.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// Maximum size of the kept standard error of a run, in bytes.
+const STDERR_MAX: u64 = 64 * 1024;
+/// Maximum length of the reported messages of a failed run, in characters.
+const MESSAGES_MAX: usize = 400;
 
-/// What is told of a run that did not end well, in letters.
-const SAID_SHOWN: usize = 400;
-
-/// What database a run begins with.
+/// The database that a run begins with.
 pub(super) enum Begin {
-    /// One that it loads anew.
+    /// The run drops the tables and loads them again.
     Fresh,
-    /// What the template of this name holds.
+    /// The run restores the template of this name.
     Template(String),
-    /// What it finds.
+    /// The run uses the database as it is.
     AsItIs,
 }
 
-/// Makes the run and waits for its end. `lock` stays locked until the run has ended, whatever becomes of this process;
-/// `verify`: it may begin with function tests; `look` is called now and then with the time since the start. If the user
-/// interrupts, the run is asked to end.
+/// Makes a run and waits for its end. If the user interrupts, the run is asked to end.
+///
+/// - `verify`: the run may begin with function tests.
+/// - `lock`: stays locked until the run has ended, even if this process dies first.
+/// - `show_progress`: called regularly with the time since the start.
 pub(super) fn run(
     point: &Point,
     json: &Path,
@@ -42,7 +43,7 @@ pub(super) fn run(
     verify: bool,
     lock: &File,
     interrupt: &Interrupt,
-    look: &mut dyn FnMut(Duration),
+    show_progress: &mut dyn FnMut(Duration),
 ) -> io::Result<Ending> {
     let begun = Instant::now();
     let mut command = Command::new(program()?);
@@ -60,61 +61,66 @@ pub(super) fn run(
         command.args(["--set", "verify=off"]);
     }
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
-    // Ctrl-C reaches this process only, which passes it on once: a second signal would cut the run off.
+    // Ctrl-C must reach this process only, which passes it on once: a second signal would abort the run.
     command.process_group(0);
-    tie(&mut command, lock);
+    tie_to_this_process(&mut command, lock);
     let mut child = command.spawn()?;
     let stderr = child.stderr.take();
-    let said = thread::spawn(move || {
+    let stderr_reader = thread::spawn(move || {
         let mut text = Vec::new();
         if let Some(mut stderr) = stderr {
-            let _as_far_as_it_came = stderr.by_ref().take(SAID_MAX).read_to_end(&mut text);
-            // Else a run that says more would wait for a reader.
+            let _partial = stderr.by_ref().take(STDERR_MAX).read_to_end(&mut text);
+            // Without a reader, a run that prints more would block.
             let _rest = io::copy(&mut stderr, &mut io::sink());
         }
         String::from_utf8_lossy(&text).into_owned()
     });
     if let Some(mut stdin) = child.stdin.take() {
-        // A run that ended already says why itself.
+        // If the run has ended already, its messages say why.
         let _ended = stdin.write_all(plan_file(point).as_bytes());
     }
-    let status = wait(&mut child, interrupt, begun, look)?;
-    let said = said.join().unwrap_or_default();
-    Ok(Ending { took_s: begun.elapsed().as_secs_f64(), exit_code: status.code(), said: words(&said, status) })
+    let status = wait(&mut child, interrupt, begun, show_progress)?;
+    let stderr = stderr_reader.join().unwrap_or_default();
+    Ok(Ending {
+        took_s: begun.elapsed().as_secs_f64(),
+        exit_code: status.code(),
+        said: messages(&stderr, status),
+    })
 }
 
+/// Waits for the end of a run. Passes on the first interrupt.
 fn wait(
     child: &mut Child,
     interrupt: &Interrupt,
     begun: Instant,
-    look: &mut dyn FnMut(Duration),
+    show_progress: &mut dyn FnMut(Duration),
 ) -> io::Result<ExitStatus> {
-    let mut asked = false;
+    let mut ending = false;
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(status);
         }
-        if interrupt.asked() && !asked {
-            asked = true;
+        if interrupt.asked() && !ending {
+            ending = true;
             end(child);
         }
-        look(begun.elapsed());
-        thread::sleep(LOOK);
+        show_progress(begun.elapsed());
+        thread::sleep(POLL_INTERVAL);
     }
 }
 
-/// This program, also if its file was replaced since it was started.
+/// Returns the path of the running program, even if its file was replaced since the start.
 fn program() -> io::Result<std::path::PathBuf> {
     if cfg!(target_os = "linux") { Ok("/proc/self/exe".into()) } else { std::env::current_exe() }
 }
 
-/// A point's label as a run takes it.
+/// Returns a point's label as a valid `--label`.
 fn label(of_point: &str) -> String {
     let line = of_point.chars().map(|letter| if letter.is_control() { ' ' } else { letter });
     line.take(MAX_LABEL).collect::<String>().trim().to_owned()
 }
 
-/// The plan as a plan file; values are texts there as well as anywhere.
+/// Returns the plan as a plan file with all values as strings.
 fn plan_file(point: &Point) -> String {
     point
         .given
@@ -123,12 +129,12 @@ fn plan_file(point: &Point) -> String {
         .collect()
 }
 
-/// What a run said, in one line, if it did not end well.
-fn words(said: &str, status: ExitStatus) -> String {
+/// Returns the messages of a failed run in one line; an empty text after a success.
+fn messages(stderr: &str, status: ExitStatus) -> String {
     if status.success() {
         return String::new();
     }
-    let lines: Vec<&str> = said
+    let lines: Vec<&str> = stderr
         .lines()
         .map(|line| line.strip_prefix("lydite: ").unwrap_or(line).trim())
         .filter(|line| !line.is_empty())
@@ -138,18 +144,18 @@ fn words(said: &str, status: ExitStatus) -> String {
         all = format!("ended by signal {signal}{}{all}", if all.is_empty() { "" } else { ": " });
     }
     let clean: String = all.chars().filter(|letter| !letter.is_control()).collect();
-    if clean.chars().count() <= SAID_SHOWN {
+    if clean.chars().count() <= MESSAGES_MAX {
         return clean;
     }
-    clean.chars().take(SAID_SHOWN).chain(['…']).collect()
+    clean.chars().take(MESSAGES_MAX).chain(['…']).collect()
 }
 
-/// Lets the run hold the lock, and end when this process does.
-fn tie(command: &mut Command, lock: &File) {
+/// Makes the run inherit the lock, and end when this process ends.
+fn tie_to_this_process(command: &mut Command, lock: &File) {
     let lock = lock.as_raw_fd();
     let parent = std::process::id() as libc::pid_t;
-    // SAFETY: fcntl, prctl and getppid are async-signal-safe, change only the child, and nothing else is done between fork and
-    // exec. The descriptor is open as long as `lock`, which outlives the spawning.
+    // SAFETY: fcntl, prctl and getppid are async-signal-safe and change only the child. Nothing else runs between fork
+    // and exec. The descriptor is open as long as `lock`, which outlives the spawning.
     unsafe {
         command.pre_exec(move || {
             if libc::fcntl(lock, libc::F_SETFD, 0) == -1 {
@@ -159,7 +165,7 @@ fn tie(command: &mut Command, lock: &File) {
             if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM) == -1 {
                 return Err(io::Error::last_os_error());
             }
-            // It may have ended before that.
+            // The parent may have ended before prctl.
             if libc::getppid() != parent {
                 return Err(io::ErrorKind::Interrupted.into());
             }
@@ -168,7 +174,7 @@ fn tie(command: &mut Command, lock: &File) {
     }
 }
 
-/// Asks the run to end as Ctrl-C would: it writes what it has measured.
+/// Asks the run to end as Ctrl-C would: it still writes a result.
 fn end(child: &Child) {
     // SAFETY: kill has no memory preconditions; the child has not been waited for, so the number is its own.
     let _gone = unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGTERM) };

@@ -1,38 +1,39 @@
-//! An experiment file, read and validated as a whole: nothing has run and nothing was written yet.
+//! Reads an experiment file and validates all of it before anything runs or is written.
 
-use super::drawings;
+use super::figures;
 use super::grid::{self, Axis, Point};
 use crate::cli::SweepArgs;
 use crate::exit::Failure;
-use crate::source::Source;
+use crate::source::{Entry, Source};
 use lydite_plan::data::Data;
 use lydite_plan::values::{time, whole};
 use lydite_report::metric::Metric;
 use lydite_report::sweep::USUAL_METRICS;
 use lydite_report::sweep::figure::FigureSpec;
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::time::Duration;
 use toml::de::{DeTable, DeValue};
 use xxhash_rust::xxh3::xxh3_64;
 
 const KEYS: [&str; 9] =
     ["title", "description", "repetitions", "reload", "pause", "plan", "axes", "point", "figure"];
-/// More repetitions than this are a mistake.
+/// Maximum number of runs of each point. A larger number is a mistake.
 const MAX_REPETITIONS: u32 = 1_000;
 
-/// Where a run gets its database from.
+/// The origin of the database of each run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reload {
-    /// Each run loads it anew.
+    /// Each run loads it again.
     EachRun,
-    /// The first run loads it, and all others use it as it is then.
+    /// The first run loads it, and all others use it as the run before left it.
     Once,
-    /// The first run loads it and keeps a copy, with which all others begin.
+    /// The first run loads it and keeps a copy; all others begin with the copy.
     Restore,
 }
 
 impl Reload {
-    /// As it is written in the file.
+    /// Returns the value of `reload` in the file.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::EachRun => "each-run",
@@ -41,7 +42,7 @@ impl Reload {
         }
     }
 
-    /// In words.
+    /// Returns the policy in words.
     pub(super) fn words(self) -> &'static str {
         match self {
             Self::EachRun => "loaded anew for each run",
@@ -51,11 +52,11 @@ impl Reload {
     }
 }
 
-/// What is to be run and shown.
+/// A validated experiment: the points to run and the figures to draw.
 pub(super) struct Experiment {
-    /// Its file, as it was named.
+    /// The path of its file, as the user typed it.
     pub(super) file: String,
-    /// The last part of that, for files that others may read.
+    /// The file name alone, for files that others may read.
     pub(super) name: String,
     pub(super) title: String,
     pub(super) description: String,
@@ -65,14 +66,17 @@ pub(super) struct Experiment {
     pub(super) axes: Vec<Axis>,
     pub(super) points: Vec<Point>,
     pub(super) figures: Vec<FigureSpec>,
-    /// What is told of each run and point: the usual, and what the figures show.
+    /// The metrics of each run and point: the usual ones, and those of the figures.
     pub(super) metrics: Vec<Metric>,
-    /// What figures show over time.
+    /// The metrics that figures show over time.
     pub(super) by_second: Vec<Metric>,
 }
 
 impl Experiment {
-    /// Reads the file.
+    /// Reads the file and the flags that override it.
+    ///
+    /// # Errors
+    /// Everything that is wrong, one line each.
     pub(super) fn read(args: &SweepArgs) -> Result<Self, Failure> {
         let (mut source, text) = Source::read(&args.experiment).map_err(Failure::usage)?;
         let document = DeTable::parse(&text).map_err(|error| {
@@ -81,50 +85,16 @@ impl Experiment {
         })?;
         let document = document.get_ref();
         let entries = source.entries(document);
-        for entry in entries.iter().filter(|entry| !KEYS.contains(&entry.key.as_str())) {
-            let problem = match entry.key.as_str() {
-                "phase" => {
-                    "has no tables in an experiment: write lists or curves in [plan], as ci = \"10,40,50\""
-                        .into()
-                }
-                key => {
-                    let problem = source.listed.not_known(key, &KEYS);
-                    let between = if problem.ends_with('?') { "" } else { ";" };
-                    format!("{problem}{between} keys of the plan go below [plan]")
-                }
-            };
-            source.wrong(entry.line, &entry.key, &problem);
-        }
+        reject_unknown_keys(&mut source, &entries);
         let entry = |key: &str| entries.iter().find(|entry| entry.key == key);
-        let file = source.file().to_owned();
-        let mut read = |key: &str| -> Option<(String, usize)> {
+        let mut text = |key: &str| -> Option<(String, usize)> {
             let entry = entry(key)?;
             Some((source.scalar(entry)?, entry.line))
         };
-        let (title, description) = (read("title"), read("description"));
-        let (wanted, reload, pause) = (read("repetitions"), read("reload"), read("pause"));
-        // A flag wins over the file; the line is that of the file.
-        let flag_or = |flag: &Option<String>, read: Option<(String, usize)>| match flag {
-            Some(text) => Some((text.clone(), None)),
-            None => read.map(|(text, line)| (text, Some(line))),
-        };
-        let repetitions = flag_or(&args.repetitions, wanted).and_then(|(text, line)| {
-            whole(text.trim(), 1, MAX_REPETITIONS)
-                .map_err(|problem| {
-                    source.wrong_by("--repetitions", line, "repetitions", &format!("{text:?} {problem}"))
-                })
-                .ok()
-        });
-        let reload = flag_or(&args.reload, reload).and_then(|(text, line)| match text.as_str() {
-            "each-run" => Some((Reload::EachRun, line)),
-            "once" => Some((Reload::Once, line)),
-            "restore" => Some((Reload::Restore, line)),
-            _ => {
-                let problem = format!("{text:?} is not known: use each-run, restore or once");
-                source.wrong_by("--reload", line, "reload", &problem);
-                None
-            }
-        });
+        let (title, description) = (text("title"), text("description"));
+        let (repetitions, reload, pause) = (text("repetitions"), text("reload"), text("pause"));
+        let repetitions = read_repetitions(&mut source, Given::new(&args.repetitions, repetitions));
+        let reload = read_reload(&mut source, Given::new(&args.reload, reload));
         let pause = pause.and_then(|(text, line)| {
             time(text.trim())
                 .map_err(|problem| source.wrong(line, "pause", &format!("{text:?} {problem}")))
@@ -139,46 +109,24 @@ impl Experiment {
             }
         };
         let axes = grid::axes(&mut source, document);
-        grid::fixed_and_varied(&mut source, &plan, &axes);
+        grid::reject_fixed_axes(&mut source, &plan, &axes);
         grid::override_plan(&mut source, &mut plan, &axes, &args.set);
-        // Combinations of values that are wrong in themselves would only repeat what is told.
+        // Combinations of wrong values would only repeat their errors.
         let points =
             if source.errors.is_empty() { grid::points(&mut source, &plan, &axes) } else { Vec::new() };
-        let figures = drawings::figures(&mut source, document, &axes);
-        let reload = reload_of(&mut source, reload, &points);
+        let figures = figures::read(&mut source, document, &axes);
+        let reload = safe_reload(&mut source, reload, &points);
+        let file = source.file().to_owned();
         if !source.errors.is_empty() {
             return Err(Failure::Usage(source.into_errors()));
         }
-        let parse = |name: &str| {
-            Metric::parse(name).map_err(|problem| Failure::usage(format!("{file}: {name} {problem}")))
-        };
-        let varied = grid::names(&axes);
-        let (over_time, over_points): (Vec<&FigureSpec>, Vec<&FigureSpec>) =
-            figures.iter().partition(|figure| figure.is_over_time(&varied));
-        let mut by_second: Vec<Metric> = Vec::new();
-        for name in over_time.into_iter().flat_map(|figure| &figure.y) {
-            let metric = parse(name)?;
-            if !by_second.contains(&metric) {
-                by_second.push(metric);
-            }
-        }
-        let mut metrics: Vec<Metric> = Vec::new();
-        let shown = over_points.into_iter().flat_map(|figure| &figure.y).map(String::as_str);
-        for name in USUAL_METRICS.into_iter().chain(shown) {
-            for part in parse(name)?.parts() {
-                if !metrics.contains(&part) {
-                    metrics.push(part);
-                }
-            }
-        }
-        let name = args
-            .experiment
-            .file_name()
-            .map_or_else(|| file.clone(), |name| name.to_string_lossy().into_owned());
-        let stem = args.experiment.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+        let (metrics, by_second) =
+            metrics_of(&figures, &axes).map_err(|problem| Failure::usage(format!("{file}: {problem}")))?;
+        let lossy = |part: &OsStr| part.to_string_lossy().into_owned();
+        let stem = args.experiment.file_stem().map(lossy);
         Ok(Self {
+            name: args.experiment.file_name().map_or_else(|| file.clone(), lossy),
             file,
-            name,
             title: title.map(|(title, _)| title).or(stem).unwrap_or_default(),
             description: description.map(|(text, _)| text).unwrap_or_default(),
             repetitions: repetitions.unwrap_or(1),
@@ -192,7 +140,7 @@ impl Experiment {
         })
     }
 
-    /// Tells this experiment's runs from those of another. Titles and figures are not in it.
+    /// Returns a digest of the points and of how they are run. It does not depend on titles and figures.
     pub(super) fn digest(&self) -> String {
         let mut written = format!("reload={}\npause={}\n", self.reload.name(), self.pause.as_secs_f64());
         for point in &self.points {
@@ -202,7 +150,7 @@ impl Experiment {
         format!("{:016x}", xxh3_64(written.as_bytes()))
     }
 
-    /// The keys of the plan that are the same in all points.
+    /// Returns the keys of the plan that all points share, with their values.
     pub(super) fn common(&self) -> BTreeMap<&str, &str> {
         let Some(first) = self.points.first() else { return BTreeMap::new() };
         let all = |key: &String, value: &String| {
@@ -217,24 +165,103 @@ impl Experiment {
     }
 }
 
-/// The policy, if it is safe with these targets; temporary databases are always new.
-fn reload_of(source: &mut Source, wanted: Option<(Reload, Option<usize>)>, points: &[Point]) -> Reload {
+/// A value that the file or a flag gives.
+struct Given {
+    text: String,
+    /// The line of the file; `None` for a flag.
+    line: Option<usize>,
+}
+
+impl Given {
+    /// Returns the flag's value, else the file's.
+    fn new(flag: &Option<String>, file: Option<(String, usize)>) -> Option<Self> {
+        match flag {
+            Some(text) => Some(Self { text: text.clone(), line: None }),
+            None => file.map(|(text, line)| Self { text, line: Some(line) }),
+        }
+    }
+}
+
+fn reject_unknown_keys(source: &mut Source, entries: &[Entry<'_, '_>]) {
+    for entry in entries.iter().filter(|entry| !KEYS.contains(&entry.key.as_str())) {
+        let problem = match entry.key.as_str() {
+            "phase" => {
+                "has no tables in an experiment: write lists or curves in [plan], as ci = \"10,40,50\"".into()
+            }
+            key => {
+                let problem = source.listed.not_known(key, &KEYS);
+                let between = if problem.ends_with('?') { "" } else { ";" };
+                format!("{problem}{between} keys of the plan go below [plan]")
+            }
+        };
+        source.wrong(entry.line, &entry.key, &problem);
+    }
+}
+
+fn read_repetitions(source: &mut Source, given: Option<Given>) -> Option<u32> {
+    let Given { text, line } = given?;
+    whole(text.trim(), 1, MAX_REPETITIONS)
+        .map_err(|problem| {
+            source.wrong_by("--repetitions", line, "repetitions", &format!("{text:?} {problem}"))
+        })
+        .ok()
+}
+
+/// Reads the reload policy, with its line in the file.
+fn read_reload(source: &mut Source, given: Option<Given>) -> Option<(Reload, Option<usize>)> {
+    let Given { text, line } = given?;
+    let reload =
+        [Reload::EachRun, Reload::Once, Reload::Restore].into_iter().find(|reload| reload.name() == text);
+    if reload.is_none() {
+        let problem = format!("{text:?} is not known: use each-run, restore or once");
+        source.wrong_by("--reload", line, "reload", &problem);
+    }
+    Some((reload?, line))
+}
+
+/// Returns the metrics of whole runs, the usual ones first, and the metrics of each second.
+fn metrics_of(figures: &[FigureSpec], axes: &[Axis]) -> Result<(Vec<Metric>, Vec<Metric>), String> {
+    let parse = |name: &str| Metric::parse(name).map_err(|problem| format!("{name} {problem}"));
+    let varied = grid::names(axes);
+    let (over_time, over_points): (Vec<&FigureSpec>, Vec<&FigureSpec>) =
+        figures.iter().partition(|figure| figure.is_over_time(&varied));
+    let mut by_second: Vec<Metric> = Vec::new();
+    for name in over_time.into_iter().flat_map(|figure| &figure.y) {
+        let metric = parse(name)?;
+        if !by_second.contains(&metric) {
+            by_second.push(metric);
+        }
+    }
+    let mut metrics: Vec<Metric> = Vec::new();
+    let shown = over_points.into_iter().flat_map(|figure| &figure.y).map(String::as_str);
+    for name in USUAL_METRICS.into_iter().chain(shown) {
+        for part in parse(name)?.parts() {
+            if !metrics.contains(&part) {
+                metrics.push(part);
+            }
+        }
+    }
+    Ok((metrics, by_second))
+}
+
+/// Rejects a reload policy that is unsafe with these targets. Temporary databases need none: they are always new.
+fn safe_reload(source: &mut Source, given: Option<(Reload, Option<usize>)>, points: &[Point]) -> Reload {
     let mut scales: BTreeMap<&str, (Option<u32>, Data)> = BTreeMap::new();
     for point in points {
         let target = &point.plan.target;
-        // A path or a server; options are no part of what database it is.
+        // Options do not identify a database.
         let url = point.shown.get("target").and_then(|url| url.split('?').next()).unwrap_or_default();
         if !target.stores() {
             continue;
         }
         let stays = !target.is_temporary();
-        let Some((reload, line)) = wanted else {
+        let Some((reload, line)) = given else {
             if stays {
                 let problem = format!(
                     "{url} keeps its data: say reload = \"each-run\" (before each run its tables are dropped, \
                      whoever made them, and loaded again), reload = \"restore\" (before each run the database is \
-                     replaced by a copy of what the first one loaded) or reload = \"once\" (all runs use what the first \
-                     one loaded), in the file or by --reload"
+                     replaced by a copy of what the first one loaded) or reload = \"once\" (all runs use what the \
+                     first one loaded), in the file or by --reload"
                 );
                 source.wrong(point.target_line, "target", &problem);
             }
@@ -248,8 +275,8 @@ fn reload_of(source: &mut Source, wanted: Option<(Reload, Option<usize>)>, point
                 reload.name()
             ),
             Reload::Restore if target.templates().is_none() => format!(
-                "\"restore\" needs templates, which are offered for PostgreSQL on one server, Gemel and SQLite, and not \
-                 for {url}: use \"each-run\""
+                "\"restore\" needs templates, which are offered for PostgreSQL on one server, Gemel and SQLite, and \
+                 not for {url}: use \"each-run\""
             ),
             Reload::Restore if point.plan.controls.replicas.is_asked() => {
                 "\"restore\" and replicas can't go together: a replica would have the database of the run before for a \
@@ -260,17 +287,17 @@ fn reload_of(source: &mut Source, wanted: Option<(Reload, Option<usize>)>, point
                 "\"restore\" is for workload tpcc only: use \"each-run\"".into()
             }
             Reload::Once if *scales.entry(url).or_insert(scale) != scale => format!(
-                "\"once\" needs one number of warehouses, one data_skew and one size for each database, and {url} is to have \
-                 several: use \"each-run\", or give each a target of its own"
+                "\"once\" needs one number of warehouses, one data_skew and one size for each database, and {url} is \
+                 to have several: use \"each-run\", or give each a target of its own"
             ),
             Reload::Once | Reload::Restore => continue,
         };
         source.wrong_by("--reload", line, "reload", &problem);
     }
-    wanted.map_or(Reload::EachRun, |(reload, _)| reload)
+    given.map_or(Reload::EachRun, |(reload, _)| reload)
 }
 
-/// What a run of the point takes at least.
+/// Returns the least time that a run of the point takes: warm-up and window.
 pub(super) fn planned(point: &Point) -> Duration {
     point.plan.warmup + point.plan.duration
 }

@@ -1,4 +1,4 @@
-//! From axes to points: every combination of their values as a validated plan.
+//! Turns axes into points: a validated plan for every combination of their values.
 
 use crate::source::{Entry, Source};
 use lydite_families::TargetSpec;
@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use toml::de::{DeTable, DeValue};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// More points than this are a mistake.
+/// Maximum number of points. A larger number is a mistake.
 const MAX_POINTS: usize = 10_000;
-/// Keys of a plan that the sweep sets itself, or that all runs would write to, and why they are no keys of a sweep.
+/// Keys of a plan that a sweep rejects, with the reason.
 const OWN_KEYS: [(&str, &str); 6] = [
     ("json", SAME_FILE),
     ("report", SAME_FILE),
@@ -20,52 +20,52 @@ const OWN_KEYS: [(&str, &str); 6] = [
     ("require", "is for single runs: leave it out, and let a figure show the metric"),
 ];
 const SAME_FILE: &str = "each run would write the same file: leave it out, the sweep keeps every result";
-/// Before the name of an option of the target's URL.
-const OPTION: &str = "target.";
-/// The axis that `[[point]]` makes.
+/// The prefix of keys that set an option of the target's URL.
+const OPTION_PREFIX: &str = "target.";
+/// The name of the axis that `[[point]]` defines.
 pub(super) const POINTS: &str = "point";
 
-/// A value for a key of the plan, and where it was given.
+/// A value for a key of the plan, and its place.
 #[derive(Clone, Debug)]
 pub(super) struct Setting {
     key: String,
     text: String,
-    /// None: by `--set`.
+    /// The line in the file; `None` for `--set`.
     line: Option<usize>,
 }
 
-/// Something that is varied.
+/// An axis: something that the experiment varies.
 pub(super) struct Axis {
     pub(super) name: String,
     pub(super) values: Vec<AxisValue>,
     line: usize,
 }
 
-/// A value of an axis: its name in figures, and what it sets.
+/// A value of an axis: its label in figures, and the keys that it sets.
 pub(super) struct AxisValue {
     pub(super) label: String,
-    /// What it adds to the label of a point.
+    /// Its part of a point's label, such as `terminals=8`.
     name: String,
     settings: Vec<Setting>,
 }
 
-/// A plan of the sweep.
+/// A point of the sweep: one validated plan.
 pub(super) struct Point {
     pub(super) label: String,
-    /// Its value of each axis.
+    /// The label of its value of each axis.
     pub(super) at: Vec<String>,
     pub(super) plan: Plan,
-    /// The keys of the plan. May hold a password: never written to a file.
+    /// The keys of the plan. They may contain a password and are never written to a file.
     pub(super) given: BTreeMap<String, String>,
-    /// The same without a password.
+    /// The same keys without passwords.
     pub(super) shown: BTreeMap<String, String>,
-    /// Tells this plan from all others.
+    /// A digest of the plan, distinct for each point.
     pub(super) digest: String,
     /// The line of the target, or 1.
     pub(super) target_line: usize,
 }
 
-/// The axes as the summary has them: names and labels.
+/// Returns the axes for the summary: names and labels.
 pub(super) fn names(axes: &[Axis]) -> Vec<lydite_report::sweep::Axis> {
     let named = |axis: &Axis| lydite_report::sweep::Axis {
         name: axis.name.clone(),
@@ -74,11 +74,11 @@ pub(super) fn names(axes: &[Axis]) -> Vec<lydite_report::sweep::Axis> {
     axes.iter().map(named).collect()
 }
 
-/// Reads the settings of a table: `[plan]`, a point, a value of an axis.
+/// Reads the settings of a table: `[plan]`, a point, or a value of an axis. Keys in `except` are skipped.
 pub(super) fn settings(source: &mut Source, table: &DeTable<'_>, except: &[&str]) -> Vec<Setting> {
     let mut all = Vec::new();
     for entry in source.leaves(table) {
-        if except.contains(&entry.key.as_str()) || !known(source, &entry) {
+        if except.contains(&entry.key.as_str()) || !is_settable(source, &entry) {
             continue;
         }
         if let Some(text) = source.scalar(&entry) {
@@ -88,7 +88,7 @@ pub(super) fn settings(source: &mut Source, table: &DeTable<'_>, except: &[&str]
     all
 }
 
-/// Takes what `--set KEY=VALUE` says into the plan; without a value it takes the key out of it.
+/// Applies `--set KEY=VALUE` to the plan. `--set KEY=` removes the key.
 pub(super) fn override_plan(source: &mut Source, plan: &mut Vec<Setting>, axes: &[Axis], set: &[String]) {
     for text in set {
         let Some((key, value)) = text.split_once('=').map(|(key, value)| (key.trim(), value.trim())) else {
@@ -108,13 +108,16 @@ pub(super) fn override_plan(source: &mut Source, plan: &mut Vec<Setting>, axes: 
             if !value.is_empty() {
                 plan.push(Setting { key: key.to_owned(), text: value.to_owned(), line: None });
             } else if plan.len() == had {
-                source.add(format!("--set {key}=: takes a key out of [plan], which has no {key}: leave it out, or give a value"));
+                source.add(format!(
+                    "--set {key}=: takes a key out of [plan], which has no {key}: leave it out, or give a value"
+                ));
             }
         }
     }
 }
 
-fn known(source: &mut Source, entry: &Entry<'_, '_>) -> bool {
+/// Returns true if an entry may be set, and reports it otherwise.
+fn is_settable(source: &mut Source, entry: &Entry<'_, '_>) -> bool {
     let problem = key_problem(&entry.key, &mut source.listed);
     if let Some(problem) = &problem {
         source.wrong(entry.line, &entry.key, problem);
@@ -122,9 +125,9 @@ fn known(source: &mut Source, entry: &Entry<'_, '_>) -> bool {
     problem.is_none()
 }
 
-/// Why a key can't be set, if it can't.
+/// Returns the reason for which a key can't be set; `None` if it can.
 fn key_problem(key: &str, listed: &mut Listed) -> Option<String> {
-    let option = key.strip_prefix(OPTION).is_some_and(|name| !name.is_empty());
+    let option = key.strip_prefix(OPTION_PREFIX).is_some_and(|name| !name.is_empty());
     let own = |key: &str| OWN_KEYS.iter().find(|(own, _)| *own == key);
     if let Some((_, why)) = own(key) {
         return Some((*why).into());
@@ -134,15 +137,15 @@ fn key_problem(key: &str, listed: &mut Listed) -> Option<String> {
     }
     let keys: Vec<&str> = keys().plan.iter().copied().filter(|key| own(key).is_none()).collect();
     let problem = listed.not_known(key, &keys);
-    let meant = problem.ends_with('?');
-    Some(if meant {
+    let has_suggestion = problem.ends_with('?');
+    Some(if has_suggestion {
         problem
     } else {
         format!("{problem}, or target.OPTION for an option of the target's URL")
     })
 }
 
-/// Reads `[axes]`, and `[[point]]` as an axis of that name, in the order in which they stand.
+/// Reads `[axes]`, and `[[point]]` as an axis of that name, in the order of the file.
 pub(super) fn axes(source: &mut Source, document: &DeTable<'_>) -> Vec<Axis> {
     let mut all = Vec::new();
     for entry in source.entries(document) {
@@ -189,6 +192,7 @@ pub(super) fn axes(source: &mut Source, document: &DeTable<'_>) -> Vec<Axis> {
     all
 }
 
+/// Reads an axis: plain values for a key, or tables with labels.
 fn axis(source: &mut Source, entry: &Entry<'_, '_>) -> Option<Axis> {
     let (name, line) = (entry.key.clone(), entry.line);
     let DeValue::Array(values) = entry.value else {
@@ -211,14 +215,14 @@ fn axis(source: &mut Source, entry: &Entry<'_, '_>) -> Option<Axis> {
         }
     } else if tables > 0 {
         source.wrong(line, &name, "must hold either values or tables with a label, not both");
-    } else if !(keys().plan.contains(&name.as_str()) || name.starts_with(OPTION)) {
+    } else if !(keys().plan.contains(&name.as_str()) || name.starts_with(OPTION_PREFIX)) {
         source.wrong(
             line,
             &name,
             "is no key of a plan: use one, or target.OPTION, or give an axis of your own tables: \
              [{ label = \"A\", KEY = VALUE }, …]",
         );
-    } else if known(source, entry) {
+    } else if is_settable(source, entry) {
         for value in values {
             let line = source.line_of(value.span().start);
             let Some(text) = scalar(value.get_ref()) else {
@@ -243,6 +247,7 @@ fn axis(source: &mut Source, entry: &Entry<'_, '_>) -> Option<Axis> {
     Some(Axis { name, values: read, line })
 }
 
+/// Reads a table with a label as a value of an axis.
 fn labelled(source: &mut Source, axis: &str, line: usize, table: &DeTable<'_>) -> Option<AxisValue> {
     let label = source.entries(table).into_iter().find(|entry| entry.key == "label");
     let Some(label) = label else {
@@ -257,8 +262,8 @@ fn labelled(source: &mut Source, axis: &str, line: usize, table: &DeTable<'_>) -
     text.map(|text| AxisValue { name: text.clone(), label: text, settings })
 }
 
-/// Tells of axes that vary what the plan fixes.
-pub(super) fn fixed_and_varied(source: &mut Source, plan: &[Setting], axes: &[Axis]) {
+/// Rejects axes that vary a key of the plan.
+pub(super) fn reject_fixed_axes(source: &mut Source, plan: &[Setting], axes: &[Axis]) {
     for axis in axes {
         if let Some(line) =
             plan.iter().find(|setting| setting.key == axis.name).and_then(|setting| setting.line)
@@ -272,7 +277,7 @@ pub(super) fn fixed_and_varied(source: &mut Source, plan: &[Setting], axes: &[Ax
     }
 }
 
-/// Every combination, the last axis varying fastest.
+/// Returns every combination of values. The last axis varies fastest.
 pub(super) fn points(source: &mut Source, plan: &[Setting], axes: &[Axis]) -> Vec<Point> {
     let count = axes.iter().try_fold(1_usize, |all, axis| all.checked_mul(axis.values.len()));
     let Some(count) = count.filter(|count| *count <= MAX_POINTS) else {
@@ -309,6 +314,7 @@ pub(super) fn points(source: &mut Source, plan: &[Setting], axes: &[Axis]) -> Ve
     all
 }
 
+/// Validates the plan of a point. Reports its errors at the settings that cause them.
 fn point(
     source: &mut Source,
     label: String,
@@ -321,18 +327,18 @@ fn point(
     let mut given = BTreeMap::new();
     let mut entries = Entries::default();
     for (key, setting) in settings {
-        if let Some(option) = key.strip_prefix(OPTION) {
+        if let Some(option) = key.strip_prefix(OPTION_PREFIX) {
             match TargetSpec::with_option(&url, option, &setting.text) {
                 Ok(longer) => url = longer,
-                Err(problem) => tell(source, setting, &problem),
+                Err(problem) => report(source, setting, &problem),
             }
         } else if *key != "target" {
             given.insert((*key).to_owned(), setting.text.clone());
-            take(&mut entries, setting, &setting.text, source.file());
+            add_entry(&mut entries, setting, &setting.text, source.file());
         }
     }
     let target_line = target.and_then(|setting| setting.line).unwrap_or(1);
-    take(
+    add_entry(
         &mut entries,
         &Setting { key: "target".into(), text: String::new(), line: Some(target_line) },
         &url,
@@ -343,17 +349,17 @@ fn point(
         Ok(plan) => plan,
         Err(failure) => {
             for problem in failure.lines() {
-                blame(source, settings, target_line, problem);
+                report_at_cause(source, settings, target_line, problem);
             }
             return None;
         }
     };
-    // What depends on the scale is known where that is.
+    // Rules that depend on the scale need the number of warehouses.
     if let Some(warehouses) = plan.warehouses.filter(|_| plan.micro.is_none())
         && let Err(failure) = plan.mode(warehouses)
     {
         for problem in failure.lines() {
-            blame(source, settings, target_line, problem);
+            report_at_cause(source, settings, target_line, problem);
         }
     }
     if source.errors.len() > errors {
@@ -369,19 +375,26 @@ fn point(
     Some(Point { label, at, plan, given, shown, digest, target_line })
 }
 
-fn take(entries: &mut Entries, setting: &Setting, text: &str, file: &str) {
+/// Adds a setting to the entries of a plan, with its place.
+fn add_entry(entries: &mut Entries, setting: &Setting, text: &str, file: &str) {
     match setting.line {
         Some(line) => entries.line(&setting.key, text.to_owned(), file, line),
         None => entries.put(&setting.key, text.to_owned()),
     }
 }
 
-fn tell(source: &mut Source, setting: &Setting, problem: &str) {
+/// Reports a problem at the place of a setting.
+fn report(source: &mut Source, setting: &Setting, problem: &str) {
     source.wrong_by(&format!("--set {}", setting.key), setting.line, &setting.key, problem);
 }
 
-/// Finds the line that a problem of a plan is about, if the problem does not say.
-fn blame(source: &mut Source, settings: &BTreeMap<&str, &Setting>, target_line: usize, problem: &str) {
+/// Reports a problem of a plan at the setting that causes it, unless the problem names its line already.
+fn report_at_cause(
+    source: &mut Source,
+    settings: &BTreeMap<&str, &Setting>,
+    target_line: usize,
+    problem: &str,
+) {
     if problem.starts_with(&format!("{}, line ", source.file())) || problem.starts_with("--set ") {
         source.add(problem.to_owned());
         return;
@@ -389,7 +402,7 @@ fn blame(source: &mut Source, settings: &BTreeMap<&str, &Setting>, target_line: 
     if let Some((key, rest)) = problem.split_once(": ")
         && let Some(setting) = settings.get(key)
     {
-        tell(source, setting, rest);
+        report(source, setting, rest);
         return;
     }
     let name = |text: &str| -> String {
@@ -397,11 +410,11 @@ fn blame(source: &mut Source, settings: &BTreeMap<&str, &Setting>, target_line: 
     };
     let option = problem
         .strip_prefix("target option ")
-        .map(|rest| format!("{OPTION}{}", name(rest.trim_start_matches('"'))));
+        .map(|rest| format!("{OPTION_PREFIX}{}", name(rest.trim_start_matches('"'))));
     let flag = problem.strip_prefix("--").map(name);
     let about = [option, flag].into_iter().flatten().find_map(|key| settings.get(key.as_str()));
     match about {
-        Some(setting) => tell(source, setting, problem),
+        Some(setting) => report(source, setting, problem),
         None => source.wrong(target_line, "target", problem),
     }
 }

@@ -1,7 +1,7 @@
 //! The directory of a sweep: its manifest, its lock, a result for each run, and the renderings.
 //!
-//! The results are the source of truth: a run is done when its result is there and complete. The manifest says whose
-//! results they are, and remembers what results can't tell: how long runs took, and why some left none.
+//! The results are the source of truth: a run is done when its result exists and is complete. The manifest identifies
+//! the experiment. It also records what a result can't contain: how long a run took, and why a run has no result.
 
 use super::experiment::Experiment;
 use super::grid::Point;
@@ -22,57 +22,57 @@ const MANIFEST: &str = "manifest.json";
 const LOCK: &str = "lock";
 const RESULTS: &str = "results";
 const RENDERINGS: [&str; 3] = ["summary.json", "summary.csv", "report.html"];
-/// How long a run that a killed sweep left may take to end.
+/// Maximum time for an orphaned run of a killed sweep to end.
 const ORPHAN_PATIENCE: Duration = Duration::from_secs(20);
-/// Letters of a label in the name of a file.
+/// Maximum length of a label in a file name, in characters.
 const NAME_LETTERS: usize = 60;
 
-/// Whose results the directory holds.
+/// The experiment whose results the directory holds, and its runs.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Manifest {
-    /// Version of Lydite that wrote it last.
+    /// Version of Lydite that wrote the manifest last.
     pub(super) lydite: String,
-    /// Digest of the program itself: results of two builds are not put together.
+    /// Digest of the program: a sweep never mixes runs of two builds.
     #[serde(default)]
     pub(super) program: String,
-    /// The experiment's file.
+    /// File name of the experiment.
     pub(super) experiment: String,
     pub(super) title: String,
-    /// Of all points and of how they are run.
+    /// Digest of all points and of how they are run.
     pub(super) digest: String,
     pub(super) repetitions: u32,
     pub(super) reload: String,
     pub(super) pause_s: f64,
-    /// By the digest of its plan.
+    /// Points by the digests of their plans.
     pub(super) points: BTreeMap<String, KnownPoint>,
-    /// By the name of the run, what its result does not tell.
+    /// Endings by the names of the runs.
     #[serde(default)]
     pub(super) runs: BTreeMap<String, Ending>,
 }
 
-/// A point that the directory has, or will have, results of.
+/// A point whose results the directory holds or will hold.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct KnownPoint {
     pub(super) label: String,
-    /// What its files are called; stays as it is when the label is changed.
+    /// Name of its files. It does not change with the label.
     pub(super) name: String,
-    /// Its plan without passwords.
+    /// Keys of its plan, without passwords.
     pub(super) plan: BTreeMap<String, String>,
 }
 
-/// How a run ended.
+/// The ending of a run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Ending {
-    /// From its start to its end, loading and checks included.
+    /// Time from its start to its end in seconds, loading and checks included.
     pub(super) took_s: f64,
-    /// Its exit code; none if a signal ended it.
+    /// Exit code; `None` if a signal ended the run.
     pub(super) exit_code: Option<i32>,
-    /// What it said.
+    /// Its error messages in one line; empty after a success.
     #[serde(default)]
     pub(super) said: String,
 }
 
-/// The directory, locked for this process as long as it is held.
+/// The directory, locked for this process while the value lives.
 pub(super) struct Directory {
     path: PathBuf,
     pub(super) lock: File,
@@ -80,7 +80,7 @@ pub(super) struct Directory {
 }
 
 impl Directory {
-    /// Makes the directory, or opens it if it holds results of this experiment.
+    /// Creates the directory, or opens it if it holds results of this experiment. `fresh` deletes these results first.
     pub(super) fn open(path: &Path, experiment: &Experiment, fresh: bool) -> Result<Self, Failure> {
         let known = read_manifest(path)?;
         if known.is_none() && !is_free(path)? {
@@ -91,10 +91,10 @@ impl Directory {
         }
         fs::create_dir_all(path.join(RESULTS)).map_err(|error| cannot(path, &error))?;
         let lock = take_lock(path)?;
-        // Another sweep may have written while this one waited.
+        // Read again: another sweep may have written while this one waited for the lock.
         let known = if fresh { None } else { read_manifest(path)? };
         if let Some(known) = &known {
-            agree(path, known, experiment)?;
+            require_same_experiment(path, known, experiment)?;
         }
         if fresh && let Some(known) = read_manifest(path)? {
             clear(path, &known)?;
@@ -105,12 +105,12 @@ impl Directory {
         Ok(directory)
     }
 
-    /// Where a run's result is.
+    /// Returns the path of a run's result.
     pub(super) fn result(&self, point: &Point, repetition: u32) -> PathBuf {
         self.path.join(self.manifest.file(point, repetition))
     }
 
-    /// Forgets a run that is made again.
+    /// Deletes the result and the ending of a run that is made again.
     pub(super) fn forget(&mut self, point: &Point, repetition: u32) -> Result<(), Failure> {
         let file = self.result(point, repetition);
         let name = self.manifest.run(point, repetition);
@@ -121,19 +121,19 @@ impl Directory {
         }
     }
 
-    /// Remembers how a run ended.
+    /// Stores the ending of a run.
     pub(super) fn remember(&mut self, point: &Point, repetition: u32, ending: Ending) -> Result<(), Failure> {
         let name = self.manifest.run(point, repetition);
         self.manifest.runs.insert(name, ending);
         self.save_manifest()
     }
 
-    /// How a run ended, if the directory remembers it.
+    /// Returns the stored ending of a run.
     pub(super) fn ending(&self, point: &Point, repetition: u32) -> Option<&Ending> {
         self.manifest.runs.get(&self.manifest.run(point, repetition))
     }
 
-    /// Writes a file of the directory, whole or not at all.
+    /// Writes a file of the directory atomically.
     pub(super) fn write(&self, name: &str, text: &str) -> Result<PathBuf, Failure> {
         let path = self.path.join(name);
         write_atomically(&path, text.as_bytes()).map_err(|error| cannot(&path, &error))?;
@@ -153,21 +153,21 @@ impl Directory {
 }
 
 impl Manifest {
-    /// The name of a run.
+    /// Returns the name of a run.
     fn run(&self, point: &Point, repetition: u32) -> String {
         let known = self.points.get(&point.digest);
         let name = known.map_or_else(|| file_name(&point.label, &point.digest), |known| known.name.clone());
         format!("{name}.{repetition}")
     }
 
-    /// Where its result is, relative to the directory.
+    /// Returns the path of its result, relative to the directory.
     fn file(&self, point: &Point, repetition: u32) -> String {
         format!("{RESULTS}/{}.json", self.run(point, repetition))
     }
 }
 
-/// The state of a run by what the directory holds, and its result.
-pub(super) fn look(
+/// Reads the state of a run from the directory, with its result if there is one.
+pub(super) fn read_run(
     directory: &Path,
     manifest: &Manifest,
     experiment: &Experiment,
@@ -195,7 +195,7 @@ pub(super) fn look(
     }
 }
 
-/// The manifest of a directory; none if it has none.
+/// Reads the manifest of a directory. Returns `None` if there is no manifest.
 pub(super) fn read_manifest(directory: &Path) -> Result<Option<Manifest>, Failure> {
     let path = directory.join(MANIFEST);
     match fs::read_to_string(&path) {
@@ -203,14 +203,18 @@ pub(super) fn read_manifest(directory: &Path) -> Result<Option<Manifest>, Failur
             Failure::usage(format!("{}: {error}: name another directory with --out", path.display()))
         }),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        // A file where the directory should be.
+        // For example a file in the place of the directory.
         Err(error) => Err(cannot(&path, &error)),
     }
 }
 
-/// Refuses an experiment that is not the one whose results the directory holds. More points or repetitions, other
-/// titles and figures are welcome.
-pub(super) fn agree(path: &Path, known: &Manifest, experiment: &Experiment) -> Result<(), Failure> {
+/// Rejects a directory with results of another experiment. More points or repetitions, and other titles and figures,
+/// are allowed.
+pub(super) fn require_same_experiment(
+    path: &Path,
+    known: &Manifest,
+    experiment: &Experiment,
+) -> Result<(), Failure> {
     let now: BTreeSet<&str> = experiment.points.iter().map(|point| point.digest.as_str()).collect();
     let gone: Vec<&KnownPoint> = known
         .points
@@ -253,13 +257,13 @@ pub(super) fn agree(path: &Path, known: &Manifest, experiment: &Experiment) -> R
     )))
 }
 
-/// A digest of the running program; empty where the system does not tell which file that is.
+/// Returns a digest of the running program; an empty text if its file can't be read.
 fn program() -> String {
     let content = std::env::current_exe().and_then(fs::read);
     content.map(|content| format!("{:016x}", xxh3_64(&content))).unwrap_or_default()
 }
 
-/// The manifest of an experiment; what is known of its points and runs is kept.
+/// Returns the manifest of an experiment, with the file names and endings of the known manifest.
 fn manifest(experiment: &Experiment, known: Option<Manifest>) -> Manifest {
     let (known, runs) = known.map(|known| (known.points, known.runs)).unwrap_or_default();
     let points = experiment.points.iter().map(|point| {
@@ -285,7 +289,7 @@ fn manifest(experiment: &Experiment, known: Option<Manifest>) -> Manifest {
     }
 }
 
-/// A name for files that says which point it is, and is that of no other.
+/// Returns a readable file name that is unique to a point.
 fn file_name(label: &str, digest: &str) -> String {
     let mut name = String::new();
     for letter in label.chars().take(NAME_LETTERS) {
@@ -297,11 +301,11 @@ fn file_name(label: &str, digest: &str) -> String {
     format!("{}-{}", name.trim_matches('-'), digest.get(..8).unwrap_or(digest))
 }
 
-/// Whether a directory is new or empty.
+/// Returns true if a directory does not exist, is empty, or holds only what a new sweep writes first.
 fn is_free(path: &Path) -> Result<bool, Failure> {
     match fs::read_dir(path) {
         Ok(entries) => {
-            // What a sweep has before it has a manifest, and a manifest that is being written, are ours.
+            // A sweep that was killed early leaves its lock, an empty directory or a half-written manifest.
             let own = |entry: &fs::DirEntry| {
                 let name = entry.file_name();
                 name == LOCK && is_lock(&entry.path())
@@ -315,9 +319,9 @@ fn is_free(path: &Path) -> Result<bool, Failure> {
     }
 }
 
-/// True for a lock as [`take_lock`] writes it: the number of a process, or nothing yet.
+/// Returns true for a lock as [`take_lock`] writes it: a process number, or nothing yet.
 fn is_lock(path: &Path) -> bool {
-    let is_file = fs::symlink_metadata(path).is_ok_and(|there| there.is_file());
+    let is_file = fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file());
     is_file && fs::read(path).is_ok_and(|text| text.trim_ascii().iter().all(u8::is_ascii_digit))
 }
 
@@ -325,6 +329,7 @@ fn is_empty(directory: &Path) -> bool {
     fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_none())
 }
 
+/// Locks the directory for this process and writes the process number into the lock.
 fn take_lock(directory: &Path) -> Result<File, Failure> {
     let path = directory.join(LOCK);
     let mut file = OpenOptions::new()
@@ -341,11 +346,11 @@ fn take_lock(directory: &Path) -> Result<File, Failure> {
             Err(TryLockError::Error(error)) => return Err(cannot(&path, &error)),
             Err(TryLockError::WouldBlock) => {
                 let mut holder = String::new();
-                // Whoever holds it writes its number at once; without one it is told without.
+                // The holder writes its number right after it locks; it may be missing for a moment.
                 let _unknown = File::open(&path).and_then(|mut file| file.read_to_string(&mut holder));
                 let holder = holder.trim();
                 let alive = holder.parse::<u32>().is_ok_and(|id| Path::new(&format!("/proc/{id}")).exists());
-                // The run of a sweep that was killed ends by itself within a moment.
+                // An orphaned run of a killed sweep ends by itself soon.
                 if alive || begun.elapsed() > ORPHAN_PATIENCE {
                     let who = if alive {
                         format!("sweep (process {holder})")
@@ -366,7 +371,7 @@ fn take_lock(directory: &Path) -> Result<File, Failure> {
     Ok(file)
 }
 
-/// Deletes what the sweep of this manifest wrote, and nothing else. The manifest stays until the next one replaces it.
+/// Deletes the files of the manifest's sweep, and no others. The next manifest replaces this one.
 fn clear(directory: &Path, known: &Manifest) -> Result<(), Failure> {
     let results = directory.join(RESULTS);
     let entries = fs::read_dir(&results).map_err(|error| cannot(&results, &error))?;
@@ -389,6 +394,7 @@ fn clear(directory: &Path, known: &Manifest) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Returns the failure of a directory that can't be read or written.
 fn cannot(path: &Path, error: &std::io::Error) -> Failure {
     Failure::usage(format!("{}: {error}: mend that, or name another directory with --out", path.display()))
 }

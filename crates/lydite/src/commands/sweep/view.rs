@@ -1,4 +1,5 @@
-//! What the user sees of a sweep: a line for each run that has ended, and in a terminal what is going on.
+//! Shows the progress of a sweep: a line for each run that has ended, and in a terminal a live line for the current
+//! run.
 
 use crate::output::eprint;
 use lydite_report::figures::{duration, number};
@@ -6,32 +7,36 @@ use lydite_report::live::{Style, columns};
 use lydite_report::sweep::{Run, State};
 use std::time::{Duration, Instant};
 
-/// How often the line is written anew.
-const EVERY: Duration = Duration::from_millis(500);
+/// Interval between updates of the live line.
+const REDRAW_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The progress of a sweep.
 pub(super) struct View {
     style: Style,
-    /// Runs that there are to be, those made before included.
+    /// Number of all runs of the sweep.
     total: usize,
+    /// Number of runs that have ended, those of earlier calls included.
     done: usize,
-    /// What the runs of this call took beyond what their plans say.
+    /// Time that the runs of this call took beyond their plans, for loading and checks.
     beyond: Duration,
+    /// Number of runs that this call has made.
     made: u32,
+    /// Time of the last update of the live line.
     drawn: Option<Instant>,
+    /// Outcome of the last run.
     last: String,
 }
 
-/// The run that is going on.
+/// The current run.
 pub(super) struct Current<'a> {
     pub(super) label: &'a str,
     pub(super) repetition: u32,
     pub(super) repetitions: u32,
-    /// What its plan says it takes.
+    /// Planned time of the run.
     pub(super) planned: Duration,
-    /// What the plans of all runs behind it take, pauses included.
+    /// Planned time of all runs after it, pauses included.
     pub(super) rest: Duration,
-    /// How many those are.
+    /// Number of runs after it.
     pub(super) runs_left: u32,
 }
 
@@ -40,7 +45,7 @@ impl View {
         Self { style, total, done, beyond: Duration::ZERO, made: 0, drawn: None, last: String::new() }
     }
 
-    /// Shows one line of text for good.
+    /// Prints one permanent line.
     pub(super) fn note(&mut self, text: &str) {
         match self.style {
             Style::Quiet => {}
@@ -52,9 +57,9 @@ impl View {
         }
     }
 
-    /// Shows how the run gets on.
+    /// Updates the live line.
     pub(super) fn update(&mut self, now: &Current<'_>, elapsed: Duration) {
-        if self.style != Style::Live || self.drawn.is_some_and(|drawn| drawn.elapsed() < EVERY) {
+        if self.style != Style::Live || self.drawn.is_some_and(|drawn| drawn.elapsed() < REDRAW_INTERVAL) {
             return;
         }
         self.drawn = Some(Instant::now());
@@ -81,7 +86,7 @@ impl View {
         eprint(&format!("\r\x1b[K{line}"));
     }
 
-    /// Tells how a run ended.
+    /// Prints the outcome of a run.
     pub(super) fn ended(&mut self, now: &Current<'_>, run: &Run, took: Duration) {
         self.done += 1;
         self.made += 1;
@@ -108,7 +113,7 @@ impl View {
         self.note(&line);
     }
 
-    /// Leaves the terminal as it should be.
+    /// Clears the live line.
     pub(super) fn finish(&mut self) {
         if self.style == Style::Live && self.drawn.take().is_some() {
             eprint("\r\x1b[K");
@@ -116,7 +121,7 @@ impl View {
     }
 }
 
-/// A time with its seconds: `1:05`, `2:03:09`.
+/// Formats a time with seconds: `1:05`, `2:03:09`.
 fn clock(time: Duration) -> String {
     let seconds = time.as_secs();
     let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);

@@ -1,0 +1,261 @@
+//! The work of a sweep: makes the missing runs one after the other, and summarizes all of them.
+
+use super::child::{self, Begin};
+use super::experiment::{Experiment, Reload, planned};
+use super::grid::{self, Point};
+use super::store::{self, Directory, Ending, Manifest};
+use super::templates;
+use super::view::{Current, View};
+use crate::exit::Failure;
+use crate::interrupt::Interrupt;
+use crate::output::complain;
+use lydite_report::figures::{duration, plural};
+use lydite_report::live::Style;
+use lydite_report::sweep::{Environment, Point as PointSummary, Run, SWEEP_FORMAT, State, Sweep, render_csv};
+use lydite_report::{RunResult, render_sweep};
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Interval at which a pause checks for an interrupt.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// The runs of a sweep: those in its directory, and those that this process makes.
+pub(super) struct Runner<'a> {
+    experiment: &'a Experiment,
+    directory: Directory,
+    /// The runs of each point.
+    runs: Vec<Vec<Run>>,
+    environment: Environment,
+    /// True if this process has made a run.
+    pub(super) made: bool,
+    /// URLs of the targets that had their function tests: once is enough.
+    verified: BTreeSet<String>,
+}
+
+impl<'a> Runner<'a> {
+    /// Reads the runs that the directory holds.
+    pub(super) fn new(experiment: &'a Experiment, directory: Directory, out: &Path) -> Self {
+        let mut environment = Environment::default();
+        let mut stored = |point: &Point, manifest: &Manifest, repetition| {
+            let (run, result) = store::read_run(out, manifest, experiment, point, repetition);
+            note(&mut environment, &run, result.as_ref());
+            run
+        };
+        let runs = experiment
+            .points
+            .iter()
+            .map(|point| {
+                (1..=experiment.repetitions)
+                    .map(|repetition| stored(point, &directory.manifest, repetition))
+                    .collect()
+            })
+            .collect();
+        Self { experiment, directory, runs, environment, made: false, verified: BTreeSet::new() }
+    }
+
+    /// Makes all missing runs: one run of every point, then the next run of every point, so that a slow hour affects
+    /// all points alike. Returns true if the user interrupted it.
+    pub(super) fn make_runs(&mut self, style: Style, interrupt: &Interrupt) -> Result<bool, Failure> {
+        let experiment = self.experiment;
+        let todo: Vec<(usize, u32)> = (1..=experiment.repetitions)
+            .flat_map(|repetition| (0..experiment.points.len()).map(move |number| (number, repetition)))
+            .filter(|(number, repetition)| self.state(*number, *repetition) != State::Complete)
+            .collect();
+        let total: usize = self.runs.iter().map(Vec::len).sum();
+        let mut view = View::new(style, total, total - todo.len());
+        let time = |left: &[(usize, u32)]| -> Duration {
+            let points = left.iter().filter_map(|(number, _)| experiment.points.get(*number));
+            points.map(|point| planned(point) + experiment.pause).sum()
+        };
+        view.note(&format!(
+            "{}: {}, {} there already, {} to make in at least {}",
+            experiment.title,
+            plural(total as u64, "run"),
+            total - todo.len(),
+            todo.len(),
+            duration(time(&todo).as_secs_f64())
+        ));
+        for (n, (number, repetition)) in todo.iter().enumerate() {
+            if n > 0 {
+                pause(experiment.pause, interrupt);
+            }
+            if interrupt.asked() {
+                view.finish();
+                return Ok(true);
+            }
+            let Some(point) = experiment.points.get(*number) else { continue };
+            let rest = todo.get(n + 1..).unwrap_or_default();
+            let now = Current {
+                label: &point.label,
+                repetition: *repetition,
+                repetitions: experiment.repetitions,
+                planned: planned(point),
+                rest: time(rest),
+                runs_left: rest.len() as u32,
+            };
+            let begun = Instant::now();
+            let run =
+                self.make_run(*number, *repetition, interrupt, &mut |elapsed| view.update(&now, elapsed))?;
+            view.ended(&now, &run, begun.elapsed());
+            if style == Style::Quiet && run.state != State::Complete && !interrupt.asked() {
+                complain(&format!("{}, run {repetition}: {}: {}", point.label, run.state.name(), run.note));
+            }
+            self.write()?;
+        }
+        view.finish();
+        Ok(interrupt.asked() && self.runs.iter().flatten().any(|run| run.state != State::Complete))
+    }
+
+    /// Returns the state of a run of the point with this number.
+    fn state(&self, number: usize, repetition: u32) -> State {
+        let run = self.runs.get(number).and_then(|runs| runs.get(repetition as usize - 1));
+        run.map_or(State::Missing, |run| run.state)
+    }
+
+    /// Makes one run and stores its ending.
+    fn make_run(
+        &mut self,
+        number: usize,
+        repetition: u32,
+        interrupt: &Interrupt,
+        show_progress: &mut dyn FnMut(Duration),
+    ) -> Result<Run, Failure> {
+        let experiment = self.experiment;
+        let point = &experiment.points[number];
+        self.directory.forget(point, repetition)?;
+        let json = self.directory.result(point, repetition);
+        let target = &point.plan.target;
+        let begin = match experiment.reload {
+            _ if !target.stores() || target.is_temporary() => Begin::AsItIs,
+            Reload::EachRun => Begin::Fresh,
+            Reload::Restore => Begin::Template(templates::name(point, &self.directory.manifest.program)),
+            Reload::Once => Begin::AsItIs,
+        };
+        let url = point.given.get("target").cloned().unwrap_or_default();
+        let verify = !self.verified.contains(&url);
+        self.made = true;
+        let ending = child::run(point, &json, &begin, verify, &self.directory.lock, interrupt, show_progress)
+            .unwrap_or_else(|error| Ending {
+                took_s: 0.0,
+                exit_code: None,
+                said: format!("can't be started: {error}"),
+            });
+        // A run that the user interrupted before it wrote a result is missing, not failed.
+        if !interrupt.asked() || json.exists() {
+            self.directory.remember(point, repetition, ending)?;
+        }
+        let root = json.parent().and_then(Path::parent).unwrap_or(Path::new("."));
+        let (run, result) = store::read_run(root, &self.directory.manifest, experiment, point, repetition);
+        note(&mut self.environment, &run, result.as_ref());
+        if result.is_some_and(|result| result.controls.functions.is_some()) {
+            self.verified.insert(url);
+        }
+        if let Some(place) = self.runs.get_mut(number).and_then(|runs| runs.get_mut(repetition as usize - 1))
+        {
+            *place = run.clone();
+        }
+        Ok(run)
+    }
+
+    /// Writes the summary and the page of all runs so far.
+    pub(super) fn write(&self) -> Result<Sweep, Failure> {
+        let sweep = self.summary();
+        self.directory.write_json("summary.json", &sweep)?;
+        self.directory.write("summary.csv", &render_csv(&sweep))?;
+        self.directory.write("report.html", &render_sweep(&sweep))?;
+        Ok(sweep)
+    }
+
+    /// Returns the summary of all runs so far.
+    fn summary(&self) -> Sweep {
+        let experiment = self.experiment;
+        let metrics: Vec<String> = experiment.metrics.iter().map(|metric| metric.name().to_owned()).collect();
+        let axes = grid::names(&experiment.axes);
+        let points: Vec<PointSummary> = experiment
+            .points
+            .iter()
+            .zip(&self.runs)
+            .map(|(point, runs)| PointSummary {
+                label: point.label.clone(),
+                at: point.at.clone(),
+                plan: point.shown.clone(),
+                metrics: PointSummary::spreads(runs, &metrics),
+                runs: runs.clone(),
+            })
+            .collect();
+        Sweep {
+            lydite: env!("CARGO_PKG_VERSION").into(),
+            format: SWEEP_FORMAT,
+            title: experiment.title.clone(),
+            description: experiment.description.clone(),
+            experiment: experiment.name.clone(),
+            digest: experiment.digest(),
+            repetitions: experiment.repetitions,
+            reload: experiment.reload.words().into(),
+            pause_s: experiment.pause.as_secs_f64(),
+            figures: experiment.figures.iter().map(|figure| figure.draw(&axes, &points)).collect(),
+            axes,
+            metrics,
+            points,
+            environment: self.environment.clone(),
+        }
+    }
+
+    /// Returns the failures for the exit code. They cover all runs in the directory, also those of earlier calls.
+    pub(super) fn failures(&self, sweep: &Sweep, interrupted: bool, out: &Path) -> Vec<Failure> {
+        let mut all = Vec::new();
+        let broken = sweep.runs_with_failed_checks();
+        if broken > 0 {
+            complain(&format!("{} have checks that do not hold", plural(broken as u64, "run")));
+            all.push(Failure::CheckFailed);
+        }
+        if interrupted {
+            all.push(Failure::Interrupted(format!(
+                "interrupted: {} of {} runs are there: the same command goes on",
+                sweep.runs_in(State::Complete),
+                sweep.runs()
+            )));
+            return all;
+        }
+        // Runs with a wrong plan, and runs that a target failed.
+        let (mut usage, mut target) = (0_u64, 0_u64);
+        for (point, runs) in self.experiment.points.iter().zip(&self.runs) {
+            for run in runs.iter().filter(|run| run.state != State::Complete) {
+                let ending = self.directory.ending(point, run.repetition);
+                match ending.and_then(|ending| ending.exit_code) {
+                    Some(1) => all.push(Failure::CheckFailed),
+                    Some(2) => usage += 1,
+                    _ => target += 1,
+                }
+            }
+        }
+        let problem = |count: u64| {
+            let runs = plural(count, "run");
+            format!("{}: {runs} did not end well: the same command makes them again", out.display())
+        };
+        if usage > 0 {
+            all.push(Failure::usage(problem(usage)));
+        }
+        if target > 0 {
+            all.push(Failure::Target(problem(target)));
+        }
+        all
+    }
+}
+
+/// Adds the environment of a complete run.
+fn note(environment: &mut Environment, run: &Run, result: Option<&RunResult>) {
+    if let Some(result) = result.filter(|_| run.state == State::Complete) {
+        environment.note(result);
+    }
+}
+
+/// Sleeps between two runs, until the user interrupts.
+fn pause(time: Duration, interrupt: &Interrupt) {
+    let begun = Instant::now();
+    while begun.elapsed() < time && !interrupt.asked() {
+        thread::sleep(POLL_INTERVAL.min(time.saturating_sub(begun.elapsed())));
+    }
+}
