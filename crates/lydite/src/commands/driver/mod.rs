@@ -1,4 +1,4 @@
-//! `lydite driver`: makes the beginning of a driver, and proves a target.
+//! `lydite driver`: `new` makes a working driver to start from, `test` runs the kit against a target.
 
 mod scaffold;
 mod spec;
@@ -7,7 +7,7 @@ mod test;
 use crate::cli::DriverCommand;
 use crate::exit::Outcome;
 
-/// `lydite driver`.
+/// Runs `lydite driver`.
 pub(crate) fn command(command: DriverCommand) -> Outcome {
     match command {
         DriverCommand::New(args) => scaffold::command(&args),

@@ -1,5 +1,5 @@
-//! `lydite driver new`: a directory with a driver that works, to be changed into one's own. The SDK comes with it, so
-//! nothing needs to be installed.
+//! `lydite driver new`: makes a directory with a working driver. The directory contains the SDK, so nothing needs to be
+//! installed.
 
 use super::spec;
 use crate::cli::{DriverNewArgs, Language};
@@ -13,7 +13,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// A file of a scaffold: where, what, and whether it can be run.
+/// A file of a driver: path, text, and true for a program.
 type File = (String, Cow<'static, str>, bool);
 
 const PYTHON_TRANSACTIONS: &str = include_str!("../../../../../sdk/python/examples/sqlite_driver.py");
@@ -24,7 +24,7 @@ const GO_TABLES: &str = include_str!("../../../../../sdk/go/examples/memory/stor
 const GO_LIST: &str = include_str!("../../../../../sdk/go/examples/store/list.go");
 const GO_DRIVER: &str = include_str!("../../../../../sdk/go/examples/pgx/driver");
 
-/// The files of a driver.
+/// Returns the files of an example driver.
 fn files(name: &str, lang: Language, kv: bool) -> Vec<File> {
     let file = |path: &str, text: &'static str, runs| (path.to_string(), Cow::Borrowed(text), runs);
     let mut made = match (lang, kv) {
@@ -45,7 +45,7 @@ fn files(name: &str, lang: Language, kv: bool) -> Vec<File> {
     made
 }
 
-/// The files of the SDK.
+/// Returns the files of the SDK.
 fn sdk(lang: Language) -> impl Iterator<Item = File> {
     let (files, folder): (&[SdkFile], _) = match lang {
         Language::Python => (PYTHON_SDK, ""),
@@ -54,14 +54,14 @@ fn sdk(lang: Language) -> impl Iterator<Item = File> {
     files.iter().map(move |(path, text)| (format!("{folder}{path}"), Cow::Borrowed(*text), false))
 }
 
-/// The files of a driver that is made from a specification.
-fn specified(spec: &spec::Spec, name: &str) -> Vec<File> {
+/// Returns the files of a driver for a specification.
+fn specified_files(spec: &spec::Spec, name: &str) -> Vec<File> {
     let files = spec.files(name).into_iter();
     files.map(|(path, text, runs)| (path.into(), text.into(), runs)).chain(sdk(spec.language)).collect()
 }
 
 impl Language {
-    /// For people.
+    /// Returns the name for messages.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Python => "Python",
@@ -69,7 +69,7 @@ impl Language {
         }
     }
 
-    /// As options and specifications write it.
+    /// Returns the value in flags and specifications.
     pub(super) fn option(self) -> &'static str {
         match self {
             Self::Python => "python",
@@ -78,6 +78,7 @@ impl Language {
     }
 }
 
+/// Runs `lydite driver new`.
 pub(super) fn command(args: &DriverNewArgs) -> Outcome {
     let name = args.name.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let good = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
@@ -92,7 +93,7 @@ pub(super) fn command(args: &DriverNewArgs) -> Outcome {
         Some(path) => Some(spec::read(path, args.lang).map_err(Failure::Usage)?),
     };
     let (files, lang) = match (&spec, args.lang) {
-        (Some(spec), _) => (specified(spec, name), spec.language),
+        (Some(spec), _) => (specified_files(spec, name), spec.language),
         (None, Some(lang)) => (files(name, lang, args.kv), lang),
         (None, None) => return Err(Failure::usage("--lang: say python or go, or name a --spec")),
     };
@@ -104,7 +105,7 @@ pub(super) fn command(args: &DriverNewArgs) -> Outcome {
         }
         _ => failed(path, error),
     })?;
-    // A relative path needs a directory in front: else it would be a program of the system.
+    // A path without a directory would name a program on the PATH.
     let shown = path.display().to_string();
     let url = format!("driver:{}{shown}", if shown.contains('/') { "" } else { "./" });
     let url = typed(&url);
@@ -141,6 +142,7 @@ pub(super) fn command(args: &DriverNewArgs) -> Outcome {
     ))
 }
 
+/// Writes a new file, executable if it is a program.
 fn write(path: &Path, text: &str, runs: bool) -> io::Result<()> {
     if let Some(directory) = path.parent() {
         fs::create_dir_all(directory)?;
@@ -150,6 +152,7 @@ fn write(path: &Path, text: &str, runs: bool) -> io::Result<()> {
     file.write_all(text.as_bytes())
 }
 
+/// Returns the README of an example driver.
 fn readme(name: &str, url: &str, lang: Language, kv: bool) -> String {
     let (store, processes, sdk) = match lang {
         Language::Python => (

@@ -1,4 +1,4 @@
-//! `lydite driver test`: the conformance kit on a target of any kind, as a table.
+//! `lydite driver test`: runs the kit against any target and prints a table.
 
 use crate::cli::DriverTestArgs;
 use crate::exit::{Failure, Outcome};
@@ -10,11 +10,12 @@ use lydite_plan::values::whole;
 use lydite_report::live::Style;
 use lydite_verify::kit::{Kit, KitError, Step, StepVerdict, prove};
 
-/// The database that is known to be right. Nobody needs its rows after a crash.
+/// The reference database. Its rows are not needed after a crash.
 const REFERENCE: &str = "sqlite:?synchronous=off";
-/// Most warehouses: more only take longer.
+/// Maximum number of warehouses: more would only take longer.
 const WAREHOUSES_MAX: u32 = 100;
 
+/// Runs `lydite driver test`.
 pub(super) fn command(args: &DriverTestArgs) -> Outcome {
     let warehouses = whole(args.warehouses.as_deref().unwrap_or("1"), 1, WAREHOUSES_MAX)
         .map_err(|problem| Failure::usage(format!("--warehouses: {problem}")))?;
@@ -87,7 +88,7 @@ pub(super) fn command(args: &DriverTestArgs) -> Outcome {
     Failure::all(failures)
 }
 
-/// Steps in a row that were skipped for one reason, not shown yet.
+/// Consecutive steps that were skipped for one reason and not printed yet.
 #[derive(Default)]
 struct Skipped {
     names: Vec<String>,
@@ -95,7 +96,7 @@ struct Skipped {
 }
 
 impl Skipped {
-    /// Returns their only line, nothing if there are none, and forgets them.
+    /// Returns one line for all steps, or an empty text, and clears the list.
     fn take(&mut self) -> String {
         let Self { names, why } = std::mem::take(self);
         match &names[..] {
@@ -106,6 +107,7 @@ impl Skipped {
     }
 }
 
+/// Formats a step as a line.
 fn line(step: &Step) -> String {
     let verdict = match step.verdict {
         StepVerdict::Passed => "passed",

@@ -1,8 +1,8 @@
-//! The form of a specification: its keys as data, and all that can be wrong with them.
+//! Reads a specification and reports everything that is wrong in it.
 
 use super::code::{Finding, Kind, findings};
-use super::places::{Names, OF_ONE_LANGUAGE, PLACES, Piece, SECTIONS, judged};
-use super::{Code, Form, Package, Refusal, Spec, tokens};
+use super::keys::{CODE_KEYS, Names, ONE_LANGUAGE_KEYS, Piece, SECTIONS, problems};
+use super::{Code, ErrorRule, Form, Package, Spec, tokens};
 use crate::cli::Language;
 use crate::source::{Entry, Source};
 use std::collections::BTreeMap;
@@ -11,19 +11,22 @@ use toml::de::{DeTable, DeValue};
 
 const GUARANTEES: [&str; 5] = ["none", "per-key", "atomic", "optimistic", "serializable"];
 
-/// Reads a specification. `asked`: the language that was asked for elsewhere, which has to be its own.
+/// Reads a specification. `language_flag` is the value of `--lang`, which must agree with the specification.
 ///
 /// # Errors
-/// All that is wrong, one line each: file, line, key, and what to write.
-pub(in crate::commands::driver) fn read(path: &Path, asked: Option<Language>) -> Result<Spec, Vec<String>> {
+/// Everything that is wrong, one line each: file, line, key, and what to write.
+pub(in crate::commands::driver) fn read(
+    path: &Path,
+    language_flag: Option<Language>,
+) -> Result<Spec, Vec<String>> {
     let (mut source, text) = Source::read(path).map_err(|error| vec![error])?;
     let spec = match DeTable::parse(&text) {
         Ok(document) => {
             let lines = text.lines().collect();
-            Reading { source: &mut source, lines, language: Language::Python, pieces: Vec::new() }.spec(
+            Reader { source: &mut source, lines, language: Language::Python, pieces: Vec::new() }.spec(
                 document.get_ref(),
                 &text,
-                asked,
+                language_flag,
             )
         }
         Err(error) => {
@@ -38,7 +41,7 @@ pub(in crate::commands::driver) fn read(path: &Path, asked: Option<Language>) ->
     }
 }
 
-/// A text between its quotation marks, when it is one line.
+/// Returns a string value if it is one line and not blank.
 pub(super) fn line_of_text<'t>(value: &'t DeValue<'_>) -> Option<&'t str> {
     match value {
         DeValue::String(text) if !text.trim().is_empty() && !text.contains(['\n', '\r']) => Some(text),
@@ -46,105 +49,63 @@ pub(super) fn line_of_text<'t>(value: &'t DeValue<'_>) -> Option<&'t str> {
     }
 }
 
-pub(super) struct Reading<'s> {
+/// A specification while it is read.
+pub(super) struct Reader<'s> {
     pub(super) source: &'s mut Source,
     /// The lines of the file.
     lines: Vec<&'s str>,
-    /// That of the code.
+    /// The language of the code.
     pub(super) language: Language,
+    /// The pieces of code read so far. Others refer to them by their index.
     pieces: Vec<Piece>,
 }
 
-/// The entries of the sections, by their whole keys.
+/// The entries of all sections by their whole keys, such as `store.name`.
 pub(super) type Entries<'t, 'd> = BTreeMap<String, Entry<'t, 'd>>;
 
-impl Reading<'_> {
-    fn spec(mut self, document: &DeTable<'_>, text: &str, asked: Option<Language>) -> Option<Spec> {
+impl Reader<'_> {
+    /// Reads and validates the whole document. Returns `None` if anything in it is wrong.
+    fn spec(mut self, document: &DeTable<'_>, text: &str, language_flag: Option<Language>) -> Option<Spec> {
         let (entries, sections) = self.entries(document);
-        self.language = self.language(&entries, &sections, asked)?;
+        self.language = self.language(&entries, &sections, language_flag)?;
         let language = self.language;
-        let name = self.text(&entries, "store.name").unwrap_or_else(|| {
-            if !entries.contains_key("store.name") {
-                self.missing(&sections, "store.name", "name = \"mystore\"");
-            }
-            String::new()
-        });
+        let name = self.name(&entries, &sections);
         let prefix = self.choice(&entries, "data.tables", &["argument", "prefix"]) == "prefix";
         let (keys, values) = (self.form(&entries, "data.keys"), self.form(&entries, "data.values"));
         let guarantee = self.guarantee(&entries, &sections);
         let isolation = self.text(&entries, "store.isolation");
         let durable = self.flag(&entries, "store.durable");
         let packages = self.packages(&entries);
-        let example = match language {
-            Language::Python => "imports = [\"import mystore\"]",
-            Language::Go => "imports = [\"example.org/mystore\"]",
-        };
-        let imports = self.texts(&entries, "store.imports", example);
+        let imports = self.imports(&entries);
         let options = self.options(&entries);
-        let missing = self.exception(&entries);
-        let places = self.places(&entries, &sections, prefix);
-        let refusals = self.refusals(&entries);
+        let missing = self.missing_error(&entries);
+        let codes = self.codes(&entries, &sections, prefix);
+        let rules = self.error_rules(&entries);
         self.verbs(&entries);
         let (db, tx, shared) = match language {
             Language::Python => Default::default(),
-            Language::Go => self.of_go(&entries, &sections, values),
+            Language::Go => self.go_types(&entries, &sections, values),
         };
-
-        // All code at once.
-        let asked: Vec<(Kind, &str)> = (imports.iter().map(|(_, text)| (Kind::Import, text.as_str())))
-            .chain(self.pieces.iter().map(|piece| (piece.kind, piece.text.as_str())))
-            .collect();
-        let found = match findings(language, &asked) {
-            Ok(found) => found,
-            Err(problem) => {
-                self.source.add(problem);
-                return None;
-            }
-        };
-        let (found_imports, found) = found.split_at(imports.len());
-        let mut brought = Vec::new();
-        for ((line, text), finding) in imports.iter().zip(found_imports) {
-            if let Some(problem) = finding.problem() {
-                let example = match language {
-                    Language::Python => "write it as in Python, for example import mystore",
-                    Language::Go => "write a path, for example example.org/mystore, perhaps behind a name",
-                };
-                let problem = format!("{text:?}: {problem}: {example}");
-                self.source.wrong(*line, "store.imports", &problem);
-            }
-            brought.extend(finding.binds.iter().cloned());
-        }
-        let complete = found_imports.iter().all(|finding| finding.problem().is_none());
-        brought.extend(options.iter().map(|(name, _)| name.clone()));
         let begins = entries.contains_key("transactions.begin");
-        let names = Names { language, brought: &brought, begins, prefix };
-        for (piece, finding) in self.pieces.iter().zip(found) {
-            for problem in judged(piece, finding, &names) {
-                // Names of an import that is wrong would be told as unknown.
-                if complete || finding.problem().is_some() {
-                    self.source.wrong(piece.line, &piece.key, &problem);
-                }
-            }
-        }
-        self.directions(&entries, found);
+        let findings = self.check_code(&imports, &options, begins, prefix)?;
+        self.directions(&entries, &findings);
         if !self.source.errors.is_empty() {
             return None;
         }
-        let mut codes: Vec<Option<Code>> = self
+        let mut pieces: Vec<Option<Code>> = self
             .pieces
             .into_iter()
-            .zip(found)
+            .zip(findings)
             .map(|(piece, found)| {
-                let Piece { key, text, text_line: line, .. } = piece;
-                Some(Code { key, line, text, found: found.clone() })
+                Some(Code { key: piece.key, line: piece.text_line, text: piece.text, found })
             })
             .collect();
-        let mut take = |index: usize| codes.get_mut(index).and_then(Option::take);
+        let mut take = |index: usize| pieces.get_mut(index).and_then(Option::take);
         let missing = missing.and_then(&mut take);
-        let codes = places.into_iter().filter_map(|(key, index)| Some((key, take(index)?))).collect();
-        let refusals = refusals
+        let codes = codes.into_iter().filter_map(|(key, index)| Some((key, take(index)?))).collect();
+        let error_rules = rules
             .into_iter()
-            .map(|(meaning, class, condition)| Refusal {
+            .map(|(meaning, class, condition)| ErrorRule {
                 meaning,
                 class: class.and_then(&mut take),
                 condition: condition.and_then(&mut take),
@@ -168,11 +129,78 @@ impl Reading<'_> {
             values,
             missing,
             codes,
-            refusals,
+            error_rules,
         })
     }
 
-    /// All entries by their whole keys, and the lines of the sections. What is not known is told.
+    /// Checks all imports and pieces of code at once. Returns a finding for each piece, or `None` if the language's
+    /// interpreter can't check them.
+    fn check_code(
+        &mut self,
+        imports: &[(usize, String)],
+        options: &[(String, String)],
+        begins: bool,
+        prefix: bool,
+    ) -> Option<Vec<Finding>> {
+        let texts: Vec<(Kind, &str)> = (imports.iter().map(|(_, text)| (Kind::Import, text.as_str())))
+            .chain(self.pieces.iter().map(|piece| (piece.kind, piece.text.as_str())))
+            .collect();
+        let mut import_findings = match findings(self.language, &texts) {
+            Ok(findings) => findings,
+            Err(problem) => {
+                self.source.add(problem);
+                return None;
+            }
+        };
+        let piece_findings = import_findings.split_off(imports.len());
+        let imports_are_right = self.check_imports(imports, &import_findings);
+        let brought: Vec<String> = (import_findings.into_iter().flat_map(|finding| finding.binds))
+            .chain(options.iter().map(|(name, _)| name.clone()))
+            .collect();
+        let names = Names { language: self.language, brought: &brought, begins, prefix };
+        for (piece, finding) in self.pieces.iter().zip(&piece_findings) {
+            for problem in problems(piece, finding, &names) {
+                // A wrong import brings no names: code that uses them would be reported too.
+                if imports_are_right || finding.problem().is_some() {
+                    self.source.wrong(piece.line, &piece.key, &problem);
+                }
+            }
+        }
+        Some(piece_findings)
+    }
+
+    /// Reports wrong imports. Returns true if there are none.
+    fn check_imports(&mut self, imports: &[(usize, String)], findings: &[Finding]) -> bool {
+        let example = match self.language {
+            Language::Python => "write it as in Python, for example import mystore",
+            Language::Go => "write a path, for example example.org/mystore, perhaps behind a name",
+        };
+        let mut all_right = true;
+        for ((line, text), finding) in imports.iter().zip(findings) {
+            if let Some(problem) = finding.problem() {
+                all_right = false;
+                self.source.wrong(*line, "store.imports", &format!("{text:?}: {problem}: {example}"));
+            }
+        }
+        all_right
+    }
+
+    fn name(&mut self, entries: &Entries<'_, '_>, sections: &BTreeMap<String, usize>) -> String {
+        if !entries.contains_key("store.name") {
+            self.missing(sections, "store.name", "name = \"mystore\"");
+        }
+        self.text(entries, "store.name").unwrap_or_default()
+    }
+
+    fn imports(&mut self, entries: &Entries<'_, '_>) -> Vec<(usize, String)> {
+        let example = match self.language {
+            Language::Python => "imports = [\"import mystore\"]",
+            Language::Go => "imports = [\"example.org/mystore\"]",
+        };
+        self.texts(entries, "store.imports", example)
+    }
+
+    /// Returns all entries, and the lines of the sections. Reports unknown keys and sections.
     fn entries<'t, 'd>(&mut self, document: &'t DeTable<'d>) -> (Entries<'t, 'd>, BTreeMap<String, usize>) {
         let (mut all, mut sections) = (BTreeMap::new(), BTreeMap::new());
         for section in self.source.entries(document) {
@@ -199,6 +227,7 @@ impl Reading<'_> {
         (all, sections)
     }
 
+    /// Reports that a required key is missing.
     fn missing(&mut self, sections: &BTreeMap<String, usize>, key: &str, example: &str) {
         let (section, _) = key.split_once('.').unwrap_or((key, ""));
         let (line, below) = match sections.get(section) {
@@ -208,7 +237,7 @@ impl Reading<'_> {
         self.source.wrong(line, key, &format!("is missing: write for example {example}{below}"));
     }
 
-    /// A text of one line.
+    /// Reads a string of one line.
     fn text(&mut self, entries: &Entries<'_, '_>, key: &str) -> Option<String> {
         let entry = entries.get(key)?;
         let text = line_of_text(entry.value);
@@ -218,7 +247,7 @@ impl Reading<'_> {
         text.map(str::to_string)
     }
 
-    /// One of some words; the first if there is none.
+    /// Reads one of several words; the first is the default.
     fn choice(&mut self, entries: &Entries<'_, '_>, key: &str, words: &[&'static str]) -> &'static str {
         let Some(entry) = entries.get(key) else { return words[0] };
         let given = line_of_text(entry.value).unwrap_or_default();
@@ -231,6 +260,7 @@ impl Reading<'_> {
         chosen.unwrap_or(&words[0])
     }
 
+    /// Reads the form of keys or values.
     fn form(&mut self, entries: &Entries<'_, '_>, key: &str) -> Form {
         let Some(entry) = entries.get(key) else { return Form::Bytes };
         if key == "data.keys" && line_of_text(entry.value) == Some("base64") {
@@ -246,6 +276,7 @@ impl Reading<'_> {
         }
     }
 
+    /// Reads a boolean, by default false.
     fn flag(&mut self, entries: &Entries<'_, '_>, key: &str) -> bool {
         match entries.get(key).map(|entry| (entry.value, entry.line)) {
             None => false,
@@ -257,7 +288,7 @@ impl Reading<'_> {
         }
     }
 
-    /// A list of texts, each with its line.
+    /// Reads a list of strings, each with its line.
     fn texts(&mut self, entries: &Entries<'_, '_>, key: &str, example: &str) -> Vec<(usize, String)> {
         let Some(entry) = entries.get(key) else { return Vec::new() };
         let list = match entry.value {
@@ -276,6 +307,7 @@ impl Reading<'_> {
         })
     }
 
+    /// Reads the guarantee. Guarantees about transactions need transactions.
     fn guarantee(&mut self, entries: &Entries<'_, '_>, sections: &BTreeMap<String, usize>) -> &'static str {
         let key = "store.guarantee";
         let Some(entry) = entries.get(key) else {
@@ -294,6 +326,7 @@ impl Reading<'_> {
         guarantee
     }
 
+    /// Reads the names and defaults of options, in the order of the file.
     fn options(&mut self, entries: &Entries<'_, '_>) -> Vec<(String, String)> {
         let mut options = Vec::new();
         for (key, entry) in entries.iter().filter(|(key, _)| key.starts_with("options.")) {
@@ -314,13 +347,14 @@ impl Reading<'_> {
         options.into_iter().map(|(_, name, default)| (name, default)).collect()
     }
 
-    pub(super) fn piece(&mut self, piece: Piece) -> usize {
+    /// Adds a piece of code and returns its index.
+    pub(super) fn add_piece(&mut self, piece: Piece) -> usize {
         self.pieces.push(piece);
         self.pieces.len() - 1
     }
 
-    /// `data.missing`, if it is an error.
-    fn exception(&mut self, entries: &Entries<'_, '_>) -> Option<usize> {
+    /// Reads `data.missing`, if it names an error.
+    fn missing_error(&mut self, entries: &Entries<'_, '_>) -> Option<usize> {
         let text = self.text(entries, "data.missing")?;
         let nothing = match self.language {
             Language::Python => "None",
@@ -330,48 +364,58 @@ impl Reading<'_> {
             return None;
         }
         let line = entries.get("data.missing").map_or(1, |entry| entry.line);
-        let (key, kind, has) = ("data.missing".to_string(), Kind::Expression, vec![]);
-        Some(self.piece(Piece { key, line, text_line: line, kind, text, has, needs: vec![], answers: true }))
+        let (key, kind) = ("data.missing".to_string(), Kind::Expression);
+        let (may_use, must_use) = (vec![], vec![]);
+        Some(self.add_piece(Piece {
+            key,
+            line,
+            text_line: line,
+            kind,
+            text,
+            may_use,
+            must_use,
+            answers: true,
+        }))
     }
 
-    /// The language: what the file says, which must not be other than what was asked for.
+    /// Reads the language of the code, which must agree with `--lang`.
     fn language(
         &mut self,
         entries: &Entries<'_, '_>,
         sections: &BTreeMap<String, usize>,
-        asked: Option<Language>,
+        flag: Option<Language>,
     ) -> Option<Language> {
         let key = "store.language";
-        let told = self.source.errors.len();
+        let errors_before = self.source.errors.len();
         let own = match self.choice(entries, key, &["python", "go"]) {
             "go" => Language::Go,
             _ => Language::Python,
         };
-        // All else would be judged by the wrong one.
-        if self.source.errors.len() > told {
+        // Without its language nothing else can be judged.
+        if self.source.errors.len() > errors_before {
             return None;
         }
-        if let Some(asked) = asked.filter(|asked| *asked != own) {
-            let (own_name, asked) = (own.option(), asked.option());
+        if let Some(flag) = flag.filter(|flag| *flag != own) {
+            let (own_name, flag) = (own.option(), flag.option());
             let (line, problem) = match entries.get(key) {
                 Some(entry) => (
                     entry.line,
                     format!(
-                        "is {own_name}, but --lang says {asked}: leave --lang out, or say --lang {own_name}"
+                        "is {own_name}, but --lang says {flag}: leave --lang out, or say --lang {own_name}"
                     ),
                 ),
                 None => (
                     sections.get("store").copied().unwrap_or(1),
                     format!(
-                        "is {own_name} where nothing else is said, but --lang says {asked}: leave --lang out, or write \
-                         language = \"{asked}\" below [store], and all code in it"
+                        "is {own_name} where nothing else is said, but --lang says {flag}: leave --lang out, or write \
+                         language = \"{flag}\" below [store], and all code in it"
                     ),
                 ),
             };
             self.source.wrong(line, key, &problem);
             return None;
         }
-        for (key, only, instead) in OF_ONE_LANGUAGE {
+        for (key, only, instead) in ONE_LANGUAGE_KEYS {
             if let Some(entry) = entries.get(*key).filter(|_| *only != own) {
                 let problem = format!("is for specifications in {} only: {instead}", only.name());
                 self.source.wrong(entry.line, key, &problem);
@@ -380,7 +424,7 @@ impl Reading<'_> {
         Some(own)
     }
 
-    /// What has to be fetched.
+    /// Reads the packages to fetch.
     fn packages(&mut self, entries: &Entries<'_, '_>) -> Vec<Package> {
         let key = "store.packages";
         let example = match self.language {
@@ -416,18 +460,18 @@ impl Reading<'_> {
         packages
     }
 
-    /// What a specification in Go has beside: the types of `db` and `tx`, and whether `db` is shared.
-    fn of_go(
+    /// Reads the keys for Go only: the types of `db` and `tx`, and true if all sessions share `db`.
+    fn go_types(
         &mut self,
         entries: &Entries<'_, '_>,
         sections: &BTreeMap<String, usize>,
         values: Form,
     ) -> (Option<Code>, Option<Code>, bool) {
-        let db = self.kind(entries, "connect.type");
+        let db = self.go_type(entries, "connect.type");
         if !entries.contains_key("connect.type") {
             self.missing(sections, "connect.type", "type = \"*mystore.DB\", that of what open gives");
         }
-        let tx = self.kind(entries, "transactions.type");
+        let tx = self.go_type(entries, "transactions.type");
         if let Some(entry) =
             entries.get("transactions.type").filter(|_| !entries.contains_key("transactions.begin"))
         {
@@ -443,14 +487,15 @@ impl Reading<'_> {
         if let Some(entry) = entries.get("data.values").filter(|_| values != Form::Bytes)
             && !entries.contains_key("data.missing")
         {
-            let problem = "a text can't be nil, which says that a key is not there: write missing too, the error that does";
+            let problem = "a text can't be nil, which says that a key is not there: write missing too, the error that \
+                           does";
             self.source.wrong(entry.line, "data.values", problem);
         }
         (db, tx, shared)
     }
 
-    /// A type of Go's.
-    fn kind(&mut self, entries: &Entries<'_, '_>, key: &'static str) -> Option<Code> {
+    /// Reads a type of Go.
+    fn go_type(&mut self, entries: &Entries<'_, '_>, key: &'static str) -> Option<Code> {
         let text = self.text(entries, key)?;
         let line = entries.get(key).map_or(1, |entry| entry.line);
         let found = tokens::finding(Kind::Expression, &text);
@@ -460,18 +505,18 @@ impl Reading<'_> {
         Some(Code { key: key.into(), line, text, found })
     }
 
-    /// All other code.
-    fn places(
+    /// Reads the code of all [`CODE_KEYS`]. Returns the keys and the indexes of their pieces.
+    fn codes(
         &mut self,
         entries: &Entries<'_, '_>,
         sections: &BTreeMap<String, usize>,
         prefix: bool,
     ) -> Vec<(&'static str, usize)> {
-        let mut places = Vec::new();
-        for place in PLACES {
-            let Some(entry) = entries.get(place.key) else {
-                if let Some(example) = place.example(self.language) {
-                    self.missing(sections, place.key, example);
+        let mut codes = Vec::new();
+        for code in CODE_KEYS {
+            let Some(entry) = entries.get(code.key) else {
+                if let Some(example) = code.example(self.language) {
+                    self.missing(sections, code.key, example);
                 }
                 continue;
             };
@@ -481,19 +526,19 @@ impl Reading<'_> {
                     let language = self.language.name();
                     let problem =
                         format!("has to be a text: an expression of {language}, or lines of it between '''");
-                    self.source.wrong(entry.line, place.key, &problem);
+                    self.source.wrong(entry.line, code.key, &problem);
                     continue;
                 }
             };
-            // Several lines may begin behind that of the key.
+            // A text of several lines may begin in the line below its key.
             let line = self.lines.get(entry.line - 1).and_then(|line| line.split_once('='));
             let opens = line.is_some_and(|(_, mark)| matches!(mark.trim(), "'''" | "\"\"\""));
             let mut text_line = entry.line + usize::from(opens);
-            let lines = text.strip_prefix("\r\n").or(text.strip_prefix('\n'));
-            text_line += usize::from(lines.is_some());
-            let text = lines.unwrap_or(&text).to_string();
+            let below = text.strip_prefix("\r\n").or(text.strip_prefix('\n'));
+            text_line += usize::from(below.is_some());
+            let text = below.unwrap_or(&text).to_string();
             let names = |names: &[&'static str]| -> Vec<&'static str> {
-                let clear = place.key == "operations.clear";
+                let clear = code.key == "operations.clear";
                 names
                     .iter()
                     .flat_map(|name| match *name {
@@ -503,22 +548,22 @@ impl Reading<'_> {
                     })
                     .collect()
             };
-            let index = self.piece(Piece {
-                key: place.key.into(),
+            let index = self.add_piece(Piece {
+                key: code.key.into(),
                 line: entry.line,
                 text_line,
-                kind: place.kind,
+                kind: code.kind,
                 text,
-                has: names(place.has),
-                needs: names(place.needs),
-                answers: place.answers || self.language == Language::Go,
+                may_use: names(code.may_use),
+                must_use: names(code.must_use),
+                answers: code.answers || self.language == Language::Go,
             });
-            places.push((place.key, index));
+            codes.push((code.key, index));
         }
-        places
+        codes
     }
 
-    /// Transactions need their verbs.
+    /// Checks that `begin`, `commit` and `abort` come with the verbs that they need.
     fn verbs(&mut self, entries: &Entries<'_, '_>) {
         for (verb, without) in [("begin", "commit"), ("commit", "abort"), ("abort", "commit")] {
             let (key, other) = (format!("transactions.{verb}"), format!("transactions.{without}"));
@@ -531,7 +576,7 @@ impl Reading<'_> {
         }
     }
 
-    /// Scans have to go both ways.
+    /// Checks that scans go both ways.
     fn directions(&mut self, entries: &Entries<'_, '_>, found: &[Finding]) {
         let Some(scan) = entries.get("operations.scan") else { return };
         let both = entries.contains_key("operations.scan_backward");

@@ -1,27 +1,27 @@
-//! The driver that a specification describes, in Go: `store.go`, a type that a reader can change by hand.
+//! Generates a driver in Go from a specification: `store.go`, which users can change by hand.
 //!
-//! Each piece of code stands in a method of its own, behind a comment `//line` that has Go's compiler call it by its key and
-//! its line in the specification.
+//! Each piece of code is a method. A comment `//line` before it makes Go's compiler report errors by the key and the
+//! line in the specification.
 
 mod calls;
 
 use super::{Code, Form, Spec, tokens};
 use std::fmt::Write as _;
 
-/// The path of the SDK's module.
+/// The module path of the SDK.
 const SDK: &str = "lydite.dev/driver";
 
-/// The program of the directory.
+/// The program `driver`, which Lydite starts.
 const DRIVER: &str = "#!/bin/sh\n# Builds the driver if its sources are newer, and becomes it.\nset -e\n\
      here=$(cd \"$(dirname \"$0\")\" && pwd)\n\"$here/build\" >&2\nexec \"$here/.build/driver\" \"$@\"\n";
-/// What builds it. The packages' own requirements and checksums are noted when they are fetched.
+/// The script `build`. `-mod=mod` lets Go add the packages' own requirements and checksums to the module files.
 const BUILD: &str = "#!/bin/sh\n# Builds the driver; Go fetches the packages that are not there yet.\n\
      cd \"$(dirname \"$0\")\" && exec go build -mod=mod -buildvcs=false -o .build/driver .\n";
 
-/// The end of a piece: from here on the compiler calls lines by their own places.
+/// The end of a piece: from here on the compiler reports lines of `store.go`.
 const OWN_LINES: &str = "//line store.go:";
 
-/// The files: `driver`, `build`, `store.go` and `go.mod`.
+/// Returns `driver`, `build`, `store.go` and `go.mod`.
 pub(super) fn files(spec: &Spec, name: &str) -> Vec<(&'static str, String, bool)> {
     let mut module = format!("module {name}\n\ngo 1.19\n\nrequire {SDK} v0.0.0\n");
     for package in &spec.packages {
@@ -36,7 +36,7 @@ pub(super) fn files(spec: &Spec, name: &str) -> Vec<(&'static str, String, bool)
     ]
 }
 
-/// What the README says of a driver in Go.
+/// Returns the beginning of the README.
 pub(super) fn readme(spec: &Spec, name: &str, url: &str) -> String {
     let fetches = if spec.packages.is_empty() { "" } else { ", for which Go fetches its packages" };
     format!(
@@ -44,32 +44,35 @@ pub(super) fn readme(spec: &Spec, name: &str, url: &str) -> String {
          made from\n`spec.toml` by `lydite driver new --spec`; nothing makes it again, so change it as you like.\n\n\
          ```sh\nlydite driver test {url}    # a table of what passed, and what failed and why\n\
          lydite run {url} --duration 30s\n```\n\n\
-         `driver` is the program that Lydite starts: one process, with a goroutine for each session. It is built when its \
-         sources\nare newer{fetches}; `./build`, in this directory, does that alone and shows what the compiler says.\n\
-         It calls what is from the specification by its key and its line there; delete the lines `//line` of `store.go` when \
-         you\nbegin to change it. `lydite/` is the SDK, for Go 1.19 or later.\n",
+         `driver` is the program that Lydite starts: one process, with a goroutine for each session. It is built when \
+         its sources\nare newer{fetches}; `./build`, in this directory, does that alone and shows what the compiler \
+         says.\n\
+         It calls what is from the specification by its key and its line there; delete the lines `//line` of \
+         `store.go` when you\nbegin to change it. `lydite/` is the SDK, for Go 1.19 or later.\n",
         spec.name
     )
 }
 
-/// A text as Go writes it. What JSON escapes, Go reads.
+/// Returns a string literal of Go. Go reads all escapes of JSON.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// A function's parameters and results.
+/// The method for a piece of code.
 struct Signature {
     name: &'static str,
     key: &'static str,
-    /// Names and types behind `db`, and behind `tx`.
+    /// Parameters after `db` and `tx`.
     more: &'static [(&'static str, Type)],
-    /// Whether it is given `db`, and `tx`.
+    /// True if `db` is a parameter.
     db: bool,
+    /// True if `tx` is a parameter, in specifications with a transaction type.
     tx: bool,
+    /// The result, besides the error.
     answers: Type,
 }
 
-/// A type, as far as the forms of keys and values decide.
+/// The type of a parameter or result. The specification decides the Go type of keys, values and rows.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Type {
     Nothing,
@@ -95,7 +98,7 @@ const fn method(
     Signature { name, key, more, db: true, tx, answers }
 }
 
-/// The pieces as methods.
+/// The methods for all pieces of code.
 const METHODS: &[Signature] = &[
     Signature { db: false, ..method("openStore", "connect.open", false, &[], Type::Db) },
     method("setUp", "connect.setup", false, &[], Type::Nothing),
@@ -166,18 +169,19 @@ impl Generator<'_> {
         self.spec.codes.contains_key(key)
     }
 
-    /// Whether any piece uses a name.
+    /// Returns true if any piece uses a name.
     fn uses(&self, name: &str) -> bool {
-        let conditions = self.spec.refusals.iter().filter_map(|refusal| refusal.condition.as_ref());
+        let conditions = self.spec.error_rules.iter().filter_map(|rule| rule.condition.as_ref());
         self.spec.codes.values().chain(conditions).any(|code| code.found.mentions.contains(name))
     }
 
-    /// Whether a lost connection is replaced.
+    /// Returns true if the driver replaces a lost connection.
     fn reconnects(&self) -> bool {
         self.spec.can_be_lost() && !self.spec.shared
     }
 
-    fn named(&self, kind: Type) -> String {
+    /// Returns the Go type, or an empty string for none.
+    fn go_type(&self, kind: Type) -> String {
         let form = |form: Form| if form == Form::Bytes { "[]byte" } else { "string" };
         match kind {
             Type::Nothing => "",
@@ -196,16 +200,17 @@ impl Generator<'_> {
         .to_string()
     }
 
-    /// Package, imports and options.
+    /// Returns the package clause, imports and options.
     fn head(&self) -> String {
         let spec = self.spec;
         let mut out = format!(
-            "// Package main is {}, as a key-value store of Lydite. Made from spec.toml; change it by hand as you like.\n\
+            "// Package main is {}, as a key-value store of Lydite. Made from spec.toml; change it by hand as you \
+             like.\n\
              package main\n\nimport (\n",
             spec.name
         );
         let bytes = spec.keys == Form::Bytes && !spec.prefix;
-        let mut conditions = spec.refusals.iter().filter_map(|refusal| refusal.condition.as_ref());
+        let mut conditions = spec.error_rules.iter().filter_map(|rule| rule.condition.as_ref());
         let errors = conditions.any(|code| code.found.mentions.contains("errors"))
             || spec.missing.is_some()
             || self.matches();
@@ -220,7 +225,7 @@ impl Generator<'_> {
         ];
         let theirs: Vec<(usize, String)> =
             spec.imports.iter().filter_map(|(line, text)| Some((*line, tokens::import(text)?))).collect();
-        for (path, _) in own.iter().filter(|(_, wanted)| *wanted) {
+        for (path, _) in own.iter().filter(|(_, used)| *used) {
             if !theirs.iter().any(|(_, import)| *import == format!("\"{path}\"")) {
                 let _written = writeln!(out, "\t\"{path}\"");
             }
@@ -251,15 +256,15 @@ impl Generator<'_> {
         out
     }
 
-    /// Whether errors are looked for by their types.
+    /// Returns true if a rule recognizes errors by their type.
     fn matches(&self) -> bool {
-        self.spec.refusals.iter().any(|refusal| refusal.class.is_some())
+        self.spec.error_rules.iter().any(|rule| rule.class.is_some())
     }
 
-    /// What keys and values are handed over as.
+    /// Returns the types of keys, values and entries.
     fn types(&self) -> String {
         let spec = self.spec;
-        let (key, value) = (self.named(Type::Key), self.named(Type::Value));
+        let (key, value) = (self.go_type(Type::Key), self.go_type(Type::Value));
         let mut out = alias("database is the store, as it is opened", "database", spec.db.as_ref())
             + &alias("transaction is what begins one", "transaction", spec.tx.as_ref());
         out += "\n// entry is a key and its value, as the store is given them.\n";
@@ -275,7 +280,8 @@ impl Generator<'_> {
         if self.has("operations.put_many") && !spec.prefix {
             let _written = writeln!(
                 out,
-                "\n// row is an entry with its table.\ntype row struct {{\n\tTable string\n\tKey   {key}\n\tValue {value}\n}}"
+                "\n// row is an entry with its table.\ntype row struct {{\n\tTable string\n\tKey   {key}\n\
+                 \tValue {value}\n}}"
             );
         }
         if spec.keys == Form::Bytes && !spec.prefix {
@@ -283,19 +289,21 @@ impl Generator<'_> {
                     var beyond = bytes.Repeat([]byte{0xff}, 256)\n";
         }
         if spec.keys == Form::Bytes && spec.prefix {
-            out += "\nfunc inTable(table string, key []byte) []byte {\n\treturn append([]byte(table+\"/\"), key...)\n}\n";
+            out += "\nfunc inTable(table string, key []byte) []byte {\n\treturn append([]byte(table+\"/\"), key...)\n\
+                    }\n";
         }
         out
     }
 
-    /// The session, and how it is connected.
+    /// Returns the session type and its connection.
     fn session(&self) -> String {
         let spec = self.spec;
         let mut out = String::new();
         if spec.shared {
             let _written = writeln!(
                 out,
-                "\n// What all sessions share, and why it could not be opened.\nvar (\n\tonce   sync.Once\n\tshared session\n\
+                "\n// What all sessions share, and why it could not be opened.\nvar (\n\tonce   sync.Once\n\
+                 \tshared session\n\
                  \tfailed error\n)"
             );
         }
@@ -321,8 +329,10 @@ impl Generator<'_> {
             .map_or(String::new(), |level| format!("\n\t\tIsolation: {},", quoted(level)));
         let _written = writeln!(
             out,
-            "\n// Info is what Lydite shows of the store.\nfunc (s *session) Info() lydite.Info {{\n\treturn lydite.Info{{\n\
-             \t\tName:      {},\n\t\tVersion:   s.version,\n\t\tGuarantee: {},{isolation}\n\t\tDurable:   {},\n\t}}\n}}",
+            "\n// Info is what Lydite shows of the store.\nfunc (s *session) Info() lydite.Info {{\n\
+             \treturn lydite.Info{{\n\
+             \t\tName:      {},\n\t\tVersion:   s.version,\n\t\tGuarantee: {},{isolation}\n\t\tDurable:   {},\n\t}}\n\
+             }}",
             quoted(&spec.name),
             quoted(spec.guarantee),
             spec.durable
@@ -337,7 +347,8 @@ impl Generator<'_> {
             let _written = writeln!(
                 out,
                 "\nfunc (s *session) connect() error {{\n\tonce.Do(func() {{ failed = shared.open() }})\n\
-                 \ts.db, s.version = shared.db, shared.version\n\treturn failed\n}}\n\nfunc (s *session) open() error {{\n{connect}}}"
+                 \ts.db, s.version = shared.db, shared.version\n\treturn failed\n}}\n\n\
+                 func (s *session) open() error {{\n{connect}}}"
             );
         } else {
             let _written = writeln!(out, "\nfunc (s *session) connect() error {{\n{connect}}}");
@@ -345,7 +356,7 @@ impl Generator<'_> {
         out
     }
 
-    /// A piece as a method.
+    /// Returns the method for a piece of code; nothing if the specification has no such piece.
     fn method(&self, signature: &Signature) -> String {
         let Some(code) = self.spec.code(signature.key) else { return String::new() };
         let mut parameters = Vec::new();
@@ -358,15 +369,15 @@ impl Generator<'_> {
         for (name, kind) in signature.more {
             match (*name, self.spec.prefix) {
                 ("table", true) if signature.key == "operations.clear" => {
-                    parameters.push(format!("start, end {}", self.named(Type::Key)));
+                    parameters.push(format!("start, end {}", self.go_type(Type::Key)));
                 }
                 ("table", true) => {}
-                // With two directions each has a method.
+                // With scan_backward, each direction has its own method.
                 ("backward", _) if self.has("operations.scan_backward") => {}
-                (name, _) => parameters.push(format!("{name} {}", self.named(*kind))),
+                (name, _) => parameters.push(format!("{name} {}", self.go_type(*kind))),
             }
         }
-        let answers = match self.named(signature.answers).as_str() {
+        let answers = match self.go_type(signature.answers).as_str() {
             "" => "error".to_string(),
             kind => format!("({kind}, error)"),
         };
@@ -381,7 +392,7 @@ impl Generator<'_> {
     }
 }
 
-/// A type of the specification under a name of its own, if there is one.
+/// Returns a type alias for a type of the specification, if it has one.
 fn alias(about: &str, name: &str, of: Option<&Code>) -> String {
     of.map_or_else(String::new, |Code { key, line, text, .. }| {
         format!(
@@ -391,7 +402,7 @@ fn alias(about: &str, name: &str, of: Option<&Code>) -> String {
     })
 }
 
-/// A piece as the body of a function; texts over several lines stay as they are.
+/// Returns a piece as the body of a function. Lines inside strings are not indented.
 fn body(code: &Code) -> String {
     let mut out = String::new();
     let lead = if code.found.expression { "return " } else { "" };
@@ -405,7 +416,7 @@ fn body(code: &Code) -> String {
     out
 }
 
-/// Fills in where the lines behind pieces really are.
+/// Adds the real line numbers after pieces.
 fn with_own_lines(text: &str) -> String {
     let mut out = String::new();
     for (number, line) in (1..).zip(text.lines()) {

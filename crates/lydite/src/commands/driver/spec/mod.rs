@@ -1,12 +1,12 @@
-//! A specification: the data-access API of a store in a short TOML file, from which a key-value driver is made. It is read
-//! and validated as a whole here; [`python`] and [`go`] make the driver of it.
+//! Specifications: a short TOML file names the calls of a key-value store, and becomes a driver. [`read`] reads and
+//! validates the whole file. [`Spec`] then writes the driver: [`python`] and [`go`] generate its code.
 
 mod code;
+mod error_rules;
 mod format;
 mod go;
-mod places;
+mod keys;
 mod python;
-mod refusals;
 mod tokens;
 
 pub(super) use format::read;
@@ -15,59 +15,59 @@ use crate::cli::Language;
 use code::Finding;
 use std::collections::BTreeMap;
 
-/// A piece of code, and where it stands in the file.
+/// A piece of code and its place in the file.
 #[derive(Debug)]
 struct Code {
     key: String,
-    /// The line in which its text begins.
+    /// The line in which the text begins.
     line: usize,
     text: String,
     found: Finding,
 }
 
-/// How keys, or values, are handed to the store.
+/// The form in which the store gets keys or values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
-    /// As they are.
+    /// Unchanged.
     Bytes,
-    /// As text, two digits for each byte, which keeps their order.
+    /// Text with two hexadecimal digits for each byte, which keeps the order of keys.
     Hex,
-    /// As text in base64, which does not.
+    /// Text in base64, which does not keep the order.
     Base64,
 }
 
-/// What an error of the store means.
+/// The meaning of an error of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Meaning {
-    /// The transaction was given up, for this reason.
+    /// The transaction was aborted, for this reason.
     Aborted(&'static str),
-    /// The store went away.
+    /// The connection to the store is lost.
     Unavailable,
 }
 
-/// Which errors of the store mean what.
+/// A rule that gives errors of the store a meaning.
 #[derive(Debug)]
-struct Refusal {
+struct ErrorRule {
     meaning: Meaning,
-    /// The class of the error; in Go its type, if that matters.
+    /// The class of the error; in Go its type, if the rule names one.
     class: Option<Code>,
-    /// What must hold of the error beside that.
+    /// A condition on the error.
     condition: Option<Code>,
 }
 
-/// What has to be fetched: for pip a requirement, for Go a module and its version.
+/// A package to fetch: for pip a requirement, for Go a module and its version.
 #[derive(Debug)]
 struct Package {
     name: String,
     version: String,
 }
 
-/// A specification that has been found good.
+/// A valid specification.
 #[derive(Debug)]
 pub(super) struct Spec {
-    /// That of its code.
+    /// The language of the code.
     pub(super) language: Language,
-    /// The file, as it stands.
+    /// The file, unchanged.
     pub(super) text: String,
     name: String,
     guarantee: &'static str,
@@ -76,26 +76,27 @@ pub(super) struct Spec {
     packages: Vec<Package>,
     /// Imports, each with its line.
     imports: Vec<(usize, String)>,
-    /// In Go, the types of what `open` and `begin` give.
+    /// The type of the value of `open` (Go).
     db: Option<Code>,
+    /// The type of the value of `begin` (Go).
     tx: Option<Code>,
-    /// In Go, whether all sessions share what `open` gives.
+    /// True if all sessions share the value of `open` (Go).
     shared: bool,
-    /// Names of variables of the environment, and their defaults.
+    /// Names of environment variables, and their defaults.
     options: Vec<(String, String)>,
-    /// Whether a table is a prefix of keys, and not handed on.
+    /// True if a table is a prefix of keys, and not an argument of calls.
     prefix: bool,
     keys: Form,
     values: Form,
-    /// The error that means that a key is not there, in Python its class; else `None` or `nil` means it.
+    /// The error for a missing key, in Python its class. Without it, `None` or `nil` means a missing key.
     missing: Option<Code>,
-    /// All other code, by its key in the file: `operations.get`.
+    /// All other code, by its key in the file, such as `operations.get`.
     codes: BTreeMap<&'static str, Code>,
-    refusals: Vec<Refusal>,
+    error_rules: Vec<ErrorRule>,
 }
 
 impl Spec {
-    /// The files of the driver but for the SDK and those that every driver has: path, text, and whether it can be run.
+    /// Returns the files that are specific to this driver: path, text, and true for a program.
     pub(super) fn files(&self, name: &str) -> Vec<(&'static str, String, bool)> {
         let mut files = match self.language {
             Language::Python => python::files(self),
@@ -105,7 +106,7 @@ impl Spec {
         files
     }
 
-    /// `README.md`.
+    /// Returns the text of `README.md`.
     pub(super) fn readme(&self, name: &str, url: &str) -> String {
         let mut out = match self.language {
             Language::Python => python::readme(self, name, url),
@@ -118,27 +119,29 @@ impl Spec {
             }
         }
         out + &format!(
-            "\nIts transactions are said to be worth `{}`; the check shows whether that is true. `./test` runs the proof \
-             again, on an\nempty database.\n",
+            "\nIts transactions are said to be worth `{}`; the check shows whether that is true. `./test` runs the \
+             proof again, on an\nempty database.\n",
             self.guarantee
         )
     }
 
-    /// Whether anything has to be installed by hand first.
+    /// Returns true if the user must install packages first.
     pub(super) fn installs(&self) -> bool {
         self.language == Language::Python && !self.packages.is_empty()
     }
 
+    /// Returns the code of a key.
     fn code(&self, key: &str) -> Option<&Code> {
         self.codes.get(key)
     }
 
+    /// Returns true if the store has transactions.
     fn transactional(&self) -> bool {
         self.codes.contains_key("transactions.commit")
     }
 
-    /// Whether there are errors that mean that the store went away.
+    /// Returns true if a rule recognizes lost connections.
     fn can_be_lost(&self) -> bool {
-        self.refusals.iter().any(|refusal| refusal.meaning == Meaning::Unavailable)
+        self.error_rules.iter().any(|rule| rule.meaning == Meaning::Unavailable)
     }
 }

@@ -1,14 +1,14 @@
-//! The driver that a specification describes, in Python: `store.py`, a class that a reader can change by hand.
+//! Generates a driver in Python from a specification: `store.py`, a class that users can change by hand.
 
 use super::{Code, Form, Meaning, Spec};
 use std::fmt::Write as _;
 
-/// A text as Python writes it. What JSON escapes, Python reads.
+/// Returns a string literal of Python. Python reads all escapes of JSON.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// A piece of code with `lead` in front of its first line, indented; texts over several lines stay as they are.
+/// Returns a piece of code, indented, with `lead` before its first line. Lines inside strings are not indented.
 fn indented(code: &Code, lead: &str, indent: usize) -> String {
     let space = " ".repeat(indent);
     let mut out = String::new();
@@ -24,12 +24,12 @@ fn indented(code: &Code, lead: &str, indent: usize) -> String {
     out
 }
 
-/// One line within a method.
+/// Returns one line of a method.
 fn line(text: &str) -> String {
     format!("        {text}\n")
 }
 
-/// What makes `db` and `tx` out of the session, as far as code needs them.
+/// Returns the assignments of `db` and `tx`, if the code uses them.
 fn prelude(codes: &[&Code]) -> String {
     let uses = |name: &str| codes.iter().any(|code| code.found.mentions.contains(name));
     match (uses("db"), uses("tx")) {
@@ -40,13 +40,13 @@ fn prelude(codes: &[&Code]) -> String {
     }
 }
 
-/// A class for `except` and `isinstance`: several of them are a tuple.
+/// Returns a class for `except` and `isinstance`; several classes become a tuple.
 fn class(code: &Code) -> String {
     let text = code.text.trim();
     if text.contains(',') && !text.starts_with('(') { format!("({text})") } else { text.into() }
 }
 
-/// What a method of its own is given for a scan.
+/// The arguments of a scan's own method.
 const SCANNED: &str = "table, start, end, limit, backward";
 
 struct Generator<'s> {
@@ -95,9 +95,11 @@ impl Generator<'_> {
             out += &format!("    {name} = {value}\n");
         }
         if spec.can_be_lost() {
-            out += "    #: Whether the connection is lost, and the next transaction wants another one.\n    lost = False\n";
+            out += "    #: Whether the connection is lost, and the next transaction wants another one.\n\
+                    \x20   lost = False\n";
             if spec.transactional() {
-                out += "    #: Whether the commit is on its way: what becomes of it is not known if the connection is lost.\n";
+                out += "    #: Whether the commit is on its way: what becomes of it is not known if the connection is \
+                        lost.\n";
                 out += "    committing = False\n";
             }
         }
@@ -130,7 +132,7 @@ impl Generator<'_> {
         format!("\n    def {signature}:\n{body}")
     }
 
-    /// A method that does what code says and gives nothing.
+    /// Returns a method that runs a piece and returns nothing.
     fn simple(&self, key: &str, signature: &str, conversions: &str) -> String {
         let Some(code) = self.spec.code(key) else { return String::new() };
         let body = format!("{}{conversions}{}", prelude(&[code]), indented(code, "", 8));
@@ -148,7 +150,7 @@ impl Generator<'_> {
         if let Some(setup) = self.spec.code("connect.setup") {
             body += &indented(setup, "", 8);
         }
-        // Nobody needs `db` in it but these.
+        // No other code in this method uses `db`.
         let used = ["store.version", "connect.setup"]
             .iter()
             .any(|key| self.spec.code(key).is_some_and(|code| code.found.mentions.contains("db")));
@@ -172,18 +174,16 @@ impl Generator<'_> {
             if self.ends_by_tx() {
                 body += &line("self.tx = None");
             }
-            let wanted = self.spec.codes.values().any(|code| code.found.mentions.contains("tx"));
-            body += &match (wanted, begin.found.expression) {
+            let tx_is_used = self.spec.codes.values().any(|code| code.found.mentions.contains("tx"));
+            body += &match (tx_is_used, begin.found.expression) {
                 (true, false) => line("self.tx = self._begin(access)"),
-                (wanted, _) => {
-                    prelude(&[begin]) + &indented(begin, if wanted { "self.tx = " } else { "" }, 8)
-                }
+                _ => prelude(&[begin]) + &indented(begin, if tx_is_used { "self.tx = " } else { "" }, 8),
             };
         }
         Self::method("begin(self, access)", &body)
     }
 
-    /// What makes of the key of a table what the store is given.
+    /// Returns the expression that converts a key for the store.
     fn key_in(&self, key: &str) -> String {
         match (self.spec.prefix, self.spec.keys) {
             (false, Form::Bytes) => key.into(),
@@ -193,7 +193,7 @@ impl Generator<'_> {
         }
     }
 
-    /// The way back.
+    /// Returns the expression that converts a key of the store back.
     fn key_out(&self, key: &str) -> String {
         let key = if self.spec.prefix { format!("{key}[len(table) + 1:]") } else { key.to_string() };
         if self.spec.keys == Form::Bytes { key } else { format!("bytes.fromhex({key})") }
@@ -226,13 +226,13 @@ impl Generator<'_> {
         self.key_conversion() + &value
     }
 
-    /// The bounds of a scan as the store is given them.
+    /// Returns the lines that convert the bounds of a scan for the store.
     fn bounds(&self) -> String {
         match (self.spec.prefix, self.spec.keys) {
             (false, Form::Bytes) => line("end = BEYOND if end is None else end"),
-            // No digit is behind f.
+            // g sorts after every hexadecimal digit.
             (false, _) => line("start, end = start.hex(), \"g\" if end is None else end.hex()"),
-            // The character behind / is 0.
+            // The character after / is 0.
             (true, Form::Bytes) => {
                 line("start = table.encode() + b\"/\" + start")
                     + &line("end = table.encode() + (b\"0\" if end is None else b\"/\" + end)")
@@ -289,13 +289,13 @@ impl Generator<'_> {
         let other = self.spec.code("operations.scan_backward");
         let plain = self.scan_is_plain();
         let here: Vec<&Code> =
-            [Some(scan), other].into_iter().flatten().filter(|code| self.stands_in_scan(code)).collect();
+            [Some(scan), other].into_iter().flatten().filter(|code| self.is_inside_scan(code)).collect();
         let mut body = prelude(&here) + &self.bounds();
         let lead = if plain { "return " } else { "rows = " };
         let call = |name: &str, code: &Code, indent: usize| {
             if code.found.expression {
                 indented(code, lead, indent)
-            } else if self.stands_in_scan(code) {
+            } else if self.is_inside_scan(code) {
                 indented(code, "", indent)
             } else {
                 format!("{}{lead}self.{name}({SCANNED})\n", " ".repeat(indent))
@@ -324,8 +324,8 @@ impl Generator<'_> {
         Self::method("scan(self, table, start, end, limit, backward)", &body)
     }
 
-    /// Whether code stands within `scan`, and not in a method of its own. Lines that may `yield` have to stand alone.
-    fn stands_in_scan(&self, code: &Code) -> bool {
+    /// Returns true if code stands inside `scan`. Other code has its own method, because its lines may `yield`.
+    fn is_inside_scan(&self, code: &Code) -> bool {
         code.found.expression
             || (self.scan_is_plain() && self.spec.code("operations.scan_backward").is_none())
     }
@@ -355,7 +355,7 @@ impl Generator<'_> {
         Self::method("abort(self)", &(body + &prelude(&[abort]) + &indented(abort, "", 8)))
     }
 
-    /// Whether `abort` needs what `begin` gives: a transaction that did not begin has nothing to abort.
+    /// Returns true if `abort` uses the value of `begin`: a transaction that did not begin has nothing to abort.
     fn ends_by_tx(&self) -> bool {
         self.spec.code("transactions.abort").is_some_and(|abort| abort.found.mentions.contains("tx"))
     }
@@ -384,20 +384,20 @@ impl Generator<'_> {
     }
 
     fn explain(&self) -> String {
-        if self.spec.refusals.is_empty() {
+        if self.spec.error_rules.is_empty() {
             return String::new();
         }
         let mut body = String::new();
-        for refusal in &self.spec.refusals {
-            let mut test = refusal
+        for rule in &self.spec.error_rules {
+            let mut test = rule
                 .class
                 .as_ref()
                 .map_or_else(|| "True".into(), |of| format!("isinstance(error, {})", class(of)));
-            if let Some(condition) = &refusal.condition {
+            if let Some(condition) = &rule.condition {
                 let _written = write!(test, " and ({})", condition.text.trim());
             }
             body += &line(&format!("if {test}:"));
-            match refusal.meaning {
+            match rule.meaning {
                 Meaning::Aborted(reason) => {
                     body += &line(&format!("    return lydite.Aborted(\"{reason}\", str(error))"));
                 }
@@ -413,7 +413,7 @@ impl Generator<'_> {
         Self::method("explain(self, error)", &body)
     }
 
-    /// Lines of code whose value is worked on.
+    /// Returns methods for pieces of several lines whose value `store.py` converts.
     fn helpers(&self) -> String {
         let mut out = String::new();
         let mut helper = |key: &str, signature: &str| {
@@ -429,7 +429,7 @@ impl Generator<'_> {
             helper("operations.get", "_get(self, table, key)");
         }
         for (key, name) in [("operations.scan", "_scan"), ("operations.scan_backward", "_scan_backward")] {
-            if self.spec.code(key).is_some_and(|code| !self.stands_in_scan(code)) {
+            if self.spec.code(key).is_some_and(|code| !self.is_inside_scan(code)) {
                 helper(key, &format!("{name}(self, {SCANNED})"));
             }
         }
@@ -437,12 +437,12 @@ impl Generator<'_> {
     }
 }
 
-/// The program of the directory.
+/// The program `driver`, which Lydite starts.
 const DRIVER: &str = "#!/bin/sh\n# Becomes the store's program, with the Python of .venv if there is one.\n\
      here=$(dirname \"$0\")\npython=python3\n[ -x \"$here/.venv/bin/python\" ] && python=$here/.venv/bin/python\n\
      exec \"$python\" \"$here/store.py\" \"$@\"\n";
 
-/// The files: `driver`, `store.py` and, if the store needs any package, `requirements.txt`.
+/// Returns `driver`, `store.py` and, if the store needs packages, `requirements.txt`.
 pub(super) fn files(spec: &Spec) -> Vec<(&'static str, String, bool)> {
     let mut files = vec![("driver", DRIVER.into(), true), ("store.py", Generator { spec }.file(), false)];
     if !spec.packages.is_empty() {
@@ -452,7 +452,7 @@ pub(super) fn files(spec: &Spec) -> Vec<(&'static str, String, bool)> {
     files
 }
 
-/// What the README says of a driver in Python.
+/// Returns the beginning of the README.
 pub(super) fn readme(spec: &Spec, name: &str, url: &str) -> String {
     let mut out = format!(
         "# {name}\n\n{}, as a key-value store for Lydite, which plays the transactions of TPC-C on it. `store.py` was \
@@ -460,12 +460,14 @@ pub(super) fn readme(spec: &Spec, name: &str, url: &str) -> String {
         spec.name
     );
     if !spec.packages.is_empty() {
-        out += "Once, in this directory, for its packages (`driver` takes the Python of `.venv` if there is one, else `python3`):\n\n```sh\n";
+        out += "Once, in this directory, for its packages (`driver` takes the Python of `.venv` if there is one, else \
+                `python3`):\n\n```sh\n";
         out += "python3 -m venv .venv && .venv/bin/pip install -r requirements.txt\n```\n\n";
     }
     out + &format!(
-        "Then:\n\n```sh\nlydite driver test {url}    # a table of what passed, and what failed and why\nlydite run {url} \
-         --duration 30s\n```\n\n`driver` is the program that Lydite starts, one process for each session. `lydite/` is the \
-         SDK, for Python 3.9 or later.\n"
+        "Then:\n\n```sh\nlydite driver test {url}    # a table of what passed, and what failed and why\n\
+         lydite run {url} \
+         --duration 30s\n```\n\n`driver` is the program that Lydite starts, one process for each session. `lydite/` is \
+         the SDK, for Python 3.9 or later.\n"
     )
 }

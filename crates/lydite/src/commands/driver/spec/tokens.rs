@@ -1,23 +1,23 @@
-//! The pieces of Go in a specification, as far as they are read before Go itself does when the driver is built: brackets and
-//! texts that do not end, which would swallow what stands behind, and the names that are used.
+//! Scans the pieces of Go in a specification. It finds unclosed brackets and strings, which would swallow the code
+//! behind them, and collects the names that a piece uses. Go itself checks the rest when the driver is built.
 
 use super::code::{Finding, Kind};
 
-/// Statements: what begins so is no expression.
+/// Keywords that begin a statement; `panic` has no value either.
 const STATEMENTS: &[&str] =
     &["return", "if", "for", "switch", "select", "var", "const", "type", "go", "defer", "panic"];
 
-/// Reads a piece.
+/// Checks a piece.
 pub(super) fn finding(kind: Kind, text: &str) -> Finding {
     if kind == Kind::Import {
         return match import(text) {
             Some(_) => Finding::default(),
-            None => Finding::refused("is no import", 1),
+            None => Finding::wrong("is no import", 1),
         };
     }
     let mut found = Finding::default();
     if let Err((error, line)) = tokens(text, &mut found) {
-        return Finding::refused(&error, line);
+        return Finding::wrong(&error, line);
     }
     let first = text.trim_start().split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
     found.expression = !text.contains('\n') && !STATEMENTS.contains(&first);
@@ -25,7 +25,8 @@ pub(super) fn finding(kind: Kind, text: &str) -> Finding {
     found
 }
 
-/// An import as Go writes it: a path, perhaps behind a name and between quotation marks.
+/// Returns an import in Go's syntax. `text` is a path, with or without quotation marks, and an optional name before it.
+/// Returns `None` if it is no import.
 pub(super) fn import(text: &str) -> Option<String> {
     let (name, path) = match text.trim().rsplit_once(char::is_whitespace) {
         Some((name, path)) => (name.trim(), path),
@@ -38,7 +39,10 @@ pub(super) fn import(text: &str) -> Option<String> {
     good.then(|| format!("{name}{}\"{path}\"", if name.is_empty() { "" } else { " " }))
 }
 
-/// Notes names and lines within texts; what is wrong, and in which line, if it does not end.
+/// Collects names, and lines inside strings.
+///
+/// # Errors
+/// An unclosed bracket or string, and its line.
 fn tokens(text: &str, found: &mut Finding) -> Result<(), (String, usize)> {
     let mut letters = text.char_indices().peekable();
     let mut open: Vec<(char, usize)> = Vec::new();
@@ -49,13 +53,13 @@ fn tokens(text: &str, found: &mut Finding) -> Result<(), (String, usize)> {
             '\n' => line += 1,
             '(' | '[' | '{' => open.push((letter, line)),
             ')' | ']' | '}' => {
-                let wanted = match letter {
+                let opening = match letter {
                     ')' => '(',
                     ']' => '[',
                     _ => '{',
                 };
                 match open.pop() {
-                    Some((opened, _)) if opened == wanted => {}
+                    Some((opened, _)) if opened == opening => {}
                     Some((opened, of)) => {
                         return Err((format!("'{letter}' does not close the '{opened}' of line {of}"), line));
                     }
@@ -103,7 +107,7 @@ fn tokens(text: &str, found: &mut Finding) -> Result<(), (String, usize)> {
                 {
                     end = at + next.len_utf8();
                 }
-                // Behind a dot it is a name of something else.
+                // A name behind a dot is a selector.
                 if before != '.' {
                     found.mentions.insert(text[at..end].to_string());
                 }
@@ -134,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_end_is_told_with_its_line() {
+    fn unclosed_text_is_reported_with_its_line() {
         for (text, words) in [
             ("f(\ng[1", "line 2 of it: '[' was never closed"),
             ("f(]", "']' does not close the '(' of line 1"),

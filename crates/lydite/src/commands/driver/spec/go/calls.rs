@@ -1,16 +1,16 @@
-//! The methods that Lydite calls: transactions, and the way of keys and values to the pieces of code and back.
+//! The methods that Lydite calls: transactions, and reads and writes, which convert keys and values.
 
 use super::super::{Form, Meaning};
 use super::{Generator, METHODS, OWN_LINES, Type};
 use std::fmt::Write as _;
 
 impl Generator<'_> {
-    /// Whether it matters that the commit is on its way.
+    /// Returns true if the driver must remember that it has sent a commit.
     pub(super) fn committing(&self) -> bool {
         self.spec.can_be_lost() && self.spec.transactional()
     }
 
-    /// A call of a piece, as far as it has `db` and `tx`.
+    /// Returns a call of a piece's method, with `db` and `tx` if they are parameters.
     fn call(&self, name: &str, arguments: &[&str]) -> String {
         let signature = METHODS.iter().find(|signature| signature.name == name);
         let mut all = vec!["s.db"];
@@ -63,16 +63,18 @@ impl Generator<'_> {
         let _written = writeln!(
             out,
             "\tif err := {}; err != nil {{\n\t\treturn s.explain(err)\n\t}}\n\ts.begun = false\n\treturn nil\n}}\n\n\
-             // Abort ends the transaction, nothing of it stored.\nfunc (s *session) Abort() {{\n\tif !s.begun{lost} {{\n\
+             // Abort ends the transaction, nothing of it stored.\nfunc (s *session) Abort() {{\n\tif !s.begun{lost}
+             // {{\n\
              \t\treturn\n\t}}\n\ts.begun = false\n\
-             \t// The error that matters is the one before; what stays wrong, the next transaction hears.\n\t_ = {}\n}}",
+             \t// The error that matters is the one before; what stays wrong, the next transaction hears.\n\t_ = {}\n\
+             }}",
             self.call("commit", &[]),
             self.call("abort", &[])
         );
         out
     }
 
-    /// A key of a table as the store is given it.
+    /// Returns the expression that converts a key for the store.
     fn key_in(&self, key: &str) -> String {
         match (self.spec.prefix, self.spec.keys) {
             (false, Form::Bytes) => key.into(),
@@ -90,7 +92,7 @@ impl Generator<'_> {
         }
     }
 
-    /// What decodes a value, and may fail; none if it is as it should be.
+    /// Returns the expression that decodes a value of the store. It may fail. `None` if values are unchanged.
     fn value_out(&self, value: &str) -> Option<String> {
         match self.spec.values {
             Form::Bytes => None,
@@ -99,7 +101,7 @@ impl Generator<'_> {
         }
     }
 
-    /// Arguments of a piece: the table, unless it stands in front of the key.
+    /// Adds the table to arguments, unless it is a prefix of the key.
     fn keyed<'a>(&self, mut arguments: Vec<&'a str>) -> Vec<&'a str> {
         if !self.spec.prefix {
             arguments.insert(0, "table");
@@ -108,8 +110,10 @@ impl Generator<'_> {
     }
 
     pub(super) fn reads(&self) -> String {
-        let mut out = "\n// Get gives the value of a key.\nfunc (s *session) Get(table string, key []byte) ([]byte, error) {\n"
-            .to_string();
+        let mut out =
+            "\n// Get gives the value of a key.\nfunc (s *session) Get(table string, key []byte) ([]byte, \
+                       error) {\n"
+                .to_string();
         let key = self.key_in("key");
         let _written = writeln!(out, "\tfound, err := {}", self.call("get", &self.keyed(vec![&key])));
         if let Some(missing) = &self.spec.missing {
@@ -131,17 +135,18 @@ impl Generator<'_> {
 
     fn scan(&self) -> String {
         let mut out = "\n// Scan gives the entries of a range.\n\
-             func (s *session) Scan(table string, from, below []byte, limit int, backward bool) ([]lydite.Entry, error) {\n"
+             func (s *session) Scan(table string, from, below []byte, limit int, backward bool) ([]lydite.Entry, \
+             error) {\n"
             .to_string();
         out += &match (self.spec.prefix, self.spec.keys) {
             (false, Form::Bytes) => {
                 "\tstart, end := from, below\n\tif below == nil {\n\t\tend = beyond\n\t}\n".to_string()
             }
-            // No digit is behind f.
+            // g sorts after every hexadecimal digit.
             (false, _) => "\tstart, end := hex.EncodeToString(from), \"g\"\n\tif below != nil {\n\
                            \t\tend = hex.EncodeToString(below)\n\t}\n"
                 .into(),
-            // The character behind / is 0.
+            // The character after / is 0.
             (true, Form::Bytes) => {
                 "\tstart, end := inTable(table, from), []byte(table+\"0\")\n\tif below != nil {\n\
                                     \t\tend = inTable(table, below)\n\t}\n"
@@ -160,7 +165,8 @@ impl Generator<'_> {
         if self.has("operations.scan_backward") {
             let _written = writeln!(
                 out,
-                "\tvar found []entry\n\tvar err error\n\tif backward {{\n\t\tfound, err = {}\n\t}} else {{\n\t\tfound, err = {}\n\t}}",
+                "\tvar found []entry\n\tvar err error\n\tif backward {{\n\t\tfound, err = {}\n\t}} else {{\n\
+                 \t\tfound, err = {}\n\t}}",
                 scan("scanBackward", &[]),
                 scan("scan", &[])
             );
@@ -195,7 +201,8 @@ impl Generator<'_> {
         let (key, value) = (self.key_in("key"), self.value_in("value"));
         let mut out = format!(
             "\n// Put writes a key, new or not.\nfunc (s *session) Put(table string, key, value []byte) error {{\n\
-             \treturn s.explain({})\n}}\n\n// Delete removes a key.\nfunc (s *session) Delete(table string, key []byte) error {{\n\
+             \treturn s.explain({})\n}}\n\n// Delete removes a key.\n\
+             func (s *session) Delete(table string, key []byte) error {{\n\
              \treturn s.explain({})\n}}\n",
             self.call("put", &self.keyed(vec![&key, &value])),
             self.call("remove", &self.keyed(vec![&key]))
@@ -214,7 +221,7 @@ impl Generator<'_> {
                  \tfor index, each := range writes {{\n\t\tif each.Value == nil {{\n\
                  \t\t\treturn lydite.WriteEach(s, writes)\n\t\t}}\n\t\tentries[index] = {entry}\n\t}}\n\
                  \treturn s.explain({})\n}}",
-                self.named(Type::Rows),
+                self.go_type(Type::Rows),
                 self.call("putMany", &["entries"])
             );
         }
@@ -226,7 +233,8 @@ impl Generator<'_> {
             };
             let _written = writeln!(
                 out,
-                "\n// Clear removes all keys of a table.\nfunc (s *session) Clear(table string) error {{\n\treturn s.explain({})\n}}",
+                "\n// Clear removes all keys of a table.\nfunc (s *session) Clear(table string) error {{\n\
+                 \treturn s.explain({})\n}}",
                 self.call("clearTable", &bounds)
             );
         }
@@ -250,17 +258,18 @@ impl Generator<'_> {
         format!("\n// Close ends the session.\nfunc (s *session) Close() {{\n\ts.Abort()\n{close}}}\n")
     }
 
-    /// What errors of the store mean.
+    /// Returns the method that gives errors of the store their meaning.
     pub(super) fn explain(&self) -> String {
-        let mut out = "\n// explain gives an error the meaning that it has for Lydite.\nfunc (s *session) explain(err error) error {\n"
+        let mut out = "\n// explain gives an error the meaning that it has for Lydite.\n\
+                       func (s *session) explain(err error) error {\n"
             .to_string();
-        if !self.spec.refusals.is_empty() {
+        if !self.spec.error_rules.is_empty() {
             out += "\tif err == nil {\n\t\treturn nil\n\t}\n";
         }
-        for refusal in &self.spec.refusals {
-            let Some(code) = refusal.condition.as_ref().or(refusal.class.as_ref()) else { continue };
-            let condition = refusal.condition.as_ref().map_or("true", |code| code.text.trim());
-            let test = match &refusal.class {
+        for rule in &self.spec.error_rules {
+            let Some(code) = rule.condition.as_ref().or(rule.class.as_ref()) else { continue };
+            let condition = rule.condition.as_ref().map_or("true", |code| code.text.trim());
+            let test = match &rule.class {
                 Some(class) => format!(
                     "matches(s.db, err, func(db database, err {}) bool {{ return {condition} }})",
                     class.text.trim()
@@ -270,7 +279,7 @@ impl Generator<'_> {
             };
             let _written =
                 writeln!(out, "//line {} in spec.toml:{}\n\tif {test} {{\n{OWN_LINES}", code.key, code.line);
-            match refusal.meaning {
+            match rule.meaning {
                 Meaning::Aborted(reason) => {
                     let _written = writeln!(
                         out,

@@ -1,4 +1,4 @@
-//! The keys of a specification as data: sections, and what code may and must use.
+//! The keys of a specification as data: the sections, and the names that each piece of code may and must use.
 
 use super::code::{Finding, Kind};
 use crate::cli::Language;
@@ -14,8 +14,8 @@ pub(super) const SECTIONS: &[(&str, &[&str])] = &[
     ("errors", &["serialization", "deadlock", "lock_timeout", "other", "unavailable"]),
 ];
 
-/// Keys that mean something in one language only, and what to do instead in the other.
-pub(super) const OF_ONE_LANGUAGE: &[(&str, Language, &str)] = &[
+/// Keys for one language only, and what to write instead in the other language.
+pub(super) const ONE_LANGUAGE_KEYS: &[(&str, Language, &str)] = &[
     ("data.value", Language::Python, "give the value in operations.get"),
     ("data.entry", Language::Python, "give entry{Key, Value} in operations.scan"),
     ("connect.type", Language::Go, "leave it out"),
@@ -24,29 +24,29 @@ pub(super) const OF_ONE_LANGUAGE: &[(&str, Language, &str)] = &[
 ];
 
 /// A key whose value is code.
-pub(super) struct Place {
+pub(super) struct CodeKey {
     pub(super) key: &'static str,
     pub(super) kind: Kind,
-    /// The names that it may use.
-    pub(super) has: &'static [&'static str],
-    /// Those that it has to use.
-    pub(super) needs: &'static [&'static str],
-    /// Whether its value is wanted; that of Go always is, for its error.
+    /// Names that the code may use, besides imports and options.
+    pub(super) may_use: &'static [&'static str],
+    /// Names that the code must use.
+    pub(super) must_use: &'static [&'static str],
+    /// True if Lydite needs the value. In Go every piece returns at least an error.
     pub(super) answers: bool,
-    /// What to write in Python and in Go, if it must be there.
+    /// Examples in Python and in Go, if the key is required.
     required: Option<(&'static str, &'static str)>,
 }
 
-const fn place(
+const fn code_key(
     key: &'static str,
     kind: Kind,
-    has: &'static [&'static str],
-    needs: &'static [&'static str],
-) -> Place {
-    Place { key, kind, has, needs, answers: false, required: None }
+    may_use: &'static [&'static str],
+    must_use: &'static [&'static str],
+) -> CodeKey {
+    CodeKey { key, kind, may_use, must_use, answers: false, required: None }
 }
 
-impl Place {
+impl CodeKey {
     const fn answers(self) -> Self {
         Self { answers: true, ..self }
     }
@@ -55,7 +55,7 @@ impl Place {
         Self { required: Some((python, go)), ..self }
     }
 
-    /// What to write, if it must be there.
+    /// Returns an example, if the key is required.
     pub(super) fn example(&self, language: Language) -> Option<&'static str> {
         self.required.map(|(python, go)| match language {
             Language::Python => python,
@@ -64,23 +64,29 @@ impl Place {
     }
 }
 
-pub(super) const PLACES: &[Place] = &[
-    place("store.version", Kind::Expression, &["db"], &[])
+/// The keys whose values are code.
+pub(super) const CODE_KEYS: &[CodeKey] = &[
+    code_key("store.version", Kind::Expression, &["db"], &[])
         .required("version = \"mystore.__version__\"", "version = '\"1.0\", nil'"),
-    place("connect.open", Kind::Expression, &[], &[])
+    code_key("connect.open", Kind::Expression, &[], &[])
         .required("open = \"mystore.connect('localhost')\"", "open = 'mystore.Open(\"localhost\")'"),
-    place("connect.setup", Kind::Code, &["db"], &[]),
-    place("connect.close", Kind::Code, &["db"], &[]),
-    place("data.value", Kind::Expression, &["found"], &["found"]),
-    place("data.entry", Kind::Expression, &["found"], &["found"]),
-    place("operations.get", Kind::Code, &["db", "tx", "table", "key"], &["table", "key"])
+    code_key("connect.setup", Kind::Code, &["db"], &[]),
+    code_key("connect.close", Kind::Code, &["db"], &[]),
+    code_key("data.value", Kind::Expression, &["found"], &["found"]),
+    code_key("data.entry", Kind::Expression, &["found"], &["found"]),
+    code_key("operations.get", Kind::Code, &["db", "tx", "table", "key"], &["table", "key"])
         .answers()
         .required("get = \"db.get(table, key)\"", "get = \"db.Get(table, key)\""),
-    place("operations.put", Kind::Code, &["db", "tx", "table", "key", "value"], &["table", "key", "value"])
-        .required("put = \"db.put(table, key, value)\"", "put = \"db.Put(table, key, value)\""),
-    place("operations.delete", Kind::Code, &["db", "tx", "table", "key"], &["table", "key"])
+    code_key(
+        "operations.put",
+        Kind::Code,
+        &["db", "tx", "table", "key", "value"],
+        &["table", "key", "value"],
+    )
+    .required("put = \"db.put(table, key, value)\"", "put = \"db.Put(table, key, value)\""),
+    code_key("operations.delete", Kind::Code, &["db", "tx", "table", "key"], &["table", "key"])
         .required("delete = \"db.delete(table, key)\"", "delete = \"db.Delete(table, key)\""),
-    place(
+    code_key(
         "operations.scan",
         Kind::Code,
         &["db", "tx", "table", "start", "end", "limit", "backward"],
@@ -91,61 +97,62 @@ pub(super) const PLACES: &[Place] = &[
         "scan = \"db.scan(table, start, end, limit, reverse=backward)\"",
         "scan = \"db.Scan(table, start, end, limit, backward)\"",
     ),
-    place(
+    code_key(
         "operations.scan_backward",
         Kind::Code,
         &["db", "tx", "table", "start", "end", "limit"],
         &["table", "start", "end", "limit"],
     )
     .answers(),
-    place("operations.put_many", Kind::Code, &["db", "tx", "entries"], &["entries"]),
-    place("operations.clear", Kind::Code, &["db", "table"], &["table"]),
-    place("operations.finish", Kind::Code, &["db"], &[]),
-    place("transactions.begin", Kind::Code, &["db", "access"], &[]),
-    place("transactions.commit", Kind::Code, &["db", "tx"], &[]),
-    place("transactions.abort", Kind::Code, &["db", "tx"], &[]),
+    code_key("operations.put_many", Kind::Code, &["db", "tx", "entries"], &["entries"]),
+    code_key("operations.clear", Kind::Code, &["db", "table"], &["table"]),
+    code_key("operations.finish", Kind::Code, &["db"], &[]),
+    code_key("transactions.begin", Kind::Code, &["db", "access"], &[]),
+    code_key("transactions.commit", Kind::Code, &["db", "tx"], &[]),
+    code_key("transactions.abort", Kind::Code, &["db", "tx"], &[]),
 ];
 
-/// A piece of code where it stands in the file.
+/// A piece of code and its place in the file.
 pub(super) struct Piece {
     pub(super) key: String,
-    /// The line of its key, and the one in which its text begins.
+    /// The line of its key.
     pub(super) line: usize,
+    /// The line in which its text begins.
     pub(super) text_line: usize,
     pub(super) kind: Kind,
     pub(super) text: String,
-    pub(super) has: Vec<&'static str>,
-    pub(super) needs: Vec<&'static str>,
+    pub(super) may_use: Vec<&'static str>,
+    pub(super) must_use: Vec<&'static str>,
     pub(super) answers: bool,
 }
 
-/// What the names that a piece uses are judged by.
+/// The names that all pieces share.
 pub(super) struct Names<'a> {
     pub(super) language: Language,
-    /// Those that imports and options bring.
+    /// Names from imports and options.
     pub(super) brought: &'a [String],
-    /// Whether there is `transactions.begin`, which gives `tx`.
+    /// True if there is `transactions.begin`, whose value is `tx`.
     pub(super) begins: bool,
-    /// Whether a table is a prefix of keys.
+    /// True if a table is a prefix of keys.
     pub(super) prefix: bool,
 }
 
-/// What is wrong with a piece.
-pub(super) fn judged(piece: &Piece, found: &Finding, names: &Names<'_>) -> Vec<String> {
+/// Returns everything that is wrong with a piece.
+pub(super) fn problems(piece: &Piece, found: &Finding, names: &Names<'_>) -> Vec<String> {
     let &Names { language, brought, begins, prefix } = names;
     if let Some(problem) = found.problem() {
         return vec![format!("{} does not read it: {problem}", language.name())];
     }
     let mut problems = Vec::new();
     for name in &found.uses {
-        let known = piece.has.contains(&name.as_str()) || brought.contains(name);
+        let known = piece.may_use.contains(&name.as_str()) || brought.contains(name);
         if name == "tx" && known && !begins {
             problems.push("uses `tx`, which is the value of transactions.begin: write that too".to_string());
         }
         if known {
             continue;
         }
-        let has = match piece.has.as_slice() {
+        let has = match piece.may_use.as_slice() {
             [] => "nothing is given here but".to_string(),
             names => format!("what is given here is {}, beside", names.join(", ")),
         };
@@ -157,7 +164,7 @@ pub(super) fn judged(piece: &Piece, found: &Finding, names: &Names<'_>) -> Vec<S
             "uses `{name}`, which nothing brings{hint}: {has} what store.imports and [options] bring"
         ));
     }
-    for name in piece.needs.iter().filter(|name| !found.mentions.contains(**name)) {
+    for name in piece.must_use.iter().filter(|name| !found.mentions.contains(**name)) {
         problems.push(match (*name, language) {
             ("table", _) => {
                 "does not use `table`: hand it on, or write tables = \"prefix\" below [data]".to_string()
