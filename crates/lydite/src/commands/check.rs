@@ -1,4 +1,4 @@
-//! `lydite check`.
+//! `lydite check`: checks the consistency conditions, or the microbenchmark's records.
 
 use crate::cli::CheckArgs;
 use crate::exit::{Failure, Outcome};
@@ -17,7 +17,7 @@ use lydite_verify::conditions::Checked;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// `lydite check`.
+/// Runs `lydite check`.
 pub(crate) fn command(args: CheckArgs) -> Outcome {
     let spec = TargetSpec::parse(&args.target, TxMode::Statements).map_err(Failure::Usage)?;
     if spec.is_temporary() {
@@ -63,7 +63,7 @@ pub(crate) fn command(args: CheckArgs) -> Outcome {
     }
     let conditions = conditions(|_| args.extra);
     let begun = Instant::now();
-    // A database within this process may simply end with it, and has all conditions on one snapshot so.
+    // An embedded database ends with this process, so an interrupt needs no care. All conditions then share a snapshot.
     let (findings, stopped) = if description.embedded {
         (evaluate(&*target, style, &conditions)?, false)
     } else {
@@ -72,7 +72,7 @@ pub(crate) fn command(args: CheckArgs) -> Outcome {
             Checked::Stopped(findings) => (findings, true),
         }
     };
-    // Not the sum of the conditions' times: some are evaluated side by side.
+    // Measured as a whole: some conditions run in parallel.
     let seconds = begun.elapsed().as_secs_f64();
     let mut text = String::new();
     for finding in findings.iter().filter(|finding| !args.quiet || !finding.holds()) {
@@ -85,8 +85,8 @@ pub(crate) fn command(args: CheckArgs) -> Outcome {
         }
     }
     let broken = findings.iter().filter(|finding| !finding.holds()).count();
-    let nothing = stopped && findings.is_empty();
-    if !args.quiet && !nothing {
+    let nothing_done = stopped && findings.is_empty();
+    if !args.quiet && !nothing_done {
         text += &format!(
             "{} of {} consistency conditions hold ({seconds:.1} s)\n",
             findings.len() - broken,
@@ -99,9 +99,9 @@ pub(crate) fn command(args: CheckArgs) -> Outcome {
     }
     failures.extend(print(&text).err());
     if stopped {
-        let words =
+        let message =
             format!("interrupted: {} of {} conditions were evaluated", findings.len(), conditions.len());
-        failures.push(Failure::Interrupted(words));
+        failures.push(Failure::Interrupted(message));
     } else if args.checksums {
         match target.checksums() {
             Ok(checksums) => {
@@ -116,6 +116,7 @@ pub(crate) fn command(args: CheckArgs) -> Outcome {
     Failure::all(failures)
 }
 
+/// Formats a finding as a line.
 fn line(finding: &ConditionFinding) -> String {
     let verdict = if finding.holds() { "ok    " } else { "FAILED" };
     format!(
@@ -124,7 +125,7 @@ fn line(finding: &ConditionFinding) -> String {
     )
 }
 
-/// `lydite check` on a database of the microbenchmark.
+/// Checks a database of the microbenchmark.
 fn check_micro(
     args: &CheckArgs,
     target: &dyn Target,

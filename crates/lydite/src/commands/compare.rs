@@ -1,4 +1,4 @@
-//! `lydite compare`: results against the first, and the changes that are not allowed.
+//! `lydite compare`: compares results with the first one, and fails if a change is too large.
 
 use super::result_file::load;
 use crate::cli::CompareArgs;
@@ -11,7 +11,7 @@ use lydite_report::names::names;
 use lydite_report::{FailIf, Gate, compare_all, render_comparison_summary, render_comparisons};
 use std::path::PathBuf;
 
-/// `lydite compare`.
+/// Runs `lydite compare`.
 pub(crate) fn command(args: &CompareArgs) -> Outcome {
     let files: Vec<PathBuf> = std::iter::once(&args.a).chain(&args.others).cloned().collect();
     let mut errors = Vec::new();
@@ -35,8 +35,10 @@ pub(crate) fn command(args: &CompareArgs) -> Outcome {
     let names = names(&results, &files);
     let comparisons = compare_all(&results);
     let first = results.first();
-    let judge =
-        |other| first.map_or_else(Vec::new, |a| conditions.iter().map(|of| of.judge(a, other)).collect());
+    let judge = |other| {
+        first
+            .map_or_else(Vec::new, |a| conditions.iter().map(|condition| condition.judge(a, other)).collect())
+    };
     let judged: Vec<Vec<Gate>> = results.iter().skip(1).map(judge).collect();
 
     let mut failures = Vec::new();
@@ -57,7 +59,7 @@ pub(crate) fn command(args: &CompareArgs) -> Outcome {
     Failure::all(failures)
 }
 
-/// Reads what a comparison is failed by.
+/// Reads all `--fail-if` conditions.
 fn fail_ifs(texts: &[String], errors: &mut Vec<String>) -> Vec<FailIf> {
     let read = |text: &String| {
         let condition = FailIf::parse(text)?;
@@ -73,7 +75,7 @@ fn fail_ifs(texts: &[String], errors: &mut Vec<String>) -> Vec<FailIf> {
     all
 }
 
-/// A line for each gate of each of the results behind the first; and those that failed, one line each.
+/// Returns a line for each gate of each result after the first, and the lines of the gates that failed.
 fn gate_lines(names: &[String], judged: &[Vec<Gate>]) -> (String, Vec<String>) {
     let first = names.first().map_or("", String::as_str);
     let (mut text, mut failed) = (String::new(), Vec::new());

@@ -1,4 +1,4 @@
-//! `lydite load`.
+//! `lydite load`: loads a database.
 
 use crate::cli::LoadArgs;
 use crate::exit::{Failure, Outcome};
@@ -15,11 +15,11 @@ use lydite_plan::values::{number, whole};
 use lydite_report::live::Style;
 use lydite_tpcc::limits::MAX_WAREHOUSES;
 
-/// Keys that `--set` may name here.
+/// Keys that `--set` accepts.
 const KEYS: &[&str] =
     &["workload", "data_skew", "size", "micro.tables", "micro.records", "micro.record_bytes"];
 
-/// `lydite load`.
+/// Runs `lydite load`.
 pub(crate) fn command(args: LoadArgs) -> Outcome {
     let mut entries = Entries::default();
     for setting in &args.set {
@@ -58,7 +58,7 @@ pub(crate) fn command(args: LoadArgs) -> Outcome {
     let style = Style::detect(args.quiet);
     let (spec, interrupt) = watched(spec, style)?;
     let target = spec.open()?;
-    // Before anything is dropped for a load that can't be made.
+    // Checked before --fresh drops anything.
     target.admit(&Demand::Districts(meta.districts.clone()))?;
     if args.fresh {
         target.reset()?;
@@ -66,16 +66,16 @@ pub(crate) fn command(args: LoadArgs) -> Outcome {
     let interrupt = interrupt.map_or_else(|| watch(style), Ok)?;
     let report = loading::load(&*target, &meta, jobs, args.resume, style, &interrupt)?;
     if report.interrupted {
-        let words =
+        let message =
             "interrupted: the load is unfinished: go on with the same command and --resume, without --fresh";
-        return Err(Failure::Interrupted(words.into()));
+        return Err(Failure::Interrupted(message.into()));
     }
     Ok(())
 }
 
-/// `lydite load --workload micro`.
+/// Runs `lydite load --workload micro`.
 fn load_micro(args: &LoadArgs, mut entries: Entries) -> Outcome {
-    let asked = MicroData::read(&mut entries, None);
+    let configured = MicroData::read(&mut entries, None);
     let mut errors = std::mem::take(&mut entries.errors);
     let mut keep = |flag: &str, result: Result<u64, String>| {
         result.unwrap_or_else(|problem| {
@@ -110,7 +110,7 @@ fn load_micro(args: &LoadArgs, mut entries: Entries) -> Outcome {
         state => return Err(micro::unusable(&state, &url)),
     }
     let interrupt = interrupt.map_or_else(|| watch(style), Ok)?;
-    let meta = Meta::new(asked.or(MicroRecords::default()), seed, env!("CARGO_PKG_VERSION"));
+    let meta = Meta::new(configured.or(MicroRecords::default()), seed, env!("CARGO_PKG_VERSION"));
     let report = micro::load(&*target, &meta, jobs, style, &interrupt)?;
     if report.interrupted {
         return Err(Failure::Interrupted(

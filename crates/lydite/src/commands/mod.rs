@@ -1,4 +1,4 @@
-//! The commands, a file or a folder each.
+//! The commands of the program: one module for each.
 
 mod check;
 mod compare;
@@ -15,7 +15,7 @@ mod verify;
 use crate::cli::Command;
 use crate::exit::Outcome;
 
-/// Runs a command.
+/// Runs a command and returns its outcome.
 pub(crate) fn run(command: Command) -> Outcome {
     match command {
         Command::Run(args) => run::command(*args),

@@ -1,4 +1,4 @@
-//! `lydite report`: a page of results, and the metrics that the user asks for.
+//! `lydite report`: writes an HTML page of results, and computes availability and scalability.
 
 use super::result_file::load;
 use crate::cli::ReportArgs;
@@ -11,12 +11,12 @@ use lydite_report::metrics::{Asked, Event, Metrics, MetricsError, Settling};
 use lydite_report::names::names;
 use lydite_report::{render_metrics, render_report};
 
-/// More nodes than these are a mistake.
+/// Maximum number of nodes. A larger number is a mistake.
 const MAX_NODES: u32 = 100_000;
-/// A stretch of stable throughput is no longer than this, in seconds.
+/// Maximum time of stable throughput, in seconds.
 const MAX_HOLD_S: u32 = 86_400;
 
-/// `lydite report`.
+/// Runs `lydite report`.
 pub(crate) fn command(args: &ReportArgs) -> Outcome {
     let asked = asked(args)?;
     let output = Destination::new(&args.output);
@@ -37,7 +37,10 @@ pub(crate) fn command(args: &ReportArgs) -> Outcome {
     print(&format!("{}{}\n", render_metrics(&metrics, &names), output.shown()))
 }
 
-/// What the flags say; all that is wrong with them at once.
+/// Reads the flags.
+///
+/// # Errors
+/// Everything that is wrong, one line each.
 fn asked(args: &ReportArgs) -> Result<Asked, Failure> {
     let mut errors = Vec::new();
     let mut asked = Asked::default();
@@ -64,7 +67,7 @@ fn asked(args: &ReportArgs) -> Result<Asked, Failure> {
     if errors.is_empty() { Ok(asked) } else { Err(Failure::Usage(errors)) }
 }
 
-/// `[NAME=]FROM[..TO]`; without a name it is called as it is written.
+/// Reads `[NAME=]FROM[..TO]`. Without a name, the whole text is the name.
 fn event(text: &str) -> Result<Event, String> {
     let (name, times) = text.split_once('=').map_or((text, text), |(name, times)| (name.trim(), times));
     let (from, to) = times.split_once("..").map_or((times, None), |(from, to)| (from, Some(to)));
@@ -78,7 +81,7 @@ fn event(text: &str) -> Result<Event, String> {
     Ok(Event { name: name.to_owned(), from_s: seconds(from)?, to_s: to.map(seconds).transpose()? })
 }
 
-/// `WINDOW,PERCENT,HOLD`.
+/// Reads `WINDOW,PERCENT,HOLD`.
 fn settling(text: &str) -> Result<Settling, String> {
     let parts: Vec<&str> = text.split(',').map(str::trim).collect();
     let [window, percent, hold] = parts.as_slice() else {

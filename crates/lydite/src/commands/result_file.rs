@@ -1,4 +1,4 @@
-//! Result files that commands read.
+//! Reading of result files, for several commands.
 
 use crate::exit::Failure;
 use lydite_report::RunResult;

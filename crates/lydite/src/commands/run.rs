@@ -1,4 +1,4 @@
-//! `lydite run`.
+//! `lydite run`: measures a database.
 
 use crate::cli::RunArgs;
 use crate::exit::Outcome;
@@ -10,7 +10,7 @@ use lydite_plan::entries::Entries;
 use lydite_plan::{Plan, keys};
 use lydite_report::live::Style;
 
-/// `lydite run`.
+/// Runs `lydite run`.
 pub(crate) fn command(args: RunArgs) -> Outcome {
     let mut plan = Plan::read(entries(&args))?;
     plan.check &= !args.no_check;
@@ -24,7 +24,7 @@ pub(crate) fn command(args: RunArgs) -> Outcome {
     let RunArgs { fresh, template, verbose, .. } = args;
     let request = Request { plan, fresh, template, verbose, style, interrupt };
     match &request.plan.micro {
-        Some(asked) => micro::run(&request, asked),
+        Some(configured) => micro::run(&request, configured),
         None => tpcc::run(&request),
     }
 }

@@ -1,11 +1,11 @@
-//! `lydite targets`.
+//! `lydite targets`: lists the built-in databases.
 
 use crate::exit::Outcome;
 use crate::output::print;
 use lydite_families::families;
 use std::fmt::Write;
 
-/// Lists the families of databases with their URLs, ways of sending transactions, and options.
+/// Runs `lydite targets`: prints each family with its URL, transaction modes and options.
 pub(crate) fn command() -> Outcome {
     let mut text = String::new();
     for family in families() {

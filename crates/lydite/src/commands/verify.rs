@@ -19,15 +19,16 @@ use serde::Serialize;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The version of the JSON document.
+/// The version of the JSON format.
 const FORMAT: u32 = 1;
-/// Most writers, and most readers: more of them find nothing that these do not.
+/// Maximum number of writers, and of readers: more would find no more errors.
 const SESSIONS_MAX: u32 = 1_000;
-/// The shortest and the longest wait for a lock.
+/// Minimum of `--limit`.
 const LIMIT_MIN: Duration = Duration::from_secs(1);
+/// Maximum of `--limit`.
 const LIMIT_MAX: Duration = Duration::from_secs(3_600);
 
-/// `lydite verify`.
+/// Runs `lydite verify`.
 pub(crate) fn command(args: &VerifyArgs) -> Outcome {
     let (spec, functions, json) = plan(args).map_err(Failure::Usage)?;
     if json.as_ref().is_some_and(Destination::is_stdout) {
@@ -46,11 +47,11 @@ pub(crate) fn command(args: &VerifyArgs) -> Outcome {
     let (spec, interrupt) = watched(spec, style)?;
     let target: Arc<dyn Target> = spec.open()?;
     let description = target.describe()?;
-    let warehouses = loaded(&*target, &description.url)?;
+    let warehouses = warehouses_of(&*target, &description.url)?;
     let prepared = prepare(&target, warehouses, functions)?;
     let document = Document { description: &description, group: prepared.group(), warehouses };
     let interrupt = interrupt.map_or_else(|| watch(style), Ok)?;
-    // Here, so that a file that can't be written is told before anything is changed.
+    // Written early: a file that can't be written must fail before the tests change any row.
     if let Some(place) = json.as_ref().filter(|place| place.is_replaced()) {
         document.save(place, &[], "partial", &interrupt)?;
     }
@@ -58,7 +59,7 @@ pub(crate) fn command(args: &VerifyArgs) -> Outcome {
         print(&header(&description, prepared.group(), warehouses))?;
     }
 
-    let (mut unprinted, mut told) = (Ok(()), false);
+    let (mut unprinted, mut interrupt_reported) = (Ok(()), false);
     let report = prepared.run(&|| interrupt.asked(), &mut |finding| {
         if !args.quiet || finding.verdict != TestVerdict::Passed {
             let shown = print(&line(finding));
@@ -66,8 +67,10 @@ pub(crate) fn command(args: &VerifyArgs) -> Outcome {
                 unprinted = shown;
             }
         }
-        if interrupt.asked() && !std::mem::replace(&mut told, true) {
-            complain("interrupted: the balances are being restored; once more ends at once, and leaves them as they are");
+        if interrupt.asked() && !std::mem::replace(&mut interrupt_reported, true) {
+            complain(
+                "interrupted: the balances are being restored; once more ends at once, and leaves them as they are",
+            );
         }
     });
 
@@ -91,8 +94,8 @@ pub(crate) fn command(args: &VerifyArgs) -> Outcome {
     failures.extend(report.lost.map(Failure::from));
     if let Some(why) = report.unrestored {
         failures.push(Failure::Target(format!(
-            "the balances could not be restored ({why}): condition 3.3.2.1 will not hold; load again with `lydite load {} \
-             --warehouses {warehouses} --fresh`",
+            "the balances could not be restored ({why}): condition 3.3.2.1 will not hold; load again with `lydite load \
+             {} --warehouses {warehouses} --fresh`",
             typed(&description.url)
         )));
     }
@@ -102,7 +105,10 @@ pub(crate) fn command(args: &VerifyArgs) -> Outcome {
     Failure::all(failures)
 }
 
-/// All that the arguments say; all that is wrong with them.
+/// Reads all arguments.
+///
+/// # Errors
+/// Everything that is wrong, one line each.
 fn plan(args: &VerifyArgs) -> Result<(TargetSpec, Functions, Option<Destination>), Vec<String>> {
     let mut errors = Vec::new();
     macro_rules! read {
@@ -121,7 +127,7 @@ fn plan(args: &VerifyArgs) -> Result<(TargetSpec, Functions, Option<Destination>
         limit if limit.subsec_nanos() == 0 && (LIMIT_MIN..=LIMIT_MAX).contains(&limit) => Ok(limit),
         _ => Err("must be whole seconds, from 1s to 1h".to_string()),
     };
-    let lasting = |text: &str| match time(text)? {
+    let positive = |text: &str| match time(text)? {
         Duration::ZERO => Err("must be longer than 0".to_string()),
         duration => Ok(duration),
     };
@@ -130,7 +136,7 @@ fn plan(args: &VerifyArgs) -> Result<(TargetSpec, Functions, Option<Destination>
         snapshot: all || args.global_snapshot,
         deadlock: all || args.global_deadlock,
         random_order: all || args.global_deadlock,
-        duration: read!(duration, Duration::from_secs(10), lasting),
+        duration: read!(duration, Duration::from_secs(10), positive),
         sessions: read!(sessions, 4, |text| whole(text, 1, SESSIONS_MAX)),
         updates: read!(updates, None, |text| whole(text, 2, u32::MAX).map(Some)),
         limit: read!(limit, Duration::from_secs(10), seconds),
@@ -156,8 +162,8 @@ fn plan(args: &VerifyArgs) -> Result<(TargetSpec, Functions, Option<Destination>
     }
 }
 
-/// How many warehouses the database holds: two at least.
-fn loaded(target: &dyn Target, url: &str) -> Result<u32, Failure> {
+/// Returns the number of warehouses that the database holds, at least two.
+fn warehouses_of(target: &dyn Target, url: &str) -> Result<u32, Failure> {
     let load = |first: &str| format!("`lydite load {} --warehouses 2{first}`", typed(url));
     match target.state()? {
         DatabaseState::Ready { meta } if meta.warehouses >= 2 => Ok(meta.warehouses),
@@ -172,6 +178,7 @@ fn loaded(target: &dyn Target, url: &str) -> Result<u32, Failure> {
     }
 }
 
+/// Formats the line about the database and the group of warehouses.
 fn header(description: &Description, group: &Group, warehouses: u32) -> String {
     let ids: Vec<String> = group.warehouses.iter().map(|id| id.0.to_string()).collect();
     let nodes = group.nodes.map_or_else(String::new, |nodes| format!(" on {nodes} nodes"));
@@ -188,7 +195,7 @@ fn header(description: &Description, group: &Group, warehouses: u32) -> String {
     )
 }
 
-/// The findings as a file.
+/// Everything but the findings that the JSON document contains.
 struct Document<'a> {
     description: &'a Description,
     group: &'a Group,
@@ -197,11 +204,11 @@ struct Document<'a> {
 
 /// The JSON document.
 #[derive(Serialize)]
-struct Written<'a> {
+struct JsonDocument<'a> {
     lydite: &'static str,
     format: u32,
     status: &'a str,
-    target: WrittenTarget<'a>,
+    target: JsonTarget<'a>,
     warehouses: u32,
     group: &'a [WarehouseId],
     nodes: Option<u32>,
@@ -211,7 +218,7 @@ struct Written<'a> {
 
 /// The database under test in the document.
 #[derive(Serialize)]
-struct WrittenTarget<'a> {
+struct JsonTarget<'a> {
     kind: &'a str,
     version: &'a str,
     url: &'a str,
@@ -219,6 +226,7 @@ struct WrittenTarget<'a> {
 }
 
 impl Document<'_> {
+    /// Writes the document.
     fn save(
         &self,
         place: &Destination,
@@ -227,18 +235,18 @@ impl Document<'_> {
         interrupt: &Interrupt,
     ) -> Outcome {
         let Description { kind, version, url, isolation, .. } = self.description;
-        let written = Written {
+        let document = JsonDocument {
             lydite: env!("CARGO_PKG_VERSION"),
             format: FORMAT,
             status,
-            target: WrittenTarget { kind, version, url, isolation },
+            target: JsonTarget { kind, version, url, isolation },
             warehouses: self.warehouses,
             group: &self.group.warehouses,
             nodes: self.group.nodes,
             engines: &self.group.engines,
             tests: findings,
         };
-        let document = serde_json::to_value(&written)
+        let document = serde_json::to_value(&document)
             .map_err(|error| Failure::usage(format!("the document has no form in JSON: {error}")))?;
         write(place, format!("{document:#}\n").as_bytes(), Some(interrupt))
     }

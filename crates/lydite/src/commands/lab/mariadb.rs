@@ -193,8 +193,8 @@ pub(super) fn start(
     Ok(())
 }
 
-/// The certificate by which the nodes of a Galera cluster authenticate each other. A cluster has no passwords: without a
-/// certificate everybody who reaches the ports could join it.
+/// The certificate by which the nodes of a Galera cluster authenticate each other. A cluster has no passwords: without
+/// a certificate everybody who reaches the ports could join it.
 struct Certificate {
     key: PathBuf,
     certificate: PathBuf,

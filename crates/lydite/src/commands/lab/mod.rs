@@ -1,7 +1,9 @@
-//! `lydite lab`: starts, lists and ends throwaway servers and clusters on this machine. They listen on the loopback only.
+//! `lydite lab`: starts, lists and ends throwaway servers and clusters on this machine. They listen on the loopback
+//! only.
 //!
-//! A lab is a directory with a note (`lab.json`) that lists its servers. The note is written before the first server starts,
-//! so that `lydite lab down` finds every server whatever happens. The servers keep running when the program ends.
+//! A lab is a directory with a note (`lab.json`) that lists its servers. The note is written before the first server
+//! starts, so that `lydite lab down` finds every server whatever happens. The servers keep running when the program
+//! ends.
 //!
 //! Every account of the machine reaches the loopback, so each lab has its own random password. The URL of the lab and
 //! the note contain it; the note is in a directory that others can't enter. Child programs get the password through the

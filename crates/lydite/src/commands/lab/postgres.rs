@@ -10,8 +10,8 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Settings of all servers, besides their ports. Without wal_keep_size, pg_basebackup sometimes fails while another copy
-/// of the primary is made: the other copy's checkpoint removes the log that this one is about to stream.
+/// Settings of all servers, besides their ports. Without wal_keep_size, pg_basebackup sometimes fails while another
+/// copy of the primary is made: the other copy's checkpoint removes the log that this one is about to stream.
 const SETTINGS: &str = "-c listen_addresses=127.0.0.1 -c unix_socket_directories= -c max_connections=300 \
                         -c shared_buffers=128MB -c max_wal_size=2GB -c wal_keep_size=256MB";
 /// Maximum time for a server to start or to end, in seconds.
