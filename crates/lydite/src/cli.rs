@@ -1,5 +1,5 @@
-//! The arguments. Values that a plan file can hold too are taken as text here, so that `lydite_plan` can tell all
-//! errors at once.
+//! The command line. Values that a plan file can also hold stay text here, so that `lydite_plan` can report all errors
+//! at once.
 
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
@@ -21,32 +21,32 @@ pub(crate) enum Command {
     Load(LoadArgs),
     /// Check the twelve consistency conditions of a loaded database, or the microbenchmark's records
     Check(CheckArgs),
-    /// Test a database over several warehouses: one snapshot for all, and deadlocks that are found; exit 1 if not
+    /// Test that transactions see one snapshot over all nodes, and that deadlocks over nodes are found; exit 1 if not
     Verify(VerifyArgs),
-    /// Run a grid or a list of plans, each several times, and draw what comes out; goes on where it was
+    /// Run a grid or a list of plans, each several times, and draw figures; the same command continues a killed sweep
     Sweep(SweepArgs),
     /// Make an HTML report from results
     Report(ReportArgs),
     /// Compare results with the first; exit 4 if a change is worse than --fail-if allows
     Compare(CompareArgs),
-    /// List the databases that are built in, with their URLs and options
+    /// List the built-in databases with their URLs and options
     Targets,
-    /// Start a real cluster to throw away on this machine, and end it
+    /// Start and end a throwaway server or cluster on this machine
     Lab(LabArgs),
-    /// Make a driver for a database of your own, and prove a driver or any other target
+    /// Make a driver for your own database, and test a driver or any other target
     #[command(subcommand)]
     Driver(DriverCommand),
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum DriverCommand {
-    /// Make a directory with a driver that works, to be changed into your own
+    /// Make a directory with a working driver, for you to change into your own
     New(DriverNewArgs),
-    /// Prove a target: loading, each transaction, rollback, concurrency, the conditions; exit 1 if something fails
+    /// Test a target: loading, each transaction, rollback, concurrency, the conditions; exit 1 if a step fails
     Test(DriverTestArgs),
 }
 
-/// A language of scaffolds.
+/// The language of a new driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Language {
     /// Python 3.9 or later
@@ -59,10 +59,10 @@ pub(crate) enum Language {
 pub(crate) struct DriverNewArgs {
     /// Directory to make; its last part is the driver's name
     pub(crate) name: PathBuf,
-    /// Language; a specification says its own
+    /// Language; a specification names its own
     #[arg(long, required_unless_present = "spec")]
     pub(crate) lang: Option<Language>,
-    /// A key-value store, on which Lydite plays the transactions
+    /// Make a driver for a key-value store, on which Lydite plays the transactions
     #[arg(long)]
     pub(crate) kv: bool,
     /// Make the key-value driver that this specification of a store's calls describes (TOML)
@@ -79,7 +79,7 @@ pub(crate) struct DriverTestArgs {
     /// Warehouses to load; with one nothing is remote [default: 1]
     #[arg(short, long, value_name = "N")]
     pub(crate) warehouses: Option<String>,
-    /// First drop what has the name of one of the tables (tables, views, foreign tables), whoever made it
+    /// First drop all tables, views and foreign tables with the names of Lydite's tables, whoever made them
     #[arg(long)]
     pub(crate) fresh: bool,
 }
@@ -92,36 +92,36 @@ pub(crate) struct LabArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum LabCommand {
-    /// Start one, and print the URL of its database (of pg-replicas with --replicas behind it: two arguments); if it
-    /// runs already, just print that
+    /// Start a lab and print the URL of its database; pg-replicas adds --replicas and their URLs. If the lab runs
+    /// already, only print
     Up {
         /// pg, pg-sharded, pg-replicas, mariadb, galera or spider: see `lydite lab list`
         kind: String,
         /// Shards beside the coordinator (pg-sharded, spider) [default: 3]
         #[arg(long, value_name = "N")]
         shards: Option<u16>,
-        /// Directory of its data, which must be empty or not there [default: one for temporary files]
+        /// Directory of its data, new or empty [default: below the directory for temporary files]
         #[arg(long, value_name = "DIR")]
         dir: Option<PathBuf>,
     },
-    /// End one, and delete its data
+    /// End a lab and delete its data
     Down {
-        /// Which
+        /// Kind of the lab
         kind: String,
-        /// Its directory, if it was given one
+        /// Its directory, if it was started with --dir
         #[arg(long, value_name = "DIR")]
         dir: Option<PathBuf>,
     },
-    /// List what there is, and what runs
+    /// List the kinds of labs, and the labs that run
     List,
 }
 
-// Negative numbers are values, not flags: the plan refuses them together with whatever else is wrong.
+// Negative numbers are values, not flags: the plan rejects them together with all other errors.
 #[derive(Debug, Args)]
 #[command(allow_negative_numbers = true)]
 pub(crate) struct RunArgs {
-    /// A template that the database is made what it holds before the run, which is loaded first if it is not there; for a
-    /// sweep's own runs
+    /// Restore the database from this template before the run, or load the template first if it is new; for the runs of
+    /// a sweep
     #[arg(long, value_name = "NAME", hide = true)]
     pub(crate) template: Option<String>,
     /// URL of the database (see `lydite targets`) [default: gemel: in a temporary directory]
@@ -130,7 +130,7 @@ pub(crate) struct RunArgs {
     /// 10 for null:]
     #[arg(short, long, value_name = "N")]
     pub(crate) warehouses: Option<String>,
-    /// Rows of each warehouse to load: standard, or small: a tenth of these, to try a database out [default: standard]
+    /// Rows of each warehouse to load: standard, or small: a tenth of these, for trials [default: standard]
     #[arg(long, value_name = "SIZE")]
     pub(crate) size: Option<String>,
     /// Spread the districts to load over the warehouses by Zipf, as zipf(1.5) [default: ten each]
@@ -166,7 +166,7 @@ pub(crate) struct RunArgs {
     /// statements, batched or procedures: how transactions are sent [default: statements]
     #[arg(long, value_name = "MODE")]
     pub(crate) tx: Option<String>,
-    /// Share of New-Orders that touch more than one node, in percent [default: what TPC-C's remote lines make]
+    /// Share of New-Orders that touch more than one node, in percent [default: as TPC-C's remote lines cause]
     #[arg(long, value_name = "PERCENT")]
     pub(crate) dis_ratio: Option<String>,
     /// Nodes that each of these touches [default: 2]
@@ -184,13 +184,14 @@ pub(crate) struct RunArgs {
     /// window in equal parts]
     #[arg(long, value_name = "TIME")]
     pub(crate) phase: Option<String>,
-    /// Nodes of a database that does not tell where its warehouses are: N ranges, or modulo:N
+    /// Nodes of a database that does not report its placement: N ranges, or modulo:N
     #[arg(long, value_name = "N")]
     pub(crate) nodes: Option<String>,
     /// Replicas of the database: Order-Status and Stock-Level go there, all else to the target
     #[arg(long, value_name = "URL,URL,…")]
     pub(crate) replicas: Option<String>,
-    /// How old what a replica shows may be: any; session: a session sees its own writes; or a time, as 5s [default: any]
+    /// Greatest age of what a read on a replica may see: any; session: a session sees its own writes; or a time, as 5s
+    /// [default: any]
     #[arg(long, value_name = "WHAT")]
     pub(crate) staleness: Option<String>,
     /// Seed of rows and inputs [default: 1]
@@ -220,7 +221,7 @@ pub(crate) struct RunArgs {
     /// Name of the run in tables and pages, instead of the file's
     #[arg(long, value_name = "TEXT")]
     pub(crate) label: Option<String>,
-    /// What the run must reach, as 'new_order.p99 < 50ms' or 'tps > 1000', else exit 4; repeat it for more
+    /// Threshold for the result, as 'new_order.p99 < 50ms' or 'tps > 1000', else exit 4; repeat it for more
     #[arg(long, value_name = "METRIC < VALUE")]
     pub(crate) require: Vec<String>,
     /// Show nothing while it runs
@@ -229,10 +230,10 @@ pub(crate) struct RunArgs {
     /// List every rule of the standard at the end, met or not
     #[arg(short, long)]
     pub(crate) verbose: bool,
-    /// First drop what has the name of one of the tables (tables, views, foreign tables), whoever made it, and load
+    /// First drop all tables, views and foreign tables with the names of Lydite's tables, whoever made them, and load
     #[arg(long)]
     pub(crate) fresh: bool,
-    /// Is known only to be refused: clap would suggest --fresh, which drops what the load has done
+    /// Known only to be rejected: clap would suggest --fresh instead, which drops the loaded rows
     #[arg(long, hide = true)]
     pub(crate) resume: bool,
     /// Do not check the consistency conditions before and after
@@ -251,7 +252,7 @@ pub(crate) struct LoadArgs {
     /// Spread the districts over the warehouses by Zipf, as zipf(1.5) [default: ten each] (tpcc)
     #[arg(long, value_name = "zipf(S)")]
     pub(crate) data_skew: Option<String>,
-    /// Rows of each warehouse: standard, or small: a tenth of these, to try a database out [default: standard] (tpcc)
+    /// Rows of each warehouse: standard, or small: a tenth of these, for trials [default: standard] (tpcc)
     #[arg(long, value_name = "SIZE")]
     pub(crate) size: Option<String>,
     /// tpcc, or micro: the microbenchmark's tables [default: tpcc]
@@ -266,10 +267,10 @@ pub(crate) struct LoadArgs {
     /// Seed of the rows [default: 1]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<String>,
-    /// Go on with a load that was interrupted
+    /// Continue an interrupted load
     #[arg(long)]
     pub(crate) resume: bool,
-    /// First drop what has the name of one of the tables (tables, views, foreign tables), whoever made it
+    /// First drop all tables, views and foreign tables with the names of Lydite's tables, whoever made them
     #[arg(long, conflicts_with = "resume")]
     pub(crate) fresh: bool,
     /// Show nothing while loading
@@ -281,13 +282,13 @@ pub(crate) struct LoadArgs {
 pub(crate) struct CheckArgs {
     /// URL of the database (see `lydite targets`)
     pub(crate) target: String,
-    /// Also hold ITEM and STOCK against what was loaded, which the standard's conditions do not look at
+    /// Also compare ITEM and STOCK with the loaded rows, which the standard's conditions leave out
     #[arg(long)]
     pub(crate) extra: bool,
-    /// Also print a checksum of each table that does not depend on the database nor on the order of rows
+    /// Also print a checksum of each table; equal rows give equal checksums in any database
     #[arg(long)]
     pub(crate) checksums: bool,
-    /// Print nothing but what fails
+    /// Print failures only
     #[arg(short, long)]
     pub(crate) quiet: bool,
 }
@@ -295,39 +296,39 @@ pub(crate) struct CheckArgs {
 #[derive(Debug, Args)]
 #[command(allow_negative_numbers = true)]
 pub(crate) struct VerifyArgs {
-    /// URL of a loaded database with two warehouses at least (see `lydite targets`); its isolation is what is tested
+    /// URL of a loaded database with at least two warehouses (see `lydite targets`); the tests use its isolation level
     pub(crate) target: String,
-    /// All tests, as if none were named
+    /// All tests; the default
     #[arg(value_name = "all", value_parser = ["all"])]
     pub(crate) all: Option<String>,
-    /// Sessions that wait for each other in a ring: each ring must be found and broken
+    /// Let sessions wait for each other in a ring: the database must find and break each ring
     #[arg(long)]
     pub(crate) global_deadlock: bool,
-    /// Writers that change a group of warehouses together, and readers of the group: all values must always be equal
+    /// Let writers change a group of warehouses together: readers of the group must always see equal values
     #[arg(long)]
     pub(crate) global_snapshot: bool,
-    /// How long sessions work in each test that is left to chance [default: 10s]
+    /// Length of each random test [default: 10s]
     #[arg(short, long, value_name = "TIME")]
     pub(crate) duration: Option<String>,
-    /// Writers, and as many readers; sessions of the deadlock test: both together [default: 4]
+    /// Writers, and as many readers; the deadlock test has a session for each of both [default: 4]
     #[arg(long, value_name = "N")]
     pub(crate) sessions: Option<String>,
     /// Warehouses that a transaction of the deadlock test updates [default: 3, or all if there are fewer]
     #[arg(long, value_name = "N")]
     pub(crate) updates: Option<String>,
-    /// How long a transaction may wait for a lock before a ring counts as not found, in whole seconds [default: 10s]
+    /// Longest wait for a lock before a ring counts as not found, in whole seconds [default: 10s]
     #[arg(long, value_name = "TIME")]
     pub(crate) limit: Option<String>,
-    /// Seed of what sessions choose [default: 1]
+    /// Seed of the sessions' random choices [default: 1]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<String>,
-    /// How transactions are sent: statements, and nothing else yet
+    /// How transactions are sent: only statements so far
     #[arg(long, value_name = "MODE")]
     pub(crate) tx: Option<String>,
-    /// Write what was found as JSON; - is the standard output
+    /// Write the findings as JSON; - is the standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
-    /// Print nothing but what fails
+    /// Print failures only
     #[arg(short, long)]
     pub(crate) quiet: bool,
 }
@@ -341,17 +342,17 @@ pub(crate) struct SweepArgs {
     /// Directory of results, summary and page [default: the experiment's name, in the current directory]
     #[arg(short, long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Set a key of every plan that is no axis; may be repeated
+    /// Set a key of all plans, except those that an axis varies; repeat it for more
     #[arg(long, value_name = "KEY=VALUE", action = clap::ArgAction::Append)]
     pub(crate) set: Vec<String>,
-    /// Runs of each point [default: as the experiment says, 1]
+    /// Runs of each point [default: the experiment's value, else 1]
     #[arg(long, value_name = "N")]
     pub(crate) repetitions: Option<String>,
-    /// Where each run gets its database from: each-run (its tables are dropped, whoever made them, and loaded again), restore
-    /// or once [default: as the experiment says]
+    /// Origin of each run's database: each-run (drop its tables, whoever made them, and load again), restore or once
+    /// [default: the experiment's value]
     #[arg(long, value_name = "HOW")]
     pub(crate) reload: Option<String>,
-    /// Show the points and how long they take, and run nothing
+    /// Only show the points and the time that they take
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// First delete the results that the directory holds
@@ -370,29 +371,29 @@ pub(crate) struct ReportArgs {
     /// The page to write; - is the standard output
     #[arg(short, long, value_name = "FILE.html", default_value = "report.html")]
     pub(crate) output: PathBuf,
-    /// Something that happened to the database, in time from the start of the window: 30s, 30s..60s, or
-    /// shutdown=30s..60s; tells availability (R_e, T_e). Repeat it for more
+    /// Event at the database, in time from the start of the window: 30s, 30s..60s, or shutdown=30s..60s; adds
+    /// availability (R_e, T_e) to the report. Repeat it for more
     #[arg(long, value_name = "[NAME=]FROM[..TO]")]
     pub(crate) event: Vec<String>,
-    /// When throughput counts as stable: means of WINDOW stay within PERCENT of their level for HOLD
+    /// Throughput is stable when means over WINDOW stay within PERCENT of their level for HOLD
     /// [default: 5s,10,10s]
     #[arg(long, value_name = "WINDOW,PERCENT,HOLD")]
     pub(crate) stable: Option<String>,
-    /// Nodes of each result, in their order; tells scalability [default: as the results say, if they do]
+    /// Nodes of each result, in the order of the results; adds scalability [default: those that the results name]
     #[arg(long, value_name = "N,N,…")]
     pub(crate) nodes: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
-    /// The result to compare with
+    /// The result to compare the others with
     #[arg(value_name = "A.json")]
     pub(crate) a: PathBuf,
-    /// The results that are compared with it
+    /// The results to compare
     #[arg(value_name = "B.json", required = true)]
     pub(crate) others: Vec<PathBuf>,
     /// Change from A that fails the comparison with exit 4, as 'nopm < -5%', 'new_order.p99 > +10%' or
-    /// 'new_order.p99 > +5ms'; without a sign a limit of the value itself; repeat it for more
+    /// 'new_order.p99 > +5ms'; without a sign, a limit of the value itself; repeat it for more
     #[arg(long, value_name = "METRIC < CHANGE")]
     pub(crate) fail_if: Vec<String>,
     /// Write a summary in Markdown, for a pull request; - is the standard output
