@@ -140,7 +140,7 @@ fn check_micro(
         print(&format!("{url}: microbenchmark, {}, loaded by Lydite {}\n", meta.data, meta.lydite))?;
     }
     let Some((totals, seconds)) = micro::sum(target, meta, interrupt)? else {
-        return Err(Failure::Interrupted("interrupted: the records were not all looked at".into()));
+        return Err(Failure::Interrupted("interrupted: not all records were checked".into()));
     };
     let check = micro::records_check(
         &totals,

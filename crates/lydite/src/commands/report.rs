@@ -57,7 +57,7 @@ fn asked(args: &ReportArgs) -> Result<Asked, Failure> {
         }
     }
     match (&args.stable, asked.events.is_empty()) {
-        (Some(_), true) => errors.push("--stable: belongs to --event, and there is none".to_owned()),
+        (Some(_), true) => errors.push("--stable: needs --event: add an event, or leave it out".to_owned()),
         (Some(text), false) => match settling(text) {
             Ok(settling) => asked.settling = settling,
             Err(problem) => errors.push(format!("--stable: {text:?} {problem}")),
@@ -96,7 +96,9 @@ fn settling(text: &str) -> Result<Settling, String> {
         return Err(problem.to_owned());
     }
     if hold_s < window_s {
-        return Err(format!("holds for {hold_s} s, and one mean takes {window_s} s: hold as long at least"));
+        return Err(format!(
+            "has a HOLD of {hold_s} s, shorter than its WINDOW of {window_s} s: use at least {window_s}s"
+        ));
     }
     Ok(Settling { window_s: window_s as usize, within_percent, hold_s: hold_s as usize })
 }

@@ -168,7 +168,7 @@ fn warehouses_of(target: &dyn Target, url: &str) -> Result<u32, Failure> {
     match target.state()? {
         DatabaseState::Ready { meta } if meta.warehouses >= 2 => Ok(meta.warehouses),
         DatabaseState::Ready { .. } => Err(Failure::usage(format!(
-            "{url} has one warehouse, and these tests need two at least: {} makes it anew",
+            "{url} has one warehouse, and these tests need at least two: load again with {}",
             load(" --fresh")
         ))),
         DatabaseState::AnyScale => Err(Failure::usage(format!("{url} stores nothing that could be tested"))),

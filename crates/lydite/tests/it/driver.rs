@@ -44,7 +44,7 @@ fn a_name_that_is_taken_or_bad_is_refused_and_nothing_is_written() {
     let place = directory();
     let taken = place.path().join("taken");
     std::fs::create_dir(&taken).expect("a directory");
-    for (name, words) in [("taken", "is there already"), ("a b", "use letters, digits"), ("x/..", "NAME")] {
+    for (name, words) in [("taken", "exists already"), ("a b", "use letters, digits"), ("x/..", "NAME")] {
         let ended =
             Program::new(&["driver", "new", name, "--lang", "python"]).within(place.path()).run().code(2);
         assert!(ended.stderr.contains(words), "{name}: {}", ended.stderr);

@@ -269,7 +269,7 @@ fn what_is_wrong_with_a_specification_is_told_by_file_line_and_key() {
         (
             "\"dict()\"",
             "\"mystore.open()\"",
-            "line 6, connect.open: uses `mystore`, which nothing brings: nothing is",
+            "line 6, connect.open: uses `mystore`, which is not defined: use names of",
         ),
         (
             "db.get((table, key))",
@@ -279,7 +279,7 @@ fn what_is_wrong_with_a_specification_is_told_by_file_line_and_key() {
         (
             "db.get((table, key))",
             "db.get(value)",
-            "operations.get: uses `value`, which nothing brings: what is given",
+            "operations.get: uses `value`, which is not defined: use db, tx",
         ),
         ("db.get((table, key))", "db.get(table)", "line 8, operations.get: does not use `key`: hand it on"),
         (
@@ -290,7 +290,7 @@ fn what_is_wrong_with_a_specification_is_told_by_file_line_and_key() {
         (
             "get = \"db.get((table, key))\"",
             "get = '''\nx = db[table]\nx[key]'''",
-            "gives nothing: write an expression",
+            "returns no value: write an expression",
         ),
         (
             "get = \"db.get((table, key))\"",
@@ -305,7 +305,7 @@ fn what_is_wrong_with_a_specification_is_told_by_file_line_and_key() {
         (
             "[:limit]",
             "",
-            "line 11, operations.scan: does not use `limit`, the most entries wanted: hand it on, or",
+            "line 11, operations.scan: does not use `limit`, the maximum number of entries: hand it on, or",
         ),
         (
             "[connect]",
@@ -358,7 +358,7 @@ fn a_specification_that_can_not_be_used_is_refused_and_nothing_is_written() {
     for (arguments, words) in [
         (
             ["--lang", "go", "--spec", "store.toml"],
-            "store.toml, line 1, store.language: is python where nothing else is said, but --lang says go",
+            "store.toml, line 1, store.language: is python by default, but --lang says go",
         ),
         (
             ["--lang", "python", "--spec", "go.toml"],

@@ -343,7 +343,7 @@ fn what_is_wrong_with_a_specification_is_told_by_file_line_and_key() {
         (
             "\"*store\"",
             "\"*store\"\nclose = \"nil\"\nshared = true",
-            "line 8, connect.close: is there with shared",
+            "line 8, connect.close: has no use with shared",
         ),
         (
             "\"none\"",
@@ -360,7 +360,7 @@ fn what_is_wrong_with_a_specification_is_told_by_file_line_and_key() {
         (
             "get = \"db.get(table, key)\"",
             "get = '''\nx := db.get(table, key)\nuse(x)'''",
-            "line 10, operations.get: gives nothing: `return` what is asked for, and an error last",
+            "line 10, operations.get: returns no value: `return` the result, and an error last",
         ),
         (
             "get = \"db.get(table, key)\"",
@@ -371,7 +371,7 @@ fn what_is_wrong_with_a_specification_is_told_by_file_line_and_key() {
         (
             "limit, ",
             "",
-            "line 13, operations.scan: does not use `limit`, the most entries wanted: hand it on, or stop",
+            "line 13, operations.scan: does not use `limit`, the maximum number of entries: hand it on, or stop",
         ),
         (
             "[connect]",

@@ -101,7 +101,7 @@ pub(super) fn command(args: &DriverNewArgs) -> Outcome {
     let failed = |path: &Path, error: io::Error| Failure::usage(format!("{}: {error}", path.display()));
     fs::create_dir(path).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => {
-            Failure::usage(format!("{}: is there already: choose another name", path.display()))
+            Failure::usage(format!("{}: exists already: choose another name", path.display()))
         }
         _ => failed(path, error),
     })?;

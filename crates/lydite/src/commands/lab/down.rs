@@ -18,8 +18,8 @@ pub(super) fn down(name: &str, dir: Option<PathBuf>) -> Outcome {
             end(kind, &directory, &lab)
         }
         None => Err(Failure::usage(format!(
-            "{}: there is no lab: lydite lab list shows those below {}; of another TMPDIR, or with a --dir of its own, \
-             one is ended from there",
+            "{}: there is no lab: lydite lab list shows those below {}; for a lab that was started with --dir or with \
+             another TMPDIR, use the same again",
             directory.display(),
             root().display()
         ))),

@@ -30,9 +30,9 @@ pub(super) fn list() -> Outcome {
         }
     }
     if none {
-        text += "    none (but for those with a --dir of their own)\n";
+        text += "    none (labs started with --dir are not listed)\n";
     } else {
-        text += "lydite lab up KIND prints the URL of one that runs with its password\n";
+        text += "lydite lab up KIND prints the URL of a running lab with its password\n";
     }
     print(&text)
 }

@@ -123,7 +123,7 @@ impl Programs {
         let output = client.output().map_err(|error| format!("mariadb: {error}"))?;
         if !output.status.success() {
             let stderr = String::from_utf8_lossy(&output.stderr);
-            return Err(format!("mariadb: {}", stderr.lines().last().unwrap_or("it failed without a word")));
+            return Err(format!("mariadb: {}", stderr.lines().last().unwrap_or("it printed no error")));
         }
         Ok(String::from_utf8_lossy(&output.stdout).trim().to_string())
     }
@@ -140,7 +140,7 @@ fn plugin_directory(server: &Path) -> Result<PathBuf, Failure> {
     String::from_utf8_lossy(&output.stdout)
         .lines()
         .find_map(|line| line.strip_prefix("plugin-dir ").map(|path| PathBuf::from(path.trim())))
-        .ok_or_else(|| failed("it does not tell its plugin-dir: is it MariaDB's server?"))
+        .ok_or_else(|| failed("it does not report its plugin-dir: is it MariaDB's server?"))
 }
 
 /// Returns the URL of a lab: the first server's, with the other servers as an option.

@@ -52,7 +52,7 @@ impl Programs {
         };
         if kind == Servers::PostgresWithReplicas && !directory.join(BACKUP).exists() {
             return Err(Failure::usage(format!(
-                "{}: {BACKUP} is not there, with which replicas are made: install it (Debian: apt-get install \
+                "{}: {BACKUP} is missing, and replicas need it: install it (Debian: apt-get install \
                  postgresql)",
                 directory.display()
             )));

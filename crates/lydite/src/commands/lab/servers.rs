@@ -115,5 +115,5 @@ pub(super) fn check_success(output: &Output, name: &str) -> Result<(), String> {
     let stderr = String::from_utf8_lossy(&output.stderr);
     // PostgreSQL's programs print the files that they remove after the error.
     let error = stderr.lines().find(|line| line.contains("error:")).or_else(|| stderr.lines().last());
-    Err(format!("{name}: {}", error.unwrap_or("it failed without a word")))
+    Err(format!("{name}: {}", error.unwrap_or("it printed no error")))
 }

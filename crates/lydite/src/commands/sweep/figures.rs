@@ -170,7 +170,7 @@ fn figure(source: &mut Source, line: usize, table: &DeTable<'_>, axes: &[Axis]) 
     let y_line = entry("y").map_or(line, |entry| entry.line);
     reject_metrics_of_other_kinds(source, kind, &metrics, y_line);
     if let Some(entry) = entry("relative_to").filter(|_| kind == Kind::Boxplot) {
-        source.wrong(entry.line, "relative_to", "is nothing for a box plot: leave it out");
+        source.wrong(entry.line, "relative_to", "can't be used in a box plot: leave it out");
     }
     let x_scale = scale(source, x_scale, layout.x, kind);
     let y_titles = match entry("y_title") {
@@ -271,12 +271,12 @@ fn reject_over_time(
         source.wrong(
             line_of("relative_to"),
             "relative_to",
-            "is nothing for a figure over time: leave it out",
+            "can't be used in a figure over time: leave it out",
         );
     }
     for metric in metrics.iter().filter(|metric| !metric.has_seconds()) {
         let problem = format!(
-            "{:?} is known of whole runs only: use tps, tps.TYPE, or the path of a list as \
+            "{:?} exists for whole runs only: use tps, tps.TYPE, or the path of a list as \
              controls.contention.per_second",
             metric.name()
         );

@@ -51,10 +51,10 @@ pub(crate) fn command(args: SweepArgs) -> Outcome {
         templates::delete(&experiment, &program, runner.made, &interrupt);
     } else if experiment.reload == Reload::Restore {
         let names = templates::names(&experiment, &program);
-        complain(&format!("kept for the runs that are left, beside the database: {}", names.join(", ")));
+        complain(&format!("templates kept for the remaining runs: {}", names.join(", ")));
     }
     for metric in unknown_metrics(&sweep) {
-        complain(&format!("no result has {metric}: is that its path?"));
+        complain(&format!("no result has the metric {metric}: check its path"));
     }
     let page = out.join("report.html");
     let printed = print(&format!(

@@ -213,7 +213,7 @@ impl<'a> Runner<'a> {
         }
         if interrupted {
             all.push(Failure::Interrupted(format!(
-                "interrupted: {} of {} runs are there: the same command goes on",
+                "interrupted: {} of {} runs are complete: the same command makes the rest",
                 sweep.runs_in(State::Complete),
                 sweep.runs()
             )));

@@ -29,7 +29,7 @@ fn a_box_plot_is_of_the_nodes_and_the_nodes_are_of_a_box_plot() {
     bench
         .change(&format!("{plan}kind = \"boxplot\"\ny = \"nodes.ops\"\nrelative_to = {{ terminals = 1 }}\n"));
     let ended = bench.sweep(&["--dry-run"]).run().code(2);
-    assert!(ended.only_error().contains("relative_to: is nothing for a box plot"), "{ended:?}");
+    assert!(ended.only_error().contains("relative_to: can't be used in a box plot"), "{ended:?}");
     bench.change(&format!("{plan}y = \"tps_per_node\"\n"));
     bench.sweep(&[]).run().code(0);
     for point in bench.summary()["points"].as_array().unwrap() {
@@ -110,8 +110,8 @@ x_scale = "log"
     bench.sweep(&["--dry-run"]).run().code(2).told(&[
         &["grid.toml, line 7, figure", "leaves axis terminals open"],
         &["grid.toml, line 9, kind", "must be line"],
-        &["grid.toml, line 11, y", "\"latency.p95\" is known of whole runs only"],
-        &["grid.toml, line 12, relative_to", "is nothing for a figure over time"],
+        &["grid.toml, line 11, y", "\"latency.p95\" exists for whole runs only"],
+        &["grid.toml, line 12, relative_to", "can't be used in a figure over time"],
         &["grid.toml, line 13, x_scale", "needs numbers above 0, and second has others"],
     ]);
 }

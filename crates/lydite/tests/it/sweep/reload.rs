@@ -138,7 +138,7 @@ fn a_killed_sweep_goes_on_with_the_template_that_is_there() {
     // As if it had been killed before it deleted the template: drawing the figures again does.
     fs::write(&template, "").unwrap();
     let drawn = bench.sweep(&[]).run().code(0);
-    assert!(!drawn.stderr.contains("kept for the runs that are left"), "{drawn:?}");
+    assert!(!drawn.stderr.contains("kept for the remaining runs"), "{drawn:?}");
     assert_eq!(names(directory.path()), ["tpcc.sqlite"]);
 }
 

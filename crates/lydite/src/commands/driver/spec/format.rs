@@ -407,7 +407,7 @@ impl Reader<'_> {
                 None => (
                     sections.get("store").copied().unwrap_or(1),
                     format!(
-                        "is {own_name} where nothing else is said, but --lang says {flag}: leave --lang out, or write \
+                        "is {own_name} by default, but --lang says {flag}: leave --lang out, or write \
                          language = \"{flag}\" below [store], and all code in it"
                     ),
                 ),
@@ -481,14 +481,13 @@ impl Reader<'_> {
         let shared = self.flag(entries, "connect.shared");
         if let Some(entry) = entries.get("connect.close").filter(|_| shared) {
             let problem =
-                "is there with shared = true: what all sessions share ends with the process; leave it out";
+                "has no use with shared = true: the shared store ends with the process; leave it out";
             self.source.wrong(entry.line, "connect.close", problem);
         }
         if let Some(entry) = entries.get("data.values").filter(|_| values != Form::Bytes)
             && !entries.contains_key("data.missing")
         {
-            let problem = "a text can't be nil, which says that a key is not there: write missing too, the error that \
-                           does";
+            let problem = "a text can't be nil, which stands for a missing key: write missing too, the error for such a key";
             self.source.wrong(entry.line, "data.values", problem);
         }
         (db, tx, shared)

@@ -152,16 +152,16 @@ pub(super) fn problems(piece: &Piece, found: &Finding, names: &Names<'_>) -> Vec
         if known {
             continue;
         }
-        let has = match piece.may_use.as_slice() {
-            [] => "nothing is given here but".to_string(),
-            names => format!("what is given here is {}, beside", names.join(", ")),
+        let given = match piece.may_use.as_slice() {
+            [] => String::new(),
+            names => format!("{}, or ", names.join(", ")),
         };
         let hint = match (name.as_str(), prefix) {
             ("table", true) => " (with tables = \"prefix\" it stands in front of the key)",
             _ => "",
         };
         problems.push(format!(
-            "uses `{name}`, which nothing brings{hint}: {has} what store.imports and [options] bring"
+            "uses `{name}`, which is not defined{hint}: use {given}names of store.imports and [options]"
         ));
     }
     for name in piece.must_use.iter().filter(|name| !found.mentions.contains(**name)) {
@@ -170,19 +170,19 @@ pub(super) fn problems(piece: &Piece, found: &Finding, names: &Names<'_>) -> Vec
                 "does not use `table`: hand it on, or write tables = \"prefix\" below [data]".to_string()
             }
             ("limit", Language::Python) => {
-                "does not use `limit`, the most entries wanted: hand it on, or cut with itertools.islice"
+                "does not use `limit`, the maximum number of entries: hand it on, or cut with itertools.islice"
                     .into()
             }
             ("limit", Language::Go) => {
-                "does not use `limit`, the most entries wanted: hand it on, or stop there".into()
+                "does not use `limit`, the maximum number of entries: hand it on, or stop there".into()
             }
             (name, _) => format!("does not use `{name}`: hand it on"),
         });
     }
     if piece.answers && !found.answers {
         problems.push(match language {
-            Language::Python => "gives nothing: write an expression, or `return` what was found".into(),
-            Language::Go => "gives nothing: `return` what is asked for, and an error last".into(),
+            Language::Python => "returns no value: write an expression, or `return` the result".into(),
+            Language::Go => "returns no value: `return` the result, and an error last".into(),
         });
     }
     problems
