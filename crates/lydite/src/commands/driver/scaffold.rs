@@ -113,7 +113,7 @@ pub(super) fn command(args: &DriverNewArgs) -> Outcome {
         Some(spec) => spec.readme(name, &url),
         None => readme(name, &url, lang, args.kv),
     };
-    let test = "#!/bin/sh\n# Proves the driver; drops what an earlier test left behind.\n\
+    let test = "#!/bin/sh\n# Tests the driver. Drops the tables of earlier tests first.\n\
                 exec \"${LYDITE:-lydite}\" driver test --fresh \"driver:$(dirname \"$0\")\"\n";
     let ignored = "store.sqlite*\nstore.bolt\n__pycache__/\n.build/\n.venv/\n";
     let made = files.into_iter().chain([
@@ -128,13 +128,15 @@ pub(super) fn command(args: &DriverNewArgs) -> Outcome {
     let (over, then, tells) = match &spec {
         Some(spec) if spec.installs() => (
             "as specified",
-            "Install its packages, and prove it:",
-            "how to install them, and which options it has",
+            "Install its packages and test it:",
+            "how to install them, and lists its options",
         ),
-        Some(_) => ("as specified", "Prove it:", "which options it has"),
-        None => {
-            ("that works, over an example store", "Prove it, then put your database in its place:", "where")
-        }
+        Some(_) => ("as specified", "Test it:", "which options it has"),
+        None => (
+            "that works, over an example store",
+            "Test it, then replace the store by your database:",
+            "where",
+        ),
     };
     print(&format!(
         "{shown} is a driver {over}. {then}\n\n    lydite driver test {url}\n    lydite run {url} --duration 10s\n\n\
@@ -169,9 +171,9 @@ fn readme(name: &str, url: &str, lang: Language, kv: bool) -> String {
     let (what, change) = if kv {
         (
             "A key-value store for Lydite, which plays the transactions of TPC-C on it.",
-            "Lydite needs six functions and `abort`: replace their bodies by calls of your store, and those of the\n\
-             functions for speed, or leave these out. Turn errors that mean \"try again\" into `Aborted`. Say in\n\
-             `guarantee` what its transactions are worth; the check shows whether it is true.",
+            "Lydite needs six functions and `abort`: replace their bodies by calls of your store. Do the same\n\
+             with the functions for speed, or delete them. Turn errors that mean \"try again\" into `Aborted`. Declare\n\
+             in `guarantee` what its transactions guarantee; the tests check it.",
         )
     } else {
         (
@@ -182,7 +184,7 @@ fn readme(name: &str, url: &str, lang: Language, kv: bool) -> String {
     };
     format!(
         "# {name}\n\n{what}\nIt works as it stands, over {store}.\n\n```sh\nlydite driver test {url}    # a table of \
-         what passed, and what failed and why\nlydite run {url} --duration 30s\n```\n\n`driver` is the program that \
-         Lydite starts, {processes}.\n{change}\n{sdk}. `./test` runs the proof\nagain, on an empty database.\n"
+         all steps, with the reason of each failure\nlydite run {url} --duration 30s\n```\n\n`driver` is the program that \
+         Lydite starts, {processes}.\n{change}\n{sdk}. `./test` runs the tests\nagain, on an empty database.\n"
     )
 }

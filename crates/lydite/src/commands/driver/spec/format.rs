@@ -487,7 +487,7 @@ impl Reader<'_> {
         if let Some(entry) = entries.get("data.values").filter(|_| values != Form::Bytes)
             && !entries.contains_key("data.missing")
         {
-            let problem = "a text can't be nil, which stands for a missing key: write missing too, the error for such a key";
+            let problem = "a text can't be nil, which stands for a missing key: write missing too, its error";
             self.source.wrong(entry.line, "data.values", problem);
         }
         (db, tx, shared)

@@ -41,14 +41,14 @@ pub(super) fn readme(spec: &Spec, name: &str, url: &str) -> String {
     let fetches = if spec.packages.is_empty() { "" } else { ", for which Go fetches its packages" };
     format!(
         "# {name}\n\n{}, as a key-value store for Lydite, which plays the transactions of TPC-C on it. `store.go` was \
-         made from\n`spec.toml` by `lydite driver new --spec`; nothing makes it again, so change it as you like.\n\n\
-         ```sh\nlydite driver test {url}    # a table of what passed, and what failed and why\n\
+         made from\n`spec.toml` by `lydite driver new --spec`. No command overwrites it, so change it as you like.\n\n\
+         ```sh\nlydite driver test {url}    # a table of all steps, with the reason of each failure\n\
          lydite run {url} --duration 30s\n```\n\n\
          `driver` is the program that Lydite starts: one process, with a goroutine for each session. It is built when \
-         its sources\nare newer{fetches}; `./build`, in this directory, does that alone and shows what the compiler \
-         says.\n\
-         It calls what is from the specification by its key and its line there; delete the lines `//line` of \
-         `store.go` when you\nbegin to change it. `lydite/` is the SDK, for Go 1.19 or later.\n",
+         its sources\nare newer{fetches}; `./build`, in this directory, only builds it and shows the compiler's \
+         messages.\n\
+         The compiler reports code of the specification by its key and its line there; delete the comments `//line` in \
+         `store.go`\nwhen you begin to change it. `lydite/` is the SDK, for Go 1.19 or later.\n",
         spec.name
     )
 }

@@ -113,14 +113,14 @@ impl Spec {
             Language::Go => go::readme(self, name, url),
         };
         if !self.options.is_empty() {
-            out += "\n| variable of the environment | default |\n|---|---|\n";
+            out += "\n| environment variable | default |\n|---|---|\n";
             for (name, default) in &self.options {
                 out += &format!("| `{name}` | `{}` |\n", default.replace('|', "\\|"));
             }
         }
         out + &format!(
-            "\nIts transactions are said to be worth `{}`; the check shows whether that is true. `./test` runs the \
-             proof again, on an\nempty database.\n",
+            "\nThe driver declares the guarantee `{}`, and the tests check it. `./test` runs them again, on an\n\
+             empty database.\n",
             self.guarantee
         )
     }

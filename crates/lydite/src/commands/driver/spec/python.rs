@@ -456,16 +456,16 @@ pub(super) fn files(spec: &Spec) -> Vec<(&'static str, String, bool)> {
 pub(super) fn readme(spec: &Spec, name: &str, url: &str) -> String {
     let mut out = format!(
         "# {name}\n\n{}, as a key-value store for Lydite, which plays the transactions of TPC-C on it. `store.py` was \
-         made from\n`spec.toml` by `lydite driver new --spec`; nothing makes it again, so change it as you like.\n\n",
+         made from\n`spec.toml` by `lydite driver new --spec`. No command overwrites it, so change it as you like.\n\n",
         spec.name
     );
     if !spec.packages.is_empty() {
-        out += "Once, in this directory, for its packages (`driver` takes the Python of `.venv` if there is one, else \
+        out += "Install its packages once, in this directory (`driver` uses the Python of `.venv` if it exists, else \
                 `python3`):\n\n```sh\n";
         out += "python3 -m venv .venv && .venv/bin/pip install -r requirements.txt\n```\n\n";
     }
     out + &format!(
-        "Then:\n\n```sh\nlydite driver test {url}    # a table of what passed, and what failed and why\n\
+        "Then:\n\n```sh\nlydite driver test {url}    # a table of all steps, with the reason of each failure\n\
          lydite run {url} \
          --duration 30s\n```\n\n`driver` is the program that Lydite starts, one process for each session. `lydite/` is \
          the SDK, for Python 3.9 or later.\n"
