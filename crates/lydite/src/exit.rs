@@ -6,16 +6,16 @@ use lydite_plan::PlanError;
 /// The end of a command.
 pub(crate) type Outcome = Result<(), Failure>;
 
-/// Why a command did not end well.
+/// The failure of a command.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The database failed a check; it was told already. Exit code 1.
+    /// The database failed a check, which is already reported. Exit code 1.
     CheckFailed,
-    /// Bad usage or plan, or a file of ours that can't be written. Exit code 2.
+    /// Bad usage or plan, or an output file that can't be written. Exit code 2.
     Usage(Vec<String>),
-    /// The target was unreachable, refused, or was lost. Exit code 3.
+    /// The target was unreachable, reported an error, or was lost. Exit code 3.
     Target(String),
-    /// A result did not meet a threshold of the user's. Exit code 4.
+    /// A result did not meet a requirement of the user's. Exit code 4.
     Threshold(Vec<String>),
     /// The user interrupted. Exit code 130.
     Interrupted(String),
@@ -23,17 +23,17 @@ pub(crate) enum Failure {
     Several(Vec<Failure>),
 }
 
-/// Which exit code wins: nothing may hide that a database is wrong, and 4 says that nothing else went wrong, so that the
-/// numbers are those of a whole run.
+/// Exit codes, the most important first. Nothing may hide that a database is wrong, and 4 means that nothing else went
+/// wrong: the numbers are those of a whole run.
 const PRECEDENCE: [u8; 5] = [1, 3, 2, 130, 4];
 
 impl Failure {
-    /// A single error of usage.
+    /// Creates a single error of usage.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self::Usage(vec![message.into()])
     }
 
-    /// All that went wrong, if anything did.
+    /// Returns all failures as one outcome.
     pub(crate) fn all(mut failures: Vec<Failure>) -> Outcome {
         match failures.len() {
             0 => Ok(()),

@@ -3,7 +3,7 @@
 use lydite_report::model::HostInfo;
 use std::fs;
 
-/// Reads what the kernel tells of the machine; what it does not tell stays empty.
+/// Reads the machine's properties from the kernel. Unknown ones are empty or 0.
 pub(crate) fn info() -> HostInfo {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let field = |text: &str, name: &str| {

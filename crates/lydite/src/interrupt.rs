@@ -1,4 +1,4 @@
-//! Ctrl-C: once ends cleanly, twice ends at once. Also prints the reports of waits for servers.
+//! Ctrl-C: the first one ends a command cleanly, the second one at once. Also prints the reports of waits for servers.
 
 use crate::exit::Failure;
 use crate::memory;
@@ -14,19 +14,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// How often the flag is looked at.
+/// Time between two reads of the flag.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Makes a write beyond the largest file that is allowed (`ulimit -f`) fail as one on a full disk does, instead of
-/// ending the process without a word.
+/// Makes a write beyond the limit on file sizes (`ulimit -f`) fail like one on a full disk. By default it ends the
+/// process silently.
 pub(crate) fn survive_file_limits() -> std::io::Result<()> {
     flag::register(SIGXFSZ, Arc::default()).map(|_| ())
 }
 
-/// Whether whoever started the program wants it to go on when the terminal is closed (`nohup`).
+/// Returns true if the parent process made this one ignore the signal, as `nohup` does for SIGHUP.
 fn ignores(signal: i32) -> bool {
     let mut now = std::mem::MaybeUninit::<libc::sigaction>::zeroed();
-    // SAFETY: without a new action sigaction only writes the present one, for which there is room; all zeros is a valid one.
+    // SAFETY: without a new action sigaction only writes the present one into `now`; all zeros are a valid action.
     let now = unsafe {
         if libc::sigaction(signal, std::ptr::null(), now.as_mut_ptr()) != 0 {
             return false;
@@ -67,7 +67,7 @@ impl Waiter for Interrupt {
             View::Nothing => match self.style {
                 Style::Quiet => {}
                 Style::Plain => eprint(&format!("{line}\n")),
-                // Over the line that counts conditions.
+                // Overwrites the line that counts conditions.
                 Style::Live => eprint(&format!("\r\x1b[K{line}\n")),
             },
         }
@@ -80,7 +80,7 @@ impl Interrupt {
         let asked = Arc::new(AtomicBool::new(false));
         let hangup = (!ignores(SIGHUP)).then_some(SIGHUP);
         for signal in [SIGINT, SIGTERM].into_iter().chain(hangup) {
-            // In this order: the first signal finds the flag unset, and the second one ends the process.
+            // In this order the first signal only sets the flag, and the second one ends the process.
             flag::register_conditional_shutdown(signal, 130, Arc::clone(&asked))?;
             flag::register(signal, Arc::clone(&asked))?;
         }
@@ -96,12 +96,12 @@ impl Interrupt {
         self.view.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does `work` while the view of a load stands in the terminal, which shows what [`Interrupt::take_lines`] gives.
+    /// Does `work` while the terminal shows the view of a load, which takes lines from [`Interrupt::take_lines`].
     pub(crate) fn while_loading<T>(&self, work: impl FnOnce() -> T) -> T {
         self.beside(View::Load(Vec::new()), work)
     }
 
-    /// Does `work` while the view of a run stands in the terminal.
+    /// Does `work` while the terminal shows the view of a run.
     pub(crate) fn while_measuring<T>(&self, work: impl FnOnce() -> T) -> T {
         self.beside(View::Run, work)
     }
@@ -113,7 +113,7 @@ impl Interrupt {
         result
     }
 
-    /// Lines about servers that are silent.
+    /// Removes and returns the lines about silent servers for the view of a load.
     pub(crate) fn take_lines(&self) -> Vec<String> {
         match &mut *self.view() {
             View::Load(lines) => std::mem::take(lines),
@@ -121,12 +121,12 @@ impl Interrupt {
         }
     }
 
-    /// Whether the user wants to stop.
+    /// Returns true if the user has asked to stop.
     pub(crate) fn asked(&self) -> bool {
         self.asked.load(Ordering::Relaxed)
     }
 
-    /// Does `work`, telling `control` to stop when the user wants to.
+    /// Does `work`, and stops `control` when the user asks to stop.
     pub(crate) fn during<T>(&self, control: &RunControl, work: impl FnOnce() -> T) -> T {
         let done = AtomicBool::new(false);
         thread::scope(|scope| {
@@ -146,8 +146,8 @@ impl Interrupt {
     }
 }
 
-/// Begins to watch for Ctrl-C if the target has a server: it is waited for with words and a limit. A database within this
-/// process simply ends with it.
+/// Begins to watch for Ctrl-C if the target has a server, so that waits for it are reported and can be ended. A
+/// database within this process ends with the process.
 pub(crate) fn watched(spec: TargetSpec, style: Style) -> Result<(TargetSpec, Option<Interrupt>), Failure> {
     if !spec.has_server() {
         return Ok((spec, None));

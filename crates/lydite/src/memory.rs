@@ -2,11 +2,11 @@
 
 use lydite_families::TargetSpec;
 
-/// Keeps the kernel from giving this process huge pages if it is the client of a server, or of nothing at all.
+/// Keeps the kernel from giving this process huge pages if it is the client of a server or of `null:`.
 ///
-/// The allocator asks for huge pages (2 MB on most processors) for all that it reserves. A database within this process
-/// takes a fifth less processor time with them. A client needs little, but each of its threads begins an area for each
-/// size of objects, and each of these areas would be a huge page: about 10 MB for each session.
+/// The allocator asks for huge pages (2 MB on most processors) for all memory that it reserves. With them a database
+/// within this process takes a fifth less processor time. A client needs little memory, but each of its threads begins
+/// an area for each size of objects, and each of these areas would be a huge page: about 10 MB for each session.
 ///
 /// Programs that this process starts inherit the setting, so clients of drivers do without it.
 pub(crate) fn suit(target: &TargetSpec) {
@@ -18,11 +18,11 @@ pub(crate) fn suit(target: &TargetSpec) {
 #[cfg(target_os = "linux")]
 fn forgo_huge_pages() {
     let (yes, unused): (libc::c_ulong, libc::c_ulong) = (1, 0);
-    // SAFETY: this request takes a number and changes nothing but how memory is made available from now on.
-    // A kernel that does not know it gives huge pages: more memory, and nothing else.
+    // SAFETY: this request takes numbers, and affects only later allocations of pages.
+    // An old kernel that rejects it goes on to give huge pages, which only costs memory.
     let _ = unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, yes, unused, unused, unused) };
 }
 
-/// Elsewhere the allocator asks for none.
+/// Does nothing: on other systems the allocator asks for no huge pages.
 #[cfg(not(target_os = "linux"))]
 fn forgo_huge_pages() {}

@@ -1,4 +1,4 @@
-//! Texts that users paste into a shell.
+//! Text that users paste into a shell.
 
 use std::borrow::Cow;
 

@@ -1,11 +1,11 @@
-//! A file of TOML as it stands: values with the lines that they stand in, and what is wrong with them.
+//! A TOML file for error messages: its values with their lines, and the errors in them.
 
 use lydite_plan::entries::{Listed, by_line, scalar};
 use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
-/// A value of a table, with its whole key and its place.
+/// A value of a table, with its full key and its line.
 pub(crate) struct Entry<'t, 'd> {
     /// The key, its parts divided by dots.
     pub(crate) key: String,
@@ -14,18 +14,21 @@ pub(crate) struct Entry<'t, 'd> {
     pub(crate) value: &'t DeValue<'d>,
 }
 
-/// The file, and all that is wrong with it.
+/// A file, and the errors found in it so far.
 pub(crate) struct Source {
     file: String,
-    /// Where each line begins, in bytes.
+    /// The beginning of each line, in bytes.
     lines: Vec<usize>,
-    /// What is wrong so far, one line each.
+    /// Errors found so far, one line each.
     pub(crate) errors: Vec<String>,
     pub(crate) listed: Listed,
 }
 
 impl Source {
-    /// Reads a file; its text is parsed by the caller, who holds it.
+    /// Reads a file, and returns its text for the caller to parse.
+    ///
+    /// # Errors
+    /// The file can't be read.
     pub(crate) fn read(path: &Path) -> Result<(Self, String), String> {
         let file = path.display().to_string();
         let text = std::fs::read_to_string(path)
@@ -35,23 +38,23 @@ impl Source {
         Ok((Self { file, lines, errors: Vec::new(), listed: Listed::default() }, text))
     }
 
-    /// The name of the file, for messages.
+    /// Returns the name of the file for messages.
     pub(crate) fn file(&self) -> &str {
         &self.file
     }
 
-    /// The line of a place in the text.
+    /// Returns the line of a byte position in the text, from 1.
     pub(crate) fn line_of(&self, position: usize) -> usize {
         self.lines.partition_point(|begin| *begin <= position)
     }
 
-    /// Notes an error about a key.
+    /// Adds an error about a key.
     pub(crate) fn wrong(&mut self, line: usize, key: &str, problem: &str) {
         let key = if key.is_empty() { String::new() } else { format!(", {key}") };
         self.add(format!("{}, line {line}{key}: {problem}", self.file));
     }
 
-    /// Notes an error about a key that stands in a line, or else was given by a flag.
+    /// Adds an error about a key of the file, or about `flag` if the value has no line.
     pub(crate) fn wrong_by(&mut self, flag: &str, line: Option<usize>, key: &str, problem: &str) {
         match line {
             Some(line) => self.wrong(line, key, problem),
@@ -59,25 +62,25 @@ impl Source {
         }
     }
 
-    /// Notes an error once.
+    /// Adds an error, unless it is there already.
     pub(crate) fn add(&mut self, error: String) {
         if !self.errors.contains(&error) {
             self.errors.push(error);
         }
     }
 
-    /// Notes an error about a name that is not among the known ones.
+    /// Adds an error about an unknown name.
     pub(crate) fn not_known(&mut self, line: usize, key: &str, name: &str, known: &[&str]) {
         let problem = self.listed.not_known(name, known);
         self.wrong(line, key, &problem);
     }
 
-    /// Returns what is wrong, in the order of the lines.
+    /// Returns the errors in the order of the lines.
     pub(crate) fn into_errors(self) -> Vec<String> {
         by_line(self.errors, &self.file)
     }
 
-    /// The entries of a table in the order in which they stand, tables in it left whole.
+    /// Returns the entries of a table in the order of the file; inner tables are entries.
     pub(crate) fn entries<'t, 'd>(&self, table: &'t DeTable<'d>) -> Vec<Entry<'t, 'd>> {
         let mut all: Vec<(usize, &Spanned<DeString<'d>>, &'t Spanned<DeValue<'d>>)> =
             table.iter().map(|(name, value)| (name.span().start, name, value)).collect();
@@ -91,7 +94,7 @@ impl Source {
             .collect()
     }
 
-    /// The entries of a table and of all tables in it, under their whole keys.
+    /// Returns the entries of a table and of all its inner tables, with their full keys.
     pub(crate) fn leaves<'t, 'd>(&self, table: &'t DeTable<'d>) -> Vec<Entry<'t, 'd>> {
         let mut all = Vec::new();
         for entry in self.entries(table) {
@@ -107,7 +110,7 @@ impl Source {
         all
     }
 
-    /// A text, number or truth value as text.
+    /// Returns a string, number or boolean as text; none, with an error, for other values.
     pub(crate) fn scalar(&mut self, entry: &Entry<'_, '_>) -> Option<String> {
         let text = scalar(entry.value);
         if text.is_none() {
@@ -116,7 +119,7 @@ impl Source {
         text
     }
 
-    /// One such value, or a list of them.
+    /// Returns one such value or a list of them as texts; none, with an error, for other values and empty lists.
     pub(crate) fn scalars(&mut self, entry: &Entry<'_, '_>) -> Option<Vec<String>> {
         let texts = match entry.value {
             DeValue::Array(values) => values.iter().map(|value| scalar(value.get_ref())).collect(),

@@ -11,7 +11,7 @@ use lydite_tpcc::population::Population;
 use lydite_tpcc::schema::Table;
 use lydite_tpcc::{DISTRICTS_PER_WAREHOUSE, Timestamp};
 
-/// Loads, showing how it gets on.
+/// Loads the tables of TPC-C, and shows the progress.
 pub(crate) fn load(
     target: &dyn Target,
     meta: &DatabaseMeta,
@@ -29,14 +29,14 @@ pub(crate) fn load(
     })
 }
 
-/// Tells what the database does not let be done in the usual way.
+/// Reports the notes of the database about its way of loading.
 pub(crate) fn tell_notes(notes: &[String]) {
     for note in notes {
         complain(&format!("note: {note}"));
     }
 }
 
-/// Loads with `work`, showing how it gets on: rows and units in all are `expected`.
+/// Loads with `work`, and shows the progress towards the expected numbers of rows and units.
 pub(crate) fn show(
     style: Style,
     title: &str,
@@ -79,7 +79,8 @@ pub(crate) fn show(
     Ok(report)
 }
 
-/// Rows of a database, order lines by their mean: ten districts for each warehouse in all, however they are spread.
+/// Returns the expected number of rows: the mean number of order lines, and ten districts for each warehouse, since
+/// skew does not change the total.
 fn expected_rows(meta: &DatabaseMeta) -> u64 {
     let districts = DISTRICTS_PER_WAREHOUSE.into();
     let lines = 10 * u64::from(districts) * u64::from(meta.size.orders());

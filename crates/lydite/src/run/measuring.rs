@@ -9,15 +9,18 @@ use lydite_report::live::{Phase, RunSnapshot, RunView, Style, Times, TypeRow};
 use lydite_report::phases::asked_in_words;
 use lydite_tpcc::TransactionKind;
 
-/// What is shown while a run lasts.
+/// The live view of a run.
 pub(crate) struct Live<'a> {
     pub(crate) title: &'a str,
     pub(crate) style: Style,
-    /// Whether the mode has a queue.
+    /// True if the mode has a queue.
     pub(crate) queue: bool,
 }
 
-/// Measures with `work`, showing how it gets on. `kinds`: the types of transactions to show, with their numbers.
+/// Measures with `work`, and shows its progress. `kinds` are the transaction types to show, with their numbers.
+///
+/// # Errors
+/// The error of `work`; [`Failure::Interrupted`] if it ended before the first transaction.
 pub(crate) fn measure<T>(
     plan: &Plan,
     live: Live<'_>,
@@ -41,6 +44,7 @@ pub(crate) fn measure<T>(
     })
 }
 
+/// Updates the view.
 fn show(
     view: &mut RunView,
     now: &Snapshot,
@@ -56,7 +60,7 @@ fn show(
             words => words,
         };
         let name = phase.name.iter().map(|name| format!(" {name}")).collect::<String>();
-        // The only one needs no number.
+        // The only phase needs no number.
         if phases.len() == 1 && name.is_empty() {
             return asked;
         }

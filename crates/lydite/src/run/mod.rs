@@ -16,12 +16,12 @@ use crate::interrupt::Interrupt;
 use lydite_plan::Plan;
 use lydite_report::live::Style;
 
-/// A run that the user asked for.
+/// The settings of a run.
 pub(crate) struct Request {
     pub(crate) plan: Plan,
     /// True to load the database anew.
     pub(crate) fresh: bool,
-    /// Name of the template to begin with.
+    /// Name of the template to restore before the run.
     pub(crate) template: Option<String>,
     /// True to list every rule of the standard at the end.
     pub(crate) verbose: bool,
