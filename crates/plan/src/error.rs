@@ -1,9 +1,9 @@
-//! Reasons why a plan can't be had.
+//! Errors of plans.
 
 use lydite_database::TargetError;
 use std::fmt;
 
-/// The reason why a plan is refused.
+/// The reason why a plan is rejected.
 #[derive(Debug)]
 pub enum PlanError {
     /// Errors of the user, one line each.

@@ -1,8 +1,8 @@
-//! The plan of a run, from what the user wrote to what is measured.
+//! The plan of a run: reads the settings of the user, checks them, and writes them into the result.
 //!
-//! [`entries`] collects values from the plan file and from flags, each with its place. [`Plan::read`] reads all parts of a plan
-//! from them and finds all errors at once. Each of the [`controls`] is a module that reads its keys, checks the database,
-//! shapes the run, and writes its part of the result.
+//! [`entries`] collects values from the plan file and from flags, each with its place. [`Plan::read`] reads all parts
+//! of a plan from them and reports all errors at once. Each of the [`controls`] is a module that reads its keys, checks
+//! the database, shapes the run, and writes its part of the result.
 
 pub mod controls;
 mod curve;

@@ -7,11 +7,11 @@ pub struct PhaseKey {
     pub name: &'static str,
     /// True if its numbers are whole.
     pub(crate) whole: bool,
-    /// True if its values contain commas, so that semicolons separate the values of a list.
+    /// True if its values contain commas; then semicolons separate the values of a list.
     commas: bool,
-    /// True if the plan as a whole has the greatest value of all phases.
+    /// True if the value for the whole run is the greatest one of all phases, and not the first.
     pub(crate) greatest: bool,
-    /// True if it can't change while users are emulated.
+    /// True if it can't change with `--mode rte`.
     pub(crate) not_of_users: bool,
 }
 
@@ -21,22 +21,22 @@ impl PhaseKey {
         Self { name, whole: false, commas: false, greatest: false, not_of_users: false }
     }
 
-    /// Returns the key with whole numbers.
+    /// Marks the key as one of whole numbers.
     pub(crate) const fn whole(self) -> Self {
         Self { whole: true, ..self }
     }
 
-    /// Returns the key with commas in its values.
+    /// Marks the key as one with commas in its values.
     pub(crate) const fn with_commas(self) -> Self {
         Self { commas: true, ..self }
     }
 
-    /// Returns the key with the greatest value of all phases in the plan.
+    /// Marks the key as one whose greatest value stands for the whole run.
     pub(crate) const fn greatest(self) -> Self {
         Self { greatest: true, ..self }
     }
 
-    /// Returns the key as one that can't change while users are emulated.
+    /// Marks the key as one that can't change with `--mode rte`.
     pub(crate) const fn not_of_users(self) -> Self {
         Self { not_of_users: true, ..self }
     }

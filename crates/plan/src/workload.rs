@@ -5,7 +5,7 @@ use crate::entries::Entries;
 /// A workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WorkloadName {
-    /// TPC-C, with the types of its distributed extension.
+    /// TPC-C, with the Dike paper's transaction types.
     Tpcc,
     /// The microbenchmark of accesses to single records.
     Micro,

@@ -1,4 +1,4 @@
-//! The requests of an open loop, and those that wait for a session.
+//! The rate of an open loop, and the queue of requests that wait for a session.
 
 use crate::controls::{About, Control, Ground, PhaseOf, Ran, Schedule};
 use crate::entries::Entries;
@@ -8,7 +8,7 @@ use lydite_bench::{Measurement, Mode, Runnable};
 use lydite_report::controls::rate::{self as report, Actual, Asked, Backlog, PhaseRate, Queue};
 use lydite_report::controls::{Controls, PhaseControls};
 
-/// The rate of an open loop. The mode reads its keys, since it has no other.
+/// The rate of an open loop. It has no keys of its own: the mode reads them.
 #[derive(Clone, Copy, Debug)]
 pub struct Rate;
 
@@ -45,12 +45,12 @@ impl Control for Rate {
     }
 }
 
-/// The queue at the end of a run.
+/// Returns the queue at the end of a run.
 pub fn queue<W: Runnable>(measured: &Measurement<W>) -> Queue {
     Queue { actual: Backlog { backlog: measured.backlog } }
 }
 
-/// The rate of a run that is an open loop.
+/// Returns the configured and the measured rate; none if the run is no open loop.
 pub fn rate<W: Runnable>(measured: &Measurement<W>) -> Option<report::Rate> {
     let open = measured.open.as_ref()?;
     Some(report::Rate {
