@@ -1,4 +1,4 @@
-//! A run of the microbenchmark: loading, checks, and the result.
+//! A run of the microbenchmark: load an empty database, check, measure, check again, and conclude.
 
 use super::Request;
 use super::checks::{Conditions, before};
@@ -45,7 +45,7 @@ pub(crate) fn load(
     })
 }
 
-/// Returns the reason why the microbenchmark can't use what the database holds, and what to do.
+/// Returns the error of a database whose state the microbenchmark can't use.
 pub(crate) fn unusable(state: &DatabaseState, url: &str) -> Failure {
     let fresh = "name another database, or replace what it holds with --fresh";
     Failure::usage(match state {
@@ -66,8 +66,8 @@ pub(crate) fn unusable(state: &DatabaseState, url: &str) -> Failure {
             )
         }
         DatabaseState::Micro { meta, .. } => format!(
-            "{url} holds a load of the microbenchmark that is running or was interrupted ({}): wait for it, or load again \
-             with --fresh",
+            "{url} holds a load of the microbenchmark that is running or was interrupted ({}): wait for it, or load \
+             again with --fresh",
             meta.data
         ),
         DatabaseState::Empty | DatabaseState::AnyScale => {
@@ -76,7 +76,8 @@ pub(crate) fn unusable(state: &DatabaseState, url: &str) -> Failure {
     })
 }
 
-/// Brings the database into the state that the plan asks for. Returns its description, and the load if there was one.
+/// Loads the database if it is empty or `--fresh` is set, and checks that its data fits the plan. Returns its
+/// description, and the load if there was one.
 fn make_ready(
     target: &dyn Target,
     request: &Request,
@@ -87,7 +88,7 @@ fn make_ready(
     let mut usual = Data::default();
     if request.fresh && state != DatabaseState::AnyScale {
         if let DatabaseState::Micro { meta, .. } = &state {
-            // The same size again, unless another is asked for.
+            // Unset keys keep the values of the dropped data.
             usual = meta.data;
         }
         target.reset()?;
@@ -117,7 +118,7 @@ fn make_ready(
             let meta = meta();
             let report = load(target, &meta, plan.jobs, request.style, &request.interrupt)?;
             if report.interrupted {
-                // What is temporary is gone.
+                // A temporary database is gone.
                 let next = if plan.target.is_temporary() { "" } else { ": load again with --fresh" };
                 return Err(Failure::Interrupted(format!("interrupted while loading{next}")));
             }
@@ -164,7 +165,7 @@ pub(crate) fn records_check(
     CheckResult { id: "records".into(), ok, detail, when, seconds }
 }
 
-/// Returns the check of the updates: the counters before and after the run, and the updates that the run may have added.
+/// Returns the check of the updates: the rise of the counters against the updates that the run may have added.
 fn counters_check(totals: &Totals, before: i128, bounds: &Bounds, seconds: f64) -> CheckResult {
     let (after, Bounds { acknowledged, unknown }) = (totals.counters, bounds);
     let unknown = match unknown {
@@ -183,17 +184,17 @@ fn counters_check(totals: &Totals, before: i128, bounds: &Bounds, seconds: f64) 
     }
 }
 
-/// `lydite run --workload micro`.
+/// Runs the microbenchmark.
 pub(crate) fn run(request: &Request, asked: &MicroAsked) -> Outcome {
     let Request { plan, interrupt, style, .. } = request;
     let mode = plan.micro_mode()?;
     let target: Arc<dyn Target> = plan.target.open()?;
-    // Before anything is loaded for a run that can't be made.
+    // A run that can't be made is rejected before anything is loaded.
     target.admit(&Demand::Sessions(plan.sessions()))?;
     let (meta, load) = make_ready(&*target, request, asked)?;
     let stored = !matches!(target.state()?, DatabaseState::AnyScale);
     let mut description = target.describe()?;
-    // What is about TPC-C's tables says nothing here.
+    // Settings about TPC-C's tables do not affect this workload.
     let family = families().iter().find(|family| family.schemes.contains(&description.kind.as_str()));
     let tpcc_options = family.map_or(&[][..], |family| family.tpcc_options);
     description.settings.retain(|name, _| !tpcc_options.contains(&name.as_str()));
@@ -261,7 +262,7 @@ pub(crate) fn run(request: &Request, asked: &MicroAsked) -> Outcome {
     run.conclude(&measurement, checks, None)
 }
 
-/// Everything that a result is made of.
+/// The parts of a result of the microbenchmark.
 struct Parts<'a> {
     plan: &'a Plan,
     run: &'a MicroPlan,
@@ -272,7 +273,7 @@ struct Parts<'a> {
 }
 
 impl Parts<'_> {
-    /// The result document, see [`super::result::Parts::result`].
+    /// Returns the result document, see [`super::result::Parts::result`].
     fn result(&self, checks: Vec<CheckResult>, checked: bool) -> Result<RunResult, Failure> {
         let measured = self.measurement;
         let result = common(measured, self.description, self.stored, checks, checked)?;
@@ -292,7 +293,7 @@ impl Parts<'_> {
         })
     }
 
-    /// The accesses that were asked for, and those that were sent.
+    /// Returns the configured and the measured accesses.
     fn accesses(&self) -> Accesses {
         let (facts, Inputs { shape, engines, .. }) = (&self.measurement.facts, self.run.inputs);
         let percent = |part: u64, whole: u64| 100.0 * ratio(part as f64, whole as f64);

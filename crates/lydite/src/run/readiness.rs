@@ -1,4 +1,4 @@
-//! Readiness of the database for a run of TPC-C: templates, loading, and the state that the plan asks for.
+//! Readiness of the database for a run of TPC-C: templates, loading, and the check that its state fits the plan.
 
 use super::Request;
 use super::loading;
@@ -11,12 +11,15 @@ use lydite_plan::{Plan, data};
 use lydite_report::figures::plural;
 use lydite_tpcc::meta::DatabaseMeta;
 
-/// Warehouses of an empty database when none are asked for.
+/// The default number of warehouses to load.
 const DEFAULT_WAREHOUSES: u32 = 2;
-/// Warehouses that `null:` pretends when none are asked for.
+/// The default number of warehouses that `null:` pretends to have.
 const DEFAULT_NULL_WAREHOUSES: u32 = 10;
 
-/// Returns the mode on such a database, or the reason why the plan can't be run there.
+/// Returns the mode on the database of `meta`.
+///
+/// # Errors
+/// The database is too small for the plan.
 pub(crate) fn fitting(plan: &Plan, meta: &DatabaseMeta) -> Result<Mode, Failure> {
     let mode = plan.mode(meta.warehouses)?;
     let active = plan.active(meta.warehouses)?;
@@ -24,7 +27,7 @@ pub(crate) fn fitting(plan: &Plan, meta: &DatabaseMeta) -> Result<Mode, Failure>
     Ok(mode)
 }
 
-/// Rejects a run that can't be done on this target, before anything is loaded.
+/// Rejects a target that can't run the plan, before anything is loaded.
 pub(crate) fn check_target(plan: &Plan, target: &dyn Target) -> Outcome {
     target.admit(&Demand::Sessions(plan.sessions()))?;
     target.admit(&Demand::Transactions(plan.schedule.kinds()))?;
@@ -52,7 +55,7 @@ pub(crate) fn begin_with_template(request: &Request, name: &str) -> Outcome {
     if templates.has(name)? {
         return Ok(templates.restore(name)?);
     }
-    // Closed before it is copied.
+    // The database is copied after it is closed.
     {
         let target = plan.target.open()?;
         check_target(plan, &*target)?;
@@ -61,8 +64,8 @@ pub(crate) fn begin_with_template(request: &Request, name: &str) -> Outcome {
     Ok(templates.save(name)?)
 }
 
-/// Brings the database into the state that the plan asks for. `fresh` loads it anew, whatever it holds. Returns the
-/// description of the database, and the load if there was one.
+/// Loads the database if it is empty, and checks that its data fits the plan. `fresh` drops its data and loads it anew.
+/// Returns the description of the database, and the load if there was one.
 pub(crate) fn make_ready(
     target: &dyn Target,
     request: &Request,
@@ -73,11 +76,11 @@ pub(crate) fn make_ready(
     let (mut warehouses, mut data) = (plan.warehouses, plan.data);
     if fresh && state != DatabaseState::AnyScale {
         if let DatabaseState::Ready { meta } | DatabaseState::Loading { meta, .. } = &state {
-            // The same again, unless something else is asked for.
+            // Unset keys keep the values of the dropped data.
             warehouses = warehouses.or(Some(meta.warehouses));
             data.size = data.size.or(Some(meta.size));
         }
-        // A plan that does not fit must not cost the data.
+        // The plan is checked before the data is dropped.
         let meta = data.describe(warehouses.unwrap_or(DEFAULT_WAREHOUSES), plan.seed)?;
         fitting(plan, &meta)?;
         target.admit(&Demand::Districts(meta.districts.clone()))?;
@@ -105,12 +108,13 @@ pub(crate) fn make_ready(
             target.admit(&Demand::Districts(meta.districts.clone()))?;
             let report = loading::load(target, &meta, plan.jobs, false, request.style, &request.interrupt)?;
             if report.interrupted {
-                // What is temporary is gone.
+                // A temporary database can't be resumed.
                 let next = if plan.target.is_temporary() {
                     String::new()
                 } else {
                     format!(
-                        ": go on with `lydite load {} --warehouses {}{} --seed {} --resume`, or start again with --fresh",
+                        ": go on with `lydite load {} --warehouses {}{} --seed {} --resume`, or start again with \
+                         --fresh",
                         typed(&target.describe()?.url),
                         meta.warehouses,
                         data::flags(&meta),
@@ -127,7 +131,7 @@ pub(crate) fn make_ready(
     }
 }
 
-/// Returns the reason why TPC-C can't use what the database holds, and what to do; none if it can.
+/// Returns the error of a database whose state TPC-C can't use; none if it can.
 pub(crate) fn unusable(state: &DatabaseState, url: &str) -> Option<Failure> {
     let url = typed(url);
     match state {
@@ -142,8 +146,8 @@ pub(crate) fn unusable(state: &DatabaseState, url: &str) -> Option<Failure> {
         ))),
         DatabaseState::Foreign { tables } => Some(Failure::usage(format!(
             "the database has tables that Lydite did not make ({}), or was dropping when it was stopped: name another \
-             database or schema; if nobody needs these tables, `lydite load {url} --warehouses N --fresh` drops them with \
-             all their rows",
+             database or schema; if nobody needs these tables, `lydite load {url} --warehouses N --fresh` drops them \
+             with all their rows",
             tables.join(", ")
         ))),
         DatabaseState::Micro { meta, .. } => Some(Failure::usage(format!(

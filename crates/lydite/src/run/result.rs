@@ -1,4 +1,4 @@
-//! From a measurement to the result document.
+//! The result document of a measurement.
 
 use crate::exit::Failure;
 use crate::host;
@@ -22,7 +22,7 @@ use lydite_tpcc::consistency::CONDITION_COUNT;
 use lydite_tpcc::limits::{INPUT_WINDOWS_CLAUSE, MAX_NOPM_PER_WAREHOUSE};
 use std::collections::BTreeMap;
 
-/// Everything that a result of TPC-C is made of.
+/// The parts of a result of TPC-C.
 pub(crate) struct Parts<'a> {
     pub(crate) plan: &'a Plan,
     /// The run, as controls see it.
@@ -36,12 +36,14 @@ pub(crate) struct Parts<'a> {
 
 const NANOS_PER_S: f64 = 1e9;
 
-/// Share of this machine's processors beyond which the client is likely to be the limit.
+/// The share of this machine's processors above which the client is likely the limit.
 const BUSY_CLIENT: f64 = 0.9;
 
 impl Parts<'_> {
-    /// The result document, with what the checks found. `checked`: whether all checks that belong to the run were made;
-    /// else it is partial.
+    /// Returns the result document with the checks. It is partial if `checked` is false: checks of the run are missing.
+    ///
+    /// # Errors
+    /// A histogram can't be encoded.
     pub(crate) fn result(&self, checks: Vec<CheckResult>, checked: bool) -> Result<RunResult, Failure> {
         let measured = self.ran.measurement;
         let warehouses = f64::from(self.warehouses());
@@ -53,7 +55,7 @@ impl Parts<'_> {
             .transactions
             .retain(|name, _| self.plan.schedule.kinds().iter().any(|kind| kind.name() == name));
         if let (Some(delivery), Mode::Rte { .. }) = (result.transactions.get_mut("delivery"), self.ran.mode) {
-            // The user waits for its queueing only.
+            // The user waits only until the delivery is queued.
             delivery.interactive_ms = Some(Latency::from_histogram(&measured.facts.delivery.interactive));
         }
         Ok(RunResult {
@@ -127,7 +129,7 @@ impl Parts<'_> {
                 info.wait_factor = Some(*wait_factor);
             }
             Mode::Open { rate, arrival, sessions } => {
-                // A rate that changes is told as its mean.
+                // A rate that changes is written as its mean.
                 let changing = self.ran.measurement.open.filter(|_| plan.schedule.steps.len() > 1);
                 let mean = changing.map(|open| (open.asked_per_s * 1e3).round() / 1e3);
                 open(mean.unwrap_or(*rate), *arrival, *sessions, &mut info);
@@ -138,7 +140,7 @@ impl Parts<'_> {
         info
     }
 
-    /// How many transactions touched each node in each second; none if it is not known where the warehouses are.
+    /// Returns the transactions that touched each node in each second; none if the placement is unknown.
     fn node_figures(&self) -> Option<NodeFigures> {
         let names = self.ran.placement()?.nodes.clone();
         let seconds = &self.ran.measurement.series;
@@ -156,7 +158,7 @@ impl Parts<'_> {
         })
     }
 
-    /// The phases that were reached.
+    /// Returns the phases that the run reached.
     fn phases(&self) -> Vec<PhaseResult> {
         let measured_s = self.ran.measurement.window.measured.as_secs_f64();
         let none = PhaseFacts::default();
@@ -191,7 +193,7 @@ impl Parts<'_> {
         phases
     }
 
-    /// How many warehouses are active.
+    /// Returns the number of active warehouses.
     fn warehouses(&self) -> u32 {
         self.plan.active.map_or(self.ran.meta.warehouses, |(first, last)| last - first + 1)
     }
@@ -216,7 +218,7 @@ impl Parts<'_> {
             size: self.ran.meta.size,
             wait_factor,
             terminals_per_warehouse: f64::from(terminals) / warehouses,
-            // An open loop and a session that serves several warehouses in turn have no terminal that stays.
+            // Other modes have no terminals that stay in their warehouse.
             fixed_warehouses: deferred,
             mix: mix.to_vec(),
             inputs: inputs.to_vec(),
@@ -241,7 +243,7 @@ impl Parts<'_> {
                 level_3: Some(self.description.isolation_is_level_3),
             }),
             reads_replicas: self.ran.replicas.is_some(),
-            // What held before the run says nothing of what the run did.
+            // Checks before the run do not judge the run.
             conditions_violated: {
                 let condition = |check: &CheckResult| check.id.strip_prefix("3.3.2.")?.parse().ok();
                 let after = checks.iter().filter(|check| check.when == CheckedWhen::After);
@@ -249,14 +251,14 @@ impl Parts<'_> {
                     after.filter_map(|check| Some((condition(check)?, check.ok))).collect();
                 let violated: Vec<u8> =
                     found.iter().filter(|(_, ok)| !ok).map(|(number, _)| *number).collect();
-                // A check that was interrupted can show that one is violated, not that all hold.
+                // An interrupted check can show that a condition is violated, but not that all hold.
                 (found.len() == CONDITION_COUNT || !violated.is_empty()).then_some(violated)
             },
         }
     }
 }
 
-/// A phase as the plan has it.
+/// Returns a phase of the plan in the result.
 fn plan_phase(span: &Span) -> PlanPhase {
     PlanPhase {
         name: span.name.clone(),
@@ -266,13 +268,13 @@ fn plan_phase(span: &Span) -> PlanPhase {
     }
 }
 
-/// Writes a closed loop into a plan.
+/// Writes a closed loop into the plan of a result.
 pub(crate) fn direct(terminals: u32, info: &mut PlanInfo) {
     info.mode = Some("direct".into());
     (info.terminals, info.sessions) = (Some(terminals.into()), Some(terminals.into()));
 }
 
-/// Writes an open loop into a plan.
+/// Writes an open loop into the plan of a result.
 pub(crate) fn open(rate: f64, arrival: Arrival, sessions: u32, info: &mut PlanInfo) {
     let arrival = match arrival {
         Arrival::Poisson => "poisson",
@@ -283,7 +285,7 @@ pub(crate) fn open(rate: f64, arrival: Arrival, sessions: u32, info: &mut PlanIn
     (info.terminals, info.sessions) = (Some(sessions.into()), Some(sessions.into()));
 }
 
-/// The plan as far as it does not depend on the workload.
+/// Returns the part of the plan that does not depend on the workload.
 pub(crate) fn plan_common(plan: &Plan, description: &Description) -> PlanInfo {
     PlanInfo {
         tx: Some(plan.tx.name().into()),
@@ -300,7 +302,7 @@ pub(crate) fn plan_common(plan: &Plan, description: &Description) -> PlanInfo {
     }
 }
 
-/// What a load took, whatever was loaded.
+/// Returns the part of a load that does not depend on the workload.
 pub(crate) fn loaded(load: &LoadReport) -> LoadInfo {
     LoadInfo {
         seconds: load.seconds,
@@ -313,8 +315,11 @@ pub(crate) fn loaded(load: &LoadReport) -> LoadInfo {
     }
 }
 
-/// All of a result that does not depend on the workload. `checked`: whether all checks that belong to the run were made;
-/// else it is partial.
+/// Returns the part of a result that does not depend on the workload. The result is partial if `checked` is false:
+/// checks of the run are missing.
+///
+/// # Errors
+/// A histogram can't be encoded.
 pub(crate) fn common<W: Runnable>(
     measured: &Measurement<W>,
     description: &Description,
@@ -406,7 +411,7 @@ fn transaction(measured: &KindMeasurement, completed: u64) -> Result<Transaction
     })
 }
 
-/// `apart`: the database is not in this process.
+/// Returns the costs of the client. `apart` is true if the database is not in this process.
 fn client<W: Runnable>(measured: &Measurement<W>, apart: bool, completed: u64, cores: f64) -> ClientCost {
     let cpu_s = measured.client.cpu.as_secs_f64();
     let driver_cpu_s = measured.client.driver_cpu.map(|cpu| cpu.as_secs_f64());
@@ -432,13 +437,13 @@ fn client<W: Runnable>(measured: &Measurement<W>, apart: bool, completed: u64, c
     }
 }
 
-/// A message with a capital letter.
+/// Returns a message with a capital letter at its beginning.
 fn sentence(message: &str) -> String {
     let mut letters = message.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// What the series of every workload have, from the second `first`.
+/// Returns the series that every workload has, from the second `first`.
 fn seconds_common(seconds: &[Second], first: i64) -> Series {
     Series {
         second: (first..).take(seconds.len()).collect(),
@@ -450,12 +455,12 @@ fn seconds_common(seconds: &[Second], first: i64) -> Series {
     }
 }
 
-/// The completed transactions of a type, by its number.
+/// Returns the completed transactions of a type, by its number, in each second.
 fn completed_of(seconds: &[Second], kind: usize) -> Vec<u64> {
     seconds.iter().map(|second| second.completed[kind]).collect()
 }
 
-/// Median and 99th percentile of the first type, in ms.
+/// Returns the median and the 99th percentile of the first type in each second, in ms.
 fn first_ms(seconds: &[Second]) -> [Vec<Option<f64>>; 2] {
     let ms = |time: Option<std::time::Duration>| time.map(|time| time.as_secs_f64() * 1e3);
     [
@@ -464,7 +469,7 @@ fn first_ms(seconds: &[Second]) -> [Vec<Option<f64>>; 2] {
     ]
 }
 
-/// The series of the microbenchmark.
+/// Returns the series of the microbenchmark.
 pub(crate) fn micro_series(seconds: &[Second], first: i64) -> Series {
     let [micro_p50_ms, micro_p99_ms] = first_ms(seconds);
     Series { micro: completed_of(seconds, 0), micro_p50_ms, micro_p99_ms, ..seconds_common(seconds, first) }
@@ -524,14 +529,14 @@ fn pacing(measured: &Measurement) -> Option<BTreeMap<String, Pacing>> {
     )
 }
 
-/// What must be said of a driver whose transactions are worth less than the standard wants.
+/// Returns the warning about a driver with a weaker guarantee than the standard requires.
 fn weak_guarantee(description: &Description) -> Option<String> {
     let guarantee = description.settings.get("guarantee").filter(|_| description.kind == "driver")?;
     let weak = !description.isolation_is_level_3;
     weak.then(|| {
         format!(
-            "The driver says of its transactions \"{guarantee}\", less than the standard wants: concurrent transactions \
-             may break the data, and the checks show where"
+            "The driver guarantees \"{guarantee}\" for its transactions, less than the standard requires: concurrent \
+             transactions may break the data, and the checks show where"
         )
     })
 }

@@ -179,7 +179,7 @@ fn a_driver_without_isolation_is_told_so_and_not_failed_for_it() {
     let run =
         ["run", &url, "--warehouses", "1", "--duration", "1s", "--warmup", "0s", "--no-check", "--quiet"];
     let ran = lydite(&[&run[..], &["--set", "size=small"]].concat()).code(0);
-    assert!(ran.stdout.contains("! The driver says of its transactions \"none\""), "{}", ran.stdout);
+    assert!(ran.stdout.contains("! The driver guarantees \"none\" for its transactions"), "{}", ran.stdout);
     // What its process used stands beside what Lydite did.
     let used = ran.stdout.lines().find_map(|line| line.strip_prefix("driver   ")).expect("the driver's line");
     let each: f64 =
