@@ -1,5 +1,5 @@
-//! The plan of a run: everything that the user asked for, read and checked. Reading it touches nothing but the plan file and
-//! the places of its documents.
+//! The plan of a run: all settings of the user, read and checked. Reading a plan touches no database: only the plan
+//! file and the places of its documents.
 
 use crate::controls::{self, About, ControlPlans, Loop, Scale, Schedule, phase_keys};
 use crate::data::{self, Data};
@@ -8,7 +8,7 @@ use crate::entries::{Entries, Keys};
 use crate::error::PlanError;
 use crate::micro::{self, MicroAsked};
 use crate::mode::{self, ModeAsked};
-use crate::phases::Phases;
+use crate::phases::{Phases, WindowLength};
 use crate::requirements;
 use crate::values::{number, read_mix, time, whole};
 use crate::workload::WorkloadName;
@@ -24,7 +24,7 @@ use std::time::Duration;
 /// Keys of the database.
 const DATABASE_KEYS: &[&str] = &["target", "warehouses", "active_warehouses"];
 
-/// Keys that belong to no part of the plan with keys of its own.
+/// Keys of no other list.
 const OWN_KEYS: &[&str] = &[
     "duration",
     "warmup",
@@ -45,11 +45,11 @@ const OWN_KEYS: &[&str] = &[
     "workload",
 ];
 
-/// Those that mean something for TPC-C only.
+/// Keys of the lists above that are for TPC-C only.
 const TPCC_KEYS: &[&str] =
     &["warehouses", "active_warehouses", "mix", "rte.wait_factor", "rte.delivery_log", "phase"];
 
-/// Every key of a plan file, the usual ones first: messages list them.
+/// Every key of a plan file, the usual ones first, since messages list them in this order.
 static PLAN_KEYS: LazyLock<Vec<&str>> = LazyLock::new(|| {
     let usual = DATABASE_KEYS.iter().chain(mode::KEYS).chain(OWN_KEYS).copied();
     usual.chain(controls::keys()).chain(data::KEYS.iter().chain(micro::KEYS).copied()).collect()
@@ -64,19 +64,19 @@ pub fn keys() -> Keys<'static> {
     Keys { plan: &PLAN_KEYS, phase: &PHASE_KEYS }
 }
 
-/// Characters of a label at most.
+/// The most characters of a label.
 pub const MAX_LABEL: usize = 100;
-/// Length of the window by default.
+/// The default length of the window.
 const DEFAULT_DURATION: Duration = Duration::from_secs(30);
-/// Length of the warm-up by default.
+/// The default length of the warm-up.
 const DEFAULT_WARMUP: Duration = Duration::from_secs(5);
 
-/// The plan of a run. Numbers that depend on the database are settled by [`Plan::mode`].
+/// The plan of a run. [`Plan::mode`] settles the numbers that depend on the database.
 #[derive(Debug)]
 pub struct Plan {
     /// The database.
     pub target: TargetSpec,
-    /// Number of warehouses, if the plan names it.
+    /// Number of warehouses, if the plan sets it.
     pub warehouses: Option<u32>,
     /// The first and the last of the active warehouses, if not all are.
     pub active: Option<(u32, u32)>,
@@ -86,13 +86,13 @@ pub struct Plan {
     pub duration: Duration,
     /// Length of the warm-up before it.
     pub warmup: Duration,
-    /// The mix of all phases that set no other.
+    /// The mix of phases that set none.
     pub mix: Mix,
     /// Seed of the inputs, and of a new database.
     pub seed: u64,
     /// Threads that load.
     pub jobs: usize,
-    /// How often and after which waits aborted transactions are sent again.
+    /// Retries of aborted transactions, and their back-offs.
     pub retry: RetryPolicy,
     /// True to check the database before and after the run.
     pub check: bool,
@@ -110,7 +110,7 @@ pub struct Plan {
     pub micro: Option<MicroAsked>,
     /// The phases and the steps of the run.
     pub schedule: Schedule,
-    /// The controls, as far as they do not change.
+    /// The controls, except for the values that change from step to step.
     pub controls: ControlPlans,
     /// Districts and rows of the database.
     pub data: Data,
@@ -129,7 +129,7 @@ impl Plan {
         }
     }
 
-    /// Reads all parts, so that all errors are found; none if a part without which there is no plan is wrong.
+    /// Reads all parts, so that all errors are found; none if the target or the mode is wrong.
     fn read_parts(entries: &mut Entries) -> Option<Self> {
         let tx = entries.read("tx", tx_mode).unwrap_or_default();
         let workload = WorkloadName::read(entries);
@@ -141,8 +141,9 @@ impl Plan {
             entries.wrong("duration", "must be more than zero, for example 30s");
         }
         let (base, tables) = (entries.clone(), !entries.phases.is_empty());
-        let asked_duration = duration.filter(|duration| !duration.is_zero());
-        let phases = Phases::take(entries, phase_keys().collect(), asked_duration, DEFAULT_DURATION);
+        let configured = duration.filter(|duration| !duration.is_zero());
+        let window = WindowLength { configured, default: DEFAULT_DURATION };
+        let phases = Phases::take(entries, phase_keys().collect(), window);
         let duration = phases.duration;
         let warmup = entries.read("warmup", time).unwrap_or(DEFAULT_WARMUP);
         let mix = entries.read("mix", read_mix).unwrap_or_default();
@@ -200,22 +201,22 @@ impl Plan {
         })
     }
 
-    /// Lets `waiter` end waits for the database and its replicas.
+    /// Makes `waiter` watch over waits for the database and its replicas, and end them.
     pub fn waited_for_by(&mut self, waiter: &Arc<dyn Waiter>) {
         self.target = self.target.clone().waited_for_by(Arc::clone(waiter));
         self.controls.replicas.waited_for_by(waiter);
     }
 
-    /// Returns the number of sessions that are asked for; 1 if it depends on the warehouses.
+    /// Returns the number of sessions, or 1 if it depends on the warehouses.
     #[must_use]
     pub fn sessions(&self) -> u32 {
         self.mode.sessions(self.micro.is_some())
     }
 
-    /// Returns the first of the active warehouses and their number, on a database with `loaded` warehouses.
+    /// Returns the first active warehouse and their number, on a database with `loaded` warehouses.
     ///
     /// # Errors
-    /// The plan names a warehouse that the database does not have.
+    /// The plan names a warehouse that is not loaded.
     pub fn active(&self, loaded: u32) -> Result<(u32, u32), PlanError> {
         let (first, last) = self.active.unwrap_or((1, loaded));
         if last > loaded {
@@ -235,7 +236,7 @@ impl Plan {
     /// Returns the mode on a database with `loaded` warehouses.
     ///
     /// # Errors
-    /// The reason why the plan does not fit it, and what to do.
+    /// The plan needs more warehouses or sessions.
     pub fn mode(&self, loaded: u32) -> Result<Mode, PlanError> {
         let active = self.active(loaded)?;
         let (_, warehouses) = active;
@@ -247,7 +248,7 @@ impl Plan {
     /// Returns the mode of the microbenchmark.
     ///
     /// # Errors
-    /// Users are emulated.
+    /// The mode is `rte`.
     pub fn micro_mode(&self) -> Result<MicroMode, PlanError> {
         self.mode.of_micro()
     }
@@ -287,7 +288,7 @@ fn micro_of(
     }
 }
 
-/// Reads the number of warehouses, and the first and the last of the active ones.
+/// Reads the number of warehouses, and the first and the last active one.
 fn warehouses(entries: &mut Entries) -> (Option<u32>, Option<(u32, u32)>) {
     let warehouses = entries.read("warehouses", |text| whole(text, 1, MAX_WAREHOUSES));
     let active = entries.read("active_warehouses", active);
@@ -309,7 +310,7 @@ fn active(text: &str) -> Result<(u32, u32), String> {
     Ok((first, last))
 }
 
-/// Reads a label: one line for the head of a column.
+/// Reads a label, one line that fits the head of a column.
 fn label(text: &str) -> Result<String, String> {
     if text.is_empty() || text.chars().count() > MAX_LABEL || text.chars().any(char::is_control) {
         return Err(format!("must be one line of 1 to {MAX_LABEL} characters"));
@@ -326,7 +327,7 @@ fn output(entries: &mut Entries, key: &str, target: Option<&TargetSpec>) -> Opti
     Some(place)
 }
 
-/// Rejects documents, and a log of deliveries, that go to the same place.
+/// Rejects documents, and a log of deliveries, that share a place.
 fn check_places(entries: &mut Entries, documents: [(&str, &Option<Destination>); 3]) {
     let log = entries.text("rte.delivery_log").map(Destination::new);
     let places: Vec<_> = documents.into_iter().chain([("rte.delivery_log", &log)]).collect();
@@ -347,6 +348,7 @@ fn check_places(entries: &mut Entries, documents: [(&str, &Option<Destination>);
     }
 }
 
+/// Reads the retries of aborted transactions.
 fn retry(entries: &mut Entries) -> RetryPolicy {
     let usual = RetryPolicy::default();
     let policy = RetryPolicy {
