@@ -1,5 +1,5 @@
-//! Places that documents are written to. A regular file is replaced as a whole. Everything else keeps what it is: FIFOs,
-//! character devices and descriptors are written into, and all other kinds are rejected.
+//! Places of the documents that a run writes. A regular file is replaced as a whole. FIFOs, character devices and
+//! descriptors are written into. All other kinds are rejected.
 
 use lydite_families::TargetSpec;
 use lydite_report::store::without_links;
@@ -35,7 +35,7 @@ pub enum PathKind {
 }
 
 impl Destination {
-    /// Reads what the user wrote: `-` and the names of the standard output's file mean the standard output.
+    /// Reads a place. `-` and the names of the standard output's file mean the standard output.
     pub fn new(written: impl AsRef<Path>) -> Self {
         let path = written.as_ref();
         if path == Path::new("-") || is_stdout(path) {
@@ -44,23 +44,23 @@ impl Destination {
         descriptor(path).map_or_else(|| Self::Path(path.to_owned()), Self::Descriptor)
     }
 
-    /// True if it is the standard output.
+    /// Returns true if it is the standard output.
     pub fn is_stdout(&self) -> bool {
         *self == Self::Descriptor(STDOUT)
     }
 
-    /// True if it is written by replacing a file, so it can be written several times.
+    /// Returns true if writing replaces a file, so that the document can be written several times.
     pub fn is_replaced(&self) -> bool {
         matches!(self, Self::Path(path) if matches!(kind(path), Ok(PathKind::File)))
     }
 
-    /// The regular file that it leads to, without links, even if it does not exist yet.
+    /// Returns the path of the regular file without links, even if the file does not exist yet; none for other kinds.
     pub fn file(&self) -> Option<PathBuf> {
         let Self::Path(path) = self else { return None };
         matches!(kind(path), Ok(PathKind::File)).then(|| real(path)).flatten()
     }
 
-    /// True if both are one place.
+    /// Returns true if both are the same place.
     pub fn is(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Path(one), Self::Path(other)) => {
@@ -70,7 +70,10 @@ impl Destination {
         }
     }
 
-    /// Refuses a place that is one of the files that the document is made of.
+    /// Rejects a place that is one of `inputs`, the results that the document is made of.
+    ///
+    /// # Errors
+    /// The name of that result.
     pub fn apart_from(&self, inputs: &[PathBuf]) -> Result<(), String> {
         match inputs.iter().find(|input| self.is(&Self::new(input))) {
             Some(input) => Err(format!("{} is one of the results: name another file", input.display())),
@@ -78,7 +81,7 @@ impl Destination {
         }
     }
 
-    /// Name for people.
+    /// Returns the name for messages.
     pub fn shown(&self) -> String {
         match self {
             Self::Descriptor(STDOUT) => "standard output".into(),
@@ -88,7 +91,7 @@ impl Destination {
         }
     }
 
-    /// The name of its file.
+    /// Returns the last part of the path; none for a descriptor.
     pub fn file_name(&self) -> Option<&OsStr> {
         match self {
             Self::Descriptor(_) => None,
@@ -96,7 +99,10 @@ impl Destination {
         }
     }
 
-    /// Tries if it can be written, and changes nothing: a FIFO is not even opened, since its reader would notice.
+    /// Checks that the place can be written, and changes nothing: a FIFO is not opened, since its reader would notice.
+    ///
+    /// # Errors
+    /// The problem, and what to do.
     pub fn check(&self) -> Result<(), String> {
         let path = match self {
             Self::Descriptor(number) => return check_descriptor(*number),
@@ -109,7 +115,11 @@ impl Destination {
         .map_err(|error| format!("can't be written: {error}: choose another place"))
     }
 
-    /// Does the same as [`Destination::check`] for a file that is written while the run lasts: it can't wait for a reader.
+    /// Checks the place of a log that is written during the run. It must be a path and no FIFO, since the run can't
+    /// wait for a reader.
+    ///
+    /// # Errors
+    /// The problem, and what to do.
     pub fn check_log(&self) -> Result<(), String> {
         match self {
             Self::Path(path) if !matches!(kind(path)?, PathKind::Fifo) => self.check(),
@@ -118,10 +128,10 @@ impl Destination {
     }
 }
 
-/// Returns the kind of a path that can be written.
+/// Returns the kind of a path.
 ///
 /// # Errors
-/// What the path is instead, and what to do.
+/// The path is of a kind that can't be written; the system's error.
 pub fn kind(path: &Path) -> Result<PathKind, String> {
     match fs::metadata(path).map(|there| there.file_type()) {
         Ok(there) if there.is_file() => Ok(PathKind::File),
@@ -135,14 +145,14 @@ pub fn kind(path: &Path) -> Result<PathKind, String> {
     }
 }
 
-/// A path without links, whose last part need not exist.
+/// Returns a path without links. Its last part need not exist.
 fn real(path: &Path) -> Option<PathBuf> {
     let path = without_links(path).ok()?;
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     Some(directory.canonicalize().ok()?.join(path.file_name()?))
 }
 
-/// Tries if a file can be replaced, or made: with another name beside it.
+/// Checks that a file can be replaced or created, by creating another one beside it for a moment.
 fn check_file(path: &Path) -> io::Result<()> {
     let path = without_links(path)?;
     let name = path.file_name().ok_or_else(|| io::Error::other("this is not the name of a file"))?;
@@ -154,6 +164,7 @@ fn check_file(path: &Path) -> io::Result<()> {
     fs::remove_file(&probe)
 }
 
+/// Checks the permission to write a path.
 fn may_write(path: &Path) -> io::Result<()> {
     let path = CString::new(path.as_os_str().as_bytes())?;
     // SAFETY: the path is a terminated string that outlives the call.
@@ -164,7 +175,7 @@ fn may_write(path: &Path) -> io::Result<()> {
     }
 }
 
-/// The number of a descriptor that a path names.
+/// Returns the number of the descriptor that a path names.
 fn descriptor(path: &Path) -> Option<RawFd> {
     let path = path.to_str()?;
     match path {
@@ -177,11 +188,11 @@ fn descriptor(path: &Path) -> Option<RawFd> {
     number.parse().ok().filter(|number| *number >= 0)
 }
 
-/// Refuses a descriptor that the process was not started with, or can't write to.
+/// Rejects a descriptor that the process was not started with, or can't write to.
 fn check_descriptor(number: RawFd) -> Result<(), String> {
     // SAFETY: both calls only ask for the flags of a descriptor, whether or not it is open.
     let (own, mode) = unsafe { (libc::fcntl(number, libc::F_GETFD), libc::fcntl(number, libc::F_GETFL)) };
-    // Those that this program opened itself are closed in its children.
+    // Descriptors that this program opened itself have the flag that closes them in its children.
     if own == -1 || (number > 2 && own & libc::FD_CLOEXEC != 0) {
         return Err("is not open: choose another place".into());
     }
@@ -191,7 +202,7 @@ fn check_descriptor(number: RawFd) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns a copy of a descriptor of this process, which can be closed without closing the descriptor.
+/// Duplicates a descriptor of this process, so that the copy can be closed.
 ///
 /// # Errors
 /// The system's error.
@@ -201,8 +212,8 @@ pub fn own(number: RawFd) -> io::Result<File> {
     descriptor.try_clone_to_owned().map(File::from)
 }
 
-/// True if a path leads to the file that the standard output goes to. A device that keeps nothing, such as /dev/null,
-/// holds many outputs side by side.
+/// Returns true if a path leads to the file of the standard output. Devices such as /dev/null take many outputs side by
+/// side and don't count.
 fn is_stdout(path: &Path) -> bool {
     let place = |there: &Metadata| (there.dev(), there.ino());
     let Ok(stdout) = own(STDOUT).and_then(|file| file.metadata()) else { return false };
@@ -210,11 +221,13 @@ fn is_stdout(path: &Path) -> bool {
     !shared && fs::metadata(path).is_ok_and(|there| place(&there) == place(&stdout))
 }
 
-/// Refuses a place whose file belongs to the database, or is the plan file.
+/// Rejects a place whose file belongs to the database, or is the plan file.
+///
+/// # Errors
+/// The problem, and what to do.
 pub fn apart(place: &Destination, target: Option<&TargetSpec>, config: Option<&Path>) -> Result<(), String> {
     let file = place.file();
-    let of = |path: &Path| Destination::Path(path.to_owned());
-    // SQLite's log, its index, and the journal of other modes stand beside the database.
+    // SQLite keeps its log, the index of the log, and the journal of other modes beside the database.
     let beside = |path: &Path, end: &str| {
         let mut name = path.as_os_str().to_owned();
         name.push(end);
@@ -227,7 +240,7 @@ pub fn apart(place: &Destination, target: Option<&TargetSpec>, config: Option<&P
         return Err("belongs to the database: choose another place".into());
     }
     match config {
-        Some(config) if file.is_some() && of(config).is(place) => {
+        Some(config) if file.is_some() && Destination::Path(config.to_owned()).is(place) => {
             Err("is the plan file: choose another place".into())
         }
         _ => Ok(()),
@@ -239,7 +252,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_descriptors_are_known_and_nothing_else_is_taken_for_one() {
+    fn only_names_of_descriptors_are_read_as_descriptors() {
         for (path, number) in [
             ("/dev/stdout", Some(1)),
             ("/dev/fd/63", Some(63)),

@@ -25,55 +25,54 @@ impl fmt::Display for Origin {
     }
 }
 
-/// A value as text with its place. Numbers and booleans of a file are texts too, so that flags and files are read alike.
+/// A value as text with its place. Numbers and booleans of a file are texts too, so flags and files are read alike.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub(crate) struct Entry {
     text: String,
-    /// The text that was written, if `text` is its value at one moment.
+    /// The text that the user wrote, if it has a curve and `text` is its value at one moment.
     written: Option<String>,
     origin: Origin,
 }
 
 impl Entry {
-    /// Returns its text.
-    #[must_use]
-    pub fn text(&self) -> &str {
+    /// Returns the text.
+    pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
-    /// Returns one of the values of a list.
+    /// Creates the entry of one value of this list.
     fn one(&self, text: String) -> Self {
         Self { text, written: None, origin: self.origin.clone() }
     }
 
-    /// Returns it with the text that it has at one moment.
+    /// Creates the entry of this curve at one moment, when its text is `text`.
     pub(crate) fn at_a_moment(&self, text: String) -> Self {
         let written = (text != self.text).then(|| self.text.clone());
         Self { text, written, origin: self.origin.clone() }
     }
 
-    /// Returns its place and its text, with which errors about it begin.
+    /// Returns the place and the text as the user wrote it, the beginning of errors about the entry.
     fn place(&self) -> String {
         format!("{}: {:?}", self.origin, self.written.as_ref().unwrap_or(&self.text))
     }
 
-    /// Returns true if it was given as a flag.
+    /// Returns true if the value comes from a flag.
     pub(crate) fn is_flag(&self) -> bool {
         matches!(self.origin, Origin::Flag(_))
     }
 
-    /// Splits a list at `between`, except within brackets.
-    pub(crate) fn split(&self, between: char) -> Vec<Self> {
+    /// Splits a list at each `separator` outside brackets.
+    pub(crate) fn split(&self, separator: char) -> Vec<Self> {
         let mut depth = 0_i32;
         let cut = |letter: char| {
             depth += i32::from(letter == '(') - i32::from(letter == ')');
-            letter == between && depth == 0
+            letter == separator && depth == 0
         };
         self.text.split(cut).map(|text| self.one(text.trim().to_owned())).collect()
     }
 }
 
-/// Returns a value of a file as text; none if it is a list, a table or a date.
+/// Returns a value of a file as text, or none for a list, a table or a date.
 #[must_use]
 pub fn scalar(value: &DeValue<'_>) -> Option<String> {
     match value {
@@ -85,27 +84,26 @@ pub fn scalar(value: &DeValue<'_>) -> Option<String> {
     }
 }
 
-/// Lists of known names that an error of this file has shown. Each is shown once.
+/// The lists of known names that errors have shown so far. Each list is shown once.
 #[derive(Clone, Debug, Default)]
 pub struct Listed(BTreeSet<String>);
 
 impl Listed {
-    /// Returns the problem of a name that is not among the known ones, with the nearest of them as a suggestion.
+    /// Returns the error text for an unknown name, with the nearest known one as a suggestion.
     pub fn not_known(&mut self, name: &str, known: &[&str]) -> String {
-        let meant = nearest(name, known).map(|known| format!("did you mean {known}?"));
+        let suggestion = nearest(name, known).map(|known| format!("did you mean {known}?"));
         let list = known.join(", ");
-        let hint = match (meant, self.0.insert(list.clone())) {
-            (Some(meant), true) => format!("{meant} use {list}"),
+        let hint = match (suggestion, self.0.insert(list.clone())) {
+            (Some(suggestion), true) => format!("{suggestion} use {list}"),
             (None, true) => format!("use {list}"),
-            (Some(meant), false) => meant,
+            (Some(suggestion), false) => suggestion,
             (None, false) => "use one of the listed keys".to_owned(),
         };
         format!("is not known: {hint}")
     }
 }
 
-/// Sorts errors by the lines of `file` that they begin with. Errors without a line come last, in the order in which they
-/// were found.
+/// Sorts errors by the line of `file` that they begin with. Errors without a line keep their order and come last.
 #[must_use]
 pub fn by_line(mut errors: Vec<String>, file: &str) -> Vec<String> {
     errors.sort_by_key(|error| {
@@ -116,13 +114,13 @@ pub fn by_line(mut errors: Vec<String>, file: &str) -> Vec<String> {
     errors
 }
 
-/// Keys whose values may be lists in a file. As text, commas separate the values.
+/// Keys whose values may be lists in a file. In the entry's text, commas separate the values.
 const LISTS: &[&str] = &["replicas", "require"];
 
 /// Keys that a plan file may have.
 #[derive(Clone, Copy, Debug)]
 pub struct Keys<'a> {
-    /// Keys of the file; `a.b` is key `b` of table `a`.
+    /// Keys of the file, with `a.b` for key `b` of table `a`.
     pub plan: &'a [&'a str],
     /// Keys of each table `[[phase]]`; empty if the file may have no such tables.
     pub phase: &'a [&'a str],
@@ -132,21 +130,21 @@ pub struct Keys<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct Entries {
     by_key: BTreeMap<String, Entry>,
-    /// Tables `[[phase]]` of a file: the values of each by key.
+    /// Tables `[[phase]]` of the plan file: the values of each by key.
     pub(crate) phases: Vec<BTreeMap<String, Entry>>,
-    /// The plan file, if there is one.
+    /// The plan file, unless it is the standard input.
     pub(crate) config: Option<PathBuf>,
-    /// Errors so far, one line each.
+    /// Errors found so far, one line each.
     pub errors: Vec<String>,
     /// The plan file's name in messages.
     file: Option<String>,
     listed: Listed,
-    /// Beginnings of errors about values that could not be read.
+    /// Places and texts of the values that could not be read: each is reported once.
     unread: BTreeSet<String>,
 }
 
 impl Entries {
-    /// Adds the value of a flag, if it was given. Flags win over the file, so add them after it.
+    /// Adds the value of a flag, if the user set it. Flags win over the file, so add them after it.
     pub fn flag(&mut self, key: &str, value: Option<String>) {
         if let Some(text) = value {
             let flag =
@@ -158,7 +156,7 @@ impl Entries {
         }
     }
 
-    /// Adds the value of `--set KEY=VALUE`. The last one of a key wins, and it wins over the file, so add them between the
+    /// Adds the value of `--set KEY=VALUE`. The last one of a key wins, also over the file, so add settings between the
     /// file and the flags.
     pub fn set(&mut self, setting: &str, known: &[&str]) {
         let Some((key, value)) = setting.split_once('=') else {
@@ -175,7 +173,7 @@ impl Entries {
         self.by_key.insert(key.to_string(), Entry { text: value.to_string(), written: None, origin });
     }
 
-    /// Rejects `keys`, which are for another workload.
+    /// Rejects `keys`, which belong to `workload`, another one than the plan's.
     pub fn only_for(&mut self, workload: &str, keys: &[&str]) {
         for key in keys {
             if self.by_key.contains_key(*key) {
@@ -227,6 +225,7 @@ impl Entries {
         }
     }
 
+    /// Adds the values of a table, whose keys begin with `prefix`.
     fn table(
         &mut self,
         table: &DeTable<'_>,
@@ -278,6 +277,7 @@ impl Entries {
         }
     }
 
+    /// Adds the tables `[[phase]]`, which may set `keys`.
     fn phase_tables(
         &mut self,
         tables: &DeArray<'_>,
@@ -286,7 +286,7 @@ impl Entries {
         keys: &[&str],
     ) {
         for table in tables {
-            let DeValue::Table(table_of) = table.get_ref() else {
+            let DeValue::Table(values) = table.get_ref() else {
                 let line = line_of(table.span().start);
                 self.errors.push(format!("{file}, line {line}: phase must be a time, or tables [[phase]]"));
                 continue;
@@ -294,7 +294,7 @@ impl Entries {
             let mut known = vec!["name", "from", "lasts"];
             known.extend(keys);
             let mut own = Self { listed: std::mem::take(&mut self.listed), ..Self::default() };
-            own.table(table_of, "", file, line_of, Keys { plan: &known, phase: &[] });
+            own.table(values, "", file, line_of, Keys { plan: &known, phase: &[] });
             self.listed = own.listed;
             self.errors.extend(own.errors);
             self.phases.push(own.by_key);
@@ -320,20 +320,20 @@ impl Entries {
         self.by_key.insert(key.to_owned(), entry);
     }
 
-    /// Returns the entries of a step: those of `base`, with `values` in their place, and without errors. Values whose errors
-    /// are known here are not reported again.
+    /// Returns the entries of a step: those of `base`, replaced by `values` where these have the key, and no errors.
+    /// Unreadable values that are reported here are not reported again there.
     pub(crate) fn for_step(&self, base: &Self, values: &BTreeMap<String, Entry>) -> Self {
         let mut by_key = base.by_key.clone();
         by_key.extend(values.clone());
         Self { by_key, unread: self.unread.clone(), ..Self::default() }
     }
 
-    /// Adds an error about an entry.
+    /// Adds an error about an entry, with its place.
     pub(crate) fn wrong_entry(&mut self, entry: &Entry, problem: &str) {
         self.errors.push(format!("{}: {problem}", entry.origin));
     }
 
-    /// Reads an entry with `read`, whose error says what the value must be.
+    /// Reads an entry with `read`, whose error text continues "KEY: VALUE …", as in "must be a whole number".
     pub(crate) fn read_entry<T>(
         &mut self,
         entry: &Entry,
@@ -344,7 +344,7 @@ impl Entries {
             Err(problem) => problem,
         };
         let value = entry.place();
-        // A second reading, as something else, would report the same value again.
+        // Several readers may reject the same value, such as those of the plan and of a step.
         if self.unread.insert(value.clone()) {
             self.errors.push(match &entry.written {
                 Some(_) => format!("{value} is {:?} at one moment, which {problem}", entry.text),
@@ -354,7 +354,7 @@ impl Entries {
         None
     }
 
-    /// Reports no further errors about the value of a key.
+    /// Suppresses further errors about the value of a key.
     pub(crate) fn silence(&mut self, key: &str) {
         if let Some(entry) = self.by_key.get(key) {
             self.unread.insert(entry.place());
@@ -376,7 +376,7 @@ impl Entries {
         self.errors.push(message);
     }
 
-    /// Reads the value of a key with `read`, whose error says what it must be.
+    /// Reads the value of a key with `read`, see [`Entries::read_entry`]; none if it is unset or wrong.
     pub fn read<T>(&mut self, key: &str, read: impl FnOnce(&str) -> Result<T, String>) -> Option<T> {
         let entry = self.entry(key)?;
         self.read_entry(&entry, read)

@@ -1,4 +1,4 @@
-//! The microbenchmark in a plan: the data to load and the shape of its transactions.
+//! Keys of the microbenchmark: the data to load and the shape of its transactions.
 
 use crate::entries::Entries;
 use crate::values::whole;
@@ -15,8 +15,8 @@ pub const KEYS: &[&str] = &[
     "micro.disk_percent",
 ];
 
-/// The data that a plan or a command line asks for. A key that it leaves out takes the value of the loaded database, and of
-/// a new one the default.
+/// The data of the database in a plan or on a command line. Unset keys take the value of the loaded database, else the
+/// default.
 #[derive(Clone, Copy, Debug)]
 pub struct MicroData {
     tables: Option<u32>,
@@ -27,7 +27,7 @@ pub struct MicroData {
 }
 
 impl MicroData {
-    /// Reads it.
+    /// Reads the data; the caller reads `seed`.
     pub fn read(entries: &mut Entries, seed: Option<u64>) -> Self {
         Self {
             tables: entries.read("micro.tables", |text| whole(text, 1, Data::MAX_TABLES)),
@@ -39,7 +39,7 @@ impl MicroData {
         }
     }
 
-    /// Returns the data to load, with those of `usual` for keys that are left out.
+    /// Returns the data to load, with the values of `usual` for unset keys.
     #[must_use]
     pub fn or(&self, usual: Data) -> Data {
         Data {
@@ -49,10 +49,10 @@ impl MicroData {
         }
     }
 
-    /// Checks that a database which was loaded with `meta` has the data.
+    /// Checks that the database of `meta` has the data.
     ///
     /// # Errors
-    /// Each key that differs, with its value here and in the database.
+    /// The keys that differ, each with its value here and in the database.
     pub fn check_loaded(&self, meta: &Meta) -> Result<(), String> {
         let data = meta.data;
         let keys = [
@@ -73,7 +73,7 @@ impl MicroData {
     }
 }
 
-/// The microbenchmark that a plan asks for.
+/// The microbenchmark of a plan.
 #[derive(Clone, Copy, Debug)]
 pub struct MicroAsked {
     /// Data of the database.
@@ -83,7 +83,7 @@ pub struct MicroAsked {
 }
 
 impl MicroAsked {
-    /// Reads it.
+    /// Reads the microbenchmark. On a target with one engine no access is on disk.
     pub(crate) fn read(entries: &mut Entries, target: Option<&TargetSpec>) -> Self {
         let usual = Shape::default();
         let seed = entries.text("seed").and_then(|text| text.trim().parse().ok());
@@ -93,11 +93,10 @@ impl MicroAsked {
         let updates = entries.read("micro.updates", |text| whole(text, 0, Shape::MAX_ACCESSES));
         let updates = updates.unwrap_or(usual.updates);
         if updates > accesses {
-            // One of them was given: by default there are fewer updates.
-            let given =
-                ["micro.updates", "micro.accesses"].into_iter().find(|key| entries.text(key).is_some());
+            // The user set one of them: by default there are fewer updates than accesses.
+            let set = ["micro.updates", "micro.accesses"].into_iter().find(|key| entries.text(key).is_some());
             let problem = format!("{updates} updates are more than the accesses ({accesses}): ask for fewer");
-            entries.wrong(given.unwrap_or("micro.updates"), &problem);
+            entries.wrong(set.unwrap_or("micro.updates"), &problem);
         }
         let disk_percent = entries.read("micro.disk_percent", |text| whole(text, 0, 100));
         let engines = target.map_or(Engines::Two, TargetSpec::engines);

@@ -1,4 +1,4 @@
-//! The mode of a run: who sends transactions, and when.
+//! The mode of a run: the senders of transactions and their timing.
 
 use crate::destination::{Destination, apart};
 use crate::entries::Entries;
@@ -9,18 +9,18 @@ use lydite_families::TargetSpec;
 use lydite_report::figures::plural;
 use std::path::PathBuf;
 
-/// Keys of a plan that say it.
+/// Keys of a plan that set the mode.
 pub(crate) const KEYS: &[&str] =
     &["terminals", "sessions", "mode", "rate", "arrival", "rte.wait_factor", "rte.delivery_log"];
 
 /// The greatest factor on waiting times.
 const MAX_WAIT_FACTOR: f64 = 1_000.0;
-/// Sessions by default.
+/// The default number of sessions.
 const DEFAULT_SESSIONS: u32 = 8;
-/// Sessions behind emulated users by default.
+/// The default number of sessions with `--mode rte`.
 const DEFAULT_POOL: u32 = 16;
 
-/// The mode as it was asked for. Numbers that depend on the database are settled by [`ModeAsked::on`].
+/// The mode in the plan. [`ModeAsked::on`] settles the numbers that depend on the database.
 #[derive(Debug)]
 pub(crate) enum ModeAsked {
     /// Each terminal sends without waiting.
@@ -32,7 +32,7 @@ pub(crate) enum ModeAsked {
 }
 
 impl ModeAsked {
-    /// Reads it; none if there is an error in it. `warehouses` is the number of them that the plan names.
+    /// Reads the mode; none if it has an error. `warehouses` is the number in the plan.
     pub(crate) fn read(
         entries: &mut Entries,
         warehouses: Option<u32>,
@@ -44,14 +44,14 @@ impl ModeAsked {
         }) {
             Some(name) => name,
             None if entries.text("mode").is_none() => "direct".into(),
-            // The meaning of the other keys is open then, but each can still be wrong in itself.
+            // Which keys belong to the mode is unknown then, but each can still be wrong in itself.
             None => String::new(),
         };
-        let asked = Keys::read(entries, &name, target);
+        let keys = Keys::read(entries, &name, target);
         match name.as_str() {
-            "direct" => Some(asked.direct(entries)),
-            "rte" => Some(asked.rte(entries, warehouses)),
-            "open" => asked.open(entries),
+            "direct" => Some(keys.direct(entries)),
+            "rte" => Some(keys.rte(entries, warehouses)),
+            "open" => keys.open(entries),
             _ => None,
         }
     }
@@ -66,8 +66,7 @@ impl ModeAsked {
         matches!(self, Self::Open { .. })
     }
 
-    /// Returns the number of sessions that are asked for; 1 if it depends on the warehouses. `micro`: the workload is the
-    /// microbenchmark.
+    /// Returns the number of sessions, or 1 if it depends on the warehouses. `micro` is true for the microbenchmark.
     pub(crate) fn sessions(&self, micro: bool) -> u32 {
         match self {
             Self::Direct { terminals: None } if micro => DEFAULT_SESSIONS,
@@ -76,11 +75,14 @@ impl ModeAsked {
         }
     }
 
-    /// Returns the mode on a database of which `warehouses` are active.
+    /// Returns the mode on a database with this number of active warehouses.
+    ///
+    /// # Errors
+    /// The plan has more than ten emulated users for each warehouse.
     pub(crate) fn on(&self, warehouses: u32) -> Result<Mode, PlanError> {
         Ok(match self {
             Self::Direct { terminals } => {
-                // More would fight for the rows of the same warehouses.
+                // More sessions would compete for the rows of the same warehouses.
                 Mode::Direct { terminals: terminals.unwrap_or(DEFAULT_SESSIONS.min(warehouses)) }
             }
             Self::Rte { terminals, sessions, wait_factor, delivery_log } => {
@@ -103,6 +105,9 @@ impl ModeAsked {
     }
 
     /// Returns the mode of the microbenchmark.
+    ///
+    /// # Errors
+    /// The mode is `rte`.
     pub(crate) fn of_micro(&self) -> Result<MicroMode, PlanError> {
         match self {
             Self::Direct { terminals } => {
@@ -116,7 +121,7 @@ impl ModeAsked {
     }
 }
 
-/// The values of the keys, before the mode decides which of them mean something.
+/// The values of all keys, before those of other modes are rejected.
 struct Keys {
     terminals: Option<u32>,
     sessions: Option<u32>,
@@ -164,7 +169,7 @@ impl Keys {
     fn open(self, entries: &mut Entries) -> Option<ModeAsked> {
         only(entries, &["rte.wait_factor", "rte.delivery_log"], "rte", "");
         if self.terminals.is_some() && self.sessions.is_some() {
-            entries.wrong("sessions", "and --terminals mean the same in open mode: give one");
+            entries.wrong("sessions", "means the same as --terminals in open mode: give one");
         }
         if entries.text("rate").is_none() {
             entries.errors.push("--mode open needs --rate, in transactions per second".into());
@@ -212,7 +217,7 @@ fn wait_factor(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Reads the file of deferred deliveries, which is written during the run.
+/// Reads the path of the log of deferred deliveries, which is written during the run.
 fn delivery_log(entries: &mut Entries, target: Option<&TargetSpec>) -> Option<PathBuf> {
     let path = entries.text("rte.delivery_log")?;
     let place = Destination::new(&path);
@@ -228,8 +233,8 @@ fn too_many_terminals(terminals: u32, warehouses: u32) -> Option<String> {
     let most = warehouses.saturating_mul(10);
     (terminals > most).then(|| {
         format!(
-            "{terminals} emulated users are more than ten for each of {} (clause 4.2.1): ask for at most {most}, or load \
-             more warehouses",
+            "{terminals} emulated users are more than ten for each of {} (clause 4.2.1): ask for at most {most}, or \
+             load more warehouses",
             plural(warehouses.into(), "warehouse")
         )
     })

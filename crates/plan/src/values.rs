@@ -1,18 +1,21 @@
-//! The values that users write, in plans and on command lines.
+//! Readers of the values in plans and on command lines. Their errors say what a value must be.
 
 use lydite_families::duration;
 use lydite_tpcc::Mix;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Sessions are threads and connections of this machine.
-pub const MAX_SESSIONS: u32 = 20_000;
-/// The longest time that a plan may name: far beyond any run, and far within any arithmetic on times.
+/// The most sessions: each is a thread and a connection of this machine.
+pub(crate) const MAX_SESSIONS: u32 = 20_000;
+/// The longest time in a plan: far beyond any run, and far below an overflow in arithmetic on times.
 const MAX_TIME: Duration = Duration::from_secs(100 * 24 * 3600);
-/// The most requests per second: more than this machine can make.
-pub const MAX_RATE: f64 = 1e7;
+/// The most requests per second: more than one machine can make.
+pub(crate) const MAX_RATE: f64 = 1e7;
 
-/// Reads a whole number within bounds.
+/// Reads a whole number from `low` to `high`.
+///
+/// # Errors
+/// The text is no number, or not within the bounds.
 pub fn whole(text: &str, low: u32, high: u32) -> Result<u32, String> {
     match text.parse::<u32>() {
         Ok(value) if (low..=high).contains(&value) => Ok(value),
@@ -21,33 +24,48 @@ pub fn whole(text: &str, low: u32, high: u32) -> Result<u32, String> {
 }
 
 /// Reads a share in percent.
-pub fn percent(text: &str) -> Result<f64, String> {
+///
+/// # Errors
+/// The text is no number from 0 to 100.
+pub(crate) fn percent(text: &str) -> Result<f64, String> {
     let percent: f64 = number(text, "must be a number of percent")?;
     if (0.0..=100.0).contains(&percent) { Ok(percent) } else { Err("must be from 0 to 100".into()) }
 }
 
-/// Reads anything that parses; `problem` says what it must be.
+/// Parses a value.
+///
+/// # Errors
+/// `problem`, if the text does not parse.
 pub fn number<T: FromStr>(text: &str, problem: &str) -> Result<T, String> {
     text.parse().map_err(|_| problem.to_string())
 }
 
 /// Reads a time such as `30s`, `500ms`, `1h 30m`; a bare number is seconds.
+///
+/// # Errors
+/// The text is no time, or one of more than 100 days.
 pub fn time(text: &str) -> Result<Duration, String> {
     duration(text)
         .filter(|time| *time <= MAX_TIME)
         .ok_or_else(|| "must be a time such as 30s, 500ms or 2h 30m, at most 100 days".to_string())
 }
 
-/// Reads the rate of a step, which may be zero: then nothing is due.
-pub fn step_rate(text: &str) -> Result<f64, String> {
+/// Reads the rate of a step in transactions per second, which may be zero.
+///
+/// # Errors
+/// The text is no number from 0 to [`MAX_RATE`].
+pub(crate) fn step_rate(text: &str) -> Result<f64, String> {
     let rate: f64 = number(text, "must be a number of transactions per second")?;
     if (0.0..=MAX_RATE).contains(&rate) { Ok(rate) } else { Err(format!("must be from 0 to {MAX_RATE}")) }
 }
 
-/// Reads a mix. Shares that follow curves may miss 100 by their rounding: the greatest makes up for it.
-pub fn read_mix(text: &str) -> Result<Mix, String> {
+/// Reads a mix. If the shares follow curves, their rounded sum may miss 100; the greatest share takes the difference.
+///
+/// # Errors
+/// The text is no mix, or its shares do not sum to 100.
+pub(crate) fn read_mix(text: &str) -> Result<Mix, String> {
     let exact = Mix::from_str(text).map_err(|error| error.to_string());
-    // Each with what stands before it: nothing, or its name and `=`.
+    // Each share comes with the text before it: nothing, or its name and `=`.
     let share = |part: &str| -> Option<(String, f64)> {
         let (name, share) = part.split_at(part.rfind('=').map_or(0, |at| at + 1));
         Some((name.to_owned(), share.trim().parse().ok()?))
@@ -67,7 +85,7 @@ pub fn read_mix(text: &str) -> Result<Mix, String> {
     Mix::from_str(&text.join(",")).map_err(|error| error.to_string())
 }
 
-/// Returns a ratio, or 0 if nothing was measured: JSON has no NaN.
+/// Returns `part / whole`, or 0 if `whole` is 0: JSON has no NaN.
 #[must_use]
 pub fn ratio(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }

@@ -1,35 +1,36 @@
-//! Plans that are asked for as on the command line of `lydite run`.
+//! Plans from the arguments of `lydite run`.
 
 use lydite_plan::entries::Entries;
 use lydite_plan::{Plan, PlanError, keys};
 use std::path::Path;
 
-/// Warehouses of a database that the plan does not name.
+/// Number of loaded warehouses, if the plan sets none.
 const LOADED: u32 = 10;
 
-/// Reads a plan from flags, such as `["null:", "--mode", "open", "--set", "arrival=constant"]`, and fits it to a database
-/// of its own number of warehouses, or of ten.
+/// Reads a plan from flags, such as `["null:", "--mode", "open", "--set", "arrival=constant"]`, and fits it to a
+/// database of its own number of warehouses, or of ten.
 pub(crate) fn plan(arguments: &[&str]) -> Result<Plan, Vec<String>> {
-    let plan = Plan::read(entries(arguments)).map_err(told)?;
+    let lines = |error: PlanError| error.lines().into_iter().map(str::to_owned).collect::<Vec<_>>();
+    let plan = Plan::read(entries(arguments)).map_err(lines)?;
     if plan.micro.is_none() {
-        plan.mode(plan.warehouses.unwrap_or(LOADED)).map_err(told)?;
+        plan.mode(plan.warehouses.unwrap_or(LOADED)).map_err(lines)?;
     }
     Ok(plan)
 }
 
-/// Returns the errors of a plan that must be refused.
+/// Returns the errors of a plan that must be rejected.
 pub(crate) fn refused(arguments: &[&str]) -> Vec<String> {
-    plan(arguments).expect_err("a plan that is refused")
+    plan(arguments).expect_err("a plan that is rejected")
 }
 
-/// Returns the error of a plan that must be refused for one reason.
+/// Returns the only error of a plan that must be rejected.
 pub(crate) fn refused_once(arguments: &[&str]) -> String {
     let errors = refused(arguments);
     assert_eq!(errors.len(), 1, "{errors:?}");
     errors.concat()
 }
 
-/// Checks that a plan is refused with an error that says `said`.
+/// Checks that a plan is rejected with an error that contains `said`.
 pub(crate) fn assert_refused(arguments: &[&str], said: &str) {
     let errors = refused(arguments);
     assert!(errors.iter().any(|error| error.contains(said)), "{said}: {errors:?}");
@@ -42,10 +43,6 @@ pub(crate) fn plan_of_file(text: &str, flags: &[&str]) -> Result<Plan, Vec<Strin
     std::fs::write(&path, text).expect("a plan file");
     let path = path.to_str().expect("a name");
     plan(&[&["--config", path], flags].concat())
-}
-
-fn told(error: PlanError) -> Vec<String> {
-    error.lines().into_iter().map(str::to_owned).collect()
 }
 
 fn entries(arguments: &[&str]) -> Entries {

@@ -1,11 +1,11 @@
-//! Plan files: places of errors, and who wins over whom.
+//! Plan files: the places of errors, and the precedence of flags, settings and files.
 
 use crate::asked::{plan, plan_of_file};
 
 #[test]
 fn errors_of_a_file_have_lines_and_come_in_their_order() {
-    let text = "target = \"null:\"\nwarehouses = \"two\"\n\ndurration = \"30s\"\nmix = [45, 43]\n[rte]\nwait_factor = -1.0\n\
-                [retry]\nattempts = 0\npause = \"1s\"\n";
+    let text = "target = \"null:\"\nwarehouses = \"two\"\n\ndurration = \"30s\"\nmix = [45, 43]\n[rte]\n\
+                wait_factor = -1.0\n[retry]\nattempts = 0\npause = \"1s\"\n";
     let errors = plan_of_file(text, &["--seed", "x"]).expect_err("a plan with errors");
     for said in [
         "line 2, warehouses: \"two\" must be a whole number",
@@ -36,7 +36,7 @@ fn flags_win_over_settings_and_these_over_the_file() {
 }
 
 #[test]
-fn what_is_no_plan_file_is_named() {
+fn errors_name_a_file_that_is_no_plan() {
     let errors = plan_of_file("warehouses = 2\nmode direct\n", &[]).expect_err("no TOML");
     assert!(errors[0].contains("p.toml, line 2: "), "{errors:?}");
     let missing = plan(&["null:", "--config", "/nonexistent/plan.toml"]).expect_err("no file");

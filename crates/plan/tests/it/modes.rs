@@ -12,7 +12,7 @@ fn keys_of_another_mode_are_refused() {
         (vec!["--mode", "open"], vec!["--mode open needs --rate"]),
         (
             vec!["--mode", "open", "--rate", "9", "--terminals", "2", "--sessions", "2"],
-            vec!["--sessions: and --terminals mean the same"],
+            vec!["--sessions: means the same as --terminals in open mode"],
         ),
         (
             vec!["--mode", "rte", "--terminals", "21", "--warehouses", "2"],
