@@ -1,31 +1,32 @@
-//! Curves: numbers that change within a phase. They stand in the text of a value, `ramp(100,500)` for `rate` or
-//! `hotspot(0.1, ramp(0.2,0.9))` for `homes`, and are replaced by their number at a moment before the value is read. So
-//! whatever can be controlled can follow a curve.
+//! Curves: numbers that change within a phase. A curve stands in the text of a value, as `ramp(100,500)` for `rate` or
+//! `hotspot(0.1, ramp(0.2,0.9))` for `homes`. Each step of the run replaces it by its number before the value is read,
+//! so every key of a phase can follow a curve.
 
 use crate::values::time;
 use std::time::Duration;
 
-/// A number over the time of a phase.
+/// A number as a function of the time in a phase.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Curve {
-    /// From the one to the other, evenly.
+    /// A straight line from the first number to the second.
     Ramp(f64, f64),
-    /// One after the other, for equal times.
+    /// Numbers one after the other, each for an equal time.
     Step(Vec<f64>),
-    /// Around a mean, with an amplitude and a period in seconds; it begins at the mean and rises.
+    /// A sine around `mean` that begins at the mean and rises; `period` in seconds.
     Sine { mean: f64, amplitude: f64, period: f64 },
-    /// The normal distribution's bell: at its peak at a time, with a deviation, both in seconds, above a base.
+    /// A bell curve from `base` to `peak`, with the peak at `mean`; `mean` and `deviation` in seconds.
     Gaussian { mean: f64, deviation: f64, peak: f64, base: f64 },
 }
 
-/// What is said of a curve that is none.
-const KNOWN: &str = "use ramp(FROM,TO), step(A,B,...), sine(MEAN,AMPLITUDE,PERIOD) or gaussian(MEAN,DEVIATION,PEAK[,BASE]), \
-                     with times as 10s";
+/// The known curves, for messages about others.
+const KNOWN: &str = "use ramp(FROM,TO), step(A,B,...), sine(MEAN,AMPLITUDE,PERIOD) or \
+                     gaussian(MEAN,DEVIATION,PEAK[,BASE]), with times as 10s";
 
 /// The names of curves.
 const NAMES: [&str; 4] = ["ramp", "step", "sine", "gaussian"];
 
 impl Curve {
+    /// Reads a curve from its name and the text between its brackets.
     fn read(name: &str, arguments: &str) -> Result<Self, String> {
         let wrong = || format!("has {name}({arguments}), which is no curve: {KNOWN}");
         let arguments: Vec<&str> = arguments.split(',').map(str::trim).collect();
@@ -62,8 +63,8 @@ impl Curve {
         }
     }
 
-    /// The number at a time, in seconds since a phase of so many seconds began.
-    pub(crate) fn at(&self, time: f64, lasts: f64) -> f64 {
+    /// Returns the number `time` seconds after the beginning of a phase that lasts `lasts` seconds.
+    fn at(&self, time: f64, lasts: f64) -> f64 {
         match self {
             Self::Ramp(from, to) => from + (to - from) * time / lasts,
             Self::Step(values) => {
@@ -83,12 +84,17 @@ impl Curve {
 /// A text with curves in it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Template {
-    /// What stands before each curve, and the curve.
+    /// Each curve with the text before it.
     pieces: Vec<(String, Curve)>,
+    /// The text after the last curve.
     rest: String,
 }
 
 impl Template {
+    /// Finds the curves in a text.
+    ///
+    /// # Errors
+    /// The arguments of a curve are wrong, or its closing bracket is missing.
     pub(crate) fn read(text: &str) -> Result<Self, String> {
         let mut pieces = Vec::new();
         let mut rest = text;
@@ -103,17 +109,17 @@ impl Template {
         Ok(Self { pieces, rest: rest.to_owned() })
     }
 
-    /// Whether it has curves.
+    /// Returns true if the text has curves.
     pub(crate) fn moves(&self) -> bool {
         !self.pieces.is_empty()
     }
 
-    /// Whether one of its curves changes all the time, and not by jumps alone.
+    /// Returns true if one of the curves changes continuously, and not by jumps alone.
     pub(crate) fn flows(&self) -> bool {
         self.pieces.iter().any(|(_, curve)| !matches!(curve, Curve::Step(_)))
     }
 
-    /// Where its curves jump, in parts of the phase.
+    /// Returns the times at which the curves jump, as fractions of the phase.
     pub(crate) fn jumps(&self) -> Vec<f64> {
         let of = |curve: &Curve| match curve {
             Curve::Step(values) => (1..values.len()).map(|at| at as f64 / values.len() as f64).collect(),
@@ -122,36 +128,38 @@ impl Template {
         self.pieces.iter().flat_map(|(_, curve)| of(curve)).collect()
     }
 
-    /// What is wrong if a curve is looked at this often only.
+    /// Returns the problem of a curve that changes too fast for steps of this length, if there is one.
     pub(crate) fn too_fine(&self, step: Duration) -> Option<String> {
         let step = step.as_secs_f64();
+        let problem = |name: &str, width: &str, found: f64, least: f64| {
+            let problem =
+                format!("has a {name} with a {width} of {found} s, but the value changes every {step} s");
+            (found < least).then(|| format!("{problem}: use a {width} of at least {least} s"))
+        };
         self.pieces.iter().find_map(|(_, curve)| match curve {
-            Curve::Sine { period, .. } if *period < 4.0 * step => {
-                Some(format!("has a sine with a period of {period} s, and a curve is looked at every {step} s: take four times that at least"))
-            }
-            Curve::Gaussian { deviation, .. } if *deviation < step => {
-                Some(format!("has a gaussian with a deviation of {deviation} s, and a curve is looked at every {step} s: take that at least"))
-            }
-            Curve::Ramp(..) | Curve::Step(_) | Curve::Sine { .. } | Curve::Gaussian { .. } => None,
+            Curve::Sine { period, .. } => problem("sine", "period", *period, 4.0 * step),
+            Curve::Gaussian { deviation, .. } => problem("gaussian", "deviation", *deviation, step),
+            Curve::Ramp(..) | Curve::Step(_) => None,
         })
     }
 
-    /// The text at a time, in seconds since a phase of so many seconds began. `whole`: with whole numbers.
+    /// Returns the text `time` seconds after the beginning of a phase that lasts `lasts` seconds. `whole` rounds the
+    /// numbers of the curves to whole ones.
     pub(crate) fn at(&self, time: f64, lasts: f64, whole: bool) -> String {
         let mut text = String::new();
         for (before, curve) in &self.pieces {
             let value = curve.at(time, lasts);
             text.push_str(before);
-            // A millionth is finer than anything that can be controlled.
+            // A millionth is finer than any control.
             let value = if whole { value.round() } else { (value * 1e6).round() / 1e6 };
-            // Nothing is less than nothing by rounding alone.
+            // Adding 0 turns -0, which rounding may give, into 0.
             text.push_str(&(value + 0.0).to_string());
         }
         text + &self.rest
     }
 }
 
-/// Where the first curve of a text begins, and its name.
+/// Returns the position and the name of the first curve in a text.
 fn first_curve(text: &str) -> Option<(usize, &'static str)> {
     NAMES.into_iter().filter_map(|name| Some((text.find(&format!("{name}("))?, name))).min()
 }
@@ -177,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_curve_stays_as_it_stands() {
+    fn text_around_curves_stays_the_same() {
         assert_eq!(at("hotspot(0.1, ramp(0.2,0.8))", &[5.0], false), ["hotspot(0.1, 0.5)"]);
         assert_eq!(at("ramp(45,40),43,4,4,ramp(4,9)", &[5.0], false), ["42.5,43,4,4,6.5"]);
         assert_eq!(at("ramp(1,4)", &[4.0], true), ["2"]);
@@ -185,11 +193,31 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_curve_is_told() {
-        for text in
-            ["ramp(1)", "ramp(1,x)", "ramp(1,2", "sine(1,2,0s)", "gaussian(1s,2s)", "step()", "sine(1,2,3,4)"]
-        {
-            assert!(Template::read(text).is_err(), "{text}");
+    fn wrong_curves_are_rejected_with_a_reason() {
+        for (text, said) in [
+            ("ramp(1)", "has ramp(1), which is no curve: use ramp(FROM,TO)"),
+            ("ramp(1,x)", "has ramp(1,x), which is no curve"),
+            ("ramp(1,2", "has ramp( without its closing bracket"),
+            ("sine(1,2,0s)", "has sine(…) whose period must be more than zero"),
+            ("sine(1,2,x)", "has sine(…) with a time that must be a time such as 30s"),
+            ("gaussian(1s,2s)", "which is no curve"),
+            ("step()", "which is no curve"),
+            ("sine(1,2,3,4)", "which is no curve"),
+        ] {
+            let problem = Template::read(text).err().unwrap_or_default();
+            assert!(problem.starts_with("has ") && problem.contains(said), "{text}: {problem}");
         }
+    }
+
+    #[test]
+    fn curves_that_are_finer_than_a_step_are_rejected() {
+        let problem = |text: &str| Template::read(text).map(|read| read.too_fine(Duration::from_millis(250)));
+        for good in ["sine(1,2,1s)", "gaussian(5s,250ms,200)", "ramp(1,2)", "step(1,2)"] {
+            assert_eq!(problem(good), Ok(None), "{good}");
+        }
+        let said = "has a sine with a period of 0.9 s, but the value changes every 0.25 s: use a period of at least \
+                    1 s";
+        assert_eq!(problem("sine(1,2,900ms)"), Ok(Some(said.to_owned())));
+        assert!(problem("gaussian(5s,200ms,9)").is_ok_and(|problem| problem.is_some()));
     }
 }

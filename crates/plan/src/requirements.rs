@@ -1,5 +1,5 @@
-//! Requirements of a run (`--require`). `lydite_report::gate` parses and judges them; here those are rejected that the run
-//! can't have.
+//! Requirements of a run (`--require`). `lydite_report::gate` parses and judges them; this module rejects requirements
+//! on metrics that the run lacks.
 
 use crate::controls::PlanStep;
 use crate::entries::Entries;
@@ -9,8 +9,8 @@ use lydite_report::Requirement;
 use lydite_report::metric::Metric;
 use lydite_tpcc::TransactionKind;
 
-/// Reads the requirements of a plan, and rejects those on metrics that such a run has not. `rte`: users are emulated. Without
-/// a workload or a mode there was an error in it, and nothing that depends on it is rejected.
+/// Reads the requirements of a plan, and rejects those on metrics that the run lacks. `rte` is true with `--mode rte`.
+/// A `workload` or `rte` of none had an error; nothing that depends on it is rejected then.
 pub(crate) fn read(
     entries: &mut Entries,
     workload: Option<WorkloadName>,
@@ -33,7 +33,7 @@ pub(crate) fn read(
     all
 }
 
-/// Returns the reason why a run has no such metric, if it has none.
+/// Returns the reason why the run lacks a metric; none if it has the metric.
 fn absent(
     metric: &Metric,
     workload: Option<WorkloadName>,
@@ -47,24 +47,24 @@ fn absent(
     if workload == Some(WorkloadName::Micro) && metric.is_of_tpcc() {
         return Some(format!("{name} is for --workload tpcc only"));
     }
-    let of = metric.transaction_type()?;
-    match (workload?, TransactionKind::from_name(of)) {
+    let kind_name = metric.transaction_type()?;
+    match (workload?, TransactionKind::from_name(kind_name)) {
         (WorkloadName::Tpcc, None) => {
-            Some(format!("transactions of type {of} are for --workload micro only"))
+            Some(format!("transactions of type {kind_name} are for --workload micro only"))
         }
         (WorkloadName::Micro, Some(_)) => {
-            Some(format!("transactions of type {of} are for --workload tpcc only"))
+            Some(format!("transactions of type {kind_name} are for --workload tpcc only"))
         }
         (WorkloadName::Tpcc, Some(kind))
             if !steps.is_empty() && !steps.iter().any(|step| step.mix.has(kind)) =>
         {
-            Some(format!("the mix has no {of}"))
+            Some(format!("the mix has no {kind_name}"))
         }
         _ => None,
     }
 }
 
-/// Rejects a metric of an abort reason that does not exist.
+/// Rejects a metric of an unknown abort reason.
 ///
 /// # Errors
 /// The problem, and the known reasons.
@@ -74,7 +74,7 @@ pub fn known_reason(metric: &Metric) -> Result<(), String> {
         Some(reason) if !known().any(|known| known == reason) => {
             let known: Vec<&str> = known().collect();
             Err(format!(
-                "has a metric {:?} that names no reason of aborts: use {}",
+                "has the metric {:?} with an unknown abort reason: use {}",
                 metric.name(),
                 known.join(", ")
             ))

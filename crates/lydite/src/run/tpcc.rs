@@ -1,4 +1,4 @@
-//! A run of TPC-C: load if need be, check, measure, check again, and conclude.
+//! A run of TPC-C: load an empty database, check, measure, check again, and conclude.
 
 use super::Request;
 use super::balances::BalanceWatch;
@@ -38,7 +38,7 @@ pub(crate) fn run(request: &Request) -> Outcome {
         checks = before(ready.conditions(request, CheckedWhen::Before)?)?;
     }
     let functions = ready.function_tests(request)?;
-    let sizes = SizeWatch::new(&ready.target, ready.settled.distribution.told_by_database());
+    let sizes = SizeWatch::new(&ready.target, ready.settled.distribution.reported());
     let measurement = ready.measure(request)?;
     let balances = balances.map(|balances| balances.finish(&measurement.whole));
     let replicas = ready.replicas.as_ref().map(|replicas| replicas.report());
@@ -72,7 +72,7 @@ pub(crate) fn run(request: &Request) -> Outcome {
     run.conclude(&measurement, checks, balances)
 }
 
-/// A database that is loaded as the plan asks for, and all that was settled on it.
+/// A database that fits the plan, and the values that were settled on it.
 struct Ready {
     target: Arc<dyn Target>,
     replicas: Option<Arc<Replicas>>,
@@ -108,7 +108,7 @@ impl Ready {
         Ok(Self { target, replicas, description, meta, load, mode, active, stored, settled })
     }
 
-    /// Begins to watch the balances, if the run has transactions that keep their sum.
+    /// Begins to watch the balances, if the mix has dUpdateBalances.
     fn watch_balances(&self, request: &Request) -> Result<Option<BalanceWatch>, Failure> {
         let schedule = &request.plan.schedule;
         let balances = request.plan.controls.coaccess.balances(schedule);
@@ -121,7 +121,7 @@ impl Ready {
             .transpose()
     }
 
-    /// Evaluates the conditions of the standard, and those on what other transactions of the run change.
+    /// Evaluates the standard's conditions, and the extra ones on rows that other transactions of the run change.
     fn conditions(&self, request: &Request, when: CheckedWhen) -> Result<Conditions, Failure> {
         let schedule = &request.plan.schedule;
         let conditions = checks::conditions(|condition| match condition.number {
@@ -139,7 +139,7 @@ impl Ready {
         Ok(Conditions { results: checks::results(&found, when), stopped })
     }
 
-    /// Runs the function tests, if the plan asks for them and the database tells its nodes.
+    /// Runs the function tests, if the plan has them and distributes transactions over nodes that the database reports.
     fn function_tests(&self, request: &Request) -> Result<FunctionFindings, Failure> {
         let asked = request.plan.controls.function_tests;
         if !self.stored || asked == FunctionTests::Off || !self.settled.distribution.over_real_nodes() {
@@ -175,7 +175,7 @@ impl Ready {
         )
     }
 
-    /// Returns what the terminals do, from the plan and what was settled.
+    /// Returns the plan of the terminals.
     fn run_plan(&self, plan: &Plan) -> RunPlan {
         let steps = plan.schedule.steps.iter().map(|step| Step {
             from: step.from,
@@ -202,7 +202,7 @@ impl Ready {
     }
 }
 
-/// Waits until all replicas have what the primary has. `loaded`: this run loaded it.
+/// Waits until all replicas have the rows of the primary. `loaded` is true if this run loaded them.
 fn catch_up(replicas: &Replicas, meta: &DatabaseMeta, loaded: bool, interrupt: &Interrupt) -> Outcome {
     if replicas.catch_up(meta, loaded, &complain, &|| interrupt.asked())? {
         Ok(())

@@ -247,11 +247,11 @@ fn what_can_not_be_had_is_refused_before_anything_is_touched() {
         ),
         (
             &["--mix", "select_balance=100", "--set", "balance_warehouses=4"],
-            "balance_warehouses: each transaction is of 4 warehouses, and 3 are active: use more warehouses",
+            "balance_warehouses: each transaction needs 4 warehouses, and 3 are active: use more warehouses",
         ),
         (
             &["--mix", "update_balance=100", "--set", "active_warehouses=2-2"],
-            "balance_warehouses: each transaction is of 2 warehouses, and 1 is active: use more warehouses",
+            "balance_warehouses: each transaction needs 2 warehouses, and 1 is active: use more warehouses",
         ),
         (
             &["--mix", "update_balance=100", "--mode", "rte"],

@@ -51,14 +51,17 @@ fn a_database_that_does_not_tell_is_asked_of_the_user_and_the_result_says_so() {
         ["run", &url, "--dis-ratio", "50", "--duration", "1s", "--warmup", "0", "--json", text(&result)];
     let refused = lydite(&run).code(2);
     assert!(
-        refused.stderr.contains("does not tell on which node a warehouse is: say it by --nodes"),
+        refused.stderr.contains("does not report the nodes of its warehouses: place them with --nodes"),
         "{refused:?}"
     );
     let refused = lydite(&["run", "gemel:", "--dis-ratio", "50"]).code(2);
-    assert!(!refused.stderr.contains("Load") && refused.stderr.contains("say it by --nodes"), "{refused:?}");
+    assert!(
+        !refused.stderr.contains("Load") && refused.stderr.contains("place them with --nodes"),
+        "{refused:?}"
+    );
     let server = postgres::shared();
     let refused = lydite(&["run", &server.create_database("untold"), "--dis-ratio", "50"]).code(2);
-    assert!(refused.stderr.contains("say it by --nodes"), "{refused:?}");
+    assert!(refused.stderr.contains("place them with --nodes"), "{refused:?}");
     assert_eq!(server.psql("untold", "SELECT count(*) FROM pg_tables WHERE tablename = 'warehouse'"), "0");
     let asked = ["--nodes", "modulo:2", "--set", "dis_payment=100", "--set", "dis_stock_level=100"];
     lydite(&[run.as_slice(), &asked].concat()).code(0);
@@ -74,10 +77,7 @@ fn a_database_that_does_not_tell_is_asked_of_the_user_and_the_result_says_so() {
 fn a_distribution_that_the_database_can_not_have_is_refused() {
     for (arguments, said) in [
         (["null:?nodes=3", "--dis-ratio", "5", "--dis-degree", "4"], "degree 4 is more than the 3 nodes"),
-        (
-            ["null:?nodes=3", "--dis-ratio", "5", "--nodes", "3"],
-            "tells itself which node has which warehouse",
-        ),
+        (["null:?nodes=3", "--dis-ratio", "5", "--nodes", "3"], "reports the nodes of its warehouses itself"),
         (["null:", "--dis-ratio", "101", "--nodes", "2"], "--dis-ratio: \"101\" must be from 0 to 100"),
         (
             ["null:", "--ci", "10,20", "--terminals", "5"],
@@ -204,7 +204,7 @@ fn homes_are_spread_as_asked_and_nodes_have_their_shares() {
     for (arguments, said) in [
         (["--set", "homes=zipf", "--seed", "1"], "is not a distribution: use zipf(0.99)"),
         (["--set", "homes=zipf(1)", "--mode", "rte"], "must be direct or open with homes"),
-        (["--set", "homes=zipf(1)", "--ci", "3"], "homes can't go together"),
+        (["--set", "homes=zipf(1)", "--ci", "3"], "can't be combined with homes"),
         (["--set", "homes=hotspot(0.001,0.5)", "--seed", "1"], "makes 0 of 20 warehouses hot"),
     ] {
         let refused = lydite(&[&run[..], &arguments].concat()).code(2);

@@ -187,10 +187,10 @@ fn what_can_not_be_had_is_refused_before_anything_is_touched() {
         ),
         (&["--set", "update_stock_rounds=2"], "update_stock_rounds: needs a mix with update_stock"),
         (&rounds("update_stock_rounds=16"), "must be a whole number from 1 to 15"),
-        (&rounds("update_stock_rounds=3"), "3 rounds are each of another warehouse, and 2 are active"),
+        (&rounds("update_stock_rounds=3"), "3 rounds need a warehouse each, and 2 are active"),
         (
             &["--mix", "update_stock=100", "--set", "coaccess=80"],
-            "coaccess: needs update_stock_rounds of 2 at least",
+            "coaccess: needs update_stock_rounds of at least 2",
         ),
         (&["--set", "update_stock_rounds=2", "--set", "coaccess=80"], "needs a mix with update_stock"),
         (

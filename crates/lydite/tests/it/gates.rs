@@ -93,7 +93,7 @@ fn wrong_requirements_are_told_all_at_once_and_nothing_is_touched() {
         &["--require: \"payment.p99 < 50ms\" can't be met: the mix has no payment"],
         &["--require: \"micro.p99 < 50ms\" can't be met", "--workload micro only"],
         &["--require: \"efficiency > 95%\" can't be met", "--mode rte only"],
-        &["--require: \"abort_rate.bad_luck < 1%\"", "no reason of aborts: use serialization"],
+        &["--require: \"abort_rate.bad_luck < 1%\"", "with an unknown abort reason: use serialization"],
         &["--require: \"tsp > 5\"", "did you mean tps?"],
         &["--label: ", "must be one line of 1 to 100 characters"],
     ]);

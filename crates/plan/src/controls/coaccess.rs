@@ -1,4 +1,4 @@
-//! The Dike paper's transactions beside the standard's, and co-access: groups of warehouses that dUpdateStocks are of.
+//! The Dike paper's transactions, and co-access: groups of warehouses that dUpdateStocks use together.
 
 use crate::controls::schedule::extra_kinds;
 use crate::controls::{About, Control, Ground, PhaseOf, PlanStep, Ran, Scale, Schedule};
@@ -15,14 +15,14 @@ use lydite_tpcc::input::{BalanceOrder, BalancePlan};
 use lydite_tpcc::transaction::MAX_ORDER_LINES;
 use lydite_tpcc::{CoAccess, TransactionKind, WarehouseId};
 
-/// The transactions of a plan that the standard does not have.
+/// The settings of transactions that are not the standard's.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Extra {
-    /// Rounds of each dUpdateStock, if the plan says it.
+    /// Rounds of each dUpdateStock, if the plan sets them.
     rounds: Option<u32>,
-    /// Warehouses of each dUpdateBalance and dSelectBalance, if the plan says it.
+    /// Warehouses of each dUpdateBalance and dSelectBalance, if the plan sets them.
     balance_warehouses: Option<u32>,
-    /// Order in which these go to their warehouses, if the plan says it.
+    /// Order in which these two visit their warehouses, if the plan sets it.
     balance_order: Option<BalanceOrder>,
 }
 
@@ -34,7 +34,7 @@ impl Control for Extra {
     const KEYS: &'static [&'static str] =
         &["update_stock_rounds", "coaccess", "balance_warehouses", "balance_order"];
     const PHASE_KEYS: &'static [PhaseKey] = &[PhaseKey::new("coaccess")];
-    /// Share of dUpdateStocks that are of one whole group of warehouses, in percent; none without groups.
+    /// Share of dUpdateStocks whose warehouses are one whole group, in percent; none without groups.
     type Step = Option<f64>;
     /// The groups of each step.
     type Settled = Vec<Option<CoAccess>>;
@@ -74,15 +74,17 @@ impl Control for Extra {
         if steps.iter().any(|step| step.controls.coaccess.is_some())
             && entries.text("update_stock_rounds").is_none_or(|text| text.trim() == "1")
         {
-            entries
-                .wrong("coaccess", "needs update_stock_rounds of 2 at least: so many warehouses are a group");
+            entries.wrong(
+                "coaccess",
+                "needs update_stock_rounds of at least 2, the number of warehouses in a group",
+            );
         }
         let balances = [
             ("balance_warehouses", self.balance_warehouses.is_some()),
             ("balance_order", self.balance_order.is_some()),
         ];
         for (key, _) in
-            balances.into_iter().filter(|(_, given)| *given && !extra_kinds(steps).any(is_of_balances))
+            balances.into_iter().filter(|(_, is_set)| *is_set && !extra_kinds(steps).any(is_of_balances))
         {
             entries
                 .wrong(key, "needs a mix with update_balance or select_balance, as --mix update_balance=100");
@@ -94,14 +96,14 @@ impl Control for Extra {
         let rounds = self.update_stock_rounds();
         if rounds > warehouses {
             return Err(PlanError::usage(format!(
-                "update_stock_rounds: {rounds} rounds are each of another warehouse, and {warehouses} are active: use more \
+                "update_stock_rounds: {rounds} rounds need a warehouse each, and {warehouses} are active: use more \
                  warehouses, or fewer rounds"
             )));
         }
         let together = self.balances(schedule).map(|balances| balances.warehouses);
         if let Some(count) = together.filter(|&count| count > warehouses) {
             return Err(PlanError::usage(format!(
-                "balance_warehouses: each transaction is of {count} warehouses, and {warehouses} {} active: use more \
+                "balance_warehouses: each transaction needs {count} warehouses, and {warehouses} {} active: use more \
                  warehouses, or fewer of them in a transaction",
                 if warehouses == 1 { "is" } else { "are" }
             )));
@@ -126,7 +128,7 @@ impl Control for Extra {
         let schedule = ran.schedule;
         if schedule.plays(TransactionKind::UpdateStock) {
             info.extra.update_stock_rounds = Some(self.update_stock_rounds());
-            // What changes stands with the phases.
+            // The phases of the result have a share that changes.
             let mut asked = schedule.steps.iter().map(|step| step.controls.coaccess);
             let first = asked.next().flatten();
             info.extra.coaccess = Some(first.filter(|_| asked.all(|asked| asked == first)));
@@ -148,7 +150,7 @@ impl Control for Extra {
 }
 
 impl Extra {
-    /// Rounds of each dUpdateStock.
+    /// Returns the rounds of each dUpdateStock.
     fn update_stock_rounds(&self) -> u32 {
         self.rounds.unwrap_or(1)
     }
@@ -161,13 +163,13 @@ impl Extra {
         }
     }
 
-    /// The dUpdateBalances and dSelectBalances; none if the mix has neither.
+    /// Returns the settings of dUpdateBalances and dSelectBalances; none if the mix has neither.
     pub fn balances(&self, schedule: &Schedule) -> Option<BalancePlan> {
         schedule.extra_kinds().any(is_of_balances).then(|| self.balance_plan())
     }
 
-    /// The groups of each step, of the active warehouses, whose first is given with their number; none where none were asked
-    /// for.
+    /// Returns the groups of each step, or none for steps without co-access. The pair is the first active warehouse and
+    /// their number.
     fn groups(
         &self,
         steps: &[PlanStep],
@@ -182,11 +184,11 @@ impl Extra {
         Ok(steps.iter().map(|step| Some(groups.at(step.controls.coaccess?))).collect())
     }
 
-    /// The share of groups that some steps asked for, and that of what was sent; none without groups.
+    /// Returns the configured and the measured share of groups in some steps; none without groups.
     fn found(&self, groups: &[Option<CoAccess>], facts: &PhaseFacts) -> Option<report::CoAccess> {
         let first = groups.iter().flatten().next()?;
         let found = &facts.coaccess;
-        // Where nothing was sent there is no mean; what does not change is told all the same.
+        // A share that changes is a mean over the sent transactions; a steady one is known without any.
         let steady = groups.iter().flatten().all(|groups| groups.percent() == first.percent());
         Some(report::CoAccess {
             rounds: self.update_stock_rounds(),
@@ -217,13 +219,13 @@ mod tests {
     }
 
     #[test]
-    fn keys_need_the_transactions_that_they_are_about() {
+    fn keys_need_their_transactions_in_the_mix() {
         let rounds = ("update_stock_rounds", "2");
         let share = ("coaccess", "50");
         assert_eq!(errors_of(&[rounds, share], &DIRECT, "update_stock=100"), [""; 0]);
         for (values, mix, said) in [
             (&[rounds][..], "45,43,4,4,4", "needs a mix with update_stock"),
-            (&[share], "update_stock=100", "needs update_stock_rounds of 2 at least"),
+            (&[share], "update_stock=100", "needs update_stock_rounds of at least 2"),
             (&[("balance_order", "drawn")], "45,43,4,4,4", "needs a mix with update_balance"),
             (&[("balance_order", "odd")], "update_balance=100", "must be ascending or drawn"),
         ] {

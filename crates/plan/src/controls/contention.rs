@@ -20,7 +20,7 @@ const MAX_ROWS: usize = 1_000;
 #[derive(Clone, Copy, Debug)]
 pub struct HotRows {
     /// Their table.
-    pub contended: Contended,
+    contended: Contended,
 }
 
 impl Control for HotRows {
@@ -49,13 +49,13 @@ impl Control for HotRows {
     fn check_steps(&self, entries: &mut Entries, _: &About<'_>, steps: &[PlanStep]) {
         let competes = |step: &PlanStep| !step.controls.contention.is_empty();
         if steps.iter().any(competes) && steps.iter().any(|step| step.controls.distribution.is_some()) {
-            entries.wrong("dis_ratio", "and --ci choose the warehouses of an order both: give one");
+            entries.wrong("dis_ratio", "can't be combined with --ci: both choose the warehouses of an order");
         }
         let rows = steps.iter().map(|step| step.controls.contention.len()).max().unwrap_or_default();
         if steps.iter().any(|step| competes(step) && step.controls.contention.len() != rows) {
             entries.wrong(
                 "ci",
-                "has phases with fewer hot rows than others: write 0 for a row that nobody goes for, as 10+0",
+                "has phases with fewer hot rows than others: write 0 for a row without competition, as 10+0",
             );
         }
     }
@@ -77,7 +77,8 @@ impl Control for HotRows {
         let beyond = schedule.steps.iter().map(competing).filter(|(competing, playing)| competing > playing);
         if let Some((competing, playing)) = beyond.max_by_key(|(competing, playing)| competing - playing) {
             return Err(PlanError::usage(format!(
-                "--ci: {competing} transactions can't compete with {playing} sessions: ask for more --terminals, or for less"
+                "--ci: {competing} transactions can't compete with {playing} sessions: use more --terminals, or a \
+                 lower --ci"
             )));
         }
         let rows =
@@ -85,7 +86,7 @@ impl Control for HotRows {
         if rows == 0 {
             return Ok(());
         }
-        // One district of a warehouse is kept for those who contend for it.
+        // No session has a hot district as its own.
         let (each, but) = match self.contended {
             Contended::Stock => (TERMINALS_PER_WAREHOUSE, ""),
             Contended::District => (TERMINALS_PER_WAREHOUSE - 1, " beside a hot one each"),
@@ -101,8 +102,8 @@ impl Control for HotRows {
         }
         if self.contended == Contended::District && rows > warehouses {
             return Err(PlanError::usage(format!(
-                "--ci: {rows} hot districts need a warehouse each, and {warehouses} are active: ask for fewer, or use more \
-                 warehouses"
+                "--ci: {rows} hot districts need a warehouse each, and {warehouses} are active: use fewer hot \
+                 districts, or more warehouses"
             )));
         }
         Ok(())
@@ -173,26 +174,26 @@ impl Control for HotRows {
 }
 
 impl HotRows {
-    /// Rejects hot rows for which the districts, which are spread over the warehouses by `skew`, do not suffice.
+    /// Rejects hot rows on too few districts: `skew` leaves some warehouses with fewer than ten.
     fn fit_spread_districts(&self, sessions: u32, warehouses: u32, skew: DataSkew) -> Result<(), PlanError> {
         if self.contended == Contended::District {
             return Err(PlanError::usage(format!(
-                "hot: a district of ten is kept for those who contend for it, and the database was loaded with {skew}: use \
+                "hot: district needs ten districts for each warehouse, and the database was loaded with {skew}: use \
                  hot=stock"
             )));
         }
         // The smallest warehouse may have one district only.
         if sessions > warehouses {
             return Err(PlanError::usage(format!(
-                "--ci: {sessions} sessions need a warehouse each with data_skew {skew}, so that they meet nowhere but at the \
-                 hot row, and {warehouses} are active: use more warehouses, or fewer --terminals"
+                "--ci: {sessions} sessions need a warehouse each with data_skew {skew}, so that they meet nowhere but \
+                 at the hot row, and {warehouses} are active: use more warehouses, or fewer --terminals"
             )));
         }
         Ok(())
     }
 }
 
-/// Reads how many transactions are to compete for each hot row: `40`, or `40+10` for two.
+/// Reads the number of competing transactions of each hot row: `40`, or `40+10` for two rows.
 fn rows(text: &str) -> Result<Vec<u32>, String> {
     let problem =
         "must be a number of competing transactions for each phase, as 10,40,50; 40+10 is for two hot rows";
@@ -200,7 +201,7 @@ fn rows(text: &str) -> Result<Vec<u32>, String> {
     if rows.len() > MAX_ROWS { Err(format!("has more than {MAX_ROWS} hot rows")) } else { Ok(rows) }
 }
 
-/// The transactions that competed for a row in a phase.
+/// Returns the configured and the measured competition for a row in a phase.
 fn competing(found: &ContentionFound) -> Competing {
     Competing {
         asked: found.asked,
@@ -244,6 +245,6 @@ mod tests {
         let mut plan = entries(&[("ci", "4+1,4")]);
         let rows = HotRows { contended: Contended::Stock };
         rows.check_steps(&mut plan, &DIRECT, &[step(&[4, 1]), step(&[4])]);
-        assert!(plan.errors[0].contains("write 0 for a row that nobody goes for"), "{:?}", plan.errors);
+        assert!(plan.errors[0].contains("write 0 for a row without competition"), "{:?}", plan.errors);
     }
 }

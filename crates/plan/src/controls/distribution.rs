@@ -1,4 +1,4 @@
-//! Distribution control: nodes of the warehouses, and New-Orders over several of them.
+//! Distribution control: the placement of the warehouses, and transactions over several nodes.
 
 use crate::controls::{About, Control, Ground, PhaseOf, PlanStep, Ran, Schedule};
 use crate::entries::Entries;
@@ -16,17 +16,17 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How often the database is asked where its warehouses are, unless something else is asked for.
+/// The default time between two reads of the placement.
 const DEFAULT_REFRESH: Duration = Duration::from_secs(5);
 
-/// The most nodes that can be pretended.
+/// The most nodes of `--nodes`.
 const MAX_NODES: u32 = 10_000;
 
-/// Nodes of a database that does not tell them, by the user's word.
+/// The user's placement (`--nodes`), for a database that reports none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeMap {
     nodes: u32,
-    /// By the warehouse's number modulo the nodes; else ranges of equal size.
+    /// True if the node is the warehouse's number modulo the nodes, false for ranges of equal size.
     modulo: bool,
 }
 
@@ -48,6 +48,7 @@ impl NodeMap {
         }
     }
 
+    /// Returns the placement of this number of warehouses.
     fn placement(self, warehouses: u32) -> Result<Placement, String> {
         if self.nodes > warehouses {
             return Err(format!(
@@ -60,6 +61,7 @@ impl NodeMap {
         Ok(make(names, warehouses))
     }
 
+    /// Returns the source of the placement, for the result.
     fn words(self) -> String {
         format!("--nodes: {} by {}", self.nodes, if self.modulo { "modulo" } else { "ranges" })
     }
@@ -68,9 +70,9 @@ impl NodeMap {
 /// The nodes of a plan.
 #[derive(Clone, Copy, Debug)]
 pub struct Nodes {
-    /// The user's word on where the warehouses are.
+    /// The user's placement.
     map: Option<NodeMap>,
-    /// Time between two questions to the database where its warehouses are; never if there is none.
+    /// Time between two reads of the database's placement; none reads it once.
     refresh: Option<Duration>,
 }
 
@@ -119,7 +121,7 @@ impl Control for Nodes {
         })
     }
 
-    /// Whatever of the steps can be seen to be impossible without the database is told at once.
+    /// Rejects steps that are impossible on the user's placement.
     fn check_steps(&self, entries: &mut Entries, about: &About<'_>, steps: &[PlanStep]) {
         let (Some(map), Some(warehouses)) = (self.map, about.warehouses) else { return };
         let (first, last) = about.active.unwrap_or((1, warehouses));
@@ -141,21 +143,21 @@ impl Control for Nodes {
         spec: &TargetSpec,
         target: &dyn Target,
     ) -> Result<(), PlanError> {
-        let asked = || schedule.steps.iter().filter_map(|step| step.controls.distribution);
-        if asked().any(|asked| asked.stock_level_percent.is_some()) {
+        let mut asked = schedule.steps.iter().filter_map(|step| step.controls.distribution);
+        if asked.any(|asked| asked.stock_level_percent.is_some()) {
             target.admit(&Demand::FarStockLevels)?;
         }
-        if asked().next().is_none() || self.map.is_some() {
+        if !schedule.distributes() || self.map.is_some() {
             return Ok(());
         }
         let description = target.describe()?;
         let of_one_node = match target.state()? {
             DatabaseState::AnyScale => false,
-            // Tables that are there may be over several nodes though the URL does not say so.
+            // Loaded tables may be on several nodes even if the URL does not say so.
             DatabaseState::Empty => description.embedded || spec.loads_one_node(),
             _ => description.embedded,
         };
-        if of_one_node { Err(does_not_tell(&description.url)) } else { Ok(()) }
+        if of_one_node { Err(unknown_placement(&description.url)) } else { Ok(()) }
     }
 
     fn settle(&self, schedule: &Schedule, ground: &Ground) -> Result<Settled, PlanError> {
@@ -170,7 +172,7 @@ impl Control for Nodes {
 
     fn shape(&self, settled: &Settled, run: &mut RunPlan) {
         run.placement.clone_from(&settled.place.placement);
-        run.refresh = self.refresh.filter(|_| settled.told_by_database().is_some());
+        run.refresh = self.refresh.filter(|_| settled.reported().is_some());
     }
 
     fn shape_step(settled: &Settled, number: usize, _: &Option<DistributionAsked>, step: &mut Step) {
@@ -244,7 +246,7 @@ impl Control for Nodes {
     }
 }
 
-/// Distributions that the steps ask for, on a placement.
+/// Returns the distribution of each step on a placement; none for steps without one.
 fn distributions(
     steps: &[PlanStep],
     placement: &Placement,
@@ -266,7 +268,7 @@ fn distributions(
     Ok(all)
 }
 
-/// The source of a placement that the user did not make up.
+/// The source of a placement that the database reports.
 const THE_DATABASE: &str = "the database";
 
 /// The nodes of the warehouses.
@@ -279,10 +281,10 @@ pub struct Place {
 }
 
 impl Nodes {
-    /// Asks the database for the nodes of its warehouses, or takes the user's word if it does not know.
+    /// Returns the placement that the database reports, or the user's.
     ///
     /// # Errors
-    /// Both or neither know them; the database's error.
+    /// Both exist, or the plan needs one and neither exists; the database's error.
     pub fn place(
         &self,
         schedule: &Schedule,
@@ -293,7 +295,7 @@ impl Nodes {
         let (placement, source) = match (target.capabilities().placement(loaded)?, self.map) {
             (Some(_), Some(_)) => {
                 return Err(PlanError::usage(format!(
-                    "--nodes: {url} tells itself which node has which warehouse: leave it out"
+                    "--nodes: {url} reports the nodes of its warehouses itself: leave --nodes out"
                 )));
             }
             (Some(placement), None) => (placement, THE_DATABASE.to_string()),
@@ -303,7 +305,7 @@ impl Nodes {
                     .map_err(|problem| PlanError::usage(format!("--nodes: {problem}")))?;
                 (placement, nodes.words())
             }
-            (None, None) if schedule.distributes() => return Err(does_not_tell(url)),
+            (None, None) if schedule.distributes() => return Err(unknown_placement(url)),
             (None, None) => return Ok(Place::default()),
         };
         Ok(Place { placement: Some(Arc::new(placement)), source })
@@ -319,10 +321,10 @@ pub struct Settled {
     distributions: Vec<Option<Arc<Distribution>>>,
 }
 
-fn does_not_tell(url: &str) -> PlanError {
+fn unknown_placement(url: &str) -> PlanError {
     PlanError::usage(format!(
-        "--dis-ratio: {url} does not tell on which node a warehouse is: say it by --nodes N (N ranges of warehouses) \
-         or --nodes modulo:N"
+        "--dis-ratio: {url} does not report the nodes of its warehouses: place them with --nodes N (N ranges of \
+         warehouses) or --nodes modulo:N"
     ))
 }
 
@@ -335,7 +337,7 @@ fn mean_degree(of: &ByNodes) -> Option<f64> {
     of.degree().map(|(mean, _)| mean)
 }
 
-/// The distribution of what was sent.
+/// Returns the measured distribution.
 fn actual(touched: &NodesTouched) -> Actual {
     let (orders, levels) = (&touched.new_orders, &touched.stock_levels);
     let (updates, balances) = (&touched.update_stocks, &touched.balances);
@@ -357,12 +359,12 @@ fn actual(touched: &NodesTouched) -> Actual {
 }
 
 impl Settled {
-    /// True if transactions are to go over several nodes, and the database itself tells these.
+    /// Returns true if distribution control applies to a step, on nodes that the database reports.
     pub fn over_real_nodes(&self) -> bool {
-        self.told_by_database().is_some() && self.distributions.iter().any(Option::is_some)
+        self.reported().is_some() && self.distributions.iter().any(Option::is_some)
     }
 
-    /// The distribution that all steps ask for; none if they differ, or ask for nothing.
+    /// Returns the distribution of all steps; none if they differ or have none.
     fn steady(&self) -> Option<&Arc<Distribution>> {
         let first = self.distributions.first()?.as_ref()?;
         let same = |other: &Option<Arc<Distribution>>| {
@@ -371,12 +373,12 @@ impl Settled {
         self.distributions.iter().all(same).then_some(first)
     }
 
-    /// The placement, if it is the database's own word and not the user's.
-    pub fn told_by_database(&self) -> Option<&Placement> {
+    /// Returns the placement if the database reports it, and not the user.
+    pub fn reported(&self) -> Option<&Placement> {
         self.place.placement.as_deref().filter(|_| self.place.source == THE_DATABASE)
     }
 
-    /// The distribution that all of these steps ask for; none if they differ, or ask for nothing.
+    /// Returns the configured distribution of these steps; none if they differ or have none.
     fn asked_in(&self, steps: Range<usize>) -> Option<Asked> {
         let of_phase = self.distributions.get(steps)?;
         let first = of_phase.first()?.as_ref()?.asked();
@@ -394,14 +396,14 @@ mod tests {
     fn a_share_alone_asks_for_two_nodes() {
         let mut plan = entries(&[("dis_ratio", "12.5"), ("dis_payment", "20")]);
         let asked = Nodes::read_step(&mut plan);
-        let wanted = DistributionAsked {
+        let expected = DistributionAsked {
             ratio_percent: 12.5,
             degree: 2,
             strategy: Strategy::default(),
             payment_percent: Some(20.0),
             stock_level_percent: None,
         };
-        assert_eq!(asked, Some(wanted));
+        assert_eq!(asked, Some(expected));
         assert_eq!(plan.errors, [""; 0]);
     }
 

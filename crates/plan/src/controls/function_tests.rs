@@ -1,17 +1,17 @@
-//! Function tests before a run whose transactions go over several nodes: whether the plan asks for them.
+//! The key `verify`: function tests before a run whose transactions touch several nodes.
 
 use crate::controls::{About, Control, Ground, Ran, Schedule};
 use crate::entries::Entries;
 use crate::error::PlanError;
 use lydite_report::controls::Controls;
 
-/// Function tests at the beginning of a run whose transactions go over several nodes.
+/// The handling of function tests before a run whose transactions touch several nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FunctionTests {
-    /// They are made, and the result tells what failed.
+    /// The tests run, and the result reports failures.
     #[default]
     On,
-    /// They are not made.
+    /// No tests run.
     Off,
     /// A failure ends the run before it begins.
     Strict,
@@ -27,7 +27,7 @@ impl Control for FunctionTests {
             "on" => Ok(Self::On),
             "off" => Ok(Self::Off),
             "strict" => Ok(Self::Strict),
-            _ => Err("is not known: use on, off, or strict to refuse a database that fails".into()),
+            _ => Err("is not known: use on, off, or strict to reject a database that fails".into()),
         });
         verify.unwrap_or_default()
     }
@@ -38,7 +38,7 @@ impl Control for FunctionTests {
         Ok(())
     }
 
-    /// The run writes its findings itself, with their warnings.
+    /// Writes nothing: the run adds the findings itself, with their warnings.
     fn write(&self, _: &Ran<'_>, _: &mut Controls) {}
 }
 
@@ -48,7 +48,7 @@ mod tests {
     use crate::controls::tests::{DIRECT, entries};
 
     #[test]
-    fn a_plan_says_whether_the_tests_come_before_the_run() {
+    fn the_tests_are_on_by_default_and_other_values_are_read() {
         assert_eq!(FunctionTests::read(&mut entries(&[]), &DIRECT), FunctionTests::On);
         assert_eq!(
             FunctionTests::read(&mut entries(&[("verify", "strict")]), &DIRECT),

@@ -1,4 +1,4 @@
-//! Imbalance control: spread of the homes of transactions over the warehouses, and of the data that was loaded.
+//! Imbalance control: the skew of homes of transactions over the warehouses, and the skew of the loaded data.
 
 use crate::controls::{About, Control, Ground, PhaseOf, PlanStep, Ran, Scale, Schedule};
 use crate::data::TEN_USERS;
@@ -28,9 +28,9 @@ pub struct Imbalance;
 /// The homes of a step.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StepHomes {
-    /// Their spread, if the step sets one.
+    /// Their skew, if the step sets one.
     pub homes: Option<Skew>,
-    /// How far the homes' order is moved on.
+    /// Number of places by which the order of the homes is shifted.
     pub shift: u32,
 }
 
@@ -54,7 +54,7 @@ impl Control for Imbalance {
         if entries.text("homes").is_some() && entries.text("ci").is_some() {
             entries.wrong(
                 "ci",
-                "and homes can't go together: contention control gives each session a district of its own",
+                "can't be combined with homes: contention control gives each session a district of its own",
             );
         }
         Self
@@ -69,12 +69,12 @@ impl Control for Imbalance {
         });
         let shift = entries.read("homes_shift", |text| whole(text, 0, u32::MAX)).unwrap_or_default();
         if homes.is_none() && entries.text("homes").is_none() && entries.text("homes_shift").is_some() {
-            entries.wrong("homes_shift", "needs homes: whose order is to be moved on, as hotspot(0.1,0.9)");
+            entries.wrong("homes_shift", "needs homes, whose order it shifts, as hotspot(0.1,0.9)");
         }
         StepHomes { homes, shift }
     }
 
-    /// Rejects what needs ten districts for each warehouse.
+    /// Rejects homes that the warehouses don't allow, and emulated users on skewed districts.
     fn fit(&self, schedule: &Schedule, scale: &Scale<'_>) -> Result<(), PlanError> {
         homes(&schedule.steps, scale.active)?;
         let Some(skew) = scale.districts.and_then(Districts::skew) else { return Ok(()) };
@@ -120,7 +120,7 @@ impl Control for Imbalance {
     }
 }
 
-/// The spread of the data; none if each warehouse has ten districts and nobody asked.
+/// Returns the distribution of the data; none if each warehouse has ten districts and the plan sets no skew.
 fn data(asked: Option<DataSkew>, meta: &DatabaseMeta, placement: Option<&Placement>) -> Option<Data> {
     let skew = asked.or(meta.districts.skew())?;
     let warehouses = || (1..=meta.warehouses).map(WarehouseId);
@@ -143,7 +143,7 @@ fn data(asked: Option<DataSkew>, meta: &DatabaseMeta, placement: Option<&Placeme
     })
 }
 
-/// The homes of each step on so many active warehouses.
+/// Returns the homes of each step. The pair is the first active warehouse and their number.
 fn homes(steps: &[PlanStep], (first, warehouses): (u32, u32)) -> Result<Vec<Option<Arc<Homes>>>, PlanError> {
     let mut all: Vec<Option<Arc<Homes>>> = Vec::with_capacity(steps.len());
     let (mut made, mut spreads) = (0, 0);
@@ -158,8 +158,8 @@ fn homes(steps: &[PlanStep], (first, warehouses): (u32, u32)) -> Result<Vec<Opti
                 made += u64::from(warehouses);
                 if made > MAX_SHARES {
                     return Err(PlanError::usage(format!(
-                        "homes: they change so often that {warehouses} warehouses would have more than {MAX_SHARES} shares \
-                         in all: use fewer phases, a shorter curve, or fewer warehouses"
+                        "homes: they change so often that {warehouses} warehouses would have more than {MAX_SHARES} \
+                         shares in all: use fewer phases, a shorter curve, or fewer warehouses"
                     )));
                 }
                 let homes = Homes::new(skew.clone(), WarehouseId(first), warehouses)
@@ -174,8 +174,8 @@ fn homes(steps: &[PlanStep], (first, warehouses): (u32, u32)) -> Result<Vec<Opti
     Ok(all)
 }
 
-/// The homes that some steps asked for, and those of what was sent; none where they were not controlled. Homes that changed were
-/// asked for as often as transactions were drawn from each.
+/// Returns the configured and the measured homes of some steps; none if these did not control homes. If the homes
+/// changed, the configured shares are a mean, weighted by the transactions that were drawn from each.
 fn homes_of(
     homes: &[Option<Arc<Homes>>],
     facts: &PhaseFacts,
@@ -224,7 +224,7 @@ fn homes_of(
     })
 }
 
-/// Skews of the homes, one after the other; of many the first and the last.
+/// Returns the skews of the homes in order; of four or more the first and the last.
 fn skews(homes: &[&Homes]) -> String {
     let mut skews: Vec<String> = homes.iter().map(|homes| homes.skew().to_string()).collect();
     skews.dedup();
@@ -256,7 +256,7 @@ mod tests {
         let mut plan = entries(&[("homes", "zipf(1)"), ("ci", "3"), ("mode", "rte")]);
         Imbalance::read(&mut plan, &About { rte: true, ..DIRECT });
         assert!(plan.errors[0].contains("must be direct or open with homes"), "{:?}", plan.errors);
-        assert!(plan.errors[1].contains("homes can't go together"), "{:?}", plan.errors);
+        assert!(plan.errors[1].contains("can't be combined with homes"), "{:?}", plan.errors);
     }
 
     #[test]

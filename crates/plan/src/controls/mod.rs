@@ -1,6 +1,6 @@
-//! The controls of a run. Each is a module with a plain struct that reads its keys of the plan, rejects what can't be done,
-//! shapes the steps of the run, and writes its part of the result. The table below lists them. A control takes from this
-//! folder the trait and the schedule, and nothing else.
+//! The controls of a run. Each is a module with a plain struct that reads its keys of the plan, rejects impossible
+//! values, shapes the steps of the run, and writes its part of the result. The table below lists them. Controls use the
+//! trait and the schedule of this folder, but not each other.
 
 pub mod coaccess;
 pub mod contention;
@@ -11,8 +11,8 @@ pub mod rate;
 pub mod replicas;
 mod schedule;
 
-pub(crate) use schedule::Loop;
-pub use schedule::{PlanStep, Schedule, phase_keys};
+pub(crate) use schedule::{Loop, phase_keys};
+pub use schedule::{PlanStep, Schedule};
 
 use crate::data::Data;
 use crate::entries::Entries;
@@ -29,8 +29,8 @@ use lydite_tpcc::meta::DatabaseMeta;
 use std::fmt::Debug;
 use std::ops::Range;
 
-/// Writes what holds for every control once: a field for each in [`ControlPlans`], [`StepControls`] and [`Settled`], and a call of each
-/// in the order of the table.
+/// Generates [`ControlPlans`], [`StepControls`] and [`Settled`] with a field for each control, and the methods that
+/// call each control in the order of the table.
 macro_rules! table {
     ($($name:ident: $control:ty),+ $(,)?) => {
         /// The plan of each control.
@@ -42,13 +42,19 @@ macro_rules! table {
         /// The values of each control in one step of the run.
         #[derive(Clone, Debug, Default, PartialEq)]
         pub struct StepControls {
-            $(#[doc = concat!("The values of the control `", stringify!($name), "`.")] pub $name: <$control as Control>::Step),+
+            $(
+                #[doc = concat!("The values of the control `", stringify!($name), "`.")]
+                pub $name: <$control as Control>::Step
+            ),+
         }
 
         /// The values of each control that are settled on a database.
         #[derive(Debug)]
         pub struct Settled {
-            $(#[doc = concat!("The settled values of the control `", stringify!($name), "`.")] pub $name: <$control as Control>::Settled),+
+            $(
+                #[doc = concat!("The settled values of the control `", stringify!($name), "`.")]
+                pub $name: <$control as Control>::Settled
+            ),+
         }
 
         /// Keys of a plan, by control.
@@ -62,12 +68,12 @@ macro_rules! table {
                 Self { $($name: <$control as Control>::read(entries, about)),+ }
             }
 
-            /// Rejects what some steps can't do.
+            /// Rejects steps that are impossible on any database.
             pub(crate) fn check_steps(&self, entries: &mut Entries, about: &About<'_>, steps: &[PlanStep]) {
                 $(self.$name.check_steps(entries, about, steps);)+
             }
 
-            /// Rejects a target that can't do what the plan asks for, before anything is loaded.
+            /// Rejects a target that can't run the plan, before anything is loaded.
             ///
             /// # Errors
             /// The reason, and what to do; the database's error.
@@ -81,7 +87,7 @@ macro_rules! table {
                 Ok(())
             }
 
-            /// Rejects a scale that is too small for what the plan asks for.
+            /// Rejects a scale that is too small for the plan.
             ///
             /// # Errors
             /// The reason, and what to do.
@@ -158,16 +164,19 @@ pub trait Control: Sized {
     /// Values that are settled on a database.
     type Settled;
 
-    /// Reads what holds for the whole run.
+    /// Reads the values that hold for the whole run.
     fn read(entries: &mut Entries, about: &About<'_>) -> Self;
 
     /// Reads the values of a step.
     fn read_step(entries: &mut Entries) -> Self::Step;
 
-    /// Rejects what some steps can't do.
-    fn check_steps(&self, _raw: &mut Entries, _about: &About<'_>, _steps: &[PlanStep]) {}
+    /// Rejects steps that are impossible on any database.
+    fn check_steps(&self, _entries: &mut Entries, _about: &About<'_>, _steps: &[PlanStep]) {}
 
-    /// Rejects a target that can't do what the plan asks for, before anything is loaded.
+    /// Rejects a target that can't run the plan, before anything is loaded.
+    ///
+    /// # Errors
+    /// The reason, and what to do; the database's error.
     fn check_target(
         &self,
         _schedule: &Schedule,
@@ -177,15 +186,21 @@ pub trait Control: Sized {
         Ok(())
     }
 
-    /// Rejects a scale that is too small for what the plan asks for.
+    /// Rejects a scale that is too small for the plan.
+    ///
+    /// # Errors
+    /// The reason, and what to do.
     fn fit(&self, _schedule: &Schedule, _scale: &Scale<'_>) -> Result<(), PlanError> {
         Ok(())
     }
 
     /// Settles the plan on a database.
+    ///
+    /// # Errors
+    /// The reason why it can't be settled, and what to do.
     fn settle(&self, schedule: &Schedule, ground: &Ground) -> Result<Self::Settled, PlanError>;
 
-    /// Shapes what is the same in all steps of the run.
+    /// Shapes the part of the run that is the same in all steps.
     fn shape(&self, _settled: &Self::Settled, _run: &mut RunPlan) {}
 
     /// Shapes a step of the run, by its number.
@@ -197,12 +212,12 @@ pub trait Control: Sized {
     /// Writes its part of the result, if the run had the control.
     fn write(&self, ran: &Ran<'_>, controls: &mut Controls);
 
-    /// Writes its part of a phase, if the run had the control.
+    /// Writes its part of a phase's result, if the run had the control.
     fn write_phase(&self, _ran: &Ran<'_>, _phase: &PhaseOf<'_>, _controls: &mut PhaseControls) {}
 }
 
 /// Returns the keys of a plan that controls read.
-pub fn keys() -> impl Iterator<Item = &'static str> {
+pub(crate) fn keys() -> impl Iterator<Item = &'static str> {
     KEYS.iter().copied().flatten().copied()
 }
 
@@ -211,7 +226,7 @@ fn phase_keys_of_controls() -> impl Iterator<Item = &'static PhaseKey> {
     PHASE_KEYS.iter().copied().flatten()
 }
 
-/// The rest of the plan, as far as controls depend on it.
+/// The rest of the plan that controls depend on.
 pub struct About<'a> {
     /// The target, if its URL is good.
     pub target: Option<&'a TargetSpec>,
@@ -223,9 +238,9 @@ pub struct About<'a> {
     pub rte: bool,
     /// True if requests come at a rate.
     pub open: bool,
-    /// Warehouses of the database, if the plan says it.
+    /// Number of warehouses, if the plan sets it.
     pub warehouses: Option<u32>,
-    /// The first and the last of the warehouses that are used, if not all are.
+    /// The first and the last of the active warehouses, if not all are.
     pub active: Option<(u32, u32)>,
 }
 
@@ -248,17 +263,17 @@ pub struct Ground {
 }
 
 impl Ground {
-    /// The placement of the warehouses, if it is known.
+    /// Returns the placement of the warehouses, if it is known.
     fn placement(&self) -> Option<&Placement> {
         self.place.placement.as_deref()
     }
 }
 
-/// A run that was measured, as controls write of it.
+/// A measured run, from which controls write their part of the result.
 pub struct Ran<'a> {
     /// Its phases and steps.
     pub schedule: &'a Schedule,
-    /// The data that the plan asked for.
+    /// The data in the plan.
     pub data: Data,
     /// The mode on the database's scale.
     pub mode: &'a Mode,
@@ -270,7 +285,7 @@ pub struct Ran<'a> {
     pub active: (u32, u32),
     /// Reads of the replicas, if the run had any.
     pub replicas: Option<&'a ReplicasReport>,
-    /// All that was measured.
+    /// All measurements.
     pub measurement: &'a Measurement,
 }
 
@@ -287,7 +302,7 @@ impl Ran<'_> {
 pub struct PhaseOf<'a> {
     /// Its number among the phases.
     pub number: usize,
-    /// The phase as it was asked for.
+    /// The phase in the plan.
     pub span: &'a Span,
     /// Its steps.
     pub steps: Range<usize>,

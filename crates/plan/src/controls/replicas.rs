@@ -1,4 +1,4 @@
-//! Reading on replicas: those of the plan, their state before the run, and the reads that they answered.
+//! Reading on replicas: the keys of the plan, the check of the replicas, and the reads that they answered.
 
 use crate::controls::{About, Control, Ground, Ran, Schedule};
 use crate::entries::Entries;
@@ -12,18 +12,18 @@ use lydite_report::plan::PlanInfo;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The shortest bound: what is looked at more often would be a load of its own.
+/// The shortest bound: a shorter one would make measuring the lag a load of its own.
 const SHORTEST_BOUND: Duration = Duration::from_millis(100);
 
-/// Replicas that the plan names.
+/// The replicas of a plan.
 #[derive(Debug)]
 struct ReplicasAsked {
-    /// Each with its URL, without a password.
+    /// Each replica, and its URL without a password.
     specs: Vec<(TargetSpec, String)>,
     staleness: Staleness,
 }
 
-/// Reading on replicas of a plan, if it does that.
+/// Reading on replicas; none without replicas.
 #[derive(Debug)]
 pub struct Reading(Option<ReplicasAsked>);
 
@@ -52,29 +52,29 @@ impl Control for Reading {
 }
 
 impl Reading {
-    /// True if the plan names replicas.
+    /// Returns true if the plan has replicas.
     pub fn is_asked(&self) -> bool {
         self.0.is_some()
     }
 
-    /// The URLs as they may be stored.
+    /// Returns the URLs without passwords, divided by commas; none without replicas.
     pub fn without_passwords(&self) -> Option<String> {
         let asked = self.0.as_ref()?;
         let urls: Vec<&str> = asked.specs.iter().map(|(_, url)| url.as_str()).collect();
         Some(urls.join(","))
     }
 
-    /// Lets `waiter` end waits for them.
-    pub fn waited_for_by(&mut self, waiter: &Arc<dyn Waiter>) {
+    /// Makes `waiter` watch over waits for the replicas, and end them.
+    pub(crate) fn waited_for_by(&mut self, waiter: &Arc<dyn Waiter>) {
         for (spec, _) in self.0.iter_mut().flat_map(|asked| &mut asked.specs) {
             *spec = spec.clone().waited_for_by(Arc::clone(waiter));
         }
     }
 
-    /// Opens them for so many sessions, and rejects what are no replicas of `primary`.
+    /// Opens the replicas for this number of sessions; none without replicas.
     ///
     /// # Errors
-    /// The reason; the database's error.
+    /// A server is no replica of `primary`, or has no room for the sessions; the database's error.
     pub fn open(&self, sessions: u32, primary: &Arc<dyn Target>) -> Result<Option<Arc<Replicas>>, PlanError> {
         let Some(asked) = &self.0 else { return Ok(None) };
         let url = primary.describe()?.url;
@@ -86,7 +86,7 @@ impl Reading {
     }
 }
 
-/// Reads the replicas of a plan, if it has any. `target`: the primary, if its URL is good.
+/// Reads the replicas of a plan, if it has any. `target` is the primary, if its URL is good.
 fn read(entries: &mut Entries, target: Option<&TargetSpec>, tx: TxMode) -> Option<ReplicasAsked> {
     let staleness = entries.read("staleness", staleness);
     let Some(list) = entries.text("replicas") else {
@@ -117,12 +117,12 @@ fn read(entries: &mut Entries, target: Option<&TargetSpec>, tx: TxMode) -> Optio
     Some(ReplicasAsked { specs, staleness: staleness.unwrap_or_default() })
 }
 
-/// The URLs of a list. A comma parts them where a scheme follows, since URLs may have commas in them.
+/// Splits a list of URLs. Only a comma before a scheme divides URLs, since a URL may contain commas.
 fn urls(list: &str) -> Vec<String> {
     let mut urls: Vec<String> = Vec::new();
     for part in list.split(',') {
         match urls.last_mut() {
-            // Nothing is no URL, which reading it tells.
+            // An empty part stays, and is rejected as a URL.
             Some(last) if !part.contains("://") && !part.trim().is_empty() => {
                 last.push(',');
                 last.push_str(part);
@@ -147,12 +147,12 @@ fn staleness(text: &str) -> Result<Staleness, String> {
     }
 }
 
-/// The keys of the plan of a run that read on replicas.
+/// Returns the keys of the plan in the result.
 fn of_plan(report: &ReplicasReport) -> ReplicasPlan {
     ReplicasPlan { replicas: Some(report.urls.clone()), staleness: Some(report.staleness.to_string()) }
 }
 
-/// The reads that replicas answered.
+/// Returns the reads that replicas answered.
 fn found(report: &ReplicasReport) -> report::Replicas {
     report::Replicas {
         urls: report.urls.clone(),
@@ -175,14 +175,14 @@ mod tests {
     use serde_json::{Value, json};
 
     #[test]
-    fn an_age_needs_replicas() {
+    fn a_staleness_needs_replicas() {
         let mut plan = entries(&[("staleness", "5s")]);
         assert!(!Reading::read(&mut plan, &DIRECT).is_asked());
         assert!(plan.errors[0].contains("is about replicas"), "{:?}", plan.errors);
     }
 
     #[test]
-    fn the_result_has_what_the_replicas_answered_and_how_old_it_was() {
+    fn the_result_has_the_reads_of_replicas_and_their_lag() {
         let report = ReplicasReport {
             urls: vec!["postgres://a/t".into(), "postgres://b/t".into()],
             staleness: Staleness::Bounded(Duration::from_secs(5)),
@@ -214,13 +214,13 @@ mod tests {
     }
 
     #[test]
-    fn commas_part_urls_and_may_stand_within_them() {
+    fn commas_divide_urls_and_may_be_part_of_them() {
         let list = "postgres://a/t,mysql://b/t?nodes=c,d:1, postgres://e/t";
         assert_eq!(urls(list), ["postgres://a/t", "mysql://b/t?nodes=c,d:1", "postgres://e/t"]);
     }
 
     #[test]
-    fn a_bound_is_a_time_that_can_be_kept() {
+    fn a_bound_is_a_time_of_at_least_100_ms() {
         assert_eq!(staleness("5s"), Ok(Staleness::Bounded(Duration::from_secs(5))));
         assert_eq!(staleness("session"), Ok(Staleness::Session));
         for bad in ["50ms", "0s", "fresh", "-1s", ""] {

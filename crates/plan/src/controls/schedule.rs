@@ -19,7 +19,7 @@ const OWN_KEYS: &[PhaseKey] = &[
 ];
 
 /// Returns the keys that a phase may set.
-pub fn phase_keys() -> impl Iterator<Item = &'static PhaseKey> {
+pub(crate) fn phase_keys() -> impl Iterator<Item = &'static PhaseKey> {
     OWN_KEYS.iter().chain(controls::phase_keys_of_controls())
 }
 
@@ -49,7 +49,7 @@ pub struct PlanStep {
     pub controls: StepControls,
 }
 
-/// The mode of a run, as far as steps depend on it.
+/// The parts of the mode that steps depend on.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Loop {
     /// True if requests come at a rate.
@@ -59,7 +59,7 @@ pub(crate) struct Loop {
 }
 
 impl Schedule {
-    /// Reads the steps of `phases`. `base` holds the plan's entries as they were before the phases took theirs.
+    /// Reads the steps of `phases`. `base` holds the plan's entries from before [`Phases::take`].
     pub(crate) fn read(entries: &mut Entries, phases: Phases, base: &Entries, mode: Loop) -> Self {
         let set = phases.set_keys();
         let steps = phases.read_steps(entries, base, |own, values| step(own, values, &set, mode));
@@ -73,32 +73,30 @@ impl Schedule {
         self.phases.len() > 1 || self.phases.iter().any(|phase| !phase.asked.is_empty())
     }
 
-    /// Returns true if transactions over several nodes are asked for.
+    /// Returns true if distribution control applies to a step.
     #[must_use]
     pub fn distributes(&self) -> bool {
         self.steps.iter().any(|step| step.controls.distribution.is_some())
     }
 
-    /// Returns true if transactions are asked to compete for hot rows.
-    #[must_use]
-    pub fn contends(&self) -> bool {
+    /// Returns true if contention control applies to a step.
+    pub(crate) fn contends(&self) -> bool {
         self.steps.iter().any(|step| !step.controls.contention.is_empty())
     }
 
-    /// Returns the text of a key that holds during the whole window, if the window is one phase.
+    /// Returns the text of a key that the only phase of the window sets, such as a curve; none if there are several.
     #[must_use]
     pub fn whole_curve(&self, key: &str) -> Option<String> {
         let [only] = &self.phases[..] else { return None };
         only.asked(key).map(str::to_owned)
     }
 
-    /// Returns the transaction types of the mixes that the standard does not have.
+    /// Returns the transaction types in the mixes that are not the standard's.
     pub(crate) fn extra_kinds(&self) -> impl Iterator<Item = TransactionKind> {
         extra_kinds(&self.steps)
     }
 
-    /// Returns true if transactions of this type belong to the run: the standard's always do, others if the mix of any
-    /// phase has a share for them.
+    /// Returns true if a transaction type belongs to the run: the standard's always do, others if a mix has them.
     #[must_use]
     pub fn plays(&self, kind: TransactionKind) -> bool {
         kind.is_standard() || self.extra_kinds().any(|extra| extra == kind)
@@ -111,13 +109,13 @@ impl Schedule {
     }
 }
 
-/// Returns the transaction types in the mixes of `steps` that the standard does not have.
+/// Returns the transaction types in the mixes of `steps` that are not the standard's.
 pub(crate) fn extra_kinds(steps: &[PlanStep]) -> impl Iterator<Item = TransactionKind> {
     let has = |kind: &TransactionKind| steps.iter().any(|step| step.mix.has(*kind));
     TransactionKind::ALL.into_iter().filter(|kind| !kind.is_standard()).filter(has)
 }
 
-/// Reads a step. `values` are those that its phase sets; `set` are the keys that any phase sets.
+/// Reads a step. `values` are the values that its phase sets, `set` the keys that any phase sets.
 fn step(entries: &mut Entries, values: &Values, set: &BTreeSet<String>, mode: Loop) -> PlanStep {
     if mode.rte {
         for key in phase_keys().filter(|key| key.not_of_users) {
@@ -130,9 +128,9 @@ fn step(entries: &mut Entries, values: &Values, set: &BTreeSet<String>, mode: Lo
     let sessions_key = if set.contains("sessions") { "sessions" } else { "terminals" };
     for key in ["rate", sessions_key] {
         if set.contains(key) && !mode.rte && entries.text(key).is_none() {
-            entries.errors.push(format!(
-                "{key} changes in a phase, and there is none for the other phases: give the plan a {key}, or each phase"
-            ));
+            entries
+                .errors
+                .push(format!("{key} is set in some phases only: give the plan a {key}, or each phase"));
         }
     }
     let mix = entries.read("mix", read_mix).unwrap_or_default();

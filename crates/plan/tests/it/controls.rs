@@ -1,4 +1,4 @@
-//! Controls in plans: what they ask for, and what is refused.
+//! Controls in plans: the steps that they become, and their errors.
 
 use crate::asked::{assert_refused, plan, refused};
 use lydite_tpcc::{DistributionAsked, Strategy};
@@ -53,7 +53,7 @@ fn contention_needs_sessions_districts_and_rows() {
         (["--ci", "3", "--terminals", "101"], "101 sessions need a district each"),
         (["--ci", "3,x", "--terminals", "5"], "\"x\" must be a number of competing transactions"),
         (["--phase", "3s", "--terminals", "5"], "--phase: needs a list of values"),
-        (["--ci", "3", "--dis-ratio", "5"], "--dis-ratio: and --ci choose the warehouses"),
+        (["--ci", "3", "--dis-ratio", "5"], "--dis-ratio: can't be combined with --ci"),
         (["--ci", "3", "--mode", "rte"], "--mode: must be direct with --ci"),
         (["--set", "hot=district", "--terminals", "5"], "hot: needs ci"),
     ] {

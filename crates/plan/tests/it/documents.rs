@@ -31,7 +31,8 @@ fn requirements_are_on_metrics_that_the_run_has() {
         ("new_ordr.p99 < 50ms", "did you mean"),
         ("micro.p99 < 50ms", "are for --workload micro only"),
         ("update_stock.p99 < 50ms", "the mix has no update_stock"),
-        ("new_order.p99 < 50", "ms"),
+        ("new_order.p99 < 50", "must be a time with its unit"),
+        ("abort_rate.bad_luck < 1%", "with an unknown abort reason: use serialization"),
     ] {
         let error = refused_once(&["null:", "--require", require]);
         assert!(error.contains(said), "{said}: {error}");

@@ -110,8 +110,8 @@ fn a_wrong_value_is_reported_once_without_what_follows_from_it() {
         refused_once(&[&nodes[..], &[&format!("10,{value}")]].concat());
         refused_once(&["null:", "--set", &format!("homes=zipf({value})"), "--set", "homes_shift=3"]);
         let text = format!(
-            "target = \"null:?nodes=4\"\nwarehouses = 8\n[[phase]]\nlasts = \"1s\"\ndis_ratio = \"{value}\"\ndis_degree = 3\n\
-             [[phase]]\nlasts = \"1s\"\n"
+            "target = \"null:?nodes=4\"\nwarehouses = 8\n[[phase]]\nlasts = \"1s\"\ndis_ratio = \"{value}\"\n\
+             dis_degree = 3\n[[phase]]\nlasts = \"1s\"\n"
         );
         assert_eq!(plan_of_file(&text, &[]).expect_err("a plan with an error").len(), 1);
     }
@@ -160,7 +160,7 @@ fn tables_of_phases_that_contradict_the_plan_are_refused() {
 }
 
 #[test]
-fn lists_and_curves_that_can_not_be_done_are_refused() {
+fn impossible_lists_and_curves_are_refused() {
     for (arguments, said) in [
         (
             &["--ci", "10,20,30", "--terminals", "5,6"][..],
@@ -180,7 +180,7 @@ fn lists_and_curves_that_can_not_be_done_are_refused() {
         (&["--set", "homes_shift=1,2"], "homes_shift: needs homes"),
         (&["--set", "homes=zipf(0.9),zipf(0.1)"], "between phases write ;"),
         (&["--set", "homes=explicit(1e308,1e308)"], "needs at least one share of more than 0"),
-        (&["--mode", "open", "--rate", "sine(500,400,250ms)"], "a curve is looked at every 0.25 s"),
+        (&["--mode", "open", "--rate", "sine(500,400,250ms)"], "but the value changes every 0.25 s"),
         (&["--ci", "1,2,3", "--duration", "2us"], "are shorter than a millisecond each"),
         (
             &["--warehouses", "20000", "--duration", "1h", "--set", "homes=hotspot(0.1,ramp(0.1,0.9))"],

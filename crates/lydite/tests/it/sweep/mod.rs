@@ -190,7 +190,7 @@ target.durability = ["full"]
     let ended = bench.sweep(&["--dry-run"]).run().code(2);
     ended.told(&[&[
         "grid.toml, line 6, balance_warehouses",
-        "each transaction is of 8 warehouses, and 6 are active",
+        "each transaction needs 8 warehouses, and 6 are active",
     ]]);
     bench.change("[plan]\ntarget = \"null:\"\n[axes]\n");
     bench.sweep(&["--dry-run"]).run().code(0);
