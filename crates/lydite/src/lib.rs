@@ -1,5 +1,5 @@
-//! The command line of Lydite. From top to bottom: [`commands`] turn arguments into calls, [`run`] makes a run from its plan
-//! (`lydite_plan`), and below them are arguments, exit codes, output and interrupts. Nothing names anything above it.
+//! The command line of Lydite. From top to bottom: [`commands`] turn arguments into calls, [`run`] runs a plan of
+//! `lydite_plan`, and below them are arguments, exit codes, output and interrupts. No module uses one above it.
 
 mod cli;
 mod commands;
@@ -20,8 +20,8 @@ use std::process::ExitCode;
 /// Runs the command that the arguments of the process name, and returns its exit code.
 #[must_use]
 pub fn main() -> ExitCode {
-    // Without it everything works but the message about such a limit.
-    let _as_before = interrupt::survive_file_limits();
+    // A failure costs only the message about such a limit.
+    let _ = interrupt::survive_file_limits();
     match commands::run(Cli::parse().command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {

@@ -1,5 +1,5 @@
-//! Text to the standard streams. Whoever reads them may go away (`lydite run … | head`): that is no error of ours, and
-//! ends nothing. If a document goes to the standard output, text goes to the standard error.
+//! Text to the standard streams. A reader may close them early (`lydite run … | head`); that is no error. If a document
+//! goes to the standard output, text goes to the standard error.
 
 use crate::exit::{Failure, Outcome};
 use std::io::{self, ErrorKind, IsTerminal, Write};
@@ -13,12 +13,12 @@ pub(crate) fn reserve_stdout() {
     RESERVED.store(true, Ordering::Relaxed);
 }
 
-/// True if text goes to a terminal.
+/// Returns true if text goes to a terminal.
 pub(crate) fn is_terminal() -> bool {
     if RESERVED.load(Ordering::Relaxed) { io::stderr().is_terminal() } else { io::stdout().is_terminal() }
 }
 
-/// Writes to the standard output, unless that is kept for a document.
+/// Writes to the standard output, or to the standard error if the standard output is kept for a document.
 pub(crate) fn print(text: &str) -> Outcome {
     if RESERVED.load(Ordering::Relaxed) {
         eprint(text);
@@ -33,12 +33,12 @@ pub(crate) fn print(text: &str) -> Outcome {
     }
 }
 
-/// Writes to the standard error. If that fails there is nobody left to tell.
+/// Writes to the standard error. A failure is ignored, since there is no other stream to report it.
 pub(crate) fn eprint(text: &str) {
-    let _told = io::stderr().lock().write_all(text.as_bytes());
+    let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// Tells the user one line.
+/// Reports one line to the user, on the standard error.
 pub(crate) fn complain(line: &str) {
     eprint(&format!("lydite: {line}\n"));
 }

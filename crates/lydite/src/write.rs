@@ -1,4 +1,4 @@
-//! Writing documents to their places. A regular file is replaced as a whole; into everything else the document is written.
+//! Writing documents to their places. A regular file is replaced as a whole; other places are written into.
 
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
@@ -13,15 +13,15 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Time between two attempts to write where nobody reads at the moment.
+/// Time between two attempts to write while nobody reads.
 const LOOK: Duration = Duration::from_millis(5);
-/// Time without progress after which the user learns what is being waited for.
+/// Time without progress after which the wait is reported.
 const SILENCE: Duration = Duration::from_secs(1);
 
-/// Writes a document. A FIFO without a reader is waited for, unless the user has interrupted.
+/// Writes a document. Waits for the reader of a FIFO, unless the user has interrupted before.
 ///
 /// # Errors
-/// The system's error; [`Failure::Interrupted`] if the user ended the waiting.
+/// The system's error; [`Failure::Interrupted`] if the user ends the wait.
 pub(crate) fn write(
     place: &Destination,
     document: &[u8],
@@ -36,7 +36,7 @@ pub(crate) fn write(
     };
     match place {
         Destination::Descriptor(number) => {
-            // What was printed before comes before.
+            // Text that was printed before stays before the document.
             let flushed = io::stdout().flush();
             flushed.and_then(|()| waiting.write(own(*number)?, document)).map_err(failed)
         }
@@ -54,19 +54,19 @@ fn asked(interrupt: Option<&Interrupt>) -> bool {
     interrupt.is_some_and(Interrupt::asked)
 }
 
-/// Waiting for a reader.
+/// A wait for a reader.
 struct Waiting<'a> {
     place: String,
-    /// Without one Ctrl-C ends the process anyway.
+    /// The watch for Ctrl-C; without one Ctrl-C ends the process.
     interrupt: Option<&'a Interrupt>,
-    /// True if the user had interrupted before.
+    /// True if the user interrupted before the wait.
     before: bool,
 }
 
 impl Waiting<'_> {
     /// Opens a FIFO or a device for writing.
     fn open(&self, path: &Path) -> io::Result<File> {
-        let mut told = false;
+        let mut reported = false;
         loop {
             let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
             match OpenOptions::new().write(true).custom_flags(flags).open(path) {
@@ -75,8 +75,8 @@ impl Waiting<'_> {
                     if self.before {
                         return Err(io::Error::other("nobody reads it"));
                     }
-                    self.pause(!told)?;
-                    told = true;
+                    self.pause(!reported)?;
+                    reported = true;
                 }
                 opened => return opened,
             }
@@ -85,9 +85,10 @@ impl Waiting<'_> {
 
     /// Writes all of a document.
     fn write(&self, mut file: File, mut document: &[u8]) -> io::Result<()> {
-        let (mut progress, mut told) = (Instant::now(), false);
+        let (mut progress, mut reported) = (Instant::now(), false);
         while !document.is_empty() {
-            // A descriptor may block, and a write that blocks goes on over Ctrl-C. So much always fits once there is room.
+            // A descriptor may block, and Ctrl-C does not end a blocked write. PIPE_BUF bytes fit whenever there is
+            // room.
             let part = document.get(..libc::PIPE_BUF).unwrap_or(document);
             let written = if has_room(&file)? { file.write(part) } else { Err(ErrorKind::WouldBlock.into()) };
             match written {
@@ -101,9 +102,9 @@ impl Waiting<'_> {
                     if self.before && silent {
                         return Err(io::Error::other("its reader does not read"));
                     }
-                    let tell = !told && silent;
-                    told |= tell;
-                    self.pause(tell)?;
+                    let report = !reported && silent;
+                    reported |= report;
+                    self.pause(report)?;
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
@@ -112,8 +113,12 @@ impl Waiting<'_> {
         Ok(())
     }
 
-    fn pause(&self, tell: bool) -> io::Result<()> {
-        if tell {
+    /// Waits for a moment, and reports the wait if `report` is true.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Interrupted`] if the user ends the wait.
+    fn pause(&self, report: bool) -> io::Result<()> {
+        if report {
             complain(&format!("waiting for a reader of {}: Ctrl-C gives up", self.place));
         }
         if !self.before && asked(self.interrupt) {
@@ -124,7 +129,7 @@ impl Waiting<'_> {
     }
 }
 
-/// True if a write of [`libc::PIPE_BUF`] bytes would not block, or would fail.
+/// Returns true if a write of [`libc::PIPE_BUF`] bytes would not block: there is room, or it would fail.
 fn has_room(file: &File) -> io::Result<bool> {
     let mut asked = libc::pollfd { fd: file.as_raw_fd(), events: libc::POLLOUT, revents: 0 };
     // SAFETY: one entry, which outlives the call; it does not wait.

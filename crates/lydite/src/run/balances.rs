@@ -1,5 +1,5 @@
-//! What the dUpdateBalances of a run added to W_YTD is held against their number, and taken back: the standard's conditions
-//! know of payments alone.
+//! The balances of a run with dUpdateBalances. After the run their additions to W_YTD are compared with the number of
+//! commits, and taken back, since the standard's conditions expect payments alone.
 
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
@@ -17,39 +17,39 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long one transaction may wait for a lock: one that a run left behind may have to end first.
+/// The longest wait of a transaction for a lock: a transaction that the run left behind may have to end first.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
-/// How long one that is given up, or whose connection is lost, is sent again.
+/// The time for which a transaction is retried after an abort or a lost connection.
 const PATIENCE: Duration = Duration::from_secs(15);
-/// How long nothing may come of all of them.
+/// The longest time without an answer to any transaction.
 const HANGS: Duration = Duration::from_secs(30);
-/// How long values that were committed may take to be seen on every server of a cluster.
+/// The longest time until every server of a cluster shows committed values.
 const SETTLING: Duration = Duration::from_secs(3);
-/// How long W_YTD must be the same before what is too much of it is that of a run that was killed.
+/// The time for which W_YTD must not change until its excess counts as the leftover of a killed run.
 const QUIET: Duration = Duration::from_secs(1);
-/// Between two attempts at these.
+/// Time between two attempts, and between two looks at the thread.
 const AGAIN: Duration = Duration::from_millis(50);
-/// After how long the user is told what is done.
-const TOLD_AFTER: Duration = Duration::from_secs(2);
+/// The time after which the user learns about the work.
+const REPORTED_AFTER: Duration = Duration::from_secs(2);
 
 /// The balances of a run whose mix has dUpdateBalances.
 pub(crate) struct BalanceWatch {
     target: Arc<dyn Target>,
     districts: Districts,
     warehouses: Vec<WarehouseId>,
-    /// Of each dUpdateBalance.
+    /// Warehouses of each dUpdateBalance.
     together: u32,
-    /// By how much W_YTD of each warehouse was more than D_YTD of its districts before the run, which condition 1 forbids.
+    /// W_YTD − Σ D_YTD of each warehouse before the run; condition 1 requires 0.
     before: Vec<Cents>,
 }
 
 impl BalanceWatch {
-    /// Looks at the balances of the active warehouses, whose first is given with their number; `together`: warehouses of each
-    /// dUpdateBalance. What a run has left that was
-    /// killed is taken back first, and told.
+    /// Reads the balances of the active warehouses. The pair is the first of these and their number; `together` is the
+    /// number of warehouses of each dUpdateBalance. Takes back the additions of a killed run first, and reports it.
     ///
     /// # Errors
-    /// The balances can't be read or set, or another run plays dUpdateBalances: it would miss what is taken back.
+    /// The balances can't be read or set. Another run plays dUpdateBalances: it would miss additions that are taken
+    /// back.
     pub(crate) fn new(
         target: &Arc<dyn Target>,
         meta: &DatabaseMeta,
@@ -65,18 +65,18 @@ impl BalanceWatch {
             before: Vec::new(),
         };
         let stop = || interrupt.asked();
-        let tell = |doing: &str| interrupt.tell(doing, true);
-        aside(("reading W_YTD and D_YTD", &tell), &stop, |progress| watch.with_before(progress))
+        let report = |doing: &str| interrupt.tell(doing, true);
+        aside(("reading W_YTD and D_YTD", &report), &stop, |progress| watch.with_before(progress))
     }
 
-    /// Notes the balances before the run.
+    /// Reads the balances before the run.
     fn with_before(mut self, progress: &Progress) -> Result<Self, Failure> {
         let target = Arc::clone(&self.target);
         let mut connection = Connection::new(&target, progress);
         let excesses = self.excesses(&mut connection)?;
         let left: i64 = excesses.iter().map(|&excess| updates(excess)).sum();
         if left == 0 || excesses.iter().any(|excess| excess.0 != updates(*excess) * BALANCE_UPDATE.0) {
-            // As it should be, or nothing that dUpdateBalances do.
+            // No excess, or one that dUpdateBalances can't have left.
             self.before = excesses;
             return Ok(self);
         }
@@ -87,7 +87,7 @@ impl BalanceWatch {
             return Err(grows(self.warehouses[place]));
         }
         complain(&format!(
-            "W_YTD is {} above D_YTD, as dUpdateBalances leave it whose run is killed: it is taken back",
+            "W_YTD is {} above D_YTD: a killed run with update_balance left this, and it is taken back now",
             Cents(left * BALANCE_UPDATE.0)
         ));
         for place in (0..excesses.len()).filter(|&place| updates(excesses[place]) > 0) {
@@ -96,10 +96,10 @@ impl BalanceWatch {
         Ok(self)
     }
 
-    /// Holds what was added against what was committed, and takes it back.
+    /// Compares the additions with the commits, and takes them back.
     ///
     /// # Errors
-    /// It could not be done: W_YTD is as it was found, or partly.
+    /// The balances can't be read or set: W_YTD keeps all or some of the additions.
     pub(crate) fn finish(self, whole: &Whole) -> Result<CheckResult, Failure> {
         let begun = Instant::now();
         let bounds = Bounds {
@@ -108,7 +108,7 @@ impl BalanceWatch {
             unknown: whole.unknown,
         };
         let doing = "taking back what dUpdateBalances added to W_YTD";
-        // What was measured is put in order even if the user has interrupted it.
+        // The balances are put in order even if the user has interrupted the run.
         let judged =
             aside((doing, &complain), &|| false, move |progress| self.judge_and_take_back(&bounds, progress));
         let (ok, detail) = match judged {
@@ -116,8 +116,8 @@ impl BalanceWatch {
             Ok(Err(words)) => (false, words),
             Err(failure) => {
                 complain(
-                    "W_YTD keeps what dUpdateBalances added to it, and conditions 3.3.2.1 and 3.3.2.8 will not hold until another run \
-                     with update_balance takes it back",
+                    "W_YTD keeps what dUpdateBalances added to it, and conditions 3.3.2.1 and 3.3.2.8 will not hold \
+                     until another run with update_balance takes it back",
                 );
                 return Err(failure);
             }
@@ -126,6 +126,7 @@ impl BalanceWatch {
         Ok(CheckResult { id: BALANCES_CHECK.into(), ok, detail, when: CheckedWhen::After, seconds })
     }
 
+    /// Judges the additions and takes them back.
     fn judge_and_take_back(&self, bounds: &Bounds, progress: &Progress) -> Judged {
         let mut connection = Connection::new(&self.target, progress);
         let settled = Instant::now() + SETTLING;
@@ -142,19 +143,19 @@ impl BalanceWatch {
                 self.take_back(&mut connection, place)?;
             }
         }
-        // Whatever was on its way when the run ended may have come behind the first look.
+        // Transactions that were still running at the end of the run may have committed after the first look.
         let left = self.added(&mut connection)?.into_iter().find(|(_, cents)| updates(*cents) > 0);
         Ok(match (verdict, left) {
             (verdict, None) => verdict,
             (_, Some((w_id, cents))) => Err(format!(
-                "W_YTD of warehouse {w_id} grew by {cents} when the run was over: conditions 3.3.2.1 and 3.3.2.8 will not hold until \
-                 another run with update_balance takes it back"
+                "W_YTD of warehouse {w_id} grew by {cents} when the run was over: conditions 3.3.2.1 and 3.3.2.8 will \
+                 not hold until another run with update_balance takes it back"
             )),
         })
     }
 
-    /// Takes back what was added to a warehouse, by its place among them. What no dUpdateBalance can have added stays, for the
-    /// conditions to find.
+    /// Takes back the additions to a warehouse, by its place among the active ones. An amount that no dUpdateBalance
+    /// can have added stays, for the conditions to find.
     fn take_back(&self, connection: &mut Connection<'_>, place: usize) -> Result<(), Failure> {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -166,18 +167,18 @@ impl BalanceWatch {
             if Instant::now() >= deadline {
                 return Err(grows(self.warehouses[place]));
             }
-            // Relative to what is there: a payment that the run left behind may come in between. And once: whether one that was
-            // lost was committed, the next look tells.
-            let take = BalanceTransaction::Add {
+            // It adds to the balance instead of setting it, since a late payment of the run may come in between. It is
+            // sent once: the next look shows whether a lost one was committed.
+            let subtract = BalanceTransaction::Add {
                 amount: Cents(-updates * BALANCE_UPDATE.0),
                 balances: vec![Balance::Warehouse(self.warehouses[place])],
                 between: Between::NOTHING,
             };
-            connection.once(&take, deadline)?;
+            connection.once(&subtract, deadline)?;
         }
     }
 
-    /// What every warehouse has more than before the run.
+    /// Returns the growth of W_YTD − Σ D_YTD of every warehouse since before the run.
     fn added(&self, connection: &mut Connection<'_>) -> Result<Vec<(WarehouseId, Cents)>, Failure> {
         let found = self.excesses(connection)?;
         let added = found.iter().zip(&self.before).map(|(now, before)| *now - *before);
@@ -189,6 +190,7 @@ impl BalanceWatch {
         self.warehouses.iter().map(|&w_id| Ok(self.look_at(connection, w_id)?.excess())).collect()
     }
 
+    /// Reads the balances of a warehouse and its districts.
     fn look_at(&self, connection: &mut Connection<'_>, w_id: WarehouseId) -> Result<Balanced, Failure> {
         let districts = DistrictId::up_to(self.districts.of(w_id));
         let balances = std::iter::once(Balance::Warehouse(w_id))
@@ -206,19 +208,19 @@ impl BalanceWatch {
     }
 }
 
-/// Runs `work` on another thread, and gives it up when it makes no progress or `stop` returns true: a server that does not
-/// answer must not keep the measured result from being written. Reports `doing` if it takes a while.
+/// Runs `work` on another thread, and gives it up if it makes no progress or `stop` returns true: a silent server must
+/// not keep the result from being written. Calls `report` with `doing` if the work takes a while.
 fn aside<T: Send + 'static>(
-    (doing, tell): (&str, &dyn Fn(&str)),
+    (doing, report): (&str, &dyn Fn(&str)),
     stop: &dyn Fn() -> bool,
     work: impl FnOnce(&Progress) -> Result<T, Failure> + Send + 'static,
 ) -> Result<T, Failure> {
     let begun = Instant::now();
     let progress = Arc::new(Progress::default());
     let (send, receive) = mpsc::channel();
-    let of_thread = Arc::clone(&progress);
-    thread::spawn(move || drop(send.send(work(&of_thread))));
-    let (mut done, mut since, mut told) = (0, Instant::now(), false);
+    let progress_of_thread = Arc::clone(&progress);
+    thread::spawn(move || drop(send.send(work(&progress_of_thread))));
+    let (mut done, mut since, mut reported) = (0, Instant::now(), false);
     loop {
         if let Ok(result) = receive.recv_timeout(AGAIN) {
             return result;
@@ -236,39 +238,39 @@ fn aside<T: Send + 'static>(
             let seconds = HANGS.as_secs();
             return Err(Failure::Target(format!("balances: no answer for {seconds} s while {doing}")));
         }
-        if !told && begun.elapsed() > TOLD_AFTER {
-            tell(doing);
-            told = true;
+        if !reported && begun.elapsed() > REPORTED_AFTER {
+            report(doing);
+            reported = true;
         }
     }
 }
 
-/// Somebody adds to W_YTD while it is to be still.
+/// Returns the error of a W_YTD that grows although no transaction of this run adds to it.
 fn grows(w_id: WarehouseId) -> Failure {
     Failure::Target(format!(
-        "balances: W_YTD of warehouse {w_id} goes on growing: another run plays update_balance on this database; run this one \
-         when that has ended"
+        "balances: W_YTD of warehouse {w_id} goes on growing: another run plays update_balance on this database; run \
+         this one when that has ended"
     ))
 }
 
-/// The verdict in words; an error if there is none.
+/// The verdict: a description of right or of wrong additions; a failure if there is no verdict.
 type Judged = Result<Result<String, String>, Failure>;
 
-/// How many dUpdateBalances can have added so much.
+/// Returns the number of dUpdateBalances that can have added this amount to a warehouse.
 fn updates(added: Cents) -> i64 {
     (added.0 / BALANCE_UPDATE.0).max(0)
 }
 
-/// How far the thread is that takes back.
+/// The progress of the thread of [`aside`].
 #[derive(Default)]
 struct Progress {
     /// Transactions that were answered.
     done: AtomicU64,
-    /// Whether nobody waits for it any more.
+    /// True if nobody waits for the thread any more.
     stop: AtomicBool,
 }
 
-/// A warehouse as it is found.
+/// The balances of a warehouse.
 struct Balanced {
     w_ytd: Cents,
     /// The sum of its districts' D_YTD.
@@ -281,18 +283,21 @@ impl Balanced {
     }
 }
 
-/// What a run may have added.
+/// The bounds of a run's additions.
 struct Bounds {
     /// Warehouses of each dUpdateBalance.
     together: u32,
-    /// How many were committed.
+    /// Number of committed dUpdateBalances.
     committed: u64,
-    /// Transactions of any type that may have been.
+    /// Number of transactions of any type with an unknown outcome.
     unknown: u64,
 }
 
 impl Bounds {
-    /// Whether so much more can be there of each warehouse, in words.
+    /// Judges the additions to each warehouse, and describes them.
+    ///
+    /// # Errors
+    /// The additions do not match the commits.
     fn judge(&self, added: &[(WarehouseId, Cents)]) -> Result<String, String> {
         let somebody = "somebody else writes to it, or another run plays update_balance";
         let odd = added.iter().find(|(_, cents)| cents.0 < 0 || cents.0 % BALANCE_UPDATE.0 != 0);
@@ -304,31 +309,31 @@ impl Bounds {
         }
         let sum: Cents = added.iter().map(|(_, cents)| *cents).sum();
         let of_one = i128::from(BALANCE_UPDATE.0) * i128::from(self.together);
-        let wanted = |updates: u64| of_one * i128::from(updates);
+        let sum_of = |updates: u64| of_one * i128::from(updates);
         let found = i128::from(sum.0);
         let most = self.committed + self.unknown;
-        if found % of_one == 0 && (wanted(self.committed)..=wanted(most)).contains(&found) {
+        if found % of_one == 0 && (sum_of(self.committed)..=sum_of(most)).contains(&found) {
             return Ok(format!(
                 "{} dUpdateBalances added {BALANCE_UPDATE} to each of {} W_YTD: taken back",
                 found / of_one,
                 self.together
             ));
         }
-        let why = if found > wanted(most) {
+        let why = if found > sum_of(most) {
             somebody
         } else {
             "an update was lost, or is half done, or another run took it back"
         };
         let or_more = if self.unknown == 0 { String::new() } else { format!(" to {most}") };
         Err(format!(
-            "W_YTD of all warehouses together grew by {sum} more than D_YTD, and {}{or_more} dUpdateBalances of {BALANCE_UPDATE} to \
-             each of {} warehouses were committed: {why}",
+            "W_YTD of all warehouses together grew by {sum} more than D_YTD, and {}{or_more} dUpdateBalances of \
+             {BALANCE_UPDATE} to each of {} warehouses were committed: {why}",
             self.committed, self.together
         ))
     }
 }
 
-/// A session, connected when it is needed.
+/// A session that connects when it is needed.
 struct Connection<'a> {
     target: &'a dyn Target,
     progress: &'a Progress,
@@ -340,8 +345,11 @@ impl<'a> Connection<'a> {
         Self { target: &**target, progress, session: None }
     }
 
-    /// Plays a transaction, connected anew if need be. No values: it was given up or lost, and may be tried again, if that was
-    /// before the deadline.
+    /// Plays a transaction, and connects first if there is no session. Returns none if the transaction was aborted or
+    /// lost before the deadline, so that the caller may retry it.
+    ///
+    /// # Errors
+    /// Any other error, and every error after the deadline.
     fn once(
         &mut self,
         transaction: &BalanceTransaction,
@@ -375,7 +383,7 @@ impl<'a> Connection<'a> {
                 let balances = self.target.capabilities().balances();
                 let opened = balances.and_then(|balances| balances.connect_balances(LONGEST_WAIT));
                 none.insert(opened.map_err(|error| {
-                    // A server that was away for a moment comes back.
+                    // The caller retries: the server may come back.
                     TxError::Unavailable { committed: Committed::No, detail: error.message }
                 })?)
             }
@@ -395,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sum_is_what_the_commits_make_it() {
+    fn additions_that_match_the_commits_are_right() {
         let words = judge((3, 0), &[3_000, 2_000, 1_000]).expect("as it should be");
         assert_eq!(words, "3 dUpdateBalances added 10.00 to each of 2 W_YTD: taken back");
         judge((0, 0), &[0, 0]).expect("nothing");
@@ -404,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_lost_half_done_or_of_nobody_is_told() {
+    fn lost_halved_and_foreign_additions_are_reported() {
         for (commits, added, said) in [
             ((3, 0), &[3_000, 1_000][..], "grew by 40.00 more than D_YTD, and 3 dUpdateBalances"),
             ((1, 0), &[2_000, 2_000], "were committed: somebody else writes to it"),
@@ -412,8 +420,8 @@ mod tests {
             ((1, 0), &[1_700, 300], "W_YTD of warehouse 1 grew by 17.00 more"),
             ((0, 0), &[0, -1_000], "W_YTD of warehouse 2 grew by -10.00 more"),
         ] {
-            let told = judge(commits, added).expect_err(said);
-            assert!(told.contains(said), "{told}");
+            let problem = judge(commits, added).expect_err(said);
+            assert!(problem.contains(said), "{problem}");
         }
     }
 }

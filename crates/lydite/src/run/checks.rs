@@ -1,4 +1,4 @@
-//! Checks of the consistency conditions, as a command and before and after a run.
+//! Checks of the consistency conditions, for `lydite check` and before and after a run.
 
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
@@ -11,20 +11,23 @@ use lydite_verify::conditions::{self, Checked};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What the conditions came to.
+/// The results of conditions.
 pub(crate) struct Conditions {
     pub(crate) results: Vec<CheckResult>,
-    /// Whether the user interrupted them; then not all are there.
+    /// True if the user interrupted them; then some are missing.
     pub(crate) stopped: bool,
 }
 
-/// What the checks before a run found, unless that ends it.
+/// Returns the results of the checks before a run.
+///
+/// # Errors
+/// A condition does not hold, or the user interrupted the checks: both end the run.
 pub(crate) fn before(found: Conditions) -> Result<Vec<CheckResult>, Failure> {
     let mut failures = Vec::new();
     if let Some(broken) = found.results.iter().find(|check| !check.ok) {
         let balances = ["3.3.2.1", "3.3.2.8"].contains(&broken.id.as_str());
         let why = if balances {
-            " (so it is where a run with update_balance was killed, or goes on: another one takes it back)"
+            " (a killed or running run with update_balance leaves this imbalance: the next such run repairs it)"
         } else {
             ""
         };
@@ -43,7 +46,7 @@ pub(crate) fn before(found: Conditions) -> Result<Vec<CheckResult>, Failure> {
     Ok(found.results)
 }
 
-/// Tells in a terminal how many conditions are evaluated. The line goes with it.
+/// A line in the terminal that counts the evaluated conditions. Dropping it clears the line.
 struct Counter {
     evaluated: AtomicUsize,
     of: usize,
@@ -70,18 +73,18 @@ impl Counter {
 impl Drop for Counter {
     fn drop(&mut self) {
         if self.live {
-            // Back to the beginning of the line, and clear it.
+            // Returns to the beginning of the line, and clears it.
             eprint("\r\x1b[K");
         }
     }
 }
 
-/// The standard's conditions, and those of ours that are wanted.
-pub(crate) fn conditions(wanted: impl Fn(&Condition) -> bool) -> Vec<Condition> {
-    CONDITIONS.into_iter().chain(EXTRA_CONDITIONS.into_iter().filter(wanted)).collect()
+/// Returns the standard's conditions, and the extra ones that `include` selects.
+pub(crate) fn conditions(include: impl Fn(&Condition) -> bool) -> Vec<Condition> {
+    CONDITIONS.into_iter().chain(EXTRA_CONDITIONS.into_iter().filter(include)).collect()
 }
 
-/// Evaluates conditions, by number, telling in a terminal how far it is.
+/// Evaluates conditions, with the progress in the terminal.
 pub(crate) fn evaluate(
     target: &dyn Target,
     style: Style,
@@ -91,7 +94,7 @@ pub(crate) fn evaluate(
     Ok(conditions::check(target, conditions, &|_| counter.count())?)
 }
 
-/// The same until the user interrupts: at once, or if the database is within this process after the condition at hand.
+/// Evaluates conditions until the user interrupts. An `embedded` database ends the current condition first.
 pub(crate) fn evaluate_until(
     interrupt: &Interrupt,
     target: &Arc<dyn Target>,
@@ -129,12 +132,12 @@ fn result(finding: &ConditionFinding, when: CheckedWhen) -> CheckResult {
     }
 }
 
-/// Findings as they stand in a result.
+/// Returns findings as checks of a result.
 pub(crate) fn results(findings: &[ConditionFinding], when: CheckedWhen) -> Vec<CheckResult> {
     findings.iter().map(|finding| result(finding, when)).collect()
 }
 
-/// The entry in a result for a check that could not be made: of TPC-C's conditions, or of the microbenchmark.
+/// Returns the check of a result that could not be made, of TPC-C's conditions or of the microbenchmark.
 pub(crate) fn failed(id: &str, failure: &Failure) -> CheckResult {
     CheckResult {
         id: id.into(),

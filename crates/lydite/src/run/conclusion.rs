@@ -1,4 +1,4 @@
-//! The end of a run: the checks after it, the result document, the files and the table.
+//! The end of a run: the checks, the result document, the files and the table.
 
 use super::Request;
 use super::checks::{self, Conditions};
@@ -15,29 +15,31 @@ use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 
-/// Columns of the final table where it does not go to a terminal.
+/// Width of the final table in columns, unless it goes to a terminal.
 const TABLE_WIDTH: usize = 110;
-/// The least columns of the final table, however narrow the terminal.
+/// The least width of the final table, also in a narrower terminal.
 const TABLE_WIDTH_MIN: usize = 80;
 
-/// A run that has been measured, of any workload.
+/// A measured run of any workload.
 pub(crate) struct Measured<'a> {
     pub(crate) request: &'a Request,
     pub(crate) url: &'a str,
-    /// Whether there is a database, and not only the pretence of one.
+    /// True if the target stores anything.
     pub(crate) stored: bool,
-    /// What a check that could not be made is called.
+    /// The name in the result of checks that could not be made.
     pub(crate) check: &'a str,
-    /// The result document, with what the checks found, and whether all that belong to the run were made.
+    /// Makes the result document from the checks. The flag is false if some checks are missing.
     pub(crate) result: &'a dyn Fn(Vec<CheckResult>, bool) -> Result<RunResult, Failure>,
     /// The checks after the run.
     pub(crate) after: &'a dyn Fn() -> Result<Conditions, Failure>,
 }
 
 impl Measured<'_> {
-    /// Checks what the run left, writes the result and tells it: with the checks that were made before it, and what was found of
-    /// balances if they were watched. All that went wrong is told, and nothing of it keeps the
-    /// rest from being done.
+    /// Makes the checks after the run, writes the result, and prints the table. `checks` are those from before the run,
+    /// `balances` is the check of balances if these were watched. A failure of one part does not prevent the others.
+    ///
+    /// # Errors
+    /// All failures.
     pub(crate) fn conclude<W: Runnable>(
         &self,
         measurement: &Measurement<W>,
@@ -78,11 +80,11 @@ impl Measured<'_> {
         }
         let mut checked = true;
         if self.request.plan.check && self.stored && !interrupted && measurement.lost.is_none() {
-            // Whatever becomes of the check, what was measured is safe. What can't be written now is told at the end, if
-            // it still can't be.
+            // The measurement is safe even if the process ends during the check. A failure to write is ignored here,
+            // since the end of the run writes the same file and reports it.
             if let Some(place) = self.request.plan.json.as_ref().filter(|place| place.is_replaced()) {
                 let partial = document(&document_of(checks.clone(), false)?)?;
-                let _told_at_the_end = write(place, partial.as_bytes(), Some(interrupt));
+                let _reported_at_the_end = write(place, partial.as_bytes(), Some(interrupt));
             }
             match (self.after)() {
                 Ok(found) => {
@@ -105,7 +107,7 @@ impl Measured<'_> {
             failures.push(Failure::CheckFailed);
         }
         let result = document_of(checks, checked)?;
-        tell(self.request, &result, &mut failures)?;
+        publish(self.request, &result, &mut failures)?;
         let unmet = unmet(&result.requirements);
         if !unmet.is_empty() {
             failures.push(Failure::Threshold(unmet));
@@ -114,14 +116,15 @@ impl Measured<'_> {
     }
 }
 
-/// The requirements that were not met, one line each.
+/// Returns the requirements that were not met, one line each.
 fn unmet(requirements: &[RequirementResult]) -> Vec<String> {
     let unmet = requirements.iter().filter(|requirement| !requirement.met);
     unmet.map(|requirement| format!("not met: {requirement}")).collect()
 }
 
-/// Writes the files, and then prints the table and where they are: who reads that may go away before its end.
-fn tell(request: &Request, result: &RunResult, failures: &mut Vec<Failure>) -> Outcome {
+/// Writes the files, and then prints the table and their places. The files come first, since the reader of the output
+/// may close it early.
+fn publish(request: &Request, result: &RunResult, failures: &mut Vec<Failure>) -> Outcome {
     let Request { plan, interrupt, .. } = request;
     let terminal = is_terminal();
     let colour = terminal && std::env::var_os("NO_COLOR").is_none();
@@ -151,11 +154,14 @@ fn tell(request: &Request, result: &RunResult, failures: &mut Vec<Failure>) -> O
     Ok(())
 }
 
-/// Writes a document. Where that fails it goes to the temporary directory, with its own name or the `usual` one, and the
-/// failure says so: what was measured is not measured again.
+/// Writes a document. If that fails, writes it to a new temporary directory, with its own file name or the `usual` one:
+/// the measurement would be lost otherwise.
+///
+/// # Errors
+/// The failure to write to `place`, with the other place.
 fn or_elsewhere(place: &Destination, usual: &str, document: &[u8], interrupt: &Interrupt) -> Outcome {
     let Err(failure) = write(place, document, Some(interrupt)) else { return Ok(()) };
-    // A new directory for each file, so that nobody's file is in the way.
+    // A new directory for each file, so that no other file is overwritten.
     let directory = |number| std::env::temp_dir().join(format!("lydite-{}-{number}", std::process::id()));
     let mut builder = DirBuilder::new();
     builder.mode(0o700);
@@ -165,7 +171,7 @@ fn or_elsewhere(place: &Destination, usual: &str, document: &[u8], interrupt: &I
         if write(&Destination::Path(kept.clone()), document, None).is_ok() {
             return Some(kept);
         }
-        // Nothing is in it.
+        // The directory is empty.
         let _gone = std::fs::remove_dir(&directory);
         None
     });
@@ -179,5 +185,5 @@ fn or_elsewhere(place: &Destination, usual: &str, document: &[u8], interrupt: &I
 }
 
 fn document(result: &RunResult) -> Result<String, Failure> {
-    result.to_json().map_err(|error| Failure::usage(format!("the result has no form in JSON: {error}")))
+    result.to_json().map_err(|error| Failure::usage(format!("the result can't be written as JSON: {error}")))
 }

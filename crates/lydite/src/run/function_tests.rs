@@ -1,4 +1,4 @@
-//! Function tests before a run whose transactions go over several nodes.
+//! Function tests before a run whose transactions touch several nodes.
 
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
@@ -11,21 +11,21 @@ use lydite_verify::functions::{Finding, Functions, TestVerdict, prepare};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long the test of the snapshot lasts before a run.
+/// Length of the snapshot test before a run.
 const BEFORE_A_RUN: Duration = Duration::from_secs(2);
-/// Writers, and as many readers, before a run.
+/// Number of writers, and of readers, of the snapshot test before a run.
 const SESSIONS_BEFORE_A_RUN: u32 = 4;
 
 /// Findings of the function tests before a run.
 #[derive(Debug, Default)]
 pub(crate) struct FunctionFindings {
     findings: Vec<Finding>,
-    /// Why they could not be made.
+    /// The reason why they could not be made.
     unmade: Option<String>,
 }
 
 impl FunctionFindings {
-    /// Makes the tests on a database that is loaded, for a short time each.
+    /// Makes the tests on a loaded database, for a short time each. With `strict` a failure is an error.
     pub(crate) fn make(
         target: &Arc<dyn Target>,
         warehouses: u32,
@@ -37,12 +37,12 @@ impl FunctionFindings {
         let functions = Functions {
             snapshot: true,
             deadlock: true,
-            // Rings that are closed on purpose tell more in less time.
+            // Rings that are closed on purpose find more in less time.
             random_order: false,
             duration: BEFORE_A_RUN,
             sessions: SESSIONS_BEFORE_A_RUN,
             updates: None,
-            // Time enough for the database to find what it looks for.
+            // Longer than the database needs to find a deadlock.
             limit: Duration::from_secs(looks_after.as_secs() + 2),
             seed: 1,
         };
@@ -74,13 +74,13 @@ impl FunctionFindings {
         let found = Self { findings: report.findings, unmade: None };
         if strict && let Some(failed) = found.failed().next() {
             return Err(Failure::Usage(vec![format!(
-                "{failed}: verify=strict refuses such a database; verify=on measures it and tells"
+                "{failed}: verify=strict rejects such a database; verify=on measures it and reports the failure"
             )]));
         }
         Ok(found)
     }
 
-    /// A line for each test that did not pass.
+    /// Returns a line for each test that did not pass.
     fn failed(&self) -> impl Iterator<Item = String> {
         let failed = self.findings.iter().filter(|finding| finding.verdict != TestVerdict::Passed);
         failed.map(|Finding { test, verdict, detail, .. }| {
@@ -115,7 +115,7 @@ pub(crate) fn line(finding: &Finding) -> String {
     format!("{verdict:<7}  {:<17} {:>6.1} s  {}\n", finding.test, finding.seconds, finding.detail)
 }
 
-/// A finding as the result has it.
+/// Returns a finding as the result has it.
 fn written(found: &Finding) -> FunctionTest {
     FunctionTest {
         test: found.test.into(),
@@ -137,7 +137,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn the_result_has_what_the_tests_before_it_found() {
+    fn the_result_has_the_findings_and_their_warnings() {
         let finding = |test, verdict| Finding {
             test,
             verdict,

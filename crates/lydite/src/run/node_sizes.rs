@@ -1,5 +1,5 @@
-//! How much data each node holds: asked before a run, every few seconds of it, and after it, where the database tells on
-//! which node a warehouse is. Nothing that goes wrong with it ends a run or holds it up for long.
+//! The data size of each node: read before, during and after a run if the database reports the placement of its
+//! warehouses. A failure of it neither ends a run nor delays it for long.
 
 use crate::output::complain;
 use lydite_database::{Placement, Target};
@@ -11,30 +11,30 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-/// Time between an answer and the next question.
+/// Time between a sample and the next one.
 const EVERY: Duration = Duration::from_secs(5);
-/// How long a run waits for the first answer and for the last one.
+/// The longest time for which a run waits for the first sample and for the last one.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What was answered at a moment: bytes by node.
+/// The bytes of each node at a moment, or the problem.
 type Sample = Result<(SystemTime, Vec<u64>), String>;
 
-/// Asks while a run lasts; dropping it ends that.
+/// Reads the data sizes during a run. Dropping it ends that.
 pub(crate) struct SizeWatch {
     nodes: Vec<String>,
-    /// What came so far.
+    /// Samples received so far.
     samples: Vec<Sample>,
-    /// The thread that asks, if there is something to ask.
-    asking: Option<Asking>,
+    /// The thread that samples, if the database reports its placement.
+    sampler: Option<Sampler>,
 }
 
-struct Asking {
+struct Sampler {
     samples: Receiver<Sample>,
-    /// One message asks for the last sample.
+    /// A message on it asks for the last sample.
     stop: Sender<()>,
 }
 
-/// What was learnt of a run.
+/// The data sizes of a run.
 pub(crate) struct Sizes {
     nodes: Vec<String>,
     bytes: NodeBytes,
@@ -42,30 +42,31 @@ pub(crate) struct Sizes {
 }
 
 impl SizeWatch {
-    /// Begins, if the database itself told this placement; the first answer is here when this returns, unless it takes long.
+    /// Begins to sample the nodes of `placement`, if the database reports one. Waits for the first sample, up to
+    /// [`PATIENCE`].
     pub(crate) fn new(target: &Arc<dyn Target>, placement: Option<&Placement>) -> Self {
         let nodes = placement.map(|placement| placement.nodes.clone()).unwrap_or_default();
         if nodes.is_empty() {
-            return Self { nodes, samples: Vec::new(), asking: None };
+            return Self { nodes, samples: Vec::new(), sampler: None };
         }
-        match ask(Arc::clone(target), nodes.clone()) {
-            Ok(asking) => {
-                let first = asking.samples.recv_timeout(PATIENCE).ok();
-                Self { nodes, samples: first.into_iter().collect(), asking: Some(asking) }
+        match start(Arc::clone(target), nodes.clone()) {
+            Ok(sampler) => {
+                let first = sampler.samples.recv_timeout(PATIENCE).ok();
+                Self { nodes, samples: first.into_iter().collect(), sampler: Some(sampler) }
             }
             Err(error) => {
                 let problem = format!("no thread for it: {error}");
-                Self { nodes, samples: vec![Err(problem)], asking: None }
+                Self { nodes, samples: vec![Err(problem)], sampler: None }
             }
         }
     }
 
-    /// Asks for the last time, and gives all answers, in time from `start`, the window's.
+    /// Takes the last sample, and returns all, with their times since `start`, the beginning of the window.
     pub(crate) fn finish(mut self, start: SystemTime) -> Sizes {
         let mut late = None;
-        if let Some(Asking { samples, stop }) = self.asking.take() {
+        if let Some(Sampler { samples, stop }) = self.sampler.take() {
             let until = Instant::now() + PATIENCE;
-            // A thread that is gone has said all that it had to say.
+            // If the thread has ended, all its samples are in the channel.
             let _gone = stop.send(());
             loop {
                 match samples.recv_timeout(until.saturating_duration_since(Instant::now())) {
@@ -95,7 +96,7 @@ impl SizeWatch {
         problems.extend(late);
         let warning = problems.first().map(|first| {
             let times = if problems.len() == 1 { "once".into() } else { format!("{} times", problems.len()) };
-            format!("How much data the nodes hold could not be asked {times}: {first}")
+            format!("The data sizes of the nodes could not be read {times}: {first}")
         });
         if let Some(warning) = &warning {
             complain(warning);
@@ -105,7 +106,7 @@ impl SizeWatch {
 }
 
 impl Sizes {
-    /// The result with what was learnt in it.
+    /// Returns the result with the data sizes.
     pub(crate) fn add_to(&self, mut result: RunResult) -> RunResult {
         if !self.bytes.second.is_empty() {
             let nodes = result.nodes.get_or_insert_default();
@@ -113,7 +114,7 @@ impl Sizes {
             if nodes.names.is_empty() {
                 nodes.names.clone_from(&self.nodes);
             }
-            // A node that came during the run was not asked.
+            // A node that was added during the run has no samples.
             bytes.of.resize(nodes.names.len().max(bytes.of.len()), Vec::new());
             nodes.bytes = Some(bytes);
         }
@@ -122,8 +123,8 @@ impl Sizes {
     }
 }
 
-/// Starts the thread that asks.
-fn ask(target: Arc<dyn Target>, nodes: Vec<String>) -> io::Result<Asking> {
+/// Starts the thread that samples.
+fn start(target: Arc<dyn Target>, nodes: Vec<String>) -> io::Result<Sampler> {
     let (found, samples) = mpsc::channel();
     let (stop, stopped) = mpsc::channel();
     let work = move || {
@@ -139,15 +140,15 @@ fn ask(target: Arc<dyn Target>, nodes: Vec<String>) -> io::Result<Asking> {
             }
         }
         if let Some(last) = sample(&*target, &nodes).transpose() {
-            // Whoever asked may have lost patience.
+            // The receiver may have lost patience.
             let _gone = found.send(last);
         }
     };
     thread::Builder::new().name("node sizes".into()).spawn(work)?;
-    Ok(Asking { samples, stop })
+    Ok(Sampler { samples, stop })
 }
 
-/// The sizes now, in the order of the nodes; none if the database does not tell them.
+/// Reads the sizes in the order of `nodes`; none if the database does not report them.
 fn sample(target: &dyn Target, nodes: &[String]) -> Result<Option<(SystemTime, Vec<u64>)>, String> {
     let Some(sizes) = target.capabilities().node_sizes().map_err(|error| error.to_string())? else {
         return Ok(None);
@@ -155,10 +156,11 @@ fn sample(target: &dyn Target, nodes: &[String]) -> Result<Option<(SystemTime, V
     let of = |node: &String| {
         let found = sizes.iter().find(|size| size.node == *node).map(|size| size.bytes);
         found.ok_or_else(|| {
-            let told: Vec<&str> = sizes.iter().map(|size| size.node.as_str()).collect();
+            let reported: Vec<&str> = sizes.iter().map(|size| size.node.as_str()).collect();
             format!(
-                "it is told of {}, and the catalog has {node}: name the shards in the URL as when they were loaded",
-                told.join(", ")
+                "sizes are reported for {}, and the catalog has {node}: name the shards in the URL as when they were \
+                 loaded",
+                reported.join(", ")
             )
         })
     };

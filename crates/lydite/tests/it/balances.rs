@@ -172,7 +172,7 @@ fn a_server_that_goes_away_keeps_them_and_the_result_says_so() {
         "{broken:?}"
     );
     let other = lydite(&["run", &url, "--duration", "1s", "--warmup", "0", "--quiet"]).code(1);
-    assert!(other.stderr.contains("another one takes it back"), "{other:?}");
+    assert!(other.stderr.contains("the next such run repairs it"), "{other:?}");
     assert_mended(&url, &path);
 }
 
@@ -181,7 +181,7 @@ fn assert_mended(url: &str, result: &Path) {
     let more = ["--mix", "update_balance=100", "--warmup", "0", "--duration", "1s"];
     let ended = lydite(&run(url, text(result), &more)).code(0);
     assert!(
-        ended.stderr.contains("as dUpdateBalances leave it whose run is killed: it is taken back"),
+        ended.stderr.contains("a killed run with update_balance left this, and it is taken back now"),
         "{ended:?}"
     );
     let result = json(result);

@@ -93,7 +93,7 @@ fn a_lab_is_started_used_and_leaves_nothing_behind() {
     assert!(ran.stderr.contains("name the shards in the URL as when they were loaded"), "{}", ran.stderr);
     let told: Value = serde_json::from_str(&fs::read_to_string(&result).unwrap()).unwrap();
     assert!(told["nodes"]["bytes"].is_null(), "{}", told["nodes"]);
-    assert!(told["warnings"].to_string().contains("How much data the nodes hold could not be asked 2 times"));
+    assert!(told["warnings"].to_string().contains("The data sizes of the nodes could not be read 2 times"));
 
     let pids: Vec<String> = (0..3)
         .map(|server| {
