@@ -1,4 +1,4 @@
-//! The command line of Lydite. From top to bottom: [`commands`] turn arguments into calls, [`run`] runs a plan of
+//! The command line of Lydite. From top to bottom: `commands` turn arguments into calls, `run` runs a plan of
 //! `lydite_plan`, and below them are arguments, exit codes, output and interrupts. No module uses one above it.
 
 mod cli;

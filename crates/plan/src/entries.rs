@@ -376,7 +376,7 @@ impl Entries {
         self.errors.push(message);
     }
 
-    /// Reads the value of a key with `read`, see [`Entries::read_entry`]; none if it is unset or wrong.
+    /// Reads the value of a key with `read`; none if it is unset or wrong.
     pub fn read<T>(&mut self, key: &str, read: impl FnOnce(&str) -> Result<T, String>) -> Option<T> {
         let entry = self.entry(key)?;
         self.read_entry(&entry, read)

@@ -247,7 +247,7 @@ impl Document<'_> {
             tests: findings,
         };
         let document = serde_json::to_value(&document)
-            .map_err(|error| Failure::usage(format!("the document has no form in JSON: {error}")))?;
+            .map_err(|error| Failure::usage(format!("the document can't be written as JSON: {error}")))?;
         write(place, format!("{document:#}\n").as_bytes(), Some(interrupt))
     }
 }

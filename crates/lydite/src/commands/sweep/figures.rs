@@ -383,7 +383,7 @@ fn metrics(source: &mut Source, entry: Option<&Entry<'_, '_>>) -> Vec<Metric> {
                     source.wrong(
                         line,
                         "y",
-                        &format!("{name:?} names no reason of aborts: use {}", known.join(", ")),
+                        &format!("{name:?} is not an abort reason: use {}", known.join(", ")),
                     );
                 }
                 all.push(metric);
