@@ -235,15 +235,15 @@ const contention: Chart = {
       emphasis: { disabled: true },
     });
     const rows = run.contention;
-    const names = rows.map((row, i) => row.name ?? (i === 0 ? "actual" : ""));
+    const names = rows.map((row, i) => row.name ?? (i === 0 ? "measured" : ""));
     return {
       ...base(frame),
-      ...layout(frame, ["asked", ...names]),
+      ...layout(frame, ["configured", ...names]),
       xAxis: xAxis(frame, "seconds from the start of the window", { min: 0, max: rows[0]?.asked.at(-1)?.[0] }),
       yAxis: yAxis(frame, "competing transactions", { min: 0 }),
       series: [
         ...rows.map((row, i) => ({
-          ...line("asked", row.asked, frame.theme.faint, 4),
+          ...line("configured", row.asked, frame.theme.faint, 4),
           ...(i === 0 ? behind(page, run, frame) : {}),
         })),
         ...rows.map((row, i) => line(names[i] ?? "", row.actual, frame.theme.series[i % 8], 1.5)),
