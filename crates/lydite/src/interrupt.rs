@@ -2,7 +2,7 @@
 
 use crate::exit::Failure;
 use crate::memory;
-use crate::output::eprint;
+use crate::output::{complain, eprint};
 use lydite_bench::RunControl;
 use lydite_database::Waiter;
 use lydite_families::TargetSpec;
@@ -130,7 +130,9 @@ impl Interrupt {
     pub(crate) fn during<T>(&self, control: &RunControl, work: impl FnOnce() -> T) -> T {
         let done = AtomicBool::new(false);
         thread::scope(|scope| {
-            scope.spawn(|| {
+            // The thread ends too if the work panics.
+            let _done = SetOnDrop(&done);
+            let watching = thread::Builder::new().spawn_scoped(scope, || {
                 while !done.load(Ordering::Relaxed) {
                     if self.asked() {
                         control.stop();
@@ -139,10 +141,22 @@ impl Interrupt {
                     thread::sleep(LOOK);
                 }
             });
-            let result = work();
-            done.store(true, Ordering::Relaxed);
-            result
+            if let Err(error) = watching {
+                complain(&format!(
+                    "the system gives no thread to watch for Ctrl-C ({error}): press it twice to end"
+                ));
+            }
+            work()
         })
+    }
+}
+
+/// Sets a flag when it is dropped.
+struct SetOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for SetOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 

@@ -4,11 +4,12 @@ use lydite_families::TargetSpec;
 
 /// Keeps the kernel from giving this process huge pages if it is the client of a server or of `null:`.
 ///
-/// The allocator asks for huge pages (2 MB on most processors) for all memory that it reserves. With them a database
-/// within this process takes a fifth less processor time. A client needs little memory, but each of its threads begins
+/// The allocator asks for huge pages (2 MB on most processors) for all memory that it reserves. A database
+/// within this process takes less processor time with them. A client needs little memory, but each of its threads begins
 /// an area for each size of objects, and each of these areas would be a huge page: about 10 MB for each session.
 ///
-/// Programs that this process starts inherit the setting, so clients of drivers do without it.
+/// Programs that this process starts inherit the setting. So a process with a driver keeps its huge pages: the driver may
+/// hold a database.
 pub(crate) fn suit(target: &TargetSpec) {
     if target.has_server() || !target.stores() {
         forgo_huge_pages();

@@ -93,7 +93,7 @@ impl MicroAsked {
         let updates = entries.read("micro.updates", |text| whole(text, 0, Shape::MAX_ACCESSES));
         let updates = updates.unwrap_or(usual.updates);
         if updates > accesses {
-            // The user set one of them: by default there are fewer updates than accesses.
+            // By default updates are fewer than accesses, so at least one of the keys was set: report that one.
             let set = ["micro.updates", "micro.accesses"].into_iter().find(|key| entries.text(key).is_some());
             let problem = format!("{updates} updates are more than the accesses ({accesses}): ask for fewer");
             entries.wrong(set.unwrap_or("micro.updates"), &problem);

@@ -10,7 +10,7 @@ use lydite_report::metric::Metric;
 use lydite_tpcc::TransactionKind;
 
 /// Reads the requirements of a plan, and rejects those on metrics that the run lacks. `rte` is true with `--mode rte`.
-/// A `workload` or `rte` of none had an error; nothing that depends on it is rejected then.
+/// `workload` and `rte` are `None` if their keys have errors; checks that need them are then skipped.
 pub(crate) fn read(
     entries: &mut Entries,
     workload: Option<WorkloadName>,

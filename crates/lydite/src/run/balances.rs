@@ -219,7 +219,9 @@ fn aside<T: Send + 'static>(
     let progress = Arc::new(Progress::default());
     let (send, receive) = mpsc::channel();
     let progress_of_thread = Arc::clone(&progress);
-    thread::spawn(move || drop(send.send(work(&progress_of_thread))));
+    thread::Builder::new()
+        .spawn(move || drop(send.send(work(&progress_of_thread))))
+        .map_err(|error| Failure::usage(format!("the system gives no thread for {doing}: {error}")))?;
     let (mut done, mut since, mut reported) = (0, Instant::now(), false);
     loop {
         if let Ok(result) = receive.recv_timeout(AGAIN) {

@@ -24,17 +24,20 @@ pub(crate) struct Conditions {
 /// A condition does not hold, or the user interrupted the checks: both end the run.
 pub(crate) fn before(found: Conditions) -> Result<Vec<CheckResult>, Failure> {
     let mut failures = Vec::new();
-    if let Some(broken) = found.results.iter().find(|check| !check.ok) {
-        let balances = ["3.3.2.1", "3.3.2.8"].contains(&broken.id.as_str());
-        let why = if balances {
-            " (a killed or running run with update_balance leaves this imbalance: the next such run repairs it)"
+    let mut broken = found.results.iter().filter(|check| !check.ok);
+    if let Some(first) = broken.next() {
+        let others: Vec<&str> = broken.map(|check| check.id.as_str()).collect();
+        let others = if others.is_empty() { String::new() } else { format!(" (nor does {})", others.join(", ")) };
+        let cause = if ["3.3.2.1", "3.3.2.8"].contains(&first.id.as_str()) {
+            "a run with update_balance causes this while it runs, or if it was killed: wait for its end, or repair it by \
+             another run with update_balance; in other cases "
         } else {
             ""
         };
         complain(&format!(
-            "condition {} does not hold before the run: {}{why}: reload with --fresh, or measure it all the same with \
-             --no-check",
-            broken.id, broken.detail
+            "condition {} does not hold before the run: {}{others}: {cause}reload with --fresh, or measure it all the same \
+             with --no-check",
+            first.id, first.detail
         ));
         failures.push(Failure::CheckFailed);
     }

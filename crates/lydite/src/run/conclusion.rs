@@ -83,8 +83,9 @@ impl Measured<'_> {
             // The measurement is safe even if the process ends during the check. A failure to write is ignored here,
             // since the end of the run writes the same file and reports it.
             if let Some(place) = self.request.plan.json.as_ref().filter(|place| place.is_replaced()) {
-                let partial = document(&document_of(checks.clone(), false)?)?;
-                let _reported_at_the_end = write(place, partial.as_bytes(), Some(interrupt));
+                let partial = document_of(checks.clone(), false).and_then(|result| document(&result));
+                let _reported_at_the_end =
+                    partial.and_then(|partial| write(place, partial.as_bytes(), Some(interrupt)));
             }
             match (self.after)() {
                 Ok(found) => {
@@ -106,11 +107,15 @@ impl Measured<'_> {
         if broken {
             failures.push(Failure::CheckFailed);
         }
-        let result = document_of(checks, checked)?;
-        publish(self.request, &result, &mut failures)?;
-        let unmet = unmet(&result.requirements);
-        if !unmet.is_empty() {
-            failures.push(Failure::Threshold(unmet));
+        match document_of(checks, checked) {
+            Ok(result) => {
+                publish(self.request, &result, &mut failures);
+                let unmet = unmet(&result.requirements);
+                if !unmet.is_empty() {
+                    failures.push(Failure::Threshold(unmet));
+                }
+            }
+            Err(failure) => failures.push(failure),
         }
         Failure::all(failures)
     }
@@ -124,7 +129,7 @@ fn unmet(requirements: &[RequirementResult]) -> Vec<String> {
 
 /// Writes the files, and then prints the table and their places. The files come first, since the reader of the output
 /// may close it early.
-fn publish(request: &Request, result: &RunResult, failures: &mut Vec<Failure>) -> Outcome {
+fn publish(request: &Request, result: &RunResult, failures: &mut Vec<Failure>) {
     let Request { plan, interrupt, .. } = request;
     let terminal = is_terminal();
     let colour = terminal && std::env::var_os("NO_COLOR").is_none();
@@ -132,6 +137,7 @@ fn publish(request: &Request, result: &RunResult, failures: &mut Vec<Failure>) -
     let width = columns.map_or(TABLE_WIDTH, |columns| columns.max(TABLE_WIDTH_MIN));
     let table = if request.verbose { render_verbose_table } else { render_table };
     let mut text = table(result, width, colour);
+    let mut unwritten = None;
     let mut output = |name: &str, place: &Destination, usual: &str, document: &str| match or_elsewhere(
         place,
         usual,
@@ -142,7 +148,10 @@ fn publish(request: &Request, result: &RunResult, failures: &mut Vec<Failure>) -
         Err(failure) => failures.push(failure),
     };
     if let Some(place) = &plan.json {
-        output("result", place, "result.json", &document(result)?);
+        match document(result) {
+            Ok(document) => output("result", place, "result.json", &document),
+            Err(failure) => unwritten = Some(failure),
+        }
     }
     if let Some(place) = &plan.report {
         output("report", place, "report.html", &render_html(std::slice::from_ref(result)));
@@ -150,8 +159,8 @@ fn publish(request: &Request, result: &RunResult, failures: &mut Vec<Failure>) -
     if let Some(place) = &plan.summary {
         output("summary", place, "summary.md", &render_run_summary(result));
     }
+    failures.extend(unwritten);
     failures.extend(print(&text).err());
-    Ok(())
 }
 
 /// Writes a document. If that fails, writes it to a new temporary directory, with its own file name or the `usual` one:

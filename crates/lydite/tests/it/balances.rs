@@ -172,7 +172,7 @@ fn a_server_that_goes_away_keeps_them_and_the_result_says_so() {
         "{broken:?}"
     );
     let other = lydite(&["run", &url, "--duration", "1s", "--warmup", "0", "--quiet"]).code(1);
-    assert!(other.stderr.contains("the next such run repairs it"), "{other:?}");
+    assert!(other.stderr.contains("repair it by another run with update_balance"), "{other:?}");
     assert_mended(&url, &path);
 }
 

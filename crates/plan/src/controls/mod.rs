@@ -1,6 +1,6 @@
 //! The controls of a run. Each is a module with a plain struct that reads its keys of the plan, rejects impossible
-//! values, shapes the steps of the run, and writes its part of the result. The table below lists them. Controls use the
-//! trait and the schedule of this folder, but not each other.
+//! values, shapes the steps of the run, and writes its part of the result. The table below lists them. Controls don't
+//! import each other: a conflict between two is checked in one of them, through the steps or the entries.
 
 pub mod coaccess;
 pub mod contention;

@@ -136,10 +136,16 @@ impl Phases {
         };
         let jumps = templates.iter().flat_map(|(_, _, template)| template.jumps());
         let jumps = jumps.map(|part| lasts.mul_f64(part));
-        let mut cuts: Vec<Duration> =
-            (0..steps).map(|cut| lasts / steps * cut).chain(jumps).chain([lasts]).collect();
+        // Each phase has a step, however short it is: only cuts within it can be too close to others.
+        let mut cuts: Vec<Duration> = (1..steps)
+            .map(|cut| lasts / steps * cut)
+            .chain(jumps)
+            .filter(|cut| *cut >= SHORTEST && *cut + SHORTEST <= lasts)
+            .collect();
         cuts.sort_unstable();
         cuts.dedup_by(|one, other| one.abs_diff(*other) < SHORTEST);
+        cuts.insert(0, Duration::ZERO);
+        cuts.push(lasts);
         for cut in cuts.windows(2) {
             let &[from, to] = cut else { continue };
             // The value in the middle holds for the whole step.

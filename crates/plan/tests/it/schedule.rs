@@ -58,6 +58,21 @@ fn lists_are_phases_of_equal_length_and_jumps_of_a_curve_are_steps() {
 }
 
 #[test]
+fn the_shortest_window_and_the_shortest_phase_have_a_step() {
+    let window = plan(&["null:", "--duration", "500us"]).expect("a plan");
+    assert_eq!(window.schedule.steps.len(), 1);
+    let text = "target = \"null:\"\n[[phase]]\nfrom = \"0.2ms\"\nlasts = \"0.5ms\"\nterminals = 3\n[[phase]]\nlasts = \"1s\"\n\
+                terminals = 2\n";
+    let phases = plan_of_file(text, &["--terminals", "1"]);
+    // A flag can't hold in a phase that sets the key itself.
+    assert!(phases.is_err());
+    let phases = plan_of_file(&format!("terminals = 1\n{text}"), &[]).expect("a plan");
+    let sessions: Vec<_> = phases.schedule.steps.iter().map(|step| (step.from, step.sessions)).collect();
+    let at = Duration::from_micros;
+    assert_eq!(sessions, [(at(0), Some(1)), (at(200), Some(3)), (at(700), Some(2))]);
+}
+
+#[test]
 fn a_ramp_has_the_value_of_the_middle_of_each_step() {
     let run = ["null:", "--mode", "open", "--rate", "ramp(0,1000)", "--duration", "1s"];
     let plan = plan(&run).expect("a plan");
