@@ -367,7 +367,8 @@ const frequency: Chart = {
           barWidth: "96%",
           color: theme.series[of % 8],
           emphasis: { disabled: true },
-          markLine: { silent: true, symbol: "none", animation: false, data: marks },
+          // Without a precision the marks snap to hundredths.
+          markLine: { silent: true, symbol: "none", animation: false, precision: 12, data: marks },
         },
       ],
     };

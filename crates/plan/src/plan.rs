@@ -357,7 +357,16 @@ fn retry(entries: &mut Entries) -> RetryPolicy {
         backoff_max: entries.read("retry.backoff_max", time).unwrap_or(usual.backoff_max),
     };
     if policy.backoff_max < policy.backoff_min {
-        entries.wrong("retry.backoff_max", "must not be below retry.backoff_min");
+        // The defaults fit each other, so at least one of the keys was set.
+        let (min, max) = (policy.backoff_min.as_secs_f64(), policy.backoff_max.as_secs_f64());
+        if entries.text("retry.backoff_max").is_some() {
+            let problem = format!("must not be below retry.backoff_min ({min} s): raise it, or lower that");
+            entries.wrong("retry.backoff_max", &problem);
+        } else {
+            let problem =
+                format!("is above retry.backoff_max ({max} s by default): lower it, or raise that too");
+            entries.wrong("retry.backoff_min", &problem);
+        }
     }
     policy
 }

@@ -27,7 +27,8 @@ pub(crate) fn before(found: Conditions) -> Result<Vec<CheckResult>, Failure> {
     let mut broken = found.results.iter().filter(|check| !check.ok);
     if let Some(first) = broken.next() {
         let others: Vec<&str> = broken.map(|check| check.id.as_str()).collect();
-        let others = if others.is_empty() { String::new() } else { format!(" (nor does {})", others.join(", ")) };
+        let others =
+            if others.is_empty() { String::new() } else { format!(" (nor does {})", others.join(", ")) };
         let cause = if ["3.3.2.1", "3.3.2.8"].contains(&first.id.as_str()) {
             "a run with update_balance causes this while it runs, or if it was killed: wait for its end, or repair it by \
              another run with update_balance; in other cases "

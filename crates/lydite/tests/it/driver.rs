@@ -138,7 +138,7 @@ fn a_broken_driver_of_each_kind_is_told_red_with_its_reason() {
         ),
         (
             &[
-                ("commits_unused_item", "New-Order", "it was committed and had to be rolled back"),
+                ("commits_unused_item", "New-Order", "it was committed instead of rolled back"),
                 ("commits_unused_item", "rollback", "has an unused item and was committed"),
                 ("first_of_a_name", "Payment", "c_id is "),
             ],
@@ -311,7 +311,7 @@ fn a_function_of_a_store_that_is_wrong_is_named_before_any_transaction() {
             "empty",
             "return []",
             "functions",
-            "scan before the commit gave no keys, and 01, 01 00, 02, ff ff are there",
+            "scan before the commit gave no keys instead of 01, 01 00, 02, ff ff",
         ),
         ("deaf", "raise KeyError('boom')", "state", "KeyError: 'boom' (driver, line "),
     ] {

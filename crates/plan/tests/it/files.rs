@@ -26,6 +26,19 @@ fn errors_of_a_file_have_lines_and_come_in_their_order() {
 }
 
 #[test]
+fn waits_between_retries_that_contradict_each_other_are_reported_with_a_key_that_was_set() {
+    let low = plan(&["null:", "--set", "retry.backoff_min=1s"]).expect_err("above the default");
+    assert!(low[0].starts_with("--set retry.backoff_min: is above retry.backoff_max"), "{low:?}");
+    let both = ["null:", "--set", "retry.backoff_min=2s", "--set", "retry.backoff_max=1s"];
+    let both = plan(&both).expect_err("crossed");
+    assert!(
+        both[0].starts_with("--set retry.backoff_max: must not be below retry.backoff_min (2 s)"),
+        "{both:?}"
+    );
+    assert!(plan(&["null:", "--set", "retry.backoff_min=1s", "--set", "retry.backoff_max=2s"]).is_ok());
+}
+
+#[test]
 fn flags_win_over_settings_and_these_over_the_file() {
     let text = "target = \"null:\"\nduration = \"1s\"\nwarmup = \"1s\"\nseed = 1\n";
     let flags = ["--set", "warmup=2s", "--set", "warmup=3s", "--set", "seed=2", "--duration", "4s"];

@@ -413,7 +413,10 @@ fn ctrl_c_ends_the_run_keeps_what_there_is_and_exits_with_130() {
     running.wait_until("the first result", || !bench.results().is_empty());
     running.signal(libc::SIGINT);
     let ended = running.wait().code(130);
-    assert!(ended.errors().iter().any(|error| error.contains("the same command goes on")), "{ended:?}");
+    assert!(
+        ended.errors().iter().any(|error| error.contains("the same command makes the rest")),
+        "{ended:?}"
+    );
     assert!(manifest.exists() && bench.out().join("report.html").exists());
     let summary = bench.summary();
     let runs = |state: &str| {

@@ -63,8 +63,8 @@ impl Generator<'_> {
         let _written = writeln!(
             out,
             "\tif err := {}; err != nil {{\n\t\treturn s.explain(err)\n\t}}\n\ts.begun = false\n\treturn nil\n}}\n\n\
-             // Abort ends the transaction, nothing of it stored.\nfunc (s *session) Abort() {{\n\tif !s.begun{lost}
-             // {{\n\
+             // Abort ends the transaction, nothing of it stored.\nfunc (s *session) Abort() {{\n\
+             \tif !s.begun{lost} {{\n\
              \t\treturn\n\t}}\n\ts.begun = false\n\
              \t// The error that matters is the one before; what stays wrong, the next transaction hears.\n\t_ = {}\n\
              }}",
