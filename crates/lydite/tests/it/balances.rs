@@ -42,19 +42,28 @@ fn what_was_added_is_counted_and_taken_back_in_every_mode() {
     ];
     for (url, modes) in &urls {
         for mode in *modes {
-            let more = ["--mix", MIX, "--warmup", "500ms", "--duration", "1s", "--tx", mode];
-            let arguments = run(url, text(&path), &[&more[..], &["--set", "balance_warehouses=2"]].concat());
-            let ended = Program::new(&arguments).run().code(0);
-            let result = json(&path);
+            // A machine that stands still commits too little in a second; then the next window is longer.
+            let mut windows = ["1s", "8s", "60s"].into_iter();
+            let (ended, result) = loop {
+                let window = windows.next().expect("one of the windows to be long enough");
+                let more = ["--mix", MIX, "--warmup", "500ms", "--duration", window, "--tx", mode];
+                let more = [&more[..], &["--set", "balance_warehouses=2"]].concat();
+                let ended = Program::new(&run(url, text(&path), &more)).run().code(0);
+                let result = json(&path);
+                let check = balances(&result);
+                assert_eq!(check["ok"], true, "{url} {mode}: {check}");
+                let told: u64 = check["detail"].as_str().unwrap().split(' ').next().unwrap().parse().unwrap();
+                let counted = committed(&result, "update_balance");
+                assert!(told >= counted, "{url} {mode}: {check}");
+                let of_all = ["update_balance", "select_balance", "payment"]
+                    .iter()
+                    .all(|kind| committed(&result, kind) > 0);
+                // The check counts those of the warm-up too.
+                if of_all && told > counted {
+                    break (ended, result);
+                }
+            };
             assert_eq!(result["plan"]["balance_order"], "ascending");
-            for kind in ["update_balance", "select_balance", "payment"] {
-                assert!(committed(&result, kind) > 0, "{url} {mode} {kind}: {}", result["transactions"]);
-            }
-            let check = balances(&result);
-            assert_eq!(check["ok"], true, "{url} {mode}: {check}");
-            // With those of the warm-up.
-            let told: u64 = check["detail"].as_str().unwrap().split(' ').next().unwrap().parse().unwrap();
-            assert!(told > committed(&result, "update_balance"), "{url} {mode}: {check}");
             let checks = result["checks"].as_array().unwrap();
             assert_eq!(checks.len(), 25, "{url} {mode}");
             assert!(checks.iter().all(|check| check["ok"] == true), "{url} {mode}: {checks:?}");
@@ -65,7 +74,8 @@ fn what_was_added_is_counted_and_taken_back_in_every_mode() {
                 ),
                 "{ended:?}"
             );
-            assert_eq!(result["series"]["select_balance"].as_array().unwrap().len(), 1);
+            let seconds = result["series"]["select_balance"].as_array().unwrap().len();
+            assert_eq!(seconds as f64, result["window"]["measured_s"].as_f64().unwrap().round());
         }
     }
 }
