@@ -1,7 +1,7 @@
 //! dUpdateBalance and dSelectBalance in runs: what they add is checked and taken back.
 
 use crate::loaded;
-use crate::program::{Program, json, lydite, scratch, text};
+use crate::program::{Program, json, longer_windows, lydite, scratch, text};
 use lydite_testkit::{mariadb, postgres};
 use serde_json::Value;
 use std::path::Path;
@@ -42,10 +42,7 @@ fn what_was_added_is_counted_and_taken_back_in_every_mode() {
     ];
     for (url, modes) in &urls {
         for mode in *modes {
-            // A machine that stands still commits too little in a second; then the next window is longer.
-            let mut windows = ["1s", "8s", "60s"].into_iter();
-            let (ended, result) = loop {
-                let window = windows.next().expect("one of the windows to be long enough");
+            let (ended, result) = longer_windows(|window| {
                 let more = ["--mix", MIX, "--warmup", "500ms", "--duration", window, "--tx", mode];
                 let more = [&more[..], &["--set", "balance_warehouses=2"]].concat();
                 let ended = Program::new(&run(url, text(&path), &more)).run().code(0);
@@ -59,10 +56,8 @@ fn what_was_added_is_counted_and_taken_back_in_every_mode() {
                     .iter()
                     .all(|kind| committed(&result, kind) > 0);
                 // The check counts those of the warm-up too.
-                if of_all && told > counted {
-                    break (ended, result);
-                }
-            };
+                (of_all && told > counted).then_some((ended, result))
+            });
             assert_eq!(result["plan"]["balance_order"], "ascending");
             let checks = result["checks"].as_array().unwrap();
             assert_eq!(checks.len(), 25, "{url} {mode}");
