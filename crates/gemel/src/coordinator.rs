@@ -6,20 +6,27 @@ use crate::csr::{Refused, Registry};
 use crate::engine::{Engine, KeyspaceId, MAX_ENGINES, Refusal, Write};
 use crate::error::{Conflict, Error, Result};
 use crate::files::fail_point;
+use crate::key::{Key, KeyRange};
 use crate::keyspace::Keyspace;
 use crate::logs::Logs;
-use crate::options::{Isolation, Options};
+use crate::options::Options;
 use crate::oracle::{Recorder, Written};
 use crate::order::protocol;
 use crate::record::{Group, Stamp};
 use crate::ticket::Ticket;
 use crate::transaction::{Seen, Transaction};
+use crate::watch::{Noted, Watch, Watches};
 use parking_lot::RwLock;
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 /// Commits of a thread between two garbage collections.
 const COLLECT_EVERY: u32 = 32;
+
+/// Rows in a read set from which it is validated before the commit draws its timestamps. Fewer in tests, so these run
+/// both ways.
+const MANY_ROWS: usize = if cfg!(any(test, feature = "fail-points")) { 4 } else { 1000 };
 
 /// The engines, the registries that relate their snapshots, and the logs. Engine 0 is the anchor.
 pub(crate) struct Coordinator {
@@ -31,6 +38,7 @@ pub(crate) struct Coordinator {
     pub(crate) logs: Logs,
     pub(crate) options: Options,
     pub(crate) keyspaces: RwLock<Vec<Keyspace>>,
+    watches: Watches,
     recorder: OnceLock<Arc<Recorder>>,
 }
 
@@ -41,6 +49,15 @@ pub(crate) struct Outcome {
 }
 
 type Failure = (Count, Error);
+
+/// A commit's presence in an engine, from [`Engine::enter`] on.
+struct Entered<'a>(&'a dyn Engine);
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        self.0.leave();
+    }
+}
 
 /// The writes of one engine.
 type Part = protocol::Part<Vec<Write>>;
@@ -64,6 +81,7 @@ impl Coordinator {
             logs,
             options,
             keyspaces: RwLock::default(),
+            watches: Watches::default(),
             recorder: OnceLock::new(),
         }
     }
@@ -156,8 +174,10 @@ impl Coordinator {
         }
         self.logs.wait_for_room().map_err(|error| (Count::Failed, error))?;
         let mut parts = self.parts(transaction);
+        let mut entered = self.enter(&parts).map_err(|error| (Count::Failed, error))?;
         let owner = transaction.seat.number;
         self.lock(owner, &mut parts)?;
+        self.watches.note(owner, parts.iter().map(|part| (part.engine, part.writes.as_slice())));
         let outcome = self.ready(owner, transaction, &mut parts);
         if let Err(failure) = outcome {
             self.give_up(&mut parts);
@@ -166,13 +186,12 @@ impl Coordinator {
         // Nothing can fail from here on.
         fail_point("commit.after_append");
         note_writes(transaction, &parts);
-        for part in &mut parts {
-            if let Some(at) = part.stamp {
-                self.engines[part.engine].install(&mut part.writes, at);
-            }
-        }
-        fail_point("commit.after_install");
-        self.publish(&parts);
+        let install = |part: &mut Part, at| {
+            self.engines[part.engine].install(&mut part.writes, at);
+            // An engine must not be held while the commit waits for its turn to publish.
+            entered[part.engine] = None;
+        };
+        protocol::finish(&mut parts, install, |engine| self.engines[engine].clock());
         self.trace(transaction, &parts);
         let count = match parts.as_slice() {
             [Part { engine: 0, .. }] => Count::MemoryOnly,
@@ -203,6 +222,18 @@ impl Coordinator {
         parts.map(|(engine, writes)| Part { engine, writes, stamp: None }).collect()
     }
 
+    /// Enters the engines, in their order. This comes before the first lock: whatever an engine makes a commit wait for,
+    /// the commit holds up no other engine's commits meanwhile.
+    fn enter(&self, parts: &[Part]) -> Result<[Option<Entered<'_>>; MAX_ENGINES]> {
+        let mut entered = [const { None }; MAX_ENGINES];
+        for part in parts {
+            let engine = &*self.engines[part.engine];
+            engine.enter(!part.writes.is_empty())?;
+            entered[part.engine] = Some(Entered(engine));
+        }
+        Ok(entered)
+    }
+
     fn lock(&self, owner: u64, parts: &mut [Part]) -> Result<(), Failure> {
         for index in 0..parts.len() {
             let part = &mut parts[index];
@@ -219,22 +250,26 @@ impl Coordinator {
 
     /// Draws timestamps, validates reads, and appends to the log: all steps that can still fail.
     fn ready(&self, owner: u64, transaction: &Transaction, parts: &mut [Part]) -> Result<(), Failure> {
-        self.stamp(parts)?;
-        if transaction.isolation == Isolation::Serializable {
-            self.validate(owner, &transaction.seen)?;
-        }
-        let stamps: Vec<Stamp> = parts
-            .iter()
-            .filter_map(|part| {
-                Some(Stamp { engine: part.engine as u8, at: part.stamp?, writes: !part.writes.is_empty() })
-            })
-            .collect();
         let groups = parts.iter().map(|part| Group { engine: part.engine as u8, writes: &part.writes });
-        self.logs.append(&stamps, groups).map_err(|error| (Count::Failed, error))
+        let encoded = self.logs.encode(&stamps_of(parts), groups);
+        let seen = &transaction.seen;
+        if transaction.seen_rows > MANY_ROWS {
+            // The watch opens before the validation, so what others lock during the validation is noted.
+            let watch = self.watches.open(owner);
+            self.validate(owner, seen)?;
+            fail_point("commit.validated_early");
+            let watched = Watched::new(watch, seen);
+            self.stamp(parts)?;
+            self.validate_watched(owner, &watched)?;
+        } else {
+            self.stamp(parts)?;
+            self.validate(owner, seen)?;
+        }
+        self.logs.append(encoded, &stamps_of(parts)).map_err(|error| (Count::Failed, error))
     }
 
     fn stamp(&self, parts: &mut [Part]) -> Result<(), Failure> {
-        let draw = |engine: usize| self.engines[engine].draw();
+        let draw = |engine: usize| self.engines[engine].clock().draw();
         if !self.options.csr {
             protocol::draw_all(parts, draw);
             return Ok(());
@@ -262,14 +297,23 @@ impl Coordinator {
         Ok(())
     }
 
-    fn give_up(&self, parts: &mut [Part]) {
-        for part in parts.iter_mut() {
-            self.engines[part.engine].give_up(&mut part.writes, part.stamp.is_some());
+    /// Validates those reads again whose keys others have locked since they were validated.
+    fn validate_watched(&self, owner: u64, watched: &Watched<'_>) -> Result<(), Failure> {
+        for noted in watched.watch.take() {
+            let Some(since) = watched.read_at(&noted) else { continue };
+            let Noted { engine, keyspace, key } = &noted;
+            let still = self.engines[*engine].validate_key(owner, *keyspace, key, since);
+            if !still.map_err(|error| (Count::Failed, error))? {
+                return Err(self.conflict(Conflict::Read, *engine, *keyspace));
+            }
         }
-        self.publish(parts);
+        Ok(())
     }
 
-    fn publish(&self, parts: &[Part]) {
+    fn give_up(&self, parts: &mut [Part]) {
+        for part in parts.iter_mut() {
+            self.engines[part.engine].give_up(&mut part.writes);
+        }
         protocol::publish(parts, |engine| self.engines[engine].clock());
     }
 
@@ -279,6 +323,55 @@ impl Coordinator {
             trace.commits[part.engine] = part.stamp;
         }
         recorder.add(*trace);
+    }
+}
+
+/// Returns the stamps of a commit, in the order of its parts. Timestamps that are not drawn yet are zero.
+fn stamps_of(parts: &[Part]) -> Vec<Stamp> {
+    parts
+        .iter()
+        .map(|part| Stamp {
+            engine: part.engine as u8,
+            at: part.stamp.unwrap_or_default(),
+            writes: !part.writes.is_empty(),
+        })
+        .collect()
+}
+
+/// A read set under watch, indexed for look-ups by key.
+struct Watched<'a> {
+    watch: Watch<'a>,
+    /// The oldest snapshot at which each key was read.
+    keys: BTreeMap<(usize, KeyspaceId, &'a Key), Timestamp>,
+    ranges: Vec<(usize, KeyspaceId, &'a KeyRange, Timestamp)>,
+}
+
+impl<'a> Watched<'a> {
+    fn new(watch: Watch<'a>, seen: &'a [Seen]) -> Self {
+        let mut watched = Self { watch, keys: BTreeMap::new(), ranges: Vec::new() };
+        for seen in seen {
+            match seen {
+                Seen::Key { engine, keyspace, key, since } => {
+                    let oldest = watched.keys.entry((*engine, *keyspace, key)).or_insert(*since);
+                    *oldest = (*oldest).min(*since);
+                }
+                Seen::Range { engine, keyspace, range, since } => {
+                    watched.ranges.push((*engine, *keyspace, range, *since));
+                }
+            }
+        }
+        watched
+    }
+
+    /// Returns the oldest snapshot at which the transaction has read a key, or found it missing.
+    fn read_at(&self, noted: &Noted) -> Option<Timestamp> {
+        let Noted { engine, keyspace, key } = noted;
+        let by_range = self
+            .ranges
+            .iter()
+            .filter(|(of, space, range, _)| of == engine && space == keyspace && range.contains(key))
+            .map(|(.., since)| *since);
+        by_range.chain(self.keys.get(&(*engine, *keyspace, key)).copied()).min()
     }
 }
 

@@ -69,9 +69,10 @@ pub(crate) type Each<'a> = dyn FnMut(&[u8], &[u8], Timestamp) -> ControlFlow<()>
 
 /// A multi-version engine. The first committer wins.
 ///
-/// The coordinator drives the commit protocol: [`Engine::lock`]; [`Engine::draw`]; for serializable transactions
-/// `validate_*`; then either [`Engine::install`] or [`Engine::give_up`]; last `clock().publish(ts)`. Between `draw` and
-/// `publish` nothing may block on a disk or on another transaction's lock.
+/// The coordinator drives the commit protocol: [`Engine::enter`]; [`Engine::lock`]; a timestamp from the clock; for
+/// serializable transactions `validate_*`; then [`Engine::install`] or [`Engine::give_up`]; [`Engine::leave`]; last
+/// `clock().publish(ts)`. Only `enter` may wait for space, and only the `install` of an engine other than the anchor may
+/// wait for a disk.
 pub(crate) trait Engine: Send + Sync {
     /// Returns the engine's name in messages and counters.
     fn name(&self) -> &'static str;
@@ -103,12 +104,21 @@ pub(crate) trait Engine: Send + Sync {
         each: &mut Each<'_>,
     ) -> Result<()>;
 
+    /// Lets a commit begin in this engine, before it locks anything in any engine. Waits here, if at all, for space for
+    /// its writes and for work that must not overlap a commit. `writes` is false if the commit only needs a place in
+    /// the engine's order. After an error the commit has not entered.
+    fn enter(&self, writes: bool) -> Result<()> {
+        let _ = writes;
+        Ok(())
+    }
+
+    /// Ends what [`Engine::enter`] began. The coordinator calls it once for each `enter` that succeeded, after the
+    /// commit's last call of `install` or `give_up`.
+    fn leave(&self) {}
+
     /// Locks the keys of all writes for `owner`, without waiting, and checks that none has a commit newer than its
     /// `since`. After an error no key is locked.
     fn lock(&self, owner: u64, writes: &mut [Write]) -> Result<(), Refusal>;
-
-    /// Draws the next commit timestamp.
-    fn draw(&self) -> Timestamp;
 
     /// Returns true if no other owner has locked `key`, and nobody has committed a write of it after `since`.
     fn validate_key(&self, owner: u64, keyspace: KeyspaceId, key: &Key, since: Timestamp) -> Result<bool>;
@@ -126,9 +136,8 @@ pub(crate) trait Engine: Send + Sync {
     /// published.
     fn install(&self, writes: &mut [Write], at: Timestamp);
 
-    /// Unlocks the keys of a commit that failed. `drawn` is true if a timestamp was drawn; the caller must still
-    /// publish it.
-    fn give_up(&self, writes: &mut [Write], drawn: bool);
+    /// Unlocks the keys of a commit that failed. If it drew a timestamp, the caller must still publish it.
+    fn give_up(&self, writes: &mut [Write]);
 
     /// Collects garbage. No reader uses a snapshot older than `watermark` any more, so versions that only older
     /// snapshots need may go.

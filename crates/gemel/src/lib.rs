@@ -33,6 +33,7 @@ mod restore;
 pub mod row;
 mod ticket;
 mod transaction;
+mod watch;
 
 use order::{active, clock, csr};
 

@@ -18,7 +18,21 @@ pub(crate) enum Logs {
 
 thread_local! {
     /// Buffers for records, so a commit allocates no memory for its log.
-    static BUFFERS: RefCell<[Vec<u8>; MAX_ENGINES]> = const { RefCell::new([const { Vec::new() }; MAX_ENGINES]) };
+    static BUFFERS: RefCell<Buffers> = const { RefCell::new([const { Vec::new() }; MAX_ENGINES]) };
+}
+
+type Buffers = [Vec<u8>; MAX_ENGINES];
+
+/// The records of a commit, whose timestamps are still missing.
+pub(crate) struct Encoded {
+    /// With a shared log the first is the record, otherwise there is one for each engine that the commit wrote.
+    buffers: Buffers,
+}
+
+impl Drop for Encoded {
+    fn drop(&mut self) {
+        BUFFERS.set(std::mem::take(&mut self.buffers));
+    }
 }
 
 impl Logs {
@@ -35,35 +49,44 @@ impl Logs {
         self.all().iter().try_for_each(|log| log.wait_for_room())
     }
 
-    /// Appends a commit: as a whole to the shared log, or each engine's writes to the engine's log.
-    pub(crate) fn append<'a>(&self, stamps: &[Stamp], groups: impl Iterator<Item = Group<'a>>) -> Result<()> {
-        BUFFERS.with_borrow_mut(|buffers| match self {
-            Self::Shared(log) => {
-                let buffer = &mut buffers[0];
-                buffer.clear();
-                record::encode(buffer, stamps, groups);
-                log.append(buffer).map(drop)
-            }
-            Self::PerEngine(logs) => {
-                let mut parts: Vec<usize> = Vec::with_capacity(MAX_ENGINES);
+    /// Encodes a commit: as a whole for the shared log, or each engine's writes for the engine's log. `stamps` need no
+    /// timestamps yet. The work is proportional to the commit's size, so it is done before timestamps are drawn.
+    pub(crate) fn encode<'a>(&self, stamps: &[Stamp], groups: impl Iterator<Item = Group<'a>>) -> Encoded {
+        let mut buffers = BUFFERS.take();
+        buffers.iter_mut().for_each(Vec::clear);
+        match self {
+            Self::Shared(_) => record::encode(&mut buffers[0], stamps, groups),
+            Self::PerEngine(_) => {
                 for group in groups.filter(|group| !group.writes.is_empty()) {
-                    let engine = usize::from(group.engine);
-                    buffers[engine].clear();
-                    record::encode(&mut buffers[engine], stamps, std::iter::once(group));
-                    parts.push(engine);
+                    record::encode(&mut buffers[usize::from(group.engine)], stamps, std::iter::once(group));
                 }
-                match parts[..] {
-                    [] => Ok(()),
-                    [one] => logs[one].append(&buffers[one]).map(drop),
-                    [one, two] => {
-                        Log::append_both((&logs[one], &buffers[one]), (&logs[two], &buffers[two])).map(drop)
+            }
+        }
+        Encoded { buffers }
+    }
+
+    /// Appends an encoded commit, which has drawn these timestamps.
+    pub(crate) fn append(&self, mut encoded: Encoded, stamps: &[Stamp]) -> Result<()> {
+        for buffer in &mut encoded.buffers {
+            record::set_timestamps(buffer, stamps);
+        }
+        let buffers = &encoded.buffers;
+        match self {
+            Self::Shared(log) => log.append(&buffers[0]).map(drop),
+            Self::PerEngine(logs) => {
+                let mut parts = logs.iter().zip(buffers).filter(|(_, buffer)| !buffer.is_empty());
+                match (parts.next(), parts.next(), parts.next()) {
+                    (None, ..) => Ok(()),
+                    (Some((log, record)), None, _) => log.append(record).map(drop),
+                    (Some((one, first)), Some((two, second)), None) => {
+                        Log::append_both((one, first), (two, second)).map(drop)
                     }
                     _ => Err(Error::Usage(
                         "a log for each engine supports only two engines: use the shared log".into(),
                     )),
                 }
             }
-        })
+        }
     }
 
     /// Returns a ticket that resolves when all current bytes of the logs are durable. They include the caller's commit

@@ -7,6 +7,7 @@ use crate::error::{Conflict, Result};
 use crate::key::{Key, KeyRange};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 #[derive(Default)]
 struct Cell {
@@ -32,11 +33,13 @@ pub(crate) struct MapEngine {
     name: &'static str,
     clock: Clock,
     cells: Mutex<BTreeMap<(KeyspaceId, Key), Cell>>,
+    /// Called at the begin of each install, for tests that stop a commit there.
+    pub(crate) before_install: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
 
 impl MapEngine {
     pub(crate) fn new(name: &'static str) -> Self {
-        Self { name, clock: Clock::new(Timestamp::ZERO), cells: Mutex::default() }
+        Self { name, clock: Clock::new(Timestamp::ZERO), cells: Mutex::default(), before_install: OnceLock::new() }
     }
 
     pub(crate) fn versions(&self) -> usize {
@@ -118,10 +121,6 @@ impl Engine for MapEngine {
         Ok(())
     }
 
-    fn draw(&self) -> Timestamp {
-        self.clock.draw()
-    }
-
     fn validate_key(&self, owner: u64, keyspace: KeyspaceId, key: &Key, since: Timestamp) -> Result<bool> {
         let cells = self.cells.lock();
         let cell = cells.get(&(keyspace, key.clone()));
@@ -141,6 +140,9 @@ impl Engine for MapEngine {
     }
 
     fn install(&self, writes: &mut [Write], at: Timestamp) {
+        if let Some(before) = self.before_install.get() {
+            before();
+        }
         let mut cells = self.cells.lock();
         for write in writes {
             let cell = cells.entry((write.keyspace, write.key.clone())).or_default();
@@ -149,7 +151,7 @@ impl Engine for MapEngine {
         }
     }
 
-    fn give_up(&self, writes: &mut [Write], _: bool) {
+    fn give_up(&self, writes: &mut [Write]) {
         let mut cells = self.cells.lock();
         for write in writes {
             cells.entry((write.keyspace, write.key.clone())).or_default().owner = 0;

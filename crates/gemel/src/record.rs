@@ -19,8 +19,13 @@ pub(crate) struct Group<'a> {
 }
 
 const COMMIT: u8 = 1;
+/// Bytes of a record before its first stamp.
+const HEAD_BYTES: usize = 2;
+/// Bytes of a stamp.
+const STAMP_BYTES: usize = 10;
 
-/// Appends a record to `out`: all stamps, and the writes of `groups`.
+/// Appends a record to `out`: all stamps, and the writes of `groups`. A commit that does not have its timestamps yet
+/// fills them in later ([`set_timestamps`]).
 ///
 /// Layout, with little-endian integers: kind u8 = 1; number of stamps u8; for each stamp engine u8, writes u8,
 /// timestamp u64. Then for each group that has writes: engine u8, number of writes u32; for each write keyspace u32,
@@ -47,6 +52,14 @@ pub(crate) fn encode<'a>(out: &mut Vec<u8>, stamps: &[Stamp], groups: impl Itera
                 None => out.extend(0_u32.to_le_bytes()),
             }
         }
+    }
+}
+
+/// Fills in the timestamps of an encoded record. `stamps` are those of [`encode`], in the same order.
+pub(crate) fn set_timestamps(record: &mut [u8], stamps: &[Stamp]) {
+    let places = record.get_mut(HEAD_BYTES..).unwrap_or_default().chunks_exact_mut(STAMP_BYTES);
+    for (place, stamp) in places.zip(stamps) {
+        place[2..].copy_from_slice(&stamp.at.0.to_le_bytes());
     }
 }
 

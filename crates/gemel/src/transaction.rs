@@ -53,6 +53,8 @@ pub struct Transaction {
     pub(crate) others: [Option<Timestamp>; MAX_ENGINES],
     pub(crate) writes: BTreeMap<(KeyspaceId, Key), Pending>,
     pub(crate) seen: Vec<Seen>,
+    /// Number of rows in `seen`: the work of validating it.
+    pub(crate) seen_rows: usize,
     /// Read committed only: the snapshot of the last read of each key. A later write of the key rests on that snapshot.
     views: BTreeMap<(KeyspaceId, Key), Timestamp>,
     /// Read committed only: the snapshots of the scanned ranges.
@@ -111,6 +113,7 @@ impl Transaction {
             others: [None; MAX_ENGINES],
             writes: BTreeMap::new(),
             seen: Vec::new(),
+            seen_rows: 0,
             views: BTreeMap::new(),
             scanned: ScannedViews::default(),
             trace,
@@ -218,7 +221,8 @@ impl Transaction {
             Isolation::ReadCommitted => drop(self.views.insert((keyspace.id, key), at)),
             Isolation::Snapshot => {}
             Isolation::Serializable => {
-                self.seen.push(Seen::Key { engine, keyspace: keyspace.id, key, since: at })
+                self.seen_rows += 1;
+                self.seen.push(Seen::Key { engine, keyspace: keyspace.id, key, since: at });
             }
         }
         Ok(result)
@@ -344,7 +348,9 @@ impl Transaction {
         // The range that the scan really covered: a scan that broke off read nothing after its last key.
         let covering = self.isolation != Isolation::Snapshot || scanned.is_some();
         let mut last: Option<Key> = None;
+        let mut rows = 0;
         let mut deliver = |key: &[u8], value: &[u8]| {
+            rows += 1;
             let flow = each(key, value);
             if covering && flow.is_break() {
                 last = Some(Key::new(key));
@@ -391,6 +397,7 @@ impl Transaction {
                 Isolation::ReadCommitted => self.scanned.note(keyspace.id, &range, at),
                 Isolation::Snapshot => {}
                 Isolation::Serializable => {
+                    self.seen_rows += rows;
                     self.seen.push(Seen::Range { engine, keyspace: keyspace.id, range, since: at });
                 }
             }

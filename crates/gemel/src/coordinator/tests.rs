@@ -6,7 +6,7 @@ use crate::files::RealFiles;
 use crate::files::fail_point::on_fail_point;
 use crate::log::{Log, Lsn};
 use crate::map_engine::MapEngine;
-use crate::options::{CommitStamps, Durability};
+use crate::options::{CommitStamps, Durability, Isolation};
 use crate::oracle;
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -393,6 +393,97 @@ fn a_session_sees_its_own_commit_at_once_in_every_engine() {
         }
     }
     assert_eq!(rig.look(&mut older, WAYS[0]).unwrap(), [0; ENGINES]);
+}
+
+/// A time after which a thread that should go on is taken for one that hangs.
+const HANGS: Duration = Duration::from_secs(120);
+
+#[test]
+fn an_engine_that_waits_for_its_disk_holds_up_no_commit_of_the_anchor() {
+    let rig = rig(Options::default());
+    let (reached, told) = channel();
+    let (go_on, waits) = channel();
+    let waits = parking_lot::Mutex::new(waits);
+    let stop_once = move || {
+        if reached.send(()).is_ok() {
+            let _ = waits.lock().recv();
+        }
+    };
+    assert!(rig.maps[1].before_install.set(Box::new(stop_once)).is_ok());
+    std::thread::scope(|scope| {
+        let rig = &rig;
+        let stopped = scope.spawn(|| rig.commit_everywhere(1));
+        told.recv().unwrap();
+        // Later installs in the second engine do not stop.
+        drop(told);
+        let (done, answer) = channel();
+        scope.spawn(move || {
+            let mut last = 0;
+            for value in 2..50 {
+                let mut transaction = rig.begin(Isolation::Snapshot);
+                last = rig.read(&mut transaction, 0).unwrap();
+                rig.write(&mut transaction, 0, value);
+                drop(transaction.commit().unwrap());
+            }
+            done.send(last).unwrap();
+        });
+        let last = answer.recv_timeout(HANGS);
+        assert!(!stopped.is_finished());
+        go_on.send(()).unwrap();
+        assert_eq!(last.expect("a commit of the anchor waited for the other engine"), 48);
+    });
+    let mut after = rig.begin(Isolation::Snapshot);
+    assert_eq!(rig.look(&mut after, WAYS[0]).unwrap(), [49, 1, 1]);
+}
+
+#[test]
+fn a_commit_that_waits_for_space_on_disk_locks_nothing_in_memory() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = Options { write_buffer_bytes: 10_000, ..Options::default() };
+    let log = Log::open(Arc::new(RealFiles), directory.path(), "log", 1, Lsn(0), Durability::None).unwrap();
+    let (go_on, waits) = channel::<()>();
+    let waits = parking_lot::Mutex::new(waits);
+    // Flushes wait until the sender is gone.
+    let stalled: crate::disk::BeforeFlush = Arc::new(move || {
+        let _ = waits.lock().recv();
+        Ok(())
+    });
+    let disk = Arc::new(crate::disk::DiskEngine::open(&directory.path().join("disk"), &options, stalled).unwrap());
+    let memory = Arc::new(crate::memory::MemoryEngine::new(Timestamp::ZERO, u64::MAX));
+    let engines: Vec<Arc<dyn Engine>> = vec![memory, Arc::clone(&disk) as Arc<dyn Engine>];
+    let core = Arc::new(Coordinator::new(1, engines, Logs::Shared(log), options));
+    let space = |engine: u8| Keyspace {
+        database: 1,
+        id: KeyspaceId(u32::from(engine) + 1),
+        engine,
+        name: format!("space {engine}").into(),
+    };
+    let spaces = [space(0), space(1)];
+    for (engine, space) in core.engines.iter().zip(&spaces) {
+        engine.open_keyspace(space.id).unwrap();
+    }
+    let begin = || Transaction::begin(Arc::clone(&core), Isolation::Snapshot).unwrap();
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            for row in 0..20_u8 {
+                let mut transaction = begin();
+                transaction.put(&spaces[0], b"hot", &[row]).unwrap();
+                transaction.put(&spaces[1], &[row + 1], &[0; 4000]).unwrap();
+                drop(transaction.commit().unwrap());
+            }
+        });
+        while disk.state().stalls == 0 && !writer.is_finished() {
+            std::thread::yield_now();
+        }
+        let mut beside = begin();
+        beside.put(&spaces[0], b"hot", b"beside").unwrap();
+        let outcome = beside.commit().map(drop);
+        drop(go_on);
+        let writers = writer.join();
+        outcome.expect("the row in memory is locked by a commit that waits for the disk");
+        // The stalled transaction rests on an older version of the row now.
+        assert!(writers.is_err(), "the stalled commit has lost the race for the row");
+    });
 }
 
 /// The prototype let a transaction without a snapshot do all its work first, and rolled it back at its end.

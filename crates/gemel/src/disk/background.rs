@@ -26,7 +26,7 @@ const LATER: Duration = Duration::from_millis(200);
 pub(crate) struct Shared {
     pub(crate) clock: Clock,
     pub(crate) keyspaces: Keyspaces,
-    /// Held shared by a commit from drawing its timestamp to its last insert: see [`Shared::rotate`].
+    /// Held shared by a commit from before its first lock to its last insert: see [`Shared::rotate`].
     pub(crate) latch: RawRwLock,
     /// The watermark: no older snapshot will be read.
     pub(crate) watermark: AtomicU64,
@@ -260,7 +260,7 @@ impl Shared {
     ///
     /// The exclusive latch waits until no commit is between drawing its timestamp and its last insert. So every commit
     /// is wholly before the rotation or wholly after it, and the sealed memtables are a prefix of the order of commits.
-    /// It is short, because it uses no disk.
+    /// A commit takes the latch before it locks a key or draws a timestamp, so one that waits here holds up nobody.
     fn rotate(&self) {
         self.asked.store(false, Ordering::SeqCst);
         self.latch.lock_exclusive();

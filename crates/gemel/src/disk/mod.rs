@@ -264,19 +264,27 @@ impl Engine for DiskEngine {
         }
     }
 
+    fn enter(&self, writes: bool) -> Result<()> {
+        if writes {
+            self.shared.admit()?;
+        }
+        // The memtables must not be sealed before they have the whole commit: see `Shared::rotate`.
+        self.shared.latch.lock_shared();
+        Ok(())
+    }
+
+    fn leave(&self) {
+        // SAFETY: `enter` took the latch shared for this commit, and the protocol calls `leave` once for each `enter`
+        // that succeeded.
+        unsafe { self.shared.latch.unlock_shared() };
+    }
+
     fn lock(&self, owner: u64, writes: &mut [Write]) -> Result<(), Refusal> {
-        self.shared.admit().map_err(Refusal::Error)?;
         let (locked, result) = self.lock_some(owner, writes);
         if result.is_err() {
             self.unlock(&writes[..locked]);
         }
         result
-    }
-
-    fn draw(&self) -> Timestamp {
-        // The memtables must not be sealed before they have the whole commit: see `Shared::rotate`.
-        self.shared.latch.lock_shared();
-        self.shared.clock.draw()
     }
 
     fn validate_key(&self, owner: u64, keyspace: KeyspaceId, key: &Key, since: Timestamp) -> Result<bool> {
@@ -306,9 +314,6 @@ impl Engine for DiskEngine {
             }
         }
         self.shared.inserted(bytes);
-        // SAFETY: `draw` took the latch shared for this commit, and the protocol calls `install` or `give_up` once for
-        // each `draw`.
-        unsafe { self.shared.latch.unlock_shared() };
         for write in writes.iter() {
             if let Some(keyspace) = self.shared.keyspaces.get(write.keyspace) {
                 keyspace.recent.commit(&write.key, at);
@@ -317,11 +322,7 @@ impl Engine for DiskEngine {
         self.shared.flush_if_full();
     }
 
-    fn give_up(&self, writes: &mut [Write], drawn: bool) {
-        if drawn {
-            // SAFETY: same as in `install`.
-            unsafe { self.shared.latch.unlock_shared() };
-        }
+    fn give_up(&self, writes: &mut [Write]) {
         self.unlock(writes);
     }
 

@@ -406,10 +406,6 @@ impl Engine for MemoryEngine {
         Ok(())
     }
 
-    fn draw(&self) -> Timestamp {
-        self.clock.draw()
-    }
-
     fn validate_key(&self, owner: u64, keyspace: KeyspaceId, key: &Key, since: Timestamp) -> Result<bool> {
         fence(Ordering::SeqCst);
         let valid =
@@ -454,7 +450,7 @@ impl Engine for MemoryEngine {
         }
     }
 
-    fn give_up(&self, writes: &mut [Write], _drawn: bool) {
+    fn give_up(&self, writes: &mut [Write]) {
         let bytes = bytes_to_install(writes);
         let removed = self.unlock(writes);
         self.counters.bytes.fetch_sub(bytes + removed.bytes, Ordering::Relaxed);

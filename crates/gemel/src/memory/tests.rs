@@ -37,7 +37,7 @@ fn write(key: &[u8], value: Option<&[u8]>, since: Timestamp) -> Write {
 /// Commits in one engine, with the coordinator's steps.
 fn commit(engine: &MemoryEngine, owner: u64, writes: &mut [Write]) -> Result<Timestamp, Refusal> {
     engine.lock(owner, writes)?;
-    let at = engine.draw();
+    let at = engine.clock().draw();
     engine.install(writes, at);
     engine.clock().publish(at);
     Ok(at)
@@ -125,8 +125,8 @@ fn a_locked_key_is_a_conflict_at_once_and_free_after_giving_up() {
     for key in ["a", "new"] {
         assert_clash(commit(&engine, 8, &mut [put("z", "2", start), put(key, "2", start)]), Conflict::Locked);
     }
-    let drawn = engine.draw();
-    engine.give_up(&mut slow, true);
+    let drawn = engine.clock().draw();
+    engine.give_up(&mut slow);
     engine.clock().publish(drawn);
     assert_eq!(engine.state(), before);
     assert_eq!(scan(&engine, &all(), Direction::Forward, drawn).len(), 1);
@@ -178,7 +178,7 @@ fn validation_finds_newer_commits_and_the_locks_of_others() {
     engine.lock(1, &mut writes).unwrap();
     assert!(valid(1, start), "one's own lock is no conflict");
     assert!(!valid(2, start));
-    let at = engine.draw();
+    let at = engine.clock().draw();
     engine.install(&mut writes, at);
     engine.clock().publish(at);
     assert!(!valid(2, start));
@@ -200,7 +200,7 @@ fn validating_a_range_finds_a_key_that_is_just_being_inserted() {
     assert!(!valid(2, &range("a", "d"), start));
     assert!(valid(2, &range("c", "e"), start));
     assert!(valid(2, &range("a", "b"), start));
-    engine.give_up(&mut phantom, false);
+    engine.give_up(&mut phantom);
     assert!(valid(2, &range("a", "d"), start));
     let at = commit_now(&engine, [put("b", "1", start)]);
     assert!(!valid(2, &range("a", "d"), start));
@@ -221,14 +221,14 @@ fn one_of_two_transactions_that_insert_what_the_other_looked_for_fails_validatio
                 scope.spawn(move || {
                     let mut writes = [put(mine, "x", start)];
                     engine.lock(owner, &mut writes).unwrap();
-                    let at = engine.draw();
+                    let at = engine.clock().draw();
                     let range =
                         KeyRange { lower: Bound::Included(key(other)), upper: Bound::Included(key(other)) };
                     let valid = engine.validate_range(owner, SPACE, &range, start).unwrap();
                     if valid {
                         engine.install(&mut writes, at)
                     } else {
-                        engine.give_up(&mut writes, true)
+                        engine.give_up(&mut writes)
                     }
                     engine.clock().publish(at);
                     valid
@@ -277,7 +277,7 @@ fn a_tombstone_under_a_lock_is_collected_when_its_locker_gave_up() {
     engine.lock(5, &mut again).unwrap();
     engine.collect(gone);
     assert_eq!(engine.state().records, 1);
-    engine.give_up(&mut again, false);
+    engine.give_up(&mut again);
     engine.collect(gone);
     assert_eq!((engine.state().records, engine.state().bytes), (0, 0));
 }
@@ -582,7 +582,7 @@ proptest! {
                     let mut writes: Vec<_> =
                         keys.iter().map(|key| write(&bytes(*key), Some(b"never"), Timestamp(now))).collect();
                     prop_assert!(engine.lock(owner, &mut writes).is_ok());
-                    engine.give_up(&mut writes, false);
+                    engine.give_up(&mut writes);
                 }
                 Step::Collect { back } => {
                     watermark = now.saturating_sub(back).max(watermark);

@@ -56,13 +56,28 @@ fn admit<'a, W>(parts: &[Part<W>], mut latch: impl FnMut(usize) -> Latch<'a>) ->
         .try_for_each(|(engine, at)| latch(engine).admit(anchor, at))
 }
 
-/// Publishes that a commit is installed or abandoned, in the order of the engines. The anchor comes first, so no two
-/// commits wait for each other.
+/// Installs and publishes a commit, engine by engine. The anchor comes first, so no two commits wait for each other,
+/// and commits in the anchor never wait for an install in another engine.
+pub(crate) fn finish<'a, W>(
+    parts: &mut [Part<W>],
+    mut install: impl FnMut(&mut Part<W>, Timestamp),
+    clock: impl Fn(usize) -> &'a Clock,
+) {
+    for part in parts {
+        if let Some(at) = part.stamp {
+            install(part, at);
+            fail_point("commit.after_install");
+            clock(part.engine).publish(at);
+            fail_point("commit.between_publications");
+        }
+    }
+}
+
+/// Publishes the timestamps of an abandoned commit, in the order of the engines.
 pub(crate) fn publish<'a, W>(parts: &[Part<W>], clock: impl Fn(usize) -> &'a Clock) {
     for part in parts {
         if let Some(at) = part.stamp {
             clock(part.engine).publish(at);
-            fail_point("commit.between_publications");
         }
     }
 }

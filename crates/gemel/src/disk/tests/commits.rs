@@ -20,7 +20,7 @@ fn the_first_committer_wins() {
     };
     assert_eq!(clash(engine.lock(2, &mut second)), Conflict::Locked);
     assert!(engine.validate_key(3, KS, &key("0"), since).unwrap(), "a rejected commit leaves nothing locked");
-    let at = engine.draw();
+    let at = engine.clock().draw();
     engine.install(&mut first, at);
     assert_eq!(
         clash(engine.lock(2, &mut second)),
@@ -31,7 +31,7 @@ fn the_first_committer_wins() {
     assert_eq!(clash(engine.lock(2, &mut second)), Conflict::Write);
     let mut second = second.map(|write| Write { since: at, ..write });
     engine.lock(2, &mut second).unwrap();
-    engine.give_up(&mut second, false);
+    engine.give_up(&mut second);
     assert_eq!(engine.state().recent_keys, 2);
 }
 
@@ -41,8 +41,8 @@ fn an_abandoned_commit_leaves_nothing_and_blocks_nobody() {
     let since = engine.clock().horizon();
     let mut writes = [write("a", Some("1"), since)];
     engine.lock(1, &mut writes).unwrap();
-    let at = engine.draw();
-    engine.give_up(&mut writes, true);
+    let at = engine.clock().draw();
+    engine.give_up(&mut writes);
     engine.clock().publish(at);
     assert_eq!(get(&engine, "a", at), None);
     engine.flush_all().unwrap();
@@ -58,7 +58,7 @@ fn a_phantom_is_found_by_validating_the_range() {
     let mut writes = [write("c", Some("new"), since)];
     engine.lock(8, &mut writes).unwrap();
     assert!(!engine.validate_range(7, KS, &range, since).unwrap(), "it is being inserted");
-    let at = engine.draw();
+    let at = engine.clock().draw();
     engine.install(&mut writes, at);
     engine.clock().publish(at);
     assert!(!engine.validate_range(7, KS, &range, since).unwrap(), "it was inserted");

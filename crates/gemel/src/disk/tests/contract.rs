@@ -40,14 +40,17 @@ fn b_no_insert_is_lost_when_rotations_race_with_commits() {
                     let since = engine.clock().horizon();
                     let mut writes: Vec<_> = names.iter().map(|name| write(name, Some("v"), since)).collect();
                     writes.push(write(format!("last of {writer}"), Some(&number.to_string()), since));
+                    engine.enter(true).unwrap();
                     engine.lock(writer + 1, &mut writes).unwrap();
-                    let at = engine.draw();
+                    let at = engine.clock().draw();
                     if number % 7 == 0 {
-                        engine.give_up(&mut writes, true);
+                        engine.give_up(&mut writes);
+                        engine.leave();
                         engine.clock().publish(at);
                     } else {
                         std::thread::yield_now();
                         engine.install(&mut writes, at);
+                        engine.leave();
                         engine.clock().publish(at);
                         // The commit is visible at once, and through flushes and compactions.
                         for name in &names {
@@ -212,7 +215,7 @@ fn d_conflict_checks_do_not_depend_on_the_files() {
     assert_eq!(engine.state().recent_keys, 0);
     let mut writes = [write("k", Some("two"), after)];
     engine.lock(2, &mut writes).unwrap();
-    engine.give_up(&mut writes, false);
+    engine.give_up(&mut writes);
     assert!(engine.validate_key(3, KS, &key("k"), after).unwrap());
 }
 
@@ -269,20 +272,18 @@ fn f_nothing_is_flushed_before_the_log_is_durable() {
     let mut refused = None;
     for row in 0..1000 {
         let mut writes = [write(format!("{row}"), Some(&filler), engine.clock().horizon())];
-        match engine.lock(1, &mut writes) {
-            Ok(()) => {
-                let at = engine.draw();
-                engine.install(&mut writes, at);
-                engine.clock().publish(at);
-            }
-            Err(refusal) => {
-                refused = Some(refusal);
-                break;
-            }
+        if let Err(error) = engine.enter(true) {
+            refused = Some(error);
+            break;
         }
+        engine.lock(1, &mut writes).unwrap();
+        let at = engine.clock().draw();
+        engine.install(&mut writes, at);
+        engine.leave();
+        engine.clock().publish(at);
     }
     // Writers stalled until the failure was known, and are rejected since.
-    assert!(matches!(refused, Some(Refusal::Error(crate::Error::Poisoned(_)))), "{refused:?}");
+    assert!(matches!(refused, Some(crate::Error::Poisoned(_))), "{refused:?}");
     durable.store(true, Ordering::SeqCst);
     assert!(engine.flush_all().is_err(), "a failure is for good");
     assert!(engine.open_keyspace(KeyspaceId(2)).is_err());

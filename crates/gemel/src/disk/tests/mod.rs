@@ -51,9 +51,11 @@ fn write(name: impl AsRef<[u8]>, value: Option<&str>, since: Timestamp) -> Write
 fn commit<K: AsRef<[u8]>>(engine: &DiskEngine, rows: &[(K, Option<&str>)]) -> Timestamp {
     let since = engine.clock().horizon();
     let mut writes: Vec<_> = rows.iter().map(|(name, value)| write(name, *value, since)).collect();
+    engine.enter(true).unwrap();
     engine.lock(1, &mut writes).unwrap();
-    let at = engine.draw();
+    let at = engine.clock().draw();
     engine.install(&mut writes, at);
+    engine.leave();
     engine.clock().publish(at);
     at
 }

@@ -45,7 +45,7 @@ enum Broken {
     LateAdmission,
     /// Timestamps are drawn one by one, and a crossing pair is not rejected.
     NoRefusal,
-    /// The disk engine's half is published before the anchor's.
+    /// The disk engine's half is installed and published before the anchor's.
     DiskFirst,
     /// The horizon is read after the registry is asked.
     LateHorizon,
@@ -61,7 +61,7 @@ enum Broken {
     TooMuchDropped,
 }
 
-/// The disk engine's latch. Commits hold it shared from drawing to installing; sealing the memtables takes it
+/// The disk engine's latch. Commits hold it shared from before drawing to installing; sealing the memtables takes it
 /// exclusively. As in the engine, a thread that waits to take it exclusively goes before later shared ones.
 #[derive(Default)]
 struct Gate {
@@ -184,9 +184,6 @@ impl Rig {
     }
 
     fn draw(&self, engine: usize) -> Timestamp {
-        if engine == 1 {
-            self.gate.enter();
-        }
         self.halves[engine].clock.draw()
     }
 
@@ -202,21 +199,14 @@ impl Rig {
         Ok(())
     }
 
-    fn publish(&self, parts: &mut [Part<()>]) {
-        if self.is(Broken::DiskFirst) {
-            parts.reverse();
-        }
-        protocol::publish(parts, |engine| &self.halves[engine].clock);
-        if self.is(Broken::DiskFirst) {
-            parts.reverse();
-        }
-    }
-
     /// Commits with this number in these engines. If `fails`, it fails once its timestamps are drawn, as if a read had
     /// changed.
     fn commit(&self, number: u32, engines: &[usize], fails: bool) {
         let mut parts: Vec<_> =
             engines.iter().map(|engine| Part { engine: *engine, writes: (), stamp: None }).collect();
+        if engines.contains(&1) {
+            self.gate.enter();
+        }
         let outcome = self.stamp(&mut parts);
         let stamps: Vec<_> = parts.iter().filter_map(|part| part.stamp).collect();
         if outcome.is_err() || fails {
@@ -233,25 +223,32 @@ impl Rig {
                     return;
                 }
             }
-            self.publish(&mut parts);
+            protocol::publish(&parts, |engine| &self.halves[engine].clock);
             return;
         }
         if let [anchor, disk] = stamps[..] {
             self.facts.lock().unwrap().commits.push((number, anchor, disk));
         }
-        if self.is(Broken::EarlyPublication) {
-            self.publish(&mut parts);
-        }
-        for part in &parts {
-            if let Some(at) = part.stamp {
-                self.halves[part.engine].installed.lock().unwrap().push((at, number));
-                if part.engine == 1 {
-                    self.gate.leave();
+        let install = |part: &mut Part<()>, at| {
+            self.halves[part.engine].installed.lock().unwrap().push((at, number));
+            if part.engine == 1 {
+                self.gate.leave();
+            }
+        };
+        let clock = |engine: usize| &self.halves[engine].clock;
+        match self.plan.broken {
+            Broken::EarlyPublication => {
+                protocol::publish(&parts, clock);
+                for part in &mut parts {
+                    let at = part.stamp.unwrap();
+                    install(part, at);
                 }
             }
-        }
-        if !self.is(Broken::EarlyPublication) {
-            self.publish(&mut parts);
+            Broken::DiskFirst => {
+                parts.reverse();
+                protocol::finish(&mut parts, install, clock);
+            }
+            _ => protocol::finish(&mut parts, install, clock),
         }
         if self.is(Broken::LateAdmission)
             && let [anchor, disk] = stamps[..]
