@@ -275,7 +275,8 @@ impl Coordinator {
             return Ok(());
         }
         let how = self.options.commit_stamps;
-        protocol::stamp(&self.registries, how, parts, draw).map_err(|reason| (Count::Csr, refused(reason)))
+        protocol::stamp(&self.registries, how, parts, draw, || self.watermark(0))
+            .map_err(|reason| (Count::Csr, refused(reason)))
     }
 
     fn validate(&self, owner: u64, seen: &[Seen]) -> Result<(), Failure> {

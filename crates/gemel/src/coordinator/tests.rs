@@ -524,3 +524,26 @@ fn a_snapshot_that_cannot_be_served_fails_at_once_and_not_at_the_commit() {
     let mut next = rig.begin(Isolation::Snapshot);
     assert_eq!(rig.look(&mut next, WAYS[0]).unwrap(), [0, 1, 1]);
 }
+
+/// At read committed nobody selects a snapshot, so the commits themselves must drop partitions.
+#[test]
+fn commits_drop_the_partitions_of_the_registry_that_nobody_needs() {
+    let rig = rig(Options { csr_capacity: 4, csr_recycle: 1_000_000, ..Options::default() });
+    let commit = || {
+        let mut transaction = rig.begin(Isolation::ReadCommitted);
+        (0..ENGINES).for_each(|engine| rig.write(&mut transaction, engine, 1));
+        drop(transaction.commit().unwrap());
+    };
+    (0..400).for_each(|_| commit());
+    for registry in &rig.core.registries {
+        let state = registry.state();
+        assert_eq!((state.commits, state.partitions, state.recycled), (400, 2, 98));
+    }
+    let mut old = rig.begin(Isolation::Snapshot);
+    (0..400).for_each(|_| commit());
+    assert_eq!(rig.core.registries[0].state().partitions, 102, "a running transaction may need them");
+    assert_eq!(rig.look(&mut old, WAYS[0]).unwrap(), [1; ENGINES]);
+    drop(old);
+    (0..8).for_each(|_| commit());
+    assert_eq!(rig.core.registries[0].state().partitions, 2);
+}

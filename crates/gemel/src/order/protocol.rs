@@ -14,16 +14,18 @@ pub(crate) struct Part<W> {
 }
 
 /// Draws the timestamps of a commit and enters its pairs, in the way that `how` says. `registries` are those of the
-/// other engines. If the commit is rejected, the caller must still publish the timestamps drawn.
+/// other engines. `oldest` returns the oldest anchor snapshot of a running transaction. If the commit is rejected, the
+/// caller must still publish the timestamps drawn.
 pub(crate) fn stamp<W>(
     registries: &[Registry],
     how: CommitStamps,
     parts: &mut [Part<W>],
     draw: impl Fn(usize) -> Timestamp,
+    oldest: impl Fn() -> Timestamp,
 ) -> Result<(), Refused> {
     if parts.len() == 1 || how == CommitStamps::Independent {
         draw_all(parts, draw);
-        return admit(parts, |engine| registries[engine - 1].latch());
+        return admit(parts, |engine| registries[engine - 1].latch(), oldest);
     }
     // The latches are taken in the order of the engines everywhere, so there is no deadlock.
     let mut latches: Vec<Option<Latch<'_>>> = parts
@@ -33,11 +35,12 @@ pub(crate) fn stamp<W>(
         .collect();
     draw_all(parts, draw);
     let mut next = latches.iter_mut();
-    admit(parts, |_| {
+    let taken = |_| {
         next.next()
             .and_then(Option::take)
             .unwrap_or_else(|| unreachable!("there is one latch for each engine"))
-    })
+    };
+    admit(parts, taken, oldest)
 }
 
 /// Draws the timestamps without entering them in a registry.
@@ -47,13 +50,19 @@ pub(crate) fn draw_all<W>(parts: &mut [Part<W>], draw: impl Fn(usize) -> Timesta
     }
 }
 
-fn admit<'a, W>(parts: &[Part<W>], mut latch: impl FnMut(usize) -> Latch<'a>) -> Result<(), Refused> {
+fn admit<'a, W>(
+    parts: &[Part<W>],
+    mut latch: impl FnMut(usize) -> Latch<'a>,
+    oldest: impl Fn() -> Timestamp,
+) -> Result<(), Refused> {
     let Some((anchor, others)) = parts.split_first() else { return Ok(()) };
     let Some(anchor) = anchor.stamp else { return Ok(()) };
-    others
-        .iter()
-        .filter_map(|part| Some((part.engine, part.stamp?)))
-        .try_for_each(|(engine, at)| latch(engine).admit(anchor, at))
+    others.iter().filter_map(|part| Some((part.engine, part.stamp?))).try_for_each(|(engine, at)| {
+        let mut latch = latch(engine);
+        let admitted = latch.admit(anchor, at);
+        latch.recycle(&oldest);
+        admitted
+    })
 }
 
 /// Installs and publishes a commit, engine by engine. The anchor comes first, so no two commits wait for each other,

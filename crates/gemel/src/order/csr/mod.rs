@@ -64,16 +64,19 @@ struct Inner {
     /// Partitions by anchor timestamp; never empty. Only the last takes new entries.
     partitions: VecDeque<Partition>,
     accesses: u64,
+    /// True if a partition was opened since the last search for partitions to drop.
+    opened: bool,
     state: CsrState,
 }
 
 impl Registry {
-    /// Makes an empty registry. Its partitions hold `capacity` entries, and it searches for partitions to drop every
-    /// `recycle` accesses. Both are at least one.
+    /// Makes an empty registry. Its partitions hold `capacity` entries. It searches for partitions to drop every
+    /// `recycle` accesses, and after it opened a partition. Both are at least one.
     pub(crate) fn new(capacity: usize, recycle: u64) -> Self {
         let inner = Inner {
             partitions: [Partition::new(Timestamp::ZERO)].into(),
             accesses: 0,
+            opened: false,
             state: CsrState::default(),
         };
         Self { capacity: capacity.max(1), recycle: recycle.max(1), inner: Mutex::new(inner) }
@@ -113,7 +116,7 @@ impl Registry {
 
     /// Takes the latch under which commits over both engines are entered.
     pub(crate) fn latch(&self) -> Latch<'_> {
-        Latch { capacity: self.capacity, inner: self.inner.lock() }
+        Latch { capacity: self.capacity, recycle: self.recycle, inner: self.inner.lock() }
     }
 
     /// Returns the counters and current sizes.
@@ -130,6 +133,7 @@ impl Registry {
 /// Holds the registry's latch while a commit is entered.
 pub(crate) struct Latch<'a> {
     capacity: usize,
+    recycle: u64,
     inner: MutexGuard<'a, Inner>,
 }
 
@@ -145,6 +149,12 @@ impl Latch<'_> {
         self.inner.enter(self.capacity, anchor, Timestamp(other.0 - 1), other)?;
         self.inner.state.commits += 1;
         Ok(())
+    }
+
+    /// Drops partitions that nobody needs, if it is time to search for some. `oldest` returns the oldest anchor
+    /// snapshot of a running transaction. The caller's commit must not be published in the anchor yet.
+    pub(crate) fn recycle(mut self, oldest: impl FnOnce() -> Timestamp) {
+        self.inner.recycle(self.recycle, oldest);
     }
 }
 
@@ -189,6 +199,7 @@ impl Inner {
             }
             let carried = self.partitions[index].max_up_to(Timestamp::MAX);
             self.partitions.push_back(Partition::new(carried));
+            self.opened = true;
         }
         let open = self.partitions.len() - 1;
         self.partitions[open].insert(anchor, below, max);
@@ -197,7 +208,8 @@ impl Inner {
 
     fn recycle(&mut self, every: u64, oldest: impl FnOnce() -> Timestamp) {
         self.accesses += 1;
-        if !self.accesses.is_multiple_of(every) || self.partitions.len() < 2 {
+        let due = std::mem::take(&mut self.opened) || self.accesses.is_multiple_of(every);
+        if !due || self.partitions.len() < 2 {
             return;
         }
         let oldest = oldest();

@@ -57,8 +57,10 @@ enum Broken {
     LateSlot,
     /// A rejected commit does not publish its timestamps.
     NoPublication,
-    /// Partitions are dropped that a running transaction needs.
+    /// Readers drop partitions that a running transaction needs.
     TooMuchDropped,
+    /// Commits do.
+    TooMuchDroppedByCommits,
 }
 
 /// The disk engine's latch. Commits hold it shared from before drawing to installing; sealing the memtables takes it
@@ -189,14 +191,21 @@ impl Rig {
 
     fn stamp(&self, parts: &mut [Part<()>]) -> Result<(), csr::Refused> {
         let draw = |engine| self.draw(engine);
+        let oldest = || self.oldest(Broken::TooMuchDroppedByCommits);
         match self.plan.broken {
             Broken::NoAdmission | Broken::LateAdmission => protocol::draw_all(parts, draw),
             Broken::NoRefusal => {
-                let _ = protocol::stamp(&self.registries, CommitStamps::Independent, parts, draw);
+                let _ = protocol::stamp(&self.registries, CommitStamps::Independent, parts, draw, oldest);
             }
-            _ => return protocol::stamp(&self.registries, self.plan.stamps, parts, draw),
+            _ => return protocol::stamp(&self.registries, self.plan.stamps, parts, draw, oldest),
         }
         Ok(())
+    }
+
+    /// Returns the oldest anchor snapshot of a running transaction, or a newer one if the rule `broken` is broken.
+    fn oldest(&self, broken: Broken) -> Timestamp {
+        let clock = &self.halves[0].clock;
+        if self.is(broken) { clock.horizon() } else { self.active.watermark(0, clock) }
     }
 
     /// Commits with this number in these engines. If `fails`, it fails once its timestamps are drawn, as if a read had
@@ -259,11 +268,7 @@ impl Rig {
 
     fn select(&self, anchor: Timestamp) -> Result<Timestamp, csr::Refused> {
         let (registry, clock) = (&self.registries[0], &self.halves[1].clock);
-        let anchors = &self.halves[0].clock;
-        let oldest = || match self.plan.broken {
-            Broken::TooMuchDropped => anchors.horizon(),
-            _ => self.active.watermark(0, anchors),
-        };
+        let oldest = || self.oldest(Broken::TooMuchDropped);
         match self.plan.broken {
             Broken::LateHorizon => {
                 let at = registry.select(anchor, clock.horizon(), oldest)?;
@@ -442,11 +447,13 @@ fn every_broken_rule_is_found() {
         (Broken::NoWaiting, latched, unequal),
         (Broken::EarlyPublication, latched, unequal),
         (Broken::TooMuchDropped, latched, unequal),
+        (Broken::TooMuchDroppedByCommits, latched, unequal),
         (Broken::DiskFirst, latched, &["below the watermark"]),
         (Broken::LateSlot, latched, &["below the watermark"]),
         (Broken::NoPublication, independent, &["max_steps"]),
     ] {
-        let size = if broken == Broken::TooMuchDropped { 1 } else { 100 };
+        let drops = [Broken::TooMuchDropped, Broken::TooMuchDroppedByCommits].contains(&broken);
+        let size = if drops { 1 } else { 100 };
         let plan = Plan { stamps, broken, capacity: size, recycle: size as u64 };
         let found = std::panic::catch_unwind(|| {
             randomly(plan, 50_000);
