@@ -142,6 +142,7 @@ impl Coordinator {
     }
 
     pub(crate) fn collect_now(&self) {
+        self.active.close_idle();
         for (index, engine) in self.engines.iter().enumerate() {
             engine.collect(self.watermark(index));
         }

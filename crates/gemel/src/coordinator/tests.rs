@@ -547,3 +547,25 @@ fn commits_drop_the_partitions_of_the_registry_that_nobody_needs() {
     (0..8).for_each(|_| commit());
     assert_eq!(rig.core.registries[0].state().partitions, 2);
 }
+
+#[test]
+fn slots_of_ended_transactions_are_not_searched_any_more() {
+    let rig = rig(Options::default());
+    let mut open: Vec<_> = (0..5000).map(|_| rig.begin(Isolation::Snapshot)).collect();
+    let peak = rig.core.active.scanned();
+    assert!((5000..5200).contains(&peak), "{peak} slots for 5000 transactions");
+    let oldest = open.swap_remove(2500);
+    rig.commit_everywhere(1);
+    open.clear();
+    (0..100).for_each(|_| rig.core.collect_now());
+    let few = rig.core.active.scanned();
+    assert!(few <= 128, "{few} slots for one transaction");
+    let running: Vec<_> = rig.core.active.running().iter().map(|running| running.number).collect();
+    assert_eq!(running, [oldest.number()]);
+    assert_eq!(rig.core.watermark(0), oldest.anchor, "its slot is not missed");
+    drop(oldest);
+    assert_eq!(rig.core.watermark(0), rig.core.engines[0].clock().horizon());
+    assert_eq!(rig.core.active.count(Count::RolledBack), 5000, "the counters of all slots stay");
+    let again: Vec<_> = (0..1000).map(|_| rig.begin(Isolation::Snapshot)).collect();
+    assert_eq!(rig.core.active.running().len(), again.len());
+}

@@ -1,31 +1,53 @@
 //! Slots of running transactions, and the watermark: the oldest snapshot that may still be read.
 
 use super::clock::{Clock, Timestamp};
-use super::sync::{AtomicU64, AtomicUsize, CHUNK, CHUNKS, thread_local};
+use super::sync::{AtomicU64, AtomicUsize, CHUNK, CHUNKS, IDLE, Mutex, thread_local};
 use crate::engine::MAX_ENGINES;
 use crate::error::{Error, Result};
 use crate::options::Isolation;
 use crossbeam_utils::CachePadded;
 use std::cell::Cell;
+use std::iter::successors;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// The slots of running transactions. Each slot has counters of its own, so counting needs no shared write.
+///
+/// Slots are in chunks. A chunk is open or closed, and only open chunks are searched. All slots of a closed chunk are
+/// closed too, so no transaction can take one (`DESIGN.md`, "Who is running, and garbage").
 #[derive(Debug)]
 pub(crate) struct Active {
-    chunks: Box<[OnceLock<Chunk>]>,
-    /// Number of chunks in use.
-    used: AtomicUsize,
+    chunks: Box<[OnceLock<Box<Chunk>>]>,
+    /// A bit for each chunk: set if the chunk is open.
+    open: [AtomicU64; CHUNKS.div_ceil(WORD)],
+    /// Held while a chunk is opened or closed.
+    changing: Mutex<()>,
+    /// The chunk in which a search found a free slot last.
+    hint: AtomicUsize,
     numbers: AtomicU64,
     opened: Instant,
 }
 
-type Chunk = Box<[CachePadded<Slot>; CHUNK]>;
+/// Bits in a word of [`Active::open`].
+const WORD: usize = u64::BITS as usize;
+/// Number of open chunks that are searched for a free slot before another chunk is opened.
+const NEAR: usize = 4;
+/// Owner of a free slot.
+const FREE: u64 = 0;
+/// Owner of a closed slot. It is not the number of any transaction.
+const CLOSED: u64 = u64::MAX;
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
+struct Chunk {
+    slots: [CachePadded<Slot>; CHUNK],
+    /// Times in a row that the chunk was found without a transaction.
+    idle: AtomicU64,
+}
+
+#[derive(Debug)]
 struct Slot {
-    /// Number of the transaction; zero if the slot is free.
+    /// Number of the transaction, [`FREE`], or [`CLOSED`].
     owner: AtomicU64,
     /// For each engine, a timestamp at or below every snapshot of the transaction.
     oldest: [AtomicU64; MAX_ENGINES],
@@ -70,20 +92,56 @@ pub(crate) struct Seat {
     pub(crate) number: u64,
 }
 
+impl Chunk {
+    /// Makes a closed chunk.
+    fn new() -> Box<Self> {
+        let zero = || AtomicU64::new(0);
+        Box::new(Self {
+            slots: std::array::from_fn(|_| {
+                CachePadded::new(Slot {
+                    owner: AtomicU64::new(CLOSED),
+                    oldest: std::array::from_fn(|_| zero()),
+                    began_ms: zero(),
+                    isolation: zero(),
+                    counters: std::array::from_fn(|_| zero()),
+                })
+            }),
+            idle: zero(),
+        })
+    }
+}
+
+impl Slot {
+    /// Takes the slot if it is free.
+    fn take(&self, number: u64) -> bool {
+        self.owner.load(Ordering::Relaxed) == FREE
+            && self.owner.compare_exchange(FREE, number, Ordering::SeqCst, Ordering::Relaxed).is_ok()
+    }
+
+    /// Returns the number of the transaction that has the slot.
+    fn running(&self) -> Option<u64> {
+        Some(self.owner.load(Ordering::SeqCst)).filter(|owner| ![FREE, CLOSED].contains(owner))
+    }
+}
+
 impl Active {
     pub(crate) fn new() -> Self {
         Self {
             chunks: (0..CHUNKS).map(|_| OnceLock::new()).collect(),
-            used: AtomicUsize::new(0),
+            open: std::array::from_fn(|_| AtomicU64::new(0)),
+            changing: Mutex::new(()),
+            hint: AtomicUsize::new(0),
             numbers: AtomicU64::new(0),
             opened: Instant::now(),
         }
     }
 
+    fn chunk(&self, chunk: usize) -> &Chunk {
+        self.chunks[chunk].get_or_init(Chunk::new)
+    }
+
     fn slot(&self, index: usize) -> &Slot {
-        let chunk = self.chunks[index / CHUNK]
-            .get_or_init(|| Box::new(std::array::from_fn(|_| CachePadded::default())));
-        &chunk[index % CHUNK]
+        &self.chunk(index / CHUNK).slots[index % CHUNK]
     }
 
     /// Takes a slot. Until [`Active::refresh`], the slot keeps the oldest snapshots of its last transaction, which are
@@ -97,37 +155,106 @@ impl Active {
             static LAST: Cell<usize> = const { Cell::new(usize::MAX) };
         }
         let number = self.numbers.fetch_add(1, Ordering::Relaxed) + 1;
-        let take = |index: usize| {
-            let slot = self.slot(index);
-            slot.owner.load(Ordering::Relaxed) == 0
-                && slot.owner.compare_exchange(0, number, Ordering::SeqCst, Ordering::Relaxed).is_ok()
-        };
         let last = LAST.with(Cell::get);
-        let found = if last / CHUNK < self.used.load(Ordering::Acquire) && take(last) {
+        let known = self.chunks.get(last / CHUNK).and_then(OnceLock::get);
+        let found = if known.is_some_and(|chunk| chunk.slots[last % CHUNK].take(number)) {
             last
         } else {
-            let mut index = 0;
-            loop {
-                if index == CHUNK * CHUNKS {
-                    return Err(Error::Capacity(format!(
-                        "{} transactions are running, the maximum: end some before beginning more",
-                        CHUNK * CHUNKS
-                    )));
-                }
-                // Published before the slot is taken, so a thread that looks for the oldest snapshot does not miss the
-                // slot.
-                self.used.fetch_max(index / CHUNK + 1, Ordering::SeqCst);
-                if take(index) {
-                    break index;
-                }
-                index += 1;
-            }
+            self.find(number)?
         };
         LAST.with(|last| last.set(found));
         let slot = self.slot(found);
         slot.began_ms.store(self.opened.elapsed().as_millis() as u64, Ordering::Relaxed);
         slot.isolation.store(isolation as u64, Ordering::Relaxed);
         Ok(Seat { index: found, number })
+    }
+
+    /// Finds a free slot and takes it. Opens another chunk if the nearest ones are full: to search all would cost more.
+    fn find(&self, number: u64) -> Result<usize> {
+        loop {
+            let hint = self.hint.load(Ordering::Relaxed);
+            let (near, far) = (self.open().filter(|at| *at >= hint), self.open().filter(|at| *at < hint));
+            for chunk in near.chain(far).take(NEAR) {
+                if let Some(index) = self.take_in(chunk, number) {
+                    return Ok(index);
+                }
+            }
+            let _changing = self.changing.lock();
+            if self.hint.load(Ordering::Relaxed) != hint {
+                // Another thread has found or made space meanwhile.
+                continue;
+            }
+            if let Some(chunk) = (0..CHUNKS).find(|chunk| !self.is_open(*chunk)) {
+                return Ok(self.open_chunk(chunk, number));
+            }
+            // No chunk is closed now, so the search below misses no slot that stays free.
+            return (0..CHUNKS).find_map(|chunk| self.take_in(chunk, number)).ok_or_else(|| {
+                Error::Capacity(format!(
+                    "{} transactions are running, the maximum: end some before beginning more",
+                    CHUNK * CHUNKS
+                ))
+            });
+        }
+    }
+
+    /// Takes a free slot of a chunk, if there is one.
+    fn take_in(&self, chunk: usize, number: u64) -> Option<usize> {
+        let slot = self.chunk(chunk).slots.iter().position(|slot| slot.take(number))?;
+        self.hint.store(chunk, Ordering::Relaxed);
+        Some(chunk * CHUNK + slot)
+    }
+
+    /// Opens a chunk, and takes its first slot. The caller holds `changing`.
+    fn open_chunk(&self, chunk: usize, number: u64) -> usize {
+        let slots = &self.chunk(chunk).slots;
+        // The chunk is open before a transaction can have a slot in it. So a search for the oldest snapshot that
+        // misses the chunk was before the transaction began.
+        self.open[chunk / WORD].fetch_or(1 << (chunk % WORD), Ordering::SeqCst);
+        slots[0].owner.store(number, Ordering::SeqCst);
+        slots[1..].iter().for_each(|slot| slot.owner.store(FREE, Ordering::SeqCst));
+        self.hint.store(chunk, Ordering::Relaxed);
+        chunk * CHUNK
+    }
+
+    /// Closes the chunks that were without a transaction in [`IDLE`] calls. The first chunk stays open.
+    pub(crate) fn close_idle(&self) {
+        for index in self.open().filter(|chunk| *chunk != 0) {
+            let chunk = self.chunk(index);
+            if chunk.slots.iter().any(|slot| slot.running().is_some()) {
+                chunk.idle.store(0, Ordering::Relaxed);
+            } else if chunk.idle.fetch_add(1, Ordering::Relaxed) + 1 >= IDLE {
+                self.close(index);
+            }
+        }
+    }
+
+    fn close(&self, index: usize) {
+        let _changing = self.changing.lock();
+        if !self.is_open(index) {
+            return;
+        }
+        let chunk = self.chunk(index);
+        chunk.idle.store(0, Ordering::Relaxed);
+        let closed = chunk.slots.iter().take_while(|slot| slot.take(CLOSED)).count();
+        if closed == CHUNK {
+            self.open[index / WORD].fetch_and(!(1 << (index % WORD)), Ordering::SeqCst);
+        } else {
+            // A transaction has a slot, so the chunk stays open.
+            chunk.slots[..closed].iter().for_each(|slot| slot.owner.store(FREE, Ordering::SeqCst));
+        }
+    }
+
+    fn is_open(&self, chunk: usize) -> bool {
+        self.open[chunk / WORD].load(Ordering::SeqCst) & (1 << (chunk % WORD)) != 0
+    }
+
+    /// Returns the open chunks by number.
+    fn open(&self) -> impl Iterator<Item = usize> {
+        self.open.iter().enumerate().flat_map(|(word, bits)| {
+            let some = |bits: u64| Some(bits).filter(|bits| *bits != 0);
+            let left = successors(some(bits.load(Ordering::SeqCst)), move |bits| some(bits & (bits - 1)));
+            left.map(move |bits| word * WORD + bits.trailing_zeros() as usize)
+        })
     }
 
     /// Takes fresh snapshots. First it writes every engine's horizon into the slot: nothing older will be read. Then it
@@ -149,11 +276,18 @@ impl Active {
         let counter = &slot.counters[count as usize];
         // Only the slot's owner writes its counters.
         counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-        slot.owner.store(0, Ordering::SeqCst);
+        slot.owner.store(FREE, Ordering::SeqCst);
     }
 
-    fn slots(&self) -> impl Iterator<Item = &Slot> {
-        (0..self.used.load(Ordering::SeqCst) * CHUNK).map(|index| self.slot(index))
+    /// Returns the slots of the open chunks. Nobody runs in the others.
+    fn slots(&self) -> impl Iterator<Item = &CachePadded<Slot>> {
+        self.open().flat_map(|chunk| &self.chunk(chunk).slots)
+    }
+
+    /// Returns the number of slots that a search for the oldest snapshot visits.
+    #[cfg(test)]
+    pub(crate) fn scanned(&self) -> usize {
+        self.slots().count()
     }
 
     /// Returns the watermark of engine number `engine`: no older snapshot is or will be read.
@@ -161,14 +295,15 @@ impl Active {
         // The horizon is read before the slots: a transaction that is missed below took its snapshot after this.
         let horizon = clock.horizon();
         self.slots()
-            .filter(|slot| slot.owner.load(Ordering::SeqCst) != 0)
+            .filter(|slot| slot.running().is_some())
             .map(|slot| Timestamp(slot.oldest[engine].load(Ordering::SeqCst)))
             .fold(horizon, Timestamp::min)
     }
 
-    /// Returns the sum of a counter over all slots.
+    /// Returns the sum of a counter over all slots, open or closed.
     pub(crate) fn count(&self, count: Count) -> u64 {
-        self.slots().map(|slot| slot.counters[count as usize].load(Ordering::Relaxed)).sum()
+        let slots = self.chunks.iter().filter_map(OnceLock::get).flat_map(|chunk| &chunk.slots);
+        slots.map(|slot| slot.counters[count as usize].load(Ordering::Relaxed)).sum()
     }
 
     /// Returns the running transactions, oldest first.
@@ -177,8 +312,7 @@ impl Active {
         let mut running: Vec<_> = self
             .slots()
             .filter_map(|slot| {
-                let number = slot.owner.load(Ordering::SeqCst);
-                (number != 0).then(|| RunningTransaction {
+                slot.running().map(|number| RunningTransaction {
                     number,
                     age: now.saturating_sub(Duration::from_millis(slot.began_ms.load(Ordering::Relaxed))),
                     isolation: Isolation::from_index(slot.isolation.load(Ordering::Relaxed)),

@@ -10,3 +10,6 @@ pub(super) use std::thread_local;
 pub(super) const CHUNK: usize = 64;
 /// Maximum number of chunks.
 pub(super) const CHUNKS: usize = 1024;
+/// Number of times in a row that a chunk is found without a transaction before it is closed. More than one, because
+/// closing a chunk whose threads are about to use it again would slow them down.
+pub(super) const IDLE: u64 = 16;

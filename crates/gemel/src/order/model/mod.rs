@@ -318,6 +318,15 @@ impl Rig {
         self.active.end(seat, Count::ReadOnly);
     }
 
+    /// Runs two transactions at once, so the threads need more than one chunk of slots.
+    fn read_twice(&self) {
+        let open = [self.begin(), self.begin()];
+        for (seat, anchor) in open {
+            let _ = self.halves[0].see(anchor);
+            self.active.end(seat, Count::ReadOnly);
+        }
+    }
+
     fn collect(&self) {
         for (engine, half) in self.halves.iter().enumerate() {
             let watermark = self.active.watermark(engine, &half.clock);
@@ -379,6 +388,7 @@ fn scene(plan: Plan) {
         run(|rig| {
             rig.collect();
             rig.gate.alone();
+            rig.active.close_idle();
             rig.collect();
         }),
     ];
@@ -387,6 +397,37 @@ fn scene(plan: Plan) {
     }
     rig.read();
     rig.check();
+}
+
+/// Runs threads with two transactions at once, which open chunks of slots, while others close them, commit, and
+/// collect.
+fn crowd(plan: Plan) {
+    let rig = Rig::new(plan);
+    let run = |work: fn(&Rig)| {
+        let rig = Arc::clone(&rig);
+        thread::spawn(move || work(&rig))
+    };
+    let twice = |rig: &Rig| (0..2).for_each(|_| rig.read_twice());
+    let threads = [
+        run(twice),
+        run(twice),
+        run(|rig| (0..4).for_each(|_| rig.active.close_idle())),
+        run(|rig| (1..=4).for_each(|number| rig.commit(number, &[0], false))),
+        run(|rig| {
+            for _ in 0..3 {
+                rig.collect();
+                rig.active.close_idle();
+            }
+        }),
+    ];
+    for thread in threads {
+        thread.join().unwrap();
+    }
+    assert_eq!(rig.active.count(Count::ReadOnly), 8, "a transaction was not counted");
+    assert!(rig.active.running().is_empty());
+    rig.active.close_idle();
+    assert_eq!(rig.active.scanned(), sync::CHUNK, "a chunk without transactions is still open");
+    rig.read_twice();
 }
 
 const STAMPS: [CommitStamps; 2] = [CommitStamps::Latched, CommitStamps::Independent];
@@ -404,11 +445,19 @@ fn config() -> shuttle::Config {
 }
 
 fn randomly(plan: Plan, orders: usize) {
+    randomly_in(scene, plan, orders);
+}
+
+fn by_priority(plan: Plan, orders: usize) {
+    by_priority_in(scene, plan, orders);
+}
+
+fn randomly_in(scene: fn(Plan), plan: Plan, orders: usize) {
     let scheduler = shuttle::scheduler::RandomScheduler::new(orders);
     shuttle::Runner::new(scheduler, config()).run(move || scene(plan));
 }
 
-fn by_priority(plan: Plan, orders: usize) {
+fn by_priority_in(scene: fn(Plan), plan: Plan, orders: usize) {
     let scheduler = shuttle::scheduler::PctScheduler::new(4, orders);
     shuttle::Runner::new(scheduler, config()).run(move || scene(plan));
 }
@@ -431,6 +480,13 @@ fn they_agree_while_the_registrys_partitions_are_closed_and_dropped() {
             by_priority(plan, orders() / 2);
         }
     }
+}
+
+#[test]
+fn no_transaction_is_missed_while_chunks_of_slots_open_and_close() {
+    let plan = Plan { stamps: STAMPS[0], broken: Broken::Nothing, capacity: 100, recycle: 100 };
+    randomly_in(crowd, plan, orders());
+    by_priority_in(crowd, plan, orders());
 }
 
 /// Breaks each rule in turn, and checks that the model finds it for the right reason.

@@ -6,9 +6,10 @@ pub(super) use shuttle::sync::MutexGuard;
 pub(super) use shuttle::sync::atomic::{AtomicU64, AtomicUsize};
 pub(super) use shuttle::thread_local;
 
-/// Few, because a thread that computes the watermark reads every slot.
+/// Few, because a thread that computes the watermark reads every open slot.
 pub(super) const CHUNK: usize = 2;
 pub(super) const CHUNKS: usize = 4;
+pub(super) const IDLE: u64 = 1;
 
 #[derive(Debug)]
 pub(super) struct Mutex<T>(shuttle::sync::Mutex<T>);
