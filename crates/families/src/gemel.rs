@@ -378,6 +378,7 @@ fn store_error(error: Error) -> StoreError {
             detail,
         },
         Error::Csr(_) => StoreError::Retry { reason: AbortReason::Csr, detail },
+        Error::TooOld(_) => StoreError::Retry { reason: AbortReason::Other, detail },
         Error::Poisoned(_) => StoreError::Broken(detail),
         Error::Unknown(_) => StoreError::Unavailable { committed: Committed::Unknown, detail },
         _ => StoreError::Failed(detail),

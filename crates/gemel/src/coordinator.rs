@@ -62,6 +62,14 @@ impl Drop for Entered<'_> {
 /// The writes of one engine.
 type Part = protocol::Part<Vec<Write>>;
 
+/// Returns the counter for a transaction that fails with an error other than a conflict.
+fn count_of(error: &Error) -> Count {
+    match error {
+        Error::TooOld(_) => Count::TooOld,
+        _ => Count::Failed,
+    }
+}
+
 fn refused(refused: Refused) -> Error {
     Error::Csr(refused.text())
 }
@@ -243,7 +251,7 @@ impl Coordinator {
             self.give_up(&mut parts[..index]);
             return Err(match refusal {
                 Refusal::Clash(clash) => self.conflict(clash.kind, engine, clash.keyspace),
-                Refusal::Error(error) => (Count::Failed, error),
+                Refusal::Error(error) => (count_of(&error), error),
             });
         }
         Ok(())
@@ -292,7 +300,7 @@ impl Coordinator {
                     self.engines[*engine].validate_range(owner, *keyspace, range, *since),
                 ),
             };
-            if !still.map_err(|error| (Count::Failed, error))? {
+            if !still.map_err(|error| (count_of(&error), error))? {
                 return Err(self.conflict(Conflict::Read, engine, keyspace));
             }
         }

@@ -196,6 +196,8 @@ pub struct Aborted {
     pub read_conflict: u64,
     /// The registry of snapshots (CSR) could not order the transaction over the engines.
     pub csr: u64,
+    /// Writes were forgotten that the transaction may have conflicted with, because it was too old.
+    pub too_old: u64,
     /// Other errors: the memory limit, or I/O.
     pub failed: u64,
 }
@@ -563,6 +565,7 @@ impl Database {
                 locked: count(Count::ConflictLocked),
                 read_conflict: count(Count::ConflictRead),
                 csr: count(Count::Csr),
+                too_old: count(Count::TooOld),
                 failed: count(Count::Failed),
             },
             running: core.active.running(),

@@ -45,6 +45,9 @@ pub enum Error {
     /// The snapshot registry can't order this transaction over the engines: retry it.
     #[error("no pair of snapshots fits this transaction over both engines: {0}; retry the transaction")]
     Csr(&'static str),
+    /// The transaction is so old that the database no longer has what it needs: retry it.
+    #[error("the transaction is too old: {0}; retry it, and keep transactions that write short")]
+    TooOld(&'static str),
     /// The request violates a constraint of the data: a key that exists already, a value that does not fit its column.
     #[error("{0}")]
     Constraint(String),
@@ -88,6 +91,6 @@ impl Error {
     /// Returns true if the same transaction may succeed when it is retried.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
-        matches!(self, Self::Conflict { .. } | Self::Csr(_))
+        matches!(self, Self::Conflict { .. } | Self::Csr(_) | Self::TooOld(_))
     }
 }

@@ -94,6 +94,11 @@ pub struct Options {
     pub cache_bytes: u64,
     /// Bytes of writes that the disk engine collects in memory before it writes a file.
     pub write_buffer_bytes: u64,
+    /// Number of writes that each disk keyspace remembers for conflict checks while a snapshot is older than they are.
+    /// Each takes some 250 bytes of memory. Commits exceed the limit for a moment, until garbage is collected. A
+    /// transaction that is older than a forgotten write can read, but may be unable to write:
+    /// [`Error::TooOld`](crate::Error::TooOld).
+    pub remembered_writes: usize,
     /// Memory limit of the memory engine in bytes, old versions included.
     pub memory_limit_bytes: u64,
     /// Bytes of log between checkpoints.
@@ -111,6 +116,7 @@ impl Default for Options {
             csr_recycle: 1000,
             cache_bytes: 256 << 20,
             write_buffer_bytes: 64 << 20,
+            remembered_writes: 1 << 19,
             memory_limit_bytes: 8 << 30,
             checkpoint_log_bytes: 1 << 30,
         }
@@ -129,6 +135,9 @@ impl Options {
         }
         if self.write_buffer_bytes < 1 << 16 {
             wrong.push("write_buffer_bytes must be at least 65536");
+        }
+        if self.remembered_writes == 0 {
+            wrong.push("remembered_writes must be at least 1");
         }
         if self.memory_limit_bytes < 1 << 20 {
             wrong.push("memory_limit_bytes must be at least 1048576");

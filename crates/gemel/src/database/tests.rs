@@ -152,3 +152,39 @@ fn opened_once_it_is_closed(path: &Path) -> Database {
         std::thread::sleep(Duration::from_millis(5));
     }
 }
+
+#[test]
+fn an_old_snapshot_makes_the_disk_engine_remember_a_limited_number_of_writes() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = Options { remembered_writes: 100, durability: Durability::None, ..Options::default() };
+    let db = Database::open(directory.path().join("db"), options).unwrap();
+    let cold = db.keyspace("cold", crate::Engine::Disk).unwrap();
+    let put = |transaction: &mut Transaction, number: u32| {
+        transaction.put(&cold, &number.to_be_bytes(), b"v").unwrap();
+    };
+    let commit = |number| {
+        let mut transaction = db.begin(Isolation::Snapshot).unwrap();
+        put(&mut transaction, number);
+        transaction.commit().map(drop)
+    };
+    commit(0).unwrap();
+    let mut reader = db.begin(Isolation::Serializable).unwrap();
+    assert_eq!(reader.get(&cold, &1_u32.to_be_bytes()).unwrap(), None);
+    let mut writer = db.begin(Isolation::Snapshot).unwrap();
+    put(&mut writer, 9999);
+    for number in 1..1000 {
+        commit(number).unwrap();
+    }
+    let remembered = db.state().disk.recent_keys;
+    assert!((50..=132).contains(&remembered), "{remembered} writes are remembered");
+    let error = writer.commit().unwrap_err();
+    assert!(matches!(error, Error::TooOld(_)) && error.is_retryable(), "{error:?}");
+    assert!(
+        error.to_string().contains("retry") && error.to_string().contains("remembered_writes"),
+        "{error}"
+    );
+    assert_eq!(db.state().aborted.too_old, 1);
+    commit(9999).unwrap();
+    assert_eq!(reader.get(&cold, &2_u32.to_be_bytes()).unwrap(), None, "a reader goes on");
+    drop(reader.commit().unwrap());
+}

@@ -28,6 +28,7 @@ use keyspaces::Keyspace;
 use lsm::{LsmShared, LsmStore};
 use parking_lot::Mutex;
 use parking_lot::lock_api::RawRwLock as _;
+use recent::Obstacle;
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -67,6 +68,8 @@ pub(crate) struct DiskEngine {
     directory: PathBuf,
     trees: LsmShared,
     shared: Arc<Shared>,
+    /// See [`Options::remembered_writes`].
+    remembered_writes: usize,
     /// Held while a keyspace is made or opened.
     opening: Mutex<()>,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -94,6 +97,7 @@ impl DiskEngine {
             directory: directory.into(),
             trees: LsmShared::new(options.cache_bytes),
             shared,
+            remembered_writes: options.remembered_writes,
             opening: Mutex::new(()),
             threads: Mutex::new(threads),
         })
@@ -189,8 +193,12 @@ impl DiskEngine {
             if write.key.len() == 0 {
                 return (index, Err(Refusal::Error(empty_key())));
             }
-            if let Err(kind) = keyspace.recent.lock(owner, &write.key, write.since) {
-                return (index, Err(Refusal::Clash(Clash { kind, keyspace: write.keyspace })));
+            if let Err(obstacle) = keyspace.recent.lock(owner, &write.key, write.since) {
+                let refusal = match obstacle {
+                    Obstacle::Conflict(kind) => Refusal::Clash(Clash { kind, keyspace: write.keyspace }),
+                    Obstacle::Forgotten => Refusal::Error(forgotten()),
+                };
+                return (index, Err(refusal));
             }
         }
         (writes.len(), Ok(()))
@@ -288,7 +296,7 @@ impl Engine for DiskEngine {
     }
 
     fn validate_key(&self, owner: u64, keyspace: KeyspaceId, key: &Key, since: Timestamp) -> Result<bool> {
-        Ok(self.keyspace(keyspace)?.recent.validate_key(owner, key, since))
+        unchanged(self.keyspace(keyspace)?.recent.validate_key(owner, key, since))
     }
 
     fn validate_range(
@@ -298,7 +306,7 @@ impl Engine for DiskEngine {
         range: &KeyRange,
         since: Timestamp,
     ) -> Result<bool> {
-        Ok(self.keyspace(keyspace)?.recent.validate_range(owner, range, since))
+        unchanged(self.keyspace(keyspace)?.recent.validate_range(owner, range, since))
     }
 
     fn install(&self, writes: &mut [Write], at: Timestamp) {
@@ -328,10 +336,29 @@ impl Engine for DiskEngine {
 
     fn collect(&self, watermark: Timestamp) {
         self.shared.watermark.fetch_max(watermark.0, Ordering::SeqCst);
+        let horizon = self.shared.clock.horizon();
         for keyspace in self.shared.keyspaces.all() {
-            keyspace.recent.collect(watermark);
+            keyspace.recent.collect(watermark, horizon, self.remembered_writes);
         }
     }
+}
+
+/// Returns true if a validation found no obstacle, and false if it found a conflict.
+///
+/// # Errors
+/// The commits that could conflict were forgotten.
+fn unchanged(validated: Result<(), Obstacle>) -> Result<bool> {
+    match validated {
+        Ok(()) => Ok(true),
+        Err(Obstacle::Conflict(_)) => Ok(false),
+        Err(Obstacle::Forgotten) => Err(forgotten()),
+    }
+}
+
+fn forgotten() -> Error {
+    Error::TooOld(
+        "the disk engine has forgotten writes that it may conflict with (option remembered_writes limits them)",
+    )
 }
 
 fn empty_key() -> Error {

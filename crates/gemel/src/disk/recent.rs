@@ -1,7 +1,9 @@
 //! The keys that are being committed or were committed since the watermark, for first-committer-wins without a look at
 //! the tree.
 //!
-//! A key that is not here was last committed at or before the watermark, hence before every snapshot in use.
+//! A key that is not here was last committed at or before the watermark, hence before every snapshot in use. If one old
+//! snapshot holds back the watermark, the number of commits here is limited nevertheless: the oldest ones are forgotten.
+//! Then nobody knows if a key that is not here was committed after a snapshot that is older than the forgotten commits.
 
 use crate::clock::Timestamp;
 use crate::error::Conflict;
@@ -22,22 +24,38 @@ struct Keys {
     keys: BTreeMap<Key, Entry>,
     /// Committed keys, nearly in order of their timestamps.
     committed: VecDeque<(Timestamp, Key)>,
+    /// The newest commit that was forgotten although it was above the watermark.
+    forgotten: Timestamp,
+}
+
+/// The reason why a key can't be locked, or why a read of it is not known to be current.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Obstacle {
+    /// A conflict with another transaction.
+    Conflict(Conflict),
+    /// Commits of the key since the snapshot may have been forgotten.
+    Forgotten,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     /// The transaction that is committing the key now.
     owner: Option<u64>,
-    /// Timestamp of the last commit of the key; zero if it does not matter any more.
+    /// Timestamp of the last commit of the key; zero if it is not known.
     committed: Timestamp,
 }
 
 impl Entry {
-    fn free_for(self, owner: u64, since: Timestamp) -> Result<(), Conflict> {
+    /// Entry for a key that is not in the table.
+    const MISSING: Self = Self { owner: None, committed: Timestamp::ZERO };
+
+    fn free_for(self, owner: u64, since: Timestamp, forgotten: Timestamp) -> Result<(), Obstacle> {
         if self.owner.is_some_and(|other| other != owner) {
-            Err(Conflict::Locked)
+            Err(Obstacle::Conflict(Conflict::Locked))
         } else if self.committed > since {
-            Err(Conflict::Write)
+            Err(Obstacle::Conflict(Conflict::Write))
+        } else if self.committed == Timestamp::ZERO && since < forgotten {
+            Err(Obstacle::Forgotten)
         } else {
             Ok(())
         }
@@ -45,15 +63,16 @@ impl Entry {
 }
 
 impl Recent {
-    /// Locks a key, unless it is locked or was committed after `since`.
-    pub(crate) fn lock(&self, owner: u64, key: &Key, since: Timestamp) -> Result<(), Conflict> {
-        let mut keys = self.0.lock();
-        match keys.keys.entry(key.clone()) {
+    /// Locks a key, unless it is locked or may have been committed after `since`.
+    pub(crate) fn lock(&self, owner: u64, key: &Key, since: Timestamp) -> Result<(), Obstacle> {
+        let Keys { keys, forgotten, .. } = &mut *self.0.lock();
+        match keys.entry(key.clone()) {
             Slot::Vacant(slot) => {
-                slot.insert(Entry { owner: Some(owner), committed: Timestamp::ZERO });
+                Entry::MISSING.free_for(owner, since, *forgotten)?;
+                slot.insert(Entry { owner: Some(owner), ..Entry::MISSING });
             }
             Slot::Occupied(mut slot) => {
-                slot.get().free_for(owner, since)?;
+                slot.get().free_for(owner, since, *forgotten)?;
                 slot.get_mut().owner = Some(owner);
             }
         }
@@ -80,45 +99,58 @@ impl Recent {
         }
     }
 
-    /// Returns true if no other owner is committing the key, and nobody has committed it after `since`.
-    pub(crate) fn validate_key(&self, owner: u64, key: &Key, since: Timestamp) -> bool {
-        self.0.lock().keys.get(key).is_none_or(|entry| entry.free_for(owner, since).is_ok())
+    /// Checks that no other owner is committing the key, and that nobody has committed it after `since`.
+    pub(crate) fn validate_key(&self, owner: u64, key: &Key, since: Timestamp) -> Result<(), Obstacle> {
+        let keys = self.0.lock();
+        let entry = keys.keys.get(key).copied().unwrap_or(Entry::MISSING);
+        entry.free_for(owner, since, keys.forgotten)
     }
 
     /// Same as [`Recent::validate_key`], for all keys of a range.
-    pub(crate) fn validate_range(&self, owner: u64, range: &KeyRange, since: Timestamp) -> bool {
+    pub(crate) fn validate_range(
+        &self,
+        owner: u64,
+        range: &KeyRange,
+        since: Timestamp,
+    ) -> Result<(), Obstacle> {
+        if range.is_empty() {
+            return Ok(());
+        }
+        let keys = self.0.lock();
         let bounds = (range.lower.as_ref(), range.upper.as_ref());
-        range.is_empty()
-            || self
-                .0
-                .lock()
-                .keys
-                .range::<Key, _>(bounds)
-                .all(|(_, entry)| entry.free_for(owner, since).is_ok())
+        // Known conflicts go first: they say more than that something was forgotten.
+        for (_, entry) in keys.keys.range::<Key, _>(bounds) {
+            entry.free_for(owner, since, Timestamp::ZERO)?;
+        }
+        // Keys of the range that are not in the table may have been committed, too.
+        Entry::MISSING.free_for(owner, since, keys.forgotten)
     }
 
-    /// Forgets the commits at or before the watermark.
-    pub(crate) fn collect(&self, watermark: Timestamp) {
-        while !self.collect_some(watermark) {}
+    /// Forgets the commits at or before the watermark. If more than `limit` are left, forgets the oldest ones too, but
+    /// none above the horizon: so transactions that begin later are never too old.
+    pub(crate) fn collect(&self, watermark: Timestamp, horizon: Timestamp, limit: usize) {
+        while !self.collect_some(watermark, horizon, limit) {}
     }
 
-    /// Forgets up to [`STEP`] commits. Returns true if none is left.
-    fn collect_some(&self, watermark: Timestamp) -> bool {
-        let mut keys = self.0.lock();
+    /// Forgets up to [`STEP`] commits. Returns true if none is left to forget.
+    fn collect_some(&self, watermark: Timestamp, horizon: Timestamp, limit: usize) -> bool {
+        let Keys { keys, committed, forgotten } = &mut *self.0.lock();
         for _ in 0..STEP {
+            let newest = if committed.len() > limit { horizon.max(watermark) } else { watermark };
             // A commit that is queued behind a newer one waits for that one.
-            if keys.committed.front().is_none_or(|(at, _)| *at > watermark) {
-                return true;
-            }
-            let Some((_, key)) = keys.committed.pop_front() else { return true };
-            let Some(entry) = keys.keys.get_mut(&key) else { continue };
-            if entry.committed > watermark {
+            let Some((at, key)) = committed.pop_front_if(|(at, _)| *at <= newest) else { return true };
+            let Some(entry) = keys.get_mut(&key) else { continue };
+            // A newer commit of the key is in the queue too.
+            if entry.committed > at.max(watermark) {
                 continue;
+            }
+            if entry.committed > watermark {
+                *forgotten = entry.committed.max(*forgotten);
             }
             // If the key is locked, the owner removes it when it gives up.
             entry.committed = Timestamp::ZERO;
             if entry.owner.is_none() {
-                keys.keys.remove(&key);
+                keys.remove(&key);
             }
         }
         false
@@ -135,6 +167,9 @@ mod tests {
     use super::*;
     use std::ops::Bound;
 
+    const LOCKED: Result<(), Obstacle> = Err(Obstacle::Conflict(Conflict::Locked));
+    const WRITTEN: Result<(), Obstacle> = Err(Obstacle::Conflict(Conflict::Write));
+
     fn key(name: &str) -> Key {
         Key::new(name.as_bytes())
     }
@@ -147,9 +182,9 @@ mod tests {
     fn a_key_has_one_owner_and_conflicts_with_writes_on_older_snapshots() {
         let recent = Recent::default();
         recent.lock(1, &key("k"), Timestamp(5)).unwrap();
-        assert_eq!(recent.lock(2, &key("k"), Timestamp(5)), Err(Conflict::Locked));
+        assert_eq!(recent.lock(2, &key("k"), Timestamp(5)), LOCKED);
         recent.commit(&key("k"), Timestamp(6));
-        assert_eq!(recent.lock(2, &key("k"), Timestamp(5)), Err(Conflict::Write));
+        assert_eq!(recent.lock(2, &key("k"), Timestamp(5)), WRITTEN);
         recent.lock(2, &key("k"), Timestamp(6)).unwrap();
         recent.unlock(&key("k"));
         assert_eq!(recent.len(), 1, "its commit still matters");
@@ -158,15 +193,17 @@ mod tests {
     #[test]
     fn validating_a_range_finds_keys_that_are_being_inserted() {
         let recent = Recent::default();
-        assert!(recent.validate_range(1, &range("a", "z"), Timestamp(5)));
+        let check =
+            |owner, (lower, upper), at| recent.validate_range(owner, &range(lower, upper), Timestamp(at));
+        assert_eq!(check(1, ("a", "z"), 5), Ok(()));
         recent.lock(2, &key("m"), Timestamp(5)).unwrap();
-        assert!(!recent.validate_range(1, &range("a", "z"), Timestamp(5)));
-        assert!(recent.validate_range(2, &range("a", "z"), Timestamp(5)), "one's own lock is no conflict");
-        assert!(recent.validate_range(1, &range("n", "z"), Timestamp(5)));
-        assert!(recent.validate_range(1, &range("z", "a"), Timestamp(5)), "crossed bounds hold nothing");
+        assert_eq!(check(1, ("a", "z"), 5), LOCKED);
+        assert_eq!(check(2, ("a", "z"), 5), Ok(()), "one's own lock is no conflict");
+        assert_eq!(check(1, ("n", "z"), 5), Ok(()));
+        assert_eq!(check(1, ("z", "a"), 5), Ok(()), "crossed bounds hold nothing");
         recent.commit(&key("m"), Timestamp(6));
-        assert!(!recent.validate_range(1, &range("a", "z"), Timestamp(5)));
-        assert!(recent.validate_range(1, &range("a", "z"), Timestamp(6)));
+        assert_eq!(check(1, ("a", "z"), 5), WRITTEN);
+        assert_eq!(check(1, ("a", "z"), 6), Ok(()));
     }
 
     #[test]
@@ -178,10 +215,66 @@ mod tests {
             recent.commit(&key, Timestamp(at));
         }
         recent.lock(1, &key("held"), Timestamp(0)).unwrap();
-        recent.collect(Timestamp(400));
+        recent.collect(Timestamp(400), Timestamp(1000), 1000);
         assert_eq!(recent.len(), 601);
-        recent.collect(Timestamp(1000));
+        recent.collect(Timestamp(1000), Timestamp(1000), 1000);
         assert_eq!(recent.len(), 1);
+        recent.lock(2, &key("other"), Timestamp(0)).unwrap();
+    }
+
+    #[test]
+    fn the_oldest_commits_beyond_the_limit_are_forgotten_and_older_snapshots_are_told_so() {
+        let recent = Recent::default();
+        let commit = |name: &str, at: u64| {
+            recent.lock(1, &key(name), Timestamp(at - 1)).unwrap();
+            recent.commit(&key(name), Timestamp(at));
+        };
+        for (name, at) in [("a", 11), ("b", 12), ("c", 13), ("d", 14), ("e", 15)] {
+            commit(name, at);
+        }
+        recent.lock(7, &key("b"), Timestamp(12)).unwrap();
+        // The old snapshot is at 10. The last commit is not published yet.
+        recent.collect(Timestamp(10), Timestamp(14), 3);
+        assert_eq!(recent.len(), 4, "b is locked; c, d and e are remembered");
+        let lock = |name: &str, since| {
+            let outcome = recent.lock(2, &key(name), Timestamp(since));
+            if outcome.is_ok() {
+                recent.unlock(&key(name));
+            }
+            outcome
+        };
+        for name in ["a", "never"] {
+            assert_eq!(lock(name, 11), Err(Obstacle::Forgotten));
+            assert_eq!(lock(name, 12), Ok(()), "everything since then is remembered");
+        }
+        assert_eq!(lock("b", 11), LOCKED);
+        recent.unlock(&key("b"));
+        assert_eq!(lock("b", 11), Err(Obstacle::Forgotten));
+        assert_eq!(lock("c", 11), WRITTEN);
+        assert_eq!(lock("c", 13), Ok(()));
+        let check = |lower, upper, since| recent.validate_range(2, &range(lower, upper), Timestamp(since));
+        assert_eq!(check("a", "c", 11), Err(Obstacle::Forgotten));
+        assert_eq!(check("a", "d", 11), WRITTEN);
+        assert_eq!(check("z", "a", 11), Ok(()));
+        assert_eq!(check("a", "c", 12), Ok(()));
+        assert_eq!(recent.validate_key(2, &key("a"), Timestamp(11)), Err(Obstacle::Forgotten));
+        assert_eq!(recent.validate_key(2, &key("a"), Timestamp(12)), Ok(()));
+        recent.collect(Timestamp(10), Timestamp(14), 0);
+        assert_eq!(recent.len(), 1, "the unpublished commit is never forgotten");
+        assert_eq!(lock("a", 14), Ok(()));
+    }
+
+    #[test]
+    fn commits_of_a_hot_key_are_limited_and_forget_nothing() {
+        let recent = Recent::default();
+        for at in 1..=1000 {
+            recent.lock(at, &key("hot"), Timestamp(at - 1)).unwrap();
+            recent.commit(&key("hot"), Timestamp(at));
+        }
+        recent.collect(Timestamp(0), Timestamp(1000), 10);
+        assert_eq!(recent.0.lock().committed.len(), 10);
+        assert_eq!(recent.lock(1, &key("hot"), Timestamp(999)), WRITTEN);
+        recent.lock(1, &key("cold"), Timestamp(0)).unwrap();
     }
 
     #[test]
@@ -190,8 +283,8 @@ mod tests {
         recent.lock(1, &key("k"), Timestamp(0)).unwrap();
         recent.commit(&key("k"), Timestamp(1));
         recent.lock(2, &key("k"), Timestamp(1)).unwrap();
-        recent.collect(Timestamp(1));
-        assert_eq!(recent.lock(3, &key("k"), Timestamp(1)), Err(Conflict::Locked));
+        recent.collect(Timestamp(1), Timestamp(1), 10);
+        assert_eq!(recent.lock(3, &key("k"), Timestamp(1)), LOCKED);
         recent.unlock(&key("k"));
         assert_eq!(recent.len(), 0);
     }

@@ -69,6 +69,7 @@ pub(crate) enum Count {
     ConflictLocked,
     ConflictRead,
     Csr,
+    TooOld,
     Failed,
 }
 const COUNTERS: usize = Count::Failed as usize + 1;
