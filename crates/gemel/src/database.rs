@@ -635,6 +635,7 @@ impl Inner {
             let mut next = manifest.clone();
             let old = next.checkpoint.replace(Checkpoint { file: file.clone(), at: at.0 });
             next.log_from = from.iter().map(|lsn| lsn.0).collect();
+            next.trees = self.disk.reached(&next);
             next.clocks = self.core.engines.iter().map(|engine| engine.clock().drawn().0).collect();
             fail_point("checkpoint.before_manifest");
             if let Err(error) = next.write(&*self.files, &self.path) {
@@ -714,6 +715,23 @@ impl Inner {
         writer.finish()
     }
 
+    /// Records the state of the logs and trees, so the next opening sees if they lost something. Only when the logs and
+    /// the disk engine are closed without an error, because then nothing changes this state any more.
+    fn mark_closed(&self) -> Result<()> {
+        let mut manifest = self.manifest.lock();
+        match Manifest::read(&*self.files, &self.path)? {
+            Some(there) if there.database == manifest.database => {}
+            // Somebody removed the files of this database, and may have made another one at its path.
+            _ => return Ok(()),
+        }
+        let mut next = manifest.clone();
+        next.trees = self.disk.closed_at(&next)?;
+        next.closed = Some(self.core.logs.ends().iter().map(|lsn| lsn.0).collect());
+        next.write(&*self.files, &self.path)?;
+        *manifest = next;
+        Ok(())
+    }
+
     fn checkpoint_is_due(&self) -> bool {
         let end: u64 = self.core.logs.ends().iter().map(|lsn: &Lsn| lsn.0).sum();
         end - self.log_at_checkpoint.load(Ordering::Relaxed) >= self.core.options.checkpoint_log_bytes
@@ -746,8 +764,12 @@ impl Drop for Handle {
 impl Drop for Inner {
     fn drop(&mut self) {
         // Nobody is left who could receive an error. Everything acknowledged as durable is durable already.
-        let _ = self.core.logs.close();
+        let logs = self.core.logs.close();
         self.disk.close();
+        if logs.is_ok() {
+            // Without the mark, the next opening takes the database for one that crashed.
+            let _ = self.mark_closed();
+        }
         // Closing the file alone may not release the lock: a process that another thread is just starting may hold a
         // copy of the descriptor.
         let _ = self.lock.unlock();
@@ -771,7 +793,7 @@ fn keep_house(inner: &Inner, closing: &Closing) {
 fn remove_strays(files: &dyn Files, path: &Path, manifest: &Manifest) -> Result<()> {
     let kept = manifest.checkpoint.as_ref().map(|checkpoint| checkpoint.file.as_str());
     for name in files.list(path)? {
-        if name.starts_with(CHECKPOINT_PREFIX) && Some(name.as_str()) != kept {
+        if is_checkpoint(&name) && Some(name.as_str()) != kept {
             files.remove(&path.join(name))?;
         }
     }
@@ -795,12 +817,21 @@ fn check_fresh(path: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Returns true for the name of a checkpoint, complete or not.
+fn is_checkpoint(name: &str) -> bool {
+    let rest = name.strip_prefix(CHECKPOINT_PREFIX);
+    let digits = rest.and_then(|rest| rest.strip_suffix(".new").unwrap_or(rest).strip_suffix(".gmc"));
+    digits.is_some_and(|digits| {
+        digits.len() == 16 && digits.bytes().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'))
+    })
+}
+
 /// Returns true if Gemel makes entries of this name in a database's directory.
 fn is_own(name: &str) -> bool {
     let is_log = |log: &&str| name.strip_prefix(log).is_some_and(|rest| rest.starts_with('-'));
     let logs = [LogMode::Shared, LogMode::PerEngine].into_iter().flat_map(recovery::log_names);
     [crate::manifest::FILE, crate::manifest::TEMPORARY, recovery::DISK_DIRECTORY].contains(&name)
-        || name.starts_with(CHECKPOINT_PREFIX) && name.ends_with(".gmc")
+        || is_checkpoint(name)
         || name.ends_with(".log") && logs.copied().any(|log| is_log(&log))
 }
 

@@ -29,6 +29,28 @@ pub(crate) struct Manifest {
     pub(crate) log_from: Vec<u64>,
     /// For each engine, a timestamp at or above every commit before `log_from`.
     pub(crate) clocks: Vec<u64>,
+    /// The end of each log when the database was closed. None while the database is open, and after a crash. Opening
+    /// removes it before anything is appended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) closed: Option<Vec<u64>>,
+    /// States of the disk engine's trees at the last checkpoint or closing. A tree without one is
+    /// bound by no state: all its commits are still in the log, or an older version wrote the checkpoint.
+    #[serde(default)]
+    pub(crate) trees: Vec<TreeEntry>,
+    /// True if every tree has a file that identifies it. False in a database of a version that made none.
+    #[serde(default)]
+    pub(crate) identified: bool,
+}
+
+/// The state that a tree's files must have.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct TreeEntry {
+    pub(crate) keyspace: KeyspaceId,
+    /// Number of the tree's list of files. Flushes and compactions increase it, so older files have a lower one.
+    pub(crate) list: u64,
+    /// Checksum of this list, in hexadecimal digits, if the tree must have exactly this list: the database is closed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) checksum: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -66,6 +88,19 @@ impl Manifest {
             checkpoint: None,
             log_from: Vec::new(),
             clocks: Vec::new(),
+            closed: None,
+            trees: Vec::new(),
+            identified: true,
+        }
+    }
+
+    /// Removes what only a closed database has. All trees have been opened, so each has a file that identifies it.
+    pub(crate) fn open(&mut self) {
+        self.closed = None;
+        self.identified = true;
+        for tree in &mut self.trees {
+            // The files may grow from here on, but never lose anything of this list.
+            tree.checksum = None;
         }
     }
 

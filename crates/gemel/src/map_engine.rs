@@ -39,7 +39,12 @@ pub(crate) struct MapEngine {
 
 impl MapEngine {
     pub(crate) fn new(name: &'static str) -> Self {
-        Self { name, clock: Clock::new(Timestamp::ZERO), cells: Mutex::default(), before_install: OnceLock::new() }
+        Self {
+            name,
+            clock: Clock::new(Timestamp::ZERO),
+            cells: Mutex::default(),
+            before_install: OnceLock::new(),
+        }
     }
 
     pub(crate) fn versions(&self) -> usize {

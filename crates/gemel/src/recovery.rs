@@ -69,7 +69,7 @@ pub(crate) fn log_names(mode: LogMode) -> &'static [&'static str] {
 pub(crate) fn recover(
     files: Arc<dyn Files>,
     directory: &Path,
-    manifest: Manifest,
+    mut manifest: Manifest,
     options: &Options,
     begun: Instant,
 ) -> Result<Opened> {
@@ -82,13 +82,13 @@ pub(crate) fn recover(
         let logs = Arc::clone(&durable);
         Arc::new(move || logs.get().into_iter().flatten().try_for_each(|log: &Arc<Log>| log.sync(log.end())))
     };
-    let disk = Arc::new(DiskEngine::open(&directory.join(DISK_DIRECTORY), options, hook)?);
+    let disk = Arc::new(DiskEngine::open(&directory.join(DISK_DIRECTORY), manifest.database, options, hook)?);
     for entry in &manifest.keyspaces {
         match entry.engine {
             Engine::Memory => memory.open_keyspace(entry.id)?,
             Engine::Disk => {
                 // The keyspace's files were durable before the manifest named it.
-                disk.must_be_there(entry.id)?;
+                disk.verify(&manifest, entry)?;
                 disk.open_keyspace(entry.id)?;
             }
         }
@@ -130,6 +130,12 @@ pub(crate) fn recover(
         LogMode::Shared => Logs::Shared(logs.swap_remove(0)),
         LogMode::PerEngine => Logs::PerEngine(logs),
     };
+    if manifest.closed.is_some() || !manifest.identified {
+        // From here on the database may grow beyond the state in which it was closed. Nothing has been appended or
+        // flushed yet, so after a crash before this the old manifest still holds.
+        manifest.open();
+        manifest.write(&*files, directory)?;
+    }
     let engines: Vec<Arc<dyn crate::engine::Engine>> = vec![memory.clone(), disk.clone()];
     let core = Arc::new(Coordinator::new(manifest.database, engines, logs, options.clone()));
     *core.keyspaces.write() =
@@ -256,10 +262,28 @@ fn replay(
         let end = on_threads(|rows: &Rows| rows.restore(memory), &mut replay)?;
         rows.restore(memory)?;
         let end = if cut[index] < end { end_of_good } else { end };
+        check_closed(directory, manifest, index, end)?;
         reader::truncate(files, directory, name, end)?;
         ends.push(end);
     }
     Ok(ends)
+}
+
+/// Returns an error if a log of a closed database does not end where it ended when the database was closed.
+fn check_closed(directory: &Path, manifest: &Manifest, index: usize, end: Lsn) -> Result<()> {
+    let Some(&closed) = manifest.closed.as_ref().and_then(|closed| closed.get(index)) else { return Ok(()) };
+    let why = match end.0.cmp(&closed) {
+        std::cmp::Ordering::Equal => return Ok(()),
+        std::cmp::Ordering::Less => "its end was damaged or cut off, or it was restored from an earlier copy",
+        std::cmp::Ordering::Greater => "the manifest was restored from an earlier copy",
+    };
+    let name = log_names(manifest.log).get(index).copied().unwrap_or_default();
+    Err(Error::Corruption {
+        path: directory.join(name),
+        what: format!(
+            "the log ends at {end}, but the database was closed at {closed}: {why}; restore the directory from a backup"
+        ),
+    })
 }
 
 /// Returns the end of each engine's log: the longest pair of prefixes in which no commit has only one of its halves.
@@ -280,6 +304,7 @@ fn agree(files: &dyn Files, directory: &Path, manifest: &Manifest) -> Result<Vec
                 }
                 Ok(())
             })?;
+        check_closed(directory, manifest, index, end)?;
         cut.push(end);
     }
     loop {

@@ -99,7 +99,8 @@ mod tests {
             handle: Handle::None,
         };
         let note = |owner, name| watches.note(owner, [(1, &[write(name)][..])].into_iter());
-        let names = |watch: &Watch<'_>| watch.take().iter().map(|noted| noted.key.to_vec()).collect::<Vec<_>>();
+        let names =
+            |watch: &Watch<'_>| watch.take().iter().map(|noted| noted.key.to_vec()).collect::<Vec<_>>();
         note(1, "before");
         let (first, second) = (watches.open(1), watches.open(2));
         note(1, "by the first");

@@ -117,6 +117,7 @@ fn a_database_stays_locked_while_its_files_are_deleted() {
     let test = "a_database_that_is_open_here_or_in_another_process_is_not_opened_again";
     child(&mut Command::new(std::env::current_exe().unwrap()), test, &place.path);
     drop(db);
+    assert_eq!(listing(&place.path), ["disk"], "closing writes nothing in place of deleted files");
 }
 
 /// Opens each directory that the parent names on standard input, as soon as possible, and writes a row there.

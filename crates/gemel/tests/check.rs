@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
 
 use gemel::row::{ColumnType, Schema, Value};
-use gemel::{Database, Engine, Error, Isolation, LogMode, Options, PartKind};
+use gemel::{Database, Durability, Engine, Error, Isolation, LogMode, Options, PartKind};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -192,7 +192,7 @@ fn a_changed_byte_anywhere_is_found_or_changes_nothing() {
 }
 
 #[test]
-fn a_file_that_is_missing_or_cut_short_is_found_unless_it_is_the_end_of_a_log() {
+fn a_file_of_a_closed_database_that_is_missing_or_cut_short_is_found() {
     let directory = tempfile::tempdir().unwrap();
     shop(directory.path(), LogMode::Shared);
     let whole = found(directory.path()).unwrap();
@@ -204,11 +204,172 @@ fn a_file_that_is_missing_or_cut_short_is_found_unless_it_is_the_end_of_a_log() 
                 None => fs::remove_file(path).unwrap(),
                 Some(length) => fs::write(path, &content[..length]).unwrap(),
             }
-            // A log that lacks its very end can come from a crash while it was written.
-            let torn = name.ends_with(".log") && keep.is_some_and(|length| length + 1 == content.len());
-            assert_eq!(found(directory.path()).is_some(), torn, "{name} cut to {keep:?}");
+            assert_eq!(found(directory.path()), None, "{name} cut to {keep:?}");
             image.restore(directory.path());
         }
     }
     assert_eq!(found(directory.path()).unwrap(), whole);
+}
+
+/// Returns the segments of a database's logs.
+fn segments(directory: &Path) -> Vec<PathBuf> {
+    let mut found = files(directory);
+    found.retain(|path| path.extension().is_some_and(|extension| extension == "log"));
+    found
+}
+
+#[track_caller]
+fn assert_corrupt(path: &Path, words: &[&str]) {
+    let error = Database::open_existing(path, Options::default()).unwrap_err();
+    let Error::Corruption { .. } = error else { panic!("{error:?}") };
+    let (code, _, said) = gemel(&["check", path.to_str().unwrap()]);
+    assert_eq!(code, 1, "{said}");
+    for text in [error.to_string(), said] {
+        for word in words {
+            assert!(text.contains(word), "{word:?} is not in {text:?}");
+        }
+    }
+}
+
+#[test]
+fn a_log_that_ends_before_the_database_was_closed_is_found() {
+    for log in [LogMode::Shared, LogMode::PerEngine] {
+        let directory = tempfile::tempdir().unwrap();
+        shop(directory.path(), log);
+        let whole = found(directory.path()).unwrap();
+        let image = Image::of(directory.path());
+        for path in segments(directory.path()) {
+            let content = fs::read(&path).unwrap();
+            for part in 1..7 {
+                fs::write(&path, &content[..64 + (content.len() - 64) * part / 7]).unwrap();
+                assert_eq!(found(directory.path()), None, "{part} of 7 parts are left");
+                image.restore(directory.path());
+            }
+            fs::write(&path, &content[..content.len() - 1]).unwrap();
+            assert_corrupt(directory.path(), &["log", "closed at", "backup"]);
+            image.restore(directory.path());
+        }
+        assert_eq!(found(directory.path()).unwrap(), whole);
+    }
+}
+
+#[test]
+fn damage_at_the_end_of_a_closed_log_without_syncs_is_found() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = Options { durability: Durability::None, ..Options::default() };
+    let db = Database::open(directory.path(), options).unwrap();
+    let notes = db.keyspace("notes", Engine::Memory).unwrap();
+    for note in 0..3_u8 {
+        let mut transaction = db.begin(Isolation::Snapshot).unwrap();
+        transaction.put(&notes, &[note], b"a note").unwrap();
+        transaction.commit().unwrap().wait().unwrap();
+    }
+    drop(db);
+    gemel::check(directory.path()).unwrap();
+    let image = Image::of(directory.path());
+    let segment = &segments(directory.path())[0];
+    let content = fs::read(segment).unwrap();
+    for at in (64..content.len()).step_by(7) {
+        let mut changed = content.clone();
+        changed[at] ^= 1;
+        fs::write(segment, changed).unwrap();
+        assert_eq!(found(directory.path()), None, "byte {at} of {}", content.len());
+        image.restore(directory.path());
+    }
+}
+
+fn replace_directory(from: &Path, to: &Path) {
+    fs::remove_dir_all(to).unwrap();
+    copy_directory(from, to);
+}
+
+fn copy_directory(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        let copy = to.join(path.file_name().unwrap());
+        if path.is_dir() {
+            copy_directory(&path, &copy);
+        } else {
+            fs::copy(&path, copy).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_tree_of_another_database_or_keyspace_is_found() {
+    let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    shop(one.path(), LogMode::Shared);
+    shop(other.path(), LogMode::Shared);
+    let tree = one.path().join("disk/ks-4");
+    replace_directory(&other.path().join("disk/ks-4"), &tree);
+    assert_corrupt(one.path(), &["ks-4", "belongs to", "backup"]);
+    replace_directory(&one.path().join("disk/ks-3"), &tree);
+    assert_corrupt(one.path(), &["ks-4", "belongs to", "backup"]);
+    fs::remove_dir_all(&tree).unwrap();
+    assert_corrupt(one.path(), &["ks-4", "missing", "backup"]);
+}
+
+#[test]
+fn an_older_copy_of_a_tree_is_found_after_closing_and_after_a_crash() {
+    let (directory, copy) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let path = directory.path();
+    shop(path, LogMode::Shared);
+    copy_directory(path, copy.path());
+    let db = Database::open(path, Options::default()).unwrap();
+    let notes = db.keyspace("notes", Engine::Disk).unwrap();
+    let mut transaction = db.begin(Isolation::Snapshot).unwrap();
+    transaction.put(&notes, b"note", b"a newer note").unwrap();
+    transaction.commit().unwrap().wait().unwrap();
+    db.checkpoint().unwrap();
+    // As a crash would leave the files.
+    let crashed = tempfile::tempdir().unwrap();
+    copy_directory(path, crashed.path());
+    drop(db);
+    for path in [path, crashed.path()] {
+        let (tree, newer) = (path.join("disk/ks-4"), tempfile::tempdir().unwrap());
+        copy_directory(&tree, newer.path());
+        replace_directory(&copy.path().join("disk/ks-4"), &tree);
+        assert_corrupt(path, &["\"notes\"", "older than the database", "backup"]);
+        replace_directory(newer.path(), &tree);
+        assert!(gemel::check(path).unwrap().is_good());
+    }
+}
+
+#[test]
+fn a_database_without_marks_opens_and_gets_them() {
+    let directory = tempfile::tempdir().unwrap();
+    shop(directory.path(), LogMode::Shared);
+    let rows = found(directory.path()).unwrap();
+    let manifest = directory.path().join("gemel.manifest");
+    let text = fs::read_to_string(&manifest).unwrap();
+    // As a version without these marks wrote it.
+    let body = text.split_once('\n').unwrap().1;
+    let mut fields: serde_json::Value = serde_json::from_str(body).unwrap();
+    for field in ["closed", "trees", "identified"] {
+        fields.as_object_mut().unwrap().remove(field);
+    }
+    let body = fields.to_string();
+    fs::write(&manifest, format!("gemel 1 {:08x}\n{body}", crc32fast::hash(body.as_bytes()))).unwrap();
+    let identity = directory.path().join("disk/ks-4/gemel.id");
+    fs::remove_file(&identity).unwrap();
+    assert_eq!(found(directory.path()).unwrap(), rows);
+    assert!(identity.exists());
+    fs::remove_file(&identity).unwrap();
+    assert_corrupt(directory.path(), &["ks-4", "gemel.id", "missing"]);
+}
+
+#[test]
+fn only_checkpoints_of_gemel_are_removed() {
+    let directory = tempfile::tempdir().unwrap();
+    shop(directory.path(), LogMode::Shared);
+    let strays = ["checkpoint-0000000000000001.gmc", "checkpoint-00000000000000ff.gmc.new"];
+    let others =
+        ["checkpoint-notes.txt", "checkpoint-1.gmc", "checkpoint-000000000000000g.gmc", "checkpoint-"];
+    for name in strays.iter().chain(&others) {
+        fs::write(directory.path().join(name), "").unwrap();
+    }
+    drop(Database::open_existing(directory.path(), Options::default()).unwrap());
+    assert!(strays.iter().all(|name| !directory.path().join(name).exists()));
+    assert!(others.iter().all(|name| directory.path().join(name).exists()));
 }

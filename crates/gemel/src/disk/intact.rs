@@ -22,19 +22,27 @@ fn damaged(what: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what)
 }
 
+/// Returns the number and the checksum of the valid list in a tree's directory.
+pub(super) fn state(tree: &Path) -> io::Result<(u64, u128)> {
+    let current = std::fs::read(tree.join(CURRENT))?;
+    let wrong_length = || damaged(format!("{CURRENT} has a wrong length"));
+    let current = <[u8; CURRENT_BYTES]>::try_from(current).map_err(|_| wrong_length())?;
+    let checksum = u128_at(&current, 8).ok_or_else(wrong_length)?;
+    // The last byte is the kind of checksum. The tree's crate knows only this one.
+    if current.last() != Some(&0) {
+        return Err(damaged(format!("{CURRENT} has an unknown kind of checksum")));
+    }
+    Ok((u64_at(&current, 0), checksum))
+}
+
 /// Verifies the tree in a directory, if there is one.
 pub(super) fn verify(tree: &Path) -> io::Result<()> {
-    let current = tree.join(CURRENT);
-    if !current.exists() {
+    if !tree.join(CURRENT).exists() {
         return Ok(());
     }
-    let current = std::fs::read(current)?;
-    let Ok(current) = <[u8; CURRENT_BYTES]>::try_from(current) else {
-        return Err(damaged(format!("{CURRENT} has a wrong length")));
-    };
-    let (number, checksum) = (u64_at(&current, 0), u128_at(&current, 8));
+    let (number, checksum) = state(tree)?;
     let list = tree.join(format!("v{number}"));
-    if Some(xxh3_128(&std::fs::read(&list)?)) != checksum {
+    if xxh3_128(&std::fs::read(&list)?) != checksum {
         return Err(damaged(format!("v{number} has a wrong checksum")));
     }
     for table in listed(&list)? {

@@ -225,6 +225,11 @@ impl Store for LsmStore {
         timestamp(self.persisted_seqno())
     }
 
+    fn list_number(&self) -> u64 {
+        // The crate makes a list durable before its number is visible here.
+        self.tree.current_version().id()
+    }
+
     fn disk_bytes(&self) -> u64 {
         self.tree.disk_space()
     }

@@ -6,10 +6,12 @@
 //! - `background`: sealing, flushing and compaction, and stalling writers when these can't keep up;
 //! - `recent`: the keys committed since the watermark, for first-committer-wins;
 //! - `gaps`: ranges that scans can skip, because all rows there were deleted;
-//! - `store`, `lsm`: the versions themselves; `intact` verifies files that the store's crate does not verify.
+//! - `store`, `lsm`: the versions themselves; `intact` verifies files that the store's crate does not verify;
+//!   `identity` binds a tree to its database and keyspace.
 
 mod background;
 mod gaps;
+mod identity;
 mod intact;
 mod keyspaces;
 mod lsm;
@@ -22,6 +24,8 @@ use crate::clock::{Clock, Timestamp};
 use crate::engine::{Clash, Direction, Each, Engine, Found, Handle, KeyspaceId, Refusal, Write};
 use crate::error::{Error, Result};
 use crate::key::{Key, KeyRange};
+use crate::keyspace;
+use crate::manifest::{KeyspaceEntry, Manifest, TreeEntry};
 use crate::options::Options;
 use background::Shared;
 use keyspaces::Keyspace;
@@ -29,6 +33,7 @@ use lsm::{LsmShared, LsmStore};
 use parking_lot::Mutex;
 use parking_lot::lock_api::RawRwLock as _;
 use recent::Obstacle;
+use std::io::ErrorKind;
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -66,6 +71,8 @@ pub struct DiskState {
 /// The disk engine. The module's comment describes it.
 pub(crate) struct DiskEngine {
     directory: PathBuf,
+    /// Number of the database.
+    database: u64,
     trees: LsmShared,
     shared: Arc<Shared>,
     /// See [`Options::remembered_writes`].
@@ -81,7 +88,12 @@ impl DiskEngine {
     ///
     /// # Errors
     /// The directory can't be made, or the threads can't be started.
-    pub(crate) fn open(directory: &Path, options: &Options, before_flush: BeforeFlush) -> Result<Self> {
+    pub(crate) fn open(
+        directory: &Path,
+        database: u64,
+        options: &Options,
+        before_flush: BeforeFlush,
+    ) -> Result<Self> {
         std::fs::create_dir_all(directory).map_err(|source| Error::Io {
             what: "can't make directory",
             path: directory.into(),
@@ -95,6 +107,7 @@ impl DiskEngine {
         })?;
         Ok(Self {
             directory: directory.into(),
+            database,
             trees: LsmShared::new(options.cache_bytes),
             shared,
             remembered_writes: options.remembered_writes,
@@ -103,19 +116,72 @@ impl DiskEngine {
         })
     }
 
-    /// Returns an error if an existing keyspace has lost its files: opening it would make a new, empty one.
-    pub(crate) fn must_be_there(&self, keyspace: KeyspaceId) -> Result<()> {
-        let path = self.path_of(keyspace);
-        if path.join(intact::CURRENT).exists() {
-            return Ok(());
+    /// Verifies that the files of an existing keyspace are there, belong to it, and are not older than the manifest
+    /// says. Opening it without files would make a new, empty one.
+    ///
+    /// # Errors
+    /// Any of these is not so, or a file can't be read.
+    pub(crate) fn verify(&self, manifest: &Manifest, keyspace: &KeyspaceEntry) -> Result<()> {
+        let path = self.path_of(keyspace.id);
+        let corrupt = |what: String| Error::Corruption {
+            path: path.clone(),
+            what: format!("{what}: restore the directory from a backup"),
+        };
+        let missing = |file| corrupt(format!("the file {file} of keyspace {:?} is missing", keyspace.name));
+        let (list, checksum) = match intact::state(&path) {
+            Ok(state) => state,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Err(missing(intact::CURRENT)),
+            Err(error) if error.kind() == ErrorKind::InvalidData => return Err(corrupt(error.to_string())),
+            Err(source) => return Err(Error::Io { what: "can't read", path, source }),
+        };
+        if !identity::verify(&path, self.database, keyspace.id)? && manifest.identified {
+            return Err(missing(identity::FILE));
         }
-        Err(Error::Corruption {
-            what: format!(
-                "the keyspace's file {} is missing: restore the directory from a backup",
-                intact::CURRENT
-            ),
-            path,
-        })
+        let Some(expected) = manifest.trees.iter().find(|tree| tree.keyspace == keyspace.id) else {
+            return Ok(());
+        };
+        if list < expected.list {
+            return Err(corrupt(format!(
+                "the files of keyspace {:?} are older than the database (list {list}, and list {} is known): they \
+                 were restored from an earlier copy",
+                keyspace.name, expected.list
+            )));
+        }
+        match &expected.checksum {
+            Some(known) if list > expected.list || *known != hex(checksum) => Err(corrupt(format!(
+                "the files of keyspace {:?} (list {list}) are not those with which the database was closed (list {}): \
+                 they or the manifest were restored from another copy",
+                keyspace.name, expected.list
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns a state that each tree's durable files have reached, for the keyspaces of a manifest. Later files have a
+    /// higher one.
+    pub(crate) fn reached(&self, manifest: &Manifest) -> Vec<TreeEntry> {
+        let reached = |id: KeyspaceId| {
+            let list = self.shared.keyspaces.get(id)?.store.list_number();
+            Some(TreeEntry { keyspace: id, list, checksum: None })
+        };
+        on_disk(manifest).filter_map(reached).collect()
+    }
+
+    /// Returns the exact state of each tree's files, for the keyspaces of a manifest. Only after [`DiskEngine::close`],
+    /// when nothing writes files any more.
+    ///
+    /// # Errors
+    /// The engine has failed, so the files' state is unknown, or a file can't be read.
+    pub(crate) fn closed_at(&self, manifest: &Manifest) -> Result<Vec<TreeEntry>> {
+        self.shared.check()?;
+        let exact = |id: KeyspaceId| {
+            let path = self.path_of(id);
+            match intact::state(&path) {
+                Ok((list, checksum)) => Ok(TreeEntry { keyspace: id, list, checksum: Some(hex(checksum)) }),
+                Err(source) => Err(Error::Io { what: "can't read", path, source }),
+            }
+        };
+        on_disk(manifest).map(exact).collect()
     }
 
     fn path_of(&self, keyspace: KeyspaceId) -> PathBuf {
@@ -234,7 +300,14 @@ impl Engine for DiskEngine {
         if self.shared.keyspaces.get(keyspace).is_some() {
             return Ok(());
         }
-        let store = LsmStore::open(&self.path_of(keyspace), &self.trees)?;
+        let path = self.path_of(keyspace);
+        let identified = identity::verify(&path, self.database, keyspace)?;
+        let store = LsmStore::open(&path, &self.trees)?;
+        if !identified {
+            // The tree is new, or of a version that wrote no such file. The manifest names a new keyspace, or says that
+            // all trees have one, only after this.
+            identity::write(&path, self.database, keyspace)?;
+        }
         std::fs::File::open(&self.directory)
             .and_then(|directory| directory.sync_all())
             .map_err(|source| Error::Io { what: "can't sync", path: self.directory.clone(), source })?;
@@ -359,6 +432,15 @@ fn forgotten() -> Error {
     Error::TooOld(
         "the disk engine has forgotten writes that it may conflict with (option remembered_writes limits them)",
     )
+}
+
+/// Returns the keyspaces of the disk engine.
+fn on_disk(manifest: &Manifest) -> impl Iterator<Item = KeyspaceId> {
+    manifest.keyspaces.iter().filter(|entry| entry.engine == keyspace::Engine::Disk).map(|entry| entry.id)
+}
+
+fn hex(checksum: u128) -> String {
+    format!("{checksum:032x}")
 }
 
 fn empty_key() -> Error {

@@ -55,6 +55,9 @@ pub(crate) trait Store: Send + Sync {
     /// Returns the newest timestamp in the files. They contain everything at or before it that was ever flushed.
     fn persisted(&self) -> Timestamp;
 
+    /// Returns a number of the durable files: each flush and each compaction increases it, also over openings.
+    fn list_number(&self) -> u64;
+
     /// Returns the bytes of the files in use.
     fn disk_bytes(&self) -> u64;
 

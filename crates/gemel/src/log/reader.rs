@@ -3,7 +3,7 @@
 //! A batch that is not intact is a torn tail, left by a power cut, only if nothing shows that the log had been durable
 //! beyond the batch's beginning. Two things show that. A later batch has the durable position that was known when it
 //! was written. And a later segment is begun only when everything before it is durable. With either of them, the broken
-//! batch is corruption.
+//! batch is corruption. A closed database has no torn tail: recovery compares the end with the one in the manifest.
 
 use super::{Lsn, frame, list_segments, segment_path};
 use crate::error::{Error, Result};

@@ -22,7 +22,7 @@ fn no_log() -> BeforeFlush {
 }
 
 fn open_with(path: &Path, options: &Options, before_flush: BeforeFlush) -> DiskEngine {
-    let engine = DiskEngine::open(path, options, before_flush).unwrap();
+    let engine = DiskEngine::open(path, 1, options, before_flush).unwrap();
     engine.open_keyspace(KS).unwrap();
     engine
 }

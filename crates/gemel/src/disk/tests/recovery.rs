@@ -80,7 +80,7 @@ fn a_damaged_tree_is_reported_with_its_path() {
     for table in std::fs::read_dir(tables).unwrap() {
         std::fs::remove_file(table.unwrap().path()).unwrap();
     }
-    let engine = DiskEngine::open(directory.path(), &Options::default(), no_log()).unwrap();
+    let engine = DiskEngine::open(directory.path(), 1, &Options::default(), no_log()).unwrap();
     let message = engine.open_keyspace(KS).unwrap_err().to_string();
     assert!(message.contains("ks-1") && message.contains("restore"), "{message}");
 }
