@@ -363,7 +363,7 @@ fn a_database_without_marks_opens_and_gets_them() {
 fn only_checkpoints_of_gemel_are_removed() {
     let directory = tempfile::tempdir().unwrap();
     shop(directory.path(), LogMode::Shared);
-    let strays = ["checkpoint-0000000000000001.gmc", "checkpoint-00000000000000ff.gmc.new"];
+    let strays = ["checkpoint-00000000000000ee.gmc", "checkpoint-00000000000000ff.gmc.new"];
     let others =
         ["checkpoint-notes.txt", "checkpoint-1.gmc", "checkpoint-000000000000000g.gmc", "checkpoint-"];
     for name in strays.iter().chain(&others) {
