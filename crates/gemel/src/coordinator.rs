@@ -26,7 +26,7 @@ const COLLECT_EVERY: u32 = 32;
 
 /// Rows in a read set from which it is validated before the commit draws its timestamps. Fewer in tests, so these run
 /// both ways.
-const MANY_ROWS: usize = if cfg!(any(test, feature = "fail-points")) { 4 } else { 1000 };
+pub(crate) const MANY_ROWS: usize = if cfg!(any(test, feature = "fail-points")) { 4 } else { 1000 };
 
 /// The engines, the registries that relate their snapshots, and the logs. Engine 0 is the anchor.
 pub(crate) struct Coordinator {

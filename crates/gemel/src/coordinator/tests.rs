@@ -448,8 +448,9 @@ fn a_commit_that_waits_for_space_on_disk_locks_nothing_in_memory() {
         let _ = waits.lock().recv();
         Ok(())
     });
-    let disk =
-        Arc::new(crate::disk::DiskEngine::open(&directory.path().join("disk"), &options, stalled).unwrap());
+    let disk = Arc::new(
+        crate::disk::DiskEngine::open(&directory.path().join("disk"), 1, &options, stalled).unwrap(),
+    );
     let memory = Arc::new(crate::memory::MemoryEngine::new(Timestamp::ZERO, u64::MAX));
     let engines: Vec<Arc<dyn Engine>> = vec![memory, Arc::clone(&disk) as Arc<dyn Engine>];
     let core = Arc::new(Coordinator::new(1, engines, Logs::Shared(log), options));
