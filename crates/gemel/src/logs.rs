@@ -16,8 +16,11 @@ pub(crate) enum Logs {
     PerEngine(Vec<Arc<Log>>),
 }
 
+/// Maximum capacity that a thread's buffer keeps after a commit, in bytes.
+const KEPT_BYTES: usize = 1 << 20;
+
 thread_local! {
-    /// Buffers for records, so a commit allocates no memory for its log.
+    /// Empty buffers for records, so a commit allocates no memory for its log.
     static BUFFERS: RefCell<Buffers> = const { RefCell::new([const { Vec::new() }; MAX_ENGINES]) };
 }
 
@@ -31,7 +34,12 @@ pub(crate) struct Encoded {
 
 impl Drop for Encoded {
     fn drop(&mut self) {
-        BUFFERS.set(std::mem::take(&mut self.buffers));
+        for buffer in &mut self.buffers {
+            buffer.clear();
+            buffer.shrink_to(KEPT_BYTES);
+        }
+        // Fails on a thread that ends: then the buffers are freed here.
+        let _ = BUFFERS.try_with(|kept| kept.replace(std::mem::take(&mut self.buffers)));
     }
 }
 
@@ -52,8 +60,8 @@ impl Logs {
     /// Encodes a commit: as a whole for the shared log, or each engine's writes for the engine's log. `stamps` need no
     /// timestamps yet. The work is proportional to the commit's size, so it is done before timestamps are drawn.
     pub(crate) fn encode<'a>(&self, stamps: &[Stamp], groups: impl Iterator<Item = Group<'a>>) -> Encoded {
-        let mut buffers = BUFFERS.take();
-        buffers.iter_mut().for_each(Vec::clear);
+        // A thread has no buffers any more if it commits from a destructor at its end.
+        let mut buffers = BUFFERS.try_with(RefCell::take).unwrap_or_default();
         match self {
             Self::Shared(_) => record::encode(&mut buffers[0], stamps, groups),
             Self::PerEngine(_) => {
@@ -142,5 +150,74 @@ impl Logs {
 
     pub(crate) fn bytes(&self) -> u64 {
         self.all().iter().map(|log| log.bytes()).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Timestamp;
+    use crate::engine::{Handle, KeyspaceId, Write};
+    use crate::files::faulty::FaultyFiles;
+    use crate::key::Key;
+    use crate::options::Durability;
+    use std::path::Path;
+    use std::sync::mpsc::Sender;
+
+    fn logs(names: &[&'static str]) -> Vec<Arc<Log>> {
+        let open = |name: &&'static str| {
+            let files = Arc::new(FaultyFiles::default());
+            Log::open(files, Path::new("/log"), name, 1, Lsn(0), Durability::None).unwrap()
+        };
+        names.iter().map(open).collect()
+    }
+
+    fn append(logs: &Logs, bytes: usize) {
+        let write = |engine| Write {
+            keyspace: KeyspaceId(engine),
+            key: Key::new(b"k"),
+            value: Some(vec![7; bytes].into()),
+            since: Timestamp::ZERO,
+            handle: Handle::None,
+        };
+        let writes = [[write(0)], [write(1)]];
+        let stamps = [0, 1].map(|engine| Stamp { engine, at: Timestamp(1), writes: true });
+        let groups = [0, 1].map(|engine| Group { engine, writes: &writes[usize::from(engine)] });
+        logs.append(logs.encode(&stamps, groups.into_iter()), &stamps).unwrap();
+    }
+
+    #[test]
+    fn the_buffers_of_a_thread_shrink_after_a_large_commit() {
+        for logs in [Logs::Shared(logs(&["log"]).remove(0)), Logs::PerEngine(logs(&["memory", "disk"]))] {
+            append(&logs, 8 << 20);
+            let kept = BUFFERS.with_borrow(|buffers| buffers.each_ref().map(Vec::capacity));
+            assert!(kept.iter().all(|kept| *kept <= 1 << 20), "{kept:?}");
+            append(&logs, 100);
+            let kept = BUFFERS.with_borrow(|buffers| buffers[0].capacity());
+            assert!(kept >= 100, "a small commit allocates again: {kept}");
+        }
+    }
+
+    /// A thread may commit while its thread-local values are being destroyed.
+    #[test]
+    fn a_thread_that_ends_can_still_append() {
+        struct AtTheEnd(Arc<Logs>, Sender<()>);
+        impl Drop for AtTheEnd {
+            fn drop(&mut self) {
+                append(&self.0, 10);
+                self.1.send(()).unwrap();
+            }
+        }
+        thread_local! {
+            static LAST: RefCell<Option<AtTheEnd>> = const { RefCell::new(None) };
+        }
+        let logs = Arc::new(Logs::PerEngine(logs(&["memory", "disk"])));
+        let (done, ended) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            // The value that is used first is destroyed last.
+            LAST.set(Some(AtTheEnd(Arc::clone(&logs), done)));
+            append(&logs, 10);
+        });
+        ended.recv().unwrap();
     }
 }

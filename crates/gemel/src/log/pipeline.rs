@@ -17,6 +17,8 @@ use std::time::{Duration, Instant};
 
 /// Bytes in the buffer that are written even if nobody waits for them.
 const MUCH: usize = 1 << 20;
+/// Maximum capacity that a buffer keeps after its batch was written, in bytes.
+const KEPT: usize = MUCH;
 /// Bytes in the buffer above which new transactions wait.
 const FULL: usize = 256 << 20;
 /// Time for which a log without syncs lets its buffer fill.
@@ -241,7 +243,7 @@ impl Pipeline {
     /// writer calls this.
     pub(super) fn next(&self, mut spare: Vec<u8>) -> Option<Work> {
         spare.clear();
-        spare.shrink_to(8 * MUCH);
+        spare.shrink_to(KEPT);
         let mut state = self.lock();
         loop {
             if state.failed.is_some() {

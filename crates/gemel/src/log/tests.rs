@@ -524,3 +524,21 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn the_buffers_of_a_log_shrink_after_a_large_batch() {
+    use super::pipeline::Pipeline;
+    // With this durability there is always something to do.
+    let pipeline = Pipeline::new(Lsn(0), Durability::Relaxed(Duration::ZERO));
+    let mut spare = Vec::new();
+    let mut kept = Vec::new();
+    // Each batch becomes the spare buffer, and after the next batch the buffer that collects.
+    for bytes in [16 << 20, 100, 100, 100] {
+        pipeline.append(&vec![7; bytes]).unwrap();
+        let work = pipeline.next(spare).unwrap();
+        pipeline.finished(&work);
+        kept.push(work.batch.capacity());
+        spare = work.batch;
+    }
+    assert!(kept[0] >= 16 << 20 && kept[1..].iter().all(|kept| *kept <= 2 << 20), "{kept:?}");
+}
