@@ -167,10 +167,11 @@ fn load_checkpoint(
     let rows = AtomicU64::new(0);
     let (at, said) = on_threads(
         |block: &Vec<u8>| {
-            let mut restored = 0;
+            let (mut restored, mut retired) = (0, memory.retired());
             for entry in checkpoint::entries(block) {
                 let entry = entry?;
-                memory.restore(entry.keyspace, &Key::new(entry.key), Some(entry.value), entry.at)?;
+                let (key, value) = (Key::new(entry.key), Some(entry.value));
+                memory.restore(entry.keyspace, &key, value, entry.at, &mut retired)?;
                 restored += 1;
             }
             rows.fetch_add(restored, Ordering::Relaxed);

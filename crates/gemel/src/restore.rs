@@ -121,12 +121,13 @@ impl Rows {
 
     pub(crate) fn restore(&self, memory: &MemoryEngine) -> Result<()> {
         let mut rest = self.bytes.as_slice();
+        let mut retired = memory.retired();
         for head in &self.heads {
             let (key, behind) = rest.split_at(head.key_len);
             let (value, behind) = behind.split_at(head.value_len.unwrap_or(0));
             rest = behind;
             let value = head.value_len.is_some().then_some(value);
-            memory.restore(head.keyspace, &Key::new(key), value, head.at)?;
+            memory.restore(head.keyspace, &Key::new(key), value, head.at, &mut retired)?;
         }
         Ok(())
     }

@@ -25,9 +25,9 @@ fn empty<T>() -> Places<T> {
     (0..WIDTH).map(|_| OnceLock::new()).collect()
 }
 
-impl<T: Default> Keyspaces<T> {
-    /// Makes an empty keyspace, unless it exists.
-    pub(super) fn open(&self, keyspace: KeyspaceId) -> Result<()> {
+impl<T> Keyspaces<T> {
+    /// Adds the keyspace that `make` returns, unless it exists.
+    pub(super) fn open(&self, keyspace: KeyspaceId, make: impl FnOnce() -> T) -> Result<()> {
         let number = keyspace.0 as usize;
         let Some(group) = self.groups.get(number / WIDTH) else {
             return Err(Error::Capacity(format!(
@@ -35,7 +35,7 @@ impl<T: Default> Keyspaces<T> {
                 WIDTH * WIDTH
             )));
         };
-        group.get_or_init(empty)[number % WIDTH].get_or_init(T::default);
+        group.get_or_init(empty)[number % WIDTH].get_or_init(make);
         Ok(())
     }
 
@@ -61,10 +61,10 @@ mod tests {
     fn keyspaces_are_found_by_number_and_opened_once() {
         let keyspaces = Keyspaces::<OnceLock<u8>>::default();
         for number in [70, 3, 65_535, 3] {
-            keyspaces.open(KeyspaceId(number)).unwrap();
+            keyspaces.open(KeyspaceId(number), OnceLock::new).unwrap();
             let _ = keyspaces.get(KeyspaceId(number)).unwrap().set(1);
         }
         assert!(matches!(keyspaces.get(KeyspaceId(4)), Err(Error::Usage(_))));
-        assert!(matches!(keyspaces.open(KeyspaceId(65_536)), Err(Error::Capacity(_))));
+        assert!(matches!(keyspaces.open(KeyspaceId(65_536), OnceLock::new), Err(Error::Capacity(_))));
     }
 }

@@ -24,21 +24,32 @@ use keyspaces::Keyspaces;
 use record::{Attempt, RECORD_BYTES, RECOVERY};
 use std::mem;
 use std::ops::{Bound, ControlFlow};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 use tree::Tree;
-use version::{Cut, Pin, version_bytes};
+use version::{Pin, version_bytes};
 
-/// Entries of a scan that are read under one pin. A pin keeps everything that is cut off during it from being freed, so
-/// a checkpoint's scan must not hold one pin all the way.
-const ENTRIES_PER_PIN: usize = 512;
+pub(crate) use version::Retired;
+
+/// Entries of a scan that are read under one pin. A pin keeps everything that any thread removes during it from being
+/// freed, and the reader's code runs under it.
+const ENTRIES_PER_PIN: usize = 64;
+/// Bytes of values after which a scan renews its pin.
+const BYTES_PER_PIN: usize = 256 << 10;
+/// Rounds in which a commit at the memory limit helps the epoch on before it is rejected. Two rounds suffice if no
+/// reader is in between.
+const ROUNDS_OF_HELP: u32 = 64;
 /// Approximate number of records that one call of [`Engine::collect`] examines.
 const RECORDS_PER_COLLECTION: usize = 1024;
 
 /// Sizes and counters of the memory engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryState {
-    /// Estimated bytes of keys, versions, records and their index entries, including those of commits in progress.
+    /// Estimated bytes of keys, versions, records and their index entries, including those of commits in progress and
+    /// those in [`MemoryState::unfreed_bytes`].
     pub bytes: u64,
+    /// Bytes that were removed already, and are kept in memory until readers that may still use them are done.
+    pub unfreed_bytes: u64,
     /// Memory limit in bytes.
     pub limit_bytes: u64,
     /// Records: keys that have a version (which may be a tombstone that a snapshot still needs) or are being inserted.
@@ -47,12 +58,40 @@ pub struct MemoryState {
     pub versions_collected: u64,
 }
 
-/// The counters of [`MemoryState`], in one cache line: a commit that inserts changes two of them.
+/// The counters of [`MemoryState`], in one cache line: a commit that inserts changes two of them. The epoch may free
+/// memory when the engine is gone, so whoever retires memory has a reference of its own.
 #[derive(Debug, Default)]
-struct Counters {
+struct Counters(CachePadded<Counts>);
+
+#[derive(Debug, Default)]
+struct Counts {
     bytes: AtomicU64,
+    unfreed: AtomicU64,
     records: AtomicU64,
     versions_collected: AtomicU64,
+}
+
+impl Counters {
+    /// Adds held bytes. Returns the sum.
+    fn add(&self, bytes: u64) -> u64 {
+        self.0.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes
+    }
+
+    /// Subtracts bytes that are free, or that a commit does not need after all.
+    fn subtract(&self, bytes: u64) {
+        self.0.bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// Notes that held bytes were passed to the epoch.
+    fn note_retired(&self, bytes: u64) {
+        self.0.unfreed.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Notes that the epoch has freed bytes.
+    fn note_freed(&self, bytes: u64) {
+        self.0.unfreed.fetch_sub(bytes, Ordering::Relaxed);
+        self.subtract(bytes);
+    }
 }
 
 /// Records of new keys, and their bytes.
@@ -84,6 +123,11 @@ fn bytes_of_version(write: &Write) -> u64 {
     version_bytes(write.value.as_ref().map_or(0, |value| value.len()))
 }
 
+/// Returns the bytes of the versions that writes make.
+fn bytes_of_versions(writes: &[Write]) -> u64 {
+    writes.iter().map(bytes_of_version).sum()
+}
+
 /// Returns the bytes that installing `writes` takes, apart from new records. The writes must be locked.
 fn bytes_to_install(writes: &[Write]) -> u64 {
     let bytes = |write: &Write| {
@@ -112,7 +156,7 @@ pub(crate) struct MemoryEngine {
     keyspaces: Keyspaces<Tree<RecordRef>>,
     garbage: Garbage,
     limit_bytes: u64,
-    counters: CachePadded<Counters>,
+    counters: Arc<Counters>,
 }
 
 impl MemoryEngine {
@@ -124,29 +168,38 @@ impl MemoryEngine {
             keyspaces: Keyspaces::default(),
             garbage: Garbage::default(),
             limit_bytes,
-            counters: CachePadded::default(),
+            counters: Arc::default(),
         }
     }
 
     /// Returns the current sizes and counters.
     pub(crate) fn state(&self) -> MemoryState {
+        let counts = &*self.counters.0;
         MemoryState {
-            bytes: self.counters.bytes.load(Ordering::Relaxed),
+            bytes: counts.bytes.load(Ordering::Relaxed),
+            unfreed_bytes: counts.unfreed.load(Ordering::Relaxed),
             limit_bytes: self.limit_bytes,
-            records: self.counters.records.load(Ordering::Relaxed),
-            versions_collected: self.counters.versions_collected.load(Ordering::Relaxed),
+            records: counts.records.load(Ordering::Relaxed),
+            versions_collected: counts.versions_collected.load(Ordering::Relaxed),
         }
+    }
+
+    /// Makes a place for versions that [`MemoryEngine::restore`] replaces.
+    pub(crate) fn retired(&self) -> Retired<'_> {
+        Retired::new(&self.counters)
     }
 
     /// Makes `value` the only version of `key`, for recovery, unless the existing version is as new. No value deletes.
     /// Any number of threads may restore, in any order, but nobody else may use the engine before
     /// [`MemoryEngine::finish_restore`]. The memory limit does not apply: rows that fitted once must open again.
+    /// `retired` gets the replaced versions, and is cheapest for many rows.
     pub(crate) fn restore(
         &self,
         keyspace: KeyspaceId,
         key: &Key,
         value: Option<&[u8]>,
         at: Timestamp,
+        retired: &mut Retired<'_>,
     ) -> Result<()> {
         let tree = self.keyspaces.get(keyspace)?;
         let backoff = Backoff::new();
@@ -157,10 +210,9 @@ impl MemoryEngine {
         }
         let pin = Pin::new();
         let mut bytes = 0;
-        let mut cut = Cut::default();
         if record.versions.newest(&pin).is_none_or(|newest| newest.timestamp < at) {
             record.versions.push(at, value);
-            cut = record.versions.cut(at, &pin);
+            record.versions.cut(at, &pin, retired);
             bytes += version_bytes(value.map_or(0, <[u8]>::len));
             if value.is_none() {
                 // The tombstone stays until recovery ends, because an older version may come later.
@@ -173,10 +225,9 @@ impl MemoryEngine {
         record.unlock();
         if new {
             bytes += record_bytes(key);
-            self.counters.records.fetch_add(1, Ordering::Relaxed);
+            self.counters.0.records.fetch_add(1, Ordering::Relaxed);
         }
-        self.counters.bytes.fetch_add(bytes, Ordering::Relaxed);
-        self.counters.bytes.fetch_sub(cut.bytes, Ordering::Relaxed);
+        self.counters.add(bytes);
         Ok(())
     }
 
@@ -185,6 +236,8 @@ impl MemoryEngine {
         while !self.garbage.is_empty() {
             self.collect(Timestamp::MAX);
         }
+        // Otherwise replaced versions would count for a while against the limit of the first commits.
+        self.help_to_free(u64::MAX);
     }
 
     /// Locks the record of one write. Returns true if the record is new.
@@ -242,29 +295,60 @@ impl MemoryEngine {
         if held <= self.limit_bytes || writes.iter().all(|write| write.value.is_none()) {
             return Ok(());
         }
+        let unfreed = self.counters.0.unfreed.load(Ordering::Relaxed);
+        let removed = match unfreed {
+            0 => String::new(),
+            _ => format!(
+                " ({unfreed} of them are removed, and kept until readers that may still use them are done)"
+            ),
+        };
         Err(Refusal::Error(Error::Capacity(format!(
-            "the memory engine would hold {held} bytes with this commit, and its limit is {}: \
+            "the memory engine would hold {held} bytes{removed} with this commit, and its limit is {}: \
              raise memory_limit_bytes, delete rows, or move a table to disk",
             self.limit_bytes
         ))))
     }
 
+    /// Helps the epoch to free what was removed, until `bytes` more fit or no progress can be expected: a reader is in
+    /// between. Returns false if nothing waits to be freed.
+    #[cold]
+    fn help_to_free(&self, bytes: u64) -> bool {
+        let counts = &*self.counters.0;
+        if counts.unfreed.load(Ordering::Relaxed) == 0 {
+            return false;
+        }
+        let backoff = Backoff::new();
+        for _ in 0..ROUNDS_OF_HELP {
+            Pin::new().flush();
+            let fits = counts.bytes.load(Ordering::Relaxed).saturating_add(bytes) <= self.limit_bytes;
+            if fits || counts.unfreed.load(Ordering::Relaxed) == 0 {
+                break;
+            }
+            // A reader that is in between may need the processor.
+            backoff.snooze();
+        }
+        true
+    }
+
     /// Collects the garbage of one batch. Entries that must wait go into `again`.
-    fn collect_batch(&self, batch: Batch, watermark: Timestamp, again: &mut Vec<Batch>) {
+    fn collect_batch(
+        &self,
+        batch: Batch,
+        watermark: Timestamp,
+        again: &mut Vec<Batch>,
+        retired: &mut Retired<'_>,
+    ) {
         let pin = Pin::new();
-        let mut freed = Cut { versions: 0, bytes: batch.bytes() };
+        let mut versions = 0;
+        let mut freed = batch.bytes();
         let mut removed = Placeholders::default();
-        let mut cut = |cut: Cut| {
-            freed.versions += cut.versions;
-            freed.bytes += cut.bytes;
-        };
         for record in &batch.updated {
-            cut(record.versions.cut(watermark, &pin));
+            versions += record.versions.cut(watermark, &pin, retired).versions;
         }
         let mut waiting = Batch::new(batch.timestamp);
         for deleted in batch.deleted {
             let Deleted { keyspace, key, record } = &deleted;
-            cut(record.versions.cut(watermark, &pin));
+            versions += record.versions.cut(watermark, &pin, retired).versions;
             // A newer version has an entry of its own.
             let still_deleted =
                 || record.versions.newest(&pin).is_some_and(|newest| newest.timestamp == batch.timestamp);
@@ -280,23 +364,54 @@ impl MemoryEngine {
                         tree.remove(key, |found| found.is(record));
                     }
                     // A leaf of the index may keep the record for long, so the version is freed separately.
-                    cut(record.versions.clear(&pin));
+                    versions += record.versions.clear(retired).versions;
                     removed.add(key);
                 }
                 Attempt::Locked => record.unlock(),
             }
         }
-        freed.bytes -= waiting.bytes();
+        freed -= waiting.bytes();
         if waiting.len() > 0 {
             again.push(waiting);
         }
-        self.counters.bytes.fetch_sub(freed.bytes + removed.bytes, Ordering::Relaxed);
-        if freed.versions > 0 {
-            self.counters.versions_collected.fetch_add(freed.versions, Ordering::Relaxed);
+        self.counters.subtract(freed);
+        retired.add_bytes(removed.bytes);
+        if versions > 0 {
+            self.counters.0.versions_collected.fetch_add(versions, Ordering::Relaxed);
         }
         if removed.records > 0 {
-            self.counters.records.fetch_sub(removed.records, Ordering::Relaxed);
+            self.counters.0.records.fetch_sub(removed.records, Ordering::Relaxed);
         }
+    }
+
+    /// Does the same as [`Engine::lock`], without help for the epoch.
+    fn lock_within_limit(&self, owner: u64, writes: &mut [Write]) -> Result<(), Refusal> {
+        // Checked before any work: a full engine should not grow its index for a commit that it rejects.
+        let held = self.counters.0.bytes.load(Ordering::Relaxed);
+        self.check_limit(writes, held + bytes_of_versions(writes))?;
+        let pin = Pin::new();
+        let mut made = Placeholders::default();
+        for i in 0..writes.len() {
+            match self.lock_record(owner, &mut writes[i], &pin) {
+                Ok(true) => made.add(&writes[i].key),
+                Ok(false) => {}
+                Err(refusal) => {
+                    self.unlock(&mut writes[..i]);
+                    return Err(refusal);
+                }
+            }
+        }
+        let bytes = bytes_to_install(writes) + made.bytes;
+        let held = self.counters.add(bytes);
+        if let Err(refusal) = self.check_limit(writes, held) {
+            self.counters.subtract(bytes);
+            self.unlock(writes);
+            return Err(refusal);
+        }
+        if made.records > 0 {
+            self.counters.0.records.fetch_add(made.records, Ordering::Relaxed);
+        }
+        Ok(())
     }
 }
 
@@ -310,7 +425,7 @@ impl Engine for MemoryEngine {
     }
 
     fn open_keyspace(&self, keyspace: KeyspaceId) -> Result<()> {
-        self.keyspaces.open(keyspace)
+        self.keyspaces.open(keyspace, || Tree::new(Arc::clone(&self.counters)))
     }
 
     fn get(
@@ -347,15 +462,16 @@ impl Engine for MemoryEngine {
         let mut rest = range.clone();
         loop {
             let pin = Pin::new();
-            let (mut entries, mut last) = (0, None);
+            let (mut entries, mut bytes, mut last) = (0, 0, None);
             let flow = tree.scan(&rest, direction, |key, record| {
                 if let Some((value, timestamp)) =
                     record.versions.at(at, &pin).and_then(|seen| Some((seen.value?, seen.timestamp)))
                 {
+                    bytes += value.len();
                     key.with(|bytes| each(bytes, value, timestamp))?;
                 }
                 entries += 1;
-                if entries < ENTRIES_PER_PIN {
+                if entries < ENTRIES_PER_PIN && bytes < BYTES_PER_PIN {
                     return ControlFlow::Continue(());
                 }
                 last = Some(key.clone());
@@ -375,30 +491,13 @@ impl Engine for MemoryEngine {
     /// Locks the writes, each of a different key. Writes beyond the memory limit are rejected here. The others count as
     /// held from here on.
     fn lock(&self, owner: u64, writes: &mut [Write]) -> Result<(), Refusal> {
-        // Checked before any work: a full engine should not grow its index for a commit that it rejects.
-        let least: u64 = writes.iter().map(bytes_of_version).sum();
-        self.check_limit(writes, self.counters.bytes.load(Ordering::Relaxed) + least)?;
-        let pin = Pin::new();
-        let mut made = Placeholders::default();
-        for i in 0..writes.len() {
-            match self.lock_record(owner, &mut writes[i], &pin) {
-                Ok(true) => made.add(&writes[i].key),
-                Ok(false) => {}
-                Err(refusal) => {
-                    self.unlock(&mut writes[..i]);
-                    return Err(refusal);
-                }
+        if let Err(refusal) = self.lock_within_limit(owner, writes) {
+            // After a refusal nothing is locked, so helping holds up nobody.
+            let full = matches!(refusal, Refusal::Error(Error::Capacity(_)));
+            if !(full && self.help_to_free(bytes_of_versions(writes))) {
+                return Err(refusal);
             }
-        }
-        let bytes = bytes_to_install(writes) + made.bytes;
-        let held = self.counters.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        if let Err(refusal) = self.check_limit(writes, held) {
-            self.counters.bytes.fetch_sub(bytes, Ordering::Relaxed);
-            self.unlock(writes);
-            return Err(refusal);
-        }
-        if made.records > 0 {
-            self.counters.records.fetch_add(made.records, Ordering::Relaxed);
+            self.lock_within_limit(owner, writes)?;
         }
         // This fence pairs with those of validation. If two transactions each lock and then validate a key that the
         // other one locks, at least one sees the other's lock, even if they draw no timestamp in common.
@@ -453,16 +552,18 @@ impl Engine for MemoryEngine {
     fn give_up(&self, writes: &mut [Write]) {
         let bytes = bytes_to_install(writes);
         let removed = self.unlock(writes);
-        self.counters.bytes.fetch_sub(bytes + removed.bytes, Ordering::Relaxed);
+        self.counters.subtract(bytes);
         if removed.records > 0 {
-            self.counters.records.fetch_sub(removed.records, Ordering::Relaxed);
+            self.retired().add_bytes(removed.bytes);
+            self.counters.0.records.fetch_sub(removed.records, Ordering::Relaxed);
         }
     }
 
     fn collect(&self, watermark: Timestamp) {
-        let mut again = Vec::new();
-        self.garbage
-            .pop(watermark, RECORDS_PER_COLLECTION, |batch| self.collect_batch(batch, watermark, &mut again));
+        let (mut again, mut retired) = (Vec::new(), self.retired());
+        self.garbage.pop(watermark, RECORDS_PER_COLLECTION, |batch| {
+            self.collect_batch(batch, watermark, &mut again, &mut retired);
+        });
         for batch in again {
             self.garbage.push(batch);
         }

@@ -4,18 +4,25 @@
 //! version from its chain does so by an atomic swap. So it is the only one that has the pointer, and passes it to the
 //! epoch. The epoch frees the version when no reader that could have seen it is left. So memory safety does not depend
 //! on locks: the records' locks keep the *timestamps* in order, not the memory sound.
+//!
+//! Versions are passed to the epoch many at a time ([`Retired`]), and their bytes count as held until they are free.
 
+use super::Counters;
 use crate::clock::Timestamp;
 use crossbeam_epoch as epoch;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::mem;
 use std::ptr::{self, NonNull};
 use std::slice;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// The length that marks a version as a tombstone.
 const TOMBSTONE: u32 = u32::MAX;
 /// Estimated overhead of the allocator per allocation, in bytes.
 pub(super) const ALLOCATION_BYTES: usize = 8;
+/// Maximum number of versions that the epoch frees at once.
+const FREED_AT_ONCE: usize = 1024;
 
 /// A pin of the epoch, which keeps the versions seen through it in memory.
 ///
@@ -26,6 +33,12 @@ impl Pin {
     /// Pins this thread. Cheap, and even cheaper within another pin.
     pub(super) fn new() -> Self {
         Self(epoch::pin())
+    }
+
+    /// Passes what this thread has retired to all threads, moves the epoch if no pin holds it, and frees a part of what
+    /// nobody can reach any more. Otherwise a thread that has nothing more to do would keep its part forever.
+    pub(super) fn flush(&self) {
+        self.0.flush();
     }
 }
 
@@ -129,6 +142,69 @@ pub(super) struct Cut {
     pub(super) bytes: u64,
 }
 
+/// Memory that nobody finds any more: versions that were cut off their chains, and removed records. Dropping it passes
+/// all of it to the epoch. The bytes count as held until the epoch has freed the versions.
+///
+/// One closure frees many versions, because each closure needs a reference of its own to the counters.
+pub(crate) struct Retired<'a> {
+    counters: &'a Arc<Counters>,
+    versions: Vec<NonNull<Version>>,
+    bytes: u64,
+}
+
+impl<'a> Retired<'a> {
+    pub(super) fn new(counters: &'a Arc<Counters>) -> Self {
+        Self { counters, versions: Vec::new(), bytes: 0 }
+    }
+
+    /// Adds the bytes of a record that was removed from the index. The handles of the record free it.
+    pub(super) fn add_bytes(&mut self, bytes: u64) {
+        self.bytes += bytes;
+    }
+
+    /// Adds a version.
+    ///
+    /// # Safety
+    /// `version` comes from [`Version::allocate`], the caller has removed the only pointer through which it could be
+    /// found, and adds it only once.
+    unsafe fn add(&mut self, version: NonNull<Version>, bytes: u64) {
+        self.versions.push(version);
+        self.bytes += bytes;
+        if self.versions.len() == FREED_AT_ONCE {
+            self.pass_on();
+        }
+    }
+
+    /// Passes everything to the epoch.
+    fn pass_on(&mut self) {
+        if self.bytes == 0 {
+            return;
+        }
+        let (versions, bytes) = (mem::take(&mut self.versions), mem::take(&mut self.bytes));
+        let counters = Arc::clone(self.counters);
+        counters.note_retired(bytes);
+        let pin = Pin::new();
+        // SAFETY: `add` guarantees that nobody finds the versions any more, and that nobody else frees them. Threads
+        // that found them before are pinned, and the epoch waits for them. The closure holds plain pointers to plain
+        // bytes and a reference to counters, valid on any thread and after the engine is gone.
+        unsafe {
+            pin.0.defer_unchecked(move || {
+                for version in versions {
+                    Version::free(version);
+                }
+                counters.note_freed(bytes);
+            });
+        }
+        pin.flush();
+    }
+}
+
+impl Drop for Retired<'_> {
+    fn drop(&mut self) {
+        self.pass_on();
+    }
+}
+
 /// The versions of a record, newest first.
 #[derive(Debug, Default)]
 pub(super) struct Chain {
@@ -187,33 +263,33 @@ impl Chain {
 
     /// Cuts off all versions that are older than the newest one at or before `watermark`: no snapshot at or after
     /// `watermark` sees them.
-    pub(super) fn cut(&self, watermark: Timestamp, pin: &Pin) -> Cut {
+    pub(super) fn cut(&self, watermark: Timestamp, pin: &Pin, retired: &mut Retired<'_>) -> Cut {
         match self.find(watermark, pin) {
             // SAFETY: same as in `find`.
-            Some(version) => Self::retire(&unsafe { version.as_ref() }.next, pin),
+            Some(version) => Self::retire(&unsafe { version.as_ref() }.next, retired),
             None => Cut::default(),
         }
     }
 
     /// Removes all versions.
-    pub(super) fn clear(&self, pin: &Pin) -> Cut {
-        Self::retire(&self.head, pin)
+    pub(super) fn clear(&self, retired: &mut Retired<'_>) -> Cut {
+        Self::retire(&self.head, retired)
     }
 
     /// Removes the versions after `from`, one by one, so two threads that do it at once never get the same version.
-    fn retire(from: &AtomicPtr<Version>, pin: &Pin) -> Cut {
+    fn retire(from: &AtomicPtr<Version>, retired: &mut Retired<'_>) -> Cut {
         let mut cut = Cut::default();
         let mut next = from.swap(ptr::null_mut(), Ordering::AcqRel);
         while let Some(version) = NonNull::new(next) {
-            // SAFETY: the version was reachable after the thread was pinned, and is only freed below, after the pin.
+            // SAFETY: the swap that returned the pointer removed the only one there was. So nobody else frees the
+            // version, and it is only passed to the epoch below.
             let header = unsafe { version.as_ref() };
             next = header.next.swap(ptr::null_mut(), Ordering::AcqRel);
+            let bytes = version_bytes(header.value_len());
             cut.versions += 1;
-            cut.bytes += version_bytes(header.value_len());
-            // SAFETY: the swap that returned the pointer removed the only one there was. So nobody finds the version
-            // any more, and nobody else frees it. Threads that found it before are pinned, and the epoch waits for
-            // them. The closure holds a plain pointer to plain bytes, valid on any thread.
-            unsafe { pin.0.defer_unchecked(move || Version::free(version)) };
+            cut.bytes += bytes;
+            // SAFETY: same as above: nobody finds the version any more.
+            unsafe { retired.add(version, bytes) };
         }
         cut
     }
@@ -264,16 +340,24 @@ mod tests {
         assert_eq!(chain.newest(&pin).unwrap().timestamp, Timestamp(8));
     }
 
+    fn cut(chain: &Chain, watermark: u64) -> Cut {
+        chain.cut(Timestamp(watermark), &Pin::new(), &mut Retired::new(&Arc::default()))
+    }
+
+    fn clear(chain: &Chain) -> Cut {
+        chain.clear(&mut Retired::new(&Arc::default()))
+    }
+
     #[test]
     fn a_cut_keeps_the_version_that_a_snapshot_at_the_watermark_sees() {
         let chain = chain([2, 4, 6]);
         let pin = Pin::new();
-        assert_eq!(chain.cut(Timestamp(1), &pin), Cut::default());
-        assert_eq!(chain.cut(Timestamp(3), &pin), Cut::default());
-        assert_eq!(chain.cut(Timestamp(5), &pin), Cut { versions: 1, bytes: version_bytes(2) });
+        assert_eq!(cut(&chain, 1), Cut::default());
+        assert_eq!(cut(&chain, 3), Cut::default());
+        assert_eq!(cut(&chain, 5), Cut { versions: 1, bytes: version_bytes(2) });
         assert_eq!(chain.at(Timestamp(5), &pin).unwrap().timestamp, Timestamp(4));
         assert_eq!(chain.at(Timestamp(3), &pin), None);
-        assert_eq!(chain.clear(&pin).versions, 2);
+        assert_eq!(clear(&chain).versions, 2);
         assert!(chain.is_empty());
     }
 
@@ -285,7 +369,7 @@ mod tests {
         for timestamp in 2..100 {
             // If the version had been freed, one of these would overwrite it.
             chain.push(Timestamp(timestamp), Some(b"xx"));
-            assert_eq!(chain.cut(Timestamp(timestamp), &Pin::new()).versions, 1);
+            assert_eq!(cut(&chain, timestamp).versions, 1);
         }
         assert_eq!(seen.value, Some(&b"v1"[..]));
     }
@@ -295,13 +379,18 @@ mod tests {
         let chain = chain([1]);
         let done = AtomicBool::new(false);
         let newest = std::sync::atomic::AtomicU64::new(1);
-        let mut cut = 0;
+        let (mut cut, counters) = (0, Arc::default());
         std::thread::scope(|scope| {
             let cutter = || {
                 let mut cut = 0;
                 while !done.load(Ordering::Relaxed) {
-                    let pin = Pin::new();
-                    cut += chain.cut(Timestamp(newest.load(Ordering::Acquire)), &pin).versions;
+                    let mut retired = Retired::new(&counters);
+                    // A thread may pass on versions that it cut off under several pins.
+                    for _ in 0..3 {
+                        let pin = Pin::new();
+                        let newest = Timestamp(newest.load(Ordering::Acquire));
+                        cut += chain.cut(newest, &pin, &mut retired).versions;
+                    }
                 }
                 cut
             };
@@ -322,7 +411,7 @@ mod tests {
                 cut += cutter.join().unwrap();
             }
         });
-        let left = chain.clear(&Pin::new()).versions;
+        let left = clear(&chain).versions;
         assert_eq!(cut + left, ROUNDS - 1, "every version is cut off once");
     }
 }

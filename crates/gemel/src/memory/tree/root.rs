@@ -2,12 +2,12 @@
 
 use super::inner::{Child, Children, Inner, load};
 use super::leaf::{Added, Entry, Leaf, Replaced};
-use super::sync::{AtomicPtr, FANOUT, Guard, Mutex, SLOTS};
+use super::sync::{AtomicPtr, Counters, FANOUT, Guard, Mutex, SLOTS};
 use crate::engine::Direction;
 use crate::key::{Key, KeyRange};
 use std::ops::{Bound, ControlFlow};
-use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 
 /// Maximum number of entries in a rewritten leaf, so more can be added.
 const ROOMY: usize = SLOTS * 2 / 3;
@@ -20,6 +20,8 @@ pub(in crate::memory) struct Tree<V> {
     root: AtomicPtr<Inner<V>>,
     /// Held while nodes are replaced. Adding and removing entries lock only a leaf.
     structure: Mutex<()>,
+    /// Counters of the engine, for nodes that have left the tree and are not freed yet.
+    counters: Arc<Counters>,
 }
 
 /// A leaf, and its share of the keys: from `lower` on, and less than `upper`. None means no limit.
@@ -79,12 +81,17 @@ fn separator(left: &Key, right: &Key) -> Key {
 
 impl<V: Clone + Send + Sync + 'static> Default for Tree<V> {
     fn default() -> Self {
-        let root = Inner::new(Vec::new(), vec![leaf(Vec::new())]);
-        Self { root: AtomicPtr::new(Box::into_raw(root)), structure: Mutex::new(()) }
+        Self::new(Arc::default())
     }
 }
 
 impl<V: Clone + Send + Sync + 'static> Tree<V> {
+    /// Makes an empty tree that counts its retired nodes in `counters`.
+    pub(in crate::memory) fn new(counters: Arc<Counters>) -> Self {
+        let root = Inner::new(Vec::new(), vec![leaf(Vec::new())]);
+        Self { root: AtomicPtr::new(Box::into_raw(root)), structure: Mutex::new(()), counters }
+    }
+
     /// Bytes of an entry in a leaf.
     pub(in crate::memory) const ENTRY_BYTES: usize = size_of::<OnceLock<Entry<V>>>();
 
@@ -271,7 +278,7 @@ impl<V: Clone + Send + Sync + 'static> Tree<V> {
         self.change(guard, &path, change);
         drop(writing);
         // SAFETY: the leaf has left the tree. Nobody else changes the structure, so nobody else retires the leaf.
-        unsafe { guard.retire(old) };
+        unsafe { guard.retire(old, &self.counters) };
     }
 
     /// Removes the leaf to which `key` belongs if it is empty, or merges it with the next leaf if both have few
@@ -292,7 +299,7 @@ impl<V: Clone + Send + Sync + 'static> Tree<V> {
                 self.change(guard, &path, Change::Drop);
                 drop(writing);
                 // SAFETY: same as in `make_room`.
-                unsafe { guard.retire(old) };
+                unsafe { guard.retire(old, &self.counters) };
             }
             return;
         }
@@ -312,9 +319,9 @@ impl<V: Clone + Send + Sync + 'static> Tree<V> {
         self.change(guard, &path, Change::Merge(leaf(entries)));
         drop((writing, writing_next));
         // SAFETY: same as in `make_room`.
-        unsafe { guard.retire(old) };
+        unsafe { guard.retire(old, &self.counters) };
         // SAFETY: same as in `make_room`.
-        unsafe { guard.retire(next) };
+        unsafe { guard.retire(next, &self.counters) };
     }
 
     /// Changes the child at the end of a path, and the nodes above it as far as necessary. The caller must hold
@@ -361,7 +368,7 @@ impl<V: Clone + Send + Sync + 'static> Tree<V> {
         self.change(guard, above, change);
         // SAFETY: the tree has let go of the node: its parent has another child now. Nobody else changes the structure,
         // so nobody else retires the node.
-        unsafe { guard.retire(*node) };
+        unsafe { guard.retire(*node, &self.counters) };
     }
 
     /// Replaces the root. The caller retires the old one.

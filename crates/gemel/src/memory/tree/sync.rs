@@ -1,8 +1,10 @@
 //! Source of the tree's locks, atomics and reclamation: the fast ones here, a model checker's in `model/sync.rs`.
 
+use crate::memory::version::ALLOCATION_BYTES;
 use crossbeam_epoch as epoch;
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
+pub(super) use crate::memory::Counters;
 pub(super) use std::sync::MutexGuard;
 pub(super) use std::sync::atomic::{AtomicPtr, AtomicU64};
 
@@ -46,13 +48,23 @@ impl Guard {
         unsafe { &*node }
     }
 
-    /// Frees a node once nobody can have it any more.
+    /// Frees a node once nobody can have it any more. Until then its bytes count beside those of the nodes that took
+    /// its place.
     ///
     /// # Safety
     /// `node` was made by [`Box::into_raw`], has left the tree, and is retired only once.
-    pub(super) unsafe fn retire<T>(&self, node: *mut T) {
+    pub(super) unsafe fn retire<T>(&self, node: *mut T, counters: &Arc<Counters>) {
+        let bytes = (size_of::<T>() + ALLOCATION_BYTES) as u64;
+        let counters = Arc::clone(counters);
+        counters.add(bytes);
+        counters.note_retired(bytes);
         // SAFETY: a thread that looks for nodes from now on doesn't find this one. Threads that found it before are
         // pinned, and the epoch waits for them. A node may be dropped on any thread, because its keys and values may.
-        unsafe { self.0.defer_unchecked(move || drop(Box::from_raw(node))) };
+        unsafe {
+            self.0.defer_unchecked(move || {
+                drop(Box::from_raw(node));
+                counters.note_freed(bytes);
+            });
+        }
     }
 }

@@ -2,7 +2,7 @@
 //! the end, but fails if a thread reaches a node that could have been freed.
 
 use std::cell::RefCell;
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
 pub(super) use shuttle::sync::MutexGuard;
 pub(super) use shuttle::sync::atomic::{AtomicPtr, AtomicU64};
@@ -23,6 +23,10 @@ impl<T> Mutex<T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+/// The model counts nothing.
+#[derive(Default)]
+pub(in crate::memory) struct Counters;
 
 std::thread_local! {
     /// The nodes retired in this order of steps, oldest first. All threads of the model run on one thread.
@@ -56,7 +60,7 @@ impl Guard {
         unsafe { &*node }
     }
 
-    pub(super) unsafe fn retire<T: 'static>(&self, node: *mut T) {
+    pub(super) unsafe fn retire<T: 'static>(&self, node: *mut T, _: &Arc<Counters>) {
         // SAFETY: nobody has the node once all threads of this order of steps have ended.
         FREE.with_borrow_mut(|free| free.push(Box::new(move || drop(unsafe { Box::from_raw(node) }))));
         RETIRED.with_borrow_mut(|retired| {
