@@ -1,8 +1,9 @@
-//! Checkpoints of the memory engine: all its rows at one snapshot.
+//! Checkpoints of the memory engine: all its rows, in pieces, each piece at a snapshot of its own. The snapshots never
+//! become older (`DESIGN.md`, "Checkpoints").
 //!
-//! Layout, with little-endian integers: `GMLCKPT1`, database u64, timestamp u64. Then blocks: length u32, CRC-32 u32,
-//! and as many bytes of entries (keyspace u32, timestamp u64, key length u16, value length u32, key, value). At the end
-//! a block of length zero, its CRC-32, and the number of entries u64, which the CRC-32 covers.
+//! Layout, with little-endian integers: `GMLCKPT1`, database u64, first snapshot u64. Then blocks: length u32, CRC-32
+//! u32, and as many bytes of entries (keyspace u32, timestamp u64, key length u16, value length u32, key, value). At
+//! the end a block of length zero, its CRC-32, and the number of entries u64, which the CRC-32 covers.
 
 use crate::clock::Timestamp;
 use crate::engine::KeyspaceId;
@@ -34,13 +35,10 @@ impl Writer {
         Ok(Self { file, written, block, entries: 0 })
     }
 
-    pub(crate) fn entry(
-        &mut self,
-        keyspace: KeyspaceId,
-        key: &[u8],
-        value: &[u8],
-        at: Timestamp,
-    ) -> Result<()> {
+    /// Adds an entry to the current block, without writing to the file. Returns true if the block is full: then
+    /// [`Writer::flush`] must come before the next entry.
+    #[must_use]
+    pub(crate) fn entry(&mut self, keyspace: KeyspaceId, key: &[u8], value: &[u8], at: Timestamp) -> bool {
         self.block.extend(keyspace.0.to_le_bytes());
         self.block.extend(at.0.to_le_bytes());
         self.block.extend((key.len() as u16).to_le_bytes());
@@ -48,11 +46,16 @@ impl Writer {
         self.block.extend_from_slice(key);
         self.block.extend_from_slice(value);
         self.entries += 1;
-        if self.block.len() >= BLOCK_BYTES { self.flush() } else { Ok(()) }
+        self.is_full()
+    }
+
+    /// Returns true if the current block is full.
+    pub(crate) fn is_full(&self) -> bool {
+        self.block.len() >= BLOCK_BYTES
     }
 
     /// Writes the current block. Its first 8 bytes are reserved for its head.
-    fn flush(&mut self) -> Result<()> {
+    pub(crate) fn flush(&mut self) -> Result<()> {
         let length = self.block.len() - 8;
         if length == 0 {
             return Ok(());
@@ -125,7 +128,7 @@ pub(crate) struct Entry<'a> {
 }
 
 /// Reads a checkpoint and passes each block to `block` after checking it. `block` may replace the buffer by another one
-/// for the next block. Returns the checkpoint's timestamp and number of entries.
+/// for the next block. Returns the checkpoint's first snapshot and number of entries.
 pub(crate) fn read(
     file: Box<dyn File>,
     database: u64,
@@ -200,9 +203,14 @@ mod tests {
         let path = directory.path().join("checkpoint");
         let mut writer = Writer::new(RealFiles.create(&path).unwrap(), 42, Timestamp(7)).unwrap();
         for index in 0..20_000_u32 {
-            writer
-                .entry(KeyspaceId(index % 3), &index.to_be_bytes(), &[7; 100], Timestamp(u64::from(index)))
-                .unwrap();
+            if writer.entry(
+                KeyspaceId(index % 3),
+                &index.to_be_bytes(),
+                &[7; 100],
+                Timestamp(u64::from(index)),
+            ) {
+                writer.flush().unwrap();
+            }
         }
         let length = writer.finish().unwrap();
         let bytes = std::fs::read(&path).unwrap();

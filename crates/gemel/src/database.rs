@@ -1,7 +1,8 @@
 //! A database: opening, tables, transactions, checkpoints, state.
 
-use crate::active::{Count, RunningTransaction};
+use crate::active::{Count, RunningTransaction, Seat};
 use crate::checkpoint;
+use crate::clock::Timestamp;
 use crate::coordinator::Coordinator;
 use crate::csr::CsrState;
 use crate::disk::{DiskEngine, DiskState};
@@ -33,8 +34,14 @@ use std::time::{Duration, Instant};
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Prefix of the names of checkpoint files.
 const CHECKPOINT_PREFIX: &str = "checkpoint-";
-/// Rows that a checkpoint reads in one scan.
-const CHECKPOINT_PIECE: usize = 1000;
+/// Rows that a checkpoint reads in one scan. Few for tests, whose tables are small.
+const CHECKPOINT_PIECE: usize = if cfg!(test) {
+    3
+} else if cfg!(feature = "fail-points") {
+    16
+} else {
+    1000
+};
 /// Time between a failed checkpoint and the next attempt.
 const RETRY_CHECKPOINT: Duration = Duration::from_secs(10);
 
@@ -615,21 +622,14 @@ impl Inner {
     }
 
     fn write_checkpoint(&self) -> Result<u64> {
-        // A commit that is in the log before these positions has drawn its timestamps. Once these are published, the
-        // snapshot below contains the commit. The positions are taken together, so no commit has one half before them
+        // A commit that is in the log before these positions has drawn its timestamps. Once these are published, all
+        // snapshots below contain the commit. The positions are taken together, so no commit has one half before them
         // and one behind.
         let from = self.core.logs.ends();
         self.disk.flush_all()?;
         let clock = self.memory.clock();
         clock.wait_for(clock.drawn());
-        let seat = self.core.active.begin(Isolation::Snapshot)?;
-        let at = self.core.refresh(seat);
-        let written = self.write_rows(at);
-        self.core.active.end(seat, Count::ReadOnly);
-        let (file, bytes) = written?;
-        // The checkpoint must not contain a commit whose half in the other engine can still be lost with the log. So
-        // the log is made durable before the manifest names the checkpoint.
-        self.core.logs.sync()?;
+        let (file, at, bytes) = self.write_rows()?;
         let old = {
             let mut manifest = self.manifest.lock();
             let mut next = manifest.clone();
@@ -661,12 +661,19 @@ impl Inner {
         Ok(bytes)
     }
 
-    fn write_rows(&self, at: crate::Timestamp) -> Result<(String, u64)> {
+    /// Writes the rows of the memory engine into a new file. Returns the file's name, first snapshot and length.
+    fn write_rows(&self) -> Result<(String, Timestamp, u64)> {
+        let seat = self.core.active.begin(Isolation::Snapshot)?;
+        let at = self.core.refresh(seat);
         let name = format!("{CHECKPOINT_PREFIX}{:016x}.gmc", at.0);
         let temporary = self.path.join(format!("{name}.new"));
         // An earlier attempt at the same snapshot may have left this file.
         let _ = self.files.remove(&temporary);
-        let written = self.write_rows_to(&temporary, at);
+        // The checkpoint must not contain a commit whose half in the other engine can still be lost with the log. So
+        // the log is made durable before the checkpoint gets its name. The manifest may name an earlier checkpoint of
+        // the same name already: one that began at the same snapshot.
+        let written =
+            self.write_rows_to(&temporary, seat, at).and_then(|bytes| self.core.logs.sync().map(|()| bytes));
         if written.is_err() {
             // On a full disk the unfinished file would keep the disk full. The caller gets the error of the write, not
             // one of the removal.
@@ -676,11 +683,27 @@ impl Inner {
         fail_point("checkpoint.before_rename");
         self.files.rename(&temporary, &self.path.join(&name))?;
         self.files.sync_dir(&self.path)?;
-        Ok((name, bytes))
+        fail_point("checkpoint.after_rename");
+        Ok((name, at, bytes))
     }
 
-    fn write_rows_to(&self, temporary: &Path, at: crate::Timestamp) -> Result<u64> {
-        let mut writer = checkpoint::Writer::new(self.files.create(temporary)?, self.core.database, at)?;
+    /// Writes the rows into a file, and gives the seat back.
+    fn write_rows_to(&self, temporary: &Path, seat: Seat, at: Timestamp) -> Result<u64> {
+        let written = self
+            .files
+            .create(temporary)
+            .and_then(|file| checkpoint::Writer::new(file, self.core.database, at))
+            .and_then(|mut writer| self.write_pieces(&mut writer, seat).map(|()| writer));
+        self.core.active.end(seat, Count::ReadOnly);
+        let writer = written?;
+        fail_point("checkpoint.before_sync");
+        writer.finish()
+    }
+
+    /// Writes the rows in pieces. Each piece has a snapshot of its own, so old versions are kept only for as long as a
+    /// piece takes, and not for the whole checkpoint. Replay brings what is committed after a piece was read
+    /// (`DESIGN.md`, "Checkpoints").
+    fn write_pieces(&self, writer: &mut checkpoint::Writer, seat: Seat) -> Result<()> {
         let keyspaces: Vec<KeyspaceId> = self
             .manifest
             .lock()
@@ -690,29 +713,31 @@ impl Inner {
             .map(|entry| entry.id)
             .collect();
         for keyspace in keyspaces {
-            // Short scans hold no part of the index for long.
             let mut lower = Bound::Unbounded;
             loop {
                 let range = KeyRange { lower, upper: Bound::Unbounded };
-                let (mut rows, mut last, mut outcome) = (0, None, Ok(()));
+                let (mut rows, mut last) = (0, None);
+                let at = self.core.refresh(seat);
+                // The scan holds the epoch, so it only copies. The file is written afterwards.
                 self.memory.scan(keyspace, &range, Direction::Forward, at, &mut |key, value, written| {
-                    outcome = writer.entry(keyspace, key, value, written);
                     rows += 1;
-                    if outcome.is_err() || rows == CHECKPOINT_PIECE {
+                    if writer.entry(keyspace, key, value, written) || rows == CHECKPOINT_PIECE {
                         last = Some(Key::new(key));
                         return ControlFlow::Break(());
                     }
                     ControlFlow::Continue(())
                 })?;
-                outcome?;
+                if writer.is_full() {
+                    writer.flush()?;
+                }
+                fail_point("checkpoint.after_piece");
                 match last {
                     Some(key) => lower = Bound::Excluded(key),
                     None => break,
                 }
             }
         }
-        fail_point("checkpoint.before_sync");
-        writer.finish()
+        Ok(())
     }
 
     /// Records the state of the logs and trees, so the next opening sees if they lost something. Only when the logs and

@@ -16,14 +16,13 @@ use crate::check;
 use crate::database::Database;
 use crate::engine::Direction;
 use crate::error::{Error, Result};
-use crate::files::fail_point::on_fail_point;
+use crate::files::fail_point::{forget_here, once_here};
 use crate::files::faulty::{FaultyFiles, Operation};
 use crate::keyspace::Engine;
 use crate::options::{Isolation, LogMode, Options};
 use crate::row::{ColumnType, RowRange, Schema, Table, Value};
 use crate::ticket::Ticket;
 use parking_lot::Mutex;
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -33,7 +32,7 @@ const EIO: i32 = 5;
 const ENOSPC: i32 = 28;
 const EROFS: i32 = 30;
 /// Number of transactions in a run.
-const TRANSACTIONS: i64 = 12;
+const TRANSACTIONS: i64 = 18;
 /// Primary key of the row with the number of the last transaction.
 const LAST: i64 = 1000;
 
@@ -106,11 +105,6 @@ impl Shop {
     }
 }
 
-thread_local! {
-    /// A closure that this thread calls once it has flushed the disk engine for a checkpoint.
-    static MEANWHILE: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
-}
-
 /// The progress of a run.
 #[derive(Clone, Copy, Debug, Default)]
 struct Done {
@@ -147,27 +141,28 @@ impl Done {
         Ok(())
     }
 
-    /// Writes a checkpoint, and commits meanwhile: the disk engine's flush lacks the commit, and the memory engine's
-    /// snapshot has it.
+    /// Writes a checkpoint, and commits meanwhile: after the disk engine's flush, and between pieces of the memory
+    /// engine's rows. So the flush lacks the commits, and the checkpoint has parts of them.
     fn checkpoint(&mut self, shop: &Arc<Shop>) -> Result<()> {
-        let committed = Arc::new(Mutex::new(None));
-        let (during, outcome, next) = (Arc::clone(shop), Arc::clone(&committed), self.begun + 1);
-        MEANWHILE.set(Some(Box::new(move || *outcome.lock() = Some(during.commit(next).map(drop)))));
-        on_fail_point("disk.after_flush", || {
-            if let Some(meanwhile) = MEANWHILE.take() {
-                meanwhile();
-            }
-        });
+        let committed = Arc::new(Mutex::new(Vec::new()));
+        for place in ["disk.after_flush", "checkpoint.after_piece", "checkpoint.after_piece"] {
+            let (during, outcomes, before) = (Arc::clone(shop), Arc::clone(&committed), self.begun);
+            once_here(place, move || {
+                let mut outcomes = outcomes.lock();
+                if outcomes.last().is_none_or(Result::is_ok) {
+                    let next = before + outcomes.len() as i64 + 1;
+                    outcomes.push(during.commit(next).map(drop));
+                }
+            });
+        }
         // A failure of the log shows at the next commit.
         let _ = shop.db.checkpoint();
-        drop(MEANWHILE.take());
-        match committed.lock().take() {
-            None => Ok(()),
-            Some(outcome) => {
-                self.begun = next;
-                outcome.map_err(|error| shop.is_refused(error))
-            }
+        forget_here();
+        for outcome in std::mem::take(&mut *committed.lock()) {
+            self.begun += 1;
+            outcome.map_err(|error| shop.is_refused(error))?;
         }
+        Ok(())
     }
 
     /// Opens the files that are left, and compares them with the acknowledged commits. Then works a little more, and
@@ -269,6 +264,33 @@ fn nothing_acknowledged_is_lost_in_a_power_cut_before_any_file_operation() {
             });
             assert!(cuts > 100, "{cuts} operations are few");
         }
+    }
+}
+
+/// The second checkpoint has the same name as the first, because nothing was committed before it began. It must not
+/// replace the first before the log has what it contains.
+#[test]
+fn a_checkpoint_is_complete_before_it_replaces_one_of_the_same_name() {
+    for log in MODES {
+        let place = place();
+        let shop = shop(&place.files, &place.path, log).unwrap();
+        shop.commit(1).unwrap().wait().unwrap();
+        shop.db.checkpoint().unwrap();
+        let shop = Arc::new(shop);
+        let left = Arc::new(Mutex::new(None));
+        once_here("checkpoint.after_piece", {
+            let shop = Arc::clone(&shop);
+            move || drop(shop.commit(2).unwrap())
+        });
+        once_here("checkpoint.after_rename", {
+            let (files, left) = (place.files.clone(), Arc::clone(&left));
+            move || *left.lock() = Some(files.power_cut(0))
+        });
+        shop.db.checkpoint().unwrap();
+        drop(shop);
+        let left = left.lock().take().unwrap();
+        let mut done = Done { acknowledged: 1, begun: 2 };
+        done.check(&left, &place.path, log, &format!("{log:?}, cut between two names"));
     }
 }
 

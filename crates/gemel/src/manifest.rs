@@ -72,6 +72,7 @@ pub(crate) struct TableEntry {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Checkpoint {
     pub(crate) file: String,
+    /// The first of the checkpoint's snapshots, which is the oldest.
     pub(crate) at: u64,
 }
 

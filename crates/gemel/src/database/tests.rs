@@ -1,7 +1,7 @@
 //! Opening and closing while something else is under way, stopped at the critical places.
 
 use super::*;
-use crate::files::fail_point::on_fail_point;
+use crate::files::fail_point::{on_fail_point, once_here};
 use crate::options::Durability;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc;
@@ -187,4 +187,35 @@ fn an_old_snapshot_makes_the_disk_engine_remember_a_limited_number_of_writes() {
     commit(9999).unwrap();
     assert_eq!(reader.get(&cold, &2_u32.to_be_bytes()).unwrap(), None, "a reader goes on");
     drop(reader.commit().unwrap());
+}
+
+/// Otherwise every commit during a long checkpoint would leave a version that nothing can collect.
+#[test]
+fn a_checkpoint_holds_a_snapshot_only_as_long_as_it_reads_one_piece() {
+    let directory = tempfile::tempdir().unwrap();
+    let db = Database::open(directory.path().join("db"), Options::default()).unwrap();
+    for n in 0..3 * CHECKPOINT_PIECE {
+        put(&db, format!("row {n}").as_bytes());
+    }
+    let collected = Arc::new(AtomicU64::new(0));
+    once_here("checkpoint.after_piece", {
+        let db = db.clone();
+        move || put(&db, b"row 0")
+    });
+    once_here("checkpoint.after_piece", {
+        let (db, collected) = (db.clone(), Arc::clone(&collected));
+        move || {
+            // The housekeeper may be collecting the version at this moment.
+            for _ in 0..100_000 {
+                db.inner.core.collect_now();
+                collected.store(db.state().memory.versions_collected, Ordering::Relaxed);
+                if collected.load(Ordering::Relaxed) > 0 {
+                    break;
+                }
+                std::thread::yield_now();
+            }
+        }
+    });
+    db.checkpoint().unwrap();
+    assert_eq!(collected.load(Ordering::Relaxed), 1, "the replaced version is kept for the checkpoint");
 }

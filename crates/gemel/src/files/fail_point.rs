@@ -5,7 +5,7 @@
 pub(crate) use on::fail_point;
 #[cfg(test)]
 #[allow(unused_imports, reason = "for the tests of all modules")]
-pub(crate) use on::on_fail_point;
+pub(crate) use on::{forget_here, on_fail_point, once_here};
 
 /// Marks a place where a test may step in.
 #[cfg(not(any(test, feature = "fail-points")))]
@@ -14,11 +14,19 @@ pub(crate) fn fail_point(_name: &'static str) {}
 
 #[cfg(any(test, feature = "fail-points"))]
 mod on {
+    use std::cell::RefCell;
     use std::collections::HashMap;
     use std::sync::atomic::{AtomicU64, Ordering};
     use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
     type Closure = Arc<dyn Fn() + Send + Sync>;
+    /// Closures to call once, by the name of their fail point.
+    type Once = RefCell<Vec<(&'static str, Box<dyn FnOnce()>)>>;
+
+    thread_local! {
+        /// Closures for the next passes by this thread, in the order in which they are called.
+        static HERE: Once = const { RefCell::new(Vec::new()) };
+    }
 
     fn closures() -> &'static Mutex<HashMap<&'static str, Closure>> {
         static CLOSURES: OnceLock<Mutex<HashMap<&'static str, Closure>>> = OnceLock::new();
@@ -59,6 +67,28 @@ mod on {
         if let Some(closure) = closure {
             closure();
         }
+        let take = |here: &Once| {
+            let mut here = here.borrow_mut();
+            let next = here.iter().position(|(place, _)| *place == name)?;
+            Some(here.remove(next).1)
+        };
+        // A thread that ends has no closures left.
+        if let Ok(Some(closure)) = HERE.try_with(take) {
+            closure();
+        }
+    }
+
+    /// Registers a closure to call at this thread's next pass of a fail point, after the closures registered before for
+    /// earlier passes. Other tests can't replace it.
+    #[cfg_attr(not(test), allow(dead_code, reason = "for unit tests; others use the environment"))]
+    pub(crate) fn once_here(name: &'static str, closure: impl FnOnce() + 'static) {
+        HERE.with_borrow_mut(|here| here.push((name, Box::new(closure))));
+    }
+
+    /// Drops the closures of this thread that were not called.
+    #[cfg_attr(not(test), allow(dead_code, reason = "for unit tests; others use the environment"))]
+    pub(crate) fn forget_here() {
+        drop(HERE.take());
     }
 
     /// Registers a closure to call at each pass of a fail point.

@@ -15,16 +15,20 @@ use crate::coordinator::MANY_ROWS;
 use crate::database::Database;
 use crate::engine::Direction;
 use crate::error::{Conflict, Error, Result};
+use crate::files::fail_point::{forget_here, once_here};
 use crate::files::faulty::FaultyFiles;
 use crate::keyspace::Engine;
 use crate::options::{CommitStamps, Isolation, LogMode, Options};
 use crate::row::{ColumnType, RowRange, Schema, Table, Value};
+use crate::ticket::Ticket;
 use crate::transaction::Transaction;
 use model::{Open, World, answer, effect, engine, over};
 use proptest::prelude::*;
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// Number of tables. Those with even numbers are in memory.
@@ -71,7 +75,8 @@ enum Step {
     /// Commits the transaction of a slot. If true, waits until the commit is durable.
     Commit(usize, bool),
     Rollback(usize),
-    Checkpoint,
+    /// Writes a checkpoint. Commits the transaction of the slot after some pieces of it, if there are so many.
+    Checkpoint(usize, usize),
     /// Closes the database and opens it.
     Reopen,
     /// Cuts the power. The seed selects which unsynced changes are left.
@@ -110,7 +115,7 @@ fn plan() -> impl Strategy<Value = Plan> {
         40 => (0..SLOTS, write).prop_map(|(slot, write)| Step::Write(slot, write)),
         25 => (0..SLOTS, any::<bool>()).prop_map(|(slot, waits)| Step::Commit(slot, waits)),
         2 => (0..SLOTS).prop_map(Step::Rollback),
-        3 => Just(Step::Checkpoint),
+        3 => (0..SLOTS, 0..8_usize).prop_map(|(slot, pieces)| Step::Checkpoint(slot, pieces)),
         1 => Just(Step::Reopen),
         2 => (0..20_u64).prop_map(Step::PowerCut),
     ];
@@ -252,6 +257,7 @@ impl Run {
             own_codes: BTreeMap::new(),
             reads: Vec::new(),
             used: BTreeMap::new(),
+            has_many_reads: false,
         };
         (self.begin(isolation), open)
     }
@@ -315,10 +321,33 @@ impl Run {
     }
 
     fn commit(&mut self, slot: usize, waits: bool) {
-        let Some((transaction, open)) = self.open[slot].take() else { return };
-        // Many reads are validated before the commit draws its timestamps.
-        let early = transaction.seen_rows > MANY_ROWS;
+        let Some((transaction, mut open)) = self.open[slot].take() else { return };
+        open.has_many_reads = transaction.seen_rows > MANY_ROWS;
         let outcome = transaction.commit();
+        self.note_commit(open, outcome, waits);
+    }
+
+    /// Writes a checkpoint, and commits after its first pieces.
+    fn checkpoint(&mut self, slot: usize, pieces: usize) {
+        let outcome = Rc::new(RefCell::new(None));
+        let open = self.open[slot].take().map(|(transaction, mut open)| {
+            open.has_many_reads = transaction.seen_rows > MANY_ROWS;
+            (0..pieces).for_each(|_| once_here("checkpoint.after_piece", || {}));
+            let outcome = Rc::clone(&outcome);
+            once_here("checkpoint.after_piece", move || *outcome.borrow_mut() = Some(transaction.commit()));
+            open
+        });
+        self.db.as_ref().unwrap().checkpoint().unwrap();
+        // Without so many pieces, this rolls the transaction back.
+        forget_here();
+        if let (Some(open), Some(outcome)) = (open, outcome.take()) {
+            self.note_commit(open, outcome, false);
+        }
+        self.world.acknowledge();
+    }
+
+    /// Compares the outcome of a commit with the model.
+    fn note_commit(&mut self, open: Open, outcome: Result<Ticket>, waits: bool) {
         let world = &mut self.world;
         let overtaken = world.is_overtaken(&open);
         let stale = open.isolation == Isolation::Serializable && world.is_stale(&open);
@@ -345,7 +374,7 @@ impl Run {
                 assert!(writes && world.may_conflict(&open), "aborted ({kind:?}) for nothing");
                 if kind == Conflict::Read {
                     assert_eq!(open.isolation, Isolation::Serializable);
-                    if !early {
+                    if !open.has_many_reads {
                         world.stamp(&open, false);
                     }
                 }
@@ -384,10 +413,7 @@ impl Run {
             Step::Write(slot, what) => self.write(*slot, what),
             Step::Commit(slot, waits) => self.commit(*slot, *waits),
             Step::Rollback(slot) => drop(self.open[*slot].take()),
-            Step::Checkpoint => {
-                self.db.as_ref().unwrap().checkpoint().unwrap();
-                self.world.acknowledge();
-            }
+            Step::Checkpoint(slot, pieces) => self.checkpoint(*slot, *pieces),
             Step::Reopen => {
                 self.world.acknowledge();
                 self.reopen(self.files.clone());

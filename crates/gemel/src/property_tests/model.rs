@@ -86,6 +86,8 @@ pub(super) struct Open {
     pub(super) reads: Vec<(Read, Own, Answer)>,
     /// State of each table that was used, as of the first use.
     pub(super) used: BTreeMap<usize, usize>,
+    /// True if the reads are validated before the commit draws its timestamps.
+    pub(super) has_many_reads: bool,
 }
 
 pub(super) fn engine(table: usize) -> usize {
