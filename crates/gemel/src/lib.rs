@@ -21,6 +21,7 @@ mod manifest;
 #[cfg(test)]
 mod map_engine;
 mod memory;
+mod metrics;
 mod options;
 #[doc(hidden)]
 pub mod oracle;
@@ -48,6 +49,7 @@ pub use error::{Conflict, Error, Result};
 pub use key::{MAX_KEY_BYTES, MAX_VALUE_BYTES};
 pub use keyspace::{Engine, Keyspace};
 pub use memory::MemoryState;
+pub use metrics::{Metric, MetricKind};
 pub use options::{CommitStamps, Durability, Isolation, LogMode, Options};
 pub use recovery::Recovered;
 pub use ticket::Ticket;
