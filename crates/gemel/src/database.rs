@@ -527,7 +527,7 @@ impl Database {
         self.inner.manifest.lock().keyspaces.iter().map(|entry| (entry.name.clone(), entry.engine)).collect()
     }
 
-    /// Begins a transaction.
+    /// Begins a transaction. [`Database::run`] also commits it, and retries it after a conflict.
     ///
     /// # Errors
     /// 65 536 transactions are running already, the most that a database allows.

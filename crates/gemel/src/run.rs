@@ -1,0 +1,253 @@
+//! Transactions that are retried until they commit.
+
+use crate::database::Database;
+use crate::error::Result;
+use crate::options::Isolation;
+use crate::ticket::Ticket;
+use crate::transaction::Transaction;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::time::Duration;
+
+/// Maximum number of attempts of [`Database::run`].
+pub const RUN_ATTEMPTS: u32 = 100;
+
+/// Longest pause after the first attempt. It doubles with each attempt.
+const FIRST_PAUSE: Duration = Duration::from_micros(20);
+/// Longest pause after any attempt.
+const LONGEST_PAUSE: Duration = Duration::from_millis(10);
+
+impl Database {
+    /// Runs `work` in a transaction, commits it, and waits until the commit is durable, as [`Options::durability`] says.
+    /// Returns the result of `work`.
+    ///
+    /// If `work` or the commit fails with a retryable error ([`Error::is_retryable`]), all of it starts again in a new
+    /// transaction, after a short random pause that grows with each attempt. So `work` may run several times: it should
+    /// do nothing outside the transaction that must not happen twice. It must pass on the errors of the transaction.
+    ///
+    /// If `work` fails with another error or panics, the transaction is rolled back, and there is no further attempt.
+    ///
+    /// ```
+    /// # fn main() -> gemel::Result<()> {
+    /// # use gemel::{Database, Engine, Isolation, Options};
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let db = Database::open(directory.path().join("db"), Options::default())?;
+    /// let counters = db.keyspace("counters", Engine::Memory)?;
+    /// let visits = db.run(Isolation::Snapshot, |transaction| {
+    ///     let visits = transaction.get(&counters, b"visits")?.map_or(0, |value| value[0]) + 1;
+    ///     transaction.put(&counters, b"visits", &[visits])?;
+    ///     Ok(visits)
+    /// })?;
+    /// assert_eq!(visits, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The error of `work` or of the commit. A retryable one is returned after [`RUN_ATTEMPTS`] attempts: then the
+    /// transactions contend too much for the same keys. [`Error::Unknown`](crate::Error::Unknown) if the log failed
+    /// during the commit, which may have survived; it is never retried.
+    ///
+    /// [`Options::durability`]: crate::Options::durability
+    /// [`Error::is_retryable`]: crate::Error::is_retryable
+    pub fn run<T>(&self, isolation: Isolation, work: impl FnMut(&mut Transaction) -> Result<T>) -> Result<T> {
+        let (result, ticket) = self.run_pipelined(isolation, work)?;
+        ticket.wait()?;
+        Ok(result)
+    }
+
+    /// Does the same as [`Database::run`], but does not wait until the commit is durable. Returns the ticket, so the
+    /// thread can run other transactions meanwhile.
+    ///
+    /// # Errors
+    /// Same as [`Database::run`], except that the ticket reports [`Error::Unknown`](crate::Error::Unknown).
+    pub fn run_pipelined<T>(
+        &self,
+        isolation: Isolation,
+        work: impl FnMut(&mut Transaction) -> Result<T>,
+    ) -> Result<(T, Ticket)> {
+        self.attempt(isolation, work, |attempt| std::thread::sleep(pause_after(attempt, random())))
+    }
+
+    /// Attempts the transaction, and calls `pause` with the number of attempts so far before each further one.
+    fn attempt<T>(
+        &self,
+        isolation: Isolation,
+        mut work: impl FnMut(&mut Transaction) -> Result<T>,
+        mut pause: impl FnMut(u32),
+    ) -> Result<(T, Ticket)> {
+        let mut attempt = 1;
+        loop {
+            let mut transaction = self.begin(isolation)?;
+            // A failed transaction ends here, before the pause: its snapshot and its slot are free meanwhile.
+            let outcome = match work(&mut transaction) {
+                Ok(result) => transaction.commit().map(|ticket| (result, ticket)),
+                Err(error) => {
+                    transaction.rollback();
+                    Err(error)
+                }
+            };
+            match outcome {
+                Err(error) if error.is_retryable() && attempt < RUN_ATTEMPTS => pause(attempt),
+                outcome => return outcome,
+            }
+            attempt += 1;
+        }
+    }
+}
+
+/// Returns the pause after an attempt: a random part of a time that doubles with each attempt up to
+/// [`LONGEST_PAUSE`]. Transactions that met once would meet again if they paused for the same time.
+fn pause_after(attempt: u32, random: u32) -> Duration {
+    let doublings = attempt.saturating_sub(1).min(31);
+    let longest = FIRST_PAUSE.saturating_mul(1 << doublings).min(LONGEST_PAUSE);
+    longest.mul_f64(f64::from(random) / f64::from(u32::MAX))
+}
+
+/// Returns a random number. The standard library's hasher has random keys, which suffices here.
+fn random() -> u32 {
+    RandomState::new().build_hasher().finish() as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::faulty::{FaultyFiles, Operation};
+    use crate::{Conflict, Engine, Error, Keyspace, Options};
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::sync::Arc;
+
+    struct Shop {
+        db: Database,
+        files: FaultyFiles,
+        spaces: [Keyspace; 2],
+        _directory: tempfile::TempDir,
+    }
+
+    fn shop() -> Shop {
+        let (directory, files) = (tempfile::tempdir().unwrap(), FaultyFiles::default());
+        let db =
+            Database::open_with(Arc::new(files.clone()), &directory.path().join("db"), Options::default());
+        let db = db.unwrap();
+        let spaces =
+            [db.keyspace("hot", Engine::Memory).unwrap(), db.keyspace("cold", Engine::Disk).unwrap()];
+        Shop { db, files, spaces, _directory: directory }
+    }
+
+    impl Shop {
+        /// Commits a write of the key in both engines.
+        fn interfere(&self, value: &[u8]) {
+            let mut transaction = self.db.begin(Isolation::Snapshot).unwrap();
+            self.put(&mut transaction, value).unwrap();
+            drop(transaction.commit().unwrap());
+        }
+
+        fn put(&self, transaction: &mut Transaction, value: &[u8]) -> Result<()> {
+            self.spaces.iter().try_for_each(|space| transaction.put(space, b"k", value))
+        }
+
+        fn value(&self, space: usize) -> Option<Vec<u8>> {
+            self.db.begin(Isolation::Snapshot).unwrap().get(&self.spaces[space], b"k").unwrap()
+        }
+    }
+
+    #[test]
+    fn a_transaction_runs_again_until_nobody_interferes() {
+        let shop = shop();
+        let mut runs = 0;
+        let result = shop.db.run(Isolation::Snapshot, |transaction| {
+            runs += 1;
+            shop.put(transaction, b"mine")?;
+            if runs <= 3 {
+                shop.interfere(b"theirs");
+            }
+            Ok(runs)
+        });
+        assert_eq!(result.unwrap(), 4);
+        let state = shop.db.state();
+        assert_eq!((state.aborted.write_conflict, state.rolled_back), (3, 0));
+        assert_eq!((shop.value(0), shop.value(1)), (Some(b"mine".to_vec()), Some(b"mine".to_vec())));
+    }
+
+    #[test]
+    fn a_retryable_error_of_the_closure_is_retried_in_a_new_transaction() {
+        let shop = shop();
+        let mut numbers = Vec::new();
+        let (count, ticket) = shop
+            .db
+            .run_pipelined(Isolation::Serializable, |transaction| {
+                numbers.push(transaction.number());
+                shop.put(transaction, b"mine")?;
+                if numbers.len() < 3 { Err(Error::Csr("the registry rejects it")) } else { Ok(numbers.len()) }
+            })
+            .unwrap();
+        ticket.wait().unwrap();
+        assert_eq!(count, 3);
+        assert!(numbers.is_sorted_by(|one, next| one < next), "{numbers:?}");
+        assert_eq!(shop.db.state().rolled_back, 2);
+    }
+
+    #[test]
+    fn the_last_error_is_returned_after_the_maximum_of_attempts() {
+        let shop = shop();
+        let (mut runs, mut pauses) = (0, Vec::new());
+        let work = |transaction: &mut Transaction| {
+            runs += 1;
+            shop.put(transaction, b"mine")?;
+            shop.interfere(b"theirs");
+            Ok(())
+        };
+        // Without pauses, which would make the test slow.
+        let outcome = shop.db.attempt(Isolation::Snapshot, work, |attempt| pauses.push(attempt));
+        assert!(matches!(outcome, Err(Error::Conflict { kind: Conflict::Write, .. })), "{outcome:?}");
+        assert_eq!(runs, RUN_ATTEMPTS);
+        assert!(pauses.into_iter().eq(1..RUN_ATTEMPTS));
+        assert_eq!(shop.value(0).unwrap(), b"theirs");
+    }
+
+    #[test]
+    fn another_error_or_a_panic_rolls_back_at_once() {
+        let shop = shop();
+        let mut runs = 0;
+        let outcome = shop.db.run(Isolation::Snapshot, |transaction| {
+            runs += 1;
+            shop.put(transaction, b"mine")?;
+            Err::<(), _>(Error::Constraint("no".into()))
+        });
+        assert!(matches!(outcome, Err(Error::Constraint(_))), "{outcome:?}");
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            shop.db.run(Isolation::Snapshot, |transaction| -> Result<()> {
+                runs += 1;
+                shop.put(transaction, b"mine")?;
+                panic!("for the test")
+            })
+        }));
+        assert!(panicked.is_err());
+        let state = shop.db.state();
+        assert_eq!((state.rolled_back, state.running.len()), (2, 0));
+        assert_eq!((runs, shop.value(0), shop.value(1)), (2, None, None));
+    }
+
+    #[test]
+    fn an_unknown_outcome_is_not_retried() {
+        let shop = shop();
+        let mut runs = 0;
+        let outcome = shop.db.run(Isolation::Snapshot, |transaction| {
+            runs += 1;
+            shop.put(transaction, b"mine")?;
+            shop.files.fail_from(Operation::Sync, 1, 5);
+            Ok(())
+        });
+        assert!(matches!(outcome, Err(Error::Unknown(_))), "{outcome:?}");
+        assert_eq!(runs, 1);
+    }
+
+    #[test]
+    fn pauses_grow_up_to_the_longest_one_and_are_random() {
+        let longest: Vec<_> = (1..20).map(|attempt| pause_after(attempt, u32::MAX)).collect();
+        assert_eq!((longest[0], longest[1]), (FIRST_PAUSE, 2 * FIRST_PAUSE));
+        assert!(longest.is_sorted());
+        assert_eq!((longest[18], pause_after(u32::MAX, u32::MAX)), (LONGEST_PAUSE, LONGEST_PAUSE));
+        assert_eq!(pause_after(20, 0), Duration::ZERO);
+        assert!((0..10).any(|_| random() != random()));
+    }
+}
