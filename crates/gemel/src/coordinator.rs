@@ -262,7 +262,7 @@ impl Coordinator {
         let groups = parts.iter().map(|part| Group { engine: part.engine as u8, writes: &part.writes });
         let encoded = self.logs.encode(&stamps_of(parts), groups);
         let seen = &transaction.seen;
-        if transaction.seen_rows > MANY_ROWS {
+        if transaction.rows_to_validate() > MANY_ROWS {
             // The watch opens before the validation, so what others lock during the validation is noted.
             let watch = self.watches.open(owner);
             self.validate(owner, seen)?;

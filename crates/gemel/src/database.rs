@@ -199,7 +199,7 @@ pub struct Aborted {
     pub write_conflict: u64,
     /// Another transaction was committing a write of the same key at that moment.
     pub locked: u64,
-    /// Something that the transaction had read was changed by another one (serializable only).
+    /// Something that the transaction had read was changed by another one (serializable, or a read for an update).
     pub read_conflict: u64,
     /// The registry of snapshots (CSR) could not order the transaction over the engines.
     pub csr: u64,

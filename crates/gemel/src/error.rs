@@ -12,7 +12,8 @@ pub enum Conflict {
     Write,
     /// Another transaction is committing a write of the same key at this moment.
     Locked,
-    /// Serializable only: another transaction wrote something that this one had read, after this one's snapshot.
+    /// Another transaction wrote something that this one had read, after this one's snapshot. Only reads of a
+    /// serializable transaction and [`Transaction::get_for_update`](crate::Transaction::get_for_update) cause it.
     Read,
 }
 

@@ -55,4 +55,4 @@ pub use options::{CommitStamps, Durability, Isolation, LogMode, Options};
 pub use recovery::Recovered;
 pub use run::RUN_ATTEMPTS;
 pub use ticket::Ticket;
-pub use transaction::Transaction;
+pub use transaction::{Cursor, Savepoint, Transaction};

@@ -122,11 +122,11 @@ impl State {
         let Self {
             committed: Committed { read_only, memory: memory_only, disk: disk_only, cross },
             rolled_back,
-            aborted: Aborted { write_conflict, locked, read_conflict, csr: csr_aborted, failed },
+            aborted: Aborted { write_conflict, locked, read_conflict, csr: csr_aborted, too_old, failed },
             running,
             csr:
                 CsrState { partitions, entries, selections, commits, refused_closed, refused_crossing, recycled },
-            memory: MemoryState { bytes, limit_bytes, records, versions_collected },
+            memory: MemoryState { bytes, limit_bytes, records, versions_collected, unfreed_bytes },
             disk:
                 DiskState {
                     memtable_bytes,
@@ -180,6 +180,7 @@ impl State {
             aborted.labelled("reason", "locked", locked),
             aborted.labelled("reason", "read_conflict", read_conflict),
             aborted.labelled("reason", "registry", csr_aborted),
+            aborted.labelled("reason", "too_old", too_old),
             aborted.labelled("reason", "failed", failed),
             gauge("gemel_transactions_running", NONE, "Running transactions").one(&running.len()),
             gauge(
@@ -205,6 +206,12 @@ impl State {
             .one(recycled),
             gauge("gemel_memory_bytes", BYTES, "Bytes of the memory engine, old versions included")
                 .one(bytes),
+            gauge(
+                "gemel_memory_unfreed_bytes",
+                BYTES,
+                "Bytes of removed versions that readers may still see",
+            )
+            .one(unfreed_bytes),
             gauge("gemel_memory_limit_bytes", BYTES, "Memory limit of the memory engine").one(limit_bytes),
             gauge("gemel_memory_records", NONE, "Records of the memory engine, some of them deleted")
                 .one(records),

@@ -3,7 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
 
-use gemel::{Database, Direction, Engine, Error, Isolation, Keyspace, Options, Transaction};
+use gemel::{Conflict, Database, Direction, Engine, Error, Isolation, Keyspace, Options, Transaction};
 use std::ops::{Bound, ControlFlow};
 
 struct Shop {
@@ -107,6 +107,158 @@ fn write_skew_over_two_engines_is_prevented_by_serializable_and_allowed_by_snaps
             Isolation::Serializable => assert!(matches!(second, Err(Error::Conflict { .. })), "{second:?}"),
             _ => assert!(second.is_ok()),
         }
+    }
+}
+
+/// Two transactions decide on two keys, and each writes one of them. The keys are in two keyspaces, of one engine or of
+/// both.
+#[test]
+fn reads_for_an_update_prevent_write_skew_below_serializable() {
+    for isolation in [Isolation::ReadCommitted, Isolation::Snapshot] {
+        let shop = shop(true);
+        let [hot, cold] = [&shop.hot, &shop.cold];
+        let places = [(hot, b"a"), (hot, b"b"), (cold, b"a"), (cold, b"b")];
+        for (one, other) in [(0, 1), (2, 3), (0, 2), (2, 0)] {
+            for reads_for_update in [true, false] {
+                let mut both = [(one, other), (other, one)].map(|(written, read)| {
+                    let mut transaction = shop.begin(isolation);
+                    let ((space, key), (written, to)) = (places[read], places[written]);
+                    if reads_for_update {
+                        transaction.get_for_update(space, key).unwrap();
+                    } else {
+                        transaction.get(space, key).unwrap();
+                    }
+                    transaction.put(written, to, b"1").unwrap();
+                    Some(transaction)
+                });
+                both[0].take().unwrap().commit().unwrap().wait().unwrap();
+                let second = both[1].take().unwrap().commit();
+                let prevented = matches!(&second, Err(Error::Conflict { kind: Conflict::Read, .. }));
+                assert_eq!(prevented, reads_for_update, "{isolation:?} {one} {other}: {second:?}");
+            }
+        }
+    }
+}
+
+/// A transaction at read committed decides on a key, and writes another one.
+#[test]
+fn a_decision_on_a_read_for_an_update_at_read_committed_is_not_lost_however_old_the_read_is() {
+    let shop = shop(true);
+    for (space, result) in [(&shop.hot, &shop.cold), (&shop.cold, &shop.cold), (&shop.hot, &shop.hot)] {
+        shop.run(|writer| writer.put(space, b"k", b"0"));
+        let mut late = shop.begin(Isolation::ReadCommitted);
+        assert_eq!(late.get_for_update(space, b"k").unwrap().unwrap(), b"0");
+        let mut absent = shop.begin(Isolation::ReadCommitted);
+        assert_eq!(absent.get_for_update(space, b"absent").unwrap(), None);
+        shop.run(|writer| writer.put(space, b"k", b"1").and_then(|()| writer.put(space, b"absent", b"1")));
+        shop.run(|writer| writer.delete(space, b"absent"));
+        // Enough commits that both engines collect garbage.
+        for _ in 0..40 {
+            shop.x(&mut late);
+            shop.y(&mut absent);
+            shop.run(|writer| writer.put(space, b"other", b"1"));
+        }
+        // The newest read does not hide that the decision rests on an older one.
+        assert_eq!(late.get(space, b"k").unwrap().unwrap(), b"1");
+        for mut transaction in [late, absent] {
+            transaction.put(result, b"result", b"1").unwrap();
+            let outcome = transaction.commit();
+            let lost = matches!(&outcome, Err(Error::Conflict { kind: Conflict::Read, .. }));
+            assert!(lost, "{}: {outcome:?}", space.name());
+        }
+    }
+}
+
+/// The write would make the commit check the key. Its rollback must not lose that.
+#[test]
+fn a_read_for_an_update_of_an_own_write_counts_after_the_write_was_rolled_back() {
+    let shop = shop(true);
+    for space in [&shop.hot, &shop.cold] {
+        for isolation in [Isolation::ReadCommitted, Isolation::Snapshot, Isolation::Serializable] {
+            let mut reader = shop.begin(isolation);
+            let savepoint = reader.savepoint().unwrap();
+            reader.put(space, b"k", b"own").unwrap();
+            assert_eq!(reader.get_for_update(space, b"k").unwrap().unwrap(), b"own");
+            reader.rollback_to(&savepoint).unwrap();
+            shop.run(|writer| writer.put(space, b"k", b"theirs"));
+            // Enough commits that both engines collect garbage.
+            for _ in 0..40 {
+                reader.get(space, b"other").unwrap();
+                shop.run(|writer| writer.put(space, b"unrelated", b"1"));
+            }
+            reader.put(space, b"result", b"1").unwrap();
+            let outcome = reader.commit();
+            assert!(matches!(outcome, Err(Error::Conflict { .. })), "{isolation:?}: {outcome:?}");
+        }
+    }
+}
+
+#[test]
+fn a_transaction_that_only_reads_for_an_update_validates_nothing() {
+    let shop = shop(true);
+    for isolation in [Isolation::ReadCommitted, Isolation::Snapshot, Isolation::Serializable] {
+        let mut reader = shop.begin(isolation);
+        reader.get_for_update(&shop.hot, b"x").unwrap();
+        reader.get_for_update(&shop.cold, b"y").unwrap();
+        shop.run(|writer| {
+            writer.put(&shop.hot, b"x", b"1").and_then(|()| writer.put(&shop.cold, b"y", b"1"))
+        });
+        reader.commit().unwrap().wait().unwrap();
+    }
+}
+
+/// A cursor reads rows ahead, and the commit validates these.
+#[test]
+fn a_serializable_commit_validates_what_a_cursor_read_and_the_gaps_between() {
+    let shop = shop(true);
+    for (space, result) in [(&shop.hot, &shop.cold), (&shop.cold, &shop.hot)] {
+        for (changed, fails) in [(b"p", true), (b"o", true), (b"q", false), (b"z", false)] {
+            shop.run(|writer| {
+                [b"z", b"o"].iter().try_for_each(|key| writer.delete(space, *key))?;
+                [b"p", b"q"].iter().try_for_each(|key| writer.put(space, *key, b"0"))
+            });
+            let mut reader = shop.begin(Isolation::Serializable);
+            let mut cursor = reader.cursor(space, Bound::Included(b"n"), Bound::Unbounded).unwrap();
+            // The first batch is one row.
+            assert_eq!(cursor.next(&mut reader).unwrap(), Some((&b"p"[..], &b"0"[..])));
+            shop.run(|writer| writer.put(space, changed, b"1"));
+            reader.put(result, b"result", b"1").unwrap();
+            let outcome = reader.commit();
+            assert_eq!(outcome.is_err(), fails, "{}: {outcome:?}", changed.escape_ascii());
+            // At the end, the whole range counts.
+            let mut reader = shop.begin(Isolation::Serializable);
+            let mut cursor = reader.cursor(space, Bound::Included(b"n"), Bound::Unbounded).unwrap();
+            while cursor.next(&mut reader).unwrap().is_some() {}
+            shop.run(|writer| writer.put(space, changed, b"1"));
+            reader.put(result, b"result", b"1").unwrap();
+            let outcome = reader.commit();
+            assert!(outcome.is_err_and(|error| error.is_retryable()), "{}", changed.escape_ascii());
+        }
+    }
+}
+
+/// A row that a cursor had read ahead would be older than a read of the same row, and hide that the write rests on it.
+#[test]
+fn a_write_at_read_committed_rests_on_the_row_that_a_cursor_returned_at_that_moment() {
+    let shop = shop(true);
+    for space in [&shop.hot, &shop.cold] {
+        shop.run(|writer| [b"p", b"q", b"r", b"s"].iter().try_for_each(|key| writer.put(space, *key, b"0")));
+        let mut reader = shop.begin(Isolation::ReadCommitted);
+        let mut cursor = reader.cursor(space, Bound::Included(b"p"), Bound::Unbounded).unwrap();
+        for key in [b"p", b"q"] {
+            assert_eq!(cursor.next(&mut reader).unwrap(), Some((&key[..], &b"0"[..])));
+        }
+        shop.run(|writer| [b"q", b"r", b"s"].iter().try_for_each(|key| writer.put(space, *key, b"1")));
+        assert_eq!(reader.get(space, b"r").unwrap().unwrap(), b"1");
+        assert_eq!(cursor.next(&mut reader).unwrap(), Some((&b"r"[..], &b"1"[..])));
+        reader.put(space, b"r", b"2").unwrap();
+        reader.commit().unwrap().wait().unwrap();
+        let mut late = shop.begin(Isolation::ReadCommitted);
+        cursor = late.cursor(space, Bound::Included(b"s"), Bound::Unbounded).unwrap();
+        assert_eq!(cursor.next(&mut late).unwrap(), Some((&b"s"[..], &b"1"[..])));
+        shop.run(|writer| writer.put(space, b"s", b"2"));
+        late.put(space, b"s", b"late").unwrap();
+        assert!(late.commit().is_err_and(|error| error.is_retryable()));
     }
 }
 

@@ -493,9 +493,53 @@ fn handles_of_another_database_are_rejected() {
     let (all, forward) = (Bound::Unbounded, Direction::Forward);
     usage(transaction.scan(&keyspace, all, all, forward, |_, _| ControlFlow::Continue(())));
     usage(table.insert(&mut transaction, &[Value::Int(1), "Ada".into()]));
+    usage(transaction.get_for_update(&keyspace, b"k"));
+    usage(transaction.cursor(&keyspace, all, all));
+    usage(table.cursor(&transaction, &RowRange::all()));
     transaction.commit().unwrap().wait().unwrap();
     let mut reader = other.begin(Isolation::Snapshot).unwrap();
     assert_eq!(reader.get(&keyspace, b"k").unwrap(), None);
+}
+
+#[test]
+fn savepoints_and_cursors_of_another_transaction_and_savepoints_that_are_gone_are_rejected() {
+    let (here, there) = (place(), place());
+    let (db, elsewhere) = (open(&here), open(&there));
+    let keyspace = db.keyspace("k", Engine::Disk).unwrap();
+    let begin = || db.begin(Isolation::Serializable).unwrap();
+    let (mut transaction, mut other) = (begin(), begin());
+    let mut foreign = elsewhere.begin(Isolation::Serializable).unwrap();
+    transaction.put(&keyspace, b"a", b"0").unwrap();
+    let first = transaction.savepoint().unwrap();
+    transaction.put(&keyspace, b"a", b"1").unwrap();
+    for theirs in [other.savepoint().unwrap(), foreign.savepoint().unwrap()] {
+        assert_words(&usage(transaction.rollback_to(&theirs)), &["another transaction"]);
+        assert_words(&usage(transaction.release(theirs)), &["another transaction"]);
+    }
+    let second = transaction.savepoint().unwrap();
+    transaction.delete(&keyspace, b"a").unwrap();
+    transaction.rollback_to(&second).unwrap();
+    assert_eq!(transaction.get(&keyspace, b"a").unwrap().unwrap(), b"1");
+    transaction.rollback_to(&first).unwrap();
+    assert_words(&usage(transaction.rollback_to(&second)), &["the savepoint is gone"]);
+    assert_words(&usage(transaction.release(second)), &["the savepoint is gone"]);
+
+    let all = Bound::Unbounded;
+    let mut cursor = transaction.cursor(&keyspace, all, all).unwrap();
+    assert_words(&usage(cursor.next(&mut other)), &["belongs to another transaction"]);
+    usage(cursor.prev(&mut foreign));
+    let crossed = (Bound::Included(&b"b"[..]), Bound::Excluded(&b"a"[..]));
+    assert_words(&usage(transaction.cursor(&keyspace, crossed.0, crossed.1)), &["crossed"]);
+    assert!(matches!(cursor.seek(&vec![7; MAX_KEY_BYTES + 1]), Err(Error::Capacity(_))));
+    let mut empty = transaction.cursor(&keyspace, Bound::Included(b"a"), Bound::Excluded(b"a")).unwrap();
+    assert_eq!(empty.next(&mut transaction).unwrap(), None);
+    empty.seek_to_end();
+    assert_eq!(empty.prev(&mut transaction).unwrap(), None);
+
+    // None of the errors has spoilt the transaction.
+    assert_eq!(cursor.next(&mut transaction).unwrap(), Some((&b"a"[..], &b"0"[..])));
+    transaction.commit().unwrap().wait().unwrap();
+    assert_eq!(begin().get(&keyspace, b"a").unwrap().unwrap(), b"0");
 }
 
 #[test]

@@ -38,7 +38,8 @@ fn transaction(db: &Database, spaces: &[Keyspace], random: &mut Random) -> Resul
         let key = format!("key {:03}", random.below(KEYS));
         let (key, value) = (key.as_bytes(), random.below(1000).to_be_bytes());
         match random.below(10) {
-            0..3 => drop(transaction.get(space, key)?),
+            0..2 => drop(transaction.get(space, key)?),
+            2 => drop(transaction.get_for_update(space, key)?),
             3 => {
                 let mut left = 1 + random.below(8);
                 let direction = [Direction::Forward, Direction::Backward][random.below(2) as usize];

@@ -8,6 +8,7 @@
 //!
 //! `GEMEL_PROPERTIES=5000` runs that many sequences of steps.
 
+mod cursors;
 mod model;
 
 use crate::check;
@@ -49,13 +50,23 @@ type Answer = Vec<(i64, Row)>;
 #[derive(Clone, Debug)]
 enum Read {
     Get(Place),
+    GetForUpdate(Place),
     /// Scans up to a number of rows of a table, by primary key or by group.
     Scan {
         table: usize,
         by_group: bool,
         direction: Direction,
         limit: usize,
+        /// True if a cursor reads the rows.
+        by_cursor: bool,
     },
+}
+
+impl Read {
+    fn table(&self) -> usize {
+        let (Self::Get((table, _)) | Self::GetForUpdate((table, _)) | Self::Scan { table, .. }) = self;
+        *table
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -77,6 +88,9 @@ enum Step {
     Rollback(usize),
     /// Writes a checkpoint. Commits the transaction of the slot after some pieces of it, if there are so many.
     Checkpoint(usize, usize),
+    Savepoint(usize),
+    /// Rolls the transaction of a slot back to one of its savepoints.
+    RollbackTo(usize, usize),
     /// Closes the database and opens it.
     Reopen,
     /// Cuts the power. The seed selects which unsynced changes are left.
@@ -97,12 +111,13 @@ struct Plan {
 fn plan() -> impl Strategy<Value = Plan> {
     let place = || (0..TABLES, 0..4_i64);
     let row = || (0..3_i64, proptest::option::of(0..3_i64));
-    let scan = (0..TABLES, any::<bool>(), any::<bool>(), 1..6_usize);
-    let scan = scan.prop_map(|(table, by_group, forward, limit)| {
+    let scan = (0..TABLES, any::<bool>(), any::<bool>(), 1..6_usize, any::<bool>());
+    let scan = scan.prop_map(|(table, by_group, forward, limit, by_cursor)| {
         let direction = if forward { Direction::Forward } else { Direction::Backward };
-        Read::Scan { table, by_group, direction, limit }
+        Read::Scan { table, by_group, direction, limit, by_cursor }
     });
-    let read = prop_oneof![3 => place().prop_map(Read::Get), 2 => scan];
+    let read =
+        prop_oneof![3 => place().prop_map(Read::Get), 1 => place().prop_map(Read::GetForUpdate), 2 => scan];
     let write = prop_oneof![
         2 => (place(), row()).prop_map(|(place, row)| Write::Insert(place, row)),
         2 => (place(), row()).prop_map(|(place, row)| Write::Upsert(place, row)),
@@ -116,6 +131,8 @@ fn plan() -> impl Strategy<Value = Plan> {
         25 => (0..SLOTS, any::<bool>()).prop_map(|(slot, waits)| Step::Commit(slot, waits)),
         2 => (0..SLOTS).prop_map(Step::Rollback),
         3 => (0..SLOTS, 0..8_usize).prop_map(|(slot, pieces)| Step::Checkpoint(slot, pieces)),
+        3 => (0..SLOTS).prop_map(Step::Savepoint),
+        4 => (0..SLOTS, any::<usize>()).prop_map(|(slot, which)| Step::RollbackTo(slot, which)),
         1 => Just(Step::Reopen),
         2 => (0..20_u64).prop_map(Step::PowerCut),
     ];
@@ -190,10 +207,36 @@ fn read(tables: &[Table], transaction: &mut Transaction, read: &Read) -> Result<
         Read::Get((table, id)) => {
             tables[*table].read(transaction, &[Value::Int(*id)], |row| each(row, 0).map(drop)).map(drop)?;
         }
-        Read::Scan { table, by_group: false, direction, limit } => {
+        Read::GetForUpdate((table, id)) => {
+            if let Some(row) = tables[*table].get_for_update(transaction, &[Value::Int(*id)])? {
+                each(row.view(), 0).map(drop)?;
+            }
+        }
+        Read::Scan { table, by_group, direction, limit, by_cursor: true } => {
+            let (table, all) = (&tables[*table], RowRange::all());
+            let mut cursor = if *by_group {
+                table.cursor_index(transaction, "by_group", &all)?
+            } else {
+                table.cursor(transaction, &all)?
+            };
+            if *direction == Direction::Backward {
+                cursor.seek_to_end();
+            }
+            loop {
+                let row = match direction {
+                    Direction::Forward => cursor.next(transaction)?,
+                    Direction::Backward => cursor.prev(transaction)?,
+                };
+                match row {
+                    Some(row) if each(row, *limit)?.is_continue() => {}
+                    _ => break,
+                }
+            }
+        }
+        Read::Scan { table, by_group: false, direction, limit, .. } => {
             tables[*table].scan(transaction, &RowRange::all(), *direction, |row| each(row, *limit))?;
         }
-        Read::Scan { table, by_group: true, direction, limit } => {
+        Read::Scan { table, by_group: true, direction, limit, .. } => {
             let all = RowRange::all();
             tables[*table].scan_index(transaction, "by_group", &all, *direction, |row| each(row, *limit))?;
         }
@@ -258,6 +301,7 @@ impl Run {
             reads: Vec::new(),
             used: BTreeMap::new(),
             has_many_reads: false,
+            saved: Vec::new(),
         };
         (self.begin(isolation), open)
     }
@@ -273,7 +317,7 @@ impl Run {
 
     fn read(&mut self, slot: usize, what: &Read) {
         let (mut transaction, mut open) = self.take(slot);
-        let (Read::Get((table, _)) | Read::Scan { table, .. }) = what;
+        let table = &what.table();
         let rows = match read(&self.tables, &mut transaction, what) {
             Ok(rows) => rows,
             // Only the registry aborts here, if its partition is closed. The transaction is over.
@@ -322,7 +366,7 @@ impl Run {
 
     fn commit(&mut self, slot: usize, waits: bool) {
         let Some((transaction, mut open)) = self.open[slot].take() else { return };
-        open.has_many_reads = transaction.seen_rows > MANY_ROWS;
+        open.has_many_reads = transaction.rows_to_validate() > MANY_ROWS;
         let outcome = transaction.commit();
         self.note_commit(open, outcome, waits);
     }
@@ -331,7 +375,7 @@ impl Run {
     fn checkpoint(&mut self, slot: usize, pieces: usize) {
         let outcome = Rc::new(RefCell::new(None));
         let open = self.open[slot].take().map(|(transaction, mut open)| {
-            open.has_many_reads = transaction.seen_rows > MANY_ROWS;
+            open.has_many_reads = transaction.rows_to_validate() > MANY_ROWS;
             (0..pieces).for_each(|_| once_here("checkpoint.after_piece", || {}));
             let outcome = Rc::clone(&outcome);
             once_here("checkpoint.after_piece", move || *outcome.borrow_mut() = Some(transaction.commit()));
@@ -350,7 +394,7 @@ impl Run {
     fn note_commit(&mut self, open: Open, outcome: Result<Ticket>, waits: bool) {
         let world = &mut self.world;
         let overtaken = world.is_overtaken(&open);
-        let stale = open.isolation == Isolation::Serializable && world.is_stale(&open);
+        let stale = world.is_stale(&open);
         let writes = !open.own.is_empty();
         match outcome {
             Ok(ticket) => {
@@ -373,7 +417,10 @@ impl Run {
             Err(Error::Conflict { kind, .. }) => {
                 assert!(writes && world.may_conflict(&open), "aborted ({kind:?}) for nothing");
                 if kind == Conflict::Read {
-                    assert_eq!(open.isolation, Isolation::Serializable);
+                    // The checks of constraints read too.
+                    let validates =
+                        open.isolation == Isolation::Serializable || open.validated().next().is_some();
+                    assert!(validates, "{:?}", open.reads);
                     if !open.has_many_reads {
                         world.stamp(&open, false);
                     }
@@ -383,11 +430,27 @@ impl Run {
         }
     }
 
+    fn savepoint(&mut self, slot: usize) {
+        let (mut transaction, mut open) = self.take(slot);
+        open.saved.push((transaction.savepoint().unwrap(), open.own.clone(), open.own_codes.clone()));
+        self.open[slot] = Some((transaction, open));
+    }
+
+    fn rollback_to(&mut self, slot: usize, which: usize) {
+        let Some((transaction, open)) = &mut self.open[slot] else { return };
+        let Some(which) = which.checked_rem(open.saved.len()) else { return };
+        open.saved.truncate(which + 1);
+        let (savepoint, own, own_codes) = &open.saved[which];
+        transaction.rollback_to(savepoint).unwrap();
+        (open.own, open.own_codes) = (own.clone(), own_codes.clone());
+    }
+
     fn all(&self) -> [Rows; 2] {
         let mut all = [Rows::new(), Rows::new()];
         let mut transaction = self.begin(Isolation::Snapshot);
         for table in 0..TABLES {
-            let scan = Read::Scan { table, by_group: true, direction: Direction::Forward, limit: usize::MAX };
+            let (direction, limit) = (Direction::Forward, usize::MAX);
+            let scan = Read::Scan { table, by_group: true, direction, limit, by_cursor: false };
             let rows = read(&self.tables, &mut transaction, &scan).unwrap();
             all[engine(table)].extend(rows.into_iter().map(|(id, row)| ((table, id), row)));
         }
@@ -414,6 +477,8 @@ impl Run {
             Step::Commit(slot, waits) => self.commit(*slot, *waits),
             Step::Rollback(slot) => drop(self.open[*slot].take()),
             Step::Checkpoint(slot, pieces) => self.checkpoint(*slot, *pieces),
+            Step::Savepoint(slot) => self.savepoint(*slot),
+            Step::RollbackTo(slot, which) => self.rollback_to(*slot, *which),
             Step::Reopen => {
                 self.world.acknowledge();
                 self.reopen(self.files.clone());

@@ -4,13 +4,16 @@
 use super::{Answer, Own, Place, Read, Row, Rows, Write};
 use crate::engine::Direction;
 use crate::options::{Isolation, LogMode};
+use crate::transaction::Savepoint;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Returns the result of a read over these rows.
 pub(super) fn answer(read: &Read, rows: &Rows) -> Answer {
     match read {
-        Read::Get(place) => rows.get(place).map(|row| (place.1, *row)).into_iter().collect(),
-        Read::Scan { table, by_group, direction, limit } => {
+        Read::Get(place) | Read::GetForUpdate(place) => {
+            rows.get(place).map(|row| (place.1, *row)).into_iter().collect()
+        }
+        Read::Scan { table, by_group, direction, limit, .. } => {
             let mut all: Vec<_> = rows
                 .range((*table, i64::MIN)..(*table + 1, i64::MIN))
                 .map(|((_, id), row)| (*id, *row))
@@ -88,6 +91,18 @@ pub(super) struct Open {
     pub(super) used: BTreeMap<usize, usize>,
     /// True if the reads are validated before the commit draws its timestamps.
     pub(super) has_many_reads: bool,
+    /// Savepoints, and `own` and `own_codes` at that time.
+    pub(super) saved: Vec<Saved>,
+}
+
+type Saved = (Savepoint, BTreeMap<Place, (Option<Row>, usize)>, BTreeMap<(usize, i64), usize>);
+
+impl Open {
+    /// Returns the reads that must still be current at the commit.
+    pub(super) fn validated(&self) -> impl Iterator<Item = &(Read, Own, Answer)> {
+        let all = self.isolation == Isolation::Serializable;
+        self.reads.iter().filter(move |(read, ..)| all || matches!(read, Read::GetForUpdate(_)))
+    }
 }
 
 pub(super) fn engine(table: usize) -> usize {
@@ -160,11 +175,10 @@ impl World {
         })
     }
 
-    /// Returns true if one of the transaction's reads would have another result now.
+    /// Returns true if one of the transaction's validated reads would have another result now.
     pub(super) fn is_stale(&self, open: &Open) -> bool {
-        open.reads.iter().any(|(read, own, result)| {
-            let (Read::Get((table, _)) | Read::Scan { table, .. }) = read;
-            let rows = over(self.sides[engine(*table)].newest(), own.clone());
+        open.validated().any(|(read, own, result)| {
+            let rows = over(self.sides[engine(read.table())].newest(), own.clone());
             answer(read, &rows) != *result
         })
     }
@@ -178,6 +192,7 @@ impl World {
         if open.isolation == Isolation::Serializable {
             open.used.keys().for_each(|table| touched[engine(*table)] = true);
         }
+        open.validated().for_each(|(read, ..)| touched[engine(read.table())] = true);
         for (number, side) in self.sides.iter_mut().enumerate().filter(|(number, _)| touched[*number]) {
             let own = open.own.iter().filter(|(place, _)| commits && engine(place.0) == number);
             let rows = over(side.newest(), own.clone().map(|(place, (row, _))| (*place, *row)));

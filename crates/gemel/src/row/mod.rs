@@ -26,6 +26,7 @@
 //! # }
 //! ```
 
+mod cursor;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzz;
 mod keys;
@@ -38,6 +39,7 @@ mod tests;
 mod value;
 mod view;
 
+pub use cursor::RowCursor;
 pub use keys::{KeyLayout, RowRange};
 pub use layout::Layout;
 pub use schema::{Column, ColumnType, IndexDef, MAX_COLUMNS, MAX_SCALE, Schema, SchemaFault};

@@ -161,11 +161,11 @@ fn read_ahead<B: Bytes + ?Sized>(
 }
 
 impl Span {
-    fn lower(&self) -> Bound<&[u8]> {
+    pub(super) fn lower(&self) -> Bound<&[u8]> {
         if self.lower.is_empty() { Bound::Unbounded } else { Bound::Included(&self.lower) }
     }
 
-    fn upper(&self) -> Bound<&[u8]> {
+    pub(super) fn upper(&self) -> Bound<&[u8]> {
         self.upper.as_deref().map_or(Bound::Unbounded, Bound::Excluded)
     }
 }

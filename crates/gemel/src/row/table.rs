@@ -16,6 +16,7 @@ use super::{Bytes, corrupt};
 use crate::error::{Error, Result};
 use crate::key::MAX_KEY_BYTES;
 use crate::keyspace::Keyspace;
+use crate::transaction::Transaction;
 use std::fmt::Write as _;
 
 /// A table of a database.
@@ -152,6 +153,21 @@ impl Table {
 
     fn get_encoded<B: Bytes + ?Sized>(&self, bytes: &mut B, key: &[u8]) -> Result<Option<RowBuf<'_>>> {
         bytes.get(&self.rows, key)?.map(|row| RowBuf::from_bytes(&self.layout, row)).transpose()
+    }
+
+    /// Same as [`Table::get`], and the commit fails with a retryable error if another transaction commits a change of
+    /// the row after this read. See [`Transaction::get_for_update`].
+    ///
+    /// # Errors
+    ///
+    /// Same as [`Table::read`].
+    pub fn get_for_update(
+        &self,
+        transaction: &mut Transaction,
+        key: &[Value<'_>],
+    ) -> Result<Option<RowBuf<'_>>> {
+        let row = transaction.get_for_update(&self.rows, &self.key.encode(key)?)?;
+        row.map(|row| RowBuf::from_bytes(&self.layout, row)).transpose()
     }
 
     /// Inserts a row.

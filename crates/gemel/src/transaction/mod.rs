@@ -1,5 +1,10 @@
 //! A transaction over keyspaces of any engine: its snapshots, its pending writes, and scans that merge both.
 
+mod cursor;
+mod own;
+mod savepoint;
+mod scanned;
+
 use crate::active::{Count, Seat};
 use crate::clock::Timestamp;
 use crate::coordinator::{Coordinator, Outcome};
@@ -10,10 +15,16 @@ use crate::keyspace::Keyspace;
 use crate::options::Isolation;
 use crate::oracle::{Access, Scanned, Trace};
 use crate::ticket::Ticket;
-use std::cmp::Ordering;
+use own::Own;
+use savepoint::Savepoints;
+use scanned::ScannedViews;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
+
+pub use cursor::Cursor;
+pub use savepoint::Savepoint;
 
 /// A write that waits for the commit.
 #[derive(Debug)]
@@ -24,7 +35,7 @@ pub(crate) struct Pending {
     pub(crate) handle: Handle,
 }
 
-/// A read of a serializable transaction. It must still be current at the commit.
+/// A read that must still be current at the commit: any read of a serializable transaction, or one for an update.
 #[derive(Debug)]
 pub(crate) enum Seen {
     Key { engine: usize, keyspace: KeyspaceId, key: Key, since: Timestamp },
@@ -42,6 +53,7 @@ impl Seen {
 /// A running transaction. Dropping it rolls it back. It may move between threads.
 ///
 /// A transaction collects its writes until [`Transaction::commit`]; only its own reads and scans see them before that.
+/// [`Transaction::rollback_to`] undoes a part of them. [`Database::run`](crate::Database::run) retries a transaction.
 /// After a retryable error ([`Error::is_retryable`]) a transaction can't go on: drop it and begin a new one.
 pub struct Transaction {
     pub(crate) core: Arc<Coordinator>,
@@ -53,12 +65,13 @@ pub struct Transaction {
     pub(crate) others: [Option<Timestamp>; MAX_ENGINES],
     pub(crate) writes: BTreeMap<(KeyspaceId, Key), Pending>,
     pub(crate) seen: Vec<Seen>,
-    /// Number of rows in `seen`: the work of validating it.
-    pub(crate) seen_rows: usize,
+    /// Number of rows in the ranges of `seen`.
+    seen_rows: usize,
     /// Read committed only: the snapshot of the last read of each key. A later write of the key rests on that snapshot.
     views: BTreeMap<(KeyspaceId, Key), Timestamp>,
     /// Read committed only: the snapshots of the scanned ranges.
     scanned: ScannedViews,
+    savepoints: Savepoints,
     pub(crate) trace: Option<Box<Trace>>,
     failed: Option<Count>,
     ended: bool,
@@ -92,6 +105,17 @@ fn checked_length(bytes: &[u8]) -> Result<Key> {
     Ok(Key::new(bytes))
 }
 
+fn checked_range(keyspace: &Keyspace, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Result<KeyRange> {
+    let range = KeyRange { lower: checked_bound(lower)?, upper: checked_bound(upper)? };
+    if range.is_crossed() {
+        return Err(Error::Usage(format!(
+            "the bounds of a scan of {} are crossed: the lower one is above the upper one; swap them",
+            keyspace.name()
+        )));
+    }
+    Ok(range)
+}
+
 fn checked_bound(bound: Bound<&[u8]>) -> Result<Bound<Key>> {
     Ok(match bound {
         Bound::Included(bytes) => Bound::Included(checked_length(bytes)?),
@@ -116,6 +140,7 @@ impl Transaction {
             seen_rows: 0,
             views: BTreeMap::new(),
             scanned: ScannedViews::default(),
+            savepoints: Savepoints::default(),
             trace,
             failed: None,
             ended: false,
@@ -128,12 +153,22 @@ impl Transaction {
         self.seat.number
     }
 
-    fn usable(&self, keyspace: &Keyspace) -> Result<()> {
+    fn alive(&self) -> Result<()> {
         if self.failed.is_some() {
             return Err(Error::Usage(
                 "the transaction failed earlier and can't go on: drop it and begin a new one".into(),
             ));
         }
+        Ok(())
+    }
+
+    /// Returns the number of keys and rows that the commit must validate.
+    pub(crate) fn rows_to_validate(&self) -> usize {
+        self.seen.len() + self.seen_rows
+    }
+
+    fn usable(&self, keyspace: &Keyspace) -> Result<()> {
+        self.alive()?;
         if keyspace.database != self.core.database {
             return Err(Error::Usage(format!(
                 "keyspace {:?} belongs to another database: open it in the database of the transaction",
@@ -147,9 +182,12 @@ impl Transaction {
     fn snapshot(&mut self, engine: usize) -> Result<Timestamp> {
         let at = match self.isolation {
             Isolation::ReadCommitted => {
-                // Writes that rest on an earlier snapshot are checked against all commits since. The engines must not
-                // forget those commits, so the seat keeps its snapshot.
-                let decided = !(self.views.is_empty() && self.scanned.is_empty() && self.writes.is_empty());
+                // Writes and reads for an update that rest on an earlier snapshot are checked against all commits since.
+                // The engines must not forget those commits, so the seat keeps its snapshot.
+                let decided = !(self.views.is_empty()
+                    && self.scanned.is_empty()
+                    && self.writes.is_empty()
+                    && self.seen.is_empty());
                 let anchor = if !decided {
                     self.core.refresh(self.seat)
                 } else {
@@ -190,7 +228,7 @@ impl Transaction {
     ) -> Result<Option<R>> {
         self.usable(keyspace)?;
         let key = checked_key(key)?;
-        self.read_key(keyspace, key, None, f)
+        self.read_key(keyspace, key, None, false, f)
     }
 
     fn read_key<R>(
@@ -198,12 +236,18 @@ impl Transaction {
         keyspace: &Keyspace,
         key: Key,
         handle: Option<&mut Handle>,
+        for_update: bool,
         f: impl FnOnce(&[u8]) -> R,
     ) -> Result<Option<R>> {
         let place = (keyspace.id, key);
         if !self.writes.is_empty()
             && let Some(pending) = self.writes.get(&place)
         {
+            if for_update {
+                // The commit checks the key for the write's sake, unless a rollback to a savepoint undoes the write.
+                let (engine, since) = (pending.engine, pending.since);
+                self.seen.push(Seen::Key { engine, keyspace: keyspace.id, key: place.1, since });
+            }
             return Ok(pending.value.as_deref().map(f));
         }
         let key = place.1;
@@ -214,16 +258,21 @@ impl Transaction {
             version = Some(written);
             result = f.take().map(|f| f(value));
         })?;
+        let validated = for_update || self.isolation == Isolation::Serializable;
         if let Some(trace) = &mut self.trace {
-            trace.accesses.push(Access { engine, keyspace: keyspace.id.0, key: key.to_vec(), at, version });
+            let (keyspace, key) = (keyspace.id.0, key.to_vec());
+            trace.accesses.push(Access { engine, keyspace, key, at, version, validated });
         }
+        let seen = |key| Seen::Key { engine, keyspace: keyspace.id, key, since: at };
         match self.isolation {
-            Isolation::ReadCommitted => drop(self.views.insert((keyspace.id, key), at)),
-            Isolation::Snapshot => {}
-            Isolation::Serializable => {
-                self.seen_rows += 1;
-                self.seen.push(Seen::Key { engine, keyspace: keyspace.id, key, since: at });
+            Isolation::ReadCommitted => {
+                if for_update {
+                    self.seen.push(seen(key.clone()));
+                }
+                self.views.insert((keyspace.id, key), at);
             }
+            _ if validated => self.seen.push(seen(key)),
+            _ => {}
         }
         Ok(result)
     }
@@ -234,6 +283,46 @@ impl Transaction {
     /// Same as [`Transaction::read`].
     pub fn get(&mut self, keyspace: &Keyspace, key: &[u8]) -> Result<Option<Vec<u8>>> {
         self.read(keyspace, key, <[u8]>::to_vec)
+    }
+
+    /// Returns a copy of the value of a key that the transaction decides on. If another transaction commits a write of
+    /// the key after this read, the commit fails with a retryable error, as if this transaction had written the key. The
+    /// key need not exist.
+    ///
+    /// This prevents write skew at [`Isolation::Snapshot`], and at [`Isolation::ReadCommitted`] a decision on a value
+    /// that has changed; there the moment of this read counts, of each read if there are several. At
+    /// [`Isolation::Serializable`] every read is validated, so this is the same as [`Transaction::get`]. Nobody waits: a
+    /// concurrent transaction can still write the key, and the first to commit wins.
+    ///
+    /// A transaction that writes nothing changes nothing, so its commit validates nothing: at `Snapshot` and
+    /// `Serializable`, all that it read was current at one moment, the snapshot.
+    ///
+    /// ```
+    /// # fn main() -> gemel::Result<()> {
+    /// # use gemel::{Database, Engine, Isolation, Options};
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let db = Database::open(directory.path().join("db"), Options::default())?;
+    /// let on_call = db.keyspace("on call", Engine::Memory)?;
+    /// let leave = |doctor: &[u8], other: &[u8]| {
+    ///     let mut transaction = db.begin(Isolation::Snapshot)?;
+    ///     if transaction.get_for_update(&on_call, other)?.is_none_or(|state| state != b"off") {
+    ///         transaction.put(&on_call, doctor, b"off")?;
+    ///     }
+    ///     Ok::<_, gemel::Error>(transaction)
+    /// };
+    /// let (ann, bob) = (leave(b"ann", b"bob")?, leave(b"bob", b"ann")?);
+    /// ann.commit()?.wait()?;
+    /// assert!(bob.commit().is_err_and(|error| error.is_retryable())); // One of them stays.
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Same as [`Transaction::read`].
+    pub fn get_for_update(&mut self, keyspace: &Keyspace, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.usable(keyspace)?;
+        let key = checked_key(key)?;
+        self.read_key(keyspace, key, None, true, <[u8]>::to_vec)
     }
 
     /// Writes a value, whether the key exists or not.
@@ -263,7 +352,7 @@ impl Transaction {
         self.usable(keyspace)?;
         let key = checked_key(key)?;
         let mut handle = Handle::None;
-        if self.read_key(keyspace, key.clone(), Some(&mut handle), |_| ())?.is_some() {
+        if self.read_key(keyspace, key.clone(), Some(&mut handle), false, |_| ())?.is_some() {
             return Err(Error::Constraint(format!(
                 "key {key:?} already exists in keyspace {}",
                 keyspace.name()
@@ -280,7 +369,9 @@ impl Transaction {
         self.usable(keyspace)?;
         let key = checked_key(key)?;
         let mut handle = Handle::None;
-        let Some(mut value) = self.read_key(keyspace, key.clone(), Some(&mut handle), <[u8]>::to_vec)? else {
+        let Some(mut value) =
+            self.read_key(keyspace, key.clone(), Some(&mut handle), false, <[u8]>::to_vec)?
+        else {
             return Ok(false);
         };
         f(&mut value);
@@ -308,12 +399,17 @@ impl Transaction {
             Some(view) => view,
             None => self.snapshot(engine)?,
         };
-        match self.writes.entry(place) {
+        let noted = (!self.savepoints.is_empty()).then(|| place.clone());
+        let before = match self.writes.entry(place) {
             // The first write fixes the snapshot on which the key's write rests.
-            std::collections::btree_map::Entry::Occupied(mut entry) => entry.get_mut().value = value,
-            std::collections::btree_map::Entry::Vacant(entry) => {
+            Entry::Occupied(mut entry) => Some(std::mem::replace(&mut entry.get_mut().value, value)),
+            Entry::Vacant(entry) => {
                 entry.insert(Pending { engine, value, since, handle });
+                None
             }
+        };
+        if let Some(place) = noted {
+            self.savepoints.note(place, before);
         }
         Ok(())
     }
@@ -329,19 +425,25 @@ impl Transaction {
         lower: Bound<&[u8]>,
         upper: Bound<&[u8]>,
         direction: Direction,
-        mut each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+        each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
     ) -> Result<()> {
         self.usable(keyspace)?;
-        let range = KeyRange { lower: checked_bound(lower)?, upper: checked_bound(upper)? };
-        if range.is_crossed() {
-            return Err(Error::Usage(format!(
-                "the bounds of a scan of {} are crossed: the lower one is above the upper one; swap them",
-                keyspace.name()
-            )));
-        }
+        let range = checked_range(keyspace, lower, upper)?;
         if range.is_empty() {
             return Ok(());
         }
+        self.scan_range(keyspace, range, direction, true, each)
+    }
+
+    /// Scans a range that is not empty. Leaves the transaction's own writes out unless `with_own`.
+    fn scan_range(
+        &mut self,
+        keyspace: &Keyspace,
+        range: KeyRange,
+        direction: Direction,
+        with_own: bool,
+        mut each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+    ) -> Result<()> {
         let engine = keyspace.engine_index();
         let at = self.snapshot(engine)?;
         let mut scanned = self.trace.as_ref().map(|_| Scanned::new(engine, keyspace.id.0, direction, at));
@@ -363,7 +465,7 @@ impl Transaction {
             }
         };
         let store = &self.core.engines[engine];
-        if self.writes.is_empty() {
+        if !with_own || self.writes.is_empty() {
             store.scan(keyspace.id, &range, direction, at, &mut |key, value, written| {
                 note(key, written);
                 deliver(key, value)
@@ -445,170 +547,10 @@ impl Drop for Transaction {
     }
 }
 
-/// The snapshot of the newest scan over each key. An entry holds from its place up to the next entry's.
-///
-/// A scan adds at most two entries, however many rows it returned. Keys that a scan found missing count as read.
-#[derive(Debug, Default)]
-struct ScannedViews(BTreeMap<ScanEnd, Option<Timestamp>>);
-
-/// A place between two keys: before the key, or after it if the last field is true.
-type ScanEnd = (KeyspaceId, Key, bool);
-
-impl ScannedViews {
-    fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// Returns the snapshot of the newest scan over a key.
-    fn view(&self, (keyspace, key): &(KeyspaceId, Key)) -> Option<Timestamp> {
-        if self.0.is_empty() { None } else { self.at(&(*keyspace, key.clone(), false)) }
-    }
-
-    fn at(&self, end: &ScanEnd) -> Option<Timestamp> {
-        self.0.range(..=end).next_back().and_then(|(_, view)| *view)
-    }
-
-    /// Adds a scan, whose snapshot must not be older than those of earlier scans.
-    fn note(&mut self, keyspace: KeyspaceId, range: &KeyRange, at: Timestamp) {
-        let from = match &range.lower {
-            Bound::Included(key) => (keyspace, key.clone(), false),
-            Bound::Excluded(key) => (keyspace, key.clone(), true),
-            Bound::Unbounded => (keyspace, Key::new(&[]), false),
-        };
-        let until = match &range.upper {
-            Bound::Included(key) => (keyspace, key.clone(), true),
-            Bound::Excluded(key) => (keyspace, key.clone(), false),
-            Bound::Unbounded => (KeyspaceId(keyspace.0 + 1), Key::new(&[]), false),
-        };
-        let behind = self.at(&until);
-        let covered: Vec<_> = self.0.range(&from..&until).map(|(end, _)| end.clone()).collect();
-        for end in &covered {
-            self.0.remove(end);
-        }
-        self.0.insert(from, Some(at));
-        self.0.entry(until).or_insert(behind);
-    }
-}
-
-/// The transaction's own writes in one keyspace and range, in the order of a scan.
-struct Own<'a> {
-    next: Option<(&'a Key, Option<&'a [u8]>)>,
-    iterator: Box<dyn Iterator<Item = (&'a Key, Option<&'a [u8]>)> + 'a>,
-    direction: Direction,
-}
-
-impl<'a> Own<'a> {
-    fn new(
-        writes: &'a BTreeMap<(KeyspaceId, Key), Pending>,
-        keyspace: KeyspaceId,
-        range: &'a KeyRange,
-        direction: Direction,
-    ) -> Self {
-        let from = match &range.lower {
-            Bound::Included(key) | Bound::Excluded(key) => key.clone(),
-            Bound::Unbounded => Key::new(&[]),
-        };
-        let until = match &range.upper {
-            Bound::Included(key) | Bound::Excluded(key) => Bound::Included((keyspace, key.clone())),
-            Bound::Unbounded => Bound::Excluded((KeyspaceId(keyspace.0 + 1), Key::new(&[]))),
-        };
-        let items = writes
-            .range((Bound::Included((keyspace, from)), until))
-            .filter(|((_, key), _)| range.contains(key))
-            .map(|((_, key), pending)| (key, pending.value.as_deref()));
-        let mut iterator: Box<dyn Iterator<Item = _>> = match direction {
-            Direction::Forward => Box::new(items),
-            Direction::Backward => Box::new(items.rev()),
-        };
-        Self { next: iterator.next(), iterator, direction }
-    }
-
-    /// Compares the next own key with `key`, in the order of the scan.
-    fn order(&self, key: &[u8]) -> Option<Ordering> {
-        let (own, _) = self.next?;
-        let order = own.with(|own| own.cmp(key));
-        Some(if self.direction == Direction::Forward { order } else { order.reverse() })
-    }
-
-    /// Delivers the own writes that come before `key`.
-    fn before(
-        &mut self,
-        key: &[u8],
-        deliver: &mut impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
-    ) -> ControlFlow<()> {
-        while self.order(key) == Some(Ordering::Less) {
-            self.one(deliver)?;
-        }
-        ControlFlow::Continue(())
-    }
-
-    /// Delivers `key` with its own value if it has one, otherwise with its committed value. All own writes before `key`
-    /// must be delivered already.
-    fn instead_of(
-        &mut self,
-        key: &[u8],
-        committed: &[u8],
-        deliver: &mut impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
-    ) -> ControlFlow<()> {
-        if self.order(key) == Some(Ordering::Equal) { self.one(deliver) } else { deliver(key, committed) }
-    }
-
-    fn one(&mut self, deliver: &mut impl FnMut(&[u8], &[u8]) -> ControlFlow<()>) -> ControlFlow<()> {
-        let Some((key, value)) = self.next else { return ControlFlow::Continue(()) };
-        self.next = self.iterator.next();
-        match value {
-            Some(value) => key.with(|key| deliver(key, value)),
-            None => ControlFlow::Continue(()),
-        }
-    }
-
-    fn rest(&mut self, deliver: &mut impl FnMut(&[u8], &[u8]) -> ControlFlow<()>) -> ControlFlow<()> {
-        while self.next.is_some() {
-            self.one(deliver)?;
-        }
-        ControlFlow::Continue(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{Database, Engine, Options};
-
-    #[test]
-    fn a_key_has_the_view_of_the_newest_scan_over_it() {
-        let key = |number: u8| Key::new(&[number]);
-        let bound = |kind: u8, number: u8| match kind {
-            0 => Bound::Unbounded,
-            1 => Bound::Included(key(number)),
-            _ => Bound::Excluded(key(number)),
-        };
-        let mut state = 1_u64;
-        let mut next = |below: u64| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            ((state >> 33) % below) as u8
-        };
-        for _ in 0..500 {
-            let (mut views, mut scans) = (ScannedViews::default(), Vec::new());
-            for at in 0..u64::from(next(12)) {
-                let keyspace = KeyspaceId(u32::from(next(3)));
-                let (one, other) = (next(8), next(8));
-                let range =
-                    KeyRange { lower: bound(next(3), one.min(other)), upper: bound(next(3), one.max(other)) };
-                if range.is_empty() {
-                    continue;
-                }
-                views.note(keyspace, &range, Timestamp(at));
-                scans.push((keyspace, range, Timestamp(at)));
-            }
-            for place in
-                (0..4).flat_map(|keyspace| (0..8).map(move |number| (KeyspaceId(keyspace), key(number))))
-            {
-                let newest = scans.iter().rev().find(|scan| scan.0 == place.0 && scan.1.contains(&place.1));
-                assert_eq!(views.view(&place), newest.map(|scan| scan.2), "{place:?}: {scans:?}");
-            }
-        }
-    }
 
     #[test]
     fn a_failed_transaction_rejects_every_call_and_is_counted_once() {
@@ -631,6 +573,9 @@ mod tests {
             transaction.insert(&hot, b"l", b"w").unwrap_err(),
             transaction.update(&hot, b"k", |_| ()).unwrap_err(),
             transaction.scan(&hot, all, all, forward, |_, _| ControlFlow::Continue(())).unwrap_err(),
+            transaction.get_for_update(&hot, b"k").unwrap_err(),
+            transaction.cursor(&hot, all, all).unwrap_err(),
+            transaction.savepoint().unwrap_err(),
             transaction.commit().unwrap_err(),
         ];
         for error in errors {

@@ -1,0 +1,145 @@
+//! Savepoints: the writes that a rollback to an earlier point of the transaction undoes.
+
+use super::Transaction;
+use crate::engine::KeyspaceId;
+use crate::error::{Error, Result};
+use crate::key::Key;
+use std::collections::BTreeMap;
+use std::mem;
+
+/// A point of a transaction to which [`Transaction::rollback_to`] returns.
+#[derive(Debug)]
+#[must_use = "a savepoint only serves to roll back to it"]
+pub struct Savepoint {
+    database: u64,
+    transaction: u64,
+    number: u64,
+}
+
+type Place = (KeyspaceId, Key);
+/// A value to write; none deletes the key.
+type Value = Option<Box<[u8]>>;
+
+/// The savepoints of a transaction that can still be rolled back to, oldest first.
+#[derive(Debug, Default)]
+pub(super) struct Savepoints {
+    open: Vec<Open>,
+    /// Number of the newest savepoint ever made.
+    last: u64,
+}
+
+#[derive(Debug)]
+struct Open {
+    number: u64,
+    /// Keys written between this savepoint and the next one, and the transaction's own write of each before; none if
+    /// there was no such write.
+    before: BTreeMap<Place, Option<Value>>,
+}
+
+impl Savepoints {
+    pub(super) fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    /// Notes that a key is being written. Must be called after each write while there is a savepoint.
+    pub(super) fn note(&mut self, place: Place, before: Option<Value>) {
+        if let Some(open) = self.open.last_mut() {
+            // A later write of the same key has nothing to add: the rollback returns to the state before the first.
+            open.before.entry(place).or_insert(before);
+        }
+    }
+}
+
+impl Transaction {
+    /// Makes a savepoint. [`Transaction::rollback_to`] undoes the writes that come after it. Savepoints nest.
+    ///
+    /// While there is a savepoint, the first write of each key after it also keeps the value that it replaces.
+    /// [`Transaction::release`] ends that.
+    ///
+    /// ```
+    /// # fn main() -> gemel::Result<()> {
+    /// # use gemel::{Database, Engine, Isolation, Options};
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let db = Database::open(directory.path().join("db"), Options::default())?;
+    /// # let orders = db.keyspace("orders", Engine::Disk)?;
+    /// # let stock = db.keyspace("stock", Engine::Memory)?;
+    /// let mut transaction = db.begin(Isolation::Snapshot)?;
+    /// transaction.put(&orders, b"order 1", b"three rings")?;
+    /// let savepoint = transaction.savepoint()?;
+    /// transaction.put(&stock, b"ring", b"-1")?;
+    /// transaction.rollback_to(&savepoint)?; // There are not enough rings: only the order is kept.
+    /// assert_eq!(transaction.get(&stock, b"ring")?, None);
+    /// transaction.commit()?.wait()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if the transaction failed earlier.
+    pub fn savepoint(&mut self) -> Result<Savepoint> {
+        self.alive()?;
+        self.savepoints.last += 1;
+        let number = self.savepoints.last;
+        self.savepoints.open.push(Open { number, before: BTreeMap::new() });
+        Ok(Savepoint { database: self.core.database, transaction: self.seat.number, number })
+    }
+
+    /// Undoes all writes since the savepoint, in all keyspaces. The savepoint stays; those made after it are gone.
+    ///
+    /// Reads are not undone: the transaction's later steps may follow from them. So the commit of a serializable
+    /// transaction still fails if something that was read has changed, and so does that of a transaction that called
+    /// [`Transaction::get_for_update`].
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if the savepoint belongs to another transaction, or is gone, or the transaction failed earlier.
+    /// Then nothing is undone.
+    pub fn rollback_to(&mut self, savepoint: &Savepoint) -> Result<()> {
+        let position = self.position(savepoint)?;
+        let newer = self.savepoints.open.drain(position + 1..).rev().map(|open| open.before);
+        let newer: Vec<_> = newer.collect();
+        let own = mem::take(&mut self.savepoints.open[position].before);
+        // The newest first, so the oldest state of a key counts.
+        for (place, before) in newer.into_iter().chain([own]).flatten() {
+            match before {
+                None => drop(self.writes.remove(&place)),
+                Some(value) => {
+                    if let Some(pending) = self.writes.get_mut(&place) {
+                        pending.value = value;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Forgets a savepoint, and those made after it. The writes stay. A transaction that makes many savepoints, such as
+    /// one for each row of an import, should release each when it is not needed any more.
+    ///
+    /// # Errors
+    /// Same as [`Transaction::rollback_to`].
+    pub fn release(&mut self, savepoint: Savepoint) -> Result<()> {
+        let position = self.position(&savepoint)?;
+        for released in self.savepoints.open.split_off(position) {
+            // An older savepoint must still undo the writes. It keeps its own state of a key, which is older.
+            for (place, before) in released.before {
+                self.savepoints.note(place, before);
+            }
+        }
+        Ok(())
+    }
+
+    fn position(&self, savepoint: &Savepoint) -> Result<usize> {
+        self.alive()?;
+        if (savepoint.database, savepoint.transaction) != (self.core.database, self.seat.number) {
+            return Err(Error::Usage(
+                "the savepoint belongs to another transaction: use one that this transaction made".into(),
+            ));
+        }
+        self.savepoints.open.iter().position(|open| open.number == savepoint.number).ok_or_else(|| {
+            Error::Usage(
+                "the savepoint is gone: the transaction released it or was rolled back to an earlier one; make another"
+                    .into(),
+            )
+        })
+    }
+}

@@ -1,0 +1,92 @@
+//! The snapshots of ranges that a transaction at read committed has scanned.
+
+use crate::clock::Timestamp;
+use crate::engine::KeyspaceId;
+use crate::key::{Key, KeyRange};
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+/// The snapshot of the newest scan over each key. An entry holds from its place up to the next entry's.
+///
+/// A scan adds at most two entries, however many rows it returned. Keys that a scan found missing count as read.
+#[derive(Debug, Default)]
+pub(super) struct ScannedViews(BTreeMap<ScanEnd, Option<Timestamp>>);
+
+/// A place between two keys: before the key, or after it if the last field is true.
+type ScanEnd = (KeyspaceId, Key, bool);
+
+impl ScannedViews {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns the snapshot of the newest scan over a key.
+    pub(super) fn view(&self, (keyspace, key): &(KeyspaceId, Key)) -> Option<Timestamp> {
+        if self.0.is_empty() { None } else { self.at(&(*keyspace, key.clone(), false)) }
+    }
+
+    fn at(&self, end: &ScanEnd) -> Option<Timestamp> {
+        self.0.range(..=end).next_back().and_then(|(_, view)| *view)
+    }
+
+    /// Adds a scan, whose snapshot must not be older than those of earlier scans.
+    pub(super) fn note(&mut self, keyspace: KeyspaceId, range: &KeyRange, at: Timestamp) {
+        let from = match &range.lower {
+            Bound::Included(key) => (keyspace, key.clone(), false),
+            Bound::Excluded(key) => (keyspace, key.clone(), true),
+            Bound::Unbounded => (keyspace, Key::new(&[]), false),
+        };
+        let until = match &range.upper {
+            Bound::Included(key) => (keyspace, key.clone(), true),
+            Bound::Excluded(key) => (keyspace, key.clone(), false),
+            Bound::Unbounded => (KeyspaceId(keyspace.0 + 1), Key::new(&[]), false),
+        };
+        let behind = self.at(&until);
+        let covered: Vec<_> = self.0.range(&from..&until).map(|(end, _)| end.clone()).collect();
+        for end in &covered {
+            self.0.remove(end);
+        }
+        self.0.insert(from, Some(at));
+        self.0.entry(until).or_insert(behind);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_has_the_view_of_the_newest_scan_over_it() {
+        let key = |number: u8| Key::new(&[number]);
+        let bound = |kind: u8, number: u8| match kind {
+            0 => Bound::Unbounded,
+            1 => Bound::Included(key(number)),
+            _ => Bound::Excluded(key(number)),
+        };
+        let mut state = 1_u64;
+        let mut next = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            ((state >> 33) % below) as u8
+        };
+        for _ in 0..500 {
+            let (mut views, mut scans) = (ScannedViews::default(), Vec::new());
+            for at in 0..u64::from(next(12)) {
+                let keyspace = KeyspaceId(u32::from(next(3)));
+                let (one, other) = (next(8), next(8));
+                let range =
+                    KeyRange { lower: bound(next(3), one.min(other)), upper: bound(next(3), one.max(other)) };
+                if range.is_empty() {
+                    continue;
+                }
+                views.note(keyspace, &range, Timestamp(at));
+                scans.push((keyspace, range, Timestamp(at)));
+            }
+            for place in
+                (0..4).flat_map(|keyspace| (0..8).map(move |number| (KeyspaceId(keyspace), key(number))))
+            {
+                let newest = scans.iter().rev().find(|scan| scan.0 == place.0 && scan.1.contains(&place.1));
+                assert_eq!(views.view(&place), newest.map(|scan| scan.2), "{place:?}: {scans:?}");
+            }
+        }
+    }
+}
