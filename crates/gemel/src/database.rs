@@ -1,32 +1,29 @@
 //! A database: opening, tables, transactions, checkpoints, state.
 
-use crate::active::{Count, RunningTransaction, Seat};
-use crate::checkpoint;
-use crate::clock::Timestamp;
+mod catalog;
+mod checkpoints;
+
+use crate::active::{Count, RunningTransaction};
 use crate::coordinator::Coordinator;
 use crate::csr::CsrState;
 use crate::disk::{DiskEngine, DiskState};
-use crate::engine::{Direction, Engine as _, KeyspaceId};
 use crate::error::{Error, Result};
 use crate::files::{Files, RealFiles, fail_point};
-use crate::key::{Key, KeyRange};
-use crate::keyspace::{Engine, Keyspace};
-use crate::log::Lsn;
-use crate::manifest::{Checkpoint, KeyspaceEntry, Manifest, TableEntry};
+use crate::manifest::Manifest;
 use crate::memory::{MemoryEngine, MemoryState};
 use crate::options::{Isolation, LogMode, Options};
 use crate::oracle::Recorder;
 use crate::recovery::{self, Recovered};
-use crate::row::{Layout, Schema, Table};
 use crate::transaction::Transaction;
+use checkpoints::remove_strays;
 use parking_lot::{Condvar, Mutex};
 use std::fs;
 use std::mem::ManuallyDrop;
-use std::ops::{Bound, ControlFlow, Deref};
+use std::ops::Deref;
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -373,160 +370,6 @@ impl Database {
         &self.inner.path
     }
 
-    /// Returns the keyspace of this name, and makes it if it does not exist.
-    ///
-    /// # Errors
-    /// The keyspace exists in the other engine or as part of a table, or the manifest can't be written.
-    pub fn keyspace(&self, name: &str, engine: Engine) -> Result<Keyspace> {
-        let mut manifest = self.inner.manifest.lock();
-        if let Some(entry) = manifest.keyspaces.iter().find(|entry| entry.name == name) {
-            if let Some(table) = manifest.tables.iter().find(|table| table.keyspaces.contains(&entry.id)) {
-                return Err(Error::Usage(format!(
-                    "keyspace {name:?} is part of table {:?}: use the table, which keeps rows and indexes consistent",
-                    table.name
-                )));
-            }
-            if entry.engine != engine {
-                return Err(Error::Usage(format!(
-                    "keyspace {name:?} already exists in the {} engine, not in the {} engine: \
-                     use that engine or another name",
-                    entry.engine.name(),
-                    engine.name()
-                )));
-            }
-            return Ok(self.handle(entry));
-        }
-        let mut next = manifest.clone();
-        let entry = self.add_keyspace(&mut next, name, engine)?;
-        next.write(&*self.inner.files, &self.inner.path)?;
-        *manifest = next;
-        Ok(self.register(&entry))
-    }
-
-    /// Returns a copy of the manifest: keyspaces, tables and their places.
-    pub(crate) fn catalog(&self) -> Manifest {
-        self.inner.manifest.lock().clone()
-    }
-
-    pub(crate) fn handle(&self, entry: &KeyspaceEntry) -> Keyspace {
-        recovery::handle(self.inner.core.database, entry)
-    }
-
-    fn add_keyspace(&self, manifest: &mut Manifest, name: &str, engine: Engine) -> Result<KeyspaceEntry> {
-        if name.is_empty() || name.len() > 200 {
-            return Err(Error::Usage(format!("{name:?} is not a valid name: use 1 to 200 bytes")));
-        }
-        let last = manifest.keyspaces.iter().map(|entry| entry.id.0).max().unwrap_or(0);
-        let entry = KeyspaceEntry { id: KeyspaceId(last + 1), name: name.to_string(), engine };
-        self.inner.core.engines[engine.index()].open_keyspace(entry.id)?;
-        manifest.keyspaces.push(entry.clone());
-        Ok(entry)
-    }
-
-    fn register(&self, entry: &KeyspaceEntry) -> Keyspace {
-        let keyspace = self.handle(entry);
-        self.inner.core.keyspaces.write().push(keyspace.clone());
-        keyspace
-    }
-
-    /// Returns the table of this name, and makes it if it does not exist.
-    ///
-    /// # Errors
-    /// The table exists with another schema or in the other engine, the schema is not valid, or the manifest can't be
-    /// written.
-    pub fn create_table(&self, name: &str, engine: Engine, schema: Schema) -> Result<Table> {
-        // The whole schema is validated before anything is made.
-        Layout::new(name, &schema)?;
-        let mut manifest = self.inner.manifest.lock();
-        if let Some(entry) = manifest.tables.iter().find(|entry| entry.name == name) {
-            if entry.engine != engine {
-                return Err(Error::Usage(format!(
-                    "table {name:?} already exists in the {} engine, not in the {} engine: \
-                     use that engine or another name",
-                    entry.engine.name(),
-                    engine.name()
-                )));
-            }
-            if entry.schema != schema {
-                return Err(Error::Usage(format!(
-                    "table {name:?} already exists with another schema: \
-                     use that schema or another name"
-                )));
-            }
-            return self.table_of(&manifest, entry);
-        }
-        if manifest.keyspaces.iter().any(|entry| entry.name == name) {
-            return Err(Error::Usage(format!(
-                "{name:?} is a keyspace already: choose another name for the table"
-            )));
-        }
-        let mut next = manifest.clone();
-        let mut added = vec![self.add_keyspace(&mut next, name, engine)?];
-        for index in &schema.indexes {
-            added.push(self.add_keyspace(&mut next, &format!("{name}.{}", index.name), engine)?);
-        }
-        let entry = TableEntry {
-            name: name.to_string(),
-            engine,
-            schema,
-            keyspaces: added.iter().map(|entry| entry.id).collect(),
-        };
-        next.tables.push(entry.clone());
-        next.write(&*self.inner.files, &self.inner.path)?;
-        *manifest = next;
-        for entry in &added {
-            self.register(entry);
-        }
-        self.table_of(&manifest, &entry)
-    }
-
-    /// Returns the table of this name.
-    ///
-    /// # Errors
-    /// [`Error::Usage`] if no table has this name.
-    pub fn table(&self, name: &str) -> Result<Table> {
-        let manifest = self.inner.manifest.lock();
-        match manifest.tables.iter().find(|entry| entry.name == name) {
-            Some(entry) => self.table_of(&manifest, entry),
-            None => Err(Error::Usage(format!("there is no table {name:?}: make it with create_table"))),
-        }
-    }
-
-    fn table_of(&self, manifest: &Manifest, entry: &TableEntry) -> Result<Table> {
-        let mut keyspaces = Vec::with_capacity(entry.keyspaces.len());
-        for id in &entry.keyspaces {
-            let keyspace =
-                manifest.keyspaces.iter().find(|keyspace| keyspace.id == *id).ok_or_else(|| {
-                    Error::Corruption {
-                        path: Manifest::path(&self.inner.path),
-                        what: format!(
-                            "a keyspace of table {:?} is missing: restore the directory from a backup",
-                            entry.name
-                        ),
-                    }
-                })?;
-            keyspaces.push(self.handle(keyspace));
-        }
-        let rows = if keyspaces.is_empty() { None } else { Some(keyspaces.remove(0)) };
-        let rows = rows.ok_or_else(|| Error::Corruption {
-            path: Manifest::path(&self.inner.path),
-            what: format!("table {:?} has no keyspace: restore the directory from a backup", entry.name),
-        })?;
-        Table::new(&entry.name, entry.schema.clone(), rows, keyspaces)
-    }
-
-    /// Returns the names of all tables, and their engines.
-    #[must_use]
-    pub fn tables(&self) -> Vec<(String, Engine)> {
-        self.inner.manifest.lock().tables.iter().map(|entry| (entry.name.clone(), entry.engine)).collect()
-    }
-
-    /// Returns the names of all keyspaces, including those of tables and indexes, and their engines.
-    #[must_use]
-    pub fn keyspaces(&self) -> Vec<(String, Engine)> {
-        self.inner.manifest.lock().keyspaces.iter().map(|entry| (entry.name.clone(), entry.engine)).collect()
-    }
-
     /// Begins a transaction. [`Database::run`] also commits it, and retries it after a conflict.
     ///
     /// # Errors
@@ -602,167 +445,6 @@ impl Database {
     }
 }
 
-impl Inner {
-    fn checkpoint(&self) -> Result<()> {
-        let _one = self.checkpointing.lock();
-        let begun = Instant::now();
-        let outcome = self.write_checkpoint();
-        let mut state = self.checkpoints.lock();
-        match outcome {
-            Ok(bytes) => {
-                *state =
-                    CheckpointState { done: state.done + 1, bytes, took: begun.elapsed(), failure: None };
-                Ok(())
-            }
-            Err(error) => {
-                state.failure = Some(error.to_string());
-                Err(error)
-            }
-        }
-    }
-
-    fn write_checkpoint(&self) -> Result<u64> {
-        // A commit that is in the log before these positions has drawn its timestamps. Once these are published, all
-        // snapshots below contain the commit. The positions are taken together, so no commit has one half before them
-        // and one behind.
-        let from = self.core.logs.ends();
-        self.disk.flush_all()?;
-        let clock = self.memory.clock();
-        clock.wait_for(clock.drawn());
-        let (file, at, bytes) = self.write_rows()?;
-        let old = {
-            let mut manifest = self.manifest.lock();
-            let mut next = manifest.clone();
-            let old = next.checkpoint.replace(Checkpoint { file: file.clone(), at: at.0 });
-            next.log_from = from.iter().map(|lsn| lsn.0).collect();
-            next.trees = self.disk.reached(&next);
-            next.clocks = self.core.engines.iter().map(|engine| engine.clock().drawn().0).collect();
-            fail_point("checkpoint.before_manifest");
-            if let Err(error) = next.write(&*self.files, &self.path) {
-                // Otherwise each failed attempt would leave a file behind. If the manifest can't be read, nobody knows
-                // which checkpoint counts, so both files stay.
-                if let Ok(Some(counts)) = Manifest::read(&*self.files, &self.path)
-                    && counts.checkpoint.is_none_or(|counts| counts.file != file)
-                {
-                    let _ = self.files.remove(&self.path.join(&file));
-                }
-                return Err(error);
-            }
-            fail_point("checkpoint.after_manifest");
-            *manifest = next;
-            old
-        };
-        self.log_at_checkpoint.store(from.iter().map(|lsn| lsn.0).sum(), Ordering::Relaxed);
-        self.core.logs.drop_before(&from)?;
-        if let Some(old) = old.filter(|old| old.file != file) {
-            let path = self.path.join(old.file);
-            self.files.remove(&path)?;
-        }
-        Ok(bytes)
-    }
-
-    /// Writes the rows of the memory engine into a new file. Returns the file's name, first snapshot and length.
-    fn write_rows(&self) -> Result<(String, Timestamp, u64)> {
-        let seat = self.core.active.begin(Isolation::Snapshot)?;
-        let at = self.core.refresh(seat);
-        let name = format!("{CHECKPOINT_PREFIX}{:016x}.gmc", at.0);
-        let temporary = self.path.join(format!("{name}.new"));
-        // An earlier attempt at the same snapshot may have left this file.
-        let _ = self.files.remove(&temporary);
-        // The checkpoint must not contain a commit whose half in the other engine can still be lost with the log. So
-        // the log is made durable before the checkpoint gets its name. The manifest may name an earlier checkpoint of
-        // the same name already: one that began at the same snapshot.
-        let written =
-            self.write_rows_to(&temporary, seat, at).and_then(|bytes| self.core.logs.sync().map(|()| bytes));
-        if written.is_err() {
-            // On a full disk the unfinished file would keep the disk full. The caller gets the error of the write, not
-            // one of the removal.
-            let _ = self.files.remove(&temporary);
-        }
-        let bytes = written?;
-        fail_point("checkpoint.before_rename");
-        self.files.rename(&temporary, &self.path.join(&name))?;
-        self.files.sync_dir(&self.path)?;
-        fail_point("checkpoint.after_rename");
-        Ok((name, at, bytes))
-    }
-
-    /// Writes the rows into a file, and gives the seat back.
-    fn write_rows_to(&self, temporary: &Path, seat: Seat, at: Timestamp) -> Result<u64> {
-        let written = self
-            .files
-            .create(temporary)
-            .and_then(|file| checkpoint::Writer::new(file, self.core.database, at))
-            .and_then(|mut writer| self.write_pieces(&mut writer, seat).map(|()| writer));
-        self.core.active.end(seat, Count::ReadOnly);
-        let writer = written?;
-        fail_point("checkpoint.before_sync");
-        writer.finish()
-    }
-
-    /// Writes the rows in pieces. Each piece has a snapshot of its own, so old versions are kept only for as long as a
-    /// piece takes, and not for the whole checkpoint. Replay brings what is committed after a piece was read
-    /// (`DESIGN.md`, "Checkpoints").
-    fn write_pieces(&self, writer: &mut checkpoint::Writer, seat: Seat) -> Result<()> {
-        let keyspaces: Vec<KeyspaceId> = self
-            .manifest
-            .lock()
-            .keyspaces
-            .iter()
-            .filter(|entry| entry.engine == Engine::Memory)
-            .map(|entry| entry.id)
-            .collect();
-        for keyspace in keyspaces {
-            let mut lower = Bound::Unbounded;
-            loop {
-                let range = KeyRange { lower, upper: Bound::Unbounded };
-                let (mut rows, mut last) = (0, None);
-                let at = self.core.refresh(seat);
-                // The scan holds the epoch, so it only copies. The file is written afterwards.
-                self.memory.scan(keyspace, &range, Direction::Forward, at, &mut |key, value, written| {
-                    rows += 1;
-                    if writer.entry(keyspace, key, value, written) || rows == CHECKPOINT_PIECE {
-                        last = Some(Key::new(key));
-                        return ControlFlow::Break(());
-                    }
-                    ControlFlow::Continue(())
-                })?;
-                if writer.is_full() {
-                    writer.flush()?;
-                }
-                fail_point("checkpoint.after_piece");
-                match last {
-                    Some(key) => lower = Bound::Excluded(key),
-                    None => break,
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Records the state of the logs and trees, so the next opening sees if they lost something. Only when the logs and
-    /// the disk engine are closed without an error, because then nothing changes this state any more.
-    fn mark_closed(&self) -> Result<()> {
-        let mut manifest = self.manifest.lock();
-        match Manifest::read(&*self.files, &self.path)? {
-            Some(there) if there.database == manifest.database => {}
-            // Somebody removed the files of this database, and may have made another one at its path.
-            _ => return Ok(()),
-        }
-        let mut next = manifest.clone();
-        next.trees = self.disk.closed_at(&next)?;
-        next.closed = Some(self.core.logs.ends().iter().map(|lsn| lsn.0).collect());
-        next.write(&*self.files, &self.path)?;
-        *manifest = next;
-        Ok(())
-    }
-
-    fn checkpoint_is_due(&self) -> bool {
-        let end: u64 = self.core.logs.ends().iter().map(|lsn: &Lsn| lsn.0).sum();
-        end - self.log_at_checkpoint.load(Ordering::Relaxed) >= self.core.options.checkpoint_log_bytes
-    }
-}
-
 impl Drop for Handle {
     fn drop(&mut self) {
         let of_a_log = self.inner.core.logs.is_thread_of_one();
@@ -811,18 +493,6 @@ fn keep_house(inner: &Inner, closing: &Closing) {
             not_before = Instant::now() + RETRY_CHECKPOINT;
         }
     }
-}
-
-/// Removes checkpoints that the manifest does not name. A crash left them, before the manifest named them or after it
-/// named a newer one.
-fn remove_strays(files: &dyn Files, path: &Path, manifest: &Manifest) -> Result<()> {
-    let kept = manifest.checkpoint.as_ref().map(|checkpoint| checkpoint.file.as_str());
-    for name in files.list(path)? {
-        if is_checkpoint(&name) && Some(name.as_str()) != kept {
-            files.remove(&path.join(name))?;
-        }
-    }
-    Ok(())
 }
 
 /// Checks that a directory without a manifest is empty: only then a database may be made in it.

@@ -3,7 +3,7 @@
 use super::*;
 use crate::files::fail_point::{on_fail_point, once_here};
 use crate::options::Durability;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 
 /// Calls `step` at the first pass of a fail point by a thread for which `who` is true.

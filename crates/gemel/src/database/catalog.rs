@@ -1,0 +1,165 @@
+//! The catalog: keyspaces, tables and their places in the manifest.
+
+use super::Database;
+use crate::engine::KeyspaceId;
+use crate::error::{Error, Result};
+use crate::keyspace::{Engine, Keyspace};
+use crate::manifest::{KeyspaceEntry, Manifest, TableEntry};
+use crate::recovery;
+use crate::row::{Layout, Schema, Table};
+
+impl Database {
+    /// Returns the keyspace of this name, and makes it if it does not exist.
+    ///
+    /// # Errors
+    /// The keyspace exists in the other engine or as part of a table, or the manifest can't be written.
+    pub fn keyspace(&self, name: &str, engine: Engine) -> Result<Keyspace> {
+        let mut manifest = self.inner.manifest.lock();
+        if let Some(entry) = manifest.keyspaces.iter().find(|entry| entry.name == name) {
+            if let Some(table) = manifest.tables.iter().find(|table| table.keyspaces.contains(&entry.id)) {
+                return Err(Error::Usage(format!(
+                    "keyspace {name:?} is part of table {:?}: use the table, which keeps rows and indexes consistent",
+                    table.name
+                )));
+            }
+            if entry.engine != engine {
+                return Err(Error::Usage(format!(
+                    "keyspace {name:?} already exists in the {} engine, not in the {} engine: \
+                     use that engine or another name",
+                    entry.engine.name(),
+                    engine.name()
+                )));
+            }
+            return Ok(self.handle(entry));
+        }
+        let mut next = manifest.clone();
+        let entry = self.add_keyspace(&mut next, name, engine)?;
+        next.write(&*self.inner.files, &self.inner.path)?;
+        *manifest = next;
+        Ok(self.register(&entry))
+    }
+
+    /// Returns a copy of the manifest: keyspaces, tables and their places.
+    pub(crate) fn catalog(&self) -> Manifest {
+        self.inner.manifest.lock().clone()
+    }
+
+    pub(crate) fn handle(&self, entry: &KeyspaceEntry) -> Keyspace {
+        recovery::handle(self.inner.core.database, entry)
+    }
+
+    fn add_keyspace(&self, manifest: &mut Manifest, name: &str, engine: Engine) -> Result<KeyspaceEntry> {
+        if name.is_empty() || name.len() > 200 {
+            return Err(Error::Usage(format!("{name:?} is not a valid name: use 1 to 200 bytes")));
+        }
+        let last = manifest.keyspaces.iter().map(|entry| entry.id.0).max().unwrap_or(0);
+        let entry = KeyspaceEntry { id: KeyspaceId(last + 1), name: name.to_string(), engine };
+        self.inner.core.engines[engine.index()].open_keyspace(entry.id)?;
+        manifest.keyspaces.push(entry.clone());
+        Ok(entry)
+    }
+
+    fn register(&self, entry: &KeyspaceEntry) -> Keyspace {
+        let keyspace = self.handle(entry);
+        self.inner.core.keyspaces.write().push(keyspace.clone());
+        keyspace
+    }
+
+    /// Returns the table of this name, and makes it if it does not exist.
+    ///
+    /// # Errors
+    /// The table exists with another schema or in the other engine, the schema is not valid, or the manifest can't be
+    /// written.
+    pub fn create_table(&self, name: &str, engine: Engine, schema: Schema) -> Result<Table> {
+        // The whole schema is validated before anything is made.
+        Layout::new(name, &schema)?;
+        let mut manifest = self.inner.manifest.lock();
+        if let Some(entry) = manifest.tables.iter().find(|entry| entry.name == name) {
+            if entry.engine != engine {
+                return Err(Error::Usage(format!(
+                    "table {name:?} already exists in the {} engine, not in the {} engine: \
+                     use that engine or another name",
+                    entry.engine.name(),
+                    engine.name()
+                )));
+            }
+            if entry.schema != schema {
+                return Err(Error::Usage(format!(
+                    "table {name:?} already exists with another schema: \
+                     use that schema or another name"
+                )));
+            }
+            return self.table_of(&manifest, entry);
+        }
+        if manifest.keyspaces.iter().any(|entry| entry.name == name) {
+            return Err(Error::Usage(format!(
+                "{name:?} is a keyspace already: choose another name for the table"
+            )));
+        }
+        let mut next = manifest.clone();
+        let mut added = vec![self.add_keyspace(&mut next, name, engine)?];
+        for index in &schema.indexes {
+            added.push(self.add_keyspace(&mut next, &format!("{name}.{}", index.name), engine)?);
+        }
+        let entry = TableEntry {
+            name: name.to_string(),
+            engine,
+            schema,
+            keyspaces: added.iter().map(|entry| entry.id).collect(),
+        };
+        next.tables.push(entry.clone());
+        next.write(&*self.inner.files, &self.inner.path)?;
+        *manifest = next;
+        for entry in &added {
+            self.register(entry);
+        }
+        self.table_of(&manifest, &entry)
+    }
+
+    /// Returns the table of this name.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if no table has this name.
+    pub fn table(&self, name: &str) -> Result<Table> {
+        let manifest = self.inner.manifest.lock();
+        match manifest.tables.iter().find(|entry| entry.name == name) {
+            Some(entry) => self.table_of(&manifest, entry),
+            None => Err(Error::Usage(format!("there is no table {name:?}: make it with create_table"))),
+        }
+    }
+
+    fn table_of(&self, manifest: &Manifest, entry: &TableEntry) -> Result<Table> {
+        let mut keyspaces = Vec::with_capacity(entry.keyspaces.len());
+        for id in &entry.keyspaces {
+            let keyspace =
+                manifest.keyspaces.iter().find(|keyspace| keyspace.id == *id).ok_or_else(|| {
+                    Error::Corruption {
+                        path: Manifest::path(&self.inner.path),
+                        what: format!(
+                            "a keyspace of table {:?} is missing: restore the directory from a backup",
+                            entry.name
+                        ),
+                    }
+                })?;
+            keyspaces.push(self.handle(keyspace));
+        }
+        let rows = if keyspaces.is_empty() { None } else { Some(keyspaces.remove(0)) };
+        let rows = rows.ok_or_else(|| Error::Corruption {
+            path: Manifest::path(&self.inner.path),
+            what: format!("table {:?} has no keyspace: restore the directory from a backup", entry.name),
+        })?;
+        Table::new(&entry.name, entry.schema.clone(), rows, keyspaces)
+    }
+
+    /// Returns the names of all tables, and their engines.
+    #[must_use]
+    pub fn tables(&self) -> Vec<(String, Engine)> {
+        self.inner.manifest.lock().tables.iter().map(|entry| (entry.name.clone(), entry.engine)).collect()
+    }
+
+    /// Returns the names of all keyspaces, including those of tables and indexes, and their engines.
+    #[must_use]
+    pub fn keyspaces(&self) -> Vec<(String, Engine)> {
+        self.inner.manifest.lock().keyspaces.iter().map(|entry| (entry.name.clone(), entry.engine)).collect()
+    }
+}

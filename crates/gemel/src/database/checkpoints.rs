@@ -1,0 +1,191 @@
+//! Writing checkpoints of the memory engine.
+
+use super::{CHECKPOINT_PIECE, CHECKPOINT_PREFIX, CheckpointState, Inner, is_checkpoint};
+use crate::active::{Count, Seat};
+use crate::checkpoint;
+use crate::clock::Timestamp;
+use crate::engine::{Direction, Engine as _, KeyspaceId};
+use crate::error::Result;
+use crate::files::{Files, fail_point};
+use crate::key::{Key, KeyRange};
+use crate::keyspace::Engine;
+use crate::log::Lsn;
+use crate::manifest::{Checkpoint, Manifest};
+use crate::options::Isolation;
+use std::ops::{Bound, ControlFlow};
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+impl Inner {
+    pub(super) fn checkpoint(&self) -> Result<()> {
+        let _one = self.checkpointing.lock();
+        let begun = Instant::now();
+        let outcome = self.write_checkpoint();
+        let mut state = self.checkpoints.lock();
+        match outcome {
+            Ok(bytes) => {
+                *state =
+                    CheckpointState { done: state.done + 1, bytes, took: begun.elapsed(), failure: None };
+                Ok(())
+            }
+            Err(error) => {
+                state.failure = Some(error.to_string());
+                Err(error)
+            }
+        }
+    }
+
+    fn write_checkpoint(&self) -> Result<u64> {
+        // A commit that is in the log before these positions has drawn its timestamps. Once these are published, all
+        // snapshots below contain the commit. The positions are taken together, so no commit has one half before them
+        // and one behind.
+        let from = self.core.logs.ends();
+        self.disk.flush_all()?;
+        let clock = self.memory.clock();
+        clock.wait_for(clock.drawn());
+        let (file, at, bytes) = self.write_rows()?;
+        let old = {
+            let mut manifest = self.manifest.lock();
+            let mut next = manifest.clone();
+            let old = next.checkpoint.replace(Checkpoint { file: file.clone(), at: at.0 });
+            next.log_from = from.iter().map(|lsn| lsn.0).collect();
+            next.trees = self.disk.reached(&next);
+            next.clocks = self.core.engines.iter().map(|engine| engine.clock().drawn().0).collect();
+            fail_point("checkpoint.before_manifest");
+            if let Err(error) = next.write(&*self.files, &self.path) {
+                // Otherwise each failed attempt would leave a file behind. If the manifest can't be read, nobody knows
+                // which checkpoint counts, so both files stay.
+                if let Ok(Some(counts)) = Manifest::read(&*self.files, &self.path)
+                    && counts.checkpoint.is_none_or(|counts| counts.file != file)
+                {
+                    let _ = self.files.remove(&self.path.join(&file));
+                }
+                return Err(error);
+            }
+            fail_point("checkpoint.after_manifest");
+            *manifest = next;
+            old
+        };
+        self.log_at_checkpoint.store(from.iter().map(|lsn| lsn.0).sum(), Ordering::Relaxed);
+        self.core.logs.drop_before(&from)?;
+        if let Some(old) = old.filter(|old| old.file != file) {
+            let path = self.path.join(old.file);
+            self.files.remove(&path)?;
+        }
+        Ok(bytes)
+    }
+
+    /// Writes the rows of the memory engine into a new file. Returns the file's name, first snapshot and length.
+    fn write_rows(&self) -> Result<(String, Timestamp, u64)> {
+        let seat = self.core.active.begin(Isolation::Snapshot)?;
+        let at = self.core.refresh(seat);
+        let name = format!("{CHECKPOINT_PREFIX}{:016x}.gmc", at.0);
+        let temporary = self.path.join(format!("{name}.new"));
+        // An earlier attempt at the same snapshot may have left this file.
+        let _ = self.files.remove(&temporary);
+        // The checkpoint must not contain a commit whose half in the other engine can still be lost with the log. So
+        // the log is made durable before the checkpoint gets its name. The manifest may name an earlier checkpoint of
+        // the same name already: one that began at the same snapshot.
+        let written =
+            self.write_rows_to(&temporary, seat, at).and_then(|bytes| self.core.logs.sync().map(|()| bytes));
+        if written.is_err() {
+            // On a full disk the unfinished file would keep the disk full. The caller gets the error of the write, not
+            // one of the removal.
+            let _ = self.files.remove(&temporary);
+        }
+        let bytes = written?;
+        fail_point("checkpoint.before_rename");
+        self.files.rename(&temporary, &self.path.join(&name))?;
+        self.files.sync_dir(&self.path)?;
+        fail_point("checkpoint.after_rename");
+        Ok((name, at, bytes))
+    }
+
+    /// Writes the rows into a file, and gives the seat back.
+    fn write_rows_to(&self, temporary: &Path, seat: Seat, at: Timestamp) -> Result<u64> {
+        let written = self
+            .files
+            .create(temporary)
+            .and_then(|file| checkpoint::Writer::new(file, self.core.database, at))
+            .and_then(|mut writer| self.write_pieces(&mut writer, seat).map(|()| writer));
+        self.core.active.end(seat, Count::ReadOnly);
+        let writer = written?;
+        fail_point("checkpoint.before_sync");
+        writer.finish()
+    }
+
+    /// Writes the rows in pieces. Each piece has a snapshot of its own, so old versions are kept only for as long as a
+    /// piece takes, and not for the whole checkpoint. Replay brings what is committed after a piece was read
+    /// (`DESIGN.md`, "Checkpoints").
+    fn write_pieces(&self, writer: &mut checkpoint::Writer, seat: Seat) -> Result<()> {
+        let keyspaces: Vec<KeyspaceId> = self
+            .manifest
+            .lock()
+            .keyspaces
+            .iter()
+            .filter(|entry| entry.engine == Engine::Memory)
+            .map(|entry| entry.id)
+            .collect();
+        for keyspace in keyspaces {
+            let mut lower = Bound::Unbounded;
+            loop {
+                let range = KeyRange { lower, upper: Bound::Unbounded };
+                let (mut rows, mut last) = (0, None);
+                let at = self.core.refresh(seat);
+                // The scan holds the epoch, so it only copies. The file is written afterwards.
+                self.memory.scan(keyspace, &range, Direction::Forward, at, &mut |key, value, written| {
+                    rows += 1;
+                    if writer.entry(keyspace, key, value, written) || rows == CHECKPOINT_PIECE {
+                        last = Some(Key::new(key));
+                        return ControlFlow::Break(());
+                    }
+                    ControlFlow::Continue(())
+                })?;
+                if writer.is_full() {
+                    writer.flush()?;
+                }
+                fail_point("checkpoint.after_piece");
+                match last {
+                    Some(key) => lower = Bound::Excluded(key),
+                    None => break,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Records the state of the logs and trees, so the next opening sees if they lost something. Only when the logs and
+    /// the disk engine are closed without an error, because then nothing changes this state any more.
+    pub(super) fn mark_closed(&self) -> Result<()> {
+        let mut manifest = self.manifest.lock();
+        match Manifest::read(&*self.files, &self.path)? {
+            Some(there) if there.database == manifest.database => {}
+            // Somebody removed the files of this database, and may have made another one at its path.
+            _ => return Ok(()),
+        }
+        let mut next = manifest.clone();
+        next.trees = self.disk.closed_at(&next)?;
+        next.closed = Some(self.core.logs.ends().iter().map(|lsn| lsn.0).collect());
+        next.write(&*self.files, &self.path)?;
+        *manifest = next;
+        Ok(())
+    }
+
+    pub(super) fn checkpoint_is_due(&self) -> bool {
+        let end: u64 = self.core.logs.ends().iter().map(|lsn: &Lsn| lsn.0).sum();
+        end - self.log_at_checkpoint.load(Ordering::Relaxed) >= self.core.options.checkpoint_log_bytes
+    }
+}
+
+/// Removes checkpoints that the manifest does not name. A crash left them, before the manifest named them or after it
+/// named a newer one.
+pub(super) fn remove_strays(files: &dyn Files, path: &Path, manifest: &Manifest) -> Result<()> {
+    let kept = manifest.checkpoint.as_ref().map(|checkpoint| checkpoint.file.as_str());
+    for name in files.list(path)? {
+        if is_checkpoint(&name) && Some(name.as_str()) != kept {
+            files.remove(&path.join(name))?;
+        }
+    }
+    Ok(())
+}
