@@ -1,5 +1,7 @@
 //! The commit protocol over the engines (`DESIGN.md`, "Commit").
 
+mod changes;
+
 use crate::active::{Active, Count, Seat};
 use crate::clock::{Clock, Timestamp};
 use crate::csr::{Refused, Registry};
@@ -19,6 +21,7 @@ use crate::watch::{Noted, Watch, Watches};
 use parking_lot::RwLock;
 use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
 
 /// Commits of a thread between two garbage collections.
@@ -39,6 +42,8 @@ pub(crate) struct Coordinator {
     pub(crate) options: Options,
     pub(crate) keyspaces: RwLock<Vec<Keyspace>>,
     watches: Watches,
+    /// Number of catalog changes that took access away from handles: see `changes.rs`.
+    changes: AtomicU64,
     recorder: OnceLock<Arc<Recorder>>,
 }
 
@@ -90,6 +95,7 @@ impl Coordinator {
             options,
             keyspaces: RwLock::default(),
             watches: Watches::default(),
+            changes: AtomicU64::new(0),
             recorder: OnceLock::new(),
         }
     }
@@ -274,6 +280,7 @@ impl Coordinator {
             self.stamp(parts)?;
             self.validate(owner, seen)?;
         }
+        self.check_changes(transaction, parts).map_err(|error| (Count::Failed, error))?;
         self.logs.append(encoded, &stamps_of(parts)).map_err(|error| (Count::Failed, error))
     }
 

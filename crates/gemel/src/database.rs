@@ -1,6 +1,7 @@
 //! A database: opening, tables, transactions, checkpoints, state.
 
 mod catalog;
+mod changes;
 mod checkpoints;
 
 use crate::active::{Count, RunningTransaction};
@@ -121,6 +122,8 @@ struct Inner {
     memory: Arc<MemoryEngine>,
     disk: Arc<DiskEngine>,
     manifest: Mutex<Manifest>,
+    /// Held while a table or keyspace is dropped or changed: one at a time. Taken before `manifest`.
+    changing: Mutex<()>,
     recovered: Recovered,
     /// Held while a checkpoint is written: one checkpoint at a time.
     checkpointing: Mutex<()>,
@@ -322,10 +325,12 @@ impl Database {
         files: Arc<dyn Files>,
         path: PathBuf,
         lock: fs::File,
-        manifest: Manifest,
+        mut manifest: Manifest,
         options: Options,
         begun: Instant,
     ) -> Result<Self> {
+        // A crash interrupted what was filling them. The next replacement of the manifest forgets them.
+        manifest.keyspaces.retain(|entry| !entry.unfinished);
         remove_strays(&*files, &path, &manifest)?;
         let opened = recovery::recover(Arc::clone(&files), &path, manifest, &options, begun)?;
         let core = opened.core;
@@ -337,6 +342,7 @@ impl Database {
             memory: opened.memory,
             disk: opened.disk,
             manifest: Mutex::new(opened.manifest),
+            changing: Mutex::new(()),
             recovered: opened.recovered,
             checkpointing: Mutex::new(()),
             checkpoints: Mutex::default(),

@@ -83,6 +83,13 @@ pub(crate) trait Engine: Send + Sync {
     /// Opens a keyspace that is on disk, or makes an empty one.
     fn open_keyspace(&self, keyspace: KeyspaceId) -> Result<()>;
 
+    /// Waits until every commit that holds a lock in a keyspace now has installed its writes or given up.
+    fn drain(&self, keyspace: KeyspaceId) -> Result<()>;
+
+    /// Frees the memory and the files of a keyspace, for good. The caller ensures that later commits to it are given
+    /// up before they draw a timestamp, and that the results of reads are discarded. Waits for earlier commits.
+    fn drop_keyspace(&self, keyspace: KeyspaceId) -> Result<()>;
+
     /// Passes the newest value of `key` committed at or before `at` to `found`. Returns false if there is no value. May
     /// fill `handle` for a later [`Write`] of the same key.
     fn get(

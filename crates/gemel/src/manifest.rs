@@ -24,6 +24,10 @@ pub(crate) struct Manifest {
     pub(crate) log: LogMode,
     pub(crate) keyspaces: Vec<KeyspaceEntry>,
     pub(crate) tables: Vec<TableEntry>,
+    /// Number of the next keyspace. Numbers are never used again, because the log may still have records of dropped
+    /// keyspaces. Manifests of databases that never dropped one may lack it.
+    #[serde(default)]
+    pub(crate) next_keyspace: u32,
     pub(crate) checkpoint: Option<Checkpoint>,
     /// Position in each log from which recovery must replay it.
     pub(crate) log_from: Vec<u64>,
@@ -58,6 +62,9 @@ pub(crate) struct KeyspaceEntry {
     pub(crate) id: KeyspaceId,
     pub(crate) name: String,
     pub(crate) engine: Engine,
+    /// True while the keyspace is being filled and belongs to nothing yet. The next opening drops it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) unfinished: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -86,6 +93,7 @@ impl Manifest {
             log,
             keyspaces: Vec::new(),
             tables: Vec::new(),
+            next_keyspace: 1,
             checkpoint: None,
             log_from: Vec::new(),
             clocks: Vec::new(),
@@ -143,7 +151,14 @@ impl Manifest {
         if u32::from_str_radix(checksum, 16) != Ok(crc32fast::hash(body.as_bytes())) {
             return Err(corrupt("its checksum is wrong"));
         }
-        serde_json::from_str(body).map(Some).map_err(|error| corrupt(&error.to_string()))
+        let mut manifest: Self = serde_json::from_str(body).map_err(|error| corrupt(&error.to_string()))?;
+        let last = manifest.keyspaces.iter().map(|entry| entry.id.0).max().unwrap_or(0);
+        match manifest.next_keyspace {
+            0 => manifest.next_keyspace = last.saturating_add(1),
+            next if next <= last => return Err(corrupt("a keyspace has a number that was not given out")),
+            _ => {}
+        }
+        Ok(Some(manifest))
     }
 
     /// Replaces the manifest. It is durable when this returns.

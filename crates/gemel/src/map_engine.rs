@@ -65,6 +65,20 @@ impl Engine for MapEngine {
         Ok(())
     }
 
+    fn drain(&self, keyspace: KeyspaceId) -> Result<()> {
+        let is_locked = || self.cells.lock().iter().any(|((of, _), cell)| *of == keyspace && cell.owner != 0);
+        while is_locked() {
+            std::thread::yield_now();
+        }
+        Ok(())
+    }
+
+    fn drop_keyspace(&self, keyspace: KeyspaceId) -> Result<()> {
+        self.drain(keyspace)?;
+        self.cells.lock().retain(|(of, _), _| *of != keyspace);
+        Ok(())
+    }
+
     fn get(
         &self,
         keyspace: KeyspaceId,

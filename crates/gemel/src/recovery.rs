@@ -4,7 +4,7 @@ use crate::checkpoint::{self, Fault};
 use crate::clock::Timestamp;
 use crate::coordinator::Coordinator;
 use crate::disk::DiskEngine;
-use crate::engine::{Engine as _, MAX_ENGINES};
+use crate::engine::{Engine as _, KeyspaceId, MAX_ENGINES};
 use crate::error::{Error, Result};
 use crate::files::Files;
 use crate::key::Key;
@@ -55,7 +55,13 @@ pub(crate) struct Opened {
 }
 
 pub(crate) fn handle(database: u64, entry: &KeyspaceEntry) -> Keyspace {
-    Keyspace { database, id: entry.id, engine: entry.engine.index() as u8, name: entry.name.as_str().into() }
+    Keyspace {
+        database,
+        id: entry.id,
+        engine: entry.engine.index() as u8,
+        name: entry.name.as_str().into(),
+        gate: Arc::default(),
+    }
 }
 
 /// Returns the names of a database's logs.
@@ -83,6 +89,7 @@ pub(crate) fn recover(
         Arc::new(move || logs.get().into_iter().flatten().try_for_each(|log: &Arc<Log>| log.sync(log.end())))
     };
     let disk = Arc::new(DiskEngine::open(&directory.join(DISK_DIRECTORY), manifest.database, options, hook)?);
+    disk.remove_strays(&manifest.keyspaces.iter().map(|entry| entry.id).collect::<Vec<_>>())?;
     for entry in &manifest.keyspaces {
         match entry.engine {
             Engine::Memory => memory.open_keyspace(entry.id)?,
@@ -93,6 +100,7 @@ pub(crate) fn recover(
             }
         }
     }
+    let known = Known::new(&manifest);
     let mut last = [Timestamp::ZERO; MAX_ENGINES];
     for (last, clock) in last.iter_mut().zip(&manifest.clocks) {
         *last = Timestamp(*clock);
@@ -100,7 +108,7 @@ pub(crate) fn recover(
     last[1] = last[1].max(disk.clock().drawn());
     if let Some(checkpoint) = &manifest.checkpoint {
         let path = directory.join(&checkpoint.file);
-        let at = load_checkpoint(&*files, &path, manifest.database, &memory, &mut recovered)?;
+        let at = load_checkpoint(&*files, &path, manifest.database, &known, &memory, &mut recovered)?;
         if at.0 != checkpoint.at {
             return Err(Error::Corruption {
                 path,
@@ -148,6 +156,7 @@ fn load_checkpoint(
     files: &dyn Files,
     path: &Path,
     database: u64,
+    known: &Known,
     memory: &MemoryEngine,
     recovered: &mut Recovered,
 ) -> Result<Timestamp> {
@@ -170,8 +179,19 @@ fn load_checkpoint(
             let (mut restored, mut retired) = (0, memory.retired());
             for entry in checkpoint::entries(block) {
                 let entry = entry?;
-                let (key, value) = (Key::new(entry.key), Some(entry.value));
-                memory.restore(entry.keyspace, &key, value, entry.at, &mut retired)?;
+                match known.find(entry.keyspace, 0) {
+                    Numbered::Open => {
+                        let (key, value) = (Key::new(entry.key), Some(entry.value));
+                        memory.restore(entry.keyspace, &key, value, entry.at, &mut retired)?;
+                    }
+                    Numbered::Dropped => {}
+                    Numbered::Never => {
+                        let number = entry.keyspace.0;
+                        return Err(Fault::Damaged(format!(
+                            "keyspace {number} of the checkpoint never existed"
+                        )));
+                    }
+                }
                 restored += 1;
             }
             rows.fetch_add(restored, Ordering::Relaxed);
@@ -193,6 +213,44 @@ fn load_checkpoint(
     Ok(at)
 }
 
+/// The keyspaces of the manifest, by number.
+struct Known {
+    /// For each number up to the last keyspace its engine; none if the keyspace was dropped.
+    engines: Vec<Option<u8>>,
+    /// The number of the next keyspace.
+    next: u32,
+}
+
+/// What the manifest says about the number of a keyspace.
+enum Numbered {
+    /// The keyspace exists.
+    Open,
+    /// The keyspace was dropped, or its making was interrupted. Its rows are skipped.
+    Dropped,
+    /// Nothing was ever written to a keyspace of this number in this engine.
+    Never,
+}
+
+impl Known {
+    fn new(manifest: &Manifest) -> Self {
+        let mut engines = Vec::new();
+        for entry in &manifest.keyspaces {
+            let number = entry.id.0 as usize;
+            engines.resize(engines.len().max(number + 1), None);
+            engines[number] = Some(entry.engine.index() as u8);
+        }
+        Self { engines, next: manifest.next_keyspace }
+    }
+
+    fn find(&self, keyspace: KeyspaceId, engine: u8) -> Numbered {
+        match self.engines.get(keyspace.0 as usize).copied().flatten() {
+            Some(of) if of == engine => Numbered::Open,
+            None if (1..self.next).contains(&keyspace.0) => Numbered::Dropped,
+            _ => Numbered::Never,
+        }
+    }
+}
+
 /// Replays the logs. Returns the positions at which appending continues.
 fn replay(
     files: &dyn Files,
@@ -204,6 +262,7 @@ fn replay(
     recovered: &mut Recovered,
 ) -> Result<Vec<Lsn>> {
     let names = log_names(manifest.log);
+    let known = Known::new(manifest);
     let from = |index: usize| Lsn(manifest.log_from.get(index).copied().unwrap_or(0));
     let cut = match manifest.log {
         LogMode::Shared => vec![Lsn(u64::MAX)],
@@ -242,6 +301,11 @@ fn replay(
                     }
                     record
                         .replay(|write| {
+                            match known.find(write.keyspace, write.engine) {
+                                Numbered::Open => {}
+                                Numbered::Dropped => return Ok(()),
+                                Numbered::Never => return Err(corrupt(start)),
+                            }
                             match write.engine {
                                 0 => rows.push(&write),
                                 1 => {

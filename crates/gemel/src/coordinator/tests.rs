@@ -37,6 +37,7 @@ fn rig(options: Options) -> Rig {
             id: KeyspaceId(u32::from(engine) + 1),
             engine,
             name: format!("space {engine}").into(),
+            gate: Arc::default(),
         })
         .collect();
     Rig { core, maps, spaces, _directory: directory }
@@ -459,6 +460,7 @@ fn a_commit_that_waits_for_space_on_disk_locks_nothing_in_memory() {
         id: KeyspaceId(u32::from(engine) + 1),
         engine,
         name: format!("space {engine}").into(),
+        gate: Arc::default(),
     };
     let spaces = [space(0), space(1)];
     for (engine, space) in core.engines.iter().zip(&spaces) {

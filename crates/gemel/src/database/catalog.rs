@@ -15,7 +15,7 @@ impl Database {
     /// The keyspace exists in the other engine or as part of a table, or the manifest can't be written.
     pub fn keyspace(&self, name: &str, engine: Engine) -> Result<Keyspace> {
         let mut manifest = self.inner.manifest.lock();
-        if let Some(entry) = manifest.keyspaces.iter().find(|entry| entry.name == name) {
+        if let Some(entry) = manifest.keyspaces.iter().find(|entry| entry.name == name && !entry.unfinished) {
             if let Some(table) = manifest.tables.iter().find(|table| table.keyspaces.contains(&entry.id)) {
                 return Err(Error::Usage(format!(
                     "keyspace {name:?} is part of table {:?}: use the table, which keeps rows and indexes consistent",
@@ -45,21 +45,30 @@ impl Database {
     }
 
     pub(crate) fn handle(&self, entry: &KeyspaceEntry) -> Keyspace {
-        recovery::handle(self.inner.core.database, entry)
+        // All handles share a gate: see `Gate`.
+        let known = self.inner.core.handle(entry.id);
+        known.unwrap_or_else(|| recovery::handle(self.inner.core.database, entry))
     }
 
-    fn add_keyspace(&self, manifest: &mut Manifest, name: &str, engine: Engine) -> Result<KeyspaceEntry> {
+    /// Makes a keyspace in `manifest`, which is not written yet.
+    pub(super) fn add_keyspace(
+        &self,
+        manifest: &mut Manifest,
+        name: &str,
+        engine: Engine,
+    ) -> Result<KeyspaceEntry> {
         if name.is_empty() || name.len() > 200 {
             return Err(Error::Usage(format!("{name:?} is not a valid name: use 1 to 200 bytes")));
         }
-        let last = manifest.keyspaces.iter().map(|entry| entry.id.0).max().unwrap_or(0);
-        let entry = KeyspaceEntry { id: KeyspaceId(last + 1), name: name.to_string(), engine };
-        self.inner.core.engines[engine.index()].open_keyspace(entry.id)?;
+        let id = KeyspaceId(manifest.next_keyspace);
+        let entry = KeyspaceEntry { id, name: name.to_string(), engine, unfinished: false };
+        self.inner.core.engines[engine.index()].open_keyspace(id)?;
         manifest.keyspaces.push(entry.clone());
+        manifest.next_keyspace = id.0.saturating_add(1);
         Ok(entry)
     }
 
-    fn register(&self, entry: &KeyspaceEntry) -> Keyspace {
+    pub(super) fn register(&self, entry: &KeyspaceEntry) -> Keyspace {
         let keyspace = self.handle(entry);
         self.inner.core.keyspaces.write().push(keyspace.clone());
         keyspace
@@ -124,11 +133,11 @@ impl Database {
         let manifest = self.inner.manifest.lock();
         match manifest.tables.iter().find(|entry| entry.name == name) {
             Some(entry) => self.table_of(&manifest, entry),
-            None => Err(Error::Usage(format!("there is no table {name:?}: make it with create_table"))),
+            None => Err(no_table(name)),
         }
     }
 
-    fn table_of(&self, manifest: &Manifest, entry: &TableEntry) -> Result<Table> {
+    pub(super) fn table_of(&self, manifest: &Manifest, entry: &TableEntry) -> Result<Table> {
         let mut keyspaces = Vec::with_capacity(entry.keyspaces.len());
         for id in &entry.keyspaces {
             let keyspace =
@@ -160,6 +169,12 @@ impl Database {
     /// Returns the names of all keyspaces, including those of tables and indexes, and their engines.
     #[must_use]
     pub fn keyspaces(&self) -> Vec<(String, Engine)> {
-        self.inner.manifest.lock().keyspaces.iter().map(|entry| (entry.name.clone(), entry.engine)).collect()
+        let manifest = self.inner.manifest.lock();
+        let finished = manifest.keyspaces.iter().filter(|entry| !entry.unfinished);
+        finished.map(|entry| (entry.name.clone(), entry.engine)).collect()
     }
+}
+
+pub(super) fn no_table(name: &str) -> Error {
+    Error::Usage(format!("there is no table {name:?}: make it with create_table"))
 }

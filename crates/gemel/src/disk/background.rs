@@ -309,6 +309,9 @@ impl Shared {
     /// Runs one step of compaction for one keyspace.
     pub(crate) fn compact_once(&self, keyspace: &Keyspace) -> Result<Compaction> {
         let _compacting = self.compacting.lock();
+        if keyspace.is_gone.load(Ordering::SeqCst) {
+            return Ok(Compaction::Idle);
+        }
         fail_point("disk.before_compact");
         let step = keyspace.store.compact(self.watermark())?;
         if step == Compaction::Done {
@@ -317,6 +320,22 @@ impl Shared {
             self.files_changed();
         }
         Ok(step)
+    }
+
+    /// Drops the content of a keyspace to which nobody commits any more. Waits for a flush or a step of compaction.
+    pub(crate) fn clear(&self, keyspace: &Keyspace) -> Result<()> {
+        let _flushing = self.flushing.lock();
+        let _compacting = self.compacting.lock();
+        if keyspace.is_gone.swap(true, Ordering::SeqCst) {
+            return Ok(());
+        }
+        let bytes = keyspace.store.memtable_bytes();
+        let counted = |active: u64| Some(active.saturating_sub(bytes));
+        let _ = self.active_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, counted);
+        keyspace.recent.clear();
+        let cleared = keyspace.store.clear();
+        self.files_changed();
+        cleared
     }
 
     fn files_changed(&self) {

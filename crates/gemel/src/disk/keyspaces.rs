@@ -9,9 +9,11 @@ use crate::error::{Error, Result};
 use crate::key::{Key, KeyRange};
 use std::ops::Bound;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-const CHUNKS: usize = 1024;
-const CHUNK: usize = 64;
+/// Many, because numbers of dropped keyspaces are never used again.
+const CHUNKS: usize = 4096;
+const CHUNK: usize = 256;
 
 /// An open keyspace.
 pub(crate) struct Keyspace {
@@ -20,12 +22,20 @@ pub(crate) struct Keyspace {
     pub(super) gaps: Gaps,
     /// The newest commit in the keyspace's files when it was opened.
     pub(crate) found: Timestamp,
+    /// True once the keyspace is dropped and empty.
+    pub(super) is_gone: AtomicBool,
 }
 
 impl Keyspace {
     /// Makes a keyspace over a store that was just opened.
     pub(crate) fn new(store: Box<dyn Store>) -> Self {
-        Self { found: store.persisted(), store, recent: Recent::default(), gaps: Gaps::default() }
+        Self {
+            found: store.persisted(),
+            store,
+            recent: Recent::default(),
+            gaps: Gaps::default(),
+            is_gone: AtomicBool::new(false),
+        }
     }
 
     /// Scans forward from `lower`, and skips the gap around it if there is one.
@@ -63,7 +73,7 @@ impl Keyspace {
 
 type Chunk = Box<[OnceLock<Keyspace>]>;
 
-/// The table of open keyspaces. It only grows: a keyspace stays until the engine is closed.
+/// The table of open keyspaces. It only grows: a keyspace stays until the engine is closed, even if it is dropped.
 pub(crate) struct Keyspaces {
     chunks: Box<[OnceLock<Chunk>]>,
 }
@@ -89,7 +99,7 @@ impl Keyspaces {
         let id = id.0 as usize;
         let chunk = self.chunks.get(id / CHUNK).ok_or_else(|| {
             Error::Capacity(format!(
-                "keyspace {id} exceeds the limit of {} keyspaces in a database: make fewer tables and indexes",
+                "keyspace {id} exceeds the limit of {} keyspaces in a database: copy the rows into a new database",
                 CHUNKS * CHUNK
             ))
         })?;
@@ -97,9 +107,12 @@ impl Keyspaces {
         Ok(())
     }
 
-    /// Returns all open keyspaces.
+    /// Returns all open keyspaces, without the dropped ones.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Keyspace> {
-        self.chunks.iter().filter_map(OnceLock::get).flat_map(|chunk| chunk.iter().filter_map(OnceLock::get))
+        let chunks = self.chunks.iter().filter_map(OnceLock::get);
+        chunks
+            .flat_map(|chunk| chunk.iter().filter_map(OnceLock::get))
+            .filter(|keyspace| !keyspace.is_gone.load(Ordering::SeqCst))
     }
 }
 

@@ -197,6 +197,23 @@ impl Store for LsmStore {
         }
     }
 
+    fn memtable_bytes(&self) -> u64 {
+        self.tree.active_memtable().size()
+    }
+
+    fn clear(&self) -> Result<()> {
+        self.sealed.lock().clear();
+        // Files that are only forgotten would stay open in the table of descriptors. This marks them as deleted.
+        self.tree
+            .drop_range::<&[u8], _>(..)
+            .and_then(|()| self.tree.clear())
+            .and_then(|()| {
+                // The tree keeps its old states, with their memtables, until this prunes them.
+                self.tree.get_version_history_lock().maintenance(&self.path, SHIFT)
+            })
+            .map_err(|error| self.refused("can't clear", error))
+    }
+
     fn rotate(&self) {
         self.sealed.lock().extend(self.tree.rotate_memtable());
     }

@@ -10,6 +10,7 @@
 //!   `identity` binds a tree to its database and keyspace.
 
 mod background;
+mod dropping;
 mod gaps;
 mod identity;
 mod intact;
@@ -67,6 +68,9 @@ pub struct DiskState {
     /// Keys being committed or committed since the watermark.
     pub recent_keys: u64,
 }
+
+/// Prefix of the name of a keyspace's directory. The keyspace's number follows.
+const TREE_PREFIX: &str = "ks-";
 
 /// The disk engine. The module's comment describes it.
 pub(crate) struct DiskEngine {
@@ -185,7 +189,7 @@ impl DiskEngine {
     }
 
     fn path_of(&self, keyspace: KeyspaceId) -> PathBuf {
-        self.directory.join(format!("ks-{}", keyspace.0))
+        self.directory.join(format!("{TREE_PREFIX}{}", keyspace.0))
     }
 
     /// Returns the newest commit in the files of a keyspace. The files have all commits before it too.
@@ -314,6 +318,15 @@ impl Engine for DiskEngine {
         let opened = Keyspace::new(Box::new(store));
         self.shared.clock.recover(opened.found);
         self.shared.keyspaces.add(keyspace, opened)
+    }
+
+    fn drain(&self, keyspace: KeyspaceId) -> Result<()> {
+        self.keyspace(keyspace)?.recent.drain();
+        Ok(())
+    }
+
+    fn drop_keyspace(&self, keyspace: KeyspaceId) -> Result<()> {
+        self.drop_tree(keyspace)
     }
 
     fn get(

@@ -8,6 +8,7 @@
 use crate::clock::Timestamp;
 use crate::error::Conflict;
 use crate::key::{Key, KeyRange};
+use crossbeam_utils::Backoff;
 use parking_lot::Mutex;
 use std::collections::btree_map::Entry as Slot;
 use std::collections::{BTreeMap, VecDeque};
@@ -154,6 +155,31 @@ impl Recent {
             }
         }
         false
+    }
+
+    /// Waits until each key that is locked now has been unlocked once.
+    pub(crate) fn drain(&self) {
+        let owner = |keys: &Keys, key: &Key| keys.keys.get(key).and_then(|entry| entry.owner);
+        let locked: Vec<_> = {
+            let keys = self.0.lock();
+            keys.keys.iter().filter_map(|(key, entry)| Some((key.clone(), entry.owner?))).collect()
+        };
+        for (key, holder) in locked {
+            let backoff = Backoff::new();
+            while owner(&self.0.lock(), &key) == Some(holder) {
+                backoff.snooze();
+            }
+        }
+    }
+
+    /// Forgets all commits. Keys that are locked stay until they are unlocked.
+    pub(crate) fn clear(&self) {
+        let mut keys = self.0.lock();
+        keys.committed = VecDeque::new();
+        keys.keys.retain(|_, entry| {
+            entry.committed = Timestamp::ZERO;
+            entry.owner.is_some()
+        });
     }
 
     /// Returns the number of keys being committed or committed since the watermark.

@@ -40,6 +40,12 @@ pub(crate) trait Store: Send + Sync {
     /// Passes all keys of the range that have a value at `at` to `each`, in order, until it breaks.
     fn scan(&self, range: &KeyRange, direction: Direction, at: Timestamp, each: &mut Each<'_>) -> Result<()>;
 
+    /// Returns the bytes of the memtable that is not sealed, as [`Store::insert`] counted them.
+    fn memtable_bytes(&self) -> u64;
+
+    /// Drops all content. Nobody may insert any more; readers may miss rows.
+    fn clear(&self) -> Result<()>;
+
     /// Seals the memtable and begins a new one.
     fn rotate(&self);
 

@@ -4,10 +4,12 @@ use crate::engine::KeyspaceId;
 use crate::error::{Error, Result};
 use std::sync::OnceLock;
 
-/// Number of keyspaces in a group, and number of groups.
+/// Number of keyspaces in a group.
 const WIDTH: usize = 256;
+/// Number of groups. There are many, because numbers of dropped keyspaces are never used again.
+const GROUPS: usize = 4096;
 
-/// [`WIDTH`] places, each filled at most once.
+/// Places, each filled at most once.
 type Places<T> = Box<[OnceLock<T>]>;
 
 /// The table of keyspaces. It grows by whole groups, so nothing moves under a reader.
@@ -17,12 +19,12 @@ pub(super) struct Keyspaces<T> {
 
 impl<T> Default for Keyspaces<T> {
     fn default() -> Self {
-        Self { groups: empty() }
+        Self { groups: empty(GROUPS) }
     }
 }
 
-fn empty<T>() -> Places<T> {
-    (0..WIDTH).map(|_| OnceLock::new()).collect()
+fn empty<T>(places: usize) -> Places<T> {
+    (0..places).map(|_| OnceLock::new()).collect()
 }
 
 impl<T> Keyspaces<T> {
@@ -31,11 +33,11 @@ impl<T> Keyspaces<T> {
         let number = keyspace.0 as usize;
         let Some(group) = self.groups.get(number / WIDTH) else {
             return Err(Error::Capacity(format!(
-                "the memory engine has room for {} keyspaces, not for number {number}: make fewer tables and indexes",
-                WIDTH * WIDTH
+                "the memory engine has room for {} keyspaces, not for number {number}: copy the rows into a new database",
+                WIDTH * GROUPS
             )));
         };
-        group.get_or_init(empty)[number % WIDTH].get_or_init(make);
+        group.get_or_init(|| empty(WIDTH))[number % WIDTH].get_or_init(make);
         Ok(())
     }
 
@@ -60,11 +62,11 @@ mod tests {
     #[test]
     fn keyspaces_are_found_by_number_and_opened_once() {
         let keyspaces = Keyspaces::<OnceLock<u8>>::default();
-        for number in [70, 3, 65_535, 3] {
+        for number in [70, 3, 1_048_575, 3] {
             keyspaces.open(KeyspaceId(number), OnceLock::new).unwrap();
             let _ = keyspaces.get(KeyspaceId(number)).unwrap().set(1);
         }
         assert!(matches!(keyspaces.get(KeyspaceId(4)), Err(Error::Usage(_))));
-        assert!(matches!(keyspaces.open(KeyspaceId(65_536), OnceLock::new), Err(Error::Capacity(_))));
+        assert!(matches!(keyspaces.open(KeyspaceId(1_048_576), OnceLock::new), Err(Error::Capacity(_))));
     }
 }

@@ -4,6 +4,7 @@
 //! [`Engine::lock`] to [`Engine::install`]. Locking a new key puts its record into the index at once, locked and
 //! without a version. So the validation of a range finds keys that are being inserted.
 
+mod dropping;
 mod garbage;
 mod keyspaces;
 mod record;
@@ -426,6 +427,14 @@ impl Engine for MemoryEngine {
 
     fn open_keyspace(&self, keyspace: KeyspaceId) -> Result<()> {
         self.keyspaces.open(keyspace, || Tree::new(Arc::clone(&self.counters)))
+    }
+
+    fn drain(&self, keyspace: KeyspaceId) -> Result<()> {
+        self.wait_for_commits(keyspace)
+    }
+
+    fn drop_keyspace(&self, keyspace: KeyspaceId) -> Result<()> {
+        self.drop_records(keyspace)
     }
 
     fn get(

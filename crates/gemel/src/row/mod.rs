@@ -26,6 +26,7 @@
 //! # }
 //! ```
 
+mod build;
 mod cursor;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzz;

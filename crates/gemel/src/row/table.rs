@@ -43,7 +43,7 @@ pub(super) struct Index {
 /// The key of an index entry. `constrained` is true if no other row may have the same key.
 pub(super) struct Entry {
     pub(super) key: Vec<u8>,
-    constrained: bool,
+    pub(super) constrained: bool,
 }
 
 impl Table {
@@ -367,7 +367,7 @@ impl Table {
     }
 
     /// Checks a key's length. The transaction checks it too, but then something else may have been written already.
-    fn check_length(&self, name: &str, key: &[u8]) -> Result<()> {
+    pub(super) fn check_length(&self, name: &str, key: &[u8]) -> Result<()> {
         if key.len() <= MAX_KEY_BYTES {
             return Ok(());
         }

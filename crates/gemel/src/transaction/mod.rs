@@ -48,6 +48,12 @@ impl Seen {
             Self::Key { engine, .. } | Self::Range { engine, .. } => *engine,
         }
     }
+
+    pub(crate) fn keyspace(&self) -> KeyspaceId {
+        match self {
+            Self::Key { keyspace, .. } | Self::Range { keyspace, .. } => *keyspace,
+        }
+    }
 }
 
 /// A running transaction. Dropping it rolls it back. It may move between threads.
@@ -59,6 +65,8 @@ pub struct Transaction {
     pub(crate) core: Arc<Coordinator>,
     pub(crate) seat: Seat,
     pub(crate) isolation: Isolation,
+    /// Number of catalog changes when the transaction began.
+    pub(crate) changes: u64,
     /// Snapshot in the anchor engine.
     pub(crate) anchor: Timestamp,
     /// Snapshots in the other engines, once selected.
@@ -127,12 +135,15 @@ fn checked_bound(bound: Bound<&[u8]>) -> Result<Bound<Key>> {
 impl Transaction {
     pub(crate) fn begin(core: Arc<Coordinator>, isolation: Isolation) -> Result<Self> {
         let seat = core.active.begin(isolation)?;
+        // Read before the snapshot is taken: the snapshot has everything that these changes wrote.
+        let changes = core.changes();
         let anchor = core.refresh(seat);
         let trace = core.recorder().map(|_| Box::new(Trace::new(seat.number, isolation, anchor)));
         Ok(Self {
             core,
             seat,
             isolation,
+            changes,
             anchor,
             others: [None; MAX_ENGINES],
             writes: BTreeMap::new(),
@@ -172,6 +183,13 @@ impl Transaction {
         if keyspace.database != self.core.database {
             return Err(Error::Usage(format!(
                 "keyspace {:?} belongs to another database: open it in the database of the transaction",
+                keyspace.name()
+            )));
+        }
+        keyspace.check_read()?;
+        if keyspace.gate.born > self.changes {
+            return Err(Error::Usage(format!(
+                "{:?} was changed after the transaction began: begin a new one to use its new handle",
                 keyspace.name()
             )));
         }
@@ -254,10 +272,13 @@ impl Transaction {
         let engine = keyspace.engine_index();
         let at = self.snapshot(engine)?;
         let (mut f, mut result, mut version) = (Some(f), None, None);
-        self.core.engines[engine].get(keyspace.id, &key, at, handle, &mut |value, written| {
+        let read = self.core.engines[engine].get(keyspace.id, &key, at, handle, &mut |value, written| {
             version = Some(written);
             result = f.take().map(|f| f(value));
-        })?;
+        });
+        // While a keyspace is being dropped, a read may miss rows or files.
+        keyspace.check_read()?;
+        read?;
         let validated = for_update || self.isolation == Isolation::Serializable;
         if let Some(trace) = &mut self.trace {
             let (keyspace, key) = (keyspace.id.0, key.to_vec());
@@ -392,6 +413,7 @@ impl Transaction {
                 "a value of {length} bytes is too long: use at most {MAX_VALUE_BYTES}"
             )));
         }
+        keyspace.check_write()?;
         let engine = keyspace.engine_index();
         let place = (keyspace.id, key);
         // The snapshot of the newest read of the key, by key or by a scan.
@@ -466,21 +488,26 @@ impl Transaction {
         };
         let store = &self.core.engines[engine];
         if !with_own || self.writes.is_empty() {
-            store.scan(keyspace.id, &range, direction, at, &mut |key, value, written| {
+            let read = store.scan(keyspace.id, &range, direction, at, &mut |key, value, written| {
                 note(key, written);
                 deliver(key, value)
-            })?;
+            });
+            // While a keyspace is being dropped, a scan may miss rows or files.
+            keyspace.check_read()?;
+            read?;
         } else {
             let mut own = Own::new(&self.writes, keyspace.id, &range, direction);
             let mut flow = ControlFlow::Continue(());
-            store.scan(keyspace.id, &range, direction, at, &mut |key, value, written| {
+            let read = store.scan(keyspace.id, &range, direction, at, &mut |key, value, written| {
                 flow = own.before(key, &mut deliver);
                 if flow.is_continue() {
                     note(key, written);
                     flow = own.instead_of(key, value, &mut deliver);
                 }
                 flow
-            })?;
+            });
+            keyspace.check_read()?;
+            read?;
             if flow.is_continue() {
                 let _ = own.rest(&mut deliver);
             }

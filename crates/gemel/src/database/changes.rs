@@ -1,0 +1,423 @@
+//! Changes of existing tables and keyspaces: dropping, truncating, adding an index (`DESIGN.md`, "Catalog").
+
+use super::catalog::no_table;
+use super::{Database, Inner};
+use crate::engine::KeyspaceId;
+use crate::error::{Error, Result};
+use crate::files::fail_point;
+use crate::keyspace::{Keyspace, Standing};
+use crate::manifest::{KeyspaceEntry, Manifest, TableEntry};
+use crate::options::Isolation;
+use crate::row::{IndexDef, Layout, Table};
+use parking_lot::MutexGuard;
+
+/// Rows whose index entries are written in one transaction.
+const INDEXED_AT_ONCE: usize = 500;
+
+/// The reason why the manifest could not be replaced.
+enum Failed {
+    /// The manifest is as before.
+    Unchanged(Error),
+    /// Opening the database again shows if the manifest is the old or the new one.
+    Unknown(Error),
+}
+
+fn table_entry<'m>(manifest: &'m Manifest, name: &str) -> Result<&'m TableEntry> {
+    manifest.tables.iter().find(|entry| entry.name == name).ok_or_else(|| no_table(name))
+}
+
+fn table_entry_mut<'m>(manifest: &'m mut Manifest, name: &str) -> Result<&'m mut TableEntry> {
+    manifest.tables.iter_mut().find(|entry| entry.name == name).ok_or_else(|| no_table(name))
+}
+
+impl Database {
+    /// Drops a table with its rows and indexes, for good. Frees its memory and its files before it returns. Waits for
+    /// commits in progress.
+    ///
+    /// Transactions that go on using a handle of the table get [`Error::Usage`]. So does the commit of a transaction
+    /// that wrote the table, or that read it at [`Isolation::Serializable`] and wrote anything. A new table may have
+    /// the name.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if there is no such table. [`Error::Io`] if the manifest can't be written: if its outcome is
+    /// unknown, the table can't be used until the database is opened again, which shows if it was dropped. Also if only
+    /// the table's files can't be removed: then the table is dropped, and the next opening removes them.
+    pub fn drop_table(&self, name: &str) -> Result<()> {
+        let _one = self.inner.changing.lock();
+        let manifest = self.inner.manifest.lock();
+        let ids = table_entry(&manifest, name)?.keyspaces.clone();
+        let mut next = manifest.clone();
+        next.tables.retain(|entry| entry.name != name);
+        self.give_up(manifest, next, &ids, Standing::Dropped, &[])
+    }
+
+    /// Drops a keyspace that is not part of a table, for good. The same as [`Database::drop_table`] otherwise.
+    ///
+    /// # Errors
+    /// Same as [`Database::drop_table`], and [`Error::Usage`] if the keyspace is part of a table.
+    pub fn drop_keyspace(&self, name: &str) -> Result<()> {
+        let _one = self.inner.changing.lock();
+        let manifest = self.inner.manifest.lock();
+        let of_table = |id: KeyspaceId| manifest.tables.iter().find(|table| table.keyspaces.contains(&id));
+        let found = manifest.keyspaces.iter().find(|entry| entry.name == name && !entry.unfinished);
+        let id = match found.map(|entry| (entry.id, of_table(entry.id))) {
+            Some((id, None)) => id,
+            Some((_, Some(table))) => {
+                return Err(Error::Usage(format!(
+                    "keyspace {name:?} is part of table {:?}: drop the table",
+                    table.name
+                )));
+            }
+            None => return Err(Error::Usage(format!("there is no keyspace {name:?}"))),
+        };
+        let next = manifest.clone();
+        self.give_up(manifest, next, &[id], Standing::Dropped, &[])
+    }
+
+    /// Deletes all rows of a table at once, and frees their memory and files. Returns the new handle of the table.
+    ///
+    /// Earlier handles can't be used any more: they get [`Error::Usage`]. Transactions that began before can't use the
+    /// new handle. So nobody sees the table empty at a snapshot where it had rows. Commits are treated as by
+    /// [`Database::drop_table`].
+    ///
+    /// # Errors
+    /// Same as [`Database::drop_table`].
+    pub fn truncate_table(&self, name: &str) -> Result<Table> {
+        let _one = self.inner.changing.lock();
+        let manifest = self.inner.manifest.lock();
+        let entry = table_entry(&manifest, name)?.clone();
+        let mut next = manifest.clone();
+        let mut added = Vec::with_capacity(entry.keyspaces.len());
+        for id in &entry.keyspaces {
+            let old = manifest.keyspaces.iter().find(|keyspace| keyspace.id == *id);
+            let name = old.map_or(name, |old| old.name.as_str());
+            added.push(self.add_keyspace(&mut next, name, entry.engine)?);
+        }
+        table_entry_mut(&mut next, name)?.keyspaces = added.iter().map(|entry| entry.id).collect();
+        self.give_up(manifest, next, &entry.keyspaces, Standing::Truncated, &added)?;
+        self.table(name)
+    }
+
+    /// Adds an index to a table, with entries for its rows. Returns the new handle of the table. After a crash the
+    /// index is there with all entries, or not at all.
+    ///
+    /// Reads go on meanwhile. Writes through earlier handles get [`Error::Usage`] from the beginning on, and for good,
+    /// because these handles do not know the index; reads through them are still right. If the index is rejected, the
+    /// earlier handles can write again. Transactions that began before the end can't use the new handle, because their
+    /// snapshots lack entries.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if there is no such table, or the index does not fit its schema; [`Error::Constraint`] if the
+    /// index is unique and two rows have the same values; [`Error::Capacity`] if a key is too long or the memory engine
+    /// is full; and the errors of files.
+    pub fn add_index(&self, table: &str, index: IndexDef) -> Result<Table> {
+        let _one = self.inner.changing.lock();
+        let (old, added, fresh) = self.begin_index(table, &index)?;
+        let core = &self.inner.core;
+        core.change(&old.keyspaces, Standing::Indexing);
+        let filled = self.fill_index(&fresh, &index.name);
+        fail_point("catalog.index_filled");
+        let finished = filled.and_then(|()| match self.finish_index(&old, &added, index) {
+            Ok(()) => Ok(None),
+            Err(Failed::Unknown(error)) => Ok(Some(error)),
+            Err(Failed::Unchanged(error)) => Err(error),
+        });
+        match finished {
+            Ok(None) => self.table(table),
+            // The index is there, as far as this process goes. A power cut may still take it away as a whole.
+            Ok(Some(error)) => Err(error),
+            Err(error) => {
+                core.change(&old.keyspaces, Standing::Open);
+                let manifest = self.inner.manifest.lock();
+                let next = manifest.clone();
+                // The caller gets the first error. If the keyspace stays, the next opening drops it.
+                let _ = self.give_up(manifest, next, &[added.id], Standing::Dropped, &[]);
+                Err(error)
+            }
+        }
+    }
+
+    /// Makes the keyspace of a new index. Returns the table's entry, the keyspace's entry, and a handle of the table
+    /// with the index.
+    fn begin_index(&self, table: &str, index: &IndexDef) -> Result<(TableEntry, KeyspaceEntry, Table)> {
+        let mut manifest = self.inner.manifest.lock();
+        let old = table_entry(&manifest, table)?.clone();
+        let mut schema = old.schema.clone();
+        schema.indexes.push(index.clone());
+        Layout::new(table, &schema)?;
+        let mut next = manifest.clone();
+        let mut added = self.add_keyspace(&mut next, &format!("{table}.{}", index.name), old.engine)?;
+        added.unfinished = true;
+        next.keyspaces.retain(|entry| entry.id != added.id);
+        next.keyspaces.push(added.clone());
+        self.inner.write_manifest(&mut manifest, next).map_err(|failed| match failed {
+            Failed::Unchanged(error) | Failed::Unknown(error) => error,
+        })?;
+        let mut keyspaces: Vec<Keyspace> =
+            old.keyspaces.iter().filter_map(|id| self.inner.core.handle(*id)).collect();
+        keyspaces.push(self.register(&added));
+        let rows = keyspaces.remove(0);
+        let fresh = Table::new(table, schema, rows, keyspaces)?;
+        Ok((old, added, fresh))
+    }
+
+    /// Writes the entries of all rows, in transactions of their own, and makes them durable.
+    fn fill_index(&self, fresh: &Table, index: &str) -> Result<()> {
+        let core = &self.inner.core;
+        // Every write of the table is in its rows' keyspace too. No commit that locks a key there from now on succeeds.
+        let rows = fresh.rows();
+        core.engines[rows.engine_index()].drain(rows.id)?;
+        // Those that went on are installed. Once they are published, every new snapshot has them. The other engines go
+        // first: a commit over both publishes in the anchor first, so the snapshots below are bounded by no older one.
+        for engine in core.engines.iter().rev() {
+            engine.clock().wait_for(engine.clock().drawn());
+        }
+        fail_point("catalog.indexing");
+        let mut after: Option<Vec<u8>> = None;
+        loop {
+            let step = self.begin(Isolation::Snapshot).and_then(|mut transaction| {
+                let last = fresh.index_rows(&mut transaction, index, after.as_deref(), INDEXED_AT_ONCE)?;
+                Ok((last, transaction.commit()?))
+            });
+            match step {
+                // `sync` below covers the ticket.
+                Ok((Some(last), _ticket)) => after = Some(last),
+                Ok((None, _ticket)) => break,
+                Err(error) if error.is_retryable() => {}
+                Err(error) => return Err(error),
+            }
+        }
+        // The manifest must not name entries that can still be lost.
+        self.sync()
+    }
+
+    /// Makes a filled index part of its table.
+    fn finish_index(&self, old: &TableEntry, added: &KeyspaceEntry, index: IndexDef) -> Result<(), Failed> {
+        let mut manifest = self.inner.manifest.lock();
+        let mut next = manifest.clone();
+        let entry = table_entry_mut(&mut next, &old.name).map_err(Failed::Unchanged)?;
+        entry.schema.indexes.push(index);
+        entry.keyspaces.push(added.id);
+        let ids = entry.keyspaces.clone();
+        for keyspace in next.keyspaces.iter_mut().filter(|keyspace| keyspace.id == added.id) {
+            keyspace.unfinished = false;
+        }
+        let written = self.inner.write_manifest(&mut manifest, next);
+        if !matches!(written, Err(Failed::Unchanged(_))) {
+            let core = &self.inner.core;
+            let handles: Vec<Keyspace> = ids.iter().filter_map(|id| core.handle(*id)).collect();
+            core.replace(&ids, Standing::Outdated, &handles);
+        }
+        written
+    }
+
+    /// Writes the manifest `next` without keyspaces, and drops them. Makes `instead` usable in the same moment.
+    fn give_up(
+        &self,
+        mut manifest: MutexGuard<'_, Manifest>,
+        mut next: Manifest,
+        ids: &[KeyspaceId],
+        standing: Standing,
+        instead: &[KeyspaceEntry],
+    ) -> Result<()> {
+        let core = &self.inner.core;
+        next.keyspaces.retain(|entry| !ids.contains(&entry.id));
+        fail_point("catalog.before_manifest");
+        let written = self.inner.write_manifest(&mut manifest, next);
+        if let Err(Failed::Unchanged(error)) = written {
+            return Err(error);
+        }
+        let engines: Vec<(usize, KeyspaceId)> =
+            ids.iter().filter_map(|id| core.handle(*id).map(|handle| (handle.engine_index(), *id))).collect();
+        let instead: Vec<Keyspace> =
+            instead.iter().map(|entry| crate::recovery::handle(core.database, entry)).collect();
+        core.replace(ids, standing, &instead);
+        drop(manifest);
+        if let Err(Failed::Unknown(error)) = written {
+            // A power cut may bring back the old manifest, which needs the keyspaces' files.
+            return Err(error);
+        }
+        fail_point("catalog.after_manifest");
+        let dropped = engines.into_iter().map(|(engine, id)| core.engines[engine].drop_keyspace(id));
+        // An error of one must not keep the others.
+        dropped.fold(Ok(()), Result::and)
+    }
+}
+
+impl Inner {
+    /// Replaces the manifest, on disk and in memory. In memory also if the outcome is unknown: otherwise a table that
+    /// is gone on disk would take commits that the next opening loses.
+    fn write_manifest(&self, manifest: &mut Manifest, next: Manifest) -> Result<(), Failed> {
+        let written = next.write(&*self.files, &self.path);
+        let Err(error) = written else {
+            *manifest = next;
+            return Ok(());
+        };
+        // If the new file has not even got the manifest's name, the old one stays.
+        if matches!(Manifest::read(&*self.files, &self.path), Ok(Some(found)) if found != next) {
+            return Err(Failed::Unchanged(error));
+        }
+        *manifest = next;
+        Err(Failed::Unknown(error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Timestamp;
+    use crate::engine::{Handle, Write};
+    use crate::files::fail_point::on_fail_point;
+    use crate::files::faulty::{FaultyFiles, Operation};
+    use crate::key::Key;
+    use crate::keyspace::Engine;
+    use crate::options::Options;
+    use crate::record::{Group, Stamp};
+    use crate::row::{ColumnType, Schema, Value};
+    use parking_lot::Mutex;
+    use std::path::Path;
+    use std::sync::Arc;
+    use std::sync::mpsc::channel;
+
+    fn schema() -> Schema {
+        Schema::new().column("id", ColumnType::I64).primary_key(["id"])
+    }
+
+    fn insert(db: &Database, table: &Table, id: i64) -> Result<()> {
+        let mut transaction = db.begin(Isolation::Snapshot)?;
+        table.upsert(&mut transaction, &[Value::Int(id)])?;
+        transaction.commit()?.wait()
+    }
+
+    fn has(db: &Database, table: &Table, id: i64) -> Result<bool> {
+        Ok(table.get(&mut db.begin(Isolation::Snapshot)?, &[Value::Int(id)])?.is_some())
+    }
+
+    fn open(files: &FaultyFiles, path: &Path) -> Result<Database> {
+        Database::open_with(Arc::new(files.clone()), path, Options::default())
+    }
+
+    #[test]
+    fn a_drop_waits_for_a_commit_that_has_its_locks() {
+        for engine in [Engine::Memory, Engine::Disk] {
+            let directory = tempfile::tempdir().unwrap();
+            let db = Database::open(directory.path(), Options::default()).unwrap();
+            let table = db.create_table("t", engine, schema()).unwrap();
+            let (stands, standing) = channel();
+            let (go, going) = channel::<()>();
+            let (stands, going) = (Mutex::new(stands), Mutex::new(going));
+            let (db, table) = (&db, &table);
+            std::thread::scope(|scope| {
+                let (ready, begin) = channel::<()>();
+                let writer = scope.spawn(move || {
+                    begin.recv().unwrap();
+                    insert(db, table, 1)
+                });
+                let (committer, dropper) = (writer.thread().id(), std::thread::current().id());
+                on_fail_point("commit.after_append", move || {
+                    if std::thread::current().id() == committer {
+                        stands.lock().send(()).unwrap();
+                        going.lock().recv().unwrap();
+                    }
+                });
+                let go = Mutex::new(Some(go));
+                let is_waiting = move || (std::thread::current().id() == dropper).then(|| go.lock().take());
+                // The commit goes on only when the table is gone from the catalog.
+                on_fail_point("catalog.after_manifest", move || {
+                    if let Some(Some(go)) = is_waiting() {
+                        go.send(()).unwrap();
+                    }
+                });
+                ready.send(()).unwrap();
+                standing.recv().unwrap();
+                db.drop_table("t").unwrap();
+                writer.join().unwrap().unwrap();
+            });
+            let state = db.state();
+            assert_eq!((state.memory.records, state.disk.memtable_bytes, state.disk.recent_keys), (0, 0, 0));
+            assert!(db.tables().is_empty());
+        }
+    }
+
+    #[test]
+    fn a_manifest_without_the_next_number_is_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let files = crate::files::RealFiles;
+        let db = Database::open(directory.path(), Options::default()).unwrap();
+        let table = db.create_table("t", Engine::Memory, schema()).unwrap();
+        insert(&db, &table, 1).unwrap();
+        drop((db, table));
+        let path = Manifest::path(directory.path());
+        let text = std::fs::read_to_string(&path).unwrap();
+        let body = text.split_once('\n').unwrap().1.replace("\"next_keyspace\":2,", "");
+        assert!(!body.contains("next_keyspace"), "{body}");
+        let head = format!("gemel {} {:08x}\n", crate::manifest::FORMAT, crc32fast::hash(body.as_bytes()));
+        std::fs::write(&path, head + &body).unwrap();
+        let db = Database::open(directory.path(), Options::default()).unwrap();
+        assert!(has(&db, &db.table("t").unwrap(), 1).unwrap());
+        db.create_table("other", Engine::Disk, schema()).unwrap();
+        db.drop_table("other").unwrap();
+        drop(db);
+        assert_eq!(Manifest::read(&files, directory.path()).unwrap().unwrap().next_keyspace, 3);
+    }
+
+    #[test]
+    fn a_log_record_of_a_keyspace_that_never_existed_is_damage() {
+        for (number, engine, is_good) in
+            [(1, 0, true), (1, 1, true), (2, 0, true), (2, 1, false), (9, 0, false)]
+        {
+            let directory = tempfile::tempdir().unwrap();
+            let db = Database::open(directory.path(), Options::default()).unwrap();
+            db.keyspace("dropped", Engine::Disk).unwrap();
+            db.keyspace("kept", Engine::Memory).unwrap();
+            db.drop_keyspace("dropped").unwrap();
+            let stamps = [Stamp { engine, at: Timestamp(1), writes: true }];
+            let (value, handle) = (Some(b"v".as_slice().into()), Handle::None);
+            let keyspace = KeyspaceId(number);
+            let writes = [Write { keyspace, key: Key::new(b"k"), value, since: Timestamp::ZERO, handle }];
+            let group = Group { engine, writes: &writes };
+            let logs = &db.inner.core.logs;
+            logs.append(logs.encode(&stamps, std::iter::once(group)), &stamps).unwrap();
+            drop(db);
+            let opened = Database::open(directory.path(), Options::default()).map(drop);
+            let is_refused =
+                matches!(&opened, Err(Error::Corruption { what, .. }) if what.contains("is not a commit"));
+            assert!(opened.is_ok() == is_good && is_refused != is_good, "{number} {engine}: {opened:?}");
+        }
+    }
+
+    /// Whatever fails, the table is there and takes commits, or it is refused, now and after a power cut. A commit that
+    /// was acknowledged after the failure is never lost.
+    #[test]
+    fn a_drop_that_fails_leaves_the_table_or_takes_it_for_good() {
+        let (mut stayed, mut unknown) = (0, 0);
+        for nth in 1.. {
+            let directory = tempfile::tempdir().unwrap();
+            let (path, files) = (directory.path().join("db"), FaultyFiles::default());
+            let db = open(&files, &path).unwrap();
+            let table = db.create_table("t", Engine::Memory, schema()).unwrap();
+            insert(&db, &table, 1).unwrap();
+            files.fail(Operation::Any, nth, 5, 0);
+            let dropped = db.drop_table("t");
+            if !files.mend() {
+                dropped.unwrap();
+                assert!(nth > 3);
+                break;
+            }
+            let error = dropped.unwrap_err();
+            assert!(matches!(error, Error::Io { .. }), "{error}");
+            let taken = insert(&db, &table, 2);
+            stayed += u32::from(taken.is_ok());
+            unknown += u32::from(taken.is_err());
+            assert_eq!(db.table("t").is_ok(), taken.is_ok(), "{nth}");
+            drop((db, table));
+            let db = open(&files.power_cut(0), &path).unwrap();
+            match (db.table("t"), taken) {
+                (Ok(table), Ok(())) => assert!(has(&db, &table, 1).unwrap() && has(&db, &table, 2).unwrap()),
+                (Ok(table), Err(_)) => assert!(has(&db, &table, 1).unwrap() && !has(&db, &table, 2).unwrap()),
+                (Err(error), taken) => assert!(taken.is_err(), "{nth}: an acknowledged row is lost: {error}"),
+            }
+        }
+        assert!(stayed > 1 && unknown > 0, "{stayed} {unknown}");
+    }
+}

@@ -1,0 +1,57 @@
+//! Writing the entries of a new index.
+
+use super::Bytes;
+use super::table::{Entry, Table};
+use super::view::RowView;
+use crate::engine::Direction;
+use crate::error::{Error, Result};
+use std::ops::{Bound, ControlFlow};
+
+impl Table {
+    /// Writes the entries of some rows into an index: of the first `most` rows behind the primary key `after`. Returns
+    /// the last row's primary key, or none if there is no row.
+    ///
+    /// # Errors
+    /// [`Error::Constraint`] if the index is unique and has another row's entry of the same key; [`Error::Capacity`] if
+    /// an entry is too long; and the errors of the transaction.
+    pub(crate) fn index_rows<B: Bytes + ?Sized>(
+        &self,
+        bytes: &mut B,
+        index: &str,
+        after: Option<&[u8]>,
+        most: usize,
+    ) -> Result<Option<Vec<u8>>> {
+        let index = self.index(index)?;
+        let lower = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let (mut found, mut failure) = (Vec::<(Vec<u8>, Entry)>::new(), Ok(()));
+        bytes.scan(self.rows(), lower, Bound::Unbounded, Direction::Forward, &mut |key, row| {
+            match RowView::new(self.layout(), row).and_then(|row| index.entry(&row, key)) {
+                Ok(entry) => found.push((key.to_vec(), entry)),
+                Err(error) => {
+                    failure = Err(error);
+                    return ControlFlow::Break(());
+                }
+            }
+            if found.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        failure?;
+        for (key, entry) in &found {
+            self.check_length(&index.name, &entry.key)?;
+            if entry.constrained
+                && let Some(other) = bytes.get(&index.keyspace, &entry.key)?
+            {
+                return Err(Error::Constraint(format!(
+                    "table {}, unique index {}: ({}) belongs to the rows with primary keys ({}) and ({}): \
+                     change one of them, or add an index that is not unique",
+                    self.name(),
+                    index.name,
+                    index.key.describe(&entry.key),
+                    self.primary_key().describe(&other),
+                    self.primary_key().describe(key),
+                )));
+            }
+            bytes.put(&index.keyspace, &entry.key, if index.unique { key } else { &[] })?;
+        }
+        Ok(found.pop().map(|(key, _)| key))
+    }
+}
