@@ -58,6 +58,17 @@ type Failure = (Count, Error);
 /// A commit's presence in an engine, from [`Engine::enter`] on.
 struct Entered<'a>(&'a dyn Engine);
 
+/// Poisons the database if a commit panics. Its locks are never released then, its timestamps are never published, and
+/// its versions may be installed in part. So nothing may commit any more, and nobody may wait for it.
+struct Unwinding<'a>(&'a Coordinator);
+
+impl Drop for Unwinding<'_> {
+    fn drop(&mut self) {
+        self.0.logs.fail(Refused::Broken.text());
+        self.0.clocks().for_each(Clock::set_broken);
+    }
+}
+
 impl Drop for Entered<'_> {
     fn drop(&mut self) {
         self.0.leave();
@@ -76,7 +87,10 @@ fn count_of(error: &Error) -> Count {
 }
 
 fn refused(refused: Refused) -> Error {
-    Error::Csr(refused.text())
+    match refused {
+        Refused::Broken => Error::Poisoned(refused.text().into()),
+        Refused::Closed | Refused::Crossing => Error::Csr(refused.text()),
+    }
 }
 
 impl Coordinator {
@@ -132,15 +146,15 @@ impl Coordinator {
     }
 
     /// Returns the newest snapshot in an engine for a reader that has read the anchor at `anchor`.
-    pub(crate) fn newest(&self, engine: usize, anchor: Timestamp) -> Timestamp {
+    pub(crate) fn newest(&self, engine: usize, anchor: Timestamp) -> Result<Timestamp> {
         if engine == 0 {
-            return anchor;
+            return Ok(anchor);
         }
         let clock = self.engines[engine].clock();
         if !self.options.csr {
-            return clock.horizon();
+            return Ok(clock.horizon());
         }
-        protocol::newest(&self.registries[engine - 1], clock, anchor)
+        protocol::newest(&self.registries[engine - 1], clock, anchor).map_err(refused)
     }
 
     /// Collects garbage in all engines, once in [`COLLECT_EVERY`] calls of a thread.
@@ -190,30 +204,42 @@ impl Coordinator {
         self.logs.wait_for_room().map_err(|error| (Count::Failed, error))?;
         let mut parts = self.parts(transaction);
         let mut entered = self.enter(&parts).map_err(|error| (Count::Failed, error))?;
+        // Dropped before `entered` if this thread panics: an engine that is left must know by then.
+        let unwinding = Unwinding(self);
+        let outcome = self.commit_entered(transaction, &mut parts, &mut entered);
+        std::mem::forget(unwinding);
+        Ok(Outcome { count: outcome?, ticket: self.logs.ticket() })
+    }
+
+    fn commit_entered(
+        &self,
+        transaction: &mut Transaction,
+        parts: &mut [Part],
+        entered: &mut [Option<Entered<'_>>],
+    ) -> Result<Count, Failure> {
         let owner = transaction.seat.number;
-        self.lock(owner, &mut parts)?;
+        self.lock(owner, parts)?;
         self.watches.note(owner, parts.iter().map(|part| (part.engine, part.writes.as_slice())));
-        let outcome = self.ready(owner, transaction, &mut parts);
+        let outcome = self.ready(owner, transaction, parts);
         if let Err(failure) = outcome {
-            self.give_up(&mut parts);
+            self.give_up(parts);
             return Err(failure);
         }
         // Nothing can fail from here on.
         fail_point("commit.after_append");
-        note_writes(transaction, &parts);
+        note_writes(transaction, parts);
         let install = |part: &mut Part, at| {
             self.engines[part.engine].install(&mut part.writes, at);
             // An engine must not be held while the commit waits for its turn to publish.
             entered[part.engine] = None;
         };
-        protocol::finish(&mut parts, install, |engine| self.engines[engine].clock());
-        self.trace(transaction, &parts);
-        let count = match parts.as_slice() {
+        protocol::finish(parts, install, |engine| self.engines[engine].clock());
+        self.trace(transaction, parts);
+        Ok(match parts {
             [Part { engine: 0, .. }] => Count::MemoryOnly,
             [_] => Count::DiskOnly,
             _ => Count::Cross,
-        };
-        Ok(Outcome { count, ticket: self.logs.ticket() })
+        })
     }
 
     /// Sorts the writes by engine. A serializable transaction takes part in each engine where it read, even without a

@@ -29,6 +29,12 @@ impl Conflict {
     }
 }
 
+impl From<crate::clock::Broken> for Error {
+    fn from(_: crate::clock::Broken) -> Self {
+        Self::Poisoned(crate::csr::Refused::Broken.text().into())
+    }
+}
+
 /// An error: one line that names the cause and what to do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

@@ -128,6 +128,12 @@ impl Logs {
         }
     }
 
+    /// Poisons the logs.
+    pub(crate) fn fail(&self, cause: &str) {
+        let cause = Arc::from(cause);
+        self.all().iter().for_each(|log| log.fail(&cause));
+    }
+
     /// Returns the number of bytes that are appended but not durable.
     pub(crate) fn lag(&self) -> u64 {
         self.all().iter().map(|log| log.end().0.saturating_sub(log.durable().0)).sum()

@@ -438,6 +438,29 @@ fn an_engine_that_waits_for_its_disk_holds_up_no_commit_of_the_anchor() {
 }
 
 #[test]
+fn after_a_panic_during_a_commit_nothing_hangs_and_nothing_commits() {
+    let rig = rig(Options::default());
+    rig.commit_everywhere(1);
+    assert!(rig.maps[1].before_install.set(Box::new(|| panic!("on purpose"))).is_ok());
+    let mut reader = rig.begin(Isolation::Snapshot);
+    let died = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| rig.commit_everywhere(2)));
+    assert!(died.is_err());
+    for engine in 0..ENGINES {
+        let mut writer = rig.begin(Isolation::Snapshot);
+        let written = writer.put(&rig.spaces[engine], b"k", b"v").and_then(|()| writer.commit().map(drop));
+        let error = written.unwrap_err();
+        assert!(matches!(&error, Error::Poisoned(why) if why.contains("panicked")), "{error:?}");
+    }
+    assert_eq!(rig.look(&mut reader, WAYS[0]).unwrap(), [1; ENGINES], "an earlier snapshot stays");
+    // The commit was published in the anchor, and will never be in the others.
+    for isolation in [Isolation::Snapshot, Isolation::ReadCommitted] {
+        let mut later = rig.begin(isolation);
+        let error = rig.look(&mut later, WAYS[0]).unwrap_err();
+        assert!(matches!(error, Error::Poisoned(_)), "{error:?}");
+    }
+}
+
+#[test]
 fn a_commit_that_waits_for_space_on_disk_locks_nothing_in_memory() {
     let directory = tempfile::tempdir().unwrap();
     let options = Options { write_buffer_bytes: 10_000, ..Options::default() };

@@ -170,7 +170,7 @@ impl Database {
         // Those that went on are installed. Once they are published, every new snapshot has them. The other engines go
         // first: a commit over both publishes in the anchor first, so the snapshots below are bounded by no older one.
         for engine in core.engines.iter().rev() {
-            engine.clock().wait_for(engine.clock().drawn());
+            engine.clock().wait_for(engine.clock().drawn())?;
         }
         fail_point("catalog.indexing");
         let mut after: Option<Vec<u8>> = None;

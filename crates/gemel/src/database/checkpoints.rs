@@ -43,7 +43,7 @@ impl Inner {
         let from = self.core.logs.ends();
         self.disk.flush_all()?;
         let clock = self.memory.clock();
-        clock.wait_for(clock.drawn());
+        clock.wait_for(clock.drawn())?;
         let (file, at, bytes) = self.write_rows()?;
         let old = {
             let mut manifest = self.manifest.lock();

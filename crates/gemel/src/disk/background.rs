@@ -248,6 +248,8 @@ impl Shared {
         self.check()?;
         self.rotate();
         if self.sealed_bytes.load(Ordering::Relaxed) > 0 {
+            // A commit that panicked may have inserted a part of its writes.
+            self.clock.check()?;
             (self.before_flush)()?;
             fail_point("disk.before_flush");
             self.write_sealed()?;

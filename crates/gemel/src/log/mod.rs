@@ -214,6 +214,11 @@ impl Log {
         self.pipeline.failure()
     }
 
+    /// Poisons the log: nothing more is appended, and commits that wait have an unknown outcome.
+    pub(crate) fn fail(&self, cause: &Arc<str>) {
+        self.pipeline.fail(cause);
+    }
+
     /// Notifies `waiter` when the log is durable up to `lsn`.
     pub(crate) fn enqueue(&self, lsn: Lsn, waiter: &Arc<Waiter>) {
         self.pipeline.enqueue(lsn, waiter);

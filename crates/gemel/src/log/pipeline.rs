@@ -322,8 +322,7 @@ impl Pipeline {
         }
     }
 
-    /// Poisons the log, because nothing can become durable any more, and releases all waiters with the cause. Only the
-    /// writer calls this.
+    /// Poisons the log, because nothing can become durable any more, and releases all waiters with the cause.
     pub(super) fn fail(&self, cause: &Arc<str>) {
         let mut state = self.lock();
         state.failed.get_or_insert_with(|| cause.clone());

@@ -30,7 +30,13 @@ impl fmt::Display for Timestamp {
 pub(crate) struct Clock {
     drawn: CachePadded<AtomicU64>,
     horizon: CachePadded<AtomicU64>,
+    /// Not zero once a timestamp was drawn that nobody will publish.
+    broken: AtomicU64,
 }
+
+/// The horizon will not move any more: a thread panicked between drawing a timestamp and publishing it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Broken;
 
 impl Clock {
     /// Makes a clock whose next timestamp follows `last`.
@@ -38,6 +44,7 @@ impl Clock {
         Self {
             drawn: CachePadded::new(AtomicU64::new(last.0)),
             horizon: CachePadded::new(AtomicU64::new(last.0)),
+            broken: AtomicU64::new(0),
         }
     }
 
@@ -64,18 +71,31 @@ impl Clock {
 
     /// Waits until all commits at or below `at` are published. The wait is short: such commits are between drawing
     /// their timestamp and publishing it (`DESIGN.md`, "The parts", lists what they may wait for meanwhile).
-    pub(crate) fn wait_for(&self, at: Timestamp) {
+    pub(crate) fn wait_for(&self, at: Timestamp) -> Result<(), Broken> {
         let backoff = Backoff::new();
         while self.horizon.load(Ordering::SeqCst) < at.0 {
+            self.check()?;
             // Spins at first, then yields to the operating system.
             backoff.snooze();
         }
+        Ok(())
+    }
+
+    /// Ends all waits for timestamps above the horizon, now and later.
+    pub(crate) fn set_broken(&self) {
+        self.broken.store(1, Ordering::SeqCst);
+    }
+
+    /// Returns an error if the clock is broken.
+    pub(crate) fn check(&self) -> Result<(), Broken> {
+        if self.broken.load(Ordering::SeqCst) == 0 { Ok(()) } else { Err(Broken) }
     }
 
     /// Publishes that the commit at `at` is installed or abandoned. Timestamps are published in order, so this waits
-    /// for those drawn before.
+    /// for those drawn before. Once the clock is broken, nothing is published any more.
     pub(crate) fn publish(&self, at: Timestamp) {
-        self.wait_for(Timestamp(at.0 - 1));
-        self.horizon.store(at.0, Ordering::SeqCst);
+        if self.wait_for(Timestamp(at.0 - 1)).is_ok() {
+            self.horizon.store(at.0, Ordering::SeqCst);
+        }
     }
 }

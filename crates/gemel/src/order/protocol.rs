@@ -103,14 +103,14 @@ pub(crate) fn select(
     // then.
     let horizon = clock.horizon();
     let at = registry.select(anchor, horizon, oldest)?;
-    clock.wait_for(at);
+    clock.wait_for(at)?;
     Ok(at)
 }
 
 /// Returns the newest snapshot in another engine for a reader that has read the anchor at `anchor`.
-pub(crate) fn newest(registry: &Registry, clock: &Clock, anchor: Timestamp) -> Timestamp {
+pub(crate) fn newest(registry: &Registry, clock: &Clock, anchor: Timestamp) -> Result<Timestamp, Refused> {
     let horizon = clock.horizon();
     let at = horizon.max(registry.least(anchor));
-    clock.wait_for(at);
-    at
+    clock.wait_for(at)?;
+    Ok(at)
 }

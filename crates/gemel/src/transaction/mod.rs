@@ -211,7 +211,7 @@ impl Transaction {
                 } else {
                     self.core.engines[0].clock().horizon()
                 };
-                self.core.newest(engine, anchor)
+                self.core.newest(engine, anchor)?
             }
             _ if engine == 0 => return Ok(self.anchor),
             _ => match self.others[engine] {

@@ -5,7 +5,7 @@
 
 mod partition;
 
-use super::clock::Timestamp;
+use super::clock::{Broken, Timestamp};
 use super::sync::{Mutex, MutexGuard};
 use partition::Partition;
 use std::collections::VecDeque;
@@ -17,6 +17,14 @@ pub(crate) enum Refused {
     Closed,
     /// The transaction's commit timestamps cross those of another commit or snapshot.
     Crossing,
+    /// The engine's clock is broken, so no snapshot of it can be taken any more.
+    Broken,
+}
+
+impl From<Broken> for Refused {
+    fn from(_: Broken) -> Self {
+        Self::Broken
+    }
 }
 
 impl Refused {
@@ -24,6 +32,7 @@ impl Refused {
         match self {
             Self::Closed => "its snapshot is so old that its part of the registry is closed",
             Self::Crossing => "its commit timestamps cross those of another transaction",
+            Self::Broken => "a thread panicked while it committed",
         }
     }
 }

@@ -273,7 +273,7 @@ impl Rig {
             Broken::LateHorizon => {
                 let at = registry.select(anchor, clock.horizon(), oldest)?;
                 let at = at.max(clock.horizon());
-                clock.wait_for(at);
+                clock.wait_for(at)?;
                 Ok(at)
             }
             Broken::NoWaiting => registry.select(anchor, clock.horizon(), oldest),
@@ -305,7 +305,7 @@ impl Rig {
     fn read_committed(&self) {
         let (seat, anchor) = self.begin();
         let first = self.halves[0].see(anchor);
-        let disk = protocol::newest(&self.registries[0], &self.halves[1].clock, anchor);
+        let disk = protocol::newest(&self.registries[0], &self.halves[1].clock, anchor).unwrap();
         let second = self.halves[1].see(disk);
         let facts = self.facts.lock().unwrap();
         for (commit, ..) in &facts.commits {
