@@ -5,11 +5,13 @@ mod changes;
 mod checkpoints;
 
 use crate::active::{Count, RunningTransaction};
+use crate::backup;
 use crate::coordinator::Coordinator;
 use crate::csr::CsrState;
 use crate::disk::{DiskEngine, DiskState};
 use crate::error::{Error, Result};
 use crate::files::{Files, RealFiles, fail_point};
+use crate::mailbox;
 use crate::manifest::Manifest;
 use crate::memory::{MemoryEngine, MemoryState};
 use crate::options::{Isolation, LogMode, Options};
@@ -25,7 +27,7 @@ use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::thread::JoinHandle;
+use std::thread::{JoinHandle, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 /// Interval at which the housekeeper collects garbage and checks if a checkpoint is due.
@@ -86,7 +88,7 @@ struct Handle {
 /// The signal to the housekeeper that the last clone is gone. It is not part of [`Inner`], because the housekeeper may
 /// be the one that drops [`Inner`].
 #[derive(Default)]
-struct Closing {
+pub(crate) struct Closing {
     begun: Mutex<bool>,
     wake: Condvar,
 }
@@ -95,6 +97,10 @@ impl Closing {
     fn begin(&self) {
         *self.begun.lock() = true;
         self.wake.notify_all();
+    }
+
+    pub(crate) fn has_begun(&self) -> bool {
+        *self.begun.lock()
     }
 
     /// Waits until closing has begun, at most for `time`. Returns true if it has begun.
@@ -115,18 +121,20 @@ impl Deref for Handle {
     }
 }
 
-struct Inner {
-    path: PathBuf,
-    files: Arc<dyn Files>,
-    core: Arc<Coordinator>,
+pub(crate) struct Inner {
+    pub(crate) path: PathBuf,
+    pub(crate) files: Arc<dyn Files>,
+    pub(crate) core: Arc<Coordinator>,
     memory: Arc<MemoryEngine>,
-    disk: Arc<DiskEngine>,
-    manifest: Mutex<Manifest>,
+    pub(crate) disk: Arc<DiskEngine>,
+    pub(crate) manifest: Mutex<Manifest>,
     /// Held while a table or keyspace is dropped or changed: one at a time. Taken before `manifest`.
-    changing: Mutex<()>,
+    pub(crate) changing: Mutex<()>,
     recovered: Recovered,
     /// Held while a checkpoint is written: one checkpoint at a time.
-    checkpointing: Mutex<()>,
+    pub(crate) checkpointing: Mutex<()>,
+    /// Held while a backup is made: one backup at a time.
+    pub(crate) backing_up: Mutex<()>,
     checkpoints: Mutex<CheckpointState>,
     /// Log bytes ever appended, as of the last checkpoint.
     log_at_checkpoint: AtomicU64,
@@ -271,6 +279,7 @@ impl Database {
         }
         let begun = Instant::now();
         let (files, lock) = (Arc::new(RealFiles), lock(&path)?);
+        backup::settle(&*files, &path)?;
         let manifest = Manifest::read(&*files, &path)?.ok_or_else(|| no_database(&path))?;
         let options = Options { log: manifest.log, ..options };
         options.check()?;
@@ -297,6 +306,7 @@ impl Database {
         }
         fail_point("open.before_lock");
         let lock = lock(&path)?;
+        backup::settle(&*files, &path)?;
         // The manifest is read only under the lock: before that, another process may be making or changing the
         // database.
         let manifest = match Manifest::read(&*files, &path)? {
@@ -332,6 +342,8 @@ impl Database {
         // A crash interrupted what was filling them. The next replacement of the manifest forgets them.
         manifest.keyspaces.retain(|entry| !entry.unfinished);
         remove_strays(&*files, &path, &manifest)?;
+        backup::remove_links(&path)?;
+        mailbox::remove(&path)?;
         let opened = recovery::recover(Arc::clone(&files), &path, manifest, &options, begun)?;
         let core = opened.core;
         let inner = Arc::new(Inner {
@@ -345,6 +357,7 @@ impl Database {
             changing: Mutex::new(()),
             recovered: opened.recovered,
             checkpointing: Mutex::new(()),
+            backing_up: Mutex::new(()),
             checkpoints: Mutex::default(),
             lock,
         });
@@ -363,6 +376,10 @@ impl Database {
             .map_err(io("can't start a thread for", &inner.path))?;
         let inner = ManuallyDrop::new(inner);
         Ok(Self { inner: Arc::new(Handle { inner, closing, housekeeper: Some(housekeeper) }) })
+    }
+
+    pub(crate) fn inner(&self) -> &Inner {
+        &self.inner
     }
 
     #[cfg(test)]
@@ -489,11 +506,28 @@ impl Drop for Inner {
     }
 }
 
-/// Writes checkpoints when they are due, and collects garbage while no commits do.
+/// Writes checkpoints when they are due, collects garbage while no commits do, and starts the backups that other
+/// processes ask for.
 fn keep_house(inner: &Inner, closing: &Closing) {
+    std::thread::scope(|scope| {
+        let mut backup: Option<ScopedJoinHandle<'_, ()>> = None;
+        look_around(inner, closing, || {
+            let idle = backup.as_ref().is_none_or(ScopedJoinHandle::is_finished);
+            if idle && mailbox::has_mail(&inner.path) {
+                let name = "gemel-backup".to_owned();
+                let thread = std::thread::Builder::new().name(name);
+                // Without a thread the request waits for the next look.
+                backup = thread.spawn_scoped(scope, move || mailbox::serve(inner, closing)).ok();
+            }
+        });
+    });
+}
+
+fn look_around(inner: &Inner, closing: &Closing, mut look: impl FnMut()) {
     let mut not_before = Instant::now();
     while !closing.wait_for(LOOK_EVERY) {
         inner.core.collect_now();
+        look();
         if inner.checkpoint_is_due() && Instant::now() >= not_before && inner.checkpoint().is_err() {
             // The state reports the failure; the log grows until the next attempt.
             not_before = Instant::now() + RETRY_CHECKPOINT;
@@ -529,6 +563,11 @@ fn is_checkpoint(name: &str) -> bool {
 
 /// Returns true if Gemel makes entries of this name in a database's directory.
 fn is_own(name: &str) -> bool {
+    is_data(name) || [backup::RECORD, backup::STAGING, backup::LINKS].contains(&name) || mailbox::is_own(name)
+}
+
+/// Returns true if an entry of this name has a database's data.
+pub(crate) fn is_data(name: &str) -> bool {
     let is_log = |log: &&str| name.strip_prefix(log).is_some_and(|rest| rest.starts_with('-'));
     let logs = [LogMode::Shared, LogMode::PerEngine].into_iter().flat_map(recovery::log_names);
     [crate::manifest::FILE, crate::manifest::TEMPORARY, recovery::DISK_DIRECTORY].contains(&name)
@@ -536,7 +575,7 @@ fn is_own(name: &str) -> bool {
         || name.ends_with(".log") && logs.copied().any(|log| is_log(&log))
 }
 
-fn absolute(path: &Path) -> Result<PathBuf> {
+pub(crate) fn absolute(path: &Path) -> Result<PathBuf> {
     std::path::absolute(path).map_err(io("can't find", path))
 }
 
@@ -547,8 +586,22 @@ fn no_database(path: &Path) -> Error {
     ))
 }
 
+/// Returns true if the database in a directory is open, here or in another process.
+pub(crate) fn is_open(path: &Path) -> bool {
+    let Ok(directory) = fs::File::open(path) else { return false };
+    match directory.try_lock() {
+        Err(fs::TryLockError::WouldBlock) => true,
+        Err(fs::TryLockError::Error(_)) => false,
+        Ok(()) => {
+            // Closing the file alone may not release the lock: see `Drop` of `Inner`.
+            let _ = directory.unlock();
+            false
+        }
+    }
+}
+
 /// Locks the directory itself. A file in it could be deleted, and another process would then lock a new one.
-fn lock(path: &Path) -> Result<fs::File> {
+pub(crate) fn lock(path: &Path) -> Result<fs::File> {
     let directory = fs::File::open(path).map_err(io("can't open", path))?;
     match directory.try_lock() {
         Ok(()) => Ok(directory),

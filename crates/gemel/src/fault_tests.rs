@@ -377,3 +377,97 @@ fn opening_on_a_read_only_file_system_fails_and_changes_nothing() {
         done.check(&place.files, &place.path, log, "read-only for a while");
     }
 }
+
+/// Makes a shop with an earlier backup, and new transactions since. Returns the path of the backup.
+fn backed_up(place: &Place, log: LogMode) -> (Shop, PathBuf) {
+    let to = place.path.with_file_name("copy");
+    let shop = shop(&place.files, &place.path, log).unwrap();
+    shop.commit(1).and_then(Ticket::wait).unwrap();
+    shop.db.checkpoint().unwrap();
+    shop.db.backup(&to).unwrap();
+    shop.commit(2).and_then(Ticket::wait).unwrap();
+    shop.db.checkpoint().unwrap();
+    shop.commit(3).and_then(Ticket::wait).unwrap();
+    (shop, to)
+}
+
+/// Checks that a backup is the earlier one or the new one. Returns true if it is the new one.
+fn backup_holds(files: &FaultyFiles, to: &Path, log: LogMode, what: &str) -> bool {
+    let copy = shop(files, to, log).unwrap_or_else(|error| panic!("{what}: {error}"));
+    let [hot, cold] = copy.rows().unwrap_or_else(|error| panic!("{what}: {error}"));
+    assert_eq!(hot, cold, "{what}");
+    assert!([expected(1), expected(3)].contains(&hot), "{what}: {hot:?}");
+    assert!(check::report(&copy.db).unwrap().is_good(), "{what}");
+    hot == expected(3)
+}
+
+#[test]
+fn a_backup_that_fails_at_any_file_operation_leaves_the_earlier_one_or_the_new_one() {
+    for (log, code) in [(LogMode::Shared, ENOSPC), (LogMode::PerEngine, EIO)] {
+        let last = at_each(1, |nth| {
+            let place = place();
+            let (shop, to) = backed_up(&place, log);
+            place.files.fail(Operation::Any, nth, code, 3);
+            let outcome = shop.db.backup(&to).map(drop);
+            let struck = place.files.mend();
+            drop(shop);
+            let what = format!("{log:?}, error {nth}");
+            let is_new = backup_holds(&place.files, &to, log, &what);
+            assert!(is_new || (struck && outcome.is_err()), "{what}: {outcome:?}");
+            !struck
+        });
+        assert!(last > 20, "{last} operations are few");
+    }
+}
+
+#[test]
+fn a_power_cut_during_a_backup_leaves_the_earlier_one_or_the_new_one() {
+    for log in MODES {
+        let last = at_each(1, |nth| {
+            let place = place();
+            let (shop, to) = backed_up(&place, log);
+            place.files.cut_power(nth, nth % 3);
+            let outcome = shop.db.backup(&to).map(drop);
+            let left = place.files.image();
+            drop(shop);
+            let what = format!("{log:?}, power cut {nth}");
+            // A backup that returned survives a power cut.
+            let ended = left.is_none();
+            let left = left.unwrap_or_else(|| place.files.power_cut(0));
+            let is_new = backup_holds(&left, &to, log, &what);
+            assert!(is_new || outcome.is_err(), "{what}");
+            ended
+        });
+        assert!(last > 20, "{last} operations are few");
+    }
+}
+
+#[test]
+fn what_is_committed_and_flushed_during_a_backup_is_in_it_as_a_whole_or_not_at_all() {
+    let points = [("backup.before_link", 2), ("backup.linked", 1), ("backup.copied_logs", 1)];
+    for (log, (point, n)) in MODES.into_iter().flat_map(|log| points.map(|point| (log, point))) {
+        let place = place();
+        let shop = Arc::new(shop(&place.files, &place.path, log).unwrap());
+        shop.commit(1).and_then(Ticket::wait).unwrap();
+        let during = Arc::clone(&shop);
+        let (passed, ends) = std::sync::mpsc::channel();
+        once_here(point, move || {
+            drop(during.commit(2).unwrap());
+            // A record of a keyspace that was not there when the backup began.
+            let new = during.db.keyspace("new", Engine::Disk).unwrap();
+            let mut transaction = during.db.begin(Isolation::Snapshot).unwrap();
+            transaction.put(&new, b"key", b"value").unwrap();
+            drop(transaction.commit().unwrap());
+            during.db.inner().disk.flush_all().unwrap();
+            passed.send(()).unwrap();
+        });
+        let to = place.path.with_file_name("copy");
+        shop.db.backup(&to).unwrap();
+        assert!(ends.try_recv().is_ok(), "{point} was not passed");
+        let copy =
+            self::shop(&place.files, &to, log).unwrap_or_else(|error| panic!("{log:?}, {point}: {error}"));
+        assert_eq!(copy.rows().unwrap(), [expected(n), expected(n)], "{log:?}, {point}");
+        assert_eq!(copy.db.keyspaces().iter().any(|(name, _)| name == "new"), n == 2, "{log:?}, {point}");
+        assert!(check::report(&copy.db).unwrap().is_good(), "{log:?}, {point}");
+    }
+}

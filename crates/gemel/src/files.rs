@@ -21,7 +21,8 @@ pub(crate) trait Files: Send + Sync + Debug {
     fn create(&self, path: &Path) -> Result<Box<dyn File>>;
     /// Opens a file that exists, to read and write.
     fn open(&self, path: &Path) -> Result<Box<dyn File>>;
-    /// Renames within a directory, replacing `to`. Durable after [`Files::sync_dir`].
+    /// Renames, replacing `to`. Durable after [`Files::sync_dir`] of both directories; a power cut before that leaves it
+    /// done or not done.
     fn rename(&self, from: &Path, to: &Path) -> Result<()>;
     /// Removes a file. Durable after [`Files::sync_dir`].
     fn remove(&self, path: &Path) -> Result<()>;

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod backup;
 mod check;
 mod checkpoint;
 mod coordinator;
@@ -17,6 +18,7 @@ mod key;
 mod keyspace;
 mod log;
 mod logs;
+mod mailbox;
 mod manifest;
 #[cfg(test)]
 mod map_engine;
@@ -40,6 +42,7 @@ mod watch;
 use order::{active, clock, csr};
 
 pub use active::RunningTransaction;
+pub use backup::{BackupProgress, BackupReport, backup};
 pub use check::{CheckReport, CheckedPart, PartKind, check};
 pub use clock::Timestamp;
 pub use csr::CsrState;

@@ -258,6 +258,15 @@ impl Shared {
         Ok(())
     }
 
+    /// Calls `work` while no flush and no compaction changes the trees' lists of files.
+    pub(crate) fn while_files_stay<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        // A compaction can take long, and waiting for it here does not hold up flushes.
+        let _compacting = self.compacting.lock();
+        let _flushing = self.flushing.lock();
+        self.check()?;
+        work()
+    }
+
     /// Seals the memtables of all keyspaces at once.
     ///
     /// The exclusive latch waits until no commit is between drawing its timestamp and its last insert. So every commit

@@ -11,7 +11,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 /// Name of the file.
-pub(super) const FILE: &str = "gemel.id";
+pub(crate) const FILE: &str = "gemel.id";
 
 fn text(database: u64, keyspace: KeyspaceId) -> String {
     sealed(&format!("gemel-tree {database:016x} {:08x}", keyspace.0))

@@ -4,6 +4,7 @@
 //! contents before it verifies them. So a changed byte there could silently lose a file, or end the process. Both have
 //! checksums, which are verified here before a tree is opened. (Formats: lsm-tree 3.1, sfa 1.0.)
 
+use super::identity;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -35,18 +36,55 @@ pub(super) fn state(tree: &Path) -> io::Result<(u64, u128)> {
     Ok((u64_at(&current, 0), checksum))
 }
 
+/// The files that make up a tree.
+#[derive(Debug)]
+pub(crate) struct TreeFiles {
+    /// Content of the file [`CURRENT`].
+    pub(crate) current: Vec<u8>,
+    /// Name of the valid list.
+    pub(crate) list_name: String,
+    /// Content of the valid list.
+    pub(crate) list: Vec<u8>,
+    /// The listed tables.
+    pub(crate) tables: Vec<ListedTable>,
+    /// Content of the file that says to which database the tree belongs. Only a database of an earlier version has none.
+    pub(crate) identity: Option<Vec<u8>>,
+}
+
+/// A table in a tree's list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ListedTable {
+    /// Name of the file in the tree's directory `tables`.
+    pub(crate) id: u64,
+    /// Checksum of the whole file.
+    pub(crate) checksum: u128,
+}
+
+/// Returns the files of the tree in a directory. Verifies the list, but no table.
+pub(crate) fn tree_files(tree: &Path) -> io::Result<TreeFiles> {
+    let (number, checksum) = state(tree)?;
+    let current = std::fs::read(tree.join(CURRENT))?;
+    let list_name = format!("v{number}");
+    let path = tree.join(&list_name);
+    let list = std::fs::read(&path)?;
+    if xxh3_128(&list) != checksum {
+        return Err(damaged(format!("{list_name} has a wrong checksum")));
+    }
+    let identity = match std::fs::read(tree.join(identity::FILE)) {
+        Ok(content) => Some(content),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    Ok(TreeFiles { current, list_name, list, tables: listed(&path)?, identity })
+}
+
 /// Verifies the tree in a directory, if there is one.
 pub(super) fn verify(tree: &Path) -> io::Result<()> {
     if !tree.join(CURRENT).exists() {
         return Ok(());
     }
-    let (number, checksum) = state(tree)?;
-    let list = tree.join(format!("v{number}"));
-    if xxh3_128(&std::fs::read(&list)?) != checksum {
-        return Err(damaged(format!("v{number} has a wrong checksum")));
-    }
-    for table in listed(&list)? {
-        verify_contents(&tree.join("tables").join(table.to_string()))?;
+    for table in tree_files(tree)?.tables {
+        verify_table(&tree.join("tables").join(table.id.to_string()))?;
     }
     Ok(())
 }
@@ -59,8 +97,8 @@ fn u128_at(bytes: &[u8], at: usize) -> Option<u128> {
     bytes.get(at..).and_then(<[u8]>::first_chunk).map(|bytes| u128::from_le_bytes(*bytes))
 }
 
-/// Returns the numbers of the files in a verified list.
-fn listed(list: &Path) -> io::Result<Vec<u64>> {
+/// Returns the tables in a verified list.
+fn listed(list: &Path) -> io::Result<Vec<ListedTable>> {
     let unknown = || damaged("the list of files has an unknown format".into());
     let reader = sfa::Reader::new(list).map_err(|_| unknown())?;
     let mut section = reader.toc().section(b"tables").ok_or_else(unknown)?.buf_reader(list)?;
@@ -73,23 +111,31 @@ fn listed(list: &Path) -> io::Result<Vec<u64>> {
         for _ in 0..byte()? {
             let count = u32::from_le_bytes([byte()?, byte()?, byte()?, byte()?]);
             for _ in 0..count {
-                let mut id = [0; 8];
+                let (mut id, mut checksum) = ([0; 8], [0; 16]);
                 for place in &mut id {
                     *place = byte()?;
                 }
-                tables.push(u64::from_le_bytes(id));
-                // Skips kind of checksum, checksum and sequence number.
-                for _ in 0..1 + 16 + 8 {
+                // Skips the kind of checksum.
+                byte()?;
+                for place in &mut checksum {
+                    *place = byte()?;
+                }
+                // Skips the sequence number.
+                for _ in 0..8 {
                     byte()?;
                 }
+                tables.push(ListedTable {
+                    id: u64::from_le_bytes(id),
+                    checksum: u128::from_le_bytes(checksum),
+                });
             }
         }
     }
     Ok(tables)
 }
 
-/// Verifies the table of contents at the end of a file.
-fn verify_contents(path: &Path) -> io::Result<()> {
+/// Verifies the table of contents at the end of a table's file.
+pub(crate) fn verify_table(path: &Path) -> io::Result<()> {
     let name = path.file_name().unwrap_or_default().display();
     let wrong = |what| damaged(format!("table {name} has a wrong {what}"));
     let mut file = File::open(path)?;

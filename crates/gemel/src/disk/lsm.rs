@@ -17,7 +17,7 @@
 //! - a compaction may drop versions only if everything in the tree's files is at or below the watermark (then the
 //!   newest version of each key serves every snapshot); otherwise it keeps all versions.
 
-use super::intact;
+use super::intact::{self, TreeFiles};
 use super::store::{BlockReads, Compaction, Store};
 use crate::clock::Timestamp;
 use crate::engine::{Direction, Each, Found};
@@ -288,6 +288,21 @@ impl<I: Iterator<Item = lsm_tree::Result<InternalValue>>> Iterator for Survivors
             }
         }
     }
+}
+
+/// Links a tree's tables into a directory, which is made. Nothing may change the tree's list meanwhile.
+pub(super) fn link(path: &Path, to: &Path) -> Result<TreeFiles> {
+    let tree = intact::tree_files(path).map_err(|error| refused("can't read", path, error.into()))?;
+    let made = |what| move |source| Error::Io { what, path: to.into(), source };
+    std::fs::create_dir_all(to).map_err(made("can't make the directory"))?;
+    for table in &tree.tables {
+        let name = table.id.to_string();
+        let linked = std::fs::hard_link(path.join("tables").join(&name), to.join(name));
+        linked.map_err(made(
+            "the backup needs hard links within the database's file system and can't make one in",
+        ))?;
+    }
+    Ok(tree)
 }
 
 fn seqno(at: Timestamp) -> SeqNo {

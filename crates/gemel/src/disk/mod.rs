@@ -29,6 +29,8 @@ use crate::keyspace;
 use crate::manifest::{KeyspaceEntry, Manifest, TreeEntry};
 use crate::options::Options;
 use background::Shared;
+pub(crate) use identity::FILE as TREE_IDENTITY;
+pub(crate) use intact::{ListedTable, TreeFiles, tree_files, verify_table};
 use keyspaces::Keyspace;
 use lsm::{LsmShared, LsmStore};
 use parking_lot::Mutex;
@@ -223,6 +225,21 @@ impl DiskEngine {
     pub(crate) fn flush_all(&self) -> Result<()> {
         self.shared.check()?;
         self.shared.flush().inspect_err(|error| self.shared.fail(error))
+    }
+
+    /// Calls `work` while no tree's list of files changes.
+    ///
+    /// # Errors
+    /// Those of `work`, and the error of an earlier flush or compaction.
+    pub(crate) fn while_files_stay<T>(&self, work: impl FnOnce(&Self) -> Result<T>) -> Result<T> {
+        self.shared.while_files_stay(|| work(self))
+    }
+
+    /// Links the tables of a keyspace into a directory, and returns the tree's files. A table's file never changes, so
+    /// the link keeps its content, even if a compaction removes the table. Call it within
+    /// [`DiskEngine::while_files_stay`].
+    pub(crate) fn link(&self, keyspace: KeyspaceId, to: &Path) -> Result<TreeFiles> {
+        lsm::link(&self.path_of(keyspace), to)
     }
 
     /// Ends the background threads and waits for their current work. Data that is only in memory is not flushed.

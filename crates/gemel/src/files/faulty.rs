@@ -71,6 +71,8 @@ struct PowerCut {
 struct Disk {
     names: BTreeMap<PathBuf, Node>,
     durable_names: BTreeMap<PathBuf, Node>,
+    /// Renames from one directory to another. As on a journaling file system, a power cut leaves each done or not done.
+    moves: Vec<(PathBuf, PathBuf)>,
     /// Directories that the database made.
     directories: BTreeSet<PathBuf>,
     fault: Option<Fault>,
@@ -164,8 +166,13 @@ impl FaultyFiles {
         };
         let mut names = BTreeMap::new();
         let all: BTreeSet<&PathBuf> = disk.names.keys().chain(disk.durable_names.keys()).collect();
-        for path in all {
+        let mut moved = BTreeMap::new();
+        for (from, to) in &disk.moves {
             let lucky = seed != 0 && below(2) == 0;
+            moved.extend([(from, lucky), (to, lucky)]);
+        }
+        for path in all {
+            let lucky = moved.get(path).copied().unwrap_or_else(|| seed != 0 && below(2) == 0);
             let Some(node) = (if lucky { &disk.names } else { &disk.durable_names }).get(path) else {
                 continue;
             };
@@ -276,6 +283,9 @@ impl Files for FaultyFiles {
         let node = disk.names.remove(from);
         let node = node.ok_or_else(|| io("can't rename to", to, ErrorKind::NotFound.into()))?;
         disk.names.insert(to.to_path_buf(), node);
+        if from.parent() != to.parent() {
+            disk.moves.push((from.to_path_buf(), to.to_path_buf()));
+        }
         Ok(())
     }
 

@@ -244,6 +244,25 @@ impl Log {
         Ok(())
     }
 
+    /// Returns the segments that hold the bytes between two positions, with the lengths of their durable contents, which
+    /// are whole batches. There is at least one segment. `to` must be durable, and nobody may drop segments.
+    pub(crate) fn segments_between(&self, from: Lsn, to: Lsn) -> Vec<(PathBuf, u64)> {
+        // Read before the segments: each segment that begins below this position is among them.
+        let durable = self.durable().0;
+        let segments = lock(&self.segments);
+        let skipped = segments.partition_point(|first| *first <= from.0).saturating_sub(1);
+        let mut found = Vec::new();
+        for (index, first) in segments.iter().enumerate().skip(skipped) {
+            if *first >= to.0 && !found.is_empty() {
+                break;
+            }
+            let end = segments.get(index + 1).copied().unwrap_or(u64::MAX).min(durable);
+            let bytes = frame::SEGMENT_HEADER as u64 + end.saturating_sub(*first);
+            found.push((segment_path(&self.directory, self.name, *first), bytes));
+        }
+        found
+    }
+
     /// Returns the number of bytes from the beginning of the oldest segment to the end.
     pub(crate) fn bytes(&self) -> u64 {
         let oldest = lock(&self.segments).front().copied();
