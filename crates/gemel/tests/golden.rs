@@ -1,0 +1,141 @@
+//! Databases that earlier versions wrote. Every later version that reads format 1 must open them.
+//!
+//! Each directory below `tests/golden` is a database as the version in its name left it: `first` is the first one with
+//! format 1, `marked` the first one that marks trees and closed logs. To add those of a new version:
+//! `GEMEL_GOLDEN=crates/gemel/tests/golden/NAME cargo test -p gemel --test golden -- --ignored`
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use gemel::row::{ColumnType, Schema, Table, Value};
+use gemel::{Database, Engine, Isolation, LogMode, Options};
+use std::path::Path;
+
+const ENGINES: [Engine; 2] = [Engine::Memory, Engine::Disk];
+/// Rows of each table. The first half is in a checkpoint and in files of the disk engine, the rest in the log.
+const ROWS: i64 = 40;
+
+fn schema() -> Schema {
+    Schema::new()
+        .column("id", ColumnType::I32)
+        .column("small", ColumnType::I16)
+        .nullable("large", ColumnType::I64)
+        .column("price", ColumnType::Decimal { scale: 2 })
+        .column("sold", ColumnType::Bool)
+        .column("name", ColumnType::Text)
+        .nullable("code", ColumnType::Bytes)
+        .column("made", ColumnType::Timestamp)
+        .column("weight", ColumnType::F64)
+        .primary_key(["id"])
+        .index("by_name", ["name"])
+        .unique_index("by_made", ["made"])
+}
+
+/// The texts and bytes of a row.
+fn parts(id: i64) -> (String, Vec<u8>) {
+    (format!("thing number {}", id % 7), vec![id as u8; id as usize * 5])
+}
+
+fn values<'a>(id: i64, (name, code): &'a (String, Vec<u8>)) -> Vec<Value<'a>> {
+    vec![
+        Value::Int(id),
+        Value::Int(-id),
+        if id % 3 == 0 { Value::Null } else { Value::Int(id << 40) },
+        Value::Decimal(id * 199),
+        Value::Bool(id % 2 == 0),
+        name.as_str().into(),
+        if id % 4 == 0 { Value::Null } else { Value::Bytes(code) },
+        Value::Timestamp(1_700_000_000_000_000 + id),
+        Value::Float(id as f64 / 8.0),
+    ]
+}
+
+fn options(log: LogMode) -> Options {
+    Options { log, ..Options::default() }
+}
+
+/// Writes a database. Every tenth row is deleted again.
+fn write(path: &Path, log: LogMode) {
+    let db = Database::open(path, options(log)).unwrap();
+    let tables = ENGINES.map(|engine| db.create_table(engine.name(), engine, schema()).unwrap());
+    for id in 0..ROWS {
+        let mut transaction = db.begin(Isolation::Serializable).unwrap();
+        for table in &tables {
+            table.insert(&mut transaction, &values(id, &parts(id))).unwrap();
+            if id % 10 == 9 {
+                table.delete(&mut transaction, &[Value::Int(id - 1)]).unwrap();
+            }
+        }
+        transaction.commit().unwrap().wait().unwrap();
+        if id == ROWS / 2 {
+            db.checkpoint().unwrap();
+        }
+    }
+    db.close().unwrap();
+}
+
+fn check(db: &Database, table: &Table) {
+    let mut transaction = db.begin(Isolation::Snapshot).unwrap();
+    for id in 0..ROWS {
+        let row = table.get(&mut transaction, &[Value::Int(id)]).unwrap();
+        let found = row.as_ref().map(|row| row.view().values().unwrap());
+        let parts = parts(id);
+        assert_eq!(found, (id % 10 != 8).then(|| values(id, &parts)), "{} {id}", table.name());
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let to = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &to);
+        } else {
+            std::fs::copy(entry.path(), to).unwrap();
+        }
+    }
+}
+
+#[test]
+fn databases_of_every_version_open_with_all_their_rows_and_take_more() {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    let directory = tempfile::tempdir().unwrap();
+    let mut opened = 0;
+    for version in std::fs::read_dir(golden).unwrap() {
+        for (name, log) in [("shared", LogMode::Shared), ("per-engine", LogMode::PerEngine)] {
+            let version = version.as_ref().unwrap();
+            let path = directory.path().join(version.file_name()).join(name);
+            copy(&version.path().join(name), &path);
+            let report = gemel::check(&path).unwrap();
+            assert!(report.is_good(), "{report}");
+            for more in [ROWS, ROWS + 1] {
+                let db = Database::open(&path, options(log)).unwrap();
+                for engine in ENGINES {
+                    let table = db.create_table(engine.name(), engine, schema()).unwrap();
+                    check(&db, &table);
+                    let mut transaction = db.begin(Isolation::Snapshot).unwrap();
+                    table.insert(&mut transaction, &values(more, &parts(more))).unwrap();
+                    transaction.commit().unwrap().wait().unwrap();
+                }
+            }
+            let report = gemel::check(&path).unwrap();
+            assert!(report.is_good(), "{report}");
+            opened += 1;
+        }
+    }
+    assert!(opened >= 4, "{opened} databases are few");
+}
+
+#[test]
+#[ignore = "writes the databases of this version; the module's comment says how"]
+fn write_the_databases_of_this_version() {
+    let to = std::env::var("GEMEL_GOLDEN").unwrap();
+    // Relative paths are those of the workspace.
+    let to = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(to);
+    for (name, log) in [("shared", LogMode::Shared), ("per-engine", LogMode::PerEngine)] {
+        let path = to.join(name);
+        assert!(!path.exists(), "{} exists", path.display());
+        std::fs::create_dir_all(&to).unwrap();
+        write(&path, log);
+    }
+}
