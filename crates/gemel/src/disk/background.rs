@@ -7,7 +7,7 @@ use crate::clock::{Clock, Timestamp};
 use crate::error::{Error, Result};
 use crate::files::fail_point;
 use parking_lot::lock_api::RawRwLock as _;
-use parking_lot::{Condvar, Mutex, RawRwLock};
+use parking_lot::{Condvar, Mutex, MutexGuard, RawRwLock};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -258,11 +258,16 @@ impl Shared {
         Ok(())
     }
 
+    /// Waits for a flush and a step of compaction, and keeps others from beginning.
+    fn hold_files(&self) -> [MutexGuard<'_, ()>; 2] {
+        // Always in this order, so no two wait for each other. A compaction can take long, and waiting for it first does
+        // not hold up flushes.
+        [self.compacting.lock(), self.flushing.lock()]
+    }
+
     /// Calls `work` while no flush and no compaction changes the trees' lists of files.
     pub(crate) fn while_files_stay<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
-        // A compaction can take long, and waiting for it here does not hold up flushes.
-        let _compacting = self.compacting.lock();
-        let _flushing = self.flushing.lock();
+        let _held = self.hold_files();
         self.check()?;
         work()
     }
@@ -335,8 +340,7 @@ impl Shared {
 
     /// Drops the content of a keyspace to which nobody commits any more. Waits for a flush or a step of compaction.
     pub(crate) fn clear(&self, keyspace: &Keyspace) -> Result<()> {
-        let _flushing = self.flushing.lock();
-        let _compacting = self.compacting.lock();
+        let _held = self.hold_files();
         if keyspace.is_gone.swap(true, Ordering::SeqCst) {
             return Ok(());
         }

@@ -308,3 +308,34 @@ fn f_writers_wait_while_too_much_is_in_memory() {
     }
     assert!(engine.state().stalls > 0, "{:?}", engine.state());
 }
+
+/// Both hold off flushes and compactions, so they must do it in one order.
+#[test]
+fn a_keyspace_can_be_dropped_while_something_keeps_the_files_as_they_are() {
+    let (_directory, engine) = engine();
+    let engine = Arc::new(engine);
+    let (dropped, all) = std::sync::mpsc::channel();
+    let done = Arc::new(AtomicBool::new(false));
+    // Threads that hang are left behind: the test fails without them.
+    std::thread::spawn({
+        let engine = Arc::clone(&engine);
+        move || {
+            for number in 10..200 {
+                engine.open_keyspace(KeyspaceId(number)).unwrap();
+                engine.drop_keyspace(KeyspaceId(number)).unwrap();
+            }
+            dropped.send(()).unwrap();
+        }
+    });
+    let keeper = std::thread::spawn({
+        let done = Arc::clone(&done);
+        move || {
+            while !done.load(Ordering::Relaxed) {
+                engine.while_files_stay(|_| Ok(())).unwrap();
+            }
+        }
+    });
+    all.recv_timeout(std::time::Duration::from_secs(120)).expect("the two do not wait for each other");
+    done.store(true, Ordering::Relaxed);
+    keeper.join().unwrap();
+}
