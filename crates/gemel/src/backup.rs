@@ -5,10 +5,10 @@
 //! backup; from then on it is the new one, and [`settle`] moves the staged files to their places, as often as needed.
 
 use crate::database::{self, Database, Inner};
-use crate::disk::{ListedTable, TREE_IDENTITY, TreeFiles, tree_files, verify_table};
+use crate::disk::{self, ListedTable, TreeFiles, tree_files, tree_name, verify_table};
 use crate::engine::KeyspaceId;
-use crate::error::{Error, Result};
-use crate::files::{self, File, Files, RealFiles, fail_point};
+use crate::error::{Error, Result, io};
+use crate::files::{self, File, Files, RealFiles, fail_point, remove_tree};
 use crate::keyspace::Engine;
 use crate::log::{Lsn, reader};
 use crate::mailbox;
@@ -158,8 +158,16 @@ pub(crate) fn run(
     let target = database::lock(to)?;
     admit(files, to, inner.core.database)?;
     let report = BackupReport { path: to.to_path_buf(), ..BackupReport::default() };
-    let mut stage =
-        Stage { files, from: &inner.path, to, staging: to.join(STAGING), entries: Vec::new(), report, watch };
+    let mut stage = Stage {
+        database: inner.core.database,
+        files,
+        from: &inner.path,
+        to,
+        staging: to.join(STAGING),
+        entries: Vec::new(),
+        report,
+        watch,
+    };
     let staged = stage.all(inner);
     // The next backup, or the next opening, removes links that are left.
     let _ = remove_links(&inner.path);
@@ -174,11 +182,6 @@ pub(crate) fn run(
     report.took = begun.elapsed();
     let _ = target.unlock();
     Ok(report)
-}
-
-fn io(what: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Error {
-    let path = path.to_path_buf();
-    move |source| Error::Io { what, path, source }
 }
 
 /// Rejects a target that is the database or in it, before anything is made.
@@ -356,6 +359,8 @@ struct Source {
 
 /// A backup that is being staged.
 struct Stage<'a> {
+    /// Number of the database.
+    database: u64,
     files: &'a dyn Files,
     from: &'a Path,
     to: &'a Path,
@@ -534,9 +539,13 @@ impl Stage<'_> {
             self.copied(&path, bytes)?;
         }
         RealFiles.sync_dir(&tables)?;
-        let identity = tree.identity.as_ref().map(|content| (TREE_IDENTITY, content));
-        let small = [(tree.list_name.as_str(), &tree.list), ("current", &tree.current)];
-        for (file, content) in identity.into_iter().chain(small) {
+        let identity = disk::identity::text(self.database, keyspace).into_bytes();
+        let small = [
+            (disk::identity::FILE, &identity),
+            (tree.list_name.as_str(), &tree.list),
+            ("current", &tree.current),
+        ];
+        for (file, content) in small {
             let mut output = RealFiles.create(&staged.join(file))?;
             output.write_at(0, content)?;
             output.sync()?;
@@ -545,10 +554,6 @@ impl Stage<'_> {
         }
         RealFiles.sync_dir(&staged)
     }
-}
-
-fn tree_name(keyspace: KeyspaceId) -> String {
-    format!("ks-{}", keyspace.0)
 }
 
 fn name_of(path: &Path) -> Result<String> {
@@ -575,13 +580,6 @@ fn link(inner: &Inner) -> Result<Source> {
 /// Removes the links that a backup, or one that was killed, made in the database's directory.
 pub(crate) fn remove_links(database: &Path) -> Result<()> {
     remove_tree(&database.join(LINKS))
-}
-
-fn remove_tree(path: &Path) -> Result<()> {
-    match std::fs::remove_dir_all(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(io("can't remove", path)(error)),
-        _ => Ok(()),
-    }
 }
 
 fn has_staging(to: &Path) -> bool {
@@ -679,7 +677,7 @@ fn remove_others(files: &dyn Files, to: &Path, record: &Record) -> Result<()> {
         }
     }
     let disk = to.join(DISK_DIRECTORY);
-    let trees = RealFiles.list(&disk)?.into_iter().filter(|name| name.starts_with("ks-"));
+    let trees = RealFiles.list(&disk)?.into_iter().filter(|name| name.starts_with(disk::TREE_PREFIX));
     for tree in trees.map(|name| disk.join(name)) {
         if !named.contains(&tree.join("current")) {
             remove_tree(&tree)?;

@@ -3,7 +3,7 @@
 mod changes;
 
 use crate::active::{Active, Count, Seat};
-use crate::clock::{Clock, Timestamp};
+use crate::clock::{Broken, Clock, Timestamp};
 use crate::csr::{Refused, Registry};
 use crate::engine::{Engine, KeyspaceId, MAX_ENGINES, Refusal, Write};
 use crate::error::{Conflict, Error, Result};
@@ -18,6 +18,7 @@ use crate::record::{Group, Stamp};
 use crate::ticket::Ticket;
 use crate::transaction::{Seen, Transaction};
 use crate::watch::{Noted, Watch, Watches};
+use arrayvec::ArrayVec;
 use parking_lot::RwLock;
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -27,8 +28,8 @@ use std::sync::{Arc, OnceLock};
 /// Commits of a thread between two garbage collections.
 const COLLECT_EVERY: u32 = 32;
 
-/// Rows in a read set from which it is validated before the commit draws its timestamps. Fewer in tests, so these run
-/// both ways.
+/// A commit that must validate more keys and rows than this validates them before it draws its timestamps. The number is
+/// small in tests, so they run both ways.
 pub(crate) const MANY_ROWS: usize = if cfg!(any(test, feature = "fail-points")) { 4 } else { 1000 };
 
 /// The engines, the registries that relate their snapshots, and the logs. Engine 0 is the anchor.
@@ -88,7 +89,7 @@ fn count_of(error: &Error) -> Count {
 
 fn refused(refused: Refused) -> Error {
     match refused {
-        Refused::Broken => Error::Poisoned(refused.text().into()),
+        Refused::Broken => Broken.into(),
         Refused::Closed | Refused::Crossing => Error::Csr(refused.text()),
     }
 }
@@ -333,11 +334,18 @@ impl Coordinator {
                     self.engines[*engine].validate_range(owner, *keyspace, range, *since),
                 ),
             };
-            if !still.map_err(|error| (count_of(&error), error))? {
-                return Err(self.conflict(Conflict::Read, engine, keyspace));
-            }
+            self.require(still, engine, keyspace)?;
         }
         Ok(())
+    }
+
+    /// Returns a conflict unless a read is still current.
+    fn require(&self, still: Result<bool>, engine: usize, keyspace: KeyspaceId) -> Result<(), Failure> {
+        if still.map_err(|error| (count_of(&error), error))? {
+            Ok(())
+        } else {
+            Err(self.conflict(Conflict::Read, engine, keyspace))
+        }
     }
 
     /// Validates those reads again whose keys others have locked since they were validated.
@@ -346,9 +354,7 @@ impl Coordinator {
             let Some(since) = watched.read_at(&noted) else { continue };
             let Noted { engine, keyspace, key } = &noted;
             let still = self.engines[*engine].validate_key(owner, *keyspace, key, since);
-            if !still.map_err(|error| (Count::Failed, error))? {
-                return Err(self.conflict(Conflict::Read, *engine, *keyspace));
-            }
+            self.require(still, *engine, *keyspace)?;
         }
         Ok(())
     }
@@ -370,7 +376,7 @@ impl Coordinator {
 }
 
 /// Returns the stamps of a commit, in the order of its parts. Timestamps that are not drawn yet are zero.
-fn stamps_of(parts: &[Part]) -> Vec<Stamp> {
+fn stamps_of(parts: &[Part]) -> ArrayVec<Stamp, MAX_ENGINES> {
     parts
         .iter()
         .map(|part| Stamp {

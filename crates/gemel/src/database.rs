@@ -9,7 +9,7 @@ use crate::backup;
 use crate::coordinator::Coordinator;
 use crate::csr::CsrState;
 use crate::disk::{DiskEngine, DiskState};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, io};
 use crate::files::{Files, RealFiles, fail_point};
 use crate::mailbox;
 use crate::manifest::Manifest;
@@ -215,11 +215,6 @@ pub struct Aborted {
     pub too_old: u64,
     /// Other errors: the memory limit, or I/O.
     pub failed: u64,
-}
-
-fn io(what: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Error {
-    let path = path.to_path_buf();
-    move |source| Error::Io { what, path, source }
 }
 
 impl Database {

@@ -1,6 +1,6 @@
 //! Errors of the database.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A result whose error is [`Error`] by default.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -27,6 +27,12 @@ impl Conflict {
             Self::Read => "read",
         }
     }
+}
+
+/// Returns a function that makes an error of the operating system into an [`Error`].
+pub(crate) fn io(what: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Error {
+    let path = path.to_path_buf();
+    move |source| Error::Io { what, path, source }
 }
 
 impl From<crate::clock::Broken> for Error {

@@ -6,7 +6,7 @@ pub(crate) mod fail_point;
 #[cfg_attr(not(test), allow(dead_code, reason = "for unit tests; the fuzz targets use a part"))]
 pub(crate) mod faulty;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, io};
 use std::fmt::Debug;
 use std::fs;
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
@@ -67,6 +67,14 @@ pub(crate) fn read_over(files: &dyn Files, path: &Path, content: &mut Vec<u8>) -
     let got = file.read_at(0, content)?;
     content.truncate(got);
     Ok(())
+}
+
+/// Removes a directory of the operating system with everything in it, if it exists.
+pub(crate) fn remove_tree(path: &Path) -> Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(io("can't remove", path)(error)),
+        _ => Ok(()),
+    }
 }
 
 /// Replaces a file, or makes it. After a crash the file has the old content or the new, never a mixture. The new

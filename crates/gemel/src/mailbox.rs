@@ -5,7 +5,7 @@
 
 use crate::backup::{self, BackupProgress, BackupReport};
 use crate::database::{self, Closing, Inner};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, io};
 use crate::recovery::DISK_DIRECTORY;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -67,11 +67,6 @@ pub(crate) fn remove(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-fn io(what: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Error {
-    let path = path.to_path_buf();
-    move |source| Error::Io { what, path, source }
-}
-
 fn open_lock(directory: &Path) -> Result<fs::File> {
     let path = directory.join(DISK_DIRECTORY);
     fs::File::open(&path).map_err(io("can't open", &path))
@@ -85,7 +80,8 @@ pub(crate) fn has_mail(directory: &Path) -> bool {
     }
     match open_lock(directory).map(|lock| lock.try_lock().map(|()| lock)) {
         Ok(Ok(lock)) => {
-            // Nobody can write a request while this holds the lock. What can't be removed is removed at the next look.
+            // Nobody can write a request while this process holds the lock. If a file can't be removed now, the next look
+            // tries again.
             let _ = remove(directory);
             let _ = lock.unlock();
             false

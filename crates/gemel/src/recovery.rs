@@ -139,8 +139,8 @@ pub(crate) fn recover(
         LogMode::PerEngine => Logs::PerEngine(logs),
     };
     if manifest.closed.is_some() || !manifest.identified {
-        // From here on the database may grow beyond the state in which it was closed. Nothing has been appended or
-        // flushed yet, so after a crash before this the old manifest still holds.
+        // The mark of closing must go before anything is appended or flushed, because that changes what it describes. If
+        // the process ends before the manifest is replaced, the mark is still true.
         manifest.open();
         manifest.write(&*files, directory)?;
     }
@@ -221,7 +221,7 @@ struct Known {
     next: u32,
 }
 
-/// What the manifest says about the number of a keyspace.
+/// State of a keyspace's number, by the manifest.
 enum Numbered {
     /// The keyspace exists.
     Open,

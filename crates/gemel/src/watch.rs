@@ -107,7 +107,7 @@ mod tests {
         note(3, "by a third");
         assert_eq!(names(&first), [b"by a third".to_vec()]);
         assert_eq!(names(&second), [b"by the first".to_vec(), b"by a third".to_vec()]);
-        assert!(names(&second).is_empty(), "they are told once");
+        assert!(names(&second).is_empty(), "each note is returned only once");
         drop((first, second));
         note(3, "after");
         assert!(watches.notes.lock().is_empty());

@@ -6,6 +6,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
 
+mod alone;
+
 use gemel::row::{ColumnType, RowRange, Schema, Value};
 use gemel::{Database, Direction, Engine, Isolation, LogMode, Options};
 use std::collections::BTreeMap;
@@ -215,17 +217,5 @@ fn suite() -> ExitCode {
 }
 
 fn main() -> ExitCode {
-    // Supports two features of the usual harness: a list of tests, and names to select.
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if arguments.iter().any(|argument| argument == "--list") {
-        if !arguments.iter().any(|argument| argument == "--ignored") {
-            println!("{NAME}: test");
-        }
-        return ExitCode::SUCCESS;
-    }
-    let mut names = arguments.iter().filter(|argument| !argument.starts_with('-')).peekable();
-    if names.peek().is_some() && !names.any(|name| NAME.contains(name.as_str())) {
-        return ExitCode::SUCCESS;
-    }
-    suite()
+    alone::run(NAME, suite)
 }

@@ -7,6 +7,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
 
+mod alone;
+
 use gemel::{CommitStamps, Database, Direction, Durability, Engine, Isolation, Keyspace, LogMode, Options};
 use std::collections::{HashMap, HashSet};
 use std::io::{BufRead, BufReader, Write};
@@ -274,19 +276,7 @@ fn main() -> ExitCode {
         work(Path::new(parts.next().unwrap()), mode(mode_index), seed, fat);
         return ExitCode::SUCCESS;
     }
-    // Supports two features of the usual harness: a list of tests, and names to select.
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if arguments.iter().any(|argument| argument == "--list") {
-        if !arguments.iter().any(|argument| argument == "--ignored") {
-            println!("{NAME}: test");
-        }
-        return ExitCode::SUCCESS;
-    }
-    let mut names = arguments.iter().filter(|argument| !argument.starts_with('-')).peekable();
-    if names.peek().is_some() && !names.any(|name| NAME.contains(name.as_str())) {
-        return ExitCode::SUCCESS;
-    }
-    suite()
+    alone::run(NAME, suite)
 }
 
 fn suite() -> ExitCode {

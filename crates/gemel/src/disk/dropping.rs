@@ -3,9 +3,9 @@
 use super::{DiskEngine, TREE_PREFIX, identity, intact};
 use crate::engine::KeyspaceId;
 use crate::error::{Error, Result};
-use crate::files::fail_point;
+use crate::files::{fail_point, remove_tree};
 use std::fs;
-use std::io::{self, ErrorKind};
+use std::io;
 use std::path::Path;
 
 impl DiskEngine {
@@ -15,7 +15,7 @@ impl DiskEngine {
         keyspace.recent.drain();
         let cleared = self.shared.clear(keyspace);
         fail_point("disk.before_remove");
-        remove(&self.path_of(id))?;
+        remove_tree(&self.path_of(id))?;
         cleared
     }
 
@@ -38,7 +38,7 @@ impl DiskEngine {
                 && entry.file_type().map_err(listing)?.is_dir()
                 && is_tree(&path).map_err(listing)?;
             if is_own {
-                remove(&path)?;
+                remove_tree(&path)?;
             }
         }
         Ok(())
@@ -61,13 +61,4 @@ fn is_tree(path: &Path) -> io::Result<bool> {
         }
     }
     Ok(true)
-}
-
-fn remove(path: &Path) -> Result<()> {
-    match fs::remove_dir_all(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => {
-            Err(Error::Io { what: "can't remove", path: path.into(), source: error })
-        }
-        _ => Ok(()),
-    }
 }

@@ -13,7 +13,8 @@ use std::path::Path;
 /// Name of the file.
 pub(crate) const FILE: &str = "gemel.id";
 
-fn text(database: u64, keyspace: KeyspaceId) -> String {
+/// Returns the file's content for a keyspace of a database.
+pub(crate) fn text(database: u64, keyspace: KeyspaceId) -> String {
     sealed(&format!("gemel-tree {database:016x} {:08x}", keyspace.0))
 }
 

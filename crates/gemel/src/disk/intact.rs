@@ -4,7 +4,6 @@
 //! contents before it verifies them. So a changed byte there could silently lose a file, or end the process. Both have
 //! checksums, which are verified here before a tree is opened. (Formats: lsm-tree 3.1, sfa 1.0.)
 
-use super::identity;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
@@ -25,7 +24,11 @@ fn damaged(what: String) -> io::Error {
 
 /// Returns the number and the checksum of the valid list in a tree's directory.
 pub(super) fn state(tree: &Path) -> io::Result<(u64, u128)> {
-    let current = std::fs::read(tree.join(CURRENT))?;
+    parse(&std::fs::read(tree.join(CURRENT))?)
+}
+
+/// Returns the number and the checksum in the content of [`CURRENT`].
+fn parse(current: &[u8]) -> io::Result<(u64, u128)> {
     let wrong_length = || damaged(format!("{CURRENT} has a wrong length"));
     let current = <[u8; CURRENT_BYTES]>::try_from(current).map_err(|_| wrong_length())?;
     let checksum = u128_at(&current, 8).ok_or_else(wrong_length)?;
@@ -47,8 +50,6 @@ pub(crate) struct TreeFiles {
     pub(crate) list: Vec<u8>,
     /// The listed tables.
     pub(crate) tables: Vec<ListedTable>,
-    /// Content of the file that says to which database the tree belongs. Only a database of an earlier version has none.
-    pub(crate) identity: Option<Vec<u8>>,
 }
 
 /// A table in a tree's list.
@@ -62,20 +63,15 @@ pub(crate) struct ListedTable {
 
 /// Returns the files of the tree in a directory. Verifies the list, but no table.
 pub(crate) fn tree_files(tree: &Path) -> io::Result<TreeFiles> {
-    let (number, checksum) = state(tree)?;
     let current = std::fs::read(tree.join(CURRENT))?;
+    let (number, checksum) = parse(&current)?;
     let list_name = format!("v{number}");
     let path = tree.join(&list_name);
     let list = std::fs::read(&path)?;
     if xxh3_128(&list) != checksum {
         return Err(damaged(format!("{list_name} has a wrong checksum")));
     }
-    let identity = match std::fs::read(tree.join(identity::FILE)) {
-        Ok(content) => Some(content),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => return Err(error),
-    };
-    Ok(TreeFiles { current, list_name, list, tables: listed(&path)?, identity })
+    Ok(TreeFiles { current, list_name, list, tables: listed(&path)? })
 }
 
 /// Verifies the tree in a directory, if there is one.

@@ -12,7 +12,7 @@
 mod background;
 mod dropping;
 mod gaps;
-mod identity;
+pub(crate) mod identity;
 mod intact;
 mod keyspaces;
 mod lsm;
@@ -29,7 +29,6 @@ use crate::keyspace;
 use crate::manifest::{KeyspaceEntry, Manifest, TreeEntry};
 use crate::options::Options;
 use background::Shared;
-pub(crate) use identity::FILE as TREE_IDENTITY;
 pub(crate) use intact::{ListedTable, TreeFiles, tree_files, verify_table};
 use keyspaces::Keyspace;
 use lsm::{LsmShared, LsmStore};
@@ -72,7 +71,12 @@ pub struct DiskState {
 }
 
 /// Prefix of the name of a keyspace's directory. The keyspace's number follows.
-const TREE_PREFIX: &str = "ks-";
+pub(crate) const TREE_PREFIX: &str = "ks-";
+
+/// Returns the name of a keyspace's directory.
+pub(crate) fn tree_name(keyspace: KeyspaceId) -> String {
+    format!("{TREE_PREFIX}{}", keyspace.0)
+}
 
 /// The disk engine. The module's comment describes it.
 pub(crate) struct DiskEngine {
@@ -191,7 +195,7 @@ impl DiskEngine {
     }
 
     fn path_of(&self, keyspace: KeyspaceId) -> PathBuf {
-        self.directory.join(format!("{TREE_PREFIX}{}", keyspace.0))
+        self.directory.join(tree_name(keyspace))
     }
 
     /// Returns the newest commit in the files of a keyspace. The files have all commits before it too.

@@ -24,7 +24,7 @@ mod on {
     type Once = RefCell<Vec<(&'static str, Box<dyn FnOnce()>)>>;
 
     thread_local! {
-        /// Closures for the next passes by this thread, in the order in which they are called.
+        /// Closures for this thread's next passes of fail points. At each pass of a point, the first one of its name is called.
         static HERE: Once = const { RefCell::new(Vec::new()) };
     }
 

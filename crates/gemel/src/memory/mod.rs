@@ -37,8 +37,8 @@ pub(crate) use version::Retired;
 const ENTRIES_PER_PIN: usize = 64;
 /// Bytes of values after which a scan renews its pin.
 const BYTES_PER_PIN: usize = 256 << 10;
-/// Rounds in which a commit at the memory limit helps the epoch on before it is rejected. Two rounds suffice if no
-/// reader is in between.
+/// A commit at the memory limit tries so many times to let the epoch free memory, and is rejected only then. Two attempts
+/// free everything unless a reader holds it.
 const ROUNDS_OF_HELP: u32 = 64;
 /// Approximate number of records that one call of [`Engine::collect`] examines.
 const RECORDS_PER_COLLECTION: usize = 1024;

@@ -23,7 +23,7 @@ pub(crate) struct Active {
     open: [AtomicU64; CHUNKS.div_ceil(WORD)],
     /// Held while a chunk is opened or closed.
     changing: Mutex<()>,
-    /// The chunk in which a search found a free slot last.
+    /// Number of the chunk where the last search for a free slot ended. The next search begins there.
     hint: AtomicUsize,
     numbers: AtomicU64,
     opened: Instant,

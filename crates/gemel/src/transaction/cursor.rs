@@ -21,7 +21,7 @@ const BATCH_BYTES: usize = 1 << 16;
 /// A key and its value.
 type Pair<'a> = (&'a [u8], &'a [u8]);
 
-/// A place between two keys of a range, from which a transaction can go on in both directions.
+/// A place between two keys of a range. A transaction can walk from it forward and back.
 ///
 /// [`Cursor::next`] passes the key after the place and returns it, [`Cursor::prev`] passes and returns the key before
 /// it. So `prev` after `next` returns the same key again. The key and its value can be used until the next call. A
