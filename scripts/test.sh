@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs every test of the workspace, or those of the packages that -p names. Arguments go to `cargo test`. At the end it
-# prints the seconds of each test program and of each test that took 10 s or more.
+# prints the seconds of each test program and of each test that took 10 s or more. If a nightly toolchain with Miri is
+# installed, Gemel's code with pointers runs in Miri too.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,12 +13,16 @@ PSYCOPG_PYTHON=$(scripts/psycopg-python.sh)
 export PSYCOPG_PYTHON
 
 packages=(--workspace)
+miri=yes
 for argument in "$@"; do
     case $argument in
     --) break ;;
     -p* | --package | --package=*) packages=() ;;
     esac
 done
+if [ ${#packages[@]} -eq 0 ] && [[ " $* " != *gemel* ]]; then
+    miri=no
+fi
 
 if [ ${#packages[@]} -gt 0 ]; then
     echo "==> go test (sdk/go)"
@@ -39,6 +44,10 @@ flags=(${CARGO_FLAGS:-} "${packages[@]}")
 status=0
 echo "==> cargo test ${packages[*]} $*"
 cargo test --config "target.'cfg(all())'.runner = ['$PWD/scripts/time-tests.sh']" "${flags[@]}" "$@" || status=$?
+
+if [ "$miri" = yes ]; then
+    scripts/miri.sh || status=$?
+fi
 
 if [ -s "$TEST_TIMES/programs" ]; then
     echo "==> seconds of each test program"

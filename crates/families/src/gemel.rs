@@ -10,8 +10,8 @@ pub(crate) use target::{GemelTarget, others};
 
 use crate::storage::{Temporary, in_memory};
 use ::gemel::{
-    CommitStamps, Conflict, Database, Durability, Engine, Error, Isolation, Keyspace, LogMode, Options,
-    Ticket, Transaction,
+    CommitStamps, Conflict, Database, Durability, Engine, Error, FullDisk, Isolation, Keyspace, LogMode,
+    Options, Ticket, Transaction,
 };
 use lydite_database::kv::{Access, Direction, KeyRange, KvTable, Pending, Store, StoreError, StoreTx};
 use lydite_database::target_url::{OptionSpec, ParsedUrl, encoded};
@@ -221,7 +221,8 @@ fn durability(text: &str) -> Option<Durability> {
 /// Reads the URL.
 pub(crate) fn parse(parsed: &ParsedUrl) -> Result<Parsed, Vec<String>> {
     let mut errors = Vec::new();
-    let mut options = Options::default();
+    // A run on a full disk should end: nobody would make space for it.
+    let mut options = Options { full_disk: FullDisk::Fail, ..Options::default() };
     let placement = parsed.choice("placement", &PLACEMENTS, &mut errors);
     let mut homes = BTreeMap::new();
     for table in Table::ALL {
@@ -378,7 +379,7 @@ fn store_error(error: Error) -> StoreError {
             detail,
         },
         Error::Csr(_) => StoreError::Retry { reason: AbortReason::Csr, detail },
-        Error::TooOld(_) => StoreError::Retry { reason: AbortReason::Other, detail },
+        Error::TooOld(_) | Error::Moved(_) => StoreError::Retry { reason: AbortReason::Other, detail },
         Error::Poisoned(_) => StoreError::Broken(detail),
         Error::Unknown(_) => StoreError::Unavailable { committed: Committed::Unknown, detail },
         _ => StoreError::Failed(detail),
@@ -476,6 +477,14 @@ impl StoreTx for GemelTx<'_> {
     ) -> Result<Option<R>, StoreError> {
         let keyspace = &self.store.keyspaces[table.index()];
         self.transaction.read(keyspace, key, found).map_err(store_error)
+    }
+
+    fn prefetch<K: AsRef<[u8]>>(
+        &mut self,
+        table: KvTable,
+        keys: impl IntoIterator<Item = K>,
+    ) -> Result<(), StoreError> {
+        self.transaction.prefetch(&self.store.keyspaces[table.index()], keys).map_err(store_error)
     }
 
     fn modify<R>(

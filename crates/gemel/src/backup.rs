@@ -10,6 +10,7 @@ use crate::engine::KeyspaceId;
 use crate::error::{Error, Result, io};
 use crate::files::{self, File, Files, RealFiles, fail_point, remove_tree};
 use crate::keyspace::Engine;
+use crate::lock::{self, Lock};
 use crate::log::{Lsn, reader};
 use crate::mailbox;
 use crate::manifest::Manifest;
@@ -101,7 +102,7 @@ pub fn backup(
     mut progress: impl FnMut(&BackupProgress),
 ) -> Result<BackupReport> {
     let (path, to) = (database::absolute(path.as_ref())?, database::absolute(to.as_ref())?);
-    while database::is_open(&path) {
+    while lock::is_open(&path) {
         if let Some(report) = mailbox::ask(&path, &to, &mut progress)? {
             return Ok(report);
         }
@@ -155,7 +156,7 @@ pub(crate) fn run(
     let _one = inner.backing_up.lock();
     check_place(&inner.path, to)?;
     files.create_dir(to)?;
-    let target = database::lock(to)?;
+    let _target = Lock::of_database(to)?;
     admit(files, to, inner.core.database)?;
     let report = BackupReport { path: to.to_path_buf(), ..BackupReport::default() };
     let mut stage = Stage {
@@ -180,7 +181,6 @@ pub(crate) fn run(
     settle(files, to)?;
     let mut report = stage.report;
     report.took = begun.elapsed();
-    let _ = target.unlock();
     Ok(report)
 }
 

@@ -86,7 +86,8 @@ impl CheckReport {
 ///
 /// Opening verifies the manifest, the checkpoint and the logs, and that both engines agree on the commits. As after a
 /// crash, it cuts off commits at the end of a log that were never acknowledged. Then the check reads every keyspace to
-/// its end, which verifies the checksum of each block. At last it compares the rows of each table with the table's
+/// its end, which verifies the checksum of each block, and compares the disk engine's files with the checksums in their
+/// lists. At last it compares the rows of each table with the table's
 /// indexes.
 ///
 /// ```
@@ -123,13 +124,17 @@ pub(crate) fn report(db: &Database) -> Result<CheckReport> {
             rows += 1;
             bytes += (key.len() + value.len()) as u64;
         });
+        let files = match entry.engine {
+            Engine::Memory => Ok(()),
+            Engine::Disk => db.inner().disk.verify_contents(entry.id),
+        };
         parts.push(CheckedPart {
             name: entry.name.clone(),
             kind: kind_of(&catalog, entry.id),
             engine: entry.engine,
             rows,
             bytes,
-            fault: read.err().map(|error| error.to_string()),
+            fault: read.and(files).err().map(|error| error.to_string()),
         });
     }
     for table in &catalog.tables {

@@ -1,6 +1,7 @@
 //! The commit protocol over the engines (`DESIGN.md`, "Commit").
 
 mod changes;
+mod moves;
 
 use crate::active::{Active, Count, Seat};
 use crate::clock::{Broken, Clock, Timestamp};
@@ -19,11 +20,14 @@ use crate::ticket::Ticket;
 use crate::transaction::{Seen, Transaction};
 use crate::watch::{Noted, Watch, Watches};
 use arrayvec::ArrayVec;
+pub(crate) use moves::Pair;
+use moves::{Moves, is_to_twin};
 use parking_lot::RwLock;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 /// Commits of a thread between two garbage collections.
 const COLLECT_EVERY: u32 = 32;
@@ -43,8 +47,9 @@ pub(crate) struct Coordinator {
     pub(crate) options: Options,
     pub(crate) keyspaces: RwLock<Vec<Keyspace>>,
     watches: Watches,
-    /// Number of catalog changes that took access away from handles: see `changes.rs`.
+    /// Number of catalog changes that commits must know of: see `changes.rs`.
     changes: AtomicU64,
+    moves: Moves,
     recorder: OnceLock<Arc<Recorder>>,
 }
 
@@ -83,8 +88,16 @@ type Part = protocol::Part<Vec<Write>>;
 fn count_of(error: &Error) -> Count {
     match error {
         Error::TooOld(_) => Count::TooOld,
+        Error::Moved(_) => Count::Moved,
         _ => Count::Failed,
     }
+}
+
+#[cold]
+fn too_old(age: Duration, limit: Duration) -> Error {
+    Error::TooOld(format!(
+        "it began {age:.1?} ago, and its snapshot was given up after {limit:?} (option max_snapshot_age)"
+    ))
 }
 
 fn refused(refused: Refused) -> Error {
@@ -111,6 +124,7 @@ impl Coordinator {
             keyspaces: RwLock::default(),
             watches: Watches::default(),
             changes: AtomicU64::new(0),
+            moves: Moves::default(),
             recorder: OnceLock::new(),
         }
     }
@@ -130,6 +144,15 @@ impl Coordinator {
     /// Takes fresh snapshots for a transaction. Returns the anchor's.
     pub(crate) fn refresh(&self, seat: Seat) -> Timestamp {
         self.active.refresh(seat, self.clocks())
+    }
+
+    /// Returns an error if a transaction's snapshot has expired. If not, everything that the transaction has read up to
+    /// now is right (`DESIGN.md`, "Who is running, and garbage").
+    #[inline]
+    pub(crate) fn check_age(&self, seat: Seat) -> Result<()> {
+        // Without a limit, no slot is looked at: this is asked for each row.
+        let Some(limit) = self.options.max_snapshot_age else { return Ok(()) };
+        self.active.expired_at(seat).map_or(Ok(()), |age| Err(too_old(age, limit)))
     }
 
     pub(crate) fn watermark(&self, engine: usize) -> Timestamp {
@@ -172,6 +195,9 @@ impl Coordinator {
 
     pub(crate) fn collect_now(&self) {
         self.active.close_idle();
+        if self.options.max_snapshot_age.is_some() {
+            self.active.expire();
+        }
         for (index, engine) in self.engines.iter().enumerate() {
             engine.collect(self.watermark(index));
         }
@@ -204,6 +230,7 @@ impl Coordinator {
         }
         self.logs.wait_for_room().map_err(|error| (Count::Failed, error))?;
         let mut parts = self.parts(transaction);
+        fail_point("commit.collected");
         let mut entered = self.enter(&parts).map_err(|error| (Count::Failed, error))?;
         // Dropped before `entered` if this thread panics: an engine that is left must know by then.
         let unwinding = Unwinding(self);
@@ -219,7 +246,10 @@ impl Coordinator {
         entered: &mut [Option<Entered<'_>>],
     ) -> Result<Count, Failure> {
         let owner = transaction.seat.number;
-        self.lock(owner, parts)?;
+        self.lock_all(owner, parts).map_err(|(engine, refusal)| match refusal {
+            Refusal::Clash(clash) => self.conflict(clash.kind, engine, clash.keyspace),
+            Refusal::Error(error) => (count_of(&error), error),
+        })?;
         self.watches.note(owner, parts.iter().map(|part| (part.engine, part.writes.as_slice())));
         let outcome = self.ready(owner, transaction, parts);
         if let Err(failure) = outcome {
@@ -243,17 +273,26 @@ impl Coordinator {
         })
     }
 
-    /// Sorts the writes by engine. A serializable transaction takes part in each engine where it read, even without a
-    /// write, because its commit needs a place in that engine's order. A transaction that takes part in two engines
-    /// also takes part in the anchor, which relates their orders.
+    /// Sorts the writes by engine, and adds those to twins. A serializable transaction takes part in each engine where
+    /// it read, even without a write, because its commit needs a place in that engine's order. A transaction that takes
+    /// part in two engines also takes part in the anchor, which relates their orders.
     fn parts(&self, transaction: &mut Transaction) -> Vec<Part> {
         let mut writes: [Vec<Write>; MAX_ENGINES] = Default::default();
         let mut touched = [false; MAX_ENGINES];
-        for ((keyspace, key), pending) in std::mem::take(&mut transaction.writes) {
-            touched[pending.engine] = true;
+        let twins = self.moves.running();
+        for ((keyspace, key), pending) in transaction.writes.take() {
             let (value, since, handle) = (pending.value, pending.since, pending.handle);
-            writes[pending.engine].push(Write { keyspace, key, value, since, handle });
+            let write = Write { keyspace, key, value, since, handle };
+            if let Some(twins) = &twins {
+                twins.follow(&write, |engine, write| {
+                    touched[engine] = true;
+                    writes[engine].push(write);
+                });
+            }
+            touched[pending.engine] = true;
+            writes[pending.engine].push(write);
         }
+        drop(twins);
         for seen in &transaction.seen {
             touched[seen.engine()] = true;
         }
@@ -276,16 +315,15 @@ impl Coordinator {
         Ok(entered)
     }
 
-    fn lock(&self, owner: u64, parts: &mut [Part]) -> Result<(), Failure> {
+    /// Locks the writes of all engines. After an error, which comes with its engine, no key is locked.
+    fn lock(&self, owner: u64, parts: &mut [Part]) -> Result<(), (usize, Refusal)> {
         for index in 0..parts.len() {
             let part = &mut parts[index];
             let engine = part.engine;
-            let Err(refusal) = self.engines[engine].lock(owner, &mut part.writes) else { continue };
-            self.give_up(&mut parts[..index]);
-            return Err(match refusal {
-                Refusal::Clash(clash) => self.conflict(clash.kind, engine, clash.keyspace),
-                Refusal::Error(error) => (count_of(&error), error),
-            });
+            if let Err(refusal) = self.engines[engine].lock(owner, &mut part.writes) {
+                self.give_up(&mut parts[..index]);
+                return Err((engine, refusal));
+            }
         }
         Ok(())
     }
@@ -307,7 +345,9 @@ impl Coordinator {
             self.stamp(parts)?;
             self.validate(owner, seen)?;
         }
-        self.check_changes(transaction, parts).map_err(|error| (Count::Failed, error))?;
+        self.check_changes(transaction, parts).map_err(|error| (count_of(&error), error))?;
+        // Locking and validation ask for versions that may be gone, as reads do.
+        self.check_age(transaction.seat).map_err(|error| (Count::TooOld, error))?;
         self.logs.append(encoded, &stamps_of(parts)).map_err(|error| (Count::Failed, error))
     }
 
@@ -433,6 +473,7 @@ fn note_writes(transaction: &mut Transaction, parts: &[Part]) {
             keyspace: write.keyspace.0,
             key: write.key.to_vec(),
             deleted: write.value.is_none(),
+            to_twin: is_to_twin(write),
         }));
     }
 }

@@ -1,8 +1,10 @@
 //! A database: opening, tables, transactions, checkpoints, state.
 
+mod alter;
 mod catalog;
 mod changes;
 mod checkpoints;
+mod moves;
 
 use crate::active::{Count, RunningTransaction};
 use crate::backup;
@@ -11,6 +13,7 @@ use crate::csr::CsrState;
 use crate::disk::{DiskEngine, DiskState};
 use crate::error::{Error, Result, io};
 use crate::files::{Files, RealFiles, fail_point};
+use crate::lock::Lock;
 use crate::mailbox;
 use crate::manifest::Manifest;
 use crate::memory::{MemoryEngine, MemoryState};
@@ -19,6 +22,7 @@ use crate::oracle::Recorder;
 use crate::recovery::{self, Recovered};
 use crate::transaction::Transaction;
 use checkpoints::remove_strays;
+pub use moves::{MoveState, RunningMove};
 use parking_lot::{Condvar, Mutex};
 use std::fs;
 use std::mem::ManuallyDrop;
@@ -128,7 +132,7 @@ pub(crate) struct Inner {
     memory: Arc<MemoryEngine>,
     pub(crate) disk: Arc<DiskEngine>,
     pub(crate) manifest: Mutex<Manifest>,
-    /// Held while a table or keyspace is dropped or changed: one at a time. Taken before `manifest`.
+    /// Held while a table or keyspace is dropped, changed or moved: one at a time. Taken before `manifest`.
     pub(crate) changing: Mutex<()>,
     recovered: Recovered,
     /// Held while a checkpoint is written: one checkpoint at a time.
@@ -136,11 +140,12 @@ pub(crate) struct Inner {
     /// Held while a backup is made: one backup at a time.
     pub(crate) backing_up: Mutex<()>,
     checkpoints: Mutex<CheckpointState>,
+    moves: Mutex<MoveState>,
     /// Log bytes ever appended, as of the last checkpoint.
     log_at_checkpoint: AtomicU64,
     /// The directory, locked while the database is open. The system releases the lock when the process ends, even if it
     /// is killed.
-    lock: fs::File,
+    _lock: Lock,
 }
 
 /// Checkpoints of the memory engine.
@@ -169,6 +174,8 @@ pub struct State {
     pub aborted: Aborted,
     /// Running transactions, oldest first. The oldest ones keep old versions from garbage collection.
     pub running: Vec<RunningTransaction>,
+    /// Transactions that exceeded [`Options::max_snapshot_age`].
+    pub expired: u64,
     /// The registry of the disk engine.
     pub csr: CsrState,
     /// The memory engine.
@@ -179,8 +186,13 @@ pub struct State {
     pub log_bytes: u64,
     /// Bytes of the log that are appended but not durable yet.
     pub durable_lag_bytes: u64,
+    /// The reason why the log, or a flush or compaction of tables on disk, waits for space on the disk. None if none
+    /// does.
+    pub disk_full: Option<String>,
     /// Checkpoints of the memory engine.
     pub checkpoints: CheckpointState,
+    /// Moves of tables and keyspaces between the engines.
+    pub moves: MoveState,
     /// Findings of the recovery when the database was opened.
     pub recovered: Recovered,
 }
@@ -211,8 +223,10 @@ pub struct Aborted {
     pub read_conflict: u64,
     /// The registry of snapshots (CSR) could not order the transaction over the engines.
     pub csr: u64,
-    /// Writes were forgotten that the transaction may have conflicted with, because it was too old.
+    /// The transaction exceeded [`Options::max_snapshot_age`], or writes were forgotten that it may have conflicted with.
     pub too_old: u64,
+    /// A table that the transaction wrote was being moved to the other engine.
+    pub moved: u64,
     /// Other errors: the memory limit, or I/O.
     pub failed: u64,
 }
@@ -273,7 +287,7 @@ impl Database {
             return Err(no_database(&path));
         }
         let begun = Instant::now();
-        let (files, lock) = (Arc::new(RealFiles), lock(&path)?);
+        let (files, lock) = (Arc::new(RealFiles), Lock::of_database(&path)?);
         backup::settle(&*files, &path)?;
         let manifest = Manifest::read(&*files, &path)?.ok_or_else(|| no_database(&path))?;
         let options = Options { log: manifest.log, ..options };
@@ -300,7 +314,7 @@ impl Database {
             Err(error) => return Err(io("can't open", &path)(error)),
         }
         fail_point("open.before_lock");
-        let lock = lock(&path)?;
+        let lock = Lock::of_database(&path)?;
         backup::settle(&*files, &path)?;
         // The manifest is read only under the lock: before that, another process may be making or changing the
         // database.
@@ -329,7 +343,7 @@ impl Database {
     fn start(
         files: Arc<dyn Files>,
         path: PathBuf,
-        lock: fs::File,
+        lock: Lock,
         mut manifest: Manifest,
         options: Options,
         begun: Instant,
@@ -354,7 +368,8 @@ impl Database {
             checkpointing: Mutex::new(()),
             backing_up: Mutex::new(()),
             checkpoints: Mutex::default(),
-            lock,
+            moves: Mutex::default(),
+            _lock: lock,
         });
         let closing = Arc::new(Closing::default());
         let housekeeper = std::thread::Builder::new()
@@ -393,13 +408,20 @@ impl Database {
     /// # Errors
     /// 65 536 transactions are running already, the most that a database allows.
     pub fn begin(&self, isolation: Isolation) -> Result<Transaction> {
-        Transaction::begin(Arc::clone(&self.inner.core), isolation)
+        let core = &self.inner.core;
+        Transaction::begin(Arc::clone(core), isolation, core.options.max_snapshot_age)
     }
 
-    /// Makes all current commits durable, whatever the durability option.
+    /// Begins a transaction of the database itself, on a snapshot. No limit of age applies: on a slow disk each attempt
+    /// at its piece of work might exceed the limit.
+    fn begin_own(&self) -> Result<Transaction> {
+        Transaction::begin(Arc::clone(&self.inner.core), Isolation::Snapshot, None)
+    }
+
+    /// Makes all current commits durable, whatever the durability option. Does not wait for space on the disk.
     ///
     /// # Errors
-    /// The log can't be written.
+    /// The log can't be written; [`Error::DiskFull`] if it can be once there is space.
     pub fn sync(&self) -> Result<()> {
         self.inner.core.logs.sync()
     }
@@ -434,15 +456,19 @@ impl Database {
                 read_conflict: count(Count::ConflictRead),
                 csr: count(Count::Csr),
                 too_old: count(Count::TooOld),
+                moved: count(Count::Moved),
                 failed: count(Count::Failed),
             },
             running: core.active.running(),
+            expired: core.active.expired(),
             csr: core.registries[0].state(),
             memory: self.inner.memory.state(),
             disk: self.inner.disk.state(),
             log_bytes: core.logs.bytes(),
             durable_lag_bytes: core.logs.lag(),
+            disk_full: core.logs.full().map(|cause| cause.to_string()).or_else(|| self.inner.disk.full()),
             checkpoints: self.inner.checkpoints.lock().clone(),
+            moves: self.inner.moves.lock().clone(),
             recovered: self.inner.recovered.clone(),
         }
     }
@@ -495,9 +521,6 @@ impl Drop for Inner {
             // Without the mark, the next opening takes the database for one that crashed.
             let _ = self.mark_closed();
         }
-        // Closing the file alone may not release the lock: a process that another thread is just starting may hold a
-        // copy of the descriptor.
-        let _ = self.lock.unlock();
     }
 }
 
@@ -579,33 +602,6 @@ fn no_database(path: &Path) -> Error {
         "there is no Gemel database in {}: name the directory of a database",
         path.display()
     ))
-}
-
-/// Returns true if the database in a directory is open, here or in another process.
-pub(crate) fn is_open(path: &Path) -> bool {
-    let Ok(directory) = fs::File::open(path) else { return false };
-    match directory.try_lock() {
-        Err(fs::TryLockError::WouldBlock) => true,
-        Err(fs::TryLockError::Error(_)) => false,
-        Ok(()) => {
-            // Closing the file alone may not release the lock: see `Drop` of `Inner`.
-            let _ = directory.unlock();
-            false
-        }
-    }
-}
-
-/// Locks the directory itself. A file in it could be deleted, and another process would then lock a new one.
-pub(crate) fn lock(path: &Path) -> Result<fs::File> {
-    let directory = fs::File::open(path).map_err(io("can't open", path))?;
-    match directory.try_lock() {
-        Ok(()) => Ok(directory),
-        Err(fs::TryLockError::WouldBlock) => Err(Error::Usage(format!(
-            "{} is open already, here or in another process: close it there first",
-            path.display()
-        ))),
-        Err(fs::TryLockError::Error(error)) => Err(io("can't lock", path)(error)),
-    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use crate::clock::{Clock, Timestamp};
 use crate::error::{Conflict, Result};
 use crate::key::{Key, KeyRange};
-use crate::memory::RecordRef;
+use crate::memory::{Draft, RecordRef};
 use std::ops::ControlFlow;
 
 /// Maximum number of engines in one database: the anchor and three more.
@@ -39,7 +39,7 @@ pub(crate) struct Write {
     pub(crate) keyspace: KeyspaceId,
     pub(crate) key: Key,
     /// The new value; none deletes the key.
-    pub(crate) value: Option<Box<[u8]>>,
+    pub(crate) value: Option<Draft>,
     /// The snapshot on which the write rests: a newer commit of the key is a conflict.
     pub(crate) since: Timestamp,
     pub(crate) handle: Handle,
@@ -83,11 +83,9 @@ pub(crate) trait Engine: Send + Sync {
     /// Opens a keyspace that is on disk, or makes an empty one.
     fn open_keyspace(&self, keyspace: KeyspaceId) -> Result<()>;
 
-    /// Waits until every commit that holds a lock in a keyspace now has installed its writes or given up.
-    fn drain(&self, keyspace: KeyspaceId) -> Result<()>;
-
     /// Frees the memory and the files of a keyspace, for good. The caller ensures that later commits to it are given
-    /// up before they draw a timestamp, and that the results of reads are discarded. Waits for earlier commits.
+    /// up before they draw a timestamp, and that the results of reads are discarded. Waits for earlier commits, and fails if
+    /// one of them panicked.
     fn drop_keyspace(&self, keyspace: KeyspaceId) -> Result<()>;
 
     /// Passes the newest value of `key` committed at or before `at` to `found`. Returns false if there is no value. May
@@ -100,6 +98,11 @@ pub(crate) trait Engine: Send + Sync {
         handle: Option<&mut Handle>,
         found: &mut Found<'_>,
     ) -> Result<bool>;
+
+    /// Prepares for reads and writes of these keys, which come soon. It is only a hint: an engine may do nothing.
+    fn prefetch(&self, keyspace: KeyspaceId, keys: &[Key]) {
+        let _ = (keyspace, keys);
+    }
 
     /// Passes all keys of a range that have a value at `at` to `each`, in order, until it breaks.
     fn scan(

@@ -59,8 +59,13 @@ pub enum Error {
     #[error("no pair of snapshots fits this transaction over both engines: {0}; retry the transaction")]
     Csr(&'static str),
     /// The transaction is so old that the database no longer has what it needs: retry it.
-    #[error("the transaction is too old: {0}; retry it, and keep transactions that write short")]
-    TooOld(&'static str),
+    #[error("the transaction is too old: {0}; retry it")]
+    TooOld(String),
+    /// A table that the transaction used was being moved to another engine: retry it.
+    #[error(
+        "a move of {0:?} to another engine began or ended while the transaction ran: retry the transaction"
+    )]
+    Moved(String),
     /// The request violates a constraint of the data: a key that exists already, a value that does not fit its column.
     #[error("{0}")]
     Constraint(String),
@@ -88,6 +93,10 @@ pub enum Error {
         /// Error of the operating system.
         source: std::io::Error,
     },
+    /// The disk has no space for the log, or for the files of tables on disk that the transaction wrote. The transaction
+    /// has changed nothing. Once there is space, commits succeed again; the database need not be opened again.
+    #[error("no commit is accepted: {0}; make space on the disk, and retry")]
+    DiskFull(String),
     /// Writing the log failed earlier, so no further commit can become durable.
     #[error(
         "the database rejects transactions since an earlier error: {0}; fix the cause and open the database again"
@@ -104,6 +113,6 @@ impl Error {
     /// Returns true if the same transaction may succeed when it is retried.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
-        matches!(self, Self::Conflict { .. } | Self::Csr(_) | Self::TooOld(_))
+        matches!(self, Self::Conflict { .. } | Self::Csr(_) | Self::TooOld(_) | Self::Moved(_))
     }
 }

@@ -1,6 +1,6 @@
 //! The whole database over files that fail: a power cut before each file operation, an error at each, a disk that is
-//! full from any write on, a failing sync, a read-only file system. After each fault, acknowledged commits are there as
-//! a whole, nothing is there in part, both engines agree, and work goes on.
+//! full from any write on, for good or for a while, a failing sync, a read-only file system. After each fault,
+//! acknowledged commits are there as a whole, nothing is there in part, both engines agree, and work goes on.
 //!
 //! The faults strike manifest, logs and checkpoints. The crate `lsm-tree` writes the disk engine's files to a real
 //! directory by itself, so here they are as they were at the power cut, or a little newer. A power cut leaves the same,
@@ -81,14 +81,23 @@ impl Shop {
 
     /// Checks that after an error further transactions are rejected with the reason, and everything can still be read.
     fn is_refused(&self, error: Error) -> Error {
-        assert!(matches!(error, Error::Unknown(_) | Error::Poisoned(_)), "{error}");
+        assert!(matches!(error, Error::Unknown(_) | Error::Poisoned(_) | Error::DiskFull(_)), "{error}");
         for n in 1..3 {
             let next = self.commit(n).unwrap_err();
-            assert!(matches!(next, Error::Poisoned(_)), "after {error}: {next}");
+            let is_same = matches!(next, Error::DiskFull(_)) == matches!(error, Error::DiskFull(_));
+            assert!(
+                is_same && matches!(next, Error::Poisoned(_) | Error::DiskFull(_)),
+                "after {error}: {next}"
+            );
             assert!(self.db.checkpoint().is_err(), "after {error}");
         }
         self.rows().unwrap();
         error
+    }
+
+    /// Waits until a commit is durable, but not for space on the disk.
+    fn wait(&self, ticket: Ticket) -> Result<()> {
+        self.db.sync().and_then(|()| ticket.wait())
     }
 
     /// Returns all rows of both tables.
@@ -123,7 +132,7 @@ impl Done {
             self.begun += 1;
             // Every fourth commit is still under way when the next one, or a checkpoint, comes.
             let waits = self.begun % 4 != 3;
-            match shop.commit(self.begun).and_then(|ticket| if waits { ticket.wait() } else { Ok(()) }) {
+            match shop.commit(self.begun).and_then(|ticket| if waits { shop.wait(ticket) } else { Ok(()) }) {
                 Ok(()) if waits => self.acknowledged = self.begun,
                 Ok(()) => {}
                 Err(error) => return Err(shop.is_refused(error)),
@@ -350,6 +359,63 @@ fn nothing_acknowledged_is_lost_when_the_disk_is_full_at_any_write() {
             !survives(log, "full from", nth, &says, |files| files.fail_from(Operation::Write, nth, ENOSPC))
         });
         assert!(once > 20 && lasting > 20, "{once} and {lasting} writes are few");
+    }
+}
+
+/// Commits until the disk is full, from the `nth` write on, and makes space. Returns false if the disk was never full.
+fn goes_on_once_there_is_space(log: LogMode, nth: u64) -> bool {
+    let place = place();
+    let shop = shop(&place.files, &place.path, log).unwrap();
+    place.files.fail_from(Operation::Write, nth, ENOSPC);
+    let what = format!("{log:?}, full from {nth}");
+    let mut n = 0;
+    let pending = loop {
+        if n == TRANSACTIONS {
+            return false;
+        }
+        if n % 3 == 0 {
+            // Fails if the disk is full.
+            let _ = shop.db.checkpoint();
+        }
+        let ticket = match shop.commit(n + 1) {
+            Ok(ticket) => ticket,
+            Err(error) => {
+                assert!(matches!(shop.is_refused(error), Error::DiskFull(_)), "{what}");
+                break None;
+            }
+        };
+        n += 1;
+        match shop.db.sync() {
+            Ok(()) => ticket.wait().unwrap(),
+            Err(error) => {
+                assert!(matches!(shop.is_refused(error), Error::DiskFull(_)), "{what}");
+                assert!(!ticket.is_done(), "{what}: acknowledged without being durable");
+                break Some(ticket);
+            }
+        }
+    };
+    // The commit that was not acknowledged is seen already.
+    assert_eq!(shop.rows().unwrap(), [expected(n), expected(n)], "{what}");
+    assert!(shop.db.state().disk_full.is_some());
+    assert!(place.files.mend());
+    n += 1;
+    shop.commit(n).and_then(Ticket::wait).unwrap_or_else(|error| panic!("{what}: {error}"));
+    pending.map_or(Ok(()), Ticket::wait).unwrap_or_else(|error| panic!("{what}: {error}"));
+    assert_eq!(shop.rows().unwrap(), [expected(n), expected(n)], "{what}");
+    shop.db.checkpoint().unwrap_or_else(|error| panic!("{what}: {error}"));
+    assert!(shop.db.state().disk_full.is_none());
+    let later = place.files.power_cut(0);
+    drop(shop);
+    assert_eq!(place.files.retries(), 0, "{what}");
+    Done { acknowledged: n, begun: n }.check(&later, &place.path, log, &what);
+    true
+}
+
+#[test]
+fn a_full_disk_takes_commits_again_once_there_is_space_and_loses_none() {
+    for log in MODES {
+        let last = at_each(1, |nth| !goes_on_once_there_is_space(log, nth));
+        assert!(last > 20, "{last} writes are few");
     }
 }
 

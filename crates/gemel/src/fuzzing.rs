@@ -1,6 +1,12 @@
 //! Bodies of the fuzz targets in `fuzz/`. They pass arbitrary bytes to the code that reads files, which a disk may have
 //! damaged. The same bodies run as tests, with random bytes and with the inputs in `fuzz/seeds`.
 
+pub mod closed;
+
+use crate::LogMode;
+use closed::Closed;
+use std::path::Path;
+
 /// Reads bytes as a log, and reads logs that were written and then damaged.
 pub fn log(data: &[u8]) {
     crate::log::fuzz::bytes_as_a_log(data);
@@ -19,6 +25,18 @@ pub fn records(data: &[u8]) {
         let Ok(entry) = entry else { return };
         assert!(entry.key.len() + entry.value.len() <= data.len());
     }
+}
+
+/// Makes the databases that [`directories`] damages, below an empty directory.
+#[must_use]
+pub fn databases(directory: &Path) -> [Closed; 2] {
+    [("shared", LogMode::Shared), ("per-engine", LogMode::PerEngine)]
+        .map(|(name, log)| Closed::new(&directory.join(name), log))
+}
+
+/// Damages the files of a closed database as the bytes say, and opens it.
+pub fn directories(databases: &[Closed], data: &[u8]) {
+    closed::damage(databases, data);
 }
 
 /// A source of bytes, which returns zeros when none are left.
@@ -71,14 +89,35 @@ mod tests {
         }
     }
 
+    /// Makes the databases for a test, in memory where possible: otherwise syncs take most of the time.
+    fn databases() -> (tempfile::TempDir, [super::Closed; 2]) {
+        let memory = std::path::Path::new("/dev/shm");
+        let directory = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
+        let directory = directory.unwrap();
+        let databases = super::databases(directory.path());
+        (directory, databases)
+    }
+
+    #[test]
+    fn damaged_directories_are_opened_with_all_rows_or_rejected() {
+        let (_directory, databases) = databases();
+        let cases = std::env::var("GEMEL_FUZZ").map_or(500, |cases| cases.parse().unwrap());
+        let config = ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() };
+        proptest!(config, |(data in proptest::collection::vec(any::<u8>(), 4..40))| {
+            super::directories(&databases, &data);
+        });
+    }
+
     /// Runs the inputs that the fuzzer kept because each takes a path of its own.
     #[test]
     fn the_fuzzers_inputs_are_read_or_rejected() {
-        for target in ["log", "rows", "records"] {
-            let run = match target {
-                "log" => super::log,
-                "rows" => super::rows,
-                _ => super::records,
+        let (_directory, databases) = databases();
+        for target in ["log", "rows", "records", "directories"] {
+            let run = |data: &[u8]| match target {
+                "log" => super::log(data),
+                "rows" => super::rows(data),
+                "records" => super::records(data),
+                _ => super::directories(&databases, data),
             };
             let directory = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/seeds").join(target);
             let mut inputs = 0;

@@ -16,7 +16,7 @@ const SHORT: usize = 96;
 /// A key. The first 16 bytes are stored as big-endian integers, so most comparisons compare integers.
 ///
 /// A key takes 32 bytes: walking an index is as fast as its keys are compact.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     /// The first 16 bytes, padded with zeros.
     head: [u64; 2],

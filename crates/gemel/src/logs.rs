@@ -51,8 +51,8 @@ impl Logs {
         }
     }
 
-    /// Returns an error if a log can't be written any more. Waits while too many bytes are appended but not written
-    /// yet. A commit calls this before it locks anything.
+    /// Returns an error if a log can't be written, now or any more. Waits while too many bytes are appended but not
+    /// written yet. A commit calls this before it locks anything.
     pub(crate) fn wait_for_room(&self) -> Result<()> {
         self.all().iter().try_for_each(|log| log.wait_for_room())
     }
@@ -128,6 +128,11 @@ impl Logs {
         }
     }
 
+    /// Returns the reason why a log waits for space on the disk, if one does.
+    pub(crate) fn full(&self) -> Option<Arc<str>> {
+        self.all().iter().find_map(|log| log.full())
+    }
+
     /// Poisons the logs.
     pub(crate) fn fail(&self, cause: &str) {
         let cause = Arc::from(cause);
@@ -182,7 +187,7 @@ mod tests {
         let write = |engine| Write {
             keyspace: KeyspaceId(engine),
             key: Key::new(b"k"),
-            value: Some(vec![7; bytes].into()),
+            value: Some((&vec![7; bytes]).into()),
             since: Timestamp::ZERO,
             handle: Handle::None,
         };

@@ -4,8 +4,9 @@
 //! only one asks at a time, and a request without that lock has nobody who waits for it, however its process ended.
 
 use crate::backup::{self, BackupProgress, BackupReport};
-use crate::database::{self, Closing, Inner};
+use crate::database::{Closing, Inner};
 use crate::error::{Error, Result, io};
+use crate::lock::{self, Lock};
 use crate::recovery::DISK_DIRECTORY;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -67,27 +68,21 @@ pub(crate) fn remove(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-fn open_lock(directory: &Path) -> Result<fs::File> {
-    let path = directory.join(DISK_DIRECTORY);
-    fs::File::open(&path).map_err(io("can't open", &path))
-}
-
 /// Returns true if there is a request, and somebody waits for its answer. Otherwise removes what is in the mailbox.
 pub(crate) fn has_mail(directory: &Path) -> bool {
     let has_request = directory.join(REQUEST).exists();
     if !has_request && !directory.join(ANSWER).exists() {
         return false;
     }
-    match open_lock(directory).map(|lock| lock.try_lock().map(|()| lock)) {
-        Ok(Ok(lock)) => {
+    match Lock::try_take(&directory.join(DISK_DIRECTORY)) {
+        Ok(Some(_lock)) => {
             // Nobody can write a request while this process holds the lock. If a file can't be removed now, the next look
             // tries again.
             let _ = remove(directory);
-            let _ = lock.unlock();
             false
         }
-        Ok(Err(fs::TryLockError::WouldBlock)) => has_request,
-        _ => false,
+        Ok(None) => has_request,
+        Err(_) => false,
     }
 }
 
@@ -140,16 +135,14 @@ pub(crate) fn ask(
     target: &Path,
     progress: &mut dyn FnMut(&BackupProgress),
 ) -> Result<Option<BackupReport>> {
-    let waits = open_lock(directory)?;
     // Another process may be waiting for its backup.
-    waits.lock().map_err(io("can't lock", directory))?;
+    let _waits = Lock::wait_for(&directory.join(DISK_DIRECTORY))?;
     remove(directory)?;
     let request = Request { number: RandomState::new().hash_one(std::process::id()), target: target.into() };
     write(directory, REQUEST, &request)?;
     progress(&BackupProgress::Asked);
     let outcome = await_answer(directory, request.number, progress);
     let removed = remove(directory);
-    let _ = waits.unlock();
     let report = outcome?;
     removed?;
     Ok(report)
@@ -163,7 +156,7 @@ fn await_answer(
     let mut last = None;
     loop {
         // Before the answer is read: it may have been written just before the database was closed.
-        let is_open = database::is_open(directory);
+        let is_open = lock::is_open(directory);
         let answer: Option<Answer> = read(&directory.join(ANSWER))?;
         match answer.filter(|answer| answer.number.is_none_or(|answered| answered == number)) {
             Some(Answer { state: State::Done(report), .. }) => return Ok(Some(report)),

@@ -5,6 +5,7 @@ use crate::clock::{Clock, Timestamp};
 use crate::engine::{Clash, Direction, Each, Engine, Found, Handle, KeyspaceId, Refusal, Write};
 use crate::error::{Conflict, Result};
 use crate::key::{Key, KeyRange};
+use crate::memory::Draft;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -13,7 +14,7 @@ use std::sync::OnceLock;
 struct Cell {
     owner: u64,
     /// Versions by ascending timestamp.
-    versions: Vec<(Timestamp, Option<Box<[u8]>>)>,
+    versions: Vec<(Timestamp, Option<Draft>)>,
 }
 
 impl Cell {
@@ -65,16 +66,11 @@ impl Engine for MapEngine {
         Ok(())
     }
 
-    fn drain(&self, keyspace: KeyspaceId) -> Result<()> {
+    fn drop_keyspace(&self, keyspace: KeyspaceId) -> Result<()> {
         let is_locked = || self.cells.lock().iter().any(|((of, _), cell)| *of == keyspace && cell.owner != 0);
         while is_locked() {
             std::thread::yield_now();
         }
-        Ok(())
-    }
-
-    fn drop_keyspace(&self, keyspace: KeyspaceId) -> Result<()> {
-        self.drain(keyspace)?;
         self.cells.lock().retain(|(of, _), _| *of != keyspace);
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! The numbers of a database's state by name, for monitoring. This is the only place that names them.
 
 use crate::csr::CsrState;
-use crate::database::{Aborted, CheckpointState, Committed, State};
+use crate::database::{Aborted, CheckpointState, Committed, MoveState, State};
 use crate::disk::DiskState;
 use crate::memory::MemoryState;
 use crate::recovery::Recovered;
@@ -122,8 +122,10 @@ impl State {
         let Self {
             committed: Committed { read_only, memory: memory_only, disk: disk_only, cross },
             rolled_back,
-            aborted: Aborted { write_conflict, locked, read_conflict, csr: csr_aborted, too_old, failed },
+            aborted:
+                Aborted { write_conflict, locked, read_conflict, csr: csr_aborted, too_old, moved, failed },
             running,
+            expired,
             csr:
                 CsrState { partitions, entries, selections, commits, refused_closed, refused_crossing, recycled },
             memory: MemoryState { bytes, limit_bytes, records, versions_collected, unfreed_bytes },
@@ -142,7 +144,9 @@ impl State {
                 },
             log_bytes,
             durable_lag_bytes,
+            disk_full,
             checkpoints: CheckpointState { done, bytes: checkpoint_bytes, took: checkpoint_took, failure },
+            moves: MoveState { done: moves_done, running: running_move },
             recovered:
                 Recovered {
                     checkpoint_rows,
@@ -153,7 +157,8 @@ impl State {
                     took: recovery_took,
                 },
         } = self;
-        let oldest = running.iter().map(|transaction| transaction.age).max().unwrap_or_default();
+        let counted = running.iter().filter(|transaction| !transaction.expired);
+        let oldest = counted.map(|transaction| transaction.age).max().unwrap_or_default();
 
         let committed = counter(
             "gemel_transactions_committed_total",
@@ -181,6 +186,7 @@ impl State {
             aborted.labelled("reason", "read_conflict", read_conflict),
             aborted.labelled("reason", "registry", csr_aborted),
             aborted.labelled("reason", "too_old", too_old),
+            aborted.labelled("reason", "moved", moved),
             aborted.labelled("reason", "failed", failed),
             gauge("gemel_transactions_running", NONE, "Running transactions").one(&running.len()),
             gauge(
@@ -189,6 +195,12 @@ impl State {
                 "Age of the oldest running transaction, which keeps old versions from garbage collection",
             )
             .one(&oldest),
+            counter(
+                "gemel_transactions_expired_total",
+                NONE,
+                "Transactions whose snapshot exceeded its maximum age, so it was given up",
+            )
+            .one(expired),
             gauge("gemel_registry_partitions", NONE, "Partitions of the registry, including the open one")
                 .one(partitions),
             gauge("gemel_registry_entries", NONE, "Entries in all partitions of the registry").one(entries),
@@ -247,6 +259,12 @@ impl State {
             gauge("gemel_log_bytes", BYTES, "Bytes of log files").one(log_bytes),
             gauge("gemel_log_lag_bytes", BYTES, "Bytes of log that are appended but not durable yet")
                 .one(durable_lag_bytes),
+            gauge(
+                "gemel_disk_full",
+                NONE,
+                "1 if the log or the files of tables on disk wait for space, so commits are rejected; otherwise 0",
+            )
+            .one(&usize::from(disk_full.is_some())),
             counter("gemel_checkpoints_total", NONE, "Checkpoints since the database was opened").one(done),
             gauge("gemel_checkpoint_bytes", BYTES, "Bytes of the last checkpoint").one(checkpoint_bytes),
             gauge("gemel_checkpoint_seconds", SECONDS, "Duration of the last checkpoint")
@@ -257,6 +275,10 @@ impl State {
                 "1 if the last attempt at a checkpoint failed, so the log grows; otherwise 0",
             )
             .one(&usize::from(failure.is_some())),
+            counter("gemel_moves_total", NONE, "Tables and keyspaces moved to the other engine")
+                .one(moves_done),
+            gauge("gemel_move_rows", NONE, "Rows and index entries that the move in progress has copied")
+                .one(&running_move.as_ref().map_or(0, |running| running.copied)),
             gauge("gemel_recovery_checkpoint_rows", NONE, "Rows that opening read from the checkpoint")
                 .one(checkpoint_rows),
             gauge("gemel_recovery_checkpoint_bytes", BYTES, "Bytes of the checkpoint that opening read")

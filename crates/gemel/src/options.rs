@@ -4,6 +4,8 @@ use std::time::Duration;
 
 /// Longest interval of [`Durability::Relaxed`].
 const LONGEST_INTERVAL: Duration = Duration::from_secs(86_400);
+/// Shortest [`Options::max_snapshot_age`]. A shorter one would hit transactions that are just slow.
+const SHORTEST_AGE: Duration = Duration::from_secs(1);
 
 /// The moment at which a commit's ticket resolves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -49,6 +51,18 @@ pub enum CommitStamps {
     /// Draws each timestamp when its engine is ready, then checks the pair in the registry, which aborts commits that
     /// cross (as in the thesis).
     Independent,
+}
+
+/// The behaviour of a database whose disk has no space for the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum FullDisk {
+    /// Rejects commits until there is space, with [`Error::DiskFull`](crate::Error::DiskFull). The commits that were
+    /// under way are written then, and their tickets stay open until then. Closing the database gives them up.
+    #[default]
+    Wait,
+    /// Rejects commits until the database is opened again, as after any other error of the log. The tickets of commits
+    /// under way resolve at once: their outcome is unknown.
+    Fail,
 }
 
 /// The isolation level of a transaction.
@@ -99,10 +113,19 @@ pub struct Options {
     /// transaction that is older than a forgotten write can read, but may be unable to write:
     /// [`Error::TooOld`](crate::Error::TooOld).
     pub remembered_writes: usize,
+    /// Age at which a transaction no longer holds back garbage collection; at least one second, or none for no limit.
+    /// From then on its accesses fail with [`Error::TooOld`](crate::Error::TooOld), and so does its commit if it wrote.
+    ///
+    /// Without a limit, a transaction that was forgotten keeps all versions since its begin, until the memory engine is
+    /// full. With a limit, a report that takes longer can't finish. Nobody but the application knows how long its reads
+    /// take, so there is no limit by default. [`State::running`](crate::State::running) lists old transactions.
+    pub max_snapshot_age: Option<Duration>,
     /// Memory limit of the memory engine in bytes, old versions included.
     pub memory_limit_bytes: u64,
     /// Bytes of log between checkpoints.
     pub checkpoint_log_bytes: u64,
+    /// The behaviour when the disk has no space for the log.
+    pub full_disk: FullDisk,
 }
 
 impl Default for Options {
@@ -117,8 +140,10 @@ impl Default for Options {
             cache_bytes: 256 << 20,
             write_buffer_bytes: 64 << 20,
             remembered_writes: 1 << 19,
+            max_snapshot_age: None,
             memory_limit_bytes: 8 << 30,
             checkpoint_log_bytes: 1 << 30,
+            full_disk: FullDisk::default(),
         }
     }
 }
@@ -138,6 +163,9 @@ impl Options {
         }
         if self.remembered_writes == 0 {
             wrong.push("remembered_writes must be at least 1");
+        }
+        if self.max_snapshot_age.is_some_and(|age| age < SHORTEST_AGE) {
+            wrong.push("max_snapshot_age must be at least one second: use none for no limit");
         }
         if self.memory_limit_bytes < 1 << 20 {
             wrong.push("memory_limit_bytes must be at least 1048576");

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::files::Files;
 use crate::key::Key;
 use crate::keyspace::{Engine, Keyspace};
-use crate::log::{Log, Lsn, reader};
+use crate::log::{Log, Lsn, Policy, reader};
 use crate::logs::Logs;
 use crate::manifest::{KeyspaceEntry, Manifest};
 use crate::memory::MemoryEngine;
@@ -130,7 +130,7 @@ pub(crate) fn recover(
             name,
             manifest.database,
             end,
-            options.durability,
+            Policy { durability: options.durability, full_disk: options.full_disk },
         )?);
     }
     let _ = durable.set(logs.clone());
@@ -273,7 +273,7 @@ fn replay(
         let corrupt = |at: Lsn| Error::Corruption {
             path: directory.join(name),
             what: format!(
-                "the record at log position {} is not a commit: restore the directory from a backup",
+                "the record at log position {} is not a commit of this log: restore the directory from a backup",
                 at.0
             ),
         };
@@ -301,6 +301,10 @@ fn replay(
                     }
                     record
                         .replay(|write| {
+                            // Another engine's log in the place of this one has good records too.
+                            if manifest.log == LogMode::PerEngine && usize::from(write.engine) != index {
+                                return Err(corrupt(start));
+                            }
                             match known.find(write.keyspace, write.engine) {
                                 Numbered::Open => {}
                                 Numbered::Dropped => return Ok(()),

@@ -12,7 +12,8 @@ use std::task::{Context, Poll};
 ///
 /// Other transactions see the commit already; the ticket resolves when a crash can't undo it any more. A ticket is a
 /// future, so it can be awaited. [`Ticket::wait`] blocks the thread, and [`Ticket::on_done`] takes a callback. Dropping
-/// a ticket loses only the answer, not the commit. The answer is [`Error::Unknown`] if the log could not be written:
+/// a ticket loses only the answer, not the commit. While the disk is full the ticket stays open
+/// ([`FullDisk`](crate::FullDisk)). The answer is [`Error::Unknown`] if the log could not be written:
 /// then opening the database again shows if the commit survived.
 #[derive(Debug)]
 #[must_use = "a commit is durable only when its ticket says so"]

@@ -373,6 +373,27 @@ fn writers_race_with_an_index_and_no_entry_is_lost() {
     good(&path);
 }
 
+#[test]
+fn a_handle_from_before_an_index_does_not_read_a_table_that_is_gone() {
+    let directory = tempfile::tempdir().unwrap();
+    let db = open(directory.path());
+    for engine in ENGINES {
+        let oldest = db.create_table(engine.name(), engine, schema()).unwrap();
+        fill(&db, &oldest, 0..50);
+        let old = db.add_index(engine.name(), index("second", false)).unwrap();
+        db.add_index(engine.name(), index("third", false)).unwrap();
+        assert_eq!((rows(&db, &oldest), rows(&db, &old)), (50, 50));
+        let mut before = db.begin(Isolation::Snapshot).unwrap();
+        db.truncate_table(engine.name()).unwrap();
+        refused(count(&mut before, &oldest), "was truncated");
+        refused(count(&mut db.begin(Isolation::Snapshot).unwrap(), &old), "was truncated");
+        let old = db.table(engine.name()).unwrap();
+        db.add_index(engine.name(), index("fourth", false)).unwrap();
+        db.drop_table(engine.name()).unwrap();
+        refused(count(&mut db.begin(Isolation::Snapshot).unwrap(), &old), "was dropped");
+    }
+}
+
 /// The place where a process is killed, and which pass; what it does; true if that must be there as a whole
 /// afterwards, false if it must not be there at all.
 const DEATHS: &[(&str, &str, bool)] = &[

@@ -91,6 +91,34 @@ fn a_damaged_block_is_found_and_the_other_parts_are_read_all_the_same() {
     assert!(out.contains("ks-2"), "{out}");
 }
 
+/// Each block of such a file is good, so reading it finds nothing.
+#[test]
+fn a_table_file_with_the_content_of_another_one_is_found() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("db");
+    {
+        let db = Database::open(&path, Options::default()).unwrap();
+        for name in ["one", "two"] {
+            let keyspace = db.keyspace(name, Engine::Disk).unwrap();
+            let mut transaction = db.begin(Isolation::Snapshot).unwrap();
+            transaction.put(&keyspace, b"key", name.as_bytes()).unwrap();
+            transaction.commit().unwrap().wait().unwrap();
+        }
+        db.checkpoint().unwrap();
+        db.close().unwrap();
+    }
+    assert!(gemel::check(&path).unwrap().is_good());
+    let mut tables = files(&path.join("disk"));
+    tables.retain(|file| file.parent().unwrap().ends_with("tables"));
+    tables.sort();
+    let [one, two] = &tables[..] else { panic!("{tables:?}") };
+    fs::copy(one, two).unwrap();
+    let report = gemel::check(&path).unwrap();
+    let faults: Vec<_> = report.faults().map(|part| &*part.name).collect();
+    assert_eq!(faults, ["two"], "{report}");
+    assert!(report.to_string().contains("does not have the checksum that the list says"), "{report}");
+}
+
 #[test]
 fn damage_that_keeps_a_database_from_opening_is_damage_too() {
     let directory = tempfile::tempdir().unwrap();

@@ -20,6 +20,8 @@ use std::time::{Duration, Instant};
 const WORKERS: u64 = 4;
 const ACCOUNTS: u64 = 50;
 const MONEY: u64 = 1000;
+/// Rows of each worker that stay in the keyspace that moves.
+const KEPT: u64 = 10;
 
 fn options(log: LogMode, commit_stamps: CommitStamps) -> Options {
     Options {
@@ -39,12 +41,16 @@ struct Bank {
     db: Database,
     hot: Keyspace,
     cold: Keyspace,
+    /// It moves between the engines.
+    moving: Keyspace,
 }
 
 fn bank(path: &Path, options: Options) -> gemel::Result<Bank> {
     let db = Database::open(path, options)?;
     let (hot, cold) = (db.keyspace("hot", Engine::Memory)?, db.keyspace("cold", Engine::Disk)?);
-    Ok(Bank { db, hot, cold })
+    let there = db.keyspaces().into_iter().find(|(name, _)| name == "moving");
+    let moving = db.keyspace("moving", there.map_or(Engine::Memory, |(_, engine)| engine))?;
+    Ok(Bank { db, hot, cold, moving })
 }
 
 fn number(bytes: &[u8]) -> u64 {
@@ -67,9 +73,19 @@ fn keep_house(db: &Database) {
     }
 }
 
+/// Moves a keyspace between the engines as often as possible.
+fn keep_moving(db: &Database) {
+    loop {
+        for engine in [Engine::Disk, Engine::Memory] {
+            std::thread::sleep(Duration::from_millis(3));
+            db.move_keyspace("moving", engine).unwrap();
+        }
+    }
+}
+
 /// Works until it is killed. Each transaction moves money from an account in one engine to one in any engine, counts
-/// itself in both engines, and inserts a row with its number on disk. Prints `worker number` once the commit is
-/// durable.
+/// itself in both engines and in the keyspace that moves, and inserts a row with its number on disk. Prints `worker
+/// number` once the commit is durable.
 fn work(path: &Path, options: Options, seed: u64, fat: bool) {
     let bank = bank(path, options).unwrap();
     let mut setup = bank.db.begin(Isolation::Serializable).unwrap();
@@ -83,6 +99,7 @@ fn work(path: &Path, options: Options, seed: u64, fat: bool) {
     std::thread::scope(|scope| {
         if !fat {
             scope.spawn(|| keep_house(&bank.db));
+            scope.spawn(|| keep_moving(&bank.db));
         }
         for worker in 0..WORKERS {
             let bank = &bank;
@@ -104,11 +121,13 @@ fn work(path: &Path, options: Options, seed: u64, fat: bool) {
                         }
                         transaction.put(&bank.hot, counter.as_bytes(), &(done + 1).to_be_bytes())?;
                         transaction.put(&bank.cold, counter.as_bytes(), &(done + 1).to_be_bytes())?;
-                        transaction.put(
-                            &bank.cold,
-                            format!("row/{worker}/{:010}", done + 1).as_bytes(),
-                            &[7; 100],
-                        )?;
+                        transaction.put(&bank.moving, counter.as_bytes(), &(done + 1).to_be_bytes())?;
+                        let row = |number: u64| format!("row/{worker}/{number:010}");
+                        transaction.put(&bank.moving, row(done + 1).as_bytes(), &[7; 100])?;
+                        if let Some(old) = (done + 1).checked_sub(KEPT) {
+                            transaction.delete(&bank.moving, row(old).as_bytes())?;
+                        }
+                        transaction.put(&bank.cold, row(done + 1).as_bytes(), &[7; 100])?;
                         if fat {
                             // Long values bring the log to the end of its segment soon.
                             let blob = format!("blob/{worker}");
@@ -154,22 +173,25 @@ fn check(path: &Path, options: Options, acknowledged: &HashMap<u64, u64>) -> Fou
         if hot < promised {
             found.lost.push(format!("worker {worker}: {promised} acknowledged, {hot} there"));
         }
+        let moving = reader.get(&bank.moving, counter.as_bytes()).unwrap().map_or(0, |bytes| number(&bytes));
         let (prefix, end) = (format!("row/{worker}/"), format!("row/{worker}0"));
-        let mut rows = 0;
-        reader
-            .scan(
-                &bank.cold,
-                Bound::Included(prefix.as_bytes()),
-                Bound::Excluded(end.as_bytes()),
-                Direction::Forward,
-                |_, _| {
-                    rows += 1;
-                    ControlFlow::Continue(())
-                },
-            )
-            .unwrap();
+        let mut rows = |space| {
+            let (lower, upper) = (Bound::Included(prefix.as_bytes()), Bound::Excluded(end.as_bytes()));
+            let mut rows = 0;
+            let count = |_: &[u8], _: &[u8]| {
+                rows += 1;
+                ControlFlow::Continue(())
+            };
+            reader.scan(space, lower, upper, Direction::Forward, count).unwrap();
+            rows
+        };
+        let (rows, moving_rows) = (rows(&bank.cold), rows(&bank.moving));
         if (cold, rows) != (hot, hot) {
             let what = format!("{hot} in the memory engine, {cold} and {rows} rows in the disk engine");
+            found.partial.push(format!("worker {worker}: {what}"));
+        }
+        if (moving, moving_rows) != (hot, hot.min(KEPT)) {
+            let what = format!("{hot} in the memory engine, {moving} and {moving_rows} rows where it moves");
             found.partial.push(format!("worker {worker}: {what}"));
         }
         found.there += hot;
@@ -217,6 +239,15 @@ const FAIL_POINTS: &[(&str, u64)] = &[
     ("disk.after_flush", 4),
     ("disk.before_compact", 6),
     ("disk.after_compact", 3),
+    ("move.begun", 6),
+    ("move.settled", 6),
+    ("move.read", 20),
+    ("move.copying", 20),
+    ("move.copied", 6),
+    ("move.before_manifest", 6),
+    ("move.after_manifest", 6),
+    ("move.switching", 6),
+    ("move.switched", 6),
 ];
 
 /// Lets a process work on a directory until it dies, at a fail point or by a signal after some time. Returns the last

@@ -60,8 +60,9 @@ fn transaction(db: &Database, spaces: &[Keyspace], random: &mut Random) -> Resul
     transaction.commit().map(drop)
 }
 
-/// Runs the threads for some time. Returns the faults, and the number of commits over both engines.
-fn stress(options: Options, time: Duration) -> (Vec<String>, u64) {
+/// Runs the threads for some time. Moves two keyspaces meanwhile if `moves`. Returns the faults, and the number of
+/// commits over both engines.
+fn stress(options: Options, time: Duration, moves: bool) -> (Vec<String>, u64) {
     let directory = tempfile::tempdir().unwrap();
     let db = Database::open(directory.path().join("db"), options).unwrap();
     let spaces: Vec<_> =
@@ -73,8 +74,18 @@ fn stress(options: Options, time: Duration) -> (Vec<String>, u64) {
     assert!(db.record_into(Arc::clone(&recorder)));
     let until = Instant::now() + time;
     std::thread::scope(|scope| {
+        let db = &db;
+        scope.spawn(move || {
+            while moves && Instant::now() < until {
+                for (name, engine) in
+                    [("a", Engine::Disk), ("d", Engine::Memory), ("a", Engine::Memory), ("d", Engine::Disk)]
+                {
+                    db.move_keyspace(name, engine).unwrap();
+                }
+            }
+        });
         for thread in 0..THREADS {
-            let (db, spaces) = (&db, &spaces);
+            let spaces = &spaces;
             scope.spawn(move || {
                 let mut random = Random(0x9E37_79B9_7F4A_7C15 ^ (thread + 1));
                 while Instant::now() < until {
@@ -88,6 +99,7 @@ fn stress(options: Options, time: Duration) -> (Vec<String>, u64) {
     });
     let state = db.state();
     assert_eq!(state.running, []);
+    assert!(!moves || state.moves.done >= 4);
     assert!(state.csr.entries <= 10_000, "{:?}", state.csr);
     (oracle::check(&recorder.take()), state.committed.cross)
 }
@@ -107,7 +119,7 @@ fn options(csr: bool, commit_stamps: CommitStamps, log: LogMode) -> Options {
 }
 
 fn nothing_is_wrong(commit_stamps: CommitStamps, log: LogMode) {
-    let (wrong, cross) = stress(options(true, commit_stamps, log), Duration::from_millis(1500));
+    let (wrong, cross) = stress(options(true, commit_stamps, log), Duration::from_millis(1500), false);
     assert!(wrong.is_empty(), "{} faults, the first: {:#?}", wrong.len(), &wrong[..wrong.len().min(5)]);
     assert!(cross > 100, "only {cross} commits over both engines");
 }
@@ -162,9 +174,20 @@ fn nothing_is_wrong_with_independent_stamps_and_two_logs() {
 }
 
 #[test]
+fn nothing_is_wrong_while_keyspaces_move() {
+    for (stamps, log) in
+        [(CommitStamps::Latched, LogMode::PerEngine), (CommitStamps::Independent, LogMode::Shared)]
+    {
+        let (wrong, cross) = stress(options(true, stamps, log), Duration::from_millis(1000), true);
+        assert!(wrong.is_empty(), "{} faults, the first: {:#?}", wrong.len(), &wrong[..wrong.len().min(5)]);
+        assert!(cross > 100, "only {cross} commits over both engines");
+    }
+}
+
+#[test]
 fn the_oracle_finds_faults_without_the_registry() {
     let (wrong, _) =
-        stress(options(false, CommitStamps::Latched, LogMode::Shared), Duration::from_millis(500));
+        stress(options(false, CommitStamps::Latched, LogMode::Shared), Duration::from_millis(500), false);
     assert!(wrong.iter().any(|wrong| wrong.contains("in engine 1")), "{:?}", wrong.first());
 }
 

@@ -202,6 +202,15 @@ pub trait StoreTx: Sized {
     /// Commit of the store, see [`Store::Pending`].
     type Pending: Pending;
 
+    /// Tells the store that these keys will be read or written soon. A store that gains nothing from it does nothing.
+    fn prefetch<K: AsRef<[u8]>>(
+        &mut self,
+        _table: KvTable,
+        _keys: impl IntoIterator<Item = K>,
+    ) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     /// Passes the value of `key` to `found`, without a copy if the store can. Returns `None` if the key does not exist.
     ///
     /// # Errors

@@ -99,6 +99,8 @@ fn scan_prefix(
 pub(crate) fn new_order(tx: &mut impl StoreTx, input: &NewOrder, now: Timestamp) -> Played {
     let NewOrder { w_id, d_id, c_id, ref lines } = *input;
     let mut value = Vec::with_capacity(order_line::WIDTH);
+    tx.prefetch(item::TABLE, lines.iter().map(|line| item::key(line.i_id)))?;
+    tx.prefetch(stock::TABLE, lines.iter().map(|line| stock::key(line.supply_w_id, line.i_id)))?;
     let w_tax = get(tx, warehouse::TABLE, &warehouse::key(w_id), format_args!("warehouse {w_id}"), |row| {
         warehouse::TAX.get(row)
     })?;
@@ -513,6 +515,7 @@ fn low_stock_of(
     bad?;
     items.sort_unstable();
     items.dedup();
+    tx.prefetch(stock::TABLE, items.iter().map(|&i_id| stock::key(w_id, i_id)))?;
     let mut low_stock = 0;
     for i_id in items {
         let quantity =

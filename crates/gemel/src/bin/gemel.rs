@@ -1,6 +1,6 @@
-//! The command `gemel` checks and backs up a database from a shell.
+//! The command `gemel` checks, backs up and changes a database from a shell.
 
-use gemel::{BackupProgress, Error};
+use gemel::{BackupProgress, Database, Engine, Error, Options};
 use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
@@ -10,11 +10,14 @@ const HELP: &str = "\
 gemel check PATH       opens the database in the directory PATH, reads all of it, and lists its parts and their faults
 gemel backup PATH TO   copies the database in the directory PATH to the directory TO, which is empty, missing, or an
                        earlier backup of the same database; then only files that it lacks are copied
+gemel move PATH TABLE memory|disk
+                       moves a table with its indexes, or a keyspace, to an engine of the database in the directory PATH
 
-A database to check must not be open elsewhere. Opening runs the usual recovery; nothing else is changed.
+A database to check or to change must not be open elsewhere. Opening runs the usual recovery; a check changes nothing
+else. The program that has a database open can move its tables meanwhile: Database::move_table.
 A database to back up may be open in another process, which then makes the backup. A backup is a database itself.
 
-Exit codes: 0 good, 1 damaged, 2 wrong usage, 3 cannot be opened or copied
+Exit codes: 0 good, 1 damaged, 2 wrong usage, 3 cannot be opened, copied or moved
 ";
 
 /// Exit codes, as listed in the help.
@@ -34,11 +37,18 @@ fn main() -> ExitCode {
     match &arguments[..] {
         [command, path] if command == "check" => check(path),
         [command, path, to] if command == "backup" => backup(path, to),
-        _ => {
-            eprint!("{HELP}");
-            ExitCode::from(USAGE)
-        }
+        [command, path, name, engine] if command == "move" => match (name.to_str(), engine.to_str()) {
+            (Some(name), Some("memory")) => move_to(path, name, Engine::Memory),
+            (Some(name), Some("disk")) => move_to(path, name, Engine::Disk),
+            _ => misused(),
+        },
+        _ => misused(),
     }
+}
+
+fn misused() -> ExitCode {
+    eprint!("{HELP}");
+    ExitCode::from(USAGE)
 }
 
 fn check(path: &OsString) -> ExitCode {
@@ -70,6 +80,32 @@ fn backup(path: &OsString, to: &OsString) -> ExitCode {
         }
         Err(error) => failed(&error),
     }
+}
+
+fn move_to(path: &OsString, name: &str, engine: Engine) -> ExitCode {
+    match moved(path, name, engine) {
+        Ok(kind) => {
+            say(&format!("{kind} {name} is in the {} engine now\n", engine.name()));
+            ExitCode::SUCCESS
+        }
+        Err(error) => failed(&error),
+    }
+}
+
+/// Moves a table or keyspace, and returns which of them it is.
+fn moved(path: &OsString, name: &str, engine: Engine) -> gemel::Result<&'static str> {
+    let db = Database::open_existing(path, Options::default())?;
+    let kind = if db.tables().iter().any(|(table, _)| table == name) {
+        db.move_table(name, engine)?;
+        "table"
+    } else if db.keyspaces().iter().any(|(keyspace, _)| keyspace == name) {
+        db.move_keyspace(name, engine)?;
+        "keyspace"
+    } else {
+        return Err(Error::Usage(format!("there is no table or keyspace {name:?}")));
+    };
+    db.close()?;
+    Ok(kind)
 }
 
 fn failed(error: &Error) -> ExitCode {

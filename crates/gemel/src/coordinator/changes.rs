@@ -1,13 +1,15 @@
 //! Catalog changes under running transactions (`DESIGN.md`, "Catalog").
 //!
 //! A change that takes access away from a keyspace's handles closes their gate, then counts itself, then waits for the
-//! commits that hold locks in the keyspace. A commit locks its keys, then compares the count with the one at its begin.
-//! So either the commit sees the change and gives up, or the change sees the commit's locks and waits. Commits only
-//! read the count, which rarely changes: they share no write.
+//! commits that have not seen the count: those that hold locks in the keyspace, or those that have drawn a timestamp. A
+//! commit locks its keys and draws, then compares the count with the one at its begin. So either the commit sees the
+//! change and gives up, or the change waits for it. Commits only read the count, which rarely changes: they share no
+//! write.
 
-use super::{Coordinator, Part};
+use super::{Coordinator, Part, is_to_twin};
 use crate::engine::KeyspaceId;
 use crate::error::{Error, Result};
+use crate::files::fail_point;
 use crate::keyspace::{Gate, Keyspace, Standing};
 use crate::transaction::Transaction;
 use std::sync::Arc;
@@ -21,7 +23,7 @@ impl Coordinator {
     }
 
     /// Counts a change whose gates are closed already. Commits that lock a key after it give up.
-    fn count_change(&self) -> u64 {
+    pub(super) fn count_change(&self) -> u64 {
         let change = self.changes.fetch_add(1, Ordering::SeqCst) + 1;
         // Pairs with the fence in `check_changes`.
         fence(Ordering::SeqCst);
@@ -40,21 +42,37 @@ impl Coordinator {
     /// Closes keyspaces for good, in favour of `instead`, which need a transaction that begins after this.
     pub(crate) fn replace(&self, ids: &[KeyspaceId], standing: Standing, instead: &[Keyspace]) {
         let mut keyspaces = self.keyspaces.write();
+        // The number is counted last. A transaction that begins with it finds all gates closed.
+        let born = self.changes.load(Ordering::SeqCst) + 1;
+        let instead = instead
+            .iter()
+            .map(|keyspace| Keyspace { gate: Arc::new(Gate::born_at(born)), ..keyspace.clone() });
+        let instead: Vec<Keyspace> = instead.collect();
         keyspaces.retain(|keyspace| {
             let stays = !ids.contains(&keyspace.id);
-            if !stays {
-                keyspace.gate.set(standing);
+            match (standing, instead.iter().find(|newer| newer.id == keyspace.id)) {
+                _ if stays => {}
+                (Standing::Outdated, Some(newer)) => keyspace.gate.set_outdated(newer.clone()),
+                _ => keyspace.gate.set(standing),
             }
             stays
         });
-        // The number is counted last. A transaction that begins with it finds all gates closed.
-        let born = self.changes.load(Ordering::SeqCst) + 1;
-        keyspaces.extend(
-            instead
-                .iter()
-                .map(|keyspace| Keyspace { gate: Arc::new(Gate::born_at(born)), ..keyspace.clone() }),
-        );
+        keyspaces.extend(instead);
         self.count_change();
+    }
+
+    /// Waits until every commit that has not seen the changes so far is in each later snapshot.
+    pub(crate) fn settle(&self) -> Result<()> {
+        // Such a commit had drawn its timestamps when it compared the number of changes. The other engines go first: a
+        // commit over both publishes in the anchor first, so later snapshots are bounded by no older one.
+        for clock in self.engines.iter().rev().map(|engine| engine.clock()) {
+            let drawn = clock.drawn();
+            if clock.horizon() < drawn {
+                fail_point("catalog.settling");
+            }
+            clock.wait_for(drawn)?;
+        }
+        Ok(())
     }
 
     /// Returns the handle of a keyspace that is open.
@@ -71,9 +89,18 @@ impl Coordinator {
 
     #[cold]
     fn check_each(&self, transaction: &Transaction, parts: &[Part]) -> Result<()> {
+        fail_point("commit.changed");
         let keyspaces = self.keyspaces.read();
+        let twins = self.moves.twins();
+        let moved = |id: KeyspaceId| {
+            let known = keyspaces.iter().find(|keyspace| keyspace.id == id).map(Keyspace::name);
+            Error::Moved(known.or_else(|| twins.name_of_gone(id)).unwrap_or_default().into())
+        };
         let find = |id: KeyspaceId| {
             keyspaces.iter().find(|keyspace| keyspace.id == id).ok_or_else(|| {
+                if twins.name_of_gone(id).is_some() {
+                    return moved(id);
+                }
                 Error::Usage(
                     "a table that the transaction used was dropped or truncated before the commit: \
                      begin a new transaction, and get the table again"
@@ -82,16 +109,26 @@ impl Coordinator {
             })
         };
         let mut last = None;
-        // The writes of a keyspace come one after the other.
+        // Writes of one keyspace often come one after the other.
         for write in parts.iter().flat_map(|part| &part.writes) {
             if last.replace(write.keyspace) == Some(write.keyspace) {
                 continue;
             }
+            if is_to_twin(write) {
+                // The twin may be gone, or may be in the place of its original.
+                if twins.has(write.keyspace) {
+                    continue;
+                }
+                return Err(moved(write.keyspace));
+            }
             let keyspace = find(write.keyspace)?;
             keyspace.check_write()?;
+            if !twins.are_followed(write.keyspace, parts) {
+                return Err(moved(write.keyspace));
+            }
             if keyspace.gate.born > transaction.changes {
                 return Err(Error::Usage(format!(
-                    "the table of {:?} was given an index before the commit: \
+                    "the table of {:?} was given an index or other columns before the commit: \
                      begin a new transaction, and get the table again",
                     keyspace.name()
                 )));

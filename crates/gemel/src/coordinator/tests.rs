@@ -48,7 +48,7 @@ fn rig(options: Options) -> Rig {
 
 impl Rig {
     fn begin(&self, isolation: Isolation) -> Transaction {
-        Transaction::begin(Arc::clone(&self.core), isolation).unwrap()
+        Transaction::begin(Arc::clone(&self.core), isolation, None).unwrap()
     }
 
     fn read(&self, transaction: &mut Transaction, engine: usize) -> Result<u64> {
@@ -485,7 +485,7 @@ fn a_commit_that_waits_for_space_on_disk_locks_nothing_in_memory() {
     for (engine, space) in core.engines.iter().zip(&spaces) {
         engine.open_keyspace(space.id).unwrap();
     }
-    let begin = || Transaction::begin(Arc::clone(&core), Isolation::Snapshot).unwrap();
+    let begin = || Transaction::begin(Arc::clone(&core), Isolation::Snapshot, None).unwrap();
     std::thread::scope(|scope| {
         let writer = scope.spawn(|| {
             for row in 0..20_u8 {

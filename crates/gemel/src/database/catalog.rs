@@ -68,6 +68,19 @@ impl Database {
         Ok(entry)
     }
 
+    /// Does the same as [`Database::add_keyspace`], for a keyspace that belongs to nothing yet. The next opening drops it.
+    pub(super) fn add_unfinished(
+        &self,
+        manifest: &mut Manifest,
+        name: &str,
+        engine: Engine,
+    ) -> Result<KeyspaceEntry> {
+        let entry = KeyspaceEntry { unfinished: true, ..self.add_keyspace(manifest, name, engine)? };
+        manifest.keyspaces.retain(|other| other.id != entry.id);
+        manifest.keyspaces.push(entry.clone());
+        Ok(entry)
+    }
+
     pub(super) fn register(&self, entry: &KeyspaceEntry) -> Keyspace {
         let keyspace = self.handle(entry);
         self.inner.core.keyspaces.write().push(keyspace.clone());

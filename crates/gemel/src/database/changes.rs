@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::files::fail_point;
 use crate::keyspace::{Keyspace, Standing};
 use crate::manifest::{KeyspaceEntry, Manifest, TableEntry};
+#[cfg(doc)]
 use crate::options::Isolation;
 use crate::row::{IndexDef, Layout, Table};
 use parking_lot::MutexGuard;
@@ -15,19 +16,44 @@ use parking_lot::MutexGuard;
 const INDEXED_AT_ONCE: usize = 500;
 
 /// The reason why the manifest could not be replaced.
-enum Failed {
+pub(super) enum Failed {
     /// The manifest is as before.
     Unchanged(Error),
     /// Opening the database again shows if the manifest is the old or the new one.
     Unknown(Error),
 }
 
-fn table_entry<'m>(manifest: &'m Manifest, name: &str) -> Result<&'m TableEntry> {
+impl Failed {
+    pub(super) fn into_error(self) -> Error {
+        match self {
+            Self::Unchanged(error) | Self::Unknown(error) => error,
+        }
+    }
+}
+
+pub(super) fn table_entry<'m>(manifest: &'m Manifest, name: &str) -> Result<&'m TableEntry> {
     manifest.tables.iter().find(|entry| entry.name == name).ok_or_else(|| no_table(name))
 }
 
 fn table_entry_mut<'m>(manifest: &'m mut Manifest, name: &str) -> Result<&'m mut TableEntry> {
     manifest.tables.iter_mut().find(|entry| entry.name == name).ok_or_else(|| no_table(name))
+}
+
+/// Returns the entry of a keyspace that is not part of a table. `action` is what the caller wants to do with it.
+pub(super) fn plain_keyspace<'m>(
+    manifest: &'m Manifest,
+    name: &str,
+    action: &str,
+) -> Result<&'m KeyspaceEntry> {
+    let found = manifest.keyspaces.iter().find(|entry| entry.name == name && !entry.unfinished);
+    let entry = found.ok_or_else(|| Error::Usage(format!("there is no keyspace {name:?}")))?;
+    match manifest.tables.iter().find(|table| table.keyspaces.contains(&entry.id)) {
+        None => Ok(entry),
+        Some(table) => Err(Error::Usage(format!(
+            "keyspace {name:?} is part of table {:?}: {action} the table",
+            table.name
+        ))),
+    }
 }
 
 impl Database {
@@ -58,18 +84,7 @@ impl Database {
     pub fn drop_keyspace(&self, name: &str) -> Result<()> {
         let _one = self.inner.changing.lock();
         let manifest = self.inner.manifest.lock();
-        let of_table = |id: KeyspaceId| manifest.tables.iter().find(|table| table.keyspaces.contains(&id));
-        let found = manifest.keyspaces.iter().find(|entry| entry.name == name && !entry.unfinished);
-        let id = match found.map(|entry| (entry.id, of_table(entry.id))) {
-            Some((id, None)) => id,
-            Some((_, Some(table))) => {
-                return Err(Error::Usage(format!(
-                    "keyspace {name:?} is part of table {:?}: drop the table",
-                    table.name
-                )));
-            }
-            None => return Err(Error::Usage(format!("there is no keyspace {name:?}"))),
-        };
+        let id = plain_keyspace(&manifest, name, "drop")?.id;
         let next = manifest.clone();
         self.give_up(manifest, next, &[id], Standing::Dropped, &[])
     }
@@ -146,13 +161,8 @@ impl Database {
         schema.indexes.push(index.clone());
         Layout::new(table, &schema)?;
         let mut next = manifest.clone();
-        let mut added = self.add_keyspace(&mut next, &format!("{table}.{}", index.name), old.engine)?;
-        added.unfinished = true;
-        next.keyspaces.retain(|entry| entry.id != added.id);
-        next.keyspaces.push(added.clone());
-        self.inner.write_manifest(&mut manifest, next).map_err(|failed| match failed {
-            Failed::Unchanged(error) | Failed::Unknown(error) => error,
-        })?;
+        let added = self.add_unfinished(&mut next, &format!("{table}.{}", index.name), old.engine)?;
+        self.inner.write_manifest(&mut manifest, next).map_err(Failed::into_error)?;
         let mut keyspaces: Vec<Keyspace> =
             old.keyspaces.iter().filter_map(|id| self.inner.core.handle(*id)).collect();
         keyspaces.push(self.register(&added));
@@ -163,19 +173,12 @@ impl Database {
 
     /// Writes the entries of all rows, in transactions of their own, and makes them durable.
     fn fill_index(&self, fresh: &Table, index: &str) -> Result<()> {
-        let core = &self.inner.core;
-        // Every write of the table is in its rows' keyspace too. No commit that locks a key there from now on succeeds.
-        let rows = fresh.rows();
-        core.engines[rows.engine_index()].drain(rows.id)?;
-        // Those that went on are installed. Once they are published, every new snapshot has them. The other engines go
-        // first: a commit over both publishes in the anchor first, so the snapshots below are bounded by no older one.
-        for engine in core.engines.iter().rev() {
-            engine.clock().wait_for(engine.clock().drawn())?;
-        }
+        // No commit that writes the table succeeds from now on, except those for which this waits.
+        self.inner.core.settle()?;
         fail_point("catalog.indexing");
         let mut after: Option<Vec<u8>> = None;
         loop {
-            let step = self.begin(Isolation::Snapshot).and_then(|mut transaction| {
+            let step = self.begin_own().and_then(|mut transaction| {
                 let last = fresh.index_rows(&mut transaction, index, after.as_deref(), INDEXED_AT_ONCE)?;
                 Ok((last, transaction.commit()?))
             });
@@ -247,7 +250,7 @@ impl Database {
 impl Inner {
     /// Replaces the manifest, on disk and in memory. In memory also if the outcome is unknown: otherwise a table that
     /// is gone on disk would take commits that the next opening loses.
-    fn write_manifest(&self, manifest: &mut Manifest, next: Manifest) -> Result<(), Failed> {
+    pub(super) fn write_manifest(&self, manifest: &mut Manifest, next: Manifest) -> Result<(), Failed> {
         let written = next.write(&*self.files, &self.path);
         let Err(error) = written else {
             *manifest = next;
@@ -267,14 +270,15 @@ mod tests {
     use super::*;
     use crate::clock::Timestamp;
     use crate::engine::{Handle, Write};
-    use crate::files::fail_point::on_fail_point;
+    use crate::files::fail_point::{forget_here, on_fail_point, once_here};
     use crate::files::faulty::{FaultyFiles, Operation};
     use crate::key::Key;
     use crate::keyspace::Engine;
-    use crate::options::Options;
+    use crate::options::{Isolation, Options};
     use crate::record::{Group, Stamp};
     use crate::row::{ColumnType, Schema, Value};
     use parking_lot::Mutex;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::path::Path;
     use std::sync::Arc;
     use std::sync::mpsc::channel;
@@ -335,6 +339,61 @@ mod tests {
             });
             let state = db.state();
             assert_eq!((state.memory.records, state.disk.memtable_bytes, state.disk.recent_keys), (0, 0, 0));
+            assert!(db.tables().is_empty());
+        }
+    }
+
+    #[test]
+    fn a_new_index_waits_for_commits_that_do_not_know_of_it() {
+        for engine in [Engine::Memory, Engine::Disk] {
+            let directory = tempfile::tempdir().unwrap();
+            let db = Database::open(directory.path(), Options::default()).unwrap();
+            let table = db.create_table("t", engine, schema()).unwrap();
+            let (stands, standing) = channel();
+            let (go, going) = channel();
+            std::thread::scope(|scope| {
+                let (db, table) = (&db, &table);
+                let writer = scope.spawn(move || {
+                    once_here("commit.after_append", move || {
+                        stands.send(()).unwrap();
+                        going.recv().unwrap();
+                    });
+                    insert(db, table, 1)
+                });
+                standing.recv().unwrap();
+                // An index that does not wait is filled before the commit goes on.
+                for place in ["catalog.settling", "catalog.index_filled"] {
+                    let go = go.clone();
+                    once_here(place, move || {
+                        let _ = go.send(());
+                    });
+                }
+                let index = IndexDef { name: "second".into(), columns: vec!["id".into()], unique: false };
+                db.add_index("t", index).unwrap();
+                forget_here();
+                writer.join().unwrap().unwrap();
+            });
+            let new = db.table("t").unwrap();
+            new.verify(&mut db.begin(Isolation::Snapshot).unwrap()).unwrap();
+            assert!(has(&db, &new, 1).unwrap());
+        }
+    }
+
+    #[test]
+    fn a_change_does_not_wait_for_a_commit_that_panicked() {
+        for engine in [Engine::Memory, Engine::Disk] {
+            let directory = tempfile::tempdir().unwrap();
+            let db = Database::open(directory.path(), Options::default()).unwrap();
+            let table = db.create_table("t", engine, schema()).unwrap();
+            insert(&db, &table, 1).unwrap();
+            once_here("commit.after_append", || panic!("for the test"));
+            assert!(catch_unwind(AssertUnwindSafe(|| insert(&db, &table, 2))).is_err());
+            let index = IndexDef { name: "second".into(), columns: vec!["id".into()], unique: false };
+            for outcome in [db.add_index("t", index).map(drop), db.drop_table("t")] {
+                assert!(matches!(outcome, Err(Error::Poisoned(_))), "{outcome:?}");
+            }
+            drop((db, table));
+            let db = Database::open(directory.path(), Options::default()).unwrap();
             assert!(db.tables().is_empty());
         }
     }

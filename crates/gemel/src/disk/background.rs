@@ -1,6 +1,7 @@
 //! Background work from memory to files: sealing, flushing, compaction, and stalling writers when these can't keep up.
 
 use super::keyspaces::{Keyspace, Keyspaces};
+use super::space::Space;
 use super::store::Compaction;
 use super::{BeforeFlush, DiskState};
 use crate::clock::{Clock, Timestamp};
@@ -10,6 +11,7 @@ use parking_lot::lock_api::RawRwLock as _;
 use parking_lot::{Condvar, Mutex, MutexGuard, RawRwLock};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
@@ -19,7 +21,9 @@ use std::time::Duration;
 const FULL_BUFFERS: u64 = 3;
 /// Number of unsorted runs of files in one keyspace at which commits wait.
 const FULL_RUNS: usize = 24;
-/// Interval at which a compaction that waits for the watermark is retried.
+/// Maximum bytes of a keyspace's files that must be free for a step of compaction, which rewrites a part of them.
+const COMPACTED_BYTES: u64 = 512 << 20;
+/// Interval at which a compaction that waits for the watermark or for space is retried, and a flush that waits for space.
 const LATER: Duration = Duration::from_millis(200);
 
 /// The state that commits and the background threads share.
@@ -31,6 +35,7 @@ pub(crate) struct Shared {
     /// The watermark: no older snapshot will be read.
     pub(crate) watermark: AtomicU64,
     before_flush: BeforeFlush,
+    pub(super) space: Space,
     write_buffer_bytes: u64,
     /// Bytes of writes that are not sealed.
     active_bytes: AtomicU64,
@@ -61,6 +66,16 @@ struct Orders {
     flush: bool,
     compact: bool,
     stop: bool,
+    /// The reason why the last flush found no space on the disk.
+    flush_waits: Option<String>,
+    /// The same for the last compaction.
+    compaction_waits: Option<String>,
+}
+
+impl Orders {
+    fn full(&self) -> Option<&String> {
+        self.flush_waits.as_ref().or(self.compaction_waits.as_ref())
+    }
 }
 
 /// Starts the background threads.
@@ -84,13 +99,14 @@ pub(crate) fn start(shared: &Arc<Shared>) -> io::Result<Vec<JoinHandle<()>>> {
 }
 
 impl Shared {
-    pub(crate) fn new(write_buffer_bytes: u64, before_flush: BeforeFlush) -> Self {
+    pub(crate) fn new(directory: &Path, write_buffer_bytes: u64, before_flush: BeforeFlush) -> Self {
         Self {
             clock: Clock::new(Timestamp::ZERO),
             keyspaces: Keyspaces::default(),
             latch: RawRwLock::INIT,
             watermark: AtomicU64::new(0),
             before_flush,
+            space: Space::new(directory),
             write_buffer_bytes,
             active_bytes: AtomicU64::new(0),
             sealed_bytes: AtomicU64::new(0),
@@ -166,6 +182,9 @@ impl Shared {
             if self.has_room() {
                 return Ok(());
             }
+            if let Some(why) = orders.full() {
+                return Err(Error::DiskFull(why.clone()));
+            }
             // A thread that makes space signals it. The timeout covers a signal that came just before the wait.
             self.room.wait_for(&mut orders, Duration::from_millis(10));
         }
@@ -187,9 +206,13 @@ impl Shared {
         if self.active_bytes.load(Ordering::Relaxed) >= self.write_buffer_bytes
             && !self.asked.swap(true, Ordering::SeqCst)
         {
-            self.orders.lock().flush = true;
-            self.ordered.notify_all();
+            self.order_flush();
         }
+    }
+
+    pub(crate) fn order_flush(&self) {
+        self.orders.lock().flush = true;
+        self.ordered.notify_all();
     }
 
     /// Runs a thread's work. A panic is recorded as a failure.
@@ -221,18 +244,49 @@ impl Shared {
     }
 
     fn flush_on_demand(&self) {
-        while self.await_order(None, |orders| std::mem::take(&mut orders.flush)) {
-            if let Err(error) = self.flush() {
-                self.fail(&error);
-            }
+        let mut again = None;
+        while self.await_order(again, |orders| std::mem::take(&mut orders.flush)) {
+            again = match self.flush_or_fail() {
+                Err(Error::DiskFull(_)) => Some(LATER),
+                _ => None,
+            };
         }
+    }
+
+    /// Writes all earlier commits to files. A failure is kept for good, unless there is no space on the disk: then no
+    /// file was touched, and the memtables wait for the next flush.
+    pub(crate) fn flush_or_fail(&self) -> Result<()> {
+        let flushed = self.flush();
+        self.note_space(&flushed, |orders| &mut orders.flush_waits);
+        flushed.inspect_err(|error| {
+            if !matches!(error, Error::DiskFull(_)) {
+                self.fail(error);
+            }
+        })
+    }
+
+    /// Notes if there was no space on the disk, for commits that wait.
+    fn note_space<T>(&self, outcome: &Result<T>, waits: fn(&mut Orders) -> &mut Option<String>) {
+        let mut orders = self.orders.lock();
+        *waits(&mut orders) = match outcome {
+            Err(Error::DiskFull(why)) => Some(why.clone()),
+            _ => None,
+        };
+        self.room.notify_all();
+    }
+
+    /// Returns the reason why a flush or compaction waits for space on the disk, if one does.
+    pub(crate) fn full(&self) -> Option<String> {
+        self.orders.lock().full().cloned()
     }
 
     fn compact_on_demand(&self) {
         let mut again = None;
         while self.await_order(again, |orders| std::mem::take(&mut orders.compact)) {
-            again = match self.compact() {
-                Ok(Compaction::Later) => Some(LATER),
+            let compacted = self.compact();
+            self.note_space(&compacted, |orders| &mut orders.compaction_waits);
+            again = match compacted {
+                Ok(Compaction::Later) | Err(Error::DiskFull(_)) => Some(LATER),
                 Ok(_) => None,
                 Err(error) => {
                     self.fail(&error);
@@ -242,10 +296,14 @@ impl Shared {
         }
     }
 
-    /// Writes all earlier commits to files.
-    pub(crate) fn flush(&self) -> Result<()> {
+    fn flush(&self) -> Result<()> {
         let _flushing = self.flushing.lock();
         self.check()?;
+        let bytes = self.active_bytes.load(Ordering::Relaxed) + self.sealed_bytes.load(Ordering::Relaxed);
+        if bytes > 0 {
+            // Before the memtables are sealed: each attempt would add one to those that reads must visit.
+            self.space.check(bytes)?;
+        }
         self.rotate();
         if self.sealed_bytes.load(Ordering::Relaxed) > 0 {
             // A commit that panicked may have inserted a part of its writes.
@@ -328,6 +386,7 @@ impl Shared {
         if keyspace.is_gone.load(Ordering::SeqCst) {
             return Ok(Compaction::Idle);
         }
+        self.space.check(keyspace.store.disk_bytes().min(COMPACTED_BYTES))?;
         fail_point("disk.before_compact");
         let step = keyspace.store.compact(self.watermark())?;
         if step == Compaction::Done {

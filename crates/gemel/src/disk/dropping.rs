@@ -12,7 +12,7 @@ impl DiskEngine {
     /// See [`crate::engine::Engine::drop_keyspace`].
     pub(super) fn drop_tree(&self, id: KeyspaceId) -> Result<()> {
         let keyspace = self.keyspace(id)?;
-        keyspace.recent.drain();
+        keyspace.recent.drain(|| self.shared.clock.check())?;
         let cleared = self.shared.clear(keyspace);
         fail_point("disk.before_remove");
         remove_tree(&self.path_of(id))?;

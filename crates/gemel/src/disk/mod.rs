@@ -6,6 +6,7 @@
 //! - `background`: sealing, flushing and compaction, and stalling writers when these can't keep up;
 //! - `recent`: the keys committed since the watermark, for first-committer-wins;
 //! - `gaps`: ranges that scans can skip, because all rows there were deleted;
+//! - `space`: a look at the free space before files are written;
 //! - `store`, `lsm`: the versions themselves; `intact` verifies files that the store's crate does not verify;
 //!   `identity` binds a tree to its database and keyspace.
 
@@ -17,6 +18,7 @@ mod intact;
 mod keyspaces;
 mod lsm;
 mod recent;
+mod space;
 mod store;
 #[cfg(test)]
 mod tests;
@@ -109,7 +111,7 @@ impl DiskEngine {
             path: directory.into(),
             source,
         })?;
-        let shared = Arc::new(Shared::new(options.write_buffer_bytes, before_flush));
+        let shared = Arc::new(Shared::new(directory, options.write_buffer_bytes, before_flush));
         let threads = background::start(&shared).map_err(|source| Error::Io {
             what: "can't start a thread for",
             path: directory.into(),
@@ -228,7 +230,13 @@ impl DiskEngine {
     /// Flushes everything committed.
     pub(crate) fn flush_all(&self) -> Result<()> {
         self.shared.check()?;
-        self.shared.flush().inspect_err(|error| self.shared.fail(error))
+        // The background thread tries again by itself.
+        self.shared.flush_or_fail().inspect_err(|_| self.shared.order_flush())
+    }
+
+    /// Returns the reason why a flush or compaction waits for space on the disk, if one does.
+    pub(crate) fn full(&self) -> Option<String> {
+        self.shared.full()
     }
 
     /// Calls `work` while no tree's list of files changes.
@@ -237,6 +245,17 @@ impl DiskEngine {
     /// Those of `work`, and the error of an earlier flush or compaction.
     pub(crate) fn while_files_stay<T>(&self, work: impl FnOnce(&Self) -> Result<T>) -> Result<T> {
         self.shared.while_files_stay(|| work(self))
+    }
+
+    /// Reads all files of a keyspace, and compares them with their checksums. No flush and no compaction ends meanwhile.
+    pub(crate) fn verify_contents(&self, keyspace: KeyspaceId) -> Result<()> {
+        let path = self.path_of(keyspace);
+        self.shared.while_files_stay(|| match intact::verify_contents(&path) {
+            Err(error) if error.kind() == ErrorKind::InvalidData => {
+                Err(Error::Corruption { path, what: format!("{error}: restore the directory from a backup") })
+            }
+            other => other.map_err(|source| Error::Io { what: "can't read", path, source }),
+        })
     }
 
     /// Links the tables of a keyspace into a directory, and returns the tree's files. A table's file never changes, so
@@ -339,11 +358,6 @@ impl Engine for DiskEngine {
         let opened = Keyspace::new(Box::new(store));
         self.shared.clock.recover(opened.found);
         self.shared.keyspaces.add(keyspace, opened)
-    }
-
-    fn drain(&self, keyspace: KeyspaceId) -> Result<()> {
-        self.keyspace(keyspace)?.recent.drain();
-        Ok(())
     }
 
     fn drop_keyspace(&self, keyspace: KeyspaceId) -> Result<()> {
@@ -464,7 +478,9 @@ fn unchanged(validated: Result<(), Obstacle>) -> Result<bool> {
 
 fn forgotten() -> Error {
     Error::TooOld(
-        "the disk engine has forgotten writes that it may conflict with (option remembered_writes limits them)",
+        "the disk engine has forgotten writes that it may conflict with (option remembered_writes limits them), so \
+         keep transactions that write short"
+            .into(),
     )
 }
 

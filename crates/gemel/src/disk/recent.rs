@@ -5,7 +5,7 @@
 //! snapshot holds back the watermark, the number of commits here is limited nevertheless: the oldest ones are forgotten.
 //! Then nobody knows if a key that is not here was committed after a snapshot that is older than the forgotten commits.
 
-use crate::clock::Timestamp;
+use crate::clock::{Broken, Timestamp};
 use crate::error::Conflict;
 use crate::key::{Key, KeyRange};
 use crossbeam_utils::Backoff;
@@ -25,7 +25,8 @@ struct Keys {
     keys: BTreeMap<Key, Entry>,
     /// Committed keys, nearly in order of their timestamps.
     committed: VecDeque<(Timestamp, Key)>,
-    /// The newest commit that was forgotten although it was above the watermark.
+    /// The newest commit that was forgotten. If it is above the watermark, running transactions may be too old for an
+    /// exact check. Snapshots below the watermark are those of transactions that have expired.
     forgotten: Timestamp,
 }
 
@@ -145,9 +146,7 @@ impl Recent {
             if entry.committed > at.max(watermark) {
                 continue;
             }
-            if entry.committed > watermark {
-                *forgotten = entry.committed.max(*forgotten);
-            }
+            *forgotten = entry.committed.max(*forgotten);
             // If the key is locked, the owner removes it when it gives up.
             entry.committed = Timestamp::ZERO;
             if entry.owner.is_none() {
@@ -157,8 +156,8 @@ impl Recent {
         false
     }
 
-    /// Waits until each key that is locked now has been unlocked once.
-    pub(crate) fn drain(&self) {
+    /// Waits until each key that is locked now has been unlocked once, or `check` fails.
+    pub(crate) fn drain(&self, check: impl Fn() -> Result<(), Broken>) -> Result<(), Broken> {
         let owner = |keys: &Keys, key: &Key| keys.keys.get(key).and_then(|entry| entry.owner);
         let locked: Vec<_> = {
             let keys = self.0.lock();
@@ -167,9 +166,11 @@ impl Recent {
         for (key, holder) in locked {
             let backoff = Backoff::new();
             while owner(&self.0.lock(), &key) == Some(holder) {
+                check()?;
                 backoff.snooze();
             }
         }
+        Ok(())
     }
 
     /// Forgets all commits. Keys that are locked stay until they are unlocked.
@@ -245,7 +246,9 @@ mod tests {
         assert_eq!(recent.len(), 601);
         recent.collect(Timestamp(1000), Timestamp(1000), 1000);
         assert_eq!(recent.len(), 1);
-        recent.lock(2, &key("other"), Timestamp(0)).unwrap();
+        recent.lock(2, &key("other"), Timestamp(1000)).unwrap();
+        // The snapshot of a transaction that has expired.
+        assert_eq!(recent.validate_key(3, &key("third"), Timestamp(999)), Err(Obstacle::Forgotten));
     }
 
     #[test]

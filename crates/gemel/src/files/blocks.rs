@@ -51,8 +51,22 @@ impl Blocks {
         self.offset + self.len as u64
     }
 
-    /// Appends `bytes`, and pads the last block with zeros.
-    pub(crate) fn append(&mut self, file: &mut dyn File, mut bytes: &[u8]) -> Result<()> {
+    /// Appends `bytes`, and pads the last block with zeros. After an error nothing counts as appended, whatever the file
+    /// contains after [`Blocks::end`], and the call can be repeated.
+    pub(crate) fn append(&mut self, file: &mut dyn File, bytes: &[u8]) -> Result<()> {
+        let (offset, len) = (self.offset, self.len);
+        // The first write leaves the bytes before it in the room, and a later one overwrites them.
+        let is_long = bytes.len() > ROOM_BYTES - len;
+        let head = if is_long { self.memory[self.aligned..][..len].to_vec() } else { Vec::new() };
+        let appended = self.append_pieces(file, bytes);
+        if appended.is_err() {
+            (self.offset, self.len) = (offset, len);
+            self.memory[self.aligned..][..head.len()].copy_from_slice(&head);
+        }
+        appended
+    }
+
+    fn append_pieces(&mut self, file: &mut dyn File, mut bytes: &[u8]) -> Result<()> {
         while !bytes.is_empty() {
             let room = &mut self.memory[self.aligned..][..ROOM_BYTES];
             let (now, rest) = bytes.split_at(bytes.len().min(room.len() - self.len));
@@ -73,7 +87,7 @@ impl Blocks {
 
 #[cfg(test)]
 mod tests {
-    use super::super::faulty::FaultyFiles;
+    use super::super::faulty::{FaultyFiles, Operation};
     use super::super::{Files, RealFiles, read_all};
     use super::*;
     use proptest::prelude::*;
@@ -98,6 +112,26 @@ mod tests {
         let content = read_all(files, path).unwrap();
         assert_eq!(content[..expected.len()], expected);
         assert!(content[expected.len()..].iter().all(|byte| *byte == 0));
+    }
+
+    #[test]
+    fn bytes_whose_append_failed_are_appended_again_at_the_same_place() {
+        for (length, nth) in [(10, 1), (3 * ROOM_BYTES, 1), (3 * ROOM_BYTES, 2), (3 * ROOM_BYTES, 4)] {
+            let files = FaultyFiles::default();
+            files.create_dir(Path::new("/d")).unwrap();
+            let path = Path::new("/d/file");
+            let mut file = files.create(path).unwrap();
+            let mut blocks = Blocks::new(&mut *file, 0).unwrap();
+            let pieces = [vec![1; BLOCK_BYTES + 100], vec![2; length], vec![3; 10]];
+            blocks.append(&mut *file, &pieces[0]).unwrap();
+            files.fail(Operation::Write, nth, 28, BLOCK_BYTES);
+            assert!(blocks.append(&mut *file, &pieces[1]).is_err());
+            assert_eq!(blocks.end(), pieces[0].len() as u64);
+            blocks.append(&mut *file, &pieces[1]).unwrap();
+            blocks.append(&mut *file, &pieces[2]).unwrap();
+            let content = read_all(&files, path).unwrap();
+            assert!(content.starts_with(&pieces.concat()), "{length} bytes, write {nth}");
+        }
     }
 
     proptest! {

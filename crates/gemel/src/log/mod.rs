@@ -1,11 +1,14 @@
 //! The log: a stream of bytes in segments, which one thread writes and syncs.
 //!
 //! Appending only copies into a buffer. The thread takes the whole buffer as one batch, writes it, syncs it and
-//! releases the waiters, while the next batch collects. A failed write or sync is never retried, because the operating
-//! system may have dropped the data that it could not write. It poisons the log instead, and the waiters get the answer
-//! that the outcome is unknown.
+//! releases the waiters, while the next batch collects. A failed sync is never retried, because the operating system may
+//! have dropped the data that it could not write. It poisons the log instead, and the waiters get the answer that the
+//! outcome is unknown. So does any other error, but one: if a write finds no space on the disk, the thread keeps the
+//! batch, and writes it again at the same position once there is space.
 
 mod frame;
+#[cfg(test)]
+mod full_tests;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzz;
 #[cfg(test)]
@@ -22,7 +25,7 @@ mod writer;
 
 use crate::error::{Error, Result};
 use crate::files::{Blocks, File, Files};
-use crate::options::Durability;
+use crate::options::{Durability, FullDisk};
 use pipeline::Pipeline;
 use std::collections::VecDeque;
 use std::fmt;
@@ -47,6 +50,19 @@ impl fmt::Display for Lsn {
 
 /// First positions of the existing segments, oldest first.
 type Segments = Arc<Mutex<VecDeque<u64>>>;
+
+/// The options of a log.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Policy {
+    pub(crate) durability: Durability,
+    pub(crate) full_disk: FullDisk,
+}
+
+impl From<Durability> for Policy {
+    fn from(durability: Durability) -> Self {
+        Self { durability, full_disk: FullDisk::default() }
+    }
+}
 
 /// An open log.
 pub(crate) struct Log {
@@ -81,8 +97,8 @@ fn list_segments(files: &dyn Files, directory: &Path, name: &str) -> Result<Vec<
     Ok(firsts)
 }
 
-/// Makes an empty segment. It is durable when this returns.
-fn create_segment(
+/// Makes an empty segment. [`settle_segment`] makes it durable.
+fn begin_segment(
     files: &dyn Files,
     directory: &Path,
     name: &str,
@@ -91,10 +107,14 @@ fn create_segment(
 ) -> Result<Box<dyn File>> {
     let mut file = files.create(&segment_path(directory, name, first))?;
     file.write_at(0, &frame::Segment { format: frame::FORMAT, database, first }.encode())?;
-    // The header is durable before the first batch is written, and the name before any commit is acknowledged.
-    file.sync()?;
-    files.sync_dir(directory)?;
     Ok(file)
+}
+
+/// Makes a new segment durable. Its header is durable before the first batch is written, and its name before any commit
+/// is acknowledged.
+fn settle_segment(file: &mut dyn File, files: &dyn Files, directory: &Path) -> Result<()> {
+    file.sync()?;
+    files.sync_dir(directory)
 }
 
 impl Log {
@@ -106,9 +126,9 @@ impl Log {
         name: &'static str,
         database: u64,
         end: Lsn,
-        durability: Durability,
+        policy: impl Into<Policy>,
     ) -> Result<Arc<Self>> {
-        Self::open_with(files, directory, name, database, end, durability, SEGMENT_BYTES)
+        Self::open_with(files, directory, name, database, end, policy.into(), SEGMENT_BYTES)
     }
 
     fn open_with(
@@ -117,7 +137,7 @@ impl Log {
         name: &'static str,
         database: u64,
         end: Lsn,
-        durability: Durability,
+        policy: Policy,
         segment_bytes: u64,
     ) -> Result<Arc<Self>> {
         files.create_dir(directory)?;
@@ -127,13 +147,15 @@ impl Log {
             Some(first) => (files.open(&segment_path(directory, name, *first))?, *first),
             None if end == Lsn(0) => {
                 firsts.push(0);
-                (create_segment(&*files, directory, name, database, 0)?, 0)
+                let mut file = begin_segment(&*files, directory, name, database, 0)?;
+                settle_segment(&mut *file, &*files, directory)?;
+                (file, 0)
             }
             None => return Err(reader::nothing_there(directory, name, end)),
         };
         let blocks = Blocks::new(&mut *file, frame::SEGMENT_HEADER as u64 + (end.0 - first))?;
         let segments = Arc::new(Mutex::new(VecDeque::from(firsts)));
-        let pipeline = Arc::new(Pipeline::new(end, durability));
+        let pipeline = Arc::new(Pipeline::new(end, policy.durability));
         let writer = Writer {
             pipeline: pipeline.clone(),
             segments: segments.clone(),
@@ -146,6 +168,7 @@ impl Log {
             prepared: writer::Prepared::upto(blocks.end()),
             blocks,
             segment_bytes,
+            full_disk: policy.full_disk,
         };
         let thread = std::thread::Builder::new().name(format!("gemel-{name}-log"));
         let handle = thread.spawn(move || writer.run()).map_err(|source| Error::Io {
@@ -179,7 +202,8 @@ impl Log {
     }
 
     /// Waits while hundreds of megabytes are appended but not written, which only happens when commits don't wait to be
-    /// durable. Call it at the beginning of a commit, before any lock is taken.
+    /// durable. Returns an error if the disk is full, which one more attempt to write has shown. Call it at the beginning
+    /// of a commit, before any lock is taken.
     pub(crate) fn wait_for_room(&self) -> Result<()> {
         self.pipeline.wait_for_room()
     }
@@ -194,14 +218,17 @@ impl Log {
         self.pipeline.durable()
     }
 
-    /// Blocks until the log is durable up to `to`, whatever the durability option.
+    /// Blocks until the log is durable up to `to`, whatever the durability option. Does not wait for space on the disk.
     pub(crate) fn sync(&self, to: Lsn) -> Result<()> {
         if self.durable() >= to {
             return Ok(());
         }
         let waiter = Arc::new(Waiter::new(1));
-        self.pipeline.enqueue(to, &waiter);
-        waiter.wait().map_err(|cause| Error::Poisoned(cause.to_string()))
+        self.pipeline.enqueue(to, &waiter, false);
+        waiter.wait().map_err(|cause| match self.failure() {
+            Some(_) => Error::Poisoned(cause.to_string()),
+            None => Error::DiskFull(cause.to_string()),
+        })
     }
 
     /// Returns true if commits wait until they are durable.
@@ -219,9 +246,14 @@ impl Log {
         self.pipeline.fail(cause);
     }
 
-    /// Notifies `waiter` when the log is durable up to `lsn`.
+    /// Returns the reason why the log waits for space on the disk, if it does.
+    pub(crate) fn full(&self) -> Option<Arc<str>> {
+        self.pipeline.full()
+    }
+
+    /// Notifies `waiter` when the log is durable up to `lsn`, however long it waits for space on the disk.
     pub(crate) fn enqueue(&self, lsn: Lsn, waiter: &Arc<Waiter>) {
-        self.pipeline.enqueue(lsn, waiter);
+        self.pipeline.enqueue(lsn, waiter, true);
     }
 
     /// Deletes the segments that lie wholly below `lsn`, but never the newest one.

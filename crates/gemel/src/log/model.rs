@@ -14,11 +14,12 @@ mod pipeline;
 mod waiter;
 
 use super::{Lsn, frame};
+use crate::error::Error;
 use crate::options::Durability;
 use pipeline::Pipeline;
 use shuttle::thread;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use waiter::Waiter;
 
 /// Acts as a writer without a file. It notes the position that it "synced" before it publishes it.
@@ -68,8 +69,8 @@ impl Logs {
             (one.append(b"a").ok()?, two.end())
         };
         let waiter = Arc::new(Waiter::new(2));
-        one.enqueue(first, &waiter);
-        two.enqueue(second, &waiter);
+        one.enqueue(first, &waiter, true);
+        two.enqueue(second, &waiter, true);
         Some((first, second, waiter))
     }
 
@@ -173,4 +174,121 @@ fn a_failing_log_releases_every_waiter_with_the_cause() {
         },
         1000,
     );
+}
+
+/// Acts as a writer that finds no space until `space` is set.
+fn write_with_space(pipeline: &Pipeline, synced: &AtomicU64, space: &AtomicBool) {
+    let mut spare = Vec::new();
+    while let Some(work) = pipeline.next(spare) {
+        loop {
+            let found = space.load(Ordering::SeqCst);
+            thread::yield_now();
+            if found {
+                break;
+            }
+            let cause = Arc::from("the disk is full");
+            if !pipeline.wait_for_space(&cause) {
+                return pipeline.fail(&cause);
+            }
+        }
+        if work.sync {
+            synced.store(work.end, Ordering::SeqCst);
+        }
+        pipeline.finished(&work);
+        spare = work.batch;
+    }
+}
+
+#[derive(Clone)]
+struct SmallDisk {
+    pipeline: Arc<Pipeline>,
+    synced: Arc<AtomicU64>,
+    space: Arc<AtomicBool>,
+}
+
+impl SmallDisk {
+    fn new() -> (Self, thread::JoinHandle<()>) {
+        let disk = Self {
+            pipeline: Arc::new(Pipeline::new(Lsn(0), Durability::Full)),
+            synced: Arc::default(),
+            space: Arc::default(),
+        };
+        let of_writer = disk.clone();
+        let writer = thread::spawn(move || {
+            write_with_space(&of_writer.pipeline, &of_writer.synced, &of_writer.space);
+        });
+        (disk, writer)
+    }
+
+    /// Commits, unless the disk is full or the log closed. Returns the outcome of the ticket.
+    fn commit(&self) -> Option<Result<(), Arc<str>>> {
+        let had_space = self.space.load(Ordering::SeqCst);
+        let lsn = match self.pipeline.wait_for_room().and_then(|()| self.pipeline.append(b"a")) {
+            Ok(lsn) => lsn,
+            Err(Error::DiskFull(_)) => {
+                assert!(!had_space, "a commit is rejected although there was space before it began");
+                return None;
+            }
+            Err(_) => return None,
+        };
+        let waiter = Arc::new(Waiter::new(1));
+        self.pipeline.enqueue(lsn, &waiter, true);
+        let outcome = waiter.wait();
+        let is_synced = self.synced.load(Ordering::SeqCst) >= lsn.0;
+        assert!(outcome.is_err() || is_synced, "released before it was synced");
+        Some(outcome)
+    }
+
+    fn sync(&self) -> Result<(), Arc<str>> {
+        let waiter = Arc::new(Waiter::new(1));
+        self.pipeline.enqueue(self.pipeline.end(), &waiter, false);
+        waiter.wait()
+    }
+}
+
+#[test]
+fn once_there_is_space_nobody_is_rejected_and_every_waiter_is_released() {
+    let run = || {
+        let (disk, writer) = SmallDisk::new();
+        let committers: Vec<_> = (0..2)
+            .map(|_| {
+                let disk = disk.clone();
+                thread::spawn(move || {
+                    (0..3).filter_map(|_| disk.commit()).for_each(|outcome| outcome.unwrap())
+                })
+            })
+            .collect();
+        // A sync in between may fail, but ends.
+        let _ = disk.sync();
+        disk.space.store(true, Ordering::SeqCst);
+        disk.sync().unwrap();
+        committers.into_iter().for_each(|committer| committer.join().unwrap());
+        disk.commit().unwrap().unwrap();
+        disk.pipeline.close();
+        writer.join().unwrap();
+        assert_eq!(disk.pipeline.durable(), disk.pipeline.end());
+    };
+    shuttle::check_random(run, 2000);
+    shuttle::check_pct(run, 2000, 3);
+}
+
+#[test]
+fn closing_a_log_without_space_releases_every_waiter_with_the_cause() {
+    let run = || {
+        let (disk, writer) = SmallDisk::new();
+        let committers: Vec<_> = (0..2)
+            .map(|_| {
+                let disk = disk.clone();
+                thread::spawn(move || {
+                    assert!((0..2).filter_map(|_| disk.commit()).all(|outcome| outcome.is_err()))
+                })
+            })
+            .collect();
+        disk.pipeline.close();
+        writer.join().unwrap();
+        committers.into_iter().for_each(|committer| committer.join().unwrap());
+        assert!(disk.sync().is_err() || disk.pipeline.end() == Lsn(0));
+    };
+    shuttle::check_random(run, 2000);
+    shuttle::check_pct(run, 2000, 3);
 }

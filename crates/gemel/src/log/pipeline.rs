@@ -23,6 +23,8 @@ const KEPT: usize = MUCH;
 const FULL: usize = 256 << 20;
 /// Time for which a log without syncs lets its buffer fill.
 const SOON: Duration = Duration::from_millis(5);
+/// Time after which a batch that found no space is written again, if nobody asks for it before.
+const RETRY_EVERY: Duration = Duration::from_secs(1);
 
 /// Events that wake the log writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,17 +48,33 @@ struct State {
     durable: u64,
     /// The largest position that anybody waits for.
     wanted: u64,
-    /// Waiters and their positions, smallest position first.
-    waiting: VecDeque<(u64, Arc<Waiter>)>,
+    /// Waiters, the smallest position first.
+    waiting: VecDeque<Waiting>,
     sleep: Sleep,
     /// Time by which the bytes not yet written (or synced, with relaxed durability) must be.
     due: Option<Instant>,
     /// True if somebody waits for the buffer to shrink.
     crowded: bool,
+    /// The reason why the writer's batch could not be written, while it waits for space on the disk.
+    full: Option<Arc<str>>,
+    /// Number of attempts to write a batch again that have begun.
+    attempts: u64,
+    /// Number of these attempts that have found no space. The first attempt of all does not count.
+    refused: u64,
+    /// True if somebody asks for another attempt.
+    retry: bool,
     closing: bool,
     /// True if a closing log must still write its mark: an empty batch whose header says that all before it is durable.
     unmarked: bool,
     failed: Option<Arc<str>>,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    lsn: u64,
+    waiter: Arc<Waiter>,
+    /// The attempt to write again with which the waiter gives up if it finds no space; none if it never gives up.
+    patience: Option<u64>,
 }
 
 /// The writer's next step.
@@ -78,7 +96,7 @@ pub(super) struct Pipeline {
     state: Mutex<State>,
     /// Wakes the writer.
     work: Condvar,
-    /// Wakes the threads that wait for the buffer to shrink.
+    /// Wakes the threads that wait for the buffer to shrink, or for an attempt to write again.
     room: Condvar,
     /// Copies of the state's fields, for reading without the lock.
     end: AtomicU64,
@@ -101,6 +119,10 @@ impl Pipeline {
                 sleep: Sleep::Awake,
                 due: None,
                 crowded: false,
+                full: None,
+                attempts: 0,
+                refused: 0,
+                retry: false,
                 closing: false,
                 unmarked: false,
                 failed: None,
@@ -134,6 +156,11 @@ impl Pipeline {
     /// Returns the reason why the log rejects records, if it failed.
     pub(super) fn failure(&self) -> Option<Arc<str>> {
         self.lock().failed.clone()
+    }
+
+    /// Returns the reason why the log waits for space on the disk, if it does.
+    pub(super) fn full(&self) -> Option<Arc<str>> {
+        self.lock().full.clone()
     }
 
     pub(super) fn append(&self, payload: &[u8]) -> Result<Lsn> {
@@ -198,8 +225,9 @@ impl Pipeline {
         }
     }
 
-    /// Notifies `waiter` when the log is durable up to `lsn`, and wakes the writer to make it so.
-    pub(super) fn enqueue(&self, lsn: Lsn, waiter: &Arc<Waiter>) {
+    /// Notifies `waiter` when the log is durable up to `lsn`, and wakes the writer to make it so. If the disk is full, a
+    /// patient waiter waits for space. Another one asks for an attempt to write, and is released with its failure.
+    pub(super) fn enqueue(&self, lsn: Lsn, waiter: &Arc<Waiter>, patient: bool) {
         if self.durable() >= lsn {
             return waiter.arrive();
         }
@@ -216,26 +244,85 @@ impl Pipeline {
         }
         // The place is nearly always the end: most later appenders also come here later.
         let place = match state.waiting.back() {
-            Some((last, _)) if *last > lsn => state.waiting.partition_point(|(other, _)| *other <= lsn),
+            Some(last) if last.lsn > lsn => state.waiting.partition_point(|other| other.lsn <= lsn),
             _ => state.waiting.len(),
         };
-        state.waiting.insert(place, (lsn, waiter.clone()));
+        // An attempt that has begun already may have found the disk full before the caller made space.
+        let patience = (!patient).then_some(state.attempts + 1);
+        state.waiting.insert(place, Waiting { lsn, waiter: waiter.clone(), patience });
+        if !patient && state.full.is_some() {
+            self.ask_to_retry(&mut state);
+        }
         if lsn > state.wanted {
             state.wanted = lsn;
             self.wake(&mut state);
         }
     }
 
-    /// Waits while the buffer is too large. Callers must not hold locks.
+    /// Waits while the buffer is too large. If the disk is full, waits for one attempt to write. Callers must not hold
+    /// locks.
     pub(super) fn wait_for_room(&self) -> Result<()> {
         let mut state = self.lock();
+        // An attempt that has begun already may have found the disk full before the caller made space.
+        let patience = state.attempts + 1;
         loop {
-            state.check()?;
-            if state.buffer.len() < FULL {
-                return Ok(());
+            if state.full.is_none() || state.refused >= patience {
+                state.check()?;
+                if state.buffer.len() < FULL {
+                    return Ok(());
+                }
+                state.crowded = true;
+            } else {
+                state.check_open()?;
+                if state.attempts < patience {
+                    self.ask_to_retry(&mut state);
+                }
             }
-            state.crowded = true;
             state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn ask_to_retry(&self, state: &mut State) {
+        state.retry = true;
+        self.wake(state);
+    }
+
+    /// Waits until the writer should write its batch again, which has found no space. Returns false if it must give up,
+    /// because the log is being closed or has failed. Only the writer calls this.
+    pub(super) fn wait_for_space(&self, cause: &Arc<str>) -> bool {
+        let mut state = self.lock();
+        state.full = Some(cause.clone());
+        state.refused = state.attempts;
+        let attempts = state.attempts;
+        let gives_up = |waiting: &Waiting| waiting.patience.is_some_and(|patience| patience <= attempts);
+        let (released, waiting) =
+            std::mem::take(&mut state.waiting).into_iter().partition::<Vec<_>, _>(gives_up);
+        state.waiting = waiting.into();
+        // Those who came before the first attempt failed ask for another one.
+        state.retry |= state.waiting.iter().any(|waiting| waiting.patience.is_some());
+        drop(state);
+        self.room.notify_all();
+        for waiting in released {
+            waiting.waiter.finish(Err(cause.clone()));
+        }
+        let due = Instant::now() + RETRY_EVERY;
+        let mut state = self.lock();
+        loop {
+            if state.failed.is_some() {
+                return false;
+            }
+            let left = due.saturating_duration_since(Instant::now());
+            if std::mem::take(&mut state.retry) || (left.is_zero() && !state.closing) {
+                state.attempts += 1;
+                return true;
+            }
+            // The attempt for which `close` asked has failed.
+            if state.closing {
+                return false;
+            }
+            state.sleep = Sleep::UntilTime;
+            state = self.work.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+            state.sleep = Sleep::Awake;
         }
     }
 
@@ -306,6 +393,10 @@ impl Pipeline {
     pub(super) fn finished(&self, work: &Work) {
         let mut state = self.lock();
         state.written = work.end;
+        if state.full.take().is_some() {
+            state.retry = false;
+            self.room.notify_all();
+        }
         if work.sync || self.durability == Durability::None {
             state.due = None;
         }
@@ -314,11 +405,11 @@ impl Pipeline {
         }
         state.durable = work.end;
         self.durable.store(work.end, Ordering::Release);
-        let released = state.waiting.partition_point(|(lsn, _)| *lsn <= work.end);
+        let released = state.waiting.partition_point(|waiting| waiting.lsn <= work.end);
         let released: Vec<_> = state.waiting.drain(..released).collect();
         drop(state);
-        for (_, waiter) in released {
-            waiter.arrive();
+        for waiting in released {
+            waiting.waiter.arrive();
         }
     }
 
@@ -326,12 +417,13 @@ impl Pipeline {
     pub(super) fn fail(&self, cause: &Arc<str>) {
         let mut state = self.lock();
         state.failed.get_or_insert_with(|| cause.clone());
+        state.full = None;
         state.buffer = Vec::new();
         let waiting = std::mem::take(&mut state.waiting);
         drop(state);
         self.room.notify_all();
-        for (_, waiter) in waiting {
-            waiter.finish(Err(cause.clone()));
+        for waiting in waiting {
+            waiting.waiter.finish(Err(cause.clone()));
         }
     }
 
@@ -342,6 +434,8 @@ impl Pipeline {
             state.closing = true;
             // Without a write since the log was opened, no mark is needed.
             state.unmarked = state.end > state.opened;
+            // A batch that has found no space is tried once more.
+            state.retry = state.full.is_some();
             self.wake(&mut state);
         }
         drop(state);
@@ -352,6 +446,12 @@ impl Pipeline {
 impl State {
     /// Returns an error if records can't be appended.
     fn check(&self) -> Result<()> {
+        self.check_open()?;
+        self.full.as_ref().map_or(Ok(()), |cause| Err(Error::DiskFull(cause.to_string())))
+    }
+
+    /// Returns an error if no record can be appended any more.
+    fn check_open(&self) -> Result<()> {
         match &self.failed {
             Some(cause) => Err(Error::Poisoned(cause.to_string())),
             None if self.closing => Err(Error::Usage("the database is closed: open it again".to_owned())),

@@ -2,11 +2,11 @@
 
 use super::frame::{self, BATCH_HEADER, SEGMENT_HEADER};
 use super::reader::{read, truncate};
-use super::{Log, Lsn, list_segments, segment_path};
+use super::{Log, Lsn, Policy, list_segments, segment_path};
 use crate::error::{Error, Result};
 use crate::files::faulty::{FaultyFiles, Operation};
 use crate::files::{Files, RealFiles, read_all};
-use crate::options::Durability;
+use crate::options::{Durability, FullDisk};
 use crate::ticket::Ticket;
 use proptest::prelude::*;
 use std::path::{Path, PathBuf};
@@ -15,15 +15,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 pub(super) const DATABASE: u64 = 0xDA7A;
-const EIO: i32 = 5;
-const ENOSPC: i32 = 28;
+pub(super) const EIO: i32 = 5;
+pub(super) const ENOSPC: i32 = 28;
 
 pub(super) fn dir() -> &'static Path {
     Path::new("/log")
 }
 
-fn open(files: &FaultyFiles, end: Lsn, durability: Durability, segment_bytes: u64) -> Arc<Log> {
-    Log::open_with(Arc::new(files.clone()), dir(), "main", DATABASE, end, durability, segment_bytes).unwrap()
+pub(super) fn open(files: &FaultyFiles, end: Lsn, durability: Durability, segment_bytes: u64) -> Arc<Log> {
+    open_by(files, end, durability.into(), segment_bytes)
+}
+
+fn open_by(files: &FaultyFiles, end: Lsn, policy: Policy, segment_bytes: u64) -> Arc<Log> {
+    Log::open_with(Arc::new(files.clone()), dir(), "main", DATABASE, end, policy, segment_bytes).unwrap()
 }
 
 fn full(files: &FaultyFiles) -> Arc<Log> {
@@ -31,9 +35,9 @@ fn full(files: &FaultyFiles) -> Arc<Log> {
 }
 
 /// The end, and all records with their positions.
-type Content = (Lsn, Vec<(Lsn, Lsn, Vec<u8>)>);
+pub(super) type Content = (Lsn, Vec<(Lsn, Lsn, Vec<u8>)>);
 
-fn read_from(files: &dyn Files, from: Lsn) -> Result<Content> {
+pub(super) fn read_from(files: &dyn Files, from: Lsn) -> Result<Content> {
     let mut records = Vec::new();
     let end = read(files, dir(), "main", DATABASE, from, &mut |start, end, payload| {
         records.push((start, end, payload.to_vec()));
@@ -42,7 +46,7 @@ fn read_from(files: &dyn Files, from: Lsn) -> Result<Content> {
     Ok((end, records))
 }
 
-fn payloads(files: &dyn Files) -> Result<Vec<Vec<u8>>> {
+pub(super) fn payloads(files: &dyn Files) -> Result<Vec<Vec<u8>>> {
     Ok(read_from(files, Lsn(0))?.1.into_iter().map(|(_, _, payload)| payload).collect())
 }
 
@@ -74,7 +78,8 @@ fn records_are_read_back_over_many_segments_and_openings() {
     let (mut end, mut expected) = (Lsn(0), Vec::new());
     for opening in 0..3_u8 {
         let log =
-            Log::open_with(files.clone(), directory.path(), "main", 1, end, Durability::Full, 4096).unwrap();
+            Log::open_with(files.clone(), directory.path(), "main", 1, end, Durability::Full.into(), 4096)
+                .unwrap();
         for record in 0..100_u8 {
             let payload = vec![record; usize::from(record) * 3 + usize::from(opening)];
             let before = log.end();
@@ -303,7 +308,8 @@ fn a_failed_sync_poisons_the_log_and_is_not_retried() {
         [(Operation::Sync, EIO, "can't sync"), (Operation::Write, ENOSPC, "the disk is full (can't write")]
     {
         let files = FaultyFiles::default();
-        let log = full(&files);
+        let policy = Policy { durability: Durability::Full, full_disk: FullDisk::Fail };
+        let log = open_by(&files, Lsn(0), policy, 1 << 20);
         let good = log.append(b"good").unwrap();
         Ticket::after(&[(&log, good)]).wait().unwrap();
         files.fail(operation, 1, errno, 3);

@@ -1,9 +1,10 @@
 //! The thread that writes a log.
 
 use super::pipeline::{Pipeline, Work};
-use super::{Segments, create_segment, frame, lock};
+use super::{Segments, begin_segment, frame, lock, segment_path, settle_segment};
 use crate::error::{Error, Result};
 use crate::files::{BLOCK_BYTES, Blocks, File, Files, fail_point};
+use crate::options::FullDisk;
 use std::io::ErrorKind;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -48,6 +49,27 @@ pub(super) struct Writer {
     pub(super) blocks: Blocks,
     pub(super) prepared: Prepared,
     pub(super) segment_bytes: u64,
+    pub(super) full_disk: FullDisk,
+}
+
+/// An error, by what can be done about it.
+enum Failure {
+    /// Nothing of the batch can count as durable, and the same bytes can be written again to the same place: a write, or
+    /// making a file, found no space on the disk.
+    NoSpace(Error),
+    /// The content of a file is unknown. A sync that failed is one such case: the operating system may have dropped the
+    /// data, and report success next time.
+    Final(Error),
+}
+
+impl Failure {
+    /// Sorts an error of a write, or of making a file.
+    fn of_write(error: Error) -> Self {
+        match &error {
+            Error::Io { source, .. } if is_full(source) => Self::NoSpace(error),
+            _ => Self::Final(error),
+        }
+    }
 }
 
 impl Writer {
@@ -67,7 +89,8 @@ impl Writer {
         let mut spare = Vec::new();
         while let Some(mut work) = self.pipeline.next(spare) {
             if !work.batch.is_empty() {
-                self.write(&mut work)?;
+                frame::seal(&mut work.batch, work.start, work.durable);
+                self.write_when_possible(&work)?;
             }
             if work.sync {
                 fail_point("log.before_sync");
@@ -80,16 +103,31 @@ impl Writer {
         Ok(())
     }
 
-    fn write(&mut self, work: &mut Work) -> Result<()> {
-        frame::seal(&mut work.batch, work.start, work.durable);
+    /// Writes a batch. While the disk has no space, waits and writes the same bytes again. Others have read the batch's
+    /// commits already, so it can't be given up.
+    fn write_when_possible(&mut self, work: &Work) -> Result<()> {
+        loop {
+            let error = match self.write(work) {
+                Ok(()) => return Ok(()),
+                Err(Failure::Final(error)) => return Err(error),
+                Err(Failure::NoSpace(error)) => error,
+            };
+            let waits = self.full_disk == FullDisk::Wait;
+            if !(waits && self.pipeline.wait_for_space(&Arc::from(cause(&error)))) {
+                return Err(error);
+            }
+        }
+    }
+
+    fn write(&mut self, work: &Work) -> Result<(), Failure> {
         if work.start > self.first && work.end - self.first > self.segment_bytes {
             self.rotate(work.start)?;
         }
         debug_assert_eq!(self.blocks.end(), frame::SEGMENT_HEADER as u64 + (work.start - self.first));
         fail_point("log.before_write");
-        self.blocks.append(&mut *self.file, &work.batch)?;
+        self.blocks.append(&mut *self.file, &work.batch).map_err(Failure::of_write)?;
         fail_point("log.after_write");
-        self.prepare(work.batch.len() <= SMALL)
+        self.prepare(work.batch.len() <= SMALL).map_err(Failure::Final)
     }
 
     /// Fills the file ahead with zeros.
@@ -114,13 +152,20 @@ impl Writer {
 
     /// Begins a new segment at `first`. Syncs the old one first, whatever the durability option. So an existing segment
     /// proves that everything before it had been durable.
-    fn rotate(&mut self, first: u64) -> Result<()> {
-        self.file.sync()?;
+    fn rotate(&mut self, first: u64) -> Result<(), Failure> {
+        self.file.sync().map_err(Failure::Final)?;
         fail_point("log.before_segment");
-        self.file = create_segment(&*self.files, &self.directory, self.name, self.database, first)?;
+        let begun = begin_segment(&*self.files, &self.directory, self.name, self.database, first);
+        let mut file = begun.map_err(|error| {
+            // Otherwise the next attempt would find the file. If it can't be removed, that attempt fails for good.
+            let _ = self.files.remove(&segment_path(&self.directory, self.name, first));
+            Failure::of_write(error)
+        })?;
+        settle_segment(&mut *file, &*self.files, &self.directory).map_err(Failure::Final)?;
         fail_point("log.after_segment");
+        self.file = file;
         self.first = first;
-        self.blocks.restart(&mut *self.file, frame::SEGMENT_HEADER as u64)?;
+        self.blocks.restart(&mut *self.file, frame::SEGMENT_HEADER as u64).map_err(Failure::Final)?;
         self.prepared = Prepared::upto(self.blocks.end());
         lock(&self.segments).push_back(first);
         Ok(())

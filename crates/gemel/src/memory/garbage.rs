@@ -1,13 +1,13 @@
 //! Garbage that commits leave behind: versions and tombstones that are collected once no snapshot sees them.
 
 use super::record::RecordRef;
+use super::sync::{AtomicU64, Mutex};
 use crate::clock::Timestamp;
 use crate::engine::{KeyspaceId, Write};
 use crate::key::Key;
 use crossbeam_utils::CachePadded;
-use parking_lot::Mutex;
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 /// Number of queues. With several, commits rarely meet in one.
 const QUEUES: u64 = 8;

@@ -6,8 +6,13 @@
 
 mod dropping;
 mod garbage;
+mod index;
 mod keyspaces;
+#[cfg(test)]
+mod model;
+mod prefetch;
 mod record;
+mod sync;
 #[cfg(test)]
 mod tests;
 mod tree;
@@ -21,16 +26,18 @@ use crate::error::{Conflict, Error, Result};
 use crate::key::{Key, KeyRange};
 use crossbeam_utils::{Backoff, CachePadded};
 use garbage::{Batch, Deleted, Garbage};
+use index::{Collected, Index};
 use keyspaces::Keyspaces;
 use record::{Attempt, RECORD_BYTES, RECOVERY};
 use std::mem;
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
+use sync::Pin;
 use tree::Tree;
-use version::{Pin, version_bytes};
+use version::version_bytes;
 
-pub(crate) use version::Retired;
+pub(crate) use version::{Draft, Retired};
 
 /// Entries of a scan that are read under one pin. A pin keeps everything that any thread removes during it from being
 /// freed, and the reader's code runs under it.
@@ -111,7 +118,7 @@ impl Placeholders {
 
 /// Returns the bytes of a record and its entry in the index. Leaves are assumed to be two thirds full.
 fn record_bytes(key: &Key) -> u64 {
-    let entry = Tree::<RecordRef>::ENTRY_BYTES * 3 / 2;
+    let entry = Index::ENTRY_BYTES * 3 / 2;
     let heap = match key.heap_bytes() {
         0 => 0,
         heap => (heap + version::ALLOCATION_BYTES).next_multiple_of(16),
@@ -154,7 +161,7 @@ fn clash(kind: Conflict, write: &Write) -> Refusal {
 /// The memory engine.
 pub(crate) struct MemoryEngine {
     clock: Clock,
-    keyspaces: Keyspaces<Tree<RecordRef>>,
+    keyspaces: Keyspaces<Index>,
     garbage: Garbage,
     limit_bytes: u64,
     counters: Arc<Counters>,
@@ -212,7 +219,7 @@ impl MemoryEngine {
         let pin = Pin::new();
         let mut bytes = 0;
         if record.versions.newest(&pin).is_none_or(|newest| newest.timestamp < at) {
-            record.versions.push(at, value);
+            record.versions.push(at, value.map(Draft::from));
             record.versions.cut(at, &pin, retired);
             bytes += version_bytes(value.map_or(0, <[u8]>::len));
             if value.is_none() {
@@ -243,34 +250,15 @@ impl MemoryEngine {
 
     /// Locks the record of one write. Returns true if the record is new.
     fn lock_record(&self, owner: u64, write: &mut Write, pin: &Pin) -> Result<bool, Refusal> {
-        let backoff = Backoff::new();
-        loop {
-            let (record, new) = match mem::take(&mut write.handle) {
-                Handle::Memory(record) => (record, false),
-                Handle::None => {
-                    let tree = self.keyspaces.get(write.keyspace).map_err(Refusal::Error)?;
-                    tree.get_or_insert(&write.key, || RecordRef::locked(owner))
-                }
-            };
-            if !new {
-                match record.try_lock(owner) {
-                    Attempt::Locked => {}
-                    Attempt::Busy => return Err(clash(Conflict::Locked, write)),
-                    Attempt::Dead => {
-                        // The record is out of the index or about to be. The thread that killed it removes it without
-                        // waiting for anything.
-                        backoff.snooze();
-                        continue;
-                    }
-                }
-                if record.versions.newest(pin).is_some_and(|newest| newest.timestamp > write.since) {
-                    record.unlock();
-                    return Err(clash(Conflict::Write, write));
-                }
-            }
-            write.handle = Handle::Memory(record);
-            return Ok(new);
-        }
+        let index = self.keyspaces.get(write.keyspace).map_err(Refusal::Error)?;
+        let known = match mem::take(&mut write.handle) {
+            Handle::Memory(record) => Some(record),
+            Handle::None => None,
+        };
+        let (record, new) = index::lock(index, &write.key, known, owner, write.since, pin)
+            .map_err(|kind| clash(kind, write))?;
+        write.handle = Handle::Memory(record);
+        Ok(new)
     }
 
     /// Unlocks the records of `writes`, all of which are locked, and removes those without a version.
@@ -278,14 +266,10 @@ impl MemoryEngine {
         let mut removed = Placeholders::default();
         for write in writes {
             let Handle::Memory(record) = mem::take(&mut write.handle) else { continue };
-            if record.versions.is_empty() {
-                record.kill();
-                if let Ok(tree) = self.keyspaces.get(write.keyspace) {
-                    tree.remove(&write.key, |found| found.is(&record));
-                }
+            if let Ok(index) = self.keyspaces.get(write.keyspace)
+                && index::give_up(index, &write.key, &record)
+            {
                 removed.add(&write.key);
-            } else {
-                record.unlock();
             }
         }
         removed
@@ -339,38 +323,11 @@ impl MemoryEngine {
         again: &mut Vec<Batch>,
         retired: &mut Retired<'_>,
     ) {
-        let pin = Pin::new();
-        let mut versions = 0;
         let mut freed = batch.bytes();
         let mut removed = Placeholders::default();
-        for record in &batch.updated {
-            versions += record.versions.cut(watermark, &pin, retired).versions;
-        }
-        let mut waiting = Batch::new(batch.timestamp);
-        for deleted in batch.deleted {
-            let Deleted { keyspace, key, record } = &deleted;
-            versions += record.versions.cut(watermark, &pin, retired).versions;
-            // A newer version has an entry of its own.
-            let still_deleted =
-                || record.versions.newest(&pin).is_some_and(|newest| newest.timestamp == batch.timestamp);
-            if !still_deleted() {
-                continue;
-            }
-            match record.try_kill() {
-                Attempt::Dead => {}
-                // Another transaction has locked the key and will write it or give up. A later call examines it again.
-                Attempt::Busy => waiting.deleted.push(deleted),
-                Attempt::Locked if still_deleted() => {
-                    if let Ok(tree) = self.keyspaces.get(*keyspace) {
-                        tree.remove(key, |found| found.is(record));
-                    }
-                    // A leaf of the index may keep the record for long, so the version is freed separately.
-                    versions += record.versions.clear(retired).versions;
-                    removed.add(key);
-                }
-                Attempt::Locked => record.unlock(),
-            }
-        }
+        let index_of = |keyspace| self.keyspaces.get(keyspace).ok();
+        let Collected { versions, waiting } =
+            index::collect(batch, watermark, index_of, |key| removed.add(key), retired);
         freed -= waiting.bytes();
         if waiting.len() > 0 {
             again.push(waiting);
@@ -429,10 +386,6 @@ impl Engine for MemoryEngine {
         self.keyspaces.open(keyspace, || Tree::new(Arc::clone(&self.counters)))
     }
 
-    fn drain(&self, keyspace: KeyspaceId) -> Result<()> {
-        self.wait_for_commits(keyspace)
-    }
-
     fn drop_keyspace(&self, keyspace: KeyspaceId) -> Result<()> {
         self.drop_records(keyspace)
     }
@@ -457,6 +410,15 @@ impl Engine for MemoryEngine {
             true
         });
         Ok(read.unwrap_or(false))
+    }
+
+    fn prefetch(&self, keyspace: KeyspaceId, keys: &[Key]) {
+        let Ok(tree) = self.keyspaces.get(keyspace) else { return };
+        let pin = Pin::new();
+        tree.prefetch(keys, |records| {
+            records.iter().for_each(|record| prefetch::prefetch_value(&***record));
+            records.iter().for_each(|record| record.versions.prefetch_newest(&pin));
+        });
     }
 
     fn scan(
@@ -517,7 +479,7 @@ impl Engine for MemoryEngine {
     fn validate_key(&self, owner: u64, keyspace: KeyspaceId, key: &Key, since: Timestamp) -> Result<bool> {
         fence(Ordering::SeqCst);
         let valid =
-            self.keyspaces.get(keyspace)?.get(key, |record| is_unchanged(record, owner, since, &Pin::new()));
+            self.keyspaces.get(keyspace)?.get(key, |record| record.is_unchanged(owner, since, &Pin::new()));
         Ok(valid.unwrap_or(true))
     }
 
@@ -531,7 +493,7 @@ impl Engine for MemoryEngine {
         fence(Ordering::SeqCst);
         let pin = Pin::new();
         let flow = self.keyspaces.get(keyspace)?.scan(range, Direction::Forward, |_, record| {
-            if is_unchanged(record, owner, since, &pin) {
+            if record.is_unchanged(owner, since, &pin) {
                 ControlFlow::Continue(())
             } else {
                 ControlFlow::Break(())
@@ -544,10 +506,10 @@ impl Engine for MemoryEngine {
         let mut batch = Batch::new(at);
         for write in writes {
             let Handle::Memory(record) = mem::take(&mut write.handle) else { continue };
-            let first = record.versions.is_empty();
-            record.versions.push(at, write.value.as_deref());
-            record.unlock();
-            if write.value.is_none() {
+            let value = write.value.take();
+            let deletes = value.is_none();
+            let first = index::install(&record, at, value);
+            if deletes {
                 batch.deleted.push(Deleted { keyspace: write.keyspace, key: write.key.clone(), record });
             } else if !first {
                 batch.updated.push(record);
@@ -576,12 +538,10 @@ impl Engine for MemoryEngine {
         for batch in again {
             self.garbage.push(batch);
         }
+        drop(retired);
+        // The epoch moves only while somebody pins it. Without commits and readers, nobody else frees the rest.
+        if self.counters.0.unfreed.load(Ordering::Relaxed) > 0 {
+            Pin::new().flush();
+        }
     }
-}
-
-/// Returns true if no other owner has locked a record, and nobody has committed to it after `since`.
-fn is_unchanged(record: &RecordRef, owner: u64, since: Timestamp, pin: &Pin) -> bool {
-    // The lock is read first: an owner installs before it unlocks, so the version of an unlocked record is seen.
-    !record.is_locked_by_another(owner)
-        && record.versions.newest(pin).is_none_or(|newest| newest.timestamp <= since)
 }

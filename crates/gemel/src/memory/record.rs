@@ -1,9 +1,11 @@
 //! Records: a lock and the versions of one key.
 
+use super::sync::{AtomicU64, Pin};
 use super::version::{ALLOCATION_BYTES, Chain};
+use crate::clock::Timestamp;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 /// The owner of a record that nobody has locked.
 const FREE: u64 = 0;
@@ -75,6 +77,13 @@ impl Record {
         let now = self.owner.load(Ordering::Acquire);
         now != FREE && now != DEAD && now != owner
     }
+
+    /// Returns true if no other owner has locked the record, and nobody has committed to it after `since`.
+    pub(super) fn is_unchanged(&self, owner: u64, since: Timestamp, pin: &Pin) -> bool {
+        // The lock is read first: an owner installs before it unlocks, so the version of an unlocked record is seen.
+        !self.is_locked_by_another(owner)
+            && self.versions.newest(pin).is_none_or(|newest| newest.timestamp <= since)
+    }
 }
 
 /// A handle of a record. It stays valid however long it is kept.
@@ -108,23 +117,5 @@ impl fmt::Debug for RecordRef {
             DEAD => f.write_str("dead record"),
             owner => write!(f, "record locked by {owner}"),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_dead_record_is_never_locked_again() {
-        let record = RecordRef::locked(1);
-        assert_eq!(record.try_lock(2), Attempt::Busy);
-        assert_eq!(record.try_kill(), Attempt::Busy);
-        assert!(record.is_locked_by_another(2) && !record.is_locked_by_another(1));
-        record.unlock();
-        assert_eq!(record.try_lock(2), Attempt::Locked);
-        record.kill();
-        assert_eq!((record.try_lock(3), record.try_kill()), (Attempt::Dead, Attempt::Dead));
-        assert!(!record.is_locked_by_another(3));
     }
 }

@@ -1,5 +1,6 @@
 //! Tests of the memory engine, used as the coordinator uses it.
 
+mod chains;
 mod limits;
 
 use super::*;
@@ -50,7 +51,7 @@ fn delete(key: &str, since: Timestamp) -> Write {
 }
 
 fn write(key: &[u8], value: Option<&[u8]>, since: Timestamp) -> Write {
-    Write { keyspace: SPACE, key: Key::new(key), value: value.map(Box::from), since, handle: Handle::None }
+    Write { keyspace: SPACE, key: Key::new(key), value: value.map(Draft::from), since, handle: Handle::None }
 }
 
 /// Commits in one engine, with the coordinator's steps.
@@ -460,7 +461,7 @@ fn the_sum_over_all_accounts_is_the_same_in_every_snapshot() {
                                 .unwrap();
                             // An empty account is deleted, so keys come and go.
                             let value = Some(now + change).filter(|balance| *balance != 0);
-                            let value = value.map(|balance| Box::from(balance.to_le_bytes()));
+                            let value = value.map(|balance| Draft::from(&balance.to_le_bytes()));
                             Write { keyspace: SPACE, key, value, since: at, handle }
                         })
                         .into();

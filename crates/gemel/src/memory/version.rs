@@ -8,39 +8,27 @@
 //! Versions are passed to the epoch many at a time ([`Retired`]), and their bytes count as held until they are free.
 
 use super::Counters;
+use super::sync::{AtomicPtr, Pin, alloc, dealloc};
 use crate::clock::Timestamp;
-use crossbeam_epoch as epoch;
-use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use crate::memory::prefetch::prefetch;
+use std::alloc::{Layout, handle_alloc_error};
+use std::fmt;
 use std::mem;
+use std::ops::Deref;
 use std::ptr::{self, NonNull};
 use std::slice;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::Ordering;
 
 /// The length that marks a version as a tombstone.
 const TOMBSTONE: u32 = u32::MAX;
 /// Estimated overhead of the allocator per allocation, in bytes.
 pub(super) const ALLOCATION_BYTES: usize = 8;
+/// Bytes of a version that are worth a prefetch. The processor itself fetches the rest of a long value ahead of whoever
+/// copies it.
+const FETCHED_BYTES: usize = 128;
 /// Maximum number of versions that the epoch frees at once.
 const FREED_AT_ONCE: usize = 1024;
-
-/// A pin of the epoch, which keeps the versions seen through it in memory.
-///
-/// It is a type of its own, because a guard of another collector than the one that frees would protect nothing.
-pub(super) struct Pin(epoch::Guard);
-
-impl Pin {
-    /// Pins this thread. Cheap, and even cheaper within another pin.
-    pub(super) fn new() -> Self {
-        Self(epoch::pin())
-    }
-
-    /// Passes what this thread has retired to all threads, moves the epoch if no pin holds it, and frees a part of what
-    /// nobody can reach any more. Otherwise a thread that has nothing more to do would keep its part forever.
-    pub(super) fn flush(&self) {
-        self.0.flush();
-    }
-}
 
 /// A version, followed by its bytes in the same allocation. It is never made as a value, only written through a
 /// pointer.
@@ -121,6 +109,61 @@ impl Version {
     }
 }
 
+/// A value to write, which nobody else knows, in memory that has room for the head of a version too. So a commit does not
+/// copy the value once more: it hands the memory over.
+pub(crate) struct Draft(NonNull<Version>);
+
+// SAFETY: a draft owns its memory, and changes it only when it is handed over.
+unsafe impl Send for Draft {}
+// SAFETY: same as above; a shared draft can only be read.
+unsafe impl Sync for Draft {}
+
+impl Draft {
+    /// Turns the draft, or the lack of one, which is a tombstone, into a version. The caller has to free it.
+    fn into_version(draft: Option<Self>, timestamp: Timestamp) -> NonNull<Version> {
+        let Some(draft) = draft else { return Version::allocate(timestamp, None) };
+        let version = draft.0;
+        mem::forget(draft);
+        // SAFETY: nobody else has the memory, and it lives: the draft was not dropped.
+        unsafe { (*version.as_ptr()).timestamp = timestamp };
+        version
+    }
+}
+
+impl<T: AsRef<[u8]> + ?Sized> From<&T> for Draft {
+    fn from(value: &T) -> Self {
+        Self(Version::allocate(Timestamp::ZERO, Some(value.as_ref())))
+    }
+}
+
+impl Clone for Draft {
+    fn clone(&self) -> Self {
+        Self::from(&**self)
+    }
+}
+
+impl Deref for Draft {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        // SAFETY: the memory lives as long as the draft.
+        unsafe { Version::seen(self.0) }.value.unwrap_or_default()
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        // SAFETY: the draft owns the memory, and nobody else knows it.
+        unsafe { Version::free(self.0) };
+    }
+}
+
+impl fmt::Debug for Draft {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.escape_ascii())
+    }
+}
+
 /// Returns the bytes of memory that a version with a value of `len` bytes takes.
 pub(super) fn version_bytes(len: usize) -> u64 {
     (size_of::<Version>() + len + ALLOCATION_BYTES).next_multiple_of(16) as u64
@@ -188,7 +231,7 @@ impl<'a> Retired<'a> {
         // that found them before are pinned, and the epoch waits for them. The closure holds plain pointers to plain
         // bytes and a reference to counters, valid on any thread and after the engine is gone.
         unsafe {
-            pin.0.defer_unchecked(move || {
+            pin.defer(move || {
                 for version in versions {
                     Version::free(version);
                 }
@@ -222,6 +265,11 @@ impl Chain {
         self.at(Timestamp::MAX, pin)
     }
 
+    /// Brings the newest version into the processor's caches: its header and the beginning of its value.
+    pub(super) fn prefetch_newest(&self, _: &Pin) {
+        prefetch(self.head.load(Ordering::Acquire), FETCHED_BYTES);
+    }
+
     /// Returns the newest version committed at or before `at`.
     #[inline]
     pub(super) fn at<'a>(&'a self, at: Timestamp, pin: &'a Pin) -> Option<Seen<'a>> {
@@ -232,13 +280,13 @@ impl Chain {
     }
 
     /// Finds the newest version at or before `at`. The pointer is valid as long as the pin and the chain.
-    fn find(&self, at: Timestamp, _: &Pin) -> Option<NonNull<Version>> {
+    fn find(&self, at: Timestamp, pin: &Pin) -> Option<NonNull<Version>> {
         let mut next = &self.head;
         loop {
             let version = NonNull::new(next.load(Ordering::Acquire))?;
             // SAFETY: the version was reachable after the thread was pinned, so the epoch does not free it before the
             // pin ends. The borrow of the chain keeps those that would be dropped with the chain.
-            let header = unsafe { version.as_ref() };
+            let header = unsafe { pin.see(version) };
             if header.timestamp <= at {
                 return Some(version);
             }
@@ -247,8 +295,8 @@ impl Chain {
     }
 
     /// Adds a version. The caller holds the record's lock, and `timestamp` is newer than all existing versions.
-    pub(super) fn push(&self, timestamp: Timestamp, value: Option<&[u8]>) {
-        let version = Version::allocate(timestamp, value);
+    pub(super) fn push(&self, timestamp: Timestamp, value: Option<Draft>) {
+        let version = Draft::into_version(value, timestamp);
         let mut head = self.head.load(Ordering::Acquire);
         loop {
             // SAFETY: nobody else knows the version yet.
@@ -306,112 +354,5 @@ impl Drop for Chain {
                 Version::free(version);
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::sync::atomic::AtomicBool;
-
-    /// Fewer rounds under Miri, which checks every access.
-    const ROUNDS: u64 = if cfg!(miri) { 50 } else { 50_000 };
-
-    fn chain(timestamps: impl IntoIterator<Item = u64>) -> Chain {
-        let chain = Chain::default();
-        for timestamp in timestamps {
-            chain.push(Timestamp(timestamp), Some(format!("v{timestamp}").as_bytes()));
-        }
-        chain
-    }
-
-    #[test]
-    fn a_reader_gets_the_newest_version_at_or_before_its_snapshot() {
-        let chain = chain([2, 4]);
-        chain.push(Timestamp(6), None);
-        chain.push(Timestamp(8), Some(b""));
-        let pin = Pin::new();
-        let value = |at| chain.at(Timestamp(at), &pin).map(|seen| (seen.timestamp.0, seen.value));
-        assert_eq!(value(1), None);
-        assert_eq!(value(2), Some((2, Some(&b"v2"[..]))));
-        assert_eq!(value(5), Some((4, Some(&b"v4"[..]))));
-        assert_eq!(value(7), Some((6, None)));
-        assert_eq!(value(8), Some((8, Some(&b""[..]))));
-        assert_eq!(chain.newest(&pin).unwrap().timestamp, Timestamp(8));
-    }
-
-    fn cut(chain: &Chain, watermark: u64) -> Cut {
-        chain.cut(Timestamp(watermark), &Pin::new(), &mut Retired::new(&Arc::default()))
-    }
-
-    fn clear(chain: &Chain) -> Cut {
-        chain.clear(&mut Retired::new(&Arc::default()))
-    }
-
-    #[test]
-    fn a_cut_keeps_the_version_that_a_snapshot_at_the_watermark_sees() {
-        let chain = chain([2, 4, 6]);
-        let pin = Pin::new();
-        assert_eq!(cut(&chain, 1), Cut::default());
-        assert_eq!(cut(&chain, 3), Cut::default());
-        assert_eq!(cut(&chain, 5), Cut { versions: 1, bytes: version_bytes(2) });
-        assert_eq!(chain.at(Timestamp(5), &pin).unwrap().timestamp, Timestamp(4));
-        assert_eq!(chain.at(Timestamp(3), &pin), None);
-        assert_eq!(clear(&chain).versions, 2);
-        assert!(chain.is_empty());
-    }
-
-    #[test]
-    fn a_version_outlives_its_cut_while_a_reader_holds_it() {
-        let chain = chain([1]);
-        let pin = Pin::new();
-        let seen = chain.newest(&pin).unwrap();
-        for timestamp in 2..100 {
-            // If the version had been freed, one of these would overwrite it.
-            chain.push(Timestamp(timestamp), Some(b"xx"));
-            assert_eq!(cut(&chain, timestamp).versions, 1);
-        }
-        assert_eq!(seen.value, Some(&b"v1"[..]));
-    }
-
-    #[test]
-    fn readers_cutters_and_a_writer_can_run_at_once() {
-        let chain = chain([1]);
-        let done = AtomicBool::new(false);
-        let newest = std::sync::atomic::AtomicU64::new(1);
-        let (mut cut, counters) = (0, Arc::default());
-        std::thread::scope(|scope| {
-            let cutter = || {
-                let mut cut = 0;
-                while !done.load(Ordering::Relaxed) {
-                    let mut retired = Retired::new(&counters);
-                    // A thread may pass on versions that it cut off under several pins.
-                    for _ in 0..3 {
-                        let pin = Pin::new();
-                        let newest = Timestamp(newest.load(Ordering::Acquire));
-                        cut += chain.cut(newest, &pin, &mut retired).versions;
-                    }
-                }
-                cut
-            };
-            let cutters = [scope.spawn(cutter), scope.spawn(cutter)];
-            scope.spawn(|| {
-                while !done.load(Ordering::Relaxed) {
-                    let pin = Pin::new();
-                    let seen = chain.newest(&pin).unwrap();
-                    assert_eq!(seen.value, Some(format!("v{}", seen.timestamp).as_bytes()));
-                }
-            });
-            for timestamp in 2..ROUNDS {
-                chain.push(Timestamp(timestamp), Some(format!("v{timestamp}").as_bytes()));
-                newest.store(timestamp, Ordering::Release);
-            }
-            done.store(true, Ordering::Relaxed);
-            for cutter in cutters {
-                cut += cutter.join().unwrap();
-            }
-        });
-        let left = clear(&chain).versions;
-        assert_eq!(cut + left, ROUNDS - 1, "every version is cut off once");
     }
 }

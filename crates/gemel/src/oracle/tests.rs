@@ -16,7 +16,7 @@ impl Trace {
     }
 
     fn wrote(mut self, engine: usize, key: &str, at: u64) -> Self {
-        self.writes.push(Written { engine, keyspace: 1, key: key.into(), deleted: false });
+        self.writes.push(Written { engine, keyspace: 1, key: key.into(), deleted: false, to_twin: false });
         self.commits[engine] = Some(Timestamp(at));
         self
     }

@@ -26,6 +26,8 @@ pub(crate) struct Active {
     /// Number of the chunk where the last search for a free slot ended. The next search begins there.
     hint: AtomicUsize,
     numbers: AtomicU64,
+    /// Number of snapshots that have expired.
+    expired: AtomicU64,
     opened: Instant,
 }
 
@@ -37,6 +39,10 @@ const NEAR: usize = 4;
 const FREE: u64 = 0;
 /// Owner of a closed slot. It is not the number of any transaction.
 const CLOSED: u64 = u64::MAX;
+/// Set in the owner of a slot whose snapshot has expired. No number of a transaction is that large.
+const EXPIRED: u64 = 1 << 63;
+/// Time at which the snapshot of an unlimited transaction expires.
+const NEVER: u64 = u64::MAX;
 
 #[derive(Debug)]
 struct Chunk {
@@ -47,12 +53,15 @@ struct Chunk {
 
 #[derive(Debug)]
 struct Slot {
-    /// Number of the transaction, [`FREE`], or [`CLOSED`].
+    /// Number of the transaction, perhaps with [`EXPIRED`]; [`FREE`], or [`CLOSED`].
     owner: AtomicU64,
     /// For each engine, a timestamp at or below every snapshot of the transaction.
     oldest: [AtomicU64; MAX_ENGINES],
     /// Begin of the transaction, in ms after the database was opened.
     began_ms: AtomicU64,
+    /// Time from which on the snapshot may expire, in ms after the database was opened. [`NEVER`] in a free slot, so
+    /// nobody takes the time of an earlier transaction for that of a new one.
+    expires_ms: AtomicU64,
     isolation: AtomicU64,
     counters: [AtomicU64; COUNTERS],
 }
@@ -70,6 +79,7 @@ pub(crate) enum Count {
     ConflictRead,
     Csr,
     TooOld,
+    Moved,
     Failed,
 }
 const COUNTERS: usize = Count::Failed as usize + 1;
@@ -84,6 +94,9 @@ pub struct RunningTransaction {
     pub age: Duration,
     /// Isolation level of the transaction.
     pub isolation: Isolation,
+    /// True if the transaction exceeded [`Options::max_snapshot_age`](crate::Options::max_snapshot_age). It no longer
+    /// holds back garbage collection, and its next access fails.
+    pub expired: bool,
 }
 
 /// A transaction's slot. [`Active::end`] gives it back.
@@ -103,6 +116,7 @@ impl Chunk {
                     owner: AtomicU64::new(CLOSED),
                     oldest: std::array::from_fn(|_| zero()),
                     began_ms: zero(),
+                    expires_ms: AtomicU64::new(NEVER),
                     isolation: zero(),
                     counters: std::array::from_fn(|_| zero()),
                 })
@@ -119,9 +133,10 @@ impl Slot {
             && self.owner.compare_exchange(FREE, number, Ordering::SeqCst, Ordering::Relaxed).is_ok()
     }
 
-    /// Returns the number of the transaction that has the slot.
-    fn running(&self) -> Option<u64> {
-        Some(self.owner.load(Ordering::SeqCst)).filter(|owner| ![FREE, CLOSED].contains(owner))
+    /// Returns the number of the transaction that has the slot, and true if its snapshot has expired.
+    fn running(&self) -> Option<(u64, bool)> {
+        let owner = self.owner.load(Ordering::SeqCst);
+        (![FREE, CLOSED].contains(&owner)).then_some((owner & !EXPIRED, owner & EXPIRED != 0))
     }
 }
 
@@ -133,6 +148,7 @@ impl Active {
             changing: Mutex::new(()),
             hint: AtomicUsize::new(0),
             numbers: AtomicU64::new(0),
+            expired: AtomicU64::new(0),
             opened: Instant::now(),
         }
     }
@@ -271,12 +287,59 @@ impl Active {
         anchor.map_or(Timestamp::ZERO, Clock::horizon)
     }
 
+    /// Limits the age of a transaction that has just begun: [`Active::expire`] may let its snapshot expire then.
+    pub(crate) fn limit(&self, seat: Seat, age: Duration) {
+        let slot = self.slot(seat.index);
+        let age = u64::try_from(age.as_millis()).unwrap_or(NEVER);
+        slot.expires_ms.store(slot.began_ms.load(Ordering::Relaxed).saturating_add(age), Ordering::Relaxed);
+    }
+
+    /// Lets the snapshots of transactions expire that have reached their limit. From then on they don't count in
+    /// [`Active::watermark`].
+    pub(crate) fn expire(&self) {
+        let now = self.opened.elapsed().as_millis() as u64;
+        for slot in self.slots() {
+            // A slot that another transaction takes meanwhile has another number.
+            if let Some((number, false)) = slot.running()
+                && slot.expires_ms.load(Ordering::Relaxed) <= now
+                && slot
+                    .owner
+                    .compare_exchange(number, number | EXPIRED, Ordering::SeqCst, Ordering::Relaxed)
+                    .is_ok()
+            {
+                self.expired.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Returns the age of a transaction if its snapshot has expired. What the transaction read before the call is right
+    /// if this returns none.
+    ///
+    /// A version goes only after its collector has found the slot expired. So a reader that misses the version has seen
+    /// a step that comes after the mark, and finds the mark: each of these steps acquires what the one before released.
+    #[inline]
+    pub(crate) fn expired_at(&self, seat: Seat) -> Option<Duration> {
+        let slot = self.slot(seat.index);
+        (slot.owner.load(Ordering::Acquire) & EXPIRED != 0).then(|| self.age(slot))
+    }
+
+    /// Returns the number of snapshots that have expired.
+    pub(crate) fn expired(&self) -> u64 {
+        self.expired.load(Ordering::Relaxed)
+    }
+
+    fn age(&self, slot: &Slot) -> Duration {
+        let began = Duration::from_millis(slot.began_ms.load(Ordering::Relaxed));
+        self.opened.elapsed().saturating_sub(began)
+    }
+
     /// Gives the slot back.
     pub(crate) fn end(&self, seat: Seat, count: Count) {
         let slot = self.slot(seat.index);
         let counter = &slot.counters[count as usize];
         // Only the slot's owner writes its counters.
         counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        slot.expires_ms.store(NEVER, Ordering::Relaxed);
         slot.owner.store(FREE, Ordering::SeqCst);
     }
 
@@ -291,12 +354,13 @@ impl Active {
         self.slots().count()
     }
 
-    /// Returns the watermark of engine number `engine`: no older snapshot is or will be read.
+    /// Returns the watermark of engine number `engine`: no older snapshot is or will be read, except by transactions
+    /// whose snapshots have expired. These check that before they use what they read.
     pub(crate) fn watermark(&self, engine: usize, clock: &Clock) -> Timestamp {
         // The horizon is read before the slots: a transaction that is missed below took its snapshot after this.
         let horizon = clock.horizon();
         self.slots()
-            .filter(|slot| slot.running().is_some())
+            .filter(|slot| matches!(slot.running(), Some((_, false))))
             .map(|slot| Timestamp(slot.oldest[engine].load(Ordering::SeqCst)))
             .fold(horizon, Timestamp::min)
     }
@@ -309,14 +373,14 @@ impl Active {
 
     /// Returns the running transactions, oldest first.
     pub(crate) fn running(&self) -> Vec<RunningTransaction> {
-        let now = self.opened.elapsed();
         let mut running: Vec<_> = self
             .slots()
             .filter_map(|slot| {
-                slot.running().map(|number| RunningTransaction {
+                slot.running().map(|(number, expired)| RunningTransaction {
                     number,
-                    age: now.saturating_sub(Duration::from_millis(slot.began_ms.load(Ordering::Relaxed))),
+                    age: self.age(slot),
                     isolation: Isolation::from_index(slot.isolation.load(Ordering::Relaxed)),
+                    expired,
                 })
             })
             .collect();

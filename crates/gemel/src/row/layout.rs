@@ -4,14 +4,16 @@
 //!
 //! | part | bytes |
 //! |---|---|
-//! | form: 0 narrow, 1 wide | 1 |
+//! | form: twice the number of the columns' changes (`alter.rs`), and 1 more if wide | 1 |
 //! | null bitmap, one bit for each nullable column | (nullable columns + 7) / 8 |
 //! | columns of fixed width, little-endian; zeros where null | their widths |
 //! | ends of the other columns, counted from where their bytes begin | 2 each, 4 if wide |
 //! | bytes of the other columns; none where null | |
 //!
-//! A row is wide if and only if its last part is longer than 65,535 bytes. So equal rows have equal bytes.
+//! A row is wide if and only if its last part is longer than 65,535 bytes. So equal rows have equal bytes, if they were
+//! written with the same columns.
 
+use super::alter::OldColumn;
 use super::schema::{Column, ColumnType, Schema};
 use super::value::Value;
 use super::view::RowView;
@@ -21,8 +23,8 @@ use crate::key::MAX_VALUE_BYTES;
 
 /// Maximum bytes of the variable columns in a narrow row.
 const NARROW_BYTES: usize = u16::MAX as usize;
-pub(super) const NARROW: u8 = 0;
-pub(super) const WIDE: u8 = 1;
+/// Bit of the form of a wide row.
+const WIDE: u8 = 1;
 
 /// The codec of a table's rows. It computes the place of each column once from the schema.
 ///
@@ -59,6 +61,10 @@ pub struct Layout {
     pub(super) ends: usize,
     /// Number of variable columns.
     pub(super) variable: usize,
+    /// Number of times that columns had been added or dropped before rows of this layout were written.
+    changes: u8,
+    /// Layouts of the rows that were written before. Each has the columns of today, some of them missing.
+    older: Box<[Layout]>,
 }
 
 /// The place of a column. It is small, and separate from the column's name, which only messages need.
@@ -79,9 +85,16 @@ pub(super) enum Place {
     Fixed { offset: u16, width: u8 },
     /// A variable column: its number among the variable columns.
     Variable(u16),
+    /// A column that was added after the row was written. It is null.
+    Missing,
 }
 
 impl Slot {
+    /// Returns the place of a column that was added later.
+    fn missing(kind: ColumnType) -> Self {
+        Self { kind, place: Place::Missing, null_byte: 0, null_bit: 0 }
+    }
+
     pub(super) fn nullable(&self) -> bool {
         self.null_bit != 0
     }
@@ -108,11 +121,30 @@ impl Layout {
     /// [`Error::Usage`] with all faults of the schema.
     pub fn new(table: &str, schema: &Schema) -> Result<Self> {
         schema.check().map_err(|faults| unusable(table, &faults))?;
-        let nullable = schema.columns.iter().filter(|column| column.nullable).count();
+        let older: Box<[Self]> = schema
+            .older
+            .iter()
+            .enumerate()
+            .map(|(changes, stored)| Self::of_rows(table, schema, stored, changes, Box::default()))
+            .collect();
+        let stored: Vec<_> =
+            schema.columns.iter().enumerate().map(|(at, column)| column.stored(at)).collect();
+        Ok(Self::of_rows(table, schema, &stored, older.len(), older))
+    }
+
+    /// Makes the layout of rows with the columns `stored`, which were written after a number of changes.
+    fn of_rows(
+        table: &str,
+        schema: &Schema,
+        stored: &[OldColumn],
+        changes: usize,
+        older: Box<[Self]>,
+    ) -> Self {
+        let nullable = stored.iter().filter(|column| column.nullable).count();
         // The limit on columns keeps all of these numbers small.
         let (mut offset, mut variable, mut nulls) = (1 + nullable.div_ceil(8), 0, 0);
-        let mut slots = Vec::with_capacity(schema.columns.len());
-        for column in &schema.columns {
+        let mut slots: Box<[Slot]> = schema.columns.iter().map(|column| Slot::missing(column.kind)).collect();
+        for column in stored {
             let place = if let Some(width) = column.kind.width() {
                 offset += width;
                 Place::Fixed { offset: (offset - width) as u16, width: width as u8 }
@@ -123,16 +155,28 @@ impl Layout {
             let (null_byte, null_bit) =
                 if column.nullable { (1 + nulls / 8, 1 << (nulls % 8)) } else { (0, 0) };
             nulls += u16::from(column.nullable);
-            slots.push(Slot { kind: column.kind, place, null_byte, null_bit });
+            if let Some(slot) = column.now.and_then(|now| slots.get_mut(now)) {
+                *slot = Slot { kind: column.kind, place, null_byte, null_bit };
+            }
         }
-        let columns = schema.columns.clone().into();
-        Ok(Self {
+        Self {
             table: table.into(),
-            columns,
-            slots: slots.into(),
+            columns: schema.columns.clone().into(),
+            slots,
             ends: offset,
             variable: variable.into(),
-        })
+            changes: changes as u8,
+            older,
+        }
+    }
+
+    /// Returns the layout of a row whose first byte is `form`, and true if the row is wide. Returns none if no row of
+    /// the table has this form.
+    #[inline]
+    pub(super) fn of_form(&self, form: u8) -> Option<(&Self, bool)> {
+        let changes = form >> 1;
+        let layout = if changes == self.changes { Some(self) } else { self.older.get(usize::from(changes)) };
+        layout.map(|layout| (layout, form & WIDE != 0))
     }
 
     /// Returns the name of the table.
@@ -198,7 +242,7 @@ impl Layout {
         }
         row.reserve_exact(begin + tail);
         row.resize(begin, 0);
-        row[0] = if wide { WIDE } else { NARROW };
+        row[0] = self.changes << 1 | if wide { WIDE } else { 0 };
         let mut end = self.ends;
         for (column, (slot, value)) in self.slots.iter().zip(values).enumerate() {
             match (slot.place, value) {
@@ -215,6 +259,8 @@ impl Layout {
                     };
                     row.extend_from_slice(bytes);
                 }
+                // No column is missing in the layout of new rows.
+                (Place::Missing, _) => return Err(self.misfit(column, *value)),
             }
             if let Place::Variable(_) = slot.place {
                 let written = row.len() - begin;
@@ -235,6 +281,9 @@ impl Layout {
     pub fn replace(&self, row: &mut Vec<u8>, column: usize, value: Value<'_>) -> Result<()> {
         let view = RowView::new(self, row)?;
         let slot = self.slot(column)?;
+        if !view.is_of_today() {
+            return self.rebuild(row, column, value);
+        }
         let null = matches!(value, Value::Null) && slot.nullable();
         match slot.place {
             Place::Fixed { offset, width } => {
@@ -271,12 +320,14 @@ impl Layout {
                 }
                 row.splice(begin + old.start..begin + old.end, bytes.iter().copied());
             }
+            Place::Missing => return Err(self.misfit(column, value)),
         }
         slot.set_null(row, null);
         Ok(())
     }
 
-    /// Does the work of [`Layout::replace`] if the row changes between narrow and wide.
+    /// Does the work of [`Layout::replace`] if the row changes between narrow and wide, or was written with other
+    /// columns.
     #[cold]
     fn rebuild(&self, row: &mut Vec<u8>, column: usize, value: Value<'_>) -> Result<()> {
         let view = RowView::new(self, row)?;

@@ -26,6 +26,7 @@
 //! # }
 //! ```
 
+mod alter;
 mod build;
 mod cursor;
 #[cfg(any(test, feature = "fuzzing"))]
@@ -40,6 +41,7 @@ mod tests;
 mod value;
 mod view;
 
+pub use alter::ColumnChange;
 pub use cursor::RowCursor;
 pub use keys::{KeyLayout, RowRange};
 pub use layout::Layout;

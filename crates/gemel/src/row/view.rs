@@ -1,6 +1,6 @@
 //! Encoded rows: reading single columns, and changing them in place.
 
-use super::layout::{Layout, NARROW, Place, WIDE, end_width, read_bits, read_end};
+use super::layout::{Layout, Place, end_width, read_bits, read_end};
 use super::schema::{Column, ColumnType, MAX_COLUMNS};
 use super::value::Value;
 use crate::error::{Error, Result};
@@ -11,6 +11,8 @@ use std::ops::Range;
 #[derive(Clone, Copy)]
 pub struct RowView<'a> {
     layout: &'a Layout,
+    /// The layout that the row was written with.
+    stored: &'a Layout,
     bytes: &'a [u8],
     /// Offset of the bytes of the variable columns.
     begin: usize,
@@ -26,27 +28,30 @@ impl<'a> RowView<'a> {
     /// damaged columns are read.
     #[inline]
     pub fn new(layout: &'a Layout, bytes: &'a [u8]) -> Result<Self> {
-        let wide = match bytes.first() {
-            Some(&NARROW) => false,
-            Some(&WIDE) => true,
-            Some(_) => return Err(layout.corrupt("its first byte is none that rows have")),
-            None => return Err(layout.corrupt("it is empty")),
+        let Some(form) = bytes.first() else { return Err(layout.corrupt("it is empty")) };
+        let Some((stored, wide)) = layout.of_form(*form) else {
+            return Err(layout.corrupt("its first byte is none that rows have"));
         };
-        let begin = layout.begin(wide);
+        let begin = stored.begin(wide);
         if bytes.len() < begin {
             return Err(layout.corrupt("it ends before its columns"));
         }
-        let tail = if layout.variable == 0 { 0 } else { read_end(bytes, begin - end_width(wide), wide) };
+        let tail = if stored.variable == 0 { 0 } else { read_end(bytes, begin - end_width(wide), wide) };
         if bytes.len() - begin != tail {
             return Err(layout.corrupt("its length is not what it says itself"));
         }
-        Ok(Self { layout, bytes, begin, wide })
+        Ok(Self { layout, stored, bytes, begin, wide })
     }
 
     /// Returns the row's layout.
     #[must_use]
     pub fn layout(&self) -> &'a Layout {
         self.layout
+    }
+
+    /// Returns true if the row was written with the columns of today.
+    pub(super) fn is_of_today(&self) -> bool {
+        std::ptr::eq(self.layout, self.stored)
     }
 
     /// Returns the encoded row.
@@ -62,7 +67,7 @@ impl<'a> RowView<'a> {
     /// [`Error::Usage`] if the column does not exist, [`Error::Corruption`] if its bytes are malformed.
     #[inline]
     pub fn get(&self, column: usize) -> Result<Value<'a>> {
-        let slot = self.layout.slot(column)?;
+        let slot = self.stored.slot(column)?;
         if slot.is_null(self.bytes) {
             return Ok(Value::Null);
         }
@@ -77,6 +82,7 @@ impl<'a> RowView<'a> {
                     _ => Some(Value::Bytes(bytes)),
                 }
             }
+            Place::Missing => Some(Value::Null),
         };
         value.ok_or_else(|| self.malformed(column))
     }
@@ -96,7 +102,8 @@ impl<'a> RowView<'a> {
     ///
     /// [`Error::Usage`] if the column does not exist.
     pub fn is_null(&self, column: usize) -> Result<bool> {
-        Ok(self.layout.slot(column)?.is_null(self.bytes))
+        let slot = self.stored.slot(column)?;
+        Ok(matches!(slot.place, Place::Missing) || slot.is_null(self.bytes))
     }
 
     /// Returns the value of an integer column.
@@ -189,7 +196,7 @@ impl<'a> RowView<'a> {
     /// Returns the range of a variable column, counted from the first variable column.
     #[inline]
     pub(super) fn span(&self, ordinal: usize) -> Result<Range<usize>> {
-        let at = self.layout.ends + ordinal * end_width(self.wide);
+        let at = self.stored.ends + ordinal * end_width(self.wide);
         let start = if ordinal == 0 { 0 } else { read_end(self.bytes, at - end_width(self.wide), self.wide) };
         let end = read_end(self.bytes, at, self.wide);
         if start <= end && end <= self.bytes.len() - self.begin {
@@ -274,8 +281,9 @@ impl<'l> RowBuf<'l> {
     #[inline]
     pub fn view(&self) -> RowView<'_> {
         // The bytes were checked when the row was made or changed.
-        let wide = self.bytes[0] == WIDE;
-        RowView { layout: self.layout, bytes: &self.bytes, begin: self.layout.begin(wide), wide }
+        let layout = self.layout;
+        let (stored, wide) = layout.of_form(self.bytes[0]).unwrap_or((layout, false));
+        RowView { layout, stored, bytes: &self.bytes, begin: stored.begin(wide), wide }
     }
 
     /// Sets a column, by position.

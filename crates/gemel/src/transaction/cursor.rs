@@ -146,7 +146,7 @@ impl Transaction {
     /// # Errors
     /// [`Error::Usage`] if the bounds are crossed, or a bound is too long.
     pub fn cursor(&self, keyspace: &Keyspace, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Result<Cursor> {
-        self.usable(keyspace)?;
+        let keyspace = self.readable(keyspace)?;
         Ok(Cursor {
             keyspace: keyspace.clone(),
             transaction: self.seat.number,
@@ -204,7 +204,8 @@ impl Cursor {
     }
 
     fn step(&mut self, transaction: &mut Transaction, direction: Direction) -> Result<Option<Pair<'_>>> {
-        transaction.usable(&self.keyspace)?;
+        // If the keyspace was moved since the cursor was made, the transaction began before that.
+        transaction.readable(&self.keyspace)?;
         if self.transaction != transaction.seat.number {
             return Err(Error::Usage(format!(
                 "the cursor over {} belongs to another transaction: make one for this transaction",
@@ -221,8 +222,11 @@ impl Cursor {
             if self.ahead.rows.is_empty() {
                 self.read_ahead(transaction)?;
             }
-            let writes = &transaction.writes;
+            let writes = &mut transaction.writes;
             let rest = if writes.is_empty() { None } else { place.rest(&self.range, direction) };
+            if rest.is_some() {
+                writes.order();
+            }
             let own =
                 rest.as_ref().and_then(|rest| Own::new(writes, self.keyspace.id, rest, direction).first());
             let order = match (own, self.ahead.rows.front()) {

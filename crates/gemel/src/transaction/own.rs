@@ -1,11 +1,10 @@
 //! The own writes of a transaction, merged into its scans.
 
-use super::Pending;
+use super::writes::Writes;
 use crate::engine::{Direction, KeyspaceId};
 use crate::key::{Key, KeyRange};
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
-use std::ops::{Bound, ControlFlow};
+use std::ops::ControlFlow;
 
 /// The transaction's own writes in one keyspace and range, in the order of a scan.
 pub(super) struct Own<'a> {
@@ -15,24 +14,14 @@ pub(super) struct Own<'a> {
 }
 
 impl<'a> Own<'a> {
+    /// Begins before the first one. [`Writes::order`] must have been called.
     pub(super) fn new(
-        writes: &'a BTreeMap<(KeyspaceId, Key), Pending>,
+        writes: &'a Writes,
         keyspace: KeyspaceId,
         range: &'a KeyRange,
         direction: Direction,
     ) -> Self {
-        let from = match &range.lower {
-            Bound::Included(key) | Bound::Excluded(key) => key.clone(),
-            Bound::Unbounded => Key::new(&[]),
-        };
-        let until = match &range.upper {
-            Bound::Included(key) | Bound::Excluded(key) => Bound::Included((keyspace, key.clone())),
-            Bound::Unbounded => Bound::Excluded((KeyspaceId(keyspace.0 + 1), Key::new(&[]))),
-        };
-        let items = writes
-            .range((Bound::Included((keyspace, from)), until))
-            .filter(|((_, key), _)| range.contains(key))
-            .map(|((_, key), pending)| (key, pending.value.as_deref()));
+        let items = writes.range(keyspace, range);
         let mut iterator: Box<dyn Iterator<Item = _>> = match direction {
             Direction::Forward => Box::new(items),
             Direction::Backward => Box::new(items.rev()),

@@ -1,9 +1,8 @@
 //! Savepoints: the writes that a rollback to an earlier point of the transaction undoes.
 
 use super::Transaction;
-use crate::engine::KeyspaceId;
+use super::writes::{Place, Value};
 use crate::error::{Error, Result};
-use crate::key::Key;
 use std::collections::BTreeMap;
 use std::mem;
 
@@ -15,10 +14,6 @@ pub struct Savepoint {
     transaction: u64,
     number: u64,
 }
-
-type Place = (KeyspaceId, Key);
-/// A value to write; none deletes the key.
-type Value = Option<Box<[u8]>>;
 
 /// The savepoints of a transaction that can still be rolled back to, oldest first.
 #[derive(Debug, Default)]
@@ -101,7 +96,7 @@ impl Transaction {
         // The newest first, so the oldest state of a key counts.
         for (place, before) in newer.into_iter().chain([own]).flatten() {
             match before {
-                None => drop(self.writes.remove(&place)),
+                None => self.writes.remove(&place),
                 Some(value) => {
                     if let Some(pending) = self.writes.get_mut(&place) {
                         pending.value = value;

@@ -2,6 +2,8 @@
 
 use super::sync::{AtomicU64, Mutex, MutexGuard, SLOTS};
 use crate::key::Key;
+use crate::memory::prefetch::{prefetch, prefetch_value};
+use std::mem::offset_of;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
@@ -190,19 +192,38 @@ impl<V: Clone> Leaf<V> {
         if rank < order.len() && self.entry(order, rank).key == *key { Ok(rank) } else { Err(rank) }
     }
 
+    /// Returns the marks. Relaxed suffices for a reader that has read the order before.
+    #[inline]
+    fn marks(&self) -> Marks {
+        Marks([0, 1].map(|word| self.marks[word].load(Ordering::Relaxed)))
+    }
+
     /// Returns the value of a key.
     #[inline]
     pub(super) fn get(&self, key: &Key) -> Option<&V> {
+        // The order is read first: the marks of the slots that it names were written before it.
         let order = self.order();
-        // Relaxed suffices: the marks of slots that the order names were written before the order.
-        let marks = Marks([0, 1].map(|word| self.marks[word].load(Ordering::Relaxed)));
-        for slot in marks.slots_with(Marks::mark(key)) {
+        for slot in self.marks().slots_with(Marks::mark(key)) {
             let Some(entry) = self.slots.get(slot).and_then(OnceLock::get) else { continue };
             if entry.key == *key && order.names(slot) {
                 return Some(&entry.value);
             }
         }
         None
+    }
+
+    /// Brings the head of the leaf, which every access reads first, into the processor's caches.
+    #[inline]
+    pub(super) fn prefetch(&self) {
+        prefetch(self, offset_of!(Self, slots));
+    }
+
+    /// Brings the slot of a key into the processor's caches.
+    #[inline]
+    pub(super) fn prefetch_slot(&self, key: &Key) {
+        for slot in self.marks().slots_with(Marks::mark(key)) {
+            self.slots.get(slot).into_iter().for_each(prefetch_value);
+        }
     }
 
     /// Returns the live entries, in order.

@@ -37,6 +37,12 @@ impl Guard {
         Self(epoch::pin())
     }
 
+    /// Passes the nodes that this thread has retired to all threads, and frees some that nobody can reach any more. A
+    /// thread that does nothing more would keep its nodes. Call it without locks: freeing takes a while.
+    pub(super) fn flush(&self) {
+        self.0.flush();
+    }
+
     /// Returns the node behind a pointer.
     ///
     /// # Safety

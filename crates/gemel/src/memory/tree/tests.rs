@@ -40,6 +40,20 @@ fn a_key_keeps_its_first_value_until_that_one_is_removed() {
 }
 
 #[test]
+fn a_prefetch_of_many_keys_finds_those_that_exist() {
+    let tree = Tree::default();
+    for n in 0..1000 {
+        tree.get_or_insert(&key(n * 2), || n * 2);
+    }
+    let keys: Vec<Key> = (0..100).map(|n| key(n * 21)).collect();
+    let found = std::cell::RefCell::new(Vec::new());
+    tree.prefetch(&keys, |values| found.borrow_mut().extend(values.iter().copied().copied()));
+    let expected: Vec<u64> = (0..100).map(|n| n * 21).filter(|n| n % 2 == 0 && *n < 2000).collect();
+    assert_eq!(found.into_inner(), expected);
+    tree.prefetch(&[], |values| assert!(values.is_empty()));
+}
+
+#[test]
 fn scans_keep_to_their_bounds_in_both_directions() {
     use Bound::{Excluded, Included, Unbounded};
     let tree = Tree::<u64>::default();

@@ -4,7 +4,7 @@
 //!
 //! The check verifies in every order: the content of a snapshot never changes; no snapshot contains a commit in one
 //! engine only; snapshots are monotone pairs; pairs of commits don't cross; nobody reads below the watermark that the
-//! collector got; and every thread finishes. Breaking the rules one by one shows that each of these checks can fail.
+//! collector got, unless he finds his snapshot expired afterwards; and every thread finishes. Breaking the rules one by one shows that each of these checks can fail.
 //!
 //! The checker knows one order of all steps only. So it does not prove that the orderings of the atomics suffice: those
 //! of clocks and slots are sequentially consistent, and the registry is under a mutex.
@@ -34,6 +34,7 @@ use protocol::Part;
 use shuttle::sync::{Condvar, Mutex};
 use shuttle::thread;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A rule that the test breaks on purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +62,12 @@ enum Broken {
     TooMuchDropped,
     /// Commits do.
     TooMuchDroppedByCommits,
+    /// A reader does not check if its snapshot has expired.
+    NoAgeCheck,
+    /// It checks before it reads.
+    EarlyAgeCheck,
+    /// The collector marks expired snapshots only after it has collected what they need.
+    LateMark,
 }
 
 /// The disk engine's latch. Commits hold it shared from before drawing to installing; sealing the memtables takes it
@@ -117,10 +124,14 @@ impl Half {
         }
     }
 
+    /// Returns true if nothing is collected that a snapshot needs.
+    fn has_all(&self, at: Timestamp) -> bool {
+        at >= *self.collected.lock().unwrap()
+    }
+
     /// Returns the commits that a snapshot contains, in their order.
     fn see(&self, at: Timestamp) -> Vec<u32> {
-        let collected = *self.collected.lock().unwrap();
-        assert!(at >= collected, "a snapshot at {at} is read, below the watermark {collected}");
+        assert!(self.has_all(at), "a snapshot at {at} is read, below the watermark");
         let mut seen: Vec<_> =
             self.installed.lock().unwrap().iter().filter(|(written, _)| *written <= at).copied().collect();
         seen.sort_unstable();
@@ -301,6 +312,27 @@ impl Rig {
         self.active.end(seat, Count::ReadOnly);
     }
 
+    /// Reads the anchor, then the disk engine, at snapshots that may expire at any time.
+    fn read_limited(&self) {
+        let (seat, anchor) = self.begin();
+        self.active.limit(seat, Duration::ZERO);
+        let right = |half: &Half, at| {
+            let early = self.is(Broken::EarlyAgeCheck) && self.active.expired_at(seat).is_none();
+            thread::yield_now();
+            let whole = half.has_all(at);
+            let young = early || self.is(Broken::NoAgeCheck) || self.active.expired_at(seat).is_none();
+            assert!(whole || !young, "a read at {at} is incomplete, and its snapshot has not expired");
+            young
+        };
+        if right(&self.halves[0], anchor)
+            && let Ok(disk) = self.select(anchor)
+            && right(&self.halves[1], disk)
+        {
+            self.facts.lock().unwrap().snapshots.push((anchor, disk));
+        }
+        self.active.end(seat, Count::ReadOnly);
+    }
+
     /// Reads at read committed: the two snapshots need not agree, but must not go back behind a commit that was seen.
     fn read_committed(&self) {
         let (seat, anchor) = self.begin();
@@ -328,6 +360,12 @@ impl Rig {
     }
 
     fn collect(&self) {
+        if self.is(Broken::LateMark) {
+            for half in &self.halves {
+                *half.collected.lock().unwrap() = half.clock.horizon();
+            }
+        }
+        self.active.expire();
         for (engine, half) in self.halves.iter().enumerate() {
             let watermark = self.active.watermark(engine, &half.clock);
             let mut collected = half.collected.lock().unwrap();
@@ -430,6 +468,29 @@ fn crowd(plan: Plan) {
     rig.read_twice();
 }
 
+/// Runs readers whose snapshots may expire, beside commits, a collector, and a registry that drops its partitions.
+fn aging(plan: Plan) {
+    let rig = Rig::new(plan);
+    let run = |work: fn(&Rig)| {
+        let rig = Arc::clone(&rig);
+        thread::spawn(move || work(&rig))
+    };
+    let limited = |rig: &Rig| (0..2).for_each(|_| rig.read_limited());
+    let threads = [
+        run(limited),
+        run(limited),
+        run(|rig| (1..=3).for_each(|number| rig.commit(number, &[0, 1], false))),
+        run(|rig| (4..=5).for_each(|number| rig.commit(number, &[1], false))),
+        run(|rig| (0..3).for_each(|_| rig.collect())),
+    ];
+    for thread in threads {
+        thread.join().unwrap();
+    }
+    rig.check();
+    rig.collect();
+    rig.read();
+}
+
 const STAMPS: [CommitStamps; 2] = [CommitStamps::Latched, CommitStamps::Independent];
 
 /// Returns the number of orders to try. `GEMEL_MODEL` overrides it.
@@ -489,6 +550,17 @@ fn no_transaction_is_missed_while_chunks_of_slots_open_and_close() {
     by_priority_in(crowd, plan, orders());
 }
 
+#[test]
+fn a_read_that_misses_collected_versions_finds_its_snapshot_expired() {
+    for stamps in STAMPS {
+        for size in [1, 100] {
+            let plan = Plan { stamps, broken: Broken::Nothing, capacity: size, recycle: size as u64 };
+            randomly_in(aging, plan, orders() / 2);
+            by_priority_in(aging, plan, orders() / 2);
+        }
+    }
+}
+
 /// Breaks each rule in turn, and checks that the model finds it for the right reason.
 #[test]
 fn every_broken_rule_is_found() {
@@ -507,13 +579,18 @@ fn every_broken_rule_is_found() {
         (Broken::DiskFirst, latched, &["below the watermark"]),
         (Broken::LateSlot, latched, &["below the watermark"]),
         (Broken::NoPublication, independent, &["max_steps"]),
+        (Broken::NoAgeCheck, latched, &["has not expired"]),
+        (Broken::EarlyAgeCheck, latched, &["has not expired"]),
+        (Broken::LateMark, latched, &["has not expired"]),
     ] {
         let drops = [Broken::TooMuchDropped, Broken::TooMuchDroppedByCommits].contains(&broken);
         let size = if drops { 1 } else { 100 };
         let plan = Plan { stamps, broken, capacity: size, recycle: size as u64 };
+        let ages = [Broken::NoAgeCheck, Broken::EarlyAgeCheck, Broken::LateMark].contains(&broken);
         let found = std::panic::catch_unwind(|| {
-            randomly(plan, 50_000);
-            by_priority(plan, 50_000);
+            let scene = if ages { aging } else { scene };
+            randomly_in(scene, plan, 50_000);
+            by_priority_in(scene, plan, 50_000);
         });
         let found = found.expect_err(&format!("{broken:?} is not found"));
         let text = found.downcast_ref::<String>().map_or("", String::as_str);

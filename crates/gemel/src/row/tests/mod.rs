@@ -1,5 +1,6 @@
 //! Tests of the row layer, over a map of bytes.
 
+mod alter;
 mod codec;
 mod keys;
 mod model;

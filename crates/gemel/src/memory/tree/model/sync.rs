@@ -53,6 +53,8 @@ impl Guard {
         Self { gone: RETIRED.with_borrow(Vec::len) }
     }
 
+    pub(super) fn flush(&self) {}
+
     pub(super) unsafe fn node<T>(&self, node: *mut T) -> &T {
         let freed = RETIRED.with_borrow(|retired| retired[..self.gone].contains(&(node as usize)));
         assert!(!freed, "a node was found that may have been freed");

@@ -1,0 +1,397 @@
+//! A model check of versions, records and garbage. It compiles the same files with a model checker's locks and atomics,
+//! and with a reclamation that frees as early as possible. Threads read at snapshots, commit or give up, and collect
+//! garbage. The checker runs them in many orders of their steps.
+//!
+//! The check verifies in every order: each reader gets the newest version at or before its snapshot; nobody reaches a
+//! freed version, and none is freed twice or never; a writer that gets a lock has missed no commit; a validated read is
+//! still current; each record is removed once; and at the end the index has the right keys, with one version each.
+//!
+//! Timestamps are drawn and published, and watermarks are computed, in one step each: `order/model` is about those. The
+//! checker knows one order of all steps only.
+
+#![allow(
+    dead_code,
+    unreachable_pub,
+    clippy::duplicate_mod,
+    reason = "the model uses a part of the files, with other locks"
+)]
+
+#[path = "../garbage.rs"]
+mod garbage;
+#[path = "../index.rs"]
+mod index;
+#[path = "../record.rs"]
+mod record;
+mod sync;
+mod tree;
+#[path = "../version.rs"]
+mod version;
+
+use crate::clock::Timestamp;
+use crate::engine::KeyspaceId;
+use crate::key::Key;
+use garbage::{Batch, Deleted, Garbage};
+use index::Index;
+use record::RecordRef;
+use shuttle::thread;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use sync::Pin;
+use version::{Draft, Retired};
+
+const KEYSPACE: KeyspaceId = KeyspaceId(1);
+
+/// Bytes that wait to be freed.
+#[derive(Default)]
+struct Counters(Mutex<u64>);
+
+impl Counters {
+    fn note_retired(&self, bytes: u64) {
+        *self.0.lock().unwrap() += bytes;
+    }
+
+    fn note_freed(&self, bytes: u64) {
+        *self.0.lock().unwrap() -= bytes;
+    }
+}
+
+/// A commit of a key.
+#[derive(Clone, Copy, Debug)]
+struct Commit {
+    at: u64,
+    key: u8,
+    /// True if the commit writes a value, false if it deletes the key.
+    value: bool,
+}
+
+/// The order of commits, and who reads. Nobody is interrupted while using it.
+#[derive(Default)]
+struct Order {
+    commits: Vec<Commit>,
+    published: BTreeSet<u64>,
+    horizon: u64,
+    /// Snapshots of the running transactions, with their number.
+    snapshots: BTreeMap<u64, usize>,
+}
+
+impl Order {
+    /// Returns the newest commit of a key at or before a snapshot.
+    fn newest(&self, key: u8, at: u64) -> Option<Commit> {
+        self.commits.iter().rev().find(|commit| commit.key == key && commit.at <= at).copied()
+    }
+
+    fn publish(&mut self, at: u64) {
+        self.published.insert(at);
+        while self.published.remove(&(self.horizon + 1)) {
+            self.horizon += 1;
+        }
+    }
+}
+
+struct World {
+    index: Index,
+    garbage: Garbage,
+    counters: Arc<Counters>,
+    order: Mutex<Order>,
+    /// Records inserted, minus records removed.
+    records: Mutex<usize>,
+}
+
+/// Returns the value that a commit writes.
+fn value(commit: Commit) -> Option<[u8; 2]> {
+    commit.value.then_some([commit.key, commit.at as u8])
+}
+
+impl World {
+    fn new() -> Arc<Self> {
+        sync::begin();
+        Arc::new(Self {
+            index: Index::new(),
+            garbage: Garbage::default(),
+            counters: Arc::default(),
+            order: Mutex::default(),
+            records: Mutex::default(),
+        })
+    }
+
+    fn order(&self) -> MutexGuard<'_, Order> {
+        self.order.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins a transaction. Returns its snapshot.
+    fn begin(&self) -> u64 {
+        let mut order = self.order();
+        let snapshot = order.horizon;
+        *order.snapshots.entry(snapshot).or_default() += 1;
+        snapshot
+    }
+
+    fn end(&self, snapshot: u64) {
+        let mut order = self.order();
+        let count = order.snapshots.get_mut(&snapshot).unwrap();
+        *count -= 1;
+        if *count == 0 {
+            order.snapshots.remove(&snapshot);
+        }
+    }
+
+    fn watermark(&self) -> Timestamp {
+        let order = self.order();
+        Timestamp(order.snapshots.keys().next().copied().unwrap_or(order.horizon))
+    }
+
+    /// Reads a key at a snapshot, and holds the value for a while. Returns the record.
+    fn read(&self, key: u8, snapshot: u64) -> Option<RecordRef> {
+        let expected = self.order().newest(key, snapshot);
+        let read = |record: &RecordRef| {
+            let pin = Pin::new();
+            let seen = record.versions.at(Timestamp(snapshot), &pin);
+            thread::yield_now();
+            (seen.and_then(|seen| seen.value.map(<[u8]>::to_vec)), record.clone())
+        };
+        let found = self.index.get(&Key::new(&[key]), read);
+        let (found, record) = found.unzip();
+        let bytes = expected.and_then(value).map(Vec::from);
+        assert_eq!(found.flatten(), bytes, "key {key} at snapshot {snapshot}");
+        record
+    }
+
+    /// Runs a transaction that reads a key and another one, and writes the first: a value, a deletion, or none to give
+    /// up. Then it validates the read of the other.
+    fn write(&self, owner: u64, [key, other]: [u8; 2], written: Option<bool>) {
+        let snapshot = self.begin();
+        // A transaction may keep the handle of a read, or look for the key again.
+        let known = self.read(key, snapshot).filter(|_| owner.is_multiple_of(2));
+        self.read(other, snapshot);
+        let name = Key::new(&[key]);
+        let since = Timestamp(snapshot);
+        let locked = index::lock(&self.index, &name, known, owner, since, &Pin::new());
+        if let Ok((record, new)) = locked {
+            *self.records.lock().unwrap() += usize::from(new);
+            let newest = self.order().newest(key, u64::MAX);
+            assert!(newest.is_none_or(|newest| newest.at <= snapshot), "{newest:?} was missed at {snapshot}");
+            match written {
+                Some(value) => self.install(owner, key, record, value, (other, since)),
+                None => self.give_up(&name, &record),
+            }
+        }
+        self.end(snapshot);
+    }
+
+    fn give_up(&self, name: &Key, record: &RecordRef) {
+        let removed = index::give_up(&self.index, name, record);
+        *self.records.lock().unwrap() -= usize::from(removed);
+    }
+
+    fn install(&self, owner: u64, key: u8, record: RecordRef, wrote: bool, read: (u8, Timestamp)) {
+        let at = {
+            let mut order = self.order();
+            let at = order.commits.len() as u64 + 1;
+            order.commits.push(Commit { at, key, value: wrote });
+            at
+        };
+        let (other, since) = read;
+        let is_unchanged = |record: &RecordRef| record.is_unchanged(owner, since, &Pin::new());
+        if self.index.get(&Key::new(&[other]), is_unchanged).unwrap_or(true) && other != key {
+            let newest = self.order().newest(other, at);
+            assert!(newest.is_none_or(|newest| newest.at <= since.0), "{newest:?} was missed by validation");
+        }
+        let commit = Commit { at, key, value: wrote };
+        let first = index::install(&record, Timestamp(at), value(commit).as_ref().map(Draft::from));
+        let mut batch = Batch::new(Timestamp(at));
+        if !wrote {
+            batch.deleted.push(Deleted { keyspace: KEYSPACE, key: Key::new(&[key]), record });
+        } else if !first {
+            batch.updated.push(record);
+        }
+        if batch.len() > 0 {
+            self.garbage.push(batch);
+        }
+        self.order().publish(at);
+    }
+
+    fn collect(&self) {
+        let watermark = self.watermark();
+        let mut again = Vec::new();
+        let mut retired = Retired::new(&self.counters);
+        self.garbage.pop(watermark, 4, |batch| {
+            let index_of = |_| Some(&self.index);
+            let removed = |_: &Key| *self.records.lock().unwrap() -= 1;
+            let collected = index::collect(batch, watermark, index_of, removed, &mut retired);
+            if collected.waiting.len() > 0 {
+                again.push(collected.waiting);
+            }
+        });
+        again.into_iter().for_each(|batch| self.garbage.push(batch));
+    }
+
+    /// Collects the rest, and checks what is left.
+    fn finish(self: Arc<Self>, keys: u8) {
+        while !self.garbage.is_empty() {
+            self.collect();
+        }
+        let mut left = 0;
+        for key in 0..keys {
+            let newest = self.order().newest(key, u64::MAX).filter(|newest| newest.value);
+            let count = |record: &RecordRef| {
+                let versions = record.versions.clear(&mut Retired::new(&self.counters)).versions;
+                assert_eq!(versions, 1, "versions of key {key}");
+            };
+            let horizon = self.order().horizon;
+            self.read(key, horizon);
+            let found = self.index.get(&Key::new(&[key]), count);
+            assert_eq!(found.is_some(), newest.is_some(), "key {key}");
+            left += usize::from(newest.is_some());
+        }
+        assert_eq!((self.index.len(), *self.records.lock().unwrap()), (left, left), "records");
+        let world = Arc::into_inner(self).unwrap();
+        let counters = Arc::clone(&world.counters);
+        drop(world);
+        assert_eq!(*counters.0.lock().unwrap(), 0, "bytes that were not freed");
+        sync::end();
+    }
+}
+
+/// The work of a thread.
+type Work = Box<dyn FnOnce(&World) + Send>;
+
+/// Writes a key, then runs threads until all have ended, and checks what is left of the keys.
+fn run(keys: u8, before: &[Option<bool>], work: Vec<Work>) {
+    let world = World::new();
+    for written in before {
+        world.write(1, [0, 1], *written);
+    }
+    let threads: Vec<_> = work
+        .into_iter()
+        .map(|work| {
+            let world = Arc::clone(&world);
+            thread::spawn(move || work(&world))
+        })
+        .collect();
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    world.finish(keys);
+}
+
+fn work(work: impl FnOnce(&World) + Send + 'static) -> Work {
+    Box::new(work)
+}
+
+fn writes(owner: u64, writes: &'static [([u8; 2], Option<bool>)]) -> Work {
+    work(move |world| {
+        for (keys, written) in writes {
+            world.write(owner, *keys, *written);
+        }
+    })
+}
+
+fn reads(keys: &'static [u8]) -> Work {
+    work(move |world| {
+        let snapshot = world.begin();
+        for key in keys {
+            world.read(*key, snapshot);
+        }
+        world.end(snapshot);
+    })
+}
+
+fn collects(times: u32) -> Work {
+    work(move |world| (0..times).for_each(|_| world.collect()))
+}
+
+const PUT: Option<bool> = Some(true);
+const DELETE: Option<bool> = Some(false);
+const GIVE_UP: Option<bool> = None;
+
+/// A key is deleted and written again, while two threads collect and one reads.
+fn deletions() {
+    run(
+        2,
+        &[PUT, PUT],
+        vec![
+            writes(3, &[([0, 1], DELETE), ([0, 1], PUT)]),
+            writes(4, &[([0, 1], PUT), ([0, 1], DELETE)]),
+            reads(&[0, 0]),
+            collects(2),
+            collects(2),
+        ],
+    );
+}
+
+/// A key is deleted already. It is collected while others read it, write it, or lock it and give up.
+fn tombstone() {
+    run(
+        1,
+        &[PUT, DELETE],
+        vec![
+            reads(&[0, 0]),
+            writes(3, &[([0, 0], GIVE_UP), ([0, 0], GIVE_UP)]),
+            writes(4, &[([0, 0], PUT)]),
+            collects(1),
+            collects(1),
+        ],
+    );
+}
+
+/// Keys that were not there are written, deleted and given up by several threads.
+fn insertions() {
+    run(
+        3,
+        &[PUT],
+        vec![
+            writes(3, &[([1, 2], PUT), ([1, 2], DELETE), ([2, 1], GIVE_UP)]),
+            writes(4, &[([1, 2], GIVE_UP), ([2, 1], PUT)]),
+            writes(6, &[([2, 1], PUT), ([1, 2], PUT)]),
+            reads(&[1, 2, 1]),
+            collects(3),
+        ],
+    );
+}
+
+/// A key gets many versions, while transactions at several snapshots read it.
+fn updates() {
+    run(
+        1,
+        &[PUT, PUT],
+        vec![
+            writes(3, &[([0, 0], PUT), ([0, 0], PUT), ([0, 0], PUT)]),
+            reads(&[0, 0]),
+            reads(&[0, 0]),
+            collects(2),
+            collects(2),
+        ],
+    );
+}
+
+/// Returns the number of orders to try. `GEMEL_MODEL` overrides it.
+fn orders() -> usize {
+    std::env::var("GEMEL_MODEL").ok().and_then(|count| count.parse().ok()).unwrap_or(5000)
+}
+
+fn check(scene: impl Fn() + Copy + Send + Sync + 'static) {
+    let mut config = shuttle::Config::new();
+    config.max_steps = shuttle::MaxSteps::FailAfter(50_000);
+    let random = shuttle::scheduler::RandomScheduler::new(orders());
+    shuttle::Runner::new(random, config.clone()).run(scene);
+    let by_priority = shuttle::scheduler::PctScheduler::new(4, orders());
+    shuttle::Runner::new(by_priority, config).run(scene);
+}
+
+#[test]
+fn a_key_that_is_deleted_and_written_again_is_removed_once_and_never_lost() {
+    check(deletions);
+}
+
+#[test]
+fn a_deleted_key_is_collected_once_whoever_reads_or_locks_it_meanwhile() {
+    check(tombstone);
+}
+
+#[test]
+fn a_key_that_several_transactions_insert_or_give_up_is_locked_by_one() {
+    check(insertions);
+}
+
+#[test]
+fn readers_find_their_versions_while_others_are_cut() {
+    check(updates);
+}

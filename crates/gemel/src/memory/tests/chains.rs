@@ -1,0 +1,136 @@
+//! Tests of chains of versions, and of records. Miri runs them too.
+
+use crate::clock::Timestamp;
+use crate::memory::record::{Attempt, RecordRef};
+use crate::memory::sync::Pin;
+use crate::memory::version::{Chain, Cut, Draft, Retired, Seen, version_bytes};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// Fewer rounds under Miri, which checks every access.
+const ROUNDS: u64 = if cfg!(miri) { 50 } else { 50_000 };
+
+fn chain(timestamps: impl IntoIterator<Item = u64>) -> Chain {
+    let chain = Chain::default();
+    for timestamp in timestamps {
+        chain.push(Timestamp(timestamp), Some(format!("v{timestamp}").as_str().into()));
+    }
+    chain
+}
+
+#[test]
+fn a_reader_gets_the_newest_version_at_or_before_its_snapshot() {
+    let chain = chain([2, 4]);
+    chain.push(Timestamp(6), None);
+    chain.push(Timestamp(8), Some(b"".into()));
+    let pin = Pin::new();
+    let value = |at| chain.at(Timestamp(at), &pin).map(|seen| (seen.timestamp.0, seen.value));
+    assert_eq!(value(1), None);
+    assert_eq!(value(2), Some((2, Some(&b"v2"[..]))));
+    assert_eq!(value(5), Some((4, Some(&b"v4"[..]))));
+    assert_eq!(value(7), Some((6, None)));
+    assert_eq!(value(8), Some((8, Some(&b""[..]))));
+    assert_eq!(chain.newest(&pin).unwrap().timestamp, Timestamp(8));
+}
+
+fn cut(chain: &Chain, watermark: u64) -> Cut {
+    chain.cut(Timestamp(watermark), &Pin::new(), &mut Retired::new(&Arc::default()))
+}
+
+fn clear(chain: &Chain) -> Cut {
+    chain.clear(&mut Retired::new(&Arc::default()))
+}
+
+#[test]
+fn a_cut_keeps_the_version_that_a_snapshot_at_the_watermark_sees() {
+    let chain = chain([2, 4, 6]);
+    let pin = Pin::new();
+    assert_eq!(cut(&chain, 1), Cut::default());
+    assert_eq!(cut(&chain, 3), Cut::default());
+    assert_eq!(cut(&chain, 5), Cut { versions: 1, bytes: version_bytes(2) });
+    assert_eq!(chain.at(Timestamp(5), &pin).unwrap().timestamp, Timestamp(4));
+    assert_eq!(chain.at(Timestamp(3), &pin), None);
+    assert_eq!(clear(&chain).versions, 2);
+    assert!(chain.is_empty());
+}
+
+#[test]
+fn a_version_outlives_its_cut_while_a_reader_holds_it() {
+    let chain = chain([1]);
+    let pin = Pin::new();
+    let seen = chain.newest(&pin).unwrap();
+    for timestamp in 2..100 {
+        // If the version had been freed, one of these would overwrite it.
+        chain.push(Timestamp(timestamp), Some(b"xx".into()));
+        assert_eq!(cut(&chain, timestamp).versions, 1);
+    }
+    assert_eq!(seen.value, Some(&b"v1"[..]));
+}
+
+#[test]
+fn a_draft_is_a_value_of_its_own_until_a_chain_takes_it() {
+    let long = vec![5_u8; 100_000];
+    for value in [&b""[..], b"v", &long] {
+        let draft = Draft::from(value);
+        let copy = draft.clone();
+        assert_eq!((&*draft, &*copy), (value, value));
+        let chain = chain([1]);
+        chain.push(Timestamp(2), Some(draft));
+        drop(copy);
+        assert_eq!(chain.newest(&Pin::new()).unwrap(), Seen { timestamp: Timestamp(2), value: Some(value) });
+    }
+}
+
+#[test]
+fn readers_cutters_and_a_writer_can_run_at_once() {
+    let chain = chain([1]);
+    let done = AtomicBool::new(false);
+    let newest = AtomicU64::new(1);
+    let (mut cut, counters) = (0, Arc::default());
+    std::thread::scope(|scope| {
+        let cutter = || {
+            let mut cut = 0;
+            while !done.load(Ordering::Relaxed) {
+                let mut retired = Retired::new(&counters);
+                // A thread may pass on versions that it cut off under several pins.
+                for _ in 0..3 {
+                    let pin = Pin::new();
+                    let newest = Timestamp(newest.load(Ordering::Acquire));
+                    cut += chain.cut(newest, &pin, &mut retired).versions;
+                }
+            }
+            cut
+        };
+        let cutters = [scope.spawn(cutter), scope.spawn(cutter)];
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                let pin = Pin::new();
+                let seen = chain.newest(&pin).unwrap();
+                assert_eq!(seen.value, Some(format!("v{}", seen.timestamp).as_bytes()));
+            }
+        });
+        for timestamp in 2..ROUNDS {
+            chain.push(Timestamp(timestamp), Some(format!("v{timestamp}").as_str().into()));
+            newest.store(timestamp, Ordering::Release);
+        }
+        done.store(true, Ordering::Relaxed);
+        for cutter in cutters {
+            cut += cutter.join().unwrap();
+        }
+    });
+    let left = clear(&chain).versions;
+    assert_eq!(cut + left, ROUNDS - 1, "every version is cut off once");
+}
+
+#[test]
+fn a_dead_record_is_never_locked_again() {
+    let record = RecordRef::locked(1);
+    assert_eq!(record.try_lock(2), Attempt::Busy);
+    assert_eq!(record.try_kill(), Attempt::Busy);
+    assert!(record.is_locked_by_another(2) && !record.is_locked_by_another(1));
+    record.unlock();
+    assert_eq!(record.try_lock(2), Attempt::Locked);
+    record.kill();
+    assert_eq!((record.try_lock(3), record.try_kill()), (Attempt::Dead, Attempt::Dead));
+    assert!(!record.is_locked_by_another(3));
+}
