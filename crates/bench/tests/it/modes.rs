@@ -1,6 +1,6 @@
 //! The three modes of a run: the inputs that are sent, their times, and the meaning of their latencies.
 
-use crate::scripted::{Scripted, measure, pause, plan};
+use crate::scripted::{Scripted, longer, measure, pause, plan};
 use lydite_bench::{Arrival, Mode, RunError, RunPlan, Step};
 use lydite_database::{Committed, TargetError, TxError};
 use lydite_tpcc::{Mix, Placement, Transaction, TransactionKind};
@@ -142,9 +142,11 @@ fn a_pool_that_is_too_small_shows_in_the_queue_and_not_in_the_service() {
         std::thread::sleep(SERVICE);
         None
     }));
-    let found = measure(&target, &plan(rte(20, 1, 0.001), 600)).unwrap();
+    let found = longer(600, |length| {
+        let found = measure(&target, &plan(rte(20, 1, 0.001), length)).unwrap();
+        (found.kind(TransactionKind::Payment).completed() > 0).then_some(found)
+    });
     let payment = found.kind(TransactionKind::Payment);
-    assert!(payment.completed() > 0);
     assert!(payment.queue.mean() > 2.0 * payment.service.mean(), "{} µs", payment.queue.mean() / 1e3);
     assert!((payment.latency.mean() / (payment.queue.mean() + payment.service.mean()) - 1.0).abs() < 0.01);
     assert!(found.backlog > 0, "requests are left in the queue");
@@ -243,9 +245,11 @@ fn without_waiting_every_terminal_is_always_busy() {
         pause();
         None
     }));
-    let found = measure(&target, &plan(rte(8, 2, 0.0), 300)).unwrap();
-    assert!(found.completed() > 0);
-    assert_eq!(found.facts.waits.unwrap()[0].think.max, Duration::ZERO);
+    longer(300, |length| {
+        let found = measure(&target, &plan(rte(8, 2, 0.0), length)).unwrap();
+        assert_eq!(found.facts.waits.as_ref().unwrap()[0].think.max, Duration::ZERO);
+        (found.completed() > 0).then_some(())
+    });
 }
 
 #[test]
@@ -264,28 +268,35 @@ const COMMIT: Duration = Duration::from_millis(50);
 
 #[test]
 fn an_open_loop_goes_on_with_the_next_request_while_a_commit_is_on_its_way() {
-    let target = Arc::new(Scripted::new(|_| None).pipelined(COMMIT));
-    let plan = plan(Mode::Open { rate: 200.0, arrival: Arrival::Constant, sessions: 1 }, 2_000);
-    let found = measure(&target, &plan).unwrap();
-    assert!(found.completed() > 200, "{}", found.completed());
-    let payment = found.kind(TransactionKind::Payment);
-    assert!(payment.service.min() >= COMMIT.as_nanos() as u64 * 99 / 100, "{}", payment.service.min());
-    assert_eq!(found.kinds.iter().map(|kind| kind.unknown).sum::<u64>(), 0, "all were waited for");
+    longer(2_000, |length| {
+        let target = Arc::new(Scripted::new(|_| None).pipelined(COMMIT));
+        let plan = plan(Mode::Open { rate: 200.0, arrival: Arrival::Constant, sessions: 1 }, length);
+        let found = measure(&target, &plan).unwrap();
+        let payment = found.kind(TransactionKind::Payment);
+        if payment.completed() == 0 {
+            return None;
+        }
+        assert!(payment.service.min() >= COMMIT.as_nanos() as u64 * 99 / 100, "{}", payment.service.min());
+        assert_eq!(found.kinds.iter().map(|kind| kind.unknown).sum::<u64>(), 0, "all were waited for");
+        (found.completed() > length / 10).then_some(())
+    });
 }
 
 #[test]
 fn a_pool_takes_other_users_requests_while_a_commit_is_on_its_way_and_each_user_waits_for_his() {
-    let target = Arc::new(Scripted::new(|_| None).pipelined(COMMIT));
-    let found = measure(&target, &plan(rte(20, 1, 0.0), 2_000)).unwrap();
-    let completed = |kind: TransactionKind| found.kind(kind).completed();
-    let interactive: u64 = TransactionKind::ALL
-        .into_iter()
-        .filter(|kind| *kind != TransactionKind::Delivery)
-        .map(completed)
-        .sum();
-    assert!(interactive > 200, "{interactive}");
-    // Twenty users that wait 50 ms for each answer get no more than 800 answers in this time.
-    assert!(interactive <= 800, "{interactive}");
+    longer(2_000, |length| {
+        let target = Arc::new(Scripted::new(|_| None).pipelined(COMMIT));
+        let found = measure(&target, &plan(rte(20, 1, 0.0), length)).unwrap();
+        let completed = |kind: TransactionKind| found.kind(kind).completed();
+        let interactive: u64 = TransactionKind::ALL
+            .into_iter()
+            .filter(|kind| *kind != TransactionKind::Delivery)
+            .map(completed)
+            .sum();
+        // Twenty users that wait 50 ms for each answer get no more than 800 answers in two seconds.
+        assert!(interactive <= length * 2 / 5, "{interactive}");
+        (interactive > length / 10).then_some(())
+    });
 }
 
 #[test]
@@ -391,24 +402,28 @@ fn a_session_without_a_connection_does_not_compete() {
 
 #[test]
 fn an_open_loop_keeps_the_rate_of_each_phase() {
-    let target = Arc::new(Scripted::good());
-    let mode = Mode::Open { rate: 1.0, arrival: Arrival::Constant, sessions: 4 };
-    let mut plan = plan(mode, 1_500);
-    let step = |number: u64, rate: f64| Step {
-        from: Duration::from_millis(500 * number),
-        phase: number as usize,
-        rate: Some(rate),
-        ..Step::default()
-    };
-    plan.steps = vec![step(0, 400.0), step(1, 0.0), step(2, 100.0)];
-    let found = measure(&target, &plan).unwrap();
-    let open = found.open.unwrap();
-    assert_eq!(open.due, 250);
-    assert!((open.asked_per_s - 250.0 / 1.5).abs() < 1e-6, "{open:?}");
-    let phases: Vec<u64> = found.facts.phases.iter().map(|phase| phase.completed.iter().sum()).collect();
-    // Transactions at the very end may be answered after it.
-    assert_eq!(phases[..2], [200, 0]);
-    assert!((40..=50).contains(&phases[2]), "{phases:?}");
+    longer(1_500, |length| {
+        let target = Arc::new(Scripted::good());
+        let mode = Mode::Open { rate: 1.0, arrival: Arrival::Constant, sessions: 4 };
+        let mut plan = plan(mode, length);
+        let step = |number: u64, rate: f64| Step {
+            from: Duration::from_millis(length / 3 * number),
+            phase: number as usize,
+            rate: Some(rate),
+            ..Step::default()
+        };
+        plan.steps = vec![step(0, 400.0), step(1, 0.0), step(2, 100.0)];
+        let found = measure(&target, &plan).unwrap();
+        let open = found.open.unwrap();
+        let times = length / 1_500;
+        assert_eq!(open.due, 250 * times);
+        assert!((open.asked_per_s - 250.0 / 1.5).abs() < 1e-6, "{open:?}");
+        let phases: Vec<u64> = found.facts.phases.iter().map(|phase| phase.completed.iter().sum()).collect();
+        assert!(phases[0] + phases[1] == 200 * times && phases[2] <= 50 * times, "{phases:?}");
+        // Transactions at the very end may be answered after it; and those of the first phase after that, if the machine
+        // stands still just then.
+        (phases[1] == 0 && phases[2] >= 40 * times).then_some(())
+    });
 }
 
 #[test]

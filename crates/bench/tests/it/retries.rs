@@ -1,6 +1,6 @@
 //! Retries after aborts, and lost connections.
 
-use crate::scripted::{Scripted, measure, pause, plan};
+use crate::scripted::{Call, Scripted, longer, measure, pause, plan};
 use lydite_bench::{Mode, OutageCause, RunError, Status};
 use lydite_database::{AbortReason, Committed, TargetError, TargetErrorKind, TxError};
 use lydite_tpcc::TransactionKind;
@@ -22,21 +22,23 @@ fn gone(committed: Committed) -> Option<TxError> {
 fn an_aborted_transaction_is_sent_again_with_the_same_input_and_all_its_time_counts() {
     const ATTEMPT: Duration = Duration::from_millis(2);
     // Every transaction is aborted twice, by a serialization failure and by a deadlock.
-    let target = Arc::new(Scripted::new(|call| {
-        std::thread::sleep(ATTEMPT);
-        match call.number % 3 {
-            0 => aborted(AbortReason::Serialization),
-            1 => aborted(AbortReason::Deadlock),
-            _ => None,
-        }
-    }));
-    let found = measure(&target, &plan(ONE, 500)).unwrap();
+    let (target, found) = longer(500, |length| {
+        let target = Arc::new(Scripted::new(|call| {
+            std::thread::sleep(ATTEMPT);
+            match call.number % 3 {
+                0 => aborted(AbortReason::Serialization),
+                1 => aborted(AbortReason::Deadlock),
+                _ => None,
+            }
+        }));
+        let found = measure(&target, &plan(ONE, length)).unwrap();
+        (found.completed() > 0).then_some((target, found))
+    });
     let seen = target.seen();
     for attempts in seen.chunks(3) {
         assert!(attempts.iter().all(|attempt| *attempt == attempts[0]));
     }
     let completed = found.completed();
-    assert!(completed > 0);
     assert_eq!(found.kinds.iter().map(|kind| kind.retries).sum::<u64>(), 2 * completed);
     // Aborts of a last transaction that did not end count, too.
     let [serialization, deadlock, ..] = found.aborts;
@@ -53,30 +55,35 @@ fn an_aborted_transaction_is_sent_again_with_the_same_input_and_all_its_time_cou
 
 #[test]
 fn attempts_are_counted_though_their_transaction_never_ends() {
-    let target = Arc::new(Scripted::new(|_| {
-        std::thread::sleep(Duration::from_millis(50));
-        aborted(AbortReason::Deadlock)
-    }));
-    let mut plan = plan(ONE, 1_200);
-    plan.retry.attempts = u32::MAX;
-    plan.retry.backoff_max = Duration::from_millis(1);
-    let found = measure(&target, &plan).unwrap();
-    assert_eq!(found.completed(), 0);
-    let aborts = found.aborts[AbortReason::Deadlock.index()];
-    assert!(aborts > 5, "{:?}", found.aborts);
-    let seconds: Vec<u64> = found.series.iter().map(|second| second.aborts).collect();
-    assert!(seconds.iter().sum::<u64>() == aborts && seconds[0] > 3, "{seconds:?}");
+    longer(1_200, |length| {
+        let target = Arc::new(Scripted::new(|_| {
+            std::thread::sleep(Duration::from_millis(50));
+            aborted(AbortReason::Deadlock)
+        }));
+        let mut plan = plan(ONE, length);
+        plan.retry.attempts = u32::MAX;
+        plan.retry.backoff_max = Duration::from_millis(1);
+        let found = measure(&target, &plan).unwrap();
+        assert_eq!(found.completed(), 0);
+        let aborts = found.aborts[AbortReason::Deadlock.index()];
+        let seconds: Vec<u64> = found.series.iter().map(|second| second.aborts).collect();
+        assert_eq!(seconds.iter().sum::<u64>(), aborts, "{seconds:?}");
+        // Counted as they come, and not at the end.
+        (aborts > 5 && seconds[0] > 3).then_some(())
+    });
 }
 
 #[test]
 fn attempts_have_an_end() {
-    let target = Arc::new(Scripted::new(|_| aborted(AbortReason::LockTimeout)));
-    let mut plan = plan(ONE, 300);
-    plan.retry.attempts = 3;
-    plan.retry.backoff_max = Duration::from_millis(1);
-    let found = measure(&target, &plan).unwrap();
-    let failed: u64 = found.kinds.iter().map(|kind| kind.failed).sum();
-    assert!(failed > 0);
+    let (found, failed) = longer(300, |length| {
+        let target = Arc::new(Scripted::new(|_| aborted(AbortReason::LockTimeout)));
+        let mut plan = plan(ONE, length);
+        plan.retry.attempts = 3;
+        plan.retry.backoff_max = Duration::from_millis(1);
+        let found = measure(&target, &plan).unwrap();
+        let failed: u64 = found.kinds.iter().map(|kind| kind.failed).sum();
+        (failed > 0).then_some((found, failed))
+    });
     assert_eq!(found.completed(), 0);
     let aborts = found.aborts[AbortReason::LockTimeout.index()];
     assert!((3 * failed..=3 * failed + 2).contains(&aborts), "{aborts} of {failed}");
@@ -85,13 +92,15 @@ fn attempts_have_an_end() {
 
 #[test]
 fn a_commit_that_nobody_knows_of_is_neither_counted_nor_repeated() {
-    let target = Arc::new(Scripted::new(|call| {
-        pause();
-        if call.total % 10 == 9 { gone(Committed::Unknown) } else { None }
-    }));
-    let found = measure(&target, &plan(ONE, 1_000)).unwrap();
-    let unknown: u64 = found.kinds.iter().map(|kind| kind.unknown).sum();
-    assert!(unknown > 0);
+    let (target, found, unknown) = longer(1_000, |length| {
+        let target = Arc::new(Scripted::new(|call| {
+            pause();
+            if call.total % 10 == 9 { gone(Committed::Unknown) } else { None }
+        }));
+        let found = measure(&target, &plan(ONE, length)).unwrap();
+        let unknown: u64 = found.kinds.iter().map(|kind| kind.unknown).sum();
+        (unknown > 0).then_some((target, found, unknown))
+    });
     assert_eq!(found.completed() + unknown + found.straddling, target.calls());
     assert_eq!(found.series.iter().map(|second| second.unknown).sum::<u64>(), unknown);
     let seen = target.seen();
@@ -101,12 +110,15 @@ fn a_commit_that_nobody_knows_of_is_neither_counted_nor_repeated() {
 
 #[test]
 fn a_transaction_that_was_surely_not_committed_is_sent_again_on_a_new_connection() {
-    let target = Arc::new(Scripted::new(|call| {
-        pause();
-        if call.total == 5 { gone(Committed::No) } else { None }
-    }));
-    let found = measure(&target, &plan(ONE, 600)).unwrap();
-    let seen = target.seen();
+    let (target, found, seen) = longer(600, |length| {
+        let target = Arc::new(Scripted::new(|call| {
+            pause();
+            if call.total == 5 { gone(Committed::No) } else { None }
+        }));
+        let found = measure(&target, &plan(ONE, length)).unwrap();
+        let seen = target.seen();
+        (seen.len() > 7).then_some((target, found, seen))
+    });
     assert_eq!(seen[5], seen[6]);
     assert_eq!(target.connections(), 2);
     assert_eq!(found.kinds.iter().map(|kind| kind.retries).sum::<u64>(), 1);
@@ -116,83 +128,104 @@ fn a_transaction_that_was_surely_not_committed_is_sent_again_on_a_new_connection
 
 #[test]
 fn an_outage_shows_in_the_series_and_ends_with_the_first_answer() {
-    const OUTAGE: Duration = Duration::from_millis(400);
-    let back = Arc::new(OnceLock::new());
-    let seen_by_door = Arc::clone(&back);
-    let target = Arc::new(
-        Scripted::new(move |call| {
-            pause();
-            let over = |back: &Instant| Instant::now() >= *back;
-            if call.total >= 50 && !over(back.get_or_init(|| Instant::now() + OUTAGE)) {
-                return gone(Committed::No);
-            }
-            None
-        })
-        .with_door(move |_| match seen_by_door.get() {
-            Some(back) if Instant::now() < *back => Err(TargetError::unreachable("connection refused")),
-            _ => Ok(()),
-        }),
-    );
-    let found = measure(&target, &plan(Mode::Direct { terminals: 2 }, 2_500)).unwrap();
-    assert_eq!(found.outages.len(), 1, "{:?}", found.outages);
-    let outage = found.outages[0];
-    assert_eq!(outage.cause, OutageCause::Lost);
-    assert!(outage.from_s > 0.0 && outage.to_s < 2.5 && outage.to_s > outage.from_s, "{outage:?}");
-    assert!(found.series.iter().any(|second| second.connected == 0));
-    assert_eq!(found.series.last().unwrap().connected, 2);
-    assert!(found.lost.is_none());
-    assert!(found.errors.iter().any(|error| error.message == "connection reset"));
-    assert_eq!(found.kinds.iter().map(|kind| kind.failed + kind.unknown).sum::<u64>(), 0);
+    longer(2_500, |length| {
+        const OUTAGE: Duration = Duration::from_millis(400);
+        let back = Arc::new(OnceLock::new());
+        let seen_by_door = Arc::clone(&back);
+        let target = Arc::new(
+            Scripted::new(move |call| {
+                pause();
+                let over = |back: &Instant| Instant::now() >= *back;
+                if call.total >= 50 && !over(back.get_or_init(|| Instant::now() + OUTAGE)) {
+                    return gone(Committed::No);
+                }
+                None
+            })
+            .with_door(move |_| match seen_by_door.get() {
+                Some(back) if Instant::now() < *back => Err(TargetError::unreachable("connection refused")),
+                _ => Ok(()),
+            }),
+        );
+        let found = measure(&target, &plan(Mode::Direct { terminals: 2 }, length)).unwrap();
+        let lost_to = found.outages.first().map(|outage| outage.to_s);
+        // On a machine under load it may not begin, or not be over, before the end, or be over between two looks.
+        if lost_to.is_none_or(|to_s| to_s >= length as f64 / 1e3)
+            || found.series.iter().all(|second| second.connected > 0)
+        {
+            return None;
+        }
+        assert_eq!(found.outages.len(), 1, "{:?}", found.outages);
+        let outage = found.outages[0];
+        assert_eq!(outage.cause, OutageCause::Lost);
+        assert!(outage.from_s > 0.0 && outage.to_s > outage.from_s, "{outage:?}");
+        assert!(found.lost.is_none());
+        assert!(found.errors.iter().any(|error| error.message == "connection reset"));
+        assert_eq!(found.kinds.iter().map(|kind| kind.failed + kind.unknown).sum::<u64>(), 0);
+        (found.series.last().unwrap().connected == 2).then_some(())
+    });
 }
 
 #[test]
 fn a_server_that_is_silent_is_an_outage_though_no_connection_is_lost() {
     const FROZEN: Duration = Duration::from_secs(3);
-    let thaws = Arc::new(OnceLock::new());
-    let target = Arc::new(Scripted::new(move |call| {
-        pause();
-        if call.total >= 50 {
-            let thaws: &Instant = thaws.get_or_init(|| Instant::now() + FROZEN);
-            std::thread::sleep(thaws.saturating_duration_since(Instant::now()));
+    longer(5_000, |length| {
+        let thaws = Arc::new(OnceLock::new());
+        let target = Arc::new(Scripted::new(move |call| {
+            pause();
+            if call.total >= 50 {
+                let thaws: &Instant = thaws.get_or_init(|| Instant::now() + FROZEN);
+                std::thread::sleep(thaws.saturating_duration_since(Instant::now()));
+            }
+            None
+        }));
+        let found = measure(&target, &plan(Mode::Direct { terminals: 2 }, length)).unwrap();
+        // On a machine under load it may not be over before the end; while the machine stands still, nobody is silent.
+        let [outage] = found.outages[..] else { return None };
+        if outage.to_s - outage.from_s < 2.9 {
+            return None;
         }
-        None
-    }));
-    let found = measure(&target, &plan(Mode::Direct { terminals: 2 }, 5_000)).unwrap();
-    assert_eq!(found.outages.len(), 1, "{:?}", found.outages);
-    let outage = found.outages[0];
-    assert_eq!(outage.cause, OutageCause::Silent);
-    assert!(outage.from_s >= 0.0 && outage.to_s - outage.from_s >= 2.9 && outage.to_s < 5.0, "{outage:?}");
-    assert!(found.lost.is_none() && found.series.iter().all(|second| second.connected == 2));
+        assert_eq!(outage.cause, OutageCause::Silent);
+        assert!(outage.from_s >= 0.0, "{outage:?}");
+        assert!(found.lost.is_none() && found.series.iter().all(|second| second.connected == 2));
+        (outage.to_s < length as f64 / 1e3).then_some(())
+    });
 }
 
 #[test]
 fn a_target_that_never_comes_back_is_lost_and_what_it_owes_has_failed() {
-    let down = Arc::new(AtomicBool::new(false));
-    let door = Arc::clone(&down);
-    let target = Arc::new(
-        Scripted::new(move |call| {
-            pause();
-            if call.number == 20 {
-                down.store(true, Ordering::SeqCst);
-                return gone(Committed::No);
-            }
-            None
-        })
-        .with_door(move |_| {
-            if door.load(Ordering::SeqCst) {
-                Err(TargetError::unreachable("connection refused"))
-            } else {
-                Ok(())
-            }
-        }),
-    );
-    let found = measure(&target, &plan(Mode::Direct { terminals: 2 }, 700)).unwrap();
-    assert_eq!(found.lost.as_deref(), Some("connection reset"));
-    assert_eq!(found.completed(), 40);
-    assert_eq!(found.kinds.iter().map(|kind| kind.failed).sum::<u64>(), 2);
-    assert_eq!(found.outages.len(), 1);
-    assert!((found.outages[0].to_s - 0.7).abs() < 1e-6, "it lasts to the end: {:?}", found.outages);
-    assert!(found.errors.iter().any(|error| error.message == "connection refused"));
+    longer(700, |length| {
+        let down = Arc::new(AtomicBool::new(false));
+        let door = Arc::clone(&down);
+        let target = Arc::new(
+            Scripted::new(move |call| {
+                pause();
+                if call.number == 20 {
+                    down.store(true, Ordering::SeqCst);
+                    return gone(Committed::No);
+                }
+                None
+            })
+            .with_door(move |_| {
+                if door.load(Ordering::SeqCst) {
+                    Err(TargetError::unreachable("connection refused"))
+                } else {
+                    Ok(())
+                }
+            }),
+        );
+        let found = measure(&target, &plan(Mode::Direct { terminals: 2 }, length)).unwrap();
+        // Both sessions lose their connection and try to get another one, unless the end comes first.
+        if target.calls() < 42 || !found.errors.iter().any(|error| error.message == "connection refused") {
+            return None;
+        }
+        assert_eq!(found.lost.as_deref(), Some("connection reset"));
+        assert_eq!(found.completed(), 40);
+        assert_eq!(found.kinds.iter().map(|kind| kind.failed).sum::<u64>(), 2);
+        assert_eq!(found.outages.len(), 1);
+        let to_the_end = (found.outages[0].to_s - length as f64 / 1e3).abs() < 1e-6;
+        assert!(to_the_end, "it lasts to the end: {:?}", found.outages);
+        Some(())
+    });
 }
 
 #[test]
@@ -245,17 +278,22 @@ fn a_database_that_takes_no_more_transactions_ends_the_run_at_once() {
 
 #[test]
 fn a_type_that_failed_more_often_than_not_is_told_at_the_planned_end() {
-    let target = Arc::new(Scripted::new(|call| {
-        pause();
-        (call.transaction.kind() == TransactionKind::Delivery).then(|| TxError::Fatal("no".into()))
-    }));
-    let mut plan = plan(ONE, 60_000);
-    plan.duration = Duration::from_millis(300);
-    let found = measure(&target, &plan).unwrap();
-    let delivery = found.kind(TransactionKind::Delivery);
-    assert!(delivery.failed >= 10, "{delivery:?}");
-    let expected = format!("{0} of {0} Delivery transactions did not succeed: no", delivery.failed);
-    assert_eq!(failing(&found), expected);
+    longer(300, |length| {
+        let target = Arc::new(Scripted::new(|call| {
+            pause();
+            (call.transaction.kind() == TransactionKind::Delivery).then(|| TxError::Fatal("no".into()))
+        }));
+        let found = measure(&target, &plan(ONE, length)).unwrap();
+        let delivery = found.kind(TransactionKind::Delivery);
+        if delivery.failed < 10 {
+            return None;
+        }
+        // After many failures the run ends before.
+        let of_all = format!("{0} of {0} Delivery transactions did not succeed: no", delivery.failed);
+        let told = failing(&found);
+        assert!(told == of_all || length > 300 && told.contains("Delivery keeps failing: no"), "{told}");
+        Some(())
+    });
 }
 
 #[test]
@@ -273,13 +311,21 @@ fn failures_that_are_fewer_than_successes_do_not_end_a_run() {
 
 #[test]
 fn a_burst_of_errors_that_is_over_in_no_time_does_not_end_a_run() {
-    let target = Arc::new(Scripted::new(|call| {
+    let burst = |call: &Call<'_>| {
         pause();
         (500..2_500).contains(&call.total).then(|| TxError::Fatal("a failover".into()))
-    }));
-    let found = measure(&target, &plan(Mode::Direct { terminals: 2 }, 4_000)).unwrap();
-    assert_eq!(found.status, Status::Complete);
-    assert_eq!(found.kinds.iter().map(|kind| kind.failed).sum::<u64>(), 2_000);
+    };
+    longer(4_000, |length| {
+        let target = Arc::new(Scripted::new(burst));
+        let found = measure(&target, &plan(Mode::Direct { terminals: 2 }, length)).unwrap();
+        // On a machine under load the burst is not over in no time.
+        if target.calls() < 4_000 {
+            return None;
+        }
+        assert_eq!(found.status, Status::Complete);
+        assert_eq!(found.kinds.iter().map(|kind| kind.failed).sum::<u64>(), 2_000);
+        Some(())
+    });
 }
 
 #[test]
@@ -305,24 +351,40 @@ fn a_database_of_which_nobody_knows_whether_it_commits_is_no_result() {
             detail: "connection reset".into(),
         })
     }));
-    let found = measure(&target, &plan(Mode::Direct { terminals: 2 }, 1_500)).unwrap();
-    let unknown = found.kind(TransactionKind::NewOrder).unknown;
-    let expected = format!("{unknown} of {unknown} New-Order transactions did not succeed: connection reset");
-    assert_eq!(failing(&found), expected);
+    longer(1_500, |length| {
+        let found = measure(&target, &plan(Mode::Direct { terminals: 2 }, length)).unwrap();
+        let unknown = found.kind(TransactionKind::NewOrder).unknown;
+        if unknown < 10 {
+            return None;
+        }
+        let of_all =
+            format!("{unknown} of {unknown} New-Order transactions did not succeed: connection reset");
+        let told = failing(&found);
+        assert!(told == of_all || length > 1_500 && told.contains("New-Order keeps failing"), "{told}");
+        Some(())
+    });
 }
 
 #[test]
 fn a_single_failure_of_a_short_run_does_not_spoil_it_nor_does_the_warm_up() {
-    let target = Arc::new(Scripted::new(|call| {
-        std::thread::sleep(Duration::from_millis(2));
-        let delivery = call.transaction.kind() == TransactionKind::Delivery;
-        (call.total < 100 || delivery).then(|| TxError::Fatal("not yet".into()))
-    }));
-    let mut plan = plan(ONE, 200);
-    plan.warmup = Duration::from_millis(400);
-    let found = measure(&target, &plan).unwrap();
-    assert!(found.kind(TransactionKind::Delivery).failed < 10);
-    assert_eq!(found.status, Status::Complete);
+    longer(400, |warmup| {
+        let target = Arc::new(Scripted::new(|call| {
+            std::thread::sleep(Duration::from_millis(2));
+            let delivery = call.transaction.kind() == TransactionKind::Delivery;
+            (call.total < 100 || delivery).then(|| TxError::Fatal("not yet".into()))
+        }));
+        let mut plan = plan(ONE, 200);
+        plan.warmup = Duration::from_millis(warmup);
+        let found = measure(&target, &plan).unwrap();
+        let failed = found.kind(TransactionKind::Delivery).failed;
+        assert!(failed < 10);
+        // On a machine under load the first hundred may not be over with the warm-up.
+        if found.kinds.iter().map(|kind| kind.failed).sum::<u64>() > failed {
+            return None;
+        }
+        assert_eq!(found.status, Status::Complete);
+        Some(())
+    });
 }
 
 #[test]
@@ -331,27 +393,33 @@ fn what_an_outage_cut_short_is_no_failure_of_its_type() {
     const REFUSED: u64 = 9;
     // However the types are drawn, one of the five has at least ten of these failures.
     const SESSIONS: u32 = 41;
-    let down = Arc::new(AtomicBool::new(false));
-    let door = Arc::clone(&down);
-    let target = Arc::new(
-        Scripted::new(move |call| {
-            if (call.total as u64) < REFUSED {
-                return Some(TxError::Fatal("a hiccup".into()));
-            }
-            down.store(true, Ordering::SeqCst);
-            gone(Committed::No)
-        })
-        .with_door(move |_| match door.load(Ordering::SeqCst) {
-            true => Err(TargetError::unreachable("connection refused")),
-            false => Ok(()),
-        }),
-    );
-    let found = measure(&target, &plan(Mode::Direct { terminals: SESSIONS }, 1_500)).unwrap();
-    let failed: u64 = found.kinds.iter().map(|kind| kind.failed).sum();
-    assert_eq!(failed, target.calls(), "the refused ones and those that were cut short");
-    assert_eq!(failed, REFUSED + u64::from(SESSIONS), "each session lost its connection once");
-    assert!(found.lost.is_some());
-    assert_eq!(found.status, Status::Complete);
+    longer(1_500, |length| {
+        let down = Arc::new(AtomicBool::new(false));
+        let door = Arc::clone(&down);
+        let target = Arc::new(
+            Scripted::new(move |call| {
+                if (call.total as u64) < REFUSED {
+                    return Some(TxError::Fatal("a hiccup".into()));
+                }
+                down.store(true, Ordering::SeqCst);
+                gone(Committed::No)
+            })
+            .with_door(move |_| match door.load(Ordering::SeqCst) {
+                true => Err(TargetError::unreachable("connection refused")),
+                false => Ok(()),
+            }),
+        );
+        let found = measure(&target, &plan(Mode::Direct { terminals: SESSIONS }, length)).unwrap();
+        let failed: u64 = found.kinds.iter().map(|kind| kind.failed).sum();
+        if target.calls() < REFUSED + u64::from(SESSIONS) {
+            return None;
+        }
+        assert_eq!(failed, target.calls(), "the refused ones and those that were cut short");
+        assert_eq!(failed, REFUSED + u64::from(SESSIONS), "each session lost its connection once");
+        assert!(found.lost.is_some());
+        assert_eq!(found.status, Status::Complete);
+        Some(())
+    });
 }
 
 #[test]

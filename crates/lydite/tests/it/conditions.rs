@@ -2,7 +2,9 @@
 //! rows say so, names the key, and no other condition is blamed for it.
 
 use crate::loaded;
-use crate::program::{Program, assert_checks_hold, json, lydite, scratch, text};
+use crate::program::{
+    Program, assert_checks_hold, has_each, json, longer_windows, lydite, scratch, text, total, windows_from,
+};
 use lydite_testkit::postgres;
 use rusqlite::Connection;
 use std::fs;
@@ -216,12 +218,15 @@ fn a_run_refuses_a_broken_database_unless_told_not_to_check() {
 #[test]
 fn a_database_that_breaks_during_the_run_is_told_with_the_result() {
     // The database's failure is a result.
-    let directory = scratch();
-    let (_path, url) = load_sqlite_that_books_wrong_amounts(directory.path(), "");
-    let result = directory.path().join("result.json");
-    let plan = ["--terminals", "1", "--duration", "1s", "--warmup", "0", "--quiet", "--json", text(&result)];
-    let ended = lydite(&[["run", url.as_str()].as_slice(), &plan].concat()).code(1);
-    let result = json(&result);
+    let (ended, result) = longer_windows(|window| {
+        let directory = scratch();
+        let (_path, url) = load_sqlite_that_books_wrong_amounts(directory.path(), "");
+        let result = directory.path().join("result.json");
+        let plan = ["--terminals", "1", "--duration", window, "--warmup", "0", "--quiet"];
+        let ended = lydite(&[["run", url.as_str(), "--json", text(&result)].as_slice(), &plan].concat());
+        let result = json(&result);
+        has_each(&result, &["payment"]).then_some((ended.code(1), result))
+    });
     assert_eq!(result["status"], "complete");
     let broken: Vec<&str> = result["checks"]
         .as_array()
@@ -241,29 +246,41 @@ fn a_database_that_breaks_during_the_run_is_told_with_the_result() {
 #[test]
 fn a_broken_database_outweighs_whatever_else_went_wrong() {
     // Deliveries fail all the time, and a trigger books wrong amounts; the page can't be written besides.
-    let directory = scratch();
     let never =
         "CREATE TRIGGER never BEFORE DELETE ON new_order BEGIN SELECT raise(ABORT, 'no deliveries'); END";
-    let (path, url) = load_sqlite_that_books_wrong_amounts(directory.path(), never);
-    let pages = directory.path().join("pages");
-    fs::create_dir(&pages).expect("a directory");
-    let (result, page) = (directory.path().join("result.json"), pages.join("page.html"));
-    let plan = ["--terminals", "1", "--duration", "3s", "--warmup", "0", "--mix", "40,40,0,20,0", "--quiet"];
-    let files = ["--json", text(&result), "--report", text(&page)];
-    let run = Program::new(&[["run", url.as_str()].as_slice(), &plan, &files].concat());
-    // Where the page goes instead.
-    let mut running = run.env("TMPDIR", directory.path()).start();
-    running.wait_until("the first payment", || {
-        let count = Connection::open(&path)
-            .and_then(|file| file.query_row("SELECT count(*) FROM history", [], |row| row.get::<_, i64>(0)));
-        count.is_ok_and(|count| count > 3_000)
+    windows_from("3s", |window| {
+        let directory = scratch();
+        let (path, url) = load_sqlite_that_books_wrong_amounts(directory.path(), never);
+        let pages = directory.path().join("pages");
+        fs::create_dir(&pages).expect("a directory");
+        let (result, page) = (directory.path().join("result.json"), pages.join("page.html"));
+        let plan = ["--terminals", "1", "--duration", window, "--warmup", "0", "--mix", "40,40,0,20,0"];
+        let files = ["--quiet", "--json", text(&result), "--report", text(&page)];
+        let run = Program::new(&[["run", url.as_str()].as_slice(), &plan, &files].concat());
+        // Where the page goes instead.
+        let mut running = run.env("TMPDIR", directory.path()).start();
+        let paid = running.reaches("the first payment", || {
+            let count = Connection::open(&path).and_then(|file| {
+                file.query_row("SELECT count(*) FROM history", [], |row| row.get::<_, i64>(0))
+            });
+            count.is_ok_and(|count| count > 3_000)
+        });
+        if !paid || page.exists() {
+            return None;
+        }
+        fs::remove_dir(&pages).expect("the directory");
+        let ended = running.wait();
+        let found = json(&result);
+        if !has_each(&found, &["payment"]) || total(&found, "failed") == 0 {
+            return None;
+        }
+        let ended = ended.code(1);
+        ended.told(&[
+            &["Delivery transactions did not succeed", "no deliveries"],
+            &["page.html", "it was written to"],
+        ]);
+        assert!(ended.stdout.contains("3.3.2.1") && ended.stdout.contains("NOPM"), "{ended:?}");
+        assert_eq!(found["status"], "partial");
+        Some(())
     });
-    fs::remove_dir(&pages).expect("the directory");
-    let ended = running.wait().code(1);
-    ended.told(&[
-        &["Delivery transactions did not succeed", "no deliveries"],
-        &["page.html", "it was written to"],
-    ]);
-    assert!(ended.stdout.contains("3.3.2.1") && ended.stdout.contains("NOPM"), "{ended:?}");
-    assert_eq!(json(&result)["status"], "partial");
 }

@@ -1,7 +1,7 @@
 //! `lydite driver test` on every target that runs here, each on a real server.
 
 use crate::program;
-use crate::program::{Ended, Program};
+use crate::program::{Ended, Program, windows_from};
 use lydite_testkit::{etcd, postgres, redis, seekdb};
 
 /// Runs the kit to its end, with no step failed.
@@ -67,7 +67,7 @@ fn the_kernel_of_oceanbase_is_proved_in_all_modes() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path().join("result.json");
     for mode in ["statements", "procedures"] {
-        let plan = ["run", &url, "--tx", mode, "--warehouses", "1", "--terminals", "4", "--duration", "8s"];
+        let plan = ["run", &url, "--tx", mode, "--warehouses", "1", "--terminals", "4"];
         let files = [
             "--warmup",
             "1s",
@@ -77,11 +77,17 @@ fn the_kernel_of_oceanbase_is_proved_in_all_modes() {
             "--json",
             path.to_str().expect("a path in UTF-8"),
         ];
-        Program::new(&[&plan[..], &files].concat()).run().code(0);
-        let result = program::json(&path);
-        let checks = result["checks"].as_array().expect("checks");
-        assert!(checks.len() == 24 && checks.iter().all(|check| check["ok"] == true), "{mode}: {checks:?}");
-        println!("{mode}: {} NOPM, aborts {}", result["nopm"], result["aborts"]);
-        assert!(result["aborts"]["serialization"].as_u64() > Some(0), "{mode}: {}", result["aborts"]);
+        windows_from("8s", |window| {
+            Program::new(&[&plan[..], &["--duration", window], &files].concat()).run().code(0);
+            let result = program::json(&path);
+            let checks = result["checks"].as_array().expect("checks");
+            assert!(
+                checks.len() == 24 && checks.iter().all(|check| check["ok"] == true),
+                "{mode}: {checks:?}"
+            );
+            println!("{mode}: {} NOPM, aborts {}", result["nopm"], result["aborts"]);
+            // On a machine under load they seldom meet.
+            (result["aborts"]["serialization"].as_u64() > Some(0)).then_some(())
+        });
     }
 }

@@ -32,7 +32,7 @@ fn kill_and_look(options: &str) {
     lydite(&["load", &url, "--warehouses", "1", "--size", "small", "--quiet"]).code(0);
     let mut done = orders(&database);
     for kill in 0..KILLS {
-        let mut running = Program::new(&["run", &url, "--duration", "60s", "--quiet"]).start();
+        let mut running = Program::new(&["run", &url, "--duration", "1h", "--quiet"]).start();
         // The first may be of the log that the run before it left; by the third some hundred transactions were made.
         let mut seen = checkpoints(&database);
         let before = seen.len();

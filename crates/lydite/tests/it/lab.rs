@@ -1,6 +1,6 @@
 //! Clusters to throw away.
 
-use crate::program::{Program, lydite, scratch, text};
+use crate::program::{Program, lydite, scratch, text, windows_from};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -196,16 +196,21 @@ fn a_lab_with_replicas_is_started_read_and_leaves_nothing_behind() {
     // What it prints is what `run` takes.
     let arguments: Vec<&str> = printed.split(' ').collect();
     let result = parent.path().join("result.json");
-    let run = ["--warehouses", "1", "--duration", "2s", "--warmup", "0s", "--quiet", "--json", text(&result)];
-    let small = ["--set", "size=small", "--terminals", "2", "--staleness", "session"];
-    let run = [&["run"], &arguments[..], &run, &small].concat();
-    let ran = Program::new(&run).run().code(0);
-    assert!(ran.stdout.contains("12/12 after the run"), "{}", ran.stdout);
-    assert!(ran.stdout.contains("staleness session: "), "{}", ran.stdout);
-    let told: Value = serde_json::from_str(&fs::read_to_string(&result).unwrap()).unwrap();
-    let replicas = &told["controls"]["replicas"];
-    let reads: Vec<u64> = replicas["reads_of"].as_array().unwrap().iter().filter_map(Value::as_u64).collect();
-    assert!(reads.len() == 2 && reads.iter().all(|&reads| reads > 0), "each has a session: {replicas}");
+    let small = ["--warehouses", "1", "--warmup", "0s", "--quiet", "--json", text(&result)];
+    let more = ["--set", "size=small", "--terminals", "2", "--staleness", "session"];
+    let run = [&["run"], &arguments[..], &small, &more].concat();
+    windows_from("2s", |window| {
+        let ran = Program::new(&[&run[..], &["--duration", window]].concat()).run().code(0);
+        assert!(ran.stdout.contains("12/12 after the run"), "{}", ran.stdout);
+        assert!(ran.stdout.contains("staleness session: "), "{}", ran.stdout);
+        let told: Value = serde_json::from_str(&fs::read_to_string(&result).unwrap()).unwrap();
+        let replicas = &told["controls"]["replicas"];
+        let reads: Vec<u64> =
+            replicas["reads_of"].as_array().unwrap().iter().filter_map(Value::as_u64).collect();
+        assert_eq!(reads.len(), 2, "{replicas}");
+        // Each has a session.
+        reads.iter().all(|&reads| reads > 0).then_some(())
+    });
     // A server that somebody has stopped is ended too.
     let file = fs::read_to_string(format!("{directory}/server-0/data/postmaster.pid")).unwrap();
     let postmaster: i32 = file.lines().next().unwrap().parse().unwrap();

@@ -1,7 +1,10 @@
 //! The microbenchmark through the program: runs on each family, what is refused, and checks that can fail.
 
 use crate::program;
-use crate::program::{Ended, Program, assert_no_panic, json, longer_windows, lydite, scratch, text};
+use crate::program::{
+    Ended, Program, assert_no_panic, bytes_in, has_each, json, longer_windows, lydite, scratch, text,
+    windows_from,
+};
 use lydite_testkit::postgres;
 use rusqlite::Connection;
 use serde_json::Value;
@@ -11,11 +14,12 @@ use std::path::Path;
 /// Little enough to be loaded at once.
 const SMALL: [&str; 6] = ["--workload", "micro", "--set", "micro.tables=2", "--set", "micro.records=500"];
 /// A short run without progress.
-const SHORT: [&str; 7] = ["--duration", "1s", "--warmup", "200ms", "--terminals", "2", "--quiet"];
+const SHORT: [&str; 5] = ["--warmup", "200ms", "--terminals", "2", "--quiet"];
 
-/// The arguments of a short run on `url`, and more.
+/// Runs for a short time on `url`, or for the duration that is among `more`.
 fn run(url: &str, more: &[&str]) -> Ended {
-    lydite(&[["run", url, "--workload", "micro"].as_slice(), &SHORT, more].concat())
+    let short = if more.contains(&"--duration") { &[][..] } else { &["--duration", "1s"] };
+    lydite(&[["run", url, "--workload", "micro"].as_slice(), &SHORT, short, more].concat())
 }
 
 /// As [`run`], on a database that is loaded with little if it is empty.
@@ -60,23 +64,46 @@ fn assert_complete(result: &Value) {
     assert_eq!(checks, wanted, "{}", result["checks"]);
 }
 
-/// A result of a run on `url`.
+/// A run on `url` that completed transactions, and its result. If it takes several runs, what the first one loaded is in the
+/// result.
+#[track_caller]
+fn measured(directory: &Path, url: &str, more: &[&str]) -> (Ended, Value) {
+    let path = directory.join("result.json");
+    let mut load = None;
+    longer_windows(|window| {
+        let more = [more, &["--duration", window, "--json", text(&path)]].concat();
+        let ended = run_small(url, &more).code(0);
+        assert_no_panic(&ended);
+        let mut found = json(&path);
+        found["load"] = load.get_or_insert(found["load"].clone()).clone();
+        has_each(&found, &["micro"]).then_some((ended, found))
+    })
+}
+
+/// The result of a run on `url` that completed transactions.
 #[track_caller]
 fn result(directory: &Path, url: &str, more: &[&str]) -> Value {
-    let path = directory.join("result.json");
-    let ended = run_small(url, &[more, &["--json", text(&path)]].concat()).code(0);
-    assert_no_panic(&ended);
-    json(&path)
+    measured(directory, url, more).1
+}
+
+/// A run on `url`, which updates much and fails its check.
+#[track_caller]
+fn run_that_fails(url: &str, more: &[&str]) -> Ended {
+    longer_windows(|window| {
+        let more = [&["--set", "micro.updates=10", "--duration", window], more].concat();
+        let ended = run(url, &more);
+        // A machine under load may make no update that the database could get wrong.
+        (ended.code != Some(0)).then(|| ended.code(1))
+    })
 }
 
 #[test]
 fn a_run_on_gemel_is_over_both_engines_and_shows_nothing_of_tpc_c() {
     let directory = scratch();
     let url = format!("gemel:{}", text(&directory.path().join("db")));
-    let (path, page) = (directory.path().join("result.json"), directory.path().join("page.html"));
-    let more = ["--set", "micro.disk_percent=30", "--json", text(&path), "--report", text(&page)];
-    let ended = run_small(&url, &more).code(0);
-    let result = json(&path);
+    let page = directory.path().join("page.html");
+    let more = ["--set", "micro.disk_percent=30", "--report", text(&page)];
+    let (ended, result) = measured(directory.path(), &url, &more);
     assert_complete(&result);
     let micro = &result["plan"]["micro"];
     let wanted: Value = serde_json::json!({
@@ -131,6 +158,9 @@ fn sessions_that_fight_for_one_record_abort_and_no_update_is_lost() {
         let more = [hot.as_slice(), &terminals, &["--duration", window]].concat();
         run(&url, &more).code(0);
         let found = json(&path);
+        if !has_each(&found, &["micro"]) {
+            return None;
+        }
         assert_complete(&found);
         let aborts = number(&found["aborts"]["serialization"]);
         assert_eq!(aborts > 0, number(&found["transactions"]["micro"]["retries"]) > 0);
@@ -205,7 +235,7 @@ fn an_update_that_the_database_loses_or_doubles_fails_the_check() {
             database.execute_batch(&trigger).expect("a trigger");
         }
         let json_path = directory.path().join("result.json");
-        let ended = run(&url, &["--set", "micro.updates=10", "--json", text(&json_path)]).code(1);
+        let ended = run_that_fails(&url, &["--json", text(&json_path)]);
         assert!(ended.stdout.contains("counters: the counters rose by"), "{ended:?}");
         let found = json(&json_path);
         let checks = found["checks"].as_array().expect("checks");
@@ -242,19 +272,25 @@ fn a_run_on_postgresql_keeps_every_update_through_conflicts_and_lost_connections
         "lydite_load lydite_meta lydite_micro_1 lydite_micro_2"
     );
     let sum = "SELECT (SELECT sum(counter) FROM lydite_micro_1) + (SELECT sum(counter) FROM lydite_micro_2)";
-    let before: u64 = server.psql("micro", sum).parse().expect("a sum");
+    let updates = || server.psql("micro", sum).parse::<u64>().expect("a sum");
     let path = directory.path().join("lost.json");
-    let arguments = ["run", &url, "--workload", "micro", "--set", "micro.updates=10", "--duration", "3s"];
-    let more = ["--warmup", "0", "--terminals", "4", "--quiet", "--json", text(&path)];
-    let mut running = Program::new(&[arguments.as_slice(), &more].concat()).start();
-    running.wait_until("updates", || server.psql("micro", sum).parse::<u64>().expect("a sum") > before + 100);
-    server.psql(
-        "micro",
-        "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = 'micro' \
-         AND pid <> pg_backend_pid()",
-    );
-    running.wait().code(0);
-    let found = json(&path);
+    let found = windows_from("3s", |window| {
+        let before = updates();
+        let arguments = ["run", &url, "--workload", "micro", "--set", "micro.updates=10"];
+        let more = ["--duration", window, "--warmup", "0", "--terminals", "4", "--quiet"];
+        let run = [arguments.as_slice(), &more, &["--json", text(&path)]].concat();
+        let mut running = Program::new(&run).start();
+        if !running.reaches("updates", || updates() > before + 100) {
+            return None;
+        }
+        server.psql(
+            "micro",
+            "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = 'micro' \
+             AND pid <> pg_backend_pid()",
+        );
+        // A check whose connection was ended ends the run otherwise.
+        (running.wait().code == Some(0)).then(|| json(&path))
+    });
     let counters = found["checks"].as_array().expect("checks").last().expect("a check");
     assert_eq!((&counters["id"], &counters["ok"]), (&"counters".into(), &true.into()), "{counters}");
 }
@@ -270,7 +306,7 @@ fn a_counter_that_somebody_else_changes_on_postgresql_fails_the_check() {
          'BEGIN IF new.id % 100 = 7 THEN new.counter := old.counter; END IF; RETURN new; END'; \
          CREATE TRIGGER lose BEFORE UPDATE ON lydite_micro_2 FOR EACH ROW EXECUTE FUNCTION lose()",
     );
-    let ended = run(&url, &["--set", "micro.updates=10"]).code(1);
+    let ended = run_that_fails(&url, &[]);
     assert!(ended.stdout.contains("counters: the counters rose by"), "{ended:?}");
 }
 
@@ -404,12 +440,15 @@ fn a_database_of_the_other_workload_or_half_loaded_is_left_alone_unless_told_fre
 #[test]
 fn an_interrupted_run_leaves_what_was_measured_as_a_partial_result() {
     let directory = scratch();
-    let path = directory.path().join("result.json");
-    let arguments = ["run", "gemel:", "--duration", "1h", "--warmup", "0", "--json", text(&path)];
+    let (database, path) = (directory.path().join("db"), directory.path().join("result.json"));
+    let url = format!("gemel:{}", text(&database));
+    let arguments = ["run", &url, "--duration", "1h", "--warmup", "0", "--json", text(&path)];
     let mut running = Program::new(&[arguments.as_slice(), &SMALL].concat()).start();
-    // Progress goes to a pipe, so that what has happened is known by the clock of the run only: it is given a while.
-    let begun = std::time::Instant::now();
-    running.wait_until("some seconds of the run", || begun.elapsed().as_secs() >= 4);
+    let said = running.said();
+    running.wait_until("it measures", || said.has("measuring"));
+    // What was measured is known by the database's log only.
+    let loaded = bytes_in(&database);
+    running.wait_until("transactions", || bytes_in(&database) > loaded + 50_000);
     running.signal(libc::SIGINT);
     let ended = running.wait().code(130);
     assert!(ended.errors().iter().any(|error| error.contains("the result is partial")), "{ended:?}");

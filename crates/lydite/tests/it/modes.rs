@@ -2,7 +2,8 @@
 
 use crate::loaded;
 use crate::program::{
-    self, TYPES, assert_checks_hold, checksums, json, longer_windows, lydite, scratch, text, total,
+    self, TYPES, assert_checks_hold, checksums, has_each, json, longer_windows, lydite, scratch, text, total,
+    windows_from,
 };
 use lydite_report::{RunResult, hdr};
 use serde_json::Value;
@@ -108,9 +109,13 @@ fn each_way_of_sending_runs_on_postgres_with_all_conditions_before_and_after() {
         let url = loaded::on_postgres(&format!("tx_{tx}"), 1);
         let directory = scratch();
         let (result, page) = (directory.path().join("result.json"), directory.path().join("page.html"));
-        let plan = ["--terminals", "2", "--duration", "3s", "--warmup", "500ms", "--tx", tx];
         let files = ["--json", text(&result), "--report", text(&page)];
-        let ended = lydite(&[["run", url.as_str(), "--quiet"].as_slice(), &plan, &files].concat()).code(0);
+        let ended = windows_from("3s", |window| {
+            let plan = ["--terminals", "2", "--duration", window, "--warmup", "500ms", "--tx", tx];
+            let run = [["run", url.as_str(), "--quiet"].as_slice(), &plan, &files].concat();
+            let ended = lydite(&run).code(0);
+            has_each(&json(&result), &TYPES).then_some(ended)
+        });
         for words in ["NOPM", "New-Order", text(&result), text(&page)] {
             assert!(ended.stdout.contains(words), "{words}: {}", ended.stdout);
         }
@@ -132,12 +137,17 @@ fn each_way_of_sending_runs_on_postgres_with_all_conditions_before_and_after() {
 #[test]
 fn a_run_on_an_empty_database_loads_it_first_and_tells_what_that_took() {
     let directory = scratch();
-    let (database, result) = (directory.path().join("tpcc.sqlite"), directory.path().join("result.json"));
-    let url = format!("sqlite:{}", text(&database));
-    let plan = ["--warehouses", "1", "--terminals", "2", "--duration", "3s", "--warmup", "0"];
-    let ended = lydite(&[["run", url.as_str(), "--json", text(&result)].as_slice(), &plan].concat()).code(0);
-    assert!(ended.stderr.contains("Loading 1 warehouse"), "progress: {}", ended.stderr);
-    let found = json(&result);
+    let result = directory.path().join("result.json");
+    let (url, found) = windows_from("3s", |window| {
+        let database = directory.path().join(format!("tpcc_{window}.sqlite"));
+        let url = format!("sqlite:{}", text(&database));
+        let plan = ["--warehouses", "1", "--terminals", "2", "--duration", window, "--warmup", "0"];
+        let run = [["run", url.as_str(), "--json", text(&result)].as_slice(), &plan].concat();
+        let ended = lydite(&run).code(0);
+        assert!(ended.stderr.contains("Loading 1 warehouse"), "progress: {}", ended.stderr);
+        let found = json(&result);
+        has_each(&found, &TYPES).then_some((url, found))
+    });
     assert_complete(&found);
     assert_checks_hold(&found, &["before", "after"]);
     assert_names(&found["load"], &["seconds", "rows", "bytes", "warehouses"]);
@@ -160,9 +170,12 @@ fn a_run_on_an_empty_database_loads_it_first_and_tells_what_that_took() {
 fn without_a_target_the_built_in_gemel_is_measured_in_a_temporary_directory_that_is_gone_afterwards() {
     let (directory, temporary) = (scratch(), scratch());
     let result = directory.path().join("result.json");
-    let plan = ["run", "-w", "1", "-d", "2s", "--warmup", "0", "--quiet", "--json", text(&result)];
-    program::Program::new(&plan).env("TMPDIR", temporary.path()).run().code(0);
-    let found = json(&result);
+    let found = windows_from("2s", |window| {
+        let plan = ["run", "-w", "1", "-d", window, "--warmup", "0", "--quiet", "--json", text(&result)];
+        program::Program::new(&plan).env("TMPDIR", temporary.path()).run().code(0);
+        let found = json(&result);
+        has_each(&found, &TYPES).then_some(found)
+    });
     assert_complete(&found);
     assert_checks_hold(&found, &["before", "after"]);
     let target = &found["target"];
@@ -177,18 +190,18 @@ fn emulated_users_wait_and_their_deliveries_are_deferred() {
     let directory = scratch();
     let (plan, result, log) =
         ["plan.toml", "result.json", "deliveries.jsonl"].map(|name| directory.path().join(name)).into();
-    fs::write(
-        &plan,
-        format!(
-            "target = \"{url}\"\nmode = \"rte\"\nsessions = 2\nduration = \"4s\"\nwarmup = \"1s\"\n\
+    let result = windows_from("4s", |window| {
+        let written = format!(
+            "target = \"{url}\"\nmode = \"rte\"\nsessions = 2\nduration = \"{window}\"\nwarmup = \"1s\"\n\
              json = \"{}\"\n[rte]\nwait_factor = 0.002\ndelivery_log = \"{}\"\n",
             text(&result),
             text(&log)
-        ),
-    )
-    .expect("a plan");
-    lydite(&["run", "--config", text(&plan), "--quiet"]).code(0);
-    let result = json(&result);
+        );
+        fs::write(&plan, written).expect("a plan");
+        lydite(&["run", "--config", text(&plan), "--quiet"]).code(0);
+        let result = json(&result);
+        has_each(&result, &TYPES).then_some(result)
+    });
     assert_complete(&result);
     assert_checks_hold(&result, &["before", "after"]);
     assert_eq!(result["plan"]["mode"], "rte");
@@ -222,8 +235,7 @@ fn an_open_loop_sends_at_its_rate_and_shows_it() {
         let times = ["--duration", window, "--warmup", "0", "--no-check", "--quiet", "--json", text(&result)];
         lydite(&[["run", url.as_str()].as_slice(), &plan, &times].concat()).code(0);
         let result = json(&result);
-        let committed = |kind: &&str| result["transactions"][*kind]["committed"].as_u64() > Some(0);
-        if !TYPES.iter().all(committed) {
+        if !has_each(&result, &TYPES) {
             return None;
         }
         assert_complete(&result);
@@ -240,9 +252,12 @@ fn an_open_loop_sends_at_its_rate_and_shows_it() {
 fn the_null_target_measures_ourselves() {
     let directory = scratch();
     let result = directory.path().join("result.json");
-    let plan = ["--warehouses", "3", "--terminals", "2", "--duration", "1s", "--warmup", "0"];
-    lydite(&[["run", "null:", "--quiet", "--json", text(&result)].as_slice(), &plan].concat()).code(0);
-    let result = json(&result);
+    let result = longer_windows(|window| {
+        let plan = ["--warehouses", "3", "--terminals", "2", "--duration", window, "--warmup", "0"];
+        lydite(&[["run", "null:", "--quiet", "--json", text(&result)].as_slice(), &plan].concat()).code(0);
+        let result = json(&result);
+        has_each(&result, &TYPES).then_some(result)
+    });
     assert_complete(&result);
     assert_checks_hold(&result, &[]);
     assert_eq!((&result["target"]["kind"], &result["plan"]["warehouses"]), (&"null".into(), &3.into()));
@@ -252,20 +267,17 @@ fn the_null_target_measures_ourselves() {
 fn forty(name: &str, more: &[&str]) -> Vec<String> {
     let directory = scratch();
     let result = directory.path().join("result.json");
-    for attempt in 0.. {
-        let url = loaded::on_postgres(&format!("{name}_{attempt}"), 1);
-        let plan = ["--mode", "open", "--rate", "20", "--arrival", "constant", "--terminals", "1"];
-        let times = ["--duration", "2s", "--warmup", "0", "--no-check", "--quiet", "--json", text(&result)];
+    windows_from("2s", |window| {
+        let url = loaded::on_postgres(&format!("{name}_{window}"), 1);
+        let rate = (40.0 / window.trim_end_matches('s').parse::<f64>().expect("seconds")).to_string();
+        let plan = ["--mode", "open", "--rate", &rate, "--arrival", "constant", "--terminals", "1"];
+        let times = ["--duration", window, "--warmup", "0", "--no-check", "--quiet", "--json", text(&result)];
         lydite(&[["run", url.as_str()].as_slice(), &plan, &times, more].concat()).code(0);
         let result = json(&result);
         assert_eq!(result["controls"]["rate"]["actual"]["due"], 40);
-        // A machine that stands still for a moment leaves the last ones undone.
-        if result["controls"]["queue"]["actual"]["backlog"] == 0 {
-            return checksums(&url);
-        }
-        assert!(attempt < 5, "{}", result["controls"]);
-    }
-    unreachable!("the attempts have an end")
+        // A machine under load leaves the last ones undone.
+        (result["controls"]["queue"]["actual"]["backlog"] == 0).then(|| checksums(&url))
+    })
 }
 
 #[test]
@@ -278,10 +290,13 @@ fn the_same_seed_sends_the_same_transactions_and_leaves_the_same_database() {
 
 #[test]
 fn a_run_without_a_database_tells_of_none() {
-    let ended = lydite(&["run", "null:", "--duration", "200ms", "--warmup", "0", "--quiet"]).code(0);
-    let words = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("of processor per transaction"), "{ended:?}");
-    assert!(!words.contains("embedded"), "{ended:?}");
+    // Nothing is told of processor time per transaction where there was none.
+    windows_from("200ms", |window| {
+        let ended = lydite(&["run", "null:", "--duration", window, "--warmup", "0", "--quiet"]).code(0);
+        let words = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(!words.contains("embedded"), "{ended:?}");
+        words.contains("of processor per transaction").then_some(())
+    });
 }
 
 #[test]

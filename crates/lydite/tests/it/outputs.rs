@@ -1,11 +1,10 @@
 //! Places that documents go to: files, the standard output, and what must stay what it is.
 
-use crate::program::{Program, json, lydite, scratch, text};
+use crate::program::{Program, json, lydite, scratch, terminal, text};
 use serde_json::Value;
-use std::ffi::{CStr, CString};
+use std::ffi::CString;
 use std::fs::{self, File};
 use std::io::{Read, Write};
-use std::os::fd::{FromRawFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
@@ -261,17 +260,7 @@ fn a_reader_of_a_fifo_that_goes_away_is_an_error_and_the_document_goes_elsewhere
 #[test]
 fn devices_are_written_into_and_links_stay_links() {
     let directory = scratch();
-    let (mut ours, mut its) = (-1, -1);
-    let mut name = [0; 64];
-    // SAFETY: descriptors and name are ours, and a name of a terminal is far shorter than that; null asks for usual settings.
-    let terminal = unsafe {
-        let made =
-            libc::openpty(&raw mut ours, &raw mut its, name.as_mut_ptr(), std::ptr::null(), std::ptr::null());
-        assert_eq!(made, 0, "{}", std::io::Error::last_os_error());
-        CStr::from_ptr(name.as_ptr()).to_str().unwrap().to_owned()
-    };
-    // SAFETY: both were just opened, and nobody else closes them.
-    let (mut ours, its) = unsafe { (File::from_raw_fd(ours), OwnedFd::from_raw_fd(its)) };
+    let (mut ours, path, its) = terminal(80);
     let reader = thread::spawn(move || {
         let mut shown = Vec::new();
         // Reading ends with an error when the other side is closed.
@@ -280,7 +269,7 @@ fn devices_are_written_into_and_links_stay_links() {
     });
     let null = directory.path().join("null");
     symlink("/dev/null", &null).unwrap();
-    lydite(&arguments(&RUN, &["--json", &terminal, "--report", text(&null)])).code(0);
+    lydite(&arguments(&RUN, &["--json", text(&path), "--report", text(&null)])).code(0);
     drop(its);
     assert_eq!(document(&reader.join().unwrap())["status"], "complete");
     assert_eq!(fs::read_link(&null).unwrap(), Path::new("/dev/null"));

@@ -1,6 +1,8 @@
 //! The engines and clusters of MariaDB: the kit that proves a target on each of them, and runs.
 
-use crate::program::{Program, assert_checks_hold, assert_consistent, json, lydite, scratch, text, total};
+use crate::program::{
+    Program, assert_checks_hold, assert_consistent, json, lydite, scratch, text, total, windows_from,
+};
 use lydite_testkit::galera;
 use lydite_testkit::mariadb::{self, FAST, Server};
 use lydite_testkit::spider;
@@ -13,19 +15,23 @@ fn assert_proved(url: &str, warehouses: &str) {
     assert!(ended.stdout.contains(" 0 not supported, 0 failed, 0 skipped"), "{}", ended.stdout);
 }
 
-/// Runs for a few seconds with several terminals; all conditions must hold afterwards.
-fn run(url: &str, warehouses: &str, more: &[&str]) -> Value {
+/// Runs with several terminals until transactions were committed; all conditions must hold afterwards.
+fn run(url: &str, warehouses: &str) -> Value {
+    run_until(url, warehouses, |result| total(result, "committed") > 0)
+}
+
+/// Runs for a few seconds, and longer as long as a result does not have `enough`; all conditions must hold each time.
+fn run_until(url: &str, warehouses: &str, enough: impl Fn(&Value) -> bool) -> Value {
     let directory = scratch();
     let path = directory.path().join("result.json");
-    let run =
-        ["run", url, "--warehouses", warehouses, "--duration", "4s", "--warmup", "0", "--set", "size=small"];
-    let ended =
-        Program::new(&[&run[..], &["--quiet", "--terminals", "6", "--json", text(&path)], more].concat());
-    ended.run().code(0);
-    let result = json(&path);
-    assert!(total(&result, "committed") > 0, "{result}");
-    assert_checks_hold(&result, &["before", "after"]);
-    result
+    windows_from("4s", |window| {
+        let run = ["run", url, "--warehouses", warehouses, "--duration", window, "--warmup", "0"];
+        let more = ["--set", "size=small", "--quiet", "--terminals", "6", "--json", text(&path)];
+        Program::new(&[&run[..], &more].concat()).run().code(0);
+        let result = json(&path);
+        assert_checks_hold(&result, &["before", "after"]);
+        enough(&result).then_some(result)
+    })
 }
 
 #[test]
@@ -39,7 +45,7 @@ fn mariadb_with_myrocks_passes_the_kit_and_runs_at_the_two_levels_that_it_has() 
     let url = format!("{}?engine=rocksdb", server.create_database("kit"));
     assert_proved(&url, "1");
     for isolation in ["repeatable-read", "read-committed"] {
-        let result = run(&format!("{url}&isolation={isolation}"), "1", &[]);
+        let result = run(&format!("{url}&isolation={isolation}"), "1");
         assert_eq!(result["target"]["settings"]["engine"], "ROCKSDB");
         assert_eq!(result["target"]["settings"]["foreign keys"], "0");
     }
@@ -60,17 +66,16 @@ fn a_galera_cluster_passes_the_kit_and_keeps_the_conditions_through_conflicts_an
     assert_proved(&first.url("tpcc"), "1");
 
     // By one node, looked at through another.
-    run(&first.url("tpcc"), "1", &[]);
+    run(&first.url("tpcc"), "1");
     assert_consistent(&second.url("tpcc"));
 
     // By all nodes: what two of them changed at the same time is refused at the commit of one, and sent again.
     third.sql("tpcc", "SET GLOBAL innodb_flush_log_at_trx_commit = 1");
-    let result = run(&all_nodes, "1", &[]);
+    let result = run_until(&all_nodes, "1", |result| result["aborts"]["serialization"].as_u64() > Some(0));
     let settings = &result["target"]["settings"];
     assert_eq!(settings["nodes"], "3");
     assert_eq!(settings["innodb_flush_log_at_trx_commit of node 3"], "1");
     assert_eq!(settings["innodb_flush_log_at_trx_commit of node 2"], Value::Null, "as the first one's");
-    assert!(result["aborts"]["serialization"].as_u64() > Some(0), "{result}");
     // On a busy machine one may lose so often that it is given up; nothing else may go wrong.
     let given_up: u64 = result["errors"]
         .as_array()
@@ -87,17 +92,26 @@ fn a_galera_cluster_passes_the_kit_and_keeps_the_conditions_through_conflicts_an
     // A node that is lost: its sessions go to the others, which stall until they know that it is gone.
     let directory = scratch();
     let path = directory.path().join("result.json");
-    let plan = ["run", &all_nodes, "--duration", "25s", "--warmup", "0", "--terminals", "6", "--quiet"];
-    let mut running = Program::new(&[&plan[..], &["--json", text(&path)]].concat()).start();
     let orders = || first.sql("tpcc", "SELECT sum(d_next_o_id) FROM district").parse::<u64>().expect("a sum");
-    let before = orders();
-    running.wait_until("orders", || orders() > before + 20);
-    third.kill();
-    let when_killed = orders();
-    running.wait_until("orders without the third node", || orders() > when_killed + 20);
-    running.wait().code(0);
-    assert_checks_hold(&json(&path), &["before", "after"]);
-    cluster.restart(2);
+    windows_from("25s", |window| {
+        let before = orders();
+        let plan = ["run", &all_nodes, "--duration", window, "--warmup", "0", "--terminals", "6", "--quiet"];
+        let mut running = Program::new(&[&plan[..], &["--json", text(&path)]].concat()).start();
+        if !running.reaches("orders", || orders() > before + 20) {
+            return None;
+        }
+        third.kill();
+        let when_killed = orders();
+        let goes_on = running.reaches("orders without the third node", || orders() > when_killed + 20);
+        let ended = running.wait();
+        cluster.restart(2);
+        if !goes_on {
+            return None;
+        }
+        ended.code(0);
+        assert_checks_hold(&json(&path), &["before", "after"]);
+        Some(())
+    });
     assert_consistent(&third.url("tpcc"));
 
     // Servers that hold something else are no nodes of it.
@@ -112,13 +126,13 @@ fn mariadb_over_shards_by_spider_passes_the_kit_and_keeps_the_conditions() {
     let cluster = spider::Cluster::start(2, &FAST);
     let url = cluster.create_database("tpcc");
     assert_proved(&url, "2");
-    let result = run(&url, "2", &[]);
+    let result = run(&url, "2");
     assert_eq!(result["target"]["settings"]["shards"], "2");
     let rules = result["compliance"].as_array().expect("rules");
     let isolation = rules.iter().find(|rule| rule["rule"] == "isolation").expect("the rule of isolation");
     assert_eq!(isolation["met"], false, "shards take their snapshots one by one: {isolation}");
     // It is found out that the tables are in parts, and where, whatever the URL says.
-    run(&cluster.coordinator.url("tpcc"), "2", &[]);
+    run(&cluster.coordinator.url("tpcc"), "2");
 }
 
 #[test]

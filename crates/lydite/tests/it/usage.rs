@@ -1,10 +1,9 @@
 //! Bad usage: exit code 2, every error at once and on a line of its own, and nothing touched.
 
 use crate::program;
-use crate::program::{Program, lydite, scratch, text};
-use std::fs::{self, File};
+use crate::program::{Program, lydite, scratch, text, windows_from};
+use std::fs;
 use std::io::Read;
-use std::os::fd::{FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -248,20 +247,23 @@ fn flags_win_over_the_plan_file() {
 fn a_run_over_some_of_the_warehouses_counts_those_alone() {
     let directory = scratch();
     let result = directory.path().join("result.json");
-    let run = |active: &str| {
+    let run = |active: &str, window: &str| {
         let active = format!("active_warehouses={active}");
-        let flags = ["--set", &active, "--duration", "200ms", "--warmup", "0", "--json", text(&result)];
+        let flags = ["--set", &active, "--duration", window, "--warmup", "0", "--json", text(&result)];
         lydite(&[&["run", "null:", "--warehouses", "9"], flags.as_slice()].concat())
     };
-    run("4-6").code(0);
-    let json = program::json(&result);
+    let json = windows_from("200ms", |window| {
+        run("4-6", window).code(0);
+        let json = program::json(&result);
+        program::has_each(&json, &["new_order"]).then_some(json)
+    });
     let plan = &json["plan"];
     assert_eq!((&plan["warehouses"], &plan["active_warehouses"]), (&9.into(), &"4-6".into()), "{plan}");
     assert_eq!(plan["terminals"], 3, "one for each that is active");
     let efficiency = json["nopm"].as_f64().expect("nopm") / (12.86 * 3.0) * 100.0;
     let told = json["efficiency_percent"].as_f64().expect("efficiency");
     assert!((told / efficiency - 1.0).abs() < 1e-6, "{told} {efficiency}");
-    assert!(run("4-10").code(2).only_error().contains("names warehouse 10, and warehouses is 9"));
+    assert!(run("4-10", "200ms").code(2).only_error().contains("names warehouse 10, and warehouses is 9"));
 }
 
 #[test]
@@ -467,20 +469,23 @@ fn a_database_in_a_directory_that_is_not_there_is_told() {
     }
 }
 
-/// What a run of `null:` writes to a terminal of so many columns that is its standard output.
+/// What a run of `null:` with values in its table writes to a terminal of so many columns that is its standard output.
 fn table_in_terminal(columns: u16) -> String {
-    let (mut ours, mut its) = (-1, -1);
-    let size = libc::winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
-    // SAFETY: the descriptors and the size are ours and outlive the call; null asks for no name and usual settings.
-    let made = unsafe {
-        libc::openpty(&raw mut ours, &raw mut its, std::ptr::null_mut(), std::ptr::null(), &raw const size)
-    };
-    assert_eq!(made, 0, "{}", std::io::Error::last_os_error());
-    // SAFETY: both were just opened, and nobody else closes them.
-    let (mut ours, its) = unsafe { (File::from_raw_fd(ours), OwnedFd::from_raw_fd(its)) };
+    let directory = scratch();
+    let result = directory.path().join("result.json");
+    windows_from("300ms", |window| {
+        let table = table_of(columns, window, &result);
+        program::has_each(&program::json(&result), &["new_order", "payment"]).then_some(table)
+    })
+}
+
+/// What a run of this duration writes to such a terminal.
+fn table_of(columns: u16, duration: &str, result: &Path) -> String {
+    let (mut ours, _, its) = program::terminal(columns);
     let mut command = Command::new(env!("CARGO_BIN_EXE_lydite"));
     command.args(["run", "null:", "--mode", "open", "--rate", "100", "--warmup", "0", "--quiet"]);
-    command.args(["--duration", "300ms"]).env("NO_COLOR", "1").stdin(Stdio::null()).stderr(Stdio::null());
+    command.args(["--duration", duration, "--json", text(result)]);
+    command.env("NO_COLOR", "1").stdin(Stdio::null()).stderr(Stdio::null());
     command.stdout(its);
     // SAFETY: setsid is async-signal-safe; without it the terminal of whoever runs the tests would be asked.
     unsafe {

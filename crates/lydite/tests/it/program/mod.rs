@@ -1,10 +1,13 @@
 //! Runs the built program as a user does, and looks at what comes out: exit code, lines, result documents.
 
 use serde_json::Value;
-use std::ffi::OsStr;
-use std::io::Read;
+use std::ffi::{CStr, OsStr};
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
@@ -161,6 +164,22 @@ impl Running {
         }
     }
 
+    /// Waits until `condition` holds, or the program ends, as a run does whose window was too short for it on a machine
+    /// under load. True if the condition holds.
+    pub(crate) fn reaches(&mut self, what: &str, mut condition: impl FnMut() -> bool) -> bool {
+        loop {
+            let running = self.is_running();
+            if condition() {
+                return true;
+            }
+            if !running {
+                return false;
+            }
+            assert!(self.begun.elapsed() <= PATIENCE, "{} before {what}", self.shown);
+            thread::sleep(LOOK);
+        }
+    }
+
     /// Waits for its end.
     pub(crate) fn wait(mut self) -> Ended {
         while self.is_running() {
@@ -303,8 +322,18 @@ pub(crate) fn checksums(url: &str) -> Vec<String> {
 
 /// Calls `measure` with longer and longer durations of a run, until it returns a value. A machine under load may
 /// complete nothing that can be judged within the first. Wrong results should fail in `measure`.
-pub(crate) fn longer_windows<T>(mut measure: impl FnMut(&str) -> Option<T>) -> T {
-    ["1s", "8s", "60s"].into_iter().find_map(&mut measure).expect("a minute to be long enough")
+pub(crate) fn longer_windows<T>(measure: impl FnMut(&str) -> Option<T>) -> T {
+    windows_from("1s", measure)
+}
+
+/// As [`longer_windows`], for a run of which an idle machine needs another duration first.
+pub(crate) fn windows_from<T>(first: &str, mut measure: impl FnMut(&str) -> Option<T>) -> T {
+    [first, "20s", "60s"].into_iter().find_map(&mut measure).expect("a minute to be long enough")
+}
+
+/// True if the run completed transactions of each of these types, so that what it says of them can be judged.
+pub(crate) fn has_each(result: &Value, kinds: &[&str]) -> bool {
+    kinds.iter().all(|kind| result["transactions"][*kind]["committed"].as_u64().expect("a count") > 0)
 }
 
 /// A scratch directory.
@@ -312,7 +341,44 @@ pub(crate) fn scratch() -> tempfile::TempDir {
     tempfile::Builder::new().prefix("lydite-e2e-").tempdir().expect("a temporary directory")
 }
 
+/// Bytes of the files in a directory.
+pub(crate) fn bytes_in(directory: &Path) -> u64 {
+    let files = std::fs::read_dir(directory).expect("a directory");
+    files.filter_map(|file| file.ok()?.metadata().ok()).map(|file| file.len()).sum()
+}
+
 /// A path as an argument.
 pub(crate) fn text(path: &Path) -> &str {
     path.to_str().expect("a path in UTF-8")
+}
+
+/// Makes a terminal of so many columns. Returns our side, the path of its other side, and that side itself, open. What is
+/// written there is read from ours, up to an error once nobody has the other side open.
+///
+/// `openpty` would leave the descriptors open in each process that another test starts at the same time. The reader would
+/// then wait for the end of that process.
+pub(crate) fn terminal(columns: u16) -> (File, PathBuf, File) {
+    let open = |path: &Path| {
+        let mut options = File::options();
+        options.read(true).write(true).custom_flags(libc::O_NOCTTY).open(path).expect("a terminal")
+    };
+    let ours = open(Path::new("/dev/ptmx"));
+    let size = libc::winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+    let mut name = [0; 64];
+    let number = ours.as_raw_fd();
+    // SAFETY: descriptor, name and size are ours and outlive the calls; the name gets no longer than its place.
+    let path = unsafe {
+        assert_eq!(libc::grantpt(number), 0, "{}", io::Error::last_os_error());
+        assert_eq!(libc::unlockpt(number), 0, "{}", io::Error::last_os_error());
+        assert_eq!(libc::ptsname_r(number, name.as_mut_ptr(), name.len()), 0);
+        assert_eq!(
+            libc::ioctl(number, libc::TIOCSWINSZ, &raw const size),
+            0,
+            "{}",
+            io::Error::last_os_error()
+        );
+        PathBuf::from(CStr::from_ptr(name.as_ptr()).to_str().expect("a path"))
+    };
+    let its = open(&path);
+    (ours, path, its)
 }

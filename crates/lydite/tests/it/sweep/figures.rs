@@ -1,7 +1,7 @@
 //! What figures show, and what they are refused for.
 
 use super::{Bench, GRID, assert_near};
-use crate::program::{self, json};
+use crate::program::{self, has_each, json, longer_windows};
 use serde_json::Value;
 
 #[test]
@@ -119,8 +119,7 @@ x_scale = "log"
 #[test]
 fn aborts_are_drawn_in_percent_of_attempts() {
     // More sessions than warehouses: all Payments write the same row.
-    let bench = Bench::new(
-        r#"
+    let experiment = r#"
 [plan]
 target = "gemel:?durability=none"
 warehouses = 1
@@ -135,14 +134,17 @@ title = "Aborts"
 kind = "bar"
 x = "terminals"
 y = ["abort_rate", "abort_rate.serialization", "abort_rate.csr"]
-"#,
-    );
-    bench.sweep(&[]).run().code(0);
-    let result: Value = serde_json::from_str(bench.results().values().next().unwrap()).unwrap();
+"#;
+    let (bench, result) = longer_windows(|window| {
+        let bench = Bench::new(&experiment.replace("\"1s\"", &format!("\"{window}\"")));
+        bench.sweep(&[]).run().code(0);
+        let result: Value = serde_json::from_str(bench.results().values().next().unwrap()).unwrap();
+        let enough = has_each(&result, &["payment"]) && result["aborts"]["serialization"].as_u64() > Some(0);
+        enough.then_some((bench, result))
+    });
     let completed = program::total(&result, "committed") + program::total(&result, "rolled_back");
     let aborts = |reason: &str| result["aborts"][reason].as_u64().unwrap();
     let all: u64 = result["aborts"].as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum();
-    assert!(aborts("serialization") > 0, "{}", result["aborts"]);
     let panels = &bench.summary()["figures"][0]["panels"];
     for (n, counted) in [all, aborts("serialization"), aborts("csr")].into_iter().enumerate() {
         let drawn = panels[n]["series"][0]["cells"][0]["value"]["median"].as_f64().unwrap();
