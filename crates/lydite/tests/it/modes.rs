@@ -243,8 +243,8 @@ fn an_open_loop_sends_at_its_rate_and_shows_it() {
         assert_eq!(rate["asked"]["per_s"], 60.0, "what was asked is measured back");
         let seconds = result["plan"]["duration_s"].as_f64().expect("a number");
         assert_eq!(rate["actual"]["due"].as_f64(), Some(60.0 * seconds), "{rate}");
-        assert!(result["client"]["lateness_ms"].is_object(), "how late the client was itself");
-        Some(())
+        // How late the client was itself, which shows only while a session is free.
+        result["client"]["lateness_ms"].is_object().then_some(())
     });
 }
 
