@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# Measures what Gemel's registry of snapshots costs: the same runs with the registry and without it, in turns, so a machine
+# whose speed changes disturbs both alike. For each case it prints the ratio of throughput (with / without) and of
+# processor time for a transaction (without / with): medians of all pairs, with an interval that contains the true median
+# with a confidence of 95 %. The aims: at least 0.98 with one engine, 0.95 with both.
+# Variables: PAIRS (20), SECONDS_EACH (3), SESSIONS (2), WAREHOUSES (2), RECORDS (25000), CASES (a pattern of cases).
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+lydite=${CARGO_TARGET_DIR:-$root/target}/release/lydite
+pairs=${PAIRS:-20}
+seconds=${SECONDS_EACH:-3}
+sessions=${SESSIONS:-2}
+work=$(mktemp -d "${TMPDIR:-/tmp}/lydite-bench-XXXXXX")
+trap 'rm -rf "$work"' EXIT
+
+say() { printf '%s\n' "$*" >&2; }
+[ -x "$lydite" ] || { say "building lydite (release)"; cargo build --release --manifest-path "$root/Cargo.toml" -p lydite; }
+
+# measure CASE CSR FLAGS…: appends the case, the switch, throughput and processor time to the results.
+measure() {
+  local name=$1 csr=$2 target=$3
+  shift 3
+  "$lydite" run "$target&csr=$csr" "$@" --terminals "$sessions" --duration "${seconds}s" --warmup 1s --check off --quiet \
+    --json "$work/r.json" >"$work/out"
+  python3 -c "
+import json
+r = json.load(open('$work/r.json'))
+print('$name', '$csr', r['tps'], r['client']['cpu_us_per_transaction'], sep='\t')" >>"$work/results"
+}
+
+# compare CASE TARGET FLAGS…: runs the pairs of a case, each in another order than the one before.
+compare() {
+  [[ $1 =~ ${CASES:-.} ]] || return 0
+  local name=$1 target=$2 pair
+  shift 2
+  for pair in $(seq "$pairs"); do
+    if ((pair % 2)); then measure "$name" on "$target" "$@"; measure "$name" off "$target" "$@"
+    else measure "$name" off "$target" "$@"; measure "$name" on "$target" "$@"; fi
+  done
+  say "$name: done"
+}
+
+micro=(--workload micro --set "micro.records=${RECORDS:-25000}")
+compare "TPC-C, all in memory" "gemel:?placement=all-memory&durability=relaxed" --warehouses "${WAREHOUSES:-2}"
+compare "TPC-C, HISTORY on disk" "gemel:?placement=archive-only&durability=relaxed" --warehouses "${WAREHOUSES:-2}"
+for mix in read-only:0 read-write:2 write-only:10; do
+  for percent in 0 50 100; do
+    compare "microbenchmark, ${mix%:*}, $percent % on disk" "gemel:$work/micro?durability=relaxed" "${micro[@]}" \
+      --set "micro.updates=${mix#*:}" --set "micro.disk_percent=$percent"
+  done
+done
+
+python3 - "$work/results" <<'PYTHON'
+import math, statistics, sys
+cases = {}
+for line in open(sys.argv[1]):
+    name, csr, tps, cpu = line.rstrip("\n").split("\t")
+    cases.setdefault(name, {"on": [], "off": []})[csr].append((float(tps), float(cpu)))
+
+def interval(values):
+    """The median, and the order statistics around it that contain the true one with a probability of 95 %."""
+    values, n = sorted(values), len(values)
+    below, lower = 0.0, 0
+    while lower < n // 2 and below + math.comb(n, lower) / 2 ** n <= 0.025:
+        below += math.comb(n, lower) / 2 ** n
+        lower += 1
+    lower = max(lower - 1, 0)
+    return f"{statistics.median(values):.3f} ({values[lower]:.3f} to {values[n - 1 - lower]:.3f})"
+
+print(f"{'':40} {'throughput with / without':>26} {'processor without / with':>26}")
+for name, runs in cases.items():
+    turns = list(zip(runs["on"], runs["off"]))
+    print(f"{name:40} {interval([on[0] / off[0] for on, off in turns]):>26} "
+          f"{interval([off[1] / on[1] for on, off in turns]):>26}")
+PYTHON
