@@ -12,6 +12,7 @@ use crate::files::fail_point;
 use crate::key::{Key, KeyRange};
 use crate::keyspace::Keyspace;
 use crate::logs::Logs;
+use crate::memory::Hidden;
 use crate::options::Options;
 use crate::oracle::{Recorder, Written};
 use crate::order::protocol;
@@ -31,9 +32,12 @@ use std::time::Duration;
 
 /// Commits of a thread between two garbage collections.
 const COLLECT_EVERY: u32 = 32;
+/// A thread that has written so many rows collects garbage, and each engine collects at least twice as many rows then. So
+/// garbage is collected faster than it is made, and those who make much of it do the work.
+const ROWS_OF_A_COLLECTION: usize = 512;
 
-/// A commit that must validate more keys and rows than this validates them before it draws its timestamps. The number is
-/// small in tests, so they run both ways.
+/// A commit that must validate more keys and rows than this validates them before it draws its timestamps. One that writes
+/// more keys than this in an engine installs them before. The number is small in tests, so they run both ways.
 pub(crate) const MANY_ROWS: usize = if cfg!(any(test, feature = "fail-points")) { 4 } else { 1000 };
 
 /// The engines, the registries that relate their snapshots, and the logs. Engine 0 is the anchor.
@@ -181,18 +185,23 @@ impl Coordinator {
         protocol::newest(&self.registries[engine - 1], clock, anchor).map_err(refused)
     }
 
-    /// Collects garbage in all engines, once in [`COLLECT_EVERY`] calls of a thread.
-    pub(crate) fn collect(&self) {
+    /// Collects garbage in all engines after a commit of so many rows: once in [`COLLECT_EVERY`] calls of a thread, and
+    /// more often if it writes many rows.
+    pub(crate) fn collect(&self, rows: usize) {
         thread_local! {
-            static COMMITS: Cell<u32> = const { Cell::new(0) };
+            static SINCE: Cell<(u32, usize)> = const { Cell::new((0, 0)) };
         }
-        let commits = COMMITS.get().wrapping_add(1);
-        COMMITS.set(commits);
-        if commits.is_multiple_of(COLLECT_EVERY) {
+        let (commits, rows) = (SINCE.get().0 + 1, SINCE.get().1 + rows);
+        if commits < COLLECT_EVERY && rows < ROWS_OF_A_COLLECTION {
+            return SINCE.set((commits, rows));
+        }
+        SINCE.set((0, 0));
+        for _ in 0..=rows / ROWS_OF_A_COLLECTION {
             self.collect_now();
         }
     }
 
+    /// Collects some garbage in all engines.
     pub(crate) fn collect_now(&self) {
         self.active.close_idle();
         if self.options.max_snapshot_age.is_some() {
@@ -251,20 +260,34 @@ impl Coordinator {
             Refusal::Error(error) => (count_of(&error), error),
         })?;
         self.watches.note(owner, parts.iter().map(|part| (part.engine, part.writes.as_slice())));
-        let outcome = self.ready(owner, transaction, parts);
+        note_writes(transaction, parts);
+        let mut hidden = [const { None }; MAX_ENGINES];
+        let outcome = self.ready(owner, transaction, parts, &mut hidden);
         if let Err(failure) = outcome {
+            for part in &mut *parts {
+                if let Some(hidden) = hidden[part.engine].take() {
+                    self.engines[part.engine].take_back(&mut part.writes, hidden);
+                }
+            }
             self.give_up(parts);
             return Err(failure);
         }
         // Nothing can fail from here on.
         fail_point("commit.after_append");
-        note_writes(transaction, parts);
         let install = |part: &mut Part, at| {
-            self.engines[part.engine].install(&mut part.writes, at);
+            match &hidden[part.engine] {
+                Some(hidden) => hidden.reveal(at),
+                None => self.engines[part.engine].install(&mut part.writes, at),
+            }
             // An engine must not be held while the commit waits for its turn to publish.
             entered[part.engine] = None;
         };
         protocol::finish(parts, install, |engine| self.engines[engine].clock());
+        for part in &mut *parts {
+            if let (Some(hidden), Some(at)) = (hidden[part.engine].take(), part.stamp) {
+                self.engines[part.engine].settle(&mut part.writes, hidden, at);
+            }
+        }
         self.trace(transaction, parts);
         Ok(match parts {
             [Part { engine: 0, .. }] => Count::MemoryOnly,
@@ -328,10 +351,21 @@ impl Coordinator {
         Ok(())
     }
 
-    /// Draws timestamps, validates reads, and appends to the log: all steps that can still fail.
-    fn ready(&self, owner: u64, transaction: &Transaction, parts: &mut [Part]) -> Result<(), Failure> {
+    /// Draws timestamps, validates reads, and appends to the log: all steps that can still fail. Installs large parts,
+    /// hidden.
+    fn ready(
+        &self,
+        owner: u64,
+        transaction: &Transaction,
+        parts: &mut [Part],
+        hidden: &mut [Option<Hidden>; MAX_ENGINES],
+    ) -> Result<(), Failure> {
         let groups = parts.iter().map(|part| Group { engine: part.engine as u8, writes: &part.writes });
         let encoded = self.logs.encode(&stamps_of(parts), groups);
+        for part in parts.iter_mut().filter(|part| part.writes.len() > MANY_ROWS) {
+            hidden[part.engine] = self.engines[part.engine].install_hidden(&mut part.writes);
+        }
+        fail_point("commit.hidden");
         let seen = &transaction.seen;
         if transaction.rows_to_validate() > MANY_ROWS {
             // The watch opens before the validation, so what others lock during the validation is noted.

@@ -3,7 +3,7 @@
 use crate::clock::{Clock, Timestamp};
 use crate::error::{Conflict, Result};
 use crate::key::{Key, KeyRange};
-use crate::memory::{Draft, RecordRef};
+use crate::memory::{Draft, Hidden, RecordRef};
 use std::ops::ControlFlow;
 
 /// Maximum number of engines in one database: the anchor and three more.
@@ -71,7 +71,7 @@ pub(crate) type Each<'a> = dyn FnMut(&[u8], &[u8], Timestamp) -> ControlFlow<()>
 ///
 /// The coordinator drives the commit protocol: [`Engine::enter`]; [`Engine::lock`]; a timestamp from the clock; for
 /// serializable transactions `validate_*`; then [`Engine::install`] or [`Engine::give_up`]; [`Engine::leave`]; last
-/// `clock().publish(ts)`. Only `enter` may wait for space, and only the `install` of an engine other than the anchor may
+/// `clock().publish(ts)`. A large commit calls [`Engine::install_hidden`] before it draws. Only `enter` may wait for space, and only the `install` of an engine other than the anchor may
 /// wait for a disk.
 pub(crate) trait Engine: Send + Sync {
     /// Returns the engine's name in messages and counters.
@@ -145,6 +145,25 @@ pub(crate) trait Engine: Send + Sync {
     /// Makes the writes the newest versions, with timestamp `at`, and unlocks their keys. Readers see them once `at` is
     /// published.
     fn install(&self, writes: &mut [Write], at: Timestamp);
+
+    /// Adds the writes of a large commit, before it draws a timestamp, so that no snapshot contains them. Takes their
+    /// values. Returns none, and has done nothing, if the engine can't. Otherwise, instead of [`Engine::install`], the
+    /// coordinator reveals what this returns, and passes it to [`Engine::settle`]; or, before [`Engine::give_up`], to
+    /// [`Engine::take_back`].
+    fn install_hidden(&self, writes: &mut [Write]) -> Option<Hidden> {
+        let _ = writes;
+        None
+    }
+
+    /// Unlocks the keys of a commit whose hidden writes were revealed and whose timestamp `at` is published.
+    fn settle(&self, writes: &mut [Write], hidden: Hidden, at: Timestamp) {
+        let _ = (writes, hidden, at);
+    }
+
+    /// Removes hidden writes, and gives the writes their values back.
+    fn take_back(&self, writes: &mut [Write], hidden: Hidden) {
+        let _ = (writes, hidden);
+    }
 
     /// Unlocks the keys of a commit that failed. If it drew a timestamp, the caller must still publish it.
     fn give_up(&self, writes: &mut [Write]);

@@ -83,7 +83,7 @@ impl Shop {
     fn is_refused(&self, error: Error) -> Error {
         assert!(matches!(error, Error::Unknown(_) | Error::Poisoned(_) | Error::DiskFull(_)), "{error}");
         for n in 1..3 {
-            let next = self.commit(n).unwrap_err();
+            let next = self.commit(n).map(drop).expect_err(&format!("rejected after {error:?}"));
             let is_same = matches!(next, Error::DiskFull(_)) == matches!(error, Error::DiskFull(_));
             assert!(
                 is_same && matches!(next, Error::Poisoned(_) | Error::DiskFull(_)),

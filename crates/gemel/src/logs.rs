@@ -2,6 +2,7 @@
 
 use crate::engine::MAX_ENGINES;
 use crate::error::{Error, Result};
+use crate::log::entry::{Entry, Large, ROOM};
 use crate::log::{Log, Lsn};
 use crate::record::{self, Group, Stamp};
 use crate::ticket::Ticket;
@@ -28,8 +29,11 @@ type Buffers = [Vec<u8>; MAX_ENGINES];
 
 /// The records of a commit, whose timestamps are still missing.
 pub(crate) struct Encoded {
-    /// With a shared log the first is the record, otherwise there is one for each engine that the commit wrote.
+    /// With a shared log the first has the record, otherwise there is one for each engine that the commit wrote. [`ROOM`]
+    /// bytes are before the payload.
     buffers: Buffers,
+    /// Large records. Their buffers are empty.
+    large: [Option<Large>; MAX_ENGINES],
 }
 
 impl Drop for Encoded {
@@ -62,38 +66,34 @@ impl Logs {
     pub(crate) fn encode<'a>(&self, stamps: &[Stamp], groups: impl Iterator<Item = Group<'a>>) -> Encoded {
         // A thread has no buffers any more if it commits from a destructor at its end.
         let mut buffers = BUFFERS.try_with(RefCell::take).unwrap_or_default();
+        let mut large = [const { None }; MAX_ENGINES];
         match self {
-            Self::Shared(_) => record::encode(&mut buffers[0], stamps, groups),
+            Self::Shared(_) => large[0] = encode(&mut buffers[0], stamps, groups),
             Self::PerEngine(_) => {
                 for group in groups.filter(|group| !group.writes.is_empty()) {
-                    record::encode(&mut buffers[usize::from(group.engine)], stamps, std::iter::once(group));
+                    let place = usize::from(group.engine);
+                    large[place] = encode(&mut buffers[place], stamps, std::iter::once(group));
                 }
             }
         }
-        Encoded { buffers }
+        Encoded { buffers, large }
     }
 
     /// Appends an encoded commit, which has drawn these timestamps.
     pub(crate) fn append(&self, mut encoded: Encoded, stamps: &[Stamp]) -> Result<()> {
-        for buffer in &mut encoded.buffers {
-            record::set_timestamps(buffer, stamps);
-        }
-        let buffers = &encoded.buffers;
-        match self {
-            Self::Shared(log) => log.append(&buffers[0]).map(drop),
-            Self::PerEngine(logs) => {
-                let mut parts = logs.iter().zip(buffers).filter(|(_, buffer)| !buffer.is_empty());
-                match (parts.next(), parts.next(), parts.next()) {
-                    (None, ..) => Ok(()),
-                    (Some((log, record)), None, _) => log.append(record).map(drop),
-                    (Some((one, first)), Some((two, second)), None) => {
-                        Log::append_both((one, first), (two, second)).map(drop)
-                    }
-                    _ => Err(Error::Usage(
-                        "a log for each engine supports only two engines: use the shared log".into(),
-                    )),
-                }
-            }
+        let places = encoded.buffers.iter_mut().zip(&mut encoded.large);
+        let mut parts = self
+            .all()
+            .iter()
+            .zip(places)
+            .filter_map(|(log, (buffer, large))| Some((&**log, entry(buffer, large, stamps)?)));
+        match (parts.next(), parts.next(), parts.next()) {
+            (None, ..) => Ok(()),
+            (Some((log, record)), None, _) => log.append(record).map(drop),
+            (Some(first), Some(second), None) => Log::append_both(first, second).map(drop),
+            _ => Err(Error::Usage(
+                "a log for each engine supports only two engines: use the shared log".into(),
+            )),
         }
     }
 
@@ -162,6 +162,28 @@ impl Logs {
     pub(crate) fn bytes(&self) -> u64 {
         self.all().iter().map(|log| log.bytes()).sum()
     }
+}
+
+/// Fills in the timestamps of an encoded record, and returns it, if there is one.
+fn entry<'a>(buffer: &'a mut [u8], large: &mut Option<Large>, stamps: &[Stamp]) -> Option<Entry<'a>> {
+    if let Some(mut large) = large.take() {
+        record::set_timestamps(large.varying(), stamps);
+        return Some(Entry::Moved(large));
+    }
+    let payload = buffer.get_mut(ROOM..)?;
+    record::set_timestamps(payload, stamps);
+    Some(Entry::Copied(payload))
+}
+
+/// Encodes a record into an empty buffer. Takes the buffer if the record is large.
+fn encode<'a>(
+    buffer: &mut Vec<u8>,
+    stamps: &[Stamp],
+    groups: impl Iterator<Item = Group<'a>>,
+) -> Option<Large> {
+    buffer.resize(ROOM, 0);
+    record::encode(buffer, stamps, groups);
+    Large::take(buffer, record::bytes_of_stamps(stamps.len()))
 }
 
 #[cfg(test)]

@@ -55,6 +55,11 @@ pub(crate) fn encode<'a>(out: &mut Vec<u8>, stamps: &[Stamp], groups: impl Itera
     }
 }
 
+/// Returns the number of bytes of a record up to the end of its stamps. Those after it do not depend on timestamps.
+pub(crate) fn bytes_of_stamps(stamps: usize) -> usize {
+    HEAD_BYTES + stamps * STAMP_BYTES
+}
+
 /// Fills in the timestamps of an encoded record. `stamps` are those of [`encode`], in the same order.
 pub(crate) fn set_timestamps(record: &mut [u8], stamps: &[Stamp]) {
     let places = record.get_mut(HEAD_BYTES..).unwrap_or_default().chunks_exact_mut(STAMP_BYTES);

@@ -6,7 +6,7 @@
 
 use super::{Coordinator, Part};
 use crate::clock::Timestamp;
-use crate::engine::{Clash, KeyspaceId, Refusal, Write};
+use crate::engine::{Clash, Handle, KeyspaceId, Refusal, Write};
 use crate::error::{Conflict, Error, Result};
 use crate::files::fail_point;
 use crate::keyspace::{Gate, Keyspace};
@@ -73,8 +73,8 @@ impl Twins {
     pub(super) fn follow(&self, write: &Write, mut add: impl FnMut(usize, Write)) {
         for twin in self.all.iter().filter(|twin| twin.of == write.keyspace) {
             let (key, value) = (write.key.clone(), write.value.clone());
-            let handle = crate::engine::Handle::None;
-            add(twin.engine, Write { keyspace: twin.id, key, value, since: UNCHECKED, handle });
+            let since = UNCHECKED;
+            add(twin.engine, Write { keyspace: twin.id, key, value, since, handle: Handle::None });
         }
     }
 

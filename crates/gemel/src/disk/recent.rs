@@ -15,6 +15,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// Number of keys forgotten under one lock, so nobody waits long for it.
 const STEP: usize = 256;
+/// Number of these steps in one collection.
+const STEPS: usize = 8;
 
 /// The recent keys of one keyspace.
 #[derive(Debug, Default)]
@@ -129,9 +131,14 @@ impl Recent {
     }
 
     /// Forgets the commits at or before the watermark. If more than `limit` are left, forgets the oldest ones too, but
-    /// none above the horizon: so transactions that begin later are never too old.
+    /// none above the horizon: so transactions that begin later are never too old. Forgets only some at a time, because
+    /// the thread that happens to collect after a large commit should not do all of it.
     pub(crate) fn collect(&self, watermark: Timestamp, horizon: Timestamp, limit: usize) {
-        while !self.collect_some(watermark, horizon, limit) {}
+        for _ in 0..STEPS {
+            if self.collect_some(watermark, horizon, limit) {
+                break;
+            }
+        }
     }
 
     /// Forgets up to [`STEP`] commits. Returns true if none is left to forget.

@@ -3,8 +3,6 @@
 //! All integers are little-endian. A position (LSN) counts the bytes of batches, with the headers of batches but not
 //! those of segments. So a batch's offset in its file follows from its position and the segment's first position.
 
-use crate::error::{Error, Result};
-
 /// Bytes of a segment's header. Its layout never changes, so a newer format can be distinguished from damage: magic
 /// (8), format (4), zeros (4), database (8), first position (8), zeros (28), checksum (4).
 pub(super) const SEGMENT_HEADER: usize = 64;
@@ -62,21 +60,6 @@ impl Segment {
     }
 }
 
-/// Returns the header of a record.
-pub(super) fn record_header(payload: &[u8]) -> Result<[u8; RECORD_HEADER]> {
-    if payload.len() > MAX_PAYLOAD {
-        return Err(Error::Capacity(format!(
-            "a transaction of {} bytes is too large for the log, which takes up to {MAX_PAYLOAD}: split it",
-            payload.len()
-        )));
-    }
-    let len = (payload.len() as u32).to_le_bytes();
-    let mut header = [0; RECORD_HEADER];
-    header[..4].copy_from_slice(&len);
-    header[4..].copy_from_slice(&record_sum(len, payload).to_le_bytes());
-    Ok(header)
-}
-
 fn record_sum(len: [u8; 4], payload: &[u8]) -> u32 {
     let mut sum = crc32fast::Hasher::new();
     sum.update(&len);
@@ -131,12 +114,13 @@ pub(super) fn record(records: &[u8]) -> Option<(&[u8], &[u8])> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::log::entry::Entry;
     use proptest::prelude::*;
 
     fn sealed(payloads: &[Vec<u8>], start: u64, durable: u64) -> Vec<u8> {
         let mut bytes = vec![0; BATCH_HEADER];
         for payload in payloads {
-            bytes.extend_from_slice(&record_header(payload).unwrap());
+            bytes.extend_from_slice(&Entry::from(payload).header().unwrap());
             bytes.extend_from_slice(payload);
         }
         seal(&mut bytes, start, durable);

@@ -72,7 +72,7 @@ pub(crate) fn a_damaged_log(data: &[u8]) {
         for _ in 0..source.byte() % 4 {
             let most = usize::from(source.byte() % 20);
             let payload = source.bytes(most);
-            let Ok(head) = frame::record_header(payload) else { return };
+            let Ok(head) = super::entry::Entry::from(payload).header() else { return };
             batch.extend_from_slice(&head);
             batch.extend_from_slice(payload);
             // Each payload is noted with the position of its batch.

@@ -6,6 +6,7 @@
 //! outcome is unknown. So does any other error, but one: if a write finds no space on the disk, the thread keeps the
 //! batch, and writes it again at the same position once there is space.
 
+pub(crate) mod entry;
 mod frame;
 #[cfg(test)]
 mod full_tests;
@@ -26,6 +27,7 @@ mod writer;
 use crate::error::{Error, Result};
 use crate::files::{Blocks, File, Files};
 use crate::options::{Durability, FullDisk};
+use entry::Entry;
 use pipeline::Pipeline;
 use std::collections::VecDeque;
 use std::fmt;
@@ -181,12 +183,12 @@ impl Log {
     }
 
     /// Appends a record to the buffer, without waiting for a disk. Returns the position after the record.
-    pub(crate) fn append(&self, payload: &[u8]) -> Result<Lsn> {
-        self.pipeline.append(payload)
+    pub(crate) fn append<'a>(&self, entry: impl Into<Entry<'a>>) -> Result<Lsn> {
+        self.pipeline.append(entry)
     }
 
     /// Appends a record to each of two different logs. A later record in either log is after both records.
-    pub(crate) fn append_both(first: (&Self, &[u8]), second: (&Self, &[u8])) -> Result<(Lsn, Lsn)> {
+    pub(crate) fn append_both(first: (&Self, Entry<'_>), second: (&Self, Entry<'_>)) -> Result<(Lsn, Lsn)> {
         if std::ptr::eq(first.0, second.0) {
             return Err(Error::Usage(
                 "one record can't be appended to the same log twice: name two different logs".to_owned(),

@@ -13,6 +13,7 @@ mod pipeline;
 #[allow(dead_code, clippy::duplicate_mod, reason = "the model uses a part of them, with other locks")]
 mod waiter;
 
+use super::entry::{self, Entry, Large};
 use super::{Lsn, frame};
 use crate::error::Error;
 use crate::options::Durability;
@@ -60,11 +61,16 @@ fn logs(fail_at: Option<u64>) -> Arc<Logs> {
     Arc::new(Logs { pipelines, synced, writers })
 }
 
+/// A record that is large enough to be handed over.
+fn large() -> Entry<'static> {
+    Entry::Moved(Large::take(&mut vec![7; 1000], 10).unwrap())
+}
+
 impl Logs {
     fn commit(&self, both: bool) -> Option<(Lsn, Lsn, Arc<Waiter>)> {
         let [one, two] = &self.pipelines;
         let (first, second) = if both {
-            Pipeline::append_both((one, b"a"), (two, b"bc")).ok()?
+            Pipeline::append_both((one, b"a".into()), (two, large())).ok()?
         } else {
             (one.append(b"a").ok()?, two.end())
         };

@@ -1,10 +1,12 @@
 //! The synchronisation core of a log: the buffer that appenders fill and the writer takes, and the queue of waiters for
 //! positions. It knows no files, so a model checker can run it (see `model.rs`).
 //!
-//! One mutex guards all of it. The writer takes the whole buffer; while it writes and syncs, the next batch collects.
+//! One mutex guards all of it. The writer takes the whole buffer; while it writes and syncs, the next batch collects. A
+//! large record becomes a batch of its own, without a copy.
 //! Group commit needs nothing more. A waiter for a position either enters the queue before the writer publishes that
 //! position, or sees the position published: both happen under the mutex.
 
+use super::entry::Entry;
 use super::sync::{AtomicU64, Condvar, Mutex, MutexGuard};
 use super::waiter::Waiter;
 use super::{Lsn, frame};
@@ -38,6 +40,8 @@ enum Sleep {
 
 #[derive(Debug)]
 struct State {
+    /// Batches that are complete, before the one that collects, with their positions: large records, and those before.
+    closed: VecDeque<(u64, Vec<u8>)>,
     /// The batch that collects: space for its header, then records. Empty if there are no records.
     buffer: Vec<u8>,
     /// End of the log when it was opened.
@@ -109,6 +113,7 @@ impl Pipeline {
     pub(super) fn new(end: Lsn, durability: Durability) -> Self {
         Self {
             state: Mutex::new(State {
+                closed: VecDeque::new(),
                 buffer: Vec::new(),
                 opened: end.0,
                 end: end.0,
@@ -163,17 +168,20 @@ impl Pipeline {
         self.lock().full.clone()
     }
 
-    pub(super) fn append(&self, payload: &[u8]) -> Result<Lsn> {
+    /// Appends a record. A full disk is no reason to reject it: the caller came while there was space, or before a write
+    /// had found none ([`Pipeline::wait_for_room`]).
+    pub(super) fn append<'a>(&self, entry: impl Into<Entry<'a>>) -> Result<Lsn> {
+        let entry = entry.into();
         // The checksum is computed before the lock is taken.
-        let header = frame::record_header(payload)?;
+        let header = entry.header()?;
         let mut state = self.lock();
-        state.check()?;
-        Ok(self.push(&mut state, header, payload))
+        state.check_open()?;
+        Ok(self.push(&mut state, header, entry))
     }
 
     /// Appends to two different pipelines, with nothing in between in either.
-    pub(super) fn append_both(first: (&Self, &[u8]), second: (&Self, &[u8])) -> Result<(Lsn, Lsn)> {
-        let headers = (frame::record_header(first.1)?, frame::record_header(second.1)?);
+    pub(super) fn append_both(first: (&Self, Entry<'_>), second: (&Self, Entry<'_>)) -> Result<(Lsn, Lsn)> {
+        let headers = (first.1.header()?, second.1.header()?);
         // The two locks are always taken in the order of their addresses, so there is no deadlock.
         let (mut one, mut two);
         if std::ptr::from_ref(first.0) < std::ptr::from_ref(second.0) {
@@ -183,8 +191,8 @@ impl Pipeline {
             two = second.0.lock();
             one = first.0.lock();
         }
-        one.check()?;
-        two.check()?;
+        one.check_open()?;
+        two.check_open()?;
         Ok((first.0.push(&mut one, headers.0, first.1), second.0.push(&mut two, headers.1, second.1)))
     }
 
@@ -202,17 +210,30 @@ impl Pipeline {
         (Lsn(one.end), Lsn(two.end))
     }
 
-    fn push(&self, state: &mut State, header: [u8; frame::RECORD_HEADER], payload: &[u8]) -> Lsn {
-        let before = state.buffer.len();
-        if before == 0 {
-            state.buffer.resize(frame::BATCH_HEADER, 0);
+    fn push(&self, state: &mut State, header: [u8; frame::RECORD_HEADER], entry: Entry<'_>) -> Lsn {
+        let before = state.unwritten();
+        match entry {
+            Entry::Copied(payload) => {
+                if state.buffer.is_empty() {
+                    state.buffer.resize(frame::BATCH_HEADER, 0);
+                }
+                state.buffer.extend_from_slice(&header);
+                state.buffer.extend_from_slice(payload);
+            }
+            Entry::Moved(large) => {
+                if !state.buffer.is_empty() {
+                    let start = state.end - state.buffer.len() as u64;
+                    let collected = std::mem::take(&mut state.buffer);
+                    state.closed.push_back((start, collected));
+                }
+                state.closed.push_back((state.end, large.into_batch(header)));
+            }
         }
-        state.buffer.extend_from_slice(&header);
-        state.buffer.extend_from_slice(payload);
-        state.end += (state.buffer.len() - before) as u64;
+        let now = state.unwritten();
+        state.end += (now - before) as u64;
         self.end.store(state.end, Ordering::Release);
         let timed = !self.is_awaited() && state.sleep == Sleep::UntilWork;
-        if timed || (before < MUCH && state.buffer.len() >= MUCH) {
+        if timed || (before < MUCH && now >= MUCH) {
             self.wake(state);
         }
         Lsn(state.end)
@@ -268,7 +289,7 @@ impl Pipeline {
         loop {
             if state.full.is_none() || state.refused >= patience {
                 state.check()?;
-                if state.buffer.len() < FULL {
+                if state.unwritten() < FULL {
                     return Ok(());
                 }
                 state.crowded = true;
@@ -348,12 +369,15 @@ impl Pipeline {
                 self.end.store(state.end, Ordering::Release);
             }
             if let Some(sync) = self.due(&mut state) {
-                let batch = std::mem::replace(&mut state.buffer, spare);
-                let start = state.end - batch.len() as u64;
+                let (start, batch) = state.closed.pop_front().unwrap_or_else(|| {
+                    let batch = std::mem::replace(&mut state.buffer, spare);
+                    (state.end - batch.len() as u64, batch)
+                });
                 if std::mem::take(&mut state.crowded) {
                     self.room.notify_all();
                 }
-                return Some(Work { batch, start, end: state.end, durable: state.durable, sync });
+                let end = start + batch.len() as u64;
+                return Some(Work { batch, start, end, durable: state.durable, sync });
             }
             state = match state.due {
                 None => {
@@ -375,7 +399,7 @@ impl Pipeline {
         if state.wanted > state.durable || (state.closing && state.durable < state.end) {
             return Some(true);
         }
-        let much = state.buffer.len() >= MUCH;
+        let much = state.unwritten() >= MUCH;
         let (late, after, sync) = match self.durability {
             Durability::Full => return much.then_some(true),
             Durability::Relaxed(interval) => (state.durable, interval, true),
@@ -419,6 +443,7 @@ impl Pipeline {
         state.failed.get_or_insert_with(|| cause.clone());
         state.full = None;
         state.buffer = Vec::new();
+        state.closed = VecDeque::new();
         let waiting = std::mem::take(&mut state.waiting);
         drop(state);
         self.room.notify_all();
@@ -444,6 +469,11 @@ impl Pipeline {
 }
 
 impl State {
+    /// Returns the bytes of the batches that the writer has not taken.
+    fn unwritten(&self) -> usize {
+        self.buffer.len() + self.closed.iter().map(|(_, batch)| batch.len()).sum::<usize>()
+    }
+
     /// Returns an error if records can't be appended.
     fn check(&self) -> Result<()> {
         self.check_open()?;

@@ -73,8 +73,8 @@ fn a_ticket_over_two_logs_resolves_when_both_are_durable() {
     let ((first_gate, first), (second_gate, second)) = (gated(), gated());
     let closed = first_gate.1.lock();
     let closed_too = second_gate.1.lock();
-    let (one, two) = Log::append_both((&first, b"half"), (&second, b"other half")).unwrap();
-    assert!(Log::append_both((&first, b"half"), (&first, b"half")).is_err());
+    let (one, two) = Log::append_both((&first, b"half".into()), (&second, b"other half".into())).unwrap();
+    assert!(Log::append_both((&first, b"half".into()), (&first, b"half".into())).is_err());
     let ticket = Ticket::after(&[(&first, one), (&second, two)]);
     drop(closed_too);
     second.sync(two).unwrap();

@@ -36,6 +36,19 @@ impl Batch {
         Self { timestamp, updated: Vec::new(), deleted: Vec::new() }
     }
 
+    /// Returns batches of at most so many records, so that nobody has to collect all at once.
+    pub(super) fn pieces(mut self, most: usize) -> Vec<Self> {
+        let mut pieces = Vec::new();
+        while self.len() > 0 {
+            let rest = self.updated.len().saturating_sub(most);
+            let updated = self.updated.split_off(rest);
+            let rest = self.deleted.len().saturating_sub(most - updated.len());
+            let deleted = self.deleted.split_off(rest);
+            pieces.push(Self { timestamp: self.timestamp, updated, deleted });
+        }
+        pieces
+    }
+
     /// Returns the number of records.
     pub(super) fn len(&self) -> usize {
         self.updated.len() + self.deleted.len()

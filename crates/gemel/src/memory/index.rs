@@ -62,6 +62,12 @@ pub(super) fn install(record: &RecordRef, at: Timestamp, value: Option<Draft>) -
     first
 }
 
+/// Gives a locked record's newest version, which was hidden, its timestamp, and unlocks the record.
+pub(super) fn settle(record: &RecordRef, at: Timestamp) {
+    record.versions.settle(at, &Pin::new());
+    record.unlock();
+}
+
 /// Unlocks a locked record, or removes it if it has no version. Returns true if it was removed.
 pub(super) fn give_up(index: &Index, key: &Key, record: &RecordRef) -> bool {
     if !record.versions.is_empty() {

@@ -6,6 +6,7 @@
 
 mod dropping;
 mod garbage;
+mod hidden;
 mod index;
 mod keyspaces;
 #[cfg(test)]
@@ -18,6 +19,7 @@ mod tests;
 mod tree;
 mod version;
 
+pub(crate) use hidden::Hidden;
 pub(crate) use record::RecordRef;
 
 use crate::clock::{Clock, Timestamp};
@@ -518,6 +520,48 @@ impl Engine for MemoryEngine {
         if batch.len() > 0 {
             self.garbage.push(batch);
         }
+    }
+
+    fn install_hidden(&self, writes: &mut [Write]) -> Option<Hidden> {
+        let mut hidden = Hidden::new();
+        for write in writes {
+            let Handle::Memory(record) = &write.handle else { continue };
+            let value = write.value.take();
+            if value.is_none() {
+                let (keyspace, key, record) = (write.keyspace, write.key.clone(), record.clone());
+                hidden.garbage.deleted.push(Deleted { keyspace, key, record });
+            } else if !record.versions.is_empty() {
+                hidden.garbage.updated.push(record.clone());
+            }
+            record.versions.push_hidden(&hidden, value);
+        }
+        Some(hidden)
+    }
+
+    fn settle(&self, writes: &mut [Write], hidden: Hidden, at: Timestamp) {
+        for write in writes {
+            let Handle::Memory(record) = mem::take(&mut write.handle) else { continue };
+            index::settle(&record, at);
+        }
+        // SAFETY: each version has its timestamp now.
+        let mut garbage = unsafe { hidden.free() };
+        garbage.timestamp = at;
+        for piece in garbage.pieces(RECORDS_PER_COLLECTION) {
+            self.garbage.push(piece);
+        }
+    }
+
+    fn take_back(&self, writes: &mut [Write], hidden: Hidden) {
+        let (pin, mut retired) = (Pin::new(), self.retired());
+        for write in writes.iter_mut() {
+            if let Handle::Memory(record) = &write.handle {
+                write.value = record.versions.take_back(&pin, &mut retired);
+            }
+        }
+        // The versions stay in memory for a while beside the copies of their values.
+        self.counters.add(bytes_of_versions(writes));
+        // SAFETY: no version is left.
+        drop(unsafe { hidden.free() });
     }
 
     fn give_up(&self, writes: &mut [Write]) {

@@ -8,6 +8,7 @@
 //! Versions are passed to the epoch many at a time ([`Retired`]), and their bytes count as held until they are free.
 
 use super::Counters;
+use super::hidden::{Hidden, Stamp};
 use super::sync::{AtomicPtr, Pin, alloc, dealloc};
 use crate::clock::Timestamp;
 use crate::memory::prefetch::prefetch;
@@ -27,6 +28,8 @@ pub(super) const ALLOCATION_BYTES: usize = 8;
 /// Bytes of a version that are worth a prefetch. The processor itself fetches the rest of a long value ahead of whoever
 /// copies it.
 const FETCHED_BYTES: usize = 128;
+/// A timestamp later than that of every version that is not hidden.
+const NEWEST: Timestamp = Timestamp(u64::MAX - 1);
 /// Maximum number of versions that the epoch frees at once.
 const FREED_AT_ONCE: usize = 1024;
 
@@ -34,7 +37,7 @@ const FREED_AT_ONCE: usize = 1024;
 /// pointer.
 #[repr(C)]
 struct Version {
-    timestamp: Timestamp,
+    stamp: Stamp,
     /// The next older version.
     next: AtomicPtr<Version>,
     /// Length of the value in bytes, or [`TOMBSTONE`].
@@ -55,12 +58,12 @@ impl Version {
     }
 
     /// Allocates a new version, which nobody else knows.
-    fn allocate(timestamp: Timestamp, value: Option<&[u8]>) -> NonNull<Self> {
+    fn allocate(stamp: Stamp, value: Option<&[u8]>) -> NonNull<Self> {
         let bytes = value.unwrap_or_default();
         assert!(bytes.len() < TOMBSTONE as usize, "values are limited to far less");
         let layout = Self::layout(bytes.len());
         let header = Self {
-            timestamp,
+            stamp,
             next: AtomicPtr::default(),
             len: value.map_or(TOMBSTONE, |value| value.len() as u32),
         };
@@ -80,19 +83,18 @@ impl Version {
         if self.len == TOMBSTONE { 0 } else { self.len as usize }
     }
 
-    /// Returns the content of a version.
+    /// Returns the value of a version; none if it deletes.
     ///
     /// # Safety
     /// `version` comes from [`Version::allocate`] and is not freed during `'a`.
-    unsafe fn seen<'a>(version: NonNull<Self>) -> Seen<'a> {
+    unsafe fn value<'a>(version: NonNull<Self>) -> Option<&'a [u8]> {
         // SAFETY: the caller guarantees that the version lives. Header and bytes were written before it was shared and
-        // never change, except for `next`, which is atomic. The pointer comes from the allocation, so it may be used
-        // for all of it.
+        // never change, except for the stamp and `next`, which are atomic. The pointer comes from the allocation, so it
+        // may be used for all of it.
         unsafe {
             let header = version.as_ref();
             let bytes = version.as_ptr().cast::<u8>().add(size_of::<Self>());
-            let value = (header.len != TOMBSTONE).then(|| slice::from_raw_parts(bytes, header.value_len()));
-            Seen { timestamp: header.timestamp, value }
+            (header.len != TOMBSTONE).then(|| slice::from_raw_parts(bytes, header.value_len()))
         }
     }
 
@@ -120,19 +122,19 @@ unsafe impl Sync for Draft {}
 
 impl Draft {
     /// Turns the draft, or the lack of one, which is a tombstone, into a version. The caller has to free it.
-    fn into_version(draft: Option<Self>, timestamp: Timestamp) -> NonNull<Version> {
-        let Some(draft) = draft else { return Version::allocate(timestamp, None) };
+    fn into_version(draft: Option<Self>, stamp: Stamp) -> NonNull<Version> {
+        let Some(draft) = draft else { return Version::allocate(stamp, None) };
         let version = draft.0;
         mem::forget(draft);
         // SAFETY: nobody else has the memory, and it lives: the draft was not dropped.
-        unsafe { (*version.as_ptr()).timestamp = timestamp };
+        unsafe { (*version.as_ptr()).stamp = stamp };
         version
     }
 }
 
 impl<T: AsRef<[u8]> + ?Sized> From<&T> for Draft {
     fn from(value: &T) -> Self {
-        Self(Version::allocate(Timestamp::ZERO, Some(value.as_ref())))
+        Self(Version::allocate(Stamp::new(Timestamp::ZERO), Some(value.as_ref())))
     }
 }
 
@@ -147,7 +149,7 @@ impl Deref for Draft {
 
     fn deref(&self) -> &[u8] {
         // SAFETY: the memory lives as long as the draft.
-        unsafe { Version::seen(self.0) }.value.unwrap_or_default()
+        unsafe { Version::value(self.0) }.unwrap_or_default()
     }
 }
 
@@ -273,22 +275,26 @@ impl Chain {
     /// Returns the newest version committed at or before `at`.
     #[inline]
     pub(super) fn at<'a>(&'a self, at: Timestamp, pin: &'a Pin) -> Option<Seen<'a>> {
-        let version = self.find(at, pin)?;
+        let (version, timestamp) = self.find(at, pin)?;
         // SAFETY: the pin keeps the version from being freed by a cut, and the borrow of the chain keeps it from being
         // dropped with the chain.
-        Some(unsafe { Version::seen(version) })
+        Some(Seen { timestamp, value: unsafe { Version::value(version) } })
     }
 
-    /// Finds the newest version at or before `at`. The pointer is valid as long as the pin and the chain.
-    fn find(&self, at: Timestamp, pin: &Pin) -> Option<NonNull<Version>> {
+    /// Finds the newest version at or before `at`, and its timestamp. The pointer is valid as long as the pin and the
+    /// chain.
+    fn find(&self, at: Timestamp, pin: &Pin) -> Option<(NonNull<Version>, Timestamp)> {
+        // A hidden version has no timestamp yet, whoever asks.
+        let at = at.min(NEWEST);
         let mut next = &self.head;
         loop {
             let version = NonNull::new(next.load(Ordering::Acquire))?;
             // SAFETY: the version was reachable after the thread was pinned, so the epoch does not free it before the
             // pin ends. The borrow of the chain keeps those that would be dropped with the chain.
             let header = unsafe { pin.see(version) };
-            if header.timestamp <= at {
-                return Some(version);
+            let timestamp = header.stamp.get(pin);
+            if timestamp <= at {
+                return Some((version, timestamp));
             }
             next = &header.next;
         }
@@ -296,7 +302,39 @@ impl Chain {
 
     /// Adds a version. The caller holds the record's lock, and `timestamp` is newer than all existing versions.
     pub(super) fn push(&self, timestamp: Timestamp, value: Option<Draft>) {
-        let version = Draft::into_version(value, timestamp);
+        self.push_version(Draft::into_version(value, Stamp::new(timestamp)));
+    }
+
+    /// Adds a version that no snapshot contains yet. The caller holds the record's lock until it has settled the version
+    /// or taken it back.
+    pub(super) fn push_hidden(&self, hidden: &Hidden, value: Option<Draft>) {
+        self.push_version(Draft::into_version(value, Stamp::of(hidden.mark)));
+    }
+
+    /// Gives the newest version, which was hidden, its timestamp, so it needs the mark no more.
+    pub(super) fn settle(&self, at: Timestamp, pin: &Pin) {
+        if let Some(newest) = NonNull::new(self.head.load(Ordering::Acquire)) {
+            // SAFETY: same as in `find`.
+            unsafe { pin.see(newest) }.stamp.settle(at);
+        }
+    }
+
+    /// Removes the newest version, which is hidden. Returns a copy of its value.
+    pub(super) fn take_back(&self, pin: &Pin, retired: &mut Retired<'_>) -> Option<Draft> {
+        let newest = NonNull::new(self.head.load(Ordering::Acquire))?;
+        // SAFETY: same as in `find`.
+        let header = unsafe { pin.see(newest) };
+        // Only the owner of the record's lock, who calls this, changes the head, and nobody cuts after a hidden version.
+        self.head.store(header.next.load(Ordering::Acquire), Ordering::Release);
+        // SAFETY: same as in `find`. The only pointer to the version is gone.
+        unsafe {
+            let value = Version::value(newest).map(Draft::from);
+            retired.add(newest, version_bytes(header.value_len()));
+            value
+        }
+    }
+
+    fn push_version(&self, version: NonNull<Version>) {
         let mut head = self.head.load(Ordering::Acquire);
         loop {
             // SAFETY: nobody else knows the version yet.
@@ -314,7 +352,7 @@ impl Chain {
     pub(super) fn cut(&self, watermark: Timestamp, pin: &Pin, retired: &mut Retired<'_>) -> Cut {
         match self.find(watermark, pin) {
             // SAFETY: same as in `find`.
-            Some(version) => Self::retire(&unsafe { version.as_ref() }.next, retired),
+            Some((version, _)) => Self::retire(&unsafe { version.as_ref() }.next, retired),
             None => Cut::default(),
         }
     }

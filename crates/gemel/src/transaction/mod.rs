@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod age_tests;
 mod cursor;
+#[cfg(test)]
+mod large_tests;
 mod own;
 mod savepoint;
 mod scanned;
@@ -587,12 +589,13 @@ impl Transaction {
             ));
         }
         let core = Arc::clone(&self.core);
+        let rows = self.writes.len();
         let outcome = core.commit(&mut self);
         self.ended = true;
         match outcome {
             Ok(Outcome { count, ticket }) => {
                 core.active.end(self.seat, count);
-                core.collect();
+                core.collect(rows);
                 Ok(ticket)
             }
             Err((count, error)) => {

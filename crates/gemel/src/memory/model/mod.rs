@@ -1,4 +1,4 @@
-//! A model check of versions, records and garbage. It compiles the same files with a model checker's locks and atomics,
+//! A model check of versions, records, garbage and hidden commits. It compiles the same files with a model checker's locks and atomics,
 //! and with a reclamation that frees as early as possible. Threads read at snapshots, commit or give up, and collect
 //! garbage. The checker runs them in many orders of their steps.
 //!
@@ -18,6 +18,8 @@
 
 #[path = "../garbage.rs"]
 mod garbage;
+#[path = "../hidden.rs"]
+mod hidden;
 #[path = "../index.rs"]
 mod index;
 #[path = "../record.rs"]
@@ -31,6 +33,7 @@ use crate::clock::Timestamp;
 use crate::engine::KeyspaceId;
 use crate::key::Key;
 use garbage::{Batch, Deleted, Garbage};
+use hidden::Hidden;
 use index::Index;
 use record::RecordRef;
 use shuttle::thread;
@@ -60,14 +63,15 @@ impl Counters {
 struct Commit {
     at: u64,
     key: u8,
-    /// True if the commit writes a value, false if it deletes the key.
-    value: bool,
+    /// Second byte of the value that the commit writes; none if it deletes the key.
+    value: Option<u8>,
 }
 
 /// The order of commits, and who reads. Nobody is interrupted while using it.
 #[derive(Default)]
 struct Order {
     commits: Vec<Commit>,
+    drawn: u64,
     published: BTreeSet<u64>,
     horizon: u64,
     /// Snapshots of the running transactions, with their number.
@@ -78,6 +82,14 @@ impl Order {
     /// Returns the newest commit of a key at or before a snapshot.
     fn newest(&self, key: u8, at: u64) -> Option<Commit> {
         self.commits.iter().rev().find(|commit| commit.key == key && commit.at <= at).copied()
+    }
+
+    /// Draws a timestamp for a commit of some keys. `value` gets the timestamp.
+    fn draw(&mut self, keys: &[u8], value: impl Fn(u64) -> Option<u8>) -> u64 {
+        self.drawn += 1;
+        let at = self.drawn;
+        self.commits.extend(keys.iter().map(|key| Commit { at, key: *key, value: value(at) }));
+        at
     }
 
     fn publish(&mut self, at: u64) {
@@ -99,7 +111,7 @@ struct World {
 
 /// Returns the value that a commit writes.
 fn value(commit: Commit) -> Option<[u8; 2]> {
-    commit.value.then_some([commit.key, commit.at as u8])
+    commit.value.map(|value| [commit.key, value])
 }
 
 impl World {
@@ -184,19 +196,14 @@ impl World {
     }
 
     fn install(&self, owner: u64, key: u8, record: RecordRef, wrote: bool, read: (u8, Timestamp)) {
-        let at = {
-            let mut order = self.order();
-            let at = order.commits.len() as u64 + 1;
-            order.commits.push(Commit { at, key, value: wrote });
-            at
-        };
+        let at = self.order().draw(&[key], |at| wrote.then_some(at as u8));
         let (other, since) = read;
         let is_unchanged = |record: &RecordRef| record.is_unchanged(owner, since, &Pin::new());
         if self.index.get(&Key::new(&[other]), is_unchanged).unwrap_or(true) && other != key {
             let newest = self.order().newest(other, at);
             assert!(newest.is_none_or(|newest| newest.at <= since.0), "{newest:?} was missed by validation");
         }
-        let commit = Commit { at, key, value: wrote };
+        let commit = Commit { at, key, value: wrote.then_some(at as u8) };
         let first = index::install(&record, Timestamp(at), value(commit).as_ref().map(Draft::from));
         let mut batch = Batch::new(Timestamp(at));
         if !wrote {
@@ -208,6 +215,76 @@ impl World {
             self.garbage.push(batch);
         }
         self.order().publish(at);
+    }
+
+    /// Runs a large transaction that writes keys, and draws its timestamp only after it has installed them; or deletes
+    /// them, or none to give up.
+    fn write_hidden(&self, owner: u64, keys: &[u8], written: Option<bool>) {
+        let snapshot = self.begin();
+        let since = Timestamp(snapshot);
+        let mut locked = Vec::new();
+        for key in keys {
+            match index::lock(&self.index, &Key::new(&[*key]), None, owner, since, &Pin::new()) {
+                Ok((record, new)) => {
+                    *self.records.lock().unwrap() += usize::from(new);
+                    locked.push((*key, record));
+                }
+                Err(_) => break,
+            }
+        }
+        if locked.len() == keys.len() {
+            self.install_hidden(owner, &mut locked, written, since);
+        }
+        for (key, record) in locked {
+            self.give_up(&Key::new(&[key]), &record);
+        }
+        self.end(snapshot);
+    }
+
+    /// Leaves those records that are still locked.
+    fn install_hidden(
+        &self,
+        owner: u64,
+        locked: &mut Vec<(u8, RecordRef)>,
+        written: Option<bool>,
+        since: Timestamp,
+    ) {
+        let mut hidden = Hidden::new();
+        let tag = written.unwrap_or(true).then_some(100 + owner as u8);
+        for (key, record) in &*locked {
+            let first = record.versions.is_empty();
+            let bytes = tag.map(|tag| [*key, tag]);
+            record.versions.push_hidden(&hidden, bytes.as_ref().map(Draft::from));
+            // The owner's own reads are still current.
+            assert!(record.is_unchanged(owner, since, &Pin::new()), "key {key}");
+            if tag.is_none() {
+                let (keyspace, key, record) = (KEYSPACE, Key::new(&[*key]), record.clone());
+                hidden.garbage.deleted.push(Deleted { keyspace, key, record });
+            } else if !first {
+                hidden.garbage.updated.push(record.clone());
+            }
+        }
+        if written.is_none() {
+            let mut retired = Retired::new(&self.counters);
+            for (key, record) in &*locked {
+                let value = record.versions.take_back(&Pin::new(), &mut retired);
+                assert_eq!(value.as_deref(), tag.map(|tag| [*key, tag]).as_ref().map(|value| &value[..]));
+            }
+            // SAFETY: no version is left.
+            drop(unsafe { hidden.free() });
+            return;
+        }
+        let keys: Vec<_> = locked.iter().map(|(key, _)| *key).collect();
+        let at = self.order().draw(&keys, |_| tag);
+        hidden.reveal(Timestamp(at));
+        self.order().publish(at);
+        for (_, record) in locked.drain(..) {
+            index::settle(&record, Timestamp(at));
+        }
+        // SAFETY: each version has its timestamp now.
+        let mut garbage = unsafe { hidden.free() };
+        garbage.timestamp = Timestamp(at);
+        self.garbage.push(garbage);
     }
 
     fn collect(&self) {
@@ -232,7 +309,7 @@ impl World {
         }
         let mut left = 0;
         for key in 0..keys {
-            let newest = self.order().newest(key, u64::MAX).filter(|newest| newest.value);
+            let newest = self.order().newest(key, u64::MAX).filter(|newest| newest.value.is_some());
             let count = |record: &RecordRef| {
                 let versions = record.versions.clear(&mut Retired::new(&self.counters)).versions;
                 assert_eq!(versions, 1, "versions of key {key}");
@@ -362,6 +439,25 @@ fn updates() {
     );
 }
 
+/// Large commits write, delete and give up keys, while others read, write and collect them.
+fn large_commits() {
+    run(
+        2,
+        &[PUT, PUT],
+        vec![
+            work(|world| world.write_hidden(3, &[0, 1], PUT)),
+            work(|world| {
+                world.write_hidden(4, &[1, 0], GIVE_UP);
+                world.write_hidden(5, &[1, 0], DELETE);
+            }),
+            writes(6, &[([0, 1], PUT), ([1, 0], DELETE)]),
+            reads(&[0, 1, 0]),
+            reads(&[1, 0]),
+            collects(2),
+        ],
+    );
+}
+
 /// Returns the number of orders to try. `GEMEL_MODEL` overrides it.
 fn orders() -> usize {
     std::env::var("GEMEL_MODEL").ok().and_then(|count| count.parse().ok()).unwrap_or(5000)
@@ -389,6 +485,11 @@ fn a_deleted_key_is_collected_once_whoever_reads_or_locks_it_meanwhile() {
 #[test]
 fn a_key_that_several_transactions_insert_or_give_up_is_locked_by_one() {
     check(insertions);
+}
+
+#[test]
+fn the_versions_of_a_large_commit_are_seen_all_at_once_or_not_at_all() {
+    check(large_commits);
 }
 
 #[test]

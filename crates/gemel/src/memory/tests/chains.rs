@@ -1,6 +1,7 @@
 //! Tests of chains of versions, and of records. Miri runs them too.
 
 use crate::clock::Timestamp;
+use crate::memory::hidden::Hidden;
 use crate::memory::record::{Attempt, RecordRef};
 use crate::memory::sync::Pin;
 use crate::memory::version::{Chain, Cut, Draft, Retired, Seen, version_bytes};
@@ -120,6 +121,57 @@ fn readers_cutters_and_a_writer_can_run_at_once() {
     });
     let left = clear(&chain).versions;
     assert_eq!(cut + left, ROUNDS - 1, "every version is cut off once");
+}
+
+#[test]
+fn hidden_versions_are_seen_all_at_once() {
+    let chains = [chain([1]), chain([1])];
+    let horizon = AtomicU64::new(1);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let mut at = 1;
+                while at < ROUNDS {
+                    at = horizon.load(Ordering::Acquire);
+                    let pin = Pin::new();
+                    for chain in &chains {
+                        let seen = chain.at(Timestamp(at), &pin).unwrap();
+                        assert_eq!(seen.value, Some(format!("v{at}").as_bytes()));
+                        assert_eq!(seen.timestamp, Timestamp(at));
+                    }
+                }
+            });
+        }
+        for at in 2..=ROUNDS {
+            let hidden = Hidden::new();
+            for chain in &chains {
+                chain.push_hidden(&hidden, Some(format!("v{at}").as_str().into()));
+                let pin = Pin::new();
+                assert_eq!(chain.newest(&pin).unwrap().timestamp, Timestamp(at - 1));
+            }
+            hidden.reveal(Timestamp(at));
+            horizon.store(at, Ordering::Release);
+            chains.iter().for_each(|chain| chain.settle(Timestamp(at), &Pin::new()));
+            // SAFETY: each version has its timestamp now.
+            drop(unsafe { hidden.free() });
+        }
+    });
+    assert_eq!(chains.map(|chain| clear(&chain).versions), [ROUNDS, ROUNDS]);
+}
+
+#[test]
+fn hidden_versions_that_are_taken_back_leave_the_older_ones() {
+    let counters = Arc::default();
+    let (chain, hidden) = (chain([1, 2]), Hidden::new());
+    chain.push_hidden(&hidden, None);
+    assert!(chain.take_back(&Pin::new(), &mut Retired::new(&counters)).is_none());
+    chain.push_hidden(&hidden, Some(b"new".into()));
+    let value = chain.take_back(&Pin::new(), &mut Retired::new(&counters));
+    assert_eq!(value.as_deref(), Some(&b"new"[..]));
+    assert_eq!(chain.newest(&Pin::new()).unwrap().timestamp, Timestamp(2));
+    assert_eq!(clear(&chain).versions, 2);
+    // SAFETY: both versions were taken back.
+    drop(unsafe { hidden.free() });
 }
 
 #[test]
