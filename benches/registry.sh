@@ -20,7 +20,7 @@ say() { printf '%s\n' "$*" >&2; }
 measure() {
   local name=$1 csr=$2 target=$3
   shift 3
-  "$lydite" run "$target&csr=$csr" "$@" --terminals "$sessions" --duration "${seconds}s" --warmup 1s --check off --quiet \
+  "$lydite" run "$target&csr=$csr" "$@" --terminals "$sessions" --duration "${seconds}s" --warmup 1s --no-check --quiet \
     --json "$work/r.json" >"$work/out"
   python3 -c "
 import json

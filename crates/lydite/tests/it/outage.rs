@@ -214,7 +214,8 @@ fn a_crash_of_the_server_that_it_mends_itself_loses_no_order_and_makes_none_twic
         let ended = running.wait();
         assert_no_panic(&ended);
         if ended.code != Some(0) {
-            // On a machine under load the server may not be back before the end of the run.
+            // On a machine under load the server may not be back before the end of the run, nor now.
+            victim.server().kill();
             victim.server().restart();
             return None;
         }
