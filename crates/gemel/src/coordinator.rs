@@ -303,7 +303,9 @@ impl Coordinator {
         let mut writes: [Vec<Write>; MAX_ENGINES] = Default::default();
         let mut touched = [false; MAX_ENGINES];
         let twins = self.moves.running();
-        for ((keyspace, key), pending) in transaction.writes.take() {
+        let all = transaction.writes.take();
+        let count = all.len();
+        for ((keyspace, key), pending) in all {
             let (value, since, handle) = (pending.value, pending.since, pending.handle);
             let write = Write { keyspace, key, value, since, handle };
             if let Some(twins) = &twins {
@@ -313,7 +315,11 @@ impl Coordinator {
                 });
             }
             touched[pending.engine] = true;
-            writes[pending.engine].push(write);
+            let of_engine = &mut writes[pending.engine];
+            if of_engine.capacity() == 0 {
+                of_engine.reserve_exact(count);
+            }
+            of_engine.push(write);
         }
         drop(twins);
         for seen in &transaction.seen {

@@ -21,14 +21,19 @@ impl MemoryEngine {
             loop {
                 let mut some: Vec<(Key, RecordRef)> = Vec::with_capacity(ENTRIES_PER_PIN);
                 let range = KeyRange { lower, upper: Bound::Unbounded };
-                let _ = tree.scan(&range, Direction::Forward, |key, record| {
-                    some.push((key.clone(), record.clone()));
-                    if some.len() < ENTRIES_PER_PIN {
-                        ControlFlow::Continue(())
-                    } else {
-                        ControlFlow::Break(())
-                    }
-                });
+                let _ = tree.scan(
+                    &range,
+                    Direction::Forward,
+                    |_| (),
+                    |key, record| {
+                        some.push((key.clone(), record.clone()));
+                        if some.len() < ENTRIES_PER_PIN {
+                            ControlFlow::Continue(())
+                        } else {
+                            ControlFlow::Break(())
+                        }
+                    },
+                );
                 let Some((last, _)) = some.last() else { break };
                 lower = Bound::Excluded(last.clone());
                 was_empty = false;

@@ -156,6 +156,12 @@ fn locked_record(write: &Write) -> Option<&RecordRef> {
     }
 }
 
+/// Brings records and their newest versions into the processor's caches. All of them are on their way at the same time.
+fn prefetch_records(records: &[&RecordRef], pin: &Pin) {
+    records.iter().for_each(|record| prefetch::prefetch_value(&***record));
+    records.iter().for_each(|record| record.versions.prefetch_newest(pin));
+}
+
 fn clash(kind: Conflict, write: &Write) -> Refusal {
     Refusal::Clash(Clash { kind, keyspace: write.keyspace })
 }
@@ -417,10 +423,7 @@ impl Engine for MemoryEngine {
     fn prefetch(&self, keyspace: KeyspaceId, keys: &[Key]) {
         let Ok(tree) = self.keyspaces.get(keyspace) else { return };
         let pin = Pin::new();
-        tree.prefetch(keys, |records| {
-            records.iter().for_each(|record| prefetch::prefetch_value(&***record));
-            records.iter().for_each(|record| record.versions.prefetch_newest(&pin));
-        });
+        tree.prefetch(keys, |records| prefetch_records(records, &pin));
     }
 
     fn scan(
@@ -436,20 +439,25 @@ impl Engine for MemoryEngine {
         loop {
             let pin = Pin::new();
             let (mut entries, mut bytes, mut last) = (0, 0, None);
-            let flow = tree.scan(&rest, direction, |key, record| {
-                if let Some((value, timestamp)) =
-                    record.versions.at(at, &pin).and_then(|seen| Some((seen.value?, seen.timestamp)))
-                {
-                    bytes += value.len();
-                    key.with(|bytes| each(bytes, value, timestamp))?;
-                }
-                entries += 1;
-                if entries < ENTRIES_PER_PIN && bytes < BYTES_PER_PIN {
-                    return ControlFlow::Continue(());
-                }
-                last = Some(key.clone());
-                ControlFlow::Break(())
-            });
+            let flow = tree.scan(
+                &rest,
+                direction,
+                |records| prefetch_records(records, &pin),
+                |key, record| {
+                    if let Some((value, timestamp)) =
+                        record.versions.at(at, &pin).and_then(|seen| Some((seen.value?, seen.timestamp)))
+                    {
+                        bytes += value.len();
+                        key.with(|bytes| each(bytes, value, timestamp))?;
+                    }
+                    entries += 1;
+                    if entries < ENTRIES_PER_PIN && bytes < BYTES_PER_PIN {
+                        return ControlFlow::Continue(());
+                    }
+                    last = Some(key.clone());
+                    ControlFlow::Break(())
+                },
+            );
             match (flow, last) {
                 (ControlFlow::Break(()), Some(last)) => match direction {
                     Direction::Forward => rest.lower = Bound::Excluded(last),
@@ -494,7 +502,9 @@ impl Engine for MemoryEngine {
     ) -> Result<bool> {
         fence(Ordering::SeqCst);
         let pin = Pin::new();
-        let flow = self.keyspaces.get(keyspace)?.scan(range, Direction::Forward, |_, record| {
+        let index = self.keyspaces.get(keyspace)?;
+        let coming = |records: &[&RecordRef]| prefetch_records(records, &pin);
+        let flow = index.scan(range, Direction::Forward, coming, |_, record| {
             if record.is_unchanged(owner, since, &pin) {
                 ControlFlow::Continue(())
             } else {
@@ -506,6 +516,7 @@ impl Engine for MemoryEngine {
 
     fn install(&self, writes: &mut [Write], at: Timestamp) {
         let mut batch = Batch::new(at);
+        let count = writes.len();
         for write in writes {
             let Handle::Memory(record) = mem::take(&mut write.handle) else { continue };
             let value = write.value.take();
@@ -514,6 +525,9 @@ impl Engine for MemoryEngine {
             if deletes {
                 batch.deleted.push(Deleted { keyspace: write.keyspace, key: write.key.clone(), record });
             } else if !first {
+                if batch.updated.is_empty() {
+                    batch.updated.reserve_exact(count);
+                }
                 batch.updated.push(record);
             }
         }

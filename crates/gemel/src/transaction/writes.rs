@@ -24,6 +24,9 @@ pub(crate) struct Pending {
     pub(crate) handle: Handle,
 }
 
+/// Number of writes for which the first one makes room. Most transactions of TPC-C need no more.
+const USUAL: usize = 28;
+
 /// The writes of a transaction, one for each key. Most transactions only look for single keys among their writes, so
 /// the writes are in a hash table. Their order is made by the first scan that needs it, and kept from then on.
 #[derive(Debug, Default)]
@@ -51,6 +54,9 @@ impl Writes {
 
     /// Adds a write, or changes the value of the key's earlier write, which it returns.
     pub(super) fn write(&mut self, place: Place, pending: Pending) -> Option<Value> {
+        if self.map.capacity() == 0 {
+            self.map.reserve(USUAL);
+        }
         match self.map.entry(place) {
             // The first write fixes the snapshot on which the key's write rests.
             Entry::Occupied(mut entry) => Some(std::mem::replace(&mut entry.get_mut().value, pending.value)),
@@ -100,7 +106,7 @@ impl Writes {
     }
 
     /// Removes all writes, and returns them in the order of their first writes.
-    pub(crate) fn take(&mut self) -> impl Iterator<Item = (Place, Pending)> + use<> {
+    pub(crate) fn take(&mut self) -> impl ExactSizeIterator<Item = (Place, Pending)> + use<> {
         self.ordered = None;
         std::mem::take(&mut self.map).into_iter()
     }

@@ -1,12 +1,13 @@
 //! The tree: finding leaves, and replacing nodes.
 
-use super::inner::{Child, Children, Inner, load};
-use super::leaf::{Added, Entry, Leaf, Replaced};
+use super::inner::{Child, Children, Inner, Nodes, load};
+use super::leaf::{Added, Entry, Leaf, Order, Replaced};
 use super::sync::{AtomicPtr, Counters, FANOUT, Guard, Mutex, SLOTS};
 use crate::engine::Direction;
 use crate::key::{Key, KeyRange};
+use crate::memory::prefetch::prefetch;
 use arrayvec::ArrayVec;
-use std::ops::{Bound, ControlFlow};
+use std::ops::{Bound, ControlFlow, Range};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
@@ -35,6 +36,28 @@ struct Place<'g, V> {
     leaf: &'g Leaf<V>,
     lower: Option<&'g Key>,
     upper: Option<&'g Key>,
+    /// The leaves of the same parent, and the number of this one.
+    leaves: &'g Nodes<Leaf<V>>,
+    at: usize,
+}
+
+impl<V: Clone> Place<'_, V> {
+    /// Brings another leaf of the same parent, if there is one with this number, into the processor's caches.
+    #[inline]
+    fn prefetch(&self, number: Option<usize>) {
+        if let Some(leaf) = number.and_then(|number| self.leaves.get(number)) {
+            prefetch(leaf.load(Ordering::Acquire), size_of::<Leaf<V>>());
+        }
+    }
+
+    /// Passes the values of some entries to `coming`, if there are several.
+    #[inline]
+    fn announce(&self, order: Order, ranks: Range<usize>, coming: &impl Fn(&[&V])) {
+        if ranks.len() > 1 {
+            let values: ArrayVec<&V, SLOTS> = ranks.map(|rank| &self.leaf.entry(order, rank).value).collect();
+            coming(&values);
+        }
+    }
 }
 
 /// A node on the path from the root, and the number of the child that comes next.
@@ -119,7 +142,7 @@ impl<V: Clone + Send + Sync + 'static> Tree<V> {
                 Children::Leaves(leaves) => {
                     // SAFETY: same as above.
                     let leaf = unsafe { guard.node(load(leaves, at)) };
-                    return Place { leaf, lower, upper };
+                    return Place { leaf, lower, upper, leaves, at };
                 }
             }
         }
@@ -216,22 +239,25 @@ impl<V: Clone + Send + Sync + 'static> Tree<V> {
     }
 
     /// Passes the entries of a range to `each`, in order, until it breaks. Entries that are in the tree during the
-    /// whole scan are passed, and no key is passed twice.
+    /// whole scan are passed, and no key is passed twice. Before that, `coming` gets the values of some entries at a
+    /// time, so it can bring what is behind them into the processor's caches side by side.
     pub(in crate::memory) fn scan(
         &self,
         range: &KeyRange,
         direction: Direction,
+        coming: impl Fn(&[&V]),
         each: impl FnMut(&Key, &V) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         match direction {
-            Direction::Forward => self.scan_forward(range, each),
-            Direction::Backward => self.scan_backward(range, each),
+            Direction::Forward => self.scan_forward(range, coming, each),
+            Direction::Backward => self.scan_backward(range, coming, each),
         }
     }
 
     fn scan_forward(
         &self,
         range: &KeyRange,
+        coming: impl Fn(&[&V]),
         mut each: impl FnMut(&Key, &V) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         let guard = Guard::pin();
@@ -246,13 +272,18 @@ impl<V: Clone + Send + Sync + 'static> Tree<V> {
             let end = place.leaf.count(order, |key| {
                 is_to(range.upper.as_ref(), key) && place.upper.is_none_or(|upper| key < upper)
             });
+            let next = place.upper.filter(|next| is_to(range.upper.as_ref(), next));
+            if next.is_some() {
+                place.prefetch(Some(place.at + 1));
+            }
+            place.announce(order, first..end, &coming);
             for rank in first..end {
                 let entry = place.leaf.entry(order, rank);
                 each(&entry.key, &entry.value)?;
             }
-            match place.upper {
-                Some(next) if is_to(range.upper.as_ref(), next) => from = Bound::Included(next),
-                _ => return ControlFlow::Continue(()),
+            match next {
+                Some(next) => from = Bound::Included(next),
+                None => return ControlFlow::Continue(()),
             }
         }
     }
@@ -260,6 +291,7 @@ impl<V: Clone + Send + Sync + 'static> Tree<V> {
     fn scan_backward(
         &self,
         range: &KeyRange,
+        coming: impl Fn(&[&V]),
         mut each: impl FnMut(&Key, &V) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         let guard = Guard::pin();
@@ -275,13 +307,18 @@ impl<V: Clone + Send + Sync + 'static> Tree<V> {
                 !is_from(range.lower.as_ref(), key) || place.lower.is_some_and(|lower| key < lower)
             });
             let end = place.leaf.count(order, |key| is_to(to, key));
+            let before = place.lower.filter(|before| !begins_at(range.lower.as_ref(), before));
+            if before.is_some() {
+                place.prefetch(place.at.checked_sub(1));
+            }
+            place.announce(order, first..end, &coming);
             for rank in (first..end).rev() {
                 let entry = place.leaf.entry(order, rank);
                 each(&entry.key, &entry.value)?;
             }
-            match place.lower {
-                Some(before) if !begins_at(range.lower.as_ref(), before) => to = Bound::Excluded(before),
-                _ => return ControlFlow::Continue(()),
+            match before {
+                Some(before) => to = Bound::Excluded(before),
+                None => return ControlFlow::Continue(()),
             }
         }
     }

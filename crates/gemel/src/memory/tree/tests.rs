@@ -20,10 +20,15 @@ fn number(key: &Key) -> u64 {
 fn scanned(tree: &Tree<u64>, lower: Bound<u64>, upper: Bound<u64>, direction: Direction) -> Vec<u64> {
     let range = KeyRange { lower: lower.map(key), upper: upper.map(key) };
     let mut found = Vec::new();
-    let _ = tree.scan(&range, direction, |key, _| {
-        found.push(number(key));
-        ControlFlow::Continue(())
-    });
+    let _ = tree.scan(
+        &range,
+        direction,
+        |_| (),
+        |key, _| {
+            found.push(number(key));
+            ControlFlow::Continue(())
+        },
+    );
     found
 }
 
@@ -213,7 +218,7 @@ proptest! {
                     let range = KeyRange { lower: bound(&lower), upper: bound(&upper) };
                     let direction = if back { Direction::Backward } else { Direction::Forward };
                     let mut found = Vec::new();
-                    let _ = tree.scan(&range, direction, |key, value| {
+                    let _ = tree.scan(&range, direction, |_| (), |key, value| {
                         found.push((key.to_vec(), *value));
                         ControlFlow::Continue(())
                     });

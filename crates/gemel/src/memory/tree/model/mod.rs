@@ -42,10 +42,15 @@ fn number(key: &Key) -> u8 {
 fn scanned(tree: &Tree<u32>, from: u8, to: u8, direction: Direction) -> Vec<u8> {
     let range = KeyRange { lower: Bound::Included(key(from)), upper: Bound::Excluded(key(to)) };
     let mut found = Vec::new();
-    let _ = tree.scan(&range, direction, |key, _| {
-        found.push(number(key));
-        ControlFlow::Continue(())
-    });
+    let _ = tree.scan(
+        &range,
+        direction,
+        |_| (),
+        |key, _| {
+            found.push(number(key));
+            ControlFlow::Continue(())
+        },
+    );
     if direction == Direction::Backward {
         found.reverse();
     }
