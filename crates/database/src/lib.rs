@@ -35,5 +35,7 @@ pub use patience::Waiter;
 pub use replicas::{LONGEST_WAIT, LagWatch, Replicas, ReplicasReport, Staleness};
 pub use replication::{Positions, Replication, Role};
 pub use session::{Commit, Session, Submitted};
-pub use target::{ConditionFinding, DatabaseState, Demand, Description, TableChecksum, Target, TxMode};
+pub use target::{
+    ConditionFinding, DatabaseState, Demand, Description, LedgerCounts, TableChecksum, Target, TxMode,
+};
 pub use workload::{Kind, Micro, Tpcc, Workload};

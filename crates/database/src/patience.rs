@@ -19,7 +19,9 @@ use crate::load::{LoadProgress, LoadUnit, Loader};
 use crate::micro::{MicroLoader, MicroTarget};
 use crate::replication::{Positions, Replication};
 use crate::session::Session;
-use crate::target::{ConditionFinding, DatabaseState, Demand, Description, TableChecksum, Target};
+use crate::target::{
+    ConditionFinding, DatabaseState, Demand, Description, LedgerCounts, TableChecksum, Target,
+};
 use crate::target_url::OptionSpec;
 use crate::workload::Micro;
 use lydite_micro::{Engines, Meta, TableId, Totals};
@@ -28,6 +30,7 @@ use lydite_tpcc::consistency::{CONDITIONS, Condition};
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::population::Population;
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::panic::resume_unwind;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -488,6 +491,11 @@ impl Target for Patient {
 
     fn checksums(&self) -> Result<Vec<TableChecksum>, TargetError> {
         self.ask("the checksums of the tables", |target| target.checksums())
+    }
+
+    fn counts(&self, warehouses: &RangeInclusive<u32>) -> Result<LedgerCounts, TargetError> {
+        let warehouses = warehouses.clone();
+        self.ask("the numbers of orders and payments", move |target| target.counts(&warehouses))
     }
 
     fn capabilities(&self) -> Capabilities<'_> {

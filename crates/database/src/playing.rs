@@ -3,7 +3,7 @@
 
 use crate::error::TxError;
 use crate::load::{LoadProgress, LoadUnit};
-use crate::target::Target;
+use crate::target::{DatabaseState, LedgerCounts, Target};
 use lydite_tpcc::consistency::CONDITIONS;
 use lydite_tpcc::deck::Mix;
 use lydite_tpcc::input::InputPlan;
@@ -72,10 +72,46 @@ pub fn inputs_on(meta: &DatabaseMeta, count: usize) -> Vec<Transaction> {
 /// Answers of the database to inputs, without its clock.
 pub type Answers = Vec<Result<Outcome, TxError>>;
 
-/// Runs inputs one after the other in one session.
+/// Runs inputs one after the other in one session. The counts of orders and payments must grow by what the answers
+/// acknowledge.
 pub fn play(target: &dyn Target, inputs: &[Transaction]) -> Answers {
+    let before = counts(target);
     let mut session = target.connect().expect("connect");
-    inputs.iter().map(|input| session.execute(input).map(Outcome::without_clock)).collect()
+    let answers = inputs.iter().map(|input| session.execute(input).map(Outcome::without_clock)).collect();
+    if let Some(before) = before {
+        assert_eq!(counts(target), Some(grown(before, &answers)));
+    }
+    answers
+}
+
+/// Returns the counts of all warehouses of a database; `None` if it has none.
+fn counts(target: &dyn Target) -> Option<LedgerCounts> {
+    let Ok(DatabaseState::Ready { meta }) = target.state() else { return None };
+    let all = target.counts(&(1..=meta.warehouses)).expect("counts");
+    let each = (1..=meta.warehouses).map(|w_id| target.counts(&(w_id..=w_id)).expect("counts"));
+    let sum = each.fold(LedgerCounts::default(), |sum, of| LedgerCounts {
+        next_order_ids: sum.next_order_ids + of.next_order_ids,
+        payments: sum.payments + of.payments,
+        new_orders: sum.new_orders + of.new_orders,
+    });
+    assert_eq!(all, sum, "all warehouses and each of them");
+    Some(all)
+}
+
+/// Returns the counts of a database that has done what these answers acknowledge.
+fn grown(mut counts: LedgerCounts, answers: &Answers) -> LedgerCounts {
+    for answer in answers {
+        match answer {
+            Ok(Outcome::NewOrder(_)) => {
+                counts.next_order_ids += 1;
+                counts.new_orders += 1;
+            }
+            Ok(Outcome::Payment(_)) => counts.payments += 1,
+            Ok(Outcome::Delivery(outcome)) => counts.new_orders -= outcome.delivered.len() as u64,
+            _ => {}
+        }
+    }
+    counts
 }
 
 /// Asserts that all twelve consistency conditions hold.

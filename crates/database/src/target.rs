@@ -10,6 +10,7 @@ use lydite_tpcc::schema::Table;
 use lydite_tpcc::{Districts, TransactionKind, WarehouseId, named_enum};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::RangeInclusive;
 
 named_enum! {
     /// Mode of sending the five transactions to an SQL database. The names are those of the command line and of
@@ -115,6 +116,13 @@ pub trait Target: Send + Sync {
     /// The database fails.
     fn checksums(&self) -> Result<Vec<TableChecksum>, TargetError>;
 
+    /// Counts, in these warehouses, what New-Orders, Payments and Deliveries change by one each: all on one snapshot if
+    /// the database supports that.
+    ///
+    /// # Errors
+    /// The database fails.
+    fn counts(&self, warehouses: &RangeInclusive<u32>) -> Result<LedgerCounts, TargetError>;
+
     /// Returns the further abilities of this target.
     fn capabilities(&self) -> Capabilities<'_>;
 }
@@ -212,6 +220,17 @@ impl ConditionFinding {
     pub fn holds(&self) -> bool {
         self.offenders == 0
     }
+}
+
+/// Counts by which a run is compared with what it acknowledged. See [`Target::counts`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LedgerCounts {
+    /// Sum of D_NEXT_O_ID; each New-Order adds one.
+    pub next_order_ids: u64,
+    /// Rows of HISTORY by H_W_ID; each Payment adds one.
+    pub payments: u64,
+    /// Rows of NEW-ORDER; each New-Order adds one, and a Delivery removes one for each order that it delivers.
+    pub new_orders: u64,
 }
 
 /// Checksum of a table. See [`Target::checksums`].

@@ -3,8 +3,9 @@
 use crate::family::{Configured, Family};
 use lydite_database::target_url::{OptionSpec, ParsedUrl};
 use lydite_database::{
-    Capabilities, ConditionFinding, DatabaseState, Demand, Description, LoadProgress, LoadUnit, Loader,
-    Micro, MicroLoader, MicroTarget, Nodes, Session, TableChecksum, Target, TargetError, TxError, TxMode,
+    Capabilities, ConditionFinding, DatabaseState, Demand, Description, LedgerCounts, LoadProgress, LoadUnit,
+    Loader, Micro, MicroLoader, MicroTarget, Nodes, Session, TableChecksum, Target, TargetError, TxError,
+    TxMode,
 };
 use lydite_micro::{Engines, Meta, TableId, Totals};
 use lydite_tpcc::Placement;
@@ -22,6 +23,7 @@ use lydite_tpcc::{
     Cents, CustomerId, ITEMS, OrderId, Outcome, Rate, RolledBackOrder, Timestamp, Transaction,
 };
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 /// Options after `?`.
@@ -138,6 +140,10 @@ impl Target for Null {
 
     fn checksums(&self) -> Result<Vec<TableChecksum>, TargetError> {
         Err(TargetError::usage("null: stores nothing, so it has no checksums"))
+    }
+
+    fn counts(&self, _warehouses: &RangeInclusive<u32>) -> Result<LedgerCounts, TargetError> {
+        Err(TargetError::usage("null: stores nothing, so there is nothing to count"))
     }
 
     fn capabilities(&self) -> Capabilities<'_> {

@@ -2,14 +2,15 @@
 
 use lydite_bench::{LoadReport, RunControl, load};
 use lydite_database::{
-    Capabilities, ConditionFinding, DatabaseState, Demand, Description, LoadProgress, LoadUnit, Loader,
-    Session, TableChecksum, Target, TargetError, TargetErrorKind,
+    Capabilities, ConditionFinding, DatabaseState, Demand, Description, LedgerCounts, LoadProgress, LoadUnit,
+    Loader, Session, TableChecksum, Target, TargetError, TargetErrorKind,
 };
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::population::Population;
 use lydite_tpcc::{Districts, Timestamp, WarehouseId};
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -122,6 +123,9 @@ impl Target for Shelf {
         Err(TargetError::usage("not here"))
     }
     fn checksums(&self) -> Result<Vec<TableChecksum>, TargetError> {
+        Err(TargetError::usage("not here"))
+    }
+    fn counts(&self, _warehouses: &RangeInclusive<u32>) -> Result<LedgerCounts, TargetError> {
         Err(TargetError::usage("not here"))
     }
     fn capabilities(&self) -> Capabilities<'_> {

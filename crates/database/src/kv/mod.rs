@@ -24,6 +24,7 @@ pub mod check;
 pub mod checksum;
 pub mod codec;
 pub mod columns;
+pub mod counts;
 pub mod layout;
 mod load_lock;
 mod loader;

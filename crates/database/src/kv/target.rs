@@ -6,6 +6,7 @@ use crate::error::TargetError;
 use crate::kv::balances::KvBalances;
 use crate::kv::check::check;
 use crate::kv::checksum::checksums;
+use crate::kv::counts::counts;
 use crate::kv::load_lock::{LoadLock, LoadLockRef};
 use crate::kv::loader::KvLoader;
 use crate::kv::meta;
@@ -16,10 +17,13 @@ use crate::kv::store_error::StoreError;
 use crate::kv::store_test::test_store;
 use crate::load::Loader;
 use crate::session::Session;
-use crate::target::{ConditionFinding, DatabaseState, Demand, Description, TableChecksum, Target};
+use crate::target::{
+    ConditionFinding, DatabaseState, Demand, Description, LedgerCounts, TableChecksum, Target,
+};
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
 use parking_lot::Mutex;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -178,6 +182,13 @@ impl<S: Store> Target for KvTarget<S> {
         let failed = self.failed("read the tables");
         let mut tx = store.begin(Access::Read).map_err(&failed)?;
         checksums(&mut Scanned(&mut tx)).map_err(failed)
+    }
+
+    fn counts(&self, warehouses: &RangeInclusive<u32>) -> Result<LedgerCounts, TargetError> {
+        let store = self.store()?;
+        let failed = self.failed("count orders and payments");
+        let mut tx = store.begin(Access::Read).map_err(&failed)?;
+        counts(&mut Scanned(&mut tx), warehouses).map_err(failed)
     }
 
     fn capabilities(&self) -> Capabilities<'_> {

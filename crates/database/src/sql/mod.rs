@@ -10,6 +10,7 @@ pub mod batch;
 pub mod checksum;
 pub mod conditions;
 pub mod connection;
+pub mod counts;
 pub mod ddl;
 mod delivery;
 pub mod dialect;

@@ -8,11 +8,12 @@ use super::store::DriverStore;
 use super::transactions::Transactions;
 use lydite_database::kv::KvTarget;
 use lydite_database::{
-    BalanceTarget, Balances, Capabilities, ConditionFinding, DatabaseState, Demand, Description, Loader,
-    Session, StoppableWork, StoreTest, TableChecksum, Target, TargetError,
+    BalanceTarget, Balances, Capabilities, ConditionFinding, DatabaseState, Demand, Description,
+    LedgerCounts, Loader, Session, StoppableWork, StoreTest, TableChecksum, Target, TargetError,
 };
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
+use std::ops::RangeInclusive;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -144,6 +145,13 @@ impl Target for External {
         match self.speaking()? {
             Speaking::Store(target) => target.checksums(),
             Speaking::Transactions(target) => target.checksums(),
+        }
+    }
+
+    fn counts(&self, warehouses: &RangeInclusive<u32>) -> Result<LedgerCounts, TargetError> {
+        match self.speaking()? {
+            Speaking::Store(target) => target.counts(warehouses),
+            Speaking::Transactions(target) => target.counts(warehouses),
         }
     }
 

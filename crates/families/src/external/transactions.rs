@@ -12,13 +12,14 @@ use lydite_database::kv::check::check;
 use lydite_database::kv::checksum::checksums;
 use lydite_database::kv::codec::KvRow;
 use lydite_database::kv::columns::{Columns, FromColumns, Loose};
+use lydite_database::kv::counts::counts;
 use lydite_database::kv::meta;
 use lydite_database::kv::scan::RowSource;
 use lydite_database::kv::session::now;
 use lydite_database::profile::asks_for_an_unused_item;
 use lydite_database::{
-    Committed, ConditionFinding, DatabaseState, LoadProgress, LoadUnit, Loader, Session, TableChecksum,
-    TargetError, TxError,
+    Committed, ConditionFinding, DatabaseState, LedgerCounts, LoadProgress, LoadUnit, Loader, Session,
+    TableChecksum, TargetError, TxError,
 };
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
@@ -31,6 +32,7 @@ use lydite_tpcc::schema::Table;
 use lydite_tpcc::{Outcome, Transaction, WarehouseId};
 use serde::Deserialize;
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -145,6 +147,10 @@ impl Transactions {
 
     pub(super) fn checksums(&self) -> Result<Vec<TableChecksum>, TargetError> {
         self.reading("read the tables", 0, |source| checksums(source))
+    }
+
+    pub(super) fn counts(&self, warehouses: &RangeInclusive<u32>) -> Result<LedgerCounts, TargetError> {
+        self.reading("count orders and payments", 0, |source| counts(source, warehouses))
     }
 
     /// Reads tables on one snapshot, if the driver has snapshots.

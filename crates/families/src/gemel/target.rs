@@ -6,11 +6,12 @@ use ::gemel::{Database, Error};
 use lydite_database::kv::{KvTable, KvTarget, Store};
 use lydite_database::micro::is_table_name;
 use lydite_database::{
-    BalanceTarget, Balances, Capabilities, ConditionFinding, DatabaseState, Demand, Description, Loader,
-    Session, TableChecksum, Target, TargetError,
+    BalanceTarget, Balances, Capabilities, ConditionFinding, DatabaseState, Demand, Description,
+    LedgerCounts, Loader, Session, TableChecksum, Target, TargetError,
 };
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::time::Duration;
 
@@ -123,6 +124,10 @@ impl Target for GemelTarget {
 
     fn checksums(&self) -> Result<Vec<TableChecksum>, TargetError> {
         self.tpcc.checksums()
+    }
+
+    fn counts(&self, warehouses: &RangeInclusive<u32>) -> Result<LedgerCounts, TargetError> {
+        self.tpcc.counts(warehouses)
     }
 
     fn capabilities(&self) -> Capabilities<'_> {

@@ -21,9 +21,9 @@ mod wire;
 pub(crate) use config::Config;
 pub(crate) use family::FAMILY;
 use lydite_database::{
-    BalanceTarget, Balances, Capabilities, ConditionFinding, DatabaseState, Demand, Description, Loader,
-    NodeSize, Nodes, Positions, Replicated, Replication, Server, Session, StoppableWork, TableChecksum,
-    Target, TargetError, TxMode,
+    BalanceTarget, Balances, Capabilities, ConditionFinding, DatabaseState, Demand, Description,
+    LedgerCounts, Loader, NodeSize, Nodes, Positions, Replicated, Replication, Server, Session,
+    StoppableWork, TableChecksum, Target, TargetError, TxMode,
 };
 
 use crate::net;
@@ -34,6 +34,7 @@ use loader::MysqlLoader;
 use lydite_database::sql::balances::{BalanceSession, BalanceStatement};
 use lydite_database::sql::checksum::{CanonicalText, checksums};
 use lydite_database::sql::conditions;
+use lydite_database::sql::counts::counts;
 use lydite_database::sql::dialect::Dialect;
 use lydite_database::sql::isolation::Isolation;
 use lydite_database::sql::meta::{self, Admin, is_ours};
@@ -48,6 +49,7 @@ use lydite_tpcc::schema::Table;
 use product::Product;
 use session::MysqlConnection;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -232,6 +234,25 @@ impl Mysql {
         }
         let dialect = self.dialect(wire.product)?;
         Ok((wire, dialect))
+    }
+
+    /// Opens a connection that reads one snapshot of the tables.
+    fn connect_to_check(&self) -> Result<Wire, TargetError> {
+        let mut wire = self.connect_wire()?;
+        let prepare = wire.product.check;
+        wire.be_patient()
+            .and_then(|()| prepare.iter().try_for_each(|statement| wire.execute(statement)))
+            .map_err(self.failed("check"))?;
+        if self.is_parted()? {
+            wire.execute(spider::SESSION).map_err(self.failed("check"))?;
+        }
+        // One connection, because a snapshot can't be passed to another one. The snapshot is taken at once, in all
+        // engines.
+        wire.execute(
+            "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ; START TRANSACTION WITH CONSISTENT SNAPSHOT",
+        )
+        .map_err(self.failed("check"))?;
+        Ok(wire)
     }
 
     fn failed(&self, doing: &str) -> impl Fn(SqlError) -> TargetError {
@@ -574,20 +595,7 @@ impl Target for Mysql {
         conditions: &[Condition],
         done: &(dyn Fn(&ConditionFinding) + Sync),
     ) -> Result<Vec<ConditionFinding>, TargetError> {
-        let mut wire = self.connect_wire()?;
-        let prepare = wire.product.check;
-        wire.be_patient()
-            .and_then(|()| prepare.iter().try_for_each(|statement| wire.execute(statement)))
-            .map_err(self.failed("check"))?;
-        if self.is_parted()? {
-            wire.execute(spider::SESSION).map_err(self.failed("check"))?;
-        }
-        // One connection, because a snapshot can't be passed to another one. The snapshot is taken at once, in all
-        // engines.
-        wire.execute(
-            "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ; START TRANSACTION WITH CONSISTENT SNAPSHOT",
-        )
-        .map_err(self.failed("check"))?;
+        let mut wire = self.connect_to_check()?;
         let dialect = wire.product.dialect;
         let meta = meta::read(&mut wire).map_err(self.failed("check"))?;
         let _at_work = self.work.enter(wire.id);
@@ -612,6 +620,13 @@ impl Target for Mysql {
             as_text: wire.product.dialect.as_text,
         };
         checksums(&mut wire, &canonical).map_err(self.failed("read the tables"))
+    }
+
+    fn counts(&self, warehouses: &RangeInclusive<u32>) -> Result<LedgerCounts, TargetError> {
+        let mut wire = self.connect_to_check()?;
+        let _at_work = self.work.enter(wire.id);
+        self.work.unless_stopped(self.config.place())?;
+        counts(&mut wire, warehouses).map_err(self.failed("count orders and payments"))
     }
 
     fn capabilities(&self) -> Capabilities<'_> {

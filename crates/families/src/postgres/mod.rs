@@ -19,9 +19,9 @@ mod wire;
 pub(crate) use config::Config;
 pub(crate) use family::{CITUS_FAMILY, COCKROACH_FAMILY, POSTGRES_FAMILY, YUGABYTE_FAMILY};
 use lydite_database::{
-    BalanceTarget, Balances, Capabilities, ConditionFinding, DatabaseState, Demand, Description, Loader,
-    NodeSize, Nodes, Positions, Replicated, Replication, Server, Session, StoppableWork, TableChecksum,
-    Target, TargetError, TxMode,
+    BalanceTarget, Balances, Capabilities, ConditionFinding, DatabaseState, Demand, Description,
+    LedgerCounts, Loader, NodeSize, Nodes, Positions, Replicated, Replication, Server, Session,
+    StoppableWork, TableChecksum, Target, TargetError, TxMode,
 };
 
 use crate::net;
@@ -33,6 +33,7 @@ use lydite_database::micro::is_table_name;
 use lydite_database::sql::balances::{BalanceSession, BalanceStatement};
 use lydite_database::sql::checksum::{CanonicalText, checksums};
 use lydite_database::sql::conditions;
+use lydite_database::sql::counts::counts;
 use lydite_database::sql::ddl;
 use lydite_database::sql::isolation::Isolation;
 use lydite_database::sql::meta::{self, Admin, OWN_TABLES};
@@ -47,6 +48,7 @@ use lydite_tpcc::schema::Table;
 use product::Product;
 use session::PgConnection;
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -630,6 +632,17 @@ impl Target for Postgres {
         };
         let mut wire = self.connect_wire()?;
         checksums(&mut wire, &canonical).map_err(self.failed("read the tables"))
+    }
+
+    fn counts(&self, warehouses: &RangeInclusive<u32>) -> Result<LedgerCounts, TargetError> {
+        let failed = self.failed("count orders and payments");
+        let settings = self.session_settings()?;
+        let mut wire = self.connect_wire()?;
+        let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = 0";
+        wire.execute(&format!("{settings}; {begin}")).map_err(&failed)?;
+        let _at_work = wire.backend().map(|backend| self.work.enter(backend));
+        self.work.unless_stopped(self.config.place())?;
+        counts(&mut wire, warehouses).map_err(failed)
     }
 
     fn capabilities(&self) -> Capabilities<'_> {

@@ -8,8 +8,8 @@ mod micro;
 
 pub(crate) use family::FAMILY;
 use lydite_database::{
-    BalanceTarget, Balances, Capabilities, ConditionFinding, DatabaseState, Demand, Description, Loader,
-    Session, StoppableWork, TableChecksum, Target, TargetError, TxMode,
+    BalanceTarget, Balances, Capabilities, ConditionFinding, DatabaseState, Demand, Description,
+    LedgerCounts, Loader, Session, StoppableWork, TableChecksum, Target, TargetError, TxMode,
 };
 
 use crate::stoppable::Stoppable;
@@ -21,6 +21,7 @@ use lydite_database::micro::is_table_name;
 use lydite_database::sql::balances::{BalanceSession, BalanceStatement};
 use lydite_database::sql::checksum::{CanonicalText, checksums};
 use lydite_database::sql::conditions;
+use lydite_database::sql::counts::counts;
 use lydite_database::sql::ddl;
 use lydite_database::sql::dialect::{Batches, Dialect};
 use lydite_database::sql::meta::{self, Admin, OWN_TABLES};
@@ -31,6 +32,7 @@ use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::schema::{ColumnType, Table};
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -385,6 +387,10 @@ impl Target for Sqlite {
             CanonicalText { money: str::to_string, rate: str::to_string, as_text: DIALECT.as_text };
         let mut connection = self.open()?;
         checksums(&mut connection, &canonical).map_err(self.failed("read the tables"))
+    }
+
+    fn counts(&self, warehouses: &RangeInclusive<u32>) -> Result<LedgerCounts, TargetError> {
+        counts(&mut self.open()?, warehouses).map_err(self.failed("count orders and payments"))
     }
 
     fn capabilities(&self) -> Capabilities<'_> {

@@ -108,6 +108,9 @@ fn warehouses_are_parted_over_shards_and_the_database_is_the_same() {
         assert!(findings.iter().all(|finding| finding.holds()), "{findings:?}");
     }
     assert_eq!(target.checksums().expect("checksums"), plain.checksums().expect("checksums"));
+    for warehouses in [1..=WAREHOUSES, 2..=3, 4..=4] {
+        assert_eq!(target.counts(&warehouses), plain.counts(&warehouses));
+    }
 
     // The URL without the shards opens the same database. It rejects modes that would lock whole tables.
     let url = cluster.coordinator.url("postgres");
@@ -210,6 +213,7 @@ fn items_on_one_shard_and_tables_apart_are_the_same_database() {
         let findings = target.check(&CONDITIONS, &|_| ()).expect("a check");
         assert!(findings.len() == 12 && findings.iter().all(|finding| finding.holds()), "{findings:?}");
         assert_eq!(target.checksums().expect("checksums"), played, "{options}");
+        assert_eq!(target.counts(&(1..=WAREHOUSES)), plain.counts(&(1..=WAREHOUSES)), "{options}");
         let settings = target.describe().expect("a description").settings;
         assert_eq!(settings["items"], if single { "single" } else { "replicated" });
         assert_eq!(settings["colocated"], if apart { "off" } else { "on" });

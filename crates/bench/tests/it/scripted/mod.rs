@@ -2,14 +2,15 @@
 
 use lydite_bench::{Measurement, Mode, RunControl, RunError, RunPlan, run};
 use lydite_database::{
-    Capabilities, Commit, ConditionFinding, DatabaseState, Demand, Description, Loader, Nodes, Session,
-    Submitted, TableChecksum, Target, TargetError, TxError, TxMode,
+    Capabilities, Commit, ConditionFinding, DatabaseState, Demand, Description, LedgerCounts, Loader, Nodes,
+    Session, Submitted, TableChecksum, Target, TargetError, TxError, TxMode,
 };
 use lydite_families::TargetSpec;
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::nurand::{CLoad, RunConstants};
 use lydite_tpcc::{Outcome, Placement, Transaction};
+use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -207,6 +208,9 @@ impl Target for Scripted {
         Err(TargetError::usage("not scripted"))
     }
     fn checksums(&self) -> Result<Vec<TableChecksum>, TargetError> {
+        Err(TargetError::usage("not scripted"))
+    }
+    fn counts(&self, _warehouses: &RangeInclusive<u32>) -> Result<LedgerCounts, TargetError> {
         Err(TargetError::usage("not scripted"))
     }
     fn capabilities(&self) -> Capabilities<'_> {
