@@ -64,21 +64,41 @@ pub struct Measurement<W: Runnable = Tpcc> {
 pub struct Whole {
     /// Transactions that the database committed, in the order of the workload's types.
     pub committed: Vec<u64>,
-    /// Transactions of all types with an unknown outcome: the answer was lost, or had not come when the run stopped
-    /// waiting.
-    pub unknown: u64,
+    /// Transactions with an unknown outcome, in the same order: the answer was lost, or had not come when the run
+    /// stopped waiting.
+    pub unknown: Vec<u64>,
+    /// Pipelined commits of any type that had no answer when the run stopped waiting.
+    pub unanswered: u64,
+    /// Orders that the committed Deliveries delivered; zero in other workloads.
+    pub delivered: u64,
 }
 
 impl Whole {
     pub(crate) fn new(kinds: usize) -> Self {
-        Self { committed: vec![0; kinds], unknown: 0 }
+        Self { committed: vec![0; kinds], unknown: vec![0; kinds], unanswered: 0, delivered: 0 }
+    }
+
+    /// Returns the number of transactions of all types with an unknown outcome.
+    #[must_use]
+    pub fn unknown(&self) -> u64 {
+        self.unknown.iter().sum::<u64>() + self.unanswered
+    }
+
+    /// Returns the greatest possible number of transactions of one type with an unknown outcome.
+    #[must_use]
+    pub fn unknown_of(&self, kind: usize) -> u64 {
+        self.unknown[kind] + self.unanswered
     }
 
     pub(crate) fn merge(&mut self, other: &Self) {
         for (into, from) in self.committed.iter_mut().zip(&other.committed) {
             *into += from;
         }
-        self.unknown += other.unknown;
+        for (into, from) in self.unknown.iter_mut().zip(&other.unknown) {
+            *into += from;
+        }
+        self.unanswered += other.unanswered;
+        self.delivered += other.delivered;
     }
 }
 

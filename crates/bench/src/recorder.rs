@@ -142,7 +142,8 @@ impl<W: Runnable> Recorder<W> {
         }
         let kind = W::kind(ended.transaction);
         self.whole.committed[kind] += u64::from(ended.fate == Fate::Committed);
-        self.whole.unknown += u64::from(ended.fate == Fate::Unknown);
+        self.whole.unknown[kind] += u64::from(ended.fate == Fate::Unknown);
+        self.whole.delivered += ended.outcome.map_or(0, W::delivered);
         let counts = window.counts(ended.due, ended.answered);
         if counts {
             self.record_total(kind, ended);

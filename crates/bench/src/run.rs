@@ -539,10 +539,10 @@ impl<W: Runnable> Run<W> {
             let mut recorder = recorder.lock();
             for in_flight in self.shared.in_flight.iter().skip(number).step_by(recorders.len()) {
                 unanswered += in_flight.unanswered_commits();
-                recorder.whole.unknown += in_flight.unanswered_commits();
+                recorder.whole.unanswered += in_flight.unanswered_commits();
                 let Some((due, kind, fate)) = in_flight.transaction() else { continue };
                 hung += 1;
-                recorder.whole.unknown += u64::from(fate == Fate::Unknown);
+                recorder.whole.unknown[kind] += u64::from(fate == Fate::Unknown);
                 // The missing answer counts as if it were known at the last moment of the window.
                 if window.counts(due, due.max(window.end().saturating_sub(1))) {
                     recorder.record_unanswered(window, kind, fate);

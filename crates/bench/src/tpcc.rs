@@ -292,6 +292,10 @@ impl Runnable for Tpcc {
     fn contending(inputs: &InputPlan, terminal: &mut Terminal, row: usize) -> Transaction {
         terminal.contending(inputs, row)
     }
+
+    fn delivered(outcome: &Outcome) -> u64 {
+        if let Outcome::Delivery(outcome) = outcome { outcome.delivered.len() as u64 } else { 0 }
+    }
 }
 
 /// Returns the number of the terminal for a session beyond the terminals. The warehouses take turns, so their numbers

@@ -28,6 +28,11 @@ pub trait Runnable: Workload {
     fn contending(inputs: &Self::Inputs, terminal: &mut Self::Terminal, _row: usize) -> Self::Transaction {
         Self::next(inputs, terminal)
     }
+
+    /// Returns the number of orders that a committed transaction delivered.
+    fn delivered(_outcome: &Self::Outcome) -> u64 {
+        0
+    }
 }
 
 /// Counts of one workload alone, over the transactions that count.

@@ -2,10 +2,10 @@
 
 use crate::scripted::{Scripted, longer, measure, pause, plan};
 use lydite_bench::{Mode, Phase, RunControl, Second, Status, run};
-use lydite_database::{Target, TxError};
-use lydite_tpcc::TransactionKind;
+use lydite_database::{Committed, Target, TxError};
+use lydite_tpcc::{Transaction, TransactionKind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 const DIRECT: Mode = Mode::Direct { terminals: 2 };
@@ -76,6 +76,41 @@ fn the_warm_up_has_a_series_of_its_own_and_is_not_counted() {
         assert!(found.series[0].first_p50? <= found.series[0].first_p99.unwrap());
         assert_eq!(found.series[0].connected, 2);
         Some(())
+    });
+}
+
+#[test]
+fn the_whole_run_counts_what_was_acknowledged_outside_of_the_window_too() {
+    // A fifth of the connections' commits get no answer.
+    let lost = TxError::Unavailable { committed: Committed::Unknown, detail: "reset".into() };
+    let unknown = Arc::new(AtomicUsize::new(0));
+    longer(400, |length| {
+        let unknown = Arc::clone(&unknown);
+        unknown.store(0, Ordering::SeqCst);
+        let (lost, losses) = (lost.clone(), Arc::clone(&unknown));
+        let target = Arc::new(Scripted::new(move |call| {
+            pause();
+            let loses = call.number % 20 == 19 && matches!(call.transaction, Transaction::Payment(_));
+            losses.fetch_add(usize::from(loses), Ordering::SeqCst);
+            loses.then(|| lost.clone())
+        }));
+        let mut plan = plan(DIRECT, length);
+        plan.warmup = Duration::from_millis(length);
+        let found = measure(&target, &plan).unwrap();
+        let seen =
+            |kind| target.seen().iter().filter(|transaction| transaction.kind() == kind).count() as u64;
+        let whole = |kind: TransactionKind| found.whole.committed[kind.index()];
+        let unknown = unknown.load(Ordering::SeqCst) as u64;
+        let payment = TransactionKind::Payment;
+        assert_eq!((found.whole.unknown(), found.whole.unknown_of(payment.index())), (unknown, unknown));
+        assert_eq!(whole(payment) + unknown, seen(payment));
+        // The script rolls back what has an unused item, and delivers an order of each district.
+        assert!(whole(TransactionKind::NewOrder) <= seen(TransactionKind::NewOrder));
+        let deliveries = whole(TransactionKind::Delivery);
+        assert_eq!(deliveries, seen(TransactionKind::Delivery));
+        assert_eq!(found.whole.delivered, 10 * deliveries);
+        let outside = deliveries > found.kind(TransactionKind::Delivery).committed;
+        (unknown > 0 && deliveries > 0 && outside).then_some(())
     });
 }
 

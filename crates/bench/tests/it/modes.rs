@@ -308,6 +308,10 @@ fn a_run_warns_about_commits_without_an_answer() {
     assert_eq!(found.completed(), 0);
     let warning = found.warnings.iter().find(|warning| warning.contains("pipelined commits")).unwrap();
     assert!(warning.starts_with(&target.calls().to_string()), "{warning}");
+    // Any of them may be a Payment.
+    let of_payments = found.whole.unknown_of(TransactionKind::Payment.index());
+    assert_eq!((found.whole.unknown(), of_payments), (target.calls(), target.calls()));
+    assert!(found.whole.committed.iter().all(|&committed| committed == 0), "{:?}", found.whole);
 }
 
 #[test]

@@ -441,7 +441,7 @@ fn nothing_is_sent_again_after_the_end_however_long_a_connection_took() {
     let mut plan = plan(ONE, LENGTH);
     plan.drain = Duration::from_millis(100);
     let found = measure(&target, &plan).unwrap();
-    assert_eq!((found.completed(), found.whole.unknown), (0, 0));
+    assert_eq!((found.completed(), found.whole.unknown()), (0, 0));
     std::thread::sleep(Duration::from_millis(6 * LENGTH));
     assert_eq!((target.connections(), target.calls()), (2, 1), "the transaction was sent once");
 }

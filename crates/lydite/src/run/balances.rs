@@ -105,7 +105,7 @@ impl BalanceWatch {
         let bounds = Bounds {
             together: self.together,
             committed: whole.committed[TransactionKind::UpdateBalance.index()],
-            unknown: whole.unknown,
+            unknown: whole.unknown_of(TransactionKind::UpdateBalance.index()),
         };
         let doing = "taking back what dUpdateBalances added to W_YTD";
         // The balances are put in order even if the user has interrupted the run.
@@ -291,7 +291,7 @@ struct Bounds {
     together: u32,
     /// Number of committed dUpdateBalances.
     committed: u64,
-    /// Number of transactions of any type with an unknown outcome.
+    /// Number of dUpdateBalances with an unknown outcome.
     unknown: u64,
 }
 

@@ -252,7 +252,7 @@ pub(crate) fn run(request: &Request, asked: &MicroAsked) -> Outcome {
             let updates = u64::from(asked.shape.updates);
             let bounds = Bounds {
                 acknowledged: measurement.whole.committed.iter().sum::<u64>() * updates,
-                unknown: measurement.whole.unknown * updates,
+                unknown: measurement.whole.unknown() * updates,
             };
             let records = records_check(&totals, &meta, engines, CheckedWhen::After, seconds);
             let updates = counters_check(&totals, counters, &bounds, 0.0);
