@@ -1,7 +1,8 @@
 //! The twelve consistency conditions of clause 3.3.2, and those of Lydite, on a whole database.
 
-use lydite_database::{ConditionFinding, Target, TargetError, TargetErrorKind};
+use lydite_database::{ConditionFinding, LedgerCounts, Target, TargetError, TargetErrorKind};
 use lydite_tpcc::consistency::Condition;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
@@ -44,19 +45,54 @@ pub fn check_aside(
     stop: &dyn Fn() -> bool,
     done: &mut dyn FnMut(&ConditionFinding),
 ) -> Result<Checked, TargetError> {
+    let conditions = conditions.to_vec();
+    let mut findings = Vec::new();
+    let mut heard = |finding: ConditionFinding| {
+        done(&finding);
+        findings.push(finding);
+    };
+    let all = aside(target, stop, &mut heard, move |target, heard| {
+        target.check(&conditions, &|finding| heard(finding.clone()))
+    })?;
+    if let Some(all) = all {
+        return Ok(Checked::All(all));
+    }
+    findings.sort_by_key(|finding| finding.condition.number);
+    Ok(Checked::Stopped(findings))
+}
+
+/// Counts orders and payments as [`Target::counts`] does, on a thread, which is left behind when `stop` says so. Then
+/// returns `None`. For a server, as [`check_aside`].
+///
+/// # Errors
+/// Fails if the database fails, or if the system can't start a thread.
+pub fn count_aside(
+    target: &Arc<dyn Target>,
+    warehouses: &RangeInclusive<u32>,
+    stop: &dyn Fn() -> bool,
+) -> Result<Option<LedgerCounts>, TargetError> {
+    let warehouses = warehouses.clone();
+    aside(target, stop, &mut |()| {}, move |target, _| target.counts(&warehouses))
+}
+
+/// Runs `work` on a thread and passes to `heard` what the work reports. Returns `None` if `stop` ended it first.
+fn aside<E: Send + 'static, R: Send + 'static>(
+    target: &Arc<dyn Target>,
+    stop: &dyn Fn() -> bool,
+    heard: &mut dyn FnMut(E),
+    work: impl FnOnce(&dyn Target, &(dyn Fn(E) + Sync)) -> Result<R, TargetError> + Send + 'static,
+) -> Result<Option<R>, TargetError> {
     let (sender, receiver) = channel();
     let (target, asked) = (Arc::clone(target), Arc::clone(target));
-    let conditions = conditions.to_vec();
     let work = move || {
-        // Nobody receives any more once the check is stopped.
-        let result = target.check(&conditions, &|finding| drop(sender.send(Ok(finding.clone()))));
+        // Nobody receives any more once the work is stopped.
+        let result = work(&*target, &|event| drop(sender.send(Ok(event))));
         let _ = sender.send(Err(result));
     };
     thread::Builder::new()
         .name("check".to_owned())
         .spawn(work)
         .map_err(|error| TargetError::usage(format!("can't start a thread for the check: {error}")))?;
-    let mut findings = Vec::new();
     let mut end = None;
     loop {
         if end.is_none() && stop() {
@@ -68,13 +104,14 @@ pub fn check_aside(
             end = Some(Instant::now() + PATIENCE);
         }
         match receiver.recv_timeout(LOOK) {
-            Ok(Ok(finding)) => {
-                done(&finding);
-                findings.push(finding);
+            Ok(Ok(event)) => heard(event),
+            Ok(Err(Err(error))) if end.is_some() || error.kind == TargetErrorKind::Interrupted => {
+                return Ok(None);
             }
-            Ok(Err(Err(error))) if end.is_some() || error.kind == TargetErrorKind::Interrupted => break,
-            Ok(Err(result)) => return result.map(Checked::All),
-            Err(RecvTimeoutError::Timeout) if end.is_some_and(|end| Instant::now() >= end) => break,
+            Ok(Err(result)) => return result.map(Some),
+            Err(RecvTimeoutError::Timeout) if end.is_some_and(|end| Instant::now() >= end) => {
+                return Ok(None);
+            }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => {
                 return Err(TargetError::database(
@@ -83,8 +120,6 @@ pub fn check_aside(
             }
         }
     }
-    findings.sort_by_key(|finding| finding.condition.number);
-    Ok(Checked::Stopped(findings))
 }
 
 /// Runs [`check`] for one condition after the other until `stop` says so, each on a snapshot of its own. For a database

@@ -9,7 +9,7 @@ use crate::write::write;
 use lydite_bench::{Measurement, Runnable};
 use lydite_plan::destination::Destination;
 use lydite_report::live::columns;
-use lydite_report::model::{BALANCES_CHECK, CheckResult, RequirementResult};
+use lydite_report::model::{BALANCES_CHECK, CheckResult, LEDGER_CHECK, RequirementResult};
 use lydite_report::{RunResult, render_html, render_run_summary, render_table, render_verbose_table};
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
@@ -30,7 +30,10 @@ pub(crate) struct Measured<'a> {
     pub(crate) check: &'a str,
     /// Makes the result document from the checks. The flag is false if some checks are missing.
     pub(crate) result: &'a dyn Fn(Vec<CheckResult>, bool) -> Result<RunResult, Failure>,
-    /// The checks after the run.
+    /// The check of what was acknowledged, which takes much less time than the other checks; `None` if there is no such
+    /// check, or if the user interrupted it.
+    pub(crate) ledger: &'a dyn Fn() -> Result<Option<CheckResult>, Failure>,
+    /// The other checks after the run.
     pub(crate) after: &'a dyn Fn() -> Result<Conditions, Failure>,
 }
 
@@ -87,7 +90,19 @@ impl Measured<'_> {
                 let _reported_at_the_end =
                     partial.and_then(|partial| write(place, partial.as_bytes(), Some(interrupt)));
             }
-            match (self.after)() {
+            let found = match (self.ledger)() {
+                Ok(check) => {
+                    broken |= check.as_ref().is_some_and(|check| !check.ok);
+                    checks.extend(check);
+                    (self.after)()
+                }
+                // A database that can't count its rows won't evaluate conditions over them.
+                Err(failure) => {
+                    checks.push(checks::failed(LEDGER_CHECK, &failure));
+                    Err(failure)
+                }
+            };
+            match found {
                 Ok(found) => {
                     broken |= found.results.iter().any(|check| !check.ok);
                     if found.stopped {

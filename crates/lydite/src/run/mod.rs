@@ -4,6 +4,7 @@ pub(crate) mod balances;
 pub(crate) mod checks;
 mod conclusion;
 pub(crate) mod function_tests;
+mod ledger;
 pub(crate) mod loading;
 mod measuring;
 pub(crate) mod micro;

@@ -5,6 +5,7 @@ use super::balances::BalanceWatch;
 use super::checks::{self, Conditions, before};
 use super::conclusion::Measured;
 use super::function_tests::FunctionFindings;
+use super::ledger::Ledger;
 use super::measuring::{Live, measure};
 use super::node_sizes::SizeWatch;
 use super::readiness::{begin_with_template, check_target, fitting, make_ready};
@@ -39,6 +40,8 @@ pub(crate) fn run(request: &Request) -> Outcome {
     }
     let functions = ready.function_tests(request)?;
     let sizes = SizeWatch::new(&ready.target, ready.settled.distribution.reported());
+    // The last look before the run.
+    let ledger = ready.open_ledger(request)?;
     let measurement = ready.measure(request)?;
     let balances = balances.map(|balances| balances.finish(&measurement.whole));
     let replicas = ready.replicas.as_ref().map(|replicas| replicas.report());
@@ -66,6 +69,10 @@ pub(crate) fn run(request: &Request) -> Outcome {
         check: "3.3.2",
         result: &|checks, checked| {
             parts.result(checks, checked).map(|result| functions.add_to(sizes.add_to(result)))
+        },
+        ledger: &|| match &ledger {
+            Some(ledger) => ledger.check(&measurement.whole, &request.interrupt),
+            None => Ok(None),
         },
         after: &|| ready.conditions(request, CheckedWhen::After),
     };
@@ -118,6 +125,14 @@ impl Ready {
                 let together = balances.warehouses;
                 BalanceWatch::new(&self.target, &self.meta, self.active, together, &request.interrupt)
             })
+            .transpose()
+    }
+
+    /// Opens the ledger of the run, if the plan checks.
+    fn open_ledger(&self, request: &Request) -> Result<Option<Ledger>, Failure> {
+        let embedded = self.description.embedded;
+        (request.plan.check && self.stored)
+            .then(|| Ledger::open(&self.target, embedded, &self.meta, self.active, &request.interrupt))
             .transpose()
     }
 

@@ -1,4 +1,5 @@
-"""The example driver over SQLite, broken in one or several ways: each must be found by `lydite driver test`.
+"""The example driver over SQLite, broken in one or several ways: each must be found by `lydite driver test`, or by the
+ledger of a run.
 
 usage: broken.py KIND[,KIND]...
 """
@@ -18,6 +19,16 @@ KINDS = sys.argv[1].split(",")
 
 def is_broken(kind):
     return kind in KINDS
+
+
+class Forgetful:
+    """A connection that rolls back where it was to commit."""
+
+    def __init__(self, db):
+        self.db = db
+
+    def execute(self, sql, *values):
+        return self.db.execute("ROLLBACK" if sql == "COMMIT" else sql, *values)
 
 
 class Broken(sqlite_driver.Database):
@@ -47,7 +58,20 @@ class Broken(sqlite_driver.Database):
         if not is_broken("forgets_notes") or name == "state":
             super().note(name, value)
 
+    def forgetting(self, kind, whether, transaction):
+        """Plays a transaction, and acknowledges it without a commit if it is broken in this way."""
+        if not (is_broken(kind) and whether):
+            return transaction()
+        db, self.db = self.db, Forgetful(self.db)
+        try:
+            return transaction()
+        finally:
+            self.db = db
+
     def new_order(self, order):
+        return self.forgetting("forgets_orders", order.c_id % 5 == 0, lambda: self.place(order))
+
+    def place(self, order):
         unused = [line for line in order.lines if line.i_id > 100_000]
         if is_broken("dirty") and unused:
             return self.dirty(order)
@@ -84,6 +108,11 @@ class Broken(sqlite_driver.Database):
         return super().customer(w, d, who)
 
     def payment(self, payment):
+        if is_broken("pays_twice"):
+            self.pay(payment)
+        return self.forgetting("forgets_payments", payment.h_amount % 5 == 0, lambda: self.pay(payment))
+
+    def pay(self, payment):
         if is_broken("overwrites") and payment.c_id is not None:
             key = (payment.c_w_id, payment.c_d_id, payment.c_id)
             (old,) = self.one("SELECT c_balance FROM customer WHERE c_w_id = ? AND c_d_id = ? AND c_id = ?", *key)
@@ -107,7 +136,8 @@ class Broken(sqlite_driver.Database):
         if is_broken("crashes"):
             print("out of memory", file=sys.stderr, flush=True)
             os._exit(7)
-        delivered = super().delivery(delivery)
+        delivered = self.forgetting("forgets_deliveries", delivery.o_carrier_id % 2 == 0,
+                                    lambda: super(Broken, self).delivery(delivery))
         return delivered[:1] if is_broken("one_district") else delivered
 
     def stock_level(self, query):

@@ -60,12 +60,12 @@ fn what_was_added_is_counted_and_taken_back_in_every_mode() {
             });
             assert_eq!(result["plan"]["balance_order"], "ascending");
             let checks = result["checks"].as_array().unwrap();
-            assert_eq!(checks.len(), 25, "{url} {mode}");
+            assert_eq!(checks.len(), 26, "{url} {mode}");
             assert!(checks.iter().all(|check| check["ok"] == true), "{url} {mode}: {checks:?}");
             assert!(ended.stdout.contains("dUpdateBalance  "), "{ended:?}");
             assert!(
                 ended.stdout.contains(
-                    "12/12 consistency conditions hold before the run, 12/12 after the run, balances hold"
+                    "12/12 consistency conditions hold before the run, 12/12 after the run, balances hold, ledger holds"
                 ),
                 "{ended:?}"
             );

@@ -92,9 +92,14 @@ fn orders_and_updates_of_stock_together_keep_the_conditions() {
             has_each(&result, &["update_stock", "update_item"]).then_some(result)
         });
         let checks = result["checks"].as_array().expect("checks");
-        assert_eq!(checks.len(), 28, "twelve conditions, items and stock, before and after: {checks:?}");
+        assert_eq!(
+            checks.len(),
+            29,
+            "twelve conditions, items and stock, before and after, and the ledger: {checks:?}"
+        );
         assert!(checks.iter().all(|check| check["ok"] == true), "{checks:?}");
-        assert_eq!((&checks[12]["id"], &checks[27]["id"]), (&"item".into(), &"stock".into()));
+        assert_eq!((&checks[12]["id"], &checks[28]["id"]), (&"item".into(), &"stock".into()));
+        assert_eq!(checks[14]["id"], "ledger");
         for of in ["update_stock", "update_item"] {
             let update = &result["transactions"][of];
             assert_eq!(update["failed"], 0, "{update}");

@@ -16,6 +16,7 @@ mod ignite;
 mod killed;
 mod kit;
 mod lab;
+mod ledger;
 mod loaded;
 mod loading;
 mod mariadb;

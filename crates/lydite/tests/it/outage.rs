@@ -70,12 +70,12 @@ impl Victim {
     /// Starts a run and waits until it has been at work for a second. None if it ended before that.
     fn run(&mut self, arguments: &[&str]) -> Option<Running> {
         let (server, database) = (self.server(), &self.database);
-        let before = orders(server, database);
+        let before = work(server, database);
         let mut running = start(&self.url, &self.result(), arguments);
-        let ordered = running.reaches("the first order", || orders(server, database) > before);
+        let begun = running.reaches("the first order or payment", || work(server, database) > before);
         self.begun = Instant::now();
         thread::sleep(Duration::from_secs(1));
-        (ordered && running.is_running()).then_some(running)
+        (begun && running.is_running()).then_some(running)
     }
 }
 
@@ -103,6 +103,12 @@ pub(crate) fn start(url: &str, result: &Path, arguments: &[&str]) -> Running {
 /// Orders in a database beyond those that were loaded.
 pub(crate) fn orders(server: &Server, database: &str) -> u64 {
     server.psql(database, "SELECT sum(d_next_o_id - 301) FROM district").parse().expect("a count")
+}
+
+/// Orders and payments in a database.
+fn work(server: &Server, database: &str) -> u64 {
+    let sum = "SELECT (SELECT sum(d_next_o_id) FROM district) + (SELECT count(*) FROM history)";
+    server.psql(database, sum).parse().expect("a count")
 }
 
 /// The completed transactions of each second.
@@ -405,11 +411,11 @@ fn availability_is_told(victim: &mut Victim, percent: &str) -> bool {
 #[test]
 fn a_server_lost_between_the_run_and_its_last_check_does_not_lose_the_result() {
     let mut victim = victim("lost_late");
-    // New-Orders do not touch HISTORY, which the check reads.
+    // Payments do not touch ORDER-LINE, which the check reads. The ledger does not read it.
     let (running, database) = windows_from("6s", |window| {
-        let mut running = victim.run(&["--terminals", "2", "--duration", window, "--mix", "100,0,0,0,0"])?;
+        let mut running = victim.run(&["--terminals", "2", "--duration", window, "--mix", "0,100,0,0,0"])?;
         let (server, database) = (victim.server(), victim.database.clone());
-        hold(server, &database, "history");
+        hold(server, &database, "order_line");
         if running.reaches("the last check", || check_waits(server, &database)) {
             return Some((running, database));
         }
@@ -428,7 +434,8 @@ fn a_server_lost_between_the_run_and_its_last_check_does_not_lose_the_result() {
         .iter()
         .filter(|check| check["when"] == "after")
         .collect();
-    let [failed] = after[..] else { panic!("the check that could not be made: {after:?}") };
+    let [ledger, failed] = after[..] else { panic!("the check that could not be made: {after:?}") };
+    assert_eq!((&ledger["id"], &ledger["ok"]), (&"ledger".into(), &true.into()));
     assert_eq!(failed["ok"], false);
     assert!(
         failed["detail"].as_str().is_some_and(|words| words.contains("could not be checked")),
@@ -473,6 +480,70 @@ pub(crate) fn check_waits(server: &Server, database: &str) -> bool {
          AND query LIKE 'SELECT example%'"
     );
     server.psql("postgres", &waiting) == "t"
+}
+
+/// A ledger of this database waits for a lock.
+fn ledger_waits(server: &Server, database: &str) -> bool {
+    let waiting = format!(
+        "SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = '{database}' AND wait_event_type = 'Lock' \
+         AND query LIKE 'SELECT next_order_ids%'"
+    );
+    server.psql("postgres", &waiting) == "t"
+}
+
+/// Runs New-Orders, which do not touch HISTORY, until the ledger waits for this table, and returns the run.
+fn run_until_the_ledger_waits(victim: &mut Victim) -> Running {
+    windows_from("3s", |window| {
+        let mut running = victim.run(&["--terminals", "1", "--duration", window, "--mix", "100,0,0,0,0"])?;
+        hold(victim.server(), &victim.database, "history");
+        if running.reaches("the ledger", || ledger_waits(victim.server(), &victim.database)) {
+            return Some(running);
+        }
+        drop(Held { server: victim.server(), database: &victim.database });
+        None
+    })
+}
+
+#[test]
+fn ctrl_c_while_the_ledger_is_counted_ends_it_at_once_and_in_the_server_too() {
+    let mut victim = victim("impatient_ledger");
+    let running = run_until_the_ledger_waits(&mut victim);
+    let held = Held { server: victim.server(), database: &victim.database };
+    // The table is locked until after the end.
+    running.signal(libc::SIGINT);
+    let ended = running.wait().code(130);
+    assert!(ended.only_error().contains("interrupted during the check after the run"), "{ended:?}");
+    assert!(ended.stdout.contains("NOPM") && ended.stdout.contains("PARTIAL"), "the table: {ended:?}");
+    assert_checks_hold(&assert_partial(&victim.result()), &["before"]);
+    assert!(!ledger_waits(victim.server(), &victim.database), "the server has given it up too");
+    drop(held);
+    assert_consistent(&victim.url);
+}
+
+#[test]
+fn a_server_lost_while_the_ledger_is_counted_is_told_once() {
+    let mut victim = victim("lost_ledger");
+    let running = run_until_the_ledger_waits(&mut victim);
+    let held = Held { server: victim.server(), database: &victim.database };
+    victim.server().kill();
+    let ended = running.wait().code(3);
+    assert!(ended.only_error().contains("count orders and payments"), "{ended:?}");
+    let result = assert_partial(&victim.result());
+    let after: Vec<&Value> = result["checks"]
+        .as_array()
+        .expect("checks")
+        .iter()
+        .filter(|check| check["when"] == "after")
+        .collect();
+    assert_eq!(after.iter().map(|check| &check["id"]).collect::<Vec<_>>(), ["ledger", "3.3.2"]);
+    for check in after {
+        let told = check["detail"].as_str().is_some_and(|words| words.contains("could not be checked"));
+        assert!(check["ok"] == false && told, "{check}");
+    }
+    assert!(conditions_rule(&result)["met"].is_null(), "nobody knows");
+    victim.server().restart();
+    drop(held);
+    assert_consistent(&victim.url);
 }
 
 #[test]
@@ -526,10 +597,10 @@ fn a_condition_found_broken_before_ctrl_c_is_told_and_outweighs_it() {
 #[test]
 fn ctrl_c_during_the_check_after_a_run_ends_it_at_once_with_the_result_so_far() {
     let mut victim = victim("impatient_after");
-    // New-Order never touches the payments' history.
+    // Payment never touches the lines of orders.
     let running = windows_from("3s", |window| {
-        let mut running = victim.run(&["--terminals", "1", "--duration", window, "--mix", "100,0,0,0,0"])?;
-        hold(victim.server(), &victim.database, "history");
+        let mut running = victim.run(&["--terminals", "1", "--duration", window, "--mix", "0,100,0,0,0"])?;
+        hold(victim.server(), &victim.database, "order_line");
         if running.reaches("the check", || check_waits(victim.server(), &victim.database)) {
             return Some(running);
         }
@@ -541,13 +612,14 @@ fn ctrl_c_during_the_check_after_a_run_ends_it_at_once_with_the_result_so_far() 
     running.signal(libc::SIGINT);
     let ended = running.wait().code(130);
     assert!(ended.only_error().contains("interrupted during the check after the run"), "{ended:?}");
-    assert!(ended.stdout.contains("NOPM") && ended.stdout.contains("PARTIAL"), "the table: {ended:?}");
+    assert!(ended.stdout.contains("tps") && ended.stdout.contains("PARTIAL"), "the table: {ended:?}");
     let result = assert_partial(&victim.result());
     let checks = result["checks"].as_array().expect("checks");
-    assert!((12..24).contains(&checks.len()) && checks.iter().all(|check| check["ok"] == true), "{checks:?}");
+    assert_eq!(checks[12]["id"], "ledger", "it was made before the conditions: {checks:?}");
+    assert!((13..25).contains(&checks.len()) && checks.iter().all(|check| check["ok"] == true), "{checks:?}");
     assert!(conditions_rule(&result)["met"].is_null(), "not all are known");
     let shown = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    let made = checks.len() - 12;
+    let made = checks.len() - 13;
     let words = if made == 0 { "none".to_owned() } else { format!("{made} of 12") };
     assert!(shown.contains(&format!("{words} made after the run")), "{shown}");
     assert!(!check_waits(victim.server(), &victim.database), "the server has given it up too");
@@ -578,7 +650,7 @@ fn ctrl_c_during_the_check_after_a_run_in_a_temporary_database_leaves_nothing_be
         ended.code(130);
         assert_eq!(found["status"], "partial");
         let checks = found["checks"].as_array().expect("checks").len();
-        assert!((12..24).contains(&checks), "{checks}");
+        assert!((12..25).contains(&checks), "{checks}");
         Some(())
     });
 }

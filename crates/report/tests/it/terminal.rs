@@ -2,7 +2,9 @@
 
 use crate::sample::{Look, sample};
 use lydite_report::compare::{ThroughputVerdict, compare, render_comparison};
-use lydite_report::model::{Latency, Outage, RunResult, Status, TransactionResult};
+use lydite_report::model::{
+    CheckResult, CheckedWhen, LEDGER_CHECK, Latency, Outage, RunResult, Status, TransactionResult,
+};
 use lydite_report::{render_table, render_verbose_table};
 
 fn quick(seed: u64, speed: f64) -> RunResult {
@@ -104,6 +106,38 @@ fn a_check_that_was_interrupted_is_not_shown_as_one_that_holds() {
         let page = lydite_report::render_html(std::slice::from_ref(&result));
         assert!(page.contains(words) && !page.contains("14/14") && !page.contains("12/12<"), "{words}");
     }
+}
+
+#[test]
+fn the_ledger_is_told_beside_the_conditions_and_not_counted_among_them() {
+    let mut result = quick(1, 1.0);
+    for (number, check) in result.checks.iter_mut().enumerate() {
+        check.id = format!("3.3.2.{}", number % 12 + 1);
+    }
+    let detail = "89 of 1040 acknowledged New-Orders are missing: Σ D_NEXT_O_ID grew by 951";
+    let ledger = CheckResult {
+        id: LEDGER_CHECK.into(),
+        ok: true,
+        detail: detail.into(),
+        when: CheckedWhen::After,
+        seconds: 0.1,
+    };
+    result.checks.insert(12, ledger);
+    let held = "12/12 consistency conditions hold before the run, 12/12 after the run, ledger ";
+    let text = render_table(&result, 160, true);
+    assert!(text.contains(&format!("\x1b[32m{held}holds")), "{text}");
+    result.checks[12].ok = false;
+    let text = render_table(&result, 160, true);
+    assert!(text.contains(&format!("\x1b[31m{held}FAILS")), "{text}");
+    assert!(text.contains(&format!("ledger: {detail}")), "{text}");
+    let page = lydite_report::render_html(std::slice::from_ref(&result));
+    assert!(page.contains(detail) && page.contains("24/25"), "the page has it too");
+    // The conditions were interrupted, the ledger was not.
+    result.checks[12].ok = true;
+    result.status = Status::Partial;
+    result.checks.truncate(13);
+    let text = render_table(&result, 160, false);
+    assert!(text.contains("none made after the run, ledger holds"), "{text}");
 }
 
 #[test]

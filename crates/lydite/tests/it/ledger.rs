@@ -1,0 +1,185 @@
+//! The ledger of a run: what a database acknowledged and then lost, or did twice, is found, although all conditions
+//! hold.
+
+use crate::kit::python_with_drivers;
+use crate::loaded;
+use crate::program::{
+    Program, assert_checks_hold, has_each, json, longer_windows, lydite, scratch, text, total, windows_from,
+};
+use lydite_testkit::postgres;
+use serde_json::Value;
+
+const SDK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk/python");
+const BROKEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/drivers/broken.py");
+
+/// The ledger of a result, which must have one.
+#[track_caller]
+fn ledger(result: &Value) -> (bool, &str) {
+    let checks = result["checks"].as_array().expect("checks");
+    let ledgers: Vec<&Value> = checks.iter().filter(|check| check["id"] == "ledger").collect();
+    let [ledger] = ledgers[..] else { panic!("one ledger: {checks:?}") };
+    assert_eq!(ledger["when"], "after");
+    (ledger["ok"].as_bool().expect("a verdict"), ledger["detail"].as_str().expect("a detail"))
+}
+
+/// The number before some words.
+#[track_caller]
+fn number_before(detail: &str, words: &str) -> i64 {
+    let (before, _) = detail.split_once(words).expect(words);
+    before.rsplit(' ').next().and_then(|number| number.parse().ok()).expect(detail)
+}
+
+/// The number after some words.
+#[track_caller]
+fn number_after(detail: &str, words: &str) -> i64 {
+    let (_, after) = detail.split_once(words).expect(words);
+    let digits: String = after.chars().take_while(char::is_ascii_digit).collect();
+    digits.parse().expect(detail)
+}
+
+/// Runs a driver that is broken in this way until its transactions of this type can be judged. All conditions must hold,
+/// and the ledger must not: returns its detail and the committed transactions of the window.
+fn found_in(kind: &str, of: &str) -> (String, i64) {
+    let python = python_with_drivers();
+    windows_from("3s", |window| {
+        let place = scratch();
+        let (store, path) = (place.path().join("store.sqlite"), place.path().join("result.json"));
+        let url =
+            format!("driver:env PYTHONPATH={SDK} STORE_FILE={} {python} {BROKEN} {kind}", store.display());
+        let run = ["run", &url, "--warehouses", "1", "--terminals", "2", "--warmup", "0", "--quiet"];
+        let mix = ["--mix", "40,40,0,20,0", "--set", "size=small", "--duration", window];
+        let ended = lydite(&[&run[..], &mix, &["--json", text(&path)]].concat());
+        let result = json(&path);
+        let committed = result["transactions"][of]["committed"].as_i64().expect("a count");
+        let (ok, detail) = ledger(&result);
+        // Perhaps none of so few is a wrong one; and a machine under load may leave some without an answer.
+        if ok && committed < 50 || total(&result, "unknown") > 0 {
+            return None;
+        }
+        assert!(!ok, "{kind}: {detail}");
+        let ended = ended.code(1);
+        let broken = result["checks"].as_array().expect("checks").iter().filter(|check| check["ok"] == false);
+        assert_eq!(broken.count(), 1, "the conditions see nothing: {}", result["checks"]);
+        assert!(ended.stdout.contains("12/12 after the run, ledger FAILS"), "{}", ended.stdout);
+        assert_eq!(result["status"], "complete");
+        Some((detail.to_owned(), committed))
+    })
+}
+
+#[test]
+fn a_driver_that_acknowledges_without_a_commit_is_found_by_the_ledger_alone() {
+    for (kind, of, [name, names], evidence) in [
+        ("forgets_orders", "new_order", ["New-Order", "New-Orders"], "Σ D_NEXT_O_ID grew by "),
+        ("forgets_payments", "payment", ["Payment", "Payments"], "HISTORY grew by "),
+    ] {
+        let (detail, committed) = found_in(kind, of);
+        let names = if detail.contains(names) { names } else { name };
+        let acknowledged = number_before(&detail, &format!(" acknowledged {names} "));
+        let missing = number_before(&detail, &format!(" of {acknowledged} acknowledged"));
+        assert_eq!(acknowledged - missing, number_after(&detail, evidence), "{detail}");
+        assert!(acknowledged >= committed && missing > 0, "{committed}: {detail}");
+    }
+    let (detail, _) = found_in("forgets_deliveries", "delivery");
+    let acknowledged = number_before(&detail, " acknowledged deliver");
+    assert!(number_before(&detail, &format!(" of {acknowledged} acknowledged")) > 0, "{detail}");
+    assert!(detail.contains("missing: NEW-ORDER "), "{detail}");
+}
+
+#[test]
+fn a_driver_that_does_twice_what_it_acknowledges_is_found_by_the_ledger_alone() {
+    let (detail, committed) = found_in("pays_twice", "payment");
+    let acknowledged = number_before(&detail, " acknowledged: HISTORY");
+    let more = number_before(&detail, " Payment");
+    assert!(acknowledged == more && acknowledged >= committed, "{committed}: {detail}");
+    assert_eq!(number_after(&detail, "HISTORY grew by "), acknowledged + more, "{detail}");
+    assert!(
+        detail.ends_with("somebody else writes to this database, or a commit was applied twice"),
+        "{detail}"
+    );
+}
+
+/// It loses the last second or less of what it acknowledged, perhaps nothing: the verdict must fit what is there.
+#[test]
+fn what_a_mariadb_without_durable_commits_loses_when_it_is_killed_is_counted() {
+    let server = loaded::mariadb(1, &["innodb-flush-log-at-trx-commit=0"]);
+    let url = server.url("tpcc");
+    let directory = scratch();
+    let path = directory.path().join("result.json");
+    let orders =
+        || server.sql("tpcc", "SELECT sum(d_next_o_id) FROM district").parse::<i64>().expect("a sum");
+    windows_from("6s", |window| {
+        let before = orders();
+        let plan = ["run", &url, "--duration", window, "--warmup", "0", "--terminals", "3", "--quiet"];
+        let mut running = Program::new(&[&plan[..], &["--json", text(&path)]].concat()).start();
+        if !running.reaches("orders", || orders() > before + 20) {
+            return None;
+        }
+        server.kill();
+        server.restart();
+        let ended = running.wait();
+        // On a machine under load the server may come back after the end of the run.
+        if !matches!(ended.code, Some(0 | 1)) {
+            return None;
+        }
+        let result = json(&path);
+        let grown = orders() - before;
+        let (ok, detail) = ledger(&result);
+        println!("{grown} orders: {detail}");
+        let checks = result["checks"].as_array().expect("checks");
+        assert!(checks.iter().all(|check| check["id"] == "ledger" || check["ok"] == true), "{checks:?}");
+        let ended = ended.code(i32::from(!ok));
+        assert_eq!(ended.stdout.contains("ledger FAILS"), !ok, "{}", ended.stdout);
+        if ok {
+            let acknowledged = number_before(detail, " New-Orders");
+            let more =
+                if detail.contains("New-Orders and ") { number_after(detail, "New-Orders and ") } else { 0 };
+            assert_eq!(acknowledged + more, grown, "{detail}");
+        } else if detail.contains("New-Orders are missing") {
+            let acknowledged = number_before(detail, " acknowledged New-Orders");
+            let missing = number_before(detail, &format!(" of {acknowledged} acknowledged"));
+            assert_eq!(
+                (number_after(detail, "D_NEXT_O_ID grew by "), acknowledged - missing),
+                (grown, grown)
+            );
+        }
+        Some(())
+    });
+}
+
+#[test]
+fn clients_with_warehouses_of_their_own_each_keep_a_ledger() {
+    let url = loaded::on_postgres("ledgers", 2);
+    let directory = scratch();
+    let path = directory.path().join("result.json");
+    let usual = ["run", &url, "--warmup", "0", "--terminals", "2", "--quiet"];
+    let (in_first, in_second) = (["--set", "active_warehouses=1"], ["--set", "active_warehouses=2"]);
+    let orders = |warehouse: u32| {
+        let sum = format!("SELECT sum(d_next_o_id) FROM district WHERE d_w_id = {warehouse}");
+        postgres::shared().psql("ledgers", &sum).parse::<u64>().expect("a sum")
+    };
+    let before = orders(2);
+    let mut other = Program::new(&[&usual[..], &["--duration", "1h"], &in_second].concat()).start();
+    other.wait_until("orders of the other client", || orders(2) > before);
+    longer_windows(|window| {
+        let then = orders(2);
+        let more = ["--duration", window, "--json", text(&path)];
+        lydite(&[&usual[..], &more, &in_first].concat()).code(0);
+        let result = json(&path);
+        assert_checks_hold(&result, &["before", "after"]);
+        (has_each(&result, &["new_order"]) && orders(2) > then).then_some(())
+    });
+    // In one warehouse they are in each other's way, and are told so.
+    longer_windows(|window| {
+        let then = orders(2);
+        let more = ["--duration", window, "--json", text(&path)];
+        let ended = lydite(&[&usual[..], &more, &in_second].concat());
+        let result = json(&path);
+        let (ok, detail) = ledger(&result);
+        if ok || orders(2) == then {
+            return None;
+        }
+        assert!(detail.contains("too many") && detail.contains("somebody else writes"), "{detail}");
+        ended.code(1);
+        Some(())
+    });
+}
