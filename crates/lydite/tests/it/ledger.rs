@@ -152,7 +152,7 @@ fn clients_with_warehouses_of_their_own_each_keep_a_ledger() {
     let directory = scratch();
     let path = directory.path().join("result.json");
     let usual = ["run", &url, "--warmup", "0", "--terminals", "2", "--quiet"];
-    let (in_first, in_second) = (["--set", "active_warehouses=1"], ["--set", "active_warehouses=2"]);
+    let (in_first, in_second) = (["--set", "active_warehouses=1"], ["--set", "active_warehouses=2-2"]);
     let orders = |warehouse: u32| {
         let sum = format!("SELECT sum(d_next_o_id) FROM district WHERE d_w_id = {warehouse}");
         postgres::shared().psql("ledgers", &sum).parse::<u64>().expect("a sum")
