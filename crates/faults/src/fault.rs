@@ -1,0 +1,88 @@
+//! A fault at the places of this machine that its specification means.
+
+use crate::process::{ProcessId, Processes};
+use crate::sockets;
+use crate::spec::FaultSpec;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// A fault with its places, ready to be rehearsed or injected.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fault {
+    /// The specification.
+    pub spec: FaultSpec,
+    /// The places on this machine, in the order of the specification; a lab has one for each of its servers.
+    pub sites: Vec<Site>,
+}
+
+/// A place of this machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Site {
+    /// The machine itself.
+    Machine,
+    /// A server that Lydite may stop and start.
+    Server(Server),
+    /// A process.
+    Process(ProcessId),
+}
+
+/// A server that Lydite may stop and start.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Server {
+    /// The port that it listens on, on the loopback. Whoever listens there is the server, also after a new start.
+    pub port: u16,
+    /// Signal of its orderly stop.
+    pub stop_signal: i32,
+    /// File that others look into for its process number, if the server does not write it itself.
+    pub pid_file: Option<PathBuf>,
+}
+
+impl Site {
+    /// Returns the uppermost process of the place; none for the machine.
+    ///
+    /// # Errors
+    /// There is no such process, this user must not see it, or Lydite itself is below it.
+    pub fn root(&self) -> Result<Option<ProcessId>, String> {
+        let root = match self {
+            Self::Machine => return Ok(None),
+            Self::Process(process) if process.lives() => *process,
+            Self::Process(process) => return Err(format!("process {} has ended", process.pid)),
+            Self::Server(server) => sockets::server(server.port)?,
+        };
+        let own = ProcessId::own().map_err(|error| error.to_string())?;
+        if Processes::now().is_within(own, root) {
+            return Err(format!("process {} started lydite itself: name the server's own process", root.pid));
+        }
+        Ok(Some(root))
+    }
+}
+
+impl Fault {
+    /// Returns the uppermost process of each place.
+    ///
+    /// # Errors
+    /// All problems: places without a process, and processes that this user may not signal.
+    pub(crate) fn roots(&self) -> Result<Vec<ProcessId>, Vec<String>> {
+        let (mut roots, mut problems) = (Vec::new(), Vec::new());
+        for site in &self.sites {
+            match site.root() {
+                Ok(Some(root)) => match root.forbidden() {
+                    None => roots.push(root),
+                    Some(error) => problems.push(format!(
+                        "process {} takes no signals from this user ({error}): run lydite as its user or as root",
+                        root.pid
+                    )),
+                },
+                Ok(None) => {}
+                Err(problem) => problems.push(problem),
+            }
+        }
+        if problems.is_empty() { Ok(roots) } else { Err(problems) }
+    }
+
+    /// Returns the name of the fault for messages: its kind and its places.
+    #[must_use]
+    pub fn name(&self) -> String {
+        format!("{} on {}", self.spec.kind, self.spec.place())
+    }
+}

@@ -1,0 +1,135 @@
+//! The guard: a process of its own that injects one fault, and undoes it whatever happens to Lydite.
+//!
+//! Lydite holds the guard's standard input open. A line there begins the fault, another one ends it. The input also ends
+//! when Lydite ends in any way, and then the guard undoes the fault.
+
+use crate::fault::Fault;
+use crate::kinds;
+use crate::note::{self, Left, Note};
+use serde::{Deserialize, Serialize};
+use std::io::{self, BufRead, Write};
+use std::path::PathBuf;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+/// Everything that a guard must know.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Task {
+    /// The fault.
+    pub(crate) fault: Fault,
+    /// True if the fault is undone at all.
+    pub(crate) undone: bool,
+    /// Time after the begin at which the guard undoes the fault by itself.
+    pub(crate) at_most: Duration,
+    /// Directory of the notes.
+    pub(crate) notes: PathBuf,
+}
+
+/// A line to the guard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Order {
+    Begin,
+    End,
+}
+
+/// A line from the guard.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Answer {
+    /// The fault has begun.
+    Begun { how: String, proof: String },
+    /// The fault could not begin, and everything is as before unless the text says otherwise.
+    NotBegun(String),
+    /// The fault is undone.
+    Undone(String),
+    /// Something is not as before.
+    NotUndone(String),
+}
+
+/// Runs a guard to its end: reads its task and its orders from the standard input, and answers on the standard output.
+///
+/// # Errors
+/// The task can't be read.
+pub fn guard() -> io::Result<()> {
+    let (lines, orders) = mpsc::channel();
+    // Reads on a thread of its own, so that the guard can also wait for the end of its time.
+    thread::Builder::new().name("orders".into()).spawn(move || {
+        for line in io::stdin().lock().lines() {
+            let Ok(line) = line else { return };
+            if lines.send(line).is_err() {
+                return;
+            }
+        }
+    })?;
+    let Ok(task) = orders.recv() else { return Ok(()) };
+    let task: Task = serde_json::from_str(&task)?;
+    if next(&orders, None) == Some(Order::Begin) {
+        let answer = inject(&task, &orders);
+        say(&answer);
+    }
+    Ok(())
+}
+
+/// Returns the next order; none at the end of the input, or after this time.
+fn next(orders: &Receiver<String>, within: Option<Duration>) -> Option<Order> {
+    let line = match within {
+        None => orders.recv().map_err(|_| RecvTimeoutError::Disconnected),
+        Some(within) => orders.recv_timeout(within),
+    };
+    line.ok().and_then(|line| serde_json::from_str(&line).ok())
+}
+
+/// Answers. Lydite may be gone; then nobody reads it.
+fn say(answer: &Answer) {
+    let mut out = io::stdout().lock();
+    if let Ok(line) = serde_json::to_string(answer) {
+        let _gone = writeln!(out, "{line}").and_then(|()| out.flush());
+    }
+}
+
+/// Begins the fault, waits for its end, undoes it, and returns the last answer.
+fn inject(task: &Task, orders: &Receiver<String>) -> Answer {
+    let mut noted = match prepare(task) {
+        Ok(noted) => noted,
+        Err(problem) => return Answer::NotBegun(problem),
+    };
+    let Some(kind) = kinds::named(&task.fault.spec.kind) else {
+        return Answer::NotBegun(format!("the kind {} is not known", task.fault.spec.kind));
+    };
+    let how = kind.how(&noted.note.state);
+    let begun = kind.begin(&mut noted.note.state);
+    let written = noted.note.write(&task.notes);
+    let proof = match (begun, written) {
+        (Ok(proof), Ok(_)) => proof,
+        (begun, written) => {
+            let problem = begun.err().or(written.err().map(|error| error.to_string())).unwrap_or_default();
+            return Answer::NotBegun(match noted.undo() {
+                Ok(_) => problem,
+                Err(left) => format!("{problem}; and it could not be undone: {left}"),
+            });
+        }
+    };
+    say(&Answer::Begun { how, proof });
+    if !task.undone {
+        return match noted.remove() {
+            Ok(()) => Answer::Undone(String::new()),
+            Err(problem) => Answer::NotUndone(problem),
+        };
+    }
+    // Any line, the end of the input and the end of the time are all the fault's end.
+    let _any = next(orders, Some(task.at_most));
+    match noted.undo() {
+        Ok(proof) => Answer::Undone(proof),
+        Err(problem) => Answer::NotUndone(problem),
+    }
+}
+
+/// Rehearses the fault on the machine as it is now, and notes it.
+fn prepare(task: &Task) -> Result<Left, String> {
+    let kind = kinds::named(&task.fault.spec.kind)
+        .ok_or_else(|| format!("the kind {} is not known", task.fault.spec.kind))?;
+    let state = kind.check(&task.fault).map_err(|problems| problems.join("; "))?;
+    let noted = |error: io::Error| format!("it can't be noted in {}: {error}", task.notes.display());
+    note::prepare(&task.notes).map_err(noted)?;
+    Note::new(task.fault.clone(), state).and_then(|note| note.write(&task.notes)).map_err(noted)
+}

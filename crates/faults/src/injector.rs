@@ -1,0 +1,131 @@
+//! Lydite's side of a fault: starts the guard, and gives it its orders.
+
+use crate::fault::Fault;
+use crate::guard::{Answer, Order, Task};
+use crate::note;
+use serde::Serialize;
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+use std::time::Duration;
+
+/// Longest wait for a guard's answer: an orderly stop, or the start of a server that recovers.
+const PATIENCE: Duration = Duration::from_secs(150);
+/// Time after a fault's end at which its guard undoes it by itself, if Lydite has not.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// A fault that is about to be injected. Dropping it undoes the fault.
+#[derive(Debug)]
+pub struct Injector {
+    fault: Fault,
+    guard: Child,
+    orders: Option<ChildStdin>,
+    answers: Receiver<Answer>,
+}
+
+/// A fault that has begun.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Begun {
+    /// The way in which it was injected.
+    pub how: String,
+    /// The proof that it bites.
+    pub proof: String,
+}
+
+impl Injector {
+    /// Starts the guard of a fault, which waits for its begin. `lasts` is the time from the begin to the end; none if the
+    /// fault is not undone.
+    ///
+    /// # Errors
+    /// The process can't be started.
+    pub fn start(fault: Fault, lasts: Option<Duration>) -> io::Result<Self> {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args(["faults", "guard"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        // A Ctrl-C in the terminal must not reach it.
+        command.stderr(Stdio::null()).process_group(0);
+        let mut guard = command.spawn()?;
+        let (found, answers) = mpsc::channel();
+        if let Some(output) = guard.stdout.take() {
+            let read = move || {
+                for line in BufReader::new(output).lines() {
+                    let answer = line.ok().and_then(|line| serde_json::from_str(&line).ok());
+                    let Some(answer) = answer else { return };
+                    if found.send(answer).is_err() {
+                        return;
+                    }
+                }
+            };
+            thread::Builder::new().name("guard".into()).spawn(read)?;
+        }
+        let orders = guard.stdin.take();
+        let at_most = lasts.unwrap_or_default() + GRACE;
+        let task = Task { fault: fault.clone(), undone: lasts.is_some(), at_most, notes: note::directory() };
+        let mut injector = Self { fault, guard, orders, answers };
+        injector.send(&task)?;
+        Ok(injector)
+    }
+
+    /// Returns the fault.
+    #[must_use]
+    pub fn fault(&self) -> &Fault {
+        &self.fault
+    }
+
+    fn send(&mut self, line: &impl Serialize) -> io::Result<()> {
+        let orders = self.orders.as_mut().ok_or_else(|| io::Error::other("the guard has ended"))?;
+        writeln!(orders, "{}", serde_json::to_string(line)?)?;
+        orders.flush()
+    }
+
+    /// Begins the fault.
+    ///
+    /// # Errors
+    /// The reason why it could not begin; whatever had begun is undone.
+    pub fn begin(&mut self) -> Result<Begun, String> {
+        let ended = |_| "its guard has ended".to_owned();
+        self.send(&Order::Begin).map_err(|error| format!("its guard has ended: {error}"))?;
+        match self.answers.recv_timeout(PATIENCE).map_err(ended)? {
+            Answer::Begun { how, proof } => Ok(Begun { how, proof }),
+            Answer::NotBegun(problem) => Err(problem),
+            Answer::Undone(_) | Answer::NotUndone(_) => Err("its guard has ended before".into()),
+        }
+    }
+
+    /// Ends the fault. Returns further proof; may be empty. Also undoes the fault if its guard has been killed.
+    ///
+    /// # Errors
+    /// Something is not as before, or the fault ended earlier than it was meant to.
+    pub fn end(mut self) -> Result<String, String> {
+        // The guard may have ended; then its answer or its note says how.
+        let _gone = self.send(&Order::End);
+        match self.answers.recv_timeout(PATIENCE) {
+            Ok(Answer::Undone(proof)) => Ok(proof),
+            Ok(Answer::NotUndone(problem) | Answer::NotBegun(problem)) => Err(problem),
+            Ok(Answer::Begun { .. }) => Err("its guard began it twice".into()),
+            Err(_) => self.undo_without_guard(),
+        }
+    }
+
+    /// Undoes the fault after its guard has ended without a word.
+    fn undo_without_guard(&mut self) -> Result<String, String> {
+        self.orders = None;
+        let _ended = self.guard.kill();
+        let _reaped = self.guard.wait();
+        let (left, _) =
+            note::all(&note::directory()).map_err(|error| format!("its guard was killed: {error}"))?;
+        match left.iter().find(|left| left.note.guard.pid == self.guard.id()) {
+            Some(left) => left.undo().and(Err("its guard was killed: lydite undid the fault instead".into())),
+            None => Err("somebody else undid it before its end".into()),
+        }
+    }
+}
+
+impl Drop for Injector {
+    fn drop(&mut self) {
+        // The end of its input makes the guard undo the fault, and end.
+        self.orders = None;
+        let _reaped = self.guard.wait();
+    }
+}

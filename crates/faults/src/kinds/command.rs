@@ -1,0 +1,140 @@
+//! `command`: the user's own commands, for faults that no other kind knows.
+
+use super::{Acts, Kind, no_arguments};
+use crate::fault::Fault;
+use crate::process::{ProcessId, trees};
+use crate::spec::{Commands, FaultSpec};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Longest time limit of a command. The answers of guards are awaited longer.
+const LIMIT: Duration = Duration::from_secs(120);
+/// Time between two looks at a command.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// The kind.
+pub(super) struct Command;
+
+impl Kind for Command {
+    type State = Commands;
+    const NAME: &'static str = "command";
+    const ACTS: Acts = Acts::Locally;
+
+    fn read(&self, fault: &FaultSpec) -> Result<(), String> {
+        no_arguments(fault)?;
+        match &fault.commands {
+            None => {
+                Err("can be written only as a table [[fault]] of a plan file, with begin = \"COMMAND\""
+                    .into())
+            }
+            Some(commands) if commands.begin.trim().is_empty() => {
+                Err("has an empty begin: name a command".into())
+            }
+            Some(commands) if commands.limit.is_zero() => {
+                Err("has a limit of zero: write a time, as 10s".into())
+            }
+            Some(commands) if commands.limit > LIMIT => {
+                Err(format!("has a limit above {} s: a fault begins at a moment of the run", LIMIT.as_secs()))
+            }
+            Some(_) => Ok(()),
+        }
+    }
+
+    fn check(&self, fault: &Fault) -> Result<Commands, Vec<String>> {
+        let commands = fault.spec.commands.clone().ok_or_else(|| vec!["has no command".to_owned()])?;
+        // The shell reads the commands without running them.
+        let texts = [Some(&commands.begin), commands.end.as_ref()];
+        let problems: Vec<String> =
+            texts.into_iter().flatten().filter_map(|text| syntax(text).err()).collect();
+        if problems.is_empty() { Ok(commands) } else { Err(problems) }
+    }
+
+    fn how(&self, _: &Commands) -> String {
+        "sh -c".into()
+    }
+
+    fn begin(&self, commands: &mut Commands) -> Result<String, String> {
+        run("begin", &commands.begin, commands.limit)
+    }
+
+    fn end(&self, commands: &Commands) -> Result<String, String> {
+        commands.end.as_ref().map_or(Ok(String::new()), |end| run("end", end, commands.limit))
+    }
+}
+
+/// Rejects a command that the shell can't read.
+fn syntax(text: &str) -> Result<(), String> {
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-n", "-c", text]).stdin(Stdio::null());
+    let output = shell.output().map_err(|error| format!("sh can't be started: {error}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    Err(format!(
+        "has a command that the shell can't read: {}",
+        stderr.lines().next().unwrap_or("no reason given")
+    ))
+}
+
+/// Runs a command to its end, and ends it with all that it started when its time is over.
+fn run(name: &str, text: &str, limit: Duration) -> Result<String, String> {
+    let begun = Instant::now();
+    let mut shell = std::process::Command::new("sh");
+    shell
+        .args(["-c", text])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(0);
+    let mut child = shell.spawn().map_err(|error| format!("{name}: sh can't be started: {error}"))?;
+    let status = match wait(&mut child, begun, limit).map_err(|error| format!("{name}: {error}"))? {
+        Some(status) => status,
+        None => {
+            let processes = ProcessId::of(child.id()).map(|root| trees(&[root])).unwrap_or_default();
+            processes.iter().for_each(|process| drop(process.signal(libc::SIGKILL)));
+            let _reaped = child.wait();
+            return Err(format!("{name} was ended after {} s, its time limit", limit.as_secs_f64()));
+        }
+    };
+    if status.success() {
+        Ok(format!("{name} took {:.1} s", begun.elapsed().as_secs_f64()))
+    } else {
+        Err(format!("{name} failed: {status}"))
+    }
+}
+
+/// Waits for a command; none if its time is over.
+fn wait(child: &mut Child, begun: Instant, limit: Duration) -> std::io::Result<Option<ExitStatus>> {
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if begun.elapsed() >= limit {
+            return Ok(None);
+        }
+        thread::sleep(LOOK);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_ends_well_fails_or_is_ended() {
+        let limit = Duration::from_secs(600);
+        assert!(run("begin", "true", limit).unwrap().starts_with("begin took"));
+        assert_eq!(run("end", "exit 3", limit).unwrap_err(), "end failed: exit status: 3");
+        let late = run("begin", "sleep 60 & sleep 60", Duration::from_millis(50)).unwrap_err();
+        assert_eq!(late, "begin was ended after 0.05 s, its time limit");
+    }
+
+    #[test]
+    fn a_command_that_the_shell_can_not_read_is_found_without_running_it() {
+        assert!(syntax("exit 3").is_ok());
+        assert!(syntax("if true").unwrap_err().contains("can't read"));
+    }
+}

@@ -1,0 +1,122 @@
+//! `stop`: the processes stand still (SIGSTOP), and go on at the end (SIGCONT). Connections stay open.
+
+use super::{Acts, Kind, counted, no_arguments};
+use crate::fault::Fault;
+use crate::process::{ProcessId, trees, wait_while};
+use crate::spec::FaultSpec;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// Longest wait until the processes have changed their state.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Most rounds of stopping: each finds the processes that were started during the last one.
+const ROUNDS: usize = 20;
+
+/// The kind.
+pub(super) struct Stop;
+
+/// Processes of the fault.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct State {
+    /// The uppermost process of each place.
+    roots: Vec<ProcessId>,
+    /// Stopped processes.
+    stopped: Vec<ProcessId>,
+}
+
+impl Kind for Stop {
+    type State = State;
+    const NAME: &'static str = "stop";
+    const ACTS: Acts = Acts::OnProcesses;
+
+    fn read(&self, fault: &FaultSpec) -> Result<(), String> {
+        no_arguments(fault)
+    }
+
+    fn check(&self, fault: &Fault) -> Result<State, Vec<String>> {
+        Ok(State { roots: fault.roots()?, stopped: Vec::new() })
+    }
+
+    fn how(&self, _: &State) -> String {
+        "SIGSTOP, then SIGCONT".into()
+    }
+
+    fn begin(&self, state: &mut State) -> Result<String, String> {
+        state.stopped = stop_all(&state.roots)?;
+        let moving = wait_while(&state.stopped, PATIENCE, |process| {
+            process.state().is_some_and(|letter| letter != 'T')
+        });
+        if let Some(process) = moving.first() {
+            return Err(format!("process {} did not stop", process.pid));
+        }
+        Ok(format!("stopped {}, state T", counted(state.stopped.len(), "process", "processes")))
+    }
+
+    fn end(&self, state: &State) -> Result<String, String> {
+        let mut all = trees(&state.roots);
+        all.extend(
+            state.stopped.iter().filter(|process| !all.contains(process)).copied().collect::<Vec<_>>(),
+        );
+        for process in &all {
+            process
+                .signal(libc::SIGCONT)
+                .map_err(|error| format!("resume process {}: {error}", process.pid))?;
+        }
+        let still = wait_while(&all, PATIENCE, |process| process.state() == Some('T'));
+        match still.first() {
+            Some(process) => Err(format!("process {} is still stopped", process.pid)),
+            None => Ok(String::new()),
+        }
+    }
+}
+
+/// Stops whole trees of processes, also those that are started meanwhile. Returns the stopped processes.
+///
+/// # Errors
+/// A tree has no processes any more, or a process takes no signal.
+pub(super) fn stop_all(roots: &[ProcessId]) -> Result<Vec<ProcessId>, String> {
+    let mut stopped: Vec<ProcessId> = Vec::new();
+    for _ in 0..ROUNDS {
+        let new: Vec<ProcessId> =
+            trees(roots).into_iter().filter(|process| !stopped.contains(process)).collect();
+        if new.is_empty() {
+            break;
+        }
+        for process in new {
+            if process
+                .signal(libc::SIGSTOP)
+                .map_err(|error| format!("stop process {}: {error}", process.pid))?
+            {
+                stopped.push(process);
+            }
+        }
+    }
+    if stopped.is_empty() { Err("the processes have ended before".into()) } else { Ok(stopped) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::process::Processes;
+    use std::process::Command;
+
+    #[test]
+    fn a_tree_stands_still_and_goes_on_also_without_the_state_of_the_begin() {
+        let mut shell = Command::new("sh").args(["-c", "sleep 60 & wait"]).spawn().unwrap();
+        let root = ProcessId::of(shell.id()).unwrap();
+        while Processes::now().tree(root).len() < 2 {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        let mut state = State { roots: vec![root], stopped: Vec::new() };
+        assert_eq!(Stop.begin(&mut state).unwrap(), "stopped 2 processes, state T");
+        let tree = state.stopped.clone();
+        assert!(tree.iter().all(|process| process.state() == Some('T')));
+        let noted_before_the_begin = State { roots: vec![root], stopped: Vec::new() };
+        Stop.end(&noted_before_the_begin).unwrap();
+        assert!(tree.iter().all(|process| process.state() != Some('T')));
+        Stop.end(&state).unwrap();
+        tree.iter().for_each(|process| drop(process.signal(libc::SIGKILL)));
+        shell.wait().unwrap();
+        Stop.end(&state).unwrap();
+    }
+}

@@ -1,0 +1,179 @@
+//! Notes of active faults on disk, so that somebody finds and undoes them whatever happened to their guards.
+//!
+//! A note is a file in a directory that only its user can enter. It is written before the fault begins and removed once
+//! the fault is undone.
+
+use crate::fault::Fault;
+use crate::kinds;
+use crate::process::{ProcessId, boot};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Ending of the notes' names.
+const ENDING: &str = "json";
+/// Longest wait until a killed guard has ended.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The note of an active fault.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Note {
+    /// The fault.
+    pub fault: Fault,
+    /// Everything that its end needs.
+    pub state: Value,
+    /// The process that undoes it.
+    pub guard: ProcessId,
+    /// The machine's start at which it was written.
+    boot: String,
+}
+
+/// A note with its file.
+#[derive(Clone, Debug)]
+pub struct Left {
+    /// The note.
+    pub note: Note,
+    path: PathBuf,
+}
+
+/// Returns the directory of this user's notes.
+#[must_use]
+pub fn directory() -> PathBuf {
+    // SAFETY: geteuid has no preconditions.
+    let user = unsafe { libc::geteuid() };
+    match std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute()) {
+        Some(runtime) => runtime.join("lydite-faults"),
+        None => std::env::temp_dir().join(format!("lydite-faults-{user}")),
+    }
+}
+
+/// Makes the directory of notes. One that belongs to somebody else is rejected.
+///
+/// # Errors
+/// The directory can't be made, or others can enter it.
+pub fn prepare(directory: &Path) -> io::Result<()> {
+    match DirBuilder::new().mode(0o700).create(directory) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    let found = fs::symlink_metadata(directory)?;
+    // SAFETY: geteuid has no preconditions.
+    let own = unsafe { libc::geteuid() };
+    if !found.is_dir() || found.uid() != own || found.mode() & 0o077 != 0 {
+        return Err(io::Error::other("it must be a directory of this user with mode 0700: remove it"));
+    }
+    Ok(())
+}
+
+impl Note {
+    /// Creates the note of a fault that this process guards.
+    ///
+    /// # Errors
+    /// `/proc` can't be read.
+    pub(crate) fn new(fault: Fault, state: Value) -> io::Result<Self> {
+        Ok(Self { fault, state, guard: ProcessId::own()?, boot: boot() })
+    }
+
+    /// Writes the note, or replaces it as a whole.
+    ///
+    /// # Errors
+    /// The disk rejects it.
+    pub(crate) fn write(&self, directory: &Path) -> io::Result<Left> {
+        let path = directory.join(format!("{}.{ENDING}", self.guard.pid));
+        let new = directory.join(format!("{}.new", self.guard.pid));
+        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
+        file.write_all(&serde_json::to_vec_pretty(self)?)?;
+        file.sync_all()?;
+        fs::rename(&new, &path)?;
+        Ok(Left { note: self.clone(), path })
+    }
+}
+
+impl Left {
+    /// Undoes the fault and removes its note. Returns further proof of the fault.
+    ///
+    /// # Errors
+    /// Something is not as before; the note stays.
+    pub fn undo(&self) -> Result<String, String> {
+        let Note { fault, state, boot: then, .. } = &self.note;
+        let proof = if *then == boot() {
+            let kind = kinds::named(&fault.spec.kind).ok_or_else(|| {
+                format!("{}: this version of lydite does not know the kind", fault.spec.kind)
+            })?;
+            kind.end(state)?
+        } else {
+            // The machine has started anew since: no process, group or helper of the fault is left.
+            String::new()
+        };
+        self.remove()?;
+        Ok(proof)
+    }
+
+    /// Ends the guard, so that nobody else undoes the fault at the same time, then undoes it.
+    ///
+    /// # Errors
+    /// The guard can't be ended, or something is not as before.
+    pub fn take_over(&self) -> Result<String, String> {
+        let guard = self.note.guard;
+        if self.note.boot == boot() {
+            guard.signal(libc::SIGKILL).map_err(|error| format!("end the guard {}: {error}", guard.pid))?;
+            if !crate::process::wait_while(&[guard], PATIENCE, ProcessId::lives).is_empty() {
+                return Err(format!("the guard {} does not end", guard.pid));
+            }
+        }
+        // The guard may have noted more since.
+        match read(&self.path) {
+            Ok(left) => left.undo(),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(String::new()),
+            Err(error) => Err(format!("{}: {error}", self.path.display())),
+        }
+    }
+
+    /// Removes the note of a fault that needs no undoing any more.
+    ///
+    /// # Errors
+    /// The disk rejects it.
+    pub(crate) fn remove(&self) -> Result<(), String> {
+        match fs::remove_file(&self.path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(format!("{}: {error}", self.path.display()))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Returns all notes of a directory, and a line for each that can't be read.
+///
+/// # Errors
+/// The directory can't be read. If there is none, there are no notes.
+pub fn all(directory: &Path) -> io::Result<(Vec<Left>, Vec<String>)> {
+    let entries = match fs::read_dir(directory) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok((Vec::new(), Vec::new())),
+        entries => entries?,
+    };
+    let (mut found, mut problems) = (Vec::new(), Vec::new());
+    for entry in entries {
+        let path = entry?.path();
+        if path.extension().is_none_or(|ending| ending != ENDING) {
+            continue;
+        }
+        match read(&path) {
+            Ok(left) => found.push(left),
+            // Its guard has undone the fault meanwhile.
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => problems.push(format!("{}: {error}: remove it by hand", path.display())),
+        }
+    }
+    found.sort_by_key(|left| left.note.guard);
+    Ok((found, problems))
+}
+
+fn read(path: &Path) -> io::Result<Left> {
+    let note = serde_json::from_slice(&fs::read(path)?)?;
+    Ok(Left { note, path: path.to_owned() })
+}

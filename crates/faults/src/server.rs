@@ -1,0 +1,173 @@
+//! A server that is down for a fault, and its new start: the same command line, as the same user, in the same directory.
+
+use crate::fault::{Server, Site};
+use crate::process::{ProcessId, wait_while};
+use crate::sockets::{accepts, wait_until_accepts};
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File, OpenOptions};
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Longest wait until a server that was started again accepts connections: it may recover first.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Longest wait until the parent of an ended process has noticed its end.
+const UNNOTICED: Duration = Duration::from_secs(30);
+
+/// A server that a fault takes down, with all that its new start needs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Down {
+    server: Server,
+    /// The process that goes down.
+    process: ProcessId,
+    program: PathBuf,
+    /// Arguments, the program's name first.
+    arguments: Vec<String>,
+    directory: PathBuf,
+    user: u32,
+    group: u32,
+    /// File that the server's output goes to.
+    output: Option<PathBuf>,
+    /// Time at which it went down, in milliseconds since 1970.
+    since_ms: Option<u64>,
+}
+
+impl Down {
+    /// Returns the servers of these places with their processes, which still run.
+    ///
+    /// # Errors
+    /// All problems of servers that could not be started again.
+    pub(crate) fn of(sites: &[Site], roots: &[ProcessId]) -> Result<Vec<Self>, Vec<String>> {
+        let (mut servers, mut problems) = (Vec::new(), Vec::new());
+        for (site, root) in sites.iter().zip(roots) {
+            match site {
+                Site::Server(server) => match Self::read(server, *root) {
+                    Ok(down) => servers.push(down),
+                    Err(problem) => problems.push(format!(
+                        "the server on port {} could not be started again: {problem}",
+                        server.port
+                    )),
+                },
+                Site::Machine | Site::Process(_) => {}
+            }
+        }
+        if problems.is_empty() { Ok(servers) } else { Err(problems) }
+    }
+
+    /// Reads how a running server was started.
+    fn read(server: &Server, process: ProcessId) -> Result<Self, String> {
+        let proc = PathBuf::from(format!("/proc/{}", process.pid));
+        let link =
+            |name: &str| fs::read_link(proc.join(name)).map_err(|error| format!("its {name}: {error}"));
+        let program = link("exe")?;
+        if !program.exists() {
+            return Err(format!("its program {} is not there any more", program.display()));
+        }
+        let line = fs::read(proc.join("cmdline")).map_err(|error| format!("its command line: {error}"))?;
+        let arguments = line
+            .strip_suffix(&[0])
+            .unwrap_or(&line)
+            .split(|byte| *byte == 0)
+            .map(|argument| String::from_utf8(argument.to_vec()))
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|_| "its command line is not in UTF-8".to_owned())?;
+        let owner = fs::metadata(&proc).map_err(|error| format!("its user: {error}"))?;
+        let output = link("fd/2").ok().filter(|path| path.is_file());
+        let (user, group) = (owner.uid(), owner.gid());
+        Ok(Self {
+            server: server.clone(),
+            process,
+            program,
+            arguments,
+            directory: link("cwd")?,
+            user,
+            group,
+            output,
+            since_ms: None,
+        })
+    }
+
+    /// Notes that the servers go down now.
+    pub(crate) fn begins(servers: &mut [Self]) {
+        let now = now_ms();
+        servers.iter_mut().for_each(|server| server.since_ms = Some(now));
+    }
+
+    /// Starts the servers that are down, and waits until all accept connections. Returns the length of each outage.
+    ///
+    /// # Errors
+    /// The first server that could not be started.
+    pub(crate) fn start_all(servers: &[Self]) -> Result<String, String> {
+        // Nothing went down: the fault did not get so far.
+        let down: Vec<&Self> = servers.iter().filter(|server| server.since_ms.is_some()).collect();
+        // Until its parent has noticed the end of a process, a new server takes the old one to be running. One that
+        // still runs did not go down: it holds the port, or its new start says why it can't.
+        let gone: Vec<ProcessId> =
+            down.iter().map(|server| server.process).filter(|old| !old.lives()).collect();
+        let _unnoticed = wait_while(&gone, UNNOTICED, ProcessId::is_listed);
+        let started = down.iter().map(|server| server.start()).collect::<Result<Vec<_>, _>>()?;
+        let mut told = Vec::new();
+        for (server, child) in down.iter().zip(started) {
+            let port = server.server.port;
+            let lives = || child.is_none_or(ProcessId::lives);
+            if !wait_until_accepts(port, PATIENCE, lives) {
+                return Err(format!("the server on port {port} did not come back: {}", server.last_words()));
+            }
+            let since = server.since_ms.map_or(0, |since| now_ms().saturating_sub(since));
+            told.push(format!("port {port} refused connections for {:.1} s", since as f64 / 1e3));
+        }
+        Ok(told.join(", "))
+    }
+
+    /// Starts the server unless somebody listens on its port already. Returns the new process.
+    fn start(&self) -> Result<Option<ProcessId>, String> {
+        let port = self.server.port;
+        if accepts(port) {
+            return Ok(None);
+        }
+        let failed = |error: std::io::Error| format!("the server on port {port} can't be started: {error}");
+        let mut command = Command::new(&self.program);
+        if let Some((name, arguments)) = self.arguments.split_first() {
+            command.arg0(name).args(arguments);
+        }
+        command.current_dir(&self.directory).stdin(Stdio::null()).process_group(0);
+        let outputs = match &self.output {
+            Some(path) => {
+                [append(path), append(path)].map(|file| file.map_or_else(|_| Stdio::null(), Stdio::from))
+            }
+            None => [Stdio::null(), Stdio::null()],
+        };
+        let [stdout, stderr] = outputs;
+        command.stdout(stdout).stderr(stderr);
+        // SAFETY: geteuid has no preconditions.
+        if unsafe { libc::geteuid() } == 0 {
+            command.uid(self.user).gid(self.group);
+        }
+        let child = command.spawn().map_err(failed)?;
+        if let Some(file) = &self.server.pid_file {
+            fs::write(file, child.id().to_string()).map_err(failed)?;
+        }
+        Ok(ProcessId::of(child.id()))
+    }
+
+    /// Returns the last line of the server's output.
+    fn last_words(&self) -> String {
+        let text = self.output.as_ref().map(|path| fs::read(path).unwrap_or_default()).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        text.lines().last().unwrap_or("it wrote no reason").to_owned()
+    }
+}
+
+/// Opens a file to append to it.
+fn append(path: &Path) -> std::io::Result<File> {
+    OpenOptions::new().append(true).open(path)
+}
+
+/// Returns the time of day in milliseconds since 1970.
+fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,175 @@
+//! TCP ports of this machine, and the processes that listen on them.
+
+use crate::process::{ProcessId, Processes};
+use std::collections::BTreeSet;
+use std::fs;
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// State of a listening socket in `/proc/net/tcp`.
+const LISTEN: &str = "0A";
+/// Longest wait for the answer to one connection.
+const CONNECT: Duration = Duration::from_secs(1);
+/// Time between two connections.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// Returns the numbers of the sockets that listen on a port.
+fn sockets(port: u16) -> BTreeSet<u64> {
+    let tables = ["/proc/net/tcp", "/proc/net/tcp6"].map(|path| fs::read_to_string(path).unwrap_or_default());
+    let listening = |line: &str| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let (local, state, inode) = (fields.get(1)?, fields.get(3)?, fields.get(9)?);
+        let (_, found) = local.rsplit_once(':')?;
+        let found = u16::from_str_radix(found, 16).ok()?;
+        (found == port && *state == LISTEN).then(|| inode.parse().ok())?
+    };
+    tables.iter().flat_map(|table| table.lines().filter_map(listening)).collect()
+}
+
+/// The processes that listen on a port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Listeners {
+    /// Nobody listens.
+    Nobody,
+    /// Somebody listens, in a process whose descriptors this user must not see.
+    Hidden,
+    /// These processes; at least one.
+    Seen(Vec<ProcessId>),
+}
+
+/// Returns the processes that listen on a port of this machine.
+#[must_use]
+pub fn listeners(port: u16, processes: &Processes) -> Listeners {
+    let sockets = sockets(port);
+    if sockets.is_empty() {
+        return Listeners::Nobody;
+    }
+    let holds = |process: &ProcessId| {
+        let descriptors = fs::read_dir(format!("/proc/{}/fd", process.pid)).into_iter().flatten().flatten();
+        descriptors.filter_map(|entry| fs::read_link(entry.path()).ok()).any(|link| {
+            let inode =
+                link.to_str().and_then(|text| text.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok());
+            inode.is_some_and(|inode| sockets.contains(&inode))
+        })
+    };
+    match processes.all().filter(holds).collect::<Vec<_>>() {
+        seen if seen.is_empty() => Listeners::Hidden,
+        seen => Listeners::Seen(seen),
+    }
+}
+
+/// Returns the server of a port: the process that listens, or of several the one above the others.
+///
+/// # Errors
+/// Nobody listens, or this user must not see who does.
+pub fn server(port: u16) -> Result<ProcessId, String> {
+    let now = Processes::now();
+    match listeners(port, &now) {
+        Listeners::Nobody => Err(format!("no process listens on port {port}")),
+        Listeners::Hidden => Err(format!(
+            "the process that listens on port {port} belongs to another user: run lydite as that user or as root"
+        )),
+        Listeners::Seen(seen) => {
+            let top = |one: &&ProcessId| seen.iter().all(|other| now.is_within(*other, **one));
+            seen.iter()
+                .find(top)
+                .or(seen.first())
+                .copied()
+                .ok_or_else(|| format!("nobody listens on port {port}"))
+        }
+    }
+}
+
+/// Returns true if a server on this machine accepts connections to the port.
+#[must_use]
+pub fn accepts(port: u16) -> bool {
+    TcpStream::connect_timeout(&SocketAddr::from(([127, 0, 0, 1], port)), CONNECT).is_ok()
+}
+
+/// Waits until the port accepts connections, at most for `patience` or while `alive`. Returns true if it does.
+pub(crate) fn wait_until_accepts(port: u16, patience: Duration, mut alive: impl FnMut() -> bool) -> bool {
+    let begun = Instant::now();
+    loop {
+        if accepts(port) {
+            return true;
+        }
+        if begun.elapsed() >= patience || !alive() {
+            return false;
+        }
+        thread::sleep(LOOK);
+    }
+}
+
+/// An address of a database's URL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Address {
+    /// Host name or IP address.
+    pub host: String,
+    /// TCP port.
+    pub port: u16,
+}
+
+impl Address {
+    /// Returns true if the host is this machine.
+    #[must_use]
+    pub fn is_here(&self) -> bool {
+        // Only addresses of this machine can be bound.
+        let own = |ip: IpAddr| TcpListener::bind((ip, 0)).is_ok();
+        (self.host.as_str(), 0).to_socket_addrs().is_ok_and(|found| found.map(|found| found.ip()).any(own))
+    }
+}
+
+/// Returns the addresses in a database's URL: that of its server, and those in its options, as
+/// `shards=HOST:PORT,HOST:PORT`. `usual` is the port of a server without one.
+#[must_use]
+pub fn addresses(url: &str, usual: u16) -> Vec<Address> {
+    let (base, query) = url.split_once('?').unwrap_or((url, ""));
+    let Some((_, rest)) = base.split_once("://") else { return Vec::new() };
+    let authority = rest.split('/').next().unwrap_or_default();
+    let hosts = authority.rsplit_once('@').map_or(authority, |(_, hosts)| hosts);
+    let options = query.split('&').filter_map(|option| option.split_once('=')).map(|(_, value)| value);
+    let of_options = options.map(|value| value.replace("%3A", ":").replace("%3a", ":").replace("%2C", ","));
+    let of_options = of_options
+        .flat_map(|value| value.split(',').filter_map(|text| address(text, None)).collect::<Vec<_>>());
+    hosts.split(',').filter_map(|text| address(text, Some(usual))).chain(of_options).collect()
+}
+
+/// Reads `HOST[:PORT]`; the port may be left out if there is a usual one.
+fn address(text: &str, usual: Option<u16>) -> Option<Address> {
+    let (host, port) = match text.rsplit_once(':') {
+        Some((host, port)) if !port.contains(']') => (host, port.parse().ok()?),
+        _ => (text, usual?),
+    };
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    (!host.is_empty() && !host.contains('/')).then(|| Address { host: host.to_owned(), port })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_addresses_of_a_url_are_its_server_and_those_of_its_options() {
+        let ports =
+            |url: &str| -> Vec<u16> { addresses(url, 5432).iter().map(|address| address.port).collect() };
+        assert_eq!(ports("postgres://u:p@127.0.0.1:26000/db"), [26_000]);
+        assert_eq!(ports("postgres://localhost/db?sslmode=off"), [5432]);
+        assert_eq!(ports("postgres://u@[::1]/db"), [5432]);
+        assert_eq!(ports("postgres://u:p@h:1/db?shards=h:2,h%3A3"), [1, 2, 3]);
+        assert!(ports("gemel:").is_empty());
+        assert!(addresses("postgres://127.0.0.1/db", 1)[0].is_here());
+        assert!(!Address { host: "192.0.2.1".into(), port: 1 }.is_here(), "a documentation address");
+    }
+
+    #[test]
+    fn the_process_that_listens_is_found() {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        assert_eq!(server(port).unwrap(), ProcessId::own().unwrap());
+        assert!(accepts(port));
+        drop(listener);
+        assert_eq!(server(port).unwrap_err(), format!("no process listens on port {port}"));
+        assert!(!wait_until_accepts(port, Duration::ZERO, || true));
+    }
+}
