@@ -235,6 +235,7 @@ fn run_workload<W: Runnable>(
     let window = Window::new(settings.warmup, settings.duration, settings.counting);
     let (driver, usage) = (os::descendants_cpu(), os::usage());
     let shared = Arc::new(Shared::new(window, &settings, stages));
+    control.begins(shared.clock.instant(shared.window.start()));
     start.give(Some(Arc::clone(&shared)));
     let mut run = Run {
         settings,
