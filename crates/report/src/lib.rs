@@ -7,6 +7,7 @@ mod bootstrap;
 pub mod compare;
 pub mod controls;
 mod document;
+pub mod faults;
 pub mod figures;
 pub mod findings;
 pub mod gate;

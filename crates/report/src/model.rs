@@ -11,6 +11,7 @@ use lydite_tpcc::consistency::{CONDITION_COUNT, EXTRA_CONDITIONS};
 use serde::{Deserialize, Serialize};
 
 use crate::controls::{Controls, PhaseControls, sorted};
+use crate::faults::{FaultAvailability, FaultResult};
 use crate::plan::PlanInfo;
 
 /// The version of the document that this crate writes, and the only one that it reads.
@@ -106,6 +107,12 @@ pub struct RunResult {
     /// Outages: times in which no session got an answer.
     #[serde(default)]
     pub outages: Vec<Outage>,
+    /// Faults that the run injected, in the order of the plan.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<FaultResult>,
+    /// Availability of the database in each of these faults that began.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub availability: Vec<FaultAvailability>,
     /// Other warnings about the run, one line each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
@@ -148,6 +155,8 @@ impl Default for RunResult {
             phases: Vec::new(),
             compliance: Vec::new(),
             outages: Vec::new(),
+            faults: Vec::new(),
+            availability: Vec::new(),
             warnings: Vec::new(),
             delivery: None,
             pacing: None,

@@ -84,6 +84,9 @@ pub struct PlanInfo {
     /// Phases, if settings change.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<PlanPhase>,
+    /// Faults, as `KIND[:ARGS]@FROM[..TO]/WHERE`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<String>,
     /// Keys of distribution control.
     #[serde(flatten)]
     pub distribution: DistributionPlan,

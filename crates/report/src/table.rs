@@ -58,6 +58,7 @@ impl Page {
         self.coaccess(&mut out, result);
         self.contention(&mut out, result);
         self.phases(&mut out, result);
+        self.faults(&mut out, result);
         self.client(&mut out, result);
         self.compliance(&mut out, result);
         out.push('\n');
@@ -253,6 +254,34 @@ impl Page {
         if r.errors.len() > ERRORS_SHOWN {
             let more = plural((r.errors.len() - ERRORS_SHOWN) as u64, "more kind");
             self.wrapped(out, "         ", &format!("and {more} of errors"), Style::Bad);
+        }
+    }
+
+    /// Appends the faults, one line each.
+    fn faults(&self, out: &mut String, r: &RunResult) {
+        for (index, fault) in r.faults.iter().enumerate() {
+            let mut text = printable(&fault.name());
+            match (fault.begun_s, fault.undone_s) {
+                (None, _) => text += " did not begin",
+                (Some(begun_s), None) => _ = write!(text, " from {begun_s:.2} s on"),
+                (Some(begun_s), Some(undone_s)) => _ = write!(text, " from {begun_s:.2} to {undone_s:.2} s"),
+            }
+            if !fault.detail.is_empty() {
+                let _ = write!(text, ": {}", printable(&fault.detail));
+            }
+            if let Some(of) = r.availability.iter().find(|of| of.fault == index) {
+                let share =
+                    |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{value:.3}"));
+                let _ = write!(
+                    text,
+                    "; R_e {}, T_e {}, {} without a commit",
+                    share(of.r_e),
+                    share(of.t_e),
+                    plural(of.seconds_without_commit, "second")
+                );
+            }
+            let label = if index == 0 { "faults   " } else { "         " };
+            self.wrapped(out, label, &text, if fault.ok { Style::Plain } else { Style::Bad });
         }
     }
 

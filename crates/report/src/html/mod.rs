@@ -5,6 +5,7 @@
 
 mod controls;
 mod data;
+mod faults;
 mod markup;
 mod metrics;
 mod overlay;
@@ -14,7 +15,7 @@ mod single;
 mod sweep;
 
 use crate::findings::disclaimer;
-use crate::metrics::Metrics;
+use crate::metrics::{Event, Metrics};
 use crate::model::RunResult;
 use crate::names::names;
 use data::{PageData, RunData};
@@ -44,30 +45,42 @@ pub fn render_report(results: &[RunResult], files: &[PathBuf], metrics: &Metrics
     match results {
         [] => {
             let nothing = Markup::with_text("p", &[], "There are no results to report.");
-            let data = data_of(Vec::new(), metrics, &[]);
+            let data = data_of(Vec::new(), metrics, &[], results);
             page("No results", vec![Section::first("Summary", nothing)], &data, results)
         }
         [result] => {
             let names = [result.label.clone().unwrap_or_else(|| result.target.kind.clone())];
             let run = RunData::new(result, &names[0]);
             let sections = with_metrics(single::sections(result, &run), metrics, &names);
-            let data = data_of(vec![run], metrics, &names);
+            let data = data_of(vec![run], metrics, &names, results);
             page(&single::title(result), sections, &data, results)
         }
         several => {
             let names = names(several, files);
             let runs = several.iter().zip(&names).map(|(result, name)| RunData::new(result, name)).collect();
             let sections = with_metrics(overlay::sections(several, &names), metrics, &names);
-            let data = data_of(runs, metrics, &names);
+            let data = data_of(runs, metrics, &names, results);
             page(&format!("{} runs", several.len()), sections, &data, results)
         }
     }
 }
 
-fn data_of(runs: Vec<RunData>, metrics: &Metrics, names: &[String]) -> PageData {
-    // All runs have the same events.
-    let first = metrics.events.first().into_iter();
-    let events = first.flat_map(|of| of.events.iter().map(|found| found.event.clone())).collect();
+fn data_of(runs: Vec<RunData>, metrics: &Metrics, names: &[String], results: &[RunResult]) -> PageData {
+    // The user's events are those of all runs; faults are marked if there is one run to mark.
+    let user = metrics.events.iter().flat_map(|of| of.events.iter().map(|found| found.event.clone()));
+    let events = match results {
+        [one] if !one.faults.is_empty() => {
+            let mut events: Vec<Event> =
+                crate::faults::events(one).into_iter().map(|(_, event)| event).collect();
+            events.extend(user.filter(|event| !events.contains(event)).collect::<Vec<_>>());
+            events
+        }
+        several if several.iter().any(|one| !one.faults.is_empty()) => Vec::new(),
+        _ => metrics
+            .events
+            .first()
+            .map_or_else(Vec::new, |of| of.events.iter().map(|found| found.event.clone()).collect()),
+    };
     PageData { runs, metrics: MetricsData::new(metrics, names), events }
 }
 

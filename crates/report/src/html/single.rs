@@ -2,6 +2,7 @@
 
 use super::controls;
 use super::data::RunData;
+use super::faults;
 use super::markup::{Column, Markup, figures, pairs, pill, table, words};
 use super::range::range;
 use super::{Chart, Section};
@@ -28,6 +29,7 @@ pub(super) fn sections(r: &RunResult, run: &RunData) -> Vec<Section> {
     vec![
         Section::first("Summary", summary(r)),
         Section::new("time", "Over time", "Over time", over_time(r, run)),
+        Section::new("faults", "Faults", "Faults", faults::content(r)),
         Section::new("latency", "Latency", "Latency", latency(r, run)),
         Section::new("workload", "Workload", "Workload as it was", workload(r)),
         Section::new("troubles", "Aborts", "Aborts and errors", troubles(r)),

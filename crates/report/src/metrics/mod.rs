@@ -7,7 +7,7 @@ pub(crate) mod text;
 pub use of_results::{Asked, ByNodes, Metrics, MetricsError, OfEvents, OfNodes};
 pub use text::render_metrics;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::bootstrap::mean;
 
@@ -59,7 +59,7 @@ impl FiveNumbers {
 
 /// Definition of stable throughput: each mean of `window_s` seconds within `hold_s` seconds is within `within_percent`
 /// of the mean of these `hold_s` seconds, which is above 0.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Settling {
     /// Length of the moving mean in seconds; at least 1.
     pub window_s: usize,
@@ -179,13 +179,19 @@ pub fn availability(
     events: &[Event],
     settling: &Settling,
 ) -> Result<Vec<Availability>, EventRejected> {
-    let Some(first_s) = events.iter().map(|event| event.from_s).reduce(f64::min) else {
-        return Ok(Vec::new());
-    };
-    let each = |(index, event): (usize, &Event)| {
-        of_event(seconds, events, (index, event), first_s, settling)
-            .map_err(|problem| EventRejected { event: index, problem })
-    };
+    let each = availability_each(seconds, events, settling).into_iter().enumerate();
+    each.map(|(event, found)| found.map_err(|problem| EventRejected { event, problem })).collect()
+}
+
+/// Returns the availability in each event as [`availability`] does, or the reason why this one can't be judged.
+#[must_use]
+pub fn availability_each(
+    seconds: &[f64],
+    events: &[Event],
+    settling: &Settling,
+) -> Vec<Result<Availability, String>> {
+    let first_s = events.iter().map(|event| event.from_s).fold(f64::INFINITY, f64::min);
+    let each = |(index, event)| of_event(seconds, events, (index, event), first_s, settling);
     events.iter().enumerate().map(each).collect()
 }
 

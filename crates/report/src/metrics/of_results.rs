@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Availability, Event, FiveNumbers, Settling, Size, availability, scalability};
+use crate::faults;
 use crate::model::{NodeBytes, NodeFigures, RunResult};
 
 /// Keys of a plan that change with the size of a cluster, or only change random inputs.
@@ -23,7 +24,7 @@ const SCALED: [&str; 11] = [
 /// The user's flags about results.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Asked {
-    /// Events of each run.
+    /// Events of each run; the faults in its result if there are none.
     pub events: Vec<Event>,
     /// Number of nodes of each run, in their order; the numbers in the results if none.
     pub nodes: Option<Vec<u32>>,
@@ -36,7 +37,7 @@ pub struct Asked {
 pub struct Metrics {
     /// Definition of stable throughput.
     pub settling: Settling,
-    /// Availability of each run, if there are events.
+    /// Availability of each run in the user's events, else in the faults that it injected.
     pub events: Vec<OfEvents>,
     /// Scalability of each database with runs of several numbers of nodes.
     pub by_nodes: Vec<ByNodes>,
@@ -134,8 +135,11 @@ impl Metrics {
         let unknown = |run: &usize| sizes.get(*run).copied().flatten().is_none();
         let of_unknown_size =
             if by_nodes.is_empty() { Vec::new() } else { (0..results.len()).filter(unknown).collect() };
+        let mut settling = asked.settling;
         let events = if asked.events.is_empty() {
-            Vec::new()
+            let (shortest, events) = of_faults(results);
+            settling = shortest.unwrap_or(settling);
+            events
         } else {
             results
                 .iter()
@@ -146,7 +150,7 @@ impl Metrics {
         let nodes = results.iter().enumerate().filter_map(|(run, result)| of_nodes(run, result));
         // One node has nothing to balance.
         let nodes = nodes.filter(|of| of.names.len() > 1).collect();
-        Ok(Self { settling: asked.settling, events, by_nodes, nodes, of_unknown_size })
+        Ok(Self { settling, events, by_nodes, nodes, of_unknown_size })
     }
 
     /// Returns the metrics that results have without any flags.
@@ -206,6 +210,19 @@ fn of_events(run: usize, result: &RunResult, asked: &Asked) -> Result<OfEvents, 
         MetricsError::Event { run, event, problem: rejected.problem }
     })?;
     Ok(OfEvents { run, events })
+}
+
+/// Returns the availability in the faults of the results that can be judged, by the shortest definition of stable
+/// throughput that any result needs.
+fn of_faults(results: &[RunResult]) -> (Option<Settling>, Vec<OfEvents>) {
+    let judged: Vec<_> = results.iter().map(faults::judged).collect();
+    let settlings = judged.iter().filter(|(_, found)| !found.is_empty()).map(|(settling, _)| *settling);
+    let shortest = settlings.min_by_key(|settling| settling.hold_s);
+    let events = judged
+        .into_iter()
+        .enumerate()
+        .map(|(run, (_, found))| OfEvents { run, events: found.into_iter().flatten().collect() });
+    (shortest, events.filter(|of| !of.events.is_empty()).collect())
 }
 
 fn of_nodes(run: usize, result: &RunResult) -> Option<OfNodes> {
