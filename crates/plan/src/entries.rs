@@ -114,8 +114,8 @@ pub fn by_line(mut errors: Vec<String>, file: &str) -> Vec<String> {
     errors
 }
 
-/// Keys whose values may be lists in a file. In the entry's text, commas separate the values.
-const LISTS: &[&str] = &["replicas", "require"];
+/// Keys whose values may be lists in a file, with what separates the values in the entry's text.
+const LISTS: &[(&str, &str)] = &[("replicas", ","), ("require", ","), ("fault", ";")];
 
 /// Keys that a plan file may have.
 #[derive(Clone, Copy, Debug)]
@@ -124,6 +124,8 @@ pub struct Keys<'a> {
     pub plan: &'a [&'a str],
     /// Keys of each table `[[phase]]`; empty if the file may have no such tables.
     pub phase: &'a [&'a str],
+    /// Keys of each table `[[fault]]`, likewise.
+    pub fault: &'a [&'a str],
 }
 
 /// Values by key, and the errors found in them so far.
@@ -132,6 +134,8 @@ pub struct Entries {
     by_key: BTreeMap<String, Entry>,
     /// Tables `[[phase]]` of the plan file: the values of each by key.
     pub(crate) phases: Vec<BTreeMap<String, Entry>>,
+    /// Tables `[[fault]]`, likewise.
+    pub(crate) faults: Vec<BTreeMap<String, Entry>>,
     /// The plan file, unless it is the standard input.
     pub(crate) config: Option<PathBuf>,
     /// Errors found so far, one line each.
@@ -249,7 +253,19 @@ impl Entries {
             if let (DeValue::Array(tables), "phase") = (value.get_ref(), key.as_str())
                 && !keys.phase.is_empty()
             {
-                self.phase_tables(tables, file, line_of, keys.phase);
+                let known: Vec<&str> = ["name", "from", "lasts"].iter().chain(keys.phase).copied().collect();
+                let not_tables = "phase must be a time, or tables [[phase]]";
+                let tables = self.tables(tables, file, line_of, &known, not_tables);
+                self.phases.extend(tables);
+                continue;
+            }
+            if let (DeValue::Array(tables), "fault") = (value.get_ref(), key.as_str())
+                && !keys.fault.is_empty()
+                && tables.iter().any(|table| matches!(table.get_ref(), DeValue::Table(_)))
+            {
+                let not_tables = "fault must be a list of texts, or tables [[fault]]";
+                let tables = self.tables(tables, file, line_of, keys.fault, not_tables);
+                self.faults.extend(tables);
                 continue;
             }
             if !known.contains(&key.as_str()) {
@@ -258,10 +274,11 @@ impl Entries {
                 continue;
             }
             let texts = |value: &DeValue<'_>| match value {
-                DeValue::Array(values) if LISTS.contains(&key.as_str()) => {
+                DeValue::Array(values) => {
+                    let (_, separator) = LISTS.iter().find(|(list, _)| *list == key)?;
                     let texts: Option<Vec<String>> =
                         values.iter().map(|value| scalar(value.get_ref())).collect();
-                    texts.map(|texts| texts.join(","))
+                    texts.map(|texts| texts.join(separator))
                 }
                 other => scalar(other),
             };
@@ -277,28 +294,30 @@ impl Entries {
         }
     }
 
-    /// Adds the tables `[[phase]]`, which may set `keys`.
-    fn phase_tables(
+    /// Reads tables of a file, which may have the keys `known`: the values of each by key. `not_tables` is the error of
+    /// anything else.
+    fn tables(
         &mut self,
         tables: &DeArray<'_>,
         file: &str,
         line_of: &dyn Fn(usize) -> usize,
-        keys: &[&str],
-    ) {
+        known: &[&str],
+        not_tables: &str,
+    ) -> Vec<BTreeMap<String, Entry>> {
+        let mut read = Vec::new();
         for table in tables {
             let DeValue::Table(values) = table.get_ref() else {
                 let line = line_of(table.span().start);
-                self.errors.push(format!("{file}, line {line}: phase must be a time, or tables [[phase]]"));
+                self.errors.push(format!("{file}, line {line}: {not_tables}"));
                 continue;
             };
-            let mut known = vec!["name", "from", "lasts"];
-            known.extend(keys);
             let mut own = Self { listed: std::mem::take(&mut self.listed), ..Self::default() };
-            own.table(values, "", file, line_of, Keys { plan: &known, phase: &[] });
+            own.table(values, "", file, line_of, Keys { plan: known, phase: &[], fault: &[] });
             self.listed = own.listed;
             self.errors.extend(own.errors);
-            self.phases.push(own.by_key);
+            read.push(own.by_key);
         }
+        read
     }
 
     /// Returns the errors, in the order of the plan file's lines.
@@ -352,6 +371,11 @@ impl Entries {
             });
         }
         None
+    }
+
+    /// Returns the problem of an unknown name, with the nearest of the known ones as a suggestion.
+    pub(crate) fn unknown(name: &str, known: &[&str]) -> String {
+        Listed::default().not_known(name, known)
     }
 
     /// Suppresses further errors about the value of a key.

@@ -1,6 +1,7 @@
 //! The plan of a run: all settings of the user, read and checked. Reading a plan touches no database: only the plan
 //! file and the places of its documents.
 
+use crate::controls::faults::{self, Rehearse};
 use crate::controls::{self, About, ControlPlans, Loop, Scale, Schedule, phase_keys};
 use crate::data::{self, Data};
 use crate::destination::{Destination, apart};
@@ -61,7 +62,7 @@ static PHASE_KEYS: LazyLock<Vec<&str>> = LazyLock::new(|| phase_keys().map(|key|
 /// Returns the keys that a plan file may have.
 #[must_use]
 pub fn keys() -> Keys<'static> {
-    Keys { plan: &PLAN_KEYS, phase: &PHASE_KEYS }
+    Keys { plan: &PLAN_KEYS, phase: &PHASE_KEYS, fault: faults::TABLE_KEYS }
 }
 
 /// The most characters of a label.
@@ -122,15 +123,23 @@ impl Plan {
     ///
     /// # Errors
     /// All errors at once, one line each, in the order of the plan file's lines.
-    pub fn read(mut entries: Entries) -> Result<Self, PlanError> {
-        match Self::read_parts(&mut entries) {
+    pub fn read(entries: Entries) -> Result<Self, PlanError> {
+        Self::read_rehearsed(entries, &|_, _| Vec::new())
+    }
+
+    /// Reads a plan from its entries, and asks `rehearse` for the problems of each fault on this machine.
+    ///
+    /// # Errors
+    /// See [`Plan::read`]; the problems of the faults are among them.
+    pub fn read_rehearsed(mut entries: Entries, rehearse: Rehearse<'_>) -> Result<Self, PlanError> {
+        match Self::read_parts(&mut entries, rehearse) {
             Some(plan) if entries.errors.is_empty() => Ok(plan),
             _ => Err(PlanError::Usage(entries.into_errors())),
         }
     }
 
     /// Reads all parts, so that all errors are found; none if the target or the mode is wrong.
-    fn read_parts(entries: &mut Entries) -> Option<Self> {
+    fn read_parts(entries: &mut Entries, rehearse: Rehearse<'_>) -> Option<Self> {
         let tx = entries.read("tx", tx_mode).unwrap_or_default();
         let workload = WorkloadName::read(entries);
         let target = target(entries, workload, tx);
@@ -155,8 +164,10 @@ impl Plan {
         let rte = mode.as_ref().is_some_and(ModeAsked::is_rte);
         let open = mode.as_ref().is_some_and(ModeAsked::is_open);
         let is_micro = workload == Some(WorkloadName::Micro);
-        let about = About { target: target.as_ref(), tx, micro: is_micro, rte, open, warehouses, active };
+        let about =
+            About { target: target.as_ref(), tx, micro: is_micro, rte, open, warehouses, active, duration };
         let controls = ControlPlans::read(entries, &about);
+        controls.faults.rehearse(entries, rehearse);
         let schedule = Schedule::read(entries, phases, &base, Loop { open, rte });
         controls.check_steps(entries, &about, &schedule.steps);
         if is_micro && (schedule.steps.len() > 1 || tables) {

@@ -5,6 +5,7 @@
 pub mod coaccess;
 pub mod contention;
 pub mod distribution;
+pub mod faults;
 pub mod function_tests;
 pub mod imbalance;
 pub mod rate;
@@ -28,6 +29,7 @@ use lydite_tpcc::Districts;
 use lydite_tpcc::meta::DatabaseMeta;
 use std::fmt::Debug;
 use std::ops::Range;
+use std::time::Duration;
 
 /// Generates [`ControlPlans`], [`StepControls`] and [`Settled`] with a field for each control, and the methods that
 /// call each control in the order of the table.
@@ -151,6 +153,7 @@ table! {
     rate: rate::Rate,
     function_tests: function_tests::FunctionTests,
     replicas: replicas::Reading,
+    faults: faults::Faults,
 }
 
 /// A control, from the keys of the plan to its part of the result.
@@ -242,6 +245,8 @@ pub struct About<'a> {
     pub warehouses: Option<u32>,
     /// The first and the last of the active warehouses, if not all are.
     pub active: Option<(u32, u32)>,
+    /// Length of the window.
+    pub duration: Duration,
 }
 
 /// The scale of a run.
@@ -332,6 +337,7 @@ mod tests {
         open: false,
         warehouses: None,
         active: None,
+        duration: Duration::from_secs(30),
     };
 
     #[test]

@@ -1,0 +1,242 @@
+//! The key `fault` and the tables `[[fault]]`: faults that the run injects into its database.
+
+use crate::controls::{About, Control, Ground, Ran, Schedule};
+use crate::entries::{Entries, Entry};
+use crate::error::PlanError;
+use crate::values::time;
+use lydite_faults::sockets::{Address, addresses};
+use lydite_faults::{Commands, FaultSpec, Parts, Reader};
+use lydite_report::controls::Controls;
+use lydite_report::plan::PlanInfo;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Keys of a table `[[fault]]`.
+pub(crate) const TABLE_KEYS: &[&str] = &["kind", "args", "from", "to", "where", "begin", "end", "limit"];
+/// The key of faults as texts, with `;` between them.
+const KEY: &str = "fault";
+/// Longest time of a command whose table sets none.
+const COMMAND_LIMIT: Duration = Duration::from_secs(10);
+/// Ports of servers whose URL has none, by the scheme.
+const PORTS: &[(&str, u16)] = &[
+    ("mysql", 3306),
+    ("mariadb", 3306),
+    ("polardb", 3306),
+    ("tidb", 4000),
+    ("oceanbase", 2881),
+    ("cockroach", 26_257),
+    ("yugabyte", 5433),
+    ("redis", 6379),
+    ("etcd", 2379),
+];
+/// Port of all others.
+const PORT: u16 = 5432;
+
+/// Returns the problems of a fault on this machine, of a database with these addresses.
+pub type Rehearse<'a> = &'a dyn Fn(&FaultSpec, &[Address]) -> Vec<String>;
+
+/// The faults of a plan.
+#[derive(Debug, Default)]
+pub struct Faults {
+    /// Faults in the order of the plan.
+    planned: Vec<Planned>,
+    /// The addresses of the database and its replicas.
+    pub addresses: Vec<Address>,
+}
+
+/// A fault with its place in the plan.
+#[derive(Debug)]
+struct Planned {
+    spec: FaultSpec,
+    entry: Entry,
+}
+
+impl Faults {
+    /// Returns the faults, in the order of the plan.
+    pub fn specs(&self) -> impl Iterator<Item = &FaultSpec> {
+        self.planned.iter().map(|planned| &planned.spec)
+    }
+
+    /// Adds the problems of the faults on this machine.
+    pub(crate) fn rehearse(&self, entries: &mut Entries, rehearse: Rehearse<'_>) {
+        for Planned { spec, entry } in &self.planned {
+            for problem in rehearse(spec, &self.addresses) {
+                entries.wrong_entry(entry, &format!("{spec}: {problem}"));
+            }
+        }
+    }
+}
+
+impl Control for Faults {
+    const KEYS: &'static [&'static str] = &[KEY];
+    type Step = ();
+    type Settled = ();
+
+    fn read(entries: &mut Entries, about: &About<'_>) -> Self {
+        let mut planned = Vec::new();
+        for entry in entries.entry(KEY).map(|list| list.split(';')).unwrap_or_default() {
+            // A list may end with its separator.
+            if entry.text().trim().is_empty() {
+                continue;
+            }
+            let spec = entries.read_entry(&entry, |text| FaultSpec::parse(text, &READER));
+            planned.extend(spec.map(|spec| Planned { spec, entry }));
+        }
+        for table in std::mem::take(&mut entries.faults) {
+            planned.extend(of_table(entries, &table));
+        }
+        check_times(entries, about.duration, &planned);
+        let addresses = ["target", "replicas"].into_iter().filter_map(|key| entries.text(key));
+        let addresses = addresses.flat_map(|urls| addresses_of(&urls)).collect();
+        Self { planned, addresses }
+    }
+
+    fn read_step(_: &mut Entries) {}
+
+    fn settle(&self, _: &Schedule, _: &Ground) -> Result<(), PlanError> {
+        Ok(())
+    }
+
+    fn write_plan(&self, _: &Ran<'_>, info: &mut PlanInfo) {
+        info.faults = self.specs().map(FaultSpec::to_string).collect();
+    }
+
+    /// Writes nothing: the run adds what the faults did itself, since it injects them.
+    fn write(&self, _: &Ran<'_>, _: &mut Controls) {}
+}
+
+/// Readers of the parts that a plan shares with other keys.
+const READER: Reader<'static> = Reader { time: &time, unknown_kind: &Entries::unknown };
+
+/// Reads a table `[[fault]]`.
+fn of_table(entries: &mut Entries, table: &BTreeMap<String, Entry>) -> Option<Planned> {
+    let text = |key: &str| table.get(key).map(Entry::text);
+    let any = table.get("kind").or_else(|| table.values().next());
+    let (Some(kind), Some(from)) = (table.get("kind"), text("from")) else {
+        let problem = "a table [[fault]] needs a kind and a from: add kind = \"stop\" and from = \"8s\"";
+        match any {
+            Some(entry) => entries.wrong_entry(entry, problem),
+            None => entries.errors.push(problem.to_owned()),
+        }
+        return None;
+    };
+    for key in ["end", "limit"] {
+        if let (Some(entry), None) = (table.get(key), table.get("begin")) {
+            entries
+                .wrong_entry(entry, "is for the kind command: add begin = \"COMMAND\" too, or leave it out");
+        }
+    }
+    if let Some(entry) = table.get("begin").filter(|_| kind.text() != "command") {
+        entries.wrong_entry(entry, "is for the kind command: leave it out");
+    }
+    let limit = match table.get("limit") {
+        Some(limit) => entries.read_entry(limit, time)?,
+        None => COMMAND_LIMIT,
+    };
+    let commands = text("begin").map(|begin| Commands {
+        begin: begin.to_owned(),
+        end: text("end").map(str::to_owned),
+        limit,
+    });
+    let parts = Parts {
+        kind: kind.text(),
+        arguments: text("args"),
+        from,
+        to: text("to"),
+        places: text("where"),
+        commands,
+    };
+    let read = entries.read_entry(kind, |_| FaultSpec::of_parts(&parts, &READER));
+    read.map(|spec| Planned { spec, entry: kind.clone() })
+}
+
+/// Rejects faults beyond the window, and those of one kind that overlap at one place.
+fn check_times(entries: &mut Entries, window: Duration, planned: &[Planned]) {
+    let window_s = window.as_secs_f64();
+    for (number, Planned { spec, entry }) in planned.iter().enumerate() {
+        let (from, to) = (spec.from, spec.to.unwrap_or(spec.from));
+        if from >= window || to > window {
+            let problem = format!(
+                "{spec}: is beyond the end of the window at {window_s} s: let it begin and end before, or measure longer"
+            );
+            entries.wrong_entry(entry, &problem);
+        }
+        if let Some(other) = planned[..number].iter().find(|other| other.spec.overlaps(spec, window)) {
+            let problem = format!("{spec}: overlaps {}, of the same kind: let one end before", other.spec);
+            entries.wrong_entry(entry, &problem);
+        }
+    }
+}
+
+/// Returns the addresses in a list of URLs.
+fn addresses_of(urls: &str) -> Vec<Address> {
+    let scheme = urls.split_once(':').map_or("", |(scheme, _)| scheme);
+    let usual = PORTS.iter().find(|(known, _)| *known == scheme).map_or(PORT, |(_, port)| *port);
+    // A comma separates URLs, and also the addresses within one.
+    let mut all = Vec::new();
+    let mut url = String::new();
+    for part in urls.split(',') {
+        if part.contains("://") && !url.is_empty() {
+            all.extend(addresses(&url, usual));
+            url.clear();
+        }
+        url += if url.is_empty() { "" } else { "," };
+        url += part;
+    }
+    all.extend(addresses(&url, usual));
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::controls::tests::{DIRECT, entries};
+
+    fn errors_of(faults: &str) -> Vec<String> {
+        let mut plan = entries(&[("fault", faults)]);
+        Faults::read(&mut plan, &DIRECT);
+        plan.errors
+    }
+
+    #[test]
+    fn faults_are_read_as_a_list_with_the_addresses_of_the_database() {
+        let mut plan = entries(&[
+            ("fault", "stop@8s..11s/lab:pg; cpu-burn:1@5s..10s/local;"),
+            ("target", "postgres://u:p@127.0.0.1:26000/d"),
+            ("replicas", "postgres://u:p@h:1/d,postgres://u:p@h/d"),
+        ]);
+        let faults = Faults::read(&mut plan, &DIRECT);
+        assert_eq!(plan.errors, Vec::<String>::new());
+        let texts: Vec<String> = faults.specs().map(FaultSpec::to_string).collect();
+        assert_eq!(texts, ["stop@8s..11s/lab:pg", "cpu-burn:1@5s..10s/local"]);
+        let ports: Vec<u16> = faults.addresses.iter().map(|address| address.port).collect();
+        assert_eq!(ports, [26_000, 1, 5432]);
+    }
+
+    #[test]
+    fn all_wrong_faults_are_rejected_together_each_with_its_text() {
+        let errors = errors_of(
+            "stpo@1s..2s/lab:pg; stop@3s..2s/lab:pg; stop@28s..31s/lab:pg; kill@30s/lab:pg; stop@1s..5s/lab:pg; \
+             stop@4s..6s/lab:pg/0",
+        );
+        let expected = [
+            "did you mean stop?",
+            "ends before it begins",
+            "stop@28s..31s/lab:pg: is beyond the end of the window at 30 s",
+            "kill@30s/lab:pg: is beyond the end of the window at 30 s",
+            "stop@4s..6s/lab:pg/0: overlaps stop@1s..5s/lab:pg",
+        ];
+        assert_eq!(errors.len(), expected.len(), "{errors:?}");
+        for (error, words) in errors.iter().zip(expected) {
+            assert!(error.starts_with("--set fault: ") && error.contains(words), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_problems_of_the_rehearsal_are_errors_of_the_plan() {
+        let mut plan = entries(&[("fault", "stop@1s..2s/pid:1")]);
+        let faults = Faults::read(&mut plan, &DIRECT);
+        faults.rehearse(&mut plan, &|spec, _| vec![format!("no process for {}", spec.place())]);
+        assert_eq!(plan.errors, ["--set fault: stop@1s..2s/pid:1: no process for pid:1"]);
+    }
+}
