@@ -33,6 +33,8 @@ pub(crate) enum Command {
     Targets,
     /// Start and end a throwaway server or cluster on this machine
     Lab(LabArgs),
+    /// List and undo faults that runs injected and that are still active
+    Faults(FaultsArgs),
     /// Make a driver for your own database, and test a driver or any other target
     #[command(subcommand)]
     Driver(DriverCommand),
@@ -116,6 +118,33 @@ pub(crate) enum LabCommand {
     List,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct FaultsArgs {
+    #[command(subcommand)]
+    pub(crate) command: FaultsCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum FaultsCommand {
+    /// List the active faults
+    List,
+    /// Undo the active faults, and end their guards
+    Clear {
+        /// Only those on this place: lab:NAME[/NODE], pid:N or local
+        #[arg(value_name = "WHERE")]
+        place: Option<String>,
+    },
+    /// The guard of a fault, started by a run
+    #[command(hide = true)]
+    Guard,
+    /// Busy threads, started by a guard
+    #[command(hide = true)]
+    Burn {
+        /// Their number
+        threads: usize,
+    },
+}
+
 // Negative numbers are values, not flags: the plan rejects them together with all other errors.
 #[derive(Debug, Args)]
 #[command(allow_negative_numbers = true)]
@@ -184,6 +213,10 @@ pub(crate) struct RunArgs {
     /// window in equal parts]
     #[arg(long, value_name = "TIME")]
     pub(crate) phase: Option<String>,
+    /// Fault to inject into the database, as stop@8s..11s/lab:pg; repeat it for more. Kinds: stop, kill, shutdown,
+    /// cpu-burn:N, cpu-limit:CORES; WHERE: lab:NAME[/NODE], pid:N, local
+    #[arg(long, value_name = "KIND@FROM[..TO]/WHERE")]
+    pub(crate) fault: Vec<String>,
     /// Nodes of a database that does not report its placement: N ranges, or modulo:N
     #[arg(long, value_name = "N")]
     pub(crate) nodes: Option<String>,

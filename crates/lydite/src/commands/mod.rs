@@ -3,6 +3,7 @@
 mod check;
 mod compare;
 mod driver;
+mod faults;
 mod lab;
 mod load;
 mod report;
@@ -27,6 +28,7 @@ pub(crate) fn run(command: Command) -> Outcome {
         Command::Compare(args) => compare::command(&args),
         Command::Targets => targets::command(),
         Command::Lab(args) => lab::command(args),
+        Command::Faults(args) => faults::command(args),
         Command::Driver(command) => driver::command(command),
     }
 }

@@ -1,18 +1,21 @@
 //! `lydite run`: measures a database.
 
+use super::faults::places::{rehearse, resolve};
 use crate::cli::RunArgs;
-use crate::exit::Outcome;
+use crate::exit::{Failure, Outcome};
 use crate::interrupt::watch;
 use crate::memory;
 use crate::output::reserve_stdout;
 use crate::run::{Request, micro, tpcc};
+use lydite_faults::Fault;
 use lydite_plan::entries::Entries;
 use lydite_plan::{Plan, keys};
 use lydite_report::live::Style;
 
 /// Runs `lydite run`.
 pub(crate) fn command(args: RunArgs) -> Outcome {
-    let mut plan = Plan::read(entries(&args))?;
+    let mut plan = Plan::read_rehearsed(entries(&args), &rehearse)?;
+    let faults = faults(&plan)?;
     plan.check &= !args.no_check;
     if plan.writes_stdout() {
         reserve_stdout();
@@ -22,11 +25,18 @@ pub(crate) fn command(args: RunArgs) -> Outcome {
     plan.waited_for_by(&interrupt.waiter());
     memory::suit(&plan.target);
     let RunArgs { fresh, template, verbose, .. } = args;
-    let request = Request { plan, fresh, template, verbose, style, interrupt };
+    let request = Request { plan, faults, fresh, template, verbose, style, interrupt };
     match &request.plan.micro {
         Some(configured) => micro::run(&request, configured),
         None => tpcc::run(&request),
     }
+}
+
+/// Returns the faults of the plan with their places on this machine.
+fn faults(plan: &Plan) -> Result<Vec<Fault>, Failure> {
+    let faults = &plan.controls.faults;
+    let resolved = faults.specs().map(|spec| resolve(spec, &faults.addresses).map_err(Failure::Usage));
+    resolved.collect()
 }
 
 /// Collects the plan file, `--set` and the flags.
@@ -71,6 +81,7 @@ fn entries(args: &RunArgs) -> Entries {
         ("staleness", &args.staleness),
         ("ci", &args.ci),
         ("phase", &args.phase),
+        ("fault", &(!args.fault.is_empty()).then(|| args.fault.join(";"))),
     ] {
         entries.flag(key, value.clone());
     }

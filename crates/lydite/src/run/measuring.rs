@@ -1,5 +1,6 @@
 //! The measured part of a run, with its live view.
 
+use super::faults::Faults;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use lydite_bench::{KindSnapshot, RunControl, RunError, Snapshot};
@@ -15,6 +16,8 @@ pub(crate) struct Live<'a> {
     pub(crate) style: Style,
     /// True if the mode has a queue.
     pub(crate) queue: bool,
+    /// The faults of the run.
+    pub(crate) faults: Option<&'a Faults>,
 }
 
 /// Measures with `work`, and shows its progress. `kinds` are the transaction types to show, with their numbers.
@@ -34,7 +37,7 @@ pub(crate) fn measure<T>(
     let control = RunControl::default();
     let total = u64::from(sessions);
     let measuring =
-        || work(&control, &mut |now| show(&mut view, now, kinds, total, live.queue, &plan.schedule.phases));
+        || work(&control, &mut |now| show(&mut view, now, kinds, total, &live, &plan.schedule.phases));
     let measured = interrupt.while_measuring(|| interrupt.during(&control, measuring));
     view.finish();
     measured.map_err(|error| match error {
@@ -50,7 +53,7 @@ fn show(
     now: &Snapshot,
     kinds: &[(usize, Kind)],
     sessions_total: u64,
-    queue: bool,
+    live: &Live<'_>,
     phases: &[Span],
 ) {
     let changes = phases.iter().any(|phase| !phase.asked.is_empty());
@@ -66,6 +69,11 @@ fn show(
         }
         format!("phase {} of {}{name}: {asked}", now.in_phase + 1, phases.len())
     });
+    let fault = live.faults.and_then(Faults::in_force);
+    let message = match (message, fault) {
+        (Some(message), Some(fault)) => Some(format!("{message}; {fault}")),
+        (message, fault) => message.or(fault),
+    };
     let ms = |time: Option<std::time::Duration>| time.map(|time| time.as_secs_f64() * 1e3);
     let row = |kind: &Kind, of: &KindSnapshot| TypeRow {
         name: kind.name,
@@ -91,7 +99,7 @@ fn show(
         unknown: now.unknown,
         sessions_connected: u64::from(now.connected),
         sessions_total,
-        queue_length: queue.then_some(now.queued),
+        queue_length: live.queue.then_some(now.queued),
         message: message.as_deref(),
     });
 }

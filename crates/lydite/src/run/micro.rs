@@ -225,7 +225,7 @@ pub(crate) fn run(request: &Request, asked: &MicroAsked) -> Outcome {
     let queue = matches!(mode, MicroMode::Open { .. });
     let measurement = measure(
         plan,
-        Live { title: &title, style: *style, queue },
+        Live { title: &title, style: *style, queue, faults: None },
         run_plan.sessions(),
         &[(0, Micro::KINDS[0])],
         interrupt,

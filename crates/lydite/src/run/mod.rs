@@ -3,6 +3,7 @@
 pub(crate) mod balances;
 pub(crate) mod checks;
 mod conclusion;
+pub(crate) mod faults;
 pub(crate) mod function_tests;
 mod ledger;
 pub(crate) mod loading;
@@ -14,12 +15,15 @@ mod result;
 pub(crate) mod tpcc;
 
 use crate::interrupt::Interrupt;
+use lydite_faults::Fault;
 use lydite_plan::Plan;
 use lydite_report::live::Style;
 
 /// The settings of a run.
 pub(crate) struct Request {
     pub(crate) plan: Plan,
+    /// The faults of the plan, with their places on this machine.
+    pub(crate) faults: Vec<Fault>,
     /// True to load the database anew.
     pub(crate) fresh: bool,
     /// Name of the template to restore before the run.

@@ -4,6 +4,7 @@ use super::Request;
 use super::balances::BalanceWatch;
 use super::checks::{self, Conditions, before};
 use super::conclusion::Measured;
+use super::faults::Faults;
 use super::function_tests::FunctionFindings;
 use super::ledger::Ledger;
 use super::measuring::{Live, measure};
@@ -40,9 +41,10 @@ pub(crate) fn run(request: &Request) -> Outcome {
     }
     let functions = ready.function_tests(request)?;
     let sizes = SizeWatch::new(&ready.target, ready.settled.distribution.reported());
+    let faults = Faults::start(&request.faults, plan.duration)?;
     // The last look before the run.
     let ledger = ready.open_ledger(request)?;
-    let measurement = ready.measure(request)?;
+    let measurement = ready.measure(request, &faults)?;
     let balances = balances.map(|balances| balances.finish(&measurement.whole));
     let replicas = ready.replicas.as_ref().map(|replicas| replicas.report());
     let sizes = sizes.finish(measurement.window.start);
@@ -68,7 +70,8 @@ pub(crate) fn run(request: &Request) -> Outcome {
         stored: ready.stored,
         check: "3.3.2",
         result: &|checks, checked| {
-            parts.result(checks, checked).map(|result| functions.add_to(sizes.add_to(result)))
+            let result = parts.result(checks, checked)?;
+            Ok(faults.add_to(functions.add_to(sizes.add_to(result))))
         },
         ledger: &|| match &ledger {
             Some(ledger) => ledger.check(&measurement.whole, &request.interrupt),
@@ -76,7 +79,8 @@ pub(crate) fn run(request: &Request) -> Outcome {
         },
         after: &|| ready.conditions(request, CheckedWhen::After),
     };
-    run.conclude(&measurement, checks, balances)
+    let concluded = run.conclude(&measurement, checks, balances);
+    Failure::all(concluded.err().into_iter().chain(faults.failure()).collect())
 }
 
 /// A database that fits the plan, and the values that were settled on it.
@@ -165,7 +169,7 @@ impl Ready {
     }
 
     /// Measures the run.
-    fn measure(&self, request: &Request) -> Result<Measurement, Failure> {
+    fn measure(&self, request: &Request, faults: &Faults) -> Result<Measurement, Failure> {
         let plan = &request.plan;
         let run_plan = self.run_plan(plan);
         let title = format!("{}  {}", self.description.url, self.meta.warehouses_in_words());
@@ -175,17 +179,19 @@ impl Ready {
         let _lag = self.replicas.as_ref().map(Replicas::watch).transpose()?;
         measure(
             plan,
-            Live { title: &title, style: request.style, queue },
+            Live { title: &title, style: request.style, queue, faults: Some(faults) },
             run_plan.sessions(),
             &kinds,
             &request.interrupt,
-            |control, observer| match &self.replicas {
-                None => lydite_bench::run(&self.target, &run_plan, control, observer),
-                Some(replicas) => {
-                    let replicas = Arc::clone(replicas);
-                    let connect = Arc::new(move || replicas.connect());
-                    lydite_bench::run_through(&self.target, connect, &run_plan, control, observer)
-                }
+            |control, observer| {
+                faults.during(control, || match &self.replicas {
+                    None => lydite_bench::run(&self.target, &run_plan, control, observer),
+                    Some(replicas) => {
+                        let replicas = Arc::clone(replicas);
+                        let connect = Arc::new(move || replicas.connect());
+                        lydite_bench::run_through(&self.target, connect, &run_plan, control, observer)
+                    }
+                })
             },
         )
     }

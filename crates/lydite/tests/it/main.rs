@@ -9,6 +9,7 @@ mod disk_full;
 mod driver;
 mod every_target;
 mod extra;
+mod faults;
 mod gates;
 mod golden;
 mod hang;

@@ -27,7 +27,7 @@ const SETTINGS: [&str; 5] = [
 /// Maximum time for a server to start or to end.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The file with a server's process number, in its directory. The server writes its own pid file only after it started.
-const PROCESS: &str = "process";
+pub(super) const PROCESS: &str = "process";
 /// A server's log, in its directory. MariaDB appends `.err` to names without an ending.
 const LOG: &str = "log.err";
 /// The paths of Galera's library in several distributions.

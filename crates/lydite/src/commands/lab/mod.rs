@@ -22,7 +22,9 @@ mod servers;
 mod up;
 
 use crate::cli::{LabArgs, LabCommand};
-use crate::exit::Outcome;
+use crate::exit::{Failure, Outcome};
+use kind::{Kind, Servers};
+use note::Lab;
 
 /// Runs `lydite lab`.
 pub(crate) fn command(args: LabArgs) -> Outcome {
@@ -31,4 +33,27 @@ pub(crate) fn command(args: LabArgs) -> Outcome {
         LabCommand::Down { kind, dir } => down::down(&kind, dir),
         LabCommand::List => list::list(),
     }
+}
+
+/// Returns the servers of a lab that runs without `--dir`, for faults.
+///
+/// # Errors
+/// There is no such kind of lab, or it does not run.
+pub(crate) fn servers(name: &str) -> Result<Vec<lydite_faults::Server>, String> {
+    let line = |failure: Failure| failure.line();
+    let kind = Kind::named(name).map_err(line)?;
+    let lab = Lab::read(&directories::root().join(name)).map_err(line)?;
+    let lab = lab.ok_or_else(|| format!("lab {name} does not run: start it with lydite lab up {name}"))?;
+    let of = |server: note::Server| match kind.servers {
+        // SIGINT is the stop that does not wait for sessions to end.
+        Servers::Postgres | Servers::PostgresOverShards | Servers::PostgresWithReplicas => {
+            lydite_faults::Server { port: server.port, stop_signal: libc::SIGINT, pid_file: None }
+        }
+        Servers::Mariadb | Servers::Galera | Servers::Spider => lydite_faults::Server {
+            port: server.port,
+            stop_signal: libc::SIGTERM,
+            pid_file: Some(server.path.join(mariadb::PROCESS)),
+        },
+    };
+    Ok(lab.servers.into_iter().map(of).collect())
 }

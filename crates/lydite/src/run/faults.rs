@@ -1,0 +1,187 @@
+//! The faults of a run: begun and undone at their moments of the window, and written into the result.
+
+use crate::exit::Failure;
+use crate::interrupt::SetOnDrop;
+use lydite_bench::RunControl;
+use lydite_faults::{Fault, FaultSpec, Injector};
+use lydite_report::RunResult;
+use lydite_report::faults::{FaultResult, availability};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Longest sleep between two looks at the run, which may end early.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// The faults of a run, each with its guard.
+pub(crate) struct Faults {
+    slots: Vec<Slot>,
+}
+
+/// A fault of a run.
+struct Slot {
+    /// The guard, until the fault is over.
+    injector: Mutex<Option<Injector>>,
+    from: Duration,
+    /// Moment at which it is undone; none if it stays.
+    undone_at: Option<Duration>,
+    result: Mutex<FaultResult>,
+    /// The failure to begin or to undo it.
+    problem: Mutex<Option<String>>,
+    active: AtomicBool,
+}
+
+impl Faults {
+    /// Starts the guards of all faults, for a window of this length. Nothing is injected yet.
+    ///
+    /// # Errors
+    /// A guard can't be started.
+    pub(crate) fn start(faults: &[Fault], window: Duration) -> Result<Self, Failure> {
+        let slot = |fault: &Fault| {
+            let spec = &fault.spec;
+            let undone_at = spec.undone_at(window);
+            let lasts = undone_at.map(|at| at.saturating_sub(spec.from));
+            let injector = Injector::start(fault.clone(), lasts).map_err(|error| {
+                Failure::usage(format!("the guard of {} can't be started: {error}", fault.name()))
+            })?;
+            Ok(Slot {
+                injector: Mutex::new(Some(injector)),
+                from: spec.from,
+                undone_at,
+                result: Mutex::new(configured(spec)),
+                problem: Mutex::default(),
+                active: AtomicBool::new(false),
+            })
+        };
+        Ok(Self { slots: faults.iter().map(slot).collect::<Result<_, Failure>>()? })
+    }
+
+    /// Does `work`, a run that `control` may stop, and injects the faults meanwhile. All are undone when it returns.
+    pub(crate) fn during<T>(&self, control: &RunControl, work: impl FnOnce() -> T) -> T {
+        let over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            // The threads end too if the work panics.
+            let _over = SetOnDrop(&over);
+            for slot in &self.slots {
+                let play = || slot.play(control, &over);
+                if let Err(error) = thread::Builder::new().name("fault".into()).spawn_scoped(scope, play) {
+                    slot.fail(format!("the system gives no thread for it: {error}"));
+                }
+            }
+            work()
+        })
+    }
+
+    /// Returns the names of the faults that are in force, in one line; none if there are none.
+    pub(crate) fn in_force(&self) -> Option<String> {
+        let active = self.slots.iter().filter(|slot| slot.active.load(Ordering::Relaxed));
+        let names: Vec<String> = active.map(|slot| lock(&slot.result).name()).collect();
+        (!names.is_empty()).then(|| format!("fault: {}", names.join(", ")))
+    }
+
+    /// Returns the result with the faults and the availability in each of them.
+    pub(crate) fn add_to(&self, mut result: RunResult) -> RunResult {
+        result.faults = self.slots.iter().map(|slot| lock(&slot.result).clone()).collect();
+        result.availability = availability(&result);
+        result.warnings.extend(self.problems().map(|problem| format!("The fault {problem}")));
+        result
+    }
+
+    /// Returns the failure of faults that could not begin or be undone.
+    pub(crate) fn failure(&self) -> Option<Failure> {
+        let problems: Vec<String> = self.problems().map(|problem| format!("fault {problem}")).collect();
+        (!problems.is_empty()).then(|| Failure::Target(problems.join("; ")))
+    }
+
+    fn problems(&self) -> impl Iterator<Item = String> {
+        let problem =
+            |slot: &Slot| Some(format!("{}: {}", lock(&slot.result).name(), lock(&slot.problem).as_ref()?));
+        self.slots.iter().filter_map(problem)
+    }
+}
+
+impl Slot {
+    /// Begins and ends the fault at its moments. It ends at once when the run is stopped or over.
+    fn play(&self, control: &RunControl, over: &AtomicBool) {
+        let Some(mut injector) = lock(&self.injector).take() else { return };
+        let ended = || over.load(Ordering::Relaxed) || control.is_stopped();
+        let start = loop {
+            match control.window_start() {
+                Some(start) if wait_until(start + self.from, &ended) => break start,
+                None if !ended() => thread::sleep(LOOK),
+                _ => {
+                    lock(&self.result).detail = "the run ended before it began".into();
+                    return;
+                }
+            }
+        };
+        match injector.begin() {
+            Ok(begun) => {
+                let mut result = lock(&self.result);
+                result.begun_s = Some(start.elapsed().as_secs_f64());
+                (result.how, result.detail, result.ok) = (begun.how, begun.proof, true);
+            }
+            Err(problem) => return self.fail(format!("could not begin: {problem}")),
+        }
+        let Some(undone_at) = self.undone_at else { return };
+        self.active.store(true, Ordering::Relaxed);
+        wait_until(start + undone_at, &ended);
+        let undone = injector.end();
+        self.active.store(false, Ordering::Relaxed);
+        match undone {
+            Ok(proof) => {
+                let mut result = lock(&self.result);
+                result.undone_s = Some(start.elapsed().as_secs_f64());
+                if !proof.is_empty() {
+                    result.detail = format!("{}; {proof}", result.detail);
+                }
+            }
+            Err(problem) => {
+                self.fail(format!("was not undone as planned: {problem}: see lydite faults list"))
+            }
+        }
+    }
+
+    /// Notes a failure of the fault.
+    fn fail(&self, problem: String) {
+        let mut result = lock(&self.result);
+        result.ok = false;
+        result.detail =
+            if result.detail.is_empty() { problem.clone() } else { format!("{}; {problem}", result.detail) };
+        *lock(&self.problem) = Some(problem);
+    }
+}
+
+/// Returns the part of a fault's result that the plan sets.
+fn configured(spec: &FaultSpec) -> FaultResult {
+    FaultResult {
+        kind: spec
+            .arguments
+            .as_ref()
+            .map_or(spec.kind.clone(), |arguments| format!("{}:{arguments}", spec.kind)),
+        place: spec.place(),
+        begin_s: spec.from.as_secs_f64(),
+        end_s: spec.to.map(|to| to.as_secs_f64()),
+        ..FaultResult::default()
+    }
+}
+
+/// Waits until a moment. Returns false if `ended` becomes true before.
+fn wait_until(moment: Instant, ended: &dyn Fn() -> bool) -> bool {
+    loop {
+        if ended() {
+            return false;
+        }
+        let left = moment.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return true;
+        }
+        thread::sleep(left.min(LOOK));
+    }
+}
+
+/// Locks what no thread leaves half changed.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,324 @@
+//! Faults on purpose: injected into a run, undone in every way it can end, and judged in its result.
+
+use crate::program::{
+    Ended, Program, Running, assert_checks_hold, json, lydite, scratch, text, windows_from,
+};
+use serde_json::Value;
+use std::fs;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Far longer than a signal takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// A directory for labs and notes of faults that no other test uses.
+struct Place {
+    directory: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        Self { directory: scratch() }
+    }
+
+    fn program(&self, arguments: &[&str]) -> Program {
+        // Without a directory of the session, notes are below the one for temporary files.
+        Program::new(arguments).env("TMPDIR", self.directory.path()).env("XDG_RUNTIME_DIR", "")
+    }
+
+    fn lydite(&self, arguments: &[&str]) -> Ended {
+        self.program(arguments).run()
+    }
+
+    fn list(&self) -> String {
+        self.lydite(&["faults", "list"]).code(0).stdout
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+}
+
+/// A PostgreSQL lab with a small warehouse, ended also when a test fails.
+struct Lab {
+    place: Place,
+    url: String,
+}
+
+impl Lab {
+    fn new() -> Self {
+        let place = Place::new();
+        let up = place.lydite(&["lab", "up", "pg"]).code(0);
+        let lab = Self { place, url: up.stdout.trim().to_owned() };
+        lab.place.lydite(&["load", &lab.url, "-w", "1", "--size", "small", "--quiet"]).code(0);
+        lab
+    }
+
+    /// The number of the server's first process.
+    fn postmaster(&self) -> Option<u32> {
+        let labs = fs::read_dir(self.place.directory.path()).expect("a directory").flatten();
+        let lab = labs.map(|entry| entry.path()).find(|path| text(path).contains("lydite-lab-"))?;
+        let file = fs::read_to_string(lab.join("pg/server-0/data/postmaster.pid")).ok()?;
+        file.lines().next()?.parse().ok()
+    }
+
+    /// True if the server's first process stands still.
+    fn stands_still(&self) -> bool {
+        self.postmaster().is_some_and(|pid| state(pid) == Some('T'))
+    }
+
+    fn run(&self, duration: &str, faults: &[&str], more: &[&str]) -> Running {
+        let mut arguments = vec!["run", &self.url, "--duration", duration, "--warmup", "0s", "--quiet"];
+        faults.iter().for_each(|fault| arguments.extend(["--fault", fault]));
+        arguments.extend(more);
+        self.place.program(&arguments).start()
+    }
+
+    /// A run of which the server stands still, once it does.
+    fn stopped(&self, result: &Path) -> Running {
+        let mut run = self.run("600s", &["stop@0.2s..590s/lab:pg"], &["--no-check", "--json", text(result)]);
+        run.wait_until("the fault", || {
+            self.stands_still() && self.place.list().contains("stop on lab:pg  guarded by")
+        });
+        run
+    }
+
+    fn wait_until_it_goes_on(&self) {
+        wait_until("the server goes on", || !self.stands_still());
+        wait_until("no fault is left", || self.place.list() == "no active faults\n");
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        let _ended = std::process::Command::new(env!("CARGO_BIN_EXE_lydite"))
+            .args(["lab", "down", "pg"])
+            .env("TMPDIR", self.place.directory.path())
+            .output();
+    }
+}
+
+/// A process that is killed at the end of a test.
+struct Killed(i32);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        // SAFETY: kill has no memory preconditions. The process sleeps far longer than the test takes.
+        unsafe {
+            libc::kill(self.0, libc::SIGKILL);
+        }
+    }
+}
+
+/// The state letter of a process.
+fn state(pid: u32) -> Option<char> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(')')?.1.trim_start().chars().next()
+}
+
+fn wait_until(what: &str, condition: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !condition() {
+        assert!(begun.elapsed() < PATIENCE, "never: {what}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn seconds(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("seconds: {value}"))
+}
+
+/// Fails unless a fault was injected and undone, not before its moments, with these words as proof.
+#[track_caller]
+fn assert_injected(fault: &Value, words: &[&str]) {
+    assert_eq!(fault["ok"], true, "{fault}");
+    assert!(seconds(&fault["begun_s"]) >= seconds(&fault["begin_s"]), "{fault}");
+    assert!(seconds(&fault["undone_s"]) >= seconds(&fault["end_s"]), "{fault}");
+    let detail = fault["detail"].as_str().expect("a detail");
+    assert!(words.iter().all(|word| detail.contains(word)), "{words:?}: {fault}");
+}
+
+#[test]
+fn a_server_that_is_stopped_and_killed_comes_back_and_is_judged_in_the_result() {
+    let lab = Lab::new();
+    let file = lab.place.file("result.json");
+    let faults = ["stop@5s..7s/lab:pg", "kill@12s..13s/lab:pg/0"];
+    // A machine under load may not have the server back within the first window.
+    let (result, table) = windows_from("22s", |duration| {
+        let ended = lab.run(duration, &faults, &["--json", text(&file)]).wait();
+        (ended.code != Some(3)).then(|| (json(&file), ended.code(0).stdout))
+    });
+    assert_eq!(result["status"], "complete", "{result}");
+    assert_checks_hold(&result, &["before", "after"]);
+    assert_eq!(result["plan"]["faults"][0], faults[0]);
+    let [stop, kill] = &result["faults"].as_array().expect("faults")[..] else {
+        panic!("two faults: {result}")
+    };
+    assert_injected(stop, &["stopped ", " processes, state T"]);
+    assert_injected(kill, &["killed ", " refused connections for "]);
+    assert_eq!((&stop["kind"], &stop["where"]), (&"stop".into(), &"lab:pg".into()));
+    assert!(kill["how"].as_str().expect("a way").starts_with("SIGKILL"), "{kill}");
+    let judged = result["availability"].as_array().expect("availability");
+    assert_eq!(judged.len(), 2, "{judged:?}");
+    if seconds(&stop["begun_s"]) <= 6.0 {
+        assert!(judged[0]["seconds_without_commit"].as_u64().expect("a count") >= 1, "{judged:?}");
+        assert!(seconds(&judged[0]["first_commit_s"]) >= 1.0, "{judged:?}");
+    }
+    let judged = &judged[0];
+    assert_ne!(judged["t_e"].is_f64(), judged["note"] != "", "{judged}");
+    assert_eq!(judged["t_e"].is_f64(), judged["r_e"].is_f64(), "{judged}");
+    assert!(table.contains("faults   stop on lab:pg from "), "{table}");
+    // The faults are events of the page and of the metrics by themselves.
+    let page = lab.place.file("page.html");
+    let metrics = lydite(&["report", text(&file), "--output", text(&page)]).code(0).stdout;
+    assert!(metrics.contains("stop on lab:pg, its end") || judged["t_e"].is_null(), "{metrics}");
+    let page = fs::read_to_string(&page).expect("a page");
+    assert!(page.contains("Faults that the run injected") && page.contains("\"name\":\"stop on lab:pg\""));
+    assert_eq!(lab.place.list(), "no active faults\n");
+}
+
+#[test]
+fn a_server_that_is_shut_down_or_gets_less_processor_time_is_as_before_at_the_end() {
+    let lab = Lab::new();
+    let file = lab.place.file("result.json");
+    let result = windows_from("7s", |duration| {
+        let ended = lab.run(duration, &["shutdown@0.5s..1s/lab:pg"], &["--json", text(&file)]).wait();
+        (ended.code != Some(3)).then(|| {
+            ended.code(0);
+            json(&file)
+        })
+    });
+    assert_checks_hold(&result, &["before", "after"]);
+    assert_injected(&result["faults"][0], &["1 server stopped; port ", " refused connections for "]);
+    let pid = lab.postmaster().expect("a server");
+    let groups = || fs::read_to_string(format!("/proc/{pid}/cgroup")).expect("groups");
+    let before = groups();
+    let fault = format!("cpu-limit:0.5@0.2s..2s/pid:{pid}");
+    let ended = lab.run("3s", &[&fault], &["--no-check", "--json", text(&file)]).wait();
+    if ended.code == Some(2) {
+        // Not every machine lets this user limit processor time.
+        let error = ended.only_error();
+        assert!(error.contains("control groups") || error.contains("the right to write"), "{error}");
+        return;
+    }
+    ended.code(0);
+    assert_injected(&json(&file)["faults"][0], &["limited ", " to 0.5 cores; throttled in "]);
+    assert_eq!(groups(), before);
+}
+
+#[test]
+fn nothing_stays_broken_when_lydite_is_killed_interrupted_or_the_fault_is_cleared() {
+    let lab = Lab::new();
+    let file = lab.place.file("result.json");
+    let run = lab.stopped(&file);
+    run.signal(libc::SIGKILL);
+    assert_eq!(run.wait().code, None);
+    lab.wait_until_it_goes_on();
+
+    let run = lab.stopped(&file);
+    run.signal(libc::SIGINT);
+    run.wait().code(130);
+    assert!(!lab.stands_still());
+    let result = json(&file);
+    assert_eq!(
+        (&result["status"], &result["faults"][0]["ok"]),
+        (&"partial".into(), &true.into()),
+        "{result}"
+    );
+
+    let run = lab.stopped(&file);
+    assert_eq!(lab.place.lydite(&["faults", "clear", "lab:other"]).code(0).stdout, "no active faults\n");
+    assert!(lab.stands_still());
+    assert_eq!(lab.place.lydite(&["faults", "clear", "lab:pg"]).code(0).stdout, "undone: stop on lab:pg\n");
+    lab.wait_until_it_goes_on();
+    run.signal(libc::SIGINT);
+    let ended = run.wait().code(3);
+    assert!(ended.stderr.contains("somebody else undid it before its end"), "{ended:?}");
+    assert_eq!(json(&file)["faults"][0]["ok"], false);
+}
+
+#[test]
+fn busy_threads_and_own_commands_are_faults_and_one_that_can_not_begin_is_exit_3() {
+    let place = Place::new();
+    let (plan, file) = (place.file("plan.toml"), place.file("result.json"));
+    let (begun, ended) = (place.file("begun"), place.file("ended"));
+    let faults = format!(
+        "target = \"gemel:\"\nwarehouses = 1\nsize = \"small\"\nduration = \"3s\"\nwarmup = \"0s\"\n\
+         [[fault]]\nkind = \"command\"\nfrom = \"0.2s\"\nto = \"1s\"\nbegin = \"touch {}\"\nend = \"touch {}\"\n\
+         [[fault]]\nkind = \"cpu-burn\"\nargs = 1\nfrom = \"0.2s\"\nto = \"1s\"\nwhere = \"local\"\n",
+        begun.display(),
+        ended.display()
+    );
+    fs::write(&plan, &faults).expect("a plan");
+    let run = ["run", "--config", text(&plan), "--quiet", "--json", text(&file)];
+    place.lydite(&run).code(0);
+    let result = json(&file);
+    assert_injected(&result["faults"][0], &["begin took ", "; end took "]);
+    assert_injected(&result["faults"][1], &["1 thread busy; used ", " s of processor time"]);
+    assert!(begun.exists() && ended.exists());
+    fs::remove_file(&ended).expect("the end's file");
+
+    fs::write(&plan, faults.replace("begin = \"", "begin = \"exit 7; ")).expect("a plan");
+    let failed = place.lydite(&run).code(3);
+    let result = json(&file);
+    assert_eq!(
+        (&result["status"], &result["faults"][0]["ok"]),
+        (&"complete".into(), &false.into()),
+        "{result}"
+    );
+    assert_eq!(result["faults"][0]["begun_s"], Value::Null);
+    assert_injected(&result["faults"][1], &["1 thread busy"]);
+    assert!(
+        failed.stderr.contains("command on local: could not begin: begin failed: exit status: 7"),
+        "{failed:?}"
+    );
+    assert!(
+        result["warnings"].to_string().contains("The fault command on local: could not begin"),
+        "{result}"
+    );
+    assert!(ended.exists(), "the end is run after half a begin");
+    assert_eq!(place.list(), "no active faults\n");
+}
+
+#[test]
+fn all_wrong_faults_are_rejected_together_and_nothing_is_touched() {
+    let place = Place::new();
+    let other = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+    let port = other.local_addr().expect("its address").port();
+    let url = format!("postgres://postgres@127.0.0.1:{port}/postgres");
+    // Its parent ends at once, so it is neither above nor below this process, which listens.
+    let orphan = std::process::Command::new("sh")
+        .args(["-c", "sleep 600 >/dev/null 2>&1 & echo $!"])
+        .output()
+        .expect("a shell");
+    let stranger = String::from_utf8_lossy(&orphan.stdout).trim().to_owned();
+    let _ended = Killed(stranger.parse().expect("a number"));
+    let stranger = format!("stop@4s..6s/pid:{stranger}");
+    let faults = [
+        ("stpo@1s..2s/lab:pg", "did you mean stop?"),
+        ("stop@3s..2s/lab:pg", "ends before it begins"),
+        ("stop@28s..31s/lab:mariadb", "is beyond the end of the window at 30 s"),
+        ("stop@1s..5s/lab:pg", "lab pg does not run: start it with lydite lab up pg"),
+        ("stop@4s..6s/lab:pg/1", "overlaps stop@1s..5s/lab:pg"),
+        ("stop@4s..6s/lab:nonsense", "lab \"nonsense\" is not known"),
+        ("kill@4s/pid:4194304", "no process has the number 4194304"),
+        ("stop@4s..6s/pid:1", "process 1 started lydite itself"),
+        (&stranger, "is not the database under test"),
+        ("cpu-burn:4096@1s..2s/local", "needs 4096 cores, and this machine has"),
+        ("stop@1s..2s/ssh://root@db", "not yet supported"),
+    ];
+    let mut arguments = vec!["run", &url, "--duration", "30s"];
+    faults.iter().for_each(|(fault, _)| arguments.extend(["--fault", fault]));
+    let ended = place.lydite(&arguments).code(2);
+    for (fault, words) in faults {
+        let found = ended.errors().into_iter().any(|error| error.contains(fault) && error.contains(words));
+        assert!(found, "{fault}: {words}: {ended:?}");
+    }
+    let embedded = place.lydite(&["run", "gemel:", "--fault", "stop@1s..2s/pid:1"]).code(2);
+    assert!(embedded.only_error().contains("its URL names no server of this machine"), "{embedded:?}");
+    let wrong = place.lydite(&["faults", "clear", "nowhere"]).code(2);
+    assert!(wrong.only_error().contains("use local, lab:NAME[/NODE] or pid:N"), "{wrong:?}");
+    assert_eq!(place.list(), "no active faults\n");
+}
