@@ -19,6 +19,7 @@ pub mod metric;
 pub mod metrics;
 pub mod model;
 pub mod names;
+pub mod observed;
 pub mod phases;
 pub mod plan;
 pub mod store;

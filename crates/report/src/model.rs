@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::controls::{Controls, PhaseControls, sorted};
 use crate::faults::{FaultAvailability, FaultResult};
+use crate::observed::Observed;
 use crate::plan::PlanInfo;
 
 /// The version of the document that this crate writes, and the only one that it reads.
@@ -113,6 +114,9 @@ pub struct RunResult {
     /// Availability of the database in each of these faults that began.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub availability: Vec<FaultAvailability>,
+    /// Values that the run observed second by second, beside its transactions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub observed: Vec<Observed>,
     /// Other warnings about the run, one line each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
@@ -157,6 +161,7 @@ impl Default for RunResult {
             outages: Vec::new(),
             faults: Vec::new(),
             availability: Vec::new(),
+            observed: Vec::new(),
             warnings: Vec::new(),
             delivery: None,
             pacing: None,
