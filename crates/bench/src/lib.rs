@@ -66,5 +66,5 @@ pub use measurement::{
 pub use micro::MicroFacts;
 pub use plan::{Arrival, MicroMode, MicroPlan, Mode, RetryPolicy, RunPlan, Step};
 pub use run::{KindSnapshot, Phase, RunError, Snapshot, run, run_micro, run_through};
-pub use tpcc::{DeliveryFacts, KindWaits, PhaseFacts, TpccFacts, WaitStatistics};
+pub use tpcc::{Contradictions, DeliveryFacts, KindWaits, PhaseFacts, TpccFacts, WaitStatistics};
 pub use workload::{Facts, Runnable};

@@ -4,6 +4,7 @@ use crate::histogram::{histogram, merge};
 use crate::workload::{Facts, Runnable};
 use hdrhistogram::Histogram;
 use lydite_database::Tpcc;
+use lydite_tpcc::answer::{Contradiction, contradiction};
 use lydite_tpcc::input::TERMINALS_PER_WAREHOUSE;
 use lydite_tpcc::limits::DEFERRED_DELIVERY_S;
 use lydite_tpcc::transaction::UpdateStock;
@@ -21,8 +22,37 @@ pub struct TpccFacts {
     pub phases: Vec<PhaseFacts>,
     /// Facts about deliveries, in addition to their counts and times.
     pub delivery: DeliveryFacts,
+    /// Answers to committed transactions that contradict themselves or their inputs.
+    pub contradictions: Contradictions,
     /// Measured waiting times of each type, in the order of [`TransactionKind::ALL`]; `None` unless terminals wait.
     pub waits: Option<[KindWaits; TransactionKind::COUNT]>,
+}
+
+/// Answers that contradict themselves or their inputs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Contradictions {
+    /// Answers that were examined.
+    pub examined: u64,
+    /// Those with a contradiction.
+    pub found: u64,
+    /// The first contradiction of a session, and the type of its transaction.
+    pub example: Option<(TransactionKind, Contradiction)>,
+}
+
+impl Contradictions {
+    fn examine(&mut self, transaction: &Transaction, outcome: &Outcome) {
+        self.examined += 1;
+        if let Some(contradiction) = contradiction(transaction, outcome) {
+            self.found += 1;
+            self.example.get_or_insert((transaction.kind(), contradiction));
+        }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.examined += other.examined;
+        self.found += other.found;
+        self.example = self.example.or(other.example);
+    }
 }
 
 /// Counts of one phase. A transaction belongs to the phase in which it was due.
@@ -224,6 +254,7 @@ impl Facts<Tpcc> for TpccFacts {
     }
 
     fn answered(&mut self, transaction: &Transaction, outcome: &Outcome, took: Duration) {
+        self.contradictions.examine(transaction, outcome);
         if let (Transaction::Delivery(input), Outcome::Delivery(outcome)) = (transaction, outcome) {
             let skipped = usize::from(input.districts).saturating_sub(outcome.delivered.len()) as u64;
             self.delivery.completed += 1;
@@ -240,6 +271,7 @@ impl Facts<Tpcc> for TpccFacts {
     fn merge(&mut self, other: &Self) {
         self.inputs.merge(&other.inputs);
         self.delivery.merge(&other.delivery);
+        self.contradictions.merge(&other.contradictions);
         self.phases.resize(self.phases.len().max(other.phases.len()), PhaseFacts::default());
         for (into, from) in self.phases.iter_mut().zip(&other.phases) {
             into.merge(from);

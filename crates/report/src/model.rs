@@ -250,7 +250,7 @@ impl RunResult {
         let made = self.checks.iter().filter(|check| check.when == when);
         let conditions = made.clone().filter(|check| check.id.starts_with("3.3.2.")).count();
         let ours = |check: &CheckResult| {
-            [BALANCES_CHECK, LEDGER_CHECK].contains(&check.id.as_str())
+            CHECKS_OF_RUNS.iter().any(|(id, _)| *id == check.id)
                 || EXTRA_CONDITIONS.iter().any(|extra| extra.clause == check.id)
         };
         let others = made.clone().count() - made.filter(|check| ours(check)).count() - conditions;
@@ -601,6 +601,16 @@ pub const BALANCES_CHECK: &str = "balances";
 
 /// The [`CheckResult::id`] of the check that compares the database with what it acknowledged.
 pub const LEDGER_CHECK: &str = "ledger";
+
+/// The [`CheckResult::id`] of the check that holds the answers against themselves.
+pub const ANSWERS_CHECK: &str = "answers";
+
+/// The checks of a run that are no conditions over the database, with the words for one that holds and one that fails.
+pub(crate) const CHECKS_OF_RUNS: [(&str, [&str; 2]); 3] = [
+    (BALANCES_CHECK, ["balances hold", "balances FAIL"]),
+    (LEDGER_CHECK, ["ledger holds", "ledger FAILS"]),
+    (ANSWERS_CHECK, ["answers agree", "answers CONTRADICT"]),
+];
 
 /// Result of a check, such as a consistency condition of TPC-C 3.3.2.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

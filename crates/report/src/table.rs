@@ -8,7 +8,7 @@ use crate::figures::{
     P50, P90, P95, P99, THIN_NOTE, count, duration, moment, number, percent, plural, type_name,
 };
 use crate::findings::{Weight, disclaimer, findings, has_new_orders, shown_types};
-use crate::model::{BALANCES_CHECK, LEDGER_CHECK, RunResult, Status, TransactionResult};
+use crate::model::{CHECKS_OF_RUNS, RunResult, Status, TransactionResult};
 use crate::phases::{asked_in_words, rate_in_words};
 use lydite_tpcc::consistency::CONDITION_COUNT;
 use lydite_tpcc::limits::MAX_NOPM_PER_WAREHOUSE;
@@ -559,7 +559,7 @@ pub(crate) fn checks_in_words(r: &RunResult) -> String {
             .checks
             .iter()
             .filter(|c| c.when == when)
-            .partition(|c| [BALANCES_CHECK, LEDGER_CHECK].contains(&c.id.as_str()));
+            .partition(|c| CHECKS_OF_RUNS.iter().any(|(id, _)| *id == c.id));
         let held = of_then.iter().filter(|c| c.ok).count();
         let subject = match (parts.is_empty(), r.is_tpcc()) {
             (true, true) => " consistency conditions hold",
@@ -584,13 +584,8 @@ pub(crate) fn checks_in_words(r: &RunResult) -> String {
             if parts.is_empty() {
                 parts.push(unchecked(r).to_owned());
             }
-            let words = match (check.id.as_str(), check.ok) {
-                (LEDGER_CHECK, true) => "ledger holds",
-                (LEDGER_CHECK, false) => "ledger FAILS",
-                (_, true) => "balances hold",
-                (_, false) => "balances FAIL",
-            };
-            parts.push(words.to_owned());
+            let words = CHECKS_OF_RUNS.iter().find(|(id, _)| *id == check.id);
+            parts.extend(words.map(|(_, words)| words[usize::from(!check.ok)].to_owned()));
         }
     }
     parts.join(", ")

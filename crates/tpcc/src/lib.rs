@@ -26,6 +26,7 @@
 //! # Ok::<(), std::convert::Infallible>(())
 //! ```
 
+pub mod answer;
 pub mod coaccess;
 pub mod compliance;
 pub mod consistency;

@@ -3,9 +3,10 @@
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::{complain, eprint};
+use lydite_bench::Contradictions;
 use lydite_database::{ConditionFinding, Target};
 use lydite_report::live::Style;
-use lydite_report::model::{CheckResult, CheckedWhen};
+use lydite_report::model::{ANSWERS_CHECK, CheckResult, CheckedWhen};
 use lydite_tpcc::consistency::{CONDITIONS, Condition, EXTRA_CONDITIONS};
 use lydite_verify::conditions::{self, Checked};
 use std::sync::Arc;
@@ -48,6 +49,21 @@ pub(crate) fn before(found: Conditions) -> Result<Vec<CheckResult>, Failure> {
     }
     Failure::all(failures)?;
     Ok(found.results)
+}
+
+/// Returns the check that holds the answers of a run against themselves.
+pub(crate) fn of_answers(found: &Contradictions) -> CheckResult {
+    let Contradictions { examined, found, example } = *found;
+    let detail = match example {
+        None => format!("{examined} answers agree with their inputs and with themselves"),
+        Some((kind, contradiction)) => {
+            let title = kind.title();
+            format!(
+                "{found} of {examined} answers contradict themselves or their inputs, as a {title}: {contradiction}"
+            )
+        }
+    };
+    CheckResult { id: ANSWERS_CHECK.into(), ok: found == 0, detail, when: CheckedWhen::After, seconds: 0.0 }
 }
 
 /// A line in the terminal that counts the evaluated conditions. Dropping it clears the line.

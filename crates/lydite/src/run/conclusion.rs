@@ -30,6 +30,8 @@ pub(crate) struct Measured<'a> {
     pub(crate) check: &'a str,
     /// Makes the result document from the checks. The flag is false if some checks are missing.
     pub(crate) result: &'a dyn Fn(Vec<CheckResult>, bool) -> Result<RunResult, Failure>,
+    /// Check of the answers, if the workload has one.
+    pub(crate) answers: Option<CheckResult>,
     /// The check of what was acknowledged, which takes much less time than the other checks; `None` if there is no such
     /// check, or if the user interrupted it.
     pub(crate) ledger: &'a dyn Fn() -> Result<Option<CheckResult>, Failure>,
@@ -60,10 +62,11 @@ impl Measured<'_> {
             Ok(result)
         };
         let mut failures = Vec::new();
-        let mut broken = false;
+        let mut broken = self.answers.as_ref().is_some_and(|check| !check.ok);
+        checks.extend(self.answers.clone());
         match balances {
             Some(Ok(check)) => {
-                broken = !check.ok;
+                broken |= !check.ok;
                 checks.push(check);
             }
             Some(Err(failure)) => {

@@ -245,6 +245,7 @@ pub(crate) fn run(request: &Request, asked: &MicroAsked) -> Outcome {
         stored,
         check: "counters",
         result: &|checks, checked| parts.result(checks, checked),
+        answers: None,
         ledger: &|| Ok(None),
         after: &|| {
             let Some((totals, seconds)) = sum(&*target, &meta, interrupt)? else {
