@@ -83,6 +83,12 @@ pub(crate) trait Configured: fmt::Debug + Send + Sync + Any {
         false
     }
 
+    /// Returns a number that identifies a program of the user's that is the target: its command, and the contents of the
+    /// files that the command names. `None` for targets that are a part of Lydite.
+    fn fingerprint(&self) -> Option<u64> {
+        None
+    }
+
     /// True if it can be the primary of replicas.
     fn may_lead(&self) -> bool {
         false

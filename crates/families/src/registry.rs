@@ -74,6 +74,13 @@ impl TargetSpec {
         self.config.stores()
     }
 
+    /// Returns a number that identifies a driver: its command, and the contents of the files that the command names.
+    /// `None` for targets that are a part of Lydite.
+    #[must_use]
+    pub fn fingerprint(&self) -> Option<u64> {
+        self.config.fingerprint()
+    }
+
     /// Parses a URL and checks that the target supports `mode`.
     ///
     /// # Errors

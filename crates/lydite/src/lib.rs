@@ -8,6 +8,7 @@ mod host;
 mod interrupt;
 mod memory;
 mod output;
+mod proven;
 mod run;
 mod shell;
 mod source;

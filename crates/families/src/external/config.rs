@@ -6,6 +6,7 @@ use lydite_database::TargetError;
 use lydite_database::target_url::{OptionSpec, ParsedUrl};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use xxhash_rust::xxh3::Xxh3;
 
 /// Default of the longest silence of a driver while an answer is awaited.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -112,6 +113,27 @@ impl Config {
     pub(crate) fn program(&self) -> PathBuf {
         let given = Path::new(&self.words[0]);
         if given.is_dir() { given.join("driver") } else { given.to_path_buf() }
+    }
+
+    /// Returns a number that identifies the driver: its command, and the contents of the files that the command names.
+    pub(crate) fn fingerprint(&self) -> u64 {
+        let mut hash = Xxh3::new();
+        let program = self.program();
+        let variables = self.pytpcc.iter().flatten().map(|(_, value)| value.as_path());
+        let parts = [program.as_path()].into_iter().chain(self.words.iter().map(Path::new)).chain(variables);
+        for part in parts {
+            let name = part.as_os_str().as_encoded_bytes();
+            hash.update(&name.len().to_le_bytes());
+            hash.update(name);
+            // Anything else than a readable file is known by its name alone.
+            if part.is_file()
+                && let Ok(contents) = std::fs::read(part)
+            {
+                hash.update(&contents.len().to_le_bytes());
+                hash.update(&contents);
+            }
+        }
+        hash.digest()
     }
 
     /// Checks that the program exists, before anything is started.

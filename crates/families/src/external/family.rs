@@ -33,6 +33,10 @@ impl Configured for Config {
         false
     }
 
+    fn fingerprint(&self) -> Option<u64> {
+        Some(Config::fingerprint(self))
+    }
+
     fn open(&self) -> Result<Arc<dyn Target>, TargetError> {
         self.find_program()?;
         Ok(Arc::new(External::new(self.clone())))

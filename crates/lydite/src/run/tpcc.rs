@@ -14,6 +14,7 @@ use super::result::Parts;
 use crate::exit::{Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::complain;
+use crate::proven;
 use lydite_bench::{LoadReport, Measurement, Mode, RunPlan, Step};
 use lydite_database::{DatabaseState, Description, Kind, Replicas, Target, Tpcc, Workload};
 use lydite_plan::Plan;
@@ -70,9 +71,11 @@ pub(crate) fn run(request: &Request) -> Outcome {
         stored: ready.stored,
         check: "3.3.2",
         result: &|checks, checked| {
-            let result = parts.result(checks, checked)?;
+            let mut result = parts.result(checks, checked)?;
+            result.warnings.extend(proven::warning(&plan.target));
             Ok(faults.add_to(functions.add_to(sizes.add_to(result))))
         },
+        answers: (plan.check && ready.stored).then(|| checks::of_answers(&measurement.facts.contradictions)),
         ledger: &|| match &ledger {
             Some(ledger) => ledger.check(&measurement.whole, &request.interrupt),
             None => Ok(None),

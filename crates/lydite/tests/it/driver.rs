@@ -37,6 +37,19 @@ fn a_new_driver_passes_the_kit_as_it_is() {
         );
         lydite(&["check", &url]).code(0);
     }
+    // A run tells whether the driver has passed in its present form.
+    let url = format!("driver:{}", text(&place.path().join("store")));
+    let warned = || {
+        let file = place.path().join("result.json");
+        let run = ["run", &url, "--duration", "1s", "--warmup", "0s", "--quiet", "--no-check"];
+        lydite(&[&run[..], &["--json", text(&file)]].concat()).code(0);
+        json(&file)["warnings"].to_string().contains("has not passed the kit")
+    };
+    assert!(!warned());
+    let program = place.path().join("store/driver");
+    let changed = std::fs::read_to_string(&program).expect("a driver") + "\n# changed\n";
+    std::fs::write(&program, changed).expect("a driver");
+    assert!(warned());
 }
 
 #[test]

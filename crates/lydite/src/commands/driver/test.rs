@@ -3,7 +3,8 @@
 use crate::cli::DriverTestArgs;
 use crate::exit::{Failure, Outcome};
 use crate::interrupt::watch;
-use crate::output::print;
+use crate::output::{complain, print};
+use crate::proven;
 use lydite_database::{TargetError, TxMode};
 use lydite_families::{TargetSpec, families};
 use lydite_plan::values::whole;
@@ -81,6 +82,10 @@ pub(super) fn command(args: &DriverTestArgs) -> Outcome {
     );
     if failed > 0 {
         failures.push(Failure::CheckFailed);
+    } else if !interrupt.asked()
+        && let Err(error) = proven::note(&first)
+    {
+        complain(&format!("that the driver passed can't be noted: {error}: runs will warn about it"));
     }
     if interrupt.asked() {
         failures.push(Failure::Interrupted("interrupted: the steps that are left were skipped".into()));

@@ -40,6 +40,8 @@ impl Program {
             command.env_remove(name);
         }
         command.env("PGPASSFILE", "/nonexistent");
+        // Not the state of the user who tests.
+        command.env("XDG_STATE_HOME", env!("CARGO_TARGET_TMPDIR"));
         Self { command }
     }
 
