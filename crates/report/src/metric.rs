@@ -4,6 +4,7 @@
 use hdrhistogram::Histogram;
 
 use crate::document::Document;
+use crate::faults::FaultAvailability;
 use crate::figures::{number, type_name};
 use crate::hdr;
 use crate::metrics::{FiveNumbers, OfNodes};
@@ -29,7 +30,7 @@ const SHARES: [(&str, &str, u64); 7] = [
 ];
 
 /// Short names without a dot.
-const ALONE: [&str; 11] = [
+const ALONE: [&str; 15] = [
     "nopm",
     "tps",
     "efficiency",
@@ -41,12 +42,17 @@ const ALONE: [&str; 11] = [
     "cpu_per_transaction",
     "driver_cpu_per_transaction",
     "tps_per_node",
+    "t_e",
+    "r_e",
+    "r_e_during",
+    "seconds_without_commit",
 ];
 
 /// The short names, for messages.
 pub const SHORT_NAMES: &str = "nopm, tps, tps.TYPE, TYPE.p95 or latency.TYPE.p95, latency.p95 (or mean, p50, p90, p99, \
      p999, max), efficiency, failed, unknown, failed_rate, abort_rate, abort_rate.REASON, rollback_rate, \
-     cpu_per_transaction, driver_cpu_per_transaction, tps_per_node, nodes.ops.median, nodes.bytes.median (or \
+     cpu_per_transaction, driver_cpu_per_transaction, tps_per_node, t_e, r_e, r_e_during, \
+     seconds_without_commit, nodes.ops.median, nodes.bytes.median (or \
      nodes.warehouses, nodes.districts; or min, q1, q3, max)";
 
 /// Units of times, with their lengths in seconds.
@@ -115,6 +121,43 @@ impl NodeQuantity {
     }
 }
 
+/// A quantity of the faults of a run. Of several faults the worst one counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum AvailabilityQuantity {
+    /// The Dike paper's T_e.
+    Te,
+    /// The Dike paper's R_e.
+    Re,
+    /// R_e with the mean while the fault lasted.
+    ReDuring,
+    /// Seconds without a completed transaction.
+    SecondsWithoutCommit,
+}
+
+impl AvailabilityQuantity {
+    fn title(self) -> &'static str {
+        match self {
+            Self::Te => "T_e: how fast it recovers",
+            Self::Re => "R_e: how much it keeps",
+            Self::ReDuring => "R_e while the fault lasts",
+            Self::SecondsWithoutCommit => "Seconds without a commit",
+        }
+    }
+
+    /// Returns the value of the worst fault; none if the value of any fault is unknown.
+    fn of(self, result: &RunResult) -> Option<f64> {
+        let number = |fault: &FaultAvailability| match self {
+            Self::Te => fault.t_e,
+            Self::Re => fault.r_e,
+            Self::ReDuring => fault.r_e_during,
+            Self::SecondsWithoutCommit => Some(fault.seconds_without_commit as f64),
+        };
+        let all: Vec<f64> = result.availability.iter().map(number).collect::<Option<_>>()?;
+        let worst = if self == Self::SecondsWithoutCommit { f64::max } else { f64::min };
+        all.into_iter().reduce(worst)
+    }
+}
+
 /// A named number of results.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Metric {
@@ -139,6 +182,8 @@ enum Quantity {
     CpuPerTransaction,
     DriverCpuPerTransaction,
     TpsPerNode,
+    /// A number of the faults that the run injected.
+    Availability(AvailabilityQuantity),
     /// One of the five numbers over the nodes; a box of all five if `number` is none.
     Nodes {
         of: NodeQuantity,
@@ -170,6 +215,10 @@ impl Metric {
             ["cpu_per_transaction"] => Quantity::CpuPerTransaction,
             ["driver_cpu_per_transaction"] => Quantity::DriverCpuPerTransaction,
             ["tps_per_node"] => Quantity::TpsPerNode,
+            ["t_e"] => Quantity::Availability(AvailabilityQuantity::Te),
+            ["r_e"] => Quantity::Availability(AvailabilityQuantity::Re),
+            ["r_e_during"] => Quantity::Availability(AvailabilityQuantity::ReDuring),
+            ["seconds_without_commit"] => Quantity::Availability(AvailabilityQuantity::SecondsWithoutCommit),
             ["nodes", of, number @ ..] if number.len() <= 1 => match NodeQuantity::named(of) {
                 Some(of) => {
                     Quantity::Nodes { of, number: number.first().map(|name| place(name)).transpose()? }
@@ -239,6 +288,7 @@ impl Metric {
             Quantity::CpuPerTransaction => "Processor time".to_owned(),
             Quantity::DriverCpuPerTransaction => "Processor time of the driver".to_owned(),
             Quantity::TpsPerNode => "Throughput of each node".to_owned(),
+            Quantity::Availability(of) => of.title().to_owned(),
             Quantity::Nodes { of, number } => {
                 let of = of.title();
                 let names = [", least", ", first quartile", ", median", ", third quartile", ", greatest"];
@@ -261,6 +311,8 @@ impl Metric {
             Quantity::RollbackRate | Quantity::FailedRate => "% of transactions",
             Quantity::CpuPerTransaction | Quantity::DriverCpuPerTransaction => "µs/transaction",
             Quantity::TpsPerNode => "transactions/s and node",
+            Quantity::Availability(AvailabilityQuantity::SecondsWithoutCommit) => "s",
+            Quantity::Availability(_) => "",
             Quantity::Nodes { of, .. } => of.unit(),
             Quantity::Path(parts) => {
                 // A name ends with its unit; a percentile's unit is in the name before it.
@@ -349,6 +401,7 @@ impl Metric {
             Quantity::DriverCpuPerTransaction => (completed(result) > 0)
                 .then(|| result.client.driver_cpu_us_per_transaction.unwrap_or_default()),
             Quantity::TpsPerNode => result.node_count().map(|nodes| result.tps / f64::from(nodes)),
+            Quantity::Availability(of) => of.of(result),
             // A box is not one number; the median stands for it.
             Quantity::Nodes { of, number } => of.spread(result)?.numbers().get(number.unwrap_or(2)).copied(),
             Quantity::Path(parts) => Document::of(result)?.number(parts),
@@ -569,7 +622,7 @@ fn share_of(name: &str) -> Result<&'static str, String> {
 fn path(parts: &[&str]) -> Result<Vec<String>, String> {
     let empty = Document::of(&RunResult::default());
     let has = |path: &[&str]| empty.as_ref().is_some_and(|empty| empty.has(path));
-    let optional = ["load", "delivery", "pacing", "nodes"];
+    let optional = ["load", "delivery", "pacing", "nodes", "faults", "availability", "observed"];
     let first = parts.first().copied().unwrap_or_default();
     let known = has(&[first]) || optional.contains(&first);
     if !known || parts.iter().any(|part| part.is_empty()) {

@@ -11,6 +11,7 @@ mod metrics;
 mod overlay;
 mod plot;
 mod range;
+mod scatter;
 mod single;
 mod sweep;
 

@@ -7,13 +7,13 @@ use crate::sweep::Spread;
 use crate::sweep::figure::{Cell, Kind, Panel, Scale};
 
 /// Width of a picture alone in its row, in units of the page's text; [`NARROW`] is that of one beside others.
-const WIDE: f64 = 760.0;
-const NARROW: f64 = 480.0;
-const HEIGHT: f64 = 310.0;
-const TOP: f64 = 22.0;
-const RIGHT: f64 = 14.0;
+pub(super) const WIDE: f64 = 760.0;
+pub(super) const NARROW: f64 = 480.0;
+pub(super) const HEIGHT: f64 = 310.0;
+pub(super) const TOP: f64 = 22.0;
+pub(super) const RIGHT: f64 = 14.0;
 /// Approximate width of a letter in labels.
-const LETTER: f64 = 6.4;
+pub(super) const LETTER: f64 = 6.4;
 const LINE: f64 = 14.0;
 /// Number of the page's colours for series.
 const COLOURS: usize = 8;
@@ -86,18 +86,7 @@ pub(super) fn plot(panel: &Panel, kind: Kind, scale: Scale, x_title: &str, alone
     }
     all.push(titled_text("axis", left + inner / 2.0, height - 6.0, x_title));
     let middle = (TOP + bottom) / 2.0;
-    let turned = format!("rotate(-90 12 {middle:.1})");
-    all.push(Markup::element(
-        "text",
-        &[
-            ("class", "axis"),
-            ("x", "12"),
-            ("y", &coordinate(middle)),
-            ("text-anchor", "middle"),
-            ("transform", &turned),
-        ],
-        Markup::text(&panel.y_title),
-    ));
+    all.push(axis_of_side(middle, &panel.y_title));
     all.push(if bars { draw_bars(panel, kind, &frame, &places) } else { draw_lines(panel, &frame, &places) });
     let says = spoken(panel);
     let view = format!("0 0 {width} {height}");
@@ -120,7 +109,9 @@ pub(super) fn legend(panel: &Panel, kind: Kind, title: &str) -> Markup {
         let sample = if bars {
             rectangle(n, 1.0, 2.0, 12.0, 10.0)
         } else {
-            let mut sample = line(&colour("stroke line", n), 0.0, 7.0, 22.0, 7.0);
+            let joined = kind != Kind::Scatter;
+            let mut sample =
+                if joined { line(&colour("stroke line", n), 0.0, 7.0, 22.0, 7.0) } else { Markup::default() };
             sample.push(mark(n, 11.0, 7.0));
             sample
         };
@@ -266,7 +257,7 @@ fn whisker(class: &str, x: f64, value: Spread, frame: &Frame) -> Markup {
 }
 
 /// Draws the mark of a series; shapes differ for readers who do not see the colours.
-fn mark(n: usize, x: f64, y: f64) -> Markup {
+pub(super) fn mark(n: usize, x: f64, y: f64) -> Markup {
     let class = colour("mark", n);
     let polygon = |points: &[(f64, f64)]| {
         let points: Vec<String> =
@@ -285,7 +276,7 @@ fn mark(n: usize, x: f64, y: f64) -> Markup {
     }
 }
 
-fn colour(class: &str, n: usize) -> String {
+pub(super) fn colour(class: &str, n: usize) -> String {
     format!("{class} c{}", n % COLOURS + 1)
 }
 
@@ -299,7 +290,7 @@ fn rectangle(n: usize, x: f64, y: f64, width: f64, height: f64) -> Markup {
     )
 }
 
-fn line(class: &str, x1: f64, y1: f64, x2: f64, y2: f64) -> Markup {
+pub(super) fn line(class: &str, x1: f64, y1: f64, x2: f64, y2: f64) -> Markup {
     let place = [x1, y1, x2, y2].map(coordinate);
     let [x1, y1, x2, y2] = place.each_ref().map(String::as_str);
     Markup::element(
@@ -309,13 +300,29 @@ fn line(class: &str, x1: f64, y1: f64, x2: f64, y2: f64) -> Markup {
     )
 }
 
-fn text(anchor: &str, x: f64, y: f64, words: &str) -> Markup {
+pub(super) fn text(anchor: &str, x: f64, y: f64, words: &str) -> Markup {
     Markup::with_text("text", &[("text-anchor", anchor), ("x", &coordinate(x)), ("y", &coordinate(y))], words)
 }
 
-fn titled_text(class: &str, x: f64, y: f64, words: &str) -> Markup {
+pub(super) fn titled_text(class: &str, x: f64, y: f64, words: &str) -> Markup {
     let place = [("class", class), ("text-anchor", "middle"), ("x", &coordinate(x)), ("y", &coordinate(y))];
     Markup::with_text("text", &place, words)
+}
+
+/// Draws the title of the vertical axis, around this height.
+pub(super) fn axis_of_side(middle: f64, title: &str) -> Markup {
+    let turned = format!("rotate(-90 12 {middle:.1})");
+    Markup::element(
+        "text",
+        &[
+            ("class", "axis"),
+            ("x", "12"),
+            ("y", &coordinate(middle)),
+            ("text-anchor", "middle"),
+            ("transform", &turned),
+        ],
+        Markup::text(title),
+    )
 }
 
 fn coordinate(value: f64) -> String {
@@ -323,7 +330,7 @@ fn coordinate(value: f64) -> String {
 }
 
 /// Returns the distance of grid lines: 1, 2 or 5 times a power of ten, for about five lines.
-fn tick_step(greatest: f64) -> f64 {
+pub(super) fn tick_step(greatest: f64) -> f64 {
     if greatest <= 0.0 {
         return 1.0;
     }
@@ -335,7 +342,7 @@ fn tick_step(greatest: f64) -> f64 {
 }
 
 /// Returns the label of a value on the axis, with the digits that distinguish it from its neighbours.
-fn tick(value: f64, step: f64) -> String {
+pub(super) fn tick(value: f64, step: f64) -> String {
     if step >= 1.0 || value == 0.0 {
         return count(value.round() as u64);
     }

@@ -1,6 +1,7 @@
 //! The page of a sweep: its figures, each with its numbers beside it, all points, all runs.
 
 use super::markup::{Markup, figures, named_table, pairs, pill, table, words};
+use super::scatter::scatter;
 use super::single::card;
 use super::{Section, frame, plot};
 use crate::figures::{duration, number, plural};
@@ -119,16 +120,23 @@ fn figure(figure: &Figure, sweep: &Sweep) -> Markup {
             let by = spec.series.as_deref().map(axis_title).unwrap_or_default();
             all.push(plot::legend(panel, spec.kind, &by));
         }
-        let alone = figure.panels.len() == 1;
-        let panels = figure.panels.iter().map(|panel| {
+        // The panels of one metric follow each other. A scatter plot takes one of each metric.
+        let scattered = spec.kind == Kind::Scatter;
+        let pictures = if scattered { figure.panels.len() / 2 } else { figure.panels.len() };
+        let alone = pictures == 1;
+        let panels = figure.panels.iter().take(pictures).enumerate().map(|(n, panel)| {
             let mut one = Markup::default();
-            let metric = if spec.y.len() > 1 && spec.panel.is_some() { panel.y_title.as_str() } else { "" };
+            let named = spec.y.len() > 1 && spec.panel.is_some() && !scattered;
+            let metric = if named { panel.y_title.as_str() } else { "" };
             let of = panel_title(spec.panel.as_deref(), &panel.title);
             let title: Vec<&str> = [of.as_str(), metric].into_iter().filter(|t| !t.is_empty()).collect();
             if !title.is_empty() {
                 one.push(Markup::with_text("p", &[("class", "panel-title")], &title.join(": ")));
             }
-            let picture = plot::plot(panel, spec.kind, spec.x_scale, &spec.x_title, alone);
+            let picture = match figure.panels.get(pictures + n) {
+                Some(up) if scattered => scatter(panel, up, alone),
+                _ => plot::plot(panel, spec.kind, spec.x_scale, &spec.x_title, alone),
+            };
             one.push(Markup::element("div", &[("class", "scroll")], picture));
             Markup::element("div", &[], one)
         });

@@ -24,6 +24,8 @@ pub enum Kind {
     Bar,
     /// A box for each point: least, quartiles and greatest over the nodes.
     Boxplot,
+    /// A mark for each point: the first metric along the bottom, the second one along the side.
+    Scatter,
     /// The numbers alone.
     Table,
 }
@@ -263,6 +265,7 @@ impl FigureSpec {
             let shown = match self.kind {
                 Kind::Boxplot => "each of the five numbers is its median over the runs",
                 Kind::Table => "medians, and from the least to the greatest",
+                Kind::Scatter => "a mark is at the medians, whiskers go from the least to the greatest",
                 Kind::Line | Kind::Bar => {
                     "marks and their numbers are medians, whiskers go from the least to the greatest"
                 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hdrhistogram::Histogram;
+use lydite_report::faults::FaultAvailability;
 use lydite_report::metric::Metric;
 use lydite_report::model::{Latency, NodeBytes, NodeFigures, RunResult, Status, TransactionResult};
 use lydite_report::sweep::figure::{FigureSpec, Kind, Scale};
@@ -134,6 +135,52 @@ fn a_box_has_the_median_of_each_of_the_five_numbers_over_the_runs() {
     let page = render_sweep(&sweep);
     assert!(page.contains("nodes from 11.0 to 51.0, the middle half from 21.0 to 41.0"));
     assert!(page.contains("class=\"median\"") && page.contains("A box is the middle half of the nodes"));
+}
+
+#[test]
+fn a_scatter_plot_puts_the_first_metric_along_the_bottom_and_the_second_along_the_side() {
+    let run = |t_e: f64, r_e: Option<f64>| Run {
+        values: [("t_e", Some(t_e)), ("r_e", r_e)]
+            .into_iter()
+            .filter_map(|(name, value)| Some((name.to_owned(), value?)))
+            .collect(),
+        ..Run::without_result(1, "a.json", State::Complete, "")
+    };
+    let mut sweep = sweep(&[]);
+    sweep.points[0].runs = vec![run(0.2, Some(0.9)), run(0.25, Some(0.8)), run(0.5, Some(0.7))];
+    sweep.points[1].runs = vec![run(0.1, None)];
+    let spec = FigureSpec {
+        y: vec!["t_e".into(), "r_e".into()],
+        y_titles: vec!["T_e".into(), "R_e".into()],
+        ..spec(Kind::Scatter)
+    };
+    sweep.figures = vec![spec.draw(&sweep.axes, &sweep.points)];
+    let page = render_sweep(&sweep);
+    assert_eq!(page.matches("<svg class=\"plot alone\"").count(), 1, "one picture of both metrics");
+    assert!(page.contains("on, 1: T_e 0.250 (0.200 to 0.500), R_e 0.800 (0.700 to 0.900)"), "{page}");
+    assert!(!page.contains("T_e 0.100"), "a point without R_e has no mark");
+    assert!(!page.contains("NaN"));
+}
+
+#[test]
+fn the_availability_of_a_run_is_that_of_its_worst_fault() {
+    let fault = |t_e: Option<f64>, seconds_without_commit: u64| FaultAvailability {
+        t_e,
+        r_e: Some(0.9),
+        seconds_without_commit,
+        ..FaultAvailability::default()
+    };
+    let value = |name: &str, of: &[FaultAvailability]| {
+        let result = RunResult { availability: of.to_vec(), ..RunResult::default() };
+        Metric::parse(name).unwrap().of(&result)
+    };
+    let faults = [fault(Some(0.5), 3), fault(Some(0.25), 1)];
+    assert_eq!(value("t_e", &faults), Some(0.25));
+    assert_eq!(value("seconds_without_commit", &faults), Some(3.0));
+    assert_eq!(value("availability.1.t_e", &faults), Some(0.25));
+    assert_eq!(value("t_e", &[fault(Some(0.5), 3), fault(None, 1)]), None, "throughput never became stable");
+    assert_eq!(value("r_e_during", &faults), None);
+    assert_eq!(value("r_e", &[]), None, "a run without faults");
 }
 
 #[test]

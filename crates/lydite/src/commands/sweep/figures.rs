@@ -169,6 +169,9 @@ fn figure(source: &mut Source, line: usize, table: &DeTable<'_>, axes: &[Axis]) 
     }
     let y_line = entry("y").map_or(line, |entry| entry.line);
     reject_metrics_of_other_kinds(source, kind, &metrics, y_line);
+    if kind == Kind::Scatter && metrics.len() != 2 {
+        source.wrong(y_line, "y", "must be two metrics in a scatter plot: first the one along the bottom");
+    }
     if let Some(entry) = entry("relative_to").filter(|_| kind == Kind::Boxplot) {
         source.wrong(entry.line, "relative_to", "can't be used in a box plot: leave it out");
     }
@@ -309,9 +312,14 @@ fn figure_kind(source: &mut Source, given: Text, x: X<'_>) -> Kind {
         "line" => Kind::Line,
         "bar" => Kind::Bar,
         "boxplot" => Kind::Boxplot,
+        "scatter" => Kind::Scatter,
         "table" => Kind::Table,
         _ => {
-            source.wrong(line, "kind", &format!("{kind:?} is not known: use line, bar, boxplot or table"));
+            source.wrong(
+                line,
+                "kind",
+                &format!("{kind:?} is not known: use line, bar, boxplot, scatter or table"),
+            );
             Kind::Bar
         }
     }
