@@ -41,11 +41,12 @@ case " $* " in
     mkdir -p "$override_dir"
     echo "create_main_cluster = false" >"$override"
     ;;
-# Debian has the plugins of MariaDB, and etcd, only with a service. It is neither started now nor at the next boot, unless it
-# was here before.
-*" mariadb-plugin-"* | *" etcd-server "*)
+# Debian has the plugins of MariaDB, etcd and sshd only with a service. It is neither started now nor at the next boot,
+# unless it was here before.
+*" mariadb-plugin-"* | *" etcd-server "* | *" openssh-server "*)
     case " $* " in
     *" etcd-server "*) service=etcd package=etcd-server ;;
+    *" openssh-server "*) service=ssh package=openssh-server ;;
     *) service=mariadb package=mariadb-server ;;
     esac
     policy=/usr/sbin/policy-rc.d

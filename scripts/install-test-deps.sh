@@ -89,6 +89,11 @@ if ! command -v redis-server >/dev/null && ! command -v redis-check-rdb >/dev/nu
     scripts/install-packages.sh "Redis" redis-tools
 fi
 
+# Faults on other hosts are tested on an SSH server of the tests' own.
+if ! command -v sshd >/dev/null; then
+    scripts/install-packages.sh "the SSH server" openssh-server openssh-client
+fi
+
 if ! command -v etcd >/dev/null; then
     scripts/install-packages.sh "etcd" etcd-server
 fi

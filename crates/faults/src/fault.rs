@@ -35,6 +35,8 @@ pub struct Server {
     pub stop_signal: i32,
     /// File that others look into for its process number, if the server does not write it itself.
     pub pid_file: Option<PathBuf>,
+    /// Argument that begins a new cluster. A new start leaves it out, so that the server joins the others again.
+    pub begins_cluster: Option<String>,
 }
 
 impl Site {

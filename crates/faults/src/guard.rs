@@ -8,7 +8,6 @@ use crate::kinds;
 use crate::note::{self, Left, Note};
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead, Write};
-use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
@@ -22,8 +21,6 @@ pub(crate) struct Task {
     pub(crate) undone: bool,
     /// Time after the begin at which the guard undoes the fault by itself.
     pub(crate) at_most: Duration,
-    /// Directory of the notes.
-    pub(crate) notes: PathBuf,
 }
 
 /// A line to the guard.
@@ -98,7 +95,7 @@ fn inject(task: &Task, orders: &Receiver<String>) -> Answer {
     };
     let how = kind.how(&noted.note.state);
     let begun = kind.begin(&mut noted.note.state);
-    let written = noted.note.write(&task.notes);
+    let written = noted.note.write(&note::directory());
     let proof = match (begun, written) {
         (Ok(proof), Ok(_)) => proof,
         (begun, written) => {
@@ -129,7 +126,8 @@ fn prepare(task: &Task) -> Result<Left, String> {
     let kind = kinds::named(&task.fault.spec.kind)
         .ok_or_else(|| format!("the kind {} is not known", task.fault.spec.kind))?;
     let state = kind.check(&task.fault).map_err(|problems| problems.join("; "))?;
-    let noted = |error: io::Error| format!("it can't be noted in {}: {error}", task.notes.display());
-    note::prepare(&task.notes).map_err(noted)?;
-    Note::new(task.fault.clone(), state).and_then(|note| note.write(&task.notes)).map_err(noted)
+    let notes = note::directory();
+    let noted = |error: io::Error| format!("it can't be noted in {}: {error}", notes.display());
+    note::prepare(&notes).map_err(noted)?;
+    Note::new(task.fault.clone(), state).and_then(|note| note.write(&notes)).map_err(noted)
 }

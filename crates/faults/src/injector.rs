@@ -3,10 +3,11 @@
 use crate::fault::Fault;
 use crate::guard::{Answer, Order, Task};
 use crate::note;
+use crate::remote::program;
 use serde::Serialize;
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::Duration;
@@ -41,8 +42,8 @@ impl Injector {
     /// # Errors
     /// The process can't be started.
     pub fn start(fault: Fault, lasts: Option<Duration>) -> io::Result<Self> {
-        let mut command = Command::new(std::env::current_exe()?);
-        command.args(["faults", "guard"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut command = program(fault.spec.host.as_deref(), &["faults", "guard"])?;
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
         // A Ctrl-C in the terminal must not reach it.
         command.stderr(Stdio::null()).process_group(0);
         let mut guard = command.spawn()?;
@@ -61,7 +62,7 @@ impl Injector {
         }
         let orders = guard.stdin.take();
         let at_most = lasts.unwrap_or_default() + GRACE;
-        let task = Task { fault: fault.clone(), undone: lasts.is_some(), at_most, notes: note::directory() };
+        let task = Task { fault: fault.clone(), undone: lasts.is_some(), at_most };
         let mut injector = Self { fault, guard, orders, answers };
         injector.send(&task)?;
         Ok(injector)
@@ -113,6 +114,11 @@ impl Injector {
         self.orders = None;
         let _ended = self.guard.kill();
         let _reaped = self.guard.wait();
+        if let Some(host) = &self.fault.spec.host {
+            return Err(format!(
+                "the connection to {host} broke, so its guard there undoes the fault by itself"
+            ));
+        }
         let (left, _) =
             note::all(&note::directory()).map_err(|error| format!("its guard was killed: {error}"))?;
         match left.iter().find(|left| left.note.guard.pid == self.guard.id()) {

@@ -4,6 +4,8 @@
 //! faults are the modules of [`kinds`]. An [`Injector`] starts a guard process ([`guard()`]), which begins the fault and
 //! undoes it, also if the program that started it is killed. Each active fault is noted on disk ([`note`]).
 //!
+//! On another host, ssh starts the guard ([`remote`]). It holds the guard's input open like a pipe does.
+//!
 //! Nothing here knows databases or Lydite, except that this program runs `faults guard` and `faults burn` as it should.
 
 mod fault;
@@ -12,6 +14,7 @@ mod injector;
 pub mod kinds;
 pub mod note;
 pub mod process;
+pub mod remote;
 mod server;
 pub mod sockets;
 mod spec;

@@ -73,7 +73,10 @@ impl Down {
             .split(|byte| *byte == 0)
             .map(|argument| String::from_utf8(argument.to_vec()))
             .collect::<Result<Vec<_>, _>>()
-            .map_err(|_| "its command line is not in UTF-8".to_owned())?;
+            .map_err(|_| "its command line is not in UTF-8".to_owned())?
+            .into_iter()
+            .filter(|argument| server.begins_cluster.as_ref() != Some(argument))
+            .collect();
         let owner = fs::metadata(&proc).map_err(|error| format!("its user: {error}"))?;
         let output = link("fd/2").ok().filter(|path| path.is_file());
         let (user, group) = (owner.uid(), owner.gid());

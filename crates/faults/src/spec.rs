@@ -3,6 +3,7 @@
 use crate::kinds::{self, Acts};
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 /// A fault of a plan. Times count from the start of the window.
@@ -16,16 +17,18 @@ pub struct FaultSpec {
     pub from: Duration,
     /// End, if it is set.
     pub to: Option<Duration>,
+    /// Host of the places, as `USER@HOST` or a name that ssh knows; this machine if none.
+    pub host: Option<String>,
     /// Places, at least one.
     pub places: Vec<Where>,
     /// The user's own commands, for the kind `command`.
     pub commands: Option<Commands>,
 }
 
-/// A place of a fault.
+/// A place of a fault, on its host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Where {
-    /// This machine.
+    /// The machine itself.
     Local,
     /// The servers of a lab, or one of them.
     Lab {
@@ -34,8 +37,12 @@ pub enum Where {
         /// Number of the server, from 0; all if none.
         node: Option<u32>,
     },
-    /// A process of this machine.
+    /// Servers of the lab that the URL of the database names: so many of the last ones, or all if none.
+    Nodes(Option<NonZeroU32>),
+    /// A process.
     Process(u32),
+    /// The main process of a systemd unit.
+    Service(String),
 }
 
 /// The user's own commands, for the kind `command`.
@@ -55,6 +62,8 @@ pub struct Reader<'a> {
     pub time: &'a dyn Fn(&str) -> Result<Duration, String>,
     /// Returns the problem of an unknown kind among the known ones.
     pub unknown_kind: &'a dyn Fn(&str, &[&str]) -> String,
+    /// Places of faults that name none, separated by commas.
+    pub places: Option<&'a str>,
 }
 
 impl fmt::Display for Where {
@@ -63,29 +72,65 @@ impl fmt::Display for Where {
             Self::Local => f.write_str("local"),
             Self::Lab { name, node: None } => write!(f, "lab:{name}"),
             Self::Lab { name, node: Some(node) } => write!(f, "lab:{name}/{node}"),
+            Self::Nodes(None) => f.write_str("nodes=all"),
+            Self::Nodes(Some(count)) => write!(f, "nodes={count}"),
             Self::Process(pid) => write!(f, "pid:{pid}"),
+            Self::Service(name) => write!(f, "service:{name}"),
         }
     }
 }
 
+/// Start of a place on another host.
+const SSH: &str = "ssh://";
+
 impl Where {
-    /// Reads `local`, `lab:NAME[/NODE]` or `pid:N`.
+    /// Reads a place with its host: `local`, `lab:NAME[/NODE]`, `nodes=N`, `nodes=all`, `pid:N`, `service:NAME`, or on
+    /// another host `ssh://HOST`, `ssh://HOST/pid:N` and `ssh://HOST/service:NAME`.
     ///
     /// # Errors
     /// The text is no place. The error continues "has a place TEXT that".
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<(Option<String>, Self), String> {
+        let Some(rest) = text.strip_prefix(SSH) else { return Ok((None, Self::parse_there(text)?)) };
+        let (host, place) = rest.split_once('/').map_or((rest, None), |(host, place)| (host, Some(place)));
+        // A name that begins with a hyphen would be an option of ssh.
+        if host.is_empty() || host.starts_with('-') || host.contains(char::is_whitespace) {
+            return Err("needs a host, as ssh://root@db1".into());
+        }
+        let place = match place.filter(|place| !place.is_empty()) {
+            None => Self::Local,
+            Some(place) => match Self::parse_there(place)? {
+                place @ (Self::Process(_) | Self::Service(_)) => place,
+                _ => return Err("can only be a process there: use pid:N or service:NAME".into()),
+            },
+        };
+        Ok((Some(host.to_owned()), place))
+    }
+
+    /// Reads a place on its host.
+    fn parse_there(text: &str) -> Result<Self, String> {
         if text == "local" {
             return Ok(Self::Local);
         }
-        if text.starts_with("ssh://") {
-            return Err("is on another host, which is not yet supported: run lydite there".into());
+        if let Some(name) = text.strip_prefix("service:") {
+            return if name.is_empty() || name.starts_with('-') || name.contains(char::is_whitespace) {
+                Err("needs the name of a systemd unit, as service:postgresql".into())
+            } else {
+                Ok(Self::Service(name.to_owned()))
+            };
         }
         if let Some(pid) = text.strip_prefix("pid:") {
             let pid = pid.parse().ok().filter(|pid| *pid > 0);
             return pid.map(Self::Process).ok_or_else(|| "needs the number of a process, as pid:4711".into());
         }
+        if let Some(count) = text.strip_prefix("nodes=") {
+            return match (count, count.parse()) {
+                ("all", _) => Ok(Self::Nodes(None)),
+                (_, Ok(count)) => Ok(Self::Nodes(Some(count))),
+                _ => Err("needs a number of nodes, as nodes=1 or nodes=all".into()),
+            };
+        }
         let Some(lab) = text.strip_prefix("lab:") else {
-            return Err("is not known: use local, lab:NAME[/NODE] or pid:N".into());
+            return Err("is not known: use local, lab:NAME[/NODE], nodes=N, pid:N or service:NAME".into());
         };
         let (name, node) = lab.split_once('/').map_or((lab, None), |(name, node)| (name, Some(node)));
         let node =
@@ -96,13 +141,32 @@ impl Where {
         Ok(Self::Lab { name: name.to_owned(), node: node.transpose()? })
     }
 
-    /// Returns true if the two name a common place.
+    /// Reads places of one host with commas between them.
+    ///
+    /// # Errors
+    /// The first text that is no place, or several hosts.
+    pub fn list(text: &str) -> Result<(Option<String>, Vec<Self>), String> {
+        let place = |text: &str| {
+            let text = text.trim();
+            Self::parse(text).map_err(|problem| format!("has a place {text:?} that {problem}"))
+        };
+        let (hosts, places): (Vec<_>, Vec<_>) =
+            text.split(',').map(place).collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
+        if hosts.windows(2).any(|pair| pair[0] != pair[1]) {
+            return Err("has places on several hosts: write a fault for each host".into());
+        }
+        Ok((hosts.into_iter().next().flatten(), places))
+    }
+
+    /// Returns true if the two may name a common place.
     #[must_use]
     pub fn meets(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Lab { name, node }, Self::Lab { name: name_2, node: node_2 }) => {
                 name == name_2 && (node == node_2 || node.is_none() || node_2.is_none())
             }
+            // The nodes of the database are servers of a lab; the text alone does not say of which one.
+            (Self::Nodes(_), Self::Nodes(_) | Self::Lab { .. }) | (Self::Lab { .. }, Self::Nodes(_)) => true,
             _ => self == other,
         }
     }
@@ -160,22 +224,17 @@ impl FaultSpec {
         if to.is_some_and(|to| to <= from) {
             return Err("ends before it begins: write FROM..TO".into());
         }
-        let places = match parts.places {
-            Some(places) => places
-                .split(',')
-                .map(|text| {
-                    let text = text.trim();
-                    Where::parse(text).map_err(|problem| format!("has a place {text:?} that {problem}"))
-                })
-                .collect::<Result<Vec<_>, _>>()?,
-            None if kind.acts() == Acts::Locally => vec![Where::Local],
-            None => return Err("has no place: add /WHERE, as /lab:pg or /pid:4711".into()),
+        let (host, places) = match parts.places.or(reader.places.filter(|_| kind.acts() != Acts::Locally)) {
+            Some(places) => Where::list(places)?,
+            None if kind.acts() == Acts::Locally => (None, vec![Where::Local]),
+            None => return Err("has no place: add /WHERE, as /lab:pg, /nodes=1 or /pid:4711".into()),
         };
         let fault = Self {
             kind: kind.name().to_owned(),
             arguments: parts.arguments.map(|text| text.trim().to_owned()),
             from,
             to,
+            host,
             places,
             commands: parts.commands.clone(),
         };
@@ -189,15 +248,15 @@ impl FaultSpec {
         let fits = |place: &Where| match acts {
             Acts::Locally => *place == Where::Local,
             Acts::OnProcesses => *place != Where::Local,
-            Acts::OnLabs => matches!(place, Where::Lab { .. }),
+            Acts::OnLabs => matches!(place, Where::Lab { .. } | Where::Nodes(_)),
         };
         let use_it = match acts {
-            Acts::Locally => "local",
-            Acts::OnProcesses => "lab:NAME[/NODE] or pid:N",
-            Acts::OnLabs => "lab:NAME[/NODE]",
+            Acts::Locally => "local or ssh://HOST",
+            Acts::OnProcesses => "lab:NAME[/NODE], nodes=N, pid:N or service:NAME",
+            Acts::OnLabs => "lab:NAME[/NODE] or nodes=N",
         };
         if let Some(wrong) = self.places.iter().find(|place| !fits(place)) {
-            return Err(format!("can't be on {wrong}: use {use_it}"));
+            return Err(format!("can't be on {}: use {use_it}", self.written(wrong)));
         }
         let twice =
             |(number, place): (usize, &Where)| self.places[..number].iter().any(|other| other.meets(place));
@@ -210,7 +269,16 @@ impl FaultSpec {
     /// Returns the places as the user wrote them.
     #[must_use]
     pub fn place(&self) -> String {
-        self.places.iter().map(Where::to_string).collect::<Vec<_>>().join(",")
+        self.places.iter().map(|place| self.written(place)).collect::<Vec<_>>().join(",")
+    }
+
+    /// Returns one of the places with the host.
+    fn written(&self, place: &Where) -> String {
+        match (&self.host, place) {
+            (None, place) => place.to_string(),
+            (Some(host), Where::Local) => format!("{SSH}{host}"),
+            (Some(host), place) => format!("{SSH}{host}/{place}"),
+        }
     }
 
     /// Returns the moment at which the fault is undone in a window of this length; none if it stays.
@@ -225,6 +293,7 @@ impl FaultSpec {
     pub fn overlaps(&self, other: &Self, window: Duration) -> bool {
         let ends = |fault: &Self| fault.to.unwrap_or(window);
         self.kind == other.kind
+            && self.host == other.host
             && self.from < ends(other)
             && other.from < ends(self)
             && self.places.iter().any(|place| other.places.iter().any(|there| place.meets(there)))
@@ -257,7 +326,7 @@ mod tests {
             seconds.map(Duration::from_secs_f64).ok_or_else(|| "must be a time".to_owned())
         };
         let unknown_kind = |_: &str, known: &[&str]| format!("is not known: use {}", known.join(", "));
-        FaultSpec::parse(text, &Reader { time: &time, unknown_kind: &unknown_kind })
+        FaultSpec::parse(text, &Reader { time: &time, unknown_kind: &unknown_kind, places: None })
     }
 
     #[test]
@@ -268,6 +337,11 @@ mod tests {
             "kill@8s/pid:123",
             "kill@8s..11s/lab:pg",
             "shutdown@1s..2s/lab:pg/0",
+            "shutdown@1s..2s/nodes=1",
+            "stop@1s..2s/nodes=all",
+            "stop@1s..2s/service:postgresql",
+            "cpu-burn:1@5s..10s/ssh://root@db1",
+            "stop@1s..2s/ssh://db1/pid:7,ssh://db1/service:pg",
             "cpu-burn:1@5s..10s/local",
         ] {
             assert_eq!(parse(text).unwrap().to_string(), text);
@@ -283,19 +357,31 @@ mod tests {
             ("stop@one/lab:pg", "has a time \"one\" that must be a time"),
             ("stop@3s..2s/lab:pg", "ends before it begins"),
             ("stop@3s..4s", "has no place"),
-            ("stop@3s..4s/", "has a place \"\" that is not known: use local, lab:NAME[/NODE] or pid:N"),
+            (
+                "stop@3s..4s/",
+                "has a place \"\" that is not known: use local, lab:NAME[/NODE], nodes=N, pid:N or service:NAME",
+            ),
             ("stop@3s..4s/lab:", "needs the name of a lab"),
             ("stop@3s..4s/lab:pg/x", "needs a node's number"),
             ("stop@3s..4s/pid:0", "needs the number of a process"),
-            ("stop@3s..4s/ssh://root@db", "not yet supported"),
-            ("stop@3s..4s/local", "can't be on local: use lab:NAME[/NODE] or pid:N"),
+            ("stop@3s..4s/ssh://", "needs a host, as ssh://root@db1"),
+            ("stop@3s..4s/ssh://-oProxyCommand=x", "needs a host"),
+            ("stop@3s..4s/ssh://root@db", "can't be on ssh://root@db: use lab:NAME"),
+            ("stop@3s..4s/ssh://db/lab:pg", "can only be a process there: use pid:N or service:NAME"),
+            ("stop@3s..4s/ssh://a/pid:1,ssh://b/pid:1", "a fault for each host"),
+            ("stop@3s..4s/service:", "needs the name of a systemd unit"),
+            ("stop@3s..4s/local", "can't be on local: use lab:NAME[/NODE], nodes=N, pid:N or service:NAME"),
             ("stop@3s..4s/lab:pg,lab:pg/0", "names lab:pg/0 twice"),
             ("stop:1@3s..4s/lab:pg", "takes no arguments"),
             ("kill@3s..4s/pid:7", "can't be started again"),
-            ("shutdown@3s..4s/pid:7", "can't be on pid:7: use lab:NAME[/NODE]"),
+            ("shutdown@3s..4s/pid:7", "can't be on pid:7: use lab:NAME[/NODE] or nodes=N"),
+            ("stop@3s..4s/nodes=0", "needs a number of nodes"),
+            ("stop@3s..4s/nodes=1,lab:pg", "names lab:pg twice"),
+            ("restart@3s/lab:pg", "needs an end"),
+            ("restart@3s..4s/pid:7", "can't be on pid:7"),
             ("cpu-burn@3s..4s/local", "needs the number of threads"),
             ("cpu-burn:0@3s..4s/local", "needs the number of threads"),
-            ("cpu-burn:1@3s..4s/lab:pg", "can't be on lab:pg: use local"),
+            ("cpu-burn:1@3s..4s/lab:pg", "can't be on lab:pg: use local or ssh://HOST"),
             ("cpu-limit@3s..4s/lab:pg", "needs a number of cores"),
             ("cpu-limit:0@3s..4s/lab:pg", "needs a number of cores"),
             ("command@3s..4s", "only as a table [[fault]]"),
@@ -318,6 +404,8 @@ mod tests {
         assert!(!overlap("stop@1s..5s/lab:pg", "stop@5s..6s/lab:pg"));
         assert!(!overlap("stop@1s..5s/lab:pg/0", "stop@1s..5s/lab:pg/1"));
         assert!(!overlap("stop@1s..5s/lab:pg", "kill@1s..5s/lab:pg"));
+        assert!(overlap("stop@1s..5s/lab:pg/0", "stop@1s..5s/nodes=1"));
+        assert!(!overlap("stop@1s..5s/pid:7", "stop@1s..5s/ssh://db1/pid:7"));
     }
 
     #[test]

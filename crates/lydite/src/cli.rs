@@ -127,13 +127,20 @@ pub(crate) struct FaultsArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum FaultsCommand {
     /// List the active faults
-    List,
-    /// Undo the active faults, and end their guards
-    Clear {
-        /// Only those on this place: lab:NAME[/NODE], pid:N or local
+    List {
+        /// Only those on this place: lab:NAME[/NODE], pid:N, service:NAME, local or ssh://HOST
         #[arg(value_name = "WHERE")]
         place: Option<String>,
     },
+    /// Undo the active faults, and end their guards
+    Clear {
+        /// Only those on this place: lab:NAME[/NODE], pid:N, service:NAME, local or ssh://HOST
+        #[arg(value_name = "WHERE")]
+        place: Option<String>,
+    },
+    /// Places and rehearsal of a fault, asked by another host
+    #[command(hide = true)]
+    Rehearse,
     /// The guard of a fault, started by a run
     #[command(hide = true)]
     Guard,
@@ -213,8 +220,9 @@ pub(crate) struct RunArgs {
     /// window in equal parts]
     #[arg(long, value_name = "TIME")]
     pub(crate) phase: Option<String>,
-    /// Fault to inject into the database, as stop@8s..11s/lab:pg; repeat it for more. Kinds: stop, kill, shutdown,
-    /// cpu-burn:N, cpu-limit:CORES; WHERE: lab:NAME[/NODE], pid:N, local
+    /// Fault to inject into the database, as stop@8s..11s/lab:pg; repeat it for more. Kinds: stop, kill, restart, shutdown,
+    /// cpu-burn:N, cpu-limit:CORES; WHERE: lab:NAME[/NODE], nodes=N, pid:N, service:NAME, local,
+    /// ssh://HOST[/pid:N]
     #[arg(long, value_name = "KIND@FROM[..TO]/WHERE")]
     pub(crate) fault: Vec<String>,
     /// Nodes of a database that does not report its placement: N ranges, or modulo:N

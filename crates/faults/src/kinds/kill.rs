@@ -32,7 +32,7 @@ impl Kind for Kill {
 
     fn read(&self, fault: &FaultSpec) -> Result<(), String> {
         no_arguments(fault)?;
-        match fault.places.iter().find(|place| matches!(place, Where::Process(_))) {
+        match fault.places.iter().find(|place| matches!(place, Where::Process(_) | Where::Service(_))) {
             Some(place) if fault.to.is_some() => {
                 Err(format!("has an end, and {place} can't be started again: leave out ..TO, or use a lab"))
             }

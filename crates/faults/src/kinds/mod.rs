@@ -4,6 +4,7 @@ mod command;
 mod cpu_burn;
 mod cpu_limit;
 mod kill;
+mod restart;
 mod shutdown;
 mod stop;
 
@@ -16,9 +17,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// The kinds, in the order of their list.
-static KINDS: [&dyn AnyKind; 6] = [
+static KINDS: [&dyn AnyKind; 7] = [
     &stop::Stop,
     &kill::Kill,
+    &restart::Restart,
     &shutdown::Shutdown,
     &cpu_burn::CpuBurn,
     &cpu_limit::CpuLimit,

@@ -14,41 +14,41 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(300);
 
 /// A directory for labs and notes of faults that no other test uses.
-struct Place {
-    directory: tempfile::TempDir,
+pub(crate) struct Place {
+    pub(crate) directory: tempfile::TempDir,
 }
 
 impl Place {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { directory: scratch() }
     }
 
-    fn program(&self, arguments: &[&str]) -> Program {
+    pub(crate) fn program(&self, arguments: &[&str]) -> Program {
         // Without a directory of the session, notes are below the one for temporary files.
         Program::new(arguments).env("TMPDIR", self.directory.path()).env("XDG_RUNTIME_DIR", "")
     }
 
-    fn lydite(&self, arguments: &[&str]) -> Ended {
+    pub(crate) fn lydite(&self, arguments: &[&str]) -> Ended {
         self.program(arguments).run()
     }
 
-    fn list(&self) -> String {
+    pub(crate) fn list(&self) -> String {
         self.lydite(&["faults", "list"]).code(0).stdout
     }
 
-    fn file(&self, name: &str) -> PathBuf {
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 }
 
 /// A PostgreSQL lab with a small warehouse, ended also when a test fails.
-struct Lab {
-    place: Place,
-    url: String,
+pub(crate) struct Lab {
+    pub(crate) place: Place,
+    pub(crate) url: String,
 }
 
 impl Lab {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let place = Place::new();
         let up = place.lydite(&["lab", "up", "pg"]).code(0);
         let lab = Self { place, url: up.stdout.trim().to_owned() };
@@ -57,7 +57,7 @@ impl Lab {
     }
 
     /// The number of the server's first process.
-    fn postmaster(&self) -> Option<u32> {
+    pub(crate) fn postmaster(&self) -> Option<u32> {
         let labs = fs::read_dir(self.place.directory.path()).expect("a directory").flatten();
         let lab = labs.map(|entry| entry.path()).find(|path| text(path).contains("lydite-lab-"))?;
         let file = fs::read_to_string(lab.join("pg/server-0/data/postmaster.pid")).ok()?;
@@ -65,11 +65,11 @@ impl Lab {
     }
 
     /// True if the server's first process stands still.
-    fn stands_still(&self) -> bool {
+    pub(crate) fn stands_still(&self) -> bool {
         self.postmaster().is_some_and(|pid| state(pid) == Some('T'))
     }
 
-    fn run(&self, duration: &str, faults: &[&str], more: &[&str]) -> Running {
+    pub(crate) fn run(&self, duration: &str, faults: &[&str], more: &[&str]) -> Running {
         let mut arguments = vec!["run", &self.url, "--duration", duration, "--warmup", "0s", "--quiet"];
         faults.iter().for_each(|fault| arguments.extend(["--fault", fault]));
         arguments.extend(more);
@@ -85,7 +85,7 @@ impl Lab {
         run
     }
 
-    fn wait_until_it_goes_on(&self) {
+    pub(crate) fn wait_until_it_goes_on(&self) {
         wait_until("the server goes on", || !self.stands_still());
         wait_until("no fault is left", || self.place.list() == "no active faults\n");
     }
@@ -118,7 +118,7 @@ fn state(pid: u32) -> Option<char> {
     stat.rsplit_once(')')?.1.trim_start().chars().next()
 }
 
-fn wait_until(what: &str, condition: impl Fn() -> bool) {
+pub(crate) fn wait_until(what: &str, condition: impl Fn() -> bool) {
     let begun = Instant::now();
     while !condition() {
         assert!(begun.elapsed() < PATIENCE, "never: {what}");
@@ -132,7 +132,7 @@ fn seconds(value: &Value) -> f64 {
 
 /// Fails unless a fault was injected and undone, not before its moments, with these words as proof.
 #[track_caller]
-fn assert_injected(fault: &Value, words: &[&str]) {
+pub(crate) fn assert_injected(fault: &Value, words: &[&str]) {
     assert_eq!(fault["ok"], true, "{fault}");
     assert!(seconds(&fault["begun_s"]) >= seconds(&fault["begin_s"]), "{fault}");
     assert!(seconds(&fault["undone_s"]) >= seconds(&fault["end_s"]), "{fault}");
@@ -307,7 +307,7 @@ fn all_wrong_faults_are_rejected_together_and_nothing_is_touched() {
         ("stop@4s..6s/pid:1", "process 1 started lydite itself"),
         (&stranger, "is not the database under test"),
         ("cpu-burn:4096@1s..2s/local", "needs 4096 cores, and this machine has"),
-        ("stop@1s..2s/ssh://root@db", "not yet supported"),
+        ("stop@1s..2s/ssh://root@nowhere.invalid/pid:1", "ssh root@nowhere.invalid: "),
     ];
     let mut arguments = vec!["run", &url, "--duration", "30s"];
     faults.iter().for_each(|(fault, _)| arguments.extend(["--fault", fault]));
@@ -319,6 +319,9 @@ fn all_wrong_faults_are_rejected_together_and_nothing_is_touched() {
     let embedded = place.lydite(&["run", "gemel:", "--fault", "stop@1s..2s/pid:1"]).code(2);
     assert!(embedded.only_error().contains("its URL names no server of this machine"), "{embedded:?}");
     let wrong = place.lydite(&["faults", "clear", "nowhere"]).code(2);
-    assert!(wrong.only_error().contains("use local, lab:NAME[/NODE] or pid:N"), "{wrong:?}");
+    assert!(
+        wrong.only_error().contains("use local, lab:NAME[/NODE], nodes=N, pid:N or service:NAME"),
+        "{wrong:?}"
+    );
     assert_eq!(place.list(), "no active faults\n");
 }

@@ -5,7 +5,7 @@ use crate::entries::{Entries, Entry};
 use crate::error::PlanError;
 use crate::values::time;
 use lydite_faults::sockets::{Address, addresses};
-use lydite_faults::{Commands, FaultSpec, Parts, Reader};
+use lydite_faults::{Commands, FaultSpec, Parts, Reader, Where};
 use lydite_report::controls::Controls;
 use lydite_report::plan::PlanInfo;
 use std::collections::BTreeMap;
@@ -15,6 +15,8 @@ use std::time::Duration;
 pub(crate) const TABLE_KEYS: &[&str] = &["kind", "args", "from", "to", "where", "begin", "end", "limit"];
 /// The key of faults as texts, with `;` between them.
 const KEY: &str = "fault";
+/// The key of the places of faults that name none.
+const PLACES: &str = "fault_where";
 /// Longest time of a command whose table sets none.
 const COMMAND_LIMIT: Duration = Duration::from_secs(10);
 /// Ports of servers whose URL has none, by the scheme.
@@ -68,22 +70,26 @@ impl Faults {
 }
 
 impl Control for Faults {
-    const KEYS: &'static [&'static str] = &[KEY];
+    const KEYS: &'static [&'static str] = &[KEY, PLACES];
     type Step = ();
     type Settled = ();
 
     fn read(entries: &mut Entries, about: &About<'_>) -> Self {
         let mut planned = Vec::new();
+        let places = entries.entry(PLACES);
+        let places = places.filter(|entry| entries.read_entry(entry, Where::list).is_some());
+        let places = places.as_ref().map(Entry::text);
+        let reader = Reader { time: &time, unknown_kind: &Entries::unknown, places };
         for entry in entries.entry(KEY).map(|list| list.split(';')).unwrap_or_default() {
             // A list may end with its separator.
             if entry.text().trim().is_empty() {
                 continue;
             }
-            let spec = entries.read_entry(&entry, |text| FaultSpec::parse(text, &READER));
+            let spec = entries.read_entry(&entry, |text| FaultSpec::parse(text, &reader));
             planned.extend(spec.map(|spec| Planned { spec, entry }));
         }
         for table in std::mem::take(&mut entries.faults) {
-            planned.extend(of_table(entries, &table));
+            planned.extend(of_table(entries, &table, &reader));
         }
         check_times(entries, about.duration, &planned);
         let addresses = ["target", "replicas"].into_iter().filter_map(|key| entries.text(key));
@@ -105,11 +111,8 @@ impl Control for Faults {
     fn write(&self, _: &Ran<'_>, _: &mut Controls) {}
 }
 
-/// Readers of the parts that a plan shares with other keys.
-const READER: Reader<'static> = Reader { time: &time, unknown_kind: &Entries::unknown };
-
 /// Reads a table `[[fault]]`.
-fn of_table(entries: &mut Entries, table: &BTreeMap<String, Entry>) -> Option<Planned> {
+fn of_table(entries: &mut Entries, table: &BTreeMap<String, Entry>, reader: &Reader<'_>) -> Option<Planned> {
     let text = |key: &str| table.get(key).map(Entry::text);
     let any = table.get("kind").or_else(|| table.values().next());
     let (Some(kind), Some(from)) = (table.get("kind"), text("from")) else {
@@ -146,7 +149,7 @@ fn of_table(entries: &mut Entries, table: &BTreeMap<String, Entry>) -> Option<Pl
         places: text("where"),
         commands,
     };
-    let read = entries.read_entry(kind, |_| FaultSpec::of_parts(&parts, &READER));
+    let read = entries.read_entry(kind, |_| FaultSpec::of_parts(&parts, reader));
     read.map(|spec| Planned { spec, entry: kind.clone() })
 }
 
@@ -214,7 +217,22 @@ mod tests {
     }
 
     #[test]
+    fn faults_without_a_place_are_at_the_place_that_the_plan_sets() {
+        let mut plan = entries(&[
+            ("fault", "stop@8s..11s; cpu-burn:1@5s..10s; stop@12s..13s/lab:pg/0"),
+            ("fault_where", "nodes=1"),
+        ]);
+        let faults = Faults::read(&mut plan, &DIRECT);
+        assert_eq!(plan.errors, Vec::<String>::new());
+        let places: Vec<String> = faults.specs().map(FaultSpec::place).collect();
+        assert_eq!(places, ["nodes=1", "local", "lab:pg/0"]);
+    }
+
+    #[test]
     fn all_wrong_faults_are_rejected_together_each_with_its_text() {
+        let mut plan = entries(&[("fault_where", "nodes=0")]);
+        Faults::read(&mut plan, &DIRECT);
+        assert!(plan.errors[0].starts_with("--set fault_where: "), "{:?}", plan.errors);
         let errors = errors_of(
             "stpo@1s..2s/lab:pg; stop@3s..2s/lab:pg; stop@28s..31s/lab:pg; kill@30s/lab:pg; stop@1s..5s/lab:pg; \
              stop@4s..6s/lab:pg/0",

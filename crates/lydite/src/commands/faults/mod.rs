@@ -1,7 +1,8 @@
-//! `lydite faults`: lists and undoes active faults. Two hidden commands are the helper processes of a fault: its guard,
-//! and busy threads.
+//! `lydite faults`: lists and undoes active faults. Hidden commands are the helper processes of a fault: its guard,
+//! busy threads, and the rehearsal for another host.
 
 pub(super) mod places;
+mod remote;
 
 use crate::cli::{FaultsArgs, FaultsCommand};
 use crate::exit::{Failure, Outcome};
@@ -12,8 +13,9 @@ use lydite_faults::note::{self, Left};
 /// Runs `lydite faults`.
 pub(crate) fn command(args: FaultsArgs) -> Outcome {
     match args.command {
-        FaultsCommand::List => list(),
+        FaultsCommand::List { place } => list(place.as_deref()),
         FaultsCommand::Clear { place } => clear(place.as_deref()),
+        FaultsCommand::Rehearse => remote::answer(),
         FaultsCommand::Guard => lydite_faults::guard()
             .map_err(|error| Failure::usage(format!("faults guard: {error}: lydite run starts it itself"))),
         FaultsCommand::Burn { threads } => {
@@ -31,8 +33,45 @@ fn all() -> Result<(Vec<Left>, Vec<Failure>), Failure> {
     Ok((left, problems.into_iter().map(Failure::usage).collect()))
 }
 
-/// Prints the active faults.
-fn list() -> Outcome {
+/// The place of a command; all places of this machine if none.
+struct Place {
+    host: Option<String>,
+    place: Option<Where>,
+}
+
+impl Place {
+    fn parse(text: Option<&str>) -> Result<Self, Failure> {
+        let Some(text) = text else { return Ok(Self { host: None, place: None }) };
+        let read =
+            Where::parse(text).map_err(|problem| Failure::usage(format!("WHERE {text:?} {problem}")))?;
+        Ok(match read {
+            // The host alone means all that is on it.
+            (host @ Some(_), Where::Local) => Self { host, place: None },
+            (host, place) => Self { host, place: Some(place) },
+        })
+    }
+
+    /// Returns true if a fault acts on the place.
+    fn has(&self, left: &Left) -> bool {
+        let places = &left.note.fault.spec.places;
+        self.place.as_ref().is_none_or(|place| places.iter().any(|own| own.meets(place)))
+    }
+
+    /// Gives the command to the host of the place. Returns `None` if that is this machine.
+    fn pass_on(&self, command: &str) -> Option<Outcome> {
+        let host = self.host.as_deref()?;
+        let place = self.place.as_ref().map(Where::to_string);
+        let arguments: Vec<&str> = ["faults", command].into_iter().chain(place.as_deref()).collect();
+        Some(remote::pass_on(host, &arguments))
+    }
+}
+
+/// Prints the active faults, or those that act on a place.
+fn list(place: Option<&str>) -> Outcome {
+    let place = Place::parse(place)?;
+    if let Some(outcome) = place.pass_on("list") {
+        return outcome;
+    }
     let (left, failures) = all()?;
     let line = |left: &Left| {
         let note = &left.note;
@@ -43,27 +82,24 @@ fn list() -> Outcome {
         };
         format!("{}  {guarded}\n", note.fault.name())
     };
-    let text: String = left.iter().map(line).collect();
+    let text: String = left.iter().filter(|left| place.has(left)).map(line).collect();
     print(if text.is_empty() { "no active faults\n" } else { &text })?;
     Failure::all(failures)
 }
 
 /// Undoes the active faults, or those that act on a place.
 fn clear(place: Option<&str>) -> Outcome {
-    let place = place
-        .map(|text| Where::parse(text).map_err(|problem| Failure::usage(format!("WHERE {text:?} {problem}"))))
-        .transpose()?;
+    let place = Place::parse(place)?;
+    if let Some(outcome) = place.pass_on("clear") {
+        return outcome;
+    }
     let (left, mut failures) = all()?;
     let mut text = String::new();
-    for left in left {
-        let fault = &left.note.fault;
-        let here = |place: &Where| fault.spec.places.iter().any(|own| own.meets(place));
-        if !place.as_ref().is_none_or(here) {
-            continue;
-        }
+    for left in left.into_iter().filter(|left| place.has(left)) {
+        let name = left.note.fault.name();
         match left.take_over() {
-            Ok(_) => text += &format!("undone: {}\n", fault.name()),
-            Err(problem) => failures.push(Failure::Target(format!("{}: {problem}", fault.name()))),
+            Ok(_) => text += &format!("undone: {name}\n"),
+            Err(problem) => failures.push(Failure::Target(format!("{name}: {problem}"))),
         }
     }
     print(if text.is_empty() && failures.is_empty() { "no active faults\n" } else { &text })?;

@@ -1,25 +1,35 @@
 //! The places of faults: processes and servers of labs, if they belong to the database under test.
 
+use super::remote;
 use crate::commands::lab;
 use lydite_faults::process::{ProcessId, Processes};
 use lydite_faults::sockets::{Address, Listeners, listeners};
 use lydite_faults::{Fault, FaultSpec, Site, Where, kinds};
+use std::num::NonZeroU32;
 
-/// Returns the problems of a fault on this machine, without harm. `addresses` are those of the database.
+/// Returns the problems of a fault, without harm. `addresses` are those of the database.
 pub(crate) fn rehearse(spec: &FaultSpec, addresses: &[Address]) -> Vec<String> {
-    let fault = match resolve(spec, addresses) {
-        Ok(fault) => fault,
-        Err(problems) => return problems,
-    };
-    let kind = kinds::named(&spec.kind);
-    kind.and_then(|kind| kind.check(&fault).err()).unwrap_or_default()
+    resolve(spec, addresses).err().unwrap_or_default()
 }
 
-/// Returns a fault with its places on this machine.
+/// Returns a fault with its places, after a rehearsal.
 ///
 /// # Errors
-/// All places that are not there, or not of the database.
+/// All places that are not there, or not of the database, or all reasons why the fault can't begin.
 pub(crate) fn resolve(spec: &FaultSpec, addresses: &[Address]) -> Result<Fault, Vec<String>> {
+    match &spec.host {
+        None => resolve_here(spec, addresses),
+        Some(host) => remote::resolve(host, spec, addresses).map_err(|problems| {
+            problems.into_iter().map(|problem| format!("ssh {host}: {problem}")).collect()
+        }),
+    }
+}
+
+/// Returns a fault with its places on this machine, after a rehearsal.
+///
+/// # Errors
+/// As of [`resolve`].
+pub(super) fn resolve_here(spec: &FaultSpec, addresses: &[Address]) -> Result<Fault, Vec<String>> {
     // Only servers of this machine can be reached by its signals.
     let ports: Vec<u16> =
         addresses.iter().filter(|address| address.is_here()).map(|address| address.port).collect();
@@ -31,14 +41,50 @@ pub(crate) fn resolve(spec: &FaultSpec, addresses: &[Address]) -> Result<Fault, 
                 Err(format!("{place} can't be the database: its URL names no server of this machine"))
             }
             Where::Process(pid) => process(*pid, &ports).map(|process| vec![Site::Process(process)]),
-            Where::Lab { name, node } => servers(spec, name, *node, &ports),
+            Where::Service(name) => main_process(name)
+                .and_then(|pid| process(pid, &ports))
+                .map(|process| vec![Site::Process(process)]),
+            Where::Lab { name, node } => servers(name, *node, &ports),
+            Where::Nodes(count) => nodes(*count, &ports),
         };
         match found {
             Ok(found) => sites.extend(found),
             Err(problem) => problems.push(problem),
         }
     }
-    if problems.is_empty() { Ok(Fault { spec: spec.clone(), sites }) } else { Err(problems) }
+    problems.extend(no_node_left(spec, &sites));
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    let fault = Fault { spec: spec.clone(), sites };
+    let kind =
+        kinds::named(&spec.kind).ok_or_else(|| vec![format!("the kind {} is not known", spec.kind)])?;
+    kind.check(&fault).map(|_| fault)
+}
+
+/// Returns the problem of a fault that ends a whole Galera cluster and should start it again: only the node with the
+/// last commits may begin the cluster anew.
+fn no_node_left(spec: &FaultSpec, sites: &[Site]) -> Option<String> {
+    let again = spec.to.is_some() && ["kill", "restart", "shutdown"].contains(&spec.kind.as_str());
+    let joins = |site: &&Site| matches!(site, Site::Server(server) if server.begins_cluster.is_some());
+    let down = sites.iter().filter(joins).count();
+    let all = lab::servers("galera").map_or(0, |servers| servers.len());
+    (again && down > 0 && down >= all).then(|| {
+        "no node of Galera would be left for the others to join: name fewer nodes, leave out ..TO, or use stop"
+            .to_owned()
+    })
+}
+
+/// Returns the number of the main process of a systemd unit.
+fn main_process(unit: &str) -> Result<u32, String> {
+    let output = std::process::Command::new("systemctl")
+        .args(["show", "--property=MainPID", "--value", "--", unit])
+        .output()
+        .map_err(|error| {
+            format!("service {unit}: systemctl can't be run: {error}: name its process, as pid:4711")
+        })?;
+    let pid = String::from_utf8_lossy(&output.stdout).trim().parse().ok().filter(|pid| *pid > 0);
+    pid.ok_or_else(|| format!("service {unit} does not run: start it with systemctl start {unit}"))
 }
 
 /// Returns a process of the database: one that listens on one of its ports, or is above or below such a process.
@@ -70,8 +116,20 @@ fn process(pid: u32, ports: &[u16]) -> Result<ProcessId, String> {
     })
 }
 
+/// Returns the last servers of the lab that has one of these ports; all without a count. A coordinator or a primary is
+/// the first server.
+fn nodes(count: Option<NonZeroU32>, ports: &[u16]) -> Result<Vec<Site>, String> {
+    let name = lab::at(ports)?;
+    let mut sites = servers(name, None, ports)?;
+    let count = count.map_or(sites.len(), |count| count.get() as usize);
+    let rest = sites.len().checked_sub(count).ok_or_else(|| {
+        format!("lab {name} has fewer servers: use nodes=1 to nodes={}, or nodes=all", sites.len())
+    })?;
+    Ok(sites.split_off(rest))
+}
+
 /// Returns the servers of a lab, or one of them.
-fn servers(spec: &FaultSpec, name: &str, node: Option<u32>, ports: &[u16]) -> Result<Vec<Site>, String> {
+fn servers(name: &str, node: Option<u32>, ports: &[u16]) -> Result<Vec<Site>, String> {
     let mut servers = lab::servers(name)?;
     if let Some(node) = node {
         let count = servers.len();
@@ -84,12 +142,6 @@ fn servers(spec: &FaultSpec, name: &str, node: Option<u32>, ports: &[u16]) -> Re
             other.port,
             words(ports)
         ));
-    }
-    // The first node of a cluster has the command line that begins a new cluster.
-    if name == "galera" && spec.to.is_some() && matches!(spec.kind.as_str(), "kill" | "shutdown") {
-        return Err(
-            "a node of Galera can't be started again by lydite yet: leave out ..TO, or use stop".into()
-        );
     }
     Ok(servers.into_iter().map(Site::Server).collect())
 }

@@ -47,13 +47,33 @@ pub(crate) fn servers(name: &str) -> Result<Vec<lydite_faults::Server>, String> 
     let of = |server: note::Server| match kind.servers {
         // SIGINT is the stop that does not wait for sessions to end.
         Servers::Postgres | Servers::PostgresOverShards | Servers::PostgresWithReplicas => {
-            lydite_faults::Server { port: server.port, stop_signal: libc::SIGINT, pid_file: None }
+            lydite_faults::Server {
+                port: server.port,
+                stop_signal: libc::SIGINT,
+                pid_file: None,
+                begins_cluster: None,
+            }
         }
         Servers::Mariadb | Servers::Galera | Servers::Spider => lydite_faults::Server {
             port: server.port,
             stop_signal: libc::SIGTERM,
             pid_file: Some(server.path.join(mariadb::PROCESS)),
+            begins_cluster: (kind.servers == Servers::Galera).then(|| mariadb::NEW_CLUSTER.to_owned()),
         },
     };
     Ok(lab.servers.into_iter().map(of).collect())
+}
+
+/// Returns the name of the lab with a server on one of these ports, for faults.
+///
+/// # Errors
+/// There is none among the labs that run without `--dir`.
+pub(crate) fn at(ports: &[u16]) -> Result<&'static str, String> {
+    for kind in &kind::KINDS {
+        let lab = Lab::read(&directories::root().join(kind.name)).map_err(|failure| failure.line())?;
+        if lab.is_some_and(|lab| lab.servers.iter().any(|server| ports.contains(&server.port))) {
+            return Ok(kind.name);
+        }
+    }
+    Err("the database is no lab that runs without --dir: name its processes, as pid:4711".into())
 }

@@ -1,0 +1,133 @@
+//! Faults on other hosts: this program there finds the places and rehearses, asked over ssh.
+
+use super::places::resolve_here;
+use crate::exit::{Failure, Outcome};
+use crate::output::print;
+use lydite_faults::remote::{is_here, program};
+use lydite_faults::sockets::Address;
+use lydite_faults::{Fault, FaultSpec};
+use serde::{Deserialize, Serialize};
+use std::io::{self, Write};
+use std::net::IpAddr;
+use std::process::{Output, Stdio};
+
+/// Exit code of a shell that does not find a command.
+const NOT_FOUND: i32 = 127;
+
+/// The question to the other host.
+#[derive(Serialize, Deserialize)]
+struct Question {
+    /// Version of the program that asks.
+    version: String,
+    spec: FaultSpec,
+    /// Addresses of the database, as host and port.
+    addresses: Vec<(String, u16)>,
+}
+
+/// The answer of the other host.
+#[derive(Serialize, Deserialize)]
+enum Answer {
+    Found(Fault),
+    Problems(Vec<String>),
+}
+
+/// Returns a fault with its places on a host, after a rehearsal there.
+///
+/// # Errors
+/// The host can't be asked, or all problems that it found.
+pub(super) fn resolve(host: &str, spec: &FaultSpec, addresses: &[Address]) -> Result<Fault, Vec<String>> {
+    // There, a loopback address would be another machine than here.
+    let means_the_same = |address: &&Address| is_here(host) || !is_loopback(&address.host);
+    let known = addresses.iter().filter(means_the_same);
+    let question = Question {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        spec: spec.clone(),
+        addresses: known.map(|address| (address.host.clone(), address.port)).collect(),
+    };
+    let answer = ask(host, &question).map_err(|problem| vec![problem])?;
+    match answer {
+        Answer::Found(fault) => Ok(fault),
+        Answer::Problems(problems) => Err(problems),
+    }
+}
+
+/// Returns true if a host name or an address is of the loopback.
+fn is_loopback(host: &str) -> bool {
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+}
+
+fn ask(host: &str, question: &Question) -> Result<Answer, String> {
+    let text = serde_json::to_string(question).map_err(|error| error.to_string())?;
+    let output = run(host, &["faults", "rehearse"], &text).map_err(|error| error.to_string())?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it gave no reason").trim();
+    match output.status.code() {
+        Some(0) => serde_json::from_slice(&output.stdout)
+            .map_err(|error| format!("lydite there gave an answer that can't be read: {error}")),
+        Some(NOT_FOUND) => Err(match std::env::current_exe() {
+            Ok(own) => format!(
+                "lydite is not in the PATH there: copy it with scp {} {host}:/usr/local/bin/lydite",
+                own.display()
+            ),
+            Err(_) => "lydite is not in the PATH there: install it".to_owned(),
+        }),
+        // ssh's own failures, as a key that is not accepted.
+        Some(255) => {
+            Err(format!("{last}: ssh must reach the host without a question: try ssh -oBatchMode=yes {host}"))
+        }
+        _ => Err(format!("lydite there failed: {last}")),
+    }
+}
+
+/// Runs this program on a host to its end, with an input.
+fn run(host: &str, arguments: &[&str], input: &str) -> io::Result<Output> {
+    let mut command = program(Some(host), arguments)?;
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child =
+        command.spawn().map_err(|error| io::Error::other(format!("ssh can't be run: {error}")))?;
+    if let Some(mut to) = child.stdin.take() {
+        // A program that ends early says why itself.
+        let _early = writeln!(to, "{input}");
+    }
+    child.wait_with_output()
+}
+
+/// Answers a question that another host asks on the standard input.
+///
+/// # Errors
+/// The question can't be read.
+pub(super) fn answer() -> Outcome {
+    let mut line = String::new();
+    let failed = |problem: String| Failure::usage(format!("faults rehearse: {problem}"));
+    io::stdin().read_line(&mut line).map_err(|error| failed(error.to_string()))?;
+    let question: Question = serde_json::from_str(&line)
+        .map_err(|error| failed(format!("{error}: install the same version of lydite on both hosts")))?;
+    let own = env!("CARGO_PKG_VERSION");
+    let answer = if question.version == own {
+        let addresses: Vec<Address> =
+            question.addresses.into_iter().map(|(host, port)| Address { host, port }).collect();
+        match resolve_here(&question.spec, &addresses) {
+            Ok(fault) => Answer::Found(fault),
+            Err(problems) => Answer::Problems(problems),
+        }
+    } else {
+        let problem = format!("lydite there is version {own}, here {}: install the same", question.version);
+        Answer::Problems(vec![problem])
+    };
+    let text = serde_json::to_string(&answer).map_err(|error| failed(error.to_string()))?;
+    print(&format!("{text}\n"))
+}
+
+/// Runs `lydite faults list` or `clear` on a host and prints its output.
+///
+/// # Errors
+/// The host can't be reached, or the command fails there.
+pub(super) fn pass_on(host: &str, arguments: &[&str]) -> Outcome {
+    let failed = |problem: String| Failure::Target(format!("ssh {host}: {problem}"));
+    let output = run(host, arguments, "").map_err(|error| failed(error.to_string()))?;
+    print(&String::from_utf8_lossy(&output.stdout))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(failed(String::from_utf8_lossy(&output.stderr).trim().to_owned()))
+}
