@@ -1,6 +1,6 @@
 //! A server that is down for a fault, and its new start: the same command line, as the same user, in the same directory.
 
-use crate::fault::{Server, Site};
+use crate::fault::{Fault, Server, Site};
 use crate::process::{ProcessId, wait_while};
 use crate::sockets::{accepts, wait_until_accepts};
 use serde::{Deserialize, Serialize};
@@ -36,13 +36,17 @@ pub(crate) struct Down {
 }
 
 impl Down {
-    /// Returns the servers of these places with their processes, which still run.
+    /// Returns the servers that a fault takes down, which still run; none if the fault has no end. `roots` are the
+    /// processes of its places.
     ///
     /// # Errors
     /// All problems of servers that could not be started again.
-    pub(crate) fn of(sites: &[Site], roots: &[ProcessId]) -> Result<Vec<Self>, Vec<String>> {
+    pub(crate) fn of(fault: &Fault, roots: &[ProcessId]) -> Result<Vec<Self>, Vec<String>> {
         let (mut servers, mut problems) = (Vec::new(), Vec::new());
-        for (site, root) in sites.iter().zip(roots) {
+        if fault.spec.to.is_none() {
+            return Ok(servers);
+        }
+        for (site, root) in fault.sites.iter().zip(roots) {
             match site {
                 Site::Server(server) => match Self::read(server, *root) {
                     Ok(down) => servers.push(down),

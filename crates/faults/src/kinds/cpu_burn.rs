@@ -73,7 +73,7 @@ impl Kind for CpuBurn {
 
     fn end(&self, state: &State) -> Result<String, String> {
         let Some(helper) = state.helper else { return Ok(String::new()) };
-        let used = cpu_s(helper);
+        let used = helper.cpu_s();
         helper.signal(libc::SIGKILL).map_err(|error| format!("end process {}: {error}", helper.pid))?;
         match wait_while(&[helper], PATIENCE, ProcessId::lives).first() {
             Some(process) => Err(format!("process {} did not end", process.pid)),
@@ -87,17 +87,6 @@ fn threads(fault: &FaultSpec) -> Result<usize, String> {
     let threads =
         fault.arguments.as_deref().and_then(|text| text.parse().ok()).filter(|threads| *threads > 0);
     threads.ok_or_else(|| "needs the number of threads from 1, as cpu-burn:2@5s..10s/local".into())
-}
-
-/// Returns the processor time that a process has used, in seconds; none if it has ended.
-fn cpu_s(process: ProcessId) -> Option<f64> {
-    let text = std::fs::read_to_string(format!("/proc/{}/stat", process.pid)).ok()?;
-    let (_, rest) = text.rsplit_once(')')?;
-    let ticks: Vec<u64> =
-        rest.split_whitespace().skip(11).take(2).filter_map(|field| field.parse().ok()).collect();
-    // SAFETY: sysconf has no preconditions.
-    let per_s = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
-    (process.lives() && per_s > 0).then(|| ticks.iter().sum::<u64>() as f64 / per_s as f64)
 }
 
 /// Keeps so many threads busy until the process is killed.

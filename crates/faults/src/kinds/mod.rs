@@ -60,7 +60,7 @@ pub(crate) trait Kind: Sync {
     /// All reasons why the fault can't begin.
     fn check(&self, fault: &Fault) -> Result<Self::State, Vec<String>>;
 
-    /// Returns the way in which the fault is injected, in words.
+    /// Returns the mechanism of the injection, in words.
     fn how(&self, state: &Self::State) -> String;
 
     /// Begins the fault, adds to its state, and returns the proof that it bites.
@@ -94,7 +94,7 @@ pub trait AnyKind: Sync {
     /// # Errors
     /// All reasons why the fault can't begin.
     fn check(&self, fault: &Fault) -> Result<Value, Vec<String>>;
-    /// Returns the way in which the fault is injected.
+    /// Returns the mechanism of the injection, in words.
     fn how(&self, state: &Value) -> String;
     /// Begins a fault, and returns the proof that it bites.
     ///
