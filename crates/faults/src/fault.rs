@@ -35,6 +35,8 @@ pub struct Server {
     pub stop_signal: i32,
     /// File that holds its process number for others, if the server does not write it itself.
     pub pid_file: Option<PathBuf>,
+    /// Directory of its data.
+    pub data: PathBuf,
 }
 
 impl Site {

@@ -1,7 +1,7 @@
 //! A server that is down for a fault, and its new start: the same command line, as the same user, in the same directory.
 
 use crate::fault::{Fault, Server, Site};
-use crate::process::{ProcessId, wait_while};
+use crate::process::{ProcessId, now_ms, wait_while};
 use crate::sockets::{accepts, wait_until_accepts};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions};
@@ -9,7 +9,7 @@ use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 /// Longest wait until a server that was started again accepts connections: it may recover first.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -168,10 +168,4 @@ impl Down {
 /// Opens a file to append to it.
 fn append(path: &Path) -> std::io::Result<File> {
     OpenOptions::new().append(true).open(path)
-}
-
-/// Returns the time of day in milliseconds since 1970.
-fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

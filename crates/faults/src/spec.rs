@@ -298,6 +298,9 @@ mod tests {
             ("cpu-burn:1@3s..4s/lab:pg", "can't be on lab:pg: use local"),
             ("cpu-limit@3s..4s/lab:pg", "needs a number of cores"),
             ("cpu-limit:0@3s..4s/lab:pg", "needs a number of cores"),
+            ("disk-read@3s..4s/lab:pg", "needs the number of threads, 1 to 64, as disk-read:2@"),
+            ("disk-write:65@3s..4s/lab:pg", "needs the number of threads, 1 to 64, as disk-write:2@"),
+            ("disk-read:1@3s..4s/local", "can't be on local: use lab:NAME[/NODE] or pid:N"),
             ("command@3s..4s", "only as a table [[fault]]"),
         ] {
             let problem = parse(text).unwrap_err();

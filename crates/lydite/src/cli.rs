@@ -143,6 +143,17 @@ pub(crate) enum FaultsCommand {
         /// Their number
         threads: usize,
     },
+    /// Threads that read from a disk, started by a guard
+    #[command(hide = true)]
+    Disk {
+        /// Their number
+        threads: usize,
+        /// Directory on the disk
+        directory: PathBuf,
+        /// Write instead
+        #[arg(long)]
+        write: bool,
+    },
 }
 
 // Negative numbers are values, not flags: the plan rejects them together with all other errors.
@@ -214,7 +225,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "TIME")]
     pub(crate) phase: Option<String>,
     /// Fault to inject into the database, as stop@8s..11s/lab:pg; repeat it for more. Kinds: stop, kill, shutdown,
-    /// cpu-burn:N, cpu-limit:CORES; WHERE: lab:NAME[/NODE], pid:N, local
+    /// cpu-burn:N, cpu-limit:CORES, disk-read:N, disk-write:N; WHERE: lab:NAME[/NODE], pid:N, local
     #[arg(long, value_name = "KIND@FROM[..TO]/WHERE")]
     pub(crate) fault: Vec<String>,
     /// Nodes of a database that does not report its placement: N ranges, or modulo:N

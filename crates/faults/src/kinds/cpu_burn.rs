@@ -2,16 +2,12 @@
 
 use super::{Acts, Kind, cores, counted};
 use crate::fault::Fault;
-use crate::process::{ProcessId, wait_while};
+use crate::helper;
+use crate::process::ProcessId;
 use crate::spec::FaultSpec;
 use serde::{Deserialize, Serialize};
 use std::hint::black_box;
-use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
-use std::time::Duration;
-
-/// Longest wait until the helper has ended.
-const PATIENCE: Duration = Duration::from_secs(5);
+use std::process::Stdio;
 
 /// The kind.
 pub(super) struct CpuBurn;
@@ -50,35 +46,16 @@ impl Kind for CpuBurn {
     }
 
     fn begin(&self, state: &mut State) -> Result<String, String> {
-        let failed = |error: std::io::Error| format!("the helper could not start: {error}");
-        let program = std::env::current_exe().map_err(failed)?;
-        let mut command = Command::new(program);
-        command.args(["faults", "burn", &state.threads.to_string()]);
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
-        // SAFETY: prctl is async-signal-safe, and nothing else is done between fork and exec.
-        unsafe {
-            command.pre_exec(|| {
-                // It never outlives the guard, whatever kills that.
-                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-                Ok(())
-            });
-        }
-        let child = command.spawn().map_err(failed)?;
-        state.helper = ProcessId::of(child.id());
-        match state.helper {
-            Some(_) => Ok(format!("{} busy", counted(state.threads, "thread", "threads"))),
-            None => Err("the helper ended at once".into()),
-        }
+        let (_, helper) = helper::start(["burn", &state.threads.to_string()], Stdio::null())?;
+        state.helper = Some(helper);
+        Ok(format!("{} busy", counted(state.threads, "thread", "threads")))
     }
 
     fn end(&self, state: &State) -> Result<String, String> {
         let Some(helper) = state.helper else { return Ok(String::new()) };
         let used = helper.cpu_s();
-        helper.signal(libc::SIGKILL).map_err(|error| format!("end process {}: {error}", helper.pid))?;
-        match wait_while(&[helper], PATIENCE, ProcessId::lives).first() {
-            Some(process) => Err(format!("process {} did not end", process.pid)),
-            None => Ok(used.map_or_else(String::new, |used| format!("used {used:.1} s of processor time"))),
-        }
+        helper::end(helper)?;
+        Ok(used.map_or_else(String::new, |used| format!("used {used:.1} s of processor time")))
     }
 }
 

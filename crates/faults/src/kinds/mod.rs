@@ -3,11 +3,13 @@
 mod command;
 mod cpu_burn;
 mod cpu_limit;
+mod disk_load;
 mod kill;
 mod shutdown;
 mod stop;
 
 pub(crate) use cpu_burn::burn;
+pub(crate) use disk_load::load as disk_load;
 
 use crate::fault::Fault;
 use crate::spec::FaultSpec;
@@ -16,12 +18,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// The kinds, in the order of their list.
-static KINDS: [&dyn AnyKind; 6] = [
+static KINDS: &[&dyn AnyKind] = &[
     &stop::Stop,
     &kill::Kill,
     &shutdown::Shutdown,
     &cpu_burn::CpuBurn,
     &cpu_limit::CpuLimit,
+    &disk_load::DiskLoad::<false>,
+    &disk_load::DiskLoad::<true>,
     &command::Command,
 ];
 

@@ -14,12 +14,12 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(300);
 
 /// A directory for labs and notes of faults that no other test uses.
-struct Place {
+pub(crate) struct Place {
     directory: tempfile::TempDir,
 }
 
 impl Place {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { directory: scratch() }
     }
 
@@ -28,39 +28,48 @@ impl Place {
         Program::new(arguments).env("TMPDIR", self.directory.path()).env("XDG_RUNTIME_DIR", "")
     }
 
-    fn lydite(&self, arguments: &[&str]) -> Ended {
+    pub(crate) fn lydite(&self, arguments: &[&str]) -> Ended {
         self.program(arguments).run()
     }
 
-    fn list(&self) -> String {
+    pub(crate) fn list(&self) -> String {
         self.lydite(&["faults", "list"]).code(0).stdout
     }
 
-    fn file(&self, name: &str) -> PathBuf {
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 }
 
 /// A PostgreSQL lab with a small warehouse, ended also when a test fails.
-struct Lab {
-    place: Place,
-    url: String,
+pub(crate) struct Lab {
+    pub(crate) place: Place,
+    pub(crate) url: String,
 }
 
 impl Lab {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
+        Self::started_with(&[])
+    }
+
+    /// A lab with more options of `lab up`.
+    pub(crate) fn started_with(options: &[&str]) -> Self {
         let place = Place::new();
-        let up = place.lydite(&["lab", "up", "pg"]).code(0);
+        let up = place.lydite(&[&["lab", "up", "pg"], options].concat()).code(0);
         let lab = Self { place, url: up.stdout.trim().to_owned() };
         lab.place.lydite(&["load", &lab.url, "-w", "1", "--size", "small", "--quiet"]).code(0);
         lab
     }
 
+    /// The directory of the lab.
+    pub(crate) fn directory(&self) -> PathBuf {
+        // SAFETY: geteuid has no preconditions.
+        self.place.file(&format!("lydite-lab-{}/pg", unsafe { libc::geteuid() }))
+    }
+
     /// The number of the server's first process.
-    fn postmaster(&self) -> Option<u32> {
-        let labs = fs::read_dir(self.place.directory.path()).expect("a directory").flatten();
-        let lab = labs.map(|entry| entry.path()).find(|path| text(path).contains("lydite-lab-"))?;
-        let file = fs::read_to_string(lab.join("pg/server-0/data/postmaster.pid")).ok()?;
+    pub(crate) fn postmaster(&self) -> Option<u32> {
+        let file = fs::read_to_string(self.directory().join("server-0/data/postmaster.pid")).ok()?;
         file.lines().next()?.parse().ok()
     }
 
@@ -69,14 +78,14 @@ impl Lab {
         self.postmaster().is_some_and(|pid| state(pid) == Some('T'))
     }
 
-    fn run(&self, duration: &str, faults: &[&str], more: &[&str]) -> Running {
+    pub(crate) fn run(&self, duration: &str, faults: &[&str], more: &[&str]) -> Running {
         let mut arguments = vec!["run", &self.url, "--duration", duration, "--warmup", "0s", "--quiet"];
         faults.iter().for_each(|fault| arguments.extend(["--fault", fault]));
         arguments.extend(more);
         self.place.program(&arguments).start()
     }
 
-    /// A run of which the server stands still, once it does.
+    /// A run whose server stands still, once it does.
     fn stopped(&self, result: &Path) -> Running {
         let mut run = self.run("600s", &["stop@0.2s..590s/lab:pg"], &["--no-check", "--json", text(result)]);
         run.wait_until("the fault", || {
@@ -118,7 +127,7 @@ fn state(pid: u32) -> Option<char> {
     stat.rsplit_once(')')?.1.trim_start().chars().next()
 }
 
-fn wait_until(what: &str, condition: impl Fn() -> bool) {
+pub(crate) fn wait_until(what: &str, condition: impl Fn() -> bool) {
     let begun = Instant::now();
     while !condition() {
         assert!(begun.elapsed() < PATIENCE, "never: {what}");
@@ -132,7 +141,7 @@ fn seconds(value: &Value) -> f64 {
 
 /// Fails unless a fault was injected and undone, not before its moments, with these words as proof.
 #[track_caller]
-fn assert_injected(fault: &Value, words: &[&str]) {
+pub(crate) fn assert_injected(fault: &Value, words: &[&str]) {
     assert_eq!(fault["ok"], true, "{fault}");
     assert!(seconds(&fault["begun_s"]) >= seconds(&fault["begin_s"]), "{fault}");
     assert!(seconds(&fault["undone_s"]) >= seconds(&fault["end_s"]), "{fault}");

@@ -10,6 +10,7 @@ mod driver;
 mod every_target;
 mod extra;
 mod faults;
+mod faults_disk;
 mod gates;
 mod golden;
 mod hang;

@@ -1,5 +1,5 @@
-//! `lydite faults`: lists and undoes active faults. Two hidden commands are the helper processes of a fault: its guard,
-//! and busy threads.
+//! `lydite faults`: lists and undoes active faults. Hidden commands are the helper processes of a fault: its guard, and
+//! the threads that keep processors or a disk busy.
 
 pub(super) mod places;
 
@@ -19,6 +19,12 @@ pub(crate) fn command(args: FaultsArgs) -> Outcome {
         FaultsCommand::Burn { threads } => {
             lydite_faults::burn(threads);
             Ok(())
+        }
+        FaultsCommand::Disk { threads, directory, write } => {
+            lydite_faults::disk_load(write, threads, &directory).or_else(|error| {
+                // The guard reads it in place of the line that the threads have begun.
+                print(&format!("{error}\n"))
+            })
         }
     }
 }

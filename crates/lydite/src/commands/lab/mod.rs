@@ -44,16 +44,17 @@ pub(crate) fn servers(name: &str) -> Result<Vec<lydite_faults::Server>, String> 
     let kind = Kind::named(name).map_err(line)?;
     let lab = Lab::read(&directories::root().join(name)).map_err(line)?;
     let lab = lab.ok_or_else(|| format!("lab {name} does not run: start it with lydite lab up {name}"))?;
-    let of = |server: note::Server| match kind.servers {
-        // SIGINT is the stop that does not wait for sessions to end.
-        Servers::Postgres | Servers::PostgresOverShards | Servers::PostgresWithReplicas => {
-            lydite_faults::Server { port: server.port, stop_signal: libc::SIGINT, pid_file: None }
-        }
-        Servers::Mariadb | Servers::Galera | Servers::Spider => lydite_faults::Server {
-            port: server.port,
-            stop_signal: libc::SIGTERM,
-            pid_file: Some(server.path.join(mariadb::PROCESS)),
-        },
+    let of = |server: note::Server| {
+        let (stop_signal, pid_file) = match kind.servers {
+            // SIGINT is the stop that does not wait for sessions to end.
+            Servers::Postgres | Servers::PostgresOverShards | Servers::PostgresWithReplicas => {
+                (libc::SIGINT, None)
+            }
+            Servers::Mariadb | Servers::Galera | Servers::Spider => {
+                (libc::SIGTERM, Some(server.path.join(mariadb::PROCESS)))
+            }
+        };
+        lydite_faults::Server { port: server.port, stop_signal, pid_file, data: server.data() }
     };
     Ok(lab.servers.into_iter().map(of).collect())
 }

@@ -34,6 +34,11 @@ pub(super) struct Server {
 }
 
 impl Server {
+    /// Returns the directory of its data.
+    pub(super) fn data(&self) -> PathBuf {
+        self.path.join("data")
+    }
+
     /// Returns true if a process listens on the port.
     pub(super) fn listens(&self) -> bool {
         TcpStream::connect(("127.0.0.1", self.port)).is_ok()
