@@ -9,6 +9,7 @@
 
 mod data;
 mod fault;
+mod group;
 mod guard;
 mod helper;
 mod injector;

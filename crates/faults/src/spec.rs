@@ -301,6 +301,8 @@ mod tests {
             ("disk-read@3s..4s/lab:pg", "needs the number of threads, 1 to 64, as disk-read:2@"),
             ("disk-write:65@3s..4s/lab:pg", "needs the number of threads, 1 to 64, as disk-write:2@"),
             ("disk-read:1@3s..4s/local", "can't be on local: use lab:NAME[/NODE] or pid:N"),
+            ("disk-slow@3s..4s/lab:pg", "needs bytes per second from 65536"),
+            ("disk-slow:65535@3s..4s/lab:pg", "needs bytes per second from 65536"),
             ("command@3s..4s", "only as a table [[fault]]"),
         ] {
             let problem = parse(text).unwrap_err();

@@ -225,7 +225,8 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "TIME")]
     pub(crate) phase: Option<String>,
     /// Fault to inject into the database, as stop@8s..11s/lab:pg; repeat it for more. Kinds: stop, kill, shutdown,
-    /// cpu-burn:N, cpu-limit:CORES, disk-read:N, disk-write:N; WHERE: lab:NAME[/NODE], pid:N, local
+    /// cpu-burn:N, cpu-limit:CORES, disk-read:N, disk-write:N, disk-slow:BYTES_PER_S;
+    /// WHERE: lab:NAME[/NODE], pid:N, local
     #[arg(long, value_name = "KIND@FROM[..TO]/WHERE")]
     pub(crate) fault: Vec<String>,
     /// Nodes of a database that does not report its placement: N ranges, or modulo:N

@@ -4,6 +4,7 @@ mod command;
 mod cpu_burn;
 mod cpu_limit;
 mod disk_load;
+mod disk_slow;
 mod kill;
 mod shutdown;
 mod stop;
@@ -26,6 +27,7 @@ static KINDS: &[&dyn AnyKind] = &[
     &cpu_limit::CpuLimit,
     &disk_load::DiskLoad::<false>,
     &disk_load::DiskLoad::<true>,
+    &disk_slow::DiskSlow,
     &command::Command,
 ];
 

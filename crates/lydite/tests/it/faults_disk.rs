@@ -1,7 +1,7 @@
-//! Faults of disks: injected into a run on a lab, and gone without a trace.
+//! Faults of disks: injected into a run on a lab, undone whoever is killed, and gone without a trace.
 
-use crate::faults::{Lab, assert_injected};
-use crate::program::{json, text};
+use crate::faults::{Lab, assert_injected, wait_until};
+use crate::program::{json, text, windows_from};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -46,5 +46,82 @@ fn a_busy_disk_is_busy_by_a_helper_that_leaves_nothing() {
     assert_more_than_nothing(&result["faults"][1], &["; wrote ", " MB, "]);
     assert_eq!(helpers(&lab.directory()), Vec::<String>::new());
     assert_eq!(files(), before, "no scratch file is left");
+    assert_eq!(lab.place.list(), "no active faults\n");
+}
+
+/// The control groups of a process.
+fn groups(pid: u32) -> String {
+    fs::read_to_string(format!("/proc/{pid}/cgroup")).expect("groups")
+}
+
+/// True if this user may slow down disks. Not every machine lets it.
+fn may_slow_down(lab: &Lab) -> bool {
+    let wrong = ["disk-slow:1000000@1s..2s/lab:pg", "cpu-burn:4096@1s..2s/local"];
+    let ended = lab.run("3s", &wrong, &[]).wait().code(2);
+    let errors = ended.errors();
+    let of_groups = errors.iter().find(|error| error.contains("disk-slow"));
+    assert!(
+        of_groups
+            .is_none_or(|error| error.contains("control groups") || error.contains("the right to write")),
+        "{errors:?}"
+    );
+    of_groups.is_none()
+}
+
+#[test]
+fn a_slow_disk_lets_through_little_and_is_as_before_at_the_end() {
+    let lab = Lab::new();
+    if !may_slow_down(&lab) {
+        return;
+    }
+    let file = lab.place.file("result.json");
+    let pid = lab.postmaster().expect("a server");
+    let before = groups(pid);
+    let fault = windows_from("4s", |duration| {
+        let fault = ["disk-slow:1000000@0.2s..3s/lab:pg"];
+        lab.run(duration, &fault, &["--no-check", "--json", text(&file)]).wait().code(0);
+        let fault = json(&file)["faults"][0].clone();
+        // A machine under load may commit nothing within the fault.
+        (!fault["detail"].as_str().expect("a detail").contains("wrote 0.00 MB")).then_some(fault)
+    });
+    assert_injected(
+        &fault,
+        &["limited ", " to 1000000 bytes per second on device ", "; read ", " and wrote "],
+    );
+    assert_more_than_nothing(&fault, &["limited ", " and wrote "]);
+    assert_eq!(groups(pid), before);
+    assert_eq!(lab.place.list(), "no active faults\n");
+}
+
+#[test]
+fn faults_whose_guards_are_killed_together_with_lydite_are_cleared() {
+    let lab = Lab::new();
+    if !may_slow_down(&lab) {
+        return;
+    }
+    let pid = lab.postmaster().expect("a server");
+    let before = groups(pid);
+    let faults = ["disk-slow:1000000@0.2s..590s/lab:pg", "disk-write:1@0.2s..590s/lab:pg"];
+    let mut run = lab.run("600s", &faults, &["--no-check"]);
+    run.wait_until("the faults", || {
+        groups(pid).contains("lydite-fault-") && !helpers(&lab.directory()).is_empty()
+    });
+    let list = lab.place.list();
+    let guards: Vec<i32> =
+        list.lines().filter_map(|line| line.rsplit_once("guarded by process ")?.1.parse().ok()).collect();
+    assert_eq!(guards.len(), 2, "{list}");
+    for guard in guards {
+        // SAFETY: kill has no memory preconditions, and the guards are those of this test's run.
+        assert_eq!(unsafe { libc::kill(guard, libc::SIGKILL) }, 0);
+    }
+    run.signal(libc::SIGKILL);
+    run.wait();
+    wait_until("the guards have ended", || lab.place.list().matches("left behind").count() == 2);
+    wait_until("the helper has ended", || helpers(&lab.directory()).is_empty());
+    assert!(groups(pid).contains("lydite-fault-"), "nobody has undone it yet");
+    let cleared = lab.place.lydite(&["faults", "clear"]).code(0).stdout;
+    assert!(cleared.contains("undone: disk-slow on lab:pg\n"), "{cleared}");
+    assert!(cleared.contains("undone: disk-write on lab:pg\n"), "{cleared}");
+    assert_eq!(groups(pid), before);
     assert_eq!(lab.place.list(), "no active faults\n");
 }
