@@ -125,6 +125,18 @@ impl ProcessId {
     }
 }
 
+/// Returns the environment that a process was started with, as names and values.
+///
+/// # Errors
+/// It can't be read, or is not in UTF-8.
+pub(crate) fn environment(process: ProcessId) -> Result<Vec<(String, String)>, String> {
+    let file = format!("/proc/{}/environ", process.pid);
+    let bytes = fs::read(&file).map_err(|error| format!("{file}: {error}"))?;
+    let text = String::from_utf8(bytes).map_err(|_| format!("{file} is not in UTF-8"))?;
+    let pair = |entry: &str| entry.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()));
+    Ok(text.split('\0').filter_map(pair).collect())
+}
+
 /// Waits until no process of these satisfies `condition`, at most for `patience`. Returns those that still do.
 pub(crate) fn wait_while(
     processes: &[ProcessId],

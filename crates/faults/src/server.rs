@@ -1,7 +1,8 @@
-//! A server that is down for a fault, and its new start: the same command line, as the same user, in the same directory.
+//! A server that is down for a fault, and its new start: the same command line and environment, as the same user, in the
+//! same directory.
 
 use crate::fault::{Fault, Server, Site};
-use crate::process::{ProcessId, now_ms, wait_while};
+use crate::process::{ProcessId, environment, now_ms, wait_while};
 use crate::sockets::{accepts, wait_until_accepts};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions};
@@ -26,6 +27,8 @@ pub(crate) struct Down {
     program: PathBuf,
     /// Arguments, the program's name first.
     arguments: Vec<String>,
+    /// Names and values of the environment.
+    environment: Vec<(String, String)>,
     directory: PathBuf,
     user: u32,
     group: u32,
@@ -86,6 +89,7 @@ impl Down {
             process,
             program,
             arguments,
+            environment: environment(process)?,
             directory: link("cwd")?,
             user,
             group,
@@ -137,6 +141,8 @@ impl Down {
         if let Some((name, arguments)) = self.arguments.split_first() {
             command.arg0(name).args(arguments);
         }
+        // The guard's own would lack variables of the server, such as LD_PRELOAD.
+        command.env_clear().envs(self.environment.iter().map(|(name, value)| (name, value)));
         command.current_dir(&self.directory).stdin(Stdio::null()).process_group(0);
         let outputs = match &self.output {
             Some(path) => {

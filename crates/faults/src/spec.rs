@@ -269,6 +269,7 @@ mod tests {
             "kill@8s..11s/lab:pg",
             "shutdown@1s..2s/lab:pg/0",
             "cpu-burn:1@5s..10s/local",
+            "clock-jump:-30s@5s..10s/lab:pg",
         ] {
             assert_eq!(parse(text).unwrap().to_string(), text);
         }
@@ -303,6 +304,8 @@ mod tests {
             ("disk-read:1@3s..4s/local", "can't be on local: use lab:NAME[/NODE] or pid:N"),
             ("disk-slow@3s..4s/lab:pg", "needs bytes per second from 65536"),
             ("disk-slow:65535@3s..4s/lab:pg", "needs bytes per second from 65536"),
+            ("clock-jump:1h@3s..4s/lab:pg", "needs an offset with its sign"),
+            ("clock-jump:+1h@3s..4s/local", "can't be on local: use lab:NAME[/NODE] or pid:N"),
             ("command@3s..4s", "only as a table [[fault]]"),
         ] {
             let problem = parse(text).unwrap_err();

@@ -102,6 +102,9 @@ pub(crate) enum LabCommand {
         /// Shards beside the coordinator (pg-sharded, spider) [default: 3]
         #[arg(long, value_name = "N")]
         shards: Option<u16>,
+        /// Let faults move the servers' clocks (pg, pg-sharded, pg-replicas; needs libfaketime)
+        #[arg(long)]
+        clock: bool,
         /// Directory of its data, new or empty [default: below the directory for temporary files]
         #[arg(long, value_name = "DIR")]
         dir: Option<PathBuf>,
@@ -225,7 +228,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "TIME")]
     pub(crate) phase: Option<String>,
     /// Fault to inject into the database, as stop@8s..11s/lab:pg; repeat it for more. Kinds: stop, kill, shutdown,
-    /// cpu-burn:N, cpu-limit:CORES, disk-read:N, disk-write:N, disk-slow:BYTES_PER_S;
+    /// cpu-burn:N, cpu-limit:CORES, disk-read:N, disk-write:N, disk-slow:BYTES_PER_S, clock-jump:OFFSET;
     /// WHERE: lab:NAME[/NODE], pid:N, local
     #[arg(long, value_name = "KIND@FROM[..TO]/WHERE")]
     pub(crate) fault: Vec<String>,

@@ -1,5 +1,6 @@
 //! The kinds of faults. Each is a module with a type that implements `Kind`, and a line in the table below.
 
+mod clock_jump;
 mod command;
 mod cpu_burn;
 mod cpu_limit;
@@ -28,6 +29,7 @@ static KINDS: &[&dyn AnyKind] = &[
     &disk_load::DiskLoad::<false>,
     &disk_load::DiskLoad::<true>,
     &disk_slow::DiskSlow,
+    &clock_jump::ClockJump,
     &command::Command,
 ];
 

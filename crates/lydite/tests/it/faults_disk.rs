@@ -1,10 +1,12 @@
-//! Faults of disks: injected into a run on a lab, undone whoever is killed, and gone without a trace.
+//! Faults of disks and clocks: injected into a run on a lab, undone whoever is killed, and gone without a trace.
 
 use crate::faults::{Lab, assert_injected, wait_until};
 use crate::program::{json, text, windows_from};
+use lydite_testkit::postgres::query;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Fails unless the proof of a fault has a number above zero after each of these words.
 #[track_caller]
@@ -47,6 +49,10 @@ fn a_busy_disk_is_busy_by_a_helper_that_leaves_nothing() {
     assert_eq!(helpers(&lab.directory()), Vec::<String>::new());
     assert_eq!(files(), before, "no scratch file is left");
     assert_eq!(lab.place.list(), "no active faults\n");
+    // A lab without --clock.
+    let ended = lab.run("3s", &["clock-jump:+1h@1s..2s/lab:pg"], &[]).wait().code(2);
+    let errors = ended.errors().join("\n");
+    assert!(errors.contains("start the lab with lydite lab up NAME --clock"), "{errors}");
 }
 
 /// The control groups of a process.
@@ -123,5 +129,40 @@ fn faults_whose_guards_are_killed_together_with_lydite_are_cleared() {
     assert!(cleared.contains("undone: disk-slow on lab:pg\n"), "{cleared}");
     assert!(cleared.contains("undone: disk-write on lab:pg\n"), "{cleared}");
     assert_eq!(groups(pid), before);
+    assert_eq!(lab.place.list(), "no active faults\n");
+}
+
+/// The seconds that a server's clock is ahead of this machine's.
+fn ahead(lab: &Lab) -> f64 {
+    let told = query(&lab.url, "SELECT extract(epoch FROM clock_timestamp())");
+    let here = SystemTime::now().duration_since(UNIX_EPOCH).expect("a time after 1970").as_secs_f64();
+    told.parse::<f64>().expect("a time") - here
+}
+
+#[test]
+fn a_clock_jumps_and_jumps_back_also_of_a_server_that_was_killed_and_started_again() {
+    let lab = Lab::started_with(&["--clock"]);
+    let killed = lab.postmaster();
+    let mut run = lab.run("600s", &["kill@0.2s..0.5s/lab:pg"], &["--no-check"]);
+    run.wait_until("a new server", || {
+        lab.postmaster().is_some_and(|pid| Some(pid) != killed) && lab.place.list() == "no active faults\n"
+    });
+    run.signal(libc::SIGINT);
+    // The sessions may not have reconnected yet.
+    run.wait();
+    wait_until("the server has recovered", || lab.place.lydite(&["check", &lab.url]).code == Some(0));
+    assert!(ahead(&lab).abs() < 1800.0);
+    let file = lab.place.file("result.json");
+    let fault = ["clock-jump:+1h@0.2s..590s/lab:pg"];
+    let mut run = lab.run("600s", &fault, &["--no-check", "--json", text(&file)]);
+    run.wait_until("the jump", || ahead(&lab) > 1800.0);
+    run.signal(libc::SIGINT);
+    run.wait().code(130);
+    let fault = &json(&file)["faults"][0];
+    assert_eq!(fault["ok"], true, "{fault}");
+    let detail = fault["detail"].as_str().expect("a detail");
+    assert!(detail.starts_with("1 clock jumped by +3600 s; the offset was read after "), "{detail}");
+    // A process may look at the file in its next second only.
+    wait_until("the jump back", || ahead(&lab).abs() < 1800.0);
     assert_eq!(lab.place.list(), "no active faults\n");
 }

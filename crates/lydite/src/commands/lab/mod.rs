@@ -9,6 +9,7 @@
 //! the note contain it; the note is in a directory that others can't enter. Child programs get the password through the
 //! environment or through private files, never on their command line.
 
+mod clock;
 mod directories;
 mod down;
 mod kind;
@@ -29,7 +30,7 @@ use note::Lab;
 /// Runs `lydite lab`.
 pub(crate) fn command(args: LabArgs) -> Outcome {
     match args.command {
-        LabCommand::Up { kind, shards, dir } => up::up(&kind, shards, dir),
+        LabCommand::Up { kind, shards, clock, dir } => up::up(&kind, up::Options { shards, clock }, dir),
         LabCommand::Down { kind, dir } => down::down(&kind, dir),
         LabCommand::List => list::list(),
     }

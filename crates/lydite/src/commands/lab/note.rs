@@ -1,5 +1,6 @@
 //! The note of a lab: its kind, its URL and its servers, as JSON in its directory.
 
+use super::clock::Clock;
 use super::privacy::write_private;
 use crate::exit::{Failure, Outcome};
 use crate::shell::typed;
@@ -31,6 +32,9 @@ pub(super) struct Server {
     pub(super) path: PathBuf,
     /// Its port on 127.0.0.1.
     pub(super) port: u16,
+    /// Its clock, if faults can move it.
+    #[serde(default)]
+    pub(super) clock: Option<Clock>,
 }
 
 impl Server {

@@ -142,6 +142,10 @@ fn start(programs: &Programs, server: &Server, data: &Path) -> Result<(), String
     let mut start = programs.command("pg_ctl");
     start.args(["start", "-w", "-t", PATIENCE_S, "-D"]).arg(data).arg("-l").arg(server.path.join("log"));
     start.arg("-o").arg(format!("-p {} {SETTINGS}", server.port));
+    if let Some(clock) = &server.clock {
+        clock.make().map_err(|error| format!("the file of its clock: {error}"))?;
+        start.envs(clock.environment());
+    }
     // The server inherits these descriptors: a pipe would stay open as long as it lives.
     start.stdout(Stdio::null()).stderr(Stdio::null());
     let status = start.status().map_err(|error| format!("pg_ctl: {error}"))?;

@@ -1,5 +1,6 @@
 //! `lydite lab up`.
 
+use super::clock;
 use super::directories;
 use super::down::end;
 use super::kind::{Kind, MAX_SHARDS, Servers};
@@ -19,8 +20,17 @@ use std::time::Instant;
 /// Shards of a lab without `--shards`.
 const DEFAULT_SHARDS: u16 = 3;
 
+/// The options of a lab.
+pub(super) struct Options {
+    /// Shards beside the coordinator.
+    pub(super) shards: Option<u16>,
+    /// True if faults can move the clocks of the servers.
+    pub(super) clock: bool,
+}
+
 /// Starts a lab and prints its URL. If the lab runs already, only prints the URL.
-pub(super) fn up(name: &str, shards: Option<u16>, dir: Option<PathBuf>) -> Outcome {
+pub(super) fn up(name: &str, options: Options, dir: Option<PathBuf>) -> Outcome {
+    let Options { shards, clock } = options;
     let kind = Kind::named(name)?;
     let command = |verb: &str| match &dir {
         None => format!("lydite lab {verb} {name}"),
@@ -36,20 +46,29 @@ pub(super) fn up(name: &str, shards: Option<u16>, dir: Option<PathBuf>) -> Outco
     {
         return Err(Failure::usage(format!("--shards {shards}: a lab has 1 to {MAX_SHARDS}")));
     }
+    if clock && !kind.servers.are_postgres() {
+        return Err(Failure::usage(format!("--clock is for pg, pg-sharded and pg-replicas, not for {name}")));
+    }
     match Lab::read(&directory)? {
-        Some(lab) => show_running(kind, &lab, &directory, shards, &end_with),
-        None => start(kind, &directory, shards.unwrap_or(DEFAULT_SHARDS), &up_again, &end_with),
+        Some(lab) => show_running(kind, &lab, &directory, &options, &end_with),
+        None => start(kind, &directory, &options, &up_again, &end_with),
     }
 }
 
 /// Prints the URL of a lab that exists, if all its servers answer and it has the configured number of shards.
-fn show_running(kind: &Kind, lab: &Lab, directory: &Path, shards: Option<u16>, end_with: &str) -> Outcome {
+fn show_running(kind: &Kind, lab: &Lab, directory: &Path, options: &Options, end_with: &str) -> Outcome {
     lab.require_kind(kind.name, directory)?;
-    if shards.is_some_and(|shards| lab.servers.len() != kind.servers.count(shards)) {
+    if options.shards.is_some_and(|shards| lab.servers.len() != kind.servers.count(shards)) {
         return Err(Failure::usage(format!(
             "{}: there is a lab of {} shards: end it with: {end_with}, or name another directory with --dir",
             directory.display(),
             lab.servers.len().saturating_sub(1)
+        )));
+    }
+    if options.clock && lab.servers.iter().any(|server| server.clock.is_none()) {
+        return Err(Failure::usage(format!(
+            "{}: there is a lab without --clock: end it with: {end_with}, or name another directory with --dir",
+            directory.display()
         )));
     }
     if !lab.has_password() {
@@ -76,11 +95,13 @@ fn show_running(kind: &Kind, lab: &Lab, directory: &Path, shards: Option<u16>, e
 }
 
 /// Starts a new lab and prints its URL.
-fn start(kind: &Kind, directory: &Path, shards: u16, up_again: &str, end_with: &str) -> Outcome {
+fn start(kind: &Kind, directory: &Path, options: &Options, up_again: &str, end_with: &str) -> Outcome {
+    let shards = options.shards.unwrap_or(DEFAULT_SHARDS);
     let begun = Instant::now();
     let programs = Programs::find(kind.servers)?;
     let password = new_password()?;
-    let lab = new_lab(kind, directory, shards, &programs, &password)?;
+    let library = if options.clock { Some(clock::library()?) } else { None };
+    let lab = new_lab(kind, directory, shards, library.as_deref(), &programs, &password)?;
     directories::make(directory, programs.user())?;
     // Held until this program ends, so that others see that the lab is being started.
     let _starting = lab.write(directory).map_err(|error| directories::unusable(directory, &error))?;
@@ -110,18 +131,23 @@ fn start(kind: &Kind, directory: &Path, shards: u16, up_again: &str, end_with: &
     print(&format!("{}\n", lab.arguments()))
 }
 
-/// Returns a lab on free ports. Nothing of it exists yet.
+/// Returns a lab on free ports. Nothing of it exists yet. `library` moves its clocks.
 fn new_lab(
     kind: &Kind,
     directory: &Path,
     shards: u16,
+    library: Option<&Path>,
     programs: &Programs,
     password: &str,
 ) -> Result<Lab, Failure> {
     let servers: Vec<Server> = free_ports(kind.servers.count(shards))?
         .into_iter()
         .enumerate()
-        .map(|(number, port)| Server { path: directory.join(format!("server-{number}")), port })
+        .map(|(number, port)| Server {
+            path: directory.join(format!("server-{number}")),
+            port,
+            clock: library.map(|library| clock::clock(library, directory, number)),
+        })
         .collect();
     let replicas = match kind.servers {
         Servers::PostgresWithReplicas => {
