@@ -37,6 +37,8 @@ pub struct Server {
     pub pid_file: Option<PathBuf>,
     /// Directory of its data.
     pub data: PathBuf,
+    /// Directory where the file system of the data is mounted, if that is the lab's own.
+    pub disk: Option<PathBuf>,
 }
 
 impl Site {

@@ -105,6 +105,9 @@ pub(crate) enum LabCommand {
         /// Let faults move the servers' clocks (pg, pg-sharded, pg-replicas; needs libfaketime)
         #[arg(long)]
         clock: bool,
+        /// Give the data a file system of its own of this size, as 4G, which the fault disk-full fills (needs root)
+        #[arg(long, value_name = "SIZE")]
+        disk: Option<String>,
         /// Directory of its data, new or empty [default: below the directory for temporary files]
         #[arg(long, value_name = "DIR")]
         dir: Option<PathBuf>,
@@ -228,7 +231,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "TIME")]
     pub(crate) phase: Option<String>,
     /// Fault to inject into the database, as stop@8s..11s/lab:pg; repeat it for more. Kinds: stop, kill, shutdown,
-    /// cpu-burn:N, cpu-limit:CORES, disk-read:N, disk-write:N, disk-slow:BYTES_PER_S, clock-jump:OFFSET;
+    /// cpu-burn:N, cpu-limit:CORES, disk-read:N, disk-write:N, disk-slow:BYTES_PER_S, disk-full, clock-jump:OFFSET;
     /// WHERE: lab:NAME[/NODE], pid:N, local
     #[arg(long, value_name = "KIND@FROM[..TO]/WHERE")]
     pub(crate) fault: Vec<String>,

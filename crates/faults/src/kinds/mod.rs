@@ -4,6 +4,7 @@ mod clock_jump;
 mod command;
 mod cpu_burn;
 mod cpu_limit;
+mod disk_full;
 mod disk_load;
 mod disk_slow;
 mod kill;
@@ -29,6 +30,7 @@ static KINDS: &[&dyn AnyKind] = &[
     &disk_load::DiskLoad::<false>,
     &disk_load::DiskLoad::<true>,
     &disk_slow::DiskSlow,
+    &disk_full::DiskFull,
     &clock_jump::ClockJump,
     &command::Command,
 ];

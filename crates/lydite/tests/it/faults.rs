@@ -54,11 +54,19 @@ impl Lab {
 
     /// A lab with more options of `lab up`.
     pub(crate) fn started_with(options: &[&str]) -> Self {
+        Self::try_start(options).unwrap_or_else(|ended| panic!("{ended:?}"))
+    }
+
+    /// A lab with more options of `lab up`, or the failed start.
+    pub(crate) fn try_start(options: &[&str]) -> Result<Self, Ended> {
         let place = Place::new();
-        let up = place.lydite(&[&["lab", "up", "pg"], options].concat()).code(0);
+        let up = place.lydite(&[&["lab", "up", "pg"], options].concat());
+        if up.code != Some(0) {
+            return Err(up);
+        }
         let lab = Self { place, url: up.stdout.trim().to_owned() };
         lab.place.lydite(&["load", &lab.url, "-w", "1", "--size", "small", "--quiet"]).code(0);
-        lab
+        Ok(lab)
     }
 
     /// The directory of the lab.

@@ -49,9 +49,14 @@ fn a_busy_disk_is_busy_by_a_helper_that_leaves_nothing() {
     assert_eq!(helpers(&lab.directory()), Vec::<String>::new());
     assert_eq!(files(), before, "no scratch file is left");
     assert_eq!(lab.place.list(), "no active faults\n");
-    // A lab without --clock.
-    let ended = lab.run("3s", &["clock-jump:+1h@1s..2s/lab:pg"], &[]).wait().code(2);
+    // Labs of other options.
+    let faults = ["disk-full@1s..2s/lab:pg", "clock-jump:+1h@1s..2s/lab:pg"];
+    let ended = lab.run("3s", &faults, &[]).wait().code(2);
     let errors = ended.errors().join("\n");
+    assert!(
+        errors.contains("shares its file system with others: use lydite lab up NAME --disk SIZE"),
+        "{errors}"
+    );
     assert!(errors.contains("start the lab with lydite lab up NAME --clock"), "{errors}");
 }
 
@@ -165,4 +170,36 @@ fn a_clock_jumps_and_jumps_back_also_of_a_server_that_was_killed_and_started_aga
     // A process may look at the file in its next second only.
     wait_until("the jump back", || ahead(&lab).abs() < 1800.0);
     assert_eq!(lab.place.list(), "no active faults\n");
+}
+
+#[test]
+fn a_full_disk_has_room_again_at_the_end_and_is_unmounted_with_its_lab() {
+    let lab = match Lab::try_start(&["--disk", "512M"]) {
+        Ok(lab) => lab,
+        Err(ended) => {
+            // Not every user may mount file systems, and not every machine has loop devices.
+            let error = ended.only_error();
+            assert!(error.contains("run lydite as root") || error.contains("--disk: mount: "), "{error}");
+            return;
+        }
+    };
+    let disk = lab.directory().join("disk");
+    let mounts = || fs::read_to_string("/proc/self/mountinfo").expect("mounts");
+    assert!(mounts().contains(text(&disk)));
+    let before = fs::read_dir(&disk).expect("the disk").count();
+    let file = lab.place.file("result.json");
+    let fault = ["disk-full@0.2s..1.5s/lab:pg"];
+    // The server may not survive.
+    lab.run("3s", &fault, &["--no-check", "--json", text(&file)]).wait();
+    let fault = &json(&file)["faults"][0];
+    assert_injected(fault, &["filled ", " MB, until no space was left"]);
+    assert_more_than_nothing(fault, &["filled "]);
+    assert_eq!(
+        fs::read_dir(&disk).expect("the disk").count(),
+        before,
+        "the file that took the space is gone"
+    );
+    assert_eq!(lab.place.list(), "no active faults\n");
+    lab.place.lydite(&["lab", "down", "pg"]).code(0);
+    assert!(!mounts().contains(text(&disk)) && !lab.directory().exists());
 }

@@ -4,7 +4,7 @@ use super::kind::Servers;
 use super::note::Server;
 use super::ports::free_ports;
 use super::privacy::{make_directory, unprivileged, write_private};
-use super::servers::{check_success, in_parallel, run_to_end};
+use super::servers::{check_success, in_parallel, program, run_to_end};
 use crate::exit::{Failure, Outcome};
 use std::fs;
 use std::io::Write;
@@ -54,18 +54,6 @@ pub(super) struct Programs {
 struct Galera {
     library: PathBuf,
     openssl: PathBuf,
-}
-
-/// Finds a program on the path or in `/usr/sbin`, which is often only on root's path.
-fn program(name: &str, package: &str) -> Result<PathBuf, Failure> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path)
-        .chain(["/usr/sbin".into(), "/usr/bin".into()])
-        .map(|directory| directory.join(name))
-        .find(|program| program.exists())
-        .ok_or_else(|| {
-            Failure::usage(format!("{name} is not found: install it (Debian: apt-get install {package})"))
-        })
 }
 
 impl Programs {

@@ -11,6 +11,7 @@
 
 mod clock;
 mod directories;
+mod disk;
 mod down;
 mod kind;
 mod list;
@@ -30,7 +31,9 @@ use note::Lab;
 /// Runs `lydite lab`.
 pub(crate) fn command(args: LabArgs) -> Outcome {
     match args.command {
-        LabCommand::Up { kind, shards, clock, dir } => up::up(&kind, up::Options { shards, clock }, dir),
+        LabCommand::Up { kind, shards, clock, disk, dir } => {
+            up::up(&kind, &up::Options { shards, clock, disk }, dir)
+        }
         LabCommand::Down { kind, dir } => down::down(&kind, dir),
         LabCommand::List => list::list(),
     }
@@ -45,6 +48,7 @@ pub(crate) fn servers(name: &str) -> Result<Vec<lydite_faults::Server>, String> 
     let kind = Kind::named(name).map_err(line)?;
     let lab = Lab::read(&directories::root().join(name)).map_err(line)?;
     let lab = lab.ok_or_else(|| format!("lab {name} does not run: start it with lydite lab up {name}"))?;
+    let disk = lab.disk.map(|disk| disk.mount);
     let of = |server: note::Server| {
         let (stop_signal, pid_file) = match kind.servers {
             // SIGINT is the stop that does not wait for sessions to end.
@@ -55,7 +59,13 @@ pub(crate) fn servers(name: &str) -> Result<Vec<lydite_faults::Server>, String> 
                 (libc::SIGTERM, Some(server.path.join(mariadb::PROCESS)))
             }
         };
-        lydite_faults::Server { port: server.port, stop_signal, pid_file, data: server.data() }
+        lydite_faults::Server {
+            port: server.port,
+            stop_signal,
+            pid_file,
+            data: server.data(),
+            disk: disk.clone(),
+        }
     };
     Ok(lab.servers.into_iter().map(of).collect())
 }

@@ -1,6 +1,7 @@
 //! The note of a lab: its kind, its URL and its servers, as JSON in its directory.
 
 use super::clock::Clock;
+use super::disk::Disk;
 use super::privacy::write_private;
 use crate::exit::{Failure, Outcome};
 use crate::shell::typed;
@@ -23,6 +24,9 @@ pub(super) struct Lab {
     #[serde(default)]
     pub(super) replicas: Vec<String>,
     pub(super) servers: Vec<Server>,
+    /// The file system of the servers, if it is their own.
+    #[serde(default)]
+    pub(super) disk: Option<Disk>,
 }
 
 /// A server of a lab.

@@ -2,6 +2,7 @@
 
 use super::clock;
 use super::directories;
+use super::disk::Disk;
 use super::down::end;
 use super::kind::{Kind, MAX_SHARDS, Servers};
 use super::note::{Lab, Server, is_starting};
@@ -26,11 +27,13 @@ pub(super) struct Options {
     pub(super) shards: Option<u16>,
     /// True if faults can move the clocks of the servers.
     pub(super) clock: bool,
+    /// Size of a file system of the lab's own.
+    pub(super) disk: Option<String>,
 }
 
 /// Starts a lab and prints its URL. If the lab runs already, only prints the URL.
-pub(super) fn up(name: &str, options: Options, dir: Option<PathBuf>) -> Outcome {
-    let Options { shards, clock } = options;
+pub(super) fn up(name: &str, options: &Options, dir: Option<PathBuf>) -> Outcome {
+    let Options { shards, clock, .. } = *options;
     let kind = Kind::named(name)?;
     let command = |verb: &str| match &dir {
         None => format!("lydite lab {verb} {name}"),
@@ -50,8 +53,8 @@ pub(super) fn up(name: &str, options: Options, dir: Option<PathBuf>) -> Outcome 
         return Err(Failure::usage(format!("--clock is for pg, pg-sharded and pg-replicas, not for {name}")));
     }
     match Lab::read(&directory)? {
-        Some(lab) => show_running(kind, &lab, &directory, &options, &end_with),
-        None => start(kind, &directory, &options, &up_again, &end_with),
+        Some(lab) => show_running(kind, &lab, &directory, options, &end_with),
+        None => start(kind, &directory, options, &up_again, &end_with),
     }
 }
 
@@ -68,6 +71,14 @@ fn show_running(kind: &Kind, lab: &Lab, directory: &Path, options: &Options, end
     if options.clock && lab.servers.iter().any(|server| server.clock.is_none()) {
         return Err(Failure::usage(format!(
             "{}: there is a lab without --clock: end it with: {end_with}, or name another directory with --dir",
+            directory.display()
+        )));
+    }
+    if let Some(size) = &options.disk
+        && lab.disk != Some(Disk::plan(size, directory)?)
+    {
+        return Err(Failure::usage(format!(
+            "{}: there is a lab without --disk {size}: end it with: {end_with}, or name another directory with --dir",
             directory.display()
         )));
     }
@@ -101,12 +112,14 @@ fn start(kind: &Kind, directory: &Path, options: &Options, up_again: &str, end_w
     let programs = Programs::find(kind.servers)?;
     let password = new_password()?;
     let library = if options.clock { Some(clock::library()?) } else { None };
-    let lab = new_lab(kind, directory, shards, library.as_deref(), &programs, &password)?;
+    let disk = options.disk.as_ref().map(|size| Disk::plan(size, directory)).transpose()?;
+    let lab = new_lab(kind, directory, shards, library.as_deref(), disk, &programs, &password)?;
     directories::make(directory, programs.user())?;
     // Held until this program ends, so that others see that the lab is being started.
     let _starting = lab.write(directory).map_err(|error| directories::unusable(directory, &error))?;
     let interrupt = watch(Style::Plain)?;
-    let mut started = programs.start(directory, kind.servers, &lab.servers, &password);
+    let made = lab.disk.as_ref().map_or(Ok(()), |disk| disk.make(programs.user()));
+    let mut started = made.and_then(|()| programs.start(directory, kind.servers, &lab.servers, &password));
     if interrupt.asked() {
         started = Err(Failure::Interrupted("interrupted: the lab was ended again".into()));
     }
@@ -137,14 +150,16 @@ fn new_lab(
     directory: &Path,
     shards: u16,
     library: Option<&Path>,
+    disk: Option<Disk>,
     programs: &Programs,
     password: &str,
 ) -> Result<Lab, Failure> {
+    let above = disk.as_ref().map_or(directory, |disk| disk.mount.as_path());
     let servers: Vec<Server> = free_ports(kind.servers.count(shards))?
         .into_iter()
         .enumerate()
         .map(|(number, port)| Server {
-            path: directory.join(format!("server-{number}")),
+            path: above.join(format!("server-{number}")),
             port,
             clock: library.map(|library| clock::clock(library, directory, number)),
         })
@@ -155,5 +170,11 @@ fn new_lab(
         }
         _ => Vec::new(),
     };
-    Ok(Lab { kind: kind.name.into(), url: programs.url(kind.servers, &servers, password), replicas, servers })
+    Ok(Lab {
+        kind: kind.name.into(),
+        url: programs.url(kind.servers, &servers, password),
+        replicas,
+        servers,
+        disk,
+    })
 }
