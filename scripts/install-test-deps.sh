@@ -98,4 +98,10 @@ if ! command -v etcd >/dev/null; then
     scripts/install-packages.sh "etcd" etcd-server
 fi
 
+# The fault clock-jump moves the clocks of servers by it.
+if ! compgen -G '/usr/lib/*/faketime/libfaketime.so.1' >/dev/null && ! [ -e /usr/lib/faketime/libfaketime.so.1 ] &&
+    ! [ -e /usr/lib64/faketime/libfaketime.so.1 ] && ! [ -e /usr/local/lib/faketime/libfaketime.so.1 ]; then
+    scripts/install-packages.sh "libfaketime" libfaketime
+fi
+
 scripts/install-seekdb.sh

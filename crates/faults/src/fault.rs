@@ -29,14 +29,18 @@ pub enum Site {
 /// A server that Lydite may stop and start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Server {
-    /// The port that it listens on, on the loopback. Whoever listens there is the server, also after a new start.
+    /// Port on the loopback. Its listener is the server, also after a new start.
     pub port: u16,
     /// Signal of its orderly stop.
     pub stop_signal: i32,
-    /// File that others look into for its process number, if the server does not write it itself.
+    /// File that holds its process number for others, if the server does not write it itself.
     pub pid_file: Option<PathBuf>,
     /// Argument that begins a new cluster. A new start leaves it out, so that the server joins the others again.
     pub begins_cluster: Option<String>,
+    /// Directory of its data.
+    pub data: PathBuf,
+    /// Directory where the file system of the data is mounted, if that is the lab's own.
+    pub disk: Option<PathBuf>,
 }
 
 impl Site {

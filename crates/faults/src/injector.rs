@@ -29,7 +29,7 @@ pub struct Injector {
 /// A fault that has begun.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Begun {
-    /// The way in which it was injected.
+    /// Mechanism of the injection, as `SIGSTOP, then SIGCONT`.
     pub how: String,
     /// The proof that it bites.
     pub proof: String,

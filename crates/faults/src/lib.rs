@@ -1,4 +1,4 @@
-//! Faults on purpose: a server that stands still, dies or stops, and processors that are busy with something else.
+//! Faults on purpose: a server that stands still, dies or stops, and processors and disks that are busy or slow.
 //!
 //! [`FaultSpec`] is a fault as the user writes it, [`Fault`] the same with its places on this machine. The kinds of
 //! faults are the modules of [`kinds`]. An [`Injector`] starts a guard process ([`guard()`]), which begins the fault and
@@ -6,10 +6,14 @@
 //!
 //! On another host, ssh starts the guard ([`remote`]). It holds the guard's input open like a pipe does.
 //!
-//! Nothing here knows databases or Lydite, except that this program runs `faults guard` and `faults burn` as it should.
+//! Nothing here knows databases or Lydite, except that this program runs `faults guard`, `faults burn` and `faults disk`
+//! as it should.
 
+mod data;
 mod fault;
+mod group;
 mod guard;
+mod helper;
 mod injector;
 pub mod kinds;
 pub mod note;
@@ -19,6 +23,9 @@ mod server;
 pub mod sockets;
 mod spec;
 
+use std::io;
+use std::path::Path;
+
 pub use fault::{Fault, Server, Site};
 pub use guard::guard;
 pub use injector::{Begun, Injector};
@@ -27,4 +34,13 @@ pub use spec::{Commands, FaultSpec, Parts, Reader, Where};
 /// Keeps so many threads busy until this process is killed: the helper of the kind `cpu-burn`.
 pub fn burn(threads: usize) {
     kinds::burn(threads);
+}
+
+/// Reads or writes with so many threads on the device of a directory until this process is killed: the helper of the kinds
+/// `disk-read` and `disk-write`.
+///
+/// # Errors
+/// The scratch file can't be made, or a thread can't be started.
+pub fn disk_load(writes: bool, threads: usize, directory: &Path) -> io::Result<()> {
+    kinds::disk_load(writes, threads, directory)
 }

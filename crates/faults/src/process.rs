@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Time between two looks at a process.
 const LOOK: Duration = Duration::from_millis(2);
@@ -24,6 +24,8 @@ pub struct ProcessId {
 struct Stat {
     state: char,
     parent: u32,
+    /// Processor time that it has used, in clock ticks.
+    used: u64,
     started: u64,
 }
 
@@ -35,8 +37,9 @@ fn stat(pid: u32) -> Option<Stat> {
     let mut fields = rest.split_whitespace();
     let state = fields.next()?.chars().next()?;
     let parent = fields.next()?.parse().ok()?;
-    let started = fields.nth(17)?.parse().ok()?;
-    Some(Stat { state, parent, started })
+    let (user, system): (u64, u64) = (fields.nth(9)?.parse().ok()?, fields.next()?.parse().ok()?);
+    let started = fields.nth(6)?.parse().ok()?;
+    Some(Stat { state, parent, used: user + system, started })
 }
 
 impl ProcessId {
@@ -61,6 +64,14 @@ impl ProcessId {
     pub fn state(self) -> Option<char> {
         let found = stat(self.pid)?;
         (found.started == self.started && !matches!(found.state, 'Z' | 'X')).then_some(found.state)
+    }
+
+    /// Returns the processor time that the process has used, in seconds; none if it has ended.
+    pub(crate) fn cpu_s(self) -> Option<f64> {
+        let found = stat(self.pid)?;
+        // SAFETY: sysconf has no preconditions.
+        let per_s = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
+        (found.started == self.started && per_s > 0).then(|| found.used as f64 / per_s as f64)
     }
 
     /// Returns true if the system still lists the process, also if it has ended and waits for its parent.
@@ -112,6 +123,18 @@ impl ProcessId {
         // Signal 0 only checks the rights.
         self.signal(0).err()
     }
+}
+
+/// Returns the environment that a process was started with, as names and values.
+///
+/// # Errors
+/// It can't be read, or is not in UTF-8.
+pub(crate) fn environment(process: ProcessId) -> Result<Vec<(String, String)>, String> {
+    let file = format!("/proc/{}/environ", process.pid);
+    let bytes = fs::read(&file).map_err(|error| format!("{file}: {error}"))?;
+    let text = String::from_utf8(bytes).map_err(|_| format!("{file} is not in UTF-8"))?;
+    let pair = |entry: &str| entry.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()));
+    Ok(text.split('\0').filter_map(pair).collect())
 }
 
 /// Waits until no process of these satisfies `condition`, at most for `patience`. Returns those that still do.
@@ -201,6 +224,12 @@ pub(crate) fn boot() -> String {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
 }
 
+/// Returns the time of day in milliseconds since 1970.
+pub(crate) fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -220,6 +249,16 @@ mod tests {
         child.wait().unwrap();
         assert!(!process.lives());
         assert!(!process.signal(libc::SIGCONT).unwrap());
+    }
+
+    #[test]
+    fn a_process_that_works_uses_processor_time() {
+        let own = ProcessId::own().unwrap();
+        let begun = Instant::now();
+        while own.cpu_s().unwrap() <= 0.0 {
+            assert!(begun.elapsed() < Duration::from_secs(60));
+        }
+        assert_eq!(ProcessId { started: own.started - 1, ..own }.cpu_s(), None);
     }
 
     #[test]

@@ -1,7 +1,8 @@
-//! A server that is down for a fault, and its new start: the same command line, as the same user, in the same directory.
+//! A server that is down for a fault, and its new start: the same command line and environment, as the same user, in the
+//! same directory.
 
-use crate::fault::{Server, Site};
-use crate::process::{ProcessId, wait_while};
+use crate::fault::{Fault, Server, Site};
+use crate::process::{ProcessId, environment, now_ms, wait_while};
 use crate::sockets::{accepts, wait_until_accepts};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions};
@@ -9,7 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 /// Longest wait until a server that was started again accepts connections: it may recover first.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -26,6 +27,8 @@ pub(crate) struct Down {
     program: PathBuf,
     /// Arguments, the program's name first.
     arguments: Vec<String>,
+    /// Names and values of the environment.
+    environment: Vec<(String, String)>,
     directory: PathBuf,
     user: u32,
     group: u32,
@@ -36,13 +39,17 @@ pub(crate) struct Down {
 }
 
 impl Down {
-    /// Returns the servers of these places with their processes, which still run.
+    /// Returns the servers that a fault takes down, which still run; none if the fault has no end. `roots` are the
+    /// processes of its places.
     ///
     /// # Errors
     /// All problems of servers that could not be started again.
-    pub(crate) fn of(sites: &[Site], roots: &[ProcessId]) -> Result<Vec<Self>, Vec<String>> {
+    pub(crate) fn of(fault: &Fault, roots: &[ProcessId]) -> Result<Vec<Self>, Vec<String>> {
         let (mut servers, mut problems) = (Vec::new(), Vec::new());
-        for (site, root) in sites.iter().zip(roots) {
+        if fault.spec.to.is_none() {
+            return Ok(servers);
+        }
+        for (site, root) in fault.sites.iter().zip(roots) {
             match site {
                 Site::Server(server) => match Self::read(server, *root) {
                     Ok(down) => servers.push(down),
@@ -85,6 +92,7 @@ impl Down {
             process,
             program,
             arguments,
+            environment: environment(process)?,
             directory: link("cwd")?,
             user,
             group,
@@ -136,6 +144,8 @@ impl Down {
         if let Some((name, arguments)) = self.arguments.split_first() {
             command.arg0(name).args(arguments);
         }
+        // The guard's own would lack variables of the server, such as LD_PRELOAD.
+        command.env_clear().envs(self.environment.iter().map(|(name, value)| (name, value)));
         command.current_dir(&self.directory).stdin(Stdio::null()).process_group(0);
         let outputs = match &self.output {
             Some(path) => {
@@ -167,10 +177,4 @@ impl Down {
 /// Opens a file to append to it.
 fn append(path: &Path) -> std::io::Result<File> {
     OpenOptions::new().append(true).open(path)
-}
-
-/// Returns the time of day in milliseconds since 1970.
-fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

@@ -343,6 +343,7 @@ mod tests {
             "cpu-burn:1@5s..10s/ssh://root@db1",
             "stop@1s..2s/ssh://db1/pid:7,ssh://db1/service:pg",
             "cpu-burn:1@5s..10s/local",
+            "clock-jump:-30s@5s..10s/lab:pg",
         ] {
             assert_eq!(parse(text).unwrap().to_string(), text);
         }
@@ -384,6 +385,13 @@ mod tests {
             ("cpu-burn:1@3s..4s/lab:pg", "can't be on lab:pg: use local or ssh://HOST"),
             ("cpu-limit@3s..4s/lab:pg", "needs a number of cores"),
             ("cpu-limit:0@3s..4s/lab:pg", "needs a number of cores"),
+            ("disk-read@3s..4s/lab:pg", "needs the number of threads, 1 to 64, as disk-read:2@"),
+            ("disk-write:65@3s..4s/lab:pg", "needs the number of threads, 1 to 64, as disk-write:2@"),
+            ("disk-read:1@3s..4s/local", "can't be on local: use lab:NAME[/NODE] or pid:N"),
+            ("disk-slow@3s..4s/lab:pg", "needs bytes per second from 65536"),
+            ("disk-slow:65535@3s..4s/lab:pg", "needs bytes per second from 65536"),
+            ("clock-jump:1h@3s..4s/lab:pg", "needs an offset with its sign"),
+            ("clock-jump:+1h@3s..4s/local", "can't be on local: use lab:NAME[/NODE] or pid:N"),
             ("command@3s..4s", "only as a table [[fault]]"),
         ] {
             let problem = parse(text).unwrap_err();

@@ -102,6 +102,12 @@ pub(crate) enum LabCommand {
         /// Shards beside the coordinator (pg-sharded, spider) [default: 3]
         #[arg(long, value_name = "N")]
         shards: Option<u16>,
+        /// Let faults move the servers' clocks (pg, pg-sharded, pg-replicas; needs libfaketime)
+        #[arg(long)]
+        clock: bool,
+        /// Give the data a file system of its own of this size, as 4G, which the fault disk-full fills (needs root)
+        #[arg(long, value_name = "SIZE")]
+        disk: Option<String>,
         /// Directory of its data, new or empty [default: below the directory for temporary files]
         #[arg(long, value_name = "DIR")]
         dir: Option<PathBuf>,
@@ -149,6 +155,17 @@ pub(crate) enum FaultsCommand {
     Burn {
         /// Their number
         threads: usize,
+    },
+    /// Threads that read from a disk, started by a guard
+    #[command(hide = true)]
+    Disk {
+        /// Their number
+        threads: usize,
+        /// Directory on the disk
+        directory: PathBuf,
+        /// Write instead
+        #[arg(long)]
+        write: bool,
     },
 }
 
@@ -221,8 +238,8 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "TIME")]
     pub(crate) phase: Option<String>,
     /// Fault to inject into the database, as stop@8s..11s/lab:pg; repeat it for more. Kinds: stop, kill, restart, shutdown,
-    /// cpu-burn:N, cpu-limit:CORES; WHERE: lab:NAME[/NODE], nodes=N, pid:N, service:NAME, local,
-    /// ssh://HOST[/pid:N]
+    /// cpu-burn:N, cpu-limit:CORES, disk-read:N, disk-write:N, disk-slow:BYTES_PER_S, disk-full, clock-jump:OFFSET;
+    /// WHERE: lab:NAME[/NODE], nodes=N, pid:N, service:NAME, local, ssh://HOST[/pid:N]
     #[arg(long, value_name = "KIND@FROM[..TO]/WHERE")]
     pub(crate) fault: Vec<String>,
     /// Nodes of a database that does not report its placement: N ranges, or modulo:N

@@ -244,14 +244,18 @@ impl Server {
 
     /// Runs SQL and returns the rows of the answer, with `|` between columns.
     pub fn psql(&self, database: &str, sql: &str) -> String {
-        let output = Command::new(programs().join("psql"))
-            .args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-h", "127.0.0.1", "-U", "postgres"])
-            .args(["-p", &self.port.to_string(), "-d", database, "-c", sql])
-            .output()
-            .expect("psql");
-        assert!(output.status.success(), "{sql}: {}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8_lossy(&output.stdout).trim().to_string()
+        query(&self.url(database), sql)
     }
+}
+
+/// Runs SQL on the server of a URL and returns the rows of the answer, with `|` between columns.
+pub fn query(url: &str, sql: &str) -> String {
+    let output = Command::new(programs().join("psql"))
+        .args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-d", url, "-c", sql])
+        .output()
+        .expect("psql");
+    assert!(output.status.success(), "{sql}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).trim().to_string()
 }
 
 impl Drop for Server {

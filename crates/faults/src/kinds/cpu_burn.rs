@@ -2,16 +2,12 @@
 
 use super::{Acts, Kind, cores, counted};
 use crate::fault::Fault;
-use crate::process::{ProcessId, wait_while};
+use crate::helper;
+use crate::process::ProcessId;
 use crate::spec::FaultSpec;
 use serde::{Deserialize, Serialize};
 use std::hint::black_box;
-use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
-use std::time::Duration;
-
-/// Longest wait until the helper has ended.
-const PATIENCE: Duration = Duration::from_secs(5);
+use std::process::Stdio;
 
 /// The kind.
 pub(super) struct CpuBurn;
@@ -50,35 +46,16 @@ impl Kind for CpuBurn {
     }
 
     fn begin(&self, state: &mut State) -> Result<String, String> {
-        let failed = |error: std::io::Error| format!("the helper could not start: {error}");
-        let program = std::env::current_exe().map_err(failed)?;
-        let mut command = Command::new(program);
-        command.args(["faults", "burn", &state.threads.to_string()]);
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
-        // SAFETY: prctl is async-signal-safe, and nothing else is done between fork and exec.
-        unsafe {
-            command.pre_exec(|| {
-                // It never outlives the guard, whatever kills that.
-                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-                Ok(())
-            });
-        }
-        let child = command.spawn().map_err(failed)?;
-        state.helper = ProcessId::of(child.id());
-        match state.helper {
-            Some(_) => Ok(format!("{} busy", counted(state.threads, "thread", "threads"))),
-            None => Err("the helper ended at once".into()),
-        }
+        let (_, helper) = helper::start(["burn", &state.threads.to_string()], Stdio::null())?;
+        state.helper = Some(helper);
+        Ok(format!("{} busy", counted(state.threads, "thread", "threads")))
     }
 
     fn end(&self, state: &State) -> Result<String, String> {
         let Some(helper) = state.helper else { return Ok(String::new()) };
-        let used = cpu_s(helper);
-        helper.signal(libc::SIGKILL).map_err(|error| format!("end process {}: {error}", helper.pid))?;
-        match wait_while(&[helper], PATIENCE, ProcessId::lives).first() {
-            Some(process) => Err(format!("process {} did not end", process.pid)),
-            None => Ok(used.map_or_else(String::new, |used| format!("used {used:.1} s of processor time"))),
-        }
+        let used = helper.cpu_s();
+        helper::end(helper)?;
+        Ok(used.map_or_else(String::new, |used| format!("used {used:.1} s of processor time")))
     }
 }
 
@@ -87,17 +64,6 @@ fn threads(fault: &FaultSpec) -> Result<usize, String> {
     let threads =
         fault.arguments.as_deref().and_then(|text| text.parse().ok()).filter(|threads| *threads > 0);
     threads.ok_or_else(|| "needs the number of threads from 1, as cpu-burn:2@5s..10s/local".into())
-}
-
-/// Returns the processor time that a process has used, in seconds; none if it has ended.
-fn cpu_s(process: ProcessId) -> Option<f64> {
-    let text = std::fs::read_to_string(format!("/proc/{}/stat", process.pid)).ok()?;
-    let (_, rest) = text.rsplit_once(')')?;
-    let ticks: Vec<u64> =
-        rest.split_whitespace().skip(11).take(2).filter_map(|field| field.parse().ok()).collect();
-    // SAFETY: sysconf has no preconditions.
-    let per_s = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
-    (process.lives() && per_s > 0).then(|| ticks.iter().sum::<u64>() as f64 / per_s as f64)
 }
 
 /// Keeps so many threads busy until the process is killed.

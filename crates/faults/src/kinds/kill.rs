@@ -42,7 +42,7 @@ impl Kind for Kill {
 
     fn check(&self, fault: &Fault) -> Result<State, Vec<String>> {
         let roots = fault.roots()?;
-        let servers = if fault.spec.to.is_some() { Down::of(&fault.sites, &roots)? } else { Vec::new() };
+        let servers = Down::of(fault, &roots)?;
         Ok(State { roots, servers })
     }
 

@@ -1,14 +1,19 @@
 //! The kinds of faults. Each is a module with a type that implements `Kind`, and a line in the table below.
 
+mod clock_jump;
 mod command;
 mod cpu_burn;
 mod cpu_limit;
+mod disk_full;
+mod disk_load;
+mod disk_slow;
 mod kill;
 mod restart;
 mod shutdown;
 mod stop;
 
 pub(crate) use cpu_burn::burn;
+pub(crate) use disk_load::load as disk_load;
 
 use crate::fault::Fault;
 use crate::spec::FaultSpec;
@@ -17,13 +22,18 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// The kinds, in the order of their list.
-static KINDS: [&dyn AnyKind; 7] = [
+static KINDS: &[&dyn AnyKind] = &[
     &stop::Stop,
     &kill::Kill,
     &restart::Restart,
     &shutdown::Shutdown,
     &cpu_burn::CpuBurn,
     &cpu_limit::CpuLimit,
+    &disk_load::DiskLoad::<false>,
+    &disk_load::DiskLoad::<true>,
+    &disk_slow::DiskSlow,
+    &disk_full::DiskFull,
+    &clock_jump::ClockJump,
     &command::Command,
 ];
 
@@ -62,7 +72,7 @@ pub(crate) trait Kind: Sync {
     /// All reasons why the fault can't begin.
     fn check(&self, fault: &Fault) -> Result<Self::State, Vec<String>>;
 
-    /// Returns the way in which the fault is injected, in words.
+    /// Returns the mechanism of the injection, in words.
     fn how(&self, state: &Self::State) -> String;
 
     /// Begins the fault, adds to its state, and returns the proof that it bites.
@@ -96,7 +106,7 @@ pub trait AnyKind: Sync {
     /// # Errors
     /// All reasons why the fault can't begin.
     fn check(&self, fault: &Fault) -> Result<Value, Vec<String>>;
-    /// Returns the way in which the fault is injected.
+    /// Returns the mechanism of the injection, in words.
     fn how(&self, state: &Value) -> String;
     /// Begins a fault, and returns the proof that it bites.
     ///

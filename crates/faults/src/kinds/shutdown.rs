@@ -35,7 +35,7 @@ impl Kind for Shutdown {
 
     fn check(&self, fault: &Fault) -> Result<State, Vec<String>> {
         let roots = fault.roots()?;
-        let servers = if fault.spec.to.is_some() { Down::of(&fault.sites, &roots)? } else { Vec::new() };
+        let servers = Down::of(fault, &roots)?;
         let signal = |site: &Site| match site {
             Site::Server(server) => server.stop_signal,
             Site::Machine | Site::Process(_) => libc::SIGTERM,

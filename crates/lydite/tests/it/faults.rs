@@ -49,18 +49,35 @@ pub(crate) struct Lab {
 
 impl Lab {
     pub(crate) fn new() -> Self {
+        Self::started_with(&[])
+    }
+
+    /// A lab with more options of `lab up`.
+    pub(crate) fn started_with(options: &[&str]) -> Self {
+        Self::try_start(options).unwrap_or_else(|ended| panic!("{ended:?}"))
+    }
+
+    /// A lab with more options of `lab up`, or the failed start.
+    pub(crate) fn try_start(options: &[&str]) -> Result<Self, Ended> {
         let place = Place::new();
-        let up = place.lydite(&["lab", "up", "pg"]).code(0);
+        let up = place.lydite(&[&["lab", "up", "pg"], options].concat());
+        if up.code != Some(0) {
+            return Err(up);
+        }
         let lab = Self { place, url: up.stdout.trim().to_owned() };
         lab.place.lydite(&["load", &lab.url, "-w", "1", "--size", "small", "--quiet"]).code(0);
-        lab
+        Ok(lab)
+    }
+
+    /// The directory of the lab.
+    pub(crate) fn directory(&self) -> PathBuf {
+        // SAFETY: geteuid has no preconditions.
+        self.place.file(&format!("lydite-lab-{}/pg", unsafe { libc::geteuid() }))
     }
 
     /// The number of the server's first process.
     pub(crate) fn postmaster(&self) -> Option<u32> {
-        let labs = fs::read_dir(self.place.directory.path()).expect("a directory").flatten();
-        let lab = labs.map(|entry| entry.path()).find(|path| text(path).contains("lydite-lab-"))?;
-        let file = fs::read_to_string(lab.join("pg/server-0/data/postmaster.pid")).ok()?;
+        let file = fs::read_to_string(self.directory().join("server-0/data/postmaster.pid")).ok()?;
         file.lines().next()?.parse().ok()
     }
 
@@ -76,7 +93,7 @@ impl Lab {
         self.place.program(&arguments).start()
     }
 
-    /// A run of which the server stands still, once it does.
+    /// A run whose server stands still, once it does.
     fn stopped(&self, result: &Path) -> Running {
         let mut run = self.run("600s", &["stop@0.2s..590s/lab:pg"], &["--no-check", "--json", text(result)]);
         run.wait_until("the fault", || {

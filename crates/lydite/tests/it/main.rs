@@ -10,6 +10,7 @@ mod driver;
 mod every_target;
 mod extra;
 mod faults;
+mod faults_disk;
 mod faults_ssh;
 mod gates;
 mod golden;

@@ -1,5 +1,5 @@
-//! `lydite faults`: lists and undoes active faults. Hidden commands are the helper processes of a fault: its guard,
-//! busy threads, and the rehearsal for another host.
+//! `lydite faults`: lists and undoes active faults. Hidden commands are the helper processes of a fault: its guard, the
+//! threads that keep processors or a disk busy, and the rehearsal for another host.
 
 pub(super) mod places;
 mod remote;
@@ -21,6 +21,12 @@ pub(crate) fn command(args: FaultsArgs) -> Outcome {
         FaultsCommand::Burn { threads } => {
             lydite_faults::burn(threads);
             Ok(())
+        }
+        FaultsCommand::Disk { threads, directory, write } => {
+            lydite_faults::disk_load(write, threads, &directory).or_else(|error| {
+                // The guard reads it in place of the line that the threads have begun.
+                print(&format!("{error}\n"))
+            })
         }
     }
 }

@@ -29,6 +29,9 @@ pub(super) fn down(name: &str, dir: Option<PathBuf>) -> Outcome {
 /// Stops the servers of a lab and deletes its directory.
 pub(super) fn end(kind: &Kind, directory: &Path, lab: &Lab) -> Outcome {
     stop(kind.servers, &lab.servers)?;
+    if let Some(disk) = &lab.disk {
+        disk.unmount()?;
+    }
     fs::remove_dir_all(directory).map_err(|error| {
         Failure::usage(format!(
             "{}: its servers have ended, but: {error}: delete it by hand",

@@ -29,6 +29,11 @@ impl Servers {
         matches!(self, Self::PostgresOverShards | Self::Spider)
     }
 
+    /// Returns true for PostgreSQL's servers.
+    pub(super) fn are_postgres(self) -> bool {
+        matches!(self, Self::Postgres | Self::PostgresOverShards | Self::PostgresWithReplicas)
+    }
+
     /// Returns the number of servers, the coordinator included.
     pub(super) fn count(self, shards: u16) -> usize {
         match self {

@@ -4,7 +4,7 @@ use super::kind::Servers;
 use super::note::Server;
 use super::ports::free_ports;
 use super::privacy::{make_directory, unprivileged, write_private};
-use super::servers::{check_success, in_parallel, run_to_end};
+use super::servers::{check_success, in_parallel, program, run_to_end};
 use crate::exit::{Failure, Outcome};
 use std::fs;
 use std::io::Write;
@@ -56,18 +56,6 @@ pub(super) struct Programs {
 struct Galera {
     library: PathBuf,
     openssl: PathBuf,
-}
-
-/// Finds a program on the path or in `/usr/sbin`, which is often only on root's path.
-fn program(name: &str, package: &str) -> Result<PathBuf, Failure> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path)
-        .chain(["/usr/sbin".into(), "/usr/bin".into()])
-        .map(|directory| directory.join(name))
-        .find(|program| program.exists())
-        .ok_or_else(|| {
-            Failure::usage(format!("{name} is not found: install it (Debian: apt-get install {package})"))
-        })
 }
 
 impl Programs {
@@ -263,7 +251,7 @@ fn galera_settings(
 /// Creates a server's directory and its system tables, and sets the password of its administrators.
 fn install(programs: &Programs, server: &Server, password: &str) -> Result<(), String> {
     make_directory(&server.path, programs.user)?;
-    let data = format!("--datadir={}", server.path.join("data").display());
+    let data = format!("--datadir={}", server.data().display());
     let mut install = programs.command(&programs.install);
     install.args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db", &data]);
     // Installations that run in parallel use the same names for temporary tables.
@@ -304,13 +292,13 @@ fn start_one(
     let path = |name: &str| server.path.join(name).display().to_string();
     let mut start = programs.command(&programs.server);
     start.arg(format!("--defaults-file={}", option_file(server).display()));
-    start.arg(format!("--datadir={}", path("data"))).args(SETTINGS).args(settings);
+    start.arg(format!("--datadir={}", server.data().display())).args(SETTINGS).args(settings);
     start.args([
         format!("--port={}", server.port),
         format!("--socket={}", path("socket")),
         format!("--pid-file={}", path("pid")),
         format!("--log-error={}", path(LOG)),
-        format!("--tmpdir={}", path("data")),
+        format!("--tmpdir={}", server.data().display()),
     ]);
     // The server outlives this process, and a Ctrl-C in the terminal must not reach it.
     start.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
@@ -360,7 +348,7 @@ fn process(server: &Server) -> Option<u32> {
     let id: u32 = fs::read_to_string(server.path.join(PROCESS)).ok()?.trim().parse().ok()?;
     // Another process may have the number by now. A zombie has no command line.
     let command = fs::read(format!("/proc/{id}/cmdline")).ok()?;
-    let data = format!("--datadir={}", server.path.join("data").display());
+    let data = format!("--datadir={}", server.data().display());
     command.split(|&byte| byte == 0).any(|argument| argument == data.as_bytes()).then_some(id)
 }
 

@@ -9,7 +9,9 @@
 //! the note contain it; the note is in a directory that others can't enter. Child programs get the password through the
 //! environment or through private files, never on their command line.
 
+mod clock;
 mod directories;
+mod disk;
 mod down;
 mod kind;
 mod list;
@@ -29,7 +31,9 @@ use note::Lab;
 /// Runs `lydite lab`.
 pub(crate) fn command(args: LabArgs) -> Outcome {
     match args.command {
-        LabCommand::Up { kind, shards, dir } => up::up(&kind, shards, dir),
+        LabCommand::Up { kind, shards, clock, disk, dir } => {
+            up::up(&kind, &up::Options { shards, clock, disk }, dir)
+        }
         LabCommand::Down { kind, dir } => down::down(&kind, dir),
         LabCommand::List => list::list(),
     }
@@ -44,22 +48,25 @@ pub(crate) fn servers(name: &str) -> Result<Vec<lydite_faults::Server>, String> 
     let kind = Kind::named(name).map_err(line)?;
     let lab = Lab::read(&directories::root().join(name)).map_err(line)?;
     let lab = lab.ok_or_else(|| format!("lab {name} does not run: start it with lydite lab up {name}"))?;
-    let of = |server: note::Server| match kind.servers {
-        // SIGINT is the stop that does not wait for sessions to end.
-        Servers::Postgres | Servers::PostgresOverShards | Servers::PostgresWithReplicas => {
-            lydite_faults::Server {
-                port: server.port,
-                stop_signal: libc::SIGINT,
-                pid_file: None,
-                begins_cluster: None,
+    let disk = lab.disk.map(|disk| disk.mount);
+    let of = |server: note::Server| {
+        let (stop_signal, pid_file) = match kind.servers {
+            // SIGINT is the stop that does not wait for sessions to end.
+            Servers::Postgres | Servers::PostgresOverShards | Servers::PostgresWithReplicas => {
+                (libc::SIGINT, None)
             }
-        }
-        Servers::Mariadb | Servers::Galera | Servers::Spider => lydite_faults::Server {
+            Servers::Mariadb | Servers::Galera | Servers::Spider => {
+                (libc::SIGTERM, Some(server.path.join(mariadb::PROCESS)))
+            }
+        };
+        lydite_faults::Server {
             port: server.port,
-            stop_signal: libc::SIGTERM,
-            pid_file: Some(server.path.join(mariadb::PROCESS)),
+            stop_signal,
+            pid_file,
             begins_cluster: (kind.servers == Servers::Galera).then(|| mariadb::NEW_CLUSTER.to_owned()),
-        },
+            data: server.data(),
+            disk: disk.clone(),
+        }
     };
     Ok(lab.servers.into_iter().map(of).collect())
 }

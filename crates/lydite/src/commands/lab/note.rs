@@ -1,5 +1,7 @@
 //! The note of a lab: its kind, its URL and its servers, as JSON in its directory.
 
+use super::clock::Clock;
+use super::disk::Disk;
 use super::privacy::write_private;
 use crate::exit::{Failure, Outcome};
 use crate::shell::typed;
@@ -22,6 +24,9 @@ pub(super) struct Lab {
     #[serde(default)]
     pub(super) replicas: Vec<String>,
     pub(super) servers: Vec<Server>,
+    /// The file system of the servers, if it is their own.
+    #[serde(default)]
+    pub(super) disk: Option<Disk>,
 }
 
 /// A server of a lab.
@@ -31,9 +36,17 @@ pub(super) struct Server {
     pub(super) path: PathBuf,
     /// Its port on 127.0.0.1.
     pub(super) port: u16,
+    /// Its clock, if faults can move it.
+    #[serde(default)]
+    pub(super) clock: Option<Clock>,
 }
 
 impl Server {
+    /// Returns the directory of its data.
+    pub(super) fn data(&self) -> PathBuf {
+        self.path.join("data")
+    }
+
     /// Returns true if a process listens on the port.
     pub(super) fn listens(&self) -> bool {
         TcpStream::connect(("127.0.0.1", self.port)).is_ok()

@@ -108,7 +108,7 @@ pub(super) fn url_of(server: &Server, password: &str) -> String {
 /// Creates and starts a server.
 pub(super) fn start_one(programs: &Programs, server: &Server, password: &str) -> Result<(), String> {
     make_directory(&server.path, programs.user)?;
-    let data = server.path.join("data");
+    let data = server.data();
     let file = server.path.join("password");
     let of_file = |error| format!("{}: {error}", file.display());
     write_private(&file, password, programs.user).map_err(of_file)?;
@@ -128,7 +128,7 @@ pub(super) fn start_replica(
     password: &str,
 ) -> Result<(), String> {
     make_directory(&server.path, programs.user)?;
-    let data = server.path.join("data");
+    let data = server.data();
     let mut copy = programs.command(BACKUP);
     copy.args(["-h", "127.0.0.1", "-U", "postgres", "-X", "stream", "-c", "fast", "--no-sync", "-R", "-w"]);
     // The replica stores the password, to follow the primary.
@@ -142,6 +142,10 @@ fn start(programs: &Programs, server: &Server, data: &Path) -> Result<(), String
     let mut start = programs.command("pg_ctl");
     start.args(["start", "-w", "-t", PATIENCE_S, "-D"]).arg(data).arg("-l").arg(server.path.join("log"));
     start.arg("-o").arg(format!("-p {} {SETTINGS}", server.port));
+    if let Some(clock) = &server.clock {
+        clock.make().map_err(|error| format!("the file of its clock: {error}"))?;
+        start.envs(clock.environment());
+    }
     // The server inherits these descriptors: a pipe would stay open as long as it lives.
     start.stdout(Stdio::null()).stderr(Stdio::null());
     let status = start.status().map_err(|error| format!("pg_ctl: {error}"))?;
@@ -169,7 +173,7 @@ fn resume(data: &Path) {
 
 /// Ends a server if it runs.
 pub(super) fn stop(programs: &Programs, server: &Server) -> Outcome {
-    let data = server.path.join("data");
+    let data = server.data();
     if !data.join("postmaster.pid").exists() {
         return Ok(());
     }

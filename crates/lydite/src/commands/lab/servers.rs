@@ -4,7 +4,7 @@ use super::kind::Servers;
 use super::note::Server;
 use super::{mariadb, postgres};
 use crate::exit::{Failure, Outcome};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// The programs of a lab's servers.
@@ -96,6 +96,18 @@ pub(super) fn in_parallel(
         });
         Failure::all(failures.collect())
     })
+}
+
+/// Finds a program on the path or in `/usr/sbin`, which is often only on root's path.
+pub(super) fn program(name: &str, package: &str) -> Result<PathBuf, Failure> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .chain(["/usr/sbin".into(), "/usr/bin".into()])
+        .map(|directory| directory.join(name))
+        .find(|program| program.exists())
+        .ok_or_else(|| {
+            Failure::usage(format!("{name} is not found: install it (Debian: apt-get install {package})"))
+        })
 }
 
 /// Runs a command to its end.

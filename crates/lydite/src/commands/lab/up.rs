@@ -1,6 +1,8 @@
 //! `lydite lab up`.
 
+use super::clock;
 use super::directories;
+use super::disk::Disk;
 use super::down::end;
 use super::kind::{Kind, MAX_SHARDS, Servers};
 use super::note::{Lab, Server, is_starting};
@@ -19,8 +21,19 @@ use std::time::Instant;
 /// Shards of a lab without `--shards`.
 const DEFAULT_SHARDS: u16 = 3;
 
+/// The options of a lab.
+pub(super) struct Options {
+    /// Shards beside the coordinator.
+    pub(super) shards: Option<u16>,
+    /// True if faults can move the clocks of the servers.
+    pub(super) clock: bool,
+    /// Size of a file system of the lab's own.
+    pub(super) disk: Option<String>,
+}
+
 /// Starts a lab and prints its URL. If the lab runs already, only prints the URL.
-pub(super) fn up(name: &str, shards: Option<u16>, dir: Option<PathBuf>) -> Outcome {
+pub(super) fn up(name: &str, options: &Options, dir: Option<PathBuf>) -> Outcome {
+    let Options { shards, clock, .. } = *options;
     let kind = Kind::named(name)?;
     let command = |verb: &str| match &dir {
         None => format!("lydite lab {verb} {name}"),
@@ -36,20 +49,37 @@ pub(super) fn up(name: &str, shards: Option<u16>, dir: Option<PathBuf>) -> Outco
     {
         return Err(Failure::usage(format!("--shards {shards}: a lab has 1 to {MAX_SHARDS}")));
     }
+    if clock && !kind.servers.are_postgres() {
+        return Err(Failure::usage(format!("--clock is for pg, pg-sharded and pg-replicas, not for {name}")));
+    }
     match Lab::read(&directory)? {
-        Some(lab) => show_running(kind, &lab, &directory, shards, &end_with),
-        None => start(kind, &directory, shards.unwrap_or(DEFAULT_SHARDS), &up_again, &end_with),
+        Some(lab) => show_running(kind, &lab, &directory, options, &end_with),
+        None => start(kind, &directory, options, &up_again, &end_with),
     }
 }
 
 /// Prints the URL of a lab that exists, if all its servers answer and it has the configured number of shards.
-fn show_running(kind: &Kind, lab: &Lab, directory: &Path, shards: Option<u16>, end_with: &str) -> Outcome {
+fn show_running(kind: &Kind, lab: &Lab, directory: &Path, options: &Options, end_with: &str) -> Outcome {
     lab.require_kind(kind.name, directory)?;
-    if shards.is_some_and(|shards| lab.servers.len() != kind.servers.count(shards)) {
+    if options.shards.is_some_and(|shards| lab.servers.len() != kind.servers.count(shards)) {
         return Err(Failure::usage(format!(
             "{}: there is a lab of {} shards: end it with: {end_with}, or name another directory with --dir",
             directory.display(),
             lab.servers.len().saturating_sub(1)
+        )));
+    }
+    if options.clock && lab.servers.iter().any(|server| server.clock.is_none()) {
+        return Err(Failure::usage(format!(
+            "{}: there is a lab without --clock: end it with: {end_with}, or name another directory with --dir",
+            directory.display()
+        )));
+    }
+    if let Some(size) = &options.disk
+        && lab.disk != Some(Disk::plan(size, directory)?)
+    {
+        return Err(Failure::usage(format!(
+            "{}: there is a lab without --disk {size}: end it with: {end_with}, or name another directory with --dir",
+            directory.display()
         )));
     }
     if !lab.has_password() {
@@ -76,16 +106,20 @@ fn show_running(kind: &Kind, lab: &Lab, directory: &Path, shards: Option<u16>, e
 }
 
 /// Starts a new lab and prints its URL.
-fn start(kind: &Kind, directory: &Path, shards: u16, up_again: &str, end_with: &str) -> Outcome {
+fn start(kind: &Kind, directory: &Path, options: &Options, up_again: &str, end_with: &str) -> Outcome {
+    let shards = options.shards.unwrap_or(DEFAULT_SHARDS);
     let begun = Instant::now();
     let programs = Programs::find(kind.servers)?;
     let password = new_password()?;
-    let lab = new_lab(kind, directory, shards, &programs, &password)?;
+    let library = if options.clock { Some(clock::library()?) } else { None };
+    let disk = options.disk.as_ref().map(|size| Disk::plan(size, directory)).transpose()?;
+    let lab = new_lab(kind, directory, shards, library.as_deref(), disk, &programs, &password)?;
     directories::make(directory, programs.user())?;
     // Held until this program ends, so that others see that the lab is being started.
     let _starting = lab.write(directory).map_err(|error| directories::unusable(directory, &error))?;
     let interrupt = watch(Style::Plain)?;
-    let mut started = programs.start(directory, kind.servers, &lab.servers, &password);
+    let made = lab.disk.as_ref().map_or(Ok(()), |disk| disk.make(programs.user()));
+    let mut started = made.and_then(|()| programs.start(directory, kind.servers, &lab.servers, &password));
     if interrupt.asked() {
         started = Err(Failure::Interrupted("interrupted: the lab was ended again".into()));
     }
@@ -110,18 +144,25 @@ fn start(kind: &Kind, directory: &Path, shards: u16, up_again: &str, end_with: &
     print(&format!("{}\n", lab.arguments()))
 }
 
-/// Returns a lab on free ports. Nothing of it exists yet.
+/// Returns a lab on free ports. Nothing of it exists yet. `library` moves its clocks.
 fn new_lab(
     kind: &Kind,
     directory: &Path,
     shards: u16,
+    library: Option<&Path>,
+    disk: Option<Disk>,
     programs: &Programs,
     password: &str,
 ) -> Result<Lab, Failure> {
+    let above = disk.as_ref().map_or(directory, |disk| disk.mount.as_path());
     let servers: Vec<Server> = free_ports(kind.servers.count(shards))?
         .into_iter()
         .enumerate()
-        .map(|(number, port)| Server { path: directory.join(format!("server-{number}")), port })
+        .map(|(number, port)| Server {
+            path: above.join(format!("server-{number}")),
+            port,
+            clock: library.map(|library| clock::clock(library, directory, number)),
+        })
         .collect();
     let replicas = match kind.servers {
         Servers::PostgresWithReplicas => {
@@ -129,5 +170,11 @@ fn new_lab(
         }
         _ => Vec::new(),
     };
-    Ok(Lab { kind: kind.name.into(), url: programs.url(kind.servers, &servers, password), replicas, servers })
+    Ok(Lab {
+        kind: kind.name.into(),
+        url: programs.url(kind.servers, &servers, password),
+        replicas,
+        servers,
+        disk,
+    })
 }

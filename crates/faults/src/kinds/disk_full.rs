@@ -1,0 +1,137 @@
+//! `disk-full`: the file system of a lab's data has no space left. A file takes all of it, and is removed at the end.
+//!
+//! Only for labs with a file system of their own.
+
+use super::{Acts, Kind};
+use crate::fault::{Fault, Site};
+use crate::process::ProcessId;
+use crate::spec::FaultSpec;
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// Longest piece that is allocated at once.
+const LONGEST: i64 = 1 << 30;
+/// Shortest one: a block.
+const SHORTEST: i64 = 1 << 10;
+
+/// The kind.
+pub(super) struct DiskFull;
+
+/// The fillers of the fault.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct State {
+    /// Files that take the space, one on each file system.
+    files: Vec<PathBuf>,
+    /// The process of each server, with its port.
+    servers: Vec<(ProcessId, u16)>,
+}
+
+impl Kind for DiskFull {
+    type State = State;
+    const NAME: &'static str = "disk-full";
+    const ACTS: Acts = Acts::OnLabs;
+
+    fn read(&self, fault: &FaultSpec) -> Result<(), String> {
+        super::no_arguments(fault)
+    }
+
+    fn check(&self, fault: &Fault) -> Result<State, Vec<String>> {
+        let (mut files, mut servers, mut problems) = (Vec::<PathBuf>::new(), Vec::new(), Vec::new());
+        for (site, root) in fault.sites.iter().zip(fault.roots()?) {
+            let Site::Server(server) = site else { continue };
+            let Some(disk) = &server.disk else {
+                problems.push(format!(
+                    "the data of the server on port {} shares its file system with others: use lydite lab up NAME \
+                     --disk SIZE",
+                    server.port
+                ));
+                continue;
+            };
+            servers.push((root, server.port));
+            let file = disk.join(format!("lydite-fault-{}", std::process::id()));
+            match is_mounted(disk) {
+                _ if files.contains(&file) => {}
+                Ok(true) => files.push(file),
+                Ok(false) => problems.push(format!("{}: no file system is mounted there", disk.display())),
+                Err(error) => problems.push(format!("{}: {error}", disk.display())),
+            }
+        }
+        if problems.is_empty() { Ok(State { files, servers }) } else { Err(problems) }
+    }
+
+    fn how(&self, _: &State) -> String {
+        "a file that takes all free space (fallocate)".into()
+    }
+
+    fn begin(&self, state: &mut State) -> Result<String, String> {
+        let mut filled = 0;
+        for path in &state.files {
+            filled += fill(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        }
+        Ok(format!("filled {:.1} MB, until no space was left", filled as f64 / 1e6))
+    }
+
+    fn end(&self, state: &State) -> Result<String, String> {
+        for path in &state.files {
+            match fs::remove_file(path) {
+                Err(error) if error.kind() != ErrorKind::NotFound => {
+                    return Err(format!("{}: {error}", path.display()));
+                }
+                _ => {}
+            }
+        }
+        let gone: Vec<String> = state
+            .servers
+            .iter()
+            .filter(|(process, _)| !process.lives())
+            .map(|(_, port)| format!("the server on port {port} has ended"))
+            .collect();
+        Ok(gone.join(", "))
+    }
+}
+
+/// Returns true if a file system is mounted at a directory.
+fn is_mounted(directory: &Path) -> io::Result<bool> {
+    Ok(fs::metadata(directory)?.dev() != fs::metadata(directory.join(".."))?.dev())
+}
+
+/// Makes a file that takes all free space. Returns its size in bytes.
+fn fill(path: &Path) -> io::Result<u64> {
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    let (mut offset, mut length) = (0, LONGEST);
+    while length >= SHORTEST {
+        match allocate(&file, offset, length) {
+            Ok(()) => offset += length,
+            Err(error) if error.kind() == ErrorKind::StorageFull => length /= 2,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(file.metadata()?.blocks() * 512)
+}
+
+/// Allocates a part of a file.
+fn allocate(file: &File, offset: i64, length: i64) -> io::Result<()> {
+    // SAFETY: the descriptor is open, and fallocate has no memory preconditions.
+    match unsafe { libc::fallocate(file.as_raw_fd(), 0, offset, length) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_is_told_from_a_mounted_file_system() {
+        let place = tempfile::tempdir().unwrap();
+        assert!(!is_mounted(place.path()).unwrap());
+        assert!(is_mounted(Path::new("/proc")).unwrap());
+        assert!(is_mounted(&place.path().join("gone")).is_err());
+    }
+}

@@ -1,0 +1,188 @@
+//! `disk-slow:BYTES_PER_S`: the database's processes get so much throughput of the data's device, each for reading and for
+//! writing, by a control group.
+
+use super::{Acts, Kind, counted};
+use crate::data::{self, Data};
+use crate::fault::Fault;
+use crate::group::{Controller, Group, Version};
+use crate::spec::FaultSpec;
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::path::PathBuf;
+
+/// The controller of block devices.
+const CONTROLLER: Controller = Controller {
+    two: "io",
+    one: "blkio",
+    folders: &["blkio"],
+    of: "block devices",
+    otherwise: "disk-read or disk-write",
+};
+/// Control files of version 1.
+const ONE: [&str; 2] = ["blkio.throttle.read_bps_device", "blkio.throttle.write_bps_device"];
+/// Control file of version 2.
+const TWO: &str = "io.max";
+/// Least limit. The kernel holds back whole requests: one of 1 MiB takes 16 s then.
+const LEAST: u64 = 64 << 10;
+
+/// The kind.
+pub(super) struct DiskSlow;
+
+/// The group of the fault.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct State {
+    group: Group,
+    /// Numbers of the throttled devices, as `254:0`.
+    devices: Vec<String>,
+    /// Limit in bytes per second.
+    limit: u64,
+}
+
+impl Kind for DiskSlow {
+    type State = State;
+    const NAME: &'static str = "disk-slow";
+    const ACTS: Acts = Acts::OnProcesses;
+
+    fn read(&self, fault: &FaultSpec) -> Result<(), String> {
+        limit(fault).map(|_| ())
+    }
+
+    fn check(&self, fault: &Fault) -> Result<State, Vec<String>> {
+        let one = |problem| vec![problem];
+        let limit = limit(&fault.spec).map_err(one)?;
+        let data = data::of(fault)?;
+        let mut devices = data.iter().map(disk_of).collect::<Result<Vec<_>, _>>().map_err(one)?;
+        devices.sort_unstable();
+        devices.dedup();
+        let group = Group::plan(&CONTROLLER, &fault.roots()?).map_err(one)?;
+        Ok(State { group, devices, limit })
+    }
+
+    fn how(&self, state: &State) -> String {
+        state.group.words("blkio.throttle", TWO)
+    }
+
+    fn begin(&self, state: &mut State) -> Result<String, String> {
+        state.group.make()?;
+        set(state, Some(state.limit))?;
+        let moved = state.group.fill()?;
+        Ok(format!(
+            "limited {} to {} bytes per second on device {}",
+            counted(moved, "process", "processes"),
+            state.limit,
+            state.devices.join(", ")
+        ))
+    }
+
+    fn end(&self, state: &State) -> Result<String, String> {
+        if !state.group.exists() {
+            return Ok(String::new());
+        }
+        let (mut read, mut written) = (0, 0);
+        for device in &state.devices {
+            let served = served(&state.group, device);
+            (read, written) = (read + served.0, written + served.1);
+        }
+        // Lets the requests go that the kernel holds back: they would keep their limit without the group. A device that is
+        // gone has none.
+        let _gone = set(state, None);
+        state.group.remove()?;
+        Ok(format!("read {:.2} MB and wrote {:.2} MB", read as f64 / 1e6, written as f64 / 1e6))
+    }
+}
+
+/// Sets the limit of all devices, or lifts it.
+fn set(state: &State, limit: Option<u64>) -> Result<(), String> {
+    for device in &state.devices {
+        match state.group.version() {
+            Version::One => {
+                let text = format!("{device} {}", limit.unwrap_or(0));
+                ONE.iter().try_for_each(|control| state.group.set(control, &text))?;
+            }
+            Version::Two => {
+                let limit = limit.map_or("max".to_owned(), |limit| limit.to_string());
+                state.group.set(TWO, &format!("{device} rbps={limit} wbps={limit}"))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns the bytes that the group has read from a device and written to it.
+fn served(group: &Group, device: &str) -> (u64, u64) {
+    match group.version() {
+        Version::One => {
+            let text = group.get("blkio.throttle.io_service_bytes");
+            (one(&text, device, "Read"), one(&text, device, "Write"))
+        }
+        Version::Two => {
+            let text = group.get("io.stat");
+            (two(&text, device, "rbytes"), two(&text, device, "wbytes"))
+        }
+    }
+}
+
+/// Reads a count of version 1, as `254:0 Read 4096`.
+fn one(text: &str, device: &str, name: &str) -> u64 {
+    let count = |line: &str| match line.split(' ').collect::<Vec<_>>()[..] {
+        [on, of, count] if on == device && of == name => count.parse().ok(),
+        _ => None,
+    };
+    text.lines().find_map(count).unwrap_or(0)
+}
+
+/// Reads a count of version 2, as `254:0 rbytes=4096 wbytes=8192`.
+fn two(text: &str, device: &str, name: &str) -> u64 {
+    let line = text.lines().find_map(|line| line.strip_prefix(device)?.strip_prefix(' '));
+    let count = |pair: &str| pair.strip_prefix(name)?.strip_prefix('=')?.parse().ok();
+    line.and_then(|line| line.split(' ').find_map(count)).unwrap_or(0)
+}
+
+/// Reads the limit in bytes per second.
+fn limit(fault: &FaultSpec) -> Result<u64, String> {
+    let limit = fault.arguments.as_deref().and_then(|text| text.parse().ok());
+    limit
+        .filter(|limit| *limit >= LEAST)
+        .ok_or_else(|| format!("needs bytes per second from {LEAST}, as disk-slow:1000000@5s..10s/lab:pg"))
+}
+
+/// Returns the numbers of the disk that has the data: control groups take no partitions.
+fn disk_of(data: &Data) -> Result<String, String> {
+    let device = format!("{}:{}", libc::major(data.device), libc::minor(data.device));
+    let about = PathBuf::from(format!("/sys/dev/block/{device}"));
+    let Ok(about) = about.canonicalize() else {
+        return Err(format!(
+            "finds no disk below the file system of {} (device {device}): move the data to a file system on a disk",
+            data.directory.display()
+        ));
+    };
+    if !about.join("partition").exists() {
+        return Ok(device);
+    }
+    let disk = about.parent().map(|disk| disk.join("dev")).unwrap_or_default();
+    let numbers = fs::read_to_string(&disk).map_err(|error| format!("{}: {error}", disk.display()))?;
+    Ok(numbers.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_of_both_versions_are_read() {
+        let text = "254:0 Read 4096\n254:0 Write 8192\n254:0 Total 12288\n7:0 Read 1\nTotal 12289\n";
+        assert_eq!((one(text, "254:0", "Read"), one(text, "254:0", "Write")), (4096, 8192));
+        assert_eq!((one(text, "7:0", "Read"), one(text, "7:0", "Write")), (1, 0));
+        let text = "7:0 rbytes=5 wbytes=6\n254:0 rbytes=90430464 wbytes=299008000 rios=8950 wios=1252\n";
+        assert_eq!((two(text, "254:0", "rbytes"), two(text, "254:0", "wbytes")), (90_430_464, 299_008_000));
+        assert_eq!((two(text, "7:0", "wbytes"), two(text, "54:0", "wbytes")), (6, 0));
+    }
+
+    #[test]
+    fn data_without_a_disk_is_rejected() {
+        // File systems without a disk have the major number 0.
+        let data = Data { directory: "/dev/shm".into(), device: libc::makedev(0, 24) };
+        let problem = disk_of(&data).unwrap_err();
+        assert!(problem.contains("no disk below the file system of /dev/shm (device 0:24)"), "{problem}");
+    }
+}
