@@ -1,15 +1,20 @@
-//! Faults on purpose: a server that stands still, dies or stops, and processors that are busy with something else.
+//! Faults on purpose: a server that stands still, dies or stops, processors that are busy with something else, and a
+//! network that delays or loses packets.
 //!
 //! [`FaultSpec`] is a fault as the user writes it, [`Fault`] the same with its places on this machine. The kinds of
 //! faults are the modules of [`kinds`]. An [`Injector`] starts a guard process ([`guard()`]), which begins the fault and
 //! undoes it, also if the program that started it is killed. Each active fault is noted on disk ([`note`]).
 //!
-//! Nothing here knows databases or Lydite, except that this program runs `faults guard` and `faults burn` as it should.
+//! Nothing here knows databases or Lydite, except that this program runs `faults guard`, `faults burn` and `faults
+//! hold` as it should.
 
 mod fault;
 mod guard;
+mod hold;
 mod injector;
 pub mod kinds;
+mod netfilter;
+mod nfqueue;
 pub mod note;
 pub mod process;
 mod server;
@@ -18,6 +23,7 @@ mod spec;
 
 pub use fault::{Fault, Server, Site};
 pub use guard::guard;
+pub use hold::hold;
 pub use injector::{Begun, Injector};
 pub use spec::{Commands, FaultSpec, Parts, Reader, Where};
 

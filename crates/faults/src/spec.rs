@@ -269,6 +269,10 @@ mod tests {
             "kill@8s..11s/lab:pg",
             "shutdown@1s..2s/lab:pg/0",
             "cpu-burn:1@5s..10s/local",
+            "net-delay:50ms,10ms@5s..10s/lab:pg/0",
+            "net-loss:0.5@5s..10s/pid:7",
+            "net-partition@5s..10s/lab:pg",
+            "net-rate:1Mi@5s..10s/lab:pg",
         ] {
             assert_eq!(parse(text).unwrap().to_string(), text);
         }
@@ -298,6 +302,12 @@ mod tests {
             ("cpu-burn:1@3s..4s/lab:pg", "can't be on lab:pg: use local"),
             ("cpu-limit@3s..4s/lab:pg", "needs a number of cores"),
             ("cpu-limit:0@3s..4s/lab:pg", "needs a number of cores"),
+            ("net-delay:50@3s..4s/lab:pg", "needs a time up to 60 s"),
+            ("net-loss:0@3s..4s/lab:pg", "needs a percentage"),
+            ("net-loss:101@3s..4s/lab:pg", "needs a percentage"),
+            ("net-partition:1@3s..4s/lab:pg", "takes no arguments"),
+            ("net-rate:0@3s..4s/lab:pg", "needs bytes per second"),
+            ("net-rate:1k@3s..4s/local", "can't be on local: use lab:NAME[/NODE] or pid:N"),
             ("command@3s..4s", "only as a table [[fault]]"),
         ] {
             let problem = parse(text).unwrap_err();

@@ -143,6 +143,14 @@ pub(crate) enum FaultsCommand {
         /// Their number
         threads: usize,
     },
+    /// A helper that holds packets of the network, started by a guard
+    #[command(hide = true)]
+    Hold {
+        /// Number of their NFQUEUE
+        queue: u16,
+        /// Time for which they are held, in JSON
+        shape: String,
+    },
 }
 
 // Negative numbers are values, not flags: the plan rejects them together with all other errors.
@@ -214,7 +222,8 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "TIME")]
     pub(crate) phase: Option<String>,
     /// Fault to inject into the database, as stop@8s..11s/lab:pg; repeat it for more. Kinds: stop, kill, shutdown,
-    /// cpu-burn:N, cpu-limit:CORES; WHERE: lab:NAME[/NODE], pid:N, local
+    /// cpu-burn:N, cpu-limit:CORES, net-delay:TIME, net-loss:PERCENT, net-partition, net-rate:BYTES; WHERE:
+    /// lab:NAME[/NODE], pid:N, local
     #[arg(long, value_name = "KIND@FROM[..TO]/WHERE")]
     pub(crate) fault: Vec<String>,
     /// Nodes of a database that does not report its placement: N ranges, or modulo:N

@@ -4,6 +4,11 @@ mod command;
 mod cpu_burn;
 mod cpu_limit;
 mod kill;
+mod net;
+mod net_delay;
+mod net_loss;
+mod net_partition;
+mod net_rate;
 mod shutdown;
 mod stop;
 
@@ -16,12 +21,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// The kinds, in the order of their list.
-static KINDS: [&dyn AnyKind; 6] = [
+static KINDS: [&dyn AnyKind; 10] = [
     &stop::Stop,
     &kill::Kill,
     &shutdown::Shutdown,
     &cpu_burn::CpuBurn,
     &cpu_limit::CpuLimit,
+    &net_delay::NetDelay,
+    &net_loss::NetLoss,
+    &net_partition::NetPartition,
+    &net_rate::NetRate,
     &command::Command,
 ];
 

@@ -1,5 +1,5 @@
-//! `lydite faults`: lists and undoes active faults. Two hidden commands are the helper processes of a fault: its guard,
-//! and busy threads.
+//! `lydite faults`: lists and undoes active faults. Three hidden commands are the helper processes of a fault: its guard,
+//! busy threads, and one that holds packets.
 
 pub(super) mod places;
 
@@ -20,6 +20,8 @@ pub(crate) fn command(args: FaultsArgs) -> Outcome {
             lydite_faults::burn(threads);
             Ok(())
         }
+        FaultsCommand::Hold { queue, shape } => lydite_faults::hold(queue, &shape)
+            .map_err(|error| Failure::usage(format!("faults hold: {error}: a fault starts it itself"))),
     }
 }
 
