@@ -93,4 +93,9 @@ if ! command -v etcd >/dev/null; then
     scripts/install-packages.sh "etcd" etcd-server
 fi
 
+# Faults on the network.
+if ! command -v iptables >/dev/null; then
+    scripts/install-packages.sh "iptables" iptables
+fi
+
 scripts/install-seekdb.sh
