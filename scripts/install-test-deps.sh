@@ -104,4 +104,9 @@ if ! compgen -G '/usr/lib/*/faketime/libfaketime.so.1' >/dev/null && ! [ -e /usr
     scripts/install-packages.sh "libfaketime" libfaketime
 fi
 
+# Faults on the network.
+if ! command -v iptables >/dev/null; then
+    scripts/install-packages.sh "iptables" iptables
+fi
+
 scripts/install-seekdb.sh

@@ -1,4 +1,5 @@
-//! Faults on purpose: a server that stands still, dies or stops, and processors and disks that are busy or slow.
+//! Faults on purpose: a server that stands still, dies or stops, processors and disks that are busy or slow, and a network
+//! that delays or loses packets.
 //!
 //! [`FaultSpec`] is a fault as the user writes it, [`Fault`] the same with its places on this machine. The kinds of
 //! faults are the modules of [`kinds`]. An [`Injector`] starts a guard process ([`guard()`]), which begins the fault and
@@ -6,16 +7,19 @@
 //!
 //! On another host, ssh starts the guard ([`remote`]). It holds the guard's input open like a pipe does.
 //!
-//! Nothing here knows databases or Lydite, except that this program runs `faults guard`, `faults burn` and `faults disk`
-//! as it should.
+//! Nothing here knows databases or Lydite, except that this program runs `faults guard`, `faults burn`, `faults disk` and
+//! `faults hold` as it should.
 
 mod data;
 mod fault;
 mod group;
 mod guard;
 mod helper;
+mod hold;
 mod injector;
 pub mod kinds;
+mod netfilter;
+mod nfqueue;
 pub mod note;
 pub mod process;
 pub mod remote;
@@ -28,6 +32,7 @@ use std::path::Path;
 
 pub use fault::{Fault, Server, Site};
 pub use guard::guard;
+pub use hold::hold;
 pub use injector::{Begun, Injector};
 pub use spec::{Commands, FaultSpec, Parts, Reader, Where};
 

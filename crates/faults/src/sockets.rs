@@ -1,6 +1,7 @@
 //! TCP ports of this machine, and the processes that listen on them.
 
 use crate::process::{ProcessId, Processes};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fs;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
@@ -14,17 +15,81 @@ const CONNECT: Duration = Duration::from_secs(1);
 /// Time between two connections.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Returns the numbers of the sockets that listen on a port.
-fn sockets(port: u16) -> BTreeSet<u64> {
-    let tables = ["/proc/net/tcp", "/proc/net/tcp6"].map(|path| fs::read_to_string(path).unwrap_or_default());
-    let listening = |line: &str| {
+/// A TCP socket of this machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Socket {
+    local: SocketAddr,
+    peer: SocketAddr,
+    listens: bool,
+    /// Number by which the descriptors of processes name it.
+    inode: u64,
+}
+
+impl Socket {
+    /// Returns all TCP sockets.
+    fn all() -> Vec<Self> {
+        let tables =
+            ["/proc/net/tcp", "/proc/net/tcp6"].map(|path| fs::read_to_string(path).unwrap_or_default());
+        tables.iter().flat_map(|table| table.lines().filter_map(Self::read)).collect()
+    }
+
+    /// Reads a line of `/proc/net/tcp` or `/proc/net/tcp6`; none if it is the heading.
+    fn read(line: &str) -> Option<Self> {
         let fields: Vec<&str> = line.split_whitespace().collect();
-        let (local, state, inode) = (fields.get(1)?, fields.get(3)?, fields.get(9)?);
-        let (_, found) = local.rsplit_once(':')?;
-        let found = u16::from_str_radix(found, 16).ok()?;
-        (found == port && *state == LISTEN).then(|| inode.parse().ok())?
+        Some(Self {
+            local: socket_address(fields.get(1)?)?,
+            peer: socket_address(fields.get(2)?)?,
+            listens: *fields.get(3)? == LISTEN,
+            inode: fields.get(9)?.parse().ok()?,
+        })
+    }
+}
+
+/// Reads `ADDRESS:PORT` as the kernel writes it: in hexadecimal, the address in words of 32 bits of the machine's order.
+fn socket_address(text: &str) -> Option<SocketAddr> {
+    let (address, port) = text.split_once(':')?;
+    let words = address.as_bytes().chunks(8).map(|word| {
+        let word = u32::from_str_radix(std::str::from_utf8(word).ok()?, 16).ok()?;
+        Some(word.to_ne_bytes())
+    });
+    let bytes = words.collect::<Option<Vec<_>>>()?.concat();
+    let ip = match bytes.len() {
+        4 => IpAddr::from(<[u8; 4]>::try_from(bytes).ok()?),
+        _ => IpAddr::from(<[u8; 16]>::try_from(bytes).ok()?),
     };
-    tables.iter().flat_map(|table| table.lines().filter_map(listening)).collect()
+    Some(SocketAddr::new(ip.to_canonical(), u16::from_str_radix(port, 16).ok()?))
+}
+
+/// Returns the numbers of the sockets that a process holds.
+fn held_by(process: ProcessId) -> impl Iterator<Item = u64> {
+    let descriptors = fs::read_dir(format!("/proc/{}/fd", process.pid)).into_iter().flatten().flatten();
+    let links = descriptors.filter_map(|entry| fs::read_link(entry.path()).ok());
+    links.filter_map(|link| link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok())
+}
+
+/// An end of TCP connections that some processes hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Endpoint {
+    /// The end on this machine; its address is unspecified if the processes listen on all.
+    pub local: SocketAddr,
+    /// The other end of a connection that the processes opened; none for a port that they listen on.
+    pub peer: Option<SocketAddr>,
+}
+
+/// Returns the ports that these processes listen on, and the connections that they have opened to others.
+#[must_use]
+pub fn endpoints(processes: &[ProcessId]) -> BTreeSet<Endpoint> {
+    let held: BTreeSet<u64> = processes.iter().copied().flat_map(held_by).collect();
+    let (ports, connections): (Vec<Socket>, Vec<Socket>) = Socket::all()
+        .into_iter()
+        .filter(|socket| held.contains(&socket.inode))
+        .partition(|socket| socket.listens);
+    // A connection that was accepted has the port of its listener.
+    let opened = connections
+        .iter()
+        .filter(|one| !ports.iter().any(|port| port.local.port() == one.local.port()))
+        .map(|one| Endpoint { local: one.local, peer: Some(one.peer) });
+    ports.iter().map(|port| Endpoint { local: port.local, peer: None }).chain(opened).collect()
 }
 
 /// The processes that listen on a port.
@@ -41,18 +106,13 @@ pub enum Listeners {
 /// Returns the processes that listen on a port of this machine.
 #[must_use]
 pub fn listeners(port: u16, processes: &Processes) -> Listeners {
-    let sockets = sockets(port);
+    let on_port = |socket: &Socket| socket.listens && socket.local.port() == port;
+    let sockets: BTreeSet<u64> =
+        Socket::all().iter().filter(|one| on_port(one)).map(|one| one.inode).collect();
     if sockets.is_empty() {
         return Listeners::Nobody;
     }
-    let holds = |process: &ProcessId| {
-        let descriptors = fs::read_dir(format!("/proc/{}/fd", process.pid)).into_iter().flatten().flatten();
-        descriptors.filter_map(|entry| fs::read_link(entry.path()).ok()).any(|link| {
-            let inode =
-                link.to_str().and_then(|text| text.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok());
-            inode.is_some_and(|inode| sockets.contains(&inode))
-        })
-    };
+    let holds = |process: &ProcessId| held_by(*process).any(|inode| sockets.contains(&inode));
     match processes.all().filter(holds).collect::<Vec<_>>() {
         seen if seen.is_empty() => Listeners::Hidden,
         seen => Listeners::Seen(seen),
@@ -160,6 +220,35 @@ mod tests {
         assert!(ports("gemel:").is_empty());
         assert!(addresses("postgres://127.0.0.1/db", 1)[0].is_here());
         assert!(!Address { host: "192.0.2.1".into(), port: 1 }.is_here(), "a documentation address");
+    }
+
+    #[test]
+    fn addresses_of_the_kernel_are_read() {
+        let read = |text: &str| socket_address(text).map(|address| address.to_string());
+        // Words as this machine writes them, whatever its order of bytes.
+        let word = |bytes: [u8; 4]| format!("{:08X}", u32::from_ne_bytes(bytes));
+        let (zero, one) = (word([0; 4]), word([0, 0, 0, 1]));
+        let loopback = word([127, 0, 0, 1]);
+        assert_eq!(read(&format!("{loopback}:1538")).as_deref(), Some("127.0.0.1:5432"));
+        assert_eq!(read(&format!("{zero}{zero}{zero}{one}:1538")).as_deref(), Some("[::1]:5432"));
+        let mapped = word([0, 0, 0xFF, 0xFF]);
+        assert_eq!(read(&format!("{zero}{zero}{mapped}{loopback}:1538")).as_deref(), Some("127.0.0.1:5432"));
+        assert_eq!(read("local_address"), None);
+    }
+
+    #[test]
+    fn the_endpoints_of_a_process_are_its_ports_and_the_connections_that_it_opened() {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let at = listener.local_addr().unwrap();
+        let opened = TcpStream::connect(at).unwrap();
+        let (accepted, _) = listener.accept().unwrap();
+        let found = endpoints(&[ProcessId::own().unwrap()]);
+        assert!(found.contains(&Endpoint { local: at, peer: None }), "{found:?}");
+        let own = Endpoint { local: opened.local_addr().unwrap(), peer: Some(at) };
+        assert!(found.contains(&own), "{found:?}");
+        let other = Endpoint { local: at, peer: Some(accepted.peer_addr().unwrap()) };
+        assert!(!found.contains(&other), "{found:?}");
+        assert!(endpoints(&[]).is_empty());
     }
 
     #[test]

@@ -167,6 +167,14 @@ pub(crate) enum FaultsCommand {
         #[arg(long)]
         write: bool,
     },
+    /// A helper that holds packets of the network, started by a guard
+    #[command(hide = true)]
+    Hold {
+        /// Number of their NFQUEUE
+        queue: u16,
+        /// Time for which they are held, in JSON
+        shape: String,
+    },
 }
 
 // Negative numbers are values, not flags: the plan rejects them together with all other errors.
@@ -237,9 +245,10 @@ pub(crate) struct RunArgs {
     /// window in equal parts]
     #[arg(long, value_name = "TIME")]
     pub(crate) phase: Option<String>,
-    /// Fault to inject into the database, as stop@8s..11s/lab:pg; repeat it for more. Kinds: stop, kill, restart, shutdown,
-    /// cpu-burn:N, cpu-limit:CORES, disk-read:N, disk-write:N, disk-slow:BYTES_PER_S, disk-full, clock-jump:OFFSET;
-    /// WHERE: lab:NAME[/NODE], nodes=N, pid:N, service:NAME, local, ssh://HOST[/pid:N]
+    /// Fault to inject into the database, as stop@8s..11s/lab:pg; repeat it for more. Kinds: stop, kill, restart,
+    /// shutdown, cpu-burn:N, cpu-limit:CORES, net-delay:TIME, net-loss:PERCENT, net-partition, net-rate:BYTES,
+    /// disk-read:N, disk-write:N, disk-slow:BYTES_PER_S, disk-full, clock-jump:OFFSET; WHERE: lab:NAME[/NODE], nodes=N,
+    /// pid:N, service:NAME, local, ssh://HOST[/pid:N]
     #[arg(long, value_name = "KIND@FROM[..TO]/WHERE")]
     pub(crate) fault: Vec<String>,
     /// Nodes of a database that does not report its placement: N ranges, or modulo:N

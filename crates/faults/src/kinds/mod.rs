@@ -8,6 +8,11 @@ mod disk_full;
 mod disk_load;
 mod disk_slow;
 mod kill;
+mod net;
+mod net_delay;
+mod net_loss;
+mod net_partition;
+mod net_rate;
 mod restart;
 mod shutdown;
 mod stop;
@@ -29,6 +34,10 @@ static KINDS: &[&dyn AnyKind] = &[
     &shutdown::Shutdown,
     &cpu_burn::CpuBurn,
     &cpu_limit::CpuLimit,
+    &net_delay::NetDelay,
+    &net_loss::NetLoss,
+    &net_partition::NetPartition,
+    &net_rate::NetRate,
     &disk_load::DiskLoad::<false>,
     &disk_load::DiskLoad::<true>,
     &disk_slow::DiskSlow,

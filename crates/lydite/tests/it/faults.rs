@@ -1,5 +1,7 @@
 //! Faults on purpose: injected into a run, undone in every way it can end, and judged in its result.
 
+mod net;
+
 use crate::program::{
     Ended, Program, Running, assert_checks_hold, json, lydite, scratch, text, windows_from,
 };
@@ -110,10 +112,13 @@ impl Lab {
 
 impl Drop for Lab {
     fn drop(&mut self) {
-        let _ended = std::process::Command::new(env!("CARGO_BIN_EXE_lydite"))
-            .args(["lab", "down", "pg"])
-            .env("TMPDIR", self.place.directory.path())
-            .output();
+        for arguments in [&["faults", "clear"][..], &["lab", "down", "pg"]] {
+            let _ended = std::process::Command::new(env!("CARGO_BIN_EXE_lydite"))
+                .args(arguments)
+                .env("TMPDIR", self.place.directory.path())
+                .env("XDG_RUNTIME_DIR", "")
+                .output();
+        }
     }
 }
 

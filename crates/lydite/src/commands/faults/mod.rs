@@ -1,5 +1,5 @@
 //! `lydite faults`: lists and undoes active faults. Hidden commands are the helper processes of a fault: its guard, the
-//! threads that keep processors or a disk busy, and the rehearsal for another host.
+//! threads that keep processors or a disk busy, one that holds packets, and the rehearsal for another host.
 
 pub(super) mod places;
 mod remote;
@@ -28,6 +28,8 @@ pub(crate) fn command(args: FaultsArgs) -> Outcome {
                 print(&format!("{error}\n"))
             })
         }
+        FaultsCommand::Hold { queue, shape } => lydite_faults::hold(queue, &shape)
+            .map_err(|error| Failure::usage(format!("faults hold: {error}: a fault starts it itself"))),
     }
 }
 

@@ -1,0 +1,225 @@
+//! The common part of the faults on the network: packets of the database's processes meet an action of the packet filter.
+//! A helper process holds the packets of the kinds that delay them.
+
+use super::counted;
+use crate::fault::Fault;
+use crate::hold::{READY, Shape, free, lost};
+use crate::netfilter::{Counts, Position, Rules};
+use crate::process::{ProcessId, trees, wait_while};
+use crate::sockets::{Endpoint, endpoints};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// Longest wait until the helper has let all packets go on, and has ended.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A fault on the network.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct State {
+    rules: Rules,
+    /// The queue of the helper, for kinds that hold packets.
+    queue: Option<Queue>,
+    /// The process that begins the fault.
+    guard: u32,
+    /// True once the fault is in force.
+    begun: bool,
+}
+
+/// A queue of held packets.
+#[derive(Debug, Serialize, Deserialize)]
+struct Queue {
+    /// Number of the NFQUEUE.
+    number: u16,
+    shape: Shape,
+    /// The helper, once it runs.
+    helper: Option<ProcessId>,
+}
+
+/// The action of a kind.
+pub(super) enum Action {
+    /// Drops packets, or a share of them; also those that reach the processes.
+    Drop { share: Option<f64> },
+    /// Holds packets that leave the processes. An accepted packet skips the rest of its table. So each kind that holds
+    /// has a table of its own, where no firewall has its rules.
+    Hold { shape: Shape, table: &'static str },
+}
+
+impl State {
+    /// Returns the state of a fault that has not begun.
+    ///
+    /// # Errors
+    /// All reasons why it can't begin.
+    pub(super) fn of(fault: &Fault, action: Action) -> Result<Self, Vec<String>> {
+        let roots = fault.roots()?;
+        let endpoints = endpoints(&trees(&roots));
+        if !endpoints.iter().any(|endpoint| endpoint.peer.is_none()) {
+            return Err(vec![
+                "finds no TCP port that the processes listen on in this network namespace: name the server's own \
+                 process, and run lydite where the server runs"
+                    .into(),
+            ]);
+        }
+        let guard = std::process::id();
+        let mut problems = Vec::new();
+        let (table, position, target, queue) = match action {
+            Action::Drop { share } => {
+                let random =
+                    share.map(|share| format!("-m statistic --mode random --probability {share:.9} "));
+                let target = format!("{}-j DROP", random.unwrap_or_default());
+                ("filter", Position::First, target, None)
+            }
+            Action::Hold { shape, table } => {
+                let number = free(guard).unwrap_or_else(|problem| {
+                    problems.push(problem);
+                    0
+                });
+                // If the helper should die, packets pass.
+                let target = format!("-j NFQUEUE --queue-num {number} --queue-bypass");
+                (table, Position::Last, target, Some(Queue { number, shape, helper: None }))
+            }
+        };
+        let rules = Rules {
+            table: table.into(),
+            name: format!("lydite-fault-{guard}"),
+            position,
+            endpoints,
+            arriving: queue.is_none(),
+            action: target,
+        };
+        problems.extend(rules.rehearse());
+        if problems.is_empty() { Ok(Self { rules, queue, guard, begun: false }) } else { Err(problems) }
+    }
+
+    /// Returns the way in which the fault is injected, in words.
+    pub(super) fn how(&self) -> String {
+        let action = match &self.queue {
+            Some(queue) => format!("NFQUEUE {}", queue.number),
+            None => "DROP".into(),
+        };
+        format!("{action} of iptables, table {}, on {}", self.rules.table, words(&self.rules.endpoints))
+    }
+
+    /// Begins the fault. Returns the proof that it bites.
+    ///
+    /// # Errors
+    /// The helper does not start, or the rules are rejected.
+    pub(super) fn begin(&mut self) -> Result<String, String> {
+        if let Some(queue) = &mut self.queue {
+            queue.start()?;
+        }
+        let count = self.rules.insert()?;
+        self.begun = true;
+        Ok(format!("{} in force on {}", counted(count, "rule", "rules"), words(&self.rules.endpoints)))
+    }
+
+    /// Ends the fault. Returns what its rules counted; none if none were in force.
+    ///
+    /// # Errors
+    /// Something is left, or the fault ended before.
+    pub(super) fn end(&self) -> Result<Option<Ended>, String> {
+        let helper_ended = self.queue.as_ref().is_some_and(|queue| !queue.lives());
+        let counts = self.rules.remove();
+        let lost = self.queue.as_ref().map_or(0, |queue| lost(queue.number));
+        // Also after a problem with the rules: without the helper they let all packets pass.
+        let helper = self.queue.as_ref().map_or(Ok(()), Queue::stop);
+        let counts = counts.and_then(|counts| helper.map(|()| counts))?;
+        // Only its guard knows that nobody has ended the fault before.
+        if self.begun && self.guard == std::process::id() {
+            if counts.is_none() {
+                return Err("somebody else removed its rules of iptables before its end".into());
+            }
+            if helper_ended {
+                return Err("its helper ended before it, and packets passed: its rules are removed".into());
+            }
+        }
+        Ok(counts.map(|counts| Ended { counts, lost }))
+    }
+}
+
+/// The packets of a fault that has ended.
+pub(super) struct Ended {
+    /// Packets that the rules counted.
+    pub(super) counts: Counts,
+    /// Packets that were lost because too many were held.
+    pub(super) lost: u64,
+}
+
+impl Ended {
+    /// Returns the packets that the action took, with what happened to them.
+    pub(super) fn taken(&self, verb: &str) -> String {
+        let lost = match self.lost {
+            0 => String::new(),
+            lost => format!(", {lost} of them lost because too many were held"),
+        };
+        format!("{verb} {}{lost}", packets(self.counts.taken))
+    }
+}
+
+/// Returns a number of packets in words.
+pub(super) fn packets(count: u64) -> String {
+    if count == 1 { "1 packet".into() } else { format!("{count} packets") }
+}
+
+impl Queue {
+    /// Starts the helper, and waits until packets may come.
+    fn start(&mut self) -> Result<(), String> {
+        let failed = |error: std::io::Error| format!("the helper could not start: {error}");
+        let shape = serde_json::to_string(&self.shape).map_err(|error| error.to_string())?;
+        let mut command = Command::new(std::env::current_exe().map_err(failed)?);
+        command.args(["faults", "hold", &self.number.to_string(), &shape]);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
+        // SAFETY: prctl is async-signal-safe, and nothing else is done between fork and exec.
+        unsafe {
+            command.pre_exec(|| {
+                // It never outlives the guard, whatever kills that.
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM);
+                Ok(())
+            });
+        }
+        let mut child = command.spawn().map_err(failed)?;
+        self.helper = ProcessId::of(child.id());
+        let mut line = String::new();
+        if let Some(output) = child.stdout.take() {
+            BufReader::new(output).read_line(&mut line).map_err(failed)?;
+        }
+        if line.trim() == READY {
+            return Ok(());
+        }
+        // Its line is the reason.
+        let _ended = child.kill();
+        let _reaped = child.wait();
+        Err(format!("the helper could not open NFQUEUE {} ({})", self.number, line.trim()))
+    }
+
+    fn lives(&self) -> bool {
+        self.helper.is_some_and(ProcessId::lives)
+    }
+
+    /// Ends the helper after it has let all packets go on.
+    fn stop(&self) -> Result<(), String> {
+        let Some(helper) = self.helper else { return Ok(()) };
+        for signal in [libc::SIGTERM, libc::SIGKILL] {
+            helper.signal(signal).map_err(|error| format!("end process {}: {error}", helper.pid))?;
+            if wait_while(&[helper], PATIENCE, ProcessId::lives).is_empty() {
+                return Ok(());
+            }
+        }
+        Err(format!("process {} did not end", helper.pid))
+    }
+}
+
+/// Returns endpoints in words.
+fn words(endpoints: &BTreeSet<Endpoint>) -> String {
+    let ports: BTreeSet<u16> =
+        endpoints.iter().filter(|one| one.peer.is_none()).map(|one| one.local.port()).collect();
+    let list: Vec<String> = ports.iter().map(u16::to_string).collect();
+    let ports = format!("port{} {}", if list.len() == 1 { "" } else { "s" }, list.join(", "));
+    match endpoints.iter().filter(|one| one.peer.is_some()).count() {
+        0 => ports,
+        opened => format!("{ports} and {}", counted(opened, "opened connection", "opened connections")),
+    }
+}
