@@ -391,17 +391,26 @@ mod tests {
             ("cpu-limit:0@3s..4s/lab:pg", "needs a number of cores"),
             ("disk-read@3s..4s/lab:pg", "needs the number of threads, 1 to 64, as disk-read:2@"),
             ("disk-write:65@3s..4s/lab:pg", "needs the number of threads, 1 to 64, as disk-write:2@"),
-            ("disk-read:1@3s..4s/local", "can't be on local: use lab:NAME[/NODE], nodes=N, pid:N or service:NAME"),
+            (
+                "disk-read:1@3s..4s/local",
+                "can't be on local: use lab:NAME[/NODE], nodes=N, pid:N or service:NAME",
+            ),
             ("disk-slow@3s..4s/lab:pg", "needs bytes per second from 65536"),
             ("disk-slow:65535@3s..4s/lab:pg", "needs bytes per second from 65536"),
             ("clock-jump:1h@3s..4s/lab:pg", "needs an offset with its sign"),
-            ("clock-jump:+1h@3s..4s/local", "can't be on local: use lab:NAME[/NODE], nodes=N, pid:N or service:NAME"),
+            (
+                "clock-jump:+1h@3s..4s/local",
+                "can't be on local: use lab:NAME[/NODE], nodes=N, pid:N or service:NAME",
+            ),
             ("net-delay:50@3s..4s/lab:pg", "needs a time up to 60 s"),
             ("net-loss:0@3s..4s/lab:pg", "needs a percentage"),
             ("net-loss:101@3s..4s/lab:pg", "needs a percentage"),
             ("net-partition:1@3s..4s/lab:pg", "takes no arguments"),
             ("net-rate:0@3s..4s/lab:pg", "needs bytes per second"),
-            ("net-rate:1k@3s..4s/local", "can't be on local: use lab:NAME[/NODE], nodes=N, pid:N or service:NAME"),
+            (
+                "net-rate:1k@3s..4s/local",
+                "can't be on local: use lab:NAME[/NODE], nodes=N, pid:N or service:NAME",
+            ),
             ("command@3s..4s", "only as a table [[fault]]"),
         ] {
             let problem = parse(text).unwrap_err();
