@@ -63,7 +63,6 @@ impl Measured<'_> {
         };
         let mut failures = Vec::new();
         let mut broken = self.answers.as_ref().is_some_and(|check| !check.ok);
-        checks.extend(self.answers.clone());
         match balances {
             Some(Ok(check)) => {
                 broken |= !check.ok;
@@ -85,7 +84,8 @@ impl Measured<'_> {
             failures.push(Failure::Target(format!("{}: {error}", self.url)));
         }
         let mut checked = true;
-        if self.request.plan.check && self.stored && !interrupted && measurement.lost.is_none() {
+        let after = self.request.plan.check && self.stored && !interrupted && measurement.lost.is_none();
+        if after {
             // The measurement is safe even if the process ends during the check. A failure to write is ignored here,
             // since the end of the run writes the same file and reports it.
             if let Some(place) = self.request.plan.json.as_ref().filter(|place| place.is_replaced()) {
@@ -122,6 +122,8 @@ impl Measured<'_> {
                 }
             }
         }
+        // A check that holds has its place among the others; without them it would look like the whole.
+        checks.extend(self.answers.clone().filter(|check| after && checked || !check.ok));
         if broken {
             failures.push(Failure::CheckFailed);
         }

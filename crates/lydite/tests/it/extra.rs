@@ -94,8 +94,8 @@ fn orders_and_updates_of_stock_together_keep_the_conditions() {
         let checks = result["checks"].as_array().expect("checks");
         assert_eq!(
             checks.len(),
-            29,
-            "twelve conditions, items and stock, before and after, and the ledger: {checks:?}"
+            30,
+            "twelve conditions, items and stock, before and after, the ledger and the answers: {checks:?}"
         );
         assert!(checks.iter().all(|check| check["ok"] == true), "{checks:?}");
         assert_eq!((&checks[12]["id"], &checks[28]["id"]), (&"item".into(), &"stock".into()));

@@ -1,5 +1,6 @@
 //! Turns axes into points: a validated plan for every combination of their values.
 
+use crate::commands::faults::places::rehearse;
 use crate::source::{Entry, Source};
 use lydite_families::TargetSpec;
 use lydite_plan::entries::{Entries, Listed, scalar};
@@ -345,7 +346,7 @@ fn point(
         source.file(),
     );
     given.insert("target".to_owned(), url);
-    let plan = match Plan::read(entries) {
+    let plan = match Plan::read_rehearsed(entries, &rehearse) {
         Ok(plan) => plan,
         Err(failure) => {
             for problem in failure.lines() {

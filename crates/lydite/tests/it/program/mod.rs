@@ -289,17 +289,19 @@ pub(crate) fn total(result: &Value, count: &str) -> u64 {
     TYPES.iter().map(|kind| result["transactions"][kind][count].as_u64().expect("a count")).sum()
 }
 
-/// Fails unless the result has twelve conditions of each of these times and, if one is after the run, its ledger, and all
-/// hold.
+/// Fails unless the result has twelve conditions of each of these times and, if one is after the run, its ledger and its
+/// answers, and all hold.
 #[track_caller]
 pub(crate) fn assert_checks_hold(result: &Value, times: &[&str]) {
     let checks = result["checks"].as_array().expect("checks");
     let mut all = 0;
     for when in times {
         let of_then: Vec<&Value> = checks.iter().filter(|check| check["when"] == *when).collect();
-        let ledgers = usize::from(*when == "after");
-        assert_eq!(of_then.iter().filter(|check| check["id"] == "ledger").count(), ledgers, "{checks:?}");
-        assert_eq!(of_then.len(), 12 + ledgers, "conditions {when}: {checks:?}");
+        let others: &[&str] = if *when == "after" { &["ledger", "answers"] } else { &[] };
+        for other in others {
+            assert_eq!(of_then.iter().filter(|check| check["id"] == *other).count(), 1, "{checks:?}");
+        }
+        assert_eq!(of_then.len(), 12 + others.len(), "conditions {when}: {checks:?}");
         assert!(of_then.iter().all(|check| check["ok"] == true), "{of_then:?}");
         all += of_then.len();
     }
