@@ -11,6 +11,7 @@ mod measuring;
 pub(crate) mod micro;
 mod node_sizes;
 pub(crate) mod readiness;
+mod reading;
 mod result;
 pub(crate) mod tpcc;
 
