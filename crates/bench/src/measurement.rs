@@ -55,6 +55,8 @@ pub struct Measurement<W: Runnable = Tpcc> {
     pub straddling: u64,
     /// Resources that the run used in this process.
     pub client: ClientCost,
+    /// Reason why lines of the success log are missing; `None` if it has all, or if there is no log.
+    pub log_problem: Option<String>,
     /// Warnings, one line each.
     pub warnings: Vec<String>,
 }

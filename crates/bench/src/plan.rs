@@ -49,6 +49,9 @@ pub struct RunPlan {
     pub retry: RetryPolicy,
     /// Longest wait after the end for transactions in flight; see [`RunPlan::DRAIN`].
     pub drain: Duration,
+    /// File for the New-Orders and Payments that the database acknowledges, which [`crate::Logged`] reads. An existing
+    /// file is replaced.
+    pub success_log: Option<PathBuf>,
 }
 
 /// Controlled settings from a moment of the window until the next step. The first step also applies to the warm-up.
@@ -130,6 +133,8 @@ pub(crate) struct RunSettings {
     pub(crate) contended: Contended,
     /// Start of each phase.
     pub(crate) phases: Vec<Nanos>,
+    /// File for acknowledged transactions.
+    pub(crate) success_log: Option<PathBuf>,
 }
 
 /// Mode of sending transactions.
@@ -233,6 +238,7 @@ impl RunPlan {
                 .filter_map(|phase| phase.first())
                 .map(|first| nanos(self.warmup.saturating_add(first.from)))
                 .collect(),
+            success_log: self.success_log.clone(),
         }
     }
 
@@ -257,6 +263,7 @@ impl RunPlan {
             balances: BalancePlan::default(),
             retry: RetryPolicy::default(),
             drain: Self::DRAIN,
+            success_log: None,
         }
     }
 
@@ -335,6 +342,7 @@ impl MicroPlan {
             contention: Vec::new(),
             contended: Contended::default(),
             phases: vec![nanos(self.warmup)],
+            success_log: None,
         }
     }
 }

@@ -90,6 +90,9 @@ pub struct RunResult {
     /// Consistency conditions (TPC-C 3.3.2) and other checks.
     #[serde(default)]
     pub checks: Vec<CheckResult>,
+    /// The success log, if the run kept one and compared it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub success_log: Option<SuccessLogResult>,
     /// The requirements of the plan, with their verdicts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub requirements: Vec<RequirementResult>,
@@ -153,6 +156,7 @@ impl Default for RunResult {
             warmup_series: Series::default(),
             client: ClientCost::default(),
             checks: Vec::new(),
+            success_log: None,
             requirements: Vec::new(),
             inputs: Vec::new(),
             controls: Controls::default(),
@@ -250,7 +254,7 @@ impl RunResult {
         let made = self.checks.iter().filter(|check| check.when == when);
         let conditions = made.clone().filter(|check| check.id.starts_with("3.3.2.")).count();
         let ours = |check: &CheckResult| {
-            [BALANCES_CHECK, LEDGER_CHECK].contains(&check.id.as_str())
+            OWN_CHECKS.contains(&check.id.as_str())
                 || EXTRA_CONDITIONS.iter().any(|extra| extra.clause == check.id)
         };
         let others = made.clone().count() - made.filter(|check| ours(check)).count() - conditions;
@@ -599,8 +603,32 @@ pub enum CheckedWhen {
 /// The [`CheckResult::id`] of the check that compares W_YTD with the dUpdateBalances of a run.
 pub const BALANCES_CHECK: &str = "balances";
 
-/// The [`CheckResult::id`] of the check that compares the database with what it acknowledged.
+/// The [`CheckResult::id`] of the check that compares counts of the database with what it acknowledged.
 pub const LEDGER_CHECK: &str = "ledger";
+
+/// The [`CheckResult::id`] of the check that compares the database with the success log, transaction by transaction.
+pub const SUCCESS_LOG_CHECK: &str = "success-log";
+
+/// Checks that are no conditions.
+pub(crate) const OWN_CHECKS: [&str; 3] = [BALANCES_CHECK, LEDGER_CHECK, SUCCESS_LOG_CHECK];
+
+/// The success log of a run, compared with the database.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SuccessLogResult {
+    /// New-Orders and Payments that the database acknowledged, in the whole run.
+    pub committed: u64,
+    /// Those that are not in the database.
+    pub lost: u64,
+    /// Orders and payments of the run that are in the database, but were rolled back or never acknowledged.
+    pub resurrected: u64,
+    /// New-Orders and Payments of unknown outcome, which may be in the database or not.
+    pub unknown: u64,
+    /// Path of the log.
+    pub path: String,
+    /// First of the lost and of the resurrected ones; empty if there are none.
+    pub examples: String,
+}
 
 /// Result of a check, such as a consistency condition of TPC-C 3.3.2.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

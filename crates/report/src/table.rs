@@ -8,7 +8,7 @@ use crate::figures::{
     P50, P90, P95, P99, THIN_NOTE, count, duration, moment, number, percent, plural, type_name,
 };
 use crate::findings::{Weight, disclaimer, findings, has_new_orders, shown_types};
-use crate::model::{BALANCES_CHECK, LEDGER_CHECK, RunResult, Status, TransactionResult};
+use crate::model::{LEDGER_CHECK, OWN_CHECKS, RunResult, SUCCESS_LOG_CHECK, Status, TransactionResult};
 use crate::phases::{asked_in_words, rate_in_words};
 use lydite_tpcc::consistency::CONDITION_COUNT;
 use lydite_tpcc::limits::MAX_NOPM_PER_WAREHOUSE;
@@ -555,11 +555,8 @@ pub(crate) fn checks_in_words(r: &RunResult) -> String {
     use crate::model::CheckedWhen::{After, Before, Check};
     let mut parts = Vec::new();
     for (when, words) in [(Before, " before the run"), (After, " after the run"), (Check, "")] {
-        let (own, of_then): (Vec<_>, Vec<_>) = r
-            .checks
-            .iter()
-            .filter(|c| c.when == when)
-            .partition(|c| [BALANCES_CHECK, LEDGER_CHECK].contains(&c.id.as_str()));
+        let (own, of_then): (Vec<_>, Vec<_>) =
+            r.checks.iter().filter(|c| c.when == when).partition(|c| OWN_CHECKS.contains(&c.id.as_str()));
         let held = of_then.iter().filter(|c| c.ok).count();
         let subject = match (parts.is_empty(), r.is_tpcc()) {
             (true, true) => " consistency conditions hold",
@@ -587,6 +584,8 @@ pub(crate) fn checks_in_words(r: &RunResult) -> String {
             let words = match (check.id.as_str(), check.ok) {
                 (LEDGER_CHECK, true) => "ledger holds",
                 (LEDGER_CHECK, false) => "ledger FAILS",
+                (SUCCESS_LOG_CHECK, true) => "success log holds",
+                (SUCCESS_LOG_CHECK, false) => "success log FAILS",
                 (_, true) => "balances hold",
                 (_, false) => "balances FAIL",
             };

@@ -13,6 +13,7 @@ mod node_sizes;
 pub(crate) mod readiness;
 mod reading;
 mod result;
+mod success_log;
 pub(crate) mod tpcc;
 
 use crate::interrupt::Interrupt;

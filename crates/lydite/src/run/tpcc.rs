@@ -3,7 +3,7 @@
 use super::Request;
 use super::balances::BalanceWatch;
 use super::checks::{self, Conditions, before};
-use super::conclusion::Measured;
+use super::conclusion::{Check, Measured};
 use super::faults::Faults;
 use super::function_tests::FunctionFindings;
 use super::ledger::Ledger;
@@ -11,6 +11,7 @@ use super::measuring::{Live, measure};
 use super::node_sizes::SizeWatch;
 use super::readiness::{begin_with_template, check_target, fitting, make_ready};
 use super::result::Parts;
+use super::success_log::SuccessLog;
 use crate::exit::{Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::complain;
@@ -19,7 +20,7 @@ use lydite_database::{DatabaseState, Description, Kind, Replicas, Target, Tpcc, 
 use lydite_plan::Plan;
 use lydite_plan::controls::function_tests::FunctionTests;
 use lydite_plan::controls::{Ground, Ran, Settled};
-use lydite_report::model::CheckedWhen;
+use lydite_report::model::{CheckedWhen, LEDGER_CHECK, SUCCESS_LOG_CHECK};
 use lydite_tpcc::TransactionKind;
 use lydite_tpcc::consistency::{ITEMS_CONDITION, STOCK_CONDITION};
 use lydite_tpcc::meta::DatabaseMeta;
@@ -43,6 +44,7 @@ pub(crate) fn run(request: &Request) -> Outcome {
     let sizes = SizeWatch::new(&ready.target, ready.settled.distribution.reported());
     let faults = Faults::start(&request.faults, plan.duration)?;
     // The last look before the run.
+    let success_log = ready.open_success_log(request)?;
     let ledger = ready.open_ledger(request)?;
     let measurement = ready.measure(request, &faults)?;
     let balances = balances.map(|balances| balances.finish(&measurement.whole));
@@ -64,6 +66,14 @@ pub(crate) fn run(request: &Request) -> Outcome {
         stored: ready.stored,
         load: ready.load.as_ref(),
     };
+    let mut acknowledged: Vec<(&str, Box<Check<'_>>)> = Vec::new();
+    if let Some(ledger) = &ledger {
+        let check = || ledger.check(&measurement.whole, &request.interrupt);
+        acknowledged.push((LEDGER_CHECK, Box::new(check)));
+    }
+    if let Some(log) = &success_log {
+        acknowledged.push((SUCCESS_LOG_CHECK, Box::new(|| log.check(&measurement, &request.interrupt))));
+    }
     let run = Measured {
         request,
         url: &ready.description.url,
@@ -71,12 +81,10 @@ pub(crate) fn run(request: &Request) -> Outcome {
         check: "3.3.2",
         result: &|checks, checked| {
             let result = parts.result(checks, checked)?;
-            Ok(faults.add_to(functions.add_to(sizes.add_to(result))))
+            let result = faults.add_to(functions.add_to(sizes.add_to(result)));
+            Ok(success_log.iter().fold(result, |result, log| log.add_to(result)))
         },
-        ledger: &|| match &ledger {
-            Some(ledger) => ledger.check(&measurement.whole, &request.interrupt),
-            None => Ok(None),
-        },
+        acknowledged,
         after: &|| ready.conditions(request, CheckedWhen::After),
     };
     let concluded = run.conclude(&measurement, checks, balances);
@@ -113,6 +121,12 @@ impl Ready {
         let active = plan.active(meta.warehouses)?;
         let stored = !matches!(target.state()?, DatabaseState::AnyScale);
         let description = target.describe()?;
+        if plan.success_log.is_some() && !stored {
+            return Err(Failure::usage(format!(
+                "success_log: {} stores nothing that it could be compared with: leave it out",
+                description.url
+            )));
+        }
         let nodes = &plan.controls.distribution;
         let place = nodes.place(&plan.schedule, &*target, &description.url, meta.warehouses)?;
         let settled = plan.controls.settle(&plan.schedule, &Ground { active, place })?;
@@ -138,6 +152,13 @@ impl Ready {
         (request.plan.check && self.stored)
             .then(|| Ledger::open(&self.target, embedded, &self.meta, self.active, &request.interrupt))
             .transpose()
+    }
+
+    /// Opens the success log of the run, if the plan has one.
+    fn open_success_log(&self, request: &Request) -> Result<Option<SuccessLog>, Failure> {
+        let Some(path) = &request.plan.success_log else { return Ok(None) };
+        let embedded = self.description.embedded;
+        SuccessLog::open(path, &self.target, embedded, self.active, &request.interrupt).map(Some)
     }
 
     /// Evaluates the standard's conditions, and the extra ones on rows that other transactions of the run change.
@@ -216,6 +237,7 @@ impl Ready {
             duration: plan.duration,
             steps: steps.collect(),
             retry: plan.retry,
+            success_log: plan.success_log.clone(),
             ..RunPlan::new(self.mode.clone(), warehouses, plan.seed, constants)
         };
         plan.controls.shape(&self.settled, &plan.schedule, &mut run_plan);
