@@ -64,7 +64,7 @@ pub use load::{LoadReport, LoadSnapshot, load, load_micro};
 pub use logged::Logged;
 pub use measurement::{
     ClientCost, ContentionFacts, ContentionFound, ErrorCount, KindMeasurement, MeasuredWindow, Measurement,
-    Moved, OpenFacts, Outage, OutageCause, RowFacts, Second, Status, Whole,
+    Moved, OpenFacts, Outage, OutageCause, Piece, RowFacts, Second, Status, Whole,
 };
 pub use micro::MicroFacts;
 pub use plan::{Arrival, MicroMode, MicroPlan, Mode, RetryPolicy, RunPlan, Step};

@@ -33,7 +33,8 @@ pub(crate) struct EndedTransaction<'a, W: Runnable> {
 pub(crate) struct SecondCounts {
     /// Completed transactions, by type.
     pub(crate) completed: Vec<u64>,
-    pub(crate) aborts: u64,
+    /// Aborted attempts, in the order of [`AbortReason::ALL`].
+    pub(crate) aborts: [u64; AbortReason::COUNT],
     pub(crate) errors: u64,
     pub(crate) unknown: u64,
     /// Latencies, by type.
@@ -46,7 +47,7 @@ impl SecondCounts {
     fn new(kinds: usize) -> Self {
         Self {
             completed: vec![0; kinds],
-            aborts: 0,
+            aborts: [0; AbortReason::COUNT],
             errors: 0,
             unknown: 0,
             latency: vec![TwoDigits::default(); kinds],
@@ -135,7 +136,7 @@ impl<W: Runnable> Recorder<W> {
             return;
         }
         self.aborts[reason.index()] += u64::from(at >= window.start());
-        second_counts::<W>(&mut self.seconds, window.second(at)).aborts += 1;
+        second_counts::<W>(&mut self.seconds, window.second(at)).aborts[reason.index()] += 1;
     }
 
     /// Counts an answered transaction: in the totals if it counts, in its second unless it straddles the window, and in

@@ -369,7 +369,7 @@ impl<W: Runnable> Run<W> {
     /// Observes the run until the window ends or the run is stopped.
     fn observe(&mut self, control: &RunControl, observer: &mut dyn FnMut(&Snapshot)) {
         let window = &self.shared.window;
-        let mut collector = Collector::new(window, W::KINDS.len());
+        let mut collector = Collector::new(window, W::KINDS.len(), &self.settings.cuts);
         let mut second = 1;
         let mut in_warmup = window.start() > 0;
         loop {
@@ -469,7 +469,8 @@ impl<W: Runnable> Run<W> {
         let log_problem = self.log.and_then(LogWriter::finish);
         // A session may have counted a moment longer after the run was stopped. Then that is the end.
         let end = window.end().max(last_answered.saturating_add(u64::from(last_answered > 0)));
-        let mut collector = self.collector.unwrap_or_else(|| Collector::new(window, W::KINDS.len()));
+        let cuts = &self.settings.cuts;
+        let mut collector = self.collector.unwrap_or_else(|| Collector::new(window, W::KINDS.len(), cuts));
         let seconds = window.second(end.saturating_sub(1)) + usize::from(end > 0);
         let lowest = shared.connections.take_lowest();
         collector.collect(&shared.recorders, seconds, lowest);
@@ -494,7 +495,7 @@ impl<W: Runnable> Run<W> {
         warnings.extend(finished.warnings);
         merge(&mut total.lateness, &finished.lateness);
         total.facts.merge(&finished.facts);
-        let (warmup_series, series) = collector.finish();
+        let (warmup_series, series, pieces) = collector.finish();
         let measured = end.saturating_sub(window.start());
         let relative = |at: Nanos| (at as f64 - window.start() as f64) / SECOND as f64;
         let outages = outages(shared.connections.outages(end), self.silence.outages(&total.kinds, end));
@@ -521,6 +522,7 @@ impl<W: Runnable> Run<W> {
             errors: shared.errors.lock().counts(),
             warmup_series,
             series,
+            pieces,
             outages: outages
                 .into_iter()
                 .map(|(from, to, cause)| Outage { cause, from_s: relative(from), to_s: relative(to) })

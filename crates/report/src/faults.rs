@@ -3,6 +3,7 @@
 use crate::metrics::{Availability, Event, Settling, availability_each, mean_of};
 use crate::model::RunResult;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Least time for which throughput must be stable, in seconds.
 const LEAST_HOLD_S: usize = 5;
@@ -59,8 +60,8 @@ pub struct FaultAvailability {
     pub tps_before: Option<f64>,
     /// Mean rate of the whole seconds in the fault; of those that it touches if there are none.
     pub tps_during: Option<f64>,
-    /// Mean rate of the whole seconds from its end until the next fault or the end of the window; null if it has no end,
-    /// or if there are none.
+    /// Mean rate of the whole seconds from its end until the next fault or the end of the window; null without an end,
+    /// or without such seconds.
     pub tps_after: Option<f64>,
     /// Rate of the worst second of those of `tps_during`.
     pub lowest_tps: Option<f64>,
@@ -71,10 +72,27 @@ pub struct FaultAvailability {
     pub first_commit_s: Option<f64>,
     /// Transactions with an unknown outcome in the same time as `seconds_without_commit`.
     pub unknown: u64,
+    /// 99th percentile of the New-Orders' latencies in ms, to within one percent; null without completed ones.
+    pub p99_ms: Around<Option<f64>>,
+    /// Attempts that the database aborted, by reason.
+    pub aborts: Around<BTreeMap<String, u64>>,
     /// Definition of stable throughput; null if the run is too short to tell.
     pub stable: Option<Settling>,
     /// Reason why `r_e` and `t_e` are missing; empty if they are not.
     pub note: String,
+}
+
+/// A quantity before the first fault, during a fault, and after it up to the next fault or the end of the window. The
+/// times are the configured ones: a second that the fault touches is during it.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Around<T> {
+    /// Before the first fault.
+    pub before: T,
+    /// During the fault.
+    pub during: T,
+    /// After the fault.
+    pub after: T,
 }
 
 /// Returns the faults of a result that began, as events, each with its index.
@@ -182,6 +200,9 @@ fn of_fault(
         first_commit_s: first_commit(result, seconds, event.from_s),
         unknown: unknown.unwrap_or_default().iter().sum(),
         stable: found.map(|_| judged.settling),
+        // Filled by the run, which has the latencies.
+        p99_ms: Around::default(),
+        aborts: Around::default(),
         note: match verdict {
             Err(problem) => problem.clone(),
             Ok(found) if found.began.stable.is_none() => "throughput did not become stable again".to_owned(),

@@ -3,6 +3,7 @@
 pub(crate) mod balances;
 pub(crate) mod checks;
 mod conclusion;
+mod fault_pieces;
 pub(crate) mod faults;
 pub(crate) mod function_tests;
 mod ledger;

@@ -4,6 +4,7 @@ use super::Request;
 use super::balances::BalanceWatch;
 use super::checks::{self, Conditions, before};
 use super::conclusion::{Check, Measured};
+use super::fault_pieces;
 use super::faults::Faults;
 use super::function_tests::FunctionFindings;
 use super::ledger::Ledger;
@@ -17,6 +18,7 @@ use crate::interrupt::Interrupt;
 use crate::output::complain;
 use lydite_bench::{LoadReport, Measurement, Mode, RunPlan, Step};
 use lydite_database::{DatabaseState, Description, Kind, Replicas, Target, Tpcc, Workload};
+use lydite_faults::FaultSpec;
 use lydite_plan::Plan;
 use lydite_plan::controls::function_tests::FunctionTests;
 use lydite_plan::controls::{Ground, Ran, Settled};
@@ -81,7 +83,9 @@ pub(crate) fn run(request: &Request) -> Outcome {
         check: "3.3.2",
         result: &|checks, checked| {
             let result = parts.result(checks, checked)?;
-            let result = faults.add_to(functions.add_to(sizes.add_to(result)));
+            let mut result = faults.add_to(functions.add_to(sizes.add_to(result)));
+            let specs: Vec<&FaultSpec> = plan.controls.faults.specs().collect();
+            fault_pieces::add_to(&mut result.availability, &specs, &measurement.pieces);
             Ok(success_log.iter().fold(result, |result, log| log.add_to(result)))
         },
         acknowledged,
