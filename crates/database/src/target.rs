@@ -117,8 +117,8 @@ pub trait Target: Send + Sync {
     /// The database fails.
     fn checksums(&self) -> Result<Vec<TableChecksum>, TargetError>;
 
-    /// Counts, in these warehouses, what New-Orders, Payments and Deliveries change by one each: all on one snapshot if
-    /// the database supports that.
+    /// Counts, in these warehouses, the rows and order numbers that New-Orders, Payments and Deliveries change by one
+    /// each: all on one snapshot if the database supports that.
     ///
     /// # Errors
     /// The database fails.
@@ -234,7 +234,7 @@ impl ConditionFinding {
     }
 }
 
-/// Counts by which a run is compared with what it acknowledged. See [`Target::counts`].
+/// Counts whose growth in a run is compared with the acknowledged transactions. See [`Target::counts`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LedgerCounts {
     /// Sum of D_NEXT_O_ID; each New-Order adds one.

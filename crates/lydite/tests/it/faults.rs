@@ -76,7 +76,7 @@ impl Lab {
         self.place.program(&arguments).start()
     }
 
-    /// A run of which the server stands still, once it does.
+    /// Starts a run with a fault that stops the server, and waits until the server stands still.
     fn stopped(&self, result: &Path) -> Running {
         let mut run = self.run("600s", &["stop@0.2s..590s/lab:pg"], &["--no-check", "--json", text(result)]);
         run.wait_until("the fault", || {

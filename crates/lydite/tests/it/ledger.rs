@@ -38,8 +38,8 @@ fn number_after(detail: &str, words: &str) -> i64 {
 }
 
 /// Runs a driver that is broken in this way until its transactions of this type can be judged. All conditions must hold,
-/// and the ledger must not: returns its detail, the committed transactions of the window, and the success log's part of the
-/// result. That log must not hold either if `of` is logged.
+/// and the ledger must not: returns its detail, the committed transactions of the window, and the success log of the
+/// result, which must not hold either if `of` is logged.
 fn found_in(kind: &str, of: &str) -> (String, i64, Value) {
     let python = python_with_drivers();
     windows_from("3s", |window| {
@@ -179,7 +179,7 @@ fn clients_with_warehouses_of_their_own_each_keep_a_ledger() {
         assert_checks_hold(&result, &["before", "after"]);
         (has_each(&result, &["new_order"]) && orders(2) > then).then_some(())
     });
-    // In one warehouse they are in each other's way, and are told so.
+    // In one warehouse the ledger of each client finds the rows of the other.
     longer_windows(|window| {
         let then = orders(2);
         let more = ["--duration", window, "--json", text(&path)];

@@ -342,17 +342,17 @@ fn a_server_that_freezes_does_not_keep_a_run_from_ending_with_a_result() {
 }
 
 #[test]
-fn the_availability_of_a_server_that_freezes_is_told_of_its_result() {
+fn the_availability_of_a_server_that_freezes_is_computed_from_its_result() {
     let mut victim = victim("availability");
     // A machine under load stalls for other reasons, too, and its seconds differ more from each other.
-    let told = ["40", "70", "90"].into_iter().any(|percent| availability_is_told(&mut victim, percent));
-    assert!(told, "a freeze and steady seconds on either side of it");
+    let judged = ["40", "70", "90"].into_iter().any(|percent| availability_is_reported(&mut victim, percent));
+    assert!(judged, "a freeze and steady seconds on either side of it");
     assert_consistent(&victim.url);
 }
 
-/// Freezes the server and looks at what is told of its availability, where seconds are steady that differ by so many
-/// percent. False if more than the freeze made the run stall, or if the client stood still itself.
-fn availability_is_told(victim: &mut Victim, percent: &str) -> bool {
+/// Freezes the server and reads the reported availability. Throughput counts as stable while it varies by at most this
+/// percentage. Returns false if more than the freeze made the run stall, or if the client stood still itself.
+fn availability_is_reported(victim: &mut Victim, percent: &str) -> bool {
     // A rate that the server can keep: but for the freeze throughput is steady.
     let plan = ["--mode", "open", "--rate", "100", "--arrival", "constant", "--sessions", "8"];
     let Some(running) = victim.run(&[&plan[..], &["--duration", "24s", "--no-check"]].concat()) else {
