@@ -2,10 +2,11 @@
 
 use crate::clock::Window;
 use crate::histogram::histogram;
-use crate::measurement::Second;
+use crate::measurement::{Piece, Second};
 use crate::recorder::{Recorder, SecondCounts};
 use crate::workload::Runnable;
 use hdrhistogram::Histogram;
+use lydite_database::AbortReason;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -36,11 +37,17 @@ pub(crate) struct Collector {
     so_far: Vec<Histogram<u64>>,
     /// True once the window has begun.
     measuring: bool,
+    /// Pieces of the window; none if the plan does not cut it.
+    pieces: Vec<Piece>,
 }
 
 impl Collector {
-    pub(crate) fn new(window: &Window, kinds: usize) -> Self {
+    pub(crate) fn new(window: &Window, kinds: usize, cuts: &[u64]) -> Self {
+        let piece =
+            |from_s| Piece { from_s, first_latency: small_histogram(), aborts: [0; AbortReason::COUNT] };
+        let starts = cuts.first().map(|_| 0).into_iter().chain(cuts.iter().copied().filter(|cut| *cut > 0));
         Self {
+            pieces: starts.map(piece).collect(),
             warmup_seconds: window.warmup_seconds(),
             series: Vec::new(),
             open: VecDeque::new(),
@@ -98,10 +105,19 @@ impl Collector {
         for (total, completed) in second.completed.iter_mut().zip(&counts.completed) {
             *total += completed;
         }
-        second.aborts += counts.aborts;
+        second.aborts += counts.aborts.iter().sum::<u64>();
         second.errors += counts.errors;
         second.unknown += counts.unknown;
         second.touched.merge(&counts.touched);
+        if let Some(second) = number.checked_sub(self.warmup_seconds) {
+            let place = self.pieces.partition_point(|piece| piece.from_s <= second as u64);
+            if let Some(piece) = place.checked_sub(1).and_then(|place| self.pieces.get_mut(place)) {
+                counts.latency[FIRST].add_to(&mut piece.first_latency);
+                for (total, aborts) in piece.aborts.iter_mut().zip(counts.aborts) {
+                    *total += aborts;
+                }
+            }
+        }
         if number >= first_open {
             counts.latency[FIRST].add_to(&mut self.open[number - first_open]);
         }
@@ -149,12 +165,12 @@ impl Collector {
         (!so_far.is_empty()).then(|| Duration::from_nanos(so_far.value_at_quantile(quantile)))
     }
 
-    /// Returns the series of the warm-up and that of the window.
-    pub(crate) fn finish(mut self) -> (Vec<Second>, Vec<Second>) {
+    /// Returns the series of the warm-up, that of the window, and the window's pieces.
+    pub(crate) fn finish(mut self) -> (Vec<Second>, Vec<Second>, Vec<Piece>) {
         while !self.open.is_empty() {
             self.finish_second();
         }
         let window = self.series.split_off(self.warmup_seconds.min(self.series.len()));
-        (self.series, window)
+        (self.series, window, self.pieces)
     }
 }

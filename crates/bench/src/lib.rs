@@ -39,6 +39,7 @@ mod gate;
 mod histogram;
 mod in_flight;
 pub mod load;
+mod logged;
 mod measurement;
 mod micro;
 mod open;
@@ -52,6 +53,7 @@ mod run;
 mod silence;
 mod sparse_histogram;
 mod stages;
+mod success_log;
 mod tpcc;
 mod worker;
 mod workload;
@@ -59,9 +61,10 @@ mod workload;
 pub use control::RunControl;
 pub use hdrhistogram::Histogram;
 pub use load::{LoadReport, LoadSnapshot, load, load_micro};
+pub use logged::Logged;
 pub use measurement::{
     ClientCost, ContentionFacts, ContentionFound, ErrorCount, KindMeasurement, MeasuredWindow, Measurement,
-    Moved, OpenFacts, Outage, OutageCause, RowFacts, Second, Status, Whole,
+    Moved, OpenFacts, Outage, OutageCause, Piece, RowFacts, Second, Status, Whole,
 };
 pub use micro::MicroFacts;
 pub use plan::{Arrival, MicroMode, MicroPlan, Mode, RetryPolicy, RunPlan, Step};

@@ -35,6 +35,8 @@ pub struct Measurement<W: Runnable = Tpcc> {
     /// Seconds of the window. The last one is shorter if the window is not a whole number of seconds. They count
     /// exactly the transactions that `kinds` counts.
     pub series: Vec<Second>,
+    /// Pieces of the window, if the plan cuts it: the first one begins with the window.
+    pub pieces: Vec<Piece>,
     /// Outages of the whole run, in order.
     pub outages: Vec<Outage>,
     /// Times by which requests were handed over late, in nanoseconds. Emulated users: all requests. Open loop: requests
@@ -55,6 +57,8 @@ pub struct Measurement<W: Runnable = Tpcc> {
     pub straddling: u64,
     /// Resources that the run used in this process.
     pub client: ClientCost,
+    /// Reason why lines of the success log are missing; `None` if it has all, or if there is no log.
+    pub log_problem: Option<String>,
     /// Warnings, one line each.
     pub warnings: Vec<String>,
 }
@@ -176,6 +180,18 @@ impl Second {
     pub(crate) fn new(kinds: usize) -> Self {
         Self { completed: vec![0; kinds], ..Self::default() }
     }
+}
+
+/// A part of the window between two cuts of the plan, to whole seconds.
+#[derive(Clone, Debug)]
+pub struct Piece {
+    /// First second of the window that belongs to it.
+    pub from_s: u64,
+    /// Latencies of the completed transactions of the workload's first type (New-Order) in nanoseconds, to within one
+    /// percent.
+    pub first_latency: Histogram<u64>,
+    /// Attempts that the database aborted, in the order of [`AbortReason::ALL`].
+    pub aborts: [u64; AbortReason::COUNT],
 }
 
 /// An error message with its count.

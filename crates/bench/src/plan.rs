@@ -49,6 +49,11 @@ pub struct RunPlan {
     pub retry: RetryPolicy,
     /// Longest wait after the end for transactions in flight; see [`RunPlan::DRAIN`].
     pub drain: Duration,
+    /// Seconds of the window at which a new [`crate::Piece`] of the measurement begins, rising; empty for no pieces.
+    pub cuts: Vec<u64>,
+    /// File for the New-Orders and Payments that the database acknowledges, which [`crate::Logged`] reads. An existing
+    /// file is replaced.
+    pub success_log: Option<PathBuf>,
 }
 
 /// Controlled settings from a moment of the window until the next step. The first step also applies to the warm-up.
@@ -130,6 +135,10 @@ pub(crate) struct RunSettings {
     pub(crate) contended: Contended,
     /// Start of each phase.
     pub(crate) phases: Vec<Nanos>,
+    /// See [`RunPlan::cuts`].
+    pub(crate) cuts: Vec<u64>,
+    /// File for acknowledged transactions.
+    pub(crate) success_log: Option<PathBuf>,
 }
 
 /// Mode of sending transactions.
@@ -233,6 +242,8 @@ impl RunPlan {
                 .filter_map(|phase| phase.first())
                 .map(|first| nanos(self.warmup.saturating_add(first.from)))
                 .collect(),
+            cuts: self.cuts.clone(),
+            success_log: self.success_log.clone(),
         }
     }
 
@@ -257,6 +268,8 @@ impl RunPlan {
             balances: BalancePlan::default(),
             retry: RetryPolicy::default(),
             drain: Self::DRAIN,
+            cuts: Vec::new(),
+            success_log: None,
         }
     }
 
@@ -335,6 +348,8 @@ impl MicroPlan {
             contention: Vec::new(),
             contended: Contended::default(),
             phases: vec![nanos(self.warmup)],
+            cuts: Vec::new(),
+            success_log: None,
         }
     }
 }

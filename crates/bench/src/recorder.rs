@@ -13,6 +13,7 @@ use crate::workload::{Facts, Runnable};
 use lydite_database::AbortReason;
 use lydite_tpcc::NodesTouched;
 use std::collections::VecDeque;
+use std::io::Write;
 use std::time::Duration;
 
 /// A transaction that has ended.
@@ -32,7 +33,8 @@ pub(crate) struct EndedTransaction<'a, W: Runnable> {
 pub(crate) struct SecondCounts {
     /// Completed transactions, by type.
     pub(crate) completed: Vec<u64>,
-    pub(crate) aborts: u64,
+    /// Aborted attempts, in the order of [`AbortReason::ALL`].
+    pub(crate) aborts: [u64; AbortReason::COUNT],
     pub(crate) errors: u64,
     pub(crate) unknown: u64,
     /// Latencies, by type.
@@ -45,7 +47,7 @@ impl SecondCounts {
     fn new(kinds: usize) -> Self {
         Self {
             completed: vec![0; kinds],
-            aborts: 0,
+            aborts: [0; AbortReason::COUNT],
             errors: 0,
             unknown: 0,
             latency: vec![TwoDigits::default(); kinds],
@@ -107,10 +109,12 @@ pub(crate) struct Recorder<W: Runnable> {
     pub(crate) last_answered: Nanos,
     /// Counts by the number of the second, in order.
     seconds: VecDeque<(usize, Box<SecondCounts>)>,
+    /// Lines of the success log that are not written yet; `None` without a log.
+    pub(crate) log: Option<Vec<u8>>,
 }
 
 impl<W: Runnable> Recorder<W> {
-    pub(crate) fn new(cursor: Cursor<W::Inputs>) -> Self {
+    pub(crate) fn new(cursor: Cursor<W::Inputs>, logs: bool) -> Self {
         Self {
             cursor,
             closed: false,
@@ -122,6 +126,7 @@ impl<W: Runnable> Recorder<W> {
             straddling: 0,
             last_answered: 0,
             seconds: VecDeque::new(),
+            log: logs.then(Vec::new),
         }
     }
 
@@ -131,11 +136,11 @@ impl<W: Runnable> Recorder<W> {
             return;
         }
         self.aborts[reason.index()] += u64::from(at >= window.start());
-        second_counts::<W>(&mut self.seconds, window.second(at)).aborts += 1;
+        second_counts::<W>(&mut self.seconds, window.second(at)).aborts[reason.index()] += 1;
     }
 
     /// Counts an answered transaction: in the totals if it counts, in its second unless it straddles the window, and in
-    /// the whole run.
+    /// the whole run with its log.
     pub(crate) fn record(&mut self, window: &Window, ended: &EndedTransaction<'_, W>) {
         if self.closed {
             return;
@@ -144,6 +149,12 @@ impl<W: Runnable> Recorder<W> {
         self.whole.committed[kind] += u64::from(ended.fate == Fate::Committed);
         self.whole.unknown[kind] += u64::from(ended.fate == Fate::Unknown);
         self.whole.delivered += ended.outcome.map_or(0, W::delivered);
+        if let Some(log) = self.log.as_mut().filter(|_| matches!(ended.fate, Fate::Committed | Fate::Unknown))
+            && let Some(line) = W::logged(ended.transaction, ended.outcome)
+        {
+            // Writing to memory can't fail.
+            let _written = writeln!(log, "{line}");
+        }
         let counts = window.counts(ended.due, ended.answered);
         if counts {
             self.record_total(kind, ended);

@@ -17,6 +17,7 @@ use crate::request_source::RequestSource;
 use crate::rte::Rte;
 use crate::silence::Silence;
 use crate::stages::Stages;
+use crate::success_log::{self, LogWriter};
 use crate::worker::{Shared, Worker};
 use crate::workload::{Connect, Facts, Runnable};
 use lydite_database::{AbortReason, Micro, Session, Target, TargetError, Tpcc};
@@ -44,6 +45,14 @@ pub enum RunError {
     /// The delivery log could not be created.
     #[error("delivery log {}: {error}: choose another path", .path.display())]
     DeliveryLog {
+        /// Path of the log.
+        path: PathBuf,
+        /// Error of the operating system.
+        error: io::Error,
+    },
+    /// The success log could not be created.
+    #[error("success log {}: {error}: choose another path", .path.display())]
+    SuccessLog {
         /// Path of the log.
         path: PathBuf,
         /// Error of the operating system.
@@ -229,18 +238,29 @@ fn run_workload<W: Runnable>(
     control: &RunControl,
     observer: &mut dyn FnMut(&Snapshot),
 ) -> Result<Measurement<W>, RunError> {
+    let no_log = |error| {
+        let path = settings.success_log.clone().unwrap_or_default();
+        RunError::SuccessLog { path, error }
+    };
+    let log = settings.success_log.as_deref().map(success_log::create).transpose().map_err(no_log)?;
     let sessions = connect_all(&*connect, settings.sessions, control)?;
     let start = Arc::new(StartSignal::new());
     let scheduler = spawn_all(&connect, &source, sessions, &start).inspect_err(|_| start.give(None))?;
     let window = Window::new(settings.warmup, settings.duration, settings.counting);
     let (driver, usage) = (os::descendants_cpu(), os::usage());
     let shared = Arc::new(Shared::new(window, &settings, stages));
+    let log = log
+        .map(|file| LogWriter::start(file, &shared))
+        .transpose()
+        .inspect_err(|_| start.give(None))
+        .map_err(no_log)?;
     control.begins(shared.clock.instant(shared.window.start()));
     start.give(Some(Arc::clone(&shared)));
     let mut run = Run {
         settings,
         shared,
         source,
+        log,
         collector: None,
         silence: Silence::default(),
         usage,
@@ -334,6 +354,8 @@ struct Run<W: Runnable> {
     settings: RunSettings,
     shared: Arc<Shared<W>>,
     source: Arc<dyn RequestSource<W>>,
+    /// Writer of the success log.
+    log: Option<LogWriter>,
     collector: Option<Collector>,
     silence: Silence,
     /// Resources used at the start of the window.
@@ -347,7 +369,7 @@ impl<W: Runnable> Run<W> {
     /// Observes the run until the window ends or the run is stopped.
     fn observe(&mut self, control: &RunControl, observer: &mut dyn FnMut(&Snapshot)) {
         let window = &self.shared.window;
-        let mut collector = Collector::new(window, W::KINDS.len());
+        let mut collector = Collector::new(window, W::KINDS.len(), &self.settings.cuts);
         let mut second = 1;
         let mut in_warmup = window.start() > 0;
         loop {
@@ -444,9 +466,11 @@ impl<W: Runnable> Run<W> {
         let shared = &self.shared;
         let window = &shared.window;
         let (hung, last_answered, unanswered) = self.close();
+        let log_problem = self.log.and_then(LogWriter::finish);
         // A session may have counted a moment longer after the run was stopped. Then that is the end.
         let end = window.end().max(last_answered.saturating_add(u64::from(last_answered > 0)));
-        let mut collector = self.collector.unwrap_or_else(|| Collector::new(window, W::KINDS.len()));
+        let cuts = &self.settings.cuts;
+        let mut collector = self.collector.unwrap_or_else(|| Collector::new(window, W::KINDS.len(), cuts));
         let seconds = window.second(end.saturating_sub(1)) + usize::from(end > 0);
         let lowest = shared.connections.take_lowest();
         collector.collect(&shared.recorders, seconds, lowest);
@@ -471,7 +495,7 @@ impl<W: Runnable> Run<W> {
         warnings.extend(finished.warnings);
         merge(&mut total.lateness, &finished.lateness);
         total.facts.merge(&finished.facts);
-        let (warmup_series, series) = collector.finish();
+        let (warmup_series, series, pieces) = collector.finish();
         let measured = end.saturating_sub(window.start());
         let relative = |at: Nanos| (at as f64 - window.start() as f64) / SECOND as f64;
         let outages = outages(shared.connections.outages(end), self.silence.outages(&total.kinds, end));
@@ -498,6 +522,7 @@ impl<W: Runnable> Run<W> {
             errors: shared.errors.lock().counts(),
             warmup_series,
             series,
+            pieces,
             outages: outages
                 .into_iter()
                 .map(|(from, to, cause)| Outage { cause, from_s: relative(from), to_s: relative(to) })
@@ -521,6 +546,7 @@ impl<W: Runnable> Run<W> {
                     .filter(|cpu| !cpu.is_zero()),
                 peak_rss_bytes: usage_end.peak_rss_bytes,
             },
+            log_problem,
             warnings,
         };
         measurement.assert_agrees();

@@ -1,6 +1,7 @@
 //! TPC-C's own counts: inputs, deliveries, and the waiting times of emulated users.
 
 use crate::histogram::{histogram, merge};
+use crate::logged::Logged;
 use crate::workload::{Facts, Runnable};
 use hdrhistogram::Histogram;
 use lydite_database::Tpcc;
@@ -323,6 +324,10 @@ impl Runnable for Tpcc {
 
     fn contending(inputs: &InputPlan, terminal: &mut Terminal, row: usize) -> Transaction {
         terminal.contending(inputs, row)
+    }
+
+    fn logged(transaction: &Transaction, outcome: Option<&Outcome>) -> Option<Logged> {
+        Logged::of(transaction, outcome)
     }
 
     fn delivered(outcome: &Outcome) -> u64 {

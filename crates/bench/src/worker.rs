@@ -55,6 +55,7 @@ impl<W: Runnable> Shared<W> {
     pub(crate) fn new(window: Window, settings: &RunSettings, stages: &Arc<Stages<W::Inputs>>) -> Self {
         let RunSettings { sessions, retry, seed, contended, .. } = *settings;
         let count = sessions as usize;
+        let logs = settings.success_log.is_some();
         let contention = (!settings.contention.is_empty())
             .then(|| Arc::new(Contention::new(settings.contention.clone(), sessions)));
         Self {
@@ -62,7 +63,7 @@ impl<W: Runnable> Shared<W> {
             contention,
             contended,
             recorders: (0..count.min(RECORDERS_MAX))
-                .map(|_| Mutex::new(Recorder::new(Cursor::new(stages))))
+                .map(|_| Mutex::new(Recorder::new(Cursor::new(stages), logs)))
                 .collect(),
             in_flight: (0..count).map(|_| InFlight::default()).collect(),
             connections: Connections::new(sessions),

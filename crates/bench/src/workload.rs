@@ -1,6 +1,7 @@
 //! The traits of a workload that a run can drive and measure. The code that sends, retries and counts is written once,
 //! over these traits.
 
+use crate::logged::Logged;
 use lydite_database::{Session, TargetError, Workload};
 use lydite_tpcc::NodesTouched;
 use std::fmt;
@@ -27,6 +28,12 @@ pub trait Runnable: Workload {
     /// Returns the next input of a terminal on a hot row. Called only if the plan has a row of this number.
     fn contending(inputs: &Self::Inputs, terminal: &mut Self::Terminal, _row: usize) -> Self::Transaction {
         Self::next(inputs, terminal)
+    }
+
+    /// Returns the line of a transaction in a success log; `None` if its type is not logged. The outcome may be
+    /// unknown.
+    fn logged(_transaction: &Self::Transaction, _outcome: Option<&Self::Outcome>) -> Option<Logged> {
+        None
     }
 
     /// Returns the number of orders that a committed transaction delivered.

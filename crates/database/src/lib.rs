@@ -22,6 +22,7 @@ pub mod sql;
 mod target;
 pub mod target_url;
 mod workload;
+mod written;
 
 pub use balances::{Balance, BalanceTransaction, Balances, Between};
 pub use capabilities::{
@@ -39,3 +40,4 @@ pub use target::{
     ConditionFinding, DatabaseState, Demand, Description, LedgerCounts, TableChecksum, Target, TxMode,
 };
 pub use workload::{Kind, Micro, Tpcc, Workload};
+pub use written::{PaymentKey, Payments, Written, WrittenOrder};

@@ -24,11 +24,12 @@ use crate::target::{
 };
 use crate::target_url::OptionSpec;
 use crate::workload::Micro;
+use crate::written::Written;
 use lydite_micro::{Engines, Meta, TableId, Totals};
-use lydite_tpcc::Placement;
 use lydite_tpcc::consistency::{CONDITIONS, Condition};
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::population::Population;
+use lydite_tpcc::{OrderId, Placement};
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::panic::resume_unwind;
@@ -496,6 +497,15 @@ impl Target for Patient {
     fn counts(&self, warehouses: &RangeInclusive<u32>) -> Result<LedgerCounts, TargetError> {
         let warehouses = warehouses.clone();
         self.ask("the numbers of orders and payments", move |target| target.counts(&warehouses))
+    }
+
+    fn written(
+        &self,
+        warehouses: &RangeInclusive<u32>,
+        orders_from: Option<OrderId>,
+    ) -> Result<Written, TargetError> {
+        let warehouses = warehouses.clone();
+        self.ask("the orders and payments", move |target| target.written(&warehouses, orders_from))
     }
 
     fn capabilities(&self) -> Capabilities<'_> {

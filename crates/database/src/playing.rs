@@ -4,13 +4,14 @@
 use crate::error::TxError;
 use crate::load::{LoadProgress, LoadUnit};
 use crate::target::{DatabaseState, LedgerCounts, Target};
+use crate::written::{PaymentKey, Written, WrittenOrder};
 use lydite_tpcc::consistency::CONDITIONS;
 use lydite_tpcc::deck::Mix;
 use lydite_tpcc::input::InputPlan;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::population::Population;
 use lydite_tpcc::schema::Table;
-use lydite_tpcc::{Outcome, Size, Timestamp, Transaction};
+use lydite_tpcc::{OrderId, Outcome, Size, Timestamp, Transaction};
 
 /// Seed of rows and inputs.
 pub const SEED: u64 = 7;
@@ -72,16 +73,52 @@ pub fn inputs_on(meta: &DatabaseMeta, count: usize) -> Vec<Transaction> {
 /// Answers of the database to inputs, without its clock.
 pub type Answers = Vec<Result<Outcome, TxError>>;
 
-/// Runs inputs one after the other in one session. The counts of orders and payments must grow by what the answers
-/// acknowledge.
+/// Runs inputs one after the other in one session. The counts of orders and payments, and their rows, must grow by what
+/// the answers acknowledge.
 pub fn play(target: &dyn Target, inputs: &[Transaction]) -> Answers {
     let before = counts(target);
+    let rows_before = written(target, None);
     let mut session = target.connect().expect("connect");
     let answers = inputs.iter().map(|input| session.execute(input).map(Outcome::without_clock)).collect();
     if let Some(before) = before {
         assert_eq!(counts(target), Some(grown(before, &answers)));
     }
+    if let Some(before) = rows_before {
+        assert_written(target, before, inputs, &answers);
+    }
     answers
+}
+
+/// Returns the rows of New-Orders and Payments of all warehouses; `None` if the database has none.
+fn written(target: &dyn Target, orders_from: Option<OrderId>) -> Option<Written> {
+    let Ok(DatabaseState::Ready { meta }) = target.state() else { return None };
+    Some(target.written(&(1..=meta.warehouses), orders_from).expect("orders and payments"))
+}
+
+/// Asserts that the database has exactly the orders and payments that these answers acknowledge, beside those before.
+fn assert_written(target: &dyn Target, before: Written, inputs: &[Transaction], answers: &Answers) {
+    assert!(before.orders.is_empty(), "no orders without a first number");
+    let mut found = written(target, before.next_orders.values().min().copied()).expect("orders and payments");
+    found.orders.retain(|order| order.o_id >= before.next_orders[&(order.w_id, order.d_id)]);
+    found.orders.sort_unstable();
+    let mut expected = before;
+    for (input, answer) in inputs.iter().zip(answers) {
+        match (input, answer) {
+            (Transaction::NewOrder(input), Ok(Outcome::NewOrder(outcome))) => {
+                let (w_id, d_id, o_id, c_id) = (input.w_id, input.d_id, outcome.o_id, input.c_id);
+                expected.orders.push(WrittenOrder { w_id, d_id, o_id, c_id });
+                expected.next_orders.insert((w_id, d_id), OrderId(o_id.0 + 1));
+            }
+            (Transaction::Payment(input), Ok(Outcome::Payment(outcome))) => {
+                let (w_id, d_id, c_w_id, c_d_id) = (input.w_id, input.d_id, input.c_w_id, input.c_d_id);
+                let key = PaymentKey { w_id, d_id, c_w_id, c_d_id, amount: input.amount };
+                expected.payments.entry(key).or_default().add(outcome.c_id);
+            }
+            _ => {}
+        }
+    }
+    expected.orders.sort_unstable();
+    assert_eq!(found, expected);
 }
 
 /// Returns the counts of all warehouses of a database; `None` if it has none.

@@ -4,10 +4,11 @@ use crate::capabilities::Capabilities;
 use crate::error::TargetError;
 use crate::load::Loader;
 use crate::session::Session;
+use crate::written::Written;
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::schema::Table;
-use lydite_tpcc::{Districts, TransactionKind, WarehouseId, named_enum};
+use lydite_tpcc::{Districts, OrderId, TransactionKind, WarehouseId, named_enum};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -116,12 +117,23 @@ pub trait Target: Send + Sync {
     /// The database fails.
     fn checksums(&self) -> Result<Vec<TableChecksum>, TargetError>;
 
-    /// Counts, in these warehouses, what New-Orders, Payments and Deliveries change by one each: all on one snapshot if
-    /// the database supports that.
+    /// Counts, in these warehouses, the rows and order numbers that New-Orders, Payments and Deliveries change by one
+    /// each: all on one snapshot if the database supports that.
     ///
     /// # Errors
     /// The database fails.
     fn counts(&self, warehouses: &RangeInclusive<u32>) -> Result<LedgerCounts, TargetError>;
+
+    /// Reads the rows that New-Orders and Payments wrote in these warehouses: orders from the number `orders_from` on,
+    /// none without one, and all payments; all on one snapshot if the database supports that.
+    ///
+    /// # Errors
+    /// The database fails.
+    fn written(
+        &self,
+        warehouses: &RangeInclusive<u32>,
+        orders_from: Option<OrderId>,
+    ) -> Result<Written, TargetError>;
 
     /// Returns the further abilities of this target.
     fn capabilities(&self) -> Capabilities<'_>;
@@ -222,7 +234,7 @@ impl ConditionFinding {
     }
 }
 
-/// Counts by which a run is compared with what it acknowledged. See [`Target::counts`].
+/// Counts whose growth in a run is compared with the acknowledged transactions. See [`Target::counts`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LedgerCounts {
     /// Sum of D_NEXT_O_ID; each New-Order adds one.

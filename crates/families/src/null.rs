@@ -5,7 +5,7 @@ use lydite_database::target_url::{OptionSpec, ParsedUrl};
 use lydite_database::{
     Capabilities, ConditionFinding, DatabaseState, Demand, Description, LedgerCounts, LoadProgress, LoadUnit,
     Loader, Micro, MicroLoader, MicroTarget, Nodes, Session, TableChecksum, Target, TargetError, TxError,
-    TxMode,
+    TxMode, Written,
 };
 use lydite_micro::{Engines, Meta, TableId, Totals};
 use lydite_tpcc::Placement;
@@ -144,6 +144,14 @@ impl Target for Null {
 
     fn counts(&self, _warehouses: &RangeInclusive<u32>) -> Result<LedgerCounts, TargetError> {
         Err(TargetError::usage("null: stores nothing, so there is nothing to count"))
+    }
+
+    fn written(
+        &self,
+        _warehouses: &RangeInclusive<u32>,
+        _orders_from: Option<OrderId>,
+    ) -> Result<Written, TargetError> {
+        Err(TargetError::usage("null: stores nothing, so it has no orders and payments"))
     }
 
     fn capabilities(&self) -> Capabilities<'_> {

@@ -285,6 +285,9 @@ pub(crate) struct RunArgs {
     /// Write a summary in Markdown, for a pull request; - is the standard output
     #[arg(long, value_name = "FILE.md")]
     pub(crate) summary: Option<String>,
+    /// Log each acknowledged New-Order and Payment in this file, and look for each in the database after the run
+    #[arg(long, value_name = "FILE")]
+    pub(crate) success_log: Option<String>,
     /// Name of the run in tables and pages, instead of the file's
     #[arg(long, value_name = "TEXT")]
     pub(crate) label: Option<String>,

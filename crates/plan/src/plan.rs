@@ -19,6 +19,7 @@ use lydite_families::TargetSpec;
 use lydite_report::Requirement;
 use lydite_tpcc::Mix;
 use lydite_tpcc::limits::MAX_WAREHOUSES;
+use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
@@ -39,6 +40,7 @@ const OWN_KEYS: &[&str] = &[
     "label",
     "require",
     "check",
+    "success_log",
     "retry.attempts",
     "retry.backoff_min",
     "retry.backoff_max",
@@ -47,8 +49,15 @@ const OWN_KEYS: &[&str] = &[
 ];
 
 /// Keys of the lists above that are for TPC-C only.
-const TPCC_KEYS: &[&str] =
-    &["warehouses", "active_warehouses", "mix", "rte.wait_factor", "rte.delivery_log", "phase"];
+const TPCC_KEYS: &[&str] = &[
+    "warehouses",
+    "active_warehouses",
+    "mix",
+    "rte.wait_factor",
+    "rte.delivery_log",
+    "phase",
+    "success_log",
+];
 
 /// Every key of a plan file, the usual ones first, since messages list them in this order.
 static PLAN_KEYS: LazyLock<Vec<&str>> = LazyLock::new(|| {
@@ -103,6 +112,8 @@ pub struct Plan {
     pub report: Option<Destination>,
     /// Place of the Markdown summary.
     pub summary: Option<Destination>,
+    /// File for the acknowledged transactions, which are compared with the database after the run.
+    pub success_log: Option<PathBuf>,
     /// The user's name for the run.
     pub label: Option<String>,
     /// Thresholds that the run must reach.
@@ -186,6 +197,7 @@ impl Plan {
         let json = output(entries, "json", target.as_ref());
         let report = output(entries, "report", target.as_ref());
         let summary = output(entries, "summary", target.as_ref());
+        let success_log = success_log(entries, target.as_ref());
         check_places(entries, [("json", &json), ("report", &report), ("summary", &summary)]);
         Some(Self {
             target: target?,
@@ -202,6 +214,7 @@ impl Plan {
             json,
             report,
             summary,
+            success_log,
             label,
             requirements,
             micro,
@@ -338,10 +351,23 @@ fn output(entries: &mut Entries, key: &str, target: Option<&TargetSpec>) -> Opti
     Some(place)
 }
 
-/// Rejects documents, and a log of deliveries, that share a place.
+/// Reads the path of the success log, which is written during the run and read after it.
+fn success_log(entries: &mut Entries, target: Option<&TargetSpec>) -> Option<PathBuf> {
+    let path = entries.text("success_log")?;
+    let place = Destination::new(&path);
+    let is_file = || place.file().map(drop).ok_or_else(|| "is no file: name one for it alone".to_owned());
+    let checked = place.check_log().and_then(|()| is_file());
+    if let Err(problem) = checked.and_then(|()| apart(&place, target, entries.config.as_deref())) {
+        entries.wrong("success_log", &format!("{} {problem}", place.shown()));
+    }
+    Some(path.into())
+}
+
+/// Rejects documents and logs that share a place.
 fn check_places(entries: &mut Entries, documents: [(&str, &Option<Destination>); 3]) {
-    let log = entries.text("rte.delivery_log").map(Destination::new);
-    let places: Vec<_> = documents.into_iter().chain([("rte.delivery_log", &log)]).collect();
+    let logs = ["rte.delivery_log", "success_log"].map(|key| (key, entries.text(key).map(Destination::new)));
+    let logs = logs.iter().map(|(key, place)| (*key, place));
+    let places: Vec<_> = documents.into_iter().chain(logs).collect();
     for (number, (key, own)) in places.iter().enumerate() {
         for (other, place) in &places[..number] {
             if let (Some(own), Some(place)) = (own, place)

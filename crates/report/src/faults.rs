@@ -1,8 +1,9 @@
 //! The faults of a run in its result, and the availability of the database in each of them.
 
-use crate::metrics::{Availability, Event, Settling, availability_each};
+use crate::metrics::{Availability, Event, Settling, availability_each, mean_of};
 use crate::model::RunResult;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Least time for which throughput must be stable, in seconds.
 const LEAST_HOLD_S: usize = 5;
@@ -46,19 +47,23 @@ impl FaultResult {
 pub struct FaultAvailability {
     /// Index of the fault among the faults of the result.
     pub fault: usize,
-    /// The Dike paper's T_e = 1 / (t + 1), t in seconds until throughput is stable; null if it never is, or if the
-    /// run is too short to tell.
-    pub t_e: Option<f64>,
-    /// The Dike paper's R_e: the stable level after the begin, compared with the level before the first fault; null
-    /// likewise.
+    /// The Dike paper's R_e: the stable level after the begin, compared with the level before the first fault; null if
+    /// throughput never becomes stable, or if the run is too short to tell.
     pub r_e: Option<f64>,
-    /// R_e with the mean while the fault lasted in place of the stable level; null if the level before is unknown.
+    /// R_e with the mean while the fault lasted in place of the stable level; null if the run is too short to tell.
     pub r_e_during: Option<f64>,
-    /// Mean rate before the first fault; null if the run is too short to tell.
-    pub normal_tps: Option<f64>,
+    /// The Dike paper's T_e = 1 / (`recovery_s` + 1); null as `r_e`.
+    pub t_e: Option<f64>,
+    /// The Dike paper's t: time in seconds from the begin until throughput is stable again; null as `r_e`.
+    pub recovery_s: Option<f64>,
+    /// Mean rate of the whole seconds before the first fault; null if there are none.
+    pub tps_before: Option<f64>,
     /// Mean rate of the whole seconds in the fault; of those that it touches if there are none.
-    pub mean_tps: Option<f64>,
-    /// Rate of the worst of these seconds.
+    pub tps_during: Option<f64>,
+    /// Mean rate of the whole seconds from its end until the next fault or the end of the window; null without an end,
+    /// or without such seconds.
+    pub tps_after: Option<f64>,
+    /// Rate of the worst second of those of `tps_during`.
     pub lowest_tps: Option<f64>,
     /// Seconds without a completed transaction, from the begin until the next fault or the end of the window.
     pub seconds_without_commit: u64,
@@ -67,10 +72,27 @@ pub struct FaultAvailability {
     pub first_commit_s: Option<f64>,
     /// Transactions with an unknown outcome in the same time as `seconds_without_commit`.
     pub unknown: u64,
+    /// 99th percentile of the New-Orders' latencies in ms, to within one percent; null without completed ones.
+    pub p99_ms: Around<Option<f64>>,
+    /// Attempts that the database aborted, by reason.
+    pub aborts: Around<BTreeMap<String, u64>>,
     /// Definition of stable throughput; null if the run is too short to tell.
     pub stable: Option<Settling>,
-    /// Reason why `t_e` and `r_e` are missing; empty if they are not.
+    /// Reason why `r_e` and `t_e` are missing; empty if they are not.
     pub note: String,
+}
+
+/// A quantity before the first fault, during a fault, and after it up to the next fault or the end of the window. The
+/// times are the configured ones: a second that the fault touches is during it.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Around<T> {
+    /// Before the first fault.
+    pub before: T,
+    /// During the fault.
+    pub during: T,
+    /// After the fault.
+    pub after: T,
 }
 
 /// Returns the faults of a result that began, as events, each with its index.
@@ -88,8 +110,7 @@ pub fn events(result: &RunResult) -> Vec<(usize, Event)> {
 
 /// Returns the definition of stable throughput for events of a run with so many whole seconds: the usual one, with a
 /// shorter time to hold, and a mean over half of it, if the events leave less time around them.
-#[must_use]
-pub(crate) fn settling(seconds: usize, events: &[Event]) -> Settling {
+fn settling(seconds: usize, events: &[Event]) -> Settling {
     let usual = Settling::default();
     let edges = || events.iter().flat_map(|event| [Some(event.from_s), event.to_s]).flatten();
     let next = |after_s: f64| {
@@ -104,68 +125,90 @@ pub(crate) fn settling(seconds: usize, events: &[Event]) -> Settling {
     Settling { window_s: usual.window_s * hold_s / usual.hold_s, hold_s, ..usual }
 }
 
-/// Returns the metrics of the Dike paper for the faults of a result that began, in their order.
-#[must_use]
-pub(crate) fn judged(result: &RunResult) -> (Settling, Vec<Result<Availability, String>>) {
-    let events: Vec<Event> = events(result).into_iter().map(|(_, event)| event).collect();
-    let seconds = seconds(result);
-    let settling = settling(seconds.len(), &events);
-    (settling, availability_each(&seconds, &events, &settling))
+/// The faults of a result that began, judged by the metrics of the Dike paper.
+pub(crate) struct Judged {
+    /// Completed transactions in each whole second of the window.
+    seconds: Vec<f64>,
+    /// The faults as events, each with its index.
+    events: Vec<(usize, Event)>,
+    /// Definition of stable throughput in this run.
+    pub(crate) settling: Settling,
+    /// The verdict on each event, in their order.
+    pub(crate) verdicts: Vec<Result<Availability, String>>,
 }
 
-/// Returns the completed transactions in each whole second of the window.
-fn seconds(result: &RunResult) -> Vec<f64> {
-    let mut seconds: Vec<f64> = result.series.total().into_iter().map(|done| done as f64).collect();
-    seconds.truncate(result.whole_seconds());
-    seconds
+impl Judged {
+    /// Judges the faults of a result.
+    #[must_use]
+    pub(crate) fn of(result: &RunResult) -> Self {
+        let mut seconds: Vec<f64> = result.series.total().into_iter().map(|done| done as f64).collect();
+        seconds.truncate(result.whole_seconds());
+        let events = events(result);
+        let alone: Vec<Event> = events.iter().map(|(_, event)| event.clone()).collect();
+        let settling = settling(seconds.len(), &alone);
+        let verdicts = availability_each(&seconds, &alone, &settling);
+        Self { seconds, events, settling, verdicts }
+    }
+
+    /// Returns the whole seconds from a time to another.
+    fn whole(&self, from_s: f64, to_s: f64) -> &[f64] {
+        self.seconds.get(from_s.ceil() as usize..to_s as usize).unwrap_or_default()
+    }
 }
 
 /// Returns the availability of the database in each fault of a result that began.
 #[must_use]
 pub fn availability(result: &RunResult) -> Vec<FaultAvailability> {
-    let (settling, judged) = judged(result);
-    let (seconds, events) = (seconds(result), events(result));
-    events
-        .iter()
-        .zip(judged)
-        .map(|((fault, event), judged)| {
-            let next_s =
-                events.iter().map(|(_, other)| other.from_s).filter(|other_s| *other_s > event.from_s);
-            let limit = next_s.fold(seconds.len() as f64, f64::min) as usize;
-            let first = (event.from_s as usize).min(limit);
-            let until_s = event.to_s.unwrap_or(limit as f64);
-            let whole = seconds.get(event.from_s.ceil() as usize..until_s as usize).unwrap_or_default();
-            let touched =
-                seconds.get(first..(until_s.ceil() as usize).min(seconds.len())).unwrap_or_default();
-            let during = if whole.is_empty() { touched } else { whole };
-            let mean_tps = (!during.is_empty()).then(|| during.iter().sum::<f64>() / during.len() as f64);
-            let normal_tps = judged.as_ref().ok().map(|judged| judged.normal_tps);
-            let unknown = result.series.unknown.get(first..limit.min(result.series.unknown.len()));
-            FaultAvailability {
-                fault: *fault,
-                t_e: judged.as_ref().ok().and_then(Availability::t_e),
-                r_e: judged.as_ref().ok().and_then(Availability::r_e),
-                r_e_during: normal_tps
-                    .zip(mean_tps)
-                    .map(|(normal, mean)| 1.0 - (mean - normal).abs() / normal),
-                normal_tps,
-                mean_tps,
-                lowest_tps: during.iter().copied().reduce(f64::min),
-                seconds_without_commit: seconds[first..limit].iter().filter(|done| **done <= 0.0).count()
-                    as u64,
-                first_commit_s: first_commit(result, &seconds, event.from_s),
-                unknown: unknown.unwrap_or_default().iter().sum(),
-                stable: judged.is_ok().then_some(settling),
-                note: match judged {
-                    Err(problem) => problem,
-                    Ok(judged) if judged.began.stable.is_none() => {
-                        "throughput did not become stable again".to_owned()
-                    }
-                    Ok(_) => String::new(),
-                },
-            }
-        })
-        .collect()
+    let judged = Judged::of(result);
+    let events = judged.events.iter().zip(&judged.verdicts);
+    events.map(|((fault, event), verdict)| of_fault(result, &judged, *fault, event, verdict)).collect()
+}
+
+fn of_fault(
+    result: &RunResult,
+    judged: &Judged,
+    fault: usize,
+    event: &Event,
+    verdict: &Result<Availability, String>,
+) -> FaultAvailability {
+    let (seconds, found) = (&judged.seconds, verdict.as_ref().ok());
+    let begins = judged.events.iter().map(|(_, event)| event.from_s);
+    let first_s = begins.clone().fold(seconds.len() as f64, f64::min);
+    let limit_s = begins.filter(|from_s| *from_s > event.from_s).fold(seconds.len() as f64, f64::min);
+    let limit = limit_s as usize;
+    let first = (event.from_s as usize).min(limit);
+    let until_s = event.to_s.unwrap_or(limit_s);
+    let whole = judged.whole(event.from_s, until_s);
+    let touched = seconds.get(first..(until_s.ceil() as usize).min(seconds.len())).unwrap_or_default();
+    let during = if whole.is_empty() { touched } else { whole };
+    let tps_during = mean_of(during);
+    let unknown = result.series.unknown.get(first..limit.min(result.series.unknown.len()));
+    FaultAvailability {
+        fault,
+        r_e: found.and_then(Availability::r_e),
+        r_e_during: found
+            .map(|found| found.normal_tps)
+            .zip(tps_during)
+            .map(|(normal, during)| 1.0 - (during - normal).abs() / normal),
+        t_e: found.and_then(Availability::t_e),
+        recovery_s: found.and_then(|found| found.began.stable).map(|stable| stable.after_s),
+        tps_before: mean_of(judged.whole(0.0, first_s)),
+        tps_during,
+        tps_after: event.to_s.and_then(|to_s| mean_of(judged.whole(to_s, limit_s))),
+        lowest_tps: during.iter().copied().reduce(f64::min),
+        seconds_without_commit: seconds[first..limit].iter().filter(|done| **done <= 0.0).count() as u64,
+        first_commit_s: first_commit(result, seconds, event.from_s),
+        unknown: unknown.unwrap_or_default().iter().sum(),
+        stable: found.map(|_| judged.settling),
+        // Filled by the run, which has the latencies.
+        p99_ms: Around::default(),
+        aborts: Around::default(),
+        note: match verdict {
+            Err(problem) => problem.clone(),
+            Ok(found) if found.began.stable.is_none() => "throughput did not become stable again".to_owned(),
+            Ok(_) => String::new(),
+        },
+    }
 }
 
 /// Returns the time from `from_s` to the first second that begins after it and has a completed transaction.
@@ -215,7 +258,11 @@ mod tests {
         result.outages.push(Outage { cause: OutageCause::Silent, from_s: 8.0, to_s: 11.25 });
         let [found] = &availability(&result)[..] else { panic!("one") };
         assert_eq!((found.t_e, found.r_e), (Some(0.25), Some(1.0)));
-        assert_eq!((found.normal_tps, found.mean_tps, found.lowest_tps), (Some(100.0), Some(0.0), Some(0.0)));
+        assert_eq!(
+            (found.tps_before, found.tps_during, found.tps_after),
+            (Some(100.0), Some(0.0), Some(100.0))
+        );
+        assert_eq!((found.recovery_s, found.lowest_tps), (Some(3.0), Some(0.0)));
         assert_eq!((found.r_e_during, found.seconds_without_commit), (Some(0.0), 3));
         assert_eq!((found.first_commit_s, found.unknown), (Some(3.25), 22));
         assert_eq!(found.stable.map(|stable| stable.hold_s), Some(8), "8 s lie before it");
@@ -228,6 +275,7 @@ mod tests {
             panic!("one")
         };
         assert_eq!((found.t_e, found.stable, found.seconds_without_commit), (None, None, 1));
+        assert_eq!((found.tps_before, found.r_e_during, found.recovery_s), (Some(100.0), None, None));
         assert!(found.note.contains("only 2 s were measured before the first event"), "{}", found.note);
     }
 
@@ -237,7 +285,29 @@ mod tests {
             panic!("one")
         };
         assert_eq!((found.t_e, found.first_commit_s, found.seconds_without_commit), (None, None, 10));
+        assert_eq!((found.recovery_s, found.tps_after), (None, None));
         assert_eq!(found.note, "throughput did not become stable again");
+    }
+
+    #[test]
+    fn the_mean_after_a_fault_ends_with_the_next_one_and_the_mean_before_is_that_of_the_first() {
+        let mut result =
+            run(pieces(&[(100, 10), (0, 2), (80, 9), (40, 1), (60, 5), (90, 10)]), 10.5, Some(12.0));
+        result.faults.push(FaultResult {
+            begun_s: Some(21.25),
+            undone_s: Some(26.5),
+            ..result.faults[0].clone()
+        });
+        let [first, second] = &availability(&result)[..] else { panic!("two") };
+        assert_eq!(
+            (first.tps_before, first.tps_during, first.tps_after),
+            (Some(100.0), Some(0.0), Some(80.0))
+        );
+        // The seconds that a fault only touches belong to neither.
+        assert_eq!(
+            (second.tps_before, second.tps_during, second.tps_after),
+            (Some(100.0), Some(60.0), Some(90.0))
+        );
     }
 
     #[test]

@@ -90,6 +90,9 @@ pub struct RunResult {
     /// Consistency conditions (TPC-C 3.3.2) and other checks.
     #[serde(default)]
     pub checks: Vec<CheckResult>,
+    /// The success log, if the run kept one and compared it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub success_log: Option<SuccessLogResult>,
     /// The requirements of the plan, with their verdicts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub requirements: Vec<RequirementResult>,
@@ -153,6 +156,7 @@ impl Default for RunResult {
             warmup_series: Series::default(),
             client: ClientCost::default(),
             checks: Vec::new(),
+            success_log: None,
             requirements: Vec::new(),
             inputs: Vec::new(),
             controls: Controls::default(),
@@ -599,18 +603,40 @@ pub enum CheckedWhen {
 /// The [`CheckResult::id`] of the check that compares W_YTD with the dUpdateBalances of a run.
 pub const BALANCES_CHECK: &str = "balances";
 
-/// The [`CheckResult::id`] of the check that compares the database with what it acknowledged.
+/// The [`CheckResult::id`] of the check that compares counts of the database with what it acknowledged.
 pub const LEDGER_CHECK: &str = "ledger";
 
 /// The [`CheckResult::id`] of the check that holds the answers against themselves.
 pub const ANSWERS_CHECK: &str = "answers";
 
+/// The [`CheckResult::id`] of the check that compares the database with the success log, transaction by transaction.
+pub const SUCCESS_LOG_CHECK: &str = "success-log";
+
 /// The checks of a run that are no conditions over the database, with the words for one that holds and one that fails.
-pub(crate) const CHECKS_OF_RUNS: [(&str, [&str; 2]); 3] = [
+pub(crate) const CHECKS_OF_RUNS: [(&str, [&str; 2]); 4] = [
     (BALANCES_CHECK, ["balances hold", "balances FAIL"]),
     (LEDGER_CHECK, ["ledger holds", "ledger FAILS"]),
+    (SUCCESS_LOG_CHECK, ["success log holds", "success log FAILS"]),
     (ANSWERS_CHECK, ["answers agree", "answers CONTRADICT"]),
 ];
+
+/// The success log of a run, compared with the database.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SuccessLogResult {
+    /// New-Orders and Payments that the database acknowledged, in the whole run.
+    pub committed: u64,
+    /// Those that are not in the database.
+    pub lost: u64,
+    /// Orders and payments of the run that are in the database, but were rolled back or never acknowledged.
+    pub resurrected: u64,
+    /// New-Orders and Payments of unknown outcome, which may be in the database or not.
+    pub unknown: u64,
+    /// Path of the log.
+    pub path: String,
+    /// First of the lost and of the resurrected ones; empty if there are none.
+    pub examples: String,
+}
 
 /// Result of a check, such as a consistency condition of TPC-C 3.3.2.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

@@ -1,8 +1,7 @@
 //! The twelve consistency conditions of clause 3.3.2, and those of Lydite, on a whole database.
 
-use lydite_database::{ConditionFinding, LedgerCounts, Target, TargetError, TargetErrorKind};
+use lydite_database::{ConditionFinding, Target, TargetError, TargetErrorKind};
 use lydite_tpcc::consistency::Condition;
-use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
@@ -61,18 +60,17 @@ pub fn check_aside(
     Ok(Checked::Stopped(findings))
 }
 
-/// Counts orders and payments as [`Target::counts`] does, on a thread, which is left behind when `stop` says so. Then
-/// returns `None`. For a server, as [`check_aside`].
+/// Reads from the database with `read`, on a thread, which is left behind when `stop` says so. Then returns `None`. For
+/// a server, as [`check_aside`].
 ///
 /// # Errors
-/// Fails if the database fails, or if the system can't start a thread.
-pub fn count_aside(
+/// Fails as `read` does, or if the system can't start a thread.
+pub fn read_aside<R: Send + 'static>(
     target: &Arc<dyn Target>,
-    warehouses: &RangeInclusive<u32>,
     stop: &dyn Fn() -> bool,
-) -> Result<Option<LedgerCounts>, TargetError> {
-    let warehouses = warehouses.clone();
-    aside(target, stop, &mut |()| {}, move |target, _| target.counts(&warehouses))
+    read: impl FnOnce(&dyn Target) -> Result<R, TargetError> + Send + 'static,
+) -> Result<Option<R>, TargetError> {
+    aside(target, stop, &mut |()| {}, move |target, _| read(target))
 }
 
 /// Runs `work` on a thread and passes to `heard` what the work reports. Returns `None` if `stop` ended it first.

@@ -2,7 +2,7 @@
 
 use crate::scripted::{Scripted, longer, measure, pause, plan};
 use lydite_bench::{Mode, Phase, RunControl, Second, Status, run};
-use lydite_database::{Committed, Target, TxError};
+use lydite_database::{AbortReason, Committed, Target, TxError};
 use lydite_tpcc::{Transaction, TransactionKind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -77,6 +77,34 @@ fn the_warm_up_has_a_series_of_its_own_and_is_not_counted() {
         assert_eq!(found.series[0].connected, 2);
         Some(())
     });
+}
+
+#[test]
+fn the_pieces_of_a_cut_window_hold_the_new_orders_and_the_aborts_of_their_seconds() {
+    longer(1_100, |length| {
+        let target = Arc::new(Scripted::new(|call| {
+            pause();
+            let detail = "try again".to_owned();
+            (call.number % 50 == 7).then_some(TxError::Aborted { reason: AbortReason::Deadlock, detail })
+        }));
+        let mut plan = plan(DIRECT, length);
+        (plan.warmup, plan.cuts) = (Duration::from_millis(100), vec![1]);
+        let found = measure(&target, &plan).unwrap();
+        let [first, second] = &found.pieces[..] else { panic!("two pieces: {:?}", found.pieces) };
+        assert_eq!((first.from_s, second.from_s), (0, 1));
+        let (before, after) = found.series.split_at(1);
+        for (piece, seconds) in [(first, before), (second, after)] {
+            let new_order = TransactionKind::NewOrder.index();
+            let new_orders: u64 = seconds.iter().map(|second| second.completed[new_order]).sum();
+            assert_eq!(piece.first_latency.len(), new_orders);
+            let aborts: u64 = seconds.iter().map(|second| second.aborts).sum();
+            assert_eq!(piece.aborts[AbortReason::Deadlock.index()], aborts);
+            assert_eq!(piece.aborts.iter().sum::<u64>(), aborts);
+        }
+        (first.aborts.iter().sum::<u64>() > 0 && !second.first_latency.is_empty()).then_some(())
+    });
+    let uncut = measure(&Arc::new(Scripted::good()), &plan(DIRECT, 50)).unwrap();
+    assert!(uncut.pieces.is_empty());
 }
 
 #[test]

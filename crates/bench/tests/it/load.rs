@@ -3,12 +3,12 @@
 use lydite_bench::{LoadReport, RunControl, load};
 use lydite_database::{
     Capabilities, ConditionFinding, DatabaseState, Demand, Description, LedgerCounts, LoadProgress, LoadUnit,
-    Loader, Session, TableChecksum, Target, TargetError, TargetErrorKind,
+    Loader, Session, TableChecksum, Target, TargetError, TargetErrorKind, Written,
 };
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::population::Population;
-use lydite_tpcc::{Districts, Timestamp, WarehouseId};
+use lydite_tpcc::{Districts, OrderId, Timestamp, WarehouseId};
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -126,6 +126,13 @@ impl Target for Shelf {
         Err(TargetError::usage("not here"))
     }
     fn counts(&self, _warehouses: &RangeInclusive<u32>) -> Result<LedgerCounts, TargetError> {
+        Err(TargetError::usage("not here"))
+    }
+    fn written(
+        &self,
+        _warehouses: &RangeInclusive<u32>,
+        _orders_from: Option<OrderId>,
+    ) -> Result<Written, TargetError> {
         Err(TargetError::usage("not here"))
     }
     fn capabilities(&self) -> Capabilities<'_> {

@@ -1,4 +1,4 @@
-//! The counts by which a run is compared with what it acknowledged.
+//! Counts that New-Orders, Payments and Deliveries change, of a key-value store or a driver.
 
 use crate::kv::scan::RowSource;
 use crate::kv::store_error::StoreError;

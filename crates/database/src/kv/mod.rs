@@ -36,6 +36,7 @@ mod store_error;
 pub mod store_test;
 mod target;
 mod transactions;
+pub mod written;
 
 #[cfg(any(test, feature = "conformance"))]
 #[allow(clippy::expect_used, reason = "only tests use it")]

@@ -15,11 +15,14 @@ use crate::kv::session::KvSession;
 use crate::kv::store::{Access, KvTable, Pending, Store, StoreTx};
 use crate::kv::store_error::StoreError;
 use crate::kv::store_test::test_store;
+use crate::kv::written::written;
 use crate::load::Loader;
 use crate::session::Session;
 use crate::target::{
     ConditionFinding, DatabaseState, Demand, Description, LedgerCounts, TableChecksum, Target,
 };
+use crate::written::Written;
+use lydite_tpcc::OrderId;
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
 use parking_lot::Mutex;
@@ -189,6 +192,17 @@ impl<S: Store> Target for KvTarget<S> {
         let failed = self.failed("count orders and payments");
         let mut tx = store.begin(Access::Read).map_err(&failed)?;
         counts(&mut Scanned(&mut tx), warehouses).map_err(failed)
+    }
+
+    fn written(
+        &self,
+        warehouses: &RangeInclusive<u32>,
+        orders_from: Option<OrderId>,
+    ) -> Result<Written, TargetError> {
+        let store = self.store()?;
+        let failed = self.failed("read orders and payments");
+        let mut tx = store.begin(Access::Read).map_err(&failed)?;
+        written(&mut Scanned(&mut tx), warehouses, orders_from).map_err(failed)
     }
 
     fn capabilities(&self) -> Capabilities<'_> {

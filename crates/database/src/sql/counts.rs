@@ -1,4 +1,4 @@
-//! The counts by which a run is compared with what it acknowledged, as one query.
+//! Counts that New-Orders, Payments and Deliveries change, as one query.
 
 use crate::sql::meta::Admin;
 use crate::sql::sql_error::SqlError;

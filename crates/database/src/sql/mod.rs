@@ -33,3 +33,4 @@ mod update_balance;
 mod update_item;
 mod update_stock;
 pub mod value;
+pub mod written;

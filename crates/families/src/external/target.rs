@@ -9,8 +9,9 @@ use super::transactions::Transactions;
 use lydite_database::kv::KvTarget;
 use lydite_database::{
     BalanceTarget, Balances, Capabilities, ConditionFinding, DatabaseState, Demand, Description,
-    LedgerCounts, Loader, Session, StoppableWork, StoreTest, TableChecksum, Target, TargetError,
+    LedgerCounts, Loader, Session, StoppableWork, StoreTest, TableChecksum, Target, TargetError, Written,
 };
+use lydite_tpcc::OrderId;
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
 use std::ops::RangeInclusive;
@@ -152,6 +153,17 @@ impl Target for External {
         match self.speaking()? {
             Speaking::Store(target) => target.counts(warehouses),
             Speaking::Transactions(target) => target.counts(warehouses),
+        }
+    }
+
+    fn written(
+        &self,
+        warehouses: &RangeInclusive<u32>,
+        orders_from: Option<OrderId>,
+    ) -> Result<Written, TargetError> {
+        match self.speaking()? {
+            Speaking::Store(target) => target.written(warehouses, orders_from),
+            Speaking::Transactions(target) => target.written(warehouses, orders_from),
         }
     }
 

@@ -16,10 +16,11 @@ use lydite_database::kv::counts::counts;
 use lydite_database::kv::meta;
 use lydite_database::kv::scan::RowSource;
 use lydite_database::kv::session::now;
+use lydite_database::kv::written::written;
 use lydite_database::profile::asks_for_an_unused_item;
 use lydite_database::{
     Committed, ConditionFinding, DatabaseState, LedgerCounts, LoadProgress, LoadUnit, Loader, Session,
-    TableChecksum, TargetError, TxError,
+    TableChecksum, TargetError, TxError, Written,
 };
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
@@ -29,7 +30,7 @@ use lydite_tpcc::outcome::{
 use lydite_tpcc::population::{Population, RowWriter};
 use lydite_tpcc::rows::{self, Row};
 use lydite_tpcc::schema::Table;
-use lydite_tpcc::{Outcome, Transaction, WarehouseId};
+use lydite_tpcc::{OrderId, Outcome, Transaction, WarehouseId};
 use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -151,6 +152,14 @@ impl Transactions {
 
     pub(super) fn counts(&self, warehouses: &RangeInclusive<u32>) -> Result<LedgerCounts, TargetError> {
         self.reading("count orders and payments", 0, |source| counts(source, warehouses))
+    }
+
+    pub(super) fn written(
+        &self,
+        warehouses: &RangeInclusive<u32>,
+        orders_from: Option<OrderId>,
+    ) -> Result<Written, TargetError> {
+        self.reading("read orders and payments", 0, |source| written(source, warehouses, orders_from))
     }
 
     /// Reads tables on one snapshot, if the driver has snapshots.

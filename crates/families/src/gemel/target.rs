@@ -7,8 +7,9 @@ use lydite_database::kv::{KvTable, KvTarget, Store};
 use lydite_database::micro::is_table_name;
 use lydite_database::{
     BalanceTarget, Balances, Capabilities, ConditionFinding, DatabaseState, Demand, Description,
-    LedgerCounts, Loader, Session, TableChecksum, Target, TargetError,
+    LedgerCounts, Loader, Session, TableChecksum, Target, TargetError, Written,
 };
+use lydite_tpcc::OrderId;
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
 use std::ops::RangeInclusive;
@@ -128,6 +129,14 @@ impl Target for GemelTarget {
 
     fn counts(&self, warehouses: &RangeInclusive<u32>) -> Result<LedgerCounts, TargetError> {
         self.tpcc.counts(warehouses)
+    }
+
+    fn written(
+        &self,
+        warehouses: &RangeInclusive<u32>,
+        orders_from: Option<OrderId>,
+    ) -> Result<Written, TargetError> {
+        self.tpcc.written(warehouses, orders_from)
     }
 
     fn capabilities(&self) -> Capabilities<'_> {

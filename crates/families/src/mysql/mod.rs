@@ -23,7 +23,7 @@ pub(crate) use family::FAMILY;
 use lydite_database::{
     BalanceTarget, Balances, Capabilities, ConditionFinding, DatabaseState, Demand, Description,
     LedgerCounts, Loader, NodeSize, Nodes, Positions, Replicated, Replication, Server, Session,
-    StoppableWork, TableChecksum, Target, TargetError, TxMode,
+    StoppableWork, TableChecksum, Target, TargetError, TxMode, Written,
 };
 
 use crate::net;
@@ -42,10 +42,11 @@ use lydite_database::sql::session::SqlSession;
 use lydite_database::sql::shards::Layout;
 use lydite_database::sql::sql_error::SqlError;
 use lydite_database::sql::statement::Statement;
-use lydite_tpcc::Placement;
+use lydite_database::sql::written::written;
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::schema::Table;
+use lydite_tpcc::{OrderId, Placement};
 use product::Product;
 use session::MysqlConnection;
 use std::collections::{BTreeMap, BTreeSet};
@@ -627,6 +628,18 @@ impl Target for Mysql {
         let _at_work = self.work.enter(wire.id);
         self.work.unless_stopped(self.config.place())?;
         counts(&mut wire, warehouses).map_err(self.failed("count orders and payments"))
+    }
+
+    fn written(
+        &self,
+        warehouses: &RangeInclusive<u32>,
+        orders_from: Option<OrderId>,
+    ) -> Result<Written, TargetError> {
+        let mut wire = self.connect_to_check()?;
+        let dialect = wire.product.dialect;
+        let _at_work = self.work.enter(wire.id);
+        self.work.unless_stopped(self.config.place())?;
+        written(&mut wire, dialect, warehouses, orders_from).map_err(self.failed("read orders and payments"))
     }
 
     fn capabilities(&self) -> Capabilities<'_> {

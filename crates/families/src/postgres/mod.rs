@@ -21,7 +21,7 @@ pub(crate) use family::{CITUS_FAMILY, COCKROACH_FAMILY, POSTGRES_FAMILY, YUGABYT
 use lydite_database::{
     BalanceTarget, Balances, Capabilities, ConditionFinding, DatabaseState, Demand, Description,
     LedgerCounts, Loader, NodeSize, Nodes, Positions, Replicated, Replication, Server, Session,
-    StoppableWork, TableChecksum, Target, TargetError, TxMode,
+    StoppableWork, TableChecksum, Target, TargetError, TxMode, Written,
 };
 
 use crate::net;
@@ -41,10 +41,11 @@ use lydite_database::sql::session::SqlSession;
 use lydite_database::sql::shards::Layout;
 use lydite_database::sql::sql_error::SqlError;
 use lydite_database::sql::statement::Statement;
-use lydite_tpcc::Placement;
+use lydite_database::sql::written::written;
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::schema::Table;
+use lydite_tpcc::{OrderId, Placement};
 use product::Product;
 use session::PgConnection;
 use std::collections::BTreeMap;
@@ -97,6 +98,10 @@ const TABLE_KINDS: &str = "('r', 'p', 'v', 'm', 'f')";
 
 /// Connections that check conditions in parallel.
 const CHECK_CONNECTIONS: usize = 2;
+
+/// Statements that begin a transaction which reads large tables on one snapshot.
+const READ_ONE_SNAPSHOT: &str =
+    "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = 0";
 
 /// A PostgreSQL server.
 pub(crate) struct Postgres {
@@ -638,11 +643,25 @@ impl Target for Postgres {
         let failed = self.failed("count orders and payments");
         let settings = self.session_settings()?;
         let mut wire = self.connect_wire()?;
-        let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = 0";
-        wire.execute(&format!("{settings}; {begin}")).map_err(&failed)?;
+        wire.execute(&format!("{settings}; {READ_ONE_SNAPSHOT}")).map_err(&failed)?;
         let _at_work = wire.backend().map(|backend| self.work.enter(backend));
         self.work.unless_stopped(self.config.place())?;
         counts(&mut wire, warehouses).map_err(failed)
+    }
+
+    fn written(
+        &self,
+        warehouses: &RangeInclusive<u32>,
+        orders_from: Option<OrderId>,
+    ) -> Result<Written, TargetError> {
+        let failed = self.failed("read orders and payments");
+        let settings = self.session_settings()?;
+        let mut wire = self.connect_wire()?;
+        wire.execute(&format!("{settings}; {READ_ONE_SNAPSHOT}")).map_err(&failed)?;
+        let _at_work = wire.backend().map(|backend| self.work.enter(backend));
+        self.work.unless_stopped(self.config.place())?;
+        let dialect = session::dialect(self.config.isolation);
+        written(&mut wire, dialect, warehouses, orders_from).map_err(failed)
     }
 
     fn capabilities(&self) -> Capabilities<'_> {

@@ -9,7 +9,7 @@ mod micro;
 pub(crate) use family::FAMILY;
 use lydite_database::{
     BalanceTarget, Balances, Capabilities, ConditionFinding, DatabaseState, Demand, Description,
-    LedgerCounts, Loader, Session, StoppableWork, TableChecksum, Target, TargetError, TxMode,
+    LedgerCounts, Loader, Session, StoppableWork, TableChecksum, Target, TargetError, TxMode, Written,
 };
 
 use crate::stoppable::Stoppable;
@@ -27,7 +27,9 @@ use lydite_database::sql::dialect::{Batches, Dialect};
 use lydite_database::sql::meta::{self, Admin, OWN_TABLES};
 use lydite_database::sql::session::SqlSession;
 use lydite_database::sql::sql_error::SqlError;
+use lydite_database::sql::written::written;
 use lydite_database::target_url::{OptionSpec, ParsedUrl, encoded};
+use lydite_tpcc::OrderId;
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::schema::{ColumnType, Table};
@@ -391,6 +393,17 @@ impl Target for Sqlite {
 
     fn counts(&self, warehouses: &RangeInclusive<u32>) -> Result<LedgerCounts, TargetError> {
         counts(&mut self.open()?, warehouses).map_err(self.failed("count orders and payments"))
+    }
+
+    fn written(
+        &self,
+        warehouses: &RangeInclusive<u32>,
+        orders_from: Option<OrderId>,
+    ) -> Result<Written, TargetError> {
+        let failed = self.failed("read orders and payments");
+        let mut connection = self.open()?;
+        connection.execute("BEGIN").map_err(&failed)?;
+        written(&mut connection, &DIALECT, warehouses, orders_from).map_err(failed)
     }
 
     fn capabilities(&self) -> Capabilities<'_> {

@@ -2,7 +2,7 @@
 
 use crate::playing::on_postgres;
 use lydite_database::{
-    Committed, DatabaseState, LoadProgress, LoadUnit, Target, TargetErrorKind, TxError, TxMode,
+    Committed, DatabaseState, LoadProgress, LoadUnit, Target, TargetErrorKind, TxError, TxMode, Written,
 };
 use lydite_families::TargetSpec;
 use lydite_testkit::postgres::Server;
@@ -11,7 +11,8 @@ use lydite_tpcc::deck::Mix;
 use lydite_tpcc::input::InputPlan;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::population::Population;
-use lydite_tpcc::{Size, Timestamp, Transaction, WarehouseId};
+use lydite_tpcc::{OrderId, Size, Timestamp, Transaction, WarehouseId};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 const WAREHOUSES: u32 = 4;
@@ -37,6 +38,14 @@ impl Cluster {
 
 fn open(url: &str) -> Arc<dyn Target> {
     TargetSpec::parse(url, TxMode::Statements).expect("a good URL").open().expect("a target")
+}
+
+/// The rows of New-Orders and Payments since the load, in an order of their own.
+fn written(target: &dyn Target, warehouses: &RangeInclusive<u32>) -> Written {
+    let mut written = target.written(warehouses, Some(OrderId(301))).expect("orders and payments");
+    assert!(!written.orders.is_empty() && !written.payments.is_empty());
+    written.orders.sort_unstable();
+    written
 }
 
 fn meta() -> DatabaseMeta {
@@ -110,6 +119,7 @@ fn warehouses_are_parted_over_shards_and_the_database_is_the_same() {
     assert_eq!(target.checksums().expect("checksums"), plain.checksums().expect("checksums"));
     for warehouses in [1..=WAREHOUSES, 2..=3, 4..=4] {
         assert_eq!(target.counts(&warehouses), plain.counts(&warehouses));
+        assert_eq!(written(&*target, &warehouses), written(&*plain, &warehouses));
     }
 
     // The URL without the shards opens the same database. It rejects modes that would lock whole tables.
@@ -214,6 +224,8 @@ fn items_on_one_shard_and_tables_apart_are_the_same_database() {
         assert!(findings.len() == 12 && findings.iter().all(|finding| finding.holds()), "{findings:?}");
         assert_eq!(target.checksums().expect("checksums"), played, "{options}");
         assert_eq!(target.counts(&(1..=WAREHOUSES)), plain.counts(&(1..=WAREHOUSES)), "{options}");
+        let all = 1..=WAREHOUSES;
+        assert_eq!(written(&*target, &all), written(&*plain, &all), "{options}");
         let settings = target.describe().expect("a description").settings;
         assert_eq!(settings["items"], if single { "single" } else { "replicated" });
         assert_eq!(settings["colocated"], if apart { "off" } else { "on" });

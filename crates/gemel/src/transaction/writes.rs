@@ -24,7 +24,7 @@ pub(crate) struct Pending {
     pub(crate) handle: Handle,
 }
 
-/// Number of writes for which the first one makes room. Most transactions of TPC-C need no more.
+/// Number of writes that fit without growing. Most transactions of TPC-C need no more.
 const USUAL: usize = 28;
 
 /// The writes of a transaction, one for each key. Most transactions only look for single keys among their writes, so

@@ -70,6 +70,7 @@ fn entries(args: &RunArgs) -> Entries {
         ("json", &args.json),
         ("report", &args.report),
         ("summary", &args.summary),
+        ("success_log", &args.success_log),
         ("label", &args.label),
         ("require", &(!args.require.is_empty()).then(|| args.require.join(","))),
         ("workload", &args.workload),

@@ -1,6 +1,7 @@
 //! The balances of a run with dUpdateBalances. After the run their additions to W_YTD are compared with the number of
 //! commits, and taken back, since the standard's conditions expect payments alone.
 
+use super::reading::settled;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::complain;
@@ -23,8 +24,6 @@ const LONGEST_WAIT: Duration = Duration::from_secs(10);
 const PATIENCE: Duration = Duration::from_secs(15);
 /// The longest time without an answer to any transaction.
 const HANGS: Duration = Duration::from_secs(30);
-/// The longest time until every server of a cluster shows committed values.
-const SETTLING: Duration = Duration::from_secs(3);
 /// The time for which W_YTD must not change until its excess counts as the leftover of a killed run.
 const QUIET: Duration = Duration::from_secs(1);
 /// Time between two attempts, and between two looks at the thread.
@@ -129,15 +128,14 @@ impl BalanceWatch {
     /// Judges the additions and takes them back.
     fn judge_and_take_back(&self, bounds: &Bounds, progress: &Progress) -> Judged {
         let mut connection = Connection::new(&self.target, progress);
-        let settled = Instant::now() + SETTLING;
-        let (added, verdict) = loop {
-            let added = self.added(&mut connection)?;
-            let verdict = bounds.judge(&added);
-            if verdict.is_ok() || Instant::now() >= settled {
-                break (added, verdict);
-            }
-            thread::sleep(AGAIN);
-        };
+        let (added, verdict) = settled(
+            |(_, verdict): &(_, Result<String, String>)| verdict.is_ok(),
+            || {
+                let added = self.added(&mut connection)?;
+                let verdict = bounds.judge(&added);
+                Ok((added, verdict))
+            },
+        )?;
         for (place, &(_, added)) in added.iter().enumerate() {
             if updates(added) > 0 {
                 self.take_back(&mut connection, place)?;

@@ -9,7 +9,7 @@ use crate::write::write;
 use lydite_bench::{Measurement, Runnable};
 use lydite_plan::destination::Destination;
 use lydite_report::live::columns;
-use lydite_report::model::{BALANCES_CHECK, CheckResult, LEDGER_CHECK, RequirementResult};
+use lydite_report::model::{BALANCES_CHECK, CheckResult, RequirementResult};
 use lydite_report::{RunResult, render_html, render_run_summary, render_table, render_verbose_table};
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
@@ -19,6 +19,9 @@ use std::path::PathBuf;
 const TABLE_WIDTH: usize = 110;
 /// The least width of the final table, also in a narrower terminal.
 const TABLE_WIDTH_MIN: usize = 80;
+
+/// A check after a run.
+pub(crate) type Check<'a> = dyn Fn() -> Result<Option<CheckResult>, Failure> + 'a;
 
 /// A measured run of any workload.
 pub(crate) struct Measured<'a> {
@@ -30,12 +33,10 @@ pub(crate) struct Measured<'a> {
     pub(crate) check: &'a str,
     /// Makes the result document from the checks. The flag is false if some checks are missing.
     pub(crate) result: &'a dyn Fn(Vec<CheckResult>, bool) -> Result<RunResult, Failure>,
-    /// Check of the answers, if the workload has one.
-    pub(crate) answers: Option<CheckResult>,
-    /// The check of what was acknowledged, which takes much less time than the other checks; `None` if there is no such
-    /// check, or if the user interrupted it.
-    pub(crate) ledger: &'a dyn Fn() -> Result<Option<CheckResult>, Failure>,
-    /// The other checks after the run.
+    /// Checks of the acknowledged transactions, by their names. They take less time than the other checks, and return
+    /// `None` if the user interrupted them.
+    pub(crate) acknowledged: Vec<(&'a str, Box<Check<'a>>)>,
+    /// The other checks after the run, if the plan checks.
     pub(crate) after: &'a dyn Fn() -> Result<Conditions, Failure>,
 }
 
@@ -62,7 +63,7 @@ impl Measured<'_> {
             Ok(result)
         };
         let mut failures = Vec::new();
-        let mut broken = self.answers.as_ref().is_some_and(|check| !check.ok);
+        let mut broken = false;
         match balances {
             Some(Ok(check)) => {
                 broken |= !check.ok;
@@ -84,8 +85,9 @@ impl Measured<'_> {
             failures.push(Failure::Target(format!("{}: {error}", self.url)));
         }
         let mut checked = true;
-        let after = self.request.plan.check && self.stored && !interrupted && measurement.lost.is_none();
-        if after {
+        let checks_all = self.request.plan.check;
+        let makes_checks = checks_all || !self.acknowledged.is_empty();
+        if makes_checks && self.stored && !interrupted && measurement.lost.is_none() {
             // The measurement is safe even if the process ends during the check. A failure to write is ignored here,
             // since the end of the run writes the same file and reports it.
             if let Some(place) = self.request.plan.json.as_ref().filter(|place| place.is_replaced()) {
@@ -93,20 +95,28 @@ impl Measured<'_> {
                 let _reported_at_the_end =
                     partial.and_then(|partial| write(place, partial.as_bytes(), Some(interrupt)));
             }
-            let found = match (self.ledger)() {
-                Ok(check) => {
-                    broken |= check.as_ref().is_some_and(|check| !check.ok);
-                    checks.extend(check);
-                    (self.after)()
+            let mut found = Ok(());
+            for (id, check) in &self.acknowledged {
+                match check() {
+                    Ok(check) => {
+                        broken |= check.as_ref().is_some_and(|check| !check.ok);
+                        checks.extend(check);
+                    }
+                    Err(failure) => {
+                        checked = false;
+                        checks.push(checks::failed(id, &failure));
+                        // A database that can't read its rows won't evaluate conditions over them.
+                        if matches!(failure, Failure::Target(_)) {
+                            found = Err(failure);
+                            break;
+                        }
+                        failures.push(failure);
+                    }
                 }
-                // A database that can't count its rows won't evaluate conditions over them.
-                Err(failure) => {
-                    checks.push(checks::failed(LEDGER_CHECK, &failure));
-                    Err(failure)
-                }
-            };
-            match found {
-                Ok(found) => {
+            }
+            match found.and_then(|()| checks_all.then(|| (self.after)()).transpose()) {
+                Ok(None) => {}
+                Ok(Some(found)) => {
                     broken |= found.results.iter().any(|check| !check.ok);
                     if found.stopped {
                         checked = false;
@@ -117,13 +127,13 @@ impl Measured<'_> {
                 }
                 Err(failure) => {
                     checked = false;
-                    checks.push(checks::failed(self.check, &failure));
+                    if checks_all {
+                        checks.push(checks::failed(self.check, &failure));
+                    }
                     failures.push(failure);
                 }
             }
         }
-        // A check that holds has its place among the others; without them it would look like the whole.
-        checks.extend(self.answers.clone().filter(|check| after && checked || !check.ok));
         if broken {
             failures.push(Failure::CheckFailed);
         }

@@ -1,6 +1,7 @@
 //! The ledger of a run: what the database acknowledged against what it holds. The consistency conditions compare tables
 //! with one another, so they miss a commit that is gone from all of them.
 
+use super::reading::{Reading, settled};
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use lydite_bench::Whole;
@@ -8,23 +9,12 @@ use lydite_database::{LedgerCounts, Target};
 use lydite_report::model::{CheckResult, CheckedWhen, LEDGER_CHECK};
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::{TransactionKind, WarehouseId};
-use lydite_verify::conditions::count_aside;
-use std::ops::RangeInclusive;
 use std::sync::Arc;
-use std::thread;
-use std::time::{Duration, Instant};
-
-/// The longest time until every server of a cluster shows committed rows.
-const SETTLING: Duration = Duration::from_secs(3);
-/// Time between two attempts.
-const AGAIN: Duration = Duration::from_millis(50);
+use std::time::Instant;
 
 /// The ledger of a run, opened before its first transaction.
 pub(crate) struct Ledger {
-    target: Arc<dyn Target>,
-    embedded: bool,
-    /// The active warehouses: other clients may work on the others.
-    warehouses: RangeInclusive<u32>,
+    reading: Reading,
     /// The greatest number of orders that one Delivery can deliver.
     orders_per_delivery: u64,
     /// Counts before the run.
@@ -32,8 +22,7 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// Counts before the run. The pair is the first of the active warehouses and their number. `embedded` is true for a
-    /// database within this process, which counts to the end even if the user interrupts.
+    /// Counts before the run. See [`Reading::new`].
     ///
     /// # Errors
     /// The database fails, or the user interrupted.
@@ -41,24 +30,19 @@ impl Ledger {
         target: &Arc<dyn Target>,
         embedded: bool,
         meta: &DatabaseMeta,
-        (first, count): (u32, u32),
+        active: (u32, u32),
         interrupt: &Interrupt,
     ) -> Result<Self, Failure> {
-        let warehouses = first..=first + count - 1;
-        let districts = warehouses.clone().map(|w_id| meta.districts.of(WarehouseId(w_id)));
-        let mut ledger = Self {
-            target: Arc::clone(target),
-            embedded,
-            orders_per_delivery: districts.max().map_or(0, u64::from),
-            warehouses,
-            before: LedgerCounts::default(),
-        };
-        ledger.before = ledger.count(interrupt)?.ok_or_else(|| {
+        let reading = Reading::new(target, embedded, active);
+        let districts = reading.warehouses().map(|w_id| meta.districts.of(WarehouseId(w_id)));
+        let orders_per_delivery = districts.max().map_or(0, u64::from);
+        let before = reading.read(interrupt, |target, warehouses| target.counts(warehouses))?;
+        let before = before.ok_or_else(|| {
             Failure::Interrupted(
                 "interrupted while counting orders and payments: nothing was measured".into(),
             )
         })?;
-        Ok(ledger)
+        Ok(Self { reading, orders_per_delivery, before })
     }
 
     /// Compares the growth since before the run with what was acknowledged. Returns `None` if the user interrupted.
@@ -68,28 +52,20 @@ impl Ledger {
     pub(crate) fn check(&self, whole: &Whole, interrupt: &Interrupt) -> Result<Option<CheckResult>, Failure> {
         let begun = Instant::now();
         let acknowledged = Acknowledged::new(whole, self.orders_per_delivery);
-        let verdict = loop {
-            let Some(after) = self.count(interrupt)? else { return Ok(None) };
-            let verdict = acknowledged.judge(&self.before, &after);
-            if verdict.is_ok() || begun.elapsed() >= SETTLING {
-                break verdict;
-            }
-            thread::sleep(AGAIN);
-        };
+        let verdict = settled(
+            |verdict: &Option<Result<String, String>>| verdict.as_ref().is_none_or(Result::is_ok),
+            || {
+                let after = self.reading.read(interrupt, |target, warehouses| target.counts(warehouses))?;
+                Ok(after.map(|after| acknowledged.judge(&self.before, &after)))
+            },
+        )?;
         let (ok, detail) = match verdict {
-            Ok(detail) => (true, detail),
-            Err(detail) => (false, detail),
+            None => return Ok(None),
+            Some(Ok(detail)) => (true, detail),
+            Some(Err(detail)) => (false, detail),
         };
         let seconds = begun.elapsed().as_secs_f64();
         Ok(Some(CheckResult { id: LEDGER_CHECK.into(), ok, detail, when: CheckedWhen::After, seconds }))
-    }
-
-    fn count(&self, interrupt: &Interrupt) -> Result<Option<LedgerCounts>, Failure> {
-        Ok(if self.embedded {
-            Some(self.target.counts(&self.warehouses)?)
-        } else {
-            count_aside(&self.target, &self.warehouses, &|| interrupt.asked())?
-        })
     }
 }
 
@@ -97,7 +73,7 @@ impl Ledger {
 #[derive(Clone, Copy)]
 struct Bounds {
     acknowledged: u64,
-    /// What may have been done besides: its outcome is unknown.
+    /// Transactions of unknown outcome, which may have been done besides.
     unknown: u64,
 }
 
@@ -171,9 +147,9 @@ impl Acknowledged {
 /// One count of the ledger.
 struct Entry {
     bounds: Bounds,
-    /// What the database did, by its counts; less than zero if rows from before the run are gone.
+    /// Number that the database did, by its counts; less than zero if rows from before the run are gone.
     found: i128,
-    /// What is counted, as one and as several.
+    /// Name of the counted things, as one and as several.
     names: [&'static str; 2],
     /// Growth of the tables.
     evidence: String,

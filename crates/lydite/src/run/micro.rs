@@ -245,8 +245,7 @@ pub(crate) fn run(request: &Request, asked: &MicroAsked) -> Outcome {
         stored,
         check: "counters",
         result: &|checks, checked| parts.result(checks, checked),
-        answers: None,
-        ledger: &|| Ok(None),
+        acknowledged: Vec::new(),
         after: &|| {
             let Some((totals, seconds)) = sum(&*target, &meta, interrupt)? else {
                 return Ok(Conditions { results: Vec::new(), stopped: true });

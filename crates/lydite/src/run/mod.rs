@@ -3,6 +3,7 @@
 pub(crate) mod balances;
 pub(crate) mod checks;
 mod conclusion;
+mod fault_pieces;
 pub(crate) mod faults;
 pub(crate) mod function_tests;
 mod ledger;
@@ -11,7 +12,9 @@ mod measuring;
 pub(crate) mod micro;
 mod node_sizes;
 pub(crate) mod readiness;
+mod reading;
 mod result;
+mod success_log;
 pub(crate) mod tpcc;
 
 use crate::interrupt::Interrupt;

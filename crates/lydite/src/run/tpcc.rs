@@ -3,7 +3,8 @@
 use super::Request;
 use super::balances::BalanceWatch;
 use super::checks::{self, Conditions, before};
-use super::conclusion::Measured;
+use super::conclusion::{Check, Measured};
+use super::fault_pieces;
 use super::faults::Faults;
 use super::function_tests::FunctionFindings;
 use super::ledger::Ledger;
@@ -11,16 +12,18 @@ use super::measuring::{Live, measure};
 use super::node_sizes::SizeWatch;
 use super::readiness::{begin_with_template, check_target, fitting, make_ready};
 use super::result::Parts;
+use super::success_log::SuccessLog;
 use crate::exit::{Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::complain;
 use crate::proven;
 use lydite_bench::{LoadReport, Measurement, Mode, RunPlan, Step};
 use lydite_database::{DatabaseState, Description, Kind, Replicas, Target, Tpcc, Workload};
+use lydite_faults::FaultSpec;
 use lydite_plan::Plan;
 use lydite_plan::controls::function_tests::FunctionTests;
 use lydite_plan::controls::{Ground, Ran, Settled};
-use lydite_report::model::CheckedWhen;
+use lydite_report::model::{ANSWERS_CHECK, CheckedWhen, LEDGER_CHECK, SUCCESS_LOG_CHECK};
 use lydite_tpcc::TransactionKind;
 use lydite_tpcc::consistency::{ITEMS_CONDITION, STOCK_CONDITION};
 use lydite_tpcc::meta::DatabaseMeta;
@@ -44,6 +47,7 @@ pub(crate) fn run(request: &Request) -> Outcome {
     let sizes = SizeWatch::new(&ready.target, ready.settled.distribution.reported());
     let faults = Faults::start(&request.faults, plan.duration)?;
     // The last look before the run.
+    let success_log = ready.open_success_log(request)?;
     let ledger = ready.open_ledger(request)?;
     let measurement = ready.measure(request, &faults)?;
     let balances = balances.map(|balances| balances.finish(&measurement.whole));
@@ -65,6 +69,18 @@ pub(crate) fn run(request: &Request) -> Outcome {
         stored: ready.stored,
         load: ready.load.as_ref(),
     };
+    let mut acknowledged: Vec<(&str, Box<Check<'_>>)> = Vec::new();
+    if let Some(ledger) = &ledger {
+        let check = || ledger.check(&measurement.whole, &request.interrupt);
+        acknowledged.push((ANSWERS_CHECK, LEDGER_CHECK, Box::new(check)));
+    }
+    if let Some(log) = &success_log {
+        acknowledged.push((SUCCESS_LOG_CHECK, Box::new(|| log.check(&measurement, &request.interrupt))));
+    }
+    if plan.check && ready.stored {
+        let check = || Ok(Some(checks::of_answers(&measurement.facts.contradictions)));
+        acknowledged.push((ANSWERS_CHECK, Box::new(check)));
+    }
     let run = Measured {
         request,
         url: &ready.description.url,
@@ -73,13 +89,12 @@ pub(crate) fn run(request: &Request) -> Outcome {
         result: &|checks, checked| {
             let mut result = parts.result(checks, checked)?;
             result.warnings.extend(proven::warning(&plan.target));
-            Ok(faults.add_to(functions.add_to(sizes.add_to(result))))
+            let mut result = faults.add_to(functions.add_to(sizes.add_to(result)));
+            let specs: Vec<&FaultSpec> = plan.controls.faults.specs().collect();
+            fault_pieces::add_to(&mut result.availability, &specs, &measurement.pieces);
+            Ok(success_log.iter().fold(result, |result, log| log.add_to(result)))
         },
-        answers: (plan.check && ready.stored).then(|| checks::of_answers(&measurement.facts.contradictions)),
-        ledger: &|| match &ledger {
-            Some(ledger) => ledger.check(&measurement.whole, &request.interrupt),
-            None => Ok(None),
-        },
+        acknowledged,
         after: &|| ready.conditions(request, CheckedWhen::After),
     };
     let concluded = run.conclude(&measurement, checks, balances);
@@ -116,6 +131,12 @@ impl Ready {
         let active = plan.active(meta.warehouses)?;
         let stored = !matches!(target.state()?, DatabaseState::AnyScale);
         let description = target.describe()?;
+        if plan.success_log.is_some() && !stored {
+            return Err(Failure::usage(format!(
+                "success_log: {} stores nothing that it could be compared with: leave it out",
+                description.url
+            )));
+        }
         let nodes = &plan.controls.distribution;
         let place = nodes.place(&plan.schedule, &*target, &description.url, meta.warehouses)?;
         let settled = plan.controls.settle(&plan.schedule, &Ground { active, place })?;
@@ -141,6 +162,13 @@ impl Ready {
         (request.plan.check && self.stored)
             .then(|| Ledger::open(&self.target, embedded, &self.meta, self.active, &request.interrupt))
             .transpose()
+    }
+
+    /// Opens the success log of the run, if the plan has one.
+    fn open_success_log(&self, request: &Request) -> Result<Option<SuccessLog>, Failure> {
+        let Some(path) = &request.plan.success_log else { return Ok(None) };
+        let embedded = self.description.embedded;
+        SuccessLog::open(path, &self.target, embedded, self.active, &request.interrupt).map(Some)
     }
 
     /// Evaluates the standard's conditions, and the extra ones on rows that other transactions of the run change.
@@ -219,6 +247,7 @@ impl Ready {
             duration: plan.duration,
             steps: steps.collect(),
             retry: plan.retry,
+            success_log: plan.success_log.clone(),
             ..RunPlan::new(self.mode.clone(), warehouses, plan.seed, constants)
         };
         plan.controls.shape(&self.settled, &plan.schedule, &mut run_plan);

@@ -95,7 +95,7 @@ impl Lab {
         self.place.program(&arguments).start()
     }
 
-    /// A run whose server stands still, once it does.
+    /// Starts a run with a fault that stops the server, and waits until the server stands still.
     fn stopped(&self, result: &Path) -> Running {
         let mut run = self.run("600s", &["stop@0.2s..590s/lab:pg"], &["--no-check", "--json", text(result)]);
         run.wait_until("the fault", || {
@@ -191,6 +191,14 @@ fn a_server_that_is_stopped_and_killed_comes_back_and_is_judged_in_the_result() 
     let judged = &judged[0];
     assert_ne!(judged["t_e"].is_f64(), judged["note"] != "", "{judged}");
     assert_eq!(judged["t_e"].is_f64(), judged["r_e"].is_f64(), "{judged}");
+    assert_eq!(judged["t_e"].is_f64(), judged["recovery_s"].is_f64(), "{judged}");
+    assert!(judged["p99_ms"]["before"].is_f64() && judged["p99_ms"]["after"].is_f64(), "{judged}");
+    for part in ["before", "during", "after"] {
+        assert!(judged["aborts"][part]["serialization"].is_u64(), "{part}: {judged}");
+    }
+    assert!(judged["tps_before"].is_f64() && judged["tps_during"].is_f64(), "{judged}");
+    // A machine under load may undo it after the begin of the next fault.
+    assert!(judged["tps_after"].is_f64() || seconds(&stop["undone_s"]) > 11.0, "{judged}");
     assert!(table.contains("faults   stop on lab:pg from "), "{table}");
     // The faults are events of the page and of the metrics by themselves.
     let page = lab.place.file("page.html");

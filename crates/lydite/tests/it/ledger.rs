@@ -38,17 +38,20 @@ fn number_after(detail: &str, words: &str) -> i64 {
 }
 
 /// Runs a driver that is broken in this way until its transactions of this type can be judged. All conditions must hold,
-/// and the ledger must not: returns its detail and the committed transactions of the window.
-fn found_in(kind: &str, of: &str) -> (String, i64) {
+/// and the ledger must not: returns its detail, the committed transactions of the window, and the success log of the
+/// result, which must not hold either if `of` is logged.
+fn found_in(kind: &str, of: &str) -> (String, i64, Value) {
     let python = python_with_drivers();
     windows_from("3s", |window| {
         let place = scratch();
         let (store, path) = (place.path().join("store.sqlite"), place.path().join("result.json"));
+        let log = place.path().join("success.log");
         let url =
             format!("driver:env PYTHONPATH={SDK} STORE_FILE={} {python} {BROKEN} {kind}", store.display());
         let run = ["run", &url, "--warehouses", "1", "--terminals", "2", "--warmup", "0", "--quiet"];
         let mix = ["--mix", "40,40,0,20,0", "--set", "size=small", "--duration", window];
-        let ended = lydite(&[&run[..], &mix, &["--json", text(&path)]].concat());
+        let files = ["--json", text(&path), "--success-log", text(&log)];
+        let ended = lydite(&[&run[..], &mix, &files].concat());
         let result = json(&path);
         let committed = result["transactions"][of]["committed"].as_i64().expect("a count");
         let (ok, detail) = ledger(&result);
@@ -59,10 +62,11 @@ fn found_in(kind: &str, of: &str) -> (String, i64) {
         assert!(!ok, "{kind}: {detail}");
         let ended = ended.code(1);
         let broken = result["checks"].as_array().expect("checks").iter().filter(|check| check["ok"] == false);
-        assert_eq!(broken.count(), 1, "the conditions see nothing: {}", result["checks"]);
+        let logs = usize::from(of != "delivery");
+        assert_eq!(broken.count(), 1 + logs, "the conditions see nothing: {}", result["checks"]);
         assert!(ended.stdout.contains("12/12 after the run, ledger FAILS"), "{}", ended.stdout);
         assert_eq!(result["status"], "complete");
-        Some((detail.to_owned(), committed))
+        Some((detail.to_owned(), committed, result["success_log"].clone()))
     })
 }
 
@@ -72,14 +76,20 @@ fn a_driver_that_acknowledges_without_a_commit_is_found_by_the_ledger_alone() {
         ("forgets_orders", "new_order", ["New-Order", "New-Orders"], "Σ D_NEXT_O_ID grew by "),
         ("forgets_payments", "payment", ["Payment", "Payments"], "HISTORY grew by "),
     ] {
-        let (detail, committed) = found_in(kind, of);
+        let (detail, committed, log) = found_in(kind, of);
         let names = if detail.contains(names) { names } else { name };
         let acknowledged = number_before(&detail, &format!(" acknowledged {names} "));
         let missing = number_before(&detail, &format!(" of {acknowledged} acknowledged"));
         assert_eq!(acknowledged - missing, number_after(&detail, evidence), "{detail}");
         assert!(acknowledged >= committed && missing > 0, "{committed}: {detail}");
+        assert_eq!((log["lost"].as_i64(), log["resurrected"].as_i64()), (Some(missing), Some(0)), "{log}");
     }
-    let (detail, _) = found_in("forgets_deliveries", "delivery");
+    let (detail, _, log) = found_in("forgets_deliveries", "delivery");
+    assert_eq!(
+        (&log["lost"], &log["resurrected"]),
+        (&0.into(), &0.into()),
+        "deliveries are not logged: {log}"
+    );
     let acknowledged = number_before(&detail, " acknowledged deliver");
     assert!(number_before(&detail, &format!(" of {acknowledged} acknowledged")) > 0, "{detail}");
     assert!(detail.contains("missing: NEW-ORDER "), "{detail}");
@@ -87,10 +97,11 @@ fn a_driver_that_acknowledges_without_a_commit_is_found_by_the_ledger_alone() {
 
 #[test]
 fn a_driver_that_does_twice_what_it_acknowledges_is_found_by_the_ledger_alone() {
-    let (detail, committed) = found_in("pays_twice", "payment");
+    let (detail, committed, log) = found_in("pays_twice", "payment");
     let acknowledged = number_before(&detail, " acknowledged: HISTORY");
     let more = number_before(&detail, " Payment");
     assert!(acknowledged == more && acknowledged >= committed, "{committed}: {detail}");
+    assert_eq!((log["lost"].as_i64(), log["resurrected"].as_i64()), (Some(0), Some(more)), "{log}");
     assert_eq!(number_after(&detail, "HISTORY grew by "), acknowledged + more, "{detail}");
     assert!(
         detail.ends_with("somebody else writes to this database, or a commit was applied twice"),
@@ -168,7 +179,7 @@ fn clients_with_warehouses_of_their_own_each_keep_a_ledger() {
         assert_checks_hold(&result, &["before", "after"]);
         (has_each(&result, &["new_order"]) && orders(2) > then).then_some(())
     });
-    // In one warehouse they are in each other's way, and are told so.
+    // In one warehouse the ledger of each client finds the rows of the other.
     longer_windows(|window| {
         let then = orders(2);
         let more = ["--duration", window, "--json", text(&path)];

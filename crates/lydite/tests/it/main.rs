@@ -36,6 +36,7 @@ mod spec;
 mod spec_go;
 mod state;
 mod stores;
+mod success_log;
 mod sweep;
 mod usage;
 mod verify;

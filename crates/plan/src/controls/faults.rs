@@ -4,6 +4,7 @@ use crate::controls::{About, Control, Ground, Ran, Schedule};
 use crate::entries::{Entries, Entry};
 use crate::error::PlanError;
 use crate::values::time;
+use lydite_bench::RunPlan;
 use lydite_faults::sockets::{Address, addresses};
 use lydite_faults::{Commands, FaultSpec, Parts, Reader, Where};
 use lydite_report::controls::Controls;
@@ -103,12 +104,31 @@ impl Control for Faults {
         Ok(())
     }
 
+    /// Cuts the window at the begin and the end of each fault, to the whole seconds around it.
+    fn shape(&self, (): &(), run: &mut RunPlan) {
+        run.cuts = self.specs().flat_map(|fault| [Some(begin_s(fault)), end_s(fault)]).flatten().collect();
+        run.cuts.sort_unstable();
+        run.cuts.dedup();
+    }
+
     fn write_plan(&self, _: &Ran<'_>, info: &mut PlanInfo) {
         info.faults = self.specs().map(FaultSpec::to_string).collect();
     }
 
     /// Writes nothing: the run adds what the faults did itself, since it injects them.
     fn write(&self, _: &Ran<'_>, _: &mut Controls) {}
+}
+
+/// Returns the second of the window in which a fault begins.
+#[must_use]
+pub fn begin_s(fault: &FaultSpec) -> u64 {
+    fault.from.as_secs()
+}
+
+/// Returns the first whole second of the window after a fault; none if the plan sets no end.
+#[must_use]
+pub fn end_s(fault: &FaultSpec) -> Option<u64> {
+    fault.to.map(|to| to.as_secs() + u64::from(to.subsec_nanos() > 0))
 }
 
 /// Reads a table `[[fault]]`.
@@ -194,6 +214,8 @@ fn addresses_of(urls: &str) -> Vec<Address> {
 mod tests {
     use super::*;
     use crate::controls::tests::{DIRECT, entries};
+    use lydite_bench::Mode;
+    use lydite_tpcc::nurand::{CLoad, RunConstants};
 
     fn errors_of(faults: &str) -> Vec<String> {
         let mut plan = entries(&[("fault", faults)]);
@@ -226,6 +248,18 @@ mod tests {
         assert_eq!(plan.errors, Vec::<String>::new());
         let places: Vec<String> = faults.specs().map(FaultSpec::place).collect();
         assert_eq!(places, ["nodes=1", "local", "lab:pg/0"]);
+    }
+
+    #[test]
+    fn the_window_is_cut_at_the_whole_seconds_around_each_fault() {
+        let mut plan =
+            entries(&[("fault", "stop@8.5s..11.2s/lab:pg; kill@12s/lab:pg; stop@15s..16s/lab:pg")]);
+        let faults = Faults::read(&mut plan, &DIRECT);
+        assert_eq!(plan.errors, Vec::<String>::new());
+        let constants = RunConstants::new(1, CLoad(7));
+        let mut run = RunPlan::new(Mode::Direct { terminals: 1 }, 1, 1, constants);
+        faults.shape(&(), &mut run);
+        assert_eq!(run.cuts, [8, 12, 15, 16]);
     }
 
     #[test]

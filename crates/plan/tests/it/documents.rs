@@ -12,6 +12,15 @@ fn each_document_needs_a_place_of_its_own_that_can_be_written() {
     let log = ["--mode", "rte", "--set", &format!("rte.delivery_log={one}")];
     let both = refused_once(&[&["null:", "--summary", &one], &log[..]].concat());
     assert!(both.contains("is where summary goes"), "{both}");
+    let logs = ["null:", "--set", &format!("success_log={one}")];
+    let both = refused_once(&[&logs, &log[..]].concat());
+    assert!(both.contains("success_log: ") && both.contains("is where rte.delivery_log goes"), "{both}");
+    for (log, said) in
+        [("-", "is no file"), ("/dev/null", "is no file"), ("/nonexistent/log", "can't be written")]
+    {
+        let error = refused_once(&["null:", "--set", &format!("success_log={log}")]);
+        assert!(error.contains(said), "{log}: {error}");
+    }
     let missing = refused_once(&["null:", "--json", "/nonexistent/result.json"]);
     assert!(missing.contains("--json: /nonexistent/result.json can't be written"), "{missing}");
     let own = refused_once(&[&format!("sqlite:{database}"), "--json", &database]);

@@ -5,7 +5,9 @@ use serde::Serialize;
 use super::Chart;
 use super::markup::{Markup, figures, table, words};
 use crate::figures::{bytes, number};
-use crate::metrics::text::{AVAILABILITY, SCALABILITY, cells_of, cells_of_size, remarks, rows_of, share};
+use crate::metrics::text::{
+    AVAILABILITY, SCALABILITY, cells_of, cells_of_size, definition, remarks, rows_of, share,
+};
 use crate::metrics::{FiveNumbers, Metrics};
 
 /// Data of the charts of the metrics.
@@ -101,7 +103,7 @@ fn availability(metrics: &Metrics, names: &[String]) -> Markup {
     if metrics.events.is_empty() {
         return Markup::default();
     }
-    let note = format!("{AVAILABILITY}; {}.", metrics.settling.words());
+    let note = format!("{AVAILABILITY}; {}.", definition(metrics, names));
     let mut rows = Vec::new();
     let mut says = Vec::new();
     for of in &metrics.events {

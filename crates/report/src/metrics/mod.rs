@@ -308,7 +308,7 @@ pub fn scalability(runs: &[(u32, f64)]) -> Vec<Size> {
 }
 
 /// Returns the mean; none without numbers.
-fn mean_of(values: &[f64]) -> Option<f64> {
+pub(crate) fn mean_of(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| mean(&mut values.to_vec()))
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Availability, Event, FiveNumbers, Settling, Size, availability, scalability};
-use crate::faults;
+use crate::faults::Judged;
 use crate::model::{NodeBytes, NodeFigures, RunResult};
 
 /// Keys of a plan that change with the size of a cluster, or only change random inputs.
@@ -35,8 +35,6 @@ pub struct Asked {
 /// The metrics of some results; runs are given by their index.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Metrics {
-    /// Definition of stable throughput.
-    pub settling: Settling,
     /// Availability of each run in the user's events, else in the faults that it injected.
     pub events: Vec<OfEvents>,
     /// Scalability of each database with runs of several numbers of nodes.
@@ -52,6 +50,8 @@ pub struct Metrics {
 pub struct OfEvents {
     /// The run.
     pub run: usize,
+    /// Definition of stable throughput in this run.
+    pub settling: Settling,
     /// Availability in each event, in the order of the events.
     pub events: Vec<Availability>,
 }
@@ -135,11 +135,8 @@ impl Metrics {
         let unknown = |run: &usize| sizes.get(*run).copied().flatten().is_none();
         let of_unknown_size =
             if by_nodes.is_empty() { Vec::new() } else { (0..results.len()).filter(unknown).collect() };
-        let mut settling = asked.settling;
         let events = if asked.events.is_empty() {
-            let (shortest, events) = of_faults(results);
-            settling = shortest.unwrap_or(settling);
-            events
+            results.iter().enumerate().filter_map(|(run, result)| of_faults(run, result)).collect()
         } else {
             results
                 .iter()
@@ -150,7 +147,7 @@ impl Metrics {
         let nodes = results.iter().enumerate().filter_map(|(run, result)| of_nodes(run, result));
         // One node has nothing to balance.
         let nodes = nodes.filter(|of| of.names.len() > 1).collect();
-        Ok(Self { settling, events, by_nodes, nodes, of_unknown_size })
+        Ok(Self { events, by_nodes, nodes, of_unknown_size })
     }
 
     /// Returns the metrics that results have without any flags.
@@ -209,20 +206,14 @@ fn of_events(run: usize, result: &RunResult, asked: &Asked) -> Result<OfEvents, 
         let event = asked.events.get(rejected.event).map(|event| event.name.clone()).unwrap_or_default();
         MetricsError::Event { run, event, problem: rejected.problem }
     })?;
-    Ok(OfEvents { run, events })
+    Ok(OfEvents { run, settling: asked.settling, events })
 }
 
-/// Returns the availability in the faults of the results that can be judged, by the shortest definition of stable
-/// throughput that any result needs.
-fn of_faults(results: &[RunResult]) -> (Option<Settling>, Vec<OfEvents>) {
-    let judged: Vec<_> = results.iter().map(faults::judged).collect();
-    let settlings = judged.iter().filter(|(_, found)| !found.is_empty()).map(|(settling, _)| *settling);
-    let shortest = settlings.min_by_key(|settling| settling.hold_s);
-    let events = judged
-        .into_iter()
-        .enumerate()
-        .map(|(run, (_, found))| OfEvents { run, events: found.into_iter().flatten().collect() });
-    (shortest, events.filter(|of| !of.events.is_empty()).collect())
+/// Returns the availability in the faults of a result that can be judged; none without such faults.
+fn of_faults(run: usize, result: &RunResult) -> Option<OfEvents> {
+    let judged = Judged::of(result);
+    let events: Vec<Availability> = judged.verdicts.into_iter().flatten().collect();
+    (!events.is_empty()).then_some(OfEvents { run, settling: judged.settling, events })
 }
 
 fn of_nodes(run: usize, result: &RunResult) -> Option<OfNodes> {

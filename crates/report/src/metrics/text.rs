@@ -21,6 +21,21 @@ impl Settling {
     }
 }
 
+/// Returns the definition of stable throughput; that of each run if they differ.
+pub(crate) fn definition(metrics: &Metrics, names: &[String]) -> String {
+    let mut all: Vec<(usize, Settling)> = metrics.events.iter().map(|of| (of.run, of.settling)).collect();
+    all.dedup_by_key(|(_, settling)| *settling);
+    match &all[..] {
+        [(_, settling)] => settling.words(),
+        _ => {
+            let own = metrics.events.iter().map(|of| {
+                format!("{}: {}", names.get(of.run).map_or("", String::as_str), of.settling.words())
+            });
+            own.collect::<Vec<_>>().join("; ")
+        }
+    }
+}
+
 /// Returns the rows of an event's beginning and of its end: name, second, throughput.
 pub(crate) fn rows_of(event: &Availability) -> Vec<(String, f64, &Aftermath)> {
     let name = &event.event.name;
@@ -117,7 +132,7 @@ pub fn render_metrics(metrics: &Metrics, names: &[String]) -> String {
                 }
             }
         }
-        let _ = writeln!(out, "Availability: {AVAILABILITY}; {}", metrics.settling.words());
+        let _ = writeln!(out, "Availability: {AVAILABILITY}; {}", clean(&definition(metrics, names)));
         let _ = writeln!(out, "{}", aligned(&rows, 2));
     }
     if !metrics.by_nodes.is_empty() {

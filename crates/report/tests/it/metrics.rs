@@ -1,5 +1,6 @@
 //! The metrics of results: in the terminal and on the page.
 
+use lydite_report::faults::FaultResult;
 use lydite_report::metrics::{Asked, Event, Metrics, MetricsError};
 use lydite_report::model::{NodeBytes, NodeFigures, RunResult, Series};
 use lydite_report::{render_html, render_metrics, render_report};
@@ -67,6 +68,27 @@ fn a_database_that_does_not_come_back_is_reported_as_such() {
     assert!(line(&text, "shutdown 30 1,000 – 0 – – –").is_some(), "{text}");
     let page = render_report(&results, &[], &metrics);
     assert!(page.contains("did not become stable again") && !page.contains("data-chart=\"availability\""));
+}
+
+#[test]
+fn the_faults_of_each_run_are_judged_by_its_own_definition_of_stable_throughput() {
+    let results = [8, 20].map(|before: u32| {
+        let mut result = run("pg", &[vec![100; before as usize], vec![0; 3], vec![100; 30]].concat());
+        let (begun_s, undone_s) = (Some(before.into()), Some((before + 3).into()));
+        result.faults.push(FaultResult { begun_s, undone_s, ..FaultResult::default() });
+        result
+    });
+    let metrics = Metrics::without_flags(&results);
+    let (text, page) = (render_metrics(&metrics, &names(&results)), render_html(&results));
+    for (run, window_s, hold_s) in [(1, 4, 8), (2, 5, 10)] {
+        let wanted = format!(
+            "run-{run}.json: stable once means of {window_s} s stay within 10 % of their level for {hold_s} s"
+        );
+        assert!(text.contains(&wanted), "{text}");
+        assert!(page.contains(&format!("stable once means of {window_s} s")), "{window_s}");
+    }
+    let (one, alone) = (&results[1..], Metrics::without_flags(&results[1..]));
+    assert!(render_metrics(&alone, &names(one)).contains("t in seconds; stable once means of 5 s"));
 }
 
 #[test]

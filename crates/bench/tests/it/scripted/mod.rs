@@ -3,13 +3,13 @@
 use lydite_bench::{Measurement, Mode, RunControl, RunError, RunPlan, run};
 use lydite_database::{
     Capabilities, Commit, ConditionFinding, DatabaseState, Demand, Description, LedgerCounts, Loader, Nodes,
-    Session, Submitted, TableChecksum, Target, TargetError, TxError, TxMode,
+    Session, Submitted, TableChecksum, Target, TargetError, TxError, TxMode, Written,
 };
 use lydite_families::TargetSpec;
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::nurand::{CLoad, RunConstants};
-use lydite_tpcc::{Outcome, Placement, Transaction};
+use lydite_tpcc::{OrderId, Outcome, Placement, Transaction};
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -211,6 +211,13 @@ impl Target for Scripted {
         Err(TargetError::usage("not scripted"))
     }
     fn counts(&self, _warehouses: &RangeInclusive<u32>) -> Result<LedgerCounts, TargetError> {
+        Err(TargetError::usage("not scripted"))
+    }
+    fn written(
+        &self,
+        _warehouses: &RangeInclusive<u32>,
+        _orders_from: Option<OrderId>,
+    ) -> Result<Written, TargetError> {
         Err(TargetError::usage("not scripted"))
     }
     fn capabilities(&self) -> Capabilities<'_> {

@@ -12,11 +12,12 @@ use xxhash_rust::xxh3::xxh3_64;
 /// Maximum number of points. A larger number is a mistake.
 const MAX_POINTS: usize = 10_000;
 /// Keys of a plan that a sweep rejects, with the reason.
-const OWN_KEYS: [(&str, &str); 6] = [
+const OWN_KEYS: [(&str, &str); 7] = [
     ("json", SAME_FILE),
     ("report", SAME_FILE),
     ("summary", SAME_FILE),
     ("rte.delivery_log", SAME_FILE),
+    ("success_log", SAME_FILE),
     ("label", "each run has the label of its point: leave it out"),
     ("require", "is for single runs: leave it out, and let a figure show the metric"),
 ];
