@@ -41,7 +41,7 @@ fn the_json_names_are_those_of_the_contract() {
         "lydite format status plan target host load window nopm tps efficiency_percent transactions aborts errors \
          series warmup_series client checks inputs controls compliance outages delivery pacing",
     );
-    expect("/target", "kind version url settings embedded");
+    expect("/target", "kind version url settings changed_settings encrypted embedded");
     expect("/host", "hostname os kernel cpu cores memory_bytes");
     expect("/load", "seconds rows bytes warehouses jobs rows_per_s");
     expect("/window", "start warmup_s measured_s");

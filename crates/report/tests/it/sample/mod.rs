@@ -125,6 +125,10 @@ pub(crate) fn sample(look: Look) -> RunResult {
             ]
             .map(|(k, v)| (k.to_owned(), v.to_owned()))
             .into(),
+            changed_settings: [("shared_buffers", "4GB"), ("work_mem", "64MB"), ("random_page_cost", "1.1")]
+                .map(|(k, v)| (k.to_owned(), v.to_owned()))
+                .into(),
+            encrypted: Some(true),
             embedded: false,
         },
         host: HostInfo {
