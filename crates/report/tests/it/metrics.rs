@@ -58,6 +58,16 @@ fn availability_is_shown_with_its_settings_in_the_terminal_and_on_the_page() {
 }
 
 #[test]
+fn moments_of_events_are_shown_to_the_hundredth() {
+    let results = [run("pg", &[1000; 60])];
+    let metrics = Metrics::of(&results, &shutdown(30.046_179_83, Some(41.5))).unwrap();
+    let text = render_metrics(&metrics, &names(&results));
+    assert!(line(&text, "shutdown 30.05 1,000").is_some() && line(&text, "its end 41.5").is_some(), "{text}");
+    let page = render_report(&results, &[], &metrics);
+    assert!(page.contains(">30.05</td>") && page.contains(">41.5</td>"));
+}
+
+#[test]
 fn a_database_that_does_not_come_back_is_reported_as_such() {
     let results = [run("pg", &[vec![1000; 30], vec![0; 40]].concat())];
     let metrics = Metrics::of(&results, &shutdown(30.0, None)).unwrap();
