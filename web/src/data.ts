@@ -56,11 +56,15 @@ export interface ContentionData {
   actual: [number, number][];
 }
 
-export interface SeriesData {
+/** The time of the points of lines. */
+export interface Clock {
   /** Seconds that a point stands for. */
   step_s: number;
   /** Offsets from the window's start; negative in the warm-up. */
   second: number[];
+}
+
+export interface SeriesData extends Clock {
   /** Names of the types of `types`. */
   names: string[];
   /** Completed per second, by type. */
