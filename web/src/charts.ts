@@ -4,7 +4,7 @@ import { axis, base, grid, layout, tooltip, xAxis, xOf, yAxis, yOf } from "./bas
 import type { Frame, Item, Part, Rows } from "./base";
 import type { Clock, PageData, RunData, SeriesData } from "./data";
 import { escape, mark, number, percentile } from "./format";
-import { eventLines } from "./marks";
+import { runLines } from "./marks";
 
 /** How a kind of chart is drawn, and what it says as a table. */
 export interface Chart {
@@ -83,7 +83,7 @@ function background(run: RunData, { theme, width }: Frame): Part {
 
 /** What is drawn behind and over the lines of a chart over time; it belongs to its first series. */
 export function behind(page: PageData, run: RunData, frame: Frame, range = timeRange([run.series])): Part {
-  return { markArea: background(run, frame), markLine: eventLines(page, range, frame) };
+  return { markArea: background(run, frame), markLine: runLines(page, run, range, frame) };
 }
 
 export function timeTooltip(frame: Frame, series: Clock, unit: string): Part {

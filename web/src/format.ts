@@ -14,6 +14,12 @@ export function mark(value: number): string {
   return value.toLocaleString("en-US", { maximumSignificantDigits: 4 });
 }
 
+/** For the marks of an axis of any size: `12k`, `3.4M`. */
+export function compact(value: number): string {
+  const [size, letter] = ([[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e4, "k"]] as const).find(([size]) => Math.abs(value) >= size) ?? [1, ""];
+  return `${mark(value / (letter === "k" ? 1e3 : size))}${letter}`;
+}
+
 /** The binary unit in which a size reads well, and its bytes. */
 export function binary(bytes: number): [string, number] {
   const units = ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB"];

@@ -1,8 +1,8 @@
-// Marks of moments over the lines of charts over time: events, faults.
+// Marks of moments over the lines of charts over time: events, faults, checkpoints.
 
 import { grid } from "./base";
 import type { Frame, Part } from "./base";
-import type { PageData } from "./data";
+import type { PageData, RunData } from "./data";
 import { shorten } from "./format";
 
 interface Mark {
@@ -24,6 +24,9 @@ const ROW_HEIGHT = 13;
 
 const NAME_MAX = 40;
 
+/** Most checkpoints with a name each. */
+const NAMED_MAX = 6;
+
 /** Room at the left of the rows for the name of the axis. */
 const AXIS_NAME = 100;
 
@@ -39,6 +42,13 @@ function events(page: PageData, { theme }: Frame): Mark[] {
   });
   marks.sort((a, b) => a.at - b.at);
   return marks.map((mark, i) => (mark.ends === undefined || mark.ends === marks[i - 1] ? mark : { ...mark, ends: undefined }));
+}
+
+function checkpoints(run: RunData, { theme }: Frame): Mark[] {
+  // Many lines close to each other must not hide what is behind them, and the text above the chart names them too.
+  const count = run.checkpoints.length;
+  const line = { color: theme.text, width: 1, type: "dotted", opacity: count > 60 ? 0.25 : 0.7 };
+  return run.checkpoints.map((at) => ({ at, name: count > NAMED_MAX ? "" : "checkpoint", line }));
 }
 
 /**
@@ -58,7 +68,7 @@ function lines(marks: Mark[], [from, to]: Span, frame: Frame): Part {
         .filter(([, a]) => a >= 0 && a + width <= frame.width && taken.every(([b, c]) => c <= a || b >= a + width))
         .map(([align, a]) => ({ align, a, row })),
     );
-    const place = places[0];
+    const place = name === "" ? undefined : places[0];
     if (place) {
       named.add(mark);
       rows[place.row]?.push([place.a, place.a + width]);
@@ -81,7 +91,12 @@ function lines(marks: Mark[], [from, to]: Span, frame: Frame): Part {
   };
 }
 
-/** The events of the page, on a time axis with these ends. */
+/** The events of all runs of the page, on a time axis with these ends. */
 export function eventLines(page: PageData, range: Span, frame: Frame): Part {
   return lines(events(page, frame), range, frame);
+}
+
+/** The events and the checkpoints of a run. Names of events come first where there is no room for all. */
+export function runLines(page: PageData, run: RunData, range: Span, frame: Frame): Part {
+  return lines([...events(page, frame), ...checkpoints(run, frame)], range, frame);
 }

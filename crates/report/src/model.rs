@@ -311,6 +311,14 @@ pub struct TargetInfo {
     pub embedded: bool,
 }
 
+impl TargetInfo {
+    /// Returns the encryption of the connections in words; none if unknown.
+    #[must_use]
+    pub fn encryption(&self) -> Option<&'static str> {
+        self.encrypted.map(|encrypted| if encrypted { "encrypted" } else { "not encrypted" })
+    }
+}
+
 /// The machine that ran the client.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]

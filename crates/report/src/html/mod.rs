@@ -5,9 +5,11 @@
 
 mod controls;
 mod data;
+mod environment;
 mod faults;
 mod markup;
 mod metrics;
+mod observed;
 mod overlay;
 mod plot;
 mod range;
@@ -50,7 +52,7 @@ pub fn render_report(results: &[RunResult], files: &[PathBuf], metrics: &Metrics
         }
         [result] => {
             let names = [result.label.clone().unwrap_or_else(|| result.target.kind.clone())];
-            let run = RunData::new(result, &names[0]);
+            let run = RunData::new(result, &names[0]).with_observed(result);
             let sections = with_metrics(single::sections(result, &run), metrics, &names);
             let data = data_of(vec![run], metrics, &names, results);
             page(&single::title(result), sections, &data, results)

@@ -1,5 +1,7 @@
 //! A made-up result that looks like a real one: skewed latencies, noisy seconds, a checkpoint, a few troubles.
 
+mod observed;
+
 use hdrhistogram::Histogram;
 use lydite_report::hdr;
 use lydite_report::model::{
@@ -212,6 +214,7 @@ pub(crate) fn sample(look: Look) -> RunResult {
     result.series = series;
     result.warmup_series = warmup_series;
     add_judgements(&mut result, look, completed);
+    observed::add_observed(&mut result);
     result
 }
 
