@@ -177,10 +177,16 @@ fn several_runs_are_compared_and_their_differences_named() {
     let a = sample(Look { seconds: 60, ..Look::default() });
     let mut b = sample(Look { seconds: 60, seed: 2, speed: 1.3, ..Look::default() });
     b.target.settings.insert("fsync".to_owned(), "off".to_owned());
+    b.target.changed_settings.remove("work_mem");
+    b.target.encrypted = Some(false);
     let pair = without_assets(&render_html(&[a.clone(), b.clone()]));
     for wanted in ["B is 1.", "overlay-throughput", "overlay-percentiles", "setting: fsync", "plan: seed"] {
         assert!(pair.contains(wanted), "{wanted:?} is missing");
     }
+    for wanted in ["setting: work_mem", "not encrypted", ">db pg_stat_wal.wal_bytes<", "MiB/s"] {
+        assert!(pair.contains(wanted), "{wanted:?} is missing");
+    }
+    assert!(!pair.contains("data-chart=\"observed\"") && pair.contains("\"charts\":[]"), "means only");
     let three = without_assets(&render_html(&[a.clone(), b, a]));
     assert!(!three.contains("B against A"));
     assert!(three.contains("3 runs side by side"));
