@@ -1,6 +1,6 @@
 // What all charts have in common: fonts, axes, legend, tooltip.
 
-import { escape, mark, number } from "./format";
+import { escape, mark, number, shorten } from "./format";
 import type { Theme } from "./theme";
 
 /** What a chart is drawn for. */
@@ -17,6 +17,9 @@ export interface Rows {
 }
 
 const FONT = 12;
+
+/** Most letters of a name in a legend. */
+const NAME_MAX = 48;
 
 // Spelt out, not inherited: ECharts measures text in this font to place it. The same stack as in report.css.
 const FAMILY = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", "Noto Sans", sans-serif';
@@ -42,13 +45,16 @@ export function grid(frame: Frame, more: Part = {}): Part {
 export function layout(frame: Frame, names: string[], more: Part = {}): Part {
   const { theme } = frame;
   // Seven pixels a letter is a little more than this size of text needs.
-  const lines = Math.ceil(names.reduce((sum, name) => sum + 32 + 7 * name.length, 0) / Math.max(frame.width - 10, 1));
+  const most = Math.max(8, Math.min(NAME_MAX, Math.floor(frame.width / 7) - 8));
+  const shown = (name: string) => shorten(name, most);
+  const lines = Math.ceil(names.reduce((sum, name) => sum + 32 + 7 * shown(name).length, 0) / Math.max(frame.width - 10, 1));
   const fits = lines <= 3;
   return {
     grid: grid(frame, { top: 34 + 19 * (fits ? lines : 1), ...more }),
     legend: {
       type: fits ? "plain" : "scroll",
       data: names,
+      formatter: shown,
       top: 0,
       left: 0,
       right: 0,

@@ -2,8 +2,9 @@
 
 import { axis, base, grid, layout, tooltip, xAxis, xOf, yAxis, yOf } from "./base";
 import type { Frame, Item, Part, Rows } from "./base";
-import type { PageData, RunData, SeriesData } from "./data";
+import type { Clock, PageData, RunData, SeriesData } from "./data";
 import { escape, mark, number, percentile } from "./format";
+import { runLines } from "./marks";
 
 /** How a kind of chart is drawn, and what it says as a table. */
 export interface Chart {
@@ -13,13 +14,13 @@ export interface Chart {
   height?(page: PageData, run: RunData, width: number): number;
 }
 
-type Values = (number | null)[];
+export type Values = (number | null)[];
 
 /**
  * A point in the middle of the seconds that it stands for, from the second `from` on. The first and the last reach to
  * the edges of theirs, so that the line is as long as the time that was measured.
  */
-export function points(series: SeriesData, values: Values, from = -Infinity): [number, number | null][] {
+export function points(series: Clock, values: Values, from = -Infinity): [number, number | null][] {
   const half = series.step_s / 2;
   const middles = series.second
     .map((s, i): [number, number | null] => [s + half, values[i] ?? null])
@@ -30,17 +31,21 @@ export function points(series: SeriesData, values: Values, from = -Infinity): [n
 }
 
 /** The first of the seconds that the point at `x` stands for. */
-export function secondAt(series: SeriesData, x: number): number {
+export function secondAt(series: Clock, x: number): number {
   const first = series.second[0] ?? 0;
   const last = series.second[series.second.length - 1] ?? 0;
   return Math.min(last, first + Math.floor((x - first) / series.step_s) * series.step_s);
 }
 
-/** Bounds of the time axis: all of the series, and nothing beyond. */
-export function timeAxis(frame: Frame, series: SeriesData[]): Part {
+/** Ends of the time axis: all of the series, and nothing beyond. */
+export function timeRange(series: Clock[]): [number, number] {
   const from = Math.min(0, ...series.map((s) => s.second[0] ?? 0));
   const to = Math.max(1, ...series.map((s) => (s.second[s.second.length - 1] ?? 0) + s.step_s));
-  return xAxis(frame, "seconds from the start of the window", { min: from, max: to });
+  return [from, to];
+}
+
+export function timeAxis(frame: Frame, [min, max]: [number, number]): Part {
+  return xAxis(frame, "seconds from the start of the window", { min, max });
 }
 
 /** The warm-up and every other phase in grey, and the outages in red, behind the lines. */
@@ -76,28 +81,12 @@ function background(run: RunData, { theme, width }: Frame): Part {
   return { silent: true, data: areas, label: { color: theme.faint, fontSize: 11, position: "insideTop", distance: 4 } };
 }
 
-/** Where the events began and ended that the user tells of. */
-export function eventLines(page: PageData, { theme }: Frame): Part {
-  const edges = page.events.flatMap(({ name, from_s, to_s }) => [
-    { xAxis: from_s, name },
-    ...(to_s === null ? [] : [{ xAxis: to_s, name: `${name}, its end` }]),
-  ]);
-  return {
-    silent: true,
-    symbol: "none",
-    animation: false,
-    data: edges,
-    lineStyle: { color: theme.bad, width: 1, type: "dashed" },
-    label: { color: theme.text, fontSize: 11, position: "end", formatter: "{b}" },
-  };
-}
-
 /** What is drawn behind and over the lines of a chart over time; it belongs to its first series. */
-function behind(page: PageData, run: RunData, frame: Frame): Part {
-  return { markArea: background(run, frame), markLine: eventLines(page, frame) };
+export function behind(page: PageData, run: RunData, frame: Frame, range = timeRange([run.series])): Part {
+  return { markArea: background(run, frame), markLine: runLines(page, run, range, frame) };
 }
 
-function timeTooltip(frame: Frame, series: SeriesData, unit: string): Part {
+export function timeTooltip(frame: Frame, series: Clock, unit: string): Part {
   const { step_s } = series;
   const heading = (items: Item[]) => {
     const first = secondAt(series, xOf(items));
@@ -113,7 +102,7 @@ function presentTypes(s: SeriesData): { name: string; index: number; values: num
     .filter((t) => t.values.some((v) => v > 0));
 }
 
-function seriesRows(s: SeriesData, columns: [string, Values][]): Rows {
+export function seriesRows(s: Clock, columns: [string, Values][]): Rows {
   return {
     head: ["second", ...columns.map(([name]) => name)],
     body: s.second.map((second, i) => [
@@ -133,7 +122,7 @@ const throughput: Chart = {
       ...base(frame),
       ...layout(frame, types.map((t) => t.name)),
       tooltip: timeTooltip(frame, run.series, "/s"),
-      xAxis: timeAxis(frame, [run.series]),
+      xAxis: timeAxis(frame, timeRange([run.series])),
       yAxis: yAxis(frame, "per second", { min: 0 }),
       series: types.map((t, i) => ({
         name: t.name,
@@ -172,7 +161,7 @@ const latencyOverTime: Chart = {
       ...base(frame),
       ...layout(frame, ["median", "p99"]),
       tooltip: timeTooltip(frame, run.series, "ms"),
-      xAxis: timeAxis(frame, [s]),
+      xAxis: timeAxis(frame, timeRange([s])),
       yAxis: yAxis(frame, "ms", wide ? { type: "log", ...tightLog(known) } : { min: 0 }),
       series: [
         line("median", s.p50_ms, frame.theme.series[0], behind(page, run, frame)),
@@ -204,7 +193,7 @@ const trouble: Chart = {
       ...base(frame),
       ...layout(frame, columns.map(([name]) => name)),
       tooltip: timeTooltip(frame, run.series, "/s"),
-      xAxis: timeAxis(frame, [run.series]),
+      xAxis: timeAxis(frame, timeRange([run.series])),
       yAxis: yAxis(frame, "per second", { min: 0 }),
       series: columns.map(([name, values], i) => ({
         name,
@@ -235,16 +224,17 @@ const contention: Chart = {
       emphasis: { disabled: true },
     });
     const rows = run.contention;
+    const range: [number, number] = [0, rows[0]?.asked.at(-1)?.[0] ?? run.measured_s];
     const names = rows.map((row, i) => row.name ?? (i === 0 ? "measured" : ""));
     return {
       ...base(frame),
       ...layout(frame, ["configured", ...names]),
-      xAxis: xAxis(frame, "seconds from the start of the window", { min: 0, max: rows[0]?.asked.at(-1)?.[0] }),
+      xAxis: timeAxis(frame, range),
       yAxis: yAxis(frame, "competing transactions", { min: 0 }),
       series: [
         ...rows.map((row, i) => ({
           ...line("configured", row.asked, frame.theme.faint, 4),
-          ...(i === 0 ? behind(page, run, frame) : {}),
+          ...(i === 0 ? behind(page, run, frame, range) : {}),
         })),
         ...rows.map((row, i) => line(names[i] ?? "", row.actual, frame.theme.series[i % 8], 1.5)),
       ],

@@ -32,6 +32,9 @@ export interface RunData {
   series: SeriesData;
   /** `[from, to]` in seconds from the window's start. */
   outages: [number, number][];
+  /** Seconds in which a checkpoint began. */
+  checkpoints: number[];
+  observed: ObservedData;
   types: TypeData[];
   /** The rows that transactions competed for by contention control; none without it. */
   contention: ContentionData[];
@@ -56,11 +59,26 @@ export interface ContentionData {
   actual: [number, number][];
 }
 
-export interface SeriesData {
+/** The time of the points of lines. */
+export interface Clock {
   /** Seconds that a point stands for. */
   step_s: number;
   /** Offsets from the window's start; negative in the warm-up. */
   second: number[];
+}
+
+/** Values observed beside the transactions. */
+export interface ObservedData extends Clock {
+  charts: ObservedChart[];
+}
+
+/** Lines of one source and unit, and of comparable size. */
+export interface ObservedChart {
+  unit: string;
+  lines: { name: string; values: (number | null)[] }[];
+}
+
+export interface SeriesData extends Clock {
   /** Names of the types of `types`. */
   names: string[];
   /** Completed per second, by type. */

@@ -8,10 +8,11 @@ import type { PageData, RunData } from "./data";
 import { init } from "./echarts";
 import type { ECharts, EChartsCoreOption } from "./echarts";
 import { METRIC_CHARTS } from "./metrics";
+import { OBSERVED_CHARTS } from "./observed";
 import { OVERLAY_CHARTS } from "./overlay";
 import { currentTheme, setUpTheme } from "./theme";
 
-const KINDS: Record<string, Chart> = { ...CHARTS, ...OVERLAY_CHARTS, ...METRIC_CHARTS };
+const KINDS: Record<string, Chart> = { ...CHARTS, ...OVERLAY_CHARTS, ...METRIC_CHARTS, ...OBSERVED_CHARTS };
 
 /** Width that charts are drawn with on paper, in pixels: A4 between its margins. */
 const PRINT_WIDTH = 680;
@@ -22,14 +23,18 @@ interface Placed {
   chart: Chart;
   run: RunData;
   of: number;
-  drawn: ECharts;
+  /** Absent until it is drawn for the first time. */
+  drawn?: ECharts;
 }
 
 function start(page: PageData): void {
   const placed: Placed[] = [];
   const draw = (p: Placed, width: number) => {
+    // A chart in a closed fold has no width; it is drawn when the fold opens.
+    if (width === 0) return;
     const height = p.chart.height?.(page, p.run, width) ?? 300;
     p.place.style.height = `${height}px`;
+    p.drawn ??= init(p.place, null, { renderer: "svg", width, height });
     p.drawn.resize({ width, height });
     p.drawn.setOption(p.chart.option(page, p.run, p.of, { theme: currentTheme(), width }) as EChartsCoreOption, true);
   };
@@ -42,10 +47,9 @@ function start(page: PageData): void {
     if (!chart || !run) continue;
     const of = Number(place.dataset.of);
     place.textContent = "";
-    const drawn = init(place, null, { renderer: "svg", width: place.clientWidth || 300, height: 300 });
-    const p = { place, chart, run, of, drawn };
+    const p: Placed = { place, chart, run, of };
     placed.push(p);
-    draw(p, place.clientWidth || 300);
+    draw(p, place.clientWidth);
     place.after(tableOf(() => chart.rows(page, run, of), place.getAttribute("aria-label") ?? ""));
   }
 
@@ -57,13 +61,20 @@ function start(page: PageData): void {
     drawAll();
   }).observe(document.documentElement);
 
+  // Such an event does not bubble, but the document sees it on its way down.
+  addEventListener(
+    "toggle",
+    ({ target }) => placed.filter((p) => target instanceof Node && target.contains(p.place)).forEach((p) => draw(p, p.place.clientWidth)),
+    true,
+  );
+
   // Paper is light, and as wide as it is.
   const root = document.documentElement;
   let before: string | undefined;
   addEventListener("beforeprint", () => {
     before = root.dataset.theme;
     root.dataset.theme = "light";
-    placed.forEach((p) => draw(p, p.chart === CHARTS.frequency ? PRINT_WIDTH / 2 - 10 : PRINT_WIDTH));
+    placed.filter((p) => p.place.clientWidth > 0).forEach((p) => draw(p, p.chart === CHARTS.frequency ? PRINT_WIDTH / 2 - 10 : PRINT_WIDTH));
   });
   addEventListener("afterprint", () => {
     if (before === undefined) delete root.dataset.theme;

@@ -4,7 +4,7 @@ import { base, grid, layout, tooltip, xAxis, yAxis } from "./base";
 import type { Frame, Item, Part } from "./base";
 import type { Chart } from "./charts";
 import type { BoxData, PageData } from "./data";
-import { escape, number } from "./format";
+import { binary, escape, number } from "./format";
 
 /** Dots, one series for each run: lines that are not drawn. */
 function dots(name: string, data: Part[], color: string | undefined, frame: Frame): Part {
@@ -83,13 +83,7 @@ type Unit = [string, number];
 
 const perSecond = (): Unit => ["per second", 1];
 
-/** The binary unit in which the greatest of these sizes reads well. */
-function binary(all: BoxData[]): Unit {
-  const units = ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB"];
-  const most = Math.max(1, ...all.map((box) => box.five[4] ?? 0));
-  const power = Math.min(units.length - 1, Math.floor(Math.log(most) / Math.log(1024)));
-  return [units[power] ?? "", 1024 ** power];
-}
+const sizes = (all: BoxData[]): Unit => binary(Math.max(1, ...all.map((box) => box.five[4] ?? 0)));
 
 /** A box over the nodes for each run. */
 function boxes(of: (page: PageData) => BoxData[], unitOf: (all: BoxData[]) => Unit): Chart {
@@ -144,5 +138,5 @@ export const METRIC_CHARTS: Record<string, Chart> = {
   availability,
   scalability,
   "nodes-ops": boxes((page) => page.metrics.ops, perSecond),
-  "nodes-bytes": boxes((page) => page.metrics.bytes, binary),
+  "nodes-bytes": boxes((page) => page.metrics.bytes, sizes),
 };

@@ -2,10 +2,11 @@
 
 import { base, grid, layout, tooltip, xAxis, xOf, yAxis, yOf } from "./base";
 import type { Frame, Part } from "./base";
-import { NINES, at, curves, eventLines, points, tightLog, timeAxis } from "./charts";
+import { NINES, at, curves, points, tightLog, timeAxis, timeRange } from "./charts";
 import type { Chart } from "./charts";
 import type { PageData, RunData } from "./data";
 import { number, percentile } from "./format";
+import { eventLines } from "./marks";
 
 /** Eight colours, then the same with dashed lines. */
 function look(i: number, frame: Frame): { color: string | undefined; dashed: boolean } {
@@ -27,11 +28,12 @@ function measured(run: RunData, values: (number | null)[]): (number | null)[] {
 }
 
 function timeLines(page: PageData, frame: Frame, of: (run: RunData) => (number | null)[], unit: string, y: Part): Part {
+  const range: [number, number] = [0, timeRange(page.runs.map((r) => r.series))[1]];
   return {
     ...base(frame),
     ...layout(frame, page.runs.map((r) => r.name)),
     tooltip: tooltip(frame, (items) => `second ${Math.max(0, Math.ceil(xOf(items)) - 1)}`, yOf, unit),
-    xAxis: { ...timeAxis(frame, page.runs.map((r) => r.series)), min: 0 },
+    xAxis: timeAxis(frame, range),
     yAxis: yAxis(frame, unit === "/s" ? "per second" : unit, y),
     series: page.runs.map((run, i) => {
       const { color, dashed } = look(i, frame);
@@ -43,7 +45,7 @@ function timeLines(page: PageData, frame: Frame, of: (run: RunData) => (number |
         lineStyle: { width: 1.5, type: dashed ? "dashed" : "solid" },
         color,
         emphasis: { disabled: true },
-        markLine: i === 0 ? eventLines(page, frame) : undefined,
+        markLine: i === 0 ? eventLines(page, range, frame) : undefined,
       };
     }),
   };

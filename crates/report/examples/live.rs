@@ -3,7 +3,9 @@
 use std::thread::sleep;
 use std::time::Duration;
 
-use lydite_report::live::{LoadProgress, LoadView, Phase, RunSnapshot, RunView, Style, Times, TypeRow};
+use lydite_report::live::{
+    LoadProgress, LoadView, ObservedNow, Phase, RunSnapshot, RunView, Style, Times, TypeRow,
+};
 
 const ROWS_PER_WAREHOUSE: u64 = 499_000;
 
@@ -99,6 +101,14 @@ fn run(style: Style, warehouses: u64, seconds: u64) {
         if s == 3 {
             view.note("warning: the client uses 92 % of its processors");
         }
+        let of = |name, unit, value| ObservedNow { name, unit, value: Some(value) };
+        let observed = [
+            of("pg_stat_database.xact_commit", "/s", tps),
+            of("pg_stat_wal.wal_bytes", "bytes/s", tps * 4200.0),
+            of("cpu.user", "percent", tps / 25.0),
+            of("cpu.iowait", "percent", slow),
+            of("pg_stat_activity.Lock", "", (s % 5) as f64),
+        ];
         view.update(&RunSnapshot {
             elapsed: Duration::from_secs(s),
             phase,
@@ -110,6 +120,7 @@ fn run(style: Style, warehouses: u64, seconds: u64) {
             unknown: 0,
             sessions_connected: if fault { 60 } else { 64 },
             sessions_total: 64,
+            observed: &observed,
             queue_length: Some(if fault { 1234 } else { 3 }),
             message: fault.then_some("fault: node 2 paused for 3 s"),
         });

@@ -1,6 +1,8 @@
 //! Comparisons of results with the first of them: ratios, their intervals, and reasons against comparing.
 
-use std::collections::BTreeSet;
+mod observed;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use serde::Serialize;
@@ -9,6 +11,9 @@ use crate::bootstrap::{RESAMPLES, SECONDS_NEEDED, block_length, mean, median, ra
 use crate::figures::{aligned, clean, number, type_name};
 use crate::model::{RunResult, Status, TransactionResult};
 use crate::names::letter;
+
+pub use observed::ObservedMeans;
+pub(crate) use observed::{observed_columns, observed_rows};
 
 /// Verdict on throughput.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -60,6 +65,8 @@ pub struct Comparison {
     pub sentence: String,
     /// All metrics, throughput first.
     pub metrics: Vec<Metric>,
+    /// Means of the values that both observed.
+    pub observed: Vec<ObservedMeans>,
     /// Warnings about either result.
     pub warnings: Vec<String>,
     /// Differences between the two that may make them incomparable.
@@ -96,7 +103,8 @@ fn compare_as(a: &RunResult, b: &RunResult, other: &str) -> Comparison {
     let seconds = (a.whole_seconds(), b.whole_seconds());
     let method = method(seconds.0, &[(other.to_owned(), seconds.1)]);
     let (warnings, differences) = (warnings(a, b, other), differences(a, b));
-    Comparison { verdict, sentence, metrics, warnings, differences, seconds, method }
+    let observed = observed::means(a, b);
+    Comparison { verdict, sentence, metrics, observed, warnings, differences, seconds, method }
 }
 
 /// Returns the method of the intervals. `seconds` are those of A; `others` has the letters and seconds of the others.
@@ -155,6 +163,7 @@ fn other_workload(a: &RunResult, b: &RunResult, other: &str) -> Comparison {
             b.workload()
         ),
         metrics: Vec::new(),
+        observed: Vec::new(),
         warnings: Vec::new(),
         differences: Vec::new(),
         seconds: (a.whole_seconds(), b.whole_seconds()),
@@ -322,20 +331,19 @@ fn differences(a: &RunResult, b: &RunResult) -> Vec<String> {
     differ("hosts", &host_in_words(a), &host_in_words(b));
     differ("kernels", &a.host.kernel, &b.host.kernel);
     differ("versions of lydite", &a.lydite, &b.lydite);
+    let encryption = |r: &RunResult| r.target.encryption().unwrap_or_default();
+    differ("connections", encryption(a), encryption(b));
     if a.target.kind == b.target.kind {
-        let keys: BTreeSet<&String> = a.target.settings.keys().chain(b.target.settings.keys()).collect();
-        let changed: Vec<String> = keys
-            .into_iter()
-            .filter(|k| a.target.settings.get(*k) != b.target.settings.get(*k))
-            // Keys of both plans are listed there already.
-            .filter(|k| [a, b].iter().any(|r| !r.plan_flat().contains_key(k.as_str())))
-            .map(|k| {
-                let of = |r: &RunResult| r.target.settings.get(k).map_or("unset", String::as_str).to_owned();
-                format!("{k} ({} / {})", of(a), of(b))
-            })
-            .collect();
-        if !changed.is_empty() {
-            all.push(format!("Settings of the targets differ: {}.", changed.join(", ")));
+        // Keys of both plans are listed there already, and changed settings may be among the others.
+        let in_both_plans = |key: &str| [a, b].iter().all(|r| r.plan_flat().contains_key(key));
+        let settings = differing(&a.target.settings, &b.target.settings).into_iter();
+        let settings = settings.filter(|(key, _)| !in_both_plans(key));
+        let listed = |key: &str| [a, b].iter().any(|r| r.target.settings.contains_key(key));
+        let changed = differing(&a.target.changed_settings, &b.target.changed_settings).into_iter();
+        let changed = changed.filter(|(key, _)| !listed(key));
+        let texts: Vec<String> = settings.chain(changed).map(|(_, text)| text).collect();
+        if !texts.is_empty() {
+            all.push(format!("Settings of the targets differ: {}.", texts.join(", ")));
         }
     }
     all
@@ -343,15 +351,18 @@ fn differences(a: &RunResult, b: &RunResult) -> Vec<String> {
 
 /// Returns the plan keys in which the two differ, with both values. The target is compared on its own.
 fn differing_plan_keys(a: &RunResult, b: &RunResult) -> Vec<String> {
-    let (of_a, of_b) = (a.plan_flat(), b.plan_flat());
+    let keys = differing(&a.plan_flat(), &b.plan_flat()).into_iter();
+    keys.filter(|(key, _)| key != "target").map(|(_, text)| text).collect()
+}
+
+/// Returns the keys whose values differ, each with a text that has both values.
+fn differing(of_a: &BTreeMap<String, String>, of_b: &BTreeMap<String, String>) -> Vec<(String, String)> {
     let keys: BTreeSet<&String> = of_a.keys().chain(of_b.keys()).collect();
     keys.into_iter()
-        .filter(|key| *key != "target" && of_a.get(*key) != of_b.get(*key))
+        .filter(|key| of_a.get(*key) != of_b.get(*key))
         .map(|key| {
-            let value = |of: &std::collections::BTreeMap<String, String>| {
-                of.get(key).cloned().unwrap_or_else(|| "unset".to_owned())
-            };
-            format!("{key} ({} / {})", value(&of_a), value(&of_b))
+            let [a, b] = [of_a, of_b].map(|of| of.get(key).map_or("unset", String::as_str));
+            (key.clone(), format!("{key} ({a} / {b})"))
         })
         .collect()
 }
@@ -397,6 +408,7 @@ pub fn render_comparisons(comparisons: &[Comparison]) -> String {
         let rows = names.iter().map(|name| row(name, comparisons));
         out.push_str(&aligned(&std::iter::once(head).chain(rows).collect::<Vec<_>>(), 1));
     }
+    observed::render(&mut out, comparisons);
     let warnings = all_warnings(comparisons);
     if !warnings.is_empty() {
         out.push('\n');

@@ -304,9 +304,23 @@ pub struct TargetInfo {
     /// Settings that matter to the result, from the database itself.
     #[serde(default)]
     pub settings: BTreeMap<String, String>,
+    /// Settings of the server that are not its default.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub changed_settings: BTreeMap<String, String>,
+    /// True if the connections were encrypted; none if unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub encrypted: Option<bool>,
     /// True if it runs inside the client's process, so that its cost is part of the client's.
     #[serde(default)]
     pub embedded: bool,
+}
+
+impl TargetInfo {
+    /// Returns the encryption of the connections in words; none if unknown.
+    #[must_use]
+    pub fn encryption(&self) -> Option<&'static str> {
+        self.encrypted.map(|encrypted| if encrypted { "encrypted" } else { "not encrypted" })
+    }
 }
 
 /// The machine that ran the client.

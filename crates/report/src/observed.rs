@@ -2,6 +2,19 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::figures::{bytes, number};
+use crate::model::RunResult;
+
+/// Ends of the names of counters that grow when a checkpoint begins: of Gemel, of PostgreSQL to version 16, and of later
+/// versions.
+const CHECKPOINT_COUNTERS: [&str; 5] = [
+    "checkpoints",
+    "checkpoints_timed",
+    "checkpoints_req",
+    "checkpointer.num_timed",
+    "checkpointer.num_requested",
+];
+
 /// A value that was sampled once a second.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -14,4 +27,114 @@ pub struct Observed {
     pub unit: String,
     /// Value of each second of the window, as many as in `series.second`; null without a sample.
     pub values: Vec<Option<f64>>,
+}
+
+/// Mean and bounds of an observed value over its samples.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Extent {
+    /// Arithmetic mean.
+    pub mean: f64,
+    /// Lowest sample.
+    pub lowest: f64,
+    /// Highest sample.
+    pub highest: f64,
+}
+
+impl Observed {
+    /// Returns mean and bounds of the samples; none without samples.
+    #[must_use]
+    pub fn extent(&self) -> Option<Extent> {
+        let samples: Vec<f64> = self.values.iter().flatten().copied().collect();
+        let lowest = samples.iter().copied().reduce(f64::min)?;
+        let highest = samples.iter().copied().reduce(f64::max)?;
+        Some(Extent { mean: samples.iter().sum::<f64>() / samples.len() as f64, lowest, highest })
+    }
+}
+
+/// Returns the seconds of the window in which a checkpoint began, as far as the run observed them.
+#[must_use]
+pub fn checkpoints(result: &RunResult) -> Vec<i64> {
+    let counts = |of: &&Observed| {
+        let name = of.name.split('{').next().unwrap_or_default();
+        let name = name.strip_suffix("_total").unwrap_or(name);
+        of.unit == "/s" && CHECKPOINT_COUNTERS.iter().any(|end| name.ends_with(end))
+    };
+    let counters: Vec<&Observed> = result.observed.iter().filter(counts).collect();
+    let grew =
+        |index: usize| counters.iter().any(|of| of.values.get(index).is_some_and(|of| *of > Some(0.0)));
+    let seconds = result.series.second.iter().enumerate();
+    seconds.filter(|(index, _)| grew(*index)).map(|(_, second)| *second).collect()
+}
+
+/// Returns an observed value in its unit: `1,234/s`, `5.6 MiB/s`, `7.89 %`; a dash without a value.
+#[must_use]
+pub fn with_unit(value: Option<f64>, unit: &str) -> String {
+    let size = |value: f64| match value.abs() {
+        few if few < 1024.0 => format!("{} bytes", number(value)),
+        many => format!("{}{}", if value < 0.0 { "-" } else { "" }, bytes(many.round() as u64)),
+    };
+    match (value, unit) {
+        (None, _) => number(None),
+        (Some(value), "bytes") => size(value),
+        (Some(value), "bytes/s") => format!("{}/s", size(value)),
+        (Some(value), "percent") => format!("{} %", number(value)),
+        (Some(value), unit) if unit.is_empty() || unit.starts_with('/') => format!("{}{unit}", number(value)),
+        (Some(value), unit) => format!("{} {unit}", number(value)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Series;
+
+    fn observed(name: &str, unit: &str, values: &[Option<f64>]) -> Observed {
+        Observed { source: "db".into(), name: name.into(), unit: unit.into(), values: values.to_vec() }
+    }
+
+    #[test]
+    fn seconds_without_a_sample_count_in_no_mean() {
+        let extent = observed("x", "/s", &[Some(4.0), None, Some(-1.0), Some(9.0)]).extent().unwrap();
+        assert_eq!((extent.mean, extent.lowest, extent.highest), (4.0, -1.0, 9.0));
+        assert_eq!(observed("x", "/s", &[None, None]).extent(), None);
+    }
+
+    #[test]
+    fn a_checkpoint_is_a_second_in_which_one_of_its_counters_grew() {
+        let with = |all: Vec<Observed>| RunResult {
+            series: Series { second: vec![0, 1, 2, 3], ..Series::default() },
+            observed: all,
+            ..RunResult::default()
+        };
+        let timed = observed("pg_stat_bgwriter.checkpoints_timed", "/s", &[Some(0.0), Some(1.0), None, None]);
+        for (name, seconds) in [
+            ("pg_stat_bgwriter.checkpoints_req", vec![1, 3]),
+            ("pg_stat_checkpointer.num_requested", vec![1, 3]),
+            ("gemel_checkpoints_total", vec![1, 3]),
+            ("pg_stat_bgwriter_checkpoints_timed_total{server=\"a\"}", vec![1, 3]),
+            ("pg_stat_bgwriter.checkpoint_write_time", vec![1]),
+            ("pg_stat_checkpointer.buffers_written", vec![1]),
+        ] {
+            let other = observed(name, "/s", &[None, Some(0.0), Some(0.0), Some(0.5)]);
+            assert_eq!(checkpoints(&with(vec![timed.clone(), other])), seconds, "{name}");
+        }
+        let total = observed("pg_stat_bgwriter.checkpoints_req", "", &[Some(7.0); 4]);
+        assert!(checkpoints(&with(vec![total])).is_empty(), "no growth");
+    }
+
+    #[test]
+    fn values_have_readable_units() {
+        for (value, unit, text) in [
+            (Some(1234.4), "/s", "1,234/s"),
+            (Some(5.6 * 1024.0 * 1024.0), "bytes/s", "5.6 MiB/s"),
+            (Some(-2048.0), "bytes", "-2.0 KiB"),
+            (Some(0.25), "bytes/s", "0.250 bytes/s"),
+            (Some(7.89), "percent", "7.89 %"),
+            (Some(2.0), "cores", "2.00 cores"),
+            (Some(3.0), "", "3.00"),
+            (None, "/s", "–"),
+        ] {
+            assert_eq!(with_unit(value, unit), text);
+        }
+    }
 }

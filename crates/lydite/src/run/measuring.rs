@@ -100,6 +100,7 @@ fn show(
         sessions_connected: u64::from(now.connected),
         sessions_total,
         queue_length: live.queue.then_some(now.queued),
+        observed: &[],
         message: message.as_deref(),
     });
 }

@@ -344,6 +344,8 @@ pub(crate) fn common<W: Runnable>(
             version: description.version.clone(),
             url: description.url.clone(),
             settings: description.settings.clone(),
+            changed_settings: BTreeMap::new(),
+            encrypted: None,
             embedded: description.embedded,
         },
         window: Window {

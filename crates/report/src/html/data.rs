@@ -4,11 +4,13 @@ use hdrhistogram::Histogram;
 use serde::Serialize;
 
 use super::metrics::MetricsData;
+use super::observed::ObservedData;
 use crate::controls::contention::{Competing, Contention, HotRow, OfRow};
 use crate::figures::type_name;
 use crate::hdr::{self, NS_PER_MS};
 use crate::metrics::Event;
 use crate::model::{RunResult, Series};
+use crate::observed::checkpoints;
 
 /// Most points of a series; more are thinned, since no screen shows them and the page of an 8-hour run should stay
 /// small.
@@ -43,6 +45,10 @@ pub(super) struct RunData {
     measured_s: f64,
     series: SeriesData,
     outages: Vec<[f64; 2]>,
+    /// Seconds in which a checkpoint of the database began.
+    checkpoints: Vec<i64>,
+    /// Observed values, if the page is about this run alone.
+    pub(super) observed: ObservedData,
     /// Hot rows of contention control; empty without it.
     pub(super) contention: Vec<ContentionData>,
     /// The phases of the plan, if there is more than one.
@@ -168,8 +174,16 @@ impl RunData {
                 })
                 .collect(),
             outages: result.outages.iter().map(|o| [o.from_s, o.to_s]).collect(),
+            checkpoints: checkpoints(result),
+            observed: ObservedData::default(),
             types: types.collect(),
         }
+    }
+
+    /// Adds the observed values of its result.
+    pub(super) fn with_observed(mut self, result: &RunResult) -> Self {
+        self.observed = ObservedData::new(result, self.step_s());
+        self
     }
 
     /// Returns the seconds per point of the series.
@@ -296,7 +310,7 @@ fn series(result: &RunResult) -> SeriesData {
 }
 
 /// Rounds to four significant digits: more would only make the page larger.
-fn rounded(value: f64) -> f64 {
+pub(super) fn rounded(value: f64) -> f64 {
     if value == 0.0 || !value.is_finite() {
         return 0.0;
     }

@@ -6,7 +6,7 @@ use super::Chart;
 use super::markup::{Markup, figures, table, words};
 use crate::figures::{bytes, number};
 use crate::metrics::text::{
-    AVAILABILITY, SCALABILITY, cells_of, cells_of_size, definition, remarks, rows_of, share,
+    AVAILABILITY, SCALABILITY, cells_of, cells_of_size, definition, moment, remarks, rows_of, share,
 };
 use crate::metrics::{FiveNumbers, Metrics};
 
@@ -110,7 +110,7 @@ fn availability(metrics: &Metrics, names: &[String]) -> Markup {
         let name = name_of(names, of.run);
         for event in &of.events {
             for (what, at_s, after) in rows_of(event) {
-                let cells = [name.to_owned(), what, at_s.to_string()];
+                let cells = [name.to_owned(), what, moment(at_s)];
                 rows.push(row(cells.into_iter().chain(cells_of(event, after))));
             }
             says.push(match (event.r_e(), event.t_e()) {

@@ -5,9 +5,11 @@
 
 mod controls;
 mod data;
+mod environment;
 mod faults;
 mod markup;
 mod metrics;
+mod observed;
 mod overlay;
 mod plot;
 mod range;
@@ -16,7 +18,7 @@ mod single;
 mod sweep;
 
 use crate::findings::disclaimer;
-use crate::metrics::{Event, Metrics};
+use crate::metrics::{Event, Metrics, OfEvents};
 use crate::model::RunResult;
 use crate::names::names;
 use data::{PageData, RunData};
@@ -51,7 +53,7 @@ pub fn render_report(results: &[RunResult], files: &[PathBuf], metrics: &Metrics
         }
         [result] => {
             let names = [result.label.clone().unwrap_or_else(|| result.target.kind.clone())];
-            let run = RunData::new(result, &names[0]);
+            let run = RunData::new(result, &names[0]).with_observed(result);
             let sections = with_metrics(single::sections(result, &run), metrics, &names);
             let data = data_of(vec![run], metrics, &names, results);
             page(&single::title(result), sections, &data, results)
@@ -67,21 +69,22 @@ pub fn render_report(results: &[RunResult], files: &[PathBuf], metrics: &Metrics
 }
 
 fn data_of(runs: Vec<RunData>, metrics: &Metrics, names: &[String], results: &[RunResult]) -> PageData {
-    // The user's events are those of all runs; faults are marked if there is one run to mark.
-    let user = metrics.events.iter().flat_map(|of| of.events.iter().map(|found| found.event.clone()));
-    let events = match results {
-        [one] if !one.faults.is_empty() => {
-            let mut events: Vec<Event> =
-                crate::faults::events(one).into_iter().map(|(_, event)| event).collect();
-            events.extend(user.filter(|event| !events.contains(event)).collect::<Vec<_>>());
-            events
-        }
-        several if several.iter().any(|one| !one.faults.is_empty()) => Vec::new(),
-        _ => metrics
-            .events
-            .first()
-            .map_or_else(Vec::new, |of| of.events.iter().map(|found| found.event.clone()).collect()),
+    // A fault of a short run is marked too, although no metric has it.
+    let mut events: Vec<Event> = match results {
+        [one] => crate::faults::events(one).into_iter().map(|(_, event)| event).collect(),
+        _ => Vec::new(),
     };
+    // Several runs have one time axis, so only the events of all of them can be marked.
+    let in_all = |event: &Event| {
+        let has = |of: &OfEvents| of.events.iter().any(|found| found.event == *event);
+        metrics.events.len() == results.len() && metrics.events.iter().all(has)
+    };
+    let judged = metrics.events.first().map_or(&[][..], |of| &of.events);
+    for found in judged.iter().filter(|found| in_all(&found.event)) {
+        if !events.contains(&found.event) {
+            events.push(found.event.clone());
+        }
+    }
     PageData { runs, metrics: MetricsData::new(metrics, names), events }
 }
 

@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use super::markup::{Markup, figures, named_table, pairs, pill, table, words};
 use super::single::{findings_list, requirements};
 use super::{Chart, Section};
-use crate::compare::{Comparison, all_warnings, compare_all, method_of_all, metric_names, row};
+use crate::compare::{
+    Comparison, all_warnings, compare_all, method_of_all, metric_names, observed_columns, observed_rows, row,
+};
 use crate::figures::{P50, P90, P99, THIN_NOTE, moment, number};
 use crate::model::{RunResult, TransactionResult};
 use crate::names::letter;
@@ -128,7 +130,24 @@ fn comparison(comparisons: &[Comparison]) -> Markup {
     if !rows.is_empty() {
         all.push(named_table("All metrics", &columns, rows));
     }
+    all.push(observed(comparisons));
     all
+}
+
+/// The folded table of the values that A and another run observed; empty without any.
+fn observed(comparisons: &[Comparison]) -> Markup {
+    let rows: Vec<Vec<Markup>> = observed_rows(comparisons)
+        .into_iter()
+        .map(|cells| cells.iter().map(|cell| Markup::text(cell)).collect())
+        .collect();
+    if rows.is_empty() {
+        return Markup::default();
+    }
+    let others = observed_columns(comparisons).into_iter().map(|name| (name, true));
+    let columns: Vec<(String, bool)> = std::iter::once(("Value".to_owned(), false)).chain(others).collect();
+    let mut folded = Markup::fixed("<summary>Means of observed values</summary>");
+    folded.push(named_table("Observed values, mean of the window", &columns, rows));
+    Markup::element("details", &[], folded)
 }
 
 /// Returns the workload's first transaction type: New-Order, or the only one.
@@ -185,9 +204,18 @@ fn differences(results: &[RunResult], names: &[String]) -> Markup {
     keys.push(("target".to_owned(), Box::new(|r| Some(format!("{} {}", r.target.kind, r.target.version)))));
     keys.push(("target URL".to_owned(), Box::new(|r| Some(r.target.url.clone()))));
     let settings: BTreeSet<&String> = results.iter().flat_map(|r| r.target.settings.keys()).collect();
-    for key in settings {
+    for key in settings.iter().copied() {
         keys.push((format!("setting: {key}"), Box::new(move |r| r.target.settings.get(key).cloned())));
     }
+    let changed = results.iter().flat_map(|r| r.target.changed_settings.keys());
+    let changed: BTreeSet<&String> = changed.filter(|key| !settings.contains(key)).collect();
+    for key in changed {
+        keys.push((
+            format!("setting: {key}"),
+            Box::new(move |r| r.target.changed_settings.get(key).cloned()),
+        ));
+    }
+    keys.push(("connections".to_owned(), Box::new(|r| r.target.encryption().map(str::to_owned))));
     keys.push(("host".to_owned(), Box::new(|r| Some(r.host.hostname.clone()))));
     keys.push((
         "processor".to_owned(),

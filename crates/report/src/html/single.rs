@@ -2,8 +2,10 @@
 
 use super::controls;
 use super::data::RunData;
+use super::environment;
 use super::faults;
 use super::markup::{Column, Markup, figures, pairs, pill, table, words};
+use super::observed;
 use super::range::range;
 use super::{Chart, Section};
 use crate::figures::{
@@ -11,7 +13,8 @@ use crate::figures::{
     type_name,
 };
 use crate::findings::{Weight, findings, has_new_orders, mean_queue_and_service_ms, shown_types};
-use crate::model::{CheckResult, CheckedWhen, Latency, RunResult, Status, WindowVerdict};
+use crate::model::{CheckResult, CheckedWhen, Latency, RunResult, WindowVerdict};
+use crate::observed::checkpoints;
 use crate::phases;
 use crate::table::{checks_in_words, plan_in_words};
 use lydite_tpcc::compliance::DATABASE_RULES;
@@ -29,13 +32,14 @@ pub(super) fn sections(r: &RunResult, run: &RunData) -> Vec<Section> {
     vec![
         Section::first("Summary", summary(r)),
         Section::new("time", "Over time", "Over time", over_time(r, run)),
+        Section::new("server", "Server", "What the server did", observed::content(r, &run.observed)),
         Section::new("faults", "Faults", "Faults", faults::content(r)),
         Section::new("latency", "Latency", "Latency", latency(r, run)),
         Section::new("workload", "Workload", "Workload as it was", workload(r)),
         Section::new("troubles", "Aborts", "Aborts and errors", troubles(r)),
         Section::new("checks", "Checks", "Is the data right?", checks(r)),
         Section::new("rules", "Rules", "Rules of the standard", rules(r)),
-        Section::new("environment", "Environment", "Environment", environment(r)),
+        Section::new("environment", "Environment", "Environment", environment::content(r)),
     ]
 }
 
@@ -243,6 +247,13 @@ fn over_time(r: &RunResult, run: &RunData) -> Markup {
     }
     if !r.outages.is_empty() {
         note.push_str(" Outages are marked red.");
+    }
+    match checkpoints(r).len() {
+        0 => {}
+        1 => note.push_str(" A dotted line marks the second in which a checkpoint began."),
+        several => {
+            note.push_str(&format!(" Dotted lines mark the {several} seconds in which a checkpoint began."));
+        }
     }
     let chart =
         |kind, title: &str, note: &str, says: &str| Chart { kind, run: 0, of: 0, title, note, says }.markup();
@@ -626,60 +637,6 @@ fn rules(r: &RunResult) -> Markup {
     let columns = [words("Rule"), words("Clause"), words("Met"), words("Why")];
     all.push(table("Rules of TPC-C, revision 5.11", &columns, rows.collect()));
     all
-}
-
-fn environment(r: &RunResult) -> Markup {
-    let text = |name: &str, value: &str| (name.to_owned(), Markup::text(value));
-    let mut plan = controls::rows(&r.plan);
-    plan.push(text("status", if r.status == Status::Complete { "complete" } else { "partial" }));
-    let target =
-        vec![text("Kind", &r.target.kind), text("Version", &r.target.version), text("URL", &r.target.url)];
-    let h = &r.host;
-    let host = vec![
-        text("Name", &h.hostname),
-        text("System", &format!("{}, kernel {}", h.os, h.kernel)),
-        text("Processor", &h.cpu),
-        text("Cores", &h.cores.to_string()),
-        text("Memory", &bytes(h.memory_bytes)),
-    ];
-    let mut client = vec![
-        text("Processor time", &duration(r.client.cpu_s)),
-        if r.is_paced() {
-            text("Share of one processor", &format!("{} %", number(r.client_percent_of_core())))
-        } else {
-            text("Per transaction", &format!("{} µs", number(r.client.cpu_us_per_transaction)))
-        },
-        text("Memory at most", &bytes(r.client.peak_rss_bytes)),
-        text("Lydite", &r.lydite),
-    ];
-    if let (Some(all), Some(each)) = (r.client.driver_cpu_s, r.client.driver_cpu_us_per_transaction) {
-        let shown = format!("{}, {} µs per transaction", duration(all), number(each));
-        client.insert(2, text("Processor time of the driver", &shown));
-    }
-    let mut tables = pairs("Plan", plan);
-    tables.push(pairs("Database under test", target));
-    tables.push(pairs("Client machine", host));
-    tables.push(pairs("Client", client));
-    if let Some(l) = &r.load {
-        tables.push(pairs(
-            "Load",
-            vec![
-                match l.tables {
-                    Some(tables) => text("Tables", &count(tables)),
-                    None => text("Warehouses", &count(l.warehouses)),
-                },
-                text("Rows", &count(l.rows)),
-                text("Data", &bytes(l.bytes)),
-                text("Time", &format!("{} with {}", duration(l.seconds), plural(l.jobs.into(), "loader"))),
-                text("Rate", &format!("{} rows/s", number(l.rows_per_s))),
-            ],
-        ));
-    }
-    let settings = r.target.settings.iter().map(|(name, value)| text(name, value)).collect::<Vec<_>>();
-    if !settings.is_empty() {
-        tables.push(pairs("Settings of the database", settings));
-    }
-    Markup::element("div", &[("class", "columns")], tables)
 }
 
 /// A table, without its last column if that is empty in all rows.

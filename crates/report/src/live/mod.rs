@@ -38,6 +38,7 @@ mod history;
 mod human;
 mod load;
 mod load_frame;
+mod observed;
 mod pace;
 mod pieces;
 mod run;
@@ -51,6 +52,7 @@ mod tests;
 use std::io::IsTerminal;
 
 pub use load::{LoadProgress, LoadView};
+pub use observed::ObservedNow;
 pub use run::{Phase, RunSnapshot, RunView, Times, TypeRow};
 
 /// Style of progress.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::history::{History, Sample};
+use super::observed::ObservedNow;
 use super::run_frame::RunFrame;
 use super::screen::Screen;
 use super::{Style, human};
@@ -77,6 +78,8 @@ pub struct RunSnapshot<'a> {
     pub sessions_total: u64,
     /// Requests that are due and wait for a session; none where the mode has no queue.
     pub queue_length: Option<u64>,
+    /// Newest samples of observed values, for wide terminals; empty if nothing is observed.
+    pub observed: &'a [ObservedNow<'a>],
     /// Message for the user, such as an injected fault.
     pub message: Option<&'a str>,
 }

@@ -11,7 +11,7 @@ use ratatui::widgets::{Sparkline, SparklineBar, Widget};
 use super::history::History;
 use super::run::{Phase, RunSnapshot, Times};
 use super::screen::Frame;
-use super::{human, pieces, table};
+use super::{human, observed, pieces, table};
 use crate::figures::{count, number_within};
 
 /// One second of a run, with its history.
@@ -194,7 +194,12 @@ impl Widget for RunFrame<'_> {
         next(rows.blank_after_headline);
         self.sparkline(next(rows.sparkline), buf);
         next(rows.blank_after_sparkline);
-        let table_area = next(rows.table);
+        let mut table_area = next(rows.table);
+        if !self.now.observed.is_empty() {
+            let (left, right) = observed::beside(table_area);
+            observed::render(self.now.observed, right, buf);
+            table_area = left;
+        }
         if !table_area.is_empty() {
             table::render(self.now.per_type, table_area, buf);
         }

@@ -83,6 +83,7 @@ fn snapshot<'a>(s: u64, nopm: f64, per_type: &'a [TypeRow<'a>]) -> RunSnapshot<'
         sessions_connected: 64,
         sessions_total: 64,
         queue_length: None,
+        observed: &[],
         message: None,
     }
 }
@@ -131,6 +132,38 @@ fn a_wide_terminal_shows_everything_in_aligned_columns() {
         " node 2 paused",
     ];
     assert_eq!(rows, expected, "\n{}", rows.join("\n"));
+}
+
+#[test]
+fn a_wide_terminal_shows_observed_values_beside_the_table_and_a_narrower_one_does_not() {
+    let types = types(753.1, 2.1);
+    let mut now = snapshot(12, 45_210.0, &types);
+    let of = |name, unit, value| ObservedNow { name, unit, value };
+    let observed = [
+        of("pg_stat_database.blks_hit", "/s", Some(52_000.0)),
+        of("pg_stat_database.deadlocks", "/s", None),
+        of("pg_stat_database.a_counter_with_a_rather_long_name", "/s", Some(1.0)),
+        of("pg_stat_wal.wal_bytes", "bytes/s", Some(5.0 * 1024.0 * 1024.0)),
+        of("cpu.iowait", "percent", Some(3.1)),
+        of("last", "", Some(1.0)),
+    ];
+    now.observed = &observed;
+    let history = history((0..12).map(|_| 45_000.0));
+    let rows = drawn(frame(&now, &history), 100, 20);
+    let at = rows.iter().position(|row| row.contains("ms: so far")).unwrap();
+    let pane: Vec<String> = rows[at..at + 6].iter().map(|row| row.chars().skip(60).collect()).collect();
+    let expected = [
+        "observed                             now",
+        "cpu.iowait                        3.10 %",
+        "pg_stat_wal.wal_bytes          5.0 MiB/s",
+        "pg_stat_database.blks_hit       52,000/s",
+        "pg_stat_database.deadlocks             –",
+        "pg_stat_database.a_counter_with_… 1.00/s",
+    ];
+    assert_eq!(pane, expected, "\n{}", rows.join("\n"));
+    assert!(rows[at].starts_with(" ms: so far    tx/s now  p50 ms  p95 ms  p99 ms   "), "{}", rows[at]);
+    let narrow = drawn(frame(&now, &history), 80, 20);
+    assert!(!narrow.iter().any(|row| row.contains("observed")), "\n{}", narrow.join("\n"));
 }
 
 #[test]

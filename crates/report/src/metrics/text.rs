@@ -127,7 +127,7 @@ pub fn render_metrics(metrics: &Metrics, names: &[String]) -> String {
         for of in &metrics.events {
             for event in &of.events {
                 for (what, at_s, after) in rows_of(event) {
-                    let cells = [name(of.run), clean(&what), at_s.to_string()];
+                    let cells = [name(of.run), clean(&what), moment(at_s)];
                     rows.push(cells.into_iter().chain(cells_of(event, after)).collect());
                 }
             }
@@ -168,6 +168,11 @@ pub fn render_metrics(metrics: &Metrics, names: &[String]) -> String {
         let _ = writeln!(out, "! {}", clean(&remark));
     }
     out
+}
+
+/// Returns the second of an event with up to two decimals.
+pub(crate) fn moment(at_s: f64) -> String {
+    ((at_s * 1e2).round() / 1e2).to_string()
 }
 
 /// Returns seconds with up to three decimals.

@@ -39,9 +39,9 @@ fn the_json_names_are_those_of_the_contract() {
     expect(
         "",
         "lydite format status plan target host load window nopm tps efficiency_percent transactions aborts errors \
-         series warmup_series client checks inputs controls compliance outages delivery pacing",
+         series warmup_series client checks inputs controls compliance outages observed delivery pacing",
     );
-    expect("/target", "kind version url settings embedded");
+    expect("/target", "kind version url settings changed_settings encrypted embedded");
     expect("/host", "hostname os kernel cpu cores memory_bytes");
     expect("/load", "seconds rows bytes warehouses jobs rows_per_s");
     expect("/window", "start warmup_s measured_s");
@@ -61,6 +61,7 @@ fn the_json_names_are_those_of_the_contract() {
     expect("/inputs/0", "quantity clause low high actual samples unit verdict note");
     expect("/compliance/0", "rule clause met note");
     expect("/outages/0", "cause from_s to_s");
+    expect("/observed/0", "source name unit values");
     expect("/delivery", "queued completed skipped_districts within_80s_percent log");
     expect("/pacing/new_order", "keying_mean_s think_mean_s keying_min_s think_max_s");
 
@@ -96,6 +97,7 @@ fn absent_options_are_not_written() {
         assert!(json.get(name).is_none(), "{name} must be absent");
     }
     assert!(json["client"].get("bottleneck").is_none());
+    assert!(json.get("observed").is_none() && json["target"].get("encrypted").is_none());
 }
 
 #[test]

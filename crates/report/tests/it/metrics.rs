@@ -59,6 +59,41 @@ fn availability_is_shown_with_its_settings_in_the_terminal_and_on_the_page() {
 }
 
 #[test]
+fn moments_of_events_are_shown_to_the_hundredth() {
+    let results = [run("pg", &[1000; 60])];
+    let metrics = Metrics::of(&results, &shutdown(30.046_179_83, Some(41.5))).unwrap();
+    let text = render_metrics(&metrics, &names(&results));
+    assert!(line(&text, "shutdown 30.05 1,000").is_some() && line(&text, "its end 41.5").is_some(), "{text}");
+    let page = render_report(&results, &[], &metrics);
+    assert!(page.contains(">30.05</td>") && page.contains(">41.5</td>"));
+}
+
+#[test]
+fn charts_mark_the_faults_of_one_run_and_the_users_events_of_all_runs() {
+    let mut short = run("pg", &[1000; 8]);
+    short.faults = vec![FaultResult {
+        kind: "kill".into(),
+        place: "lab:pg".into(),
+        begun_s: Some(2.0),
+        ..Default::default()
+    }];
+    let page = render_html(std::slice::from_ref(&short));
+    let mark = r#""events":[{"name":"kill on lab:pg","from_s":2.0,"to_s":null}]"#;
+    assert!(page.contains(mark), "no metric judges it, since 2 s lie before it");
+
+    let mut long = run("pg", &[1000; 60]);
+    long.faults = vec![FaultResult { begun_s: Some(20.0), ..short.faults[0].clone() }];
+    let results = [long.clone(), run("pg", &[1000; 60])];
+    assert!(render_html(&results).contains("\"events\":[]"), "one of two runs had it");
+    let metrics = Metrics::of(&results, &shutdown(30.0, None)).unwrap();
+    let users = r#"{"name":"shutdown","from_s":30.0,"to_s":null}"#;
+    assert!(render_report(&results, &[], &metrics).contains(&format!("\"events\":[{users}]")));
+    let metrics = Metrics::of(std::slice::from_ref(&long), &shutdown(30.0, None)).unwrap();
+    let both = format!(r#""events":[{{"name":"kill on lab:pg","from_s":20.0,"to_s":null}},{users}]"#);
+    assert!(render_report(&[long], &[], &metrics).contains(&both));
+}
+
+#[test]
 fn a_database_that_does_not_come_back_is_reported_as_such() {
     let results = [run("pg", &[vec![1000; 30], vec![0; 40]].concat())];
     let metrics = Metrics::of(&results, &shutdown(30.0, None)).unwrap();

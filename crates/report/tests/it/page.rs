@@ -2,6 +2,7 @@
 
 use crate::sample::{Look, sample};
 use lydite_report::model::{ComplianceLine, ErrorCount, PhaseResult, RunResult, TransactionResult};
+use lydite_report::observed::Observed;
 use lydite_report::render_html;
 
 /// The script and the style that every page carries; the program's own, and too large to look into.
@@ -58,6 +59,10 @@ fn text_of_a_result_cannot_become_markup() {
     result.target.version = attack.to_owned();
     result.target.url = attack.to_owned();
     result.target.settings.insert(attack.to_owned(), attack.to_owned());
+    result.target.changed_settings.insert(attack.to_owned(), attack.to_owned());
+    let values = vec![Some(1.0), Some(2.0)];
+    let [source, name, unit] = [attack, attack, attack].map(str::to_owned);
+    result.observed = vec![Observed { source, name, unit, values }];
     result.host.hostname = attack.to_owned();
     result.host.cpu = attack.to_owned();
     result.window.start = attack.to_owned();
@@ -137,14 +142,51 @@ fn the_page_of_one_run_has_all_its_parts() {
 }
 
 #[test]
+fn observed_values_have_charts_a_table_and_marks_of_checkpoints() {
+    let own = without_assets(&render_html(&[sample(Look { seconds: 160, ..Look::default() })]));
+    let (_, section) = own.split_once("<section id=\"server\">").unwrap();
+    let (section, _) = section.split_once("</section>").unwrap();
+    for wanted in [
+        "<h3>Database</h3>",
+        "<h3>Client machine</h3>",
+        "<figcaption>Bytes per second</figcaption>",
+        "<figcaption>Percent</figcaption>",
+        "pg_stat_activity.Lock: 2.00 on average, 4.00 at most",
+        "3 values did not change and are in the table only.",
+        "<summary>All observed values</summary>",
+        ">pg_stat_database.deadlocks</th>",
+        ">cpu.steal</th><td class=\"w\">Client machine</td><td class=\"n\">0 %</td>",
+    ] {
+        assert!(section.contains(wanted), "{wanted:?} is missing in {section}");
+    }
+    // Commits and what they change have one size, rows read another.
+    assert!(section.contains("<figcaption>Per second, up to "), "{section}");
+    assert!(own.contains("\"checkpoints\":[140],"), "the charts over time mark the checkpoint");
+    assert!(own.contains("A dotted line marks the second in which a checkpoint began."));
+    for wanted in ["Settings that are not the server&#39;s default", ">random_page_cost<", ">encrypted<"] {
+        assert!(own.contains(wanted), "{wanted:?} is missing");
+    }
+    let mut without = sample(Look { seconds: 30, ..Look::default() });
+    without.observed.clear();
+    let own = without_assets(&render_html(&[without]));
+    assert!(!own.contains("id=\"server\"") && own.contains("\"checkpoints\":[],"));
+}
+
+#[test]
 fn several_runs_are_compared_and_their_differences_named() {
     let a = sample(Look { seconds: 60, ..Look::default() });
     let mut b = sample(Look { seconds: 60, seed: 2, speed: 1.3, ..Look::default() });
     b.target.settings.insert("fsync".to_owned(), "off".to_owned());
+    b.target.changed_settings.remove("work_mem");
+    b.target.encrypted = Some(false);
     let pair = without_assets(&render_html(&[a.clone(), b.clone()]));
     for wanted in ["B is 1.", "overlay-throughput", "overlay-percentiles", "setting: fsync", "plan: seed"] {
         assert!(pair.contains(wanted), "{wanted:?} is missing");
     }
+    for wanted in ["setting: work_mem", "not encrypted", ">db pg_stat_wal.wal_bytes<", "MiB/s"] {
+        assert!(pair.contains(wanted), "{wanted:?} is missing");
+    }
+    assert!(!pair.contains("data-chart=\"observed\"") && pair.contains("\"charts\":[]"), "means only");
     let three = without_assets(&render_html(&[a.clone(), b, a]));
     assert!(!three.contains("B against A"));
     assert!(three.contains("3 runs side by side"));

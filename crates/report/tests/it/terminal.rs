@@ -5,6 +5,7 @@ use lydite_report::compare::{ThroughputVerdict, compare, render_comparison};
 use lydite_report::model::{
     CheckResult, CheckedWhen, LEDGER_CHECK, Latency, Outage, RunResult, Status, TransactionResult,
 };
+use lydite_report::observed::Observed;
 use lydite_report::{render_table, render_verbose_table};
 
 fn quick(seed: u64, speed: f64) -> RunResult {
@@ -342,6 +343,9 @@ fn differences_that_spoil_a_comparison_are_named() {
     // Also a setting of the target, which needs not be told twice.
     b.plan.tx = Some("procedures".to_owned());
     b.target.settings.insert("tx".to_owned(), "procedures".to_owned());
+    b.target.changed_settings.insert("work_mem".to_owned(), "4MB".to_owned());
+    b.target.changed_settings.remove("random_page_cost");
+    b.target.encrypted = None;
     let text = render_comparison(&compare(&a, &b));
     assert_eq!(text.matches("tx (").count(), 1, "{text}");
     for wanted in [
@@ -349,6 +353,8 @@ fn differences_that_spoil_a_comparison_are_named() {
         "The hosts differ: bench-01",
         "The targets differ: postgres 17.2",
         "fsync (on / off",
+        "random_page_cost (1.1 / unset), work_mem (64MB / 4MB)",
+        "The connections differ: encrypted and unknown.",
         "B is partial",
         "B failed 1 of 24 checks",
     ] {
@@ -357,6 +363,47 @@ fn differences_that_spoil_a_comparison_are_named() {
     assert!(!text.contains('\x1b'));
     let same = compare(&a, &a.clone());
     assert!(same.warnings.is_empty() && same.differences.is_empty());
+}
+
+#[test]
+fn means_of_values_that_both_runs_observed_are_compared_without_a_verdict() {
+    let a = quick(1, 1.0);
+    let mut b = a.clone();
+    let change = |result: &mut RunResult, name: &str, to: f64| {
+        let of = result.observed.iter_mut().find(|of| of.name == name).unwrap();
+        of.values.iter_mut().for_each(|value| *value = Some(to));
+    };
+    change(&mut b, "memory.used", 3e9);
+    change(&mut b, "pg_stat_database.deadlocks", 2.0);
+    b.observed.retain(|of| of.name != "cpu.user");
+    let comparison = compare(&a, &b);
+    let of = |name: &str| comparison.observed.iter().find(|of| of.name == name);
+    let memory = of("host memory.used").unwrap();
+    assert!(memory.ratio().is_some_and(|ratio| 0.3 < ratio && ratio < 0.34), "{memory:?}");
+    assert_eq!(
+        of("db pg_stat_database.deadlocks").map(|of| (of.a, of.b, of.ratio())),
+        Some((0.0, 2.0, None))
+    );
+    assert!(of("host cpu.user").is_none(), "one of them has it");
+    assert!(of("host cpu.steal").is_none(), "0 in both");
+
+    let text = render_comparison(&comparison);
+    let (_, table) =
+        text.split_once("\nObserved means, the greatest change first\n").unwrap_or_else(|| panic!("{text}"));
+    let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(rows[0], ["A", "B", "B/A"]);
+    assert_eq!(rows[1], ["db", "pg_stat_database.deadlocks", "0/s", "2.00/s", "–"]);
+    assert_eq!((rows[2][1], rows[2][4], rows[2][6]), ("memory.used", "2.8", "0.33"), "{text}");
+
+    let value = b.observed[0].clone();
+    b.observed.extend((0..30).map(|n| Observed { name: format!("more{n}"), ..value.clone() }));
+    let many = compare(&b, &b);
+    let text = render_comparison(&many);
+    let more = many.observed.len() - 20;
+    assert!(text.contains(&format!("first; 'lydite report' shows {more} more\n")), "{text}");
+    let mut none = a.clone();
+    none.observed.clear();
+    assert!(!render_comparison(&compare(&a, &none)).contains("Observed"));
 }
 
 #[test]

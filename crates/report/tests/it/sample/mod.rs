@@ -1,5 +1,7 @@
 //! A made-up result that looks like a real one: skewed latencies, noisy seconds, a checkpoint, a few troubles.
 
+mod observed;
+
 use hdrhistogram::Histogram;
 use lydite_report::hdr;
 use lydite_report::model::{
@@ -125,6 +127,10 @@ pub(crate) fn sample(look: Look) -> RunResult {
             ]
             .map(|(k, v)| (k.to_owned(), v.to_owned()))
             .into(),
+            changed_settings: [("shared_buffers", "4GB"), ("work_mem", "64MB"), ("random_page_cost", "1.1")]
+                .map(|(k, v)| (k.to_owned(), v.to_owned()))
+                .into(),
+            encrypted: Some(true),
             embedded: false,
         },
         host: HostInfo {
@@ -208,6 +214,7 @@ pub(crate) fn sample(look: Look) -> RunResult {
     result.series = series;
     result.warmup_series = warmup_series;
     add_judgements(&mut result, look, completed);
+    observed::add_observed(&mut result);
     result
 }
 
