@@ -10,6 +10,7 @@ pub(crate) mod loading;
 mod measuring;
 pub(crate) mod micro;
 mod node_sizes;
+pub(crate) mod observing;
 pub(crate) mod readiness;
 mod result;
 pub(crate) mod tpcc;

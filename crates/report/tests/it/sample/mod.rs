@@ -126,6 +126,7 @@ pub(crate) fn sample(look: Look) -> RunResult {
             .map(|(k, v)| (k.to_owned(), v.to_owned()))
             .into(),
             embedded: false,
+            ..TargetInfo::default()
         },
         host: HostInfo {
             hostname: "bench-01".to_owned(),
