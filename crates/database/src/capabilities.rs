@@ -3,6 +3,7 @@
 use crate::balances::Balances;
 use crate::error::TargetError;
 use crate::micro::MicroTarget;
+use crate::observe::{Configuration, Observe, Observer};
 use crate::replication::{Positions, Replication};
 use crate::session::Session;
 use lydite_tpcc::Placement;
@@ -26,6 +27,8 @@ pub struct Capabilities<'a> {
     pub work: Option<&'a dyn StoppableWork>,
     /// A server that may freeze or vanish.
     pub server: Option<&'a dyn Server>,
+    /// Statistics that the database reports about itself.
+    pub observe: Option<&'a dyn Observe>,
 }
 
 impl<'a> Capabilities<'a> {
@@ -89,6 +92,22 @@ impl<'a> Capabilities<'a> {
         if let Some(work) = self.work {
             work.stop_work();
         }
+    }
+
+    /// Opens an observer of the database; `None` if it has nothing to report.
+    ///
+    /// # Errors
+    /// See [`Observe::observer`].
+    pub fn observer(self) -> Result<Option<Box<dyn Observer>>, TargetError> {
+        self.observe.map_or(Ok(None), Observe::observer)
+    }
+
+    /// Returns the configuration of the database, as far as it is known.
+    ///
+    /// # Errors
+    /// See [`Observe::configuration`].
+    pub fn configuration(self) -> Result<Configuration, TargetError> {
+        self.observe.map_or_else(|| Ok(Configuration::default()), Observe::configuration)
     }
 
     /// True if the server answers a new connection, or there is no server to ask.

@@ -10,6 +10,7 @@ mod error;
 pub mod kv;
 mod load;
 pub mod micro;
+mod observe;
 pub mod patience;
 #[cfg(any(test, feature = "conformance"))]
 #[allow(clippy::expect_used, reason = "tests call it")]
@@ -32,6 +33,7 @@ pub use error::{AbortReason, Committed, TargetError, TargetErrorKind, TxError};
 pub use load::{LoadProgress, LoadUnit, Loader};
 pub use lydite_tpcc::Placement;
 pub use micro::{MicroLoader, MicroTarget};
+pub use observe::{Configuration, Observe, Observer, Sample, SampleKind};
 pub use patience::Waiter;
 pub use replicas::{LONGEST_WAIT, LagWatch, Replicas, ReplicasReport, Staleness};
 pub use replication::{Positions, Replication, Role};

@@ -17,6 +17,7 @@ use crate::connecting::{CONNECT_TIMEOUT, Connecting};
 use crate::error::{Committed, TargetError, TargetErrorKind, TxError};
 use crate::load::{LoadProgress, LoadUnit, Loader};
 use crate::micro::{MicroLoader, MicroTarget};
+use crate::observe::{Configuration, Observe, Observer};
 use crate::replication::{Positions, Replication};
 use crate::session::Session;
 use crate::target::{
@@ -518,6 +519,7 @@ impl Target for Patient {
             store: offered.store.map(|_| self as _),
             work: offered.work.map(|_| self as _),
             server: offered.server,
+            observe: offered.observe.map(|_| self as _),
         }
     }
 }
@@ -562,6 +564,17 @@ impl BalanceTarget for Patient {
 
     fn engines(&self) -> Result<Option<[String; 2]>, TargetError> {
         self.ask("the engines of its tables", |target| target.capabilities().balances()?.engines())
+    }
+}
+
+impl Observe for Patient {
+    /// Waits by itself: observers have limits of their own, and nobody waits for them.
+    fn observer(&self) -> Result<Option<Box<dyn Observer>>, TargetError> {
+        self.target.capabilities().observer()
+    }
+
+    fn configuration(&self) -> Result<Configuration, TargetError> {
+        self.ask("its changed settings", |target| target.capabilities().configuration())
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod family;
 mod micro;
+mod observe;
 mod target;
 
 pub(crate) use family::FAMILY;

@@ -251,6 +251,10 @@ pub(crate) struct RunArgs {
     /// pid:N, service:NAME, local, ssh://HOST[/pid:N]
     #[arg(long, value_name = "KIND@FROM[..TO]/WHERE")]
     pub(crate) fault: Vec<String>,
+    /// Statistics to sample each second: db, host, prometheus=URL with names of metrics, or off; repeat it for more
+    /// [default: db]
+    #[arg(long, value_name = "SOURCE,…")]
+    pub(crate) observe: Vec<String>,
     /// Nodes of a database that does not report its placement: N ranges, or modulo:N
     #[arg(long, value_name = "N")]
     pub(crate) nodes: Option<String>,

@@ -115,7 +115,7 @@ pub fn by_line(mut errors: Vec<String>, file: &str) -> Vec<String> {
 }
 
 /// Keys whose values may be lists in a file, with what separates the values in the entry's text.
-const LISTS: &[(&str, &str)] = &[("replicas", ","), ("require", ","), ("fault", ";")];
+const LISTS: &[(&str, &str)] = &[("replicas", ","), ("require", ","), ("fault", ";"), ("observe", ";")];
 
 /// Keys that a plan file may have.
 #[derive(Clone, Copy, Debug)]

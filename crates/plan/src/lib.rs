@@ -12,6 +12,7 @@ pub mod entries;
 mod error;
 pub mod micro;
 mod mode;
+pub mod observe;
 mod phase_key;
 mod phases;
 mod plan;

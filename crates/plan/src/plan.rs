@@ -9,6 +9,7 @@ use crate::entries::{Entries, Keys};
 use crate::error::PlanError;
 use crate::micro::{self, MicroAsked};
 use crate::mode::{self, ModeAsked};
+use crate::observe::{Observe, Reach};
 use crate::phases::{Phases, WindowLength};
 use crate::requirements;
 use crate::values::{number, read_mix, time, whole};
@@ -46,6 +47,7 @@ const OWN_KEYS: &[&str] = &[
     "retry.backoff_max",
     "phase",
     "workload",
+    "observe",
 ];
 
 /// Keys of the lists above that are for TPC-C only.
@@ -126,6 +128,8 @@ pub struct Plan {
     pub controls: ControlPlans,
     /// Districts and rows of the database.
     pub data: Data,
+    /// Sources that are observed beside the transactions.
+    pub observe: Observe,
     mode: ModeAsked,
 }
 
@@ -135,22 +139,27 @@ impl Plan {
     /// # Errors
     /// All errors at once, one line each, in the order of the plan file's lines.
     pub fn read(entries: Entries) -> Result<Self, PlanError> {
-        Self::read_rehearsed(entries, &|_, _| Vec::new())
+        Self::read_rehearsed(entries, &|_, _| Vec::new(), &|_| None)
     }
 
-    /// Reads a plan from its entries, and asks `rehearse` for the problems of each fault on this machine.
+    /// Reads a plan from its entries, and asks `rehearse` for the problems of each fault on this machine, and `reach` for
+    /// that of each observed source.
     ///
     /// # Errors
-    /// See [`Plan::read`]; the problems of the faults are among them.
-    pub fn read_rehearsed(mut entries: Entries, rehearse: Rehearse<'_>) -> Result<Self, PlanError> {
-        match Self::read_parts(&mut entries, rehearse) {
+    /// See [`Plan::read`]; the problems of the faults and sources are among them.
+    pub fn read_rehearsed(
+        mut entries: Entries,
+        rehearse: Rehearse<'_>,
+        reach: Reach<'_>,
+    ) -> Result<Self, PlanError> {
+        match Self::read_parts(&mut entries, rehearse, reach) {
             Some(plan) if entries.errors.is_empty() => Ok(plan),
             _ => Err(PlanError::Usage(entries.into_errors())),
         }
     }
 
     /// Reads all parts, so that all errors are found; none if the target or the mode is wrong.
-    fn read_parts(entries: &mut Entries, rehearse: Rehearse<'_>) -> Option<Self> {
+    fn read_parts(entries: &mut Entries, rehearse: Rehearse<'_>, reach: Reach<'_>) -> Option<Self> {
         let tx = entries.read("tx", tx_mode).unwrap_or_default();
         let workload = WorkloadName::read(entries);
         let target = target(entries, workload, tx);
@@ -193,6 +202,7 @@ impl Plan {
         }
         let requirements =
             requirements::read(entries, workload, mode.as_ref().map(ModeAsked::is_rte), &schedule.steps);
+        let observe = Observe::read(entries, reach);
         let label = entries.read("label", label);
         let json = output(entries, "json", target.as_ref());
         let report = output(entries, "report", target.as_ref());
@@ -221,6 +231,7 @@ impl Plan {
             schedule,
             controls,
             data,
+            observe,
             mode: mode?,
         })
     }

@@ -304,11 +304,11 @@ pub struct TargetInfo {
     /// Settings that matter to the result, from the database itself.
     #[serde(default)]
     pub settings: BTreeMap<String, String>,
-    /// Settings of the server that are not its default.
+    /// Settings of the server that differ from its defaults, without secrets and paths.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub changed_settings: BTreeMap<String, String>,
-    /// True if the connections were encrypted; none if unknown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// True if connections were encrypted; `None` (null) if there were none, or if this is not known.
+    #[serde(default)]
     pub encrypted: Option<bool>,
     /// True if it runs inside the client's process, so that its cost is part of the client's.
     #[serde(default)]

@@ -87,6 +87,9 @@ pub struct PlanInfo {
     /// Faults, as `KIND[:ARGS]@FROM[..TO]/WHERE`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<String>,
+    /// Observed sources, if the plan sets them: `db`, `host`, `prometheus=URL[,NAME…]`, or `off` alone.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub observe: Vec<String>,
     /// Keys of distribution control.
     #[serde(flatten)]
     pub distribution: DistributionPlan,

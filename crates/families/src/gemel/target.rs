@@ -140,7 +140,12 @@ impl Target for GemelTarget {
     }
 
     fn capabilities(&self) -> Capabilities<'_> {
-        Capabilities { balances: Some(self), micro: Some(self), ..Capabilities::default() }
+        Capabilities {
+            balances: Some(self),
+            micro: Some(self),
+            observe: Some(self),
+            ..Capabilities::default()
+        }
     }
 }
 

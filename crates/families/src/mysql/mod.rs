@@ -10,6 +10,7 @@ mod load_lock;
 mod loader;
 mod micro;
 mod nodes;
+mod observe;
 mod packet;
 pub(crate) mod product;
 mod replication;
@@ -650,6 +651,7 @@ impl Target for Mysql {
             micro: Some(self),
             work: Some(self),
             server: Some(self),
+            observe: Some(self),
             ..Capabilities::default()
         }
     }

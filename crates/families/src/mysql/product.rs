@@ -41,6 +41,9 @@ pub(crate) struct Product {
     pub(crate) longest_wait: &'static str,
     /// Statement that waits until the connection sees every earlier commit on other servers of its cluster.
     pub(crate) in_step: &'static str,
+    /// Query of the settings that differ from the defaults: names and values; empty if the server does not tell them
+    /// apart.
+    pub(crate) changed_settings: &'static str,
     /// First statements of a connection that checks conditions.
     pub(crate) check: &'static [&'static str],
     /// Statement that sets a session's transaction mode, up to the name of the mode; empty if there is only one.
@@ -123,6 +126,12 @@ static MYSQL: Product = Product {
     patient: &["SET SESSION max_execution_time = 0"],
     longest_wait: "SET SESSION innodb_lock_wait_timeout = #",
     in_step: "",
+    // Lydite's own session sets some of them, which the server then counts as changed.
+    changed_settings: "SELECT variable_name, variable_value FROM performance_schema.variables_info \
+                       JOIN performance_schema.global_variables USING (variable_name) \
+                       WHERE variable_source <> 'COMPILED' AND variable_name NOT IN ('sql_mode', 'time_zone', \
+                       'transaction_isolation', 'tx_isolation', 'character_set_client', 'character_set_connection', \
+                       'character_set_results', 'collation_connection')",
     check: &[],
     set_transactions: "",
     batch: None,
@@ -139,6 +148,9 @@ static MARIADB: Product = Product {
     patient: &["SET SESSION max_statement_time = 0"],
     // For Galera. Without it, this waits for nothing.
     in_step: "SET SESSION wsrep_sync_wait = 1; SELECT 1; SET SESSION wsrep_sync_wait = DEFAULT",
+    changed_settings: "SELECT lower(variable_name), global_value FROM information_schema.system_variables \
+                       WHERE global_value_origin NOT IN ('COMPILE-TIME', 'AUTO') \
+                       AND NOT (global_value <=> default_value)",
     // With this optimization the server may compute the sums of all order lines again for each customer, which takes
     // hours.
     check: &["SET SESSION optimizer_switch = 'split_materialized=off'"],
@@ -149,6 +161,7 @@ static POLARDB: Product = Product { name: "PolarDB", schemes: &["mysql", "polard
 
 static TIDB: Product = Product {
     name: "TiDB",
+    changed_settings: "",
     schemes: &["mysql", "tidb"],
     procedures: false,
     follows: false,
@@ -180,6 +193,7 @@ static TIDB: Product = Product {
 
 static OCEANBASE: Product = Product {
     name: "OceanBase",
+    changed_settings: "",
     schemes: &["mysql", "oceanbase"],
     always_durable: true,
     named_locks: false,

@@ -15,6 +15,7 @@ use lydite_database::sql::sql_error::SqlError;
 use std::io;
 use std::net::TcpStream;
 use std::ops::Range;
+use std::time::Duration;
 
 /// Bytes per read.
 const READ_BYTES: usize = 16 * 1024;
@@ -289,6 +290,16 @@ impl Wire {
             self.out.truncate(at);
         }
         written
+    }
+
+    /// Sets the timeout of reads and writes; `None` for no timeout.
+    pub(crate) fn limit(&self, longest: Option<Duration>) -> Result<(), SqlError> {
+        self.transport.limit(longest).map_err(lost)
+    }
+
+    /// True if the bytes on the connection are encrypted.
+    pub(crate) fn is_encrypted(&self) -> bool {
+        matches!(self.transport, Transport::Tls(_))
     }
 
     /// Lifts the server's time limits on statements.

@@ -9,6 +9,7 @@ mod load_lock;
 mod loader;
 mod micro;
 mod numeric;
+mod observe;
 mod product;
 mod replication;
 pub(crate) mod session;
@@ -672,6 +673,7 @@ impl Target for Postgres {
             micro: self.config.product.heap.then_some(self as _),
             work: Some(self),
             server: Some(self),
+            observe: Some(self),
             ..Capabilities::default()
         }
     }

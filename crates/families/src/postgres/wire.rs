@@ -18,6 +18,7 @@ use postgres_protocol::message::backend::{ErrorFields, Message};
 use postgres_protocol::message::frontend;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
+use std::time::Duration;
 
 /// Bytes per read.
 const READ_BYTES: usize = 16 * 1024;
@@ -149,6 +150,16 @@ impl Wire {
                 _ => return Err(unexpected("an authentication method that is not supported")),
             }
         }
+    }
+
+    /// Sets the timeout of reads and writes; `None` for no timeout.
+    pub(crate) fn limit(&self, longest: Option<Duration>) -> Result<(), SqlError> {
+        self.transport.limit(longest).map_err(lost)
+    }
+
+    /// True if the bytes on the connection are encrypted.
+    pub(crate) fn is_encrypted(&self) -> bool {
+        matches!(self.transport, Transport::Tls(_))
     }
 
     /// Returns the id and key for [`cancel`]. A proxy may withhold them.

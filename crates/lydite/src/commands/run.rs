@@ -6,7 +6,7 @@ use crate::exit::{Failure, Outcome};
 use crate::interrupt::watch;
 use crate::memory;
 use crate::output::reserve_stdout;
-use crate::run::{Request, micro, tpcc};
+use crate::run::{Request, micro, observing, tpcc};
 use lydite_faults::Fault;
 use lydite_plan::entries::Entries;
 use lydite_plan::{Plan, keys};
@@ -14,7 +14,7 @@ use lydite_report::live::Style;
 
 /// Runs `lydite run`.
 pub(crate) fn command(args: RunArgs) -> Outcome {
-    let mut plan = Plan::read_rehearsed(entries(&args), &rehearse)?;
+    let mut plan = Plan::read_rehearsed(entries(&args), &rehearse, &observing::reach)?;
     let faults = faults(&plan)?;
     plan.check &= !args.no_check;
     if plan.writes_stdout() {
@@ -83,6 +83,7 @@ fn entries(args: &RunArgs) -> Entries {
         ("ci", &args.ci),
         ("phase", &args.phase),
         ("fault", &(!args.fault.is_empty()).then(|| args.fault.join(";"))),
+        ("observe", &(!args.observe.is_empty()).then(|| args.observe.join(";"))),
     ] {
         entries.flag(key, value.clone());
     }

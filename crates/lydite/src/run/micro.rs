@@ -5,6 +5,7 @@ use super::checks::{Conditions, before};
 use super::conclusion::Measured;
 use super::loading;
 use super::measuring::{Live, measure};
+use super::observing::{self, Observing};
 use super::result::{common, direct, loaded, micro_series, open, plan_common};
 use crate::exit::{Failure, Outcome};
 use crate::interrupt::Interrupt;
@@ -191,6 +192,7 @@ pub(crate) fn run(request: &Request, asked: &MicroAsked) -> Outcome {
     let target: Arc<dyn Target> = plan.target.open()?;
     // A run that can't be made is rejected before anything is loaded.
     target.admit(&Demand::Sessions(plan.sessions()))?;
+    observing::check(plan, &*target)?;
     let (meta, load) = make_ready(&*target, request, asked)?;
     let stored = !matches!(target.state()?, DatabaseState::AnyScale);
     let mut description = target.describe()?;
@@ -223,14 +225,18 @@ pub(crate) fn run(request: &Request, asked: &MicroAsked) -> Outcome {
     };
     let title = format!("{}  microbenchmark, {}", description.url, asked.shape);
     let queue = matches!(mode, MicroMode::Open { .. });
+    let observing = Observing::new(plan, &target)?;
     let measurement = measure(
         plan,
         Live { title: &title, style: *style, queue, faults: None },
         run_plan.sessions(),
         &[(0, Micro::KINDS[0])],
         interrupt,
-        |control, observer| lydite_bench::run_micro(&target, &run_plan, control, observer),
+        |control, observer| {
+            observing.during(control, || lydite_bench::run_micro(&target, &run_plan, control, observer))
+        },
     )?;
+    let observed = observing.finish();
     let parts = Parts {
         plan,
         run: &run_plan,
@@ -244,7 +250,7 @@ pub(crate) fn run(request: &Request, asked: &MicroAsked) -> Outcome {
         url: &description.url,
         stored,
         check: "counters",
-        result: &|checks, checked| parts.result(checks, checked),
+        result: &|checks, checked| Ok(observed.add_to(parts.result(checks, checked)?)),
         acknowledged: Vec::new(),
         after: &|| {
             let Some((totals, seconds)) = sum(&*target, &meta, interrupt)? else {

@@ -11,6 +11,7 @@ pub(crate) mod loading;
 mod measuring;
 pub(crate) mod micro;
 mod node_sizes;
+pub(crate) mod observing;
 pub(crate) mod readiness;
 mod reading;
 mod result;

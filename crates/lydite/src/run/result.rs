@@ -297,6 +297,7 @@ pub(crate) fn plan_common(plan: &Plan, description: &Description) -> PlanInfo {
             backoff_max_s: plan.retry.backoff_max.as_secs_f64(),
         }),
         check: Some(plan.check),
+        observe: plan.observe.written(),
         isolation: Some(description.isolation.clone()),
         ..PlanInfo::default()
     }
@@ -347,6 +348,7 @@ pub(crate) fn common<W: Runnable>(
             changed_settings: BTreeMap::new(),
             encrypted: None,
             embedded: description.embedded,
+            ..TargetInfo::default()
         },
         window: Window {
             start: jiff::Timestamp::try_from(measured.window.start).unwrap_or_default().to_string(),

@@ -10,6 +10,7 @@ use super::function_tests::FunctionFindings;
 use super::ledger::Ledger;
 use super::measuring::{Live, measure};
 use super::node_sizes::SizeWatch;
+use super::observing::{self, Observing};
 use super::readiness::{begin_with_template, check_target, fitting, make_ready};
 use super::result::Parts;
 use super::success_log::SuccessLog;
@@ -46,10 +47,12 @@ pub(crate) fn run(request: &Request) -> Outcome {
     let functions = ready.function_tests(request)?;
     let sizes = SizeWatch::new(&ready.target, ready.settled.distribution.reported());
     let faults = Faults::start(&request.faults, plan.duration)?;
+    let observing = Observing::new(plan, &ready.target)?;
     // The last look before the run.
     let success_log = ready.open_success_log(request)?;
     let ledger = ready.open_ledger(request)?;
-    let measurement = ready.measure(request, &faults)?;
+    let measurement = ready.measure(request, &faults, &observing)?;
+    let observed = observing.finish();
     let balances = balances.map(|balances| balances.finish(&measurement.whole));
     let replicas = ready.replicas.as_ref().map(|replicas| replicas.report());
     let sizes = sizes.finish(measurement.window.start);
@@ -89,7 +92,7 @@ pub(crate) fn run(request: &Request) -> Outcome {
         result: &|checks, checked| {
             let mut result = parts.result(checks, checked)?;
             result.warnings.extend(proven::warning(&plan.target));
-            let mut result = faults.add_to(functions.add_to(sizes.add_to(result)));
+            let mut result = faults.add_to(functions.add_to(sizes.add_to(observed.add_to(result))));
             let specs: Vec<&FaultSpec> = plan.controls.faults.specs().collect();
             fault_pieces::add_to(&mut result.availability, &specs, &measurement.pieces);
             Ok(success_log.iter().fold(result, |result, log| log.add_to(result)))
@@ -122,6 +125,7 @@ impl Ready {
         let plan = &request.plan;
         let target: Arc<dyn Target> = plan.target.open()?;
         check_target(plan, &*target)?;
+        observing::check(plan, &*target)?;
         let replicas = plan.controls.replicas.open(plan.sessions(), &target)?;
         let (meta, load) = make_ready(&*target, request, request.fresh)?;
         if let Some(replicas) = &replicas {
@@ -200,7 +204,12 @@ impl Ready {
     }
 
     /// Measures the run.
-    fn measure(&self, request: &Request, faults: &Faults) -> Result<Measurement, Failure> {
+    fn measure(
+        &self,
+        request: &Request,
+        faults: &Faults,
+        observing: &Observing,
+    ) -> Result<Measurement, Failure> {
         let plan = &request.plan;
         let run_plan = self.run_plan(plan);
         let title = format!("{}  {}", self.description.url, self.meta.warehouses_in_words());
@@ -215,14 +224,15 @@ impl Ready {
             &kinds,
             &request.interrupt,
             |control, observer| {
-                faults.during(control, || match &self.replicas {
+                let run = || match &self.replicas {
                     None => lydite_bench::run(&self.target, &run_plan, control, observer),
                     Some(replicas) => {
                         let replicas = Arc::clone(replicas);
                         let connect = Arc::new(move || replicas.connect());
                         lydite_bench::run_through(&self.target, connect, &run_plan, control, observer)
                     }
-                })
+                };
+                observing.during(control, || faults.during(control, run))
             },
         )
     }

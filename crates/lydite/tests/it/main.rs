@@ -25,6 +25,7 @@ mod loading;
 mod mariadb;
 mod micro;
 mod modes;
+mod observe;
 mod outage;
 mod outputs;
 mod program;

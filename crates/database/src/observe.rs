@@ -1,0 +1,108 @@
+//! Statistics that a database reports about itself while it works, and its settings that someone has changed.
+
+use crate::error::TargetError;
+use std::collections::BTreeMap;
+
+/// Parts of the names of settings whose values may contain a secret.
+const SECRETS: [&str; 9] =
+    ["password", "passwd", "passphrase", "secret", "token", "credential", "conninfo", "command", "_auth"];
+/// Parts of values that contain a secret, or may.
+const SECRET_VALUES: [&str; 3] = ["password", "passwd", "secret"];
+
+/// A database that reports statistics about itself.
+pub trait Observe: Send + Sync {
+    /// Opens an observer on a connection of its own, so that it never waits behind the load. `None` if the database has
+    /// nothing to report. Neither this nor the observer waits for a silent server without end.
+    ///
+    /// # Errors
+    /// See [`crate::Target::describe`].
+    fn observer(&self) -> Result<Option<Box<dyn Observer>>, TargetError>;
+
+    /// Returns the configuration of the database and of connections to it.
+    ///
+    /// # Errors
+    /// See [`crate::Target::describe`].
+    fn configuration(&self) -> Result<Configuration, TargetError> {
+        Ok(Configuration::default())
+    }
+}
+
+/// A source of samples.
+pub trait Observer: Send {
+    /// Returns the present values.
+    ///
+    /// # Errors
+    /// The source is away or silent. The observer can't be used any more; a new one may be opened.
+    fn sample(&mut self) -> Result<Vec<Sample>, TargetError>;
+}
+
+/// A present value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sample {
+    /// Name, as the source calls it.
+    pub name: String,
+    /// Unit of a gauge, or of a counter's growth in a second: `/s`, `bytes/s`, `cores`.
+    pub unit: &'static str,
+    /// Kind of the value.
+    pub kind: SampleKind,
+    /// Value.
+    pub value: f64,
+}
+
+/// Kind of a sampled value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SampleKind {
+    /// Total since some moment. It only grows, unless the source starts again.
+    Counter,
+    /// State, which may grow and shrink.
+    Gauge,
+}
+
+/// Configuration of a database and of connections to it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Configuration {
+    /// Settings of the server that differ from its defaults; without secrets and paths.
+    pub changed_settings: BTreeMap<String, String>,
+    /// True if connections are encrypted; `None` if there are none, or if this is not known.
+    pub encrypted: Option<bool>,
+}
+
+impl Configuration {
+    /// Adds a changed setting, unless it may contain a secret or is a path.
+    pub fn add(&mut self, name: &str, value: &str) {
+        let has = |text: &str, parts: &[&str]| {
+            let text = text.to_ascii_lowercase();
+            parts.iter().any(|part| text.contains(part))
+        };
+        let key = name.to_ascii_lowercase().ends_with("_key");
+        if !key && !has(name, &SECRETS) && !has(value, &SECRET_VALUES) && !value.starts_with(['/', '.']) {
+            self.changed_settings.insert(name.to_owned(), value.to_owned());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_with_secrets_and_paths_are_left_out() {
+        let mut found = Configuration::default();
+        for (name, value) in [
+            ("shared_buffers", "64MB"),
+            ("primary_conninfo", "host=h user=u"),
+            ("wsrep_sst_auth", "root:x"),
+            ("archive_command", "scp %p host:"),
+            ("ssl_key", "server.pem"),
+            ("app.settings", "user=u password=x"),
+            ("datadir", "/var/lib/mysql"),
+            ("innodb_data_home_dir", "./data"),
+            ("password_encryption", "md5"),
+            ("wal_level", "minimal"),
+        ] {
+            found.add(name, value);
+        }
+        let names: Vec<&str> = found.changed_settings.keys().map(String::as_str).collect();
+        assert_eq!(names, ["shared_buffers", "wal_level"]);
+    }
+}

@@ -1,0 +1,179 @@
+//! This machine as a source: processors, memory, disks and network, from Linux's `/proc`.
+
+use crate::processors::Processors;
+use lydite_database::{Observer, Sample, SampleKind, TargetError};
+use std::fs;
+use std::path::Path;
+
+/// Bytes of a sector in `/proc/diskstats`, whatever the disk's own sectors.
+const SECTOR: f64 = 512.0;
+/// Fields of `/proc/meminfo` in kB, with their names here.
+const MEMORY: [(&str, &str); 4] =
+    [("MemAvailable", "available"), ("Cached", "cached"), ("Dirty", "dirty"), ("Writeback", "writeback")];
+
+/// Ticks of a second in times of processors, whatever the kernel's own timer.
+const TICKS_PER_S: f64 = 100.0;
+
+/// Reads the files of `/proc`.
+struct Host;
+
+/// Opens the observer of this machine.
+///
+/// # Errors
+/// The system does not report the times of processors.
+pub fn observer() -> Result<Box<dyn Observer>, String> {
+    Processors::now()?;
+    Ok(Box::new(Host))
+}
+
+impl Observer for Host {
+    fn sample(&mut self) -> Result<Vec<Sample>, TargetError> {
+        let read = |path: &str| {
+            fs::read_to_string(path).map_err(|error| TargetError::database(format!("{path}: {error}")))
+        };
+        let times = Processors::now().map_err(TargetError::database)?;
+        let mut samples = processors(&times);
+        samples.extend(memory(&read("/proc/meminfo")?));
+        samples.extend(disks(&read("/proc/diskstats")?, &is_disk));
+        samples.extend(network(&read("/proc/net/dev")?));
+        Ok(samples)
+    }
+}
+
+fn counter(name: impl Into<String>, unit: &'static str, value: f64) -> Sample {
+    Sample { name: name.into(), unit, kind: SampleKind::Counter, value }
+}
+
+fn gauge(name: impl Into<String>, unit: &'static str, value: f64) -> Sample {
+    Sample { name: name.into(), unit, kind: SampleKind::Gauge, value }
+}
+
+/// Returns the times of all processors, as seconds. They grow by one for each processor in each second.
+fn processors(times: &Processors) -> Vec<Sample> {
+    let Processors { user, system, interrupts, idle, iowait, steal, count: _ } = *times;
+    let states = [
+        ("user", user),
+        ("system", system),
+        ("interrupts", interrupts),
+        ("iowait", iowait),
+        ("steal", steal),
+        ("idle", idle),
+    ];
+    let sample =
+        |(state, ticks): (&str, u64)| counter(format!("cpu.{state}"), "cores", ticks as f64 / TICKS_PER_S);
+    states.into_iter().map(sample).collect()
+}
+
+/// Reads `/proc/meminfo`.
+fn memory(text: &str) -> Vec<Sample> {
+    let bytes = |field: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'))?;
+        Some(line.trim().strip_suffix("kB")?.trim().parse::<f64>().ok()? * 1024.0)
+    };
+    let samples = MEMORY
+        .iter()
+        .filter_map(|(field, name)| Some(gauge(format!("memory.{name}"), "bytes", bytes(field)?)));
+    samples.collect()
+}
+
+/// True for a whole disk: not a part of one, and not made of other disks or of memory.
+fn is_disk(name: &str) -> bool {
+    let device = Path::new("/sys/block").join(name.replace('/', "!"));
+    let made_of_others = fs::read_dir(device.join("slaves")).is_ok_and(|mut slaves| slaves.next().is_some());
+    let made_up = ["loop", "ram", "zram"].iter().any(|kind| name.starts_with(kind));
+    device.exists() && !made_of_others && !made_up
+}
+
+/// Adds up the disks of `/proc/diskstats`.
+fn disks(text: &str, is_disk: &dyn Fn(&str) -> bool) -> Vec<Sample> {
+    let mut sums = [0.0; 4];
+    let mut any = false;
+    for line in text.lines() {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let number = |field: usize| fields.get(field).and_then(|text| text.parse::<f64>().ok());
+        // Reads, merged reads, sectors read, time; writes, merged writes, sectors written.
+        if let (Some(name), Some(reads), Some(read), Some(writes), Some(written)) =
+            (fields.get(2), number(3), number(5), number(7), number(9))
+            && is_disk(name)
+        {
+            any = true;
+            for (sum, value) in sums.iter_mut().zip([reads, read * SECTOR, writes, written * SECTOR]) {
+                *sum += value;
+            }
+        }
+    }
+    let names = [("reads", "/s"), ("read_bytes", "bytes/s"), ("writes", "/s"), ("written_bytes", "bytes/s")];
+    let samples =
+        names.into_iter().zip(sums).map(|((name, unit), sum)| counter(format!("disk.{name}"), unit, sum));
+    if any { samples.collect() } else { Vec::new() }
+}
+
+/// Reads `/proc/net/dev`: the loopback interface, and the sum of all others.
+fn network(text: &str) -> Vec<Sample> {
+    let (mut others, mut loopback) = ([0.0; 2], 0.0);
+    for line in text.lines() {
+        let Some((name, rest)) = line.split_once(':') else { continue };
+        let fields: Vec<f64> = rest.split_whitespace().map_while(|word| word.parse().ok()).collect();
+        let (Some(received), Some(sent)) = (fields.first(), fields.get(8)) else { continue };
+        if name.trim() == "lo" {
+            loopback += sent;
+        } else {
+            others[0] += received;
+            others[1] += sent;
+        }
+    }
+    vec![
+        counter("network.received_bytes", "bytes/s", others[0]),
+        counter("network.sent_bytes", "bytes/s", others[1]),
+        counter("loopback.bytes", "bytes/s", loopback),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(samples: &[Sample], name: &str) -> f64 {
+        samples.iter().find(|sample| sample.name == name).expect(name).value
+    }
+
+    #[test]
+    fn memory_is_read_in_bytes() {
+        let found = memory(
+            "MemTotal: 100 kB\nMemAvailable:   50 kB\nCached: 7 kB\nDirty: 0 kB\nHugePages_Total: 0\n",
+        );
+        assert_eq!(value(&found, "memory.available"), 51_200.0);
+        assert_eq!(value(&found, "memory.cached"), 7_168.0);
+        assert_eq!(found.len(), 3, "{found:?}");
+    }
+
+    #[test]
+    fn whole_disks_are_added_up() {
+        let text = " 8 0 sda 10 1 100 5 20 2 200 6 0 9 11\n 8 1 sda1 10 1 100 5 20 2 200 6 0 9 11\n \
+                    8 16 sdb 1 0 8 0 2 0 16 0 0 0 0\n";
+        let found = disks(text, &|name| !name.ends_with('1'));
+        assert_eq!(value(&found, "disk.reads"), 11.0);
+        assert_eq!(value(&found, "disk.read_bytes"), 108.0 * 512.0);
+        assert_eq!(value(&found, "disk.writes"), 22.0);
+        assert_eq!(value(&found, "disk.written_bytes"), 216.0 * 512.0);
+        assert!(disks(text, &|_| false).is_empty());
+    }
+
+    #[test]
+    fn the_loopback_interface_is_apart() {
+        let text = "Inter-|   Receive  |  Transmit\n face |bytes packets errs drop fifo frame compressed multicast|bytes packets\n\
+                    \u{20}   lo: 500 1 0 0 0 0 0 0 500 1 0 0 0 0 0 0\n  eth0:1000 1 0 0 0 0 0 0 70 1 0 0 0 0 0 0\n\
+                    \u{20} eth1: 10 1 0 0 0 0 0 0 7 1 0 0 0 0 0 0\n";
+        let found = network(text);
+        assert_eq!(value(&found, "network.received_bytes"), 1010.0);
+        assert_eq!(value(&found, "network.sent_bytes"), 77.0);
+        assert_eq!(value(&found, "loopback.bytes"), 500.0);
+    }
+
+    #[test]
+    fn this_machine_is_sampled() {
+        let found = observer().unwrap().sample().unwrap();
+        assert!(value(&found, "cpu.user") > 0.0);
+        assert!(value(&found, "memory.available") > 0.0);
+    }
+}

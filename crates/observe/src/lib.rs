@@ -1,0 +1,22 @@
+//! What servers and the machine did during a run, second by second.
+//!
+//! [`SourceSpec`] is a source as the user writes it. A database brings its own observer
+//! ([`Observe`](lydite_database::Observe)); [`host`] and [`Exporter`] are the other sources. A [`Watch`] samples sources
+//! at each second of the window, on threads that nobody waits for. [`Samples`] turns the samples into values of seconds.
+//! [`Processors`] is the time of this machine's processors.
+//!
+//! Nothing here knows a family of databases, a plan or a result.
+
+mod exporter;
+mod exposition;
+pub mod host;
+mod processors;
+mod samples;
+mod source;
+mod watch;
+
+pub use exporter::{Exporter, MAX_SERIES};
+pub use processors::{Processors, Shares};
+pub use samples::{Samples, Series};
+pub use source::{SourceSpec, read_sources};
+pub use watch::{Observed, Opened, Source, Watch};

@@ -1,0 +1,116 @@
+//! Sources of a run, as the user writes them.
+
+use crate::exporter::Exporter;
+use std::fmt;
+
+/// Words that switch all sources off.
+const NONE: [&str; 2] = ["off", "none"];
+/// Advice about unknown sources.
+const USE: &str = "use db, host, prometheus=URL or off";
+/// Beginning of an exporter.
+const EXPORTER: &str = "prometheus=";
+
+/// A source of samples.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SourceSpec {
+    /// The database under test.
+    Database,
+    /// This machine.
+    Host,
+    /// An exporter of Prometheus.
+    Exporter(Exporter),
+}
+
+impl SourceSpec {
+    /// Returns the name in results.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match self {
+            Self::Database => "db".into(),
+            Self::Host => "host".into(),
+            Self::Exporter(exporter) => exporter.name().into(),
+        }
+    }
+}
+
+impl fmt::Display for SourceSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Database => f.write_str("db"),
+            Self::Host => f.write_str("host"),
+            Self::Exporter(exporter) => write!(f, "{EXPORTER}{exporter}"),
+        }
+    }
+}
+
+/// Reads sources with a comma between them, or `off`. The commas after `prometheus=URL` separate the names of its
+/// metrics.
+///
+/// # Errors
+/// The reason why the text is wrong, and what to do; without a password of a URL.
+pub fn read_sources(text: &str) -> Result<Vec<SourceSpec>, String> {
+    if NONE.contains(&text.trim()) {
+        return Ok(Vec::new());
+    }
+    let mut sources = Vec::new();
+    let mut rest = Some(text);
+    while let Some(text) = rest {
+        if let Some(exporter) = text.trim_start().strip_prefix(EXPORTER) {
+            sources.push(SourceSpec::Exporter(Exporter::parse(exporter)?));
+            break;
+        }
+        let (source, more) = text.split_once(',').map_or((text, None), |(one, more)| (one, Some(more)));
+        sources.push(match source.trim() {
+            "db" => SourceSpec::Database,
+            "host" => SourceSpec::Host,
+            word if NONE.contains(&word) => {
+                return Err(format!("{word} must stand alone: leave out the sources beside it"));
+            }
+            "" => return Err(format!("a source is empty: {USE}")),
+            word => return Err(format!("{word:?} is not known: {USE}")),
+        });
+        rest = more;
+    }
+    Ok(sources)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(text: &str) -> Result<Vec<String>, String> {
+        Ok(read_sources(text)?.iter().map(SourceSpec::to_string).collect())
+    }
+
+    #[test]
+    fn commas_separate_sources_and_after_an_exporter_its_names() {
+        let ok = |texts: &[&str]| Ok(texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>());
+        assert_eq!(written("db, host"), ok(&["db", "host"]));
+        assert_eq!(written("off"), ok(&[]));
+        assert_eq!(written("none"), ok(&[]));
+        assert_eq!(
+            written("db,prometheus=http://h:9100/metrics,node_cpu,host"),
+            ok(&["db", "prometheus=http://h:9100/metrics,node_cpu,host"])
+        );
+        let names: Vec<String> = read_sources("host,prometheus=http://h:9100/metrics")
+            .unwrap()
+            .iter()
+            .map(SourceSpec::name)
+            .collect();
+        assert_eq!(names, ["host", "h:9100"]);
+    }
+
+    #[test]
+    fn wrong_sources_are_rejected_with_those_that_are_allowed() {
+        for (text, words) in [
+            ("dbx", "\"dbx\" is not known: use db, host, prometheus=URL or off"),
+            ("db,off", "off must stand alone"),
+            ("", "a source is empty"),
+            ("db,", "a source is empty"),
+            ("prometheus=h:9100", "http://HOST:PORT/PATH"),
+        ] {
+            let problem = read_sources(text).unwrap_err();
+            assert!(problem.contains(words), "{text:?}: {problem}");
+        }
+    }
+}
