@@ -257,6 +257,7 @@ mod tests {
                 arguments: Some(text.into()),
                 from: Duration::ZERO,
                 to: None,
+                host: None,
                 places: vec![Where::Local],
                 commands: None,
             })

@@ -78,6 +78,7 @@ mod tests {
             arguments: arguments.map(str::to_owned),
             from: Duration::ZERO,
             to: None,
+            host: None,
             places: Vec::new(),
             commands: None,
         };

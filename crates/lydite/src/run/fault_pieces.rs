@@ -96,6 +96,7 @@ mod tests {
                     arguments: None,
                     from: time(from).unwrap(),
                     to: to.and_then(time),
+                    host: None,
                     places: Vec::new(),
                     commands: None,
                 }

@@ -75,7 +75,7 @@ pub(crate) fn run(request: &Request) -> Outcome {
     let mut acknowledged: Vec<(&str, Box<Check<'_>>)> = Vec::new();
     if let Some(ledger) = &ledger {
         let check = || ledger.check(&measurement.whole, &request.interrupt);
-        acknowledged.push((ANSWERS_CHECK, LEDGER_CHECK, Box::new(check)));
+        acknowledged.push((LEDGER_CHECK, Box::new(check)));
     }
     if let Some(log) = &success_log {
         acknowledged.push((SUCCESS_LOG_CHECK, Box::new(|| log.check(&measurement, &request.interrupt))));

@@ -1,6 +1,7 @@
 //! Turns axes into points: a validated plan for every combination of their values.
 
 use crate::commands::faults::places::rehearse;
+use crate::run::observing;
 use crate::source::{Entry, Source};
 use lydite_families::TargetSpec;
 use lydite_plan::entries::{Entries, Listed, scalar};
@@ -347,7 +348,7 @@ fn point(
         source.file(),
     );
     given.insert("target".to_owned(), url);
-    let plan = match Plan::read_rehearsed(entries, &rehearse) {
+    let plan = match Plan::read_rehearsed(entries, &rehearse, &observing::reach) {
         Ok(plan) => plan,
         Err(failure) => {
             for problem in failure.lines() {
