@@ -130,7 +130,7 @@ pub(crate) fn free(wish: u32) -> Result<u16, String> {
     Queue::open(number).map(|_closed| number).map_err(problem)
 }
 
-/// Holds the packets of a queue until SIGTERM, then lets all go on. `shape` is a [`Shape`] in JSON.
+/// Holds the packets of a queue until SIGTERM, then lets all go on. `shape` is the time of each in the queue, in JSON.
 ///
 /// # Errors
 /// The queue can't be opened, or fails.

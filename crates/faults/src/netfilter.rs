@@ -1,8 +1,8 @@
 //! Rules of the kernel's packet filter for the TCP connections of some processes, by `iptables` and `ip6tables`.
 //!
 //! A fault has chains of its own in one table: `NAME` has the action, `NAME-out` and `NAME-in` send it the packets that
-//! leave or reach the processes. A packet passes each of them once: packets of the loopback on their way in, others that
-//! leave on their way out. All changes of a table are one transaction.
+//! leave or reach the processes. Each sees a packet once: `NAME-out` sees packets of the loopback on their
+//! way in and others on their way out, `NAME-in` sees all on their way in. All changes of a table are one transaction.
 
 use crate::sockets::Endpoint;
 use serde::{Deserialize, Serialize};

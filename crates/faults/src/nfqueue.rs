@@ -229,7 +229,8 @@ mod tests {
 
     #[test]
     fn open_queues_are_listed_with_the_packets_that_they_lost() {
-        let list = "    7  12345     3 2    64     4     5      120  1\n  900      1     0 2    64     0     0        0  1\n";
+        let list = "    7  12345     3 2    64     4     5      120  1\n\
+                    \x20 900      1     0 2    64     0     0        0  1\n";
         assert_eq!(lost(list), BTreeMap::from([(7, 9), (900, 0)]));
         assert!(lost("").is_empty());
     }

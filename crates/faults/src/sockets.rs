@@ -45,7 +45,8 @@ impl Socket {
     }
 }
 
-/// Reads `ADDRESS:PORT` as the kernel writes it: in hexadecimal, the address in words of 32 bits of the machine's order.
+/// Reads `ADDRESS:PORT` as the kernel writes it: in hexadecimal, the address in words of 32 bits in the machine's
+/// order of bytes.
 fn socket_address(text: &str) -> Option<SocketAddr> {
     let (address, port) = text.split_once(':')?;
     let words = address.as_bytes().chunks(8).map(|word| {

@@ -189,7 +189,7 @@ impl Observer for PgObserver {
             for (text, Value { name, unit, kind }) in row.iter().zip(values) {
                 // A view without a row, or a sum over none, is null.
                 if let Some(value) = text.and_then(|text| text.parse().ok()) {
-                    samples.push(Sample { name: name.clone(), unit: *unit, kind: *kind, value });
+                    samples.push(Sample { name: name.clone(), unit, kind: *kind, value });
                 }
             }
         });

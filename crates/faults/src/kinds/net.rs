@@ -1,5 +1,5 @@
-//! The common part of the faults on the network: packets of the database's processes meet an action of the packet filter.
-//! A helper process holds the packets of the kinds that delay them.
+//! The common part of the faults on the network: packets of the database's processes meet an action of the packet
+//! filter. A helper process holds the packets of the kinds that delay them.
 
 use super::counted;
 use crate::fault::Fault;

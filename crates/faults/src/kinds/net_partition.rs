@@ -1,4 +1,4 @@
-//! `net-partition`: nobody reaches the database's ports, and nothing leaves them. Connections stay open and get no answer.
+//! `net-partition`: nobody reaches the database's ports, and nothing leaves them. Connections stay open, unanswered.
 
 use super::net::{Action, Ended, State};
 use super::{Acts, Kind, no_arguments};

@@ -35,9 +35,10 @@ impl ObservedMeans {
         ratio.is_finite().then_some(ratio)
     }
 
-    /// Returns the size of the change, the same for a rise and the fall that undoes it.
+    /// Returns the size of the change in hundredths, the same for a rise and the fall that undoes it. Finer differences
+    /// would only mix up the order of the values.
     fn change(&self) -> f64 {
-        if self.a == self.b { 0.0 } else { (self.b / self.a).abs().ln().abs() }
+        if self.a == self.b { 0.0 } else { ((self.b / self.a).abs().ln().abs() * 100.0).round() }
     }
 }
 

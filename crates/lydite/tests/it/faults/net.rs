@@ -1,5 +1,5 @@
-//! Faults on the network: each counts its packets, and its rules and its helper go, whoever is killed. They need root and
-//! iptables: a run rejects its faults without them, and says so.
+//! Faults on the network: each counts its packets, and its rules and its helper go, whoever is killed. They need root
+//! and iptables: a run rejects its faults without them, and says so.
 
 use super::{Lab, assert_checks_hold, assert_injected, json, state, text, wait_until, windows_from};
 use serde_json::Value;
