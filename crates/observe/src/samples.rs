@@ -78,6 +78,18 @@ impl Samples {
         series.filter(|series| series.values.iter().any(Option::is_some)).collect()
     }
 
+    /// Returns the values of the last second that has both ends, as series of one value.
+    #[must_use]
+    pub fn latest(&self) -> Vec<Series> {
+        let Some(second) = self.times.len().checked_sub(2) else { return Vec::new() };
+        let series = self.columns.iter().map(|column| Series {
+            name: column.name.clone(),
+            unit: column.unit,
+            values: vec![self.value(column, second).filter(|value| value.is_finite())],
+        });
+        series.collect()
+    }
+
     /// Returns the value of a second.
     fn value(&self, column: &Column, second: usize) -> Option<f64> {
         let at = |tick: usize| column.values.get(tick).copied().flatten();

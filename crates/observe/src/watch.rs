@@ -94,6 +94,12 @@ impl Watch {
         Ok(Self { sources: sources.into_iter().map(begin).collect::<io::Result<_>>()?, ended })
     }
 
+    /// Returns the values of the last complete second of all sources, as series of one value.
+    #[must_use]
+    pub fn latest(&self) -> Vec<Series> {
+        self.sources.iter().flat_map(|source| lock(&source.notes).samples.latest()).collect()
+    }
+
     /// Ends the sampling, waits at most `patience` for samples on their way, and returns all.
     #[must_use]
     pub fn finish(self, patience: Duration) -> Vec<Observed> {

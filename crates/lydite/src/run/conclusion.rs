@@ -98,10 +98,12 @@ impl Measured<'_> {
             let mut found = Ok(());
             for (id, check) in &self.acknowledged {
                 match check() {
-                    Ok(check) => {
-                        broken |= check.as_ref().is_some_and(|check| !check.ok);
-                        checks.extend(check);
+                    Ok(Some(check)) => {
+                        broken |= !check.ok;
+                        checks.push(check);
                     }
+                    // Interrupted.
+                    Ok(None) => break,
                     Err(failure) => {
                         checked = false;
                         checks.push(checks::failed(id, &failure));

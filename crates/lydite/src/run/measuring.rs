@@ -1,12 +1,14 @@
 //! The measured part of a run, with its live view.
 
 use super::faults::Faults;
+use super::observing::Observing;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use lydite_bench::{KindSnapshot, RunControl, RunError, Snapshot};
 use lydite_database::Kind;
+use lydite_observe::Series;
 use lydite_plan::{Plan, Span};
-use lydite_report::live::{Phase, RunSnapshot, RunView, Style, Times, TypeRow};
+use lydite_report::live::{ObservedNow, Phase, RunSnapshot, RunView, Style, Times, TypeRow};
 use lydite_report::phases::asked_in_words;
 use lydite_tpcc::TransactionKind;
 
@@ -18,6 +20,7 @@ pub(crate) struct Live<'a> {
     pub(crate) queue: bool,
     /// The faults of the run.
     pub(crate) faults: Option<&'a Faults>,
+    pub(crate) observing: &'a Observing,
 }
 
 /// Measures with `work`, and shows its progress. `kinds` are the transaction types to show, with their numbers.
@@ -83,6 +86,12 @@ fn show(
         p99_ms: ms(of.p99),
     };
     let rows: Vec<TypeRow<'_>> = kinds.iter().map(|(number, kind)| row(kind, &now.kinds[*number])).collect();
+    let latest = live.observing.latest();
+    let newest = |series: &'_ Series| series.values.first().copied().flatten();
+    let observed: Vec<ObservedNow<'_>> = latest
+        .iter()
+        .map(|series| ObservedNow { name: &series.name, unit: series.unit, value: newest(series) })
+        .collect();
     let new_orders = rows.iter().find(|row| row.name == TransactionKind::NewOrder.name());
     view.update(&RunSnapshot {
         elapsed: now.elapsed,
@@ -100,7 +109,7 @@ fn show(
         sessions_connected: u64::from(now.connected),
         sessions_total,
         queue_length: live.queue.then_some(now.queued),
-        observed: &[],
+        observed: &observed,
         message: message.as_deref(),
     });
 }

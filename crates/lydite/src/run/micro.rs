@@ -228,7 +228,7 @@ pub(crate) fn run(request: &Request, asked: &MicroAsked) -> Outcome {
     let observing = Observing::new(plan, &target)?;
     let measurement = measure(
         plan,
-        Live { title: &title, style: *style, queue, faults: None },
+        Live { title: &title, style: *style, queue, faults: None, observing: &observing },
         run_plan.sessions(),
         &[(0, Micro::KINDS[0])],
         interrupt,

@@ -5,7 +5,7 @@ use crate::interrupt::SetOnDrop;
 use lydite_bench::RunControl;
 use lydite_database::{Configuration, Target, TargetError};
 use lydite_faults::sockets::Address;
-use lydite_observe::{Observed, Opened, Processors, Shares, Source, SourceSpec, Watch, host};
+use lydite_observe::{Observed, Opened, Processors, Series, Shares, Source, SourceSpec, Watch, host};
 use lydite_plan::Plan;
 use lydite_report::RunResult;
 use lydite_report::observed::Observed as ObservedResult;
@@ -123,6 +123,11 @@ impl Observing {
             // Without these times there is no warning about others.
             lock(&self.processors).extend(Processors::now());
         }
+    }
+
+    /// Returns the newest value of each series, for the live view.
+    pub(crate) fn latest(&self) -> Vec<Series> {
+        lock(&self.watch).as_ref().map(Watch::latest).unwrap_or_default()
     }
 
     /// Ends the sampling and returns all.

@@ -348,7 +348,6 @@ pub(crate) fn common<W: Runnable>(
             changed_settings: BTreeMap::new(),
             encrypted: None,
             embedded: description.embedded,
-            ..TargetInfo::default()
         },
         window: Window {
             start: jiff::Timestamp::try_from(measured.window.start).unwrap_or_default().to_string(),

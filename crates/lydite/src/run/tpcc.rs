@@ -219,7 +219,7 @@ impl Ready {
         let _lag = self.replicas.as_ref().map(Replicas::watch).transpose()?;
         measure(
             plan,
-            Live { title: &title, style: request.style, queue, faults: Some(faults) },
+            Live { title: &title, style: request.style, queue, faults: Some(faults), observing },
             run_plan.sessions(),
             &kinds,
             &request.interrupt,

@@ -64,14 +64,14 @@ fn faults_on_the_network_overlap_count_their_packets_and_leave_no_rule() {
     let lab = Lab::new();
     let file = lab.place.file("result.json");
     let faults = [
-        "net-delay:20ms,5ms@0.5s..2.5s/lab:pg",
-        "net-loss:20@1.5s..3.5s/lab:pg",
-        "net-rate:500k@3s..4.5s/lab:pg",
-        "net-partition@5s..6s/lab:pg/0",
+        "net-delay:20ms,5ms@0.2s..1.2s/lab:pg",
+        "net-loss:20@0.8s..2s/lab:pg",
+        "net-rate:500k@1.8s..2.8s/lab:pg",
+        "net-partition@3s..3.7s/lab:pg/0",
     ];
     let verbs = ["delayed ", "dropped ", "limited ", "dropped "];
     // A machine under load may send no packet within a fault.
-    let result = windows_from("8s", |duration| {
+    let result = windows_from("5s", |duration| {
         let ended = lab.run(duration, &faults, &["--json", text(&file)]).wait();
         assert!(lab.rules().is_empty(), "{ended:?}");
         if ended.code == Some(3) {

@@ -132,7 +132,6 @@ pub(crate) fn sample(look: Look) -> RunResult {
                 .into(),
             encrypted: Some(true),
             embedded: false,
-            ..TargetInfo::default()
         },
         host: HostInfo {
             hostname: "bench-01".to_owned(),
