@@ -1,6 +1,7 @@
 //! Faults on purpose: injected into a run, undone in every way it can end, and judged in its result.
 
 mod net;
+mod random;
 
 use crate::program::{
     Ended, Program, Running, assert_checks_hold, json, lydite, scratch, text, windows_from,
