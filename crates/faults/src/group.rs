@@ -72,7 +72,20 @@ impl Group {
             }
             Ok((*process, group))
         };
-        let roots = roots.iter().map(in_group).collect::<Result<_, String>>()?;
+        let found = roots.iter().map(in_group).collect::<Result<Vec<_>, String>>()?;
+        // All go back to the group of their root, which must be theirs.
+        for (root, group) in &found {
+            let elsewhere = |process: &ProcessId| {
+                group_of(controller, version, &base, *process).is_ok_and(|own| own != *group)
+            };
+            if let Some(other) = trees(&[*root]).into_iter().find(elsewhere) {
+                return Err(format!(
+                    "process {} below process {} is in another control group: name the server's own process",
+                    other.pid, root.pid
+                ));
+            }
+        }
+        let roots = found;
         Ok(Self { version, base, path, roots })
     }
 
@@ -145,14 +158,15 @@ impl Group {
     pub(crate) fn remove(&self) -> Result<(), String> {
         let begun = Instant::now();
         while self.exists() {
-            for pid in self.get("cgroup.procs").lines().filter_map(|line| line.parse::<u32>().ok()) {
-                put(pid, &self.home(pid))?;
-            }
+            let processes = self.get("cgroup.procs");
+            let pids = processes.lines().filter_map(|line| line.parse::<u32>().ok());
+            // One that can't be moved must not keep the others here.
+            let moved = pids.map(|pid| put(pid, &self.home(pid))).fold(Ok(()), Result::and);
             match fs::remove_dir(&self.path) {
                 Ok(()) => {}
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) if begun.elapsed() >= PATIENCE => {
-                    return Err(format!("{}: {error}", self.path.display()));
+                    return Err(moved.err().unwrap_or_else(|| format!("{}: {error}", self.path.display())));
                 }
                 Err(_) => thread::sleep(Duration::from_millis(10)),
             }

@@ -12,6 +12,10 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
+/// Further tries to undo a fault, and the time between them.
+const UNDO_TRIES: u32 = 10;
+const UNDO_AGAIN: Duration = Duration::from_secs(1);
+
 /// Everything that a guard must know.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Task {
@@ -115,9 +119,14 @@ fn inject(task: &Task, orders: &Receiver<String>) -> Answer {
     }
     // Any line, the end of the input and the end of the time are all the fault's end.
     let _any = next(orders, Some(task.at_most));
-    match noted.undo() {
-        Ok(proof) => Answer::Undone(proof),
-        Err(problem) => Answer::NotUndone(problem),
+    let mut tries = 0..UNDO_TRIES;
+    loop {
+        match noted.undo() {
+            Ok(proof) => return Answer::Undone(proof),
+            // Another program may hold a lock for a while. Nobody else may be left to undo the fault.
+            Err(_) if tries.next().is_some() => thread::sleep(UNDO_AGAIN),
+            Err(problem) => return Answer::NotUndone(problem),
+        }
     }
 }
 

@@ -22,11 +22,13 @@ pub(crate) fn start<S: AsRef<OsStr>>(
     let mut command = Command::new(std::env::current_exe().map_err(failed)?);
     command.arg("faults").args(arguments);
     command.stdin(Stdio::null()).stdout(output).stderr(Stdio::null()).process_group(0);
-    // SAFETY: prctl is async-signal-safe, and nothing else is done between fork and exec.
+    let parent = i32::try_from(std::process::id()).map_err(|error| failed(io::Error::other(error)))?;
+    // SAFETY: prctl and getppid are async-signal-safe, and nothing else is done between fork and exec.
     unsafe {
-        command.pre_exec(|| {
+        command.pre_exec(move || {
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-            Ok(())
+            // A parent that ended before sends no signal.
+            if libc::getppid() == parent { Ok(()) } else { Err(io::ErrorKind::NotFound.into()) }
         });
     }
     let child = command.spawn().map_err(failed)?;

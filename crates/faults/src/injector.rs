@@ -13,7 +13,7 @@ use std::thread;
 use std::time::Duration;
 
 /// Longest wait for a guard's answer: an orderly stop, or the start of a server that recovers.
-const PATIENCE: Duration = Duration::from_secs(150);
+const PATIENCE: Duration = Duration::from_secs(300);
 /// Time after a fault's end at which its guard undoes it by itself, if Lydite has not.
 const GRACE: Duration = Duration::from_secs(5);
 

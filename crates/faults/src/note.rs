@@ -100,10 +100,9 @@ impl Left {
     /// Something is not as before; the note stays.
     pub fn undo(&self) -> Result<String, String> {
         let Note { fault, state, boot: then, .. } = &self.note;
-        let proof = if *then == boot() {
-            let kind = kinds::named(&fault.spec.kind).ok_or_else(|| {
-                format!("{}: this version of lydite does not know the kind", fault.spec.kind)
-            })?;
+        let kind = kinds::named(&fault.spec.kind)
+            .ok_or_else(|| format!("{}: this version of lydite does not know the kind", fault.spec.kind))?;
+        let proof = if *then == boot() || kind.outlives_boot() {
             kind.end(state)?
         } else {
             // The machine has started anew since: no process, group or helper of the fault is left.

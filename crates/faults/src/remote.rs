@@ -1,10 +1,11 @@
 //! This program on another host, by the system's ssh.
 
 use crate::note;
-use crate::sockets::Address;
+use crate::process::boot;
 use std::env;
+use std::fs;
 use std::io;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 /// Variable of the environment with the ssh command; its words are separated by blanks.
 const SSH: &str = "LYDITE_SSH";
@@ -51,13 +52,9 @@ fn ssh() -> Command {
     command
 }
 
-/// Returns true if ssh would reach this machine by the name of a host.
+/// Returns what tells this machine from all others, and its network from those of its containers.
 #[must_use]
-pub fn is_here(host: &str) -> bool {
-    let Ok(output) = ssh().args(["-G", "--", &format!("ssh://{host}")]).stdin(Stdio::null()).output() else {
-        return false;
-    };
-    let text = String::from_utf8_lossy(&output.stdout);
-    let name = text.lines().find_map(|line| line.strip_prefix("hostname "));
-    name.is_some_and(|name| Address { host: name.to_owned(), port: 0 }.is_here())
+pub fn this_machine() -> String {
+    let network = fs::read_link("/proc/self/ns/net").unwrap_or_default();
+    format!("{} {}", boot(), network.display())
 }

@@ -2,7 +2,7 @@
 //! same directory.
 
 use crate::fault::{Fault, Server, Site};
-use crate::process::{ProcessId, environment, now_ms, wait_while};
+use crate::process::{ProcessId, Processes, environment, now_ms, wait_while};
 use crate::sockets::{accepts, wait_until_accepts};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions};
@@ -10,7 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Longest wait until a server that was started again accepts connections: it may recover first.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -120,12 +120,16 @@ impl Down {
             down.iter().map(|server| server.process).filter(|old| !old.lives()).collect();
         let _unnoticed = wait_while(&gone, UNNOTICED, ProcessId::is_listed);
         let started = down.iter().map(|server| server.start()).collect::<Result<Vec<_>, _>>()?;
-        let mut told = Vec::new();
+        let (mut told, until) = (Vec::new(), Instant::now() + PATIENCE);
         for (server, child) in down.iter().zip(started) {
             let port = server.server.port;
             let lives = || child.is_none_or(ProcessId::lives);
-            if !wait_until_accepts(port, PATIENCE, lives) {
+            if !wait_until_accepts(port, until.saturating_duration_since(Instant::now()), lives) {
                 return Err(format!("the server on port {port} did not come back: {}", server.last_words()));
+            }
+            if let (Some(child), Some(file)) = (child, &server.server.pid_file) {
+                fs::write(file, child.pid.to_string())
+                    .map_err(|error| format!("{}: {error}", file.display()))?;
             }
             let since = server.since_ms.map_or(0, |since| now_ms().saturating_sub(since));
             told.push(format!("port {port} refused connections for {:.1} s", since as f64 / 1e3));
@@ -138,6 +142,10 @@ impl Down {
         let port = self.server.port;
         if accepts(port) {
             return Ok(None);
+        }
+        // One that was started before may still recover.
+        if let Some(started) = Processes::now().all().find(|process| self.is(*process)) {
+            return Ok(Some(started));
         }
         let failed = |error: std::io::Error| format!("the server on port {port} can't be started: {error}");
         let mut command = Command::new(&self.program);
@@ -160,10 +168,14 @@ impl Down {
             command.uid(self.user).gid(self.group);
         }
         let child = command.spawn().map_err(failed)?;
-        if let Some(file) = &self.server.pid_file {
-            fs::write(file, child.id().to_string()).map_err(failed)?;
-        }
         Ok(ProcessId::of(child.id()))
+    }
+
+    /// Returns true if a process was started with the command line of the server.
+    fn is(&self, process: ProcessId) -> bool {
+        let line = fs::read(format!("/proc/{}/cmdline", process.pid)).unwrap_or_default();
+        let own = self.arguments.iter().flat_map(|argument| [argument.as_bytes(), &[0]]).flatten();
+        process != self.process && line.iter().eq(own) && process.lives()
     }
 
     /// Returns the last line of the server's output.

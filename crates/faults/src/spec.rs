@@ -112,7 +112,9 @@ impl Where {
             return Ok(Self::Local);
         }
         if let Some(name) = text.strip_prefix("service:") {
-            return if name.is_empty() || name.starts_with('-') || name.contains(char::is_whitespace) {
+            // Other characters would have a meaning for the shell of another host.
+            let plain = |letter: char| letter.is_ascii_alphanumeric() || "@._:-".contains(letter);
+            return if name.is_empty() || name.starts_with('-') || !name.chars().all(plain) {
                 Err("needs the name of a systemd unit, as service:postgresql".into())
             } else {
                 Ok(Self::Service(name.to_owned()))
@@ -375,6 +377,7 @@ mod tests {
             ("stop@3s..4s/ssh://db/lab:pg", "can only be a process there: use pid:N or service:NAME"),
             ("stop@3s..4s/ssh://a/pid:1,ssh://b/pid:1", "a fault for each host"),
             ("stop@3s..4s/service:", "needs the name of a systemd unit"),
+            ("stop@3s..4s/ssh://db1/service:x;reboot", "needs the name of a systemd unit"),
             ("stop@3s..4s/local", "can't be on local: use lab:NAME[/NODE], nodes=N, pid:N or service:NAME"),
             ("stop@3s..4s/lab:pg,lab:pg/0", "names lab:pg/0 twice"),
             ("stop:1@3s..4s/lab:pg", "takes no arguments"),

@@ -24,6 +24,9 @@ fn line(fingerprint: u64) -> String {
 /// The file can't be written.
 pub(crate) fn note(target: &TargetSpec) -> io::Result<()> {
     let (Some(fingerprint), Some(file)) = (target.fingerprint(), file()) else { return Ok(()) };
+    if warning(target).is_none() {
+        return Ok(());
+    }
     if let Some(directory) = file.parent() {
         fs::create_dir_all(directory)?;
     }

@@ -35,7 +35,7 @@ impl Observer for Host {
         let mut samples = processors(&times);
         samples.extend(memory(&read("/proc/meminfo")?));
         samples.extend(disks(&read("/proc/diskstats")?, &is_disk));
-        samples.extend(network(&read("/proc/net/dev")?));
+        samples.extend(network(&read("/proc/net/dev")?, &is_device));
         Ok(samples)
     }
 }
@@ -108,16 +108,23 @@ fn disks(text: &str, is_disk: &dyn Fn(&str) -> bool) -> Vec<Sample> {
     if any { samples.collect() } else { Vec::new() }
 }
 
-/// Reads `/proc/net/dev`: the loopback interface, and the sum of all others.
-fn network(text: &str) -> Vec<Sample> {
+/// Returns true if an interface is a device. Bridges, bonds and tunnels pass on what devices have counted already.
+fn is_device(name: &str) -> bool {
+    Path::new("/sys/class/net").join(name).join("device").exists()
+}
+
+/// Reads `/proc/net/dev`: the loopback interface, and the sum of the devices.
+fn network(text: &str, is_device: &dyn Fn(&str) -> bool) -> Vec<Sample> {
     let (mut others, mut loopback) = ([0.0; 2], 0.0);
-    for line in text.lines() {
-        let Some((name, rest)) = line.split_once(':') else { continue };
+    let lines = || text.lines().filter_map(|line| line.split_once(':'));
+    // In a container all but the loopback interface may be one end of a tunnel.
+    let devices = lines().any(|(name, _)| is_device(name.trim()));
+    for (name, rest) in lines() {
         let fields: Vec<f64> = rest.split_whitespace().map_while(|word| word.parse().ok()).collect();
         let (Some(received), Some(sent)) = (fields.first(), fields.get(8)) else { continue };
         if name.trim() == "lo" {
             loopback += sent;
-        } else {
+        } else if !devices || is_device(name.trim()) {
             others[0] += received;
             others[1] += sent;
         }
@@ -160,14 +167,16 @@ mod tests {
     }
 
     #[test]
-    fn the_loopback_interface_is_apart() {
+    fn the_loopback_interface_is_apart_and_bridges_count_nothing_twice() {
         let text = "Inter-|   Receive  |  Transmit\n face |bytes packets errs drop fifo frame compressed multicast|bytes packets\n\
                     \u{20}   lo: 500 1 0 0 0 0 0 0 500 1 0 0 0 0 0 0\n  eth0:1000 1 0 0 0 0 0 0 70 1 0 0 0 0 0 0\n\
-                    \u{20} eth1: 10 1 0 0 0 0 0 0 7 1 0 0 0 0 0 0\n";
-        let found = network(text);
+                    \u{20} eth1: 10 1 0 0 0 0 0 0 7 1 0 0 0 0 0 0\ndocker0: 900 1 0 0 0 0 0 0 60 1 0 0 0 0 0 0\n";
+        let found = network(text, &|name| name.starts_with("eth"));
         assert_eq!(value(&found, "network.received_bytes"), 1010.0);
         assert_eq!(value(&found, "network.sent_bytes"), 77.0);
         assert_eq!(value(&found, "loopback.bytes"), 500.0);
+        let tunnels = network(text, &|_| false);
+        assert_eq!(value(&tunnels, "network.received_bytes"), 1910.0, "all there is in a container");
     }
 
     #[test]

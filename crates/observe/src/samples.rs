@@ -1,10 +1,14 @@
 //! Samples of one source, and the values of seconds that follow from them.
 
+use crate::exporter::MAX_SERIES;
 use lydite_database::{Sample, SampleKind};
 use std::collections::HashMap;
 
 /// Digits behind the point of a value.
 const PRECISION: f64 = 1e3;
+
+/// Most names of a source over a window.
+pub(crate) const MOST: usize = 2 * MAX_SERIES;
 
 /// Samples of one source at the *ticks* of a window: the start of each second, and the end of the last one.
 #[derive(Debug, Default)]
@@ -13,6 +17,8 @@ pub struct Samples {
     times: Vec<Option<f64>>,
     columns: Vec<Column>,
     by_name: HashMap<String, usize>,
+    /// True if there were more names than [`MOST`].
+    cut: bool,
 }
 
 /// A value over time.
@@ -37,6 +43,12 @@ pub struct Series {
 }
 
 impl Samples {
+    /// True if there were more than [`MOST`] names, so that some have no values.
+    #[must_use]
+    pub(crate) fn is_cut(&self) -> bool {
+        self.cut
+    }
+
     /// True if there is no sample yet.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -57,6 +69,11 @@ impl Samples {
             }
         }
         for Sample { name, unit, kind, value } in samples {
+            // Labels of an exporter that change all the time would fill the memory.
+            if self.columns.len() >= MOST && !self.by_name.contains_key(&name) {
+                self.cut = true;
+                continue;
+            }
             let number = *self.by_name.entry(name).or_insert_with_key(|name| {
                 self.columns.push(Column { name: name.clone(), unit, kind, values: Vec::new() });
                 self.columns.len() - 1

@@ -1,7 +1,7 @@
 //! Samples sources at each second of a window. Each source has a thread, which nobody waits for: a source that hangs
 //! holds up neither the run nor its end.
 
-use crate::samples::{Samples, Series};
+use crate::samples::{MOST, Samples, Series};
 use lydite_database::{Observer, TargetError};
 use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -62,6 +62,12 @@ impl Observed {
         self.samples.series(seconds)
     }
 
+    /// True if the source had more names than are kept.
+    #[must_use]
+    pub fn is_cut(&self) -> bool {
+        self.samples.is_cut()
+    }
+
     /// True if the source never reported anything.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -113,6 +119,8 @@ impl Watch {
         let _ended = self.ended.recv_timeout(patience);
         let taken = all.into_iter().map(|(name, notes)| {
             let Notes { samples, problem } = std::mem::take(&mut *lock(&notes));
+            let cut = || samples.is_cut().then(|| format!("it had more than {MOST} series: name some"));
+            let problem = problem.or_else(cut);
             Observed { name, problem, samples }
         });
         taken.collect()

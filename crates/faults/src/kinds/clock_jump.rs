@@ -12,7 +12,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, chown};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -53,6 +53,7 @@ impl Kind for ClockJump {
     type State = State;
     const NAME: &'static str = "clock-jump";
     const ACTS: Acts = Acts::OnProcesses;
+    const OUTLIVES_BOOT: bool = true;
 
     fn read(&self, fault: &FaultSpec) -> Result<(), String> {
         jump(fault).map(|_| ())
@@ -187,7 +188,7 @@ fn of_offset(text: &str) -> Option<i64> {
 fn replace(file: &Path, line: &str) -> io::Result<Reads> {
     let old = fs::metadata(file)?;
     let mut name = file.as_os_str().to_owned();
-    name.push(".new");
+    name.push(".lydite-fault");
     let new = PathBuf::from(name);
     // Left by a guard that was killed.
     match fs::remove_file(&new) {
@@ -197,7 +198,8 @@ fn replace(file: &Path, line: &str) -> io::Result<Reads> {
     let mut made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
     writeln!(made, "{line}")?;
     if (old.uid(), old.gid()) != (made.metadata()?.uid(), made.metadata()?.gid()) {
-        chown(&new, Some(old.uid()), Some(old.gid()))?;
+        // The file itself: somebody else may have replaced its name.
+        fchown(&made, Some(old.uid()), Some(old.gid()))?;
     }
     made.set_permissions(fs::Permissions::from_mode(old.mode() & 0o777))?;
     let reads = Reads::of(&new)?;

@@ -21,6 +21,7 @@ impl Kind for Command {
     type State = Commands;
     const NAME: &'static str = "command";
     const ACTS: Acts = Acts::Locally;
+    const OUTLIVES_BOOT: bool = true;
 
     fn read(&self, fault: &FaultSpec) -> Result<(), String> {
         no_arguments(fault)?;

@@ -87,6 +87,11 @@ impl Kind for CpuLimit {
     fn end(&self, state: &State) -> Result<String, String> {
         let statistics = state.group.get("cpu.stat");
         let throttled = statistics.lines().find_map(|line| line.strip_prefix("nr_throttled "));
+        // Also processes that can't be moved back must get all their time.
+        let _gone = match state.group.version() {
+            Version::One => state.group.set("cpu.cfs_quota_us", "-1"),
+            Version::Two => state.group.set("cpu.max", "max"),
+        };
         state.group.remove()?;
         Ok(throttled.map_or_else(String::new, |count| format!("throttled in {count} periods of 0.1 s")))
     }

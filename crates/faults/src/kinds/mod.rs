@@ -68,6 +68,8 @@ pub(crate) trait Kind: Sync {
     const ACTS: Acts;
     /// True if a fault without an end is never undone. Others end with the window at the latest.
     const STAYS: bool = false;
+    /// True if the fault may still be there after the machine has started anew.
+    const OUTLIVES_BOOT: bool = false;
 
     /// Reads the arguments, without looking at the machine.
     ///
@@ -105,6 +107,8 @@ pub trait AnyKind: Sync {
     fn acts(&self) -> Acts;
     /// Returns true if a fault without an end is never undone.
     fn stays_without_end(&self) -> bool;
+    /// Returns true if the fault may still be there after the machine has started anew.
+    fn outlives_boot(&self) -> bool;
     /// Reads the arguments of a fault, without looking at the machine.
     ///
     /// # Errors
@@ -140,6 +144,10 @@ impl<K: Kind> AnyKind for K {
 
     fn stays_without_end(&self) -> bool {
         K::STAYS
+    }
+
+    fn outlives_boot(&self) -> bool {
+        K::OUTLIVES_BOOT
     }
 
     fn read(&self, fault: &FaultSpec) -> Result<(), String> {

@@ -69,16 +69,22 @@ impl Observing {
     pub(crate) fn new(plan: &Plan, target: &Arc<dyn Target>) -> Result<Self, Failure> {
         let source = |spec: &SourceSpec| Source { name: spec.name(), open: open(spec, target) };
         let addresses = &plan.controls.faults.addresses;
+        let (configuration, problem) = match target.capabilities().configuration() {
+            Ok(configuration) => (configuration, None),
+            Err(error) => {
+                (Configuration::default(), Some(format!("the server's settings: {}", error.message)))
+            }
+        };
         Ok(Self {
             sources: Mutex::new(plan.observe.sources.iter().map(source).collect()),
             length: plan.duration,
-            configuration: target.capabilities().configuration()?,
+            configuration,
             elsewhere: plan.target.has_server()
                 && !addresses.is_empty()
                 && !addresses.iter().any(Address::is_here),
             watch: Mutex::default(),
             processors: Mutex::default(),
-            problem: Mutex::default(),
+            problem: Mutex::new(problem),
         })
     }
 
@@ -176,7 +182,7 @@ impl Observations {
                 values: series.values,
             }));
         }
-        let silent = self.sources.iter().filter(|source| source.is_empty());
+        let silent = self.sources.iter().filter(|source| source.is_empty() || source.is_cut());
         let silent = silent.filter_map(|source| Some((source.name.as_str(), source.problem.as_ref()?)));
         let silent = silent.chain(self.problem.iter().map(|problem| ("anything", problem)));
         result.warnings.extend(silent.map(|(name, problem)| format!("Observing {name} failed: {problem}")));

@@ -208,7 +208,8 @@ impl Acknowledged {
         let mut others = Vec::new();
         for order in &after.orders {
             let first = before.next_orders.get(&(order.w_id, order.d_id));
-            if first.is_some_and(|first| order.o_id < *first) || take_one(&mut left, order) {
+            // After a failover to a stale copy, numbers from before the run are given again.
+            if take_one(&mut left, order) || first.is_some_and(|first| order.o_id < *first) {
                 continue;
             }
             if take_one(&mut unknown, &(order.w_id, order.d_id, order.c_id)) {

@@ -9,6 +9,10 @@ use crate::metrics::text::{
     AVAILABILITY, SCALABILITY, cells_of, cells_of_size, definition, moment, remarks, rows_of, share,
 };
 use crate::metrics::{FiveNumbers, Metrics};
+use crate::model::RunResult;
+
+/// Fewest runs of one event each whose points are grouped by database.
+const BY_DATABASE: usize = 4;
 
 /// Data of the charts of the metrics.
 #[derive(Serialize)]
@@ -46,14 +50,9 @@ struct NodeBox {
 
 impl MetricsData {
     /// Returns the chart data of the metrics of runs with these names.
-    pub(super) fn new(metrics: &Metrics, names: &[String]) -> Self {
+    pub(super) fn new(metrics: &Metrics, results: &[RunResult], names: &[String]) -> Self {
         let name = |run: usize| names.get(run).cloned().unwrap_or_default();
-        let availability = metrics.events.iter().map(|of| {
-            let points = of.events.iter().filter_map(|event| {
-                Some(Event { name: event.event.name.clone(), t_e: event.t_e()?, r_e: event.r_e()? })
-            });
-            OfRun { name: name(of.run), points: points.collect() }
-        });
+        let availability = availability_points(metrics, results, names);
         let scalability = metrics.by_nodes.iter().map(|of| OfRun {
             name: of.kind.clone(),
             points: of.sizes.iter().map(|size| (size.nodes, size.tps_per_node)).collect(),
@@ -66,11 +65,41 @@ impl MetricsData {
             Some([boxed(format!("{name}, before"), first), boxed(format!("{name}, after"), last)])
         });
         Self {
-            availability: availability.collect(),
+            availability,
             scalability: scalability.collect(),
             ops: ops.collect(),
             bytes: bytes.flatten().collect(),
         }
+    }
+}
+
+/// Returns the points of the chart of availability: a series for each run. Many runs of one event each, as those of the
+/// Dike paper's Figure 22, are a series for each database, and their names are those of the points.
+fn availability_points(metrics: &Metrics, results: &[RunResult], names: &[String]) -> Vec<OfRun<Event>> {
+    let by_database =
+        metrics.events.len() >= BY_DATABASE && metrics.events.iter().all(|of| of.events.len() == 1);
+    let mut all: Vec<OfRun<Event>> = Vec::new();
+    for of in &metrics.events {
+        let run = name_of(names, of.run);
+        let points = of.events.iter().filter_map(|event| {
+            let name = if by_database { run } else { event.event.name.as_str() };
+            Some(Event { name: name.to_owned(), t_e: event.t_e()?, r_e: event.r_e()? })
+        });
+        let series =
+            if by_database { results.get(of.run).map_or_else(String::new, database) } else { run.to_owned() };
+        match all.iter_mut().find(|known| by_database && known.name == series) {
+            Some(known) => known.points.extend(points),
+            None => all.push(OfRun { name: series, points: points.collect() }),
+        }
+    }
+    all
+}
+
+/// Returns the name of a result's database, with its number of nodes if there are several.
+fn database(result: &RunResult) -> String {
+    match result.node_count() {
+        Some(nodes) if nodes > 1 => format!("{} over {nodes} nodes", result.target.kind),
+        _ => result.target.kind.clone(),
     }
 }
 

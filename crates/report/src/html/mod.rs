@@ -85,7 +85,7 @@ fn data_of(runs: Vec<RunData>, metrics: &Metrics, names: &[String], results: &[R
             events.push(found.event.clone());
         }
     }
-    PageData { runs, metrics: MetricsData::new(metrics, names), events }
+    PageData { runs, metrics: MetricsData::new(metrics, results, names), events }
 }
 
 /// Returns the sections with that of the metrics, which comes after the summary.

@@ -62,7 +62,10 @@ impl Place {
     /// Returns true if a fault acts on the place.
     fn has(&self, left: &Left) -> bool {
         let places = &left.note.fault.spec.places;
-        self.place.as_ref().is_none_or(|place| places.iter().any(|own| own.meets(place)))
+        // The text of nodes=N does not say which lab it is of.
+        let is =
+            |own: &Where, place: &Where| own == place || !matches!(own, Where::Nodes(_)) && own.meets(place);
+        self.place.as_ref().is_none_or(|place| places.iter().any(|own| is(own, place)))
     }
 
     /// Gives the command to the host of the place. Returns `None` if that is this machine.

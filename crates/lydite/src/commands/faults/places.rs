@@ -28,7 +28,7 @@ pub(crate) fn resolve(spec: &FaultSpec, addresses: &[Address]) -> Result<Fault, 
 /// Returns a fault with its places on this machine, after a rehearsal.
 ///
 /// # Errors
-/// As of [`resolve`].
+/// See [`resolve`].
 pub(super) fn resolve_here(spec: &FaultSpec, addresses: &[Address]) -> Result<Fault, Vec<String>> {
     // Only servers of this machine can be reached by its signals.
     let ports: Vec<u16> =

@@ -3,7 +3,7 @@
 use super::places::resolve_here;
 use crate::exit::{Failure, Outcome};
 use crate::output::print;
-use lydite_faults::remote::{is_here, program};
+use lydite_faults::remote::{program, this_machine};
 use lydite_faults::sockets::Address;
 use lydite_faults::{Fault, FaultSpec};
 use serde::{Deserialize, Serialize};
@@ -20,6 +20,8 @@ struct Question {
     /// Version of the program that asks.
     version: String,
     spec: FaultSpec,
+    /// The machine that asks.
+    machine: String,
     /// Addresses of the database, as host and port.
     addresses: Vec<(String, u16)>,
 }
@@ -36,13 +38,11 @@ enum Answer {
 /// # Errors
 /// The host can't be asked, or all problems that it found.
 pub(super) fn resolve(host: &str, spec: &FaultSpec, addresses: &[Address]) -> Result<Fault, Vec<String>> {
-    // There, a loopback address would be another machine than here.
-    let means_the_same = |address: &&Address| is_here(host) || !is_loopback(&address.host);
-    let known = addresses.iter().filter(means_the_same);
     let question = Question {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         spec: spec.clone(),
-        addresses: known.map(|address| (address.host.clone(), address.port)).collect(),
+        machine: this_machine(),
+        addresses: addresses.iter().map(|address| (address.host.clone(), address.port)).collect(),
     };
     let answer = ask(host, &question).map_err(|problem| vec![problem])?;
     match answer {
@@ -104,8 +104,11 @@ pub(super) fn answer() -> Outcome {
         .map_err(|error| failed(format!("{error}: install the same version of lydite on both hosts")))?;
     let own = env!("CARGO_PKG_VERSION");
     let answer = if question.version == own {
+        // A loopback address means the machine that asks.
+        let here = question.machine == this_machine();
+        let addresses = question.addresses.into_iter().map(|(host, port)| Address { host, port });
         let addresses: Vec<Address> =
-            question.addresses.into_iter().map(|(host, port)| Address { host, port }).collect();
+            addresses.filter(|address| here || !is_loopback(&address.host)).collect();
         match resolve_here(&question.spec, &addresses) {
             Ok(fault) => Answer::Found(fault),
             Err(problems) => Answer::Problems(problems),
