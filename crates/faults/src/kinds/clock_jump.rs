@@ -290,7 +290,7 @@ mod tests {
         let file = place.path().join("offset");
         fs::write(&file, "+0\n").unwrap();
         fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
-        fs::write(place.path().join("offset.new"), "of a killed guard").unwrap();
+        fs::write(place.path().join("offset.lydite-fault"), "of a killed guard").unwrap();
         let reads = replace(&file, "+3600").unwrap();
         assert_eq!(fs::metadata(&file).unwrap().mode() & 0o777, 0o640);
         assert_eq!(fs::read_dir(place.path()).unwrap().count(), 1);
