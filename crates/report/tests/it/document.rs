@@ -97,7 +97,7 @@ fn absent_options_are_not_written() {
         assert!(json.get(name).is_none(), "{name} must be absent");
     }
     assert!(json["client"].get("bottleneck").is_none());
-    assert!(json.get("observed").is_none() && json["target"].get("encrypted").is_none());
+    assert!(json.get("observed").is_none() && json["target"]["encrypted"].is_null());
 }
 
 #[test]
