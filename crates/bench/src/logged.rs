@@ -32,7 +32,7 @@ pub enum Logged {
     },
     /// A Payment.
     Payment {
-        /// Its columns of HISTORY, except for the customer.
+        /// Columns of its row of HISTORY, except for the customer.
         key: PaymentKey,
         /// H_C_ID of the answer; `None` if the outcome is unknown.
         c_id: Option<CustomerId>,

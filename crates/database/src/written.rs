@@ -27,8 +27,8 @@ pub struct WrittenOrder {
     pub c_id: CustomerId,
 }
 
-/// Columns by which [`Written`] tells payments apart. The customer is not among them, because all loaded rows have one
-/// amount: so they are one entry for each district. After that amounts are seldom equal.
+/// Columns that tell payments apart in [`Written`]. The customer is left out: all loaded rows have the same amount, so
+/// they become one entry for each district. Payments of a run seldom have equal amounts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PaymentKey {
     /// H_W_ID.

@@ -15,7 +15,7 @@ pub(crate) const READY: &str = "ready";
 /// Most packets that are taken before those whose time has come go on.
 const BATCH: usize = 256;
 
-/// The time for which packets are held.
+/// Holding time of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Shape {
     /// A time drawn from `delay` ± `jitter` for each packet. Packets of one connection keep their order.
@@ -41,7 +41,7 @@ impl Connection {
     }
 }
 
-/// Packets that are held, in the order in which they go on. Times count from one moment.
+/// Held packets, in the order of their release. All times count from one moment.
 #[derive(Debug)]
 struct Held<T> {
     shape: Shape,

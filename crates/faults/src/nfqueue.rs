@@ -32,7 +32,7 @@ pub(crate) struct Queue {
 pub(crate) struct Packet {
     /// Number within the queue, in the order of bytes of the network.
     id: [u8; 4],
-    /// Its first bytes, from the header of IP on.
+    /// First bytes of the packet, from the header of IP on.
     pub(crate) headers: Vec<u8>,
     /// Length in bytes.
     pub(crate) bytes: usize,

@@ -21,7 +21,7 @@ struct Socket {
     local: SocketAddr,
     peer: SocketAddr,
     listens: bool,
-    /// Number by which the descriptors of processes name it.
+    /// Number of the socket in the descriptors of processes.
     inode: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What servers and the machine did during a run, second by second.
+//! Observation of servers and machines during a run, second by second.
 //!
 //! [`SourceSpec`] is a source as the user writes it. A database brings its own observer
 //! ([`Observe`](lydite_database::Observe)); [`host`] and [`Exporter`] are the other sources. A [`Watch`] samples sources

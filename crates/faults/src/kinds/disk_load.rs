@@ -1,7 +1,7 @@
 //! `disk-read:THREADS` and `disk-write:THREADS`: a helper process reads or writes on the device of the data, past the
 //! page cache, and so takes throughput of the device from the database.
 //!
-//! Its scratch file has no name, so it is gone with the helper, whatever ends that.
+//! The scratch file has no name, so it is gone when the helper ends in any way.
 
 use super::{Acts, Kind, counted};
 use crate::data::{self, Data};

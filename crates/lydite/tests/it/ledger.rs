@@ -4,7 +4,8 @@
 use crate::kit::python_with_drivers;
 use crate::loaded;
 use crate::program::{
-    Program, assert_checks_hold, has_each, json, longer_windows, lydite, scratch, text, total, windows_from,
+    Program, assert_checks_hold, check_after, has_each, json, longer_windows, lydite, scratch, text, total,
+    windows_from,
 };
 use lydite_testkit::postgres;
 use serde_json::Value;
@@ -15,11 +16,7 @@ const BROKEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/drivers/broken.
 /// The ledger of a result, which must have one.
 #[track_caller]
 fn ledger(result: &Value) -> (bool, &str) {
-    let checks = result["checks"].as_array().expect("checks");
-    let ledgers: Vec<&Value> = checks.iter().filter(|check| check["id"] == "ledger").collect();
-    let [ledger] = ledgers[..] else { panic!("one ledger: {checks:?}") };
-    assert_eq!(ledger["when"], "after");
-    (ledger["ok"].as_bool().expect("a verdict"), ledger["detail"].as_str().expect("a detail"))
+    check_after(result, "ledger")
 }
 
 /// The number before some words.

@@ -2,7 +2,9 @@
 //! keeps its promise.
 
 use crate::loaded;
-use crate::program::{Ended, Program, has_each, json, longer_windows, lydite, scratch, text, windows_from};
+use crate::program::{
+    Ended, Program, check_after, has_each, json, longer_windows, lydite, scratch, text, windows_from,
+};
 use lydite_testkit::postgres::Server;
 use serde_json::Value;
 use std::fs;
@@ -14,11 +16,7 @@ const KILLS: &str = "LYDITE_TEST_KILLS";
 /// The check of the success log in a result.
 #[track_caller]
 fn check(result: &Value) -> (bool, &str) {
-    let checks = result["checks"].as_array().expect("checks");
-    let of_log: Vec<&Value> = checks.iter().filter(|check| check["id"] == "success-log").collect();
-    let [check] = of_log[..] else { panic!("one check of the log: {checks:?}") };
-    assert_eq!(check["when"], "after");
-    (check["ok"].as_bool().expect("a verdict"), check["detail"].as_str().expect("a detail"))
+    check_after(result, "success-log")
 }
 
 /// A count of the success log in a result.

@@ -89,14 +89,19 @@ pub(super) fn plot(panel: &Panel, kind: Kind, scale: Scale, x_title: &str, alone
     all.push(axis_of_side(middle, &panel.y_title));
     all.push(if bars { draw_bars(panel, kind, &frame, &places) } else { draw_lines(panel, &frame, &places) });
     let says = spoken(panel);
+    picture(all, (width, height), alone, &says)
+}
+
+/// Returns a picture of this width and height, with the width of the page if `alone`. `says` is what it shows in words.
+pub(super) fn picture(content: Markup, (width, height): (f64, f64), alone: bool, says: &str) -> Markup {
     let view = format!("0 0 {width} {height}");
     let place = [
         ("class", if alone { "plot alone" } else { "plot" }),
-        ("viewBox", &view),
+        ("viewBox", view.as_str()),
         ("role", "img"),
-        ("aria-label", &says),
+        ("aria-label", says),
     ];
-    Markup::element("svg", &place, all)
+    Markup::element("svg", &place, content)
 }
 
 /// Draws the names of the series with their colours, if there are several.

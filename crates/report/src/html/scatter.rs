@@ -3,8 +3,8 @@
 
 use super::markup::Markup;
 use super::plot::{
-    HEIGHT, LETTER, NARROW, RIGHT, TOP, WIDE, axis_of_side, colour, line, mark, text, tick, tick_step,
-    titled_text,
+    HEIGHT, LETTER, NARROW, RIGHT, TOP, WIDE, axis_of_side, colour, line, mark, picture, text, tick,
+    tick_step, titled_text,
 };
 use crate::figures::number;
 use crate::sweep::Spread;
@@ -122,14 +122,7 @@ pub(super) fn scatter(along: &Panel, up: &Panel, alone: bool) -> Markup {
     }
     let tips: Vec<String> = points.iter().map(|point| tip(point, along, up)).collect();
     let says = format!("{} by {}. {}", up.y_title, along.y_title, tips.join("; "));
-    let view = format!("0 0 {width} {HEIGHT}");
-    let place = [
-        ("class", if alone { "plot alone" } else { "plot" }),
-        ("viewBox", &view),
-        ("role", "img"),
-        ("aria-label", &says),
-    ];
-    Markup::element("svg", &place, all)
+    picture(all, (width, HEIGHT), alone, &says)
 }
 
 /// Returns the points that have both numbers.

@@ -28,7 +28,7 @@ pub(super) struct Disk {
     pub(super) mount: PathBuf,
     /// File that it is in.
     image: PathBuf,
-    /// Its size.
+    /// Size in bytes.
     bytes: u64,
 }
 

@@ -36,7 +36,7 @@ pub(super) struct Server {
     pub(super) path: PathBuf,
     /// Its port on 127.0.0.1.
     pub(super) port: u16,
-    /// Its clock, if faults can move it.
+    /// Clock of the server, if faults can move it.
     #[serde(default)]
     pub(super) clock: Option<Clock>,
 }

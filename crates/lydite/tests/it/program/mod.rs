@@ -308,6 +308,16 @@ pub(crate) fn assert_checks_hold(result: &Value, times: &[&str]) {
     assert_eq!(checks.len(), all, "{checks:?}");
 }
 
+/// The verdict and the detail of a check after a run, which the result must have once.
+#[track_caller]
+pub(crate) fn check_after<'a>(result: &'a Value, id: &str) -> (bool, &'a str) {
+    let checks = result["checks"].as_array().expect("checks");
+    let found: Vec<&Value> = checks.iter().filter(|check| check["id"] == id).collect();
+    let [check] = found[..] else { panic!("one check {id}: {checks:?}") };
+    assert_eq!(check["when"], "after");
+    (check["ok"].as_bool().expect("a verdict"), check["detail"].as_str().expect("a detail"))
+}
+
 /// Fails unless `lydite check` finds that all twelve conditions hold.
 #[track_caller]
 pub(crate) fn assert_consistent(url: &str) {
