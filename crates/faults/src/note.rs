@@ -40,15 +40,37 @@ pub struct Left {
     path: PathBuf,
 }
 
-/// Returns the directory of this user's notes.
+/// Name of the directory of notes.
+const NAME: &str = "lydite-faults";
+
+/// Returns the directory in which this process writes notes.
 #[must_use]
 pub fn directory() -> PathBuf {
-    // SAFETY: geteuid has no preconditions.
-    let user = unsafe { libc::geteuid() };
     match std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute()) {
-        Some(runtime) => runtime.join("lydite-faults"),
-        None => std::env::temp_dir().join(format!("lydite-faults-{user}")),
+        Some(runtime) => runtime.join(NAME),
+        None => temporary(),
     }
+}
+
+/// Returns all directories with notes of this user: those of its sessions, and that of processes outside of a session,
+/// such as `sudo` and `cron`. Notes of other users are not read: what they say would be done in this user's name.
+#[must_use]
+pub fn directories() -> Vec<PathBuf> {
+    // SAFETY: geteuid has no preconditions.
+    let session = PathBuf::from(format!("/run/user/{}", unsafe { libc::geteuid() })).join(NAME);
+    let mut all = vec![directory()];
+    for other in [session, temporary()] {
+        if !all.contains(&other) && owned(&other).is_ok() {
+            all.push(other);
+        }
+    }
+    all
+}
+
+/// Returns the directory of notes of processes outside of a session.
+fn temporary() -> PathBuf {
+    // SAFETY: geteuid has no preconditions.
+    std::env::temp_dir().join(format!("{NAME}-{}", unsafe { libc::geteuid() }))
 }
 
 /// Makes the directory of notes. One that belongs to somebody else is rejected.
@@ -60,6 +82,11 @@ pub fn prepare(directory: &Path) -> io::Result<()> {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
         _ => {}
     }
+    owned(directory)
+}
+
+/// Rejects a directory that others can enter, or that belongs to somebody else.
+fn owned(directory: &Path) -> io::Result<()> {
     let found = fs::symlink_metadata(directory)?;
     // SAFETY: geteuid has no preconditions.
     let own = unsafe { libc::geteuid() };

@@ -35,10 +35,14 @@ pub(crate) fn command(args: FaultsArgs) -> Outcome {
 
 /// Returns the notes of all active faults, and the failures of those that can't be read.
 fn all() -> Result<(Vec<Left>, Vec<Failure>), Failure> {
-    let directory = note::directory();
-    let (left, problems) =
-        note::all(&directory).map_err(|error| Failure::usage(format!("{}: {error}", directory.display())))?;
-    Ok((left, problems.into_iter().map(Failure::usage).collect()))
+    let (mut all, mut failures) = (Vec::new(), Vec::new());
+    for directory in note::directories() {
+        let (left, problems) = note::all(&directory)
+            .map_err(|error| Failure::usage(format!("{}: {error}", directory.display())))?;
+        all.extend(left);
+        failures.extend(problems.into_iter().map(Failure::usage));
+    }
+    Ok((all, failures))
 }
 
 /// The place of a command; all places of this machine if none.
