@@ -26,6 +26,7 @@ pub mod remote;
 mod server;
 pub mod sockets;
 mod spec;
+mod units;
 
 use std::io;
 use std::path::Path;

@@ -6,6 +6,7 @@ use crate::data::{self, Data};
 use crate::fault::Fault;
 use crate::group::{Controller, Group, Version};
 use crate::spec::FaultSpec;
+use crate::units::bytes;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::PathBuf;
@@ -140,10 +141,10 @@ fn two(text: &str, device: &str, name: &str) -> u64 {
 
 /// Reads the limit in bytes per second.
 fn limit(fault: &FaultSpec) -> Result<u64, String> {
-    let limit = fault.arguments.as_deref().and_then(|text| text.parse().ok());
+    let limit = fault.arguments.as_deref().and_then(bytes);
     limit
         .filter(|limit| *limit >= LEAST)
-        .ok_or_else(|| format!("needs bytes per second from {LEAST}, as disk-slow:1000000@5s..10s/lab:pg"))
+        .ok_or_else(|| format!("needs bytes per second from {LEAST}, with k, M, G, Ki, Mi or Gi, as disk-slow:1M@5s..10s/lab:pg"))
 }
 
 /// Returns the numbers of the disk that has the data: control groups take no partitions.

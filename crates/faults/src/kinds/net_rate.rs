@@ -5,10 +5,7 @@ use super::{Acts, Kind};
 use crate::fault::Fault;
 use crate::hold::Shape;
 use crate::spec::FaultSpec;
-
-/// Units of bytes; the longer ones first, since others end like them.
-const UNITS: [(&str, u64); 6] =
-    [("Ki", 1 << 10), ("Mi", 1 << 20), ("Gi", 1 << 30), ("k", 1_000), ("M", 1_000_000), ("G", 1_000_000_000)];
+use crate::units::bytes;
 
 /// The kind.
 pub(super) struct NetRate;
@@ -48,39 +45,4 @@ fn shape(fault: &FaultSpec) -> Result<Shape, String> {
     bytes_per_s.map(|bytes_per_s| Shape::Rate { bytes_per_s }).ok_or_else(|| {
         "needs bytes per second from 1, with k, M, G, Ki, Mi or Gi, as net-rate:200k@5s..10s/lab:pg".into()
     })
-}
-
-/// Reads a number of bytes.
-fn bytes(text: &str) -> Option<u64> {
-    let text = text.trim();
-    let unit = UNITS.iter().find_map(|(unit, bytes)| Some((text.strip_suffix(unit)?, *bytes)));
-    let (number, unit) = unit.unwrap_or((text, 1));
-    number.trim_end().parse::<u64>().ok()?.checked_mul(unit)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bytes_are_whole_numbers_with_a_unit_of_1000_or_1024() {
-        for (text, expected) in [
-            ("1", Some(1)),
-            ("200k", Some(200_000)),
-            ("3 M", Some(3_000_000)),
-            ("1G", Some(1_000_000_000)),
-            ("2Ki", Some(2048)),
-            ("1Mi", Some(1 << 20)),
-            ("1Gi", Some(1 << 30)),
-            ("", None),
-            ("k", None),
-            ("-1k", None),
-            ("1.5k", None),
-            ("1KB", None),
-            ("99999999999999999999", None),
-            ("99999999999999999G", None),
-        ] {
-            assert_eq!(bytes(text), expected, "{text}");
-        }
-    }
 }
