@@ -1,8 +1,10 @@
 //! The faults of a run on its page.
 
 use super::markup::{Markup, figures, table, words};
-use crate::figures::number;
+use crate::faults::Around;
+use crate::figures::{count, number};
 use crate::model::RunResult;
+use std::collections::BTreeMap;
 
 /// Returns the content of the section; empty without faults.
 pub(super) fn content(r: &RunResult) -> Markup {
@@ -44,5 +46,71 @@ pub(super) fn content(r: &RunResult) -> Markup {
         figures("T_e"),
         words("Proof"),
     ];
-    table("Faults that the run injected", &columns, rows.collect())
+    let mut all = table("Faults that the run injected", &columns, rows.collect());
+    all.push(around(r));
+    all
+}
+
+/// Returns the latencies and aborts before, during and after each fault; empty if the run has none.
+fn around(r: &RunResult) -> Markup {
+    let judged = r.availability.iter().filter_map(|of| Some((r.faults.get(of.fault)?, of)));
+    let rows: Vec<Vec<Markup>> = judged
+        .filter(|(_, of)| of.p99_ms != Around::default() || of.aborts != Around::default())
+        .map(|(fault, of)| {
+            let (p99, aborts) = (&of.p99_ms, &of.aborts);
+            let cells = [
+                fault.name(),
+                number(p99.before),
+                number(p99.during),
+                number(p99.after),
+                reasons(&aborts.before),
+                reasons(&aborts.during),
+                reasons(&aborts.after),
+            ];
+            cells.iter().map(|cell| Markup::text(cell)).collect()
+        })
+        .collect();
+    if rows.is_empty() {
+        return Markup::default();
+    }
+    let columns = [
+        words("Fault"),
+        figures("p99 before, ms"),
+        figures("during"),
+        figures("after"),
+        words("Aborts before"),
+        words("Aborts during"),
+        words("Aborts after"),
+    ];
+    table("99th percentile of New-Order, and aborted attempts, around each fault", &columns, rows)
+}
+
+/// Returns the counts of aborts by reason, in words.
+fn reasons(aborts: &BTreeMap<String, u64>) -> String {
+    let counted = aborts.iter().filter(|(_, count)| **count > 0);
+    let all: Vec<String> = counted.map(|(reason, times)| format!("{} {reason}", count(*times))).collect();
+    if all.is_empty() { "–".to_owned() } else { all.join(", ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::faults::{FaultAvailability, FaultResult};
+
+    #[test]
+    fn latencies_and_aborts_around_a_fault_have_a_table_of_their_own() {
+        let mut of = FaultAvailability::default();
+        let mut run = RunResult {
+            faults: vec![FaultResult { kind: "stop".into(), place: "lab:pg".into(), ..Default::default() }],
+            availability: vec![of.clone()],
+            ..RunResult::default()
+        };
+        assert!(!content(&run).into_html().contains("around each fault"));
+        (of.p99_ms.before, of.p99_ms.after) = (Some(58.2), Some(108.0));
+        of.aborts.during = [("deadlock".to_owned(), 2), ("serialization".to_owned(), 1_383)].into();
+        run.availability = vec![of];
+        let page = content(&run).into_html();
+        assert!(page.contains("around each fault") && page.contains("58.2") && page.contains("108"), "{page}");
+        assert!(page.contains("2 deadlock, 1,383 serialization"), "{page}");
+    }
 }
