@@ -55,19 +55,30 @@ pub(crate) enum Counting {
 #[derive(Debug)]
 pub(crate) struct Window {
     counting: Counting,
-    start: Nanos,
-    /// End of the window. It moves at most once: to the present, if the run is stopped early.
+    /// Start of the window. It moves at most once, see [`Window::begin_at`].
+    start: AtomicU64,
+    /// End of the window. It moves with the start, and to the present if the run is stopped early.
     end: AtomicU64,
 }
 
 impl Window {
     pub(crate) fn new(warmup: Duration, duration: Duration, counting: Counting) -> Self {
         let start = nanos(warmup);
-        Self { counting, start, end: AtomicU64::new(start.saturating_add(nanos(duration))) }
+        let end = start.saturating_add(nanos(duration));
+        Self { counting, start: AtomicU64::new(start), end: AtomicU64::new(end) }
     }
 
     pub(crate) fn start(&self) -> Nanos {
-        self.start
+        self.start.load(Ordering::Relaxed)
+    }
+
+    /// Moves the window to an earlier start, at which a second begins. The start must lie ahead: what has happened
+    /// until now stays before it.
+    pub(crate) fn begin_at(&self, start: Nanos) {
+        let earlier = self.start().saturating_sub(start);
+        assert_eq!(earlier % SECOND, 0, "the seconds stay the same");
+        self.end.fetch_sub(earlier, Ordering::Relaxed);
+        self.start.fetch_sub(earlier, Ordering::Relaxed);
     }
 
     pub(crate) fn end(&self) -> Nanos {
@@ -90,12 +101,12 @@ impl Window {
             Counting::DueAndAnswered => due,
             Counting::Answered => answered,
         };
-        since >= self.start && answered < self.end()
+        since >= self.start() && answered < self.end()
     }
 
     /// Returns the number of seconds of the warm-up. The first of them may be shorter.
     pub(crate) fn warmup_seconds(&self) -> usize {
-        self.start.div_ceil(SECOND) as usize
+        self.start().div_ceil(SECOND) as usize
     }
 
     /// Returns the number of the second that contains `at`. The window begins with a new second.
@@ -109,7 +120,7 @@ impl Window {
     }
 
     fn shift(&self) -> Nanos {
-        self.start.div_ceil(SECOND) * SECOND - self.start
+        self.start().div_ceil(SECOND) * SECOND - self.start()
     }
 }
 
@@ -142,5 +153,18 @@ mod tests {
         assert!(!window.counts(10, 15));
         window.cut(30);
         assert_eq!(window.end(), 15);
+    }
+
+    #[test]
+    fn a_window_that_begins_earlier_keeps_its_length_and_its_seconds() {
+        let window =
+            Window::new(Duration::from_millis(60_300), Duration::from_secs(5), Counting::DueAndAnswered);
+        let start = window.second_begins(10);
+        let second = window.second(start);
+        window.begin_at(start);
+        assert_eq!((window.start(), window.end()), (9_300_000_000, 14_300_000_000));
+        assert_eq!((window.second(start), window.warmup_seconds()), (second, 10));
+        assert!(window.counts(start, start + 1));
+        assert!(!window.counts(start - 1, start + 1));
     }
 }

@@ -56,6 +56,16 @@ impl Collector {
         }
     }
 
+    /// Notes a window that begins earlier than it was to. None of its seconds has been collected yet.
+    pub(crate) fn begins_earlier(&mut self, window: &Window) {
+        self.warmup_seconds = window.warmup_seconds();
+    }
+
+    /// Returns the seconds so far.
+    pub(crate) fn series(&self) -> &[Second] {
+        &self.series
+    }
+
     /// Takes all seconds before `end` from the recorders. `connected` is the number of connected sessions in the new
     /// seconds.
     pub(crate) fn collect<W: Runnable>(

@@ -50,6 +50,7 @@ mod recorder;
 mod request_source;
 mod rte;
 mod run;
+mod settling;
 mod silence;
 mod sparse_histogram;
 mod stages;
@@ -69,5 +70,6 @@ pub use measurement::{
 pub use micro::MicroFacts;
 pub use plan::{Arrival, MicroMode, MicroPlan, Mode, RetryPolicy, RunPlan, Step};
 pub use run::{KindSnapshot, Phase, RunError, Snapshot, run, run_micro, run_through};
+pub use settling::STEADY_SECONDS;
 pub use tpcc::{Contradictions, DeliveryFacts, KindWaits, PhaseFacts, TpccFacts, WaitStatistics};
 pub use workload::{Facts, Runnable};

@@ -127,6 +127,9 @@ pub struct MeasuredWindow {
     pub warmup: Duration,
     /// Length of the window; shorter than planned if the run ended early, zero if it ended in the warm-up.
     pub measured: Duration,
+    /// True if the warm-up ended because the throughput was steady, false if it was not until the limit; `None` if the
+    /// warm-up had a fixed length, or the run ended in it.
+    pub steady: Option<bool>,
 }
 
 /// Results of one transaction type.

@@ -26,6 +26,9 @@ pub struct RunPlan {
     pub mode: Mode,
     /// Warm-up before the measured window, not counted. May be zero.
     pub warmup: Duration,
+    /// Longest warm-up, if it ends once the throughput is steady, see [`crate::STEADY_SECONDS`]; `None` ends it after
+    /// [`RunPlan::warmup`], which is its least length otherwise. Only with a single step.
+    pub steady: Option<Duration>,
     /// Length of the measured window; more than zero.
     pub duration: Duration,
     /// Seed of all inputs, waiting times and arrivals.
@@ -92,6 +95,8 @@ pub struct MicroPlan {
     pub mode: MicroMode,
     /// See [`RunPlan::warmup`].
     pub warmup: Duration,
+    /// See [`RunPlan::steady`].
+    pub steady: Option<Duration>,
     /// See [`RunPlan::duration`].
     pub duration: Duration,
     /// See [`RunPlan::retry`].
@@ -125,6 +130,8 @@ pub(crate) struct RunSettings {
     pub(crate) sessions: u32,
     pub(crate) counting: Counting,
     pub(crate) warmup: Duration,
+    /// See [`RunPlan::steady`].
+    pub(crate) steady: Option<Duration>,
     pub(crate) duration: Duration,
     pub(crate) retry: RetryPolicy,
     pub(crate) drain: Duration,
@@ -226,6 +233,7 @@ impl RunPlan {
                 Mode::Open { .. } => Counting::Answered,
             },
             warmup: self.warmup,
+            steady: self.steady,
             duration: self.duration,
             retry: self.retry,
             drain: self.drain,
@@ -257,6 +265,7 @@ impl RunPlan {
             size: Size::Standard,
             mode,
             warmup: Duration::from_secs(5),
+            steady: None,
             duration: Duration::from_secs(30),
             seed,
             constants,
@@ -341,6 +350,7 @@ impl MicroPlan {
                 MicroMode::Open { .. } => Counting::Answered,
             },
             warmup: self.warmup,
+            steady: self.steady,
             duration: self.duration,
             retry: self.retry,
             drain: self.drain,

@@ -15,6 +15,7 @@ use crate::placement_watch::PlacementWatch;
 use crate::plan::{MicroMode, MicroPlan, Mode, RunPlan, RunSettings};
 use crate::request_source::RequestSource;
 use crate::rte::Rte;
+use crate::settling::{Settled, Settling};
 use crate::silence::Silence;
 use crate::stages::Stages;
 use crate::success_log::{self, LogWriter};
@@ -87,6 +88,8 @@ pub enum Phase {
 pub struct Snapshot {
     /// Time since the run began, including the warm-up.
     pub elapsed: Duration,
+    /// Length of the warm-up. It becomes less if the throughput is steady before the longest warm-up is over.
+    pub warmup: Duration,
     /// Current part of the run.
     pub phase: Phase,
     /// Index of the current phase of the plan, from 0.
@@ -246,7 +249,8 @@ fn run_workload<W: Runnable>(
     let sessions = connect_all(&*connect, settings.sessions, control)?;
     let start = Arc::new(StartSignal::new());
     let scheduler = spawn_all(&connect, &source, sessions, &start).inspect_err(|_| start.give(None))?;
-    let window = Window::new(settings.warmup, settings.duration, settings.counting);
+    let warmup = settings.steady.map_or(settings.warmup, |limit| limit.max(settings.warmup));
+    let window = Window::new(warmup, settings.duration, settings.counting);
     let (driver, usage) = (os::descendants_cpu(), os::usage());
     let shared = Arc::new(Shared::new(window, &settings, stages));
     let log = log
@@ -254,7 +258,9 @@ fn run_workload<W: Runnable>(
         .transpose()
         .inspect_err(|_| start.give(None))
         .map_err(no_log)?;
-    control.begins(shared.clock.instant(shared.window.start()));
+    if settings.steady.is_none() {
+        control.begins(shared.clock.instant(shared.window.start()));
+    }
     start.give(Some(Arc::clone(&shared)));
     let mut run = Run {
         settings,
@@ -265,6 +271,7 @@ fn run_workload<W: Runnable>(
         silence: Silence::default(),
         usage,
         driver,
+        steady: None,
         status: Status::Complete,
     };
     run.observe(control, observer);
@@ -362,16 +369,20 @@ struct Run<W: Runnable> {
     usage: Usage,
     /// Processor time of this process's descendants at the start of the window.
     driver: Option<Duration>,
+    /// True if the warm-up ended because the throughput was steady, false if by its limit; `None` if it has a length.
+    steady: Option<bool>,
     status: Status,
 }
 
 impl<W: Runnable> Run<W> {
     /// Observes the run until the window ends or the run is stopped.
     fn observe(&mut self, control: &RunControl, observer: &mut dyn FnMut(&Snapshot)) {
-        let window = &self.shared.window;
+        let shared = Arc::clone(&self.shared);
+        let window = &shared.window;
         let mut collector = Collector::new(window, W::KINDS.len(), &self.settings.cuts);
         let mut second = 1;
         let mut in_warmup = window.start() > 0;
+        let mut settling = self.settings.steady.map(|_| Settling { least: self.settings.warmup });
         loop {
             let now = self.shared.clock.now();
             self.silence.look(&self.shared.in_flight, now);
@@ -396,6 +407,11 @@ impl<W: Runnable> Run<W> {
                 // A second is collected once the next one has begun; after a stall, several at once.
                 second = window.second(now);
                 collector.collect(&self.shared.recorders, second, self.shared.connections.take_lowest());
+                let decided = settling.and_then(|settling| settling.decide(window, collector.series()));
+                if let Some(decided) = decided {
+                    settling = None;
+                    self.settle(decided, &mut collector, control);
+                }
                 let phase = if in_warmup { Phase::Warmup } else { Phase::Measuring };
                 observer(&self.snapshot(&collector, phase));
                 second += 1;
@@ -405,6 +421,18 @@ impl<W: Runnable> Run<W> {
             std::thread::sleep(left.min(NAP));
         }
         self.collector = Some(collector);
+    }
+
+    /// Fixes and announces the start of the window.
+    fn settle(&mut self, decided: Settled, collector: &mut Collector, control: &RunControl) {
+        let window = &self.shared.window;
+        self.steady = Some(decided != Settled::Limit);
+        if let Settled::Steady(start) = decided {
+            window.begin_at(start);
+            collector.begins_earlier(window);
+            self.settings.phases = vec![start];
+        }
+        control.begins(self.shared.clock.instant(window.start()));
     }
 
     /// Waits until all sessions have finished and all commits are answered, or until the time for that is over.
@@ -442,6 +470,7 @@ impl<W: Runnable> Run<W> {
         let kinds = (0..W::KINDS.len()).map(of_kind).collect();
         Snapshot {
             elapsed: Duration::from_nanos(now),
+            warmup: Duration::from_nanos(self.shared.window.start()),
             phase,
             in_phase: self.settings.phases.partition_point(|&begins| begins <= now).saturating_sub(1),
             kinds,
@@ -490,6 +519,13 @@ impl<W: Runnable> Run<W> {
                 self.settings.sessions
             ));
         }
+        if self.steady == Some(false) {
+            warnings.push(format!(
+                "the throughput was not steady after a warm-up of {} s, so the window begins without a steady state: \
+                 allow more with --steady=TIME",
+                window.start().div_ceil(SECOND)
+            ));
+        }
         let completed = total.kinds.iter().map(KindMeasurement::completed).sum();
         let finished = self.source.finish(window, end, completed);
         warnings.extend(finished.warnings);
@@ -514,6 +550,7 @@ impl<W: Runnable> Run<W> {
                 start: shared.clock.wall(window.start()),
                 warmup: Duration::from_nanos(window.start().min(end)),
                 measured: Duration::from_nanos(measured),
+                steady: self.steady,
             },
             kinds: total.kinds,
             whole: total.whole,

@@ -211,6 +211,9 @@ pub(crate) struct RunArgs {
     /// Time before the window that is not counted [default: 5s]
     #[arg(long, value_name = "TIME")]
     pub(crate) warmup: Option<String>,
+    /// Warm up until the throughput is steady, for --warmup at least and this TIME at most [default: 10m]
+    #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) steady: Option<String>,
     /// direct: no waiting; rte: emulated users with keying and think times; open: a given rate [default: direct]
     #[arg(short, long, value_name = "MODE")]
     pub(crate) mode: Option<String>,

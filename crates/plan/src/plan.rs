@@ -14,7 +14,7 @@ use crate::phases::{Phases, WindowLength};
 use crate::requirements;
 use crate::values::{number, read_mix, time, whole};
 use crate::workload::WorkloadName;
-use lydite_bench::{MicroMode, Mode, RetryPolicy};
+use lydite_bench::{MicroMode, Mode, RetryPolicy, STEADY_SECONDS};
 use lydite_database::{TxMode, Waiter};
 use lydite_families::TargetSpec;
 use lydite_report::Requirement;
@@ -31,6 +31,7 @@ const DATABASE_KEYS: &[&str] = &["target", "warehouses", "active_warehouses"];
 const OWN_KEYS: &[&str] = &[
     "duration",
     "warmup",
+    "steady",
     "mix",
     "tx",
     "seed",
@@ -83,6 +84,9 @@ const DEFAULT_DURATION: Duration = Duration::from_secs(30);
 /// The default length of the warm-up.
 const DEFAULT_WARMUP: Duration = Duration::from_secs(5);
 
+/// The longest warm-up until the throughput is steady, unless the plan sets another one.
+const DEFAULT_STEADY: Duration = Duration::from_secs(600);
+
 /// The plan of a run. [`Plan::mode`] settles the numbers that depend on the database.
 #[derive(Debug)]
 pub struct Plan {
@@ -98,6 +102,8 @@ pub struct Plan {
     pub duration: Duration,
     /// Length of the warm-up before it.
     pub warmup: Duration,
+    /// Longest warm-up, if it lasts until the throughput is steady; at least `warmup`.
+    pub steady: Option<Duration>,
     /// The mix of phases that set none.
     pub mix: Mix,
     /// Seed of the inputs, and of a new database.
@@ -175,6 +181,7 @@ impl Plan {
         let phases = Phases::take(entries, phase_keys().collect(), window);
         let duration = phases.duration;
         let warmup = entries.read("warmup", time).unwrap_or(DEFAULT_WARMUP);
+        let steady = steady(entries, warmup);
         let mix = entries.read("mix", read_mix).unwrap_or_default();
         let seed = entries.read("seed", |text| number(text, "must be a whole number from 0")).unwrap_or(1);
         let jobs = entries.read("jobs", |text| whole(text, 1, 1_000)).unwrap_or(2) as usize;
@@ -190,6 +197,10 @@ impl Plan {
         controls.faults.rehearse(entries, rehearse);
         let schedule = Schedule::read(entries, phases, &base, Loop { open, rte });
         controls.check_steps(entries, &about, &schedule.steps);
+        if steady.is_some() && schedule.steps.len() > 1 {
+            let problem = "needs a run without phases and curves, whose times are known before: leave one of them out";
+            entries.wrong("steady", problem);
+        }
         if is_micro && (schedule.steps.len() > 1 || tables) {
             entries.errors.push("phases and curves are for --workload tpcc only: leave them out".into());
         }
@@ -216,6 +227,7 @@ impl Plan {
             tx,
             duration,
             warmup,
+            steady,
             mix,
             seed,
             jobs,
@@ -287,6 +299,22 @@ impl Plan {
     pub fn micro_mode(&self) -> Result<MicroMode, PlanError> {
         self.mode.of_micro()
     }
+}
+
+/// Reads the longest warm-up of a run that waits for a steady throughput. Such a run needs some seconds to judge.
+fn steady(entries: &mut Entries, warmup: Duration) -> Option<Duration> {
+    let limit = entries.read("steady", |text| match text {
+        "true" => Ok(Some(DEFAULT_STEADY.max(warmup * 2))),
+        "false" => Ok(None),
+        text => time(text).map(Some).map_err(|_| "must be true, or the longest warm-up, for example 10m".to_owned()),
+    })??;
+    let least = Duration::from_secs(STEADY_SECONDS as u64 + 5).max(warmup);
+    if limit < least {
+        let problem =
+            format!("must be at least {} s: the last {STEADY_SECONDS} s of the warm-up are judged", least.as_secs());
+        entries.wrong("steady", &problem);
+    }
+    Some(limit)
 }
 
 /// Reads the target; none if its URL is wrong.

@@ -51,19 +51,22 @@ impl Observed {
     }
 }
 
-/// Returns the seconds of the window in which a checkpoint began, as far as the run observed them.
+/// Returns the seconds of the window in which a checkpoint began; none if the run observed no counter of checkpoints.
 #[must_use]
-pub fn checkpoints(result: &RunResult) -> Vec<i64> {
+pub fn checkpoints(result: &RunResult) -> Option<Vec<i64>> {
     let counts = |of: &&Observed| {
         let name = of.name.split('{').next().unwrap_or_default();
         let name = name.strip_suffix("_total").unwrap_or(name);
         of.unit == "/s" && CHECKPOINT_COUNTERS.iter().any(|end| name.ends_with(end))
     };
     let counters: Vec<&Observed> = result.observed.iter().filter(counts).collect();
+    if counters.is_empty() {
+        return None;
+    }
     let grew =
         |index: usize| counters.iter().any(|of| of.values.get(index).is_some_and(|of| *of > Some(0.0)));
     let seconds = result.series.second.iter().enumerate();
-    seconds.filter(|(index, _)| grew(*index)).map(|(_, second)| *second).collect()
+    Some(seconds.filter(|(index, _)| grew(*index)).map(|(_, second)| *second).collect())
 }
 
 /// Returns an observed value in its unit: `1,234/s`, `5.6 MiB/s`, `7.89 %`; a dash without a value.
@@ -116,10 +119,10 @@ mod tests {
             ("pg_stat_checkpointer.buffers_written", vec![1]),
         ] {
             let other = observed(name, "/s", &[None, Some(0.0), Some(0.0), Some(0.5)]);
-            assert_eq!(checkpoints(&with(vec![timed.clone(), other])), seconds, "{name}");
+            assert_eq!(checkpoints(&with(vec![timed.clone(), other])), Some(seconds), "{name}");
         }
         let total = observed("pg_stat_bgwriter.checkpoints_req", "", &[Some(7.0); 4]);
-        assert!(checkpoints(&with(vec![total])).is_empty(), "no growth");
+        assert_eq!(checkpoints(&with(vec![total])), None, "no growth");
     }
 
     #[test]

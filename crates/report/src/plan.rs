@@ -69,9 +69,12 @@ pub struct PlanInfo {
     /// Length of the window.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_s: Option<f64>,
-    /// Length of the warm-up before it.
+    /// Length of the warm-up before it; its least length if it lasts until the throughput is steady.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warmup_s: Option<f64>,
+    /// Longest warm-up, if it lasts until the throughput is steady.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steady_s: Option<f64>,
     /// Retries of aborted transactions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry: Option<RetryPlan>,

@@ -48,6 +48,7 @@ pub mod rows;
 pub mod scale;
 pub mod schema;
 pub mod statistics;
+pub mod steady;
 pub mod text;
 pub mod time;
 pub mod transaction;

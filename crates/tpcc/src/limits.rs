@@ -102,6 +102,18 @@ pub const MAX_NOPM_PER_WAREHOUSE: f64 = 12.86;
 /// Shortest measurement interval in minutes (clause 5.5.2.1).
 pub const MIN_MEASURED_MINUTES: f64 = 120.0;
 
+/// Most drift of the throughput in percent (clause 5.5.1), and most distance of the running mean from the reported one.
+pub const MAX_DRIFT_PERCENT: f64 = 2.0;
+
+/// Hours for which a system must be able to run at the reported rate (clause 5.5.1).
+pub const SUSTAINED_HOURS: f64 = 8.0;
+
+/// Least number of checkpoints that begin in the measurement interval (clause 5.5.2).
+pub const MIN_CHECKPOINTS: usize = 4;
+
+/// Most minutes between the starts of two checkpoints (clause 5.5.2).
+pub const MAX_CHECKPOINT_MINUTES: f64 = 30.0;
+
 /// Isolation level that all types but Stock-Level need: no dirty write, dirty read, non-repeatable read or phantom
 /// (clause 3.4.1).
 pub const ISOLATION_LEVEL: u8 = 3;

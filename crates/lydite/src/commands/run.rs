@@ -60,6 +60,7 @@ fn entries(args: &RunArgs) -> Entries {
         ("sessions", &args.sessions),
         ("duration", &args.duration),
         ("warmup", &args.warmup),
+        ("steady", &args.steady),
         ("mode", &args.mode),
         ("rate", &args.rate),
         ("arrival", &args.arrival),

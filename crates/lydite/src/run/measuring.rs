@@ -92,6 +92,7 @@ fn show(
         .iter()
         .map(|series| ObservedNow { name: &series.name, unit: series.unit, value: newest(series) })
         .collect();
+    view.warms_up(now.warmup);
     let new_orders = rows.iter().find(|row| row.name == TransactionKind::NewOrder.name());
     view.update(&RunSnapshot {
         elapsed: now.elapsed,

@@ -14,10 +14,13 @@ use lydite_report::model::{
     Latency, LoadInfo, NodeFigures, Outage, OutageCause, Pacing, PhaseResult, Series, Status, TargetInfo,
     TransactionResult, Window, WindowVerdict,
 };
+use lydite_report::observed::checkpoints;
 use lydite_report::plan::{PlanInfo, PlanPhase, RetryPlan};
 use lydite_report::{RunResult, hdr};
 use lydite_tpcc::TransactionKind;
-use lydite_tpcc::compliance::{self, InputVerdict, Isolation, ResponseTimes, RunFacts};
+use lydite_tpcc::compliance::{
+    self, Compliance, InputVerdict, Isolation, MeasuredWaits, ResponseTimes, RunFacts,
+};
 use lydite_tpcc::consistency::CONDITION_COUNT;
 use lydite_tpcc::limits::{INPUT_WINDOWS_CLAUSE, MAX_NOPM_PER_WAREHOUSE};
 use std::collections::BTreeMap;
@@ -47,9 +50,6 @@ impl Parts<'_> {
     pub(crate) fn result(&self, checks: Vec<CheckResult>, checked: bool) -> Result<RunResult, Failure> {
         let measured = self.ran.measurement;
         let warehouses = f64::from(self.warehouses());
-        let mix = compliance::judge_mix(&measured.facts.inputs, &self.plan.mix);
-        let inputs = compliance::judge_inputs(&measured.facts.inputs, self.warehouses());
-        let compliance = compliance::judge(&self.facts(&mix, &inputs, &checks));
         let mut result = common(measured, self.description, self.stored, checks, checked)?;
         result
             .transactions
@@ -65,23 +65,31 @@ impl Parts<'_> {
             efficiency_percent: 100.0 * ratio(measured.nopm(), MAX_NOPM_PER_WAREHOUSE * warehouses),
             series: self.series(&measured.series, 0),
             warmup_series: self.series(&measured.warmup_series, -(measured.warmup_series.len() as i64)),
-            inputs: inputs.iter().map(|verdict| finding(verdict, INPUT_WINDOWS_CLAUSE)).collect(),
+            inputs: self.inputs().iter().map(|verdict| finding(verdict, INPUT_WINDOWS_CLAUSE)).collect(),
             controls: self.plan.controls.written(&self.ran),
-            compliance: compliance
-                .into_iter()
-                .map(|line| ComplianceLine {
-                    rule: line.rule.to_string(),
-                    clause: line.clause.to_string(),
-                    met: line.met,
-                    note: line.note,
-                })
-                .collect(),
             nodes: self.node_figures(),
             phases: if self.plan.schedule.changes() { self.phases() } else { Vec::new() },
             delivery: delivery(self.ran.mode, measured),
             pacing: pacing(measured),
             ..result
         })
+    }
+
+    /// Returns the verdicts on the randomness of the inputs.
+    fn inputs(&self) -> Vec<InputVerdict> {
+        compliance::judge_inputs(&self.ran.measurement.facts.inputs, self.warehouses())
+    }
+
+    /// Returns the result with the rules of the standard. They judge also its checks and observations, so these are in it.
+    pub(crate) fn judged(&self, mut result: RunResult) -> RunResult {
+        let line = |line: Compliance| ComplianceLine {
+            rule: line.rule.to_string(),
+            clause: line.clause.to_string(),
+            met: line.met,
+            note: line.note,
+        };
+        result.compliance = compliance::judge(&self.facts(&result)).into_iter().map(line).collect();
+        result
     }
 
     fn series(&self, seconds: &[Second], first: i64) -> Series {
@@ -198,7 +206,7 @@ impl Parts<'_> {
         self.plan.active.map_or(self.ran.meta.warehouses, |(first, last)| last - first + 1)
     }
 
-    fn facts(&self, mix: &[InputVerdict], inputs: &[InputVerdict], checks: &[CheckResult]) -> RunFacts {
+    fn facts(&self, result: &RunResult) -> RunFacts {
         let measured = self.ran.measurement;
         let warehouses = f64::from(self.warehouses());
         let (wait_factor, terminals) = match self.ran.mode {
@@ -220,8 +228,8 @@ impl Parts<'_> {
             terminals_per_warehouse: f64::from(terminals) / warehouses,
             // Other modes have no terminals that stay in their warehouse.
             fixed_warehouses: deferred,
-            mix: mix.to_vec(),
-            inputs: inputs.to_vec(),
+            mix: compliance::judge_mix(&measured.facts.inputs, &self.plan.mix),
+            inputs: self.inputs(),
             response: TransactionKind::ALL.map(|kind| {
                 if deferred && kind == TransactionKind::Delivery {
                     times(&measured.facts.delivery.interactive)
@@ -234,6 +242,17 @@ impl Parts<'_> {
                 .flatten(),
             deliveries: measured.facts.delivery.completed,
             skipped_deliveries: measured.facts.delivery.with_skips,
+            waits: TransactionKind::STANDARD.map(|kind| {
+                let waits = &measured.facts.waits.as_ref()?[kind.index()];
+                Some(MeasuredWaits {
+                    keying_min_s: waits.keying.min.as_secs_f64(),
+                    think_mean_s: waits.think.mean_s()?,
+                    samples: waits.think.count,
+                })
+            }),
+            new_orders: result.series.new_order.iter().take(result.whole_seconds()).copied().collect(),
+            checkpoints_s: checkpoints(result)
+                .map(|seconds| seconds.into_iter().map(|second| second as f64).collect()),
             measured_minutes: measured.window.measured.as_secs_f64() / 60.0,
             nopm_per_warehouse: measured.nopm() / warehouses,
             durable_commits: Some(self.description.durable),
@@ -246,7 +265,7 @@ impl Parts<'_> {
             // Checks before the run do not judge the run.
             conditions_violated: {
                 let condition = |check: &CheckResult| check.id.strip_prefix("3.3.2.")?.parse().ok();
-                let after = checks.iter().filter(|check| check.when == CheckedWhen::After);
+                let after = result.checks.iter().filter(|check| check.when == CheckedWhen::After);
                 let found: Vec<(u8, bool)> =
                     after.filter_map(|check| Some((condition(check)?, check.ok))).collect();
                 let violated: Vec<u8> =
@@ -291,6 +310,7 @@ pub(crate) fn plan_common(plan: &Plan, description: &Description) -> PlanInfo {
         tx: Some(plan.tx.name().into()),
         duration_s: Some(plan.duration.as_secs_f64()),
         warmup_s: Some(plan.warmup.as_secs_f64()),
+        steady_s: plan.steady.map(|limit| limit.as_secs_f64()),
         retry: Some(RetryPlan {
             attempts: plan.retry.attempts,
             backoff_min_s: plan.retry.backoff_min.as_secs_f64(),

@@ -92,7 +92,8 @@ pub(crate) fn run(request: &Request) -> Outcome {
         result: &|checks, checked| {
             let mut result = parts.result(checks, checked)?;
             result.warnings.extend(proven::warning(&plan.target));
-            let mut result = faults.add_to(functions.add_to(sizes.add_to(observed.add_to(result))));
+            let result = parts.judged(observed.add_to(result));
+            let mut result = faults.add_to(functions.add_to(sizes.add_to(result)));
             let specs: Vec<&FaultSpec> = plan.controls.faults.specs().collect();
             fault_pieces::add_to(&mut result.availability, &specs, &measurement.pieces);
             Ok(success_log.iter().fold(result, |result, log| log.add_to(result)))
@@ -254,6 +255,7 @@ impl Ready {
             districts: self.meta.districts.clone(),
             size: self.meta.size,
             warmup: plan.warmup,
+            steady: plan.steady,
             duration: plan.duration,
             steps: steps.collect(),
             retry: plan.retry,

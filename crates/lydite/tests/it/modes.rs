@@ -315,3 +315,24 @@ fn a_client_of_eight_sessions_reports_its_own_memory_and_takes_at_most_forty_meg
     let peak = json(&result)["client"]["peak_rss_bytes"].as_u64().expect("a number of bytes");
     assert!((1_000_000..=40_000_000).contains(&peak), "{peak} bytes, and {} of the parent", parents.len());
 }
+
+#[test]
+fn a_warm_up_until_the_throughput_is_steady_has_thirty_seconds_and_a_limit() {
+    let directory = scratch();
+    let result = directory.path().join("result.json");
+    let run = ["run", "null:", "--quiet", "--mode", "open", "--rate", "20", "--arrival", "constant", "-d", "1s"];
+    lydite(&[&run[..], &["--warmup", "0", "--steady", "--json", text(&result)]].concat()).code(0);
+    let found = json(&result);
+    let warmup_s = found["window"]["warmup_s"].as_f64().expect("a length");
+    assert!((32.0..600.0).contains(&warmup_s), "{warmup_s}");
+    assert_eq!(found["plan"]["steady_s"], 600.0);
+    assert_eq!(found["series"]["second"].as_array().map(Vec::len), Some(1));
+    assert_eq!(found["warmup_series"]["second"][0], -warmup_s);
+    let steady = |line: &&Value| line["rule"] == "steady state";
+    let rule = found["compliance"].as_array().expect("rules").iter().find(steady).expect("the rule");
+    assert_eq!((&rule["met"], &rule["note"]), (&Value::Null, &"fewer than 10 s with New-Orders".into()));
+
+    let refused = lydite(&[&run[..], &["--steady=20s", "--ci", "10,20"]].concat()).code(2);
+    assert!(refused.stderr.contains("--steady: must be at least 35 s"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("--steady: needs a run without phases and curves"), "{}", refused.stderr);
+}

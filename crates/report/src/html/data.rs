@@ -174,7 +174,7 @@ impl RunData {
                 })
                 .collect(),
             outages: result.outages.iter().map(|o| [o.from_s, o.to_s]).collect(),
-            checkpoints: checkpoints(result),
+            checkpoints: checkpoints(result).unwrap_or_default(),
             observed: ObservedData::default(),
             types: types.collect(),
         }

@@ -248,7 +248,7 @@ fn over_time(r: &RunResult, run: &RunData) -> Markup {
     if !r.outages.is_empty() {
         note.push_str(" Outages are marked red.");
     }
-    match checkpoints(r).len() {
+    match checkpoints(r).unwrap_or_default().len() {
         0 => {}
         1 => note.push_str(" A dotted line marks the second in which a checkpoint began."),
         several => {

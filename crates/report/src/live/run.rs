@@ -166,6 +166,11 @@ impl RunView {
         self.seen_at = now.elapsed;
     }
 
+    /// Notes the length of the warm-up, which a steady throughput ends early.
+    pub fn warms_up(&mut self, warmup: Duration) {
+        self.times.warmup = warmup;
+    }
+
     /// Writes a line that stays; a live frame moves below it.
     pub fn note(&mut self, text: &str) {
         self.screen.line(text);

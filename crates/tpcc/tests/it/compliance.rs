@@ -1,7 +1,7 @@
 //! The judgement of runs: each rule is broken by its own fact and by no other.
 
 use lydite_tpcc::compliance::{
-    Compliance, DATABASE_RULES, Isolation, ResponseTimes, RunFacts, WindowVerdict, judge, judge_inputs,
+    Compliance, DATABASE_RULES, Isolation, MeasuredWaits, ResponseTimes, RunFacts, WindowVerdict, judge, judge_inputs,
     judge_mix,
 };
 use lydite_tpcc::{InputStatistics, Mix, Size, TransactionKind};
@@ -50,7 +50,14 @@ fn good() -> RunFacts {
         deferred_delivery_p90_s: Some(0.5),
         deliveries: 1_000,
         skipped_deliveries: 0,
+        waits: TransactionKind::STANDARD.map(|kind| {
+            let limits = kind.limits();
+            let (keying_min_s, think_mean_s) = (limits.keying_s, limits.mean_think_s);
+            Some(MeasuredWaits { keying_min_s, think_mean_s, samples: 10_000 })
+        }),
         measured_minutes: 120.0,
+        new_orders: (0..7_200).map(|second| 20 + second % 3).collect(),
+        checkpoints_s: Some(vec![600.0, 2_100.0, 3_600.0, 5_400.0]),
         nopm_per_warehouse: 12.6,
         durable_commits: Some(true),
         storage_in_memory: false,
@@ -77,12 +84,30 @@ fn a_run_by_the_book_breaks_only_the_rules_that_no_driver_can_keep() {
 #[test]
 fn each_fact_breaks_its_own_rule() {
     type Spoil = fn(&mut RunFacts);
-    let cases: [(&str, Spoil); 14] = [
+    let cases: [(&str, Spoil); 20] = [
         ("keying and think times", |f| f.wait_factor = None),
         ("keying and think times", |f| f.wait_factor = Some(0.1)),
         ("throughput per warehouse", |f| f.nopm_per_warehouse = 8.99),
         ("throughput per warehouse", |f| f.nopm_per_warehouse = 20_000.0),
-        ("measurement interval", |f| f.measured_minutes = 0.5),
+        ("keying and think times, measured", |f| {
+            f.waits[0] = Some(MeasuredWaits { keying_min_s: 17.9, think_mean_s: 12.1, samples: 10_000 });
+        }),
+        ("keying and think times, measured", |f| {
+            f.waits[0] = Some(MeasuredWaits { keying_min_s: 18.0, think_mean_s: 11.5, samples: 10_000 });
+        }),
+        ("measurement interval", |f| {
+            (f.measured_minutes, f.new_orders) = (119.0, f.new_orders[..7_140].to_vec());
+        }),
+        // One percent slower in each tenth of the interval.
+        ("steady state", |f| {
+            f.new_orders = (0..7_200).map(|second| 1_000 - second / 720 * 3 + second % 3).collect();
+        }),
+        ("running mean of the throughput", |f| {
+            // A burst in the middle leaves no trend.
+            f.new_orders = (0..7_200).map(|second| 20 + 10 * u64::from((3_000..4_200).contains(&second))).collect();
+        }),
+        ("checkpoints", |f| f.checkpoints_s = Some(vec![600.0, 2_100.0, 3_600.0])),
+        ("checkpoints", |f| f.checkpoints_s = Some(vec![600.0, 700.0, 800.0, 900.0])),
         ("terminals per warehouse", |f| f.terminals_per_warehouse = 1.0),
         ("warehouse fixed per terminal", |f| f.fixed_warehouses = false),
         ("response times, 90th percentile", |f| {
@@ -115,11 +140,42 @@ fn what_was_not_measured_stays_open() {
     let facts = RunFacts { terminals_per_warehouse: 10.0, ..RunFacts::default() };
     let names =
         ["transaction mix", "input data", "response times, 90th percentile", "consistency conditions"];
-    for name in
-        names.into_iter().chain(["isolation", "durability", "skipped deliveries", "deferred deliveries"])
-    {
+    let others = [
+        "isolation",
+        "durability",
+        "skipped deliveries",
+        "deferred deliveries",
+        "keying and think times, measured",
+        "steady state",
+        "running mean of the throughput",
+        "checkpoints",
+        "eight hours at this rate",
+    ];
+    for name in names.into_iter().chain(others) {
         assert_eq!(find(&facts, name).met, None, "{name}");
     }
+}
+
+#[test]
+fn a_few_think_times_below_the_mean_are_chance() {
+    let mut facts = good();
+    facts.waits[0] = Some(MeasuredWaits { keying_min_s: 18.0, think_mean_s: 11.5, samples: 100 });
+    let found = find(&facts, "keying and think times, measured");
+    assert_eq!((found.met, found.note.as_str()), (None, "new_order think 11.500 s on average, 12 wanted"));
+}
+
+#[test]
+fn a_short_interval_leaves_its_steady_state_open_and_eight_steady_hours_are_shown() {
+    let noisy = |seconds: u64| (0..seconds).map(|second| 90 + second * second % 23).collect::<Vec<_>>();
+    let short = find(&RunFacts { new_orders: noisy(30), ..good() }, "steady state");
+    assert_eq!(short.met, None, "{}", short.note);
+    assert!(short.note.ends_with("measure longer to know"), "{}", short.note);
+    let hours = |measured_minutes, seconds| {
+        let facts = RunFacts { measured_minutes, new_orders: noisy(seconds), ..good() };
+        find(&facts, "eight hours at this rate")
+    };
+    assert_eq!(hours(120.0, 7_200).met, None);
+    assert_eq!(hours(480.0, 28_800).met, Some(true));
 }
 
 #[test]
