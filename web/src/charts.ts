@@ -2,7 +2,7 @@
 
 import { axis, base, grid, layout, tooltip, xAxis, xOf, yAxis, yOf } from "./base";
 import type { Frame, Item, Part, Rows } from "./base";
-import type { Clock, PageData, RunData, SeriesData } from "./data";
+import type { Clock, Frequency, PageData, RunData, SeriesData, TypeData } from "./data";
 import { escape, mark, number, percentile } from "./format";
 import { runLines } from "./marks";
 
@@ -322,21 +322,24 @@ const percentiles: Chart = {
   height: () => 360,
 };
 
-const frequency: Chart = {
+/** A distribution of the times that `pick` takes from a type. `scale` milliseconds are one `unit`. */
+const distribution = (pick: (type: TypeData) => Frequency | null, unit: string, scale: number, things: string): Chart => ({
   option(_page, run, of, frame) {
     const { theme } = frame;
-    const f = run.types[of]?.frequency;
+    const type = run.types[of];
+    const f = type && pick(type);
     if (!f) return base(frame);
-    const to = f.bin_ms * f.percent.length;
-    const data = f.percent.map((p, i) => [(i + 0.5) * f.bin_ms, p]);
+    const bin = f.bin_ms / scale;
+    const to = bin * f.percent.length;
+    const data = f.percent.map((p, i) => [(i + 0.5) * bin, p]);
     const line = (name: string, x: number, color: string, row: number) => ({
       xAxis: x,
       label: { formatter: `${name} ${number(x)}`, color: theme.text, fontSize: 11, position: "end", distance: 3 + 13 * row },
       lineStyle: { color, type: "solid", width: 1.5 },
     });
-    const marks = [line("avg", f.mean_ms, theme.text, 2), line("p90", f.p90_ms, theme.warn, 1)];
+    const marks = [line("avg", f.mean_ms / scale, theme.text, 2), line("p90", f.p90_ms / scale, theme.warn, 1)];
     // A maximum beyond the scale is told in the text above the chart.
-    if (f.max_ms <= to) marks.push(line("max", f.max_ms, theme.bad, 0));
+    if (f.max_ms / scale <= to) marks.push(line("max", f.max_ms / scale, theme.bad, 0));
     return {
       ...base(frame),
       grid: grid(frame, { left: 42, right: 18, top: 48 }),
@@ -344,11 +347,11 @@ const frequency: Chart = {
         ...tooltip(frame, () => "", yOf, "%"),
         formatter: (items: Item | Item[]) => {
           const i = (Array.isArray(items) ? items[0] : items)?.dataIndex ?? 0;
-          const [low, high] = [number(i * f.bin_ms), number((i + 1) * f.bin_ms)];
-          return `${escape(low)} to ${escape(high)} ms: <b>${escape(number(f.percent[i] ?? 0))}</b> %`;
+          const [low, high] = [number(i * bin), number((i + 1) * bin)];
+          return `${escape(low)} to ${escape(high)} ${unit}: <b>${escape(number(f.percent[i] ?? 0))}</b> %`;
         },
       },
-      xAxis: xAxis(frame, "ms", { min: 0, max: to, interval: to / 4, axisLabel: { color: theme.faint, fontSize: 11, formatter: mark3 } }),
+      xAxis: xAxis(frame, unit, { min: 0, max: to, interval: to / 4, axisLabel: { color: theme.faint, fontSize: 11, formatter: mark3 } }),
       yAxis: axis(frame, "", { axisLine: { show: false }, axisLabel: { color: theme.faint, fontSize: 11, formatter: "{value} %" }, splitNumber: 3 }),
       series: [
         {
@@ -364,14 +367,19 @@ const frequency: Chart = {
     };
   },
   rows(_page, run, of) {
-    const f = run.types[of]?.frequency;
+    const type = run.types[of];
+    const f = type && pick(type);
+    const bin = (f?.bin_ms ?? 0) / scale;
     return {
-      head: ["from ms", "to ms", "% of transactions"],
-      body: (f?.percent ?? []).map((p, i) => [number(i * (f?.bin_ms ?? 0)), number((i + 1) * (f?.bin_ms ?? 0)), number(p)]),
+      head: [`from ${unit}`, `to ${unit}`, `% of ${things}`],
+      body: (f?.percent ?? []).map((p, i) => [number(i * bin), number((i + 1) * bin), number(p)]),
     };
   },
   height: () => 234,
-};
+});
+
+const frequency = distribution((type) => type.frequency, "ms", 1, "transactions");
+const think = distribution((type) => type.think, "s", 1000, "think times");
 
 function mark3(value: number): string {
   return value.toLocaleString("en-US", { maximumSignificantDigits: 3 });
@@ -425,6 +433,7 @@ export const CHARTS: Record<string, Chart> = {
   contention,
   percentiles,
   frequency,
+  think,
   parts,
 };
 

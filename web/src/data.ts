@@ -100,6 +100,7 @@ export interface TypeData {
   /** `[1 / (1 - p), ms]`. */
   curve: [number, number][];
   frequency: Frequency | null;
+  think: Frequency | null;
 }
 
 export interface Frequency {

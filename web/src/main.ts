@@ -74,7 +74,7 @@ function start(page: PageData): void {
   addEventListener("beforeprint", () => {
     before = root.dataset.theme;
     root.dataset.theme = "light";
-    placed.filter((p) => p.place.clientWidth > 0).forEach((p) => draw(p, p.chart === CHARTS.frequency ? PRINT_WIDTH / 2 - 10 : PRINT_WIDTH));
+    placed.filter((p) => p.place.clientWidth > 0).forEach((p) => draw(p, p.chart === CHARTS.frequency || p.chart === CHARTS.think ? PRINT_WIDTH / 2 - 10 : PRINT_WIDTH));
   });
   addEventListener("afterprint", () => {
     if (before === undefined) delete root.dataset.theme;

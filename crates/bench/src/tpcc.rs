@@ -27,6 +27,8 @@ pub struct TpccFacts {
     pub contradictions: Contradictions,
     /// Measured waiting times of each type, in the order of [`TransactionKind::ALL`]; `None` unless terminals wait.
     pub waits: Option<[KindWaits; TransactionKind::COUNT]>,
+    /// Think times after New-Orders, in nanoseconds (clause 5.6.3); `None` unless terminals wait.
+    pub think: Option<Histogram<u64>>,
 }
 
 /// Answers that contradict themselves or their inputs.
@@ -278,6 +280,7 @@ impl Facts<Tpcc> for TpccFacts {
             into.merge(from);
         }
         self.waits = self.waits.or(other.waits);
+        self.think = self.think.take().or_else(|| other.think.clone());
     }
 }
 

@@ -198,7 +198,8 @@ impl Plan {
         let schedule = Schedule::read(entries, phases, &base, Loop { open, rte });
         controls.check_steps(entries, &about, &schedule.steps);
         if steady.is_some() && schedule.steps.len() > 1 {
-            let problem = "needs a run without phases and curves, whose times are known before: leave one of them out";
+            let problem =
+                "needs a run without phases and curves, whose times are known before: leave one of them out";
             entries.wrong("steady", problem);
         }
         if is_micro && (schedule.steps.len() > 1 || tables) {
@@ -306,12 +307,16 @@ fn steady(entries: &mut Entries, warmup: Duration) -> Option<Duration> {
     let limit = entries.read("steady", |text| match text {
         "true" => Ok(Some(DEFAULT_STEADY.max(warmup * 2))),
         "false" => Ok(None),
-        text => time(text).map(Some).map_err(|_| "must be true, or the longest warm-up, for example 10m".to_owned()),
+        text => time(text)
+            .map(Some)
+            .map_err(|_| "must be true, or the longest warm-up, for example 10m".to_owned()),
     })??;
     let least = Duration::from_secs(STEADY_SECONDS as u64 + 5).max(warmup);
     if limit < least {
-        let problem =
-            format!("must be at least {} s: the last {STEADY_SECONDS} s of the warm-up are judged", least.as_secs());
+        let problem = format!(
+            "must be at least {} s: the last {STEADY_SECONDS} s of the warm-up are judged",
+            least.as_secs()
+        );
         entries.wrong("steady", &problem);
     }
     Some(limit)

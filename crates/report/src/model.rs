@@ -786,7 +786,7 @@ pub struct DeliveryReport {
 }
 
 /// Measured keying and think times of one transaction type, in seconds.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Pacing {
     /// Mean keying time.
@@ -797,6 +797,9 @@ pub struct Pacing {
     pub keying_min_s: f64,
     /// Greatest think time.
     pub think_max_s: f64,
+    /// The histogram of the think times, for New-Order alone (clause 5.6.3): as [`TransactionResult::hdr`].
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub think_hdr: String,
 }
 
 /// Operations and data of each node of the database: lists by node, in the order of `names`.

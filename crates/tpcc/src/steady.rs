@@ -39,7 +39,8 @@ impl Trend {
         let middle = (count - 1.0) / 2.0;
         let offset = |piece: usize| piece as f64 - middle;
         let squares: f64 = (0..pieces).map(|piece| offset(piece).powi(2)).sum();
-        let slope = values.iter().enumerate().map(|(at, value)| offset(at) * (value - mean)).sum::<f64>() / squares;
+        let slope =
+            values.iter().enumerate().map(|(at, value)| offset(at) * (value - mean)).sum::<f64>() / squares;
         let residual = |(at, value): (usize, &f64)| (value - mean - slope * offset(at)).powi(2);
         let variance = values.iter().enumerate().map(residual).sum::<f64>() / (count - 2.0);
         let percent = 100.0 * count / mean;
@@ -84,7 +85,8 @@ impl RunningMean {
             sum as f64 / (at + 1) as f64
         });
         let off = running.skip(seconds.len() / 2).map(|running| (running / mean - 1.0).abs());
-        let variance = seconds.iter().map(|&second| (second as f64 - mean).powi(2)).sum::<f64>() / (count - 1.0);
+        let variance =
+            seconds.iter().map(|&second| (second as f64 - mean).powi(2)).sum::<f64>() / (count - 1.0);
         Some(Self {
             off_percent: 100.0 * off.fold(0.0, f64::max),
             // The mean of the first half differs from that of all by a variance of s²/(n/2) - s²/n.
@@ -120,7 +122,8 @@ mod tests {
     #[test]
     fn noise_without_a_trend_is_steady_once_there_is_enough_of_it() {
         // A period of 7 s, so no piece has the same part of it as the next one.
-        let noisy = |seconds: u64| (0..seconds).map(|second| 900 + 100 * (second * 3 % 7) / 3).collect::<Vec<_>>();
+        let noisy =
+            |seconds: u64| (0..seconds).map(|second| 900 + 100 * (second * 3 % 7) / 3).collect::<Vec<_>>();
         let short = Trend::of(&noisy(12)).expect("enough seconds");
         assert_eq!(short.within(2.0), None, "{short:?}");
         let long = Trend::of(&noisy(24 * 70)).expect("enough seconds");

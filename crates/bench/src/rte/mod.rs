@@ -88,6 +88,8 @@ pub(crate) struct Rte {
 struct SchedulerFacts {
     lateness: Histogram<u64>,
     waits: [KindWaits; TransactionKind::COUNT],
+    /// See [`TpccFacts::think`].
+    think: Histogram<u64>,
     delivery: DeliveryFacts,
     /// Requests that were due before the end but never queued.
     left: u64,
@@ -254,10 +256,13 @@ impl RequestSource<Tpcc> for Rte {
             warnings: self.log.as_ref().and_then(DeliveryLog::finish).into_iter().collect(),
             ..SourceResults::default()
         };
-        if let Some(SchedulerFacts { lateness, waits, delivery, left }) = self.scheduler_facts.lock().take() {
+        if let Some(SchedulerFacts { lateness, waits, think, delivery, left }) =
+            self.scheduler_facts.lock().take()
+        {
             finished.backlog += left;
             finished.lateness = lateness;
-            finished.facts = TpccFacts { delivery, waits: Some(waits), ..TpccFacts::default() };
+            finished.facts =
+                TpccFacts { delivery, waits: Some(waits), think: Some(think), ..TpccFacts::default() };
         }
         finished
     }
@@ -291,6 +296,7 @@ impl Scheduler {
         let facts = SchedulerFacts {
             lateness: histogram(),
             waits: Default::default(),
+            think: histogram(),
             delivery: DeliveryFacts::new(),
             left: 0,
         };
@@ -391,6 +397,9 @@ impl Scheduler {
             if let Some(last) = slot.last {
                 let think = Duration::from_nanos(slot.chosen - slot.answered);
                 self.facts.waits[last.index()].think.record(think);
+                if last == TransactionKind::NewOrder {
+                    count(&mut self.facts.think, slot.chosen - slot.answered);
+                }
                 let keying = Duration::from_nanos(now - slot.chosen);
                 self.facts.waits[kind.index()].keying.record(keying);
             }

@@ -142,9 +142,11 @@ fn two(text: &str, device: &str, name: &str) -> u64 {
 /// Reads the limit in bytes per second.
 fn limit(fault: &FaultSpec) -> Result<u64, String> {
     let limit = fault.arguments.as_deref().and_then(bytes);
-    limit
-        .filter(|limit| *limit >= LEAST)
-        .ok_or_else(|| format!("needs bytes per second from {LEAST}, with k, M, G, Ki, Mi or Gi, as disk-slow:1M@5s..10s/lab:pg"))
+    limit.filter(|limit| *limit >= LEAST).ok_or_else(|| {
+        format!(
+            "needs bytes per second from {LEAST}, with k, M, G, Ki, Mi or Gi, as disk-slow:1M@5s..10s/lab:pg"
+        )
+    })
 }
 
 /// Returns the numbers of the disk that has the data: control groups take no partitions.

@@ -219,7 +219,7 @@ pub(crate) fn run(request: &Request, asked: &MicroAsked) -> Outcome {
         meta: meta.clone(),
         mode,
         warmup: plan.warmup,
-            steady: plan.steady,
+        steady: plan.steady,
         duration: plan.duration,
         retry: plan.retry,
         drain: RunPlan::DRAIN,

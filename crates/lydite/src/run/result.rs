@@ -70,7 +70,7 @@ impl Parts<'_> {
             nodes: self.node_figures(),
             phases: if self.plan.schedule.changes() { self.phases() } else { Vec::new() },
             delivery: delivery(self.ran.mode, measured),
-            pacing: pacing(measured),
+            pacing: pacing(measured)?,
             ..result
         })
     }
@@ -430,7 +430,7 @@ fn transaction(measured: &KindMeasurement, completed: u64) -> Result<Transaction
         queue_ms: Latency::from_histogram(&measured.queue),
         service_ms: Latency::from_histogram(&measured.service),
         interactive_ms: None,
-        hdr: hdr::encode(&measured.latency).map_err(|error| Failure::usage(error.to_string()))?,
+        hdr: encoded(&measured.latency)?,
     })
 }
 
@@ -533,23 +533,34 @@ fn delivery(mode: &Mode, measured: &Measurement) -> Option<DeliveryReport> {
     })
 }
 
-fn pacing(measured: &Measurement) -> Option<BTreeMap<String, Pacing>> {
-    let waits = measured.facts.waits.as_ref()?;
-    Some(
-        TransactionKind::ALL
-            .into_iter()
-            .filter_map(|kind| {
-                let waits = &waits[kind.index()];
-                let pacing = Pacing {
-                    keying_mean_s: waits.keying.mean_s()?,
-                    think_mean_s: waits.think.mean_s()?,
-                    keying_min_s: waits.keying.min.as_secs_f64(),
-                    think_max_s: waits.think.max.as_secs_f64(),
-                };
-                Some((kind.name().to_string(), pacing))
-            })
-            .collect(),
-    )
+/// Encodes a histogram for the document.
+fn encoded(histogram: &Histogram<u64>) -> Result<String, Failure> {
+    hdr::encode(histogram).map_err(|error| Failure::usage(error.to_string()))
+}
+
+/// Returns the measured waits of each type, if terminals wait.
+///
+/// # Errors
+/// A histogram can't be encoded.
+fn pacing(measured: &Measurement) -> Result<Option<BTreeMap<String, Pacing>>, Failure> {
+    let Some(waits) = &measured.facts.waits else { return Ok(None) };
+    let mut pacing = BTreeMap::new();
+    for kind in TransactionKind::ALL {
+        let waits = &waits[kind.index()];
+        let (Some(keying_mean_s), Some(think_mean_s)) = (waits.keying.mean_s(), waits.think.mean_s()) else {
+            continue;
+        };
+        let think = measured.facts.think.as_ref().filter(|_| kind == TransactionKind::NewOrder);
+        let of_kind = Pacing {
+            keying_mean_s,
+            think_mean_s,
+            keying_min_s: waits.keying.min.as_secs_f64(),
+            think_max_s: waits.think.max.as_secs_f64(),
+            think_hdr: think.map(encoded).transpose()?.unwrap_or_default(),
+        };
+        pacing.insert(kind.name().to_string(), of_kind);
+    }
+    Ok(Some(pacing))
 }
 
 /// Returns the warning about a driver with a weaker guarantee than the standard requires.

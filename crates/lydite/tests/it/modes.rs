@@ -320,7 +320,8 @@ fn a_client_of_eight_sessions_reports_its_own_memory_and_takes_at_most_forty_meg
 fn a_warm_up_until_the_throughput_is_steady_has_thirty_seconds_and_a_limit() {
     let directory = scratch();
     let result = directory.path().join("result.json");
-    let run = ["run", "null:", "--quiet", "--mode", "open", "--rate", "20", "--arrival", "constant", "-d", "1s"];
+    let run =
+        ["run", "null:", "--quiet", "--mode", "open", "--rate", "20", "--arrival", "constant", "-d", "1s"];
     lydite(&[&run[..], &["--warmup", "0", "--steady", "--json", text(&result)]].concat()).code(0);
     let found = json(&result);
     let warmup_s = found["window"]["warmup_s"].as_f64().expect("a length");

@@ -117,17 +117,20 @@ pub(super) struct TypeData {
     service_mean_ms: Option<f64>,
     /// Points `[1 / (1 - p), ms]`.
     curve: Vec<[f64; 2]>,
+    /// Response times, from 0 to four times the 90th percentile (TPC-C 5.6.1).
     pub(super) frequency: Option<Frequency>,
+    /// Think times, from 0 to four times their mean (TPC-C 5.6.3).
+    pub(super) think: Option<Frequency>,
 }
 
-/// A response-time frequency distribution as in TPC-C 5.6.1: from 0 to four times the 90th percentile.
+/// A frequency distribution of times.
 #[derive(Serialize)]
 pub(super) struct Frequency {
     bin_ms: f64,
-    /// Share of all transactions in each bin, in percent.
+    /// Share of all times in each bin, in percent.
     percent: Vec<f64>,
     pub(super) beyond_percent: f64,
-    mean_ms: f64,
+    pub(super) mean_ms: f64,
     p90_ms: f64,
     pub(super) max_ms: f64,
 }
@@ -135,16 +138,16 @@ pub(super) struct Frequency {
 impl RunData {
     pub(super) fn new(result: &RunResult, name: &str) -> Self {
         let types = result.types_in_order().into_iter().map(|(key, t)| {
-            // With a damaged histogram only its charts are missing.
-            let histogram = if t.hdr.is_empty() { None } else { hdr::decode(&t.hdr).ok() };
-            let histogram = histogram.filter(|h| !h.is_empty());
+            let histogram = decoded(&t.hdr);
+            let think = result.pacing.as_ref().and_then(|pacing| decoded(&pacing.get(key)?.think_hdr));
             TypeData {
                 key: key.to_owned(),
                 name: type_name(key).to_owned(),
                 queue_mean_ms: t.queue_ms.mean.map(rounded),
                 service_mean_ms: t.service_ms.mean.map(rounded),
                 curve: histogram.as_ref().map(curve).unwrap_or_default(),
-                frequency: histogram.as_ref().and_then(frequency),
+                frequency: histogram.as_ref().and_then(|h| frequency(h, h.value_at_quantile(0.9) as f64)),
+                think: think.as_ref().and_then(|h| frequency(h, h.mean())),
             }
         });
         Self {
@@ -208,9 +211,15 @@ fn curve(histogram: &Histogram<u64>) -> Vec<[f64; 2]> {
     curve.chain((samples > 0.0).then_some(slowest)).collect()
 }
 
-fn frequency(histogram: &Histogram<u64>) -> Option<Frequency> {
-    let p90 = histogram.value_at_quantile(0.9) as f64 / NS_PER_MS;
-    let bin = 4.0 * p90 / BINS as f64;
+/// Returns a histogram of a result; none if there is none. With a damaged one only its charts are missing.
+fn decoded(hdr: &str) -> Option<Histogram<u64>> {
+    let histogram = if hdr.is_empty() { None } else { hdr::decode(hdr).ok() };
+    histogram.filter(|h| !h.is_empty())
+}
+
+/// Returns the distribution from 0 to four times `quarter`, in nanoseconds.
+fn frequency(histogram: &Histogram<u64>, quarter: f64) -> Option<Frequency> {
+    let bin = 4.0 * quarter / NS_PER_MS / BINS as f64;
     if bin <= 0.0 {
         return None;
     }
@@ -227,7 +236,7 @@ fn frequency(histogram: &Histogram<u64>) -> Option<Frequency> {
         beyond_percent: percent(beyond),
         // Not rounded: the chart prints them, and the table must show the same numbers.
         mean_ms: histogram.mean() / NS_PER_MS,
-        p90_ms: p90,
+        p90_ms: histogram.value_at_quantile(0.9) as f64 / NS_PER_MS,
         max_ms: histogram.max() as f64 / NS_PER_MS,
     })
 }
@@ -389,7 +398,7 @@ mod tests {
             histogram.record(ms * 1_000_000).unwrap();
         }
         histogram.record(60_000_000_000).unwrap();
-        let chart = frequency(&histogram).unwrap();
+        let chart = frequency(&histogram, histogram.value_at_quantile(0.9) as f64).unwrap();
         assert!(chart.percent.len() >= 20);
         assert!((chart.bin_ms * chart.percent.len() as f64 / chart.p90_ms - 4.0).abs() < 0.01);
         let all: f64 = chart.percent.iter().sum::<f64>() + chart.beyond_percent;

@@ -35,7 +35,7 @@ pub(super) fn sections(r: &RunResult, run: &RunData) -> Vec<Section> {
         Section::new("server", "Server", "What the server did", observed::content(r, &run.observed)),
         Section::new("faults", "Faults", "Faults", faults::content(r)),
         Section::new("latency", "Latency", "Latency", latency(r, run)),
-        Section::new("workload", "Workload", "Workload as it was", workload(r)),
+        Section::new("workload", "Workload", "Workload as it was", workload(r, run)),
         Section::new("troubles", "Aborts", "Aborts and errors", troubles(r)),
         Section::new("checks", "Checks", "Is the data right?", checks(r)),
         Section::new("rules", "Rules", "Rules of the standard", rules(r)),
@@ -422,7 +422,7 @@ fn parts_table(r: &RunResult) -> Markup {
     Markup::element("details", &[], folded)
 }
 
-fn workload(r: &RunResult) -> Markup {
+fn workload(r: &RunResult, run: &RunData) -> Markup {
     let mut all = mix(r);
     let findings = r.inputs.iter().map(|i| {
         let (good, judged) = match i.verdict {
@@ -458,6 +458,7 @@ fn workload(r: &RunResult) -> Markup {
         all.push(trimmed("Randomness of the inputs (TPC-C 5.5.1.5)", &columns, findings.collect()));
     }
     all.push(pacing(r));
+    all.push(think_times(r, run));
     if let Some(d) = &r.delivery {
         let mut rows = vec![
             ("Queued".to_owned(), Markup::text(&count(d.queued))),
@@ -540,6 +541,23 @@ fn pacing(r: &RunResult) -> Markup {
         figures("greatest think"),
     ];
     table("Keying and think times in s, as measured (TPC-C 5.2.5)", &columns, rows)
+}
+
+/// Draws the think times of New-Order, the only type whose histogram a result has.
+fn think_times(r: &RunResult, run: &RunData) -> Markup {
+    let charts =
+        r.types_in_order().into_iter().zip(&run.types).enumerate().filter_map(|(of, ((key, _), data))| {
+            let think = data.think.as_ref()?;
+            let says = format!(
+                "Average {} s, greatest {} s",
+                number(think.mean_ms / 1e3),
+                number(think.max_ms / 1e3)
+            );
+            let title = format!("{} think times", type_name(key));
+            let note = "Share of think times, from zero to four times their mean, as TPC-C 5.6.3 draws it.";
+            Some(Chart { kind: "think", run: 0, of, title: &title, note, says: &says }.markup())
+        });
+    Markup::element("div", &[("class", "multiples")], charts.collect())
 }
 
 fn troubles(r: &RunResult) -> Markup {

@@ -63,7 +63,7 @@ fn the_json_names_are_those_of_the_contract() {
     expect("/outages/0", "cause from_s to_s");
     expect("/observed/0", "source name unit values");
     expect("/delivery", "queued completed skipped_districts within_80s_percent log");
-    expect("/pacing/new_order", "keying_mean_s think_mean_s keying_min_s think_max_s");
+    expect("/pacing/new_order", "keying_mean_s think_mean_s keying_min_s think_max_s think_hdr");
 
     assert_eq!(json["format"], FORMAT);
     assert_eq!(json["status"], "partial");

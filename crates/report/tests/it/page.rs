@@ -116,7 +116,8 @@ fn numbers_of_controls_have_six_digits_and_whole_ones_all() {
 fn the_page_of_one_run_has_all_its_parts() {
     let page = render_html(&[sample(Look { mode: "rte", troubled: true, ..Look::default() })]);
     let own = without_assets(&page);
-    for chart in ["throughput", "latency-over-time", "trouble", "percentiles", "frequency", "parts"] {
+    for chart in ["throughput", "latency-over-time", "trouble", "percentiles", "frequency", "think", "parts"]
+    {
         assert!(own.contains(&format!("data-chart=\"{chart}\"")), "no chart {chart}");
     }
     assert_eq!(own.matches("data-chart=\"frequency\"").count(), 5, "one distribution per type (TPC-C 5.6.1)");

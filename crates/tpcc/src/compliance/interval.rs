@@ -36,8 +36,11 @@ pub(super) fn running_mean(facts: &RunFacts) -> Compliance {
         None => (None, format!("fewer than {TREND_SECONDS} s with New-Orders")),
         Some(mean) => {
             let met = mean.within(MAX_DRIFT_PERCENT);
-            let chance =
-                if met.is_none() { format!("; chance explains {:.1} % more", mean.chance_percent) } else { String::new() };
+            let chance = if met.is_none() {
+                format!("; chance explains {:.1} % more", mean.chance_percent)
+            } else {
+                String::new()
+            };
             let note = format!(
                 "in the second half of the interval it is up to {:.1} % away from the result, {MAX_DRIFT_PERCENT} % \
                  allowed{chance}",

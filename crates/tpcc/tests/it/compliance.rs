@@ -1,8 +1,8 @@
 //! The judgement of runs: each rule is broken by its own fact and by no other.
 
 use lydite_tpcc::compliance::{
-    Compliance, DATABASE_RULES, Isolation, MeasuredWaits, ResponseTimes, RunFacts, WindowVerdict, judge, judge_inputs,
-    judge_mix,
+    Compliance, DATABASE_RULES, Isolation, MeasuredWaits, ResponseTimes, RunFacts, WindowVerdict, judge,
+    judge_inputs, judge_mix,
 };
 use lydite_tpcc::{InputStatistics, Mix, Size, TransactionKind};
 
@@ -104,7 +104,8 @@ fn each_fact_breaks_its_own_rule() {
         }),
         ("running mean of the throughput", |f| {
             // A burst in the middle leaves no trend.
-            f.new_orders = (0..7_200).map(|second| 20 + 10 * u64::from((3_000..4_200).contains(&second))).collect();
+            f.new_orders =
+                (0..7_200).map(|second| 20 + 10 * u64::from((3_000..4_200).contains(&second))).collect();
         }),
         ("checkpoints", |f| f.checkpoints_s = Some(vec![600.0, 2_100.0, 3_600.0])),
         ("checkpoints", |f| f.checkpoints_s = Some(vec![600.0, 700.0, 800.0, 900.0])),

@@ -349,15 +349,31 @@ fn add_judgements(result: &mut RunResult, look: Look, completed: u64) {
             think_mean_s: think * 1.004,
             keying_min_s: keying,
             think_max_s: think * 7.1,
+            think_hdr: String::new(),
         };
         let times = [(18.0, 12.05), (3.0, 12.05), (2.0, 10.05), (2.0, 5.05), (2.0, 5.05)];
         let of_type =
             |(key, (keying, think)): (&&str, (f64, f64))| ((*key).to_owned(), pacing(keying, think));
-        result.pacing = Some(TRANSACTION_TYPES.iter().zip(times).map(of_type).collect());
+        let mut pacing: std::collections::BTreeMap<String, Pacing> =
+            TRANSACTION_TYPES.iter().zip(times).map(of_type).collect();
+        if let Some(new_order) = pacing.get_mut("new_order") {
+            new_order.think_hdr = thinking(new_order.think_mean_s);
+        }
+        result.pacing = Some(pacing);
     }
 }
 
 /// A part of a result, from its JSON.
 pub(crate) fn read<T: serde::de::DeserializeOwned>(part: serde_json::Value) -> T {
     serde_json::from_value(part).unwrap()
+}
+
+/// Returns a histogram of think times with this mean in seconds: negative exponential ones, cut at ten means.
+fn thinking(mean_s: f64) -> String {
+    let mut histogram = Histogram::<u64>::new(3).unwrap();
+    for step in 0..1_000 {
+        let cut = -(1.0 - (f64::from(step) + 0.5) / 1_000.0).ln();
+        histogram.record((cut.min(10.0) * mean_s * 1e9) as u64).unwrap();
+    }
+    hdr::encode(&histogram).unwrap()
 }
