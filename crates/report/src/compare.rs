@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::bootstrap::{RESAMPLES, SECONDS_NEEDED, block_length, mean, median, ratio_interval};
 use crate::figures::{aligned, clean, number, type_name};
+use crate::metric::AvailabilityQuantity;
 use crate::model::{RunResult, Status, TransactionResult};
 use crate::names::letter;
 
@@ -239,6 +240,13 @@ fn metrics(a: &RunResult, b: &RunResult) -> Vec<Metric> {
         aborts_per_thousand(b),
         Better::Lower,
     ));
+    for quantity in AvailabilityQuantity::ALL {
+        let lower = quantity == AvailabilityQuantity::SecondsWithoutCommit;
+        let better = if lower { Better::Lower } else { Better::Higher };
+        if let (Some(of_a), Some(of_b)) = (quantity.of(a), quantity.of(b)) {
+            all.push(metric(quantity.title(), of_a, of_b, better));
+        }
+    }
     all
 }
 

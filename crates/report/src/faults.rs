@@ -138,14 +138,14 @@ pub(crate) struct Judged {
 }
 
 impl Judged {
-    /// Judges the faults of a result.
+    /// Judges the faults of a result by a definition of stable throughput; by the usual one if none.
     #[must_use]
-    pub(crate) fn of(result: &RunResult) -> Self {
+    pub(crate) fn of(result: &RunResult, asked: Option<Settling>) -> Self {
         let mut seconds: Vec<f64> = result.series.total().into_iter().map(|done| done as f64).collect();
         seconds.truncate(result.whole_seconds());
         let events = events(result);
         let alone: Vec<Event> = events.iter().map(|(_, event)| event.clone()).collect();
-        let settling = settling(seconds.len(), &alone);
+        let settling = asked.unwrap_or_else(|| settling(seconds.len(), &alone));
         let verdicts = availability_each(&seconds, &alone, &settling);
         Self { seconds, events, settling, verdicts }
     }
@@ -159,7 +159,7 @@ impl Judged {
 /// Returns the availability of the database in each fault of a result that began.
 #[must_use]
 pub fn availability(result: &RunResult) -> Vec<FaultAvailability> {
-    let judged = Judged::of(result);
+    let judged = Judged::of(result, None);
     let events = judged.events.iter().zip(&judged.verdicts);
     events.map(|((fault, event), verdict)| of_fault(result, &judged, *fault, event, verdict)).collect()
 }

@@ -149,14 +149,14 @@ fn stalls(result: &RunResult) -> Option<Finding> {
 
 fn failed_transactions(result: &RunResult) -> Option<Finding> {
     let failed = total(result, |t| t.failed);
-    let text = format!("{} failed and count in no throughput.", plural(failed, "transaction"));
+    let text = format!("{} failed; no throughput counts them.", plural(failed, "transaction"));
     (failed > 0).then(|| Finding::failure(text))
 }
 
 fn unknown_outcomes(result: &RunResult) -> Option<Finding> {
     let unknown = total(result, |t| t.unknown);
     let text = format!(
-        "{} ended with an unknown outcome (no answer to the commit) and count neither as completed nor as failed.",
+        "{} ended with an unknown outcome (no answer to the commit): counted neither as completed nor as failed.",
         plural(unknown, "transaction")
     );
     (unknown > 0).then(|| Finding::failure(text))
@@ -184,7 +184,7 @@ fn outage(outage: &Outage) -> Finding {
         number(outage.to_s),
         match outage.cause {
             OutageCause::Lost => "",
-            OutageCause::Silent => ", though connections stayed: the server was frozen or cut off",
+            OutageCause::Silent => "; connections stayed open, and no answer came over them",
         }
     ))
 }

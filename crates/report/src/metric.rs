@@ -123,7 +123,7 @@ impl NodeQuantity {
 
 /// A quantity of the faults of a run. Of several faults the worst one counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum AvailabilityQuantity {
+pub(crate) enum AvailabilityQuantity {
     /// The Dike paper's T_e.
     Te,
     /// The Dike paper's R_e.
@@ -135,7 +135,9 @@ enum AvailabilityQuantity {
 }
 
 impl AvailabilityQuantity {
-    fn title(self) -> &'static str {
+    pub(crate) const ALL: [Self; 4] = [Self::Te, Self::Re, Self::ReDuring, Self::SecondsWithoutCommit];
+
+    pub(crate) fn title(self) -> &'static str {
         match self {
             Self::Te => "T_e: how fast it recovers",
             Self::Re => "R_e: how much it keeps",
@@ -145,7 +147,7 @@ impl AvailabilityQuantity {
     }
 
     /// Returns the value of the worst fault; none if the value of any fault is unknown.
-    fn of(self, result: &RunResult) -> Option<f64> {
+    pub(crate) fn of(self, result: &RunResult) -> Option<f64> {
         let number = |fault: &FaultAvailability| match self {
             Self::Te => fault.t_e,
             Self::Re => fault.r_e,
@@ -624,6 +626,11 @@ fn path(parts: &[&str]) -> Result<Vec<String>, String> {
     let has = |path: &[&str]| empty.as_ref().is_some_and(|empty| empty.has(path));
     let optional = ["load", "delivery", "pacing", "nodes", "faults", "availability", "observed"];
     let first = parts.first().copied().unwrap_or_default();
+    if let ["availability", number @ ("t_e" | "r_e" | "r_e_during" | "seconds_without_commit")] = parts {
+        return Err(format!(
+            "names a list: use {number} for the worst fault, or availability.0.{number} for the first"
+        ));
+    }
     let known = has(&[first]) || optional.contains(&first);
     if !known || parts.iter().any(|part| part.is_empty()) {
         let names = short_names();

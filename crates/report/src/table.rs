@@ -277,8 +277,11 @@ impl Page {
                     "; R_e {}, T_e {}, {} without a commit",
                     share(of.r_e),
                     share(of.t_e),
-                    plural(of.seconds_without_commit, "second")
+                    plural(of.seconds_without_commit, "whole second")
                 );
+                if !of.note.is_empty() {
+                    let _ = write!(text, " ({})", printable(&of.note));
+                }
             }
             let label = if index == 0 { "faults   " } else { "         " };
             self.wrapped(out, label, &text, if fault.ok { Style::Plain } else { Style::Bad });

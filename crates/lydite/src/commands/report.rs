@@ -25,6 +25,12 @@ pub(crate) fn command(args: &ReportArgs) -> Outcome {
         reserve_stdout();
     }
     let results = args.results.iter().map(|path| load(path)).collect::<Result<Vec<_>, _>>()?;
+    if asked.settling.is_some()
+        && asked.events.is_empty()
+        && results.iter().all(|result| result.faults.is_empty())
+    {
+        return Err(Failure::usage("--stable: no result has a fault: name an --event, or leave it out"));
+    }
     let names = names(&results, &args.results);
     let name = |run: usize| args.results.get(run).map(|path| path.display().to_string()).unwrap_or_default();
     let metrics = Metrics::of(&results, &asked).map_err(|error| {
@@ -56,13 +62,11 @@ fn asked(args: &ReportArgs) -> Result<Asked, Failure> {
             Err(problem) => errors.push(format!("--nodes: {text:?}: each {problem}")),
         }
     }
-    match (&args.stable, asked.events.is_empty()) {
-        (Some(_), true) => errors.push("--stable: needs --event: add an event, or leave it out".to_owned()),
-        (Some(text), false) => match settling(text) {
-            Ok(settling) => asked.settling = settling,
+    if let Some(text) = &args.stable {
+        match settling(text) {
+            Ok(settling) => asked.settling = Some(settling),
             Err(problem) => errors.push(format!("--stable: {text:?} {problem}")),
-        },
-        (None, _) => {}
+        }
     }
     if errors.is_empty() { Ok(asked) } else { Err(Failure::Usage(errors)) }
 }

@@ -1,6 +1,7 @@
 //! `lydite run`: measures a database.
 
 use super::faults::places::{rehearse, resolve};
+use super::faults::warn_of_left;
 use crate::cli::RunArgs;
 use crate::exit::{Failure, Outcome};
 use crate::interrupt::watch;
@@ -16,6 +17,7 @@ use lydite_report::live::Style;
 pub(crate) fn command(args: RunArgs) -> Outcome {
     let mut plan = Plan::read_rehearsed(entries(&args), &rehearse, &observing::reach)?;
     let faults = faults(&plan)?;
+    warn_of_left();
     plan.check &= !args.no_check;
     if plan.writes_stdout() {
         reserve_stdout();
@@ -44,6 +46,9 @@ fn entries(args: &RunArgs) -> Entries {
     let mut entries = Entries::default();
     if args.resume {
         entries.errors.push("--resume: is for `lydite load`: finish the load with it, then run".into());
+    }
+    if args.fault.iter().any(|fault| fault.trim().is_empty()) {
+        entries.errors.push("--fault: is empty: name a fault, for example kill@8s..11s/lab:pg".into());
     }
     if let Some(path) = &args.config {
         entries.file(path, keys());

@@ -385,7 +385,7 @@ pub(crate) fn common<W: Runnable>(
             .iter()
             .map(|error| ErrorCount { message: error.message.clone(), count: error.count })
             .collect(),
-        client: client(measured, stored && !description.embedded, completed, f64::from(host.cores)),
+        client: client(measured, description, stored, completed, f64::from(host.cores)),
         host,
         checks,
         warnings: match &measured.status {
@@ -434,10 +434,19 @@ fn transaction(measured: &KindMeasurement, completed: u64) -> Result<Transaction
     })
 }
 
-/// Returns the costs of the client. `apart` is true if the database is not in this process.
-fn client<W: Runnable>(measured: &Measurement<W>, apart: bool, completed: u64, cores: f64) -> ClientCost {
+/// Returns the costs of the client.
+fn client<W: Runnable>(
+    measured: &Measurement<W>,
+    description: &Description,
+    stored: bool,
+    completed: u64,
+    cores: f64,
+) -> ClientCost {
+    let apart = stored && !description.embedded;
     let cpu_s = measured.client.cpu.as_secs_f64();
-    let driver_cpu_s = measured.client.driver_cpu.map(|cpu| cpu.as_secs_f64());
+    // Other children of this process are the guards of faults.
+    let driver_cpu_s =
+        measured.client.driver_cpu.filter(|_| description.kind == "driver").map(|cpu| cpu.as_secs_f64());
     let busy = ratio(cpu_s + driver_cpu_s.unwrap_or_default(), measured.window.measured.as_secs_f64());
     let (who, was) = match driver_cpu_s {
         Some(_) => ("Lydite and the driver", "they, not a server behind it, were"),

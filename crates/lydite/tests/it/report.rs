@@ -70,7 +70,7 @@ fn what_can_not_be_judged_is_refused_and_no_page_is_written() {
             vec!["--nodes", "3"],
             "--nodes: scalability needs results of one database with at least two numbers of nodes",
         ),
-        (vec!["--stable", "5s,10,10s"], "--stable: needs --event"),
+        (vec!["--stable", "5s,10,10s"], "--stable: no result has a fault: name an --event"),
         (vec!["--event", "12s", "--stable", "5s,10"], "must be WINDOW,PERCENT,HOLD"),
         (vec!["--event", "12s", "--stable", "5s,10,4s"], "has a HOLD of 4 s, shorter than its WINDOW of 5 s"),
         (vec!["--event", "12s", "--stable", "5s,0,10s"], "above 0 and below 100"),

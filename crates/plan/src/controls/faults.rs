@@ -143,6 +143,10 @@ fn of_table(entries: &mut Entries, table: &BTreeMap<String, Entry>, reader: &Rea
         }
         return None;
     };
+    if kind.text() == "command" && !table.contains_key("begin") {
+        entries.wrong_entry(kind, "needs the command that breaks something: add begin = \"COMMAND\"");
+        return None;
+    }
     for key in ["end", "limit"] {
         if let (Some(entry), None) = (table.get(key), table.get("begin")) {
             entries

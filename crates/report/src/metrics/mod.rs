@@ -76,9 +76,10 @@ impl Default for Settling {
 }
 
 impl Settling {
-    /// Returns the mean throughput of these seconds, if throughput is stable over all of them.
+    /// Returns the mean throughput of these seconds, if throughput is stable over all of them. With a second of nothing
+    /// it is not: in an outage with a few commits all means may be alike.
     fn level(&self, stretch: &[f64]) -> Option<f64> {
-        let level = mean_of(stretch).filter(|level| *level > 0.0)?;
+        let level = mean_of(stretch).filter(|_| stretch.iter().all(|second| *second > 0.0))?;
         let near = |window: &[f64]| {
             mean_of(window).is_some_and(|mean| (mean - level).abs() <= level * self.within_percent / 100.0)
         };
@@ -371,6 +372,15 @@ mod tests {
     fn a_throughput_of_nothing_is_steady_but_not_stable() {
         let found = one(&pieces(&[(100.0, 20), (0.0, 30)]), event(20.0, None)).unwrap();
         assert_eq!((found.began.stable, found.r_e(), found.t_e()), (None, None, None));
+    }
+
+    #[test]
+    fn an_outage_with_a_few_commits_is_not_stable() {
+        // Any five of its seconds have two transactions.
+        let few = [pieces(&[(2.0, 1), (0.0, 4)])].concat().repeat(6);
+        let seconds = [pieces(&[(100.0, 20)]), few, pieces(&[(100.0, 20)])].concat();
+        let stable = one(&seconds, event(20.0, None)).unwrap().began.stable.unwrap();
+        assert_eq!((stable.after_s, stable.tps), (30.0, 100.0));
     }
 
     #[test]

@@ -28,8 +28,8 @@ pub struct Asked {
     pub events: Vec<Event>,
     /// Number of nodes of each run, in their order; the numbers in the results if none.
     pub nodes: Option<Vec<u32>>,
-    /// Definition of stable throughput.
-    pub settling: Settling,
+    /// Definition of stable throughput; the usual one if none, for faults with a time to hold that fits the run.
+    pub settling: Option<Settling>,
 }
 
 /// The metrics of some results; runs are given by their index.
@@ -136,7 +136,7 @@ impl Metrics {
         let of_unknown_size =
             if by_nodes.is_empty() { Vec::new() } else { (0..results.len()).filter(unknown).collect() };
         let events = if asked.events.is_empty() {
-            results.iter().enumerate().filter_map(|(run, result)| of_faults(run, result)).collect()
+            results.iter().enumerate().filter_map(|(run, result)| of_faults(run, result, asked)).collect()
         } else {
             results
                 .iter()
@@ -202,16 +202,17 @@ fn scalabilities(results: &[RunResult], sizes: &[Option<u32>]) -> Vec<ByNodes> {
 fn of_events(run: usize, result: &RunResult, asked: &Asked) -> Result<OfEvents, MetricsError> {
     let mut seconds: Vec<f64> = result.series.total().into_iter().map(|done| done as f64).collect();
     seconds.truncate(result.whole_seconds());
-    let events = availability(&seconds, &asked.events, &asked.settling).map_err(|rejected| {
+    let settling = asked.settling.unwrap_or_default();
+    let events = availability(&seconds, &asked.events, &settling).map_err(|rejected| {
         let event = asked.events.get(rejected.event).map(|event| event.name.clone()).unwrap_or_default();
         MetricsError::Event { run, event, problem: rejected.problem }
     })?;
-    Ok(OfEvents { run, settling: asked.settling, events })
+    Ok(OfEvents { run, settling, events })
 }
 
 /// Returns the availability in the faults of a result that can be judged; none without such faults.
-fn of_faults(run: usize, result: &RunResult) -> Option<OfEvents> {
-    let judged = Judged::of(result);
+fn of_faults(run: usize, result: &RunResult, asked: &Asked) -> Option<OfEvents> {
+    let judged = Judged::of(result, asked.settling);
     let events: Vec<Availability> = judged.verdicts.into_iter().flatten().collect();
     (!events.is_empty()).then_some(OfEvents { run, settling: judged.settling, events })
 }

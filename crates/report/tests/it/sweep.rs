@@ -181,6 +181,8 @@ fn the_availability_of_a_run_is_that_of_its_worst_fault() {
     assert_eq!(value("t_e", &[fault(Some(0.5), 3), fault(None, 1)]), None, "throughput never became stable");
     assert_eq!(value("r_e_during", &faults), None);
     assert_eq!(value("r_e", &[]), None, "a run without faults");
+    let problem = Metric::parse("availability.r_e").unwrap_err();
+    assert!(problem.contains("use r_e for the worst fault, or availability.0.r_e"), "{problem}");
 }
 
 #[test]
@@ -413,4 +415,22 @@ fn a_partial_result_counts_in_no_figure() {
     let run = Run::of(1, "results/a.1.json", &partial, &metrics);
     assert_eq!((run.state, run.counted("tps")), (State::Partial, None));
     assert_eq!(Run::of(1, "results/a.1.json", &result(), &metrics).counted("tps"), Some(100.0));
+}
+
+#[test]
+fn a_comparison_has_the_availability_that_both_runs_have() {
+    let run = |r_e| {
+        let fault = FaultAvailability { r_e, seconds_without_commit: 2, ..FaultAvailability::default() };
+        RunResult { availability: vec![fault], ..RunResult::default() }
+    };
+    let names = |a: &RunResult, b: &RunResult| -> Vec<(String, f64)> {
+        let found = lydite_report::compare::compare(a, b).metrics.into_iter();
+        found
+            .map(|of| (of.name, of.b))
+            .filter(|(name, _)| name.contains("R_e") || name.contains("commit"))
+            .collect()
+    };
+    let (re, lost) = ("R_e: how much it keeps".to_owned(), "Seconds without a commit".to_owned());
+    assert_eq!(names(&run(Some(0.9)), &run(Some(0.5))), [(re, 0.5), (lost.clone(), 2.0)]);
+    assert_eq!(names(&run(Some(0.9)), &run(None)), [(lost, 2.0)]);
 }

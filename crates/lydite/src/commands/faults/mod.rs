@@ -6,7 +6,7 @@ mod remote;
 
 use crate::cli::{FaultsArgs, FaultsCommand};
 use crate::exit::{Failure, Outcome};
-use crate::output::print;
+use crate::output::{complain, print};
 use lydite_faults::Where;
 use lydite_faults::note::{self, Left};
 
@@ -43,6 +43,18 @@ fn all() -> Result<(Vec<Left>, Vec<Failure>), Failure> {
         failures.extend(problems.into_iter().map(Failure::usage));
     }
     Ok((all, failures))
+}
+
+/// Warns about faults that an earlier run left behind, before they disturb this one. Notes that can't be read are for
+/// `lydite faults list` to tell.
+pub(crate) fn warn_of_left() {
+    let left = all().map(|(left, _)| left).unwrap_or_default();
+    for left in left.iter().filter(|left| !left.note.guard.lives()) {
+        complain(&format!(
+            "{} is still in force, left by an earlier run: lydite faults clear",
+            left.note.fault.name()
+        ));
+    }
 }
 
 /// The place of a command; all places of this machine if none.
