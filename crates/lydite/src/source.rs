@@ -1,6 +1,6 @@
 //! A TOML file for error messages: its values with their lines, and the errors in them.
 
-use lydite_plan::entries::{Listed, by_line, scalar};
+use lydite_plan::entries::{Listed, by_line, scalar, text_of};
 use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
@@ -115,6 +115,19 @@ impl Source {
         let text = scalar(entry.value);
         if text.is_none() {
             self.wrong(entry.line, &entry.key, "must be a text, a number or true/false");
+        }
+        text
+    }
+
+    /// Returns the value of a key of the plan as text; none, with an error, for values that no key has.
+    pub(crate) fn plan_text(&mut self, entry: &Entry<'_, '_>) -> Option<String> {
+        let text = text_of(&entry.key, entry.value);
+        match (&text, entry.value) {
+            (None, DeValue::Array(_)) if entry.key == "fault" => {
+                self.wrong(entry.line, "fault", "must be texts here, not tables: \"KIND@FROM..TO/WHERE\"");
+            }
+            (None, _) => self.wrong(entry.line, &entry.key, "must be a text, a number or true/false"),
+            (Some(_), _) => {}
         }
         text
     }

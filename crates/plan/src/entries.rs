@@ -72,6 +72,16 @@ impl Entry {
     }
 }
 
+/// Returns the value of a key as text. Keys of several values may have a list. Returns none for other lists, tables and
+/// dates.
+#[must_use]
+pub fn text_of(key: &str, value: &DeValue<'_>) -> Option<String> {
+    let DeValue::Array(values) = value else { return scalar(value) };
+    let (_, separator) = LISTS.iter().find(|(list, _)| *list == key)?;
+    let texts: Option<Vec<String>> = values.iter().map(|value| scalar(value.get_ref())).collect();
+    texts.map(|texts| texts.join(separator))
+}
+
 /// Returns a value of a file as text, or none for a list, a table or a date.
 #[must_use]
 pub fn scalar(value: &DeValue<'_>) -> Option<String> {
@@ -273,16 +283,7 @@ impl Entries {
                 self.errors.push(format!("{file}, line {line}: {key} {problem}"));
                 continue;
             }
-            let texts = |value: &DeValue<'_>| match value {
-                DeValue::Array(values) => {
-                    let (_, separator) = LISTS.iter().find(|(list, _)| *list == key)?;
-                    let texts: Option<Vec<String>> =
-                        values.iter().map(|value| scalar(value.get_ref())).collect();
-                    texts.map(|texts| texts.join(separator))
-                }
-                other => scalar(other),
-            };
-            match texts(value.get_ref()) {
+            match text_of(&key, value.get_ref()) {
                 Some(text) => self.line(&key, text, file, line),
                 None if key == "phase" => self.errors.push(format!(
                     "{file}, line {line}: phase must be a time, or tables with two brackets, [[phase]]"

@@ -371,7 +371,7 @@ impl Figure {
             }
         }
         if !none.is_empty() {
-            all.push(format!("Without a number: {}.", some(&none)));
+            all.push(format!("No run has a number for: {}.", some(&none)));
         }
         if !fewer.is_empty() {
             all.push(format!("Of fewer runs: {}.", some(&fewer)));

@@ -217,7 +217,7 @@ fn a_figure_over_time_spreads_each_second_over_the_complete_runs() {
     let gaps = sweep.figures[0].gaps().join(" ");
     assert!(gaps.contains("Of fewer runs: on, 0 (2 of 3); on, 1 (1 of 2)"), "{gaps}");
     assert!(gaps.contains("Not shown: 1 partial result."), "told once, not for each second: {gaps}");
-    assert!(gaps.contains("Without a number: off, 0; off, 1; off, 2."), "{gaps}");
+    assert!(gaps.contains("No run has a number for: off, 0; off, 1; off, 2."), "{gaps}");
     let page = render_sweep(&sweep);
     assert!(page.contains("<polyline") && !page.contains("NaN"));
     assert!(
@@ -226,7 +226,7 @@ fn a_figure_over_time_spreads_each_second_over_the_complete_runs() {
     );
 
     let nothing = over_time.draw(&sweep.axes, &[]);
-    assert_eq!(nothing.gaps(), ["Without a number: all of it."]);
+    assert_eq!(nothing.gaps(), ["No run has a number for: all of it."]);
 }
 
 #[test]
@@ -351,7 +351,11 @@ fn a_figure_holds_medians_of_complete_runs_and_tells_of_the_others() {
     assert_eq!(on[2].value, None);
     assert_eq!(
         sweep.figures[0].gaps(),
-        ["Without a number: on, 100.", "Of fewer runs: on, 10 (2 of 3).", "Not shown: 1 partial result."]
+        [
+            "No run has a number for: on, 100.",
+            "Of fewer runs: on, 10 (2 of 3).",
+            "Not shown: 1 partial result."
+        ]
     );
     let page = render_sweep(&sweep);
     assert!(page.contains("Of fewer runs: on, 10 (2 of 3)."));

@@ -4,7 +4,7 @@ use crate::commands::faults::places::rehearse;
 use crate::run::observing;
 use crate::source::{Entry, Source};
 use lydite_families::TargetSpec;
-use lydite_plan::entries::{Entries, Listed, scalar};
+use lydite_plan::entries::{Entries, Listed, text_of};
 use lydite_plan::{Plan, keys};
 use std::collections::{BTreeMap, BTreeSet};
 use toml::de::{DeTable, DeValue};
@@ -84,7 +84,7 @@ pub(super) fn settings(source: &mut Source, table: &DeTable<'_>, except: &[&str]
         if except.contains(&entry.key.as_str()) || !is_settable(source, &entry) {
             continue;
         }
-        if let Some(text) = source.scalar(&entry) {
+        if let Some(text) = source.plan_text(&entry) {
             all.push(Setting { key: entry.key, text, line: Some(entry.line) });
         }
     }
@@ -228,7 +228,7 @@ fn axis(source: &mut Source, entry: &Entry<'_, '_>) -> Option<Axis> {
     } else if is_settable(source, entry) {
         for value in values {
             let line = source.line_of(value.span().start);
-            let Some(text) = scalar(value.get_ref()) else {
+            let Some(text) = text_of(&name, value.get_ref()) else {
                 source.wrong(line, &name, "must be texts, numbers or true/false");
                 continue;
             };

@@ -54,7 +54,9 @@ pub(crate) fn command(args: SweepArgs) -> Outcome {
         complain(&format!("templates kept for the remaining runs: {}", names.join(", ")));
     }
     for metric in unknown_metrics(&sweep) {
-        complain(&format!("no result has the metric {metric}: check its path"));
+        complain(&format!(
+            "no result has a number for the metric {metric}: check its path, or the notes of the results (jq .availability)"
+        ));
     }
     let page = out.join("report.html");
     let printed = print(&format!(

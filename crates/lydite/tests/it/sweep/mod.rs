@@ -556,7 +556,7 @@ x = "point"
     assert_eq!(summary["points"][0]["runs"][0]["state"], "failed");
     assert_eq!(summary["points"][1]["runs"][0]["state"], "complete");
     let page = fs::read_to_string(bench.out().join("report.html")).unwrap();
-    assert!(page.contains("Without a number: nowhere."));
+    assert!(page.contains("No run has a number for: nowhere."));
     assert!(!ended.stderr.contains("geheim") && !ended.stdout.contains("geheim"));
     assert_no_file_has("geheim", &bench.out());
     // It is tried again, the other is not.
