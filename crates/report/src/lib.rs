@@ -29,7 +29,7 @@ pub mod table;
 
 pub use compare::{Comparison, compare, compare_all, render_comparison, render_comparisons};
 pub use gate::{FailIf, Gate, Requirement};
-pub use html::{render_html, render_report, render_sweep};
+pub use html::{render_html, render_pictures, render_report, render_sweep};
 pub use markdown::{render_comparison_summary, render_run_summary};
 pub use metrics::render_metrics;
 pub use model::RunResult;

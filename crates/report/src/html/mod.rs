@@ -11,6 +11,7 @@ mod markup;
 mod metrics;
 mod observed;
 mod overlay;
+mod pictures;
 mod plot;
 mod range;
 mod scatter;
@@ -26,6 +27,7 @@ use markup::Markup;
 use metrics::MetricsData;
 use std::path::PathBuf;
 
+pub use pictures::render_pictures;
 pub use sweep::render_sweep;
 
 const SCRIPT: &str = include_str!("../../assets/report.js");

@@ -38,7 +38,7 @@ impl Frame {
 }
 
 /// Draws the panel, with the width of the page if `alone`.
-pub(super) fn plot(panel: &Panel, kind: Kind, scale: Scale, x_title: &str, alone: bool) -> Markup {
+pub(super) fn plot(panel: &Panel, kind: Kind, scale: Scale, x_title: &str, alone: bool) -> Picture {
     let width = if alone { WIDE } else { NARROW };
     let values = panel.series.iter().flat_map(|series| &series.cells).filter_map(|cell| cell.value);
     let greatest = values.map(|spread| spread.max).fold(0.0, f64::max);
@@ -88,20 +88,30 @@ pub(super) fn plot(panel: &Panel, kind: Kind, scale: Scale, x_title: &str, alone
     let middle = (TOP + bottom) / 2.0;
     all.push(axis_of_side(middle, &panel.y_title));
     all.push(if bars { draw_bars(panel, kind, &frame, &places) } else { draw_lines(panel, &frame, &places) });
-    let says = spoken(panel);
-    picture(all, (width, height), alone, &says)
+    Picture { content: all, width, height, says: spoken(panel) }
 }
 
-/// Returns a picture of this width and height, with the width of the page if `alone`. `says` is what it shows in words.
-pub(super) fn picture(content: Markup, (width, height): (f64, f64), alone: bool, says: &str) -> Markup {
-    let view = format!("0 0 {width} {height}");
-    let place = [
-        ("class", if alone { "plot alone" } else { "plot" }),
-        ("viewBox", view.as_str()),
-        ("role", "img"),
-        ("aria-label", says),
-    ];
-    Markup::element("svg", &place, content)
+/// A drawn panel.
+pub(super) struct Picture {
+    pub(super) content: Markup,
+    pub(super) width: f64,
+    pub(super) height: f64,
+    /// What it shows in words.
+    pub(super) says: String,
+}
+
+impl Picture {
+    /// Returns it for the page, with the width of the page if `alone`.
+    pub(super) fn on_page(self, alone: bool) -> Markup {
+        let view = format!("0 0 {} {}", self.width, self.height);
+        let place = [
+            ("class", if alone { "plot alone" } else { "plot" }),
+            ("viewBox", view.as_str()),
+            ("role", "img"),
+            ("aria-label", self.says.as_str()),
+        ];
+        Markup::element("svg", &place, self.content)
+    }
 }
 
 /// Draws the names of the series with their colours, if there are several.
@@ -110,24 +120,27 @@ pub(super) fn legend(panel: &Panel, kind: Kind, title: &str) -> Markup {
         return Markup::default();
     }
     let entries = panel.series.iter().enumerate().map(|(n, series)| {
-        let bars = matches!(kind, Kind::Bar | Kind::Boxplot);
-        let sample = if bars {
-            rectangle(n, 1.0, 2.0, 12.0, 10.0)
-        } else {
-            let joined = kind != Kind::Scatter;
-            let mut sample =
-                if joined { line(&colour("stroke line", n), 0.0, 7.0, 22.0, 7.0) } else { Markup::default() };
-            sample.push(mark(n, 11.0, 7.0));
-            sample
-        };
-        let width = if bars { "14" } else { "22" };
-        let mut entry =
-            Markup::element("svg", &[("width", width), ("height", "14"), ("aria-hidden", "true")], sample);
+        let (sample, width) = sample(kind, n);
+        let width = width.to_string();
+        let place = [("width", width.as_str()), ("height", "14"), ("aria-hidden", "true")];
+        let mut entry = Markup::element("svg", &place, sample);
         entry.push(Markup::text(&series.name));
         Markup::element("li", &[], entry)
     });
     let title = Markup::with_text("li", &[("class", "title")], title);
     Markup::element("ul", &[("class", "legend")], std::iter::once(title).chain(entries).collect())
+}
+
+/// Draws a sample of a series for a legend, 14 high, and returns it with its width.
+pub(super) fn sample(kind: Kind, n: usize) -> (Markup, f64) {
+    if matches!(kind, Kind::Bar | Kind::Boxplot) {
+        return (rectangle(n, 1.0, 2.0, 12.0, 10.0), 14.0);
+    }
+    let joined = kind != Kind::Scatter;
+    let mut sample =
+        if joined { line(&colour("stroke line", n), 0.0, 7.0, 22.0, 7.0) } else { Markup::default() };
+    sample.push(mark(n, 11.0, 7.0));
+    (sample, 22.0)
 }
 
 /// Returns the horizontal position of each value.

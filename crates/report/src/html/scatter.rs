@@ -3,7 +3,7 @@
 
 use super::markup::Markup;
 use super::plot::{
-    HEIGHT, LETTER, NARROW, RIGHT, TOP, WIDE, axis_of_side, colour, line, mark, picture, text, tick,
+    HEIGHT, LETTER, NARROW, Picture, RIGHT, TOP, WIDE, axis_of_side, colour, line, mark, text, tick,
     tick_step, titled_text,
 };
 use crate::figures::number;
@@ -77,7 +77,7 @@ struct Point<'a> {
 }
 
 /// Draws the panels of the two metrics as one picture, with the width of the page if `alone`.
-pub(super) fn scatter(along: &Panel, up: &Panel, alone: bool) -> Markup {
+pub(super) fn scatter(along: &Panel, up: &Panel, alone: bool) -> Picture {
     let points: Vec<Point<'_>> = points(along, up).collect();
     let width = if alone { WIDE } else { NARROW };
     let (left, right, bottom) = (26.0 + 6.0 * LETTER, width - RIGHT - 10.0, HEIGHT - 40.0);
@@ -122,7 +122,7 @@ pub(super) fn scatter(along: &Panel, up: &Panel, alone: bool) -> Markup {
     }
     let tips: Vec<String> = points.iter().map(|point| tip(point, along, up)).collect();
     let says = format!("{} by {}. {}", up.y_title, along.y_title, tips.join("; "));
-    picture(all, (width, HEIGHT), alone, &says)
+    Picture { content: all, width, height: HEIGHT, says }
 }
 
 /// Returns the points that have both numbers.

@@ -1,12 +1,13 @@
 //! The page of a sweep: its figures, each with its numbers beside it, all points, all runs.
 
 use super::markup::{Markup, figures, named_table, pairs, pill, table, words};
+use super::plot::Picture;
 use super::scatter::scatter;
 use super::single::card;
 use super::{Section, frame, plot};
 use crate::figures::{duration, number, plural};
 use crate::metric::Metric;
-use crate::sweep::figure::{Cell, Figure, Kind, Series, axis_title, metric_title};
+use crate::sweep::figure::{Cell, Figure, Kind, Panel, Series, axis_title, metric_title};
 use crate::sweep::{Run, Spread, State, Sweep};
 
 const STYLE: &str = include_str!("plot.css");
@@ -120,24 +121,14 @@ fn figure(figure: &Figure, sweep: &Sweep) -> Markup {
             let by = spec.series.as_deref().map(axis_title).unwrap_or_default();
             all.push(plot::legend(panel, spec.kind, &by));
         }
-        // The panels of one metric follow each other. A scatter plot takes one of each metric.
-        let scattered = spec.kind == Kind::Scatter;
-        let pictures = if scattered { figure.panels.len() / 2 } else { figure.panels.len() };
-        let alone = pictures == 1;
-        let panels = figure.panels.iter().take(pictures).enumerate().map(|(n, panel)| {
+        let pictures = pictures(figure);
+        let alone = pictures.len() == 1;
+        let panels = pictures.into_iter().map(|(title, picture)| {
             let mut one = Markup::default();
-            let named = spec.y.len() > 1 && spec.panel.is_some() && !scattered;
-            let metric = if named { panel.y_title.as_str() } else { "" };
-            let of = panel_title(spec.panel.as_deref(), &panel.title);
-            let title: Vec<&str> = [of.as_str(), metric].into_iter().filter(|t| !t.is_empty()).collect();
             if !title.is_empty() {
-                one.push(Markup::with_text("p", &[("class", "panel-title")], &title.join(": ")));
+                one.push(Markup::with_text("p", &[("class", "panel-title")], &title));
             }
-            let picture = match figure.panels.get(pictures + n) {
-                Some(up) if scattered => scatter(panel, up, alone),
-                _ => plot::plot(panel, spec.kind, spec.x_scale, &spec.x_title, alone),
-            };
-            one.push(Markup::element("div", &[("class", "scroll")], picture));
+            one.push(Markup::element("div", &[("class", "scroll")], picture.on_page(alone)));
             Markup::element("div", &[], one)
         });
         all.push(Markup::element(
@@ -153,6 +144,27 @@ fn figure(figure: &Figure, sweep: &Sweep) -> Markup {
         all.push(Markup::with_text("p", &[("class", "note")], &gap));
     }
     Markup::element("figure", &[], all)
+}
+
+/// Draws the panels of a figure, each with its title.
+pub(super) fn pictures(figure: &Figure) -> Vec<(String, Picture)> {
+    let spec = &figure.spec;
+    // The panels of one metric follow each other. A scatter plot takes one of each metric.
+    let scattered = spec.kind == Kind::Scatter;
+    let count = if scattered { figure.panels.len() / 2 } else { figure.panels.len() };
+    let alone = count == 1;
+    let one = |(n, panel): (usize, &Panel)| {
+        let named = spec.y.len() > 1 && spec.panel.is_some() && !scattered;
+        let metric = if named { panel.y_title.as_str() } else { "" };
+        let of = panel_title(spec.panel.as_deref(), &panel.title);
+        let title: Vec<&str> = [of.as_str(), metric].into_iter().filter(|t| !t.is_empty()).collect();
+        let picture = match figure.panels.get(count + n) {
+            Some(up) if scattered => scatter(panel, up, alone),
+            _ => plot::plot(panel, spec.kind, spec.x_scale, &spec.x_title, alone),
+        };
+        (title.join(": "), picture)
+    };
+    figure.panels.iter().take(count).enumerate().map(one).collect()
 }
 
 /// Returns the value of a panel, with the name of its axis if the value alone is a number or a switch.

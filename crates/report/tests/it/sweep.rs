@@ -10,7 +10,7 @@ use lydite_report::sweep::figure::{FigureSpec, Kind, Scale};
 use lydite_report::sweep::{
     Axis, Environment, Point, Run, SWEEP_FORMAT, Spread, State, Sweep, render_csv, render_summary,
 };
-use lydite_report::{hdr, render_sweep};
+use lydite_report::{hdr, render_pictures, render_sweep};
 use serde_json::json;
 
 use crate::sample::read;
@@ -159,6 +159,11 @@ fn a_scatter_plot_puts_the_first_metric_along_the_bottom_and_the_second_along_th
     assert_eq!(page.matches("<svg class=\"plot alone\"").count(), 1, "one picture of both metrics");
     assert!(page.contains("on, 1: T_e 0.250 (0.200 to 0.500), R_e 0.800 (0.700 to 0.900)"), "{page}");
     assert!(!page.contains("T_e 0.100"), "a point without R_e has no mark");
+    let pictures = render_pictures(&sweep);
+    let [(1, picture)] = pictures.as_slice() else { panic!("one picture: {pictures:?}") };
+    assert!(picture.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\""), "{picture}");
+    assert!(picture.contains("on, 1: T_e 0.250 (0.200 to 0.500), R_e 0.800 (0.700 to 0.900)"), "{picture}");
+    assert!(!picture.contains("var(--"), "programs beside browsers know no variables: {picture}");
     assert!(!page.contains("NaN"));
 }
 

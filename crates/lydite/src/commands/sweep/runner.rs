@@ -12,7 +12,7 @@ use crate::output::complain;
 use lydite_report::figures::{duration, plural};
 use lydite_report::live::Style;
 use lydite_report::sweep::{Environment, Point as PointSummary, Run, SWEEP_FORMAT, State, Sweep, render_csv};
-use lydite_report::{RunResult, render_sweep};
+use lydite_report::{RunResult, render_pictures, render_sweep};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::thread;
@@ -165,6 +165,9 @@ impl<'a> Runner<'a> {
         self.directory.write_json("summary.json", &sweep)?;
         self.directory.write("summary.csv", &render_csv(&sweep))?;
         self.directory.write("report.html", &render_sweep(&sweep))?;
+        for (number, picture) in render_pictures(&sweep) {
+            self.directory.write(&store::picture_name(number), &picture)?;
+        }
         Ok(sweep)
     }
 

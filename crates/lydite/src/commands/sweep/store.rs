@@ -22,6 +22,8 @@ const MANIFEST: &str = "manifest.json";
 const LOCK: &str = "lock";
 const RESULTS: &str = "results";
 const RENDERINGS: [&str; 3] = ["summary.json", "summary.csv", "report.html"];
+/// Begin of the name of a figure's picture.
+const PICTURE: &str = "figure-";
 /// Maximum time for an orphaned run of a killed sweep to end.
 const ORPHAN_PATIENCE: Duration = Duration::from_secs(20);
 /// Maximum length of a label in a file name, in characters.
@@ -371,6 +373,11 @@ fn take_lock(directory: &Path) -> Result<File, Failure> {
     Ok(file)
 }
 
+/// Returns the name of the picture of a figure, counted from 1.
+pub(super) fn picture_name(number: usize) -> String {
+    format!("{PICTURE}{number}.svg")
+}
+
 /// Deletes the files of the manifest's sweep, and no others. The next manifest replaces this one.
 fn clear(directory: &Path, known: &Manifest) -> Result<(), Failure> {
     let results = directory.join(RESULTS);
@@ -385,7 +392,13 @@ fn clear(directory: &Path, known: &Manifest) -> Result<(), Failure> {
     let ours = entries.flatten().filter(|entry| entry.file_name().to_str().is_some_and(is_run));
     let ours = ours.map(|entry| entry.path());
     let renderings = RENDERINGS.iter().map(|name| directory.join(name));
-    for path in ours.chain(renderings) {
+    let is_picture = |name: &str| {
+        name.strip_prefix(PICTURE).and_then(|name| name.strip_suffix(".svg")).is_some_and(is_number)
+    };
+    let beside = fs::read_dir(directory).map_err(|error| cannot(directory, &error))?.flatten();
+    let pictures = beside.filter(|entry| entry.file_name().to_str().is_some_and(is_picture));
+    let pictures = pictures.map(|entry| entry.path());
+    for path in ours.chain(renderings).chain(pictures) {
         match fs::remove_file(&path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(cannot(&path, &error)),
             _ => {}

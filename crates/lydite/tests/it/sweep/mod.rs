@@ -498,7 +498,11 @@ fn a_changed_experiment_is_refused_unless_it_only_adds() {
     bench.change(&GRID.replace("terminals = [1, 2]", "terminals = [3]"));
     let others = ["notes.json", "thesis.1.json"].map(|name| bench.out().join("results").join(name));
     others.iter().for_each(|path| fs::write(path, "years of work").unwrap());
+    let picture = |number: u32| bench.out().join(format!("figure-{number}.svg"));
+    assert!(picture(1).exists(), "the first figure is a file too");
+    fs::write(picture(7), "<svg/>").unwrap();
     bench.sweep(&["--fresh"]).run().code(0);
+    assert!(picture(1).exists() && !picture(7).exists(), "pictures of the other sweep are gone");
     assert_eq!(bench.results().len(), 4 + others.len(), "what the sweep made is gone, and nothing else");
     assert!(others.iter().all(|path| fs::read_to_string(path).unwrap() == "years of work"));
 }
