@@ -11,12 +11,19 @@ const SECRET_VALUES: [&str; 3] = ["password", "passwd", "secret"];
 
 /// A database that reports statistics about itself.
 pub trait Observe: Send + Sync {
-    /// Opens an observer on a connection of its own, so that it never waits behind the load. `None` if the database has
-    /// nothing to report. Neither this nor the observer waits for a silent server without end.
+    /// Returns the servers that the URL names, as `HOST:PORT`, the main one first. A database without servers has one
+    /// entry without a name.
+    fn servers(&self) -> Vec<String> {
+        vec![String::new()]
+    }
+
+    /// Opens an observer of a server, given by its place in [`Observe::servers`], on a connection of its own, so that it
+    /// never waits behind the load. `None` if there is no such server, or if it has nothing to report. Neither this nor the observer waits for a
+    /// silent server without end.
     ///
     /// # Errors
     /// See [`crate::Target::describe`].
-    fn observer(&self) -> Result<Option<Box<dyn Observer>>, TargetError>;
+    fn observer(&self, server: usize) -> Result<Option<Box<dyn Observer>>, TargetError>;
 
     /// Returns the configuration of the database and of connections to it.
     ///

@@ -569,8 +569,12 @@ impl BalanceTarget for Patient {
 
 impl Observe for Patient {
     /// Waits by itself: observers have limits of their own, and nobody waits for them.
-    fn observer(&self) -> Result<Option<Box<dyn Observer>>, TargetError> {
-        self.target.capabilities().observer()
+    fn observer(&self, server: usize) -> Result<Option<Box<dyn Observer>>, TargetError> {
+        self.target.capabilities().observer(server)
+    }
+
+    fn servers(&self) -> Vec<String> {
+        self.target.capabilities().observed_servers()
     }
 
     fn configuration(&self) -> Result<Configuration, TargetError> {

@@ -198,8 +198,9 @@ impl Observer for PgObserver {
     }
 }
 
-impl Observe for Postgres {
-    fn observer(&self) -> Result<Option<Box<dyn Observer>>, TargetError> {
+impl Postgres {
+    /// Opens an observer of this server.
+    fn observe(&self) -> Result<Option<Box<dyn Observer>>, TargetError> {
         let mut wire = connected(&self.config)?;
         let failed = self.failed("look for statistics");
         wire.limit(Some(CONNECT_TIMEOUT)).map_err(&failed)?;
@@ -218,6 +219,19 @@ impl Observe for Postgres {
         // Servers that resemble PostgreSQL may have the views without any row. Numbers of sessions say nothing then.
         let counts = observer.sample()?.iter().any(|sample| sample.kind == SampleKind::Counter);
         Ok(counts.then(|| Box::new(observer) as Box<dyn Observer>))
+    }
+}
+
+impl Observe for Postgres {
+    fn servers(&self) -> Vec<String> {
+        std::iter::once(self).chain(&self.shards).map(|server| server.config.address()).collect()
+    }
+
+    fn observer(&self, server: usize) -> Result<Option<Box<dyn Observer>>, TargetError> {
+        match server.checked_sub(1) {
+            None => self.observe(),
+            Some(shard) => self.shards.get(shard).map_or(Ok(None), Self::observe),
+        }
     }
 
     fn configuration(&self) -> Result<Configuration, TargetError> {

@@ -3,9 +3,9 @@
 use crate::exit::Failure;
 use crate::interrupt::SetOnDrop;
 use lydite_bench::RunControl;
-use lydite_database::{Configuration, Target, TargetError};
+use lydite_database::{Configuration, Replicas, Target, TargetError};
 use lydite_faults::sockets::Address;
-use lydite_observe::{Observed, Opened, Processors, Series, Shares, Source, SourceSpec, Watch, host};
+use lydite_observe::{Observed, Processors, Series, Shares, Source, SourceSpec, Watch, host};
 use lydite_plan::Plan;
 use lydite_report::RunResult;
 use lydite_report::observed::Observed as ObservedResult;
@@ -33,7 +33,7 @@ pub(crate) fn reach(source: &SourceSpec) -> Option<String> {
 /// Rejects a plan that observes a database with nothing to report, unless it does so by default.
 pub(crate) fn check(plan: &Plan, target: &dyn Target) -> Result<(), Failure> {
     let configured = plan.observe.configured && plan.observe.sources.contains(&SourceSpec::Database);
-    if configured && target.capabilities().observer()?.is_none() {
+    if configured && target.capabilities().observer(0)?.is_none() {
         let problem = "observe db: this database reports no statistics that Lydite knows: leave db out";
         return Err(Failure::usage(problem));
     }
@@ -66,8 +66,22 @@ pub(crate) struct Observations {
 
 impl Observing {
     /// Prepares the sources of the plan. Asks the database for its configuration.
-    pub(crate) fn new(plan: &Plan, target: &Arc<dyn Target>) -> Result<Self, Failure> {
-        let source = |spec: &SourceSpec| Source { name: spec.name(), open: open(spec, target) };
+    pub(crate) fn new(
+        plan: &Plan,
+        target: &Arc<dyn Target>,
+        replicas: Option<&Replicas>,
+    ) -> Result<Self, Failure> {
+        let sources = plan.observe.sources.iter().flat_map(|spec| match spec {
+            SourceSpec::Database => servers(target, replicas),
+            SourceSpec::Host => vec![Source {
+                name: spec.name(),
+                open: Box::new(|| host::observer().map(Some).map_err(TargetError::database)),
+            }],
+            SourceSpec::Exporter(exporter) => {
+                let exporter = exporter.clone();
+                vec![Source { name: spec.name(), open: Box::new(move || Ok(Some(exporter.observer()))) }]
+            }
+        });
         let addresses = &plan.controls.faults.addresses;
         let (configuration, problem) = match target.capabilities().configuration() {
             Ok(configuration) => (configuration, None),
@@ -76,7 +90,7 @@ impl Observing {
             }
         };
         Ok(Self {
-            sources: Mutex::new(plan.observe.sources.iter().map(source).collect()),
+            sources: Mutex::new(sources.collect()),
             length: plan.duration,
             configuration,
             elsewhere: plan.target.has_server()
@@ -153,19 +167,21 @@ impl Observing {
     }
 }
 
-/// Returns the function that opens an observer.
-fn open(spec: &SourceSpec, target: &Arc<dyn Target>) -> Box<dyn FnMut() -> Opened + Send> {
-    match spec {
-        SourceSpec::Database => {
+/// Returns the servers of a database and of its replicas as sources. The main server has the name of the source alone.
+fn servers(target: &Arc<dyn Target>, replicas: Option<&Replicas>) -> Vec<Source> {
+    let name = SourceSpec::Database.name();
+    let mut sources = Vec::new();
+    for target in std::iter::once(target).chain(replicas.iter().flat_map(|replicas| replicas.targets())) {
+        for (number, server) in target.capabilities().observed_servers().into_iter().enumerate() {
+            let main = sources.is_empty();
             let target = Arc::clone(target);
-            Box::new(move || target.capabilities().observer())
-        }
-        SourceSpec::Host => Box::new(|| host::observer().map(Some).map_err(TargetError::database)),
-        SourceSpec::Exporter(exporter) => {
-            let exporter = exporter.clone();
-            Box::new(move || Ok(Some(exporter.observer())))
+            sources.push(Source {
+                name: if main { name.clone() } else { format!("{name}:{server}") },
+                open: Box::new(move || target.capabilities().observer(number)),
+            });
         }
     }
+    sources
 }
 
 impl Observations {

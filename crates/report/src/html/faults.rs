@@ -110,7 +110,10 @@ mod tests {
         of.aborts.during = [("deadlock".to_owned(), 2), ("serialization".to_owned(), 1_383)].into();
         run.availability = vec![of];
         let page = content(&run).into_html();
-        assert!(page.contains("around each fault") && page.contains("58.2") && page.contains("108"), "{page}");
+        assert!(
+            page.contains("around each fault") && page.contains("58.2") && page.contains("108"),
+            "{page}"
+        );
         assert!(page.contains("2 deadlock, 1,383 serialization"), "{page}");
     }
 }

@@ -151,7 +151,7 @@ pub(super) fn content(r: &RunResult, data: &ObservedData) -> Markup {
     let charts: Vec<(usize, &ChartData)> = data.charts.iter().enumerate().collect();
     for of_source in charts.chunk_by(|(_, a), (_, b)| a.source == b.source) {
         let Some((_, first)) = of_source.first() else { continue };
-        all.push(Markup::with_text("h3", &[], in_words(&first.source)));
+        all.push(Markup::with_text("h3", &[], &in_words(&first.source)));
         let mut shown = of_source.iter().map(|(of, chart)| figure(*of, chart, of_source));
         all.push(shown.by_ref().take(UNFOLDED).collect());
         let more: Markup = shown.collect();
@@ -192,11 +192,12 @@ fn figure(of: usize, chart: &ChartData, of_source: &[(usize, &ChartData)]) -> Ma
 }
 
 /// Returns a source in words.
-fn in_words(source: &str) -> &str {
-    match source {
-        "db" => "Database",
-        "host" => "Client machine",
-        address => address,
+fn in_words(source: &str) -> String {
+    match source.split_once(':') {
+        None if source == "db" => "Database".to_owned(),
+        None if source == "host" => "Client machine".to_owned(),
+        Some(("db", server)) if server.contains([':', '/']) => format!("Database server {server}"),
+        _ => source.to_owned(),
     }
 }
 
@@ -207,13 +208,8 @@ fn values(r: &RunResult) -> Markup {
         let cell = |value: fn(Extent) -> f64| with_unit(extent.map(value), &of.unit);
         let numbers = [cell(|of| of.mean), cell(|of| of.lowest), cell(|of| of.highest)];
         let samples = of.values.iter().flatten().count().to_string();
-        let words = [of.name.as_str(), in_words(&of.source)];
-        words
-            .into_iter()
-            .chain(numbers.iter().map(String::as_str))
-            .chain([samples.as_str()])
-            .map(Markup::text)
-            .collect()
+        let words = [of.name.clone(), in_words(&of.source)];
+        words.into_iter().chain(numbers).chain([samples]).map(|cell| Markup::text(&cell)).collect()
     });
     let columns = [
         words("Value"),
