@@ -19,6 +19,7 @@ mod schema;
 mod session;
 mod snapshot;
 mod spider;
+mod statements;
 mod wire;
 
 pub(crate) use config::Config;

@@ -1,12 +1,13 @@
 //! Statistics of a server with MySQL's protocol: its global status. Each product and version has others of them, so
 //! unknown ones are left out.
 
+use crate::mysql::statements::Statements;
 use crate::mysql::wire::Wire;
 use crate::mysql::{Config, Mysql, connected, refused};
 use crate::net::CONNECT_TIMEOUT;
 use lydite_database::sql::meta::Admin;
 use lydite_database::sql::sql_error::SqlError;
-use lydite_database::{Configuration, Observe, Observer, Sample, SampleKind, TargetError};
+use lydite_database::{Configuration, Observe, Observer, Sample, SampleKind, StatementUse, TargetError};
 use std::collections::BTreeMap;
 
 /// Counters with the unit of their growth.
@@ -65,6 +66,7 @@ struct MysqlObserver {
     sql: String,
     /// Units and kinds by name.
     known: BTreeMap<&'static str, (&'static str, SampleKind)>,
+    statements: Statements,
 }
 
 impl Observer for MysqlObserver {
@@ -81,6 +83,11 @@ impl Observer for MysqlObserver {
         });
         asked.map_err(|error| error.on_target("read the global status", &self.place))?;
         Ok(samples)
+    }
+
+    fn statements(&mut self) -> Result<Vec<StatementUse>, TargetError> {
+        let read = self.statements.read(&mut self.wire);
+        read.map_err(|error| error.on_target("read the counts of statements", &self.place))
     }
 }
 
@@ -107,7 +114,8 @@ impl Observe for Mysql {
             of(&COUNTERS, SampleKind::Counter).chain(of(&GAUGES, SampleKind::Gauge)).collect();
         let names: Vec<String> = known.keys().map(|name| format!("'{name}'")).collect();
         let sql = format!("SHOW GLOBAL STATUS WHERE Variable_name IN ({})", names.join(", "));
-        let mut observer = MysqlObserver { wire, place: config.place(), sql, known };
+        let mut observer =
+            MysqlObserver { wire, place: config.place(), sql, known, statements: Statements::default() };
         let has_any = !observer.sample()?.is_empty();
         Ok(has_any.then(|| Box::new(observer) as Box<dyn Observer>))
     }

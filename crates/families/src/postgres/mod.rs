@@ -17,6 +17,7 @@ mod reset;
 pub(crate) mod session;
 mod shards;
 mod snapshot;
+mod statements;
 pub(crate) mod templates;
 mod wire;
 

@@ -19,6 +19,7 @@ use crate::controls::{Controls, PhaseControls, sorted};
 use crate::faults::{FaultAvailability, FaultResult};
 use crate::observed::Observed;
 use crate::plan::PlanInfo;
+use crate::statements::StatementResult;
 
 pub(crate) use checks::CHECKS_OF_RUNS;
 pub use checks::{
@@ -134,6 +135,9 @@ pub struct RunResult {
     /// Values that the run observed second by second, beside its transactions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub observed: Vec<Observed>,
+    /// Statements on which the servers spent the most time in the window, by server, the most first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub statements: Vec<StatementResult>,
     /// Other warnings about the run, one line each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
@@ -180,6 +184,7 @@ impl Default for RunResult {
             faults: Vec::new(),
             availability: Vec::new(),
             observed: Vec::new(),
+            statements: Vec::new(),
             warnings: Vec::new(),
             delivery: None,
             pacing: None,
