@@ -181,11 +181,15 @@ fn charts(r: &RunResult, data: &ObservedData) -> Markup {
 /// Returns a chart; its title has the greatest value if its unit has several charts.
 fn figure(of: usize, chart: &ChartData, of_source: &[(usize, &ChartData)]) -> Markup {
     let unit = match chart.unit.as_str() {
-        "/s" => "Per second",
+        "/s" => "Events per second",
         "bytes/s" => "Bytes per second",
         "bytes" => "Bytes",
+        "ms/s" => "Milliseconds per second",
+        "s/s" => "Seconds per second",
+        "s" => "Seconds",
+        "cores" => "Processors",
         "percent" => "Percent",
-        "" => "Numbers",
+        "" => "Counts",
         other => other,
     };
     let peak = chart.lines.iter().map(|line| line.extent.highest).reduce(f64::max);
