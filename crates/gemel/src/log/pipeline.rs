@@ -9,8 +9,9 @@
 use super::entry::Entry;
 use super::sync::{AtomicU64, Condvar, Mutex, MutexGuard};
 use super::waiter::Waiter;
-use super::{LogCounts, Lsn, frame};
+use super::{Lsn, frame};
 use crate::error::{Error, Result};
+use crate::log::LogCounts;
 use crate::options::Durability;
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
