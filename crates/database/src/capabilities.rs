@@ -94,12 +94,17 @@ impl<'a> Capabilities<'a> {
         }
     }
 
-    /// Opens an observer of the database; `None` if it has nothing to report.
+    /// Returns the servers that can be observed, the main one first; see [`Observe::servers`].
+    pub fn observed_servers(self) -> Vec<String> {
+        self.observe.map(Observe::servers).unwrap_or_default()
+    }
+
+    /// Opens an observer of a server; `None` if it has nothing to report.
     ///
     /// # Errors
     /// See [`Observe::observer`].
-    pub fn observer(self) -> Result<Option<Box<dyn Observer>>, TargetError> {
-        self.observe.map_or(Ok(None), Observe::observer)
+    pub fn observer(self, server: usize) -> Result<Option<Box<dyn Observer>>, TargetError> {
+        self.observe.map_or(Ok(None), |observe| observe.observer(server))
     }
 
     /// Returns the configuration of the database, as far as it is known.

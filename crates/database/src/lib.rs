@@ -20,6 +20,7 @@ mod replicas;
 mod replication;
 mod session;
 pub mod sql;
+mod statements;
 mod target;
 pub mod target_url;
 mod workload;
@@ -38,6 +39,7 @@ pub use patience::Waiter;
 pub use replicas::{LONGEST_WAIT, LagWatch, Replicas, ReplicasReport, Staleness};
 pub use replication::{Positions, Replication, Role};
 pub use session::{Commit, Session, Submitted};
+pub use statements::{StatementCounts, StatementUse, StatementWork, with_texts};
 pub use target::{
     ConditionFinding, DatabaseState, Demand, Description, LedgerCounts, TableChecksum, Target, TxMode,
 };

@@ -1,22 +1,30 @@
 //! Statistics that a database reports about itself while it works, and its settings that someone has changed.
 
 use crate::error::TargetError;
+use crate::statements::StatementUse;
 use std::collections::BTreeMap;
 
 /// Parts of the names of settings whose values may contain a secret.
 const SECRETS: [&str; 9] =
     ["password", "passwd", "passphrase", "secret", "token", "credential", "conninfo", "command", "_auth"];
-/// Parts of values that contain a secret, or may.
-const SECRET_VALUES: [&str; 3] = ["password", "passwd", "secret"];
+/// Parts of values and statements that contain a secret, or may.
+const SECRET_VALUES: [&str; 4] = ["password", "passwd", "secret", "identified by"];
 
 /// A database that reports statistics about itself.
 pub trait Observe: Send + Sync {
-    /// Opens an observer on a connection of its own, so that it never waits behind the load. `None` if the database has
-    /// nothing to report. Neither this nor the observer waits for a silent server without end.
+    /// Returns the servers that the URL names, as `HOST:PORT`, the main one first. A database without servers has one
+    /// entry without a name.
+    fn servers(&self) -> Vec<String> {
+        vec![String::new()]
+    }
+
+    /// Opens an observer of a server, given by its place in [`Observe::servers`], on a connection of its own, so that it
+    /// never waits behind the load. `None` if there is no such server, or if it has nothing to report. Neither this nor the observer waits for a
+    /// silent server without end.
     ///
     /// # Errors
     /// See [`crate::Target::describe`].
-    fn observer(&self) -> Result<Option<Box<dyn Observer>>, TargetError>;
+    fn observer(&self, server: usize) -> Result<Option<Box<dyn Observer>>, TargetError>;
 
     /// Returns the configuration of the database and of connections to it.
     ///
@@ -34,6 +42,15 @@ pub trait Observer: Send {
     /// # Errors
     /// The source is away or silent. The observer can't be used any more; a new one may be opened.
     fn sample(&mut self) -> Result<Vec<Sample>, TargetError>;
+
+    /// Returns the statements on which the server spent the most time since the first call, the most first. Returns none
+    /// at the first call, and from a server that does not count them.
+    ///
+    /// # Errors
+    /// See [`Observer::sample`].
+    fn statements(&mut self) -> Result<Vec<StatementUse>, TargetError> {
+        Ok(Vec::new())
+    }
 }
 
 /// A present value.
@@ -67,15 +84,22 @@ pub struct Configuration {
     pub encrypted: Option<bool>,
 }
 
+/// True if a text has one of these parts, in letters of any case.
+fn has(text: &str, parts: &[&str]) -> bool {
+    let text = text.to_ascii_lowercase();
+    parts.iter().any(|part| text.contains(part))
+}
+
+/// True if a value or a statement may contain a secret.
+pub(crate) fn may_be_secret(text: &str) -> bool {
+    has(text, &SECRET_VALUES)
+}
+
 impl Configuration {
     /// Adds a changed setting, unless it may contain a secret or is a path.
     pub fn add(&mut self, name: &str, value: &str) {
-        let has = |text: &str, parts: &[&str]| {
-            let text = text.to_ascii_lowercase();
-            parts.iter().any(|part| text.contains(part))
-        };
         let key = name.to_ascii_lowercase().ends_with("_key");
-        if !key && !has(name, &SECRETS) && !has(value, &SECRET_VALUES) && !value.starts_with(['/', '.']) {
+        if !key && !has(name, &SECRETS) && !may_be_secret(value) && !value.starts_with(['/', '.']) {
             self.changed_settings.insert(name.to_owned(), value.to_owned());
         }
     }

@@ -332,6 +332,11 @@ impl Replicas {
         Ok(watch)
     }
 
+    /// Returns the replicas as targets.
+    pub fn targets(&self) -> impl Iterator<Item = &Arc<dyn Target>> {
+        self.replicas.iter().map(|replica| &replica.target)
+    }
+
     /// Returns the counts so far.
     #[must_use]
     pub fn report(&self) -> ReplicasReport {

@@ -14,6 +14,7 @@ use crate::disk::{DiskEngine, DiskState};
 use crate::error::{Error, Result, io};
 use crate::files::{Files, RealFiles, fail_point};
 use crate::lock::Lock;
+use crate::log::LogCounts;
 use crate::mailbox;
 use crate::manifest::Manifest;
 use crate::memory::{MemoryEngine, MemoryState};
@@ -184,6 +185,8 @@ pub struct State {
     pub disk: DiskState,
     /// Bytes of log files.
     pub log_bytes: u64,
+    /// The work of writing the log since the database was opened.
+    pub log: LogCounts,
     /// Bytes of the log that are appended but not durable yet.
     pub durable_lag_bytes: u64,
     /// The reason why the log, or a flush or compaction of tables on disk, waits for space on the disk. None if none
@@ -465,6 +468,7 @@ impl Database {
             memory: self.inner.memory.state(),
             disk: self.inner.disk.state(),
             log_bytes: core.logs.bytes(),
+            log: core.logs.counts(),
             durable_lag_bytes: core.logs.lag(),
             disk_full: core.logs.full().map(|cause| cause.to_string()).or_else(|| self.inner.disk.full()),
             checkpoints: self.inner.checkpoints.lock().clone(),

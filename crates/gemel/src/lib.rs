@@ -53,6 +53,7 @@ pub use engine::Direction;
 pub use error::{Conflict, Error, Result};
 pub use key::{MAX_KEY_BYTES, MAX_VALUE_BYTES};
 pub use keyspace::{Engine, Keyspace};
+pub use log::LogCounts;
 pub use memory::MemoryState;
 pub use metrics::{Metric, MetricKind};
 pub use options::{CommitStamps, Durability, FullDisk, Isolation, LogMode, Options};

@@ -3,7 +3,7 @@
 use crate::engine::MAX_ENGINES;
 use crate::error::{Error, Result};
 use crate::log::entry::{Entry, Large, ROOM};
-use crate::log::{Log, Lsn};
+use crate::log::{Log, LogCounts, Lsn};
 use crate::record::{self, Group, Stamp};
 use crate::ticket::Ticket;
 use std::cell::RefCell;
@@ -157,6 +157,17 @@ impl Logs {
     /// Writes and syncs the remaining bytes, and ends the logs' threads.
     pub(crate) fn close(&self) -> Result<()> {
         self.all().iter().try_for_each(|log| log.close())
+    }
+
+    /// Returns the work of the threads that write the logs since they were opened.
+    pub(crate) fn counts(&self) -> LogCounts {
+        let mut sum = LogCounts::default();
+        for LogCounts { bytes, batches, syncs } in self.all().iter().map(|log| log.counts()) {
+            sum.bytes += bytes;
+            sum.batches += batches;
+            sum.syncs += syncs;
+        }
+        sum
     }
 
     pub(crate) fn bytes(&self) -> u64 {

@@ -3,6 +3,7 @@
 use crate::csr::CsrState;
 use crate::database::{Aborted, CheckpointState, Committed, MoveState, State};
 use crate::disk::DiskState;
+use crate::log::LogCounts;
 use crate::memory::MemoryState;
 use crate::recovery::Recovered;
 use std::fmt::Write as _;
@@ -143,6 +144,7 @@ impl State {
                     recent_keys,
                 },
             log_bytes,
+            log: LogCounts { bytes: log_written, batches, syncs },
             durable_lag_bytes,
             disk_full,
             checkpoints: CheckpointState { done, bytes: checkpoint_bytes, took: checkpoint_took, failure },
@@ -257,6 +259,10 @@ impl State {
             )
             .one(recent_keys),
             gauge("gemel_log_bytes", BYTES, "Bytes of log files").one(log_bytes),
+            counter("gemel_log_written_bytes_total", BYTES, "Bytes written to the log").one(log_written),
+            counter("gemel_log_batches_total", NONE, "Groups of commits that were written to the log together")
+                .one(batches),
+            counter("gemel_log_syncs_total", NONE, "Times that the log was made durable").one(syncs),
             gauge("gemel_log_lag_bytes", BYTES, "Bytes of log that are appended but not durable yet")
                 .one(durable_lag_bytes),
             gauge(
@@ -371,6 +377,8 @@ mod tests {
         assert_eq!(value("gemel_transactions_running", None), Some(1.0));
         assert_eq!(value("gemel_checkpoints_total", None), Some(1.0));
         assert_eq!(value("gemel_checkpoint_bytes", None), Some(state.checkpoints.bytes as f64));
+        assert!(state.log.batches >= 1 && state.log.syncs >= 1, "{:?}", state.log);
+        assert_eq!(value("gemel_log_written_bytes_total", None), Some(state.log.bytes as f64));
         assert_eq!(value("gemel_memory_limit_bytes", None), Some(state.memory.limit_bytes as f64));
         assert_eq!(value("gemel_checkpoint_seconds", None), Some(state.checkpoints.took.as_secs_f64()));
     }

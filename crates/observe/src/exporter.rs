@@ -31,7 +31,7 @@ impl fmt::Display for Exporter {
 }
 
 impl Exporter {
-    /// Reads `URL[,NAME…]`.
+    /// Reads `URL[,NAME…]`. A URL without a path gets the one that most exporters have.
     ///
     /// # Errors
     /// The reason why the text is wrong, and what to do; without a password.
@@ -45,6 +45,7 @@ impl Exporter {
         }
         let rest = url.strip_prefix("http://").unwrap_or_default();
         let (authority, _) = rest.split_once('/').unwrap_or((rest, ""));
+        let usual = if rest == authority { USUAL_PATH } else { "" };
         if authority.is_empty() || rest.contains(|letter: char| letter.is_whitespace() || letter == ';') {
             return Err(format!(
                 "the exporter has no URL: write prometheus=http://HOST:PORT/PATH, as http://localhost:9100{USUAL_PATH}"
@@ -56,7 +57,7 @@ impl Exporter {
         if names.iter().any(String::is_empty) {
             return Err("a metric has an empty name: leave out the comma".into());
         }
-        Ok(Self { url: url.to_owned(), names })
+        Ok(Self { url: format!("{url}{usual}"), names })
     }
 
     /// Returns the address, with the path if it is not the usual one.
@@ -163,6 +164,11 @@ mod tests {
         assert_eq!(exporter.to_string(), "http://h:9100/metrics,node_cpu,node_disk");
         assert_eq!(exporter.name(), "h:9100");
         assert_eq!(Exporter::parse("http://h:9100/other").unwrap().name(), "h:9100/other");
+        assert_eq!(
+            Exporter::parse("http://h:9100").unwrap(),
+            Exporter::parse("http://h:9100/metrics").unwrap()
+        );
+        assert_eq!(Exporter::parse("http://h:9100/").unwrap().name(), "h:9100/");
         for (text, words) in [
             ("https://h/metrics", "use http://"),
             ("h:9100/metrics", "http://HOST:PORT/PATH"),

@@ -1,5 +1,7 @@
-//! This machine as a source: processors, memory, disks and network, from Linux's `/proc`.
+//! This machine as a source: processors, memory, disks and network, and the database's share of them, from Linux's
+//! `/proc`.
 
+use crate::processes::Server;
 use crate::processors::Processors;
 use lydite_database::{Observer, Sample, SampleKind, TargetError};
 use std::fs;
@@ -12,18 +14,20 @@ const MEMORY: [(&str, &str); 4] =
     [("MemAvailable", "available"), ("Cached", "cached"), ("Dirty", "dirty"), ("Writeback", "writeback")];
 
 /// Ticks of a second in times of processors, whatever the kernel's own timer.
-const TICKS_PER_S: f64 = 100.0;
+pub(crate) const TICKS_PER_S: f64 = 100.0;
 
 /// Reads the files of `/proc`.
-struct Host;
+struct Host {
+    servers: Vec<Server>,
+}
 
-/// Opens the observer of this machine.
+/// Opens the observer of this machine and of the processes of these servers on it.
 ///
 /// # Errors
 /// The system does not report the times of processors.
-pub fn observer() -> Result<Box<dyn Observer>, String> {
+pub fn observer(servers: Vec<Server>) -> Result<Box<dyn Observer>, String> {
     Processors::now()?;
-    Ok(Box::new(Host))
+    Ok(Box::new(Host { servers }))
 }
 
 impl Observer for Host {
@@ -36,15 +40,16 @@ impl Observer for Host {
         samples.extend(memory(&read("/proc/meminfo")?));
         samples.extend(disks(&read("/proc/diskstats")?, &is_disk));
         samples.extend(network(&read("/proc/net/dev")?, &is_device));
+        samples.extend(self.servers.iter_mut().flat_map(Server::samples));
         Ok(samples)
     }
 }
 
-fn counter(name: impl Into<String>, unit: &'static str, value: f64) -> Sample {
+pub(crate) fn counter(name: impl Into<String>, unit: &'static str, value: f64) -> Sample {
     Sample { name: name.into(), unit, kind: SampleKind::Counter, value }
 }
 
-fn gauge(name: impl Into<String>, unit: &'static str, value: f64) -> Sample {
+pub(crate) fn gauge(name: impl Into<String>, unit: &'static str, value: f64) -> Sample {
     Sample { name: name.into(), unit, kind: SampleKind::Gauge, value }
 }
 
@@ -181,7 +186,7 @@ mod tests {
 
     #[test]
     fn this_machine_is_sampled() {
-        let found = observer().unwrap().sample().unwrap();
+        let found = observer(Vec::new()).unwrap().sample().unwrap();
         assert!(value(&found, "cpu.user") > 0.0);
         assert!(value(&found, "memory.available") > 0.0);
     }

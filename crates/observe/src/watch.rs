@@ -2,7 +2,7 @@
 //! holds up neither the run nor its end.
 
 use crate::samples::{MOST, Samples, Series};
-use lydite_database::{Observer, TargetError};
+use lydite_database::{Observer, StatementUse, TargetError};
 use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -41,6 +41,7 @@ struct Watched {
 #[derive(Debug, Default)]
 struct Notes {
     samples: Samples,
+    statements: Vec<StatementUse>,
     /// The first problem.
     problem: Option<String>,
 }
@@ -52,6 +53,9 @@ pub struct Observed {
     pub name: String,
     /// The first problem that it had.
     pub problem: Option<String>,
+    /// The statements on which the source spent the most time in the window; none if its observer was opened anew in
+    /// between.
+    pub statements: Vec<StatementUse>,
     samples: Samples,
 }
 
@@ -118,10 +122,10 @@ impl Watch {
         // Nothing is ever sent.
         let _ended = self.ended.recv_timeout(patience);
         let taken = all.into_iter().map(|(name, notes)| {
-            let Notes { samples, problem } = std::mem::take(&mut *lock(&notes));
+            let Notes { samples, statements, problem } = std::mem::take(&mut *lock(&notes));
             let cut = || samples.is_cut().then(|| format!("it had more than {MOST} series: name some"));
             let problem = problem.or_else(cut);
-            Observed { name, problem, samples }
+            Observed { name, problem, statements, samples }
         });
         taken.collect()
     }
@@ -164,12 +168,12 @@ fn watch(source: &mut Source, ticks: Ticks, stopped: &Receiver<()>, notes: &Mute
             None
         }
     };
-    let mut tick = 0;
+    let (mut tick, mut counted) = (0, false);
     while tick <= ticks.last() {
         let due = ticks.start + ticks.time(tick);
         let left = due.saturating_duration_since(Instant::now());
         if stopped.recv_timeout(left) == Err(RecvTimeoutError::Disconnected) && Instant::now() < due {
-            return;
+            break;
         }
         let samples = sample(source, &mut observer);
         let taken = ticks.start.elapsed();
@@ -181,14 +185,26 @@ fn watch(source: &mut Source, ticks: Ticks, stopped: &Receiver<()>, notes: &Mute
             }
             Ok(None) => return,
             Err(error) => {
-                observer = None;
+                (observer, counted) = (None, false);
                 note(notes, &error);
             }
+        }
+        if tick == 0
+            && let Some(first) = &mut observer
+        {
+            // The first reading, which returns nothing. An error is noted by the next sample.
+            counted = first.statements().is_ok();
         }
         tick += 1;
         // A slow sample may have passed several ticks.
         while tick <= ticks.last() && ticks.time(tick) <= taken {
             tick += 1;
+        }
+    }
+    if counted && let Some(observer) = &mut observer {
+        match observer.statements() {
+            Ok(statements) => lock(notes).statements = statements,
+            Err(error) => note(notes, &error),
         }
     }
 }

@@ -31,8 +31,14 @@ impl Observe {
             let read = read_sources(entry.text()).map_err(|problem| entries.wrong_entry(entry, &problem));
             off |= read.as_ref().is_ok_and(Vec::is_empty);
             for source in read.into_iter().flatten() {
-                if sources.contains(&source) {
-                    entries.wrong_entry(entry, &format!("{source} is named twice: name it once"));
+                // Values of results are found by the name of their source.
+                let name = source.name();
+                if sources.iter().any(|known| known.name() == name) {
+                    let advice = match source {
+                        SourceSpec::Exporter(_) => "name it once, with all names of metrics",
+                        _ => "name it once",
+                    };
+                    entries.wrong_entry(entry, &format!("{name} is named twice: {advice}"));
                     continue;
                 }
                 if let Some(problem) = reach(&source) {
@@ -84,6 +90,20 @@ mod tests {
         assert_eq!(read("db;host"), (vec!["db".into(), "host".into()], vec![]));
         assert_eq!(read("host"), (vec!["host".into()], vec![]));
         assert_eq!(read("off"), (vec!["off".into()], vec![]));
+    }
+
+    #[test]
+    fn an_exporter_is_named_once_whatever_its_path_and_metrics() {
+        let mut plan =
+            entries(Some("prometheus=http://h:1/metrics,a;prometheus=http://h:1,b;prometheus=http://h:1/x"));
+        let read = Observe::read(&mut plan, &|_| None);
+        assert_eq!(read.sources.len(), 2, "{read:?}");
+        assert_eq!(plan.errors.len(), 1, "{:?}", plan.errors);
+        assert!(
+            plan.errors[0].contains("h:1 is named twice: name it once, with all names"),
+            "{:?}",
+            plan.errors
+        );
     }
 
     #[test]

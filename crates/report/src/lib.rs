@@ -22,6 +22,7 @@ pub mod names;
 pub mod observed;
 pub mod phases;
 pub mod plan;
+pub mod statements;
 pub mod store;
 pub mod suggest;
 pub mod sweep;

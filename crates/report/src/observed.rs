@@ -19,7 +19,7 @@ const CHECKPOINT_COUNTERS: [&str; 5] = [
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Observed {
-    /// Source: `db`, `host`, or the address of a Prometheus exporter.
+    /// Source: `db`, `db:HOST:PORT` for further servers, `host`, or the address of a Prometheus exporter.
     pub source: String,
     /// Name, as the source calls it, as `pg_stat_wal.wal_bytes`; with the labels of an exporter's sample.
     pub name: String,

@@ -11,7 +11,7 @@ const CONSTANT: &str = "gemel_recovery_";
 struct GemelObserver(Database);
 
 impl Observe for GemelTarget {
-    fn observer(&self) -> Result<Option<Box<dyn Observer>>, TargetError> {
+    fn observer(&self, _server: usize) -> Result<Option<Box<dyn Observer>>, TargetError> {
         Ok(Some(Box::new(GemelObserver(self.database()?))))
     }
 }

@@ -356,6 +356,11 @@ impl Config {
         std::iter::once(self.clone()).chain(self.nodes.iter().map(|node| self.on(node))).collect()
     }
 
+    /// Returns host and port, or the path of the socket.
+    pub(crate) fn address(&self) -> String {
+        self.host.with_port(self.port)
+    }
+
     /// Returns host, port and database, for messages.
     pub(crate) fn place(&self) -> String {
         let Self { scheme, port, database, .. } = self;

@@ -4,6 +4,7 @@ mod auth;
 mod binary;
 mod config;
 mod copy;
+mod describe;
 mod errors;
 mod family;
 mod load_lock;
@@ -16,7 +17,9 @@ pub(crate) mod product;
 mod replication;
 mod schema;
 mod session;
+mod snapshot;
 mod spider;
+mod statements;
 mod wire;
 
 pub(crate) use config::Config;
@@ -33,11 +36,8 @@ use copy::Way;
 use load_lock::{LoadLock, MARK};
 use loader::MysqlLoader;
 use lydite_database::sql::balances::{BalanceSession, BalanceStatement};
-use lydite_database::sql::checksum::{CanonicalText, checksums};
-use lydite_database::sql::conditions;
 use lydite_database::sql::counts::counts;
 use lydite_database::sql::dialect::Dialect;
-use lydite_database::sql::isolation::Isolation;
 use lydite_database::sql::meta::{self, Admin, is_ours};
 use lydite_database::sql::session::SqlSession;
 use lydite_database::sql::shards::Layout;
@@ -50,7 +50,7 @@ use lydite_tpcc::schema::Table;
 use lydite_tpcc::{OrderId, Placement};
 use product::Product;
 use session::MysqlConnection;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -59,43 +59,6 @@ use wire::Wire;
 
 /// The procedures of `--tx procedures`.
 const PROCEDURES: &str = include_str!("procedures.sql");
-
-/// Server settings that affect the numbers.
-const SETTINGS: [&str; 33] = [
-    "innodb_buffer_pool_size",
-    "innodb_flush_log_at_trx_commit",
-    "innodb_flush_method",
-    "innodb_doublewrite",
-    "innodb_log_file_size",
-    "innodb_redo_log_capacity",
-    "innodb_io_capacity",
-    "innodb_page_size",
-    "innodb_lock_wait_timeout",
-    "innodb_deadlock_detect",
-    "innodb_snapshot_isolation",
-    "rocksdb_flush_log_at_trx_commit",
-    "rocksdb_block_cache_size",
-    "log_bin",
-    "sync_binlog",
-    "binlog_format",
-    "max_connections",
-    "thread_handling",
-    "query_cache_type",
-    "performance_schema",
-    "wsrep_on",
-    "wsrep_sync_wait",
-    "wsrep_trx_fragment_size",
-    "spider_internal_xa",
-    "spider_use_consistent_snapshot",
-    "spider_sync_trx_isolation",
-    "tidb_txn_mode",
-    "tidb_disable_txn_auto_retry",
-    "tidb_enable_1pc",
-    "tidb_enable_async_commit",
-    "ob_query_timeout",
-    "ob_trx_timeout",
-    "ob_trx_lock_timeout",
-];
 
 /// A server with MySQL's protocol.
 pub(crate) struct Mysql {
@@ -238,25 +201,6 @@ impl Mysql {
         Ok((wire, dialect))
     }
 
-    /// Opens a connection that reads one snapshot of the tables.
-    fn connect_to_check(&self) -> Result<Wire, TargetError> {
-        let mut wire = self.connect_wire()?;
-        let prepare = wire.product.check;
-        wire.be_patient()
-            .and_then(|()| prepare.iter().try_for_each(|statement| wire.execute(statement)))
-            .map_err(self.failed("check"))?;
-        if self.is_parted()? {
-            wire.execute(spider::SESSION).map_err(self.failed("check"))?;
-        }
-        // One connection, because a snapshot can't be passed to another one. The snapshot is taken at once, in all
-        // engines.
-        wire.execute(
-            "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ; START TRANSACTION WITH CONSISTENT SNAPSHOT",
-        )
-        .map_err(self.failed("check"))?;
-        Ok(wire)
-    }
-
     fn failed(&self, doing: &str) -> impl Fn(SqlError) -> TargetError {
         let (doing, place) = (doing.to_string(), self.config.place());
         move |error| advised(error, &doing, &place)
@@ -326,22 +270,6 @@ impl Mysql {
         Ok(if self.is_parted()? { &product::SPIDER_DIALECT } else { at_begin.unwrap_or(product.dialect) })
     }
 
-    /// Returns true if a commit survives the loss of power, on the shards too. Shards that the URL does not name count
-    /// as not durable, because their settings are unknown.
-    fn is_durable(
-        &self,
-        settings: &BTreeMap<String, String>,
-        engines: &[String],
-    ) -> Result<bool, TargetError> {
-        let shards: Vec<Description> = self.shards.iter().map(Self::describe).collect::<Result<_, _>>()?;
-        let own: Vec<String> = engines
-            .iter()
-            .filter(|engine| shards.is_empty() || !spider::is_spider(engine))
-            .cloned()
-            .collect();
-        Ok(engines_are_durable(settings, &own) && shards.iter().all(|shard| shard.durable))
-    }
-
     /// Drops the objects with names of Lydite's tables, on this server alone. The caller has the right to load.
     fn drop_tables(&self, wire: &mut Wire) -> Result<(), TargetError> {
         let mut there = BTreeMap::new();
@@ -401,116 +329,9 @@ fn make_procedures(wire: &mut Wire, dialect: &Dialect) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// Reads the server settings that affect the numbers.
-fn settings(wire: &mut Wire) -> Result<BTreeMap<String, String>, SqlError> {
-    let mut settings = BTreeMap::new();
-    let names: Vec<String> = SETTINGS.iter().map(|name| format!("'{name}'")).collect();
-    let sql = format!("SHOW VARIABLES WHERE Variable_name IN ({})", names.join(", "));
-    wire.query_each(&sql, &mut |row| {
-        if let [Some(name), Some(value)] = row {
-            settings.insert((*name).to_string(), (*value).to_string());
-        }
-    })?;
-    Ok(settings)
-}
-
-/// Returns true if a commit survives the loss of power, by the settings of InnoDB or RocksDB.
-fn engines_are_durable(settings: &BTreeMap<String, String>, engines: &[String]) -> bool {
-    let is = |name: &str, wanted: &str| settings.get(name).is_none_or(|value| value == wanted);
-    let log = |engine: &str| match engine.to_ascii_lowercase().as_str() {
-        "innodb" => is("innodb_flush_log_at_trx_commit", "1"),
-        "rocksdb" => is("rocksdb_flush_log_at_trx_commit", "1"),
-        // Unknown for other engines.
-        _ => false,
-    };
-    let binlog = settings.get("log_bin").is_none_or(|value| value == "OFF") || is("sync_binlog", "1");
-    // Without doublewrite, power loss can damage whole pages.
-    let pages = settings
-        .get("innodb_doublewrite")
-        .is_none_or(|value| !["OFF", "0", "DETECT_ONLY"].contains(&value.as_str()));
-    let synced = settings.get("innodb_flush_method").is_none_or(|value| value != "nosync");
-    !engines.is_empty() && engines.iter().all(|engine| log(engine)) && binlog && pages && synced
-}
-
 impl Target for Mysql {
     fn describe(&self) -> Result<Description, TargetError> {
-        let mut wire = self.connect_wire()?;
-        let product = wire.product;
-        let mut settings = settings(&mut wire).map_err(self.failed("ask for settings"))?;
-        let keys = wire
-            .column(
-                "SELECT count(*) FROM information_schema.table_constraints \
-                 WHERE constraint_schema = database() AND constraint_type = 'FOREIGN KEY'",
-            )
-            .map_err(self.failed("look for foreign keys"))?;
-        let mut engines = self.catalogue(&mut wire, "engine", "tables")?;
-        if engines.is_empty() {
-            let default =
-                wire.column("SELECT @@default_storage_engine").map_err(self.failed("ask for the engine"))?;
-            let default = default.concat();
-            let of = |table| self.config.engine_of(table).unwrap_or(&default).to_string();
-            engines = Table::ALL.map(of).into_iter().collect::<BTreeSet<_>>().into_iter().collect();
-        }
-        let isolation = self.config.isolation;
-        if isolation == Isolation::Serializable && engines.iter().any(|engine| config::is_rocksdb(engine)) {
-            return Err(TargetError::usage(format!("{}: {}", self.config.place(), config::NO_SERIALIZABLE)));
-        }
-        let parted = !self.shards.is_empty() || engines.iter().any(|engine| spider::is_spider(engine));
-        let own = product.always_durable || self.is_durable(&settings, &engines)?;
-        let durable = self.nodes_are_durable(&mut settings, &engines)? && own;
-        settings.insert("server".into(), product.name.into());
-        settings.insert("engine".into(), engines.join(", "));
-        if self.config.snapshot_at_begin {
-            settings.insert("snapshot".into(), "begin".into());
-        }
-        settings.insert("foreign keys".into(), keys.concat());
-        settings.insert("isolation".into(), isolation.sql().to_lowercase());
-        settings.insert("tx".into(), self.config.mode.name().into());
-        // The partitions that the tables have, whatever the URL says.
-        let partitions = wire
-            .column(
-                "SELECT count(*) FROM information_schema.partitions WHERE table_schema = database() \
-                 AND table_name = 'stock' AND partition_name IS NOT NULL",
-            )
-            .map_err(self.failed("look for partitions"))?
-            .concat();
-        if partitions != "0" {
-            settings.insert("partitions".into(), partitions);
-        }
-        if !self.shards.is_empty() {
-            settings.insert("shards".into(), self.shards.len().to_string());
-        }
-        if engines.iter().any(|engine| spider::is_spider(engine)) {
-            let found = self.found_layout(&mut wire)?;
-            settings.extend(found.settings().map(|(name, value)| (name.to_string(), value.to_string())));
-        } else if !product.together.is_empty() && self.config.layout != Layout::default() {
-            let asked = self.config.layout.settings();
-            settings.extend(asked.map(|(name, value)| (format!("{name}, as asked"), value.to_string())));
-        }
-        if self.nodes.len() > 1 {
-            settings.insert("nodes".into(), self.nodes.len().to_string());
-        }
-        let version = &wire.version;
-        Ok(Description {
-            kind: self.config.scheme.clone(),
-            version: if version.contains(product.name) {
-                version.clone()
-            } else {
-                format!("{} {version}", product.name)
-            },
-            url: self.config.url.clone(),
-            settings,
-            isolation: isolation.sql().to_lowercase(),
-            embedded: false,
-            // Spider's shards take their snapshots one by one.
-            isolation_is_level_3: match isolation {
-                Isolation::ReadCommitted => false,
-                Isolation::RepeatableRead => !parted,
-                Isolation::Serializable => true,
-            },
-            durable,
-            in_memory: None,
-        })
+        self.read_description()
     }
 
     fn state(&self) -> Result<DatabaseState, TargetError> {
@@ -597,38 +418,15 @@ impl Target for Mysql {
         conditions: &[Condition],
         done: &(dyn Fn(&ConditionFinding) + Sync),
     ) -> Result<Vec<ConditionFinding>, TargetError> {
-        let mut wire = self.connect_to_check()?;
-        let dialect = wire.product.dialect;
-        let meta = meta::read(&mut wire).map_err(self.failed("check"))?;
-        let _at_work = self.work.enter(wire.id);
-        conditions
-            .iter()
-            .map(|&condition| {
-                self.work.unless_stopped(self.config.place())?;
-                let finding = conditions::evaluate(&mut wire, dialect, &meta, condition)
-                    .map_err(self.failed(&format!("check condition {}", condition.number)))?;
-                done(&finding);
-                Ok(finding)
-            })
-            .collect()
+        self.check_conditions(conditions, done)
     }
 
     fn checksums(&self) -> Result<Vec<TableChecksum>, TargetError> {
-        let mut wire = self.connect_wire()?;
-        wire.be_patient().map_err(self.failed("lift the limits of statements"))?;
-        let canonical = CanonicalText {
-            money: |column| format!("CAST({column} * 100 AS signed)"),
-            rate: |column| format!("CAST({column} * 10000 AS signed)"),
-            as_text: wire.product.dialect.as_text,
-        };
-        checksums(&mut wire, &canonical).map_err(self.failed("read the tables"))
+        self.read_checksums()
     }
 
     fn counts(&self, warehouses: &RangeInclusive<u32>) -> Result<LedgerCounts, TargetError> {
-        let mut wire = self.connect_to_check()?;
-        let _at_work = self.work.enter(wire.id);
-        self.work.unless_stopped(self.config.place())?;
-        counts(&mut wire, warehouses).map_err(self.failed("count orders and payments"))
+        self.on_snapshot("count orders and payments", |wire| counts(wire, warehouses))
     }
 
     fn written(
@@ -636,11 +434,10 @@ impl Target for Mysql {
         warehouses: &RangeInclusive<u32>,
         orders_from: Option<OrderId>,
     ) -> Result<Written, TargetError> {
-        let mut wire = self.connect_to_check()?;
-        let dialect = wire.product.dialect;
-        let _at_work = self.work.enter(wire.id);
-        self.work.unless_stopped(self.config.place())?;
-        written(&mut wire, dialect, warehouses, orders_from).map_err(self.failed("read orders and payments"))
+        self.on_snapshot("read orders and payments", |wire| {
+            let dialect = wire.product.dialect;
+            written(wire, dialect, warehouses, orders_from)
+        })
     }
 
     fn capabilities(&self) -> Capabilities<'_> {

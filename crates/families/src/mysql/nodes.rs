@@ -1,6 +1,7 @@
 //! The other servers of a cluster for sessions (`nodes=`): checks of their contents and their durability.
 
-use crate::mysql::{Mysql, connected, engines_are_durable, settings};
+use crate::mysql::describe::{engines_are_durable, settings};
+use crate::mysql::{Mysql, connected};
 use lydite_database::{Target, TargetError, TargetErrorKind};
 use std::collections::{BTreeMap, BTreeSet};
 

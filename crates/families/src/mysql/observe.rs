@@ -1,12 +1,13 @@
 //! Statistics of a server with MySQL's protocol: its global status. Each product and version has others of them, so
 //! unknown ones are left out.
 
+use crate::mysql::statements::Statements;
 use crate::mysql::wire::Wire;
-use crate::mysql::{Mysql, connected};
+use crate::mysql::{Config, Mysql, connected, refused};
 use crate::net::CONNECT_TIMEOUT;
 use lydite_database::sql::meta::Admin;
 use lydite_database::sql::sql_error::SqlError;
-use lydite_database::{Configuration, Observe, Observer, Sample, SampleKind, TargetError};
+use lydite_database::{Configuration, Observe, Observer, Sample, SampleKind, StatementUse, TargetError};
 use std::collections::BTreeMap;
 
 /// Counters with the unit of their growth.
@@ -65,6 +66,7 @@ struct MysqlObserver {
     sql: String,
     /// Units and kinds by name.
     known: BTreeMap<&'static str, (&'static str, SampleKind)>,
+    statements: Statements,
 }
 
 impl Observer for MysqlObserver {
@@ -82,12 +84,29 @@ impl Observer for MysqlObserver {
         asked.map_err(|error| error.on_target("read the global status", &self.place))?;
         Ok(samples)
     }
+
+    fn statements(&mut self) -> Result<Vec<StatementUse>, TargetError> {
+        let read = self.statements.read(&mut self.wire);
+        read.map_err(|error| error.on_target("read the counts of statements", &self.place))
+    }
+}
+
+impl Mysql {
+    /// Returns the servers that the URL names: the main one, other nodes for sessions, and shards.
+    fn observed(&self) -> impl Iterator<Item = &Config> {
+        self.nodes.iter().chain(self.shards.iter().map(|shard| &shard.config))
+    }
 }
 
 impl Observe for Mysql {
-    fn observer(&self) -> Result<Option<Box<dyn Observer>>, TargetError> {
-        let wire = connected(&self.config)?;
-        wire.limit(Some(CONNECT_TIMEOUT)).map_err(self.failed("read the global status"))?;
+    fn servers(&self) -> Vec<String> {
+        self.observed().map(Config::address).collect()
+    }
+
+    fn observer(&self, server: usize) -> Result<Option<Box<dyn Observer>>, TargetError> {
+        let Some(config) = self.observed().nth(server) else { return Ok(None) };
+        let wire = connected(config)?;
+        wire.limit(Some(CONNECT_TIMEOUT)).map_err(|error| refused(error, config))?;
         let of = |list: &'static [(&'static str, &'static str)], kind: SampleKind| {
             list.iter().map(move |(name, unit)| (*name, (*unit, kind)))
         };
@@ -95,7 +114,8 @@ impl Observe for Mysql {
             of(&COUNTERS, SampleKind::Counter).chain(of(&GAUGES, SampleKind::Gauge)).collect();
         let names: Vec<String> = known.keys().map(|name| format!("'{name}'")).collect();
         let sql = format!("SHOW GLOBAL STATUS WHERE Variable_name IN ({})", names.join(", "));
-        let mut observer = MysqlObserver { wire, place: self.config.place(), sql, known };
+        let mut observer =
+            MysqlObserver { wire, place: config.place(), sql, known, statements: Statements::default() };
         let has_any = !observer.sample()?.is_empty();
         Ok(has_any.then(|| Box::new(observer) as Box<dyn Observer>))
     }

@@ -22,6 +22,17 @@ pub(crate) enum Host {
     Unix(String),
 }
 
+impl Host {
+    /// Returns the server of a port, as `HOST:PORT`, or the directory of its socket.
+    pub(crate) fn with_port(&self, port: u16) -> String {
+        match self {
+            Self::Tcp(name) if name.contains(':') => format!("[{name}]:{port}"),
+            Self::Tcp(name) => format!("{name}:{port}"),
+            Self::Unix(directory) => directory.clone(),
+        }
+    }
+}
+
 /// Use of TLS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SslMode {

@@ -306,6 +306,11 @@ impl Config {
         })
     }
 
+    /// Returns host and port, or the directory of the socket.
+    pub(crate) fn address(&self) -> String {
+        self.host.with_port(self.port)
+    }
+
     /// Returns host, port and database, for messages.
     pub(crate) fn place(&self) -> String {
         let Self { port, database, product, .. } = self;

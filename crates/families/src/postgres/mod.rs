@@ -2,6 +2,7 @@
 
 mod config;
 mod copy;
+mod describe;
 mod distribution;
 mod errors;
 mod family;
@@ -12,8 +13,11 @@ mod numeric;
 mod observe;
 mod product;
 mod replication;
+mod reset;
 pub(crate) mod session;
 mod shards;
+mod snapshot;
+mod statements;
 pub(crate) mod templates;
 mod wire;
 
@@ -28,16 +32,12 @@ use lydite_database::{
 use crate::net;
 use crate::stoppable::Stoppable;
 use config::{NOT_SERIALIZABLE, ONLY_STATEMENTS};
-use load_lock::LoadLock;
 use loader::PgLoader;
-use lydite_database::micro::is_table_name;
 use lydite_database::sql::balances::{BalanceSession, BalanceStatement};
-use lydite_database::sql::checksum::{CanonicalText, checksums};
-use lydite_database::sql::conditions;
 use lydite_database::sql::counts::counts;
 use lydite_database::sql::ddl;
 use lydite_database::sql::isolation::Isolation;
-use lydite_database::sql::meta::{self, Admin, OWN_TABLES};
+use lydite_database::sql::meta::{self, Admin};
 use lydite_database::sql::session::SqlSession;
 use lydite_database::sql::shards::Layout;
 use lydite_database::sql::sql_error::SqlError;
@@ -49,7 +49,6 @@ use lydite_tpcc::schema::Table;
 use lydite_tpcc::{OrderId, Placement};
 use product::Product;
 use session::PgConnection;
-use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -58,25 +57,6 @@ use wire::{Backend, Wire};
 
 /// The functions of `--tx procedures`.
 const PROCEDURES: &str = include_str!("procedures.sql");
-
-/// Server settings that affect the numbers.
-const SETTINGS: [&str; 15] = [
-    "shared_buffers",
-    "fsync",
-    "synchronous_commit",
-    "full_page_writes",
-    "wal_level",
-    "wal_sync_method",
-    "max_wal_size",
-    "checkpoint_timeout",
-    "effective_cache_size",
-    "work_mem",
-    "max_connections",
-    "autovacuum",
-    "jit",
-    "huge_pages",
-    "data_checksums",
-];
 
 /// Returns the fill factor of pages at loading, in percent, for tables whose rows are updated in place for ever. With
 /// room on the page a new version needs no index entries (a heap-only tuple). The rows of the two smallest tables are
@@ -96,13 +76,6 @@ const SCHEMA: &str = "(SELECT oid FROM pg_namespace WHERE nspname = current_sche
 /// Values of `relkind` that share the names of tables: tables, partitioned tables, views, materialized views, foreign
 /// tables.
 const TABLE_KINDS: &str = "('r', 'p', 'v', 'm', 'f')";
-
-/// Connections that check conditions in parallel.
-const CHECK_CONNECTIONS: usize = 2;
-
-/// Statements that begin a transaction which reads large tables on one snapshot.
-const READ_ONE_SNAPSHOT: &str =
-    "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = 0";
 
 /// A PostgreSQL server.
 pub(crate) struct Postgres {
@@ -334,68 +307,7 @@ fn make_procedures(wire: &mut Wire) -> Result<(), SqlError> {
 
 impl Target for Postgres {
     fn describe(&self) -> Result<Description, TargetError> {
-        let mut wire = self.connect_wire()?;
-        let version = wire
-            .column("SELECT version()")
-            .map_err(self.failed("ask for the version"))?
-            .into_iter()
-            .next()
-            .unwrap_or_default();
-        let mut settings = BTreeMap::new();
-        let names: Vec<String> = SETTINGS.iter().map(|name| format!("'{name}'")).collect();
-        let sql = format!(
-            "SELECT name, current_setting(name) FROM pg_settings WHERE name IN ({})",
-            names.join(", ")
-        );
-        wire.query_each(&sql, &mut |row| {
-            if let [Some(name), Some(value)] = row {
-                settings.insert((*name).to_string(), (*value).to_string());
-            }
-        })
-        .map_err(self.failed("ask for settings"))?;
-        let foreign_keys = wire
-            .column(&format!(
-                "SELECT count(*) FROM pg_constraint WHERE contype = 'f' AND connamespace = {SCHEMA}"
-            ))
-            .map_err(self.failed("look for foreign keys"))?;
-        settings.insert("foreign keys".into(), foreign_keys.into_iter().next().unwrap_or_default());
-        if !self.shards.is_empty() {
-            settings.insert("shards".into(), self.shards.len().to_string());
-        }
-        settings.insert("isolation".into(), self.config.isolation.sql().to_lowercase());
-        settings.insert("tx".into(), self.config.mode.name().into());
-        let on = |name: &str| settings.get(name).is_some_and(|value| value != "off");
-        let durable = self.config.product.always_durable
-            || on("fsync") && on("synchronous_commit") && on("full_page_writes");
-        let shards: Result<Vec<_>, _> = self.shards.iter().map(Self::describe).collect();
-        let parted = !self.session_settings()?.is_empty();
-        if parted {
-            let found = self.found_layout(&mut wire)?;
-            settings.extend(found.settings().map(|(name, value)| (name.to_string(), value.to_string())));
-        } else if self.config.layout != Layout::default() {
-            let asked = self.config.layout.settings();
-            settings.extend(asked.map(|(name, value)| (format!("{name}, as asked"), value.to_string())));
-        }
-        if parted && self.shards.is_empty() {
-            settings.insert("durability of shards".into(), "not asked: name them with ?shards=".into());
-        }
-        let durable =
-            durable && (!parted || !self.shards.is_empty()) && shards?.iter().all(|shard| shard.durable);
-        Ok(Description {
-            kind: self.config.product.schemes[0].into(),
-            // "PostgreSQL 15.18 (Debian …) on x86_64…": results describe the host elsewhere.
-            version: version.split(" on ").next().unwrap_or_default().to_string(),
-            url: self.config.url.clone(),
-            settings,
-            isolation: self.config.isolation.sql().to_lowercase(),
-            embedded: false,
-            // Several servers have no common snapshot, whatever the isolation level of each.
-            isolation_is_level_3: self.config.isolation != Isolation::ReadCommitted
-                && self.config.product.global_transactions
-                && !parted,
-            durable,
-            in_memory: None,
-        })
+        self.read_description()
     }
 
     fn state(&self) -> Result<DatabaseState, TargetError> {
@@ -512,66 +424,7 @@ impl Target for Postgres {
     }
 
     fn reset(&self) -> Result<(), TargetError> {
-        // An unreachable shard is reported before anything is dropped on another one.
-        self.shards.iter().try_for_each(|shard| shard.connect_wire().map(drop))?;
-        let mut lock = LoadLock::take(&self.config)?;
-        let wire = lock.wire();
-        // Only in the schema that `state` looks at, and not objects that merely depend on the tables.
-        let schema = wire.column("SELECT current_schema()").map_err(self.failed("look for the schema"))?;
-        if schema.is_empty() {
-            return Err(TargetError::usage(format!(
-                "{}: no schema of the search_path exists: name one with ?schema=",
-                self.config.place()
-            )));
-        }
-        let there = self.tables(wire)?;
-        let names: Vec<String> = Table::ALL
-            .map(Table::name)
-            .into_iter()
-            .chain(OWN_TABLES)
-            .chain(there.iter().map(String::as_str).filter(|name| is_table_name(name)))
-            .map(|name| format!("'{name}'"))
-            .collect();
-        if !self.config.product.exports_snapshots {
-            // Other products implement PostgreSQL's catalogs only in part, so they are not asked which view shows which
-            // table.
-            let drops: Vec<String> = there
-                .iter()
-                .filter(|name| names.contains(&format!("'{name}'")))
-                .map(|name| format!("\"{name}\""))
-                .collect();
-            if !drops.is_empty() {
-                wire.execute(&format!("DROP TABLE {}", drops.join(", ")))
-                    .map_err(self.failed("drop the tables"))?;
-            }
-            return lock.release().map_err(self.failed("end the load"));
-        }
-        // Objects that others made under these names may not be tables. Views go first, each before those that it
-        // shows. Then all tables of a kind go at once, since they refer to each other. (Views that show each other in a
-        // ring can be made, though not read; hence the bound.)
-        let drops = wire
-            .column(&format!(
-                "WITH RECURSIVE named AS (SELECT oid, relkind, format('%I.%I', current_schema(), relname) AS name \
-                 FROM pg_class WHERE relnamespace = {SCHEMA} AND relkind IN {TABLE_KINDS} AND relname IN ({})), \
-                 shows AS (SELECT rule.ev_class AS view, depend.refobjid AS shown FROM pg_rewrite AS rule \
-                 JOIN pg_depend AS depend ON depend.classid = 'pg_rewrite'::regclass AND depend.objid = rule.oid \
-                 AND depend.refclassid = 'pg_class'::regclass AND depend.refobjid <> rule.ev_class \
-                 WHERE rule.rulename = '_RETURN'), \
-                 levels AS (SELECT oid, 0 AS level FROM named UNION SELECT view, level + 1 FROM levels \
-                 JOIN shows ON shown = oid WHERE level < 100) \
-                 SELECT 'DROP ' || kind || ' ' || string_agg(name, ', ') FROM (SELECT name, level, CASE relkind \
-                 WHEN 'v' THEN 'VIEW' WHEN 'm' THEN 'MATERIALIZED VIEW' WHEN 'f' THEN 'FOREIGN TABLE' ELSE 'TABLE' \
-                 END AS kind FROM named JOIN (SELECT oid, max(level) AS level FROM levels GROUP BY oid) AS highest \
-                 USING (oid)) AS found GROUP BY kind, CASE WHEN kind LIKE '%VIEW' THEN level END \
-                 ORDER BY kind LIKE '%VIEW' DESC, max(level) DESC, kind",
-                names.join(", ")
-            ))
-            .map_err(self.failed("look for tables"))?;
-        wire.execute(&drops.join("; ")).map_err(self.failed("drop the tables"))?;
-        if !self.shards.is_empty() {
-            self.reset_shards(wire)?;
-        }
-        lock.release().map_err(self.failed("end the load"))
+        self.drop_tables()
     }
 
     fn check(
@@ -579,75 +432,15 @@ impl Target for Postgres {
         conditions: &[Condition],
         done: &(dyn Fn(&ConditionFinding) + Sync),
     ) -> Result<Vec<ConditionFinding>, TargetError> {
-        let failed = self.failed("check");
-        let settings = self.session_settings()?;
-        let product = self.config.product;
-        let mut first = self.connect_wire()?;
-        let mut begin = format!("{settings}; BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ");
-        let connections = if product.exports_snapshots {
-            first.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").map_err(&failed)?;
-            let snapshot = first
-                .column("SELECT pg_export_snapshot()")
-                .map_err(&failed)?
-                .into_iter()
-                .next()
-                .ok_or_else(|| TargetError::database("the server exported no snapshot"))?;
-            begin += &format!("SET TRANSACTION SNAPSHOT '{snapshot}'; ");
-            CHECK_CONNECTIONS
-        } else {
-            1
-        };
-        if product.heap {
-            begin += "SET LOCAL work_mem = '256MB'; SET LOCAL jit = off; ";
-        }
-        begin += "SET LOCAL statement_timeout = 0";
-        let dialect = session::dialect(self.config.isolation);
-        let next = AtomicUsize::new(0);
-        let findings = Mutex::new(Vec::new());
-        // The slow conditions first, so that both connections end at about the same time.
-        let mut order: Vec<Condition> = conditions.to_vec();
-        order.sort_by_key(|condition| ![6, 7, 10, 12].contains(&condition.number));
-        let work = || -> Result<(), TargetError> {
-            let mut wire = self.connect_wire()?;
-            wire.execute(&begin).map_err(&failed)?;
-            let meta = meta::read(&mut wire).map_err(&failed)?;
-            let _at_work = wire.backend().map(|backend| self.work.enter(backend));
-            while let Some(&condition) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
-                self.work.unless_stopped(self.config.place())?;
-                let finding = conditions::evaluate(&mut wire, dialect, &meta, condition)
-                    .map_err(|error| self.failed(&format!("check condition {}", condition.number))(error))?;
-                done(&finding);
-                findings.lock().unwrap_or_else(PoisonError::into_inner).push(finding);
-            }
-            Ok(())
-        };
-        std::thread::scope(|scope| -> Result<(), TargetError> {
-            let threads: Vec<_> = (0..connections).map(|_| scope.spawn(work)).collect();
-            threads.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(|_| Err(panicked())))
-        })?;
-        let mut findings = findings.into_inner().unwrap_or_else(PoisonError::into_inner);
-        findings.sort_by_key(|finding| finding.condition.number);
-        Ok(findings)
+        self.check_conditions(conditions, done)
     }
 
     fn checksums(&self) -> Result<Vec<TableChecksum>, TargetError> {
-        let canonical = CanonicalText {
-            money: |column| format!("({column} * 100)::bigint"),
-            rate: |column| format!("({column} * 10000)::bigint"),
-            as_text: session::dialect(self.config.isolation).as_text,
-        };
-        let mut wire = self.connect_wire()?;
-        checksums(&mut wire, &canonical).map_err(self.failed("read the tables"))
+        self.read_checksums()
     }
 
     fn counts(&self, warehouses: &RangeInclusive<u32>) -> Result<LedgerCounts, TargetError> {
-        let failed = self.failed("count orders and payments");
-        let settings = self.session_settings()?;
-        let mut wire = self.connect_wire()?;
-        wire.execute(&format!("{settings}; {READ_ONE_SNAPSHOT}")).map_err(&failed)?;
-        let _at_work = wire.backend().map(|backend| self.work.enter(backend));
-        self.work.unless_stopped(self.config.place())?;
-        counts(&mut wire, warehouses).map_err(failed)
+        self.on_snapshot("count orders and payments", |wire| counts(wire, warehouses))
     }
 
     fn written(
@@ -655,14 +448,8 @@ impl Target for Postgres {
         warehouses: &RangeInclusive<u32>,
         orders_from: Option<OrderId>,
     ) -> Result<Written, TargetError> {
-        let failed = self.failed("read orders and payments");
-        let settings = self.session_settings()?;
-        let mut wire = self.connect_wire()?;
-        wire.execute(&format!("{settings}; {READ_ONE_SNAPSHOT}")).map_err(&failed)?;
-        let _at_work = wire.backend().map(|backend| self.work.enter(backend));
-        self.work.unless_stopped(self.config.place())?;
         let dialect = session::dialect(self.config.isolation);
-        written(&mut wire, dialect, warehouses, orders_from).map_err(failed)
+        self.on_snapshot("read orders and payments", |wire| written(wire, dialect, warehouses, orders_from))
     }
 
     fn capabilities(&self) -> Capabilities<'_> {

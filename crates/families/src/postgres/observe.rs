@@ -2,11 +2,12 @@
 //! catalog says which of them the server has, since each version has others.
 
 use crate::net::CONNECT_TIMEOUT;
+use crate::postgres::statements::Statements;
 use crate::postgres::wire::Wire;
 use crate::postgres::{Postgres, connected};
 use lydite_database::sql::meta::Admin;
 use lydite_database::sql::sql_error::SqlError;
-use lydite_database::{Configuration, Observe, Observer, Sample, SampleKind, TargetError};
+use lydite_database::{Configuration, Observe, Observer, Sample, SampleKind, StatementUse, TargetError};
 use std::collections::BTreeSet;
 
 /// A view of statistics with one row, or with rows that are added up.
@@ -141,6 +142,8 @@ struct PgObserver {
     /// Query of all values, in one row.
     sql: String,
     values: Vec<Value>,
+    /// Counts of statements; `None` if the server does not keep them.
+    statements: Option<Statements>,
 }
 
 /// Returns the query of all values that the server has, and the values; `None` if it has none. `there` are its columns,
@@ -196,10 +199,17 @@ impl Observer for PgObserver {
         asked.map_err(|error| error.on_target("read the statistics", &self.place))?;
         Ok(samples)
     }
+
+    fn statements(&mut self) -> Result<Vec<StatementUse>, TargetError> {
+        let Some(statements) = &mut self.statements else { return Ok(Vec::new()) };
+        let read = statements.read(&mut self.wire);
+        read.map_err(|error| error.on_target("read the counts of statements", &self.place))
+    }
 }
 
-impl Observe for Postgres {
-    fn observer(&self) -> Result<Option<Box<dyn Observer>>, TargetError> {
+impl Postgres {
+    /// Opens an observer of this server.
+    fn observe(&self) -> Result<Option<Box<dyn Observer>>, TargetError> {
         let mut wire = connected(&self.config)?;
         let failed = self.failed("look for statistics");
         wire.limit(Some(CONNECT_TIMEOUT)).map_err(&failed)?;
@@ -214,10 +224,24 @@ impl Observe for Postgres {
         let there = wire.column(&columns).map_err(&failed)?.into_iter().collect();
         let Some((sql, values)) = query(&there) else { return Ok(None) };
         wire.execute(BEGIN).map_err(&failed)?;
-        let mut observer = PgObserver { wire, place: self.config.place(), sql, values };
+        let statements = Statements::find(&mut wire).map_err(&failed)?;
+        let mut observer = PgObserver { wire, place: self.config.place(), sql, values, statements };
         // Servers that resemble PostgreSQL may have the views without any row. Numbers of sessions say nothing then.
         let counts = observer.sample()?.iter().any(|sample| sample.kind == SampleKind::Counter);
         Ok(counts.then(|| Box::new(observer) as Box<dyn Observer>))
+    }
+}
+
+impl Observe for Postgres {
+    fn servers(&self) -> Vec<String> {
+        std::iter::once(self).chain(&self.shards).map(|server| server.config.address()).collect()
+    }
+
+    fn observer(&self, server: usize) -> Result<Option<Box<dyn Observer>>, TargetError> {
+        match server.checked_sub(1) {
+            None => self.observe(),
+            Some(shard) => self.shards.get(shard).map_or(Ok(None), Self::observe),
+        }
     }
 
     fn configuration(&self) -> Result<Configuration, TargetError> {

@@ -1,5 +1,6 @@
 //! A connection to an SQLite file.
 
+use crate::sqlite::observe::Statistics;
 use crate::sqlite::{Config, DIALECT};
 use lydite_database::AbortReason;
 use lydite_database::sql::connection::Connection;
@@ -47,17 +48,29 @@ impl WriterTurn {
         }
     }
 
+    /// Returns the number of writers that wait for their turn.
+    pub(super) fn waiting(&self) -> usize {
+        self.state.lock().waiting.len().saturating_sub(1)
+    }
+
     fn give_back(&self) {
         self.state.lock().waiting.pop_front();
         self.called.notify_all();
     }
 }
 
+/// Everything that the connections of this process to a file share.
+#[derive(Debug, Default)]
+pub(crate) struct Shared {
+    pub(super) turn: WriterTurn,
+    pub(super) statistics: Statistics,
+}
+
 /// A connection that prepares a statement at its first use.
 pub(crate) struct SqliteConnection {
     database: rusqlite::Connection,
     texts: Vec<String>,
-    turn: Arc<WriterTurn>,
+    shared: Arc<Shared>,
     /// True if this connection has the turn to write.
     writing: bool,
 }
@@ -69,18 +82,18 @@ impl SqliteConnection {
     }
 
     /// Opens the file for the transactions of TPC-C.
-    pub(crate) fn open(path: &Path, config: &Config, turn: Arc<WriterTurn>) -> Result<Self, SqlError> {
+    pub(crate) fn open(path: &Path, config: &Config, shared: Arc<Shared>) -> Result<Self, SqlError> {
         let statements = Statement::of_mode(lydite_database::TxMode::Statements, &DIALECT);
         let statements: Vec<(Statement, String)> =
             statements.into_iter().map(|statement| (statement, statement.text(&DIALECT))).collect();
-        Self::open_with(path, config, turn, &statements)
+        Self::open_with(path, config, shared, &statements)
     }
 
     /// Opens the file for these statements.
     pub(crate) fn open_with<S: Prepared>(
         path: &Path,
         config: &Config,
-        turn: Arc<WriterTurn>,
+        shared: Arc<Shared>,
         statements: &[(S, String)],
     ) -> Result<Self, SqlError> {
         let count = statements.iter().map(|(statement, _)| statement.index() + 1).max().unwrap_or(0);
@@ -94,7 +107,7 @@ impl SqliteConnection {
         let database = rusqlite::Connection::open_with_flags(path, flags).map_err(failed)?;
         database.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
         database.set_prepared_statement_cache_capacity(count);
-        let mut connection = Self { database, texts, turn, writing: false };
+        let mut connection = Self { database, texts, shared, writing: false };
         connection.execute(&format!(
             "PRAGMA synchronous = {}; PRAGMA foreign_keys = {}; PRAGMA cache_size = -{}; \
              PRAGMA temp_store = memory",
@@ -108,7 +121,7 @@ impl SqliteConnection {
     /// Waits for the turn to write.
     pub(crate) fn begin_writing(&mut self) {
         if !self.writing {
-            self.turn.take();
+            self.shared.turn.take();
             self.writing = true;
         }
     }
@@ -116,7 +129,7 @@ impl SqliteConnection {
     /// Lets the next writer in.
     pub(crate) fn end_writing(&mut self) {
         if self.writing {
-            self.turn.give_back();
+            self.shared.turn.give_back();
             self.writing = false;
         }
     }
@@ -139,6 +152,7 @@ impl<S: Prepared> Connection<S> for SqliteConnection {
         }
         let result = query(&self.database, &self.texts[statement.index()], params, rows);
         if statement.role() == StatementRole::Commit && result.is_ok() {
+            self.shared.statistics.ended(true, &self.database);
             self.end_writing();
         }
         result
@@ -150,6 +164,7 @@ impl<S: Prepared> Connection<S> for SqliteConnection {
         } else {
             self.database.execute_batch("ROLLBACK").map_err(failed)
         };
+        self.shared.statistics.ended(false, &self.database);
         self.end_writing();
         result
     }

@@ -49,7 +49,7 @@ impl MicroTarget for Sqlite {
     fn connect_micro(&self, meta: &Meta) -> Result<Box<dyn Session<Micro>>, TargetError> {
         let statements = MicroStatement::all(meta, &DIALECT);
         let connection =
-            SqliteConnection::open_with(&self.path, &self.config, Arc::clone(&self.turn), &statements)
+            SqliteConnection::open_with(&self.path, &self.config, Arc::clone(&self.shared), &statements)
                 .map_err(self.unopened())?;
         Ok(Box::new(MicroSession::new(connection)))
     }

@@ -5,6 +5,7 @@ mod family;
 mod load_lock;
 mod loader;
 mod micro;
+mod observe;
 
 pub(crate) use family::FAMILY;
 use lydite_database::{
@@ -14,7 +15,7 @@ use lydite_database::{
 
 use crate::stoppable::Stoppable;
 use crate::storage::{Temporary, in_memory};
-use connection::{SqliteConnection, WriterTurn};
+use connection::{Shared, SqliteConnection};
 use load_lock::LoadLock;
 use loader::SqliteLoader;
 use lydite_database::micro::is_table_name;
@@ -185,7 +186,7 @@ pub(crate) struct Sqlite {
     path: PathBuf,
     /// Temporary directory, kept while the target lives.
     temporary: Option<Temporary>,
-    turn: Arc<WriterTurn>,
+    shared: Arc<Shared>,
     /// Connections that build indexes.
     work: Stoppable<rusqlite::InterruptHandle>,
 }
@@ -201,13 +202,7 @@ impl Sqlite {
                 (directory.path().join("tpcc.sqlite"), Some(directory))
             }
         };
-        Ok(Self {
-            config,
-            path,
-            temporary,
-            turn: Arc::new(WriterTurn::default()),
-            work: Stoppable::default(),
-        })
+        Ok(Self { config, path, temporary, shared: Arc::default(), work: Stoppable::default() })
     }
 
     /// Runs a statement that can be stopped.
@@ -222,7 +217,7 @@ impl Sqlite {
     }
 
     fn open(&self) -> Result<SqliteConnection, TargetError> {
-        SqliteConnection::open(&self.path, &self.config, Arc::clone(&self.turn)).map_err(self.unopened())
+        SqliteConnection::open(&self.path, &self.config, Arc::clone(&self.shared)).map_err(self.unopened())
     }
 
     /// Returns the error of a file that can't be opened.
@@ -407,7 +402,13 @@ impl Target for Sqlite {
     }
 
     fn capabilities(&self) -> Capabilities<'_> {
-        Capabilities { balances: Some(self), micro: Some(self), work: Some(self), ..Capabilities::default() }
+        Capabilities {
+            balances: Some(self),
+            micro: Some(self),
+            work: Some(self),
+            observe: Some(self),
+            ..Capabilities::default()
+        }
     }
 }
 
@@ -421,7 +422,7 @@ impl BalanceTarget for Sqlite {
     fn connect_balances(&self, _longest_wait: Duration) -> Result<Box<dyn Session<Balances>>, TargetError> {
         let statements = BalanceStatement::all(&DIALECT);
         let connection =
-            SqliteConnection::open_with(&self.path, &self.config, Arc::clone(&self.turn), &statements)
+            SqliteConnection::open_with(&self.path, &self.config, Arc::clone(&self.shared), &statements)
                 .map_err(self.unopened())?;
         Ok(Box::new(BalanceSession::new(connection)))
     }

@@ -40,6 +40,18 @@ use writer::Writer;
 /// Maximum length of a segment in bytes, except that a longer batch gets a segment of its own.
 const SEGMENT_BYTES: u64 = 64 << 20;
 
+/// The work of writing a log since the database was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LogCounts {
+    /// Bytes written.
+    pub bytes: u64,
+    /// Groups of commits that were written together.
+    pub batches: u64,
+    /// Times that the written bytes were made durable.
+    pub syncs: u64,
+}
+
 /// A position in a log (LSN): an offset in its stream of bytes, over all segments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Lsn(pub(crate) u64);
@@ -295,6 +307,11 @@ impl Log {
             found.push((segment_path(&self.directory, self.name, *first), bytes));
         }
         found
+    }
+
+    /// Returns the work of the thread that writes this log since it was opened.
+    pub(crate) fn counts(&self) -> LogCounts {
+        self.pipeline.counts()
     }
 
     /// Returns the number of bytes from the beginning of the oldest segment to the end.

@@ -11,6 +11,7 @@ use super::sync::{AtomicU64, Condvar, Mutex, MutexGuard};
 use super::waiter::Waiter;
 use super::{Lsn, frame};
 use crate::error::{Error, Result};
+use crate::log::LogCounts;
 use crate::options::Durability;
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
@@ -55,6 +56,7 @@ struct State {
     /// Waiters, the smallest position first.
     waiting: VecDeque<Waiting>,
     sleep: Sleep,
+    counts: LogCounts,
     /// Time by which the bytes not yet written (or synced, with relaxed durability) must be.
     due: Option<Instant>,
     /// True if somebody waits for the buffer to shrink.
@@ -122,6 +124,7 @@ impl Pipeline {
                 wanted: 0,
                 waiting: VecDeque::new(),
                 sleep: Sleep::Awake,
+                counts: LogCounts::default(),
                 due: None,
                 crowded: false,
                 full: None,
@@ -413,9 +416,17 @@ impl Pipeline {
         if due <= now { Some(sync) } else { much.then_some(false) }
     }
 
+    /// Returns the work of the writer since the log was opened.
+    pub(super) fn counts(&self) -> LogCounts {
+        self.lock().counts
+    }
+
     /// Publishes that `work` is done, and releases the waiters. Only the writer calls this.
     pub(super) fn finished(&self, work: &Work) {
         let mut state = self.lock();
+        state.counts.bytes += work.batch.len() as u64;
+        state.counts.batches += u64::from(!work.batch.is_empty());
+        state.counts.syncs += u64::from(work.sync);
         state.written = work.end;
         if state.full.take().is_some() {
             state.retry = false;

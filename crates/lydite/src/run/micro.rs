@@ -226,7 +226,7 @@ pub(crate) fn run(request: &Request, asked: &MicroAsked) -> Outcome {
     };
     let title = format!("{}  microbenchmark, {}", description.url, asked.shape);
     let queue = matches!(mode, MicroMode::Open { .. });
-    let observing = Observing::new(plan, &target)?;
+    let observing = Observing::new(plan, &target, None)?;
     let measurement = measure(
         plan,
         Live { title: &title, style: *style, queue, faults: None, observing: &observing },

@@ -3,12 +3,14 @@
 use crate::exit::Failure;
 use crate::interrupt::SetOnDrop;
 use lydite_bench::RunControl;
-use lydite_database::{Configuration, Target, TargetError};
+use lydite_database::{Configuration, Replicas, StatementUse, Target, TargetError};
 use lydite_faults::sockets::Address;
-use lydite_observe::{Observed, Opened, Processors, Series, Shares, Source, SourceSpec, Watch, host};
+use lydite_observe::{Observed, Processors, Series, Server, Shares, Source, SourceSpec, Watch, host};
 use lydite_plan::Plan;
 use lydite_report::RunResult;
 use lydite_report::observed::Observed as ObservedResult;
+use lydite_report::statements::StatementResult;
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -17,7 +19,7 @@ use std::time::{Duration, Instant};
 /// Time between two looks at the run, which may end early.
 const LOOK: Duration = Duration::from_millis(20);
 /// The longest time for which the end of a run waits for samples on their way.
-const PATIENCE: Duration = Duration::from_secs(1);
+const PATIENCE: Duration = Duration::from_secs(3);
 /// The share of this machine's processors that others may use without a warning.
 const OTHERS: f64 = 0.1;
 
@@ -25,7 +27,7 @@ const OTHERS: f64 = 0.1;
 pub(crate) fn reach(source: &SourceSpec) -> Option<String> {
     match source {
         SourceSpec::Database => None,
-        SourceSpec::Host => host::observer().err(),
+        SourceSpec::Host => host::observer(Vec::new()).err(),
         SourceSpec::Exporter(exporter) => exporter.check().err(),
     }
 }
@@ -33,7 +35,7 @@ pub(crate) fn reach(source: &SourceSpec) -> Option<String> {
 /// Rejects a plan that observes a database with nothing to report, unless it does so by default.
 pub(crate) fn check(plan: &Plan, target: &dyn Target) -> Result<(), Failure> {
     let configured = plan.observe.configured && plan.observe.sources.contains(&SourceSpec::Database);
-    if configured && target.capabilities().observer()?.is_none() {
+    if configured && target.capabilities().observer(0)?.is_none() {
         let problem = "observe db: this database reports no statistics that Lydite knows: leave db out";
         return Err(Failure::usage(problem));
     }
@@ -45,46 +47,72 @@ pub(crate) struct Observing {
     sources: Mutex<Vec<Source>>,
     length: Duration,
     configuration: Configuration,
-    /// True if no server of the database is on this machine.
-    elsewhere: bool,
+    /// The database's servers on this machine.
+    servers: Mutex<Vec<Server>>,
+    /// True if these are all, so that the rest of the machine's work is that of others.
+    others_known: bool,
     watch: Mutex<Option<Watch>>,
-    /// Times of the processors at the start and at the end of the window.
-    processors: Mutex<Vec<Processors>>,
-    /// The failure to start threads.
-    problem: Mutex<Option<String>>,
+    /// Times of the processors at the start and at the end of the window, and of the servers on them; the latter `None` if
+    /// a server was down.
+    times: Mutex<Vec<(Processors, Option<f64>)>>,
+    /// Failures of observation, each with its object.
+    problems: Mutex<Vec<String>>,
 }
 
 /// The observations of a run.
 pub(crate) struct Observations {
     sources: Vec<Observed>,
     configuration: Configuration,
-    elsewhere: bool,
     /// Use of the processors in the window; none if it is not known.
     shares: Option<Shares>,
-    problem: Option<String>,
+    /// Processors that the database's servers used; none if they are not known.
+    servers: Option<f64>,
+    problems: Vec<String>,
 }
 
 impl Observing {
     /// Prepares the sources of the plan. Asks the database for its configuration.
-    pub(crate) fn new(plan: &Plan, target: &Arc<dyn Target>) -> Result<Self, Failure> {
-        let source = |spec: &SourceSpec| Source { name: spec.name(), open: open(spec, target) };
-        let addresses = &plan.controls.faults.addresses;
-        let (configuration, problem) = match target.capabilities().configuration() {
-            Ok(configuration) => (configuration, None),
-            Err(error) => {
-                (Configuration::default(), Some(format!("the server's settings: {}", error.message)))
+    pub(crate) fn new(
+        plan: &Plan,
+        target: &Arc<dyn Target>,
+        replicas: Option<&Replicas>,
+    ) -> Result<Self, Failure> {
+        let (here, mut problems) = processes(plan);
+        // Without all of the database's processes nobody knows what the others did.
+        let others_known = problems.is_empty() && plan.target.fingerprint().is_none();
+        let sources = plan.observe.sources.iter().flat_map(|spec| match spec {
+            SourceSpec::Database => servers(target, replicas),
+            SourceSpec::Host => vec![Source {
+                name: spec.name(),
+                open: Box::new({
+                    let here = here.clone();
+                    move || host::observer(here.clone()).map(Some).map_err(TargetError::database)
+                }),
+            }],
+            SourceSpec::Exporter(exporter) => {
+                let exporter = exporter.clone();
+                vec![Source { name: spec.name(), open: Box::new(move || Ok(Some(exporter.observer()))) }]
             }
-        };
+        });
+        let sources = sources.collect();
+        if !plan.observe.sources.contains(&SourceSpec::Host) {
+            // Nobody asked for the processes.
+            problems.clear();
+        }
+        let configuration = target.capabilities().configuration().unwrap_or_else(|error| {
+            problems.push(format!("the server's settings: {}", error.message));
+            Configuration::default()
+        });
         Ok(Self {
-            sources: Mutex::new(plan.observe.sources.iter().map(source).collect()),
+            sources: Mutex::new(sources),
             length: plan.duration,
             configuration,
-            elsewhere: plan.target.has_server()
-                && !addresses.is_empty()
-                && !addresses.iter().any(Address::is_here),
+            // The client's own time is known without them.
+            servers: Mutex::new(if plan.target.has_server() { here } else { Vec::new() }),
+            others_known,
             watch: Mutex::default(),
-            processors: Mutex::default(),
-            problem: Mutex::new(problem),
+            times: Mutex::default(),
+            problems: Mutex::new(problems),
         })
     }
 
@@ -96,7 +124,7 @@ impl Observing {
             let _over = SetOnDrop(&over);
             let begin = || self.begin(control, &over);
             if let Err(error) = thread::Builder::new().name("observing".into()).spawn_scoped(scope, begin) {
-                *lock(&self.problem) = Some(error.to_string());
+                self.note(&error);
             }
             work()
         })
@@ -117,7 +145,7 @@ impl Observing {
         let sources = std::mem::take(&mut *lock(&self.sources));
         match Watch::start(sources, start, self.length) {
             Ok(watch) => *lock(&self.watch) = Some(watch),
-            Err(error) => *lock(&self.problem) = Some(error.to_string()),
+            Err(error) => self.note(&error),
         }
         for moment in [start, start + self.length] {
             while Instant::now() < moment {
@@ -127,8 +155,16 @@ impl Observing {
                 thread::sleep(LOOK.min(moment.saturating_duration_since(Instant::now())));
             }
             // Without these times there is no warning about others.
-            lock(&self.processors).extend(Processors::now());
+            if let Ok(now) = Processors::now() {
+                let servers = lock(&self.servers).iter_mut().map(Server::cpu_s).sum();
+                lock(&self.times).push((now, servers));
+            }
         }
+    }
+
+    /// Notes that the system provides no thread.
+    fn note(&self, error: &io::Error) {
+        lock(&self.problems).push(format!("anything: {error}"));
     }
 
     /// Returns the newest value of each series, for the live view.
@@ -139,33 +175,41 @@ impl Observing {
     /// Ends the sampling and returns all.
     pub(crate) fn finish(self) -> Observations {
         let watch = lock(&self.watch).take();
-        let shares = match lock(&self.processors)[..] {
-            [before, after] => after.since(&before),
-            _ => None,
+        let (shares, servers) = match lock(&self.times)[..] {
+            [(before, servers_before), (after, servers_after)] => {
+                let length_s = self.length.as_secs_f64();
+                // A server that was started again began to count again.
+                let used =
+                    servers_after.zip(servers_before).map(|(after, before)| (after - before) / length_s);
+                (after.since(&before), used.filter(|used| *used >= 0.0 && self.others_known))
+            }
+            _ => (None, None),
         };
         Observations {
             sources: watch.map(|watch| watch.finish(PATIENCE)).unwrap_or_default(),
             configuration: self.configuration,
-            elsewhere: self.elsewhere,
             shares,
-            problem: lock(&self.problem).take(),
+            servers,
+            problems: std::mem::take(&mut *lock(&self.problems)),
         }
     }
 }
 
-/// Returns the function that opens an observer.
-fn open(spec: &SourceSpec, target: &Arc<dyn Target>) -> Box<dyn FnMut() -> Opened + Send> {
-    match spec {
-        SourceSpec::Database => {
+/// Returns the servers of a database and of its replicas as sources. The main server has the name of the source alone.
+fn servers(target: &Arc<dyn Target>, replicas: Option<&Replicas>) -> Vec<Source> {
+    let name = SourceSpec::Database.name();
+    let mut sources = Vec::new();
+    for target in std::iter::once(target).chain(replicas.iter().flat_map(|replicas| replicas.targets())) {
+        for (number, server) in target.capabilities().observed_servers().into_iter().enumerate() {
+            let main = sources.is_empty();
             let target = Arc::clone(target);
-            Box::new(move || target.capabilities().observer())
-        }
-        SourceSpec::Host => Box::new(|| host::observer().map(Some).map_err(TargetError::database)),
-        SourceSpec::Exporter(exporter) => {
-            let exporter = exporter.clone();
-            Box::new(move || Ok(Some(exporter.observer())))
+            sources.push(Source {
+                name: if main { name.clone() } else { format!("{name}:{server}") },
+                open: Box::new(move || target.capabilities().observer(number)),
+            });
         }
     }
+    sources
 }
 
 impl Observations {
@@ -181,25 +225,37 @@ impl Observations {
                 unit: series.unit.to_owned(),
                 values: series.values,
             }));
+            result.statements.extend(source.statements.iter().map(|of| statement(&source.name, of)));
         }
         let silent = self.sources.iter().filter(|source| source.is_empty() || source.is_cut());
-        let silent = silent.filter_map(|source| Some((source.name.as_str(), source.problem.as_ref()?)));
-        let silent = silent.chain(self.problem.iter().map(|problem| ("anything", problem)));
-        result.warnings.extend(silent.map(|(name, problem)| format!("Observing {name} failed: {problem}")));
+        let silent =
+            silent.filter_map(|source| Some(format!("{}: {}", source.name, source.problem.as_ref()?)));
+        let failed = silent.chain(self.problems.iter().cloned());
+        result.warnings.extend(failed.map(|problem| format!("Could not observe {problem}")));
         let own_s = result.client.cpu_s + result.client.driver_cpu_s.unwrap_or_default();
         let own = own_s / result.window.measured_s;
-        result
-            .warnings
-            .extend(self.shares.into_iter().flat_map(|shares| crowded(shares, own, self.elsewhere)));
+        result.warnings.extend(self.shares.into_iter().flat_map(|shares| crowded(shares, own, self.servers)));
         result
     }
 }
 
-/// Returns the warnings about the use of this machine's processors by others. `own` is the number of processors that
-/// the client used. Only if the database is `elsewhere`, others are no part of it.
-fn crowded(shares: Shares, own: f64, elsewhere: bool) -> Vec<String> {
+/// Returns a statement of a source as the result has it.
+fn statement(source: &str, StatementUse { text, work }: &StatementUse) -> StatementResult {
+    StatementResult {
+        source: source.to_owned(),
+        text: text.clone(),
+        calls: work.calls,
+        mean_ms: 1e3 * work.seconds / work.calls as f64,
+        rows: work.rows,
+        blocks_read: work.blocks.map(|(read, _)| read),
+        blocks_hit: work.blocks.map(|(_, hit)| hit),
+    }
+}
+
+/// Returns the warnings about the use of this machine's processors by others. `own` and `servers` are the numbers of
+/// processors that the client and the database's servers used; the latter is `None` if they are not known.
+fn crowded(shares: Shares, own: f64, servers: Option<f64>) -> Vec<String> {
     let Shares { busy, steal, all } = shares;
-    let others = busy - own;
     let mut warnings = Vec::new();
     if steal > OTHERS * all {
         warnings.push(format!(
@@ -207,13 +263,36 @@ fn crowded(shares: Shares, own: f64, elsewhere: bool) -> Vec<String> {
              too low, and they vary"
         ));
     }
-    if elsewhere && others > OTHERS * all {
+    if let Some(others) = servers.map(|servers| busy - own - servers)
+        && others > OTHERS * all
+    {
         warnings.push(format!(
-            "Other programs used {others:.1} of this machine's {all:.0} processors: they may have slowed the client; \
-             run it on a machine of its own"
+            "Programs other than Lydite and the database used {others:.1} of this machine's {all:.0} processors: the \
+             numbers may be too low; repeat the run on a quiet machine"
         ));
     }
     warnings
+}
+
+/// Returns the database's servers on this machine, or this process for an embedded one, and the problems of those that
+/// can't be found.
+fn processes(plan: &Plan) -> (Vec<Server>, Vec<String>) {
+    let embedded = plan.target.path().is_some() || plan.target.is_temporary();
+    if embedded {
+        return (vec![Server::own()], Vec::new());
+    }
+    let addresses: &[Address] = if plan.target.has_server() { &plan.controls.faults.addresses } else { &[] };
+    let (mut found, mut problems) = (Vec::new(), Vec::new());
+    let db = SourceSpec::Database.name();
+    for (number, address) in addresses.iter().enumerate().filter(|(_, address)| address.is_here()) {
+        let Address { host, port } = address;
+        let name = if number == 0 { db.clone() } else { format!("{db}:{host}:{port}") };
+        match Server::find(name, *port) {
+            Ok(server) => found.push(server),
+            Err(problem) => problems.push(format!("the processes of {host}:{port}: {problem}")),
+        }
+    }
+    (found, problems)
 }
 
 /// Locks what no thread leaves half changed.
@@ -226,13 +305,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn others_are_told_only_if_they_can_not_be_the_database() {
+    fn others_are_reported_only_if_the_database_is_known() {
         let shares = |busy, steal| Shares { busy, steal, all: 4.0 };
-        assert!(crowded(shares(1.3, 0.4), 1.0, true).is_empty());
-        let others = crowded(shares(1.5, 0.0), 1.0, true).concat();
-        assert!(others.starts_with("Other programs used 0.5 of this machine's 4 processors"), "{others}");
-        assert!(crowded(shares(4.0, 0.0), 1.0, false).is_empty());
-        let steal = crowded(shares(1.0, 0.5), 1.0, false).concat();
+        assert!(crowded(shares(1.3, 0.4), 1.0, Some(0.0)).is_empty());
+        let others = crowded(shares(2.5, 0.0), 1.0, Some(1.0)).concat();
+        assert!(others.contains("used 0.5 of this machine's 4 processors"), "{others}");
+        assert!(crowded(shares(4.0, 0.0), 1.0, Some(3.0)).is_empty());
+        assert!(crowded(shares(4.0, 0.0), 1.0, None).is_empty());
+        let steal = crowded(shares(1.0, 0.5), 1.0, None).concat();
         assert!(steal.contains("took 0.5 of its 4 processors away (steal)"), "{steal}");
     }
 }

@@ -47,7 +47,7 @@ pub(crate) fn run(request: &Request) -> Outcome {
     let functions = ready.function_tests(request)?;
     let sizes = SizeWatch::new(&ready.target, ready.settled.distribution.reported());
     let faults = Faults::start(&request.faults, plan.duration)?;
-    let observing = Observing::new(plan, &ready.target)?;
+    let observing = Observing::new(plan, &ready.target, ready.replicas.as_deref())?;
     // The last look before the run.
     let success_log = ready.open_success_log(request)?;
     let ledger = ready.open_ledger(request)?;

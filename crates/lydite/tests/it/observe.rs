@@ -2,7 +2,7 @@
 
 use crate::loaded;
 use crate::program::{json, lydite, scratch, text, windows_from};
-use lydite_testkit::free_port;
+use lydite_testkit::{free_port, postgres};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -88,19 +88,55 @@ fn postgresql_is_observed_unless_the_plan_says_otherwise() {
     });
     assert!(usual.iter().all(|entry| entry["source"] == "db"), "{usual:?}");
     let off = result_of(&url, "1s", &["--observe", "off"]);
-    assert!(off["observed"].is_null() && off["warnings"].is_null(), "{off}");
+    assert!(off["observed"].is_null() && !off["warnings"].to_string().contains("observe"), "{off}");
+}
+
+#[test]
+fn all_servers_are_observed_with_their_processes_and_statements() {
+    let start = |more: &[&'static str]| postgres::Server::start(&[&["fsync=off"], more].concat());
+    let coordinator = start(&["shared_preload_libraries=pg_stat_statements"]);
+    coordinator.psql("postgres", "CREATE EXTENSION pg_stat_statements");
+    let shard = start(&[]);
+    let place = format!("127.0.0.1:{}", shard.port());
+    let url = format!("{}?shards={place}", coordinator.url("postgres"));
+    let other = format!("db:{place}");
+    let more = ["--observe", "db,host", "--warehouses", "1", "--size", "small"];
+    let result = windows_from("3s", |duration| {
+        let result = result_of(&url, duration, &more);
+        let entries = observed(&result);
+        let committed = |source: &str| sum(&entries, source, "pg_stat_database.xact_commit") > 0.0;
+        let worked = |source: &str| sum(&entries, "host", &format!("{source}.cpu")) > 0.0;
+        let all = ["db", &other].into_iter().all(|source| committed(source) && worked(source));
+        (all && result["statements"].is_array()).then_some(result)
+    });
+    let entries = observed(&result);
+    for name in ["memory", "disk.written_bytes"] {
+        assert!(entry(&entries, "host", &format!("{other}.{name}")).is_some(), "{name}: {entries:?}");
+    }
+    let statements = result["statements"].as_array().expect("statements");
+    assert!((1..=10).contains(&statements.len()), "{statements:?}");
+    // The shard does not count its statements.
+    assert!(statements.iter().all(|statement| statement["source"] == "db"), "{statements:?}");
+    let total = |statement: &Value| {
+        statement["mean_ms"].as_f64().unwrap() * statement["calls"].as_u64().unwrap() as f64
+    };
+    assert!(statements.is_sorted_by(|a, b| total(a) >= total(b)), "{statements:?}");
+    // Texts have placeholders instead of values.
+    let changed = |of: &Value| of["rows"].as_u64() > Some(0) && of["blocks_hit"].is_u64();
+    let shown = |of: &Value| of["text"].as_str().expect("a text").contains("$1");
+    assert!(statements.iter().any(|of| changed(of) && shown(of)), "{statements:?}");
 }
 
 #[test]
 fn mariadb_is_observed_with_its_changed_settings() {
-    let server = loaded::mariadb(1, &["innodb-lock-wait-timeout=7"]);
+    let server = loaded::mariadb(1, &["innodb-lock-wait-timeout=7", "performance-schema=ON"]);
     let result = windows_from("2s", |duration| {
         let result = result_of(&server.url("tpcc"), duration, &[]);
         let entries = observed(&result);
         let seen = |name| sum(&entries, "db", name) > 0.0;
         ["Questions", "Com_commit", "Innodb_os_log_written", "Threads_running"]
             .into_iter()
-            .all(seen)
+            .all(|name| seen(name) && result["statements"].is_array())
             .then_some(result)
     });
     let entries = observed(&result);
@@ -108,6 +144,9 @@ fn mariadb_is_observed_with_its_changed_settings() {
     let changed = result["target"]["changed_settings"].as_object().expect("changed settings");
     assert_eq!(changed["innodb_lock_wait_timeout"], "7", "{changed:?}");
     assert!(!changed.contains_key("datadir") && !changed.contains_key("autocommit"), "{changed:?}");
+    let statements = result["statements"].as_array().expect("statements");
+    let commits = statements.iter().find(|of| of["text"] == "COMMIT").expect("commits");
+    assert!(commits["calls"].as_u64().unwrap() > 0 && commits["blocks_read"].is_null(), "{commits}");
 }
 
 #[test]
@@ -119,7 +158,22 @@ fn gemel_is_observed_by_its_metrics() {
         (sum(&entries, "db", committed) > 0.0).then_some(entries)
     });
     assert!(entry(&observed, "db", "gemel_log_bytes").is_some(), "{observed:?}");
+    assert!(sum(&observed, "db", "gemel_log_syncs_total") > 0.0, "{observed:?}");
     assert!(entry(&observed, "db", "gemel_recovery_seconds").is_none(), "{observed:?}");
+}
+
+#[test]
+fn sqlite_is_observed_in_lydites_own_process() {
+    let all = ["--observe", "db,host", "--warehouses", "1", "--size", "small"];
+    let entries = windows_from("2s", |duration| {
+        let entries = observed(&result_of("sqlite:", duration, &all));
+        let seen = |source: &str, name: &str| sum(&entries, source, name) > 0.0;
+        let counts = ["commits", "rollbacks", "cache_hits", "pages_written", "wal_bytes"];
+        let counted = counts.into_iter().all(|name| seen("db", &format!("sqlite.{name}")));
+        (counted && seen("host", "lydite.cpu")).then_some(entries)
+    });
+    assert!(sum(&entries, "host", "lydite.memory") > 0.0, "{entries:?}");
+    assert!(entry(&entries, "host", "db.cpu").is_none(), "{entries:?}");
 }
 
 /// An exporter whose counter rises by ten with each answer, until it is dropped.
@@ -204,7 +258,7 @@ fn an_exporter_of_prometheus_is_observed() {
 
 #[test]
 fn sources_that_can_not_be_observed_are_rejected_together_before_the_run() {
-    let exporter = Exporter::start(300);
+    let (exporter, other) = (Exporter::start(300), Exporter::start(0));
     let away = format!("prometheus=http://127.0.0.1:{}/metrics", free_port());
     let ended = lydite(&[
         "run",
@@ -216,7 +270,7 @@ fn sources_that_can_not_be_observed_are_rejected_together_before_the_run() {
         "--observe",
         &exporter.source(""),
         "--observe",
-        &exporter.source(",jobs,humidity"),
+        &other.source(",jobs,humidity"),
     ])
     .code(2);
     ended.told(&[

@@ -11,44 +11,59 @@ pub(super) fn content(r: &RunResult) -> Markup {
     if r.faults.is_empty() {
         return Markup::default();
     }
-    let seconds = |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{value:.3}"));
-    let rows = r.faults.iter().enumerate().map(|(index, fault)| {
-        let judged = r.availability.iter().find(|of| of.fault == index);
-        let cells = [
-            fault.name(),
-            seconds(fault.begun_s),
-            seconds(fault.undone_s),
-            number(judged.and_then(|of| of.tps_before)),
-            number(judged.and_then(|of| of.tps_during)),
-            number(judged.and_then(|of| of.tps_after)),
-            judged.map_or("–".to_owned(), |of| of.seconds_without_commit.to_string()),
-            seconds(judged.and_then(|of| of.first_commit_s)),
-            seconds(judged.and_then(|of| of.recovery_s)),
-            seconds(judged.and_then(|of| of.r_e)),
-            seconds(judged.and_then(|of| of.r_e_during)),
-            seconds(judged.and_then(|of| of.t_e)),
-            format!("{}{}", if fault.ok { "" } else { "failed: " }, fault.detail),
-        ];
+    let rows = r.faults.iter().map(|fault| {
+        let proof = format!("{}{}", if fault.ok { "" } else { "failed: " }, fault.detail);
+        let cells = [fault.name(), precise(fault.begun_s), precise(fault.undone_s), proof];
         cells.iter().map(|cell| Markup::text(cell)).collect()
     });
+    let columns = [words("Fault"), figures("begun at s"), figures("undone at s"), words("Proof")];
+    let mut all = table("Faults that the run injected", &columns, rows.collect());
+    all.push(throughput(r));
+    all.push(around(r));
+    all
+}
+
+/// Returns the throughput before, during and after each fault that began, and the way back; empty without any.
+fn throughput(r: &RunResult) -> Markup {
+    let judged = r.availability.iter().filter_map(|of| Some((r.faults.get(of.fault)?, of)));
+    let rows: Vec<Vec<Markup>> = judged
+        .map(|(fault, of)| {
+            let cells = [
+                fault.name(),
+                number(of.tps_before),
+                number(of.tps_during),
+                number(of.tps_after),
+                of.seconds_without_commit.to_string(),
+                precise(of.first_commit_s),
+                precise(of.recovery_s),
+                precise(of.r_e),
+                precise(of.r_e_during),
+                precise(of.t_e),
+            ];
+            cells.iter().map(|cell| Markup::text(cell)).collect()
+        })
+        .collect();
+    if rows.is_empty() {
+        return Markup::default();
+    }
     let columns = [
         words("Fault"),
-        figures("begun at s"),
-        figures("undone at s"),
         figures("tx/s before"),
-        figures("tx/s during"),
-        figures("tx/s after"),
-        figures("seconds without a commit"),
-        figures("first commit after s"),
-        figures("stable after s"),
+        figures("during"),
+        figures("after"),
+        figures("s without a commit"),
+        figures("s to first commit"),
+        figures("s to stable"),
         figures("R_e"),
         figures("R_e during"),
         figures("T_e"),
-        words("Proof"),
     ];
-    let mut all = table("Faults that the run injected", &columns, rows.collect());
-    all.push(around(r));
-    all
+    table("Throughput around each fault, and the way back", &columns, rows)
+}
+
+/// Returns a number with three decimals, or a dash.
+fn precise(value: Option<f64>) -> String {
+    value.map_or("–".to_owned(), |value| format!("{value:.3}"))
 }
 
 /// Returns the latencies and aborts before, during and after each fault; empty if the run has none.

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::Chart;
 use super::data::rounded;
 use super::markup::{Markup, figures, table, words};
-use crate::figures::plural;
+use crate::figures::{count, number, plural};
 use crate::model::RunResult;
 use crate::observed::{Extent, Observed, with_unit};
 
@@ -20,6 +20,9 @@ const UNFOLDED: usize = 6;
 
 /// Most points of all lines; with more lines each has fewer, so that the page stays small.
 const POINTS_MAX: usize = 60_000;
+
+/// Most characters of a statement that the page shows.
+const TEXT_MAX: usize = 240;
 
 /// An observed value that changed.
 type Line<'a> = (&'a Observed, Extent);
@@ -132,8 +135,18 @@ fn by_size(mut unit: Vec<Line<'_>>) -> Vec<Vec<Line<'_>>> {
     charts
 }
 
-/// Returns the content of the section; empty without observed values.
+/// Returns the content of the section; empty without observed values and statements.
 pub(super) fn content(r: &RunResult, data: &ObservedData) -> Markup {
+    let mut all = charts(r, data);
+    all.push(statements(r));
+    if !r.observed.is_empty() {
+        all.push(values(r));
+    }
+    all
+}
+
+/// Returns the charts, source by source.
+fn charts(r: &RunResult, data: &ObservedData) -> Markup {
     if r.observed.is_empty() {
         return Markup::default();
     }
@@ -151,7 +164,7 @@ pub(super) fn content(r: &RunResult, data: &ObservedData) -> Markup {
     let charts: Vec<(usize, &ChartData)> = data.charts.iter().enumerate().collect();
     for of_source in charts.chunk_by(|(_, a), (_, b)| a.source == b.source) {
         let Some((_, first)) = of_source.first() else { continue };
-        all.push(Markup::with_text("h3", &[], in_words(&first.source)));
+        all.push(Markup::with_text("h3", &[], &in_words(&first.source)));
         let mut shown = of_source.iter().map(|(of, chart)| figure(*of, chart, of_source));
         all.push(shown.by_ref().take(UNFOLDED).collect());
         let more: Markup = shown.collect();
@@ -162,18 +175,21 @@ pub(super) fn content(r: &RunResult, data: &ObservedData) -> Markup {
             all.push(Markup::element("details", &[("class", "more")], folded));
         }
     }
-    all.push(values(r));
     all
 }
 
 /// Returns a chart; its title has the greatest value if its unit has several charts.
 fn figure(of: usize, chart: &ChartData, of_source: &[(usize, &ChartData)]) -> Markup {
     let unit = match chart.unit.as_str() {
-        "/s" => "Per second",
+        "/s" => "Events per second",
         "bytes/s" => "Bytes per second",
         "bytes" => "Bytes",
+        "ms/s" => "Milliseconds per second",
+        "s/s" => "Seconds per second",
+        "s" => "Seconds",
+        "cores" => "Processors",
         "percent" => "Percent",
-        "" => "Numbers",
+        "" => "Counts",
         other => other,
     };
     let peak = chart.lines.iter().map(|line| line.extent.highest).reduce(f64::max);
@@ -192,11 +208,42 @@ fn figure(of: usize, chart: &ChartData, of_source: &[(usize, &ChartData)]) -> Ma
 }
 
 /// Returns a source in words.
-fn in_words(source: &str) -> &str {
-    match source {
-        "db" => "Database",
-        "host" => "Client machine",
-        address => address,
+fn in_words(source: &str) -> String {
+    match source.split_once(':') {
+        None if source == "db" => "Database".to_owned(),
+        None if source == "host" => "Client machine".to_owned(),
+        Some(("db", server)) if server.contains([':', '/']) => format!("Database server {server}"),
+        _ => source.to_owned(),
+    }
+}
+
+/// Returns a table for each server of the statements that took it the most time; empty without any.
+fn statements(r: &RunResult) -> Markup {
+    let of_servers = r.statements.chunk_by(|a, b| a.source == b.source);
+    let tables = of_servers.map(|all| {
+        let server = all.first().map(|first| in_words(&first.source)).unwrap_or_default();
+        let with_blocks = all.iter().any(|of| of.blocks_read.is_some());
+        let rows = all.iter().map(|of| {
+            let blocks = [of.blocks_read, of.blocks_hit].map(|blocks| blocks.map_or("–".to_owned(), count));
+            let figures = [number(of.total_s()), count(of.calls), number(of.mean_ms), count(of.rows)];
+            let cells = figures.into_iter().chain(blocks.into_iter().filter(|_| with_blocks));
+            cells.chain([shown(&of.text)]).map(|cell| Markup::text(&cell)).collect()
+        });
+        let mut columns = vec![figures("total s"), figures("calls"), figures("mean ms"), figures("rows")];
+        if with_blocks {
+            columns.extend([figures("blocks read"), figures("blocks in cache")]);
+        }
+        columns.push(words("Statement"));
+        table(&format!("{server}: statements that took the most time"), &columns, rows.collect())
+    });
+    tables.collect()
+}
+
+/// Returns the beginning of a statement.
+fn shown(text: &str) -> String {
+    match text.char_indices().nth(TEXT_MAX) {
+        Some((end, _)) => format!("{}…", text[..end].trim_end_matches('…')),
+        None => text.to_owned(),
     }
 }
 
@@ -207,13 +254,8 @@ fn values(r: &RunResult) -> Markup {
         let cell = |value: fn(Extent) -> f64| with_unit(extent.map(value), &of.unit);
         let numbers = [cell(|of| of.mean), cell(|of| of.lowest), cell(|of| of.highest)];
         let samples = of.values.iter().flatten().count().to_string();
-        let words = [of.name.as_str(), in_words(&of.source)];
-        words
-            .into_iter()
-            .chain(numbers.iter().map(String::as_str))
-            .chain([samples.as_str()])
-            .map(Markup::text)
-            .collect()
+        let words = [of.name.clone(), in_words(&of.source)];
+        words.into_iter().chain(numbers).chain([samples]).map(|cell| Markup::text(&cell)).collect()
     });
     let columns = [
         words("Value"),
@@ -232,6 +274,7 @@ fn values(r: &RunResult) -> Markup {
 mod tests {
     use super::*;
     use crate::model::Series;
+    use crate::statements::StatementResult;
 
     fn observed(source: &str, name: &str, unit: &str, values: Vec<Option<f64>>) -> Observed {
         Observed { source: source.into(), name: name.into(), unit: unit.into(), values }
@@ -304,6 +347,27 @@ mod tests {
         let line = &data.charts[0].lines[0];
         assert_eq!(line.values.len(), data.second.len());
         assert!(line.values.iter().all(|mean| *mean == Some(9.5)), "a mean of whole waves");
+    }
+
+    #[test]
+    fn statements_have_a_table_for_each_server_with_blocks_only_if_it_counts_them() {
+        let statement = |source: &str, blocks| StatementResult {
+            source: source.into(),
+            text: format!("UPDATE {}", "x".repeat(400)),
+            calls: 2_000,
+            mean_ms: 1.5,
+            rows: 10,
+            blocks_read: blocks,
+            blocks_hit: blocks,
+        };
+        let statements = vec![statement("db", Some(7)), statement("db:h:5433", None)];
+        let result = RunResult { statements, ..of(1, Vec::new()) };
+        let html = content(&result, &ObservedData::default()).into_html();
+        let (first, second) = html.split_once("Database server h:5433: statements").unwrap();
+        assert!(first.contains("Database: statements that took the most time"), "{first}");
+        assert!(first.contains("blocks read") && !second.contains("blocks read"), "{html}");
+        assert!(first.contains("<th class=\"n\" scope=\"row\">3.00</th>"), "2,000 times 1.5 ms: {first}");
+        assert!(first.contains("x…</td>"), "a long text is cut: {first}");
     }
 
     #[test]

@@ -19,11 +19,11 @@ const FIRST: [&str; 8] = [
     "cpu.user",
     "cpu.system",
     "cpu.iowait",
-    "disk.written",
+    "disk.written_bytes",
     "pg_stat_wal.wal_bytes",
-    "pg_stat_activity.Lock",
+    "pg_stat_activity.wait.Lock",
     "Innodb_row_lock_waits",
-    "memory.used",
+    "memory.available",
 ];
 
 /// The newest sample of an observed value.

@@ -161,7 +161,7 @@ fn observed_values_have_charts_a_table_and_marks_of_checkpoints() {
         assert!(section.contains(wanted), "{wanted:?} is missing in {section}");
     }
     // Commits and what they change have one size, rows read another.
-    assert!(section.contains("<figcaption>Per second, up to "), "{section}");
+    assert!(section.contains("<figcaption>Events per second, up to "), "{section}");
     assert!(own.contains("\"checkpoints\":[140],"), "the charts over time mark the checkpoint");
     assert!(own.contains("A dotted line marks the second in which a checkpoint began."));
     for wanted in ["Settings that are not the server&#39;s default", ">random_page_cost<", ">encrypted<"] {

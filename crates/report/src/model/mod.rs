@@ -4,6 +4,11 @@
 //! number is the last part of its name: `_ms` milliseconds, `_s` seconds, `_us` microseconds, `_percent` 0 to
 //! 100, `_bytes` bytes. Numbers are finite. Fields that an older document lacks load as their default.
 
+mod checks;
+mod environment;
+mod nodes;
+mod series;
+
 use std::collections::BTreeMap;
 
 use lydite_tpcc::TransactionKind;
@@ -14,6 +19,16 @@ use crate::controls::{Controls, PhaseControls, sorted};
 use crate::faults::{FaultAvailability, FaultResult};
 use crate::observed::Observed;
 use crate::plan::PlanInfo;
+use crate::statements::StatementResult;
+
+pub(crate) use checks::CHECKS_OF_RUNS;
+pub use checks::{
+    ANSWERS_CHECK, BALANCES_CHECK, CheckResult, CheckedWhen, ComplianceLine, InputFinding, LEDGER_CHECK,
+    RequirementResult, SUCCESS_LOG_CHECK, SuccessLogResult, WindowVerdict,
+};
+pub use environment::{ClientCost, HostInfo, LoadInfo, TargetInfo};
+pub use nodes::{NodeBytes, NodeFigures};
+pub use series::Series;
 
 /// The version of the document that this crate writes, and the only one that it reads.
 pub const FORMAT: u32 = 1;
@@ -120,6 +135,9 @@ pub struct RunResult {
     /// Values that the run observed second by second, beside its transactions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub observed: Vec<Observed>,
+    /// Statements on which the servers spent the most time in the window, by server, the most first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub statements: Vec<StatementResult>,
     /// Other warnings about the run, one line each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
@@ -166,6 +184,7 @@ impl Default for RunResult {
             faults: Vec::new(),
             availability: Vec::new(),
             observed: Vec::new(),
+            statements: Vec::new(),
             warnings: Vec::new(),
             delivery: None,
             pacing: None,
@@ -290,78 +309,6 @@ pub enum Status {
     Partial,
 }
 
-/// The database under test.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct TargetInfo {
-    /// Family: `gemel`, `postgres`, …
-    pub kind: String,
-    /// Version that the database states.
-    #[serde(default)]
-    pub version: String,
-    /// URL without password.
-    #[serde(default)]
-    pub url: String,
-    /// Settings that matter to the result, from the database itself.
-    #[serde(default)]
-    pub settings: BTreeMap<String, String>,
-    /// Settings of the server that differ from its defaults, without secrets and paths.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub changed_settings: BTreeMap<String, String>,
-    /// True if connections were encrypted; `None` (null) if there were none, or if this is not known.
-    #[serde(default)]
-    pub encrypted: Option<bool>,
-    /// True if it runs inside the client's process, so that its cost is part of the client's.
-    #[serde(default)]
-    pub embedded: bool,
-}
-
-impl TargetInfo {
-    /// Returns the encryption of the connections in words; none if unknown.
-    #[must_use]
-    pub fn encryption(&self) -> Option<&'static str> {
-        self.encrypted.map(|encrypted| if encrypted { "encrypted" } else { "not encrypted" })
-    }
-}
-
-/// The machine that ran the client.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct HostInfo {
-    /// Host name.
-    pub hostname: String,
-    /// Operating system.
-    pub os: String,
-    /// Kernel release.
-    pub kernel: String,
-    /// Processor model.
-    pub cpu: String,
-    /// Logical processors available to the client.
-    pub cores: u32,
-    /// Main memory in bytes.
-    pub memory_bytes: u64,
-}
-
-/// The load of the database.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct LoadInfo {
-    /// Wall time in seconds.
-    pub seconds: f64,
-    /// Rows of all tables.
-    pub rows: u64,
-    /// Bytes of row data sent.
-    pub bytes: u64,
-    /// Warehouses loaded; 0 for workloads without warehouses.
-    pub warehouses: u64,
-    /// Tables loaded, where the plan sets their number.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tables: Option<u64>,
-    /// Loaders that worked at the same time.
-    pub jobs: u32,
-    /// `rows` divided by `seconds`.
-    pub rows_per_s: f64,
-}
-
 /// Times of the warm-up and the measured window.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -466,285 +413,6 @@ pub struct PhaseResult {
     pub controls: PhaseControls,
 }
 
-/// Values second by second, in parallel arrays, each as long as `second` or empty. Those of TPC-C's types are empty for
-/// other workloads; `micro` and its latencies exist for the microbenchmark only.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Series {
-    /// Start of each second, in seconds from the window's start; negative before it.
-    pub second: Vec<i64>,
-    /// New-Orders completed, rolled-back ones included.
-    pub new_order: Vec<u64>,
-    /// Payments completed.
-    pub payment: Vec<u64>,
-    /// Order-Statuses completed.
-    pub order_status: Vec<u64>,
-    /// Deliveries completed.
-    pub delivery: Vec<u64>,
-    /// Stock-Levels completed.
-    pub stock_level: Vec<u64>,
-    /// dUpdateStocks completed; empty unless the mix has them.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub update_stock: Vec<u64>,
-    /// dUpdateItems completed; empty unless the mix has them.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub update_item: Vec<u64>,
-    /// dUpdateBalances completed; empty unless the mix has them.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub update_balance: Vec<u64>,
-    /// dSelectBalances completed; empty unless the mix has them.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub select_balance: Vec<u64>,
-    /// Attempts that the database aborted.
-    pub aborts: Vec<u64>,
-    /// Transactions that ended in an error.
-    pub errors: Vec<u64>,
-    /// Transactions with an unknown outcome.
-    pub unknown: Vec<u64>,
-    /// Median latency of the second's New-Orders, in milliseconds; `None` without any.
-    pub new_order_p50_ms: Vec<Option<f64>>,
-    /// 99th percentile of these latencies.
-    pub new_order_p99_ms: Vec<Option<f64>>,
-    /// Transactions of the microbenchmark completed.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub micro: Vec<u64>,
-    /// Median latency of the second's transactions, in milliseconds; `None` without any.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub micro_p50_ms: Vec<Option<f64>>,
-    /// 99th percentile of these latencies.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub micro_p99_ms: Vec<Option<f64>>,
-    /// Sessions that were connected.
-    pub sessions_connected: Vec<u32>,
-}
-
-impl Series {
-    /// Returns the completed transactions of one type.
-    #[must_use]
-    pub fn of(&self, kind: TransactionKind) -> &[u64] {
-        match kind {
-            TransactionKind::NewOrder => &self.new_order,
-            TransactionKind::Payment => &self.payment,
-            TransactionKind::OrderStatus => &self.order_status,
-            TransactionKind::Delivery => &self.delivery,
-            TransactionKind::StockLevel => &self.stock_level,
-            TransactionKind::UpdateStock => &self.update_stock,
-            TransactionKind::UpdateItem => &self.update_item,
-            TransactionKind::UpdateBalance => &self.update_balance,
-            TransactionKind::SelectBalance => &self.select_balance,
-        }
-    }
-
-    /// Returns the completed transactions of each type of the series, with the type's display name.
-    #[must_use]
-    pub fn types(&self) -> Vec<(&'static str, &[u64])> {
-        if self.micro.is_empty() {
-            let there = |kind: &TransactionKind| kind.is_standard() || !self.of(*kind).is_empty();
-            let kinds = TransactionKind::ALL.into_iter().filter(there);
-            kinds.map(|kind| (kind.title(), self.of(kind))).collect()
-        } else {
-            vec![(crate::figures::MICRO_TITLE, &self.micro)]
-        }
-    }
-
-    /// Returns the median and 99th percentile of the latency of the workload's first type: New-Order, or the only one.
-    #[must_use]
-    pub fn first_type_ms(&self) -> [&[Option<f64>]; 2] {
-        if self.micro.is_empty() {
-            [&self.new_order_p50_ms, &self.new_order_p99_ms]
-        } else {
-            [&self.micro_p50_ms, &self.micro_p99_ms]
-        }
-    }
-
-    /// Returns the real length of the short second at the edge (the first of a warm-up, the last of a window) of a
-    /// series that covers `length_s` seconds; none if all seconds are whole.
-    #[must_use]
-    pub fn short_second_s(&self, length_s: f64) -> Option<f64> {
-        let left = length_s - (self.second.len() as f64 - 1.0);
-        // Differences below a thousandth come from the clock.
-        (!self.second.is_empty() && left > 0.0 && left < 0.999).then_some(left)
-    }
-
-    /// Returns the completed transactions of all types, second by second.
-    #[must_use]
-    pub fn total(&self) -> Vec<u64> {
-        let types = self.types();
-        let at = |i: usize| {
-            types.iter().map(|(_, of)| of.get(i).copied().unwrap_or(0)).fold(0, u64::saturating_add)
-        };
-        (0..self.second.len()).map(at).collect()
-    }
-}
-
-/// Cost of the client itself over the measured window.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct ClientCost {
-    /// Processor time in seconds. With an embedded target it includes the database's.
-    pub cpu_s: f64,
-    /// Greatest resident memory in bytes.
-    pub peak_rss_bytes: u64,
-    /// `cpu_s` per completed transaction, in microseconds.
-    pub cpu_us_per_transaction: f64,
-    /// Processor time of a driver's processes in seconds, not included in `cpu_s`; none without a driver.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub driver_cpu_s: Option<f64>,
-    /// `driver_cpu_s` per completed transaction, in microseconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub driver_cpu_us_per_transaction: Option<f64>,
-    /// Warning that the client, not the database, was the limit: a sentence.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub bottleneck: Option<String>,
-    /// Delay with which the client noticed that a transaction was due.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub lateness_ms: Option<Latency>,
-}
-
-/// Time of a check.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CheckedWhen {
-    /// Before the run.
-    Before,
-    /// After the run.
-    After,
-    /// On its own, without a run.
-    #[default]
-    Check,
-}
-
-/// The [`CheckResult::id`] of the check that compares W_YTD with the dUpdateBalances of a run.
-pub const BALANCES_CHECK: &str = "balances";
-
-/// The [`CheckResult::id`] of the check that compares counts of the database with what it acknowledged.
-pub const LEDGER_CHECK: &str = "ledger";
-
-/// The [`CheckResult::id`] of the check that holds the answers against themselves.
-pub const ANSWERS_CHECK: &str = "answers";
-
-/// The [`CheckResult::id`] of the check that compares the database with the success log, transaction by transaction.
-pub const SUCCESS_LOG_CHECK: &str = "success-log";
-
-/// The checks of a run that are no conditions over the database, with the words for one that holds and one that fails.
-pub(crate) const CHECKS_OF_RUNS: [(&str, [&str; 2]); 4] = [
-    (BALANCES_CHECK, ["balances hold", "balances FAIL"]),
-    (LEDGER_CHECK, ["ledger holds", "ledger FAILS"]),
-    (SUCCESS_LOG_CHECK, ["success log holds", "success log FAILS"]),
-    (ANSWERS_CHECK, ["answers agree", "answers CONTRADICT"]),
-];
-
-/// The success log of a run, compared with the database.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct SuccessLogResult {
-    /// New-Orders and Payments that the database acknowledged, in the whole run.
-    pub committed: u64,
-    /// Those that are not in the database.
-    pub lost: u64,
-    /// Orders and payments of the run that are in the database, but were rolled back or never acknowledged.
-    pub resurrected: u64,
-    /// New-Orders and Payments of unknown outcome, which may be in the database or not.
-    pub unknown: u64,
-    /// Path of the log.
-    pub path: String,
-    /// First of the lost and of the resurrected ones; empty if there are none.
-    pub examples: String,
-}
-
-/// Result of a check, such as a consistency condition of TPC-C 3.3.2.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct CheckResult {
-    /// Name of the check.
-    pub id: String,
-    /// True if it holds.
-    pub ok: bool,
-    /// Observation; for a failure, its place.
-    #[serde(default)]
-    pub detail: String,
-    /// Time of the check.
-    #[serde(default)]
-    pub when: CheckedWhen,
-    /// Duration of the check, in seconds.
-    #[serde(default)]
-    pub seconds: f64,
-}
-
-/// A requirement of the plan, with its verdict.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct RequirementResult {
-    /// The requirement as it was written.
-    pub text: String,
-    /// Name of its metric (see [`crate::metric`]).
-    #[serde(default)]
-    pub metric: String,
-    /// Measured value in `unit`; `None` (null) without a value that can be judged.
-    #[serde(default)]
-    pub value: Option<f64>,
-    /// Unit of `value`; empty if it has none.
-    #[serde(default)]
-    pub unit: String,
-    /// True if the run met it.
-    pub met: bool,
-    /// Reason for a missing value.
-    #[serde(default)]
-    pub note: String,
-}
-
-/// Comparison of a measured input with the standard's window.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum WindowVerdict {
-    /// Inside the window.
-    Inside,
-    /// Outside the window.
-    Outside,
-    /// Too few samples to tell chance from a fault.
-    TooFewSamples,
-}
-
-/// A measured property of the inputs beside the window that the standard gives it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct InputFinding {
-    /// Measured quantity, in words.
-    pub quantity: String,
-    /// Clause of TPC-C.
-    #[serde(default)]
-    pub clause: String,
-    /// Least value allowed, in `unit`.
-    pub low: f64,
-    /// Greatest value allowed, in `unit`.
-    pub high: f64,
-    /// Measured value, in `unit`.
-    pub actual: f64,
-    /// Number of samples behind `actual`.
-    #[serde(default)]
-    pub samples: u64,
-    /// Unit of the three values, such as `%`.
-    #[serde(default)]
-    pub unit: String,
-    /// Comparison of the value with the window.
-    pub verdict: WindowVerdict,
-    /// Remark; may be empty.
-    #[serde(default)]
-    pub note: String,
-}
-
-/// A rule of the standard, with its verdict.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct ComplianceLine {
-    /// The rule in words.
-    pub rule: String,
-    /// Clause of TPC-C.
-    #[serde(default)]
-    pub clause: String,
-    /// True if the run met it; `None` (null) if the run cannot tell.
-    pub met: Option<bool>,
-    /// Reason, or distance from the limit.
-    #[serde(default)]
-    pub note: String,
-}
-
 /// Cause of an outage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -800,32 +468,4 @@ pub struct Pacing {
     /// The histogram of the think times, for New-Order alone (clause 5.6.3): as [`TransactionResult::hdr`].
     #[serde(skip_serializing_if = "String::is_empty")]
     pub think_hdr: String,
-}
-
-/// Operations and data of each node of the database: lists by node, in the order of `names`.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct NodeFigures {
-    /// Names of the nodes, from the database.
-    pub names: Vec<String>,
-    /// Start of each second, in seconds from the window's start.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub second: Vec<i64>,
-    /// By node, operations in each of these seconds: a transaction counts once for each node that it touches. Empty if
-    /// unknown.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub ops: Vec<Vec<u64>>,
-    /// Data of each node.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub bytes: Option<NodeBytes>,
-}
-
-/// Data of each node over time.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct NodeBytes {
-    /// Times of the queries for it, in seconds from the window's start; negative before it.
-    pub second: Vec<f64>,
-    /// By node, bytes at each of these times.
-    pub of: Vec<Vec<u64>>,
 }

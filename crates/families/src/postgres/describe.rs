@@ -1,0 +1,95 @@
+//! Description of a server: its version, and the settings that affect the numbers.
+
+use crate::postgres::{Postgres, SCHEMA};
+use lydite_database::sql::isolation::Isolation;
+use lydite_database::sql::meta::Admin;
+use lydite_database::sql::shards::Layout;
+use lydite_database::{Description, Target, TargetError};
+use std::collections::BTreeMap;
+
+/// Server settings that affect the numbers.
+const SETTINGS: [&str; 15] = [
+    "shared_buffers",
+    "fsync",
+    "synchronous_commit",
+    "full_page_writes",
+    "wal_level",
+    "wal_sync_method",
+    "max_wal_size",
+    "checkpoint_timeout",
+    "effective_cache_size",
+    "work_mem",
+    "max_connections",
+    "autovacuum",
+    "jit",
+    "huge_pages",
+    "data_checksums",
+];
+
+impl Postgres {
+    /// Connects and describes the database; see [`Target::describe`].
+    pub(super) fn read_description(&self) -> Result<Description, TargetError> {
+        let mut wire = self.connect_wire()?;
+        let version = wire
+            .column("SELECT version()")
+            .map_err(self.failed("ask for the version"))?
+            .into_iter()
+            .next()
+            .unwrap_or_default();
+        let mut settings = BTreeMap::new();
+        let names: Vec<String> = SETTINGS.iter().map(|name| format!("'{name}'")).collect();
+        let sql = format!(
+            "SELECT name, current_setting(name) FROM pg_settings WHERE name IN ({})",
+            names.join(", ")
+        );
+        wire.query_each(&sql, &mut |row| {
+            if let [Some(name), Some(value)] = row {
+                settings.insert((*name).to_string(), (*value).to_string());
+            }
+        })
+        .map_err(self.failed("ask for settings"))?;
+        let foreign_keys = wire
+            .column(&format!(
+                "SELECT count(*) FROM pg_constraint WHERE contype = 'f' AND connamespace = {SCHEMA}"
+            ))
+            .map_err(self.failed("look for foreign keys"))?;
+        settings.insert("foreign keys".into(), foreign_keys.into_iter().next().unwrap_or_default());
+        if !self.shards.is_empty() {
+            settings.insert("shards".into(), self.shards.len().to_string());
+        }
+        settings.insert("isolation".into(), self.config.isolation.sql().to_lowercase());
+        settings.insert("tx".into(), self.config.mode.name().into());
+        let on = |name: &str| settings.get(name).is_some_and(|value| value != "off");
+        let durable = self.config.product.always_durable
+            || on("fsync") && on("synchronous_commit") && on("full_page_writes");
+        let shards: Result<Vec<_>, _> = self.shards.iter().map(Self::describe).collect();
+        let parted = !self.session_settings()?.is_empty();
+        if parted {
+            let found = self.found_layout(&mut wire)?;
+            settings.extend(found.settings().map(|(name, value)| (name.to_string(), value.to_string())));
+        } else if self.config.layout != Layout::default() {
+            let asked = self.config.layout.settings();
+            settings.extend(asked.map(|(name, value)| (format!("{name}, as asked"), value.to_string())));
+        }
+        if parted && self.shards.is_empty() {
+            settings.insert("durability of shards".into(), "not asked: name them with ?shards=".into());
+        }
+        let durable =
+            durable && (!parted || !self.shards.is_empty()) && shards?.iter().all(|shard| shard.durable);
+        Ok(Description {
+            kind: self.config.product.schemes[0].into(),
+            // "PostgreSQL 15.18 (Debian …) on x86_64…": results describe the host elsewhere.
+            version: version.split(" on ").next().unwrap_or_default().to_string(),
+            url: self.config.url.clone(),
+            settings,
+            isolation: self.config.isolation.sql().to_lowercase(),
+            embedded: false,
+            // Several servers have no common snapshot, whatever the isolation level of each.
+            isolation_is_level_3: self.config.isolation != Isolation::ReadCommitted
+                && self.config.product.global_transactions
+                && !parted,
+            durable,
+            in_memory: None,
+        })
+    }
+}
