@@ -362,6 +362,18 @@ pub(crate) struct CheckArgs {
     /// Also print a checksum of each table; equal rows give equal checksums in any database
     #[arg(long)]
     pub(crate) checksums: bool,
+    /// Check tables that another program loaded, found by name; the session can only read
+    #[arg(long, conflicts_with_all = ["extra", "checksums"])]
+    pub(crate) foreign: bool,
+    /// Warehouses that the other program loaded [default: those that are there]
+    #[arg(short, long, value_name = "N", requires = "foreign")]
+    pub(crate) warehouses: Option<String>,
+    /// Also check the rules for the rows of a fresh load (clause 4.3.3.1)
+    #[arg(long, requires = "foreign")]
+    pub(crate) population: bool,
+    /// Write the findings as JSON
+    #[arg(long, value_name = "PATH", requires = "foreign")]
+    pub(crate) json: Option<PathBuf>,
     /// Print failures only
     #[arg(short, long)]
     pub(crate) quiet: bool,

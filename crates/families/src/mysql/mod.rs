@@ -6,6 +6,7 @@ mod config;
 mod copy;
 mod errors;
 mod family;
+mod foreign;
 mod load_lock;
 mod loader;
 mod micro;
@@ -652,6 +653,7 @@ impl Target for Mysql {
             work: Some(self),
             server: Some(self),
             observe: Some(self),
+            foreign: Some(self),
             ..Capabilities::default()
         }
     }

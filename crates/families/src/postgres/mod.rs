@@ -5,6 +5,7 @@ mod copy;
 mod distribution;
 mod errors;
 mod family;
+mod foreign;
 mod load_lock;
 mod loader;
 mod micro;
@@ -674,6 +675,7 @@ impl Target for Postgres {
             work: Some(self),
             server: Some(self),
             observe: Some(self),
+            foreign: Some(self),
             ..Capabilities::default()
         }
     }

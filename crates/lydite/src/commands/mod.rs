@@ -4,6 +4,7 @@ mod check;
 mod compare;
 mod driver;
 mod faults;
+mod foreign;
 mod lab;
 mod load;
 mod report;

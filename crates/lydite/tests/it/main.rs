@@ -12,6 +12,7 @@ mod extra;
 mod faults;
 mod faults_disk;
 mod faults_ssh;
+mod foreign;
 mod gates;
 mod golden;
 mod hang;
