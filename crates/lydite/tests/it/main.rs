@@ -29,6 +29,7 @@ mod modes;
 mod observe;
 mod outage;
 mod outputs;
+mod plan;
 mod program;
 mod real_servers;
 mod replicas;
