@@ -6,6 +6,7 @@ use crate::micro::MicroTarget;
 use crate::observe::{Configuration, Observe, Observer};
 use crate::replication::{Positions, Replication};
 use crate::session::Session;
+use crate::sql::foreign::Foreign;
 use lydite_tpcc::Placement;
 use std::time::Duration;
 
@@ -29,6 +30,8 @@ pub struct Capabilities<'a> {
     pub server: Option<&'a dyn Server>,
     /// Statistics that the database reports about itself.
     pub observe: Option<&'a dyn Observe>,
+    /// Tables that another program made.
+    pub foreign: Option<&'a dyn Foreign>,
 }
 
 impl<'a> Capabilities<'a> {
@@ -39,6 +42,18 @@ impl<'a> Capabilities<'a> {
     pub fn micro(self) -> Result<&'a dyn MicroTarget, TargetError> {
         self.micro.ok_or_else(|| {
             TargetError::usage("this target does not play the microbenchmark: leave out --workload micro")
+        })
+    }
+
+    /// Returns the access to tables that another program made.
+    ///
+    /// # Errors
+    /// The database has no SQL tables.
+    pub fn foreign(self) -> Result<&'a dyn Foreign, TargetError> {
+        self.foreign.ok_or_else(|| {
+            TargetError::usage(
+                "--foreign needs a database with SQL tables: PostgreSQL, MySQL, MariaDB, SQLite or one alike",
+            )
         })
     }
 

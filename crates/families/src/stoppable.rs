@@ -1,6 +1,8 @@
 //! Work on a database that another thread may stop: conditions, keys and indexes.
 
 use lydite_database::TargetError;
+use lydite_database::sql::meta::Admin;
+use lydite_database::sql::sql_error::SqlError;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -60,5 +62,24 @@ pub(crate) struct AtWork<'a, C> {
 impl<C> Drop for AtWork<'_, C> {
     fn drop(&mut self) {
         self.work.0.lock().connections.remove(&self.number);
+    }
+}
+
+/// A connection that can be stopped as long as it lives.
+pub(crate) struct StoppableAdmin<'a, A, C> {
+    admin: A,
+    _at_work: Option<AtWork<'a, C>>,
+}
+
+impl<'a, A, C> StoppableAdmin<'a, A, C> {
+    /// Returns the connection; `at_work` is its registration, unless it can't be stopped.
+    pub(crate) fn new(admin: A, at_work: Option<AtWork<'a, C>>) -> Self {
+        Self { admin, _at_work: at_work }
+    }
+}
+
+impl<A: Admin, C> Admin for StoppableAdmin<'_, A, C> {
+    fn query_each(&mut self, sql: &str, row: &mut dyn FnMut(&[Option<&str>])) -> Result<(), SqlError> {
+        self.admin.query_each(sql, row)
     }
 }

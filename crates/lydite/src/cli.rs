@@ -21,6 +21,8 @@ pub(crate) enum Command {
     Load(LoadArgs),
     /// Check the twelve consistency conditions of a loaded database, or the microbenchmark's records
     Check(CheckArgs),
+    /// Compute warehouses, terminals, processes, storage and price for a throughput, or judge the data of a result
+    Plan(Box<PlanArgs>),
     /// Test that transactions see one snapshot over all nodes, and that deadlocks over nodes are found; exit 1 if not
     Verify(VerifyArgs),
     /// Run a grid or a list of plans, each several times, and draw figures; the same command continues a killed sweep
@@ -365,9 +367,79 @@ pub(crate) struct CheckArgs {
     /// Also print a checksum of each table; equal rows give equal checksums in any database
     #[arg(long)]
     pub(crate) checksums: bool,
+    /// Check tables that another program loaded, found by name; the session can only read
+    #[arg(long, conflicts_with_all = ["extra", "checksums"])]
+    pub(crate) foreign: bool,
+    /// Warehouses that the other program loaded [default: those that are there]
+    #[arg(short, long, value_name = "N", requires = "foreign")]
+    pub(crate) warehouses: Option<String>,
+    /// Also check the rules for the rows of a fresh load (clause 4.3.3.1)
+    #[arg(long, requires = "foreign")]
+    pub(crate) population: bool,
+    /// Write the findings as JSON
+    #[arg(long, value_name = "PATH", requires = "foreign")]
+    pub(crate) json: Option<PathBuf>,
     /// Print failures only
     #[arg(short, long)]
     pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(allow_negative_numbers = true)]
+#[command(group(clap::ArgGroup::new("throughput").required(true).args(["nopm", "from", "check"])))]
+#[command(group(clap::ArgGroup::new("size_of").args(["target", "kind", "bytes_per_warehouse"])))]
+pub(crate) struct PlanArgs {
+    /// Wanted new orders per minute
+    #[arg(long, value_name = "N")]
+    pub(crate) nopm: Option<String>,
+    /// Take throughput, response time and size of a warehouse from a result
+    #[arg(long, value_name = "RESULT.json")]
+    pub(crate) from: Option<PathBuf>,
+    /// Judge the data and the space of a result; exit 1 if it would not pass
+    #[arg(long, value_name = "RESULT.json")]
+    pub(crate) check: Option<PathBuf>,
+    /// Measure the size of a warehouse on a database that Lydite loaded
+    #[arg(long, value_name = "URL")]
+    pub(crate) target: Option<String>,
+    /// Take the size of a warehouse of this kind of database
+    #[arg(long, value_name = "KIND")]
+    pub(crate) kind: Option<String>,
+    /// Size of a warehouse after loading, keys and indexes included [default: 70MB]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) bytes_per_warehouse: Option<String>,
+    /// Throughput of each warehouse, from 9 to 12.86 [default: 12.5]
+    #[arg(long, value_name = "N", conflicts_with_all = ["warehouses", "check"])]
+    pub(crate) nopm_per_warehouse: Option<String>,
+    /// Warehouses [default: computed]
+    #[arg(short, long, value_name = "N", conflicts_with = "check")]
+    pub(crate) warehouses: Option<String>,
+    /// Mean response time of the database [default: 30ms]
+    #[arg(long, value_name = "TIME", conflicts_with = "check")]
+    pub(crate) response: Option<String>,
+    /// Terminals of a process [default: 50000]
+    #[arg(long, value_name = "N", conflicts_with = "check")]
+    pub(crate) terminals_per_process: Option<String>,
+    /// Processes of a host [default: 15]
+    #[arg(long, value_name = "N", conflicts_with = "check")]
+    pub(crate) processes_per_host: Option<String>,
+    /// Copies of the data [default: 1]
+    #[arg(long, value_name = "N")]
+    pub(crate) copies: Option<String>,
+    /// Copies of the log [default: 1]
+    #[arg(long, value_name = "N")]
+    pub(crate) log_copies: Option<String>,
+    /// Log of a New-Order and its share of the other transactions [default: the written rows]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) log_per_order: Option<String>,
+    /// Size of all disks
+    #[arg(long, value_name = "SIZE", requires = "check")]
+    pub(crate) disk: Option<String>,
+    /// Price sheet (TOML)
+    #[arg(long, value_name = "PRICES.toml", conflicts_with = "check")]
+    pub(crate) prices: Option<PathBuf>,
+    /// Write the plan as JSON; - is the standard output
+    #[arg(long, value_name = "PATH")]
+    pub(crate) json: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

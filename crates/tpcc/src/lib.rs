@@ -47,6 +47,7 @@ pub mod random;
 pub mod rows;
 pub mod scale;
 pub mod schema;
+pub mod sizing;
 pub mod statistics;
 pub mod steady;
 pub mod text;

@@ -180,6 +180,8 @@ impl Target for Patient {
             work: offered.work.map(|_| self as _),
             server: offered.server,
             observe: offered.observe.map(|_| self as _),
+            // A check of foreign tables is one long read, which the user can interrupt.
+            foreign: offered.foreign,
         }
     }
 }

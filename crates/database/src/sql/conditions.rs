@@ -273,7 +273,11 @@ pub fn evaluate(
 }
 
 /// Queries the offenders and adds them to the finding, in the order of the keys.
-fn ask(admin: &mut impl Admin, offenders: &str, finding: &mut ConditionFinding) -> Result<(), SqlError> {
+pub(crate) fn ask(
+    admin: &mut impl Admin,
+    offenders: &str,
+    finding: &mut ConditionFinding,
+) -> Result<(), SqlError> {
     let sql = format!(
         "SELECT example, count(*) OVER () FROM ({offenders}) AS offenders ORDER BY example LIMIT {EXAMPLES}"
     );

@@ -7,6 +7,7 @@ mod copy;
 mod describe;
 mod errors;
 mod family;
+mod foreign;
 mod load_lock;
 mod loader;
 mod micro;
@@ -449,6 +450,7 @@ impl Target for Mysql {
             work: Some(self),
             server: Some(self),
             observe: Some(self),
+            foreign: Some(self),
             ..Capabilities::default()
         }
     }

@@ -6,6 +6,7 @@ mod describe;
 mod distribution;
 mod errors;
 mod family;
+mod foreign;
 mod load_lock;
 mod loader;
 mod micro;
@@ -461,6 +462,7 @@ impl Target for Postgres {
             work: Some(self),
             server: Some(self),
             observe: Some(self),
+            foreign: Some(self),
             ..Capabilities::default()
         }
     }

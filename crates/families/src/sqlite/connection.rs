@@ -89,6 +89,14 @@ impl SqliteConnection {
         Self::open_with(path, config, shared, &statements)
     }
 
+    /// Opens the file so that SQLite rejects every change. A file that does not exist is not made.
+    pub(crate) fn open_to_read(path: &Path) -> Result<Self, SqlError> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let database = rusqlite::Connection::open_with_flags(path, flags).map_err(failed)?;
+        database.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
+        Ok(Self { database, texts: Vec::new(), turn: Arc::default(), writing: false })
+    }
+
     /// Opens the file for these statements.
     pub(crate) fn open_with<S: Prepared>(
         path: &Path,

@@ -2,6 +2,7 @@
 
 mod connection;
 mod family;
+mod foreign;
 mod load_lock;
 mod loader;
 mod micro;
@@ -407,6 +408,7 @@ impl Target for Sqlite {
             micro: Some(self),
             work: Some(self),
             observe: Some(self),
+            foreign: Some(self),
             ..Capabilities::default()
         }
     }

@@ -1,5 +1,6 @@
 //! `lydite check`: checks the consistency conditions, or the microbenchmark's records.
 
+use super::foreign;
 use crate::cli::CheckArgs;
 use crate::exit::{Failure, Outcome};
 use crate::interrupt::{Interrupt, watch, watched};
@@ -26,6 +27,9 @@ pub(crate) fn command(args: CheckArgs) -> Outcome {
              checks the temporary one that it makes",
             args.target
         )));
+    }
+    if args.foreign {
+        return foreign::command(&args, &spec);
     }
     let style = Style::detect(args.quiet);
     let (spec, interrupt) = watched(spec, style)?;
@@ -74,16 +78,7 @@ pub(crate) fn command(args: CheckArgs) -> Outcome {
     };
     // Measured as a whole: some conditions run in parallel.
     let seconds = begun.elapsed().as_secs_f64();
-    let mut text = String::new();
-    for finding in findings.iter().filter(|finding| !args.quiet || !finding.holds()) {
-        text += &format!("{}\n", line(finding));
-        for example in &finding.examples {
-            text += &format!("           {example}\n");
-        }
-        if finding.offenders > finding.examples.len() as u64 {
-            text += &format!("           … {} in all\n", finding.offenders);
-        }
-    }
+    let mut text = lines(&findings, args.quiet);
     let broken = findings.iter().filter(|finding| !finding.holds()).count();
     let nothing_done = stopped && findings.is_empty();
     if !args.quiet && !nothing_done {
@@ -114,6 +109,21 @@ pub(crate) fn command(args: CheckArgs) -> Outcome {
         }
     }
     Failure::all(failures)
+}
+
+/// Formats findings as lines, with the first keys that violate them; `quiet` leaves out those that hold.
+pub(super) fn lines(findings: &[ConditionFinding], quiet: bool) -> String {
+    let mut text = String::new();
+    for finding in findings.iter().filter(|finding| !quiet || !finding.holds()) {
+        text += &format!("{}\n", line(finding));
+        for example in &finding.examples {
+            text += &format!("           {example}\n");
+        }
+        if finding.offenders > finding.examples.len() as u64 {
+            text += &format!("           … {} in all\n", finding.offenders);
+        }
+    }
+    text
 }
 
 /// Formats a finding as a line.

@@ -4,8 +4,11 @@ mod check;
 mod compare;
 mod driver;
 mod faults;
+mod foreign;
 mod lab;
 mod load;
+mod plan;
+mod price_file;
 mod report;
 mod result_file;
 mod run;
@@ -22,6 +25,7 @@ pub(crate) fn run(command: Command) -> Outcome {
         Command::Run(args) => run::command(*args),
         Command::Load(args) => load::command(args),
         Command::Check(args) => check::command(args),
+        Command::Plan(args) => plan::command(&args),
         Command::Verify(args) => verify::command(&args),
         Command::Sweep(args) => sweep::command(args),
         Command::Report(args) => report::command(&args),
