@@ -119,7 +119,7 @@ impl Programs {
     }
 }
 
-/// Returns the directory in which the server looks for its plugins.
+/// Returns the directory where the server looks for its plugins.
 fn plugin_directory(server: &Path) -> Result<PathBuf, Failure> {
     let failed = |why: &str| Failure::usage(format!("{}: {why}", server.display()));
     let output = Command::new(server)
@@ -183,7 +183,7 @@ pub(super) fn start(
     Ok(())
 }
 
-/// The certificate by which the nodes of a Galera cluster authenticate each other. A cluster has no passwords: without
+/// The certificate that the nodes of a Galera cluster authenticate each other with. A cluster has no passwords: without
 /// a certificate everybody who reaches the ports could join it.
 struct Certificate {
     key: PathBuf,
