@@ -175,7 +175,7 @@ pub(crate) enum FaultsCommand {
     Hold {
         /// Number of their NFQUEUE
         queue: u16,
-        /// Time for which they are held, in JSON
+        /// Their holding time, in JSON
         shape: String,
     },
 }

@@ -28,7 +28,7 @@ const SETTINGS: [&str; 5] = [
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The file with a server's process number, in its directory. The server writes its own pid file only after it started.
 pub(super) const PROCESS: &str = "process";
-/// The argument with which the first node begins a new Galera cluster.
+/// The argument of the first node: it begins a new Galera cluster.
 pub(super) const NEW_CLUSTER: &str = "--wsrep-new-cluster";
 /// A server's log, in its directory. MariaDB appends `.err` to names without an ending.
 const LOG: &str = "log.err";
