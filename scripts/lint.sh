@@ -31,7 +31,7 @@ check_shell() {
     local scripts=(.ci/run) script failed=0
     while IFS= read -r script; do
         scripts+=("$script")
-    done < <(find scripts benches -name '*.sh' 2>/dev/null | sort)
+    done < <(find scripts benches experiments -name '*.sh' 2>/dev/null | sort)
     for script in "${scripts[@]}"; do
         bash -n "$script" || failed=1
         if [ ! -x "$script" ]; then

@@ -9,16 +9,17 @@ use crate::histogram::count_times;
 use crate::measurement::{KindMeasurement, Whole};
 use crate::sparse_histogram::{ThreeDigits, TwoDigits};
 use crate::stages::Cursor;
+use crate::success_log::Lines;
 use crate::workload::{Facts, Runnable};
 use lydite_database::AbortReason;
 use lydite_tpcc::NodesTouched;
 use std::collections::VecDeque;
-use std::io::Write;
 use std::time::Duration;
 
 /// A transaction that has ended.
 #[derive(Debug)]
 pub(crate) struct EndedTransaction<'a, W: Runnable> {
+    pub(crate) session: usize,
     pub(crate) transaction: &'a W::Transaction,
     pub(crate) fate: Fate,
     pub(crate) outcome: Option<&'a W::Outcome>,
@@ -109,8 +110,8 @@ pub(crate) struct Recorder<W: Runnable> {
     pub(crate) last_answered: Nanos,
     /// Counts by the number of the second, in order.
     seconds: VecDeque<(usize, Box<SecondCounts>)>,
-    /// Lines of the success log that are not written yet; `None` without a log.
-    pub(crate) log: Option<Vec<u8>>,
+    /// Lines of the success log; `None` without a log.
+    pub(crate) log: Option<Lines>,
 }
 
 impl<W: Runnable> Recorder<W> {
@@ -126,7 +127,7 @@ impl<W: Runnable> Recorder<W> {
             straddling: 0,
             last_answered: 0,
             seconds: VecDeque::new(),
-            log: logs.then(Vec::new),
+            log: logs.then(Lines::default),
         }
     }
 
@@ -139,6 +140,15 @@ impl<W: Runnable> Recorder<W> {
         second_counts::<W>(&mut self.seconds, window.second(at)).aborts[reason.index()] += 1;
     }
 
+    /// Notes that a session begins a transaction, for the log.
+    pub(crate) fn begin(&mut self, session: usize, transaction: &W::Transaction) {
+        if let Some(log) = &mut self.log
+            && let Some(unknown) = W::logged(transaction, None)
+        {
+            log.begin(session, unknown);
+        }
+    }
+
     /// Counts an answered transaction: in the totals if it counts, in its second unless it straddles the window, and in
     /// the whole run with its log.
     pub(crate) fn record(&mut self, window: &Window, ended: &EndedTransaction<'_, W>) {
@@ -149,11 +159,15 @@ impl<W: Runnable> Recorder<W> {
         self.whole.committed[kind] += u64::from(ended.fate == Fate::Committed);
         self.whole.unknown[kind] += u64::from(ended.fate == Fate::Unknown);
         self.whole.delivered += ended.outcome.map_or(0, W::delivered);
-        if let Some(log) = self.log.as_mut().filter(|_| matches!(ended.fate, Fate::Committed | Fate::Unknown))
-            && let Some(line) = W::logged(ended.transaction, ended.outcome)
+        if let Some(log) = &mut self.log
+            && let Some(unknown) = W::logged(ended.transaction, None)
         {
-            // Writing to memory can't fail.
-            let _written = writeln!(log, "{line}");
+            let line = match ended.fate {
+                Fate::Committed => W::logged(ended.transaction, ended.outcome),
+                Fate::Unknown => Some(unknown),
+                Fate::RolledBack | Fate::Failed => None,
+            };
+            log.end(ended.session, unknown, line);
         }
         let counts = window.counts(ended.due, ended.answered);
         if counts {

@@ -601,18 +601,25 @@ impl<W: Runnable> Run<W> {
         for (number, recorder) in recorders.iter().enumerate() {
             // A session removes its transaction from those in flight only under this lock.
             let mut recorder = recorder.lock();
-            for in_flight in self.shared.in_flight.iter().skip(number).step_by(recorders.len()) {
+            let sessions = self.shared.in_flight.iter().enumerate();
+            for (session, in_flight) in sessions.skip(number).step_by(recorders.len()) {
                 unanswered += in_flight.unanswered_commits();
                 recorder.whole.unanswered += in_flight.unanswered_commits();
                 let Some((due, kind, fate)) = in_flight.transaction() else { continue };
                 hung += 1;
                 recorder.whole.unknown[kind] += u64::from(fate == Fate::Unknown);
+                if let Some(log) = recorder.log.as_mut().filter(|_| fate != Fate::Unknown) {
+                    log.forget_last(session);
+                }
                 // The missing answer counts as if it were known at the last moment of the window.
                 if window.counts(due, due.max(window.end().saturating_sub(1))) {
                     recorder.record_unanswered(window, kind, fate);
                 }
             }
             recorder.closed = true;
+            if let Some(log) = &mut recorder.log {
+                log.close();
+            }
             last_answered = last_answered.max(recorder.last_answered);
         }
         (hung, last_answered, unanswered)

@@ -2,13 +2,14 @@
 //! the disk a moment later.
 //!
 //! A recorder takes the line under the lock that it has anyway. A thread of its own collects the lines, appends them to
-//! the file, and waits for the disk, so no session does.
+//! the file, and waits for the disk, so no session does. If the disk stalls for so long that many lines wait, further ones
+//! are dropped, and the log is not whole.
 
-use crate::logged::HEAD;
-use crate::recorder::Recorder;
-use crate::worker::Shared;
+use crate::logged::{HEAD, Logged};
+use crate::worker::{RECORDERS_MAX, Shared};
 use crate::workload::Runnable;
 use parking_lot::{Condvar, Mutex};
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
@@ -18,6 +19,64 @@ use std::time::Duration;
 
 /// Time between two writes.
 const INTERVAL: Duration = Duration::from_millis(100);
+
+/// Most bytes of one recorder's lines that wait for the disk: 256 MiB in all recorders together.
+const MOST: usize = (256 << 20) / RECORDERS_MAX;
+
+/// The lines of a recorder that are not written yet.
+#[derive(Debug, Default)]
+pub(crate) struct Lines {
+    text: Vec<u8>,
+    /// Transactions without an answer, each with its session, as the lines of their unknown outcome.
+    open: VecDeque<(usize, Logged)>,
+    /// Number of lines that found no room.
+    dropped: u64,
+}
+
+impl Lines {
+    /// Notes that a session begins a transaction.
+    pub(crate) fn begin(&mut self, session: usize, unknown: Logged) {
+        self.open.push_back((session, unknown));
+    }
+
+    /// Notes that a transaction of a session has ended, with its line if it has one.
+    pub(crate) fn end(&mut self, session: usize, unknown: Logged, line: Option<Logged>) {
+        // Commits are answered nearly in their order, so it is near the front.
+        if let Some(at) = self.open.iter().position(|open| *open == (session, unknown)) {
+            self.open.remove(at);
+        }
+        line.into_iter().for_each(|line| self.add(line));
+    }
+
+    /// Forgets the last transaction of a session: it has no answer, but can't have been committed.
+    pub(crate) fn forget_last(&mut self, session: usize) {
+        if let Some(at) = self.open.iter().rposition(|(of, _)| *of == session) {
+            self.open.remove(at);
+        }
+    }
+
+    /// Adds the lines of all transactions without an answer.
+    pub(crate) fn close(&mut self) {
+        while let Some((_, line)) = self.open.pop_front() {
+            self.add(line);
+        }
+    }
+
+    fn add(&mut self, line: Logged) {
+        if self.text.len() < MOST {
+            // Writing to memory can't fail.
+            let _written = writeln!(self.text, "{line}");
+        } else {
+            self.dropped += 1;
+        }
+    }
+
+    /// Moves the text to `lines`. Returns the number of lines that found no room.
+    fn take(&mut self, lines: &mut Vec<u8>) -> u64 {
+        lines.append(&mut self.text);
+        std::mem::take(&mut self.dropped)
+    }
+}
 
 /// Creates the file of a log with its first lines. Replaces an existing file.
 pub(crate) fn create(path: &Path) -> io::Result<File> {
@@ -61,10 +120,17 @@ impl LogWriter {
             let mut written = Ok(());
             loop {
                 let is_last = signal.wait();
-                shared.recorders.iter().for_each(|recorder| take(&mut recorder.lock(), &mut lines));
+                let mut dropped = 0;
+                for recorder in &shared.recorders {
+                    dropped += recorder.lock().log.as_mut().map_or(0, |log| log.take(&mut lines));
+                }
                 // After an error the lines are only taken, so that they don't fill the memory.
-                if written.is_ok() && !lines.is_empty() {
-                    written = file.write_all(&lines).and_then(|()| file.sync_data());
+                if written.is_ok() {
+                    written = match dropped {
+                        0 if lines.is_empty() => Ok(()),
+                        0 => file.write_all(&lines).and_then(|()| file.sync_data()),
+                        dropped => Err(stalled(dropped)),
+                    };
                 }
                 lines.clear();
                 if is_last {
@@ -87,9 +153,55 @@ impl LogWriter {
     }
 }
 
-/// Moves the lines of a recorder to `lines`.
-fn take<W: Runnable>(recorder: &mut Recorder<W>, lines: &mut Vec<u8>) {
-    if let Some(log) = &mut recorder.log {
-        lines.append(log);
+/// Returns the error of lines that found no room.
+fn stalled(dropped: u64) -> io::Error {
+    io::Error::other(format!("its disk stalled for so long that {dropped} lines found no room in memory"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lydite_tpcc::{CustomerId, DistrictId, OrderId, WarehouseId};
+
+    fn order(c_id: u32, o_id: Option<u32>) -> Logged {
+        let (w_id, d_id, c_id) = (WarehouseId(1), DistrictId(2), CustomerId(c_id));
+        Logged::NewOrder { w_id, d_id, c_id, o_id: o_id.map(OrderId) }
+    }
+
+    fn text(lines: &mut Lines) -> (String, u64) {
+        let mut text = Vec::new();
+        let dropped = lines.take(&mut text);
+        (String::from_utf8(text).unwrap(), dropped)
+    }
+
+    #[test]
+    fn transactions_without_an_answer_have_lines_of_unknown_outcome_unless_they_can_not_be_committed() {
+        let mut lines = Lines::default();
+        // Two sessions with equal inputs, and two pipelined commits of one session.
+        for (session, customer) in [(0, 7), (1, 7), (2, 8), (2, 9), (3, 5), (4, 4)] {
+            lines.begin(session, order(customer, None));
+        }
+        lines.end(1, order(7, None), Some(order(7, Some(3_001))));
+        lines.end(3, order(5, None), None);
+        lines.forget_last(4);
+        assert_eq!(text(&mut lines), ("new_order 1 2 7 3001\n".into(), 0));
+        lines.close();
+        assert_eq!(text(&mut lines), ("new_order? 1 2 7\nnew_order? 1 2 8\nnew_order? 1 2 9\n".into(), 0));
+        lines.close();
+        assert_eq!(text(&mut lines), (String::new(), 0));
+    }
+
+    #[test]
+    fn a_stalled_disk_costs_bounded_memory_and_the_dropped_lines_are_counted() {
+        let mut lines = Lines::default();
+        let line = format!("{}\n", order(7, Some(3_001)));
+        let fit = MOST.div_ceil(line.len());
+        for _ in 0..fit + 3 {
+            lines.begin(0, order(7, None));
+            lines.end(0, order(7, None), Some(order(7, Some(3_001))));
+        }
+        let (kept, dropped) = text(&mut lines);
+        assert_eq!((kept.lines().count(), dropped), (fit, 3));
+        assert_eq!(text(&mut lines), (String::new(), 0), "taken once");
     }
 }

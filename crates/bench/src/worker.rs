@@ -30,7 +30,7 @@ const RECONNECT: RetryPolicy = RetryPolicy {
 /// Longest wait for answers after the end of the run.
 const PATIENCE: Nanos = 5_000_000_000;
 /// Largest number of recorders. Recording takes a fraction of a microsecond, so more would only cost memory.
-const RECORDERS_MAX: usize = 32;
+pub(crate) const RECORDERS_MAX: usize = 32;
 
 /// State that the sessions of a run share. A session that hangs keeps it alive beyond the run.
 #[derive(Debug)]
@@ -38,6 +38,8 @@ pub(crate) struct Shared<W: Runnable> {
     pub(crate) clock: Clock,
     pub(crate) window: Window,
     pub(crate) recorders: Vec<Mutex<Recorder<W>>>,
+    /// True if the run has a success log.
+    pub(crate) logs: bool,
     pub(crate) in_flight: Vec<InFlight>,
     pub(crate) connections: Connections,
     pub(crate) errors: Mutex<ErrorLog>,
@@ -65,6 +67,7 @@ impl<W: Runnable> Shared<W> {
             recorders: (0..count.min(RECORDERS_MAX))
                 .map(|_| Mutex::new(Recorder::new(Cursor::new(stages), logs)))
                 .collect(),
+            logs,
             in_flight: (0..count).map(|_| InFlight::default()).collect(),
             connections: Connections::new(sessions),
             errors: Mutex::default(),
@@ -125,8 +128,17 @@ impl<W: Runnable> Shared<W> {
             }
             (_, None) => {}
         }
-        let ended =
-            EndedTransaction { transaction, fate, outcome: outcome.as_ref(), due, picked, answered, retries };
+        let outcome_of = outcome.as_ref();
+        let ended = EndedTransaction {
+            session,
+            transaction,
+            fate,
+            outcome: outcome_of,
+            due,
+            picked,
+            answered,
+            retries,
+        };
         let mut recorder = self.recorder(session);
         if by_session {
             self.in_flight[session].end_transaction(answered);
@@ -246,6 +258,9 @@ impl<W: Runnable> Worker<W> {
     where
         F: FnOnce(Answer<W>) + Send + 'static,
     {
+        if self.shared.logs {
+            self.shared.recorder(self.index).begin(self.index, &transaction);
+        }
         self.shared.in_flight[self.index].begin_transaction(due, W::kind(&transaction), false);
         let mut retries = 0;
         let mut ending =

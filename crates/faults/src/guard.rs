@@ -1,12 +1,13 @@
 //! The guard: a process of its own that injects one fault, and undoes it whatever happens to Lydite.
 //!
-//! Lydite holds the guard's standard input open. A line there begins the fault, another one ends it. The input also ends
-//! when Lydite ends in any way, and then the guard undoes the fault.
+//! Lydite holds the guard's standard input open. The guard first prepares the fault and says so. Then a line begins the
+//! fault, another one ends it. The input also ends when Lydite ends in any way, and then the guard undoes the fault.
 
 use crate::fault::Fault;
-use crate::kinds;
+use crate::kinds::{self, AnyKind};
 use crate::note::{self, Left, Note};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::io::{self, BufRead, Write};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
@@ -23,7 +24,7 @@ pub(crate) struct Task {
     pub(crate) fault: Fault,
     /// True if the fault is undone at all.
     pub(crate) undone: bool,
-    /// Time after the begin at which the guard undoes the fault by itself.
+    /// Time from the begin until the guard undoes the fault by itself.
     pub(crate) at_most: Duration,
 }
 
@@ -37,6 +38,8 @@ pub(crate) enum Order {
 /// A line from the guard.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Answer {
+    /// The fault is prepared.
+    Ready,
     /// The fault has begun.
     Begun { how: String, proof: String },
     /// The fault could not begin, and everything is as before unless the text says otherwise.
@@ -45,6 +48,8 @@ pub(crate) enum Answer {
     Undone(String),
     /// Something is not as before.
     NotUndone(String),
+    /// The fault is undone, and has left damage.
+    Damaged(String),
 }
 
 /// Runs a guard to its end: reads its task and its orders from the standard input, and answers on the standard output.
@@ -64,9 +69,18 @@ pub fn guard() -> io::Result<()> {
     })?;
     let Ok(task) = orders.recv() else { return Ok(()) };
     let task: Task = serde_json::from_str(&task)?;
-    if next(&orders, None) == Some(Order::Begin) {
-        let answer = inject(&task, &orders);
-        say(&answer);
+    let prepared = kind_of(&task).and_then(|kind| {
+        let prepared = kind.prepare(&task.fault).map_err(|problems| problems.join("; "))?;
+        Ok((kind, prepared))
+    });
+    match prepared {
+        Err(problem) => say(&Answer::NotBegun(problem)),
+        Ok((kind, prepared)) => {
+            say(&Answer::Ready);
+            if next(&orders, None) == Some(Order::Begin) {
+                say(&inject(kind, prepared, &task, &orders));
+            }
+        }
     }
     Ok(())
 }
@@ -89,13 +103,10 @@ fn say(answer: &Answer) {
 }
 
 /// Begins the fault, waits for its end, undoes it, and returns the last answer.
-fn inject(task: &Task, orders: &Receiver<String>) -> Answer {
-    let mut noted = match prepare(task) {
+fn inject(kind: &dyn AnyKind, prepared: Option<Value>, task: &Task, orders: &Receiver<String>) -> Answer {
+    let mut noted = match note(kind, prepared, task) {
         Ok(noted) => noted,
         Err(problem) => return Answer::NotBegun(problem),
-    };
-    let Some(kind) = kinds::named(&task.fault.spec.kind) else {
-        return Answer::NotBegun(format!("the kind {} is not known", task.fault.spec.kind));
     };
     let how = kind.how(&noted.note.state);
     let begun = kind.begin(&mut noted.note.state);
@@ -122,19 +133,31 @@ fn inject(task: &Task, orders: &Receiver<String>) -> Answer {
     let mut tries = 0..UNDO_TRIES;
     loop {
         match noted.undo() {
-            Ok(proof) => return Answer::Undone(proof),
+            Ok(proof) => {
+                return match kind.damage(&noted.note.state) {
+                    Some(damage) => Answer::Damaged(damage),
+                    None => Answer::Undone(proof),
+                };
+            }
             // Another program may hold a lock for a while. Nobody else may be left to undo the fault.
             Err(_) if tries.next().is_some() => thread::sleep(UNDO_AGAIN),
-            Err(problem) => return Answer::NotUndone(problem),
+            Err(problem) => return Answer::NotUndone(format!("{problem}: see lydite faults list")),
         }
     }
 }
 
-/// Rehearses the fault on the machine as it is now, and notes it.
-fn prepare(task: &Task) -> Result<Left, String> {
-    let kind = kinds::named(&task.fault.spec.kind)
-        .ok_or_else(|| format!("the kind {} is not known", task.fault.spec.kind))?;
-    let state = kind.check(&task.fault).map_err(|problems| problems.join("; "))?;
+/// Returns the kind of a task's fault.
+fn kind_of(task: &Task) -> Result<&'static dyn AnyKind, String> {
+    let name = &task.fault.spec.kind;
+    kinds::named(name).ok_or_else(|| format!("the kind {name} is not known"))
+}
+
+/// Rehearses the fault on the machine as it is now, unless it is prepared, and notes it.
+fn note(kind: &dyn AnyKind, prepared: Option<Value>, task: &Task) -> Result<Left, String> {
+    let state = match prepared {
+        Some(state) => state,
+        None => kind.check(&task.fault).map_err(|problems| problems.join("; "))?,
+    };
     let notes = note::directory();
     let noted = |error: io::Error| format!("it can't be noted in {}: {error}", notes.display());
     note::prepare(&notes).map_err(noted)?;

@@ -2,7 +2,7 @@
 
 use crate::process::{ProcessId, wait_while};
 use std::ffi::OsStr;
-use std::io;
+use std::io::{self, BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -10,23 +10,23 @@ use std::time::Duration;
 /// Longest wait until a helper has ended.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Starts `faults ARGUMENTS` of this program, with this standard output.
+/// Starts `faults ARGUMENTS` of this program. It gets the signal `farewell` when its guard ends.
 ///
 /// # Errors
 /// The process can't be started.
 pub(crate) fn start<S: AsRef<OsStr>>(
     arguments: impl IntoIterator<Item = S>,
-    output: Stdio,
+    farewell: i32,
 ) -> Result<(Child, ProcessId), String> {
     let failed = |error: io::Error| format!("the helper could not start: {error}");
     let mut command = Command::new(std::env::current_exe().map_err(failed)?);
     command.arg("faults").args(arguments);
-    command.stdin(Stdio::null()).stdout(output).stderr(Stdio::null()).process_group(0);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
     let parent = i32::try_from(std::process::id()).map_err(|error| failed(io::Error::other(error)))?;
     // SAFETY: prctl and getppid are async-signal-safe, and nothing else is done between fork and exec.
     unsafe {
         command.pre_exec(move || {
-            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            libc::prctl(libc::PR_SET_PDEATHSIG, farewell);
             // A parent that ended before sends no signal.
             if libc::getppid() == parent { Ok(()) } else { Err(io::ErrorKind::NotFound.into()) }
         });
@@ -36,14 +36,31 @@ pub(crate) fn start<S: AsRef<OsStr>>(
     Ok((child, process))
 }
 
-/// Ends a helper, also one that has ended already.
+/// Waits until a helper writes the line `ready`.
+///
+/// # Errors
+/// The helper wrote another line, which is the reason, or ended without one.
+pub(crate) fn wait_until_ready(helper: Child, ready: &str) -> Result<(), String> {
+    let output = helper.stdout.ok_or("the helper has no output")?;
+    let mut line = String::new();
+    BufReader::new(output).read_line(&mut line).map_err(|error| error.to_string())?;
+    match line.trim() {
+        line if line == ready => Ok(()),
+        "" => Err("the helper ended at once".into()),
+        problem => Err(problem.into()),
+    }
+}
+
+/// Ends a helper by the first of these signals that it obeys. One that has ended already is no error.
 ///
 /// # Errors
 /// The process does not end.
-pub(crate) fn end(helper: ProcessId) -> Result<(), String> {
-    helper.signal(libc::SIGKILL).map_err(|error| format!("end process {}: {error}", helper.pid))?;
-    match wait_while(&[helper], PATIENCE, ProcessId::lives).first() {
-        Some(process) => Err(format!("process {} did not end", process.pid)),
-        None => Ok(()),
+pub(crate) fn end(helper: ProcessId, signals: &[i32]) -> Result<(), String> {
+    for signal in signals {
+        helper.signal(*signal).map_err(|error| format!("end process {}: {error}", helper.pid))?;
+        if wait_while(&[helper], PATIENCE, ProcessId::lives).is_empty() {
+            return Ok(());
+        }
     }
+    Err(format!("process {} did not end", helper.pid))
 }

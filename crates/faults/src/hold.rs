@@ -45,9 +45,9 @@ impl Connection {
 #[derive(Debug)]
 struct Held<T> {
     shape: Shape,
-    /// Packets by the time at which they go on, then by their order.
+    /// Packets by the time when they go on, then by their order.
     packets: BTreeMap<(Duration, u64), (Connection, T)>,
-    /// Time at which the last packet of each connection goes on. A rate has one for all.
+    /// Time when the last packet of each connection goes on. A rate has one for all.
     last: HashMap<Connection, Duration>,
     /// Packets that have come.
     count: u64,
@@ -78,7 +78,7 @@ impl<T> Held<T> {
         self.packets.insert((until, self.count), (connection, packet));
     }
 
-    /// Returns the time at which the next packet goes on.
+    /// Returns the time when the next packet goes on.
     fn next(&self) -> Option<Duration> {
         self.packets.first_key_value().map(|((until, _), _)| *until)
     }
@@ -209,7 +209,7 @@ mod tests {
         Connection(vec![number])
     }
 
-    /// All packets with the times at which they go on.
+    /// All packets with the times when they go on.
     fn all(mut held: Held<u32>) -> Vec<(Duration, u32)> {
         std::iter::from_fn(|| held.next().and_then(|at| Some((at, held.pop(at)?)))).collect()
     }

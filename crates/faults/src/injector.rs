@@ -14,7 +14,7 @@ use std::time::Duration;
 
 /// Longest wait for a guard's answer: an orderly stop, or the start of a server that recovers.
 const PATIENCE: Duration = Duration::from_secs(300);
-/// Time after a fault's end at which its guard undoes it by itself, if Lydite has not.
+/// Time from a fault's end until its guard undoes it by itself, if Lydite has not.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// A fault that is about to be injected. Dropping it undoes the fault.
@@ -80,7 +80,19 @@ impl Injector {
         orders.flush()
     }
 
-    /// Begins the fault.
+    /// Waits until the fault is prepared, so that its begin disturbs nothing but what it is meant to.
+    ///
+    /// # Errors
+    /// The reason why it can't begin.
+    pub fn wait_until_ready(&self) -> Result<(), String> {
+        match self.answers.recv_timeout(PATIENCE) {
+            Ok(Answer::Ready) => Ok(()),
+            Ok(Answer::NotBegun(problem)) => Err(problem),
+            Ok(_) | Err(_) => Err("its guard has ended".into()),
+        }
+    }
+
+    /// Begins the fault, once it is prepared.
     ///
     /// # Errors
     /// The reason why it could not begin; whatever had begun is undone.
@@ -90,21 +102,25 @@ impl Injector {
         match self.answers.recv_timeout(PATIENCE).map_err(ended)? {
             Answer::Begun { how, proof } => Ok(Begun { how, proof }),
             Answer::NotBegun(problem) => Err(problem),
-            Answer::Undone(_) | Answer::NotUndone(_) => Err("its guard has ended before".into()),
+            Answer::Ready | Answer::Undone(_) | Answer::NotUndone(_) | Answer::Damaged(_) => {
+                Err("its guard has ended before".into())
+            }
         }
     }
 
     /// Ends the fault. Returns further proof; may be empty. Also undoes the fault if its guard has been killed.
     ///
     /// # Errors
-    /// Something is not as before, or the fault ended earlier than it was meant to.
+    /// Something is not as before, the fault left damage, or it ended earlier than it was meant to.
     pub fn end(mut self) -> Result<String, String> {
         // The guard may have ended; then its answer or its note says how.
         let _gone = self.send(&Order::End);
         match self.answers.recv_timeout(PATIENCE) {
             Ok(Answer::Undone(proof)) => Ok(proof),
-            Ok(Answer::NotUndone(problem) | Answer::NotBegun(problem)) => Err(problem),
-            Ok(Answer::Begun { .. }) => Err("its guard began it twice".into()),
+            Ok(Answer::NotUndone(problem) | Answer::NotBegun(problem) | Answer::Damaged(problem)) => {
+                Err(problem)
+            }
+            Ok(Answer::Ready | Answer::Begun { .. }) => Err("its guard began it twice".into()),
             Err(_) => self.undo_without_guard(),
         }
     }

@@ -31,6 +31,7 @@ mod units;
 use std::io;
 use std::path::Path;
 
+pub use data::is_mounted;
 pub use fault::{Fault, Server, Site};
 pub use guard::guard;
 pub use hold::hold;

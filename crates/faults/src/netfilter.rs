@@ -1,8 +1,9 @@
 //! Rules of the kernel's packet filter for the TCP connections of some processes, by `iptables` and `ip6tables`.
 //!
-//! A fault has chains of its own in one table: `NAME` has the action, `NAME-out` and `NAME-in` send it the packets that
-//! leave or reach the processes. Each sees a packet once: `NAME-out` sees packets of the loopback on their
-//! way in and others on their way out, `NAME-in` sees all on their way in. All changes of a table are one transaction.
+//! A fault has chains of its own in one table: `NAME` has the action, the others send it packets that leave or reach the
+//! processes. `NAME-lo` sees those of the loopback, on their way in, `NAME-out` and `NAME-in` see the others. The action
+//! meets each packet once, also one between two processes of the fault: a chain goes to `NAME` (`-g`) and does not go on
+//! after it. All changes of a table are one transaction.
 
 use crate::sockets::Endpoint;
 use serde::{Deserialize, Serialize};
@@ -101,23 +102,21 @@ impl Rules {
         self.families().filter_map(problem).collect()
     }
 
-    /// Puts the rules in force. Returns their number.
+    /// Puts the rules in force.
     ///
     /// # Errors
     /// A family's rules are rejected.
-    pub(crate) fn insert(&self) -> Result<usize, String> {
+    pub(crate) fn insert(&self) -> Result<(), String> {
         for family in self.families() {
             self.commit(family, &[self.chains(family), self.jumps()].concat())?;
         }
-        let mut count = 0;
         for family in self.families() {
             let found = Found::of(&self.list(family)?, &self.names());
             if found.jumps.is_empty() {
                 return Err(format!("{} does not list the rules of {}", family.program(), self.name));
             }
-            count += found.matches;
         }
-        Ok(count)
+        Ok(())
     }
 
     /// Removes what is in force of the rules. Returns what they counted; none if nothing was in force.
@@ -145,10 +144,11 @@ impl Rules {
         Family::ALL.into_iter().filter(used)
     }
 
-    /// Returns the names of the chains: of the action, of leaving packets, and of arriving ones.
+    /// Returns the names of the chains, that of the action first.
     fn names(&self) -> Vec<String> {
-        let mut names = vec![self.name.clone(), format!("{}-out", self.name)];
-        names.extend(self.arriving.then(|| format!("{}-in", self.name)));
+        let of = |way: &str| format!("{}-{way}", self.name);
+        let mut names = vec![self.name.clone(), of("lo"), of("out")];
+        names.extend(self.arriving.then(|| of("in")));
         names
     }
 
@@ -168,9 +168,15 @@ impl Rules {
                 arriving += &format!(" -s {} --sport {}", peer.ip(), peer.port());
             }
             let name = &self.name;
-            lines.push(format!("-A {name}-out -p tcp --sport {port}{leaving} -j {name}"));
+            let mut add =
+                |way: &str, rule: &str| lines.push(format!("-A {name}-{way} -p tcp {rule} -g {name}"));
+            let (leaving, arriving) =
+                (format!("--sport {port}{leaving}"), format!("--dport {port}{arriving}"));
+            add("lo", &leaving);
+            add("out", &leaving);
             if self.arriving {
-                lines.push(format!("-A {name}-in -p tcp --dport {port}{arriving} -j {name}"));
+                add("lo", &arriving);
+                add("in", &arriving);
             }
         }
         lines
@@ -182,10 +188,10 @@ impl Rules {
         let mut lines = vec![
             // On its way in, a packet of the loopback no longer counts against what its socket may have on the way:
             // while it is held, the sender goes on.
-            format!("{add} INPUT -i lo -j {name}-out"),
+            format!("{add} INPUT -i lo -j {name}-lo"),
             format!("{add} OUTPUT ! -o lo -j {name}-out"),
         ];
-        lines.extend(self.arriving.then(|| format!("{add} INPUT -j {name}-in")));
+        lines.extend(self.arriving.then(|| format!("{add} INPUT ! -i lo -j {name}-in")));
         lines
     }
 
@@ -215,8 +221,6 @@ struct Found {
     chains: Vec<String>,
     /// The lines that delete the jumps into them.
     jumps: Vec<String>,
-    /// Number of the rules that match endpoints.
-    matches: usize,
     counts: Counts,
 }
 
@@ -241,7 +245,6 @@ impl Found {
                     found.counts.bytes += bytes;
                 }
                 ["-A", name, ..] if is_ours(name) => {
-                    found.matches += 1;
                     found.counts.matched += packets;
                 }
                 ["-A", _, ..] if target.is_some_and(|name| is_ours(name)) => {
@@ -312,13 +315,17 @@ mod tests {
         let both = rules(&[("127.0.0.1:5433", None), ("127.0.0.1:40000", Some("127.0.0.1:5434"))], true);
         assert_eq!(both.families().collect::<Vec<_>>(), [Family::V4]);
         assert_eq!(
-            both.chains(Family::V4)[3..],
+            both.chains(Family::V4)[4..],
             [
                 "-A lydite-fault-7 -j DROP",
-                "-A lydite-fault-7-out -p tcp --sport 5433 -s 127.0.0.1 -j lydite-fault-7",
-                "-A lydite-fault-7-in -p tcp --dport 5433 -d 127.0.0.1 -j lydite-fault-7",
-                "-A lydite-fault-7-out -p tcp --sport 40000 -s 127.0.0.1 -d 127.0.0.1 --dport 5434 -j lydite-fault-7",
-                "-A lydite-fault-7-in -p tcp --dport 40000 -d 127.0.0.1 -s 127.0.0.1 --sport 5434 -j lydite-fault-7",
+                "-A lydite-fault-7-lo -p tcp --sport 5433 -s 127.0.0.1 -g lydite-fault-7",
+                "-A lydite-fault-7-out -p tcp --sport 5433 -s 127.0.0.1 -g lydite-fault-7",
+                "-A lydite-fault-7-lo -p tcp --dport 5433 -d 127.0.0.1 -g lydite-fault-7",
+                "-A lydite-fault-7-in -p tcp --dport 5433 -d 127.0.0.1 -g lydite-fault-7",
+                "-A lydite-fault-7-lo -p tcp --sport 40000 -s 127.0.0.1 -d 127.0.0.1 --dport 5434 -g lydite-fault-7",
+                "-A lydite-fault-7-out -p tcp --sport 40000 -s 127.0.0.1 -d 127.0.0.1 --dport 5434 -g lydite-fault-7",
+                "-A lydite-fault-7-lo -p tcp --dport 40000 -d 127.0.0.1 -s 127.0.0.1 --sport 5434 -g lydite-fault-7",
+                "-A lydite-fault-7-in -p tcp --dport 40000 -d 127.0.0.1 -s 127.0.0.1 --sport 5434 -g lydite-fault-7",
             ]
         );
     }
@@ -329,7 +336,7 @@ mod tests {
         assert_eq!(all.families().collect::<Vec<_>>(), Family::ALL);
         for family in Family::ALL {
             let last = all.chains(family).pop().unwrap();
-            assert_eq!(last, "-A lydite-fault-7-out -p tcp --sport 5433 -j lydite-fault-7");
+            assert_eq!(last, "-A lydite-fault-7-out -p tcp --sport 5433 -g lydite-fault-7");
         }
         let one = rules(&[("[::1]:5433", None)], false);
         assert_eq!(one.families().collect::<Vec<_>>(), [Family::V6]);
@@ -341,8 +348,8 @@ mod tests {
             -A INPUT -i lo -c 9 9 -j lydite-fault-7-out\n-A INPUT -c 9 9 -j lydite-fault-70\n\
             -A OUTPUT ! -o lo -c 0 0 -j lydite-fault-7-out\n\
             -A lydite-fault-7 -m statistic --mode random --probability 0.04999999981 -c 3 300 -j DROP\n\
-            -A lydite-fault-7-out -s 127.0.0.1/32 -p tcp -m tcp --sport 5433 -c 5 500 -j lydite-fault-7\n\
-            -A lydite-fault-7-out -p tcp -m tcp --sport 5434 -c 2 200 -j lydite-fault-7\n\
+            -A lydite-fault-7-out -s 127.0.0.1/32 -p tcp -m tcp --sport 5433 -c 5 500 -g lydite-fault-7\n\
+            -A lydite-fault-7-out -p tcp -m tcp --sport 5434 -c 2 200 -g lydite-fault-7\n\
             -A lydite-fault-70 -c 9 9 -j DROP\n";
         let rules = rules(&[("127.0.0.1:5433", None)], true);
         let found = Found::of(listed, &rules.names());
@@ -351,7 +358,7 @@ mod tests {
             found.jumps,
             ["-D INPUT -i lo -j lydite-fault-7-out", "-D OUTPUT ! -o lo -j lydite-fault-7-out"]
         );
-        assert_eq!((found.matches, found.counts), (2, Counts { matched: 7, taken: 3, bytes: 300 }));
+        assert_eq!(found.counts, Counts { matched: 7, taken: 3, bytes: 300 });
         assert_eq!(Found::of("-P INPUT ACCEPT\n", &rules.names()), Found::default());
     }
 }

@@ -28,7 +28,7 @@ pub struct Note {
     pub state: Value,
     /// The process that undoes it.
     pub guard: ProcessId,
-    /// The machine's start at which it was written.
+    /// Name of the machine's start when it was written.
     boot: String,
 }
 
@@ -43,7 +43,7 @@ pub struct Left {
 /// Name of the directory of notes.
 const NAME: &str = "lydite-faults";
 
-/// Returns the directory in which this process writes notes.
+/// Returns the directory where this process writes notes.
 #[must_use]
 pub fn directory() -> PathBuf {
     match std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute()) {

@@ -34,7 +34,7 @@ pub(crate) struct Down {
     group: u32,
     /// File that the server's output goes to.
     output: Option<PathBuf>,
-    /// Time at which it went down, in milliseconds since 1970.
+    /// Time when it went down, in milliseconds since 1970.
     since_ms: Option<u64>,
 }
 

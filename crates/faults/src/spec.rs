@@ -283,7 +283,7 @@ impl FaultSpec {
         }
     }
 
-    /// Returns the moment at which the fault is undone in a window of this length; none if it stays.
+    /// Returns the moment when the fault is undone in a window of this length; none if it stays.
     #[must_use]
     pub fn undone_at(&self, window: Duration) -> Option<Duration> {
         let stays = kinds::named(&self.kind).is_some_and(kinds::AnyKind::stays_without_end);

@@ -107,6 +107,9 @@ pub(crate) enum LabCommand {
         /// Let faults move the servers' clocks (pg, pg-sharded, pg-replicas; needs libfaketime)
         #[arg(long)]
         clock: bool,
+        /// Make commits wait until a replica has them on its disk (pg-replicas)
+        #[arg(long)]
+        sync: bool,
         /// Give the data a file system of its own of this size, as 4G, which the fault disk-full fills (needs root)
         #[arg(long, value_name = "SIZE")]
         disk: Option<String>,
@@ -174,7 +177,7 @@ pub(crate) enum FaultsCommand {
     Hold {
         /// Number of their NFQUEUE
         queue: u16,
-        /// Time for which they are held, in JSON
+        /// Their holding time, in JSON
         shape: String,
     },
 }

@@ -119,7 +119,7 @@ impl Template {
         self.pieces.iter().any(|(_, curve)| !matches!(curve, Curve::Step(_)))
     }
 
-    /// Returns the times at which the curves jump, as fractions of the phase.
+    /// Returns the times when the curves jump, as fractions of the phase.
     pub(crate) fn jumps(&self) -> Vec<f64> {
         let of = |curve: &Curve| match curve {
             Curve::Step(values) => (1..values.len()).map(|at| at as f64 / values.len() as f64).collect(),

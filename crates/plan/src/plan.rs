@@ -96,7 +96,7 @@ pub struct Plan {
     pub warehouses: Option<u32>,
     /// The first and the last of the active warehouses, if not all are.
     pub active: Option<(u32, u32)>,
-    /// The way in which transactions are sent.
+    /// Way of sending transactions.
     pub tx: TxMode,
     /// Length of the window.
     pub duration: Duration,

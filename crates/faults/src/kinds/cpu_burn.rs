@@ -7,7 +7,6 @@ use crate::process::ProcessId;
 use crate::spec::FaultSpec;
 use serde::{Deserialize, Serialize};
 use std::hint::black_box;
-use std::process::Stdio;
 
 /// The kind.
 pub(super) struct CpuBurn;
@@ -46,7 +45,7 @@ impl Kind for CpuBurn {
     }
 
     fn begin(&self, state: &mut State) -> Result<String, String> {
-        let (_, helper) = helper::start(["burn", &state.threads.to_string()], Stdio::null())?;
+        let (_, helper) = helper::start(["burn", &state.threads.to_string()], libc::SIGKILL)?;
         state.helper = Some(helper);
         Ok(format!("{} busy", counted(state.threads, "thread", "threads")))
     }
@@ -54,7 +53,7 @@ impl Kind for CpuBurn {
     fn end(&self, state: &State) -> Result<String, String> {
         let Some(helper) = state.helper else { return Ok(String::new()) };
         let used = helper.cpu_s();
-        helper::end(helper)?;
+        helper::end(helper, &[libc::SIGKILL])?;
         Ok(used.map_or_else(String::new, |used| format!("used {used:.1} s of processor time")))
     }
 }

@@ -3,6 +3,7 @@
 //! Only for labs with a file system of their own.
 
 use super::{Acts, Kind};
+use crate::data::is_mounted;
 use crate::fault::{Fault, Site};
 use crate::process::ProcessId;
 use crate::spec::FaultSpec;
@@ -84,19 +85,16 @@ impl Kind for DiskFull {
                 _ => {}
             }
         }
-        let gone: Vec<String> = state
-            .servers
-            .iter()
-            .filter(|(process, _)| !process.lives())
-            .map(|(_, port)| format!("the server on port {port} has ended"))
-            .collect();
-        Ok(gone.join(", "))
+        Ok(String::new())
     }
-}
 
-/// Returns true if a file system is mounted at a directory.
-fn is_mounted(directory: &Path) -> io::Result<bool> {
-    Ok(fs::metadata(directory)?.dev() != fs::metadata(directory.join(".."))?.dev())
+    fn damage(&self, state: &State) -> Option<String> {
+        let ended =
+            |(_, port): &(ProcessId, u16)| format!("the server on port {port} has ended: start it again");
+        let gone: Vec<String> =
+            state.servers.iter().filter(|(process, _)| !process.lives()).map(ended).collect();
+        (!gone.is_empty()).then(|| gone.join(", "))
+    }
 }
 
 /// Makes a file that takes all free space. Returns its size in bytes.
@@ -128,10 +126,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_directory_is_told_from_a_mounted_file_system() {
-        let place = tempfile::tempdir().unwrap();
-        assert!(!is_mounted(place.path()).unwrap());
-        assert!(is_mounted(Path::new("/proc")).unwrap());
-        assert!(is_mounted(&place.path().join("gone")).is_err());
+    fn a_server_that_has_ended_is_damage_and_one_that_runs_is_none() {
+        let own = ProcessId::own().unwrap();
+        let ended = ProcessId { started: own.started - 1, ..own };
+        let state = |servers: &[(ProcessId, u16)]| State { files: Vec::new(), servers: servers.to_vec() };
+        assert_eq!(DiskFull.damage(&state(&[(own, 26_000)])), None);
+        assert_eq!(
+            DiskFull.damage(&state(&[(own, 26_000), (ended, 26_001)])).as_deref(),
+            Some("the server on port 26001 has ended: start it again")
+        );
     }
 }

@@ -1,23 +1,24 @@
 //! `disk-read:THREADS` and `disk-write:THREADS`: a helper process reads or writes on the device of the data, past the
 //! page cache, and so takes throughput of the device from the database.
 //!
+//! The helper makes its scratch file before the run, and then stands still until the fault begins.
+//!
 //! The scratch file has no name, so it is gone when the helper ends in any way.
 
 use super::{Acts, Kind, counted};
 use crate::data::{self, Data};
 use crate::fault::Fault;
 use crate::helper;
-use crate::process::{ProcessId, now_ms};
+use crate::process::{ProcessId, now_ms, wait_while};
 use crate::spec::FaultSpec;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
-use std::sync::{Arc, Barrier};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -31,8 +32,10 @@ const WRITE: usize = 1 << 20;
 const MOST: usize = 64;
 /// Alignment that direct I/O needs at most.
 const ALIGNMENT: usize = 4096;
-/// Begin of a helper's line once each of its threads has read or written. The bytes that it had moved before follow.
-const READY: &str = "ready ";
+/// The line of a helper that has made its file. Any other line is the reason why it can't.
+const READY: &str = "ready";
+/// Longest wait until a helper stands still, and until it has read or written for the first time.
+const PATIENCE: Duration = Duration::from_secs(60);
 /// Pause after a failed read or write.
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -45,7 +48,7 @@ pub(super) struct State {
     threads: usize,
     /// Directories of the scratch files.
     directories: Vec<PathBuf>,
-    /// Helpers that run, with the bytes that each had read or written before the load.
+    /// Helpers, each with the bytes that it had read or written before the load.
     helpers: Vec<(ProcessId, u64)>,
     /// Time of the begin, in milliseconds since 1970.
     since_ms: u64,
@@ -71,28 +74,31 @@ impl<const WRITES: bool> Kind for DiskLoad<WRITES> {
         Ok(State { threads, directories, helpers: Vec::new(), since_ms: 0 })
     }
 
+    fn prepare(&self, fault: &Fault) -> Result<Option<State>, Vec<String>> {
+        let mut state = self.check(fault)?;
+        for directory in &state.directories {
+            let helper = start(WRITES, state.threads, directory)
+                .map_err(|problem| vec![format!("{}: {problem}", directory.display())])?;
+            state.helpers.push((helper, 0));
+        }
+        Ok(Some(state))
+    }
+
     fn how(&self, _: &State) -> String {
         let what = if WRITES { "writes of 1 MiB, each with fdatasync" } else { "random reads of 16 KiB" };
         format!("a helper process of lydite: {what}, with O_DIRECT on a scratch file of {} MiB", FILE >> 20)
     }
 
     fn begin(&self, state: &mut State) -> Result<String, String> {
-        for directory in &state.directories {
-            let mut arguments: Vec<OsString> = vec!["disk".into(), state.threads.to_string().into()];
-            arguments.push(directory.into());
-            if WRITES {
-                arguments.push("--write".into());
-            }
-            let (child, helper) = helper::start(arguments, Stdio::piped())?;
-            let number = state.helpers.len();
-            state.helpers.push((helper, 0));
-            let mut line = String::new();
-            let output = child.stdout.ok_or("the helper has no output")?;
-            BufReader::new(output).read_line(&mut line).map_err(|error| error.to_string())?;
-            match (line.trim(), line.strip_prefix(READY).and_then(|before| before.trim().parse().ok())) {
-                (_, Some(before)) => state.helpers[number].1 = before,
-                ("", _) => return Err(format!("the helper for {} ended at once", directory.display())),
-                (problem, _) => return Err(format!("{}: {problem}", directory.display())),
+        for (helper, before) in &mut state.helpers {
+            *before = bytes(*helper, WRITES).ok_or("its helper has ended before it")?;
+            helper.signal(libc::SIGCONT).map_err(|error| format!("start process {}: {error}", helper.pid))?;
+        }
+        for (helper, before) in &state.helpers {
+            let waits = |helper: ProcessId| bytes(helper, WRITES).is_some_and(|now| now == *before);
+            if !wait_while(&[*helper], PATIENCE, waits).is_empty() || !helper.lives() {
+                let what = if WRITES { "written" } else { "read" };
+                return Err(format!("its helper has {what} nothing within {} s", PATIENCE.as_secs()));
             }
         }
         state.since_ms = now_ms();
@@ -114,7 +120,7 @@ impl<const WRITES: bool> Kind for DiskLoad<WRITES> {
             .sum();
         let seconds = now_ms().saturating_sub(state.since_ms).max(1) as f64 / 1e3;
         for (helper, _) in &state.helpers {
-            helper::end(*helper)?;
+            helper::end(*helper, &[libc::SIGKILL])?;
         }
         let done = if WRITES { "wrote" } else { "read" };
         // Helpers that have ended before, with their guard, left no count.
@@ -122,6 +128,20 @@ impl<const WRITES: bool> Kind for DiskLoad<WRITES> {
             let megabytes = bytes as f64 / 1e6;
             format!("{done} {megabytes:.2} MB, {:.2} MB/s", megabytes / seconds)
         }))
+    }
+}
+
+/// Starts a helper, and waits until it has made its file and stands still.
+fn start(writes: bool, threads: usize, directory: &Path) -> Result<ProcessId, String> {
+    let mut arguments: Vec<OsString> = vec!["disk".into(), threads.to_string().into(), directory.into()];
+    arguments.extend(writes.then(|| "--write".into()));
+    let (child, helper) = helper::start(arguments, libc::SIGKILL)?;
+    helper::wait_until_ready(child, READY)?;
+    let moving = wait_while(&[helper], PATIENCE, |helper| helper.state().is_some_and(|state| state != 'T'));
+    if moving.is_empty() && helper.lives() {
+        Ok(helper)
+    } else {
+        Err("its helper does not stand still".into())
     }
 }
 
@@ -177,8 +197,8 @@ fn bytes(process: ProcessId, writes: bool) -> Option<u64> {
     process.lives().then_some(bytes)
 }
 
-/// Reads or writes with so many threads on the device of a directory until the process is killed. Says so on the standard
-/// output once each thread has begun.
+/// Makes a scratch file in a directory, says so on the standard output, and stands still. Once it may go on, it reads or
+/// writes there with so many threads until the process is killed.
 ///
 /// # Errors
 /// The scratch file can't be made, or a thread can't be started.
@@ -198,29 +218,22 @@ pub(crate) fn load(writes: bool, threads: usize, directory: &Path) -> io::Result
         }
         file.sync_all()?;
     }
-    let before =
-        bytes(ProcessId::own()?, writes).ok_or_else(|| io::Error::other("/proc/self/io can't be read"))?;
+    writeln!(io::stdout(), "{READY}")?;
+    // SAFETY: raise has no memory preconditions.
+    unsafe { libc::raise(libc::SIGSTOP) };
     let file = Arc::new(file);
-    let begun = Arc::new(Barrier::new(threads + 1));
     for number in 0..threads {
-        let (file, begun) = (Arc::clone(&file), Arc::clone(&begun));
+        let file = Arc::clone(&file);
         let work = move || {
             let mut work = Work::new(writes, number, threads);
-            let mut next = || {
+            loop {
                 if work.next(&file).is_err() {
                     thread::sleep(PAUSE);
                 }
-            };
-            next();
-            begun.wait();
-            loop {
-                next();
             }
         };
         thread::Builder::new().name("disk".into()).spawn(work)?;
     }
-    begun.wait();
-    writeln!(io::stdout(), "{READY}{before}")?;
     loop {
         thread::park();
     }

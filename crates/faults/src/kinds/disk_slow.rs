@@ -1,7 +1,7 @@
 //! `disk-slow:BYTES_PER_S`: the database's processes get so much throughput of the data's device, each for reading and for
 //! writing, by a control group.
 
-use super::{Acts, Kind, counted};
+use super::limit::LimitKind;
 use crate::data::{self, Data};
 use crate::fault::Fault;
 use crate::group::{Controller, Group, Version};
@@ -11,14 +11,6 @@ use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::PathBuf;
 
-/// The controller of block devices.
-const CONTROLLER: Controller = Controller {
-    two: "io",
-    one: "blkio",
-    folders: &["blkio"],
-    of: "block devices",
-    otherwise: "disk-read or disk-write",
-};
 /// Control files of version 1.
 const ONE: [&str; 2] = ["blkio.throttle.read_bps_device", "blkio.throttle.write_bps_device"];
 /// Control file of version 2.
@@ -29,84 +21,68 @@ const LEAST: u64 = 64 << 10;
 /// The kind.
 pub(super) struct DiskSlow;
 
-/// The group of the fault.
+/// The limit of the fault.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct State {
-    group: Group,
+pub(super) struct Most {
     /// Numbers of the throttled devices, as `254:0`.
     devices: Vec<String>,
-    /// Limit in bytes per second.
-    limit: u64,
+    bytes_per_s: u64,
 }
 
-impl Kind for DiskSlow {
-    type State = State;
+impl LimitKind for DiskSlow {
+    type Most = Most;
     const NAME: &'static str = "disk-slow";
-    const ACTS: Acts = Acts::OnProcesses;
+    const CONTROLLER: Controller = Controller {
+        two: "io",
+        one: "blkio",
+        folders: &["blkio"],
+        of: "block devices",
+        otherwise: "disk-read or disk-write",
+    };
+    const CONTROLS: [&'static str; 2] = ["blkio.throttle", TWO];
 
-    fn read(&self, fault: &FaultSpec) -> Result<(), String> {
-        limit(fault).map(|_| ())
+    fn read(fault: &FaultSpec) -> Result<(), String> {
+        limit(fault).map(drop)
     }
 
-    fn check(&self, fault: &Fault) -> Result<State, Vec<String>> {
+    fn most(fault: &Fault) -> Result<Most, Vec<String>> {
         let one = |problem| vec![problem];
-        let limit = limit(&fault.spec).map_err(one)?;
+        let bytes_per_s = limit(&fault.spec).map_err(one)?;
         let data = data::of(fault)?;
         let mut devices = data.iter().map(disk_of).collect::<Result<Vec<_>, _>>().map_err(one)?;
         devices.sort_unstable();
         devices.dedup();
-        let group = Group::plan(&CONTROLLER, &fault.roots()?).map_err(one)?;
-        Ok(State { group, devices, limit })
+        Ok(Most { devices, bytes_per_s })
     }
 
-    fn how(&self, state: &State) -> String {
-        state.group.words("blkio.throttle", TWO)
+    fn words(most: &Most) -> String {
+        format!("{} bytes per second on device {}", most.bytes_per_s, most.devices.join(", "))
     }
 
-    fn begin(&self, state: &mut State) -> Result<String, String> {
-        state.group.make()?;
-        set(state, Some(state.limit))?;
-        let moved = state.group.fill()?;
-        Ok(format!(
-            "limited {} to {} bytes per second on device {}",
-            counted(moved, "process", "processes"),
-            state.limit,
-            state.devices.join(", ")
-        ))
-    }
-
-    fn end(&self, state: &State) -> Result<String, String> {
-        if !state.group.exists() {
-            return Ok(String::new());
+    fn set(group: &Group, most: &Most, lifted: bool) -> Result<(), String> {
+        for device in &most.devices {
+            match group.version() {
+                Version::One => {
+                    let text = format!("{device} {}", if lifted { 0 } else { most.bytes_per_s });
+                    ONE.iter().try_for_each(|control| group.set(control, &text))?;
+                }
+                Version::Two => {
+                    let limit = if lifted { "max".to_owned() } else { most.bytes_per_s.to_string() };
+                    group.set(TWO, &format!("{device} rbps={limit} wbps={limit}"))?;
+                }
+            }
         }
+        Ok(())
+    }
+
+    fn effect(group: &Group, most: &Most) -> String {
         let (mut read, mut written) = (0, 0);
-        for device in &state.devices {
-            let served = served(&state.group, device);
+        for device in &most.devices {
+            let served = served(group, device);
             (read, written) = (read + served.0, written + served.1);
         }
-        // Lets the requests go that the kernel holds back: they would keep their limit without the group. A device that is
-        // gone has none.
-        let _gone = set(state, None);
-        state.group.remove()?;
-        Ok(format!("read {:.2} MB and wrote {:.2} MB", read as f64 / 1e6, written as f64 / 1e6))
+        format!("read {:.2} MB and wrote {:.2} MB", read as f64 / 1e6, written as f64 / 1e6)
     }
-}
-
-/// Sets the limit of all devices, or lifts it.
-fn set(state: &State, limit: Option<u64>) -> Result<(), String> {
-    for device in &state.devices {
-        match state.group.version() {
-            Version::One => {
-                let text = format!("{device} {}", limit.unwrap_or(0));
-                ONE.iter().try_for_each(|control| state.group.set(control, &text))?;
-            }
-            Version::Two => {
-                let limit = limit.map_or("max".to_owned(), |limit| limit.to_string());
-                state.group.set(TWO, &format!("{device} rbps={limit} wbps={limit}"))?;
-            }
-        }
-    }
-    Ok(())
 }
 
 /// Returns the bytes that the group has read from a device and written to it.

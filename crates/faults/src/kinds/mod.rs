@@ -1,4 +1,5 @@
-//! The kinds of faults. Each is a module with a type that implements `Kind`, and a line in the table below.
+//! The kinds of faults. Each is a module with a type that implements `Kind`, and a line in the table below. Kinds that
+//! are alike implement the trait of their family instead: `NetKind`, `EndKind` or `LimitKind`.
 
 mod clock_jump;
 mod command;
@@ -7,7 +8,9 @@ mod cpu_limit;
 mod disk_full;
 mod disk_load;
 mod disk_slow;
+mod ends;
 mod kill;
+mod limit;
 mod net;
 mod net_delay;
 mod net_loss;
@@ -29,18 +32,18 @@ use serde_json::Value;
 /// The kinds, in the order of their list.
 static KINDS: &[&dyn AnyKind] = &[
     &stop::Stop,
-    &kill::Kill,
-    &restart::Restart,
-    &shutdown::Shutdown,
+    &ends::Ends(kill::Kill),
+    &ends::Ends(restart::Restart),
+    &ends::Ends(shutdown::Shutdown),
     &cpu_burn::CpuBurn,
-    &cpu_limit::CpuLimit,
-    &net_delay::NetDelay,
-    &net_loss::NetLoss,
-    &net_partition::NetPartition,
-    &net_rate::NetRate,
+    &limit::Limit(cpu_limit::CpuLimit),
+    &net::Net(net_delay::NetDelay),
+    &net::Net(net_loss::NetLoss),
+    &net::Net(net_partition::NetPartition),
+    &net::Net(net_rate::NetRate),
     &disk_load::DiskLoad::<false>,
     &disk_load::DiskLoad::<true>,
-    &disk_slow::DiskSlow,
+    &limit::Limit(disk_slow::DiskSlow),
     &disk_full::DiskFull,
     &clock_jump::ClockJump,
     &command::Command,
@@ -83,6 +86,15 @@ pub(crate) trait Kind: Sync {
     /// All reasons why the fault can't begin.
     fn check(&self, fault: &Fault) -> Result<Self::State, Vec<String>>;
 
+    /// Prepares before the run what would disturb it, and returns the state for the begin. It is then not checked again.
+    /// All that runs since then ends with this process. Returns `None` if there is nothing to prepare.
+    ///
+    /// # Errors
+    /// All reasons why the fault can't begin.
+    fn prepare(&self, _fault: &Fault) -> Result<Option<Self::State>, Vec<String>> {
+        Ok(None)
+    }
+
     /// Returns the mechanism of the injection, in words.
     fn how(&self, state: &Self::State) -> String;
 
@@ -97,6 +109,11 @@ pub(crate) trait Kind: Sync {
     /// # Errors
     /// Something is not as before.
     fn end(&self, state: &Self::State) -> Result<String, String>;
+
+    /// Returns the damage that the end of the fault has left, and that nobody but the user can repair.
+    fn damage(&self, _state: &Self::State) -> Option<String> {
+        None
+    }
 }
 
 /// A kind of any state.
@@ -119,6 +136,11 @@ pub trait AnyKind: Sync {
     /// # Errors
     /// All reasons why the fault can't begin.
     fn check(&self, fault: &Fault) -> Result<Value, Vec<String>>;
+    /// Prepares a fault before the run. Returns the state for its begin, or `None` if there is nothing to prepare.
+    ///
+    /// # Errors
+    /// All reasons why the fault can't begin.
+    fn prepare(&self, fault: &Fault) -> Result<Option<Value>, Vec<String>>;
     /// Returns the mechanism of the injection, in words.
     fn how(&self, state: &Value) -> String;
     /// Begins a fault, and returns the proof that it bites.
@@ -131,6 +153,8 @@ pub trait AnyKind: Sync {
     /// # Errors
     /// Something is not as before.
     fn end(&self, state: &Value) -> Result<String, String>;
+    /// Returns the damage that the end of a fault has left.
+    fn damage(&self, state: &Value) -> Option<String>;
 }
 
 impl<K: Kind> AnyKind for K {
@@ -155,8 +179,11 @@ impl<K: Kind> AnyKind for K {
     }
 
     fn check(&self, fault: &Fault) -> Result<Value, Vec<String>> {
-        let state = Kind::check(self, fault)?;
-        serde_json::to_value(state).map_err(|error| vec![error.to_string()])
+        written_state(&Kind::check(self, fault)?)
+    }
+
+    fn prepare(&self, fault: &Fault) -> Result<Option<Value>, Vec<String>> {
+        Kind::prepare(self, fault)?.as_ref().map(written_state).transpose()
     }
 
     fn how(&self, state: &Value) -> String {
@@ -174,6 +201,15 @@ impl<K: Kind> AnyKind for K {
     fn end(&self, state: &Value) -> Result<String, String> {
         Kind::end(self, &read_state::<K>(state)?)
     }
+
+    fn damage(&self, state: &Value) -> Option<String> {
+        read_state::<K>(state).map_or_else(Some, |state| Kind::damage(self, &state))
+    }
+}
+
+/// Writes the state of a fault.
+fn written_state(state: &impl Serialize) -> Result<Value, Vec<String>> {
+    serde_json::to_value(state).map_err(|error| vec![error.to_string()])
 }
 
 /// Reads the state of a fault.

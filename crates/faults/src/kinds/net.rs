@@ -1,25 +1,85 @@
-//! The common part of the faults on the network: packets of the database's processes meet an action of the packet
-//! filter. A helper process holds the packets of the kinds that delay them.
+//! The faults on the network: packets of the database's processes meet an action of the packet filter. A helper process
+//! holds the packets of the kinds that delay them.
 
-use super::counted;
+use super::{Acts, Kind, counted};
 use crate::fault::Fault;
+use crate::helper;
 use crate::hold::{READY, Shape, free, lost};
 use crate::netfilter::{Counts, Position, Rules};
-use crate::process::{ProcessId, trees, wait_while};
+use crate::process::{ProcessId, trees};
 use crate::sockets::{Endpoint, endpoints};
+use crate::spec::FaultSpec;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use std::io::{BufRead, BufReader};
-use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
-use std::time::Duration;
 
-/// Longest wait until the helper has let all packets go on, and has ended.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// A kind of fault on the network, as [`Net`] needs it.
+pub(super) trait NetKind: Sync {
+    /// Name, as users write it.
+    const NAME: &'static str;
+
+    /// Reads the arguments.
+    ///
+    /// # Errors
+    /// The problem; it continues the fault's name.
+    fn action(fault: &FaultSpec) -> Result<Action, String>;
+
+    /// Returns what happened to the packets, in words.
+    fn words(ended: &Ended) -> String;
+}
+
+/// The kind of a fault on the network.
+pub(super) struct Net<N>(pub(super) N);
+
+impl<N: NetKind> Kind for Net<N> {
+    type State = State;
+    const NAME: &'static str = N::NAME;
+    const ACTS: Acts = Acts::OnProcesses;
+
+    fn read(&self, fault: &FaultSpec) -> Result<(), String> {
+        N::action(fault).map(drop)
+    }
+
+    fn check(&self, fault: &Fault) -> Result<State, Vec<String>> {
+        let action = N::action(&fault.spec).map_err(|problem| vec![problem])?;
+        State::of(fault, action)
+    }
+
+    fn how(&self, state: &State) -> String {
+        let action = match &state.queue {
+            Some(queue) => format!("NFQUEUE {}", queue.number),
+            None => "DROP".into(),
+        };
+        format!("{action} of iptables, table {}, on {}", state.rules.table, words(&state.rules.endpoints))
+    }
+
+    fn begin(&self, state: &mut State) -> Result<String, String> {
+        if let Some(queue) = &mut state.queue {
+            queue.start()?;
+        }
+        state.rules.insert()?;
+        state.begun = true;
+        Ok(format!("in force on {}", words(&state.rules.endpoints)))
+    }
+
+    fn end(&self, state: &State) -> Result<String, String> {
+        let later = state.opened_later();
+        let ended = state.end()?;
+        Ok(ended.map_or_else(String::new, |ended| match later {
+            0 => N::words(&ended),
+            later => format!(
+                "{}; not affected: {} opened later",
+                N::words(&ended),
+                counted(later, "port or connection", "ports and connections")
+            ),
+        }))
+    }
+}
 
 /// A fault on the network.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct State {
+    /// The uppermost process of each place.
+    roots: Vec<ProcessId>,
     rules: Rules,
     /// The queue of the helper, for kinds that hold packets.
     queue: Option<Queue>,
@@ -53,7 +113,7 @@ impl State {
     ///
     /// # Errors
     /// All reasons why it can't begin.
-    pub(super) fn of(fault: &Fault, action: Action) -> Result<Self, Vec<String>> {
+    fn of(fault: &Fault, action: Action) -> Result<Self, Vec<String>> {
         let roots = fault.roots()?;
         let endpoints = endpoints(&trees(&roots));
         if !endpoints.iter().any(|endpoint| endpoint.peer.is_none()) {
@@ -91,36 +151,23 @@ impl State {
             action: target,
         };
         problems.extend(rules.rehearse());
-        if problems.is_empty() { Ok(Self { rules, queue, guard, begun: false }) } else { Err(problems) }
-    }
-
-    /// Returns the way in which the fault is injected, in words.
-    pub(super) fn how(&self) -> String {
-        let action = match &self.queue {
-            Some(queue) => format!("NFQUEUE {}", queue.number),
-            None => "DROP".into(),
-        };
-        format!("{action} of iptables, table {}, on {}", self.rules.table, words(&self.rules.endpoints))
-    }
-
-    /// Begins the fault. Returns the proof that it bites.
-    ///
-    /// # Errors
-    /// The helper does not start, or the rules are rejected.
-    pub(super) fn begin(&mut self) -> Result<String, String> {
-        if let Some(queue) = &mut self.queue {
-            queue.start()?;
+        if problems.is_empty() {
+            Ok(Self { roots, rules, queue, guard, begun: false })
+        } else {
+            Err(problems)
         }
-        let count = self.rules.insert()?;
-        self.begun = true;
-        Ok(format!("{} in force on {}", counted(count, "rule", "rules"), words(&self.rules.endpoints)))
+    }
+
+    /// Returns the number of ports and connections that the processes have, and had not when the fault began.
+    fn opened_later(&self) -> usize {
+        endpoints(&trees(&self.roots)).difference(&self.rules.endpoints).count()
     }
 
     /// Ends the fault. Returns what its rules counted; none if none were in force.
     ///
     /// # Errors
     /// Something is left, or the fault ended before.
-    pub(super) fn end(&self) -> Result<Option<Ended>, String> {
+    fn end(&self) -> Result<Option<Ended>, String> {
         let helper_ended = self.queue.as_ref().is_some_and(|queue| !queue.lives());
         let counts = self.rules.remove();
         let lost = self.queue.as_ref().map_or(0, |queue| lost(queue.number));
@@ -167,32 +214,12 @@ pub(super) fn packets(count: u64) -> String {
 impl Queue {
     /// Starts the helper, and waits until packets may come.
     fn start(&mut self) -> Result<(), String> {
-        let failed = |error: std::io::Error| format!("the helper could not start: {error}");
         let shape = serde_json::to_string(&self.shape).map_err(|error| error.to_string())?;
-        let mut command = Command::new(std::env::current_exe().map_err(failed)?);
-        command.args(["faults", "hold", &self.number.to_string(), &shape]);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
-        // SAFETY: prctl is async-signal-safe, and nothing else is done between fork and exec.
-        unsafe {
-            command.pre_exec(|| {
-                // It never outlives the guard, whatever kills that.
-                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM);
-                Ok(())
-            });
-        }
-        let mut child = command.spawn().map_err(failed)?;
-        self.helper = ProcessId::of(child.id());
-        let mut line = String::new();
-        if let Some(output) = child.stdout.take() {
-            BufReader::new(output).read_line(&mut line).map_err(failed)?;
-        }
-        if line.trim() == READY {
-            return Ok(());
-        }
-        // Its line is the reason.
-        let _ended = child.kill();
-        let _reaped = child.wait();
-        Err(format!("the helper could not open NFQUEUE {} ({})", self.number, line.trim()))
+        // Its signal lets the held packets go on.
+        let (child, helper) = helper::start(["hold", &self.number.to_string(), &shape], libc::SIGTERM)?;
+        self.helper = Some(helper);
+        helper::wait_until_ready(child, READY)
+            .map_err(|problem| format!("the helper could not open NFQUEUE {} ({problem})", self.number))
     }
 
     fn lives(&self) -> bool {
@@ -201,14 +228,7 @@ impl Queue {
 
     /// Ends the helper after it has let all packets go on.
     fn stop(&self) -> Result<(), String> {
-        let Some(helper) = self.helper else { return Ok(()) };
-        for signal in [libc::SIGTERM, libc::SIGKILL] {
-            helper.signal(signal).map_err(|error| format!("end process {}: {error}", helper.pid))?;
-            if wait_while(&[helper], PATIENCE, ProcessId::lives).is_empty() {
-                return Ok(());
-            }
-        }
-        Err(format!("process {} did not end", helper.pid))
+        self.helper.map_or(Ok(()), |helper| helper::end(helper, &[libc::SIGTERM, libc::SIGKILL]))
     }
 }
 
@@ -218,8 +238,6 @@ fn words(endpoints: &BTreeSet<Endpoint>) -> String {
         endpoints.iter().filter(|one| one.peer.is_none()).map(|one| one.local.port()).collect();
     let list: Vec<String> = ports.iter().map(u16::to_string).collect();
     let ports = format!("port{} {}", if list.len() == 1 { "" } else { "s" }, list.join(", "));
-    match endpoints.iter().filter(|one| one.peer.is_some()).count() {
-        0 => ports,
-        opened => format!("{ports} and {}", counted(opened, "opened connection", "opened connections")),
-    }
+    let opened = endpoints.iter().filter(|one| one.peer.is_some()).count();
+    format!("{ports} and {}", counted(opened, "opened connection", "opened connections"))
 }

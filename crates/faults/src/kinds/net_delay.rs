@@ -1,8 +1,6 @@
 //! `net-delay:TIME[,JITTER]`: packets that leave the database's ports are held for a time.
 
-use super::net::{Action, Ended, State};
-use super::{Acts, Kind};
-use crate::fault::Fault;
+use super::net::{Action, Ended, NetKind};
 use crate::hold::Shape;
 use crate::spec::FaultSpec;
 use std::time::Duration;
@@ -15,30 +13,15 @@ const LONGEST: Duration = Duration::from_secs(60);
 /// The kind.
 pub(super) struct NetDelay;
 
-impl Kind for NetDelay {
-    type State = State;
+impl NetKind for NetDelay {
     const NAME: &'static str = "net-delay";
-    const ACTS: Acts = Acts::OnProcesses;
 
-    fn read(&self, fault: &FaultSpec) -> Result<(), String> {
-        shape(fault).map(drop)
+    fn action(fault: &FaultSpec) -> Result<Action, String> {
+        Ok(Action::Hold { shape: shape(fault)?, table: "mangle" })
     }
 
-    fn check(&self, fault: &Fault) -> Result<State, Vec<String>> {
-        let shape = shape(&fault.spec).map_err(|problem| vec![problem])?;
-        State::of(fault, Action::Hold { shape, table: "mangle" })
-    }
-
-    fn how(&self, state: &State) -> String {
-        state.how()
-    }
-
-    fn begin(&self, state: &mut State) -> Result<String, String> {
-        state.begin()
-    }
-
-    fn end(&self, state: &State) -> Result<String, String> {
-        Ok(state.end()?.map_or_else(String::new, |ended: Ended| ended.taken("delayed")))
+    fn words(ended: &Ended) -> String {
+        ended.taken("delayed")
     }
 }
 

@@ -1,8 +1,6 @@
 //! `net-loss:PERCENT`: a share of the packets from and to the database's ports is dropped.
 
-use super::net::{Action, Ended, State, packets};
-use super::{Acts, Kind};
-use crate::fault::Fault;
+use super::net::{Action, Ended, NetKind, packets};
 use crate::spec::FaultSpec;
 
 /// Least percentage: iptables counts in parts of 2³¹.
@@ -11,31 +9,15 @@ const LEAST: f64 = 0.0001;
 /// The kind.
 pub(super) struct NetLoss;
 
-impl Kind for NetLoss {
-    type State = State;
+impl NetKind for NetLoss {
     const NAME: &'static str = "net-loss";
-    const ACTS: Acts = Acts::OnProcesses;
 
-    fn read(&self, fault: &FaultSpec) -> Result<(), String> {
-        share(fault).map(drop)
+    fn action(fault: &FaultSpec) -> Result<Action, String> {
+        Ok(Action::Drop { share: Some(share(fault)?) })
     }
 
-    fn check(&self, fault: &Fault) -> Result<State, Vec<String>> {
-        let share = share(&fault.spec).map_err(|problem| vec![problem])?;
-        State::of(fault, Action::Drop { share: Some(share) })
-    }
-
-    fn how(&self, state: &State) -> String {
-        state.how()
-    }
-
-    fn begin(&self, state: &mut State) -> Result<String, String> {
-        state.begin()
-    }
-
-    fn end(&self, state: &State) -> Result<String, String> {
-        let words = |Ended { counts, .. }| format!("dropped {} of {}", counts.taken, packets(counts.matched));
-        Ok(state.end()?.map_or_else(String::new, words))
+    fn words(Ended { counts, .. }: &Ended) -> String {
+        format!("dropped {} of {}", counts.taken, packets(counts.matched))
     }
 }
 

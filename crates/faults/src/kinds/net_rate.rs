@@ -1,8 +1,6 @@
 //! `net-rate:BYTES`: all packets that leave the database's ports get so many bytes per second together.
 
-use super::net::{Action, Ended, State};
-use super::{Acts, Kind};
-use crate::fault::Fault;
+use super::net::{Action, Ended, NetKind};
 use crate::hold::Shape;
 use crate::spec::FaultSpec;
 use crate::units::bytes;
@@ -10,32 +8,15 @@ use crate::units::bytes;
 /// The kind.
 pub(super) struct NetRate;
 
-impl Kind for NetRate {
-    type State = State;
+impl NetKind for NetRate {
     const NAME: &'static str = "net-rate";
-    const ACTS: Acts = Acts::OnProcesses;
 
-    fn read(&self, fault: &FaultSpec) -> Result<(), String> {
-        shape(fault).map(drop)
+    fn action(fault: &FaultSpec) -> Result<Action, String> {
+        Ok(Action::Hold { shape: shape(fault)?, table: "security" })
     }
 
-    fn check(&self, fault: &Fault) -> Result<State, Vec<String>> {
-        let shape = shape(&fault.spec).map_err(|problem| vec![problem])?;
-        State::of(fault, Action::Hold { shape, table: "security" })
-    }
-
-    fn how(&self, state: &State) -> String {
-        state.how()
-    }
-
-    fn begin(&self, state: &mut State) -> Result<String, String> {
-        state.begin()
-    }
-
-    fn end(&self, state: &State) -> Result<String, String> {
-        let words =
-            |ended: Ended| format!("{}; they had {} bytes", ended.taken("limited"), ended.counts.bytes);
-        Ok(state.end()?.map_or_else(String::new, words))
+    fn words(ended: &Ended) -> String {
+        format!("{}; they had {} bytes", ended.taken("limited"), ended.counts.bytes)
     }
 }
 

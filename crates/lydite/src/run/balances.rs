@@ -20,11 +20,11 @@ use std::time::{Duration, Instant};
 
 /// The longest wait of a transaction for a lock: a transaction that the run left behind may have to end first.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
-/// The time for which a transaction is retried after an abort or a lost connection.
+/// Time of the retries of a transaction after an abort or a lost connection.
 const PATIENCE: Duration = Duration::from_secs(15);
 /// The longest time without an answer to any transaction.
 const HANGS: Duration = Duration::from_secs(30);
-/// The time for which W_YTD must not change until its excess counts as the leftover of a killed run.
+/// Time without a change of W_YTD after which its excess counts as the leftover of a killed run.
 const QUIET: Duration = Duration::from_secs(1);
 /// Time between two attempts, and between two looks at the thread.
 const AGAIN: Duration = Duration::from_millis(50);

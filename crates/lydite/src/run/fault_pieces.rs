@@ -33,7 +33,7 @@ pub(crate) fn add_to(judged: &mut [FaultAvailability], faults: &[&FaultSpec], pi
     }
 }
 
-/// Returns the seconds around a fault. `begins` are the seconds in which faults begin.
+/// Returns the seconds around a fault. `begins` are the seconds when faults begin.
 fn spans(from_s: u64, to_s: Option<u64>, begins: &[u64]) -> Around<Range<u64>> {
     let first = begins.iter().copied().min().unwrap_or(from_s);
     let next = begins.iter().copied().filter(|begin| *begin > from_s).min().unwrap_or(u64::MAX);

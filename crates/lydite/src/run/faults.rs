@@ -24,7 +24,7 @@ struct Slot {
     /// The guard, until the fault is over.
     injector: Mutex<Option<Injector>>,
     from: Duration,
-    /// Moment at which it is undone; none if it stays.
+    /// Moment when it is undone; none if it stays.
     undone_at: Option<Duration>,
     result: Mutex<FaultResult>,
     /// The failure to begin or to undo it.
@@ -33,10 +33,11 @@ struct Slot {
 }
 
 impl Faults {
-    /// Starts the guards of all faults, for a window of this length. Nothing is injected yet.
+    /// Starts the guards of all faults, for a window of this length, and waits until each has prepared its fault. Nothing
+    /// is injected yet.
     ///
     /// # Errors
-    /// A guard can't be started.
+    /// A guard can't be started, or can't prepare its fault.
     pub(crate) fn start(faults: &[Fault], window: Duration) -> Result<Self, Failure> {
         let slot = |fault: &Fault| {
             let spec = &fault.spec;
@@ -54,7 +55,18 @@ impl Faults {
                 active: AtomicBool::new(false),
             })
         };
-        Ok(Self { slots: faults.iter().map(slot).collect::<Result<_, Failure>>()? })
+        let faults = Self { slots: faults.iter().map(slot).collect::<Result<_, Failure>>()? };
+        for slot in &faults.slots {
+            if let Some(injector) = lock(&slot.injector).as_ref() {
+                injector.wait_until_ready().map_err(|problem| {
+                    Failure::usage(format!(
+                        "fault {}: could not be prepared: {problem}",
+                        injector.fault().name()
+                    ))
+                })?;
+            }
+        }
+        Ok(faults)
     }
 
     /// Does `work`, a run that `control` may stop, and injects the faults meanwhile. All are undone when it returns.
@@ -137,9 +149,7 @@ impl Slot {
                     result.detail = format!("{}; {proof}", result.detail);
                 }
             }
-            Err(problem) => {
-                self.fail(format!("was not undone as planned: {problem}: see lydite faults list"))
-            }
+            Err(problem) => self.fail(format!("was not undone as planned: {problem}")),
         }
     }
 

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 /// Time between a sample and the next one.
 const EVERY: Duration = Duration::from_secs(5);
-/// The longest time for which a run waits for the first sample and for the last one.
+/// Longest wait of a run for the first sample and for the last one.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The bytes of each node at a moment, or the problem.

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 /// Time between two looks at the run, which may end early.
 const LOOK: Duration = Duration::from_millis(20);
-/// The longest time for which the end of a run waits for samples on their way.
+/// Longest wait of a run's end for samples on their way.
 const PATIENCE: Duration = Duration::from_secs(3);
 /// The share of this machine's processors that others may use without a warning.
 const OTHERS: f64 = 0.1;

@@ -44,8 +44,9 @@ impl Place {
     }
 }
 
-/// A PostgreSQL lab with a small warehouse, ended also when a test fails.
+/// A lab with a small warehouse, ended also when a test fails.
 pub(crate) struct Lab {
+    kind: &'static str,
     pub(crate) place: Place,
     pub(crate) url: String,
 }
@@ -60,14 +61,20 @@ impl Lab {
         Self::try_start(options).unwrap_or_else(|ended| panic!("{ended:?}"))
     }
 
-    /// A lab with more options of `lab up`, or the failed start.
+    /// A PostgreSQL lab with more options of `lab up`, or the failed start.
     pub(crate) fn try_start(options: &[&str]) -> Result<Self, Ended> {
+        Self::try_start_of("pg", options)
+    }
+
+    /// A lab of another kind.
+    pub(crate) fn try_start_of(kind: &'static str, options: &[&str]) -> Result<Self, Ended> {
         let place = Place::new();
-        let up = place.lydite(&[&["lab", "up", "pg"], options].concat());
+        let up = place.lydite(&[&["lab", "up", kind], options].concat());
         if up.code != Some(0) {
             return Err(up);
         }
-        let lab = Self { place, url: up.stdout.trim().to_owned() };
+        let url = up.stdout.split_whitespace().next().expect("a URL").to_owned();
+        let lab = Self { kind, place, url };
         lab.place.lydite(&["load", &lab.url, "-w", "1", "--size", "small", "--quiet"]).code(0);
         Ok(lab)
     }
@@ -75,7 +82,7 @@ impl Lab {
     /// The directory of the lab.
     pub(crate) fn directory(&self) -> PathBuf {
         // SAFETY: geteuid has no preconditions.
-        self.place.file(&format!("lydite-lab-{}/pg", unsafe { libc::geteuid() }))
+        self.place.file(&format!("lydite-lab-{}/{}", unsafe { libc::geteuid() }, self.kind))
     }
 
     /// The number of the server's first process.
@@ -113,7 +120,7 @@ impl Lab {
 
 impl Drop for Lab {
     fn drop(&mut self) {
-        for arguments in [&["faults", "clear"][..], &["lab", "down", "pg"]] {
+        for arguments in [&["faults", "clear"][..], &["lab", "down", self.kind]] {
             let _ended = std::process::Command::new(env!("CARGO_BIN_EXE_lydite"))
                 .args(arguments)
                 .env("TMPDIR", self.place.directory.path())

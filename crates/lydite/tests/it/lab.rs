@@ -230,6 +230,7 @@ fn a_lab_that_cannot_be_is_refused_before_anything_is_made() {
         (vec!["lab", "up", "pg", "--shards", "2"], "--shards is for pg-sharded"),
         (vec!["lab", "up", "galera", "--shards", "2"], "--shards is for pg-sharded and spider"),
         (vec!["lab", "up", "pg", "--disk", "255M"], "write a size from 256M, as 4G or 512M"),
+        (vec!["lab", "up", "pg", "--sync"], "--sync is for pg-replicas, not for pg"),
         (vec!["lab", "up", "galera", "--clock"], "--clock is for pg, pg-sharded and pg-replicas"),
         (vec!["lab", "up", "pg-sharded", "--shards", "0"], "a lab has 1 to 32"),
         (vec!["lab", "up", "pg", "--dir", occupied], "is not empty"),

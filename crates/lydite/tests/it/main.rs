@@ -9,6 +9,7 @@ mod disk_full;
 mod driver;
 mod every_target;
 mod extra;
+mod failover;
 mod faults;
 mod faults_disk;
 mod faults_ssh;

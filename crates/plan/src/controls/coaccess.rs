@@ -22,7 +22,7 @@ pub struct Extra {
     rounds: Option<u32>,
     /// Warehouses of each dUpdateBalance and dSelectBalance, if the plan sets them.
     balance_warehouses: Option<u32>,
-    /// Order in which these two visit their warehouses, if the plan sets it.
+    /// Order of these two's visits to their warehouses, if the plan sets it.
     balance_order: Option<BalanceOrder>,
 }
 

@@ -119,7 +119,7 @@ impl Control for Faults {
     fn write(&self, _: &Ran<'_>, _: &mut Controls) {}
 }
 
-/// Returns the second of the window in which a fault begins.
+/// Returns the second of the window when a fault begins.
 #[must_use]
 pub fn begin_s(fault: &FaultSpec) -> u64 {
     fault.from.as_secs()

@@ -30,7 +30,7 @@ pub struct Imbalance;
 pub struct StepHomes {
     /// Their skew, if the step sets one.
     pub homes: Option<Skew>,
-    /// Number of places by which the order of the homes is shifted.
+    /// Shift of the order of the homes, in places.
     pub shift: u32,
 }
 

@@ -233,7 +233,7 @@ fn phase_keys_of_controls() -> impl Iterator<Item = &'static PhaseKey> {
 pub struct About<'a> {
     /// The target, if its URL is good.
     pub target: Option<&'a TargetSpec>,
-    /// The way in which transactions are sent.
+    /// Way of sending transactions.
     pub tx: TxMode,
     /// True for the microbenchmark.
     pub micro: bool,
@@ -274,7 +274,7 @@ impl Ground {
     }
 }
 
-/// A measured run, from which controls write their part of the result.
+/// A measured run. Controls write their part of the result from it.
 pub struct Ran<'a> {
     /// Its phases and steps.
     pub schedule: &'a Schedule,

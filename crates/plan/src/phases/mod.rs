@@ -70,7 +70,7 @@ struct Uncut {
     duration: Duration,
 }
 
-/// A part of a phase in which no value changes.
+/// A part of a phase without a change of any value.
 #[derive(Debug)]
 struct CutStep {
     /// Beginning, since the window began.

@@ -3,12 +3,13 @@
 use super::privacy::own_user;
 use super::servers::{program, run_to_end};
 use crate::exit::{Failure, Outcome};
+use lydite_faults::is_mounted;
 use serde::{Deserialize, Serialize};
 use std::ffi::CString;
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, chown};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
@@ -86,7 +87,7 @@ impl Disk {
     /// Unmounts the file system, if it is mounted.
     pub(super) fn unmount(&self) -> Outcome {
         let begun = Instant::now();
-        while self.is_mounted() {
+        while is_mounted(&self.mount).unwrap_or(false) {
             let mut umount = command("umount").map_err(Failure::usage)?;
             umount.arg(&self.mount);
             if let Err(problem) = run_to_end(umount, "umount")
@@ -97,12 +98,6 @@ impl Disk {
             thread::sleep(Duration::from_millis(20));
         }
         Ok(())
-    }
-
-    fn is_mounted(&self) -> bool {
-        let device = |path: &Path| fs::metadata(path).map(|found| found.dev()).ok();
-        let above = self.mount.parent().and_then(device);
-        device(&self.mount).is_some_and(|own| Some(own) != above)
     }
 }
 

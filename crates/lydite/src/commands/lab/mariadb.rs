@@ -28,7 +28,7 @@ const SETTINGS: [&str; 5] = [
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The file with a server's process number, in its directory. The server writes its own pid file only after it started.
 pub(super) const PROCESS: &str = "process";
-/// The argument with which the first node begins a new Galera cluster.
+/// The argument of the first node: it begins a new Galera cluster.
 pub(super) const NEW_CLUSTER: &str = "--wsrep-new-cluster";
 /// A server's log, in its directory. MariaDB appends `.err` to names without an ending.
 const LOG: &str = "log.err";
@@ -119,7 +119,7 @@ impl Programs {
     }
 }
 
-/// Returns the directory in which the server looks for its plugins.
+/// Returns the directory where the server looks for its plugins.
 fn plugin_directory(server: &Path) -> Result<PathBuf, Failure> {
     let failed = |why: &str| Failure::usage(format!("{}: {why}", server.display()));
     let output = Command::new(server)
@@ -183,7 +183,7 @@ pub(super) fn start(
     Ok(())
 }
 
-/// The certificate by which the nodes of a Galera cluster authenticate each other. A cluster has no passwords: without
+/// The certificate that the nodes of a Galera cluster authenticate each other with. A cluster has no passwords: without
 /// a certificate everybody who reaches the ports could join it.
 struct Certificate {
     key: PathBuf,

@@ -31,8 +31,8 @@ use note::Lab;
 /// Runs `lydite lab`.
 pub(crate) fn command(args: LabArgs) -> Outcome {
     match args.command {
-        LabCommand::Up { kind, shards, clock, disk, dir } => {
-            up::up(&kind, &up::Options { shards, clock, disk }, dir)
+        LabCommand::Up { kind, shards, clock, sync, disk, dir } => {
+            up::up(&kind, &up::Options { shards, clock, sync, disk }, dir)
         }
         LabCommand::Down { kind, dir } => down::down(&kind, dir),
         LabCommand::List => list::list(),

@@ -39,6 +39,9 @@ pub(super) struct Server {
     /// Clock of the server, if faults can move it.
     #[serde(default)]
     pub(super) clock: Option<Clock>,
+    /// True if commits wait for a replica, once the server is a primary.
+    #[serde(default)]
+    pub(super) sync: bool,
 }
 
 impl Server {

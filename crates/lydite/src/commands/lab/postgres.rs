@@ -14,6 +14,8 @@ use std::process::{Command, Stdio};
 /// copy of the primary is made: the other copy's checkpoint removes the log that this one is about to stream.
 const SETTINGS: &str = "-c listen_addresses=127.0.0.1 -c unix_socket_directories= -c max_connections=300 \
                         -c shared_buffers=128MB -c max_wal_size=2GB -c wal_keep_size=256MB";
+/// Setting of servers whose commits wait until a replica has them on its disk.
+const SYNC: &str = " -c 'synchronous_standby_names=ANY 1 (*)'";
 /// Maximum time for a server to start or to end, in seconds.
 const PATIENCE_S: &str = "60";
 
@@ -141,7 +143,7 @@ pub(super) fn start_replica(
 fn start(programs: &Programs, server: &Server, data: &Path) -> Result<(), String> {
     let mut start = programs.command("pg_ctl");
     start.args(["start", "-w", "-t", PATIENCE_S, "-D"]).arg(data).arg("-l").arg(server.path.join("log"));
-    start.arg("-o").arg(format!("-p {} {SETTINGS}", server.port));
+    start.arg("-o").arg(format!("-p {} {SETTINGS}{}", server.port, if server.sync { SYNC } else { "" }));
     if let Some(clock) = &server.clock {
         clock.make().map_err(|error| format!("the file of its clock: {error}"))?;
         start.envs(clock.environment());

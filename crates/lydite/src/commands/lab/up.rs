@@ -27,13 +27,15 @@ pub(super) struct Options {
     pub(super) shards: Option<u16>,
     /// True if faults can move the clocks of the servers.
     pub(super) clock: bool,
+    /// True if commits wait for a replica.
+    pub(super) sync: bool,
     /// Size of a file system of the lab's own.
     pub(super) disk: Option<String>,
 }
 
 /// Starts a lab and prints its URL. If the lab runs already, only prints the URL.
 pub(super) fn up(name: &str, options: &Options, dir: Option<PathBuf>) -> Outcome {
-    let Options { shards, clock, .. } = *options;
+    let Options { shards, clock, sync, .. } = *options;
     let kind = Kind::named(name)?;
     let command = |verb: &str| match &dir {
         None => format!("lydite lab {verb} {name}"),
@@ -52,6 +54,9 @@ pub(super) fn up(name: &str, options: &Options, dir: Option<PathBuf>) -> Outcome
     if clock && !kind.servers.are_postgres() {
         return Err(Failure::usage(format!("--clock is for pg, pg-sharded and pg-replicas, not for {name}")));
     }
+    if sync && kind.servers != Servers::PostgresWithReplicas {
+        return Err(Failure::usage(format!("--sync is for pg-replicas, not for {name}")));
+    }
     match Lab::read(&directory)? {
         Some(lab) => show_running(kind, &lab, &directory, options, &end_with),
         None => start(kind, &directory, options, &up_again, &end_with),
@@ -68,19 +73,22 @@ fn show_running(kind: &Kind, lab: &Lab, directory: &Path, options: &Options, end
             lab.servers.len().saturating_sub(1)
         )));
     }
-    if options.clock && lab.servers.iter().any(|server| server.clock.is_none()) {
-        return Err(Failure::usage(format!(
-            "{}: there is a lab without --clock: end it with: {end_with}, or name another directory with --dir",
+    let without = |option: &str| {
+        Failure::usage(format!(
+            "{}: there is a lab without {option}: end it with: {end_with}, or name another directory with --dir",
             directory.display()
-        )));
+        ))
+    };
+    if options.clock && lab.servers.iter().any(|server| server.clock.is_none()) {
+        return Err(without("--clock"));
+    }
+    if options.sync && lab.servers.iter().any(|server| !server.sync) {
+        return Err(without("--sync"));
     }
     if let Some(size) = &options.disk
         && lab.disk != Some(Disk::plan(size, directory)?)
     {
-        return Err(Failure::usage(format!(
-            "{}: there is a lab without --disk {size}: end it with: {end_with}, or name another directory with --dir",
-            directory.display()
-        )));
+        return Err(without(&format!("--disk {size}")));
     }
     if !lab.has_password() {
         complain(&format!(
@@ -113,7 +121,7 @@ fn start(kind: &Kind, directory: &Path, options: &Options, up_again: &str, end_w
     let password = new_password()?;
     let library = if options.clock { Some(clock::library()?) } else { None };
     let disk = options.disk.as_ref().map(|size| Disk::plan(size, directory)).transpose()?;
-    let lab = new_lab(kind, directory, shards, library.as_deref(), disk, &programs, &password)?;
+    let lab = new_lab(kind, directory, options, library.as_deref(), disk, &programs, &password)?;
     directories::make(directory, programs.user())?;
     // Held until this program ends, so that others see that the lab is being started.
     let _starting = lab.write(directory).map_err(|error| directories::unusable(directory, &error))?;
@@ -148,20 +156,21 @@ fn start(kind: &Kind, directory: &Path, options: &Options, up_again: &str, end_w
 fn new_lab(
     kind: &Kind,
     directory: &Path,
-    shards: u16,
+    options: &Options,
     library: Option<&Path>,
     disk: Option<Disk>,
     programs: &Programs,
     password: &str,
 ) -> Result<Lab, Failure> {
     let above = disk.as_ref().map_or(directory, |disk| disk.mount.as_path());
-    let servers: Vec<Server> = free_ports(kind.servers.count(shards))?
+    let servers: Vec<Server> = free_ports(kind.servers.count(options.shards.unwrap_or(DEFAULT_SHARDS)))?
         .into_iter()
         .enumerate()
         .map(|(number, port)| Server {
             path: above.join(format!("server-{number}")),
             port,
             clock: library.map(|library| clock::clock(library, directory, number)),
+            sync: options.sync,
         })
         .collect();
     let replicas = match kind.servers {

@@ -14,7 +14,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Interval at which the run is polled. It is long, so as not to disturb the run.
+/// Time between two looks at the run. It is long, so as not to disturb the run.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Maximum size of the kept standard error of a run, in bytes.
 const STDERR_MAX: u64 = 64 * 1024;

@@ -128,7 +128,7 @@ fn is_settable(source: &mut Source, entry: &Entry<'_, '_>) -> bool {
     problem.is_none()
 }
 
-/// Returns the reason for which a key can't be set; `None` if it can.
+/// Returns the reason why a key can't be set; `None` if it can.
 fn key_problem(key: &str, listed: &mut Listed) -> Option<String> {
     let option = key.strip_prefix(OPTION_PREFIX).is_some_and(|name| !name.is_empty());
     let own = |key: &str| OWN_KEYS.iter().find(|(own, _)| *own == key);

@@ -18,7 +18,7 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Interval at which a pause checks for an interrupt.
+/// Time between two checks for an interrupt in a pause.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The runs of a sweep: those in its directory, and those that this process makes.

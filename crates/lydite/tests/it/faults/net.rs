@@ -90,9 +90,10 @@ fn faults_on_the_network_overlap_count_their_packets_and_leave_no_rule() {
         (counts.into_iter().all(|count| count > 0) && some_passed).then_some(result)
     });
     assert_checks_hold(&result, &["before", "after"]);
-    let port = format!(" in force on port {}; ", lab.port());
+    let port = format!("in force on port {} and 0 opened connections; ", lab.port());
     for (number, verb) in verbs.iter().enumerate() {
-        assert_injected(&result["faults"][number], &[&port, verb, " packets"]);
+        // On a machine under load it may be one packet.
+        assert_injected(&result["faults"][number], &[&port, verb, " packet"]);
     }
     let how = |number: usize| result["faults"][number]["how"].as_str().expect("a way").to_owned();
     assert!(how(0).starts_with("NFQUEUE ") && how(3).starts_with("DROP of iptables"), "{result}");

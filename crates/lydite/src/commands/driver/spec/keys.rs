@@ -117,7 +117,7 @@ pub(super) struct Piece {
     pub(super) key: String,
     /// The line of its key.
     pub(super) line: usize,
-    /// The line in which its text begins.
+    /// The line where its text begins.
     pub(super) text_line: usize,
     pub(super) kind: Kind,
     pub(super) text: String,

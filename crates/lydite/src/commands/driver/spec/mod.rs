@@ -19,13 +19,13 @@ use std::collections::BTreeMap;
 #[derive(Debug)]
 struct Code {
     key: String,
-    /// The line in which the text begins.
+    /// The line where the text begins.
     line: usize,
     text: String,
     found: Finding,
 }
 
-/// The form in which the store gets keys or values.
+/// The form of keys or values in the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     /// Unchanged.

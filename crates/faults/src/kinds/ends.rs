@@ -1,0 +1,111 @@
+//! The faults that end processes. A lab's server is started again at the end of the fault, if it has one.
+
+use super::stop::stop_all;
+use super::{Acts, Kind, counted, no_arguments};
+use crate::fault::{Fault, Site};
+use crate::process::{ProcessId, trees, wait_while};
+use crate::server::Down;
+use crate::spec::FaultSpec;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// Longest wait until killed processes have ended.
+const KILLED: Duration = Duration::from_secs(10);
+/// Longest wait for an orderly stop, which may write all changed pages.
+const ORDERLY: Duration = Duration::from_secs(60);
+
+/// A kind of fault that ends processes, as [`Ends`] needs it.
+pub(super) trait EndKind: Sync {
+    /// Name, as users write it.
+    const NAME: &'static str;
+    /// The places where it acts.
+    const ACTS: Acts;
+    /// True if the server stops in its own way, false if it is killed.
+    const ORDERLY: bool;
+
+    /// Rejects times and places that the kind does not take.
+    ///
+    /// # Errors
+    /// The problem; it continues the fault's name.
+    fn read(fault: &FaultSpec) -> Result<(), String>;
+}
+
+/// The kind of a fault that ends processes.
+pub(super) struct Ends<E>(pub(super) E);
+
+/// Processes of the fault.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct State {
+    /// The uppermost process of each place, and the signal that ends it.
+    roots: Vec<(ProcessId, i32)>,
+    /// Servers to start again.
+    servers: Vec<Down>,
+}
+
+impl State {
+    fn roots(&self) -> Vec<ProcessId> {
+        self.roots.iter().map(|(process, _)| *process).collect()
+    }
+}
+
+impl<E: EndKind> Kind for Ends<E> {
+    type State = State;
+    const NAME: &'static str = E::NAME;
+    const ACTS: Acts = E::ACTS;
+    const STAYS: bool = true;
+
+    fn read(&self, fault: &FaultSpec) -> Result<(), String> {
+        no_arguments(fault)?;
+        E::read(fault)
+    }
+
+    fn check(&self, fault: &Fault) -> Result<State, Vec<String>> {
+        let roots = fault.roots()?;
+        let servers = Down::of(fault, &roots)?;
+        let signal = |site: &Site| match site {
+            Site::Server(server) if E::ORDERLY => server.stop_signal,
+            _ => libc::SIGKILL,
+        };
+        Ok(State { roots: roots.into_iter().zip(fault.sites.iter().map(signal)).collect(), servers })
+    }
+
+    fn how(&self, state: &State) -> String {
+        let signal = match state.roots.first() {
+            Some((_, libc::SIGINT)) => "SIGINT",
+            Some((_, libc::SIGTERM)) => "SIGTERM",
+            _ => "SIGKILL",
+        };
+        let again = if state.servers.is_empty() { "" } else { ", then the server's own command line" };
+        format!("{signal}{again}")
+    }
+
+    fn begin(&self, state: &mut State) -> Result<String, String> {
+        let roots = state.roots();
+        // Stopped first, so that no process starts another one between the look and the signal.
+        let killed = if E::ORDERLY { Vec::new() } else { stop_all(&roots)? };
+        Down::begins(&mut state.servers);
+        let killed_by = killed.iter().map(|process| (*process, libc::SIGKILL));
+        let orderly = state.roots.iter().copied().filter(|_| E::ORDERLY);
+        for (process, signal) in killed_by.chain(orderly) {
+            process.signal(signal).map_err(|error| format!("end process {}: {error}", process.pid))?;
+        }
+        let (all, patience) = if E::ORDERLY { (&roots, ORDERLY) } else { (&killed, KILLED) };
+        match wait_while(all, patience, ProcessId::lives).first() {
+            Some(process) => {
+                Err(format!("process {} did not end within {} s", process.pid, patience.as_secs()))
+            }
+            None if E::ORDERLY => Ok(format!("{} stopped", counted(all.len(), "server", "servers"))),
+            None => Ok(format!("killed {}", counted(all.len(), "process", "processes"))),
+        }
+    }
+
+    fn end(&self, state: &State) -> Result<String, String> {
+        // Processes stand still if the begin was cut off between its two signals.
+        for process in trees(&state.roots()) {
+            process
+                .signal(libc::SIGCONT)
+                .map_err(|error| format!("resume process {}: {error}", process.pid))?;
+        }
+        Down::start_all(&state.servers)
+    }
+}
