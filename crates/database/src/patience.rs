@@ -15,6 +15,7 @@ use crate::capabilities::{
 };
 use crate::connecting::{CONNECT_TIMEOUT, Connecting};
 use crate::error::{Committed, TargetError, TargetErrorKind, TxError};
+use crate::lists::{ListTarget, Lists};
 use crate::load::{LoadProgress, LoadUnit, Loader};
 use crate::micro::{MicroLoader, MicroTarget};
 use crate::observe::{Configuration, Observe, Observer};
@@ -32,7 +33,7 @@ use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::population::Population;
 use lydite_tpcc::{OrderId, Placement};
 use std::fmt;
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 use std::panic::resume_unwind;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -516,6 +517,7 @@ impl Target for Patient {
             replication: offered.replication.map(|_| self as _),
             balances: offered.balances.map(|_| self as _),
             micro: offered.micro.map(|_| self as _),
+            lists: offered.lists.map(|_| self as _),
             store: offered.store.map(|_| self as _),
             work: offered.work.map(|_| self as _),
             server: offered.server,
@@ -564,6 +566,32 @@ impl BalanceTarget for Patient {
 
     fn engines(&self) -> Result<Option<[String; 2]>, TargetError> {
         self.ask("the engines of its tables", |target| target.capabilities().balances()?.engines())
+    }
+}
+
+impl ListTarget for Patient {
+    fn places(&self) -> Result<Vec<String>, TargetError> {
+        self.ask("its engines and nodes", |target| target.capabilities().lists()?.places())
+    }
+
+    fn create_lists(&self) -> Result<(), TargetError> {
+        self.ask("the tables of an isolation check", |target| target.capabilities().lists()?.create_lists())
+    }
+
+    fn add_keys(&self, numbers: Range<u32>) -> Result<(), TargetError> {
+        self.ask("new keys", move |target| target.capabilities().lists()?.add_keys(numbers))
+    }
+
+    fn connect_lists(&self, longest_wait: Duration) -> Result<Box<dyn Session<Lists>>, TargetError> {
+        self.ask("a new session for an isolation check", move |target| {
+            target.capabilities().lists()?.connect_lists(longest_wait)
+        })
+    }
+
+    fn drop_lists(&self) -> Result<(), TargetError> {
+        self.ask("the end of the tables of an isolation check", |target| {
+            target.capabilities().lists()?.drop_lists()
+        })
     }
 }
 

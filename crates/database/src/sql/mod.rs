@@ -15,6 +15,7 @@ pub mod ddl;
 mod delivery;
 pub mod dialect;
 pub mod isolation;
+pub mod lists;
 pub mod meta;
 pub mod micro;
 pub mod new_order;

@@ -5,6 +5,7 @@ mod copy;
 mod distribution;
 mod errors;
 mod family;
+mod lists;
 mod load_lock;
 mod loader;
 mod micro;
@@ -671,6 +672,8 @@ impl Target for Postgres {
             replication: Some(self),
             balances: Some(self),
             micro: self.config.product.heap.then_some(self as _),
+            // Citus would keep the table on one node, which proves nothing about the others.
+            lists: (!self.config.product.distributes).then_some(self as _),
             work: Some(self),
             server: Some(self),
             observe: Some(self),

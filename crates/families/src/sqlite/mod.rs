@@ -2,6 +2,7 @@
 
 mod connection;
 mod family;
+mod lists;
 mod load_lock;
 mod loader;
 mod micro;
@@ -407,7 +408,13 @@ impl Target for Sqlite {
     }
 
     fn capabilities(&self) -> Capabilities<'_> {
-        Capabilities { balances: Some(self), micro: Some(self), work: Some(self), ..Capabilities::default() }
+        Capabilities {
+            balances: Some(self),
+            micro: Some(self),
+            lists: Some(self),
+            work: Some(self),
+            ..Capabilities::default()
+        }
     }
 }
 
