@@ -21,7 +21,8 @@ pub(crate) enum Command {
     Load(LoadArgs),
     /// Check the twelve consistency conditions of a loaded database, or the microbenchmark's records
     Check(CheckArgs),
-    /// Test that transactions see one snapshot over all nodes, and that deadlocks over nodes are found; exit 1 if not
+    /// Test that transactions see one snapshot over all nodes, that deadlocks over nodes are found, or that the isolation
+    /// level holds; exit 1 if not
     Verify(VerifyArgs),
     /// Run a grid or a list of plans, each several times, and draw figures; the same command continues a killed sweep
     Sweep(SweepArgs),
@@ -370,8 +371,10 @@ pub(crate) struct CheckArgs {
 #[derive(Debug, Args)]
 #[command(allow_negative_numbers = true)]
 pub(crate) struct VerifyArgs {
-    /// URL of a loaded database with at least two warehouses (see `lydite targets`); the tests use its isolation level
-    pub(crate) target: String,
+    /// URL of a loaded database with at least two warehouses, or of any database for --isolation (see `lydite targets`);
+    /// the tests use its isolation level
+    #[arg(required_unless_present = "check_history", conflicts_with = "check_history")]
+    pub(crate) target: Option<String>,
     /// All tests; the default
     #[arg(value_name = "all", value_parser = ["all"])]
     pub(crate) all: Option<String>,
@@ -381,16 +384,41 @@ pub(crate) struct VerifyArgs {
     /// Let writers change a group of warehouses together: readers of the group must always see equal values
     #[arg(long)]
     pub(crate) global_snapshot: bool,
-    /// Length of each random test [default: 10s]
+    /// Let sessions play small transactions on tables of their own, and find the strongest isolation level that what they
+    /// saw does not refute
+    #[arg(long, conflicts_with = "check_history")]
+    pub(crate) isolation: bool,
+    /// Level that must not be refuted: read-committed, snapshot-isolation, serializable or strict-serializable
+    /// [default: the target's; of a saved history serializable]
+    #[arg(long, value_name = "L")]
+    pub(crate) level: Option<String>,
+    /// Objects of --isolation: list-append or register [default: list-append]
+    #[arg(long, value_name = "KIND")]
+    pub(crate) workload: Option<String>,
+    /// Transactions after which --isolation ends before its duration [default: 100000]
+    #[arg(long, value_name = "N")]
+    pub(crate) transactions: Option<String>,
+    /// Write what the sessions of --isolation did and saw, as JSON lines; as EDN, which Elle reads, if it ends in .edn
+    #[arg(long, value_name = "FILE")]
+    pub(crate) history: Option<PathBuf>,
+    /// First drop the tables that a killed --isolation left behind
+    #[arg(long)]
+    pub(crate) fresh: bool,
+    /// Judge the history in this file (JSON lines) instead of a target
+    #[arg(long, value_name = "FILE")]
+    pub(crate) check_history: Option<PathBuf>,
+    /// Length of each random test [default: 10s; of --isolation 20s]
     #[arg(short, long, value_name = "TIME")]
     pub(crate) duration: Option<String>,
-    /// Writers, and as many readers; the deadlock test has a session for each of both [default: 4]
+    /// Writers, and as many readers; the deadlock test has a session for each of both [default: 4; sessions of
+    /// --isolation: 8]
     #[arg(long, value_name = "N")]
     pub(crate) sessions: Option<String>,
     /// Warehouses that a transaction of the deadlock test updates [default: 3, or all if there are fewer]
     #[arg(long, value_name = "N")]
     pub(crate) updates: Option<String>,
-    /// Longest wait for a lock before a ring counts as not found, in whole seconds [default: 10s]
+    /// Longest wait for a lock before a ring counts as not found, in whole seconds [default: 10s; of
+    /// --isolation 1s]
     #[arg(long, value_name = "TIME")]
     pub(crate) limit: Option<String>,
     /// Seed of the sessions' random choices [default: 1]

@@ -16,6 +16,7 @@ mod gates;
 mod golden;
 mod hang;
 mod ignite;
+mod isolation;
 mod killed;
 mod kit;
 mod lab;
