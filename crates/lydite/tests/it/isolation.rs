@@ -1,6 +1,7 @@
 //! `lydite verify --isolation` on real databases: what they do not keep is found and explained, what they keep is not
 //! accused, and nothing of it stays behind.
 
+use crate::faults::Lab;
 use crate::loaded;
 use crate::program::{Ended, Program, assert_no_panic, json, longer_windows, lydite, scratch, text};
 use lydite_testkit::mariadb::{self, FAST};
@@ -213,6 +214,30 @@ fn a_server_that_is_killed_and_comes_back_is_not_accused() {
 }
 
 #[test]
+fn a_fault_during_a_check_is_reported_and_accuses_nobody() {
+    let lab = Lab::new();
+    let url = format!("{}?isolation=serializable", lab.url);
+    let directory = scratch();
+    let file = directory.path().join("found.json");
+    let found = longer_windows(|duration| {
+        let check = ["verify", &url, "--isolation", "--duration", duration, "--json", text(&file)];
+        // An earlier attempt may have ended before the server was back.
+        let fault = ["--fault", "kill@0.3s..0.6s/lab:pg", "--fresh"];
+        let ended = lab.place.lydite(&[&check[..], &fault].concat());
+        assert_no_panic(&ended);
+        let found = json(&file);
+        assert_eq!(found["isolation"]["refuted"], false, "{ended:?}");
+        // On a busy machine the server may be back only after the recording.
+        let whole = ended.code == Some(0) && found["faults"][0]["ok"] == true;
+        whole.then(|| {
+            assert!(ended.stdout.contains("fault kill on lab:pg: begun at "), "{ended:?}");
+            found
+        })
+    });
+    assert_eq!(found["faults"][0]["kind"], "kill");
+}
+
+#[test]
 fn wrong_arguments_are_rejected_together() {
     let arguments = [
         "verify",
@@ -226,9 +251,17 @@ fn wrong_arguments_are_rejected_together() {
         "1",
         "--updates",
         "3",
+        "--fault",
+        "stpo@1s/local",
     ];
     let errors = lydite(&arguments).code(2);
-    for part in ["--level: \"perfect\"", "--workload: \"queue\"", "--sessions", "--updates belongs"] {
+    for part in [
+        "--level: \"perfect\"",
+        "--workload: \"queue\"",
+        "--sessions",
+        "--updates belongs",
+        "--fault: \"stpo@1s/local\"",
+    ] {
         assert!(errors.stderr.contains(part), "{part}: {errors:?}");
     }
     let errors = lydite(&["verify", "gemel:x", "--history", "h", "--level", "serializable"]).code(2);

@@ -7,7 +7,7 @@ mod recorder;
 
 use crate::history::{Generator, History, Level, Workload, WorkloadKind};
 use lydite_database::{Demand, ListTarget, Target, TargetError};
-use recorder::Recorder;
+use recorder::{Recorder, insist};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -128,7 +128,7 @@ impl Prepared {
             // They may hold locks that a drop would wait for.
             Some(format!("{hanging} of {} sessions gave no answer", settings.sessions))
         } else {
-            clear(&target).err().map(|error| error.message)
+            insist(stop, || clear(&target)).err().map(|error| error.message)
         };
         recording
     }

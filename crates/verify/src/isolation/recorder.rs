@@ -25,6 +25,10 @@ const GRACE: Duration = Duration::from_secs(30);
 const FAILURES_MOST: u32 = 20;
 /// Attempts to read a key at the end.
 const READS_MOST: u32 = 50;
+/// Longest wait for a database that went away to come back, for the reads at the end and for the drop of the tables.
+const ABSENCE: Duration = Duration::from_secs(60);
+/// The same after the user has stopped the recording.
+const ABSENCE_STOPPED: Duration = Duration::from_secs(5);
 
 /// A recording in progress.
 pub(super) struct Recorder {
@@ -68,6 +72,23 @@ struct Log {
 struct Dealt {
     transaction: ListTransaction,
     ops: Vec<Op>,
+}
+
+/// Repeats a request while the database is away, for a while.
+pub(super) fn insist<T>(
+    stop: &dyn Fn() -> bool,
+    request: impl Fn() -> Result<T, TargetError>,
+) -> Result<T, TargetError> {
+    let begun = Instant::now();
+    loop {
+        let longest = if stop() { ABSENCE_STOPPED } else { ABSENCE };
+        match request() {
+            Err(error) if error.kind == TargetErrorKind::Unreachable && begun.elapsed() < longest => {
+                thread::sleep(LOOK);
+            }
+            result => return result,
+        }
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -303,7 +324,8 @@ fn read_all(shared: &Shared, stop: &dyn Fn() -> bool) -> Result<(), String> {
         let reads = dealer.generator.final_reads();
         reads.iter().map(|read| shared.dealt(read, dealer.generator.keys())).collect()
     };
-    let mut session = shared.connect().map_err(|error| error.message)?;
+    let connect = || insist(stop, || shared.connect()).map_err(|error| error.message);
+    let mut session = connect()?;
     for Dealt { transaction, ops } in reads {
         for attempt in 1.. {
             let dealt = Dealt { transaction: transaction.clone(), ops: ops.clone() };
@@ -311,7 +333,7 @@ fn read_all(shared: &Shared, stop: &dyn Fn() -> bool) -> Result<(), String> {
                 Ok(()) => break,
                 Err(error) if attempt == READS_MOST || stop() => return Err(error.to_string()),
                 Err(TxError::Unavailable { .. } | TxError::Broken(_)) => {
-                    session = shared.connect().map_err(|error| error.message)?;
+                    session = connect()?;
                 }
                 Err(_) => {}
             }

@@ -3,15 +3,20 @@
 use super::judgement::{About, Judgement};
 use super::{duration, level, of_functions, place, read, reject, whole_seconds};
 use crate::cli::VerifyArgs;
+use crate::commands::faults::places::{rehearse, resolve_all};
 use crate::exit::{Failure, Outcome};
 use crate::interrupt::{Interrupt, watch, watched};
 use crate::output::{complain, print, reserve_stdout};
+use crate::run::faults::Faults;
 use crate::shell::typed;
 use crate::write::write;
+use lydite_bench::RunControl;
 use lydite_database::{Description, Target, TxMode};
 use lydite_families::TargetSpec;
+use lydite_plan::controls::faults::Faults as Planned;
 use lydite_plan::destination::Destination;
 use lydite_plan::values::{number, whole};
+use lydite_report::faults::FaultResult;
 use lydite_report::live::Style;
 use lydite_verify::history::{History, Level, WorkloadKind};
 use lydite_verify::isolation::{Recording, Settings, clear, prepare, promised};
@@ -29,19 +34,21 @@ struct Plan {
     spec: TargetSpec,
     settings: Settings,
     level: Option<Level>,
+    faults: Planned,
     json: Option<Destination>,
     history: Option<Destination>,
 }
 
 /// Runs `lydite verify --isolation`.
 pub(super) fn command(target: &str, args: &VerifyArgs) -> Outcome {
-    let Plan { spec, settings, level, json, history } = plan(target, args).map_err(Failure::Usage)?;
+    let Plan { spec, settings, level, faults, json, history } = plan(target, args).map_err(Failure::Usage)?;
     if [&json, &history].into_iter().flatten().any(Destination::is_stdout) {
         reserve_stdout();
     }
     if !spec.stores() {
         return Err(Failure::usage(format!("{target} stores nothing that could be checked")));
     }
+    let faults = resolve_all(&faults)?;
     let style = Style::detect(args.quiet);
     let (spec, interrupt) = watched(spec, style)?;
     let target: Arc<dyn Target> = spec.open()?;
@@ -59,18 +66,21 @@ pub(super) fn command(target: &str, args: &VerifyArgs) -> Outcome {
             ))
         })?;
     let interrupt = interrupt.map_or_else(|| watch(style), Ok)?;
+    let (faults, control) = (Faults::start(&faults, settings.duration)?, RunControl::default());
     let prepared = prepare(&target, settings)?;
     let places = prepared.places().to_vec();
     let begun = Instant::now();
     let told = Cell::new(false);
-    let recording = prepared.record(&|| {
+    control.begins(begun);
+    let stop = || {
         if interrupt.asked() && !told.replace(true) {
             complain(
                 "interrupted: the tables are being dropped; once more ends at once, and leaves them behind",
             );
         }
         interrupt.asked()
-    });
+    };
+    let recording = faults.during(&control, || prepared.record(&stop));
     let seconds = begun.elapsed().as_secs_f64();
 
     let Recording { history: recorded, aborts, stopped, unread, lost, undropped } = recording;
@@ -85,7 +95,8 @@ pub(super) fn command(target: &str, args: &VerifyArgs) -> Outcome {
     }
     if !args.quiet || judgement.is_refuted() {
         let header = header(&description, &settings, &places, seconds);
-        failures.extend(print(&(header + &judgement.text(Some(&aborts)))).err());
+        let faults: String = faults.results().iter().map(fault_line).collect();
+        failures.extend(print(&(header + &faults + &judgement.text(Some(&aborts)))).err());
     }
     let whole = !stopped && lost.is_none() && unread.is_none();
     if let Some(place) = &json {
@@ -94,9 +105,19 @@ pub(super) fn command(target: &str, args: &VerifyArgs) -> Outcome {
             description: Some(&description),
             places: Some(&places),
             aborts: Some(&aborts),
+            faults: &faults.results(),
         };
         failures.extend(judgement.save(place, &about, Some(&interrupt)).err());
     }
+    let unbegun = faults.results().into_iter().find(|fault| fault.begun_s.is_none() && !stopped);
+    failures.extend(faults.failure().or_else(|| {
+        unbegun.map(|fault| {
+            Failure::Target(format!(
+                "fault {}: the recording ended before it began: raise --transactions",
+                fault.name()
+            ))
+        })
+    }));
     let is_lost = lost.is_some();
     failures.extend(lost.map(Failure::from));
     let url = typed(&description.url);
@@ -149,6 +170,8 @@ fn plan(target: &str, args: &VerifyArgs) -> Result<Plan, Vec<String>> {
     };
     let level = read(errors_of, ("level", args.level.as_deref()), None, level);
     let spec = TargetSpec::parse(target, TxMode::Statements).map_err(|more| errors.extend(more)).ok();
+    let faults = Planned::of_flags(target, &args.fault, settings.duration, &rehearse);
+    let faults = faults.map_err(|more| errors.extend(more)).unwrap_or_default();
     let json = place(&mut errors, "json", args.json.as_deref(), spec.as_ref());
     let history = place(&mut errors, "history", args.history.as_deref(), spec.as_ref());
     if let (Some(json), Some(history)) = (&json, &history)
@@ -157,7 +180,7 @@ fn plan(target: &str, args: &VerifyArgs) -> Result<Plan, Vec<String>> {
         errors.push(format!("--history: {} is the place of --json: name another one", history.shown()));
     }
     match spec {
-        Some(spec) if errors.is_empty() => Ok(Plan { spec, settings, level, json, history }),
+        Some(spec) if errors.is_empty() => Ok(Plan { spec, settings, level, faults, json, history }),
         _ => Err(errors),
     }
 }
@@ -169,6 +192,18 @@ fn save(history: &History, place: &Destination, interrupt: &Interrupt) -> Outcom
     let written = if edn { history.to_edn(&mut bytes) } else { history.to_json_lines(&mut bytes) };
     written.map_err(|error| Failure::usage(format!("{}: {error}", place.shown())))?;
     write(place, &bytes, Some(interrupt))
+}
+
+/// Formats the line about a fault.
+fn fault_line(fault: &FaultResult) -> String {
+    let at = |moment: Option<f64>| moment.map_or("never".to_string(), |moment| format!("at {moment:.1} s"));
+    format!(
+        "fault {}: begun {}, undone {}: {}\n",
+        fault.name(),
+        at(fault.begun_s),
+        at(fault.undone_s),
+        fault.detail
+    )
 }
 
 /// Formats the line about the database and the workload.

@@ -6,6 +6,7 @@ use crate::interrupt::Interrupt;
 use crate::write::write;
 use lydite_database::Description;
 use lydite_plan::destination::Destination;
+use lydite_report::faults::FaultResult;
 use lydite_verify::history::{
     Anomaly, AnomalyKind, Example, History, HistoryError, Level, Options, Order, Report, Tally, TxId, check,
 };
@@ -132,6 +133,7 @@ impl<'a> Judgement<'a> {
             format: FORMAT,
             status: about.status,
             target: about.description.map(JsonTarget::of),
+            faults: about.faults,
             isolation: JsonIsolation {
                 asked: self.asked,
                 refuted: self.is_refuted(),
@@ -161,6 +163,8 @@ pub(super) struct About<'a> {
     pub(super) places: Option<&'a [String]>,
     /// Aborts by reason.
     pub(super) aborts: Option<&'a BTreeMap<&'static str, u64>>,
+    /// Faults that were injected.
+    pub(super) faults: &'a [FaultResult],
 }
 
 /// Returns the weakest level that an anomaly contradicts.
@@ -207,6 +211,8 @@ struct JsonDocument<'a> {
     status: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     target: Option<JsonTarget<'a>>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    faults: &'a [FaultResult],
     isolation: JsonIsolation<'a>,
 }
 

@@ -54,8 +54,9 @@ fn reject(errors: &mut Vec<String>, flags: &[(&str, bool)], why: &str) {
 }
 
 /// The flags of isolation checks alone.
-fn of_isolation(args: &VerifyArgs) -> [(&'static str, bool); 4] {
+fn of_isolation(args: &VerifyArgs) -> [(&'static str, bool); 5] {
     [
+        ("--fault", !args.fault.is_empty()),
         ("--workload", args.workload.is_some()),
         ("--transactions", args.transactions.is_some()),
         ("--history", args.history.is_some()),
