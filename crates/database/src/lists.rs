@@ -130,7 +130,7 @@ pub fn check_none<'a>(place: &str, names: impl IntoIterator<Item = &'a str>) -> 
 #[must_use]
 pub fn exist(place: &str, what: &str) -> TargetError {
     TargetError::usage(format!(
-        "{place}: {what} exists already: another isolation check is running, or one was killed; if nobody needs it, \
+        "{place}: there is {what} already: another isolation check is running, or one was killed; if nobody needs that, \
          --fresh drops it"
     ))
 }

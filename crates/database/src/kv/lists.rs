@@ -124,7 +124,7 @@ pub(super) fn create<S: Store>(
 ) -> Result<(), TargetError> {
     let mut tx = store.begin(Access::Write).map_err(&failed)?;
     if !some_keys(&mut tx, 1).map_err(&failed)?.is_empty() {
-        return Err(exist(place, "an isolation check's key"));
+        return Err(exist(place, "a key of an isolation check"));
     }
     tx.put(TABLE, PREFIX, &[]).and_then(|()| tx.commit()?.wait()).map_err(failed)
 }

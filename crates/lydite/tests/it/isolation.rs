@@ -162,7 +162,7 @@ fn a_table_of_that_name_is_not_touched_unless_it_may_be_dropped() {
         "CREATE TABLE lydite_isolation_1 (mine int); INSERT INTO lydite_isolation_1 VALUES (7)",
     );
     let rejected = lydite(&["verify", &url, "--isolation", "--duration", "1s"]).code(2);
-    assert!(rejected.only_error().contains("lydite_isolation_1 exists already"), "{rejected:?}");
+    assert!(rejected.only_error().contains("there is lydite_isolation_1 already"), "{rejected:?}");
     assert_eq!(server.psql("occupied", "SELECT mine FROM lydite_isolation_1"), "7");
     let (ended, _) = check(&url, "1s", &["--fresh", "--transactions", "200"]);
     assert!(ended.code != Some(2), "{ended:?}");
