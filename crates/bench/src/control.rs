@@ -24,8 +24,8 @@ impl RunControl {
         self.window.get().copied()
     }
 
-    /// Announces the start of the window. The first call counts.
-    pub(crate) fn begins(&self, window: Instant) {
+    /// Announces the start of the window. The first call counts. Runs call it themselves.
+    pub fn begins(&self, window: Instant) {
         let _first = self.window.set(window);
     }
 

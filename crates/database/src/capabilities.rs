@@ -2,6 +2,7 @@
 
 use crate::balances::Balances;
 use crate::error::TargetError;
+use crate::lists::ListTarget;
 use crate::micro::MicroTarget;
 use crate::observe::{Configuration, Observe, Observer};
 use crate::replication::{Positions, Replication};
@@ -22,6 +23,8 @@ pub struct Capabilities<'a> {
     pub balances: Option<&'a dyn BalanceTarget>,
     /// The microbenchmark.
     pub micro: Option<&'a dyn MicroTarget>,
+    /// The lists and registers of isolation checks.
+    pub lists: Option<&'a dyn ListTarget>,
     /// The functions of a key-value store, one by one.
     pub store: Option<&'a dyn StoreTest>,
     /// Work that continues when nobody waits for it any more.
@@ -74,6 +77,16 @@ impl<'a> Capabilities<'a> {
             TargetError::usage(
                 "this target plays TPC-C's five transactions and no others, and the function tests need two of their own",
             )
+        })
+    }
+
+    /// Returns the lists and registers of isolation checks.
+    ///
+    /// # Errors
+    /// The target does not support them.
+    pub fn lists(self) -> Result<&'a dyn ListTarget, TargetError> {
+        self.lists.ok_or_else(|| {
+            TargetError::usage("this target has no lists and registers for --isolation: leave it out")
         })
     }
 

@@ -8,6 +8,7 @@ mod capabilities;
 pub mod connecting;
 mod error;
 pub mod kv;
+pub mod lists;
 mod load;
 pub mod micro;
 mod observe;
@@ -31,6 +32,7 @@ pub use capabilities::{
     BalanceTarget, Capabilities, NodeSize, Nodes, Replicated, Server, StoppableWork, StoreTest,
 };
 pub use error::{AbortReason, Committed, TargetError, TargetErrorKind, TxError};
+pub use lists::{ListKey, ListOp, ListTarget, ListTransaction, Lists};
 pub use load::{LoadProgress, LoadUnit, Loader};
 pub use lydite_tpcc::Placement;
 pub use micro::{MicroLoader, MicroTarget};

@@ -23,7 +23,8 @@ pub(crate) enum Command {
     Check(CheckArgs),
     /// Compute warehouses, terminals, processes, storage and price for a throughput, or judge the data of a result
     Plan(Box<PlanArgs>),
-    /// Test that transactions see one snapshot over all nodes, and that deadlocks over nodes are found; exit 1 if not
+    /// Test that transactions see one snapshot over all nodes, that deadlocks over nodes are found, or that the isolation
+    /// level holds; exit 1 if not
     Verify(VerifyArgs),
     /// Run a grid or a list of plans, each several times, and draw figures; the same command continues a killed sweep
     Sweep(SweepArgs),
@@ -448,8 +449,10 @@ pub(crate) struct PlanArgs {
 #[derive(Debug, Args)]
 #[command(allow_negative_numbers = true)]
 pub(crate) struct VerifyArgs {
-    /// URL of a loaded database with at least two warehouses (see `lydite targets`); the tests use its isolation level
-    pub(crate) target: String,
+    /// URL of a loaded database with at least two warehouses, or of any database for --isolation (see `lydite targets`);
+    /// the tests use its isolation level
+    #[arg(required_unless_present = "check_history", conflicts_with = "check_history")]
+    pub(crate) target: Option<String>,
     /// All tests; the default
     #[arg(value_name = "all", value_parser = ["all"])]
     pub(crate) all: Option<String>,
@@ -459,16 +462,44 @@ pub(crate) struct VerifyArgs {
     /// Let writers change a group of warehouses together: readers of the group must always see equal values
     #[arg(long)]
     pub(crate) global_snapshot: bool,
-    /// Length of each random test [default: 10s]
+    /// Let sessions play small transactions on tables of their own, and find the strongest isolation level that what they
+    /// saw does not refute
+    #[arg(long, conflicts_with = "check_history")]
+    pub(crate) isolation: bool,
+    /// Level that must not be refuted: read-committed, snapshot-isolation, serializable or strict-serializable
+    /// [default: the target's; of a saved history serializable]
+    #[arg(long, value_name = "L")]
+    pub(crate) level: Option<String>,
+    /// Objects of --isolation: list-append or register [default: list-append]
+    #[arg(long, value_name = "KIND")]
+    pub(crate) workload: Option<String>,
+    /// Transactions after which --isolation ends before its duration [default: 100000]
+    #[arg(long, value_name = "N")]
+    pub(crate) transactions: Option<String>,
+    /// Inject a fault meanwhile, as for `lydite run`: KIND[:ARGS]@FROM[..TO]/WHERE; repeat it for more (--isolation)
+    #[arg(long, value_name = "FAULT", action = clap::ArgAction::Append)]
+    pub(crate) fault: Vec<String>,
+    /// Write what the sessions of --isolation did and saw, as JSON lines; as EDN, which Elle reads, if it ends in .edn
+    #[arg(long, value_name = "FILE")]
+    pub(crate) history: Option<PathBuf>,
+    /// First drop the tables that a killed --isolation left behind
+    #[arg(long)]
+    pub(crate) fresh: bool,
+    /// Judge the history in this file (JSON lines) instead of a target
+    #[arg(long, value_name = "FILE")]
+    pub(crate) check_history: Option<PathBuf>,
+    /// Length of each random test [default: 10s; of --isolation 20s]
     #[arg(short, long, value_name = "TIME")]
     pub(crate) duration: Option<String>,
-    /// Writers, and as many readers; the deadlock test has a session for each of both [default: 4]
+    /// Writers, and as many readers; the deadlock test has a session for each of both [default: 4; sessions of
+    /// --isolation: 8]
     #[arg(long, value_name = "N")]
     pub(crate) sessions: Option<String>,
     /// Warehouses that a transaction of the deadlock test updates [default: 3, or all if there are fewer]
     #[arg(long, value_name = "N")]
     pub(crate) updates: Option<String>,
-    /// Longest wait for a lock before a ring counts as not found, in whole seconds [default: 10s]
+    /// Longest wait for a lock before a ring counts as not found, in whole seconds [default: 10s; of
+    /// --isolation 1s]
     #[arg(long, value_name = "TIME")]
     pub(crate) limit: Option<String>,
     /// Seed of the sessions' random choices [default: 1]

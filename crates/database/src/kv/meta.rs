@@ -2,6 +2,7 @@
 //! the SQL databases.
 
 use crate::kv::codec::Key;
+use crate::kv::lists;
 use crate::kv::store::{Access, Direction, KeyRange, KvTable, Pending, Store, StoreTx};
 use crate::kv::store_error::StoreError;
 use crate::load::LoadUnit;
@@ -65,6 +66,9 @@ pub fn state(tx: &mut impl StoreTx) -> Result<DatabaseState, StoreError> {
     let mut notes: BTreeMap<String, String> = BTreeMap::new();
     let mut units: Vec<u32> = Vec::new();
     tx.scan(TABLE, KeyRange::ALL, Direction::Forward, |key, value| {
+        if lists::is_ours(key) {
+            return ControlFlow::Continue(());
+        }
         match key.strip_prefix(LOADED) {
             Some(unit) => units.extend(unit.first_chunk().map(|bytes| u32::from_be_bytes(*bytes))),
             None => {

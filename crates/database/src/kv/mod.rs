@@ -26,6 +26,7 @@ pub mod codec;
 pub mod columns;
 pub mod counts;
 pub mod layout;
+pub mod lists;
 mod load_lock;
 mod loader;
 pub mod meta;

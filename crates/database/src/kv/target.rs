@@ -7,6 +7,7 @@ use crate::kv::balances::KvBalances;
 use crate::kv::check::check;
 use crate::kv::checksum::checksums;
 use crate::kv::counts::counts;
+use crate::kv::lists::{self, KvLists};
 use crate::kv::load_lock::{LoadLock, LoadLockRef};
 use crate::kv::loader::KvLoader;
 use crate::kv::meta;
@@ -16,6 +17,7 @@ use crate::kv::store::{Access, KvTable, Pending, Store, StoreTx};
 use crate::kv::store_error::StoreError;
 use crate::kv::store_test::test_store;
 use crate::kv::written::written;
+use crate::lists::{ListTarget, Lists};
 use crate::load::Loader;
 use crate::session::Session;
 use crate::target::{
@@ -208,6 +210,7 @@ impl<S: Store> Target for KvTarget<S> {
     fn capabilities(&self) -> Capabilities<'_> {
         Capabilities {
             balances: Some(self),
+            lists: Some(self),
             store: Some(self),
             server: Some(self),
             ..Capabilities::default()
@@ -238,5 +241,19 @@ impl<S: Store> BalanceTarget for KvTarget<S> {
         self.loaded(&mut tx)?;
         drop(tx);
         Ok(Box::new(KvBalances(store)))
+    }
+}
+
+impl<S: Store> ListTarget for KvTarget<S> {
+    fn create_lists(&self) -> Result<(), TargetError> {
+        lists::create(&*self.store()?, &S::place(&self.config), self.failed("prepare the isolation check"))
+    }
+
+    fn connect_lists(&self, _longest_wait: Duration) -> Result<Box<dyn Session<Lists>>, TargetError> {
+        Ok(Box::new(KvLists(self.store()?)))
+    }
+
+    fn drop_lists(&self) -> Result<(), TargetError> {
+        lists::drop_all(&*self.store()?).map_err(self.failed("remove the keys of the isolation check"))
     }
 }

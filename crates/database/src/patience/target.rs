@@ -7,6 +7,7 @@ use crate::capabilities::{
     BalanceTarget, Capabilities, NodeSize, Nodes, Replicated, StoppableWork, StoreTest,
 };
 use crate::error::TargetError;
+use crate::lists::{ListTarget, Lists};
 use crate::load::Loader;
 use crate::micro::{MicroLoader, MicroTarget};
 use crate::observe::{Configuration, Observe, Observer};
@@ -21,7 +22,7 @@ use lydite_micro::{Engines, Meta, TableId, Totals};
 use lydite_tpcc::consistency::{CONDITIONS, Condition};
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::{OrderId, Placement};
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::Builder;
 use std::time::Duration;
@@ -176,6 +177,7 @@ impl Target for Patient {
             replication: offered.replication.map(|_| self as _),
             balances: offered.balances.map(|_| self as _),
             micro: offered.micro.map(|_| self as _),
+            lists: offered.lists.map(|_| self as _),
             store: offered.store.map(|_| self as _),
             work: offered.work.map(|_| self as _),
             server: offered.server,
@@ -226,6 +228,32 @@ impl BalanceTarget for Patient {
 
     fn engines(&self) -> Result<Option<[String; 2]>, TargetError> {
         self.ask("the engines of its tables", |target| target.capabilities().balances()?.engines())
+    }
+}
+
+impl ListTarget for Patient {
+    fn places(&self) -> Result<Vec<String>, TargetError> {
+        self.ask("its engines and nodes", |target| target.capabilities().lists()?.places())
+    }
+
+    fn create_lists(&self) -> Result<(), TargetError> {
+        self.ask("the tables of an isolation check", |target| target.capabilities().lists()?.create_lists())
+    }
+
+    fn add_keys(&self, numbers: Range<u32>) -> Result<(), TargetError> {
+        self.ask("new keys", move |target| target.capabilities().lists()?.add_keys(numbers))
+    }
+
+    fn connect_lists(&self, longest_wait: Duration) -> Result<Box<dyn Session<Lists>>, TargetError> {
+        self.ask("a new session for an isolation check", move |target| {
+            target.capabilities().lists()?.connect_lists(longest_wait)
+        })
+    }
+
+    fn drop_lists(&self) -> Result<(), TargetError> {
+        self.ask("the end of the tables of an isolation check", |target| {
+            target.capabilities().lists()?.drop_lists()
+        })
     }
 }
 

@@ -16,6 +16,7 @@ mod delivery;
 pub mod dialect;
 pub mod foreign;
 pub mod isolation;
+pub mod lists;
 pub mod meta;
 pub mod micro;
 pub mod new_order;

@@ -9,7 +9,8 @@ use super::transactions::Transactions;
 use lydite_database::kv::KvTarget;
 use lydite_database::{
     BalanceTarget, Balances, Capabilities, ConditionFinding, DatabaseState, Demand, Description,
-    LedgerCounts, Loader, Session, StoppableWork, StoreTest, TableChecksum, Target, TargetError, Written,
+    LedgerCounts, ListTarget, Lists, Loader, Session, StoppableWork, StoreTest, TableChecksum, Target,
+    TargetError, Written,
 };
 use lydite_tpcc::OrderId;
 use lydite_tpcc::consistency::Condition;
@@ -169,7 +170,13 @@ impl Target for External {
 
     // `server` stays unset: each request to a driver has a timeout of its own.
     fn capabilities(&self) -> Capabilities<'_> {
-        Capabilities { balances: Some(self), store: Some(self), work: Some(self), ..Capabilities::default() }
+        Capabilities {
+            balances: Some(self),
+            lists: Some(self),
+            store: Some(self),
+            work: Some(self),
+            ..Capabilities::default()
+        }
     }
 }
 
@@ -192,6 +199,34 @@ impl BalanceTarget for External {
                 self.driver.config.place
             ))),
         }
+    }
+}
+
+impl External {
+    /// Returns the lists of a key-value driver.
+    fn lists(&self) -> Result<&dyn ListTarget, TargetError> {
+        match self.speaking()? {
+            Speaking::Store(target) => Ok(target),
+            Speaking::Transactions(_) => Err(TargetError::usage(format!(
+                "{}: this driver plays TPC-C's five transactions and no others, and --isolation needs some of its own: a \
+                 key-value driver has them",
+                self.driver.config.place
+            ))),
+        }
+    }
+}
+
+impl ListTarget for External {
+    fn create_lists(&self) -> Result<(), TargetError> {
+        self.lists()?.create_lists()
+    }
+
+    fn connect_lists(&self, longest_wait: Duration) -> Result<Box<dyn Session<Lists>>, TargetError> {
+        self.lists()?.connect_lists(longest_wait)
+    }
+
+    fn drop_lists(&self) -> Result<(), TargetError> {
+        self.lists()?.drop_lists()
     }
 }
 

@@ -54,7 +54,7 @@ impl GemelTarget {
     }
 
     /// Returns the open database, or `None` if there is none to open.
-    fn database_if_there(&self) -> Result<Option<Database>, TargetError> {
+    pub(super) fn database_if_there(&self) -> Result<Option<Database>, TargetError> {
         if GemelStore::is_there(&self.config) { self.database().map(Some) } else { Ok(None) }
     }
 
@@ -143,6 +143,7 @@ impl Target for GemelTarget {
         Capabilities {
             balances: Some(self),
             micro: Some(self),
+            lists: Some(self),
             observe: Some(self),
             ..Capabilities::default()
         }

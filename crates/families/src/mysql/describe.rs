@@ -90,7 +90,13 @@ impl Mysql {
                  WHERE constraint_schema = database() AND constraint_type = 'FOREIGN KEY'",
             )
             .map_err(self.failed("look for foreign keys"))?;
-        let mut engines = self.catalogue(&mut wire, "engine", "tables")?;
+        // An isolation check may have left tables behind.
+        let mut engines = wire
+            .column(
+                "SELECT DISTINCT engine FROM information_schema.tables WHERE table_schema = database() \
+                 AND table_name NOT LIKE 'lydite\\_isolation\\_%'",
+            )
+            .map_err(self.failed("look for the engines of the tables"))?;
         if engines.is_empty() {
             let default =
                 wire.column("SELECT @@default_storage_engine").map_err(self.failed("ask for the engine"))?;

@@ -8,6 +8,7 @@ mod describe;
 mod errors;
 mod family;
 mod foreign;
+mod lists;
 mod load_lock;
 mod loader;
 mod micro;
@@ -267,8 +268,19 @@ impl Mysql {
 
     /// Returns the SQL dialect of the existing tables.
     fn dialect(&self, product: &Product) -> Result<&'static Dialect, TargetError> {
-        let at_begin = product.snapshot_dialect.filter(|_| self.config.snapshot_at_begin);
-        Ok(if self.is_parted()? { &product::SPIDER_DIALECT } else { at_begin.unwrap_or(product.dialect) })
+        Ok(if self.is_parted()? { &product::SPIDER_DIALECT } else { self.own_dialect(product) })
+    }
+
+    /// Returns the SQL dialect of tables on this server.
+    fn own_dialect(&self, product: &Product) -> &'static Dialect {
+        product.snapshot_dialect.filter(|_| self.config.snapshot_at_begin).unwrap_or(product.dialect)
+    }
+
+    /// Makes a statement end that waits longer for a lock.
+    fn limit_waits(&self, wire: &mut Wire, longest_wait: Duration) -> Result<(), TargetError> {
+        let seconds = longest_wait.as_secs().max(1);
+        wire.execute(&wire.product.longest_wait.replace('#', &seconds.to_string()))
+            .map_err(|error| refused(error, &self.config))
     }
 
     /// Drops the objects with names of Lydite's tables, on this server alone. The caller has the right to load.
@@ -447,6 +459,7 @@ impl Target for Mysql {
             replication: Some(self),
             balances: Some(self),
             micro: Some(self),
+            lists: Some(self),
             work: Some(self),
             server: Some(self),
             observe: Some(self),
@@ -540,9 +553,7 @@ impl Replicated for Mysql {
 impl BalanceTarget for Mysql {
     fn connect_balances(&self, longest_wait: Duration) -> Result<Box<dyn Session<Balances>>, TargetError> {
         let (mut wire, dialect) = self.connect_tpcc_session()?;
-        let seconds = longest_wait.as_secs().max(1);
-        wire.execute(&wire.product.longest_wait.replace('#', &seconds.to_string()))
-            .map_err(|error| refused(error, &self.config))?;
+        self.limit_waits(&mut wire, longest_wait)?;
         let connection = MysqlConnection::new(wire, &BalanceStatement::all(dialect))
             .map_err(|error| refused(error, &self.config))?;
         Ok(Box::new(BalanceSession::new(connection)))

@@ -39,7 +39,7 @@ fn quoted(text: &str) -> String {
 }
 
 /// Returns `CREATE SERVER` for a shard.
-fn create_server(name: &str, shard: &Config, (host, port): &(String, u16)) -> String {
+pub(super) fn create_server(name: &str, shard: &Config, (host, port): &(String, u16)) -> String {
     let password =
         shard.password().map_or_else(String::new, |password| format!(", PASSWORD {}", quoted(&password)));
     format!(
@@ -118,16 +118,7 @@ impl Mysql {
             shards::check_empty(&shard.config.place(), &shard.tables(&mut shard.connect_wire()?)?)?;
         }
         let mut wire = self.connect_wire()?;
-        let engines = wire.column(
-            "SELECT engine FROM information_schema.engines WHERE engine = 'SPIDER' AND support IN ('YES', 'DEFAULT')",
-        );
-        if engines.map_err(self.failed("look for the engine Spider"))?.is_empty() {
-            return Err(TargetError::usage(format!(
-                "{}: shards= needs the engine Spider, which this server lacks: load its plugin (INSTALL SONAME \
-                 'ha_spider'; Debian: mariadb-plugin-spider)",
-                self.config.place()
-            )));
-        }
+        self.check_spider(&mut wire)?;
         // Another load may have made tables meanwhile. They must not be dropped.
         if self.tables(&mut wire)?.iter().any(|name| name == "lydite_meta") {
             return Err(TargetError::usage(format!("{}: the tables exist already", self.config.place())));
@@ -140,6 +131,21 @@ impl Mysql {
             }
         }
         made
+    }
+
+    /// Rejects a server without the engine Spider.
+    pub(super) fn check_spider(&self, wire: &mut Wire) -> Result<(), TargetError> {
+        let engines = wire.column(
+            "SELECT engine FROM information_schema.engines WHERE engine = 'SPIDER' AND support IN ('YES', 'DEFAULT')",
+        );
+        if engines.map_err(self.failed("look for the engine Spider"))?.is_empty() {
+            return Err(TargetError::usage(format!(
+                "{}: shards= needs the engine Spider, which this server lacks: load its plugin (INSTALL SONAME \
+                 'ha_spider'; Debian: mariadb-plugin-spider)",
+                self.config.place()
+            )));
+        }
+        Ok(())
     }
 
     fn create_parts(&self, wire: &mut Wire, meta: &DatabaseMeta) -> Result<(), TargetError> {

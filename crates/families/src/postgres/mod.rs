@@ -7,6 +7,7 @@ mod distribution;
 mod errors;
 mod family;
 mod foreign;
+mod lists;
 mod load_lock;
 mod loader;
 mod micro;
@@ -459,6 +460,8 @@ impl Target for Postgres {
             replication: Some(self),
             balances: Some(self),
             micro: self.config.product.heap.then_some(self as _),
+            // Citus would keep the table on one node, which proves nothing about the others.
+            lists: (!self.config.product.distributes).then_some(self as _),
             work: Some(self),
             server: Some(self),
             observe: Some(self),

@@ -35,7 +35,7 @@ fn server(shard: usize) -> String {
 }
 
 /// Returns a text as an SQL literal.
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
@@ -69,7 +69,7 @@ impl Postgres {
             let schema =
                 wire.column("SELECT current_schema()").map_err(shard.failed("look for the schema"))?.concat();
             schemas.push(quoted(&schema));
-            sql += &self.foreign_server(index, &shard.config);
+            sql += &self.foreign_server(&server(index), index, &shard.config, LOCK_TIMEOUT);
         }
         let on_shard = |table: Table, shard: usize| {
             let (server, schema, name) = (server(shard), &schemas[shard], table.name());
@@ -118,12 +118,18 @@ impl Postgres {
         }
     }
 
-    fn foreign_server(&self, index: usize, shard: &Config) -> String {
+    /// Returns the SQL that makes a foreign server of this name for a shard, on which no wait for a lock is longer.
+    pub(super) fn foreign_server(
+        &self,
+        name: &str,
+        index: usize,
+        shard: &Config,
+        longest_wait: &str,
+    ) -> String {
         let (host, port) = &self.config.shards[index];
         format!(
-            "CREATE SERVER {0} FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host {1}, port '{port}', dbname {2}, \
-             fetch_size '10000', batch_size '100', async_capable 'true', options '-c lock_timeout={LOCK_TIMEOUT}'); ",
-            server(index),
+            "CREATE SERVER {name} FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host {}, port '{port}', dbname {}, \
+             fetch_size '10000', batch_size '100', async_capable 'true', options '-c lock_timeout={longest_wait}'); ",
             quoted(host),
             quoted(&shard.database),
         )
@@ -133,15 +139,8 @@ impl Postgres {
     /// its own: the server logs a failed statement, and this one contains the password.
     pub(super) fn map_users(&self, coordinator: &mut Wire) -> Result<(), TargetError> {
         self.shards.iter().enumerate().try_for_each(|(index, shard)| {
-            let password = shard.config.password();
-            let password =
-                password.map_or_else(String::new, |password| format!(", password {}", quoted(&password)));
             coordinator
-                .execute(&format!(
-                    "CREATE USER MAPPING FOR CURRENT_USER SERVER {} OPTIONS (user {}{password})",
-                    server(index),
-                    quoted(&shard.config.user)
-                ))
+                .execute(&map_user(&server(index), &shard.config))
                 .map_err(self.failed("map the coordinator's user to the shards"))
         })
     }
@@ -206,6 +205,14 @@ impl Postgres {
         .map_err(self.failed("look for shards"))?;
         shards::placement(parts, warehouses, &self.config.place())
     }
+}
+
+/// Returns the SQL that sets the user and the password with which the coordinator connects to a shard.
+pub(super) fn map_user(server: &str, shard: &Config) -> String {
+    let password =
+        shard.password().map_or_else(String::new, |password| format!(", password {}", quoted(&password)));
+    let user = quoted(&shard.user);
+    format!("CREATE USER MAPPING FOR CURRENT_USER SERVER {server} OPTIONS (user {user}{password})")
 }
 
 /// Reads a size in bytes from a row of the catalog.

@@ -3,6 +3,7 @@
 mod connection;
 mod family;
 mod foreign;
+mod lists;
 mod load_lock;
 mod loader;
 mod micro;
@@ -406,6 +407,7 @@ impl Target for Sqlite {
         Capabilities {
             balances: Some(self),
             micro: Some(self),
+            lists: Some(self),
             work: Some(self),
             observe: Some(self),
             foreign: Some(self),

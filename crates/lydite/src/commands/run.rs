@@ -1,14 +1,13 @@
 //! `lydite run`: measures a database.
 
-use super::faults::places::{rehearse, resolve};
+use super::faults::places::{rehearse, resolve_all};
 use super::faults::warn_of_left;
 use crate::cli::RunArgs;
-use crate::exit::{Failure, Outcome};
+use crate::exit::Outcome;
 use crate::interrupt::watch;
 use crate::memory;
 use crate::output::reserve_stdout;
 use crate::run::{Request, micro, observing, tpcc};
-use lydite_faults::Fault;
 use lydite_plan::entries::Entries;
 use lydite_plan::{Plan, keys};
 use lydite_report::live::Style;
@@ -16,7 +15,7 @@ use lydite_report::live::Style;
 /// Runs `lydite run`.
 pub(crate) fn command(args: RunArgs) -> Outcome {
     let mut plan = Plan::read_rehearsed(entries(&args), &rehearse, &observing::reach)?;
-    let faults = faults(&plan)?;
+    let faults = resolve_all(&plan.controls.faults)?;
     warn_of_left();
     plan.check &= !args.no_check;
     if plan.writes_stdout() {
@@ -32,13 +31,6 @@ pub(crate) fn command(args: RunArgs) -> Outcome {
         Some(configured) => micro::run(&request, configured),
         None => tpcc::run(&request),
     }
-}
-
-/// Returns the faults of the plan with their places on this machine.
-fn faults(plan: &Plan) -> Result<Vec<Fault>, Failure> {
-    let faults = &plan.controls.faults;
-    let resolved = faults.specs().map(|spec| resolve(spec, &faults.addresses).map_err(Failure::Usage));
-    resolved.collect()
 }
 
 /// Collects the plan file, `--set` and the flags.

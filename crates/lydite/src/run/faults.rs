@@ -92,9 +92,14 @@ impl Faults {
         (!names.is_empty()).then(|| format!("fault: {}", names.join(", ")))
     }
 
+    /// Returns what became of each fault.
+    pub(crate) fn results(&self) -> Vec<FaultResult> {
+        self.slots.iter().map(|slot| lock(&slot.result).clone()).collect()
+    }
+
     /// Returns the result with the faults and the availability in each of them.
     pub(crate) fn add_to(&self, mut result: RunResult) -> RunResult {
-        result.faults = self.slots.iter().map(|slot| lock(&slot.result).clone()).collect();
+        result.faults = self.results();
         result.availability = availability(&result);
         result.warnings.extend(self.problems().map(|problem| format!("The fault {problem}")));
         result

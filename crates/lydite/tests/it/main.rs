@@ -18,6 +18,7 @@ mod gates;
 mod golden;
 mod hang;
 mod ignite;
+mod isolation;
 mod killed;
 mod kit;
 mod lab;

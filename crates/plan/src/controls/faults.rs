@@ -70,12 +70,27 @@ impl Faults {
     }
 }
 
-impl Control for Faults {
-    const KEYS: &'static [&'static str] = &[KEY, PLACES];
-    type Step = ();
-    type Settled = ();
+impl Faults {
+    /// Reads the faults that flags give for a target, without a plan around them, and asks `rehearse` for their problems.
+    ///
+    /// # Errors
+    /// Everything that is wrong, one line each.
+    pub fn of_flags(
+        target: &str,
+        faults: &[String],
+        window: Duration,
+        rehearse: Rehearse<'_>,
+    ) -> Result<Self, Vec<String>> {
+        let mut entries = Entries::default();
+        entries.flag("target", Some(target.to_owned()));
+        entries.flag(KEY, (!faults.is_empty()).then(|| faults.join(";")));
+        let read = Self::within(&mut entries, window);
+        read.rehearse(&mut entries, rehearse);
+        if entries.errors.is_empty() { Ok(read) } else { Err(entries.errors) }
+    }
 
-    fn read(entries: &mut Entries, about: &About<'_>) -> Self {
+    /// Reads the faults of a window of this length.
+    fn within(entries: &mut Entries, window: Duration) -> Self {
         let mut planned = Vec::new();
         let places = entries.entry(PLACES);
         let places = places.filter(|entry| entries.read_entry(entry, Where::list).is_some());
@@ -92,10 +107,20 @@ impl Control for Faults {
         for table in std::mem::take(&mut entries.faults) {
             planned.extend(of_table(entries, &table, &reader));
         }
-        check_times(entries, about.duration, &planned);
+        check_times(entries, window, &planned);
         let addresses = ["target", "replicas"].into_iter().filter_map(|key| entries.text(key));
         let addresses = addresses.flat_map(|urls| addresses_of(&urls)).collect();
         Self { planned, addresses }
+    }
+}
+
+impl Control for Faults {
+    const KEYS: &'static [&'static str] = &[KEY, PLACES];
+    type Step = ();
+    type Settled = ();
+
+    fn read(entries: &mut Entries, about: &About<'_>) -> Self {
+        Self::within(entries, about.duration)
     }
 
     fn read_step(_: &mut Entries) {}

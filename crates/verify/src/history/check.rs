@@ -84,10 +84,11 @@ pub fn check(history: &History, options: &Options) -> Result<Report, HistoryErro
         };
         asked && options.level.forbids(kind, Order::Data)
     };
+    let missed = found.missed();
     let anomalies = found.into_anomalies(forbids);
     let holds = !anomalies.iter().any(|anomaly| anomaly.forbidden);
     let transactions = tally(history, &counted, dependencies);
-    Ok(Report { level: options.level, holds, transactions, anomalies })
+    Ok(Report { level: options.level, holds, transactions, anomalies, missed })
 }
 
 /// Counts the transactions by outcome.

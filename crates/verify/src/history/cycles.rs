@@ -264,6 +264,9 @@ impl Search<'_> {
             }
         }
         let cycle = simple(self.edges_of(&steps));
+        if order != Order::Data && misses_earlier(&cycle) {
+            self.found.miss(order);
+        }
         let kind = if kind == AnomalyKind::NonAdjacent { name(&cycle, &self.explain) } else { kind };
         self.found.add_ordered(kind, order, || self.explain.cycle(&cycle));
     }
@@ -309,6 +312,18 @@ fn simple(mut cycle: Vec<Edge>) -> Vec<Edge> {
             }
         }
         return cycle;
+    }
+}
+
+/// True if a cycle shows that a transaction missed what an order puts before it, whatever the isolation level: it began
+/// after another one, but read what that one knew to be old. Any other cycle with an order may come from a reader whose
+/// snapshot is torn, which weak levels allow.
+fn misses_earlier(cycle: &[Edge]) -> bool {
+    let mut old = (0..cycle.len()).filter(|at| cycle[*at].is(RW));
+    match (old.next(), old.next()) {
+        (None, _) => true,
+        (Some(at), None) => cycle[(at + cycle.len() - 1) % cycle.len()].is(SESSION | REALTIME),
+        (Some(_), Some(_)) => false,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Sentences that explain anomalies.
 
 use super::graph::{Edge, Kind};
-use super::model::{Action, History, KeyId, Seen, TxId};
+use super::model::{Action, History, KeyId, Op, Seen, TxId};
 use super::report::Example;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -191,6 +191,23 @@ impl<'h> Explain<'h> {
     /// Returns the read of the edge's reader that has the edge's value.
     fn read_with(&self, edge: &Edge) -> Option<&'h Seen> {
         self.reads(edge.to, edge.key).find(|seen| has(seen, edge.value))
+    }
+}
+
+impl History {
+    /// Returns the operations of a transaction: `r k3 [1 2], append k3 3`.
+    #[must_use]
+    pub fn shown(&self, id: TxId) -> String {
+        let op = |op: &Op| {
+            let key = self.key(op.key);
+            match &op.action {
+                Action::Append(value) => format!("append {key} {value}"),
+                Action::Write(value) => format!("w {key} {value}"),
+                Action::Read(None) => format!("r {key} ?"),
+                Action::Read(seen) => format!("r {key} {}", shown(seen.as_ref())),
+            }
+        };
+        self.tx(id).ops.iter().map(op).collect::<Vec<_>>().join(", ")
     }
 }
 

@@ -22,6 +22,23 @@ impl Level {
     pub const ALL: [Self; 4] =
         [Self::ReadCommitted, Self::SnapshotIsolation, Self::Serializable, Self::StrictSerializable];
 
+    /// Returns the name on a command line and in files.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ReadCommitted => "read-committed",
+            Self::SnapshotIsolation => "snapshot-isolation",
+            Self::Serializable => "serializable",
+            Self::StrictSerializable => "strict-serializable",
+        }
+    }
+
+    /// Returns the level of a name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|level| level.name() == name)
+    }
+
     /// True if an anomaly contradicts this level. An anomaly that needs the order of a session or of real time
     /// contradicts strict serializability only.
     #[must_use]

@@ -28,6 +28,7 @@
 
 mod check;
 mod cycles;
+mod edn;
 mod explain;
 mod file;
 mod generate;

@@ -3,7 +3,7 @@
 use super::level::{AnomalyKind, Level, Order};
 use super::model::TxId;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// One occurrence of an anomaly.
@@ -77,6 +77,8 @@ pub struct Report {
     pub transactions: Tally,
     /// Anomalies, forbidden or not, the worst first.
     pub anomalies: Vec<Anomaly>,
+    /// Orders, of session and real time, in which a transaction missed something earlier.
+    pub missed: Vec<Order>,
 }
 
 impl Report {
@@ -86,13 +88,25 @@ impl Report {
         self.anomalies.iter().filter(|anomaly| anomaly.kind == kind).map(|anomaly| anomaly.count).sum()
     }
 
+    /// Returns the anomalies that contradict a level.
+    pub fn against(&self, level: Level) -> impl Iterator<Item = &Anomaly> {
+        self.anomalies.iter().filter(move |found| level.forbids(found.kind, found.order))
+    }
+
+    /// True if no transaction was seen to miss what an order puts before it: of [`Order::Session`], an effect that its
+    /// process had made or seen; of [`Order::Realtime`], also one that was acknowledged before the transaction began.
+    #[must_use]
+    pub fn keeps(&self, order: Order) -> bool {
+        !self.missed.iter().any(|missed| *missed <= order)
+    }
+
     /// Returns the strongest level that no anomaly contradicts; none if not even read committed holds. Strict
     /// serializability is returned only if real time was checked.
     #[must_use]
     pub fn strongest(&self) -> Option<Level> {
         let holds = |level: &Level| {
             (*level < Level::StrictSerializable || self.level == Level::StrictSerializable)
-                && !self.anomalies.iter().any(|found| level.forbids(found.kind, found.order))
+                && self.against(*level).next().is_none()
         };
         Level::ALL.into_iter().rev().find(holds)
     }
@@ -128,13 +142,14 @@ impl fmt::Display for Report {
 /// Collector of the anomalies of a check.
 pub(super) struct Collector {
     examples: usize,
+    missed: BTreeSet<Order>,
     found: BTreeMap<(Order, AnomalyKind), (u64, bool, Vec<Example>)>,
 }
 
 impl Collector {
     /// Returns a collector that keeps `examples` of each kind.
     pub(super) fn new(examples: usize) -> Self {
-        Self { examples, found: BTreeMap::new() }
+        Self { examples, missed: BTreeSet::new(), found: BTreeMap::new() }
     }
 
     /// Counts an anomaly that shows in the data. It is put into words only if it is kept.
@@ -158,6 +173,16 @@ impl Collector {
                 *exact = false;
             }
         }
+    }
+
+    /// Notes that a transaction missed what an order puts before it.
+    pub(super) fn miss(&mut self, order: Order) {
+        self.missed.insert(order);
+    }
+
+    /// Returns the orders in which a transaction missed something earlier.
+    pub(super) fn missed(&self) -> Vec<Order> {
+        self.missed.iter().copied().collect()
     }
 
     /// Returns all anomalies.

@@ -408,3 +408,41 @@ fn a_history_comes_back_from_its_file_unchanged() {
     written.to_json_lines(&mut file).unwrap();
     assert_eq!(History::from_json_lines(file.as_slice()).unwrap(), written);
 }
+
+#[test]
+fn a_stale_read_breaks_the_order_of_a_session_and_a_torn_reader_does_not() {
+    let judged = |text: &str| {
+        let history = History::from_json_lines(text.as_bytes()).unwrap();
+        check(&history, &Options::new(Level::StrictSerializable)).unwrap()
+    };
+    // Process 0 no longer sees what it saw.
+    let stale = judged(
+        r#"
+{"process":1,"invoked":1,"completed":2,"outcome":"committed","ops":[["append","x",1]]}
+{"process":0,"invoked":3,"completed":4,"outcome":"committed","ops":[["r","x",[1]]]}
+{"process":0,"invoked":5,"completed":6,"outcome":"committed","ops":[["r","x",[]]]}
+"#,
+    );
+    assert!(!stale.keeps(Order::Session) && !stale.keeps(Order::Realtime), "{stale}");
+    assert!(stale.keeps(Order::Data));
+    // Another process misses an acknowledged append.
+    let late = judged(
+        r#"
+{"process":0,"invoked":1,"completed":2,"outcome":"committed","ops":[["append","x",1]]}
+{"process":1,"invoked":3,"completed":4,"outcome":"committed","ops":[["r","x",[]]]}
+{"process":0,"invoked":5,"completed":6,"outcome":"committed","ops":[["r","x",[1]]]}
+"#,
+    );
+    assert!(late.keeps(Order::Session) && !late.keeps(Order::Realtime), "{late}");
+    // A reader without a snapshot began first: read committed allows it, with sessions and on one server.
+    let torn = judged(
+        r#"
+{"process":1,"invoked":1,"completed":8,"outcome":"committed","ops":[["r","x",[]],["r","y",[1]]]}
+{"process":0,"invoked":2,"completed":3,"outcome":"committed","ops":[["append","x",1]]}
+{"process":0,"invoked":4,"completed":5,"outcome":"committed","ops":[["append","y",1]]}
+{"process":0,"invoked":9,"completed":10,"outcome":"committed","ops":[["r","x",[1]],["r","y",[1]]]}
+"#,
+    );
+    assert_eq!(torn.strongest(), Some(Level::Serializable), "{torn}");
+    assert!(torn.keeps(Order::Session) && torn.keeps(Order::Realtime), "{torn}");
+}

@@ -352,43 +352,30 @@ fn a_hundred_thousand_transactions_are_checked_at_every_level() {
     }
 }
 
-/// Returns the same history in the form of the other checker.
+/// Returns the same history in the form of the other checker, which is Jepsen's.
 fn as_others_read_it(history: &History) -> String {
-    use lydite_verify::history::{Action, Outcome, Seen};
-    let mut events = Vec::new();
-    for tx in &history.transactions {
-        let ops = |done: bool| {
-            let list: Vec<String> = tx
-                .ops
-                .iter()
-                .map(|op| {
-                    let key = op.key.0;
-                    match &op.action {
-                        Action::Append(value) => format!("[\"append\",{key},{value}]"),
-                        Action::Write(value) => format!("[\"w\",{key},{value}]"),
-                        Action::Read(Some(Seen::List(list))) if done => format!("[\"r\",{key},{list:?}]"),
-                        Action::Read(Some(Seen::Register(Some(value)))) if done => {
-                            format!("[\"r\",{key},{value}]")
-                        }
-                        Action::Read(_) => format!("[\"r\",{key},null]"),
-                    }
-                })
-                .collect();
-            list.join(",")
-        };
-        let process = tx.process;
-        let event = |what: &str, ops: String| {
-            format!("{{\"type\":\"{what}\",\"f\":\"txn\",\"process\":{process},\"value\":[{ops}]}}")
-        };
-        events.push((tx.invoked, event("invoke", ops(false))));
-        events.push(match tx.outcome {
-            Outcome::Committed => (tx.completed, event("ok", ops(true))),
-            Outcome::Aborted => (tx.completed, event("fail", ops(false))),
-            Outcome::Unknown => (tx.completed, event("info", ops(false))),
-        });
-    }
-    events.sort();
-    events.into_iter().map(|(_, line)| line).collect::<Vec<_>>().join("\n")
+    let mut bytes = Vec::new();
+    history.to_edn(&mut bytes).unwrap();
+    String::from_utf8(bytes).unwrap()
+}
+
+#[test]
+fn a_history_is_written_as_jepsen_writes_it() {
+    let text = r#"
+{"process":0,"invoked":1,"completed":3,"outcome":"unknown","ops":[["r","x@disk",[1]],["append","y",1]]}
+{"process":1,"invoked":2,"completed":4,"outcome":"committed","ops":[["r","x@disk",[1,2]],["r","y",[]]]}
+{"process":0,"invoked":5,"completed":6,"outcome":"aborted","ops":[["append","y",2]]}
+"#;
+    let history = History::from_json_lines(text.as_bytes()).unwrap();
+    let expected = r#"
+{:type :invoke, :f :txn, :value [[:r "x@disk" nil] [:append "y" 1]], :process 0, :time 1, :index 0}
+{:type :invoke, :f :txn, :value [[:r "x@disk" nil] [:r "y" nil]], :process 1, :time 2, :index 1}
+{:type :info, :f :txn, :value [[:r "x@disk" nil] [:append "y" 1]], :process 0, :time 3, :index 2}
+{:type :ok, :f :txn, :value [[:r "x@disk" [1 2]] [:r "y" []]], :process 1, :time 4, :index 3}
+{:type :invoke, :f :txn, :value [[:append "y" 2]], :process 2, :time 5, :index 4}
+{:type :fail, :f :txn, :value [[:append "y" 2]], :process 2, :time 6, :index 5}
+"#;
+    assert_eq!(as_others_read_it(&history), expected.trim_start());
 }
 
 #[test]
@@ -406,7 +393,7 @@ fn another_checker_reaches_the_same_verdicts() {
         {
             // Short, so that some histories have no anomaly.
             let history = history(isolation, kind, seed, 15 + 10 * (seed % 6));
-            let theirs = adya::History::from_json(&as_others_read_it(&history)).unwrap();
+            let theirs = adya::History::from_edn(&as_others_read_it(&history)).unwrap();
             for (level, name) in levels {
                 let ours = check(&history, &Options::new(level)).unwrap();
                 let models = vec![name.into()];

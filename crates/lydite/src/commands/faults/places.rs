@@ -2,14 +2,25 @@
 
 use super::remote;
 use crate::commands::lab;
+use crate::exit::Failure;
 use lydite_faults::process::{ProcessId, Processes};
 use lydite_faults::sockets::{Address, Listeners, listeners};
 use lydite_faults::{Fault, FaultSpec, Site, Where, kinds};
+use lydite_plan::controls::faults::Faults;
 use std::num::NonZeroU32;
 
 /// Returns the problems of a fault, without harm. `addresses` are those of the database.
 pub(crate) fn rehearse(spec: &FaultSpec, addresses: &[Address]) -> Vec<String> {
     resolve(spec, addresses).err().unwrap_or_default()
+}
+
+/// Returns the faults of a plan with their places.
+///
+/// # Errors
+/// See [`resolve`].
+pub(crate) fn resolve_all(faults: &Faults) -> Result<Vec<Fault>, Failure> {
+    let resolved = faults.specs().map(|spec| resolve(spec, &faults.addresses).map_err(Failure::Usage));
+    resolved.collect()
 }
 
 /// Returns a fault with its places, after a rehearsal.

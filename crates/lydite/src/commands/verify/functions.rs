@@ -1,5 +1,7 @@
-//! `lydite verify`: the function tests on a loaded database, as a table.
+//! `lydite verify` without `--isolation`: the function tests on a loaded database, as a table.
 
+use super::judgement::JsonTarget;
+use super::{FORMAT, duration, of_isolation, place, read, reject, whole_seconds};
 use crate::cli::VerifyArgs;
 use crate::exit::{Failure, Outcome};
 use crate::interrupt::{Interrupt, watch, watched};
@@ -10,8 +12,8 @@ use crate::shell::typed;
 use crate::write::write;
 use lydite_database::{DatabaseState, Description, Target, TxMode};
 use lydite_families::TargetSpec;
-use lydite_plan::destination::{Destination, apart};
-use lydite_plan::values::{number, time, whole};
+use lydite_plan::destination::Destination;
+use lydite_plan::values::{number, whole};
 use lydite_report::live::Style;
 use lydite_tpcc::WarehouseId;
 use lydite_verify::functions::{Finding, Functions, Group, TestVerdict, prepare};
@@ -19,28 +21,21 @@ use serde::Serialize;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The version of the JSON format.
-const FORMAT: u32 = 1;
 /// Maximum number of writers, and of readers: more would find no more errors.
 const SESSIONS_MAX: u32 = 1_000;
-/// Minimum of `--limit`.
-const LIMIT_MIN: Duration = Duration::from_secs(1);
-/// Maximum of `--limit`.
-const LIMIT_MAX: Duration = Duration::from_secs(3_600);
 
-/// Runs `lydite verify`.
-pub(crate) fn command(args: &VerifyArgs) -> Outcome {
-    let (spec, functions, json) = plan(args).map_err(Failure::Usage)?;
+/// Runs the function tests.
+pub(super) fn command(name: &str, args: &VerifyArgs) -> Outcome {
+    let (spec, functions, json) = plan(name, args).map_err(Failure::Usage)?;
     if json.as_ref().is_some_and(Destination::is_stdout) {
         reserve_stdout();
     }
     if !spec.stores() {
-        return Err(Failure::usage(format!("{} stores nothing that could be tested", args.target)));
+        return Err(Failure::usage(format!("{name} stores nothing that could be tested")));
     }
     if spec.is_temporary() {
         return Err(Failure::usage(format!(
-            "{} is a temporary database, and holds no warehouses: name the path of one that is loaded",
-            args.target
+            "{name} is a temporary database, and holds no warehouses: name the path of one that is loaded"
         )));
     }
     let style = Style::detect(args.quiet);
@@ -109,38 +104,31 @@ pub(crate) fn command(args: &VerifyArgs) -> Outcome {
 ///
 /// # Errors
 /// Everything that is wrong, one line each.
-fn plan(args: &VerifyArgs) -> Result<(TargetSpec, Functions, Option<Destination>), Vec<String>> {
+fn plan(
+    target: &str,
+    args: &VerifyArgs,
+) -> Result<(TargetSpec, Functions, Option<Destination>), Vec<String>> {
     let mut errors = Vec::new();
-    macro_rules! read {
-        ($flag:ident, $default:expr, $read:expr) => {{
-            let given = args.$flag.as_deref();
-            match given.map_or(Ok($default), $read) {
-                Ok(value) => value,
-                Err(problem) => {
-                    errors.push(format!("--{}: {problem}", stringify!($flag)));
-                    $default
-                }
-            }
-        }};
-    }
-    let seconds = |text: &str| match time(text)? {
-        limit if limit.subsec_nanos() == 0 && (LIMIT_MIN..=LIMIT_MAX).contains(&limit) => Ok(limit),
-        _ => Err("must be whole seconds, from 1s to 1h".to_string()),
-    };
-    let positive = |text: &str| match time(text)? {
-        Duration::ZERO => Err("must be longer than 0".to_string()),
-        duration => Ok(duration),
-    };
+    let why = "belongs to --isolation: add that, or leave it out";
+    reject(&mut errors, &of_isolation(args), why);
+    reject(&mut errors, &[("--level", args.level.is_some())], why);
     let all = args.all.is_some() || !(args.global_deadlock || args.global_snapshot);
+    let errors_of = &mut errors;
     let functions = Functions {
         snapshot: all || args.global_snapshot,
         deadlock: all || args.global_deadlock,
         random_order: all || args.global_deadlock,
-        duration: read!(duration, Duration::from_secs(10), positive),
-        sessions: read!(sessions, 4, |text| whole(text, 1, SESSIONS_MAX)),
-        updates: read!(updates, None, |text| whole(text, 2, u32::MAX).map(Some)),
-        limit: read!(limit, Duration::from_secs(10), seconds),
-        seed: read!(seed, 1, |text| number(text, "must be a whole number from 0")),
+        duration: read(errors_of, ("duration", args.duration.as_deref()), Duration::from_secs(10), duration),
+        sessions: read(errors_of, ("sessions", args.sessions.as_deref()), 4, |text| {
+            whole(text, 1, SESSIONS_MAX)
+        }),
+        updates: read(errors_of, ("updates", args.updates.as_deref()), None, |text| {
+            whole(text, 2, u32::MAX).map(Some)
+        }),
+        limit: read(errors_of, ("limit", args.limit.as_deref()), Duration::from_secs(10), whole_seconds),
+        seed: read(errors_of, ("seed", args.seed.as_deref()), 1, |text| {
+            number(text, "must be a whole number from 0")
+        }),
     };
     if let Some(mode) = args.tx.as_deref().filter(|mode| *mode != TxMode::Statements.name()) {
         errors.push(if TxMode::ALL.iter().any(|known| known.name() == mode) {
@@ -149,13 +137,8 @@ fn plan(args: &VerifyArgs) -> Result<(TargetSpec, Functions, Option<Destination>
             format!("--tx {mode:?} is not known: the function tests are sent as statements")
         });
     }
-    let spec = TargetSpec::parse(&args.target, TxMode::Statements).map_err(|more| errors.extend(more)).ok();
-    let json = args.json.as_ref().map(Destination::new);
-    if let Some(place) = &json
-        && let Err(problem) = place.check().and_then(|()| apart(place, spec.as_ref(), None))
-    {
-        errors.push(format!("--json: {} {problem}", place.shown()));
-    }
+    let spec = TargetSpec::parse(target, TxMode::Statements).map_err(|more| errors.extend(more)).ok();
+    let json = place(&mut errors, "json", args.json.as_deref(), spec.as_ref());
     match spec {
         Some(spec) if errors.is_empty() => Ok((spec, functions, json)),
         _ => Err(errors),
@@ -216,15 +199,6 @@ struct JsonDocument<'a> {
     tests: &'a [Finding],
 }
 
-/// The database under test in the document.
-#[derive(Serialize)]
-struct JsonTarget<'a> {
-    kind: &'a str,
-    version: &'a str,
-    url: &'a str,
-    isolation: &'a str,
-}
-
 impl Document<'_> {
     /// Writes the document.
     fn save(
@@ -234,12 +208,11 @@ impl Document<'_> {
         status: &str,
         interrupt: &Interrupt,
     ) -> Outcome {
-        let Description { kind, version, url, isolation, .. } = self.description;
         let document = JsonDocument {
             lydite: env!("CARGO_PKG_VERSION"),
             format: FORMAT,
             status,
-            target: JsonTarget { kind, version, url, isolation },
+            target: JsonTarget::of(self.description),
             warehouses: self.warehouses,
             group: &self.group.warehouses,
             nodes: self.group.nodes,
