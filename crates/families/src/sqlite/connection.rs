@@ -94,7 +94,7 @@ impl SqliteConnection {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let database = rusqlite::Connection::open_with_flags(path, flags).map_err(failed)?;
         database.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
-        Ok(Self { database, texts: Vec::new(), turn: Arc::default(), writing: false })
+        Ok(Self { database, texts: Vec::new(), shared: Arc::default(), writing: false })
     }
 
     /// Opens the file for these statements.

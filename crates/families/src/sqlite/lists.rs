@@ -33,7 +33,7 @@ impl ListTarget for Sqlite {
     fn connect_lists(&self, _longest_wait: Duration) -> Result<Box<dyn Session<Lists>>, TargetError> {
         let statements = ListStatement::all(&DIALECT, 1);
         let connection =
-            SqliteConnection::open_with(&self.path, &self.config, Arc::clone(&self.turn), &statements)
+            SqliteConnection::open_with(&self.path, &self.config, Arc::clone(&self.shared), &statements)
                 .map_err(self.unopened())?;
         Ok(Box::new(ListSession::new(connection)))
     }
