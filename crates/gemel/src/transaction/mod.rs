@@ -533,7 +533,7 @@ impl Transaction {
             self.core.check_age(self.seat)?;
             read?;
         } else {
-            self.writes.order();
+            self.writes.order_if_many();
             let mut own = Own::new(&self.writes, keyspace.id, &range, direction);
             let mut flow = ControlFlow::Continue(());
             let read = store.scan(keyspace.id, &range, direction, at, &mut |key, value, written| {
