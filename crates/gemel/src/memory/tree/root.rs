@@ -165,12 +165,12 @@ impl<V: Clone + Send + Sync + 'static> Tree<V> {
         self.leaf(&guard, key).get(key).map(found)
     }
 
-    /// Brings what [`Tree::get`] reads for these keys into the processor's caches, and passes the values that exist to
-    /// `found`, some at a time. All keys descend side by side, so the memory serves several of them at once. A thread
-    /// that looks up one key after another waits for the memory about five times for each.
-    pub(in crate::memory) fn prefetch(&self, keys: &[Key], found: impl Fn(&[&V])) {
-        let guard = Guard::pin();
-        for keys in keys.chunks(SIDE_BY_SIDE) {
+    /// Passes the values of keys that have one to `found`, in the order of the keys and with their numbers, some at a
+    /// time. The keys descend side by side, so the memory serves several of them at once. A thread that looks up one key
+    /// after another waits for the memory about five times for each.
+    pub(in crate::memory) fn get_each(&self, keys: &[Key], mut found: impl FnMut(&[(usize, &V)])) {
+        for (round, keys) in keys.chunks(SIDE_BY_SIDE).enumerate() {
+            let guard = Guard::pin();
             // SAFETY: same as in `descend`.
             let root = unsafe { guard.node(self.root.load(Ordering::Acquire)) };
             let mut inners: ArrayVec<_, SIDE_BY_SIDE> = keys.iter().map(|key| (key, root)).collect();
@@ -200,8 +200,10 @@ impl<V: Clone + Send + Sync + 'static> Tree<V> {
                 }
             }
             leaves.iter().for_each(|(key, leaf)| leaf.prefetch_slot(key));
+            // All leaves have the same distance from the root, so they are in the order of the keys.
+            let numbered = leaves.iter().zip(round * SIDE_BY_SIDE..);
             let values: ArrayVec<_, SIDE_BY_SIDE> =
-                leaves.iter().filter_map(|(key, leaf)| leaf.get(key)).collect();
+                numbered.filter_map(|((key, leaf), number)| Some((number, leaf.get(key)?))).collect();
             found(&values);
         }
     }
