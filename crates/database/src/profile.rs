@@ -66,9 +66,15 @@ pub fn left_in_stock(in_stock: i32, ordered: i32) -> i32 {
     if in_stock >= ordered + 10 { in_stock - ordered } else { in_stock - ordered + 91 }
 }
 
+/// True if a description marks its item as an original. If both I_DATA and S_DATA do, the line is brand, otherwise
+/// generic (clause 2.4.2.2).
+pub fn is_original(data: &str) -> bool {
+    data.contains("ORIGINAL")
+}
+
 /// True if both descriptions mark the item as an original (brand-generic, clause 2.4.2.2).
 pub fn is_brand(i_data: &str, s_data: &str) -> bool {
-    i_data.contains("ORIGINAL") && s_data.contains("ORIGINAL")
+    is_original(i_data) && is_original(s_data)
 }
 
 /// Returns the position of the customer that stands for a last name among `found` ones: ⌈n/2⌉, here counted from 0

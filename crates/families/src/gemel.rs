@@ -481,12 +481,14 @@ impl StoreTx for GemelTx<'_> {
         self.transaction.read(keyspace, key, found).map_err(store_error)
     }
 
-    fn prefetch<K: AsRef<[u8]>>(
+    fn read_each<K: AsRef<[u8]>>(
         &mut self,
         table: KvTable,
         keys: impl IntoIterator<Item = K>,
+        found: impl FnMut(usize, &[u8]),
     ) -> Result<(), StoreError> {
-        self.transaction.prefetch(&self.store.keyspaces[table.index()], keys).map_err(store_error)
+        let keyspace = &self.store.keyspaces[table.index()];
+        self.transaction.read_each(keyspace, keys, found).map_err(store_error)
     }
 
     fn modify<R>(
@@ -499,6 +501,29 @@ impl StoreTx for GemelTx<'_> {
         let mut result = None;
         self.transaction.update(keyspace, key, |value| result = Some(change(value))).map_err(store_error)?;
         Ok(result)
+    }
+
+    fn modify_in_place<R>(
+        &mut self,
+        table: KvTable,
+        key: &[u8],
+        change: impl FnOnce(&mut [u8]) -> R,
+    ) -> Result<Option<R>, StoreError> {
+        let keyspace = &self.store.keyspaces[table.index()];
+        let mut result = None;
+        let change = |value: &mut [u8]| result = Some(change(value));
+        self.transaction.update_in_place(keyspace, key, change).map_err(store_error)?;
+        Ok(result)
+    }
+
+    fn modify_each<K: AsRef<[u8]>>(
+        &mut self,
+        table: KvTable,
+        keys: impl IntoIterator<Item = K>,
+        change: impl FnMut(usize, &mut [u8]),
+    ) -> Result<(), StoreError> {
+        let keyspace = &self.store.keyspaces[table.index()];
+        self.transaction.update_each(keyspace, keys, change).map_err(store_error)
     }
 
     fn put(&mut self, table: KvTable, key: &[u8], value: &[u8]) -> Result<(), StoreError> {

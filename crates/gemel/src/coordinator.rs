@@ -85,6 +85,14 @@ impl Drop for Entered<'_> {
     }
 }
 
+/// Maximum number of writes for which a thread keeps memory after a commit.
+const KEPT_WRITES: usize = 512;
+
+thread_local! {
+    /// Empty memory for the writes of a commit.
+    static WRITES: Cell<Vec<Write>> = const { Cell::new(Vec::new()) };
+}
+
 /// The writes of one engine.
 type Part = protocol::Part<Vec<Write>>;
 
@@ -245,6 +253,13 @@ impl Coordinator {
         let unwinding = Unwinding(self);
         let outcome = self.commit_entered(transaction, &mut parts, &mut entered);
         std::mem::forget(unwinding);
+        for Part { mut writes, .. } in parts {
+            writes.clear();
+            if (1..=KEPT_WRITES).contains(&writes.capacity()) {
+                // Fails on a thread that ends.
+                let _ = WRITES.try_with(|kept| kept.set(writes));
+            }
+        }
         Ok(Outcome { count: outcome?, ticket: self.logs.ticket() })
     }
 
@@ -317,6 +332,8 @@ impl Coordinator {
             touched[pending.engine] = true;
             let of_engine = &mut writes[pending.engine];
             if of_engine.capacity() == 0 {
+                // The engine that comes first, often the only one, gets the memory of an earlier commit.
+                *of_engine = WRITES.try_with(Cell::take).unwrap_or_default();
                 of_engine.reserve_exact(count);
             }
             of_engine.push(write);

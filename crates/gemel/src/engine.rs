@@ -64,6 +64,8 @@ pub(crate) enum Refusal {
 /// A callback for a value and the timestamp of the commit that wrote it. The timestamp is zero if the engine has
 /// forgotten it, which it may once every snapshot is newer.
 pub(crate) type Found<'a> = dyn FnMut(&[u8], Timestamp) + 'a;
+/// A callback for the number of a key in a list, its value, and the value's commit timestamp.
+pub(crate) type FoundEach<'a> = dyn FnMut(usize, &[u8], Timestamp) + 'a;
 /// A callback for a key, its value and the value's commit timestamp, in the order of the scan.
 pub(crate) type Each<'a> = dyn FnMut(&[u8], &[u8], Timestamp) -> ControlFlow<()> + 'a;
 
@@ -89,7 +91,8 @@ pub(crate) trait Engine: Send + Sync {
     fn drop_keyspace(&self, keyspace: KeyspaceId) -> Result<()>;
 
     /// Passes the newest value of `key` committed at or before `at` to `found`. Returns false if there is no value. May
-    /// fill `handle` for a later [`Write`] of the same key.
+    /// fill `handle` for a later [`Write`] of the same key. A handle that is filled already must come from
+    /// [`Engine::find`], called after the snapshot `at` was taken: then it leads to the value.
     fn get(
         &self,
         keyspace: KeyspaceId,
@@ -102,6 +105,25 @@ pub(crate) trait Engine: Send + Sync {
     /// Prepares for reads and writes of these keys, which come soon. It is only a hint: an engine may do nothing.
     fn prefetch(&self, keyspace: KeyspaceId, keys: &[Key]) {
         let _ = (keyspace, keys);
+    }
+
+    /// Passes the values of keys that have one at `at` to `found`, in the order of the keys.
+    fn get_each(
+        &self,
+        keyspace: KeyspaceId,
+        keys: &[Key],
+        at: Timestamp,
+        found: &mut FoundEach<'_>,
+    ) -> Result<()> {
+        for (number, key) in keys.iter().enumerate() {
+            self.get(keyspace, key, at, None, &mut |value, written| found(number, value, written))?;
+        }
+        Ok(())
+    }
+
+    /// Looks for keys, and fills the handles of those that it finds. Does nothing in an engine without handles.
+    fn find(&self, keyspace: KeyspaceId, keys: &[Key], handles: &mut [Handle]) {
+        let _ = (keyspace, keys, handles);
     }
 
     /// Passes all keys of a range that have a value at `at` to `each`, in order, until it breaks.

@@ -37,7 +37,9 @@ fn transaction(db: &Database, spaces: &[Keyspace], random: &mut Random) -> Resul
         let space = &spaces[random.below(spaces.len() as u64) as usize];
         let key = format!("key {:03}", random.below(KEYS));
         let (key, value) = (key.as_bytes(), random.below(1000).to_be_bytes());
-        match random.below(10) {
+        let near = format!("key {:03}", random.below(KEYS));
+        let several = [key, near.as_bytes(), key];
+        match random.below(12) {
             0..2 => drop(transaction.get(space, key)?),
             2 => drop(transaction.get_for_update(space, key)?),
             3 => {
@@ -54,7 +56,12 @@ fn transaction(db: &Database, spaces: &[Keyspace], random: &mut Random) -> Resul
                 Err(gemel::Error::Constraint(_)) => {}
                 other => other?,
             },
-            _ => transaction.delete(space, key)?,
+            9 => transaction.delete(space, key)?,
+            10 => transaction.read_each(space, several, |_, _| std::thread::yield_now())?,
+            _ => transaction.update_each(space, several, |_, value| {
+                std::thread::yield_now();
+                value.reverse();
+            })?,
         }
     }
     transaction.commit().map(drop)

@@ -202,15 +202,6 @@ pub trait StoreTx: Sized {
     /// Commit of the store, see [`Store::Pending`].
     type Pending: Pending;
 
-    /// Tells the store that these keys will be read or written soon. A store that gains nothing from it does nothing.
-    fn prefetch<K: AsRef<[u8]>>(
-        &mut self,
-        _table: KvTable,
-        _keys: impl IntoIterator<Item = K>,
-    ) -> Result<(), StoreError> {
-        Ok(())
-    }
-
     /// Passes the value of `key` to `found`, without a copy if the store can. Returns `None` if the key does not exist.
     ///
     /// # Errors
@@ -237,6 +228,53 @@ pub trait StoreTx: Sized {
         let changed = change(&mut value);
         self.put(table, key, &value)?;
         Ok(Some(changed))
+    }
+
+    /// Passes the values of several keys to `found`, each with the number of its key. A key that does not exist is left
+    /// out.
+    ///
+    /// # Errors
+    /// See [`StoreTx::read`].
+    fn read_each<K: AsRef<[u8]>>(
+        &mut self,
+        table: KvTable,
+        keys: impl IntoIterator<Item = K>,
+        mut found: impl FnMut(usize, &[u8]),
+    ) -> Result<(), StoreError> {
+        for (number, key) in keys.into_iter().enumerate() {
+            self.read(table, key.as_ref(), |value| found(number, value))?;
+        }
+        Ok(())
+    }
+
+    /// Does the same as [`StoreTx::modify`] with a change that keeps the value's length.
+    ///
+    /// # Errors
+    /// See [`StoreTx::read`].
+    fn modify_in_place<R>(
+        &mut self,
+        table: KvTable,
+        key: &[u8],
+        change: impl FnOnce(&mut [u8]) -> R,
+    ) -> Result<Option<R>, StoreError> {
+        self.modify(table, key, |value| change(value))
+    }
+
+    /// Does the same as [`StoreTx::modify_in_place`] for several keys, one after the other. Passes the number of each
+    /// key to `change`. A key that does not exist is left out.
+    ///
+    /// # Errors
+    /// See [`StoreTx::read`].
+    fn modify_each<K: AsRef<[u8]>>(
+        &mut self,
+        table: KvTable,
+        keys: impl IntoIterator<Item = K>,
+        mut change: impl FnMut(usize, &mut [u8]),
+    ) -> Result<(), StoreError> {
+        for (number, key) in keys.into_iter().enumerate() {
+            self.modify_in_place(table, key.as_ref(), |value| change(number, value))?;
+        }
+        Ok(())
     }
 
     /// Writes an entry, new or not. Values may be empty.

@@ -7,7 +7,7 @@ use crate::kv::layout::{
 };
 use crate::kv::store::{Direction, KeyRange, KvTable, StoreTx};
 use crate::kv::store_error::StoreError;
-use crate::profile::{OrderHead, bad_credit_data, history_data, is_brand, left_in_stock, middle};
+use crate::profile::{OrderHead, bad_credit_data, history_data, is_original, left_in_stock, middle};
 use arrayvec::ArrayVec;
 use lydite_tpcc::outcome::{
     DeliveryOutcome, NewOrderLine, OrderStatusLine, OrderStatusOutcome, PaymentOutcome, SelectBalanceOutcome,
@@ -66,15 +66,15 @@ fn get<R>(
     Ok(tx.read(table, key, found)?.ok_or_else(|| missing(what))??)
 }
 
-/// Changes a row that must exist.
+/// Changes a row that must exist, and keeps its length.
 fn change<R>(
     tx: &mut impl StoreTx,
     table: KvTable,
     key: &[u8],
     what: fmt::Arguments<'_>,
-    change: impl FnOnce(&mut Vec<u8>) -> Result<R, Malformed>,
+    change: impl FnOnce(&mut [u8]) -> Result<R, Malformed>,
 ) -> Result<R, KvTxError> {
-    Ok(tx.modify(table, key, change)?.ok_or_else(|| missing(what))??)
+    Ok(tx.modify_in_place(table, key, change)?.ok_or_else(|| missing(what))??)
 }
 
 /// Stores a new row; `value` is a buffer.
@@ -99,8 +99,10 @@ fn scan_prefix(
 pub(crate) fn new_order(tx: &mut impl StoreTx, input: &NewOrder, now: Timestamp) -> Played {
     let NewOrder { w_id, d_id, c_id, ref lines } = *input;
     let mut value = Vec::with_capacity(order_line::WIDTH);
-    tx.prefetch(item::TABLE, lines.iter().map(|line| item::key(line.i_id)))?;
-    tx.prefetch(stock::TABLE, lines.iter().map(|line| stock::key(line.supply_w_id, line.i_id)))?;
+    let mut items: ArrayVec<_, MAX_ORDER_LINES> = lines.iter().map(|_| None).collect();
+    tx.read_each(item::TABLE, lines.iter().map(|line| item::key(line.i_id)), |index, row| {
+        items[index] = Some(OrderedItem::read(row));
+    })?;
     let w_tax = get(tx, warehouse::TABLE, &warehouse::key(w_id), format_args!("warehouse {w_id}"), |row| {
         warehouse::TAX.get(row)
     })?;
@@ -137,29 +139,26 @@ pub(crate) fn new_order(tx: &mut impl StoreTx, input: &NewOrder, now: Timestamp)
     tx.put(order_by_customer::TABLE, &order_by_customer::key(w_id, d_id, c_id, o_id), &[])?;
     insert(tx, &rows::NewOrder { o_id, d_id, w_id }, &mut value)?;
 
+    let order = input.access_order();
+    // An unused item is the last. All lines before it are done (clause 2.4.2.3).
+    let used = order.iter().position(|&index| items[index].is_none()).unwrap_or(order.len());
+    let mut stocks: ArrayVec<_, MAX_ORDER_LINES> = lines.iter().map(|_| None).collect();
+    let keys = order[..used].iter().map(|&index| stock::key(lines[index].supply_w_id, lines[index].i_id));
+    tx.modify_each(stock::TABLE, keys, |number, row| {
+        let index = order[number];
+        let original = matches!(&items[index], Some(Ok(item)) if item.original);
+        stocks[index] = Some(take_for_order(row, &lines[index], w_id, d_id, original));
+    })?;
     let mut shown: ArrayVec<Option<NewOrderLine>, MAX_ORDER_LINES> = lines.iter().map(|_| None).collect();
-    for index in input.access_order() {
+    for &index in &order {
         let OrderLineInput { i_id, supply_w_id, quantity } = lines[index];
-        let item = tx.read(item::TABLE, &item::key(i_id), |row| {
-            let data: Text<50> = truncated(item::data(row)?);
-            Ok::<_, Malformed>((item::PRICE.get(row)?, item::NAME.get(row)?, data))
-        })?;
-        let Some(item) = item else {
-            // The item is unused. All valid lines are done, so the profile ends here (clause 2.4.2.3).
+        let Some(item) = items[index].take() else {
             return Err(KvTxError::UnusedItem(head.rolled_back()));
         };
-        let (i_price, i_name, i_data) = item?;
-        let (s_quantity, brand, dist_info) = change(
-            tx,
-            stock::TABLE,
-            &stock::key(supply_w_id, i_id),
-            format_args!("stock {supply_w_id}/{i_id}"),
-            |row| {
-                let left = take_from_stock(row, &lines[index], w_id)?;
-                let brand = is_brand(&i_data, stock::data(row)?);
-                Ok((left, brand, stock::DIST.nth(row, usize::from(d_id.stock_column()) - 1)?))
-            },
-        )?;
+        let OrderedItem { price: i_price, name: i_name, .. } = item?;
+        let stock = stocks[index].take();
+        let stock = stock.ok_or_else(|| missing(format_args!("stock {supply_w_id}/{i_id}")))?;
+        let OrderedStock { quantity: s_quantity, brand, dist_info } = stock?;
         let amount = i_price.times(u32::from(quantity));
         let number = index as u8 + 1;
         let row = rows::OrderLine {
@@ -178,6 +177,41 @@ pub(crate) fn new_order(tx: &mut impl StoreTx, input: &NewOrder, now: Timestamp)
         shown[index] = Some(NewOrderLine { i_name, s_quantity, brand, i_price, amount });
     }
     Ok(head.complete(shown.into_iter().flatten()))
+}
+
+/// The columns of an item that New-Order reads.
+struct OrderedItem {
+    price: Cents,
+    name: Text<24>,
+    original: bool,
+}
+
+impl OrderedItem {
+    fn read(row: &[u8]) -> Result<Self, Malformed> {
+        let original = is_original(item::data(row)?);
+        Ok(Self { price: item::PRICE.get(row)?, name: item::NAME.get(row)?, original })
+    }
+}
+
+/// The columns of a stock that New-Order returns or copies.
+struct OrderedStock {
+    quantity: i32,
+    brand: bool,
+    dist_info: Text<24>,
+}
+
+/// Applies an order line of a district to its row of stock. `original` is that of the item.
+fn take_for_order(
+    row: &mut [u8],
+    line: &OrderLineInput,
+    w_id: WarehouseId,
+    d_id: DistrictId,
+    original: bool,
+) -> Result<OrderedStock, Malformed> {
+    let quantity = take_from_stock(row, line, w_id)?;
+    let dist_info = stock::DIST.nth(row, usize::from(d_id.stock_column()) - 1)?;
+    let brand = original && is_original(stock::data(row)?);
+    Ok(OrderedStock { quantity, brand, dist_info })
 }
 
 /// Applies an order line of `home` to its row of stock (clause 2.4.2.2). Returns the remaining quantity.
@@ -277,13 +311,11 @@ pub(crate) fn payment(
     let Payment { w_id, d_id, c_w_id, c_d_id, amount, .. } = *input;
     let c_id = find_customer(tx, c_w_id, c_d_id, &input.customer)?;
     // Warehouse and district come last, as in SQL.
-    let mut outcome = change(
-        tx,
-        customer::TABLE,
-        &customer::key(c_w_id, c_d_id, c_id),
-        format_args!("customer {c_w_id}/{c_d_id}/{c_id}"),
-        |row| pay_customer(row, input, c_id),
-    )?;
+    // C_DATA of a customer with bad credit may change its length.
+    let paid = tx.modify(customer::TABLE, &customer::key(c_w_id, c_d_id, c_id), |row| {
+        pay_customer(row, input, c_id)
+    })?;
+    let mut outcome = paid.ok_or_else(|| missing(format_args!("customer {c_w_id}/{c_d_id}/{c_id}")))??;
     let (address, d_name) = change(
         tx,
         district::TABLE,
@@ -515,13 +547,13 @@ fn low_stock_of(
     bad?;
     items.sort_unstable();
     items.dedup();
-    tx.prefetch(stock::TABLE, items.iter().map(|&i_id| stock::key(w_id, i_id)))?;
+    let mut quantities = vec![None; items.len()];
+    tx.read_each(stock::TABLE, items.iter().map(|&i_id| stock::key(w_id, i_id)), |number, row| {
+        quantities[number] = Some(stock::QUANTITY.get(row));
+    })?;
     let mut low_stock = 0;
-    for i_id in items {
-        let quantity =
-            get(tx, stock::TABLE, &stock::key(w_id, i_id), format_args!("stock {w_id}/{i_id}"), |row| {
-                stock::QUANTITY.get(row)
-            })?;
+    for (i_id, quantity) in items.into_iter().zip(quantities) {
+        let quantity = quantity.ok_or_else(|| missing(format_args!("stock {w_id}/{i_id}")))??;
         low_stock += u32::from(quantity < i32::from(threshold));
     }
     Ok(low_stock)

@@ -20,8 +20,9 @@ use std::time::{Duration, Instant};
 
 /// Bytes in the buffer that are written even if nobody waits for them.
 const MUCH: usize = 1 << 20;
-/// Maximum capacity that a buffer keeps after its batch was written, in bytes.
-const KEPT: usize = MUCH;
+/// Maximum capacity that a buffer keeps after its batch was written, in bytes. A batch of [`MUCH`] bytes ends with a record
+/// that exceeds it, so its buffer has grown to twice that.
+const KEPT: usize = 2 * MUCH;
 /// Bytes in the buffer above which new transactions wait.
 const FULL: usize = 256 << 20;
 /// Time for which a log without syncs lets its buffer fill.

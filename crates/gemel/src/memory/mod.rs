@@ -23,7 +23,7 @@ pub(crate) use hidden::Hidden;
 pub(crate) use record::RecordRef;
 
 use crate::clock::{Clock, Timestamp};
-use crate::engine::{Clash, Direction, Each, Engine, Found, Handle, KeyspaceId, Refusal, Write};
+use crate::engine::{Clash, Direction, Each, Engine, Found, FoundEach, Handle, KeyspaceId, Refusal, Write};
 use crate::error::{Conflict, Error, Result};
 use crate::key::{Key, KeyRange};
 use crossbeam_utils::{Backoff, CachePadded};
@@ -37,7 +37,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 use sync::Pin;
 use tree::Tree;
-use version::version_bytes;
+use version::{Seen, version_bytes};
 
 pub(crate) use version::{Draft, Retired};
 
@@ -157,9 +157,9 @@ fn locked_record(write: &Write) -> Option<&RecordRef> {
 }
 
 /// Brings records and their newest versions into the processor's caches. All of them are on their way at the same time.
-fn prefetch_records(records: &[&RecordRef], pin: &Pin) {
-    records.iter().for_each(|record| prefetch::prefetch_value(&***record));
-    records.iter().for_each(|record| record.versions.prefetch_newest(pin));
+fn prefetch_records<'r>(records: impl Iterator<Item = &'r RecordRef> + Clone, pin: &Pin) {
+    records.clone().for_each(|record| prefetch::prefetch_value(&**record));
+    records.for_each(|record| record.versions.prefetch_newest(pin));
 }
 
 fn clash(kind: Conflict, write: &Write) -> Refusal {
@@ -406,24 +406,65 @@ impl Engine for MemoryEngine {
         handle: Option<&mut Handle>,
         found: &mut Found<'_>,
     ) -> Result<bool> {
-        let tree = self.keyspaces.get(keyspace)?;
-        let read = tree.get(key, |record| {
-            if let Some(handle) = handle {
-                *handle = Handle::Memory(record.clone());
-            }
+        let mut read = |record: &RecordRef| {
             let pin = Pin::new();
             let Some(seen) = record.versions.at(at, &pin) else { return false };
             let Some(value) = seen.value else { return false };
             found(value, seen.timestamp);
             true
+        };
+        if let Some(Handle::Memory(record)) = &handle {
+            // Every commit up to `at` was installed when the record was found. So the record has what the snapshot
+            // needs: if it died before, the index had its successor, and if it has died since, the watermark was at or
+            // above its deletion, and the snapshot is at or above the watermark.
+            return Ok(read(record));
+        }
+        let found = self.keyspaces.get(keyspace)?.get(key, |record| {
+            if let Some(handle) = handle {
+                *handle = Handle::Memory(record.clone());
+            }
+            read(record)
         });
-        Ok(read.unwrap_or(false))
+        Ok(found.unwrap_or(false))
     }
 
     fn prefetch(&self, keyspace: KeyspaceId, keys: &[Key]) {
         let Ok(tree) = self.keyspaces.get(keyspace) else { return };
         let pin = Pin::new();
-        tree.prefetch(keys, |records| prefetch_records(records, &pin));
+        tree.get_each(keys, |records| prefetch_records(records.iter().map(|(_, record)| *record), &pin));
+    }
+
+    fn get_each(
+        &self,
+        keyspace: KeyspaceId,
+        keys: &[Key],
+        at: Timestamp,
+        found: &mut FoundEach<'_>,
+    ) -> Result<()> {
+        let tree = self.keyspaces.get(keyspace)?;
+        tree.get_each(keys, |records| {
+            let pin = Pin::new();
+            prefetch_records(records.iter().map(|(_, record)| *record), &pin);
+            for (number, record) in records {
+                if let Some(Seen { timestamp, value: Some(value) }) = record.versions.at(at, &pin) {
+                    found(*number, value, timestamp);
+                }
+            }
+        });
+        Ok(())
+    }
+
+    fn find(&self, keyspace: KeyspaceId, keys: &[Key], handles: &mut [Handle]) {
+        let Ok(tree) = self.keyspaces.get(keyspace) else { return };
+        let pin = Pin::new();
+        tree.get_each(keys, |records| {
+            prefetch_records(records.iter().map(|(_, record)| *record), &pin);
+            for (number, record) in records {
+                if let Some(handle) = handles.get_mut(*number) {
+                    *handle = Handle::Memory((*record).clone());
+                }
+            }
+        });
     }
 
     fn scan(
@@ -442,7 +483,7 @@ impl Engine for MemoryEngine {
             let flow = tree.scan(
                 &rest,
                 direction,
-                |records| prefetch_records(records, &pin),
+                |records| prefetch_records(records.iter().copied(), &pin),
                 |key, record| {
                     if let Some((value, timestamp)) =
                         record.versions.at(at, &pin).and_then(|seen| Some((seen.value?, seen.timestamp)))
@@ -503,7 +544,7 @@ impl Engine for MemoryEngine {
         fence(Ordering::SeqCst);
         let pin = Pin::new();
         let index = self.keyspaces.get(keyspace)?;
-        let coming = |records: &[&RecordRef]| prefetch_records(records, &pin);
+        let coming = |records: &[&RecordRef]| prefetch_records(records.iter().copied(), &pin);
         let flow = index.scan(range, Direction::Forward, coming, |_, record| {
             if record.is_unchanged(owner, since, &pin) {
                 ControlFlow::Continue(())

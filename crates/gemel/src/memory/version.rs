@@ -15,7 +15,7 @@ use crate::memory::prefetch::prefetch;
 use std::alloc::{Layout, handle_alloc_error};
 use std::fmt;
 use std::mem;
-use std::ops::Deref;
+use std::ops::{Deref, DerefMut};
 use std::ptr::{self, NonNull};
 use std::slice;
 use std::sync::Arc;
@@ -150,6 +150,18 @@ impl Deref for Draft {
     fn deref(&self) -> &[u8] {
         // SAFETY: the memory lives as long as the draft.
         unsafe { Version::value(self.0) }.unwrap_or_default()
+    }
+}
+
+impl DerefMut for Draft {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        let version = self.0;
+        // SAFETY: the draft owns the memory, nobody else knows it, and the borrow of the draft keeps it alive and to the
+        // caller alone. The bytes follow the header in the same allocation and were all written.
+        unsafe {
+            let len = version.as_ref().value_len();
+            slice::from_raw_parts_mut(version.as_ptr().cast::<u8>().add(size_of::<Version>()), len)
+        }
     }
 }
 

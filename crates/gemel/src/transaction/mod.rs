@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod age_tests;
 mod cursor;
+mod each;
 #[cfg(test)]
 mod large_tests;
 mod own;
@@ -108,6 +109,16 @@ fn checked_key(bytes: &[u8]) -> Result<Key> {
         return Err(Error::Usage("a key must have at least one byte".into()));
     }
     checked_length(bytes)
+}
+
+fn checked_keys<K: AsRef<[u8]>>(keys: impl IntoIterator<Item = K>) -> Result<Vec<Key>> {
+    let keys = keys.into_iter();
+    // Collecting results would not know the number of keys.
+    let mut checked = Vec::with_capacity(keys.size_hint().0);
+    for key in keys {
+        checked.push(checked_key(key.as_ref())?);
+    }
+    Ok(checked)
 }
 
 fn checked_length(bytes: &[u8]) -> Result<Key> {
@@ -381,7 +392,7 @@ impl Transaction {
         keys: impl IntoIterator<Item = K>,
     ) -> Result<()> {
         let keyspace = self.readable(keyspace)?;
-        let keys = keys.into_iter().map(|key| checked_key(key.as_ref())).collect::<Result<Vec<_>>>()?;
+        let keys = checked_keys(keys)?;
         self.core.engines[keyspace.engine_index()].prefetch(keyspace.id, &keys);
         Ok(())
     }
@@ -533,7 +544,7 @@ impl Transaction {
             self.core.check_age(self.seat)?;
             read?;
         } else {
-            self.writes.order();
+            self.writes.order_if_many();
             let mut own = Own::new(&self.writes, keyspace.id, &range, direction);
             let mut flow = ControlFlow::Continue(());
             let read = store.scan(keyspace.id, &range, direction, at, &mut |key, value, written| {

@@ -14,18 +14,14 @@ pub(super) struct Own<'a> {
 }
 
 impl<'a> Own<'a> {
-    /// Begins before the first one. [`Writes::order`] must have been called.
+    /// Begins before the first one.
     pub(super) fn new(
         writes: &'a Writes,
         keyspace: KeyspaceId,
         range: &'a KeyRange,
         direction: Direction,
     ) -> Self {
-        let items = writes.range(keyspace, range);
-        let mut iterator: Box<dyn Iterator<Item = _>> = match direction {
-            Direction::Forward => Box::new(items),
-            Direction::Backward => Box::new(items.rev()),
-        };
+        let mut iterator = writes.range(keyspace, range, direction);
         Self { next: iterator.next(), iterator, direction }
     }
 

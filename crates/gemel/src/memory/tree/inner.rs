@@ -94,7 +94,10 @@ impl<V> Copy for Child<V> {}
 
 impl<V> Inner<V> {
     /// Makes a node of these children, all of one kind, at least one and at most [`FANOUT`].
-    pub(super) fn new(separators: Vec<Key>, children: Vec<Child<V>>) -> Box<Self> {
+    pub(super) fn new(
+        separators: impl IntoIterator<Item = Key>,
+        children: impl IntoIterator<Item = Child<V>>,
+    ) -> Box<Self> {
         let (mut leaves, mut inners) = (Nodes::new(), Nodes::new());
         for child in children {
             match child {
@@ -129,8 +132,13 @@ impl<V> Inner<V> {
         }
     }
 
-    /// Returns the pointers to the children.
-    pub(super) fn children(&self) -> Vec<Child<V>> {
+    /// Returns the separators, with room for one more.
+    pub(super) fn separators(&self) -> ArrayVec<Key, FANOUT> {
+        self.separators.iter().cloned().collect()
+    }
+
+    /// Returns the pointers to the children, with room for one more.
+    pub(super) fn children(&self) -> ArrayVec<Child<V>, { FANOUT + 1 }> {
         let places = 0..=self.separators.len();
         match &self.children {
             Children::Leaves(leaves) => places.map(|at| Child::Leaf(load(leaves, at))).collect(),
@@ -188,7 +196,7 @@ mod tests {
         ) {
             let separators: Vec<Key> = separators.iter().map(|bytes| Key::new(bytes)).collect();
             let leaf = || Child::<u8>::Leaf(std::ptr::null_mut());
-            let inner = Inner::new(separators.clone(), (0..=separators.len()).map(|_| leaf()).collect());
+            let inner = Inner::new(separators.clone(), (0..=separators.len()).map(|_| leaf()));
             for key in keys.iter().chain(&separators) {
                 let count = |is_before: &dyn Fn(&Key) -> bool| separators.iter().filter(|other| is_before(other)).count();
                 prop_assert_eq!(inner.child_of(key), count(&|separator| separator <= key));

@@ -10,7 +10,9 @@
 //!
 //! A reader misses nothing, for this reason: a leaf that leaves the tree is marked as replaced under its lock, before
 //! another leaf can be found in its place, and is never written again. So a reader that is still on the leaf sees the
-//! tree as it was when the read began, and a writer goes back to the root. The epoch frees nodes.
+//! tree as it was when the read began, and a writer goes back to the root. A full leaf that only lets go of keys after its
+//! last one is not replaced: it is never written again either, except to remove keys, and has none of theirs. The epoch
+//! frees nodes.
 
 mod inner;
 mod leaf;

@@ -30,8 +30,9 @@ pub(in crate::memory) struct Tree<V> {
 
 /// A leaf, and its share of the keys: from `lower` on, and less than `upper`. None means no limit.
 ///
-/// A leaf's share only grows while it is in the tree. So a share that is outdated is narrower, and still correct for
-/// the keys in it; but the leaf may have keys outside of it.
+/// A leaf's share only grows while it is in the tree, except that a full leaf may lose a part in which it has no keys. So
+/// a share that is outdated is narrower, and still correct for the keys in it, but the leaf may have keys outside of it;
+/// or it is wider, and correct for all keys that were in the tree when the path to it was read.
 struct Place<'g, V> {
     leaf: &'g Leaf<V>,
     lower: Option<&'g Key>,
@@ -86,12 +87,15 @@ enum Change<V> {
 }
 
 /// Makes a new leaf.
-fn leaf<V: Clone>(entries: Vec<Entry<V>>) -> Child<V> {
+fn leaf<V: Clone>(entries: impl IntoIterator<Item = Entry<V>>) -> Child<V> {
     Child::Leaf(Box::into_raw(Box::new(Leaf::new(entries))))
 }
 
 /// Makes a new inner node.
-fn inner<V>(separators: Vec<Key>, children: Vec<Child<V>>) -> Child<V> {
+fn inner<V>(
+    separators: impl IntoIterator<Item = Key>,
+    children: impl IntoIterator<Item = Child<V>>,
+) -> Child<V> {
     Child::Inner(Box::into_raw(Inner::new(separators, children)))
 }
 
@@ -114,7 +118,7 @@ impl<V: Clone + Send + Sync + 'static> Default for Tree<V> {
 impl<V: Clone + Send + Sync + 'static> Tree<V> {
     /// Makes an empty tree that counts its retired nodes in `counters`.
     pub(in crate::memory) fn new(counters: Arc<Counters>) -> Self {
-        let root = Inner::new(Vec::new(), vec![leaf(Vec::new())]);
+        let root = Inner::new([], [leaf([])]);
         Self { root: AtomicPtr::new(Box::into_raw(root)), structure: Mutex::new(()), counters }
     }
 
@@ -161,12 +165,12 @@ impl<V: Clone + Send + Sync + 'static> Tree<V> {
         self.leaf(&guard, key).get(key).map(found)
     }
 
-    /// Brings what [`Tree::get`] reads for these keys into the processor's caches, and passes the values that exist to
-    /// `found`, some at a time. All keys descend side by side, so the memory serves several of them at once. A thread
-    /// that looks up one key after another waits for the memory about five times for each.
-    pub(in crate::memory) fn prefetch(&self, keys: &[Key], found: impl Fn(&[&V])) {
-        let guard = Guard::pin();
-        for keys in keys.chunks(SIDE_BY_SIDE) {
+    /// Passes the values of keys that have one to `found`, in the order of the keys and with their numbers, some at a
+    /// time. The keys descend side by side, so the memory serves several of them at once. A thread that looks up one key
+    /// after another waits for the memory about five times for each.
+    pub(in crate::memory) fn get_each(&self, keys: &[Key], mut found: impl FnMut(&[(usize, &V)])) {
+        for (round, keys) in keys.chunks(SIDE_BY_SIDE).enumerate() {
+            let guard = Guard::pin();
             // SAFETY: same as in `descend`.
             let root = unsafe { guard.node(self.root.load(Ordering::Acquire)) };
             let mut inners: ArrayVec<_, SIDE_BY_SIDE> = keys.iter().map(|key| (key, root)).collect();
@@ -196,8 +200,10 @@ impl<V: Clone + Send + Sync + 'static> Tree<V> {
                 }
             }
             leaves.iter().for_each(|(key, leaf)| leaf.prefetch_slot(key));
+            // All leaves have the same distance from the root, so they are in the order of the keys.
+            let numbered = leaves.iter().zip(round * SIDE_BY_SIDE..);
             let values: ArrayVec<_, SIDE_BY_SIDE> =
-                leaves.iter().filter_map(|(key, leaf)| leaf.get(key)).collect();
+                numbered.filter_map(|((key, leaf), number)| Some((number, leaf.get(key)?))).collect();
             found(&values);
         }
     }
@@ -352,11 +358,18 @@ impl<V: Clone + Send + Sync + 'static> Tree<V> {
             // Another thread has replaced it already.
             return;
         }
+        let (order, cut) = (full.order(), full.cut(key));
+        if order.len() > ROOMY && cut == order.len() {
+            // Only new keys come after the leaf's. It is full for good, so it can stay, with a smaller share: whoever
+            // comes to it by an outdated path adds nothing to it, and misses only keys that were added after he began.
+            let between = separator(&full.entry(order, cut - 1).key, key);
+            return self.change(guard, &path, Change::Split(Child::Leaf(old), between, leaf([])));
+        }
         let mut entries: Vec<Entry<V>> = full.entries().cloned().collect();
         let change = if entries.len() <= ROOMY {
             Change::Put(leaf(entries))
         } else {
-            let right = entries.split_off(full.cut(key));
+            let right = entries.split_off(cut);
             let first = right.first().map_or(key, |entry| &entry.key);
             let between = entries.last().map_or_else(|| first.clone(), |entry| separator(&entry.key, first));
             Change::Split(leaf(entries), between, leaf(right))
@@ -401,7 +414,7 @@ impl<V: Clone + Send + Sync + 'static> Tree<V> {
         if left.order().len() + right.order().len() > ROOMY {
             return;
         }
-        let entries = left.entries().chain(right.entries()).cloned().collect();
+        let entries: ArrayVec<_, ROOMY> = left.entries().chain(right.entries()).cloned().collect();
         (writing.replaced, writing_next.replaced) = (true, true);
         self.change(guard, &path, Change::Merge(leaf(entries)));
         drop((writing, writing_next));
@@ -420,7 +433,7 @@ impl<V: Clone + Send + Sync + 'static> Tree<V> {
         if let Change::Put(child) = change {
             return old.put(*at, child);
         }
-        let (at, mut separators, mut children) = (*at, old.separators.to_vec(), old.children());
+        let (at, mut separators, mut children) = (*at, old.separators(), old.children());
         match change {
             Change::Put(child) => children[at] = child,
             Change::Split(left, between, right) => {
@@ -447,7 +460,8 @@ impl<V: Clone + Send + Sync + 'static> Tree<V> {
         } else {
             // Same rule as for leaves: a node that grows at its end stays full.
             let cut = if at + 2 == children.len() { FANOUT } else { children.len() / 2 };
-            let (right, others) = (children.split_off(cut), separators.split_off(cut));
+            let right: ArrayVec<_, FANOUT> = children.drain(cut..).collect();
+            let others: ArrayVec<_, FANOUT> = separators.drain(cut..).collect();
             // There is one separator fewer than children, so the left part has one too many now.
             let Some(between) = separators.pop() else { unreachable!("two children have a separator") };
             Change::Split(inner(separators, children), between, inner(others, right))
@@ -462,9 +476,7 @@ impl<V: Clone + Send + Sync + 'static> Tree<V> {
     fn change_root(&self, change: Change<V>) {
         let root = match change {
             Change::Put(Child::Inner(root)) => root,
-            Change::Split(left, between, right) => {
-                Box::into_raw(Inner::new(vec![between], vec![left, right]))
-            }
+            Change::Split(left, between, right) => Box::into_raw(Inner::new([between], [left, right])),
             Change::Put(Child::Leaf(_)) | Change::Merge(_) | Change::Drop => {
                 unreachable!("the root is an inner node with a child")
             }

@@ -45,17 +45,18 @@ fn a_key_keeps_its_first_value_until_that_one_is_removed() {
 }
 
 #[test]
-fn a_prefetch_of_many_keys_finds_those_that_exist() {
+fn a_look_up_of_many_keys_finds_those_that_exist() {
     let tree = Tree::default();
     for n in 0..1000 {
         tree.get_or_insert(&key(n * 2), || n * 2);
     }
     let keys: Vec<Key> = (0..100).map(|n| key(n * 21)).collect();
-    let found = std::cell::RefCell::new(Vec::new());
-    tree.prefetch(&keys, |values| found.borrow_mut().extend(values.iter().copied().copied()));
-    let expected: Vec<u64> = (0..100).map(|n| n * 21).filter(|n| n % 2 == 0 && *n < 2000).collect();
-    assert_eq!(found.into_inner(), expected);
-    tree.prefetch(&[], |values| assert!(values.is_empty()));
+    let mut found = Vec::new();
+    tree.get_each(&keys, |values| found.extend(values.iter().map(|(number, value)| (*number, **value))));
+    let all = (0..100).map(|n| (n as usize, n * 21));
+    let expected: Vec<(usize, u64)> = all.filter(|(_, key)| key % 2 == 0 && *key < 2000).collect();
+    assert_eq!(found, expected);
+    tree.get_each(&[], |values| assert!(values.is_empty()));
 }
 
 #[test]
