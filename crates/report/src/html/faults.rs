@@ -58,7 +58,7 @@ fn throughput(r: &RunResult) -> Markup {
         figures("R_e during"),
         figures("T_e"),
     ];
-    table("Throughput around each fault, and the way back", &columns, rows)
+    table("Throughput before, during and after each fault", &columns, rows)
 }
 
 /// Returns a number with three decimals, or a dash.
@@ -130,5 +130,6 @@ mod tests {
             "{page}"
         );
         assert!(page.contains("2 deadlock, 1,383 serialization"), "{page}");
+        assert!(page.contains("Throughput before, during and after each fault"), "{page}");
     }
 }
