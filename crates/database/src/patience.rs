@@ -11,10 +11,11 @@
 
 use crate::balances::Balances;
 use crate::capabilities::{
-    BalanceTarget, Capabilities, NodeSize, Nodes, Replicated, StoppableWork, StoreTest,
+    BalanceTarget, Capabilities, HeldTarget, NodeSize, Nodes, Replicated, StoppableWork, StoreTest,
 };
 use crate::connecting::{CONNECT_TIMEOUT, Connecting};
 use crate::error::{Committed, TargetError, TargetErrorKind, TxError};
+use crate::held;
 use crate::load::{LoadProgress, LoadUnit, Loader};
 use crate::micro::{MicroLoader, MicroTarget};
 use crate::observe::{Configuration, Observe, Observer};
@@ -515,6 +516,7 @@ impl Target for Patient {
             nodes: offered.nodes.map(|_| self as _),
             replication: offered.replication.map(|_| self as _),
             balances: offered.balances.map(|_| self as _),
+            held: offered.held.map(|_| self as _),
             micro: offered.micro.map(|_| self as _),
             store: offered.store.map(|_| self as _),
             work: offered.work.map(|_| self as _),
@@ -564,6 +566,16 @@ impl BalanceTarget for Patient {
 
     fn engines(&self) -> Result<Option<[String; 2]>, TargetError> {
         self.ask("the engines of its tables", |target| target.capabilities().balances()?.engines())
+    }
+}
+
+impl HeldTarget for Patient {
+    fn connect_held(&self) -> Result<Box<dyn Session<held::Held>>, TargetError> {
+        self.ask("a new session that stops", |target| target.capabilities().held()?.connect_held())
+    }
+
+    fn lock_waits(&self) -> Result<Option<u64>, TargetError> {
+        self.ask("the sessions that wait", |target| target.capabilities().held()?.lock_waits())
     }
 }
 

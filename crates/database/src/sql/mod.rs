@@ -14,6 +14,7 @@ pub mod counts;
 pub mod ddl;
 mod delivery;
 pub mod dialect;
+pub mod held;
 pub mod isolation;
 pub mod meta;
 pub mod micro;

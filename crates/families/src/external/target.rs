@@ -8,8 +8,9 @@ use super::store::DriverStore;
 use super::transactions::Transactions;
 use lydite_database::kv::KvTarget;
 use lydite_database::{
-    BalanceTarget, Balances, Capabilities, ConditionFinding, DatabaseState, Demand, Description,
-    LedgerCounts, Loader, Session, StoppableWork, StoreTest, TableChecksum, Target, TargetError, Written,
+    BalanceTarget, Balances, Capabilities, ConditionFinding, DatabaseState, Demand, Description, Held,
+    HeldTarget, LedgerCounts, Loader, Session, StoppableWork, StoreTest, TableChecksum, Target, TargetError,
+    Written,
 };
 use lydite_tpcc::OrderId;
 use lydite_tpcc::consistency::Condition;
@@ -169,7 +170,13 @@ impl Target for External {
 
     // `server` stays unset: each request to a driver has a timeout of its own.
     fn capabilities(&self) -> Capabilities<'_> {
-        Capabilities { balances: Some(self), store: Some(self), work: Some(self), ..Capabilities::default() }
+        Capabilities {
+            balances: Some(self),
+            held: Some(self),
+            store: Some(self),
+            work: Some(self),
+            ..Capabilities::default()
+        }
     }
 }
 
@@ -189,6 +196,19 @@ impl BalanceTarget for External {
             Speaking::Transactions(_) => Err(TargetError::usage(format!(
                 "{}: this driver plays TPC-C's five transactions and no others, and the function tests need two of their \
                  own: a key-value driver has them",
+                self.driver.config.place
+            ))),
+        }
+    }
+}
+
+impl HeldTarget for External {
+    fn connect_held(&self) -> Result<Box<dyn Session<Held>>, TargetError> {
+        match self.speaking()? {
+            Speaking::Store(target) => target.connect_held(),
+            Speaking::Transactions(_) => Err(TargetError::usage(format!(
+                "{}: this driver plays its transactions as a whole, so Lydite can't stop them before their commit: a \
+                 key-value driver lets it",
                 self.driver.config.place
             ))),
         }
