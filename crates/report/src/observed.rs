@@ -51,14 +51,18 @@ impl Observed {
     }
 }
 
+/// True for the name of a counter that grows when a checkpoint begins.
+#[must_use]
+pub fn counts_checkpoints(name: &str) -> bool {
+    let name = name.split('{').next().unwrap_or_default();
+    let name = name.strip_suffix("_total").unwrap_or(name);
+    CHECKPOINT_COUNTERS.iter().any(|end| name.ends_with(end))
+}
+
 /// Returns the seconds of the window in which a checkpoint began, as far as the run observed them.
 #[must_use]
 pub fn checkpoints(result: &RunResult) -> Vec<i64> {
-    let counts = |of: &&Observed| {
-        let name = of.name.split('{').next().unwrap_or_default();
-        let name = name.strip_suffix("_total").unwrap_or(name);
-        of.unit == "/s" && CHECKPOINT_COUNTERS.iter().any(|end| name.ends_with(end))
-    };
+    let counts = |of: &&Observed| of.unit == "/s" && counts_checkpoints(&of.name);
     let counters: Vec<&Observed> = result.observed.iter().filter(counts).collect();
     let grew =
         |index: usize| counters.iter().any(|of| of.values.get(index).is_some_and(|of| *of > Some(0.0)));
