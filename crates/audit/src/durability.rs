@@ -55,10 +55,28 @@ impl Trial {
         Ok(Recovered { written, broken: broken.map(|finding| finding.examples.join("; ")) })
     }
 
-    /// Compares the recovered database with the success file.
+    /// Compares the recovered database with the success file. `promised` is true if the database's settings make a commit
+    /// survive the loss of power, which a killed process can't show.
     #[must_use]
-    pub fn judge(mut self, recovered: &Recovered, file: &SuccessFile, terminals: u32) -> Finding {
-        let ended = self.before.compare(recovered, file, terminals, &mut self.steps);
+    pub fn judge(
+        mut self,
+        recovered: &Recovered,
+        file: &SuccessFile,
+        terminals: u32,
+        promised: bool,
+    ) -> Finding {
+        let ended = match self.before.compare(recovered, file, terminals, &mut self.steps) {
+            Ok(seen) if !promised => Err(Trouble::Failed(format!(
+                "by its settings a commit does not survive the loss of power (clause 3.5.3.4); this time {}",
+                seen.words
+            ))),
+            ended => ended,
+        };
+        self.step(if promised {
+            "by its settings a commit survives the loss of power"
+        } else {
+            "by its settings a commit does not survive the loss of power"
+        });
         self.finding(ended)
     }
 

@@ -72,6 +72,8 @@ pub(super) struct Test<'a> {
     pub(super) meta: &'a DatabaseMeta,
     pub(super) scope: Scope,
     pub(super) crash: &'a Crash,
+    /// True if the database's settings make a commit survive the loss of power.
+    pub(super) durable: bool,
     pub(super) duration: Duration,
     pub(super) terminals: u32,
     pub(super) seed: u64,
@@ -104,7 +106,7 @@ impl Test<'_> {
         };
         trial.step(format!("the database answers again after {:.1} s", begun.elapsed().as_secs_f64()));
         match SuccessFile::read(&self.file()) {
-            Ok(file) => trial.judge(&recovered, &file, self.terminals),
+            Ok(file) => trial.judge(&recovered, &file, self.terminals, self.durable),
             Err(problem) => trial.not_run(problem),
         }
     }

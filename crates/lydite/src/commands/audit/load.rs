@@ -2,6 +2,7 @@
 
 use crate::cli::AuditLoadArgs;
 use crate::exit::{Failure, Outcome};
+use crate::host::program;
 use crate::output::print;
 use lydite_audit::load::Load;
 use lydite_database::{DatabaseState, Target, TxMode};
@@ -163,9 +164,4 @@ impl Drop for LoadProcess {
     fn drop(&mut self) {
         let _gone = self.kill();
     }
-}
-
-/// Returns the path of the running program, even if its file was replaced since the start.
-fn program() -> io::Result<PathBuf> {
-    if cfg!(target_os = "linux") { Ok("/proc/self/exe".into()) } else { std::env::current_exe() }
 }

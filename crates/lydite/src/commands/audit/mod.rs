@@ -130,6 +130,7 @@ pub(crate) fn command(args: &AuditArgs) -> Outcome {
             meta: &meta,
             scope,
             crash: &crash,
+            durable: description.durable,
             duration: plan.duration,
             terminals,
             seed: plan.seed,
