@@ -2,6 +2,7 @@
 
 use crate::balances::Balances;
 use crate::error::TargetError;
+use crate::held::Held;
 use crate::lists::ListTarget;
 use crate::micro::MicroTarget;
 use crate::observe::{Configuration, Observe, Observer};
@@ -21,6 +22,8 @@ pub struct Capabilities<'a> {
     pub replication: Option<&'a dyn Replicated>,
     /// The transactions of the function tests.
     pub balances: Option<&'a dyn BalanceTarget>,
+    /// TPC-C's transactions that stop at points of their own.
+    pub held: Option<&'a dyn HeldTarget>,
     /// The microbenchmark.
     pub micro: Option<&'a dyn MicroTarget>,
     /// The lists and registers of isolation checks.
@@ -87,6 +90,18 @@ impl<'a> Capabilities<'a> {
     pub fn lists(self) -> Result<&'a dyn ListTarget, TargetError> {
         self.lists.ok_or_else(|| {
             TargetError::usage("this target has no lists and registers for --isolation: leave it out")
+        })
+    }
+
+    /// Returns the transactions that stop at points of their own.
+    ///
+    /// # Errors
+    /// The target does not support them.
+    pub fn held(self) -> Result<&'a dyn HeldTarget, TargetError> {
+        self.held.ok_or_else(|| {
+            TargetError::usage(
+                "Lydite can't stop the transactions of this target before their commit: its driver plays them as a whole",
+            )
         })
     }
 
@@ -216,6 +231,24 @@ pub trait BalanceTarget: Send + Sync {
     /// # Errors
     /// See [`crate::Target::describe`].
     fn engines(&self) -> Result<Option<[String; 2]>, TargetError> {
+        Ok(None)
+    }
+}
+
+/// A target whose transactions can stop at points of their own, for the ACID tests.
+pub trait HeldTarget: Send + Sync {
+    /// Opens a session for them. It sends statement by statement, whatever the mode of the URL.
+    ///
+    /// # Errors
+    /// See [`crate::Target::connect`]; also if this database turns out to play its transactions as a whole.
+    fn connect_held(&self) -> Result<Box<dyn Session<Held>>, TargetError>;
+
+    /// Returns the number of sessions that wait for a lock now, by the database's own view of locks; `None` if it has no
+    /// such view.
+    ///
+    /// # Errors
+    /// See [`crate::Target::describe`].
+    fn lock_waits(&self) -> Result<Option<u64>, TargetError> {
         Ok(None)
     }
 }

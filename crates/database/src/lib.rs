@@ -7,6 +7,7 @@ mod balances;
 mod capabilities;
 pub mod connecting;
 mod error;
+mod held;
 pub mod kv;
 pub mod lists;
 mod load;
@@ -29,9 +30,10 @@ mod written;
 
 pub use balances::{Balance, BalanceTransaction, Balances, Between};
 pub use capabilities::{
-    BalanceTarget, Capabilities, NodeSize, Nodes, Replicated, Server, StoppableWork, StoreTest,
+    BalanceTarget, Capabilities, HeldTarget, NodeSize, Nodes, Replicated, Server, StoppableWork, StoreTest,
 };
 pub use error::{AbortReason, Committed, TargetError, TargetErrorKind, TxError};
+pub use held::{Held, HeldTransaction, Point, Script, Then};
 pub use lists::{ListKey, ListOp, ListTarget, ListTransaction, Lists};
 pub use load::{LoadProgress, LoadUnit, Loader};
 pub use lydite_tpcc::Placement;

@@ -26,6 +26,11 @@ pub(crate) enum Command {
     /// Test that transactions see one snapshot over all nodes, that deadlocks over nodes are found, or that the isolation
     /// level holds; exit 1 if not
     Verify(VerifyArgs),
+    /// Make the ACID tests of TPC-C (clause 3), step by step; exit 1 if one fails
+    Audit(AuditArgs),
+    /// The load of an audit's durability test, started by the audit
+    #[command(hide = true)]
+    AuditLoad(AuditLoadArgs),
     /// Run a grid or a list of plans, each several times, and draw figures; the same command continues a killed sweep
     Sweep(SweepArgs),
     /// Make an HTML report from results
@@ -514,6 +519,61 @@ pub(crate) struct VerifyArgs {
     /// Print failures only
     #[arg(short, long)]
     pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(allow_negative_numbers = true)]
+pub(crate) struct AuditArgs {
+    /// URL of the database (see `lydite targets`); an empty one is loaded first. The tests use its isolation level
+    pub(crate) target: String,
+    /// Properties to test: atomicity, consistency, isolation, durability [default: all]
+    #[arg(long, value_name = "NAME,NAME,…")]
+    pub(crate) only: Option<String>,
+    /// Short loads and waits; an empty database is loaded with small warehouses
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Length of the load before the conditions are checked again, and before the failure [default: 5m, the clause's; 5s
+    /// with --quick]
+    #[arg(short, long, value_name = "TIME")]
+    pub(crate) duration: Option<String>,
+    /// Shell command that makes the database fail, for the durability test; a lab needs none [default: all servers of
+    /// the lab are killed; a database within this process dies with its load]
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) kill: Option<String>,
+    /// Shell command that starts the database again after --kill
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) restart: Option<String>,
+    /// Warehouses to load into an empty database [default: 3]
+    #[arg(short, long, value_name = "N")]
+    pub(crate) warehouses: Option<String>,
+    /// Rows of each warehouse to load: standard, or small: a tenth of these [default: standard; small with --quick]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) size: Option<String>,
+    /// Seed of the rows that are loaded, and of the choice of rows for the tests [default: 1]
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<String>,
+    /// Write the findings as JSON; - is the standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Write the findings as an HTML page; - is the standard output
+    #[arg(long, value_name = "FILE.html")]
+    pub(crate) report: Option<PathBuf>,
+    /// Print failures only
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AuditLoadArgs {
+    /// Number of terminals
+    #[arg(long)]
+    pub(crate) terminals: u32,
+    /// Seed of their inputs
+    #[arg(long)]
+    pub(crate) seed: u64,
+    /// The success file
+    #[arg(long)]
+    pub(crate) file: PathBuf,
 }
 
 #[derive(Debug, Args)]

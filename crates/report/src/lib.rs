@@ -3,6 +3,7 @@
 //! [`RunResult`] is the contract: it holds all results of a run, and every rendering is a function of it alone. Nothing
 //! here talks to a database or reads a clock.
 
+pub mod audit;
 mod bootstrap;
 pub mod compare;
 pub mod controls;

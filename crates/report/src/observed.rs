@@ -51,14 +51,18 @@ impl Observed {
     }
 }
 
+/// Returns true for the name of a counter that grows when a checkpoint begins.
+#[must_use]
+pub fn counts_checkpoints(name: &str) -> bool {
+    let name = name.split('{').next().unwrap_or_default();
+    let name = name.strip_suffix("_total").unwrap_or(name);
+    CHECKPOINT_COUNTERS.iter().any(|end| name.ends_with(end))
+}
+
 /// Returns the seconds of the window in which a checkpoint began; none if the run observed no counter of checkpoints.
 #[must_use]
 pub fn checkpoints(result: &RunResult) -> Option<Vec<i64>> {
-    let counts = |of: &&Observed| {
-        let name = of.name.split('{').next().unwrap_or_default();
-        let name = name.strip_suffix("_total").unwrap_or(name);
-        of.unit == "/s" && CHECKPOINT_COUNTERS.iter().any(|end| name.ends_with(end))
-    };
+    let counts = |of: &&Observed| of.unit == "/s" && counts_checkpoints(&of.name);
     let counters: Vec<&Observed> = result.observed.iter().filter(counts).collect();
     if counters.is_empty() {
         return None;

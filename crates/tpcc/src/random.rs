@@ -40,6 +40,8 @@ pub enum Purpose {
     OrderLines = 13,
     /// History rows, one stream per district.
     History = 14,
+    /// Rows that the ACID tests use.
+    Audit = 15,
     /// Records of the microbenchmark, one stream per table.
     MicroRecords = 32,
     /// Inputs of one terminal of the microbenchmark.

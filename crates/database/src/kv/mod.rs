@@ -25,6 +25,7 @@ pub mod checksum;
 pub mod codec;
 pub mod columns;
 pub mod counts;
+mod held;
 pub mod layout;
 pub mod lists;
 mod load_lock;

@@ -5,8 +5,8 @@ use crate::kv::layout::HistoryNumber;
 use crate::kv::store::{Access, Pending, Store, StoreTx};
 use crate::kv::store_error::StoreError;
 use crate::kv::transactions::{
-    KvTxError, delivery, new_order, order_status, payment, select_balance, stock_level, update_balance,
-    update_item, update_stock,
+    KvTxError, Played, delivery, new_order, order_status, payment, select_balance, stock_level,
+    update_balance, update_item, update_stock,
 };
 use crate::profile::asks_for_an_unused_item;
 use crate::session::{Commit, Session, Submitted};
@@ -28,8 +28,7 @@ pub struct KvSession<S: Store> {
 impl<S: Store> KvSession<S> {
     /// Makes a session. Opens nothing.
     pub fn new(store: Arc<S>) -> Self {
-        let session = SESSIONS.fetch_add(1, Ordering::Relaxed);
-        Self { store, number: HistoryNumber { time: 0, session } }
+        Self { store, number: next_number() }
     }
 
     /// Runs one transaction up to its commit. The second part of the result is the pending commit: the transaction may
@@ -38,33 +37,53 @@ impl<S: Store> KvSession<S> {
     /// # Errors
     /// See [`Session::execute`].
     fn play(&mut self, transaction: &Transaction) -> Result<(Outcome, S::Pending), TxError> {
-        let now = now();
-        let access = if transaction.kind().only_reads() { Access::Read } else { Access::Write };
-        let mut tx = self.store.begin(access).map_err(StoreError::in_transaction)?;
-        let played = match transaction {
-            Transaction::NewOrder(input) => new_order(&mut tx, input, now),
-            Transaction::Payment(input) => {
-                // Always later than the last payment, even if the clock steps back.
-                self.number.time = u64::try_from(now.0).unwrap_or(0).max(self.number.time + 1);
-                payment(&mut tx, input, now, self.number)
-            }
-            Transaction::OrderStatus(input) => order_status(&mut tx, input),
-            Transaction::Delivery(input) => delivery(&mut tx, input, now),
-            Transaction::StockLevel(input) => stock_level(&mut tx, input),
-            Transaction::UpdateStock(input) => update_stock(&mut tx, input),
-            Transaction::UpdateItem(input) => update_item(&mut tx, input),
-            Transaction::UpdateBalance(input) => update_balance(&mut tx, input),
-            Transaction::SelectBalance(input) => select_balance(&mut tx, input),
-        };
-        match played {
+        let mut tx = self.store.begin(access(transaction)).map_err(StoreError::in_transaction)?;
+        match play(&mut tx, transaction, &mut self.number) {
             Ok(outcome) => Ok((outcome, tx.commit().map_err(StoreError::in_transaction)?)),
-            Err(KvTxError::Store(error)) => Err(error.in_transaction()),
-            Err(KvTxError::UnusedItem(order)) if asks_for_an_unused_item(transaction) => {
-                Err(TxError::RolledBack(Box::new(order)))
-            }
-            Err(KvTxError::UnusedItem(order)) => {
-                Err(TxError::Fatal(format!("an item of order {} is missing: run lydite check", order.o_id)))
-            }
+            Err(error) => Err(failed(error, transaction)),
+        }
+    }
+}
+
+/// Returns the number of a new session's first payment.
+pub(super) fn next_number() -> HistoryNumber {
+    HistoryNumber { time: 0, session: SESSIONS.fetch_add(1, Ordering::Relaxed) }
+}
+
+/// Returns the purpose of the store's transaction.
+pub(super) fn access(transaction: &Transaction) -> Access {
+    if transaction.kind().only_reads() { Access::Read } else { Access::Write }
+}
+
+/// Runs one transaction up to its commit. `number` is that of the session's last payment.
+pub(super) fn play(tx: &mut impl StoreTx, transaction: &Transaction, number: &mut HistoryNumber) -> Played {
+    let now = now();
+    match transaction {
+        Transaction::NewOrder(input) => new_order(tx, input, now),
+        Transaction::Payment(input) => {
+            // Always later than the last payment, even if the clock steps back.
+            number.time = u64::try_from(now.0).unwrap_or(0).max(number.time + 1);
+            payment(tx, input, now, *number)
+        }
+        Transaction::OrderStatus(input) => order_status(tx, input),
+        Transaction::Delivery(input) => delivery(tx, input, now),
+        Transaction::StockLevel(input) => stock_level(tx, input),
+        Transaction::UpdateStock(input) => update_stock(tx, input),
+        Transaction::UpdateItem(input) => update_item(tx, input),
+        Transaction::UpdateBalance(input) => update_balance(tx, input),
+        Transaction::SelectBalance(input) => select_balance(tx, input),
+    }
+}
+
+/// Returns the error of a transaction that ended before its commit.
+pub(super) fn failed(error: KvTxError, transaction: &Transaction) -> TxError {
+    match error {
+        KvTxError::Store(error) => error.in_transaction(),
+        KvTxError::UnusedItem(order) if asks_for_an_unused_item(transaction) => {
+            TxError::RolledBack(Box::new(order))
+        }
+        KvTxError::UnusedItem(order) => {
+            TxError::Fatal(format!("an item of order {} is missing: run lydite check", order.o_id))
         }
     }
 }

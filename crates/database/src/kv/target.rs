@@ -1,12 +1,14 @@
 //! A key-value store as a target.
 
 use crate::balances::Balances;
-use crate::capabilities::{BalanceTarget, Capabilities, Server, StoreTest};
+use crate::capabilities::{BalanceTarget, Capabilities, HeldTarget, Server, StoreTest};
 use crate::error::TargetError;
+use crate::held::Held;
 use crate::kv::balances::KvBalances;
 use crate::kv::check::check;
 use crate::kv::checksum::checksums;
 use crate::kv::counts::counts;
+use crate::kv::held::KvHeld;
 use crate::kv::lists::{self, KvLists};
 use crate::kv::load_lock::{LoadLock, LoadLockRef};
 use crate::kv::loader::KvLoader;
@@ -75,6 +77,18 @@ impl<S: Store> KvTarget<S> {
 
     fn load_lock(&self) -> LoadLockRef {
         self.load_lock.lock().clone()
+    }
+
+    /// Returns the store of a loaded database.
+    ///
+    /// # Errors
+    /// The database is not loaded.
+    fn loaded_store(&self) -> Result<Arc<S>, TargetError> {
+        let store = self.store()?;
+        let mut tx = store.begin(Access::Read).map_err(self.failed("read lydite_meta"))?;
+        self.loaded(&mut tx)?;
+        drop(tx);
+        Ok(store)
     }
 
     /// Returns the description of the loaded database.
@@ -151,11 +165,7 @@ impl<S: Store> Target for KvTarget<S> {
     }
 
     fn connect(&self) -> Result<Box<dyn Session>, TargetError> {
-        let store = self.store()?;
-        let mut tx = store.begin(Access::Read).map_err(self.failed("read lydite_meta"))?;
-        self.loaded(&mut tx)?;
-        drop(tx);
-        Ok(Box::new(KvSession::new(store)))
+        Ok(Box::new(KvSession::new(self.loaded_store()?)))
     }
 
     fn reset(&self) -> Result<(), TargetError> {
@@ -210,6 +220,7 @@ impl<S: Store> Target for KvTarget<S> {
     fn capabilities(&self) -> Capabilities<'_> {
         Capabilities {
             balances: Some(self),
+            held: Some(self),
             lists: Some(self),
             store: Some(self),
             server: Some(self),
@@ -236,11 +247,13 @@ impl<S: Store> StoreTest for KvTarget<S> {
 
 impl<S: Store> BalanceTarget for KvTarget<S> {
     fn connect_balances(&self, _longest_wait: Duration) -> Result<Box<dyn Session<Balances>>, TargetError> {
-        let store = self.store()?;
-        let mut tx = store.begin(Access::Read).map_err(self.failed("read lydite_meta"))?;
-        self.loaded(&mut tx)?;
-        drop(tx);
-        Ok(Box::new(KvBalances(store)))
+        Ok(Box::new(KvBalances(self.loaded_store()?)))
+    }
+}
+
+impl<S: Store> HeldTarget for KvTarget<S> {
+    fn connect_held(&self) -> Result<Box<dyn Session<Held>>, TargetError> {
+        Ok(Box::new(KvHeld::new(self.loaded_store()?)))
     }
 }
 

@@ -4,9 +4,10 @@ use super::Patience;
 use super::lent::{Held, Lent};
 use crate::balances::Balances;
 use crate::capabilities::{
-    BalanceTarget, Capabilities, NodeSize, Nodes, Replicated, StoppableWork, StoreTest,
+    BalanceTarget, Capabilities, HeldTarget, NodeSize, Nodes, Replicated, StoppableWork, StoreTest,
 };
 use crate::error::TargetError;
+use crate::held;
 use crate::lists::{ListTarget, Lists};
 use crate::load::Loader;
 use crate::micro::{MicroLoader, MicroTarget};
@@ -176,6 +177,7 @@ impl Target for Patient {
             nodes: offered.nodes.map(|_| self as _),
             replication: offered.replication.map(|_| self as _),
             balances: offered.balances.map(|_| self as _),
+            held: offered.held.map(|_| self as _),
             micro: offered.micro.map(|_| self as _),
             lists: offered.lists.map(|_| self as _),
             store: offered.store.map(|_| self as _),
@@ -228,6 +230,16 @@ impl BalanceTarget for Patient {
 
     fn engines(&self) -> Result<Option<[String; 2]>, TargetError> {
         self.ask("the engines of its tables", |target| target.capabilities().balances()?.engines())
+    }
+}
+
+impl HeldTarget for Patient {
+    fn connect_held(&self) -> Result<Box<dyn Session<held::Held>>, TargetError> {
+        self.ask("a new session that stops", |target| target.capabilities().held()?.connect_held())
+    }
+
+    fn lock_waits(&self) -> Result<Option<u64>, TargetError> {
+        self.ask("the sessions that wait", |target| target.capabilities().held()?.lock_waits())
     }
 }
 

@@ -15,6 +15,7 @@ pub mod ddl;
 mod delivery;
 pub mod dialect;
 pub mod foreign;
+pub mod held;
 pub mod isolation;
 pub mod lists;
 pub mod meta;

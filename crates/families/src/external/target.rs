@@ -8,9 +8,9 @@ use super::store::DriverStore;
 use super::transactions::Transactions;
 use lydite_database::kv::KvTarget;
 use lydite_database::{
-    BalanceTarget, Balances, Capabilities, ConditionFinding, DatabaseState, Demand, Description,
-    LedgerCounts, ListTarget, Lists, Loader, Session, StoppableWork, StoreTest, TableChecksum, Target,
-    TargetError, Written,
+    BalanceTarget, Balances, Capabilities, ConditionFinding, DatabaseState, Demand, Description, Held,
+    HeldTarget, LedgerCounts, ListTarget, Lists, Loader, Session, StoppableWork, StoreTest, TableChecksum,
+    Target, TargetError, Written,
 };
 use lydite_tpcc::OrderId;
 use lydite_tpcc::consistency::Condition;
@@ -172,6 +172,7 @@ impl Target for External {
     fn capabilities(&self) -> Capabilities<'_> {
         Capabilities {
             balances: Some(self),
+            held: Some(self),
             lists: Some(self),
             store: Some(self),
             work: Some(self),
@@ -196,6 +197,19 @@ impl BalanceTarget for External {
             Speaking::Transactions(_) => Err(TargetError::usage(format!(
                 "{}: this driver plays TPC-C's five transactions and no others, and the function tests need two of their \
                  own: a key-value driver has them",
+                self.driver.config.place
+            ))),
+        }
+    }
+}
+
+impl HeldTarget for External {
+    fn connect_held(&self) -> Result<Box<dyn Session<Held>>, TargetError> {
+        match self.speaking()? {
+            Speaking::Store(target) => target.connect_held(),
+            Speaking::Transactions(_) => Err(TargetError::usage(format!(
+                "{}: this driver plays its transactions as a whole, so Lydite can't stop them before their commit: a \
+                 key-value driver lets it",
                 self.driver.config.place
             ))),
         }

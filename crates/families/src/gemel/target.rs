@@ -6,8 +6,8 @@ use ::gemel::{Database, Error};
 use lydite_database::kv::{KvTable, KvTarget, Store};
 use lydite_database::micro::is_table_name;
 use lydite_database::{
-    BalanceTarget, Balances, Capabilities, ConditionFinding, DatabaseState, Demand, Description,
-    LedgerCounts, Loader, Session, TableChecksum, Target, TargetError, Written,
+    BalanceTarget, Balances, Capabilities, ConditionFinding, DatabaseState, Demand, Description, Held,
+    HeldTarget, LedgerCounts, Loader, Session, TableChecksum, Target, TargetError, Written,
 };
 use lydite_tpcc::OrderId;
 use lydite_tpcc::consistency::Condition;
@@ -142,6 +142,7 @@ impl Target for GemelTarget {
     fn capabilities(&self) -> Capabilities<'_> {
         Capabilities {
             balances: Some(self),
+            held: Some(self),
             micro: Some(self),
             lists: Some(self),
             observe: Some(self),
@@ -159,5 +160,11 @@ impl BalanceTarget for GemelTarget {
         let [warehouse, district] =
             [KvTable::Warehouse, KvTable::District].map(|table| home_of(&self.config, table));
         Ok((warehouse != district).then(|| [warehouse, district].map(|engine| engine.name().to_string())))
+    }
+}
+
+impl HeldTarget for GemelTarget {
+    fn connect_held(&self) -> Result<Box<dyn Session<Held>>, TargetError> {
+        self.tpcc.connect_held()
     }
 }

@@ -27,8 +27,8 @@ mod wire;
 pub(crate) use config::Config;
 pub(crate) use family::FAMILY;
 use lydite_database::{
-    BalanceTarget, Balances, Capabilities, ConditionFinding, DatabaseState, Demand, Description,
-    LedgerCounts, Loader, NodeSize, Nodes, Positions, Replicated, Replication, Server, Session,
+    BalanceTarget, Balances, Capabilities, ConditionFinding, DatabaseState, Demand, Description, Held,
+    HeldTarget, LedgerCounts, Loader, NodeSize, Nodes, Positions, Replicated, Replication, Server, Session,
     StoppableWork, TableChecksum, Target, TargetError, TxMode, Written,
 };
 
@@ -40,6 +40,7 @@ use loader::MysqlLoader;
 use lydite_database::sql::balances::{BalanceSession, BalanceStatement};
 use lydite_database::sql::counts::counts;
 use lydite_database::sql::dialect::Dialect;
+use lydite_database::sql::held::HeldSession;
 use lydite_database::sql::meta::{self, Admin, is_ours};
 use lydite_database::sql::session::SqlSession;
 use lydite_database::sql::shards::Layout;
@@ -259,11 +260,19 @@ impl Mysql {
     }
 
     /// Returns the statements that a mode prepares, with their texts.
-    fn statements(&self, dialect: &Dialect) -> Vec<(Statement, String)> {
-        Statement::of_mode(self.config.mode, dialect)
+    fn statements(mode: TxMode, dialect: &Dialect) -> Vec<(Statement, String)> {
+        Statement::of_mode(mode, dialect)
             .into_iter()
             .map(|statement| (statement, statement.text(dialect)))
             .collect()
+    }
+
+    /// Opens a connection that has prepared TPC-C's statements in a mode.
+    fn tpcc_connection(&self, mode: TxMode) -> Result<(MysqlConnection, &'static Dialect), TargetError> {
+        let (wire, dialect) = self.connect_tpcc_session()?;
+        let connection = MysqlConnection::new(wire, &Self::statements(mode, dialect))
+            .map_err(|error| refused(error, &self.config))?;
+        Ok((connection, dialect))
     }
 
     /// Returns the SQL dialect of the existing tables.
@@ -458,6 +467,7 @@ impl Target for Mysql {
             nodes: Some(self),
             replication: Some(self),
             balances: Some(self),
+            held: Some(self),
             micro: Some(self),
             lists: Some(self),
             work: Some(self),
@@ -500,7 +510,7 @@ impl Mysql {
         )
         .map_err(self.failed("ask for max_connections"))?;
         let sessions = u64::from(sessions).div_ceil(self.nodes.len() as u64);
-        let statements = sessions * self.statements(product.dialect).len() as u64;
+        let statements = sessions * Self::statements(self.config.mode, product.dialect).len() as u64;
         let asked = [("max_connections", sessions), ("max_prepared_stmt_count", statements)];
         for (name, wanted) in asked {
             // In some of the products zero or less means no limit.
@@ -543,10 +553,15 @@ impl Replicated for Mysql {
     }
 
     fn connect_to_read(&self) -> Result<Box<dyn Session>, TargetError> {
-        let (wire, dialect) = self.connect_tpcc_session()?;
-        let connection = MysqlConnection::new(wire, &self.statements(dialect))
-            .map_err(|error| refused(error, &self.config))?;
+        let (connection, dialect) = self.tpcc_connection(self.config.mode)?;
         Ok(Box::new(SqlSession::new(connection, self.config.mode, dialect)))
+    }
+}
+
+impl HeldTarget for Mysql {
+    fn connect_held(&self) -> Result<Box<dyn Session<Held>>, TargetError> {
+        let (connection, dialect) = self.tpcc_connection(TxMode::Statements)?;
+        Ok(Box::new(HeldSession::new(connection, dialect)))
     }
 }
 

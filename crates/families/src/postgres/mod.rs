@@ -26,8 +26,8 @@ mod wire;
 pub(crate) use config::Config;
 pub(crate) use family::{CITUS_FAMILY, COCKROACH_FAMILY, POSTGRES_FAMILY, YUGABYTE_FAMILY};
 use lydite_database::{
-    BalanceTarget, Balances, Capabilities, ConditionFinding, DatabaseState, Demand, Description,
-    LedgerCounts, Loader, NodeSize, Nodes, Positions, Replicated, Replication, Server, Session,
+    BalanceTarget, Balances, Capabilities, ConditionFinding, DatabaseState, Demand, Description, Held,
+    HeldTarget, LedgerCounts, Loader, NodeSize, Nodes, Positions, Replicated, Replication, Server, Session,
     StoppableWork, TableChecksum, Target, TargetError, TxMode, Written,
 };
 
@@ -38,6 +38,8 @@ use loader::PgLoader;
 use lydite_database::sql::balances::{BalanceSession, BalanceStatement};
 use lydite_database::sql::counts::counts;
 use lydite_database::sql::ddl;
+use lydite_database::sql::dialect::Dialect;
+use lydite_database::sql::held::HeldSession;
 use lydite_database::sql::isolation::Isolation;
 use lydite_database::sql::meta::{self, Admin};
 use lydite_database::sql::session::SqlSession;
@@ -459,6 +461,7 @@ impl Target for Postgres {
             nodes: Some(self),
             replication: Some(self),
             balances: Some(self),
+            held: Some(self),
             micro: self.config.product.heap.then_some(self as _),
             // Citus would keep the table on one node, which proves nothing about the others.
             lists: (!self.config.product.distributes).then_some(self as _),
@@ -472,6 +475,20 @@ impl Target for Postgres {
 }
 
 impl Postgres {
+    /// Opens a connection that has prepared TPC-C's statements in a mode.
+    fn tpcc_connection(&self, mode: TxMode) -> Result<(PgConnection, &'static Dialect), TargetError> {
+        let settings = self.checked_settings()?;
+        let dialect = session::dialect(self.config.isolation);
+        let text = if self.config.shards.is_empty() { Statement::text } else { Statement::text_over_shards };
+        let statements: Vec<(Statement, String)> = Statement::of_mode(mode, dialect)
+            .into_iter()
+            .map(|statement| (statement, text(statement, dialect)))
+            .collect();
+        let connection = PgConnection::open(&self.config, settings, &statements)
+            .map_err(|error| refused(error, &self.config))?;
+        Ok((connection, dialect))
+    }
+
     /// Rejects more sessions than the server has connections for.
     fn check_sessions(&self, sessions: u32) -> Result<(), TargetError> {
         let mut wire = self.connect_wire()?;
@@ -540,16 +557,34 @@ impl Replicated for Postgres {
     }
 
     fn connect_to_read(&self) -> Result<Box<dyn Session>, TargetError> {
-        let settings = self.checked_settings()?;
-        let dialect = session::dialect(self.config.isolation);
-        let text = if self.config.shards.is_empty() { Statement::text } else { Statement::text_over_shards };
-        let statements: Vec<(Statement, String)> = Statement::of_mode(self.config.mode, dialect)
-            .into_iter()
-            .map(|statement| (statement, text(statement, dialect)))
-            .collect();
-        let connection = PgConnection::open(&self.config, settings, &statements)
-            .map_err(|error| refused(error, &self.config))?;
+        let (connection, dialect) = self.tpcc_connection(self.config.mode)?;
         Ok(Box::new(SqlSession::new(connection, self.config.mode, dialect)))
+    }
+}
+
+impl HeldTarget for Postgres {
+    fn connect_held(&self) -> Result<Box<dyn Session<Held>>, TargetError> {
+        let (connection, dialect) = self.tpcc_connection(TxMode::Statements)?;
+        Ok(Box::new(HeldSession::new(connection, dialect)))
+    }
+
+    /// Rows are locked where they are, so over shards the shards are asked as well.
+    fn lock_waits(&self) -> Result<Option<u64>, TargetError> {
+        if !self.config.product.heap {
+            return Ok(None);
+        }
+        let waiting = self
+            .connect_wire()?
+            .column(
+                "SELECT count(*) FROM pg_stat_activity \
+                 WHERE datname = current_database() AND wait_event_type = 'Lock'",
+            )
+            .map_err(self.failed("look for sessions that wait"))?;
+        let mut all = waiting.first().and_then(|count| count.parse::<u64>().ok()).unwrap_or_default();
+        for shard in &self.shards {
+            all += shard.lock_waits()?.unwrap_or_default();
+        }
+        Ok(Some(all))
     }
 }
 

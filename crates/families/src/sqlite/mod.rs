@@ -11,8 +11,9 @@ mod observe;
 
 pub(crate) use family::FAMILY;
 use lydite_database::{
-    BalanceTarget, Balances, Capabilities, ConditionFinding, DatabaseState, Demand, Description,
-    LedgerCounts, Loader, Session, StoppableWork, TableChecksum, Target, TargetError, TxMode, Written,
+    BalanceTarget, Balances, Capabilities, ConditionFinding, DatabaseState, Demand, Description, Held,
+    HeldTarget, LedgerCounts, Loader, Session, StoppableWork, TableChecksum, Target, TargetError, TxMode,
+    Written,
 };
 
 use crate::stoppable::Stoppable;
@@ -27,6 +28,7 @@ use lydite_database::sql::conditions;
 use lydite_database::sql::counts::counts;
 use lydite_database::sql::ddl;
 use lydite_database::sql::dialect::{Batches, Dialect};
+use lydite_database::sql::held::HeldSession;
 use lydite_database::sql::meta::{self, Admin, OWN_TABLES};
 use lydite_database::sql::session::SqlSession;
 use lydite_database::sql::sql_error::SqlError;
@@ -406,6 +408,7 @@ impl Target for Sqlite {
     fn capabilities(&self) -> Capabilities<'_> {
         Capabilities {
             balances: Some(self),
+            held: Some(self),
             micro: Some(self),
             lists: Some(self),
             work: Some(self),
@@ -429,5 +432,11 @@ impl BalanceTarget for Sqlite {
             SqliteConnection::open_with(&self.path, &self.config, Arc::clone(&self.shared), &statements)
                 .map_err(self.unopened())?;
         Ok(Box::new(BalanceSession::new(connection)))
+    }
+}
+
+impl HeldTarget for Sqlite {
+    fn connect_held(&self) -> Result<Box<dyn Session<Held>>, TargetError> {
+        Ok(Box::new(HeldSession::new(self.open()?, &DIALECT)))
     }
 }

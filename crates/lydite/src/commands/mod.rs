@@ -1,5 +1,6 @@
 //! The commands of the program: one module for each.
 
+mod audit;
 mod check;
 mod compare;
 mod driver;
@@ -27,6 +28,8 @@ pub(crate) fn run(command: Command) -> Outcome {
         Command::Check(args) => check::command(args),
         Command::Plan(args) => plan::command(&args),
         Command::Verify(args) => verify::command(&args),
+        Command::Audit(args) => audit::command(&args),
+        Command::AuditLoad(args) => audit::load::command(&args),
         Command::Sweep(args) => sweep::command(args),
         Command::Report(args) => report::command(&args),
         Command::Compare(args) => compare::command(&args),

@@ -36,7 +36,8 @@ fn lines(log: &Path, word: &str) -> u64 {
     text.lines().filter(|line| line.split(' ').next() == Some(word)).count() as u64
 }
 
-fn orders(server: &Server) -> u64 {
+/// The sum of D_NEXT_O_ID.
+pub(crate) fn orders(server: &Server) -> u64 {
     server.psql("tpcc", "SELECT sum(d_next_o_id) FROM district").parse().expect("a sum")
 }
 
@@ -102,7 +103,7 @@ fn a_server_that_does_not_wait_for_its_disk_loses_what_the_log_names_when_it_is_
 }
 
 /// Freezes the processes of a server that write its log in the background.
-fn freeze_writers(server: &Server) {
+pub(crate) fn freeze_writers(server: &Server) {
     let writers = "SELECT pid FROM pg_stat_activity \
                    WHERE backend_type IN ('walwriter', 'background writer', 'checkpointer')";
     let pids = server.psql("postgres", writers);

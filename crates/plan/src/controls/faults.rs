@@ -221,7 +221,8 @@ fn check_times(entries: &mut Entries, window: Duration, planned: &[Planned]) {
 }
 
 /// Returns the addresses in a list of URLs.
-fn addresses_of(urls: &str) -> Vec<Address> {
+#[must_use]
+pub fn addresses_of(urls: &str) -> Vec<Address> {
     let scheme = urls.split_once(':').map_or("", |(scheme, _)| scheme);
     let usual = PORTS.iter().find(|(known, _)| *known == scheme).map_or(PORT, |(_, port)| *port);
     // A comma separates URLs, and also the addresses within one.

@@ -3,6 +3,7 @@
 //! The page is whole without its script: words, cards and tables are plain HTML. The script (built from `web/`,
 //! embedded from `assets/`) draws the charts from the data that the page carries.
 
+mod audit;
 mod controls;
 mod data;
 mod environment;
@@ -27,6 +28,7 @@ use markup::Markup;
 use metrics::MetricsData;
 use std::path::PathBuf;
 
+pub use audit::render_audit;
 pub use pictures::render_pictures;
 pub use sweep::render_sweep;
 

@@ -10,10 +10,11 @@ use crate::metric::Metric;
 use crate::sweep::figure::{Cell, Figure, Kind, Panel, Series, axis_title, metric_title};
 use crate::sweep::{Run, Spread, State, Sweep};
 
-const STYLE: &str = include_str!("plot.css");
+/// Style of pages without charts that a script draws.
+pub(super) const STYLE: &str = include_str!("plot.css");
 
 /// The switch between light and dark, which needs no script.
-const THEME: &str =
+pub(super) const THEME: &str =
     "<label class=\"theme\"><input type=\"checkbox\" id=\"other-theme\">Light or dark</label>";
 
 /// Most remarks that the summary lists; more are only counted, since the table of runs has them all.

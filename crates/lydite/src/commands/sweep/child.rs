@@ -3,6 +3,7 @@
 
 use super::grid::Point;
 use super::store::Ending;
+use crate::host::program;
 use crate::interrupt::Interrupt;
 use lydite_plan::MAX_LABEL;
 use std::fs::File;
@@ -107,11 +108,6 @@ fn wait(
         show_progress(begun.elapsed());
         thread::sleep(POLL_INTERVAL);
     }
-}
-
-/// Returns the path of the running program, even if its file was replaced since the start.
-fn program() -> io::Result<std::path::PathBuf> {
-    if cfg!(target_os = "linux") { Ok("/proc/self/exe".into()) } else { std::env::current_exe() }
 }
 
 /// Returns a point's label as a valid `--label`.

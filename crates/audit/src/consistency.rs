@@ -1,0 +1,139 @@
+//! Consistency (clause 3.3): the twelve conditions hold before a load and after it.
+
+use crate::Test;
+use crate::act::PATIENCE;
+use crate::finding::{Property, Seen, Trouble};
+use crate::load::{Load, Loaded};
+use crate::stage::Stage;
+use lydite_database::{Observer, TargetError};
+use lydite_tpcc::consistency::CONDITIONS;
+use lydite_tpcc::random::Stream;
+use lydite_verify::conditions::{Checked, check_aside, check_in_turn};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::thread::{self, Builder};
+use std::time::{Duration, Instant};
+
+/// Shortest load of the clause.
+const LEAST: Duration = Duration::from_secs(5 * 60);
+/// Time between two looks at the clock and at the user.
+const LOOK: Duration = Duration::from_millis(20);
+
+pub(crate) static TESTS: &[Test] = &[
+    Test {
+        property: Property::Consistency,
+        id: "consistency-1",
+        clause: "3.3.3.1",
+        title: "the twelve conditions before a load",
+        whole: true,
+        play: |stage, _| conditions(stage),
+    },
+    Test {
+        property: Property::Consistency,
+        id: "consistency-2",
+        clause: "3.3.3.2",
+        title: "the twelve conditions after a load",
+        whole: true,
+        play: after_load,
+    },
+];
+
+/// Evaluates the conditions, each as a step.
+fn conditions(stage: &mut Stage<'_>) -> Result<Seen, Trouble> {
+    let checked = if stage.audit.embedded {
+        check_in_turn(&**stage.target, &CONDITIONS, stage.stop, &mut |_| {})?
+    } else {
+        check_aside(stage.target, &CONDITIONS, stage.stop, &mut |_| {})?
+    };
+    let Checked::All(findings) = checked else { return Err(Trouble::Stopped) };
+    let mut broken = Vec::new();
+    for finding in &findings {
+        let (clause, title) = (finding.condition.clause, finding.condition.title);
+        if finding.holds() {
+            stage.step(format!("{clause} {title}: holds ({:.1} s)", finding.seconds));
+        } else {
+            let examples = finding.examples.join("; ");
+            stage.step(format!("{clause} {title}: broken by {}: {examples}", finding.offenders));
+            broken.push(format!("{clause} is broken by {} keys: {examples}", finding.offenders));
+        }
+    }
+    if broken.is_empty() {
+        Ok(Seen::plain(format!("all {} conditions hold", findings.len())))
+    } else {
+        Err(Trouble::Failed(broken.join("; ")))
+    }
+}
+
+/// Returns the sum of the counters that grow with each checkpoint; none if the database has no such counter.
+fn checkpoints(
+    observer: &mut Option<Box<dyn Observer>>,
+    is_checkpoint: fn(&str) -> bool,
+) -> Result<Option<f64>, TargetError> {
+    let Some(observer) = observer else { return Ok(None) };
+    let samples = observer.sample()?;
+    let counts: Vec<f64> =
+        samples.iter().filter(|sample| is_checkpoint(&sample.name)).map(|sample| sample.value).collect();
+    Ok((!counts.is_empty()).then(|| counts.iter().sum()))
+}
+
+fn after_load(stage: &mut Stage<'_>, _: &mut Stream) -> Result<Seen, Trouble> {
+    let mut observer = stage.target.capabilities().observer(0)?;
+    let before = checkpoints(&mut observer, stage.audit.is_checkpoint)?;
+    let (loaded, seconds) = load(stage)?;
+    if let Some(lost) = loaded.lost.first() {
+        return Err(Trouble::Lost(lost.clone()));
+    }
+    let nopm = loaded.new_orders as f64 * 60.0 / seconds;
+    let short = if stage.audit.duration < LEAST { "; shorter than the 5 min of the clause" } else { "" };
+    stage.step(format!(
+        "load of {} terminals without waits, at the full rate of the database: {} New-Orders in {seconds:.0} s \
+         ({nopm:.0} NOPM){short}",
+        stage.audit.terminals, loaded.new_orders
+    ));
+    let after = checkpoints(&mut observer, stage.audit.is_checkpoint)?;
+    let checkpoint = match before.zip(after) {
+        None => "the database reports no checkpoints",
+        Some((before, after)) if after > before => "a checkpoint was seen",
+        Some(_) => "no checkpoint was seen: use a longer --duration",
+    };
+    stage.step(checkpoint);
+    let seen = conditions(stage)?;
+    Ok(Seen::plain(format!("{} after {} New-Orders; {checkpoint}{short}", seen.words, loaded.new_orders)))
+}
+
+/// Plays the load for its time. Returns its result, and its seconds.
+fn load(stage: &Stage<'_>) -> Result<(Loaded, f64), Trouble> {
+    let load = Load {
+        target: Arc::clone(stage.target),
+        meta: stage.meta.clone(),
+        terminals: stage.audit.terminals,
+        seed: stage.audit.seed,
+        file: None,
+    };
+    let (stop, (ready, is_ready), (send, ended)) = (Arc::new(AtomicBool::new(false)), channel(), channel());
+    let asked = Arc::clone(&stop);
+    let work = move || {
+        // Nobody waits for terminals that were left behind.
+        let loaded = load.play(|| _ = ready.send(()), &asked);
+        let _heard = send.send(loaded);
+    };
+    Builder::new()
+        .name("load".into())
+        .spawn(work)
+        .map_err(|error| Trouble::NotRun(format!("can't start a thread for the load: {error}")))?;
+    // A terminal that can't connect ends the load before.
+    let _ready = is_ready.recv_timeout(PATIENCE);
+    let begun = Instant::now();
+    while begun.elapsed() < stage.audit.duration && !(stage.stop)() {
+        thread::sleep(LOOK);
+    }
+    let seconds = begun.elapsed().as_secs_f64();
+    stop.store(true, Ordering::Relaxed);
+    let loaded = ended.recv_timeout(PATIENCE).map_err(|_| {
+        stage.crew.leave_behind();
+        Trouble::Failed(format!("the terminals have no answer after {} s", PATIENCE.as_secs()))
+    })?;
+    stage.goes_on()?;
+    Ok((loaded?, seconds))
+}

@@ -1,0 +1,299 @@
+//! Durability (clause 3.5.4): after a failure, the database has each order that it acknowledged, and no other.
+
+use crate::finding::{Finding, Scope, Seen, Trouble};
+use crate::load::{Order, SuccessFile};
+use lydite_database::{Target, TargetError, Written, WrittenOrder};
+use lydite_tpcc::consistency::CONDITIONS;
+use lydite_tpcc::meta::DatabaseMeta;
+use std::collections::HashSet;
+use std::time::Instant;
+
+/// Most orders that a finding names.
+const EXAMPLES: usize = 3;
+
+/// The test: begun before the load, judged after the recovery.
+pub struct Trial {
+    scope: Scope,
+    begun: Instant,
+    steps: Vec<String>,
+    before: Before,
+}
+
+impl Trial {
+    /// Begins the test: reads the database before the load.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub fn begin(target: &dyn Target, meta: &DatabaseMeta, scope: Scope) -> Result<Self, TargetError> {
+        let begun = Instant::now();
+        let before = Before(target.written(&(1..=meta.warehouses), None)?);
+        let steps = vec![format!("count1, the sum of D_NEXT_O_ID, is {}", before.count())];
+        Ok(Self { scope, begun, steps, before })
+    }
+
+    /// Returns the finding of a test that could not begin.
+    #[must_use]
+    pub fn impossible(scope: Scope, why: impl Into<String>) -> Finding {
+        let before = Before(Written::default());
+        Self { scope, begun: Instant::now(), steps: Vec::new(), before }.not_run(why)
+    }
+
+    /// Notes a step.
+    pub fn step(&mut self, words: impl Into<String>) {
+        self.steps.push(words.into());
+    }
+
+    /// Reads the recovered database.
+    ///
+    /// # Errors
+    /// The database fails: perhaps a node still recovers.
+    pub fn recovered(&self, target: &dyn Target, meta: &DatabaseMeta) -> Result<Recovered, TargetError> {
+        let from = self.before.0.next_orders.values().min().copied();
+        let written = target.written(&(1..=meta.warehouses), from)?;
+        let findings = target.check(&CONDITIONS[2..3], &|_| {})?;
+        let broken = findings.iter().find(|finding| !finding.holds());
+        Ok(Recovered { written, broken: broken.map(|finding| finding.examples.join("; ")) })
+    }
+
+    /// Compares the recovered database with the success file. `promised` is true if the database's settings make a commit
+    /// survive the loss of power, which a killed process can't show.
+    #[must_use]
+    pub fn judge(
+        mut self,
+        recovered: &Recovered,
+        file: &SuccessFile,
+        terminals: u32,
+        promised: bool,
+    ) -> Finding {
+        let ended = match self.before.compare(recovered, file, terminals, &mut self.steps) {
+            Ok(seen) if !promised => Err(Trouble::Failed(format!(
+                "by its settings a commit does not survive the loss of power (clause 3.5.3.4); this time {}",
+                seen.words
+            ))),
+            ended => ended,
+        };
+        self.step(if promised {
+            "by its settings a commit survives the loss of power"
+        } else {
+            "by its settings a commit does not survive the loss of power"
+        });
+        self.finding(ended)
+    }
+
+    /// Ends the test without a verdict.
+    #[must_use]
+    pub fn not_run(self, why: impl Into<String>) -> Finding {
+        self.finding(Err(Trouble::NotRun(why.into())))
+    }
+
+    /// Ends the test: the database did not come back.
+    #[must_use]
+    pub fn failed(self, why: impl Into<String>) -> Finding {
+        self.finding(Err(Trouble::Failed(why.into())))
+    }
+
+    /// Ends the test because the user wants that.
+    #[must_use]
+    pub fn stopped(self) -> Finding {
+        self.finding(Err(Trouble::Stopped))
+    }
+
+    fn finding(self, ended: Result<Seen, Trouble>) -> Finding {
+        let begin = Finding {
+            id: "durability-1",
+            clause: "3.5.4",
+            title: "each acknowledged order survives a failure, and no other",
+            scope: self.scope,
+            ..Finding::not_made()
+        };
+        begin.ended(ended, self.steps, self.begun)
+    }
+}
+
+/// The database after its recovery.
+pub struct Recovered {
+    written: Written,
+    /// Keys that break condition 3, if it does not hold.
+    broken: Option<String>,
+}
+
+/// The database before the load.
+struct Before(Written);
+
+/// Returns the sum of D_NEXT_O_ID.
+fn count(written: &Written) -> u64 {
+    written.next_orders.values().map(|next| u64::from(next.0)).sum()
+}
+
+/// Returns the first orders in words.
+fn listed(orders: &[Order]) -> String {
+    let words = |((w_id, d_id, c_id), o_id): &Order| format!("order {o_id} of customer {w_id}/{d_id}/{c_id}");
+    let first: Vec<String> = orders.iter().take(EXAMPLES).map(words).collect();
+    match orders.len().saturating_sub(EXAMPLES) {
+        0 => first.join(", "),
+        more => format!("{} and {more} more", first.join(", ")),
+    }
+}
+
+impl Before {
+    /// Returns the sum of D_NEXT_O_ID: count1 of the clause.
+    fn count(&self) -> u64 {
+        count(&self.0)
+    }
+
+    /// Compares the recovered database with the success file, and notes each step.
+    fn compare(
+        &self,
+        recovered: &Recovered,
+        file: &SuccessFile,
+        terminals: u32,
+        steps: &mut Vec<String>,
+    ) -> Result<Seen, Trouble> {
+        let Recovered { written: after, broken } = recovered;
+        let key = |order: &WrittenOrder| ((order.w_id, order.d_id, order.c_id), order.o_id);
+        let there: HashSet<Order> = after.orders.iter().map(key).collect();
+        let committed: HashSet<Order> = file.committed.iter().copied().collect();
+        let lost: Vec<Order> =
+            file.committed.iter().filter(|order| !there.contains(*order)).copied().collect();
+        // An attempt without an answer may have taken the number of an order that was rolled back.
+        let is_open = |order: &Order| file.open.get(&order.0).is_some_and(|open| *open > 0);
+        let back: Vec<Order> = file
+            .rolled_back
+            .iter()
+            .filter(|order| there.contains(*order) && !committed.contains(*order) && !is_open(order))
+            .copied()
+            .collect();
+        let (count1, count2) = (self.count(), count(after));
+        let entries = file.committed.len() as u64;
+        steps.push(format!(
+            "count1 is {count1}, count2 is {count2}: {} orders more",
+            count2.saturating_sub(count1)
+        ));
+        steps.push(format!(
+            "the success file has {entries} committed and {} rolled-back New-Orders",
+            file.rolled_back.len()
+        ));
+        steps.push(match broken {
+            None => "condition 3 holds".into(),
+            Some(examples) => format!("condition 3 does not hold: {examples}"),
+        });
+        let mut problems = Vec::new();
+        if !lost.is_empty() {
+            problems.push(format!(
+                "{} of {entries} committed New-Orders are lost: {}",
+                lost.len(),
+                listed(&lost)
+            ));
+        }
+        if !back.is_empty() {
+            problems.push(format!("{} rolled-back New-Orders are there: {}", back.len(), listed(&back)));
+        }
+        let excess = (count2.saturating_sub(count1)).checked_sub(entries);
+        match excess {
+            None => problems.push(format!("count2 - count1 is less than the {entries} committed New-Orders")),
+            Some(excess) if excess > u64::from(terminals) => problems.push(format!(
+                "{excess} orders more than the file has, and only {terminals} terminals could be without an answer"
+            )),
+            Some(_) => {}
+        }
+        if let Some(examples) = broken {
+            problems.push(format!("condition 3.3.2.3 does not hold: {examples}"));
+        }
+        if entries == 0 {
+            return Err(Trouble::NotRun(
+                "no New-Order was committed before the failure: use a longer --duration".into(),
+            ));
+        }
+        if problems.is_empty() {
+            let excess = excess.unwrap_or_default();
+            Ok(Seen::plain(format!(
+                "each of {entries} committed New-Orders is there, none of {} rolled-back ones, and {excess} without an \
+                 answer (at most {terminals} could be)",
+                file.rolled_back.len()
+            )))
+        } else {
+            Err(Trouble::Failed(problems.join("; ")))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lydite_tpcc::{CustomerId, DistrictId, OrderId, WarehouseId};
+
+    fn order(o_id: u32, c_id: u32) -> WrittenOrder {
+        WrittenOrder {
+            w_id: WarehouseId(1),
+            d_id: DistrictId(2),
+            o_id: OrderId(o_id),
+            c_id: CustomerId(c_id),
+        }
+    }
+
+    fn entry(o_id: u32, c_id: u32) -> Order {
+        ((WarehouseId(1), DistrictId(2), CustomerId(c_id)), OrderId(o_id))
+    }
+
+    fn written(next: u32, orders: &[WrittenOrder]) -> Written {
+        let mut written = Written { orders: orders.to_vec(), ..Written::default() };
+        written.next_orders.insert((WarehouseId(1), DistrictId(2)), OrderId(next));
+        written
+    }
+
+    fn judge(next: u32, orders: &[WrittenOrder], file: &SuccessFile) -> Result<Seen, Trouble> {
+        let recovered = Recovered { written: written(next, orders), broken: None };
+        Before(written(301, &[])).compare(&recovered, file, 2, &mut Vec::new())
+    }
+
+    fn failure(judged: Result<Seen, Trouble>) -> String {
+        match judged {
+            Err(Trouble::Failed(words)) => words,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn file() -> SuccessFile {
+        SuccessFile {
+            committed: vec![entry(301, 7), entry(302, 8)],
+            rolled_back: vec![entry(302, 5)],
+            ..SuccessFile::default()
+        }
+    }
+
+    #[test]
+    fn exactly_the_committed_orders_and_a_few_without_an_answer_are_right() {
+        assert!(judge(303, &[order(301, 7), order(302, 8)], &file()).is_ok());
+        let more = [order(301, 7), order(302, 8), order(303, 1), order(304, 2)];
+        assert!(judge(305, &more, &file()).is_ok());
+        let words = failure(judge(306, &[&more[..], &[order(305, 3)]].concat(), &file()));
+        assert_eq!(words, "3 orders more than the file has, and only 2 terminals could be without an answer");
+    }
+
+    #[test]
+    fn a_lost_order_fails_even_if_another_one_has_its_number() {
+        let words = failure(judge(302, &[order(301, 7)], &file()));
+        assert!(
+            words.starts_with("1 of 2 committed New-Orders are lost: order 302 of customer 1/2/8; "),
+            "{words}"
+        );
+        let words = failure(judge(303, &[order(301, 7), order(302, 9)], &file()));
+        assert_eq!(words, "1 of 2 committed New-Orders are lost: order 302 of customer 1/2/8");
+    }
+
+    #[test]
+    fn a_rolled_back_order_that_is_there_fails_unless_its_customer_has_an_open_one() {
+        let mut file = SuccessFile { committed: vec![entry(301, 7)], ..file() };
+        let orders = [order(301, 7), order(302, 5)];
+        let words = failure(judge(303, &orders, &file));
+        assert_eq!(words, "1 rolled-back New-Orders are there: order 302 of customer 1/2/5");
+        file.open.insert(entry(302, 5).0, 1);
+        assert!(judge(303, &orders, &file).is_ok());
+    }
+
+    #[test]
+    fn a_load_without_a_commit_proves_nothing() {
+        let judged = judge(301, &[], &SuccessFile::default());
+        assert!(matches!(judged, Err(Trouble::NotRun(_))), "{judged:?}");
+    }
+}

@@ -1,0 +1,159 @@
+//! The ACID tests of TPC-C (clause 3), step by step. Each test is a script of transactions that stop right before their
+//! commit, or after a read, while others are looked at. A test never assumes that a transaction waits: it sees it.
+//!
+//! [`TESTS`] is the table of tests, and each property has a module.
+
+mod act;
+mod atomicity;
+mod consistency;
+pub mod durability;
+mod finding;
+mod ground;
+mod isolation;
+pub mod load;
+mod stage;
+
+pub use finding::{Finding, Property, Scope, Verdict};
+
+use act::Crew;
+use finding::{Seen, Trouble};
+use ground::Ground;
+use lydite_database::{Placement, Target, TargetError};
+use lydite_tpcc::meta::DatabaseMeta;
+use lydite_tpcc::random::{Purpose, Stream};
+use stage::Stage;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// A test of the table.
+struct Test {
+    property: Property,
+    id: &'static str,
+    clause: &'static str,
+    title: &'static str,
+    /// True if the test is about the whole database, so that it runs once.
+    whole: bool,
+    play: fn(&mut Stage<'_>, &mut Stream) -> Result<Seen, Trouble>,
+}
+
+/// The tests, in the order in which they run.
+static TESTS: &[&[Test]] = &[atomicity::TESTS, consistency::TESTS, isolation::TESTS];
+
+/// The ACID tests of a database, ready to run.
+pub struct Audit<'a> {
+    /// The loaded database.
+    pub target: &'a Arc<dyn Target>,
+    /// Its description.
+    pub meta: &'a DatabaseMeta,
+    /// Nodes of its warehouses; `None` on one node, or if they are not known.
+    pub placement: Option<&'a Placement>,
+    /// Properties to test.
+    pub only: &'a [Property],
+    /// Time after which a transaction without an answer counts as one that waits.
+    pub wait: Duration,
+    /// Length of the load before the conditions are checked again.
+    pub duration: Duration,
+    /// Terminals of that load.
+    pub terminals: u32,
+    /// True for a database within this process.
+    pub embedded: bool,
+    /// True for the names of counters that grow with each checkpoint.
+    pub is_checkpoint: fn(&str) -> bool,
+    /// Seed of the choice of rows, and of the load.
+    pub seed: u64,
+}
+
+/// Result of the tests.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// Findings, in the order of the tests.
+    pub findings: Vec<Finding>,
+    /// The loss of the database that ended the tests.
+    pub lost: Option<String>,
+    /// True if the user stopped the tests.
+    pub stopped: bool,
+}
+
+impl Audit<'_> {
+    /// Returns the scope of tests of the whole database.
+    #[must_use]
+    pub fn widest(&self) -> Scope {
+        if self.placement.is_some_and(|placement| placement.nodes.len() > 1) {
+            Scope::Nodes
+        } else {
+            Scope::Local
+        }
+    }
+
+    /// Returns the scopes of a test: over nodes too if the database has several.
+    fn scopes(&self, test: &Test) -> Vec<Scope> {
+        match self.widest() {
+            widest if test.whole => vec![widest],
+            Scope::Nodes => vec![Scope::Local, Scope::Nodes],
+            Scope::Local => vec![Scope::Local],
+        }
+    }
+
+    /// Runs the tests until `stop` says so, and reports each finding as it comes.
+    pub fn run(&self, stop: &dyn Fn() -> bool, found: &mut dyn FnMut(&Finding)) -> Report {
+        let mut report = Report::default();
+        let crew = Crew::default();
+        let tests = TESTS.iter().flat_map(|tests| tests.iter());
+        let mut number = 0;
+        for test in tests.filter(|test| self.only.contains(&test.property)) {
+            for scope in self.scopes(test) {
+                number += 1;
+                let finding = self.finding(test, scope, number, stop, &crew, &mut report);
+                found(&finding);
+                report.findings.push(finding);
+            }
+        }
+        report
+    }
+
+    /// Runs one test, unless nothing can be tested any more.
+    fn finding(
+        &self,
+        test: &Test,
+        scope: Scope,
+        number: u64,
+        stop: &dyn Fn() -> bool,
+        crew: &Crew,
+        report: &mut Report,
+    ) -> Finding {
+        let begun = Instant::now();
+        let mut stream = Stream::new(self.seed, Purpose::Audit, number);
+        let ground = Ground::choose(scope, self.meta, self.placement, &mut stream);
+        let mut steps = Vec::new();
+        let ended = match ground {
+            _ if report.stopped || stop() => Err(Trouble::Stopped),
+            _ if report.lost.is_some() => Err(Trouble::NotRun("the database is away".into())),
+            _ if crew.is_incomplete() => {
+                Err(Trouble::NotRun("a session of an earlier test still has no answer".into()))
+            }
+            None => Err(Trouble::NotRun("the warehouses are on one node".into())),
+            Some(ground) => {
+                let mut stage = Stage::new(self, ground, stop, crew);
+                let ended = (test.play)(&mut stage, &mut stream);
+                steps = stage.steps.take();
+                ended
+            }
+        };
+        match &ended {
+            Err(Trouble::Lost(words)) => report.lost = Some(words.clone()),
+            Err(Trouble::Stopped) => report.stopped = true,
+            _ => {}
+        }
+        let (id, clause, title) = (test.id, test.clause, test.title);
+        let begin = Finding { id, clause, title, scope, ..Finding::not_made() };
+        begin.ended(ended, steps, begun)
+    }
+}
+
+/// Returns the nodes of a database, if it reports several.
+///
+/// # Errors
+/// The database fails.
+pub fn placement(target: &dyn Target, meta: &DatabaseMeta) -> Result<Option<Placement>, TargetError> {
+    target.capabilities().placement(meta.warehouses)
+}

@@ -1,0 +1,119 @@
+//! The documents of an audit: JSON, and a page.
+
+use crate::exit::{Failure, Outcome};
+use crate::interrupt::Interrupt;
+use crate::write::write;
+use lydite_audit::{Finding, Property, Verdict};
+use lydite_database::Description;
+use lydite_plan::destination::Destination;
+use lydite_report::audit::{AuditPage, AuditTest, render_audit};
+use lydite_tpcc::meta::DatabaseMeta;
+use serde::Serialize;
+use std::time::Duration;
+
+/// The version of the JSON format.
+const FORMAT: u32 = 1;
+
+/// Everything but the findings that the documents contain.
+pub(super) struct Document<'a> {
+    pub(super) description: &'a Description,
+    pub(super) meta: &'a DatabaseMeta,
+    pub(super) nodes: Option<usize>,
+    pub(super) only: &'a [Property],
+    pub(super) quick: bool,
+    pub(super) duration: Duration,
+}
+
+/// The JSON document.
+#[derive(Serialize)]
+struct JsonDocument<'a> {
+    lydite: &'static str,
+    format: u32,
+    status: &'a str,
+    audit: JsonAudit<'a>,
+    tests: &'a [Finding],
+}
+
+/// The conditions of the audit in the document.
+#[derive(Serialize)]
+struct JsonAudit<'a> {
+    target: JsonTarget<'a>,
+    warehouses: u32,
+    size: &'static str,
+    nodes: Option<usize>,
+    only: &'a [Property],
+    quick: bool,
+    duration_s: f64,
+}
+
+/// The database under test in the document.
+#[derive(Serialize)]
+struct JsonTarget<'a> {
+    kind: &'a str,
+    version: &'a str,
+    url: &'a str,
+    isolation: &'a str,
+}
+
+impl Document<'_> {
+    /// Formats the line about the database.
+    pub(super) fn header(&self) -> String {
+        let Description { kind, version, url, isolation, .. } = self.description;
+        let nodes = self.nodes.map_or_else(String::new, |nodes| format!(" on {nodes} nodes"));
+        let quick = if self.quick { ", quick: short loads and waits" } else { "" };
+        let warehouses = self.meta.warehouses_in_words();
+        format!("{url}: {kind} {version}, isolation {isolation}, {warehouses}{nodes}{quick}\n")
+    }
+
+    /// Writes one of the documents.
+    pub(super) fn save(
+        &self,
+        place: &Destination,
+        is_json: bool,
+        tests: &[Finding],
+        status: &str,
+        interrupt: &Interrupt,
+    ) -> Outcome {
+        let text = if is_json { self.json(tests, status)? } else { self.page(tests, status) };
+        write(place, text.as_bytes(), Some(interrupt))
+    }
+
+    fn json(&self, tests: &[Finding], status: &str) -> Result<String, Failure> {
+        let Description { kind, version, url, isolation, .. } = self.description;
+        let document = JsonDocument {
+            lydite: env!("CARGO_PKG_VERSION"),
+            format: FORMAT,
+            status,
+            audit: JsonAudit {
+                target: JsonTarget { kind, version, url, isolation },
+                warehouses: self.meta.warehouses,
+                size: self.meta.size.name(),
+                nodes: self.nodes,
+                only: self.only,
+                quick: self.quick,
+                duration_s: self.duration.as_secs_f64(),
+            },
+            tests,
+        };
+        let document = serde_json::to_value(&document)
+            .map_err(|error| Failure::usage(format!("the document can't be written as JSON: {error}")))?;
+        Ok(format!("{document:#}\n"))
+    }
+
+    fn page(&self, tests: &[Finding], status: &str) -> String {
+        let tests = tests.iter().map(|test| AuditTest {
+            id: test.id,
+            clause: test.clause,
+            title: test.title,
+            scope: test.scope.name(),
+            verdict: super::words(test.verdict),
+            good: test.verdict == Verdict::Passed,
+            bad: test.verdict == Verdict::Failed,
+            case: test.case,
+            seen: &test.seen,
+            steps: &test.steps,
+            seconds: test.seconds,
+        });
+        render_audit(&AuditPage { about: self.header().trim_end(), status, tests: tests.collect() })
+    }
+}

@@ -1,0 +1,167 @@
+//! The load of the durability test, in a process of its own: a database within that process dies with it.
+
+use crate::cli::AuditLoadArgs;
+use crate::exit::{Failure, Outcome};
+use crate::host::program;
+use crate::output::print;
+use lydite_audit::load::Load;
+use lydite_database::{DatabaseState, Target, TxMode};
+use lydite_families::TargetSpec;
+use std::fs;
+use std::io::{self, BufRead, BufReader, Read};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Line that the process prints once all terminals are connected.
+const READY: &str = "ready";
+/// Time between two looks at the process.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Runs `lydite audit-load`: reads the URL from the standard input, since it may hold a password, and plays the load
+/// until the input ends.
+pub(crate) fn command(args: &AuditLoadArgs) -> Outcome {
+    let mut input = BufReader::new(io::stdin());
+    let mut url = String::new();
+    input.read_line(&mut url).map_err(|error| Failure::usage(format!("standard input: {error}")))?;
+    let spec = TargetSpec::parse(url.trim_end(), TxMode::Statements).map_err(Failure::Usage)?;
+    let target: Arc<dyn Target> = spec.open()?;
+    let DatabaseState::Ready { meta } = target.state()? else {
+        return Err(Failure::usage("the database is not loaded: use lydite audit"));
+    };
+    let stop = Arc::new(AtomicBool::new(false));
+    let over = Arc::clone(&stop);
+    thread::Builder::new()
+        .name("input".into())
+        .spawn(move || {
+            let _ended = input.read_to_end(&mut Vec::new());
+            over.store(true, Ordering::Relaxed);
+        })
+        .map_err(|error| Failure::usage(format!("the system gives no thread to watch the input: {error}")))?;
+    let load =
+        Load { target, meta, terminals: args.terminals, seed: args.seed, file: Some(args.file.clone()) };
+    let mut printed = Ok(());
+    load.play(|| printed = print(&format!("{READY}\n")), &stop)?;
+    printed
+}
+
+/// A directory for the files of an audit, which is removed in the end.
+pub(super) struct Scratch(PathBuf);
+
+impl Scratch {
+    pub(super) fn make() -> Result<Self, Failure> {
+        let path = std::env::temp_dir().join(format!("lydite-audit-{}", std::process::id()));
+        fs::create_dir(&path).map_err(|error| {
+            Failure::usage(format!("{}: {error}: set TMPDIR to another place", path.display()))
+        })?;
+        Ok(Self(path))
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // Left for the system to clean up if it can't be removed.
+        let _removed = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A load in another process. Dropping it kills the process.
+pub(super) struct LoadProcess {
+    child: Child,
+    /// The load stops when it is closed.
+    input: Option<ChildStdin>,
+    ready: Receiver<()>,
+}
+
+impl LoadProcess {
+    /// Starts the load.
+    pub(super) fn start(url: &str, file: &Path, terminals: u32, seed: u64) -> io::Result<Self> {
+        let mut command = Command::new(program()?);
+        command.args([
+            "audit-load",
+            "--terminals",
+            &terminals.to_string(),
+            "--seed",
+            &seed.to_string(),
+            "--file",
+        ]);
+        command.arg(file).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // Ctrl-C must reach this process only.
+        command.process_group(0);
+        let mut child = command.spawn()?;
+        let mut input = child.stdin.take();
+        if let Some(input) = &mut input {
+            io::Write::write_all(input, format!("{url}\n").as_bytes())?;
+        }
+        let (send, ready) = channel();
+        if let Some(output) = child.stdout.take() {
+            thread::Builder::new().name("audit-load".into()).spawn(move || {
+                let line = BufReader::new(output).lines().next();
+                if line.is_some_and(|line| line.is_ok_and(|line| line == READY)) {
+                    // Nobody waits if the test is over.
+                    let _heard = send.send(());
+                }
+            })?;
+        }
+        Ok(Self { child, input, ready })
+    }
+
+    /// Waits until all terminals are connected.
+    ///
+    /// # Errors
+    /// The process ended before, and said why.
+    pub(super) fn wait_until_ready(&mut self, patience: Duration) -> Result<(), String> {
+        match self.ready.recv_timeout(patience) {
+            Ok(()) => Ok(()),
+            Err(RecvTimeoutError::Timeout) => {
+                Err(format!("the load did not begin in {} s", patience.as_secs()))
+            }
+            Err(RecvTimeoutError::Disconnected) => Err(self.last_words()),
+        }
+    }
+
+    /// Returns the messages of the process, once it has ended.
+    fn last_words(&mut self) -> String {
+        let mut text = String::new();
+        if let Some(mut stderr) = self.child.stderr.take() {
+            let _partial = stderr.read_to_string(&mut text);
+        }
+        let lines: Vec<&str> = text.lines().collect();
+        if lines.is_empty() { "the load ended without a word".into() } else { lines.join("; ") }
+    }
+
+    /// True if the process has ended.
+    pub(super) fn has_ended(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(Some(_)))
+    }
+
+    /// Kills the process (SIGKILL).
+    pub(super) fn kill(&mut self) -> io::Result<()> {
+        self.child.kill()?;
+        self.child.wait().map(|_| ())
+    }
+
+    /// Asks the process to end, and kills it if it does not in time.
+    pub(super) fn end(mut self, patience: Duration) {
+        drop(self.input.take());
+        let deadline = Instant::now() + patience;
+        while !self.has_ended() && Instant::now() < deadline {
+            thread::sleep(LOOK);
+        }
+    }
+}
+
+impl Drop for LoadProcess {
+    fn drop(&mut self) {
+        let _gone = self.kill();
+    }
+}

@@ -1,0 +1,336 @@
+//! `lydite audit`: the ACID tests of TPC-C, as a table.
+
+mod document;
+mod durability;
+pub(super) mod load;
+
+use crate::cli::AuditArgs;
+use crate::exit::{Failure, Outcome};
+use crate::interrupt::{Interrupt, watch, watched};
+use crate::output::{complain, print, reserve_stdout};
+use crate::run::loading;
+use crate::run::readiness::unusable;
+use crate::shell::typed;
+use document::Document;
+use durability::{Crash, Test};
+use load::Scratch;
+use lydite_audit::{Audit, Finding, Property, Report, Verdict};
+use lydite_database::{DatabaseState, Demand, Description, Target, TxMode};
+use lydite_families::TargetSpec;
+use lydite_plan::data::{self, Data};
+use lydite_plan::destination::{Destination, apart};
+use lydite_plan::entries::Entries;
+use lydite_plan::values::{number, time, whole};
+use lydite_report::live::Style;
+use lydite_report::observed::counts_checkpoints;
+use lydite_tpcc::limits::MAX_WAREHOUSES;
+use lydite_tpcc::meta::DatabaseMeta;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Connections that load.
+const JOBS: usize = 2;
+/// Default number of warehouses: one for each shard of a lab.
+const DEFAULT_WAREHOUSES: u32 = 3;
+/// Time after which a transaction without an answer counts as one that waits.
+const WAIT: Duration = Duration::from_secs(2);
+/// The same with `--quick`.
+const QUICK_WAIT: Duration = Duration::from_millis(500);
+/// Length of the load that the clauses ask for.
+const DURATION: Duration = Duration::from_secs(5 * 60);
+/// The same with `--quick`.
+const QUICK_DURATION: Duration = Duration::from_secs(5);
+
+/// Everything that the user typed.
+struct Plan {
+    spec: TargetSpec,
+    /// URL with its password.
+    url: String,
+    only: Vec<Property>,
+    data: Data,
+    warehouses: Option<u32>,
+    duration: Duration,
+    seed: u64,
+    commands: Option<(String, String)>,
+    json: Option<Destination>,
+    report: Option<Destination>,
+    /// Directory of a temporary database and of the success file.
+    scratch: Scratch,
+}
+
+/// Runs `lydite audit`.
+pub(crate) fn command(args: &AuditArgs) -> Outcome {
+    let plan = plan(args)?;
+    if [&plan.json, &plan.report].into_iter().flatten().any(Destination::is_stdout) {
+        reserve_stdout();
+    }
+    let style = Style::detect(args.quiet);
+    let (spec, interrupt) = watched(plan.spec.clone(), style)?;
+    let target: Arc<dyn Target> = spec.open()?;
+    let description = target.describe()?;
+    let interrupt = interrupt.map_or_else(|| watch(style), Ok)?;
+    let meta = ready(&*target, &description, &plan, style, &interrupt)?;
+    let placement = lydite_audit::placement(&*target, &meta)?;
+    let tests_durability = plan.only.contains(&Property::Durability);
+    let crash = match &plan.commands {
+        _ if !tests_durability => Crash::Unknown(String::new()),
+        _ if description.embedded => Crash::Process,
+        Some((kill, restart)) => Crash::Commands { kill: kill.clone(), restart: restart.clone() },
+        None => Crash::of_lab(&plan.url),
+    };
+    let document = Document {
+        description: &description,
+        meta: &meta,
+        nodes: placement.as_ref().map(|placement| placement.nodes.len()),
+        only: &plan.only,
+        quick: args.quick,
+        duration: plan.duration,
+    };
+    // Written early: a file that can't be written must fail before the tests change any row.
+    let places = [(&plan.json, true), (&plan.report, false)];
+    for (place, is_json) in places {
+        if let Some(place) = place.as_ref().filter(|place| place.is_replaced()) {
+            document.save(place, is_json, &[], "partial", &interrupt)?;
+        }
+    }
+    if !args.quiet {
+        print(&document.header())?;
+    }
+    let (mut unprinted, mut interrupt_reported) = (Ok(()), false);
+    let mut show = |finding: &Finding| {
+        if !args.quiet || finding.verdict != Verdict::Passed {
+            let shown = print(&line(finding));
+            if unprinted.is_ok() {
+                unprinted = shown;
+            }
+        }
+        if interrupt.asked() && !std::mem::replace(&mut interrupt_reported, true) {
+            complain("interrupted: open transactions are rolled back; once more ends at once");
+        }
+    };
+    let terminals = lydite_audit::load::terminals(&meta);
+    let audit = Audit {
+        target: &target,
+        meta: &meta,
+        placement: placement.as_ref(),
+        only: &plan.only,
+        wait: if args.quick { QUICK_WAIT } else { WAIT },
+        duration: plan.duration,
+        terminals,
+        embedded: description.embedded,
+        is_checkpoint: counts_checkpoints,
+        seed: plan.seed,
+    };
+    let mut report = audit.run(&|| interrupt.asked(), &mut show);
+    let scope = audit.widest();
+    if tests_durability && report.lost.is_none() && !report.stopped {
+        let test = Test {
+            spec: &spec,
+            url: &plan.url,
+            meta: &meta,
+            scope,
+            crash: &crash,
+            durable: description.durable,
+            duration: plan.duration,
+            terminals,
+            seed: plan.seed,
+            scratch: &plan.scratch,
+            interrupt: &interrupt,
+        };
+        let finding = test.make(target);
+        report.stopped |= finding.verdict == Verdict::Skipped;
+        show(&finding);
+        report.findings.push(finding);
+    }
+    conclude(args, &report, &document, places, unprinted, &interrupt)
+}
+
+/// Prints the counts, writes the documents, and returns the outcome.
+fn conclude(
+    args: &AuditArgs,
+    report: &Report,
+    document: &Document<'_>,
+    places: [(&Option<Destination>, bool); 2],
+    unprinted: Outcome,
+    interrupt: &Interrupt,
+) -> Outcome {
+    let count = |verdict| report.findings.iter().filter(|finding| finding.verdict == verdict).count();
+    let mut failures = vec![];
+    if count(Verdict::Failed) > 0 {
+        failures.push(Failure::CheckFailed);
+    }
+    failures.extend(unprinted.err());
+    if !args.quiet {
+        let text: Vec<String> =
+            Verdict::ALL.iter().map(|&verdict| format!("{} {}", count(verdict), words(verdict))).collect();
+        failures.extend(print(&format!("{}\n", text.join(", "))).err());
+    }
+    let whole = !report.stopped && report.lost.is_none();
+    let status = if whole { "complete" } else { "partial" };
+    for (place, is_json) in places {
+        if let Some(place) = place {
+            failures.extend(document.save(place, is_json, &report.findings, status, interrupt).err());
+        }
+    }
+    failures.extend(report.lost.clone().map(Failure::Target));
+    if report.stopped {
+        failures.push(Failure::Interrupted("interrupted: not all tests were made".into()));
+    }
+    Failure::all(failures)
+}
+
+/// Reads all arguments.
+///
+/// # Errors
+/// Everything that is wrong, one line each.
+fn plan(args: &AuditArgs) -> Result<Plan, Failure> {
+    let mut entries = Entries::default();
+    let size = args.size.clone().or_else(|| args.quick.then(|| "small".into()));
+    entries.flag("size", size);
+    let data = Data::read(&mut entries, None);
+    let mut errors = entries.errors;
+    let only =
+        args.only.as_deref().map_or_else(|| Property::ALL.to_vec(), |text| properties(text, &mut errors));
+    let mut keep = |flag: &str, result: Result<u64, String>| {
+        result.unwrap_or_else(|problem| {
+            errors.push(format!("--{flag}: {problem}"));
+            0
+        })
+    };
+    let warehouses = args
+        .warehouses
+        .as_deref()
+        .map(|text| keep("warehouses", whole(text, 1, MAX_WAREHOUSES).map(u64::from)) as u32);
+    let seed = keep("seed", number(args.seed.as_deref().unwrap_or("1"), "must be a whole number from 0"));
+    let default = if args.quick { QUICK_DURATION } else { DURATION };
+    let duration = match args.duration.as_deref().map_or(Ok(default), time) {
+        Ok(Duration::ZERO) => Err("must be longer than 0".to_string()),
+        duration => duration,
+    };
+    let duration = duration.unwrap_or_else(|problem| {
+        errors.push(format!("--duration: {problem}"));
+        default
+    });
+    let spec = TargetSpec::parse(&args.target, TxMode::Statements).map_err(|more| errors.extend(more)).ok();
+    if spec.as_ref().is_some_and(|spec| !spec.stores()) {
+        errors.push(format!("{} stores nothing that could be tested", args.target));
+    }
+    let commands = match (&args.kill, &args.restart) {
+        (Some(kill), Some(restart)) => Some((kill.clone(), restart.clone())),
+        (None, None) => None,
+        (Some(_), None) => {
+            errors.push("--kill: needs --restart COMMAND, which starts the database again".into());
+            None
+        }
+        (None, Some(_)) => {
+            errors.push("--restart: needs --kill COMMAND, which makes the database fail".into());
+            None
+        }
+    };
+    if commands.is_some() && !only.contains(&Property::Durability) {
+        errors.push("--kill: is for the durability test, which --only leaves out".into());
+    }
+    if commands.is_some() && spec.as_ref().is_some_and(|spec| !spec.has_server()) {
+        errors.push("--kill: this database has no server: its process is killed without a command".into());
+    }
+    let [json, report] = [&args.json, &args.report].map(|path| path.as_ref().map(Destination::new));
+    for (flag, place) in [("json", &json), ("report", &report)] {
+        if let Some(place) = place
+            && let Err(problem) = place.check().and_then(|()| apart(place, spec.as_ref(), None))
+        {
+            errors.push(format!("--{flag}: {} {problem}", place.shown()));
+        }
+    }
+    if json.is_some() && json == report {
+        errors.push("--report: is the same place as --json: name another one".into());
+    }
+    let (Some(spec), true) = (spec, errors.is_empty()) else { return Err(Failure::Usage(errors)) };
+    let scratch = Scratch::make()?;
+    let (spec, url) = if spec.is_temporary() {
+        // The durability test opens the database again, so it must have a place that outlives its handle.
+        let url = placed(&args.target, &scratch);
+        (TargetSpec::parse(&url, TxMode::Statements).map_err(Failure::Usage)?, url)
+    } else {
+        (spec, args.target.clone())
+    };
+    Ok(Plan { spec, url, only, data, warehouses, duration, seed, commands, json, report, scratch })
+}
+
+/// Returns the URL of a temporary database with a path in the audit's directory.
+fn placed(url: &str, scratch: &Scratch) -> String {
+    let (base, query) = url.split_once('?').map_or((url, None), |(base, query)| (base, Some(query)));
+    let path = scratch.path().join("database");
+    let query = query.map_or_else(String::new, |query| format!("?{query}"));
+    format!("{base}{}{query}", path.display())
+}
+
+/// Reads the list of `--only`.
+fn properties(text: &str, errors: &mut Vec<String>) -> Vec<Property> {
+    let mut chosen = Vec::new();
+    for name in text.split(',').map(str::trim) {
+        match Property::ALL.iter().find(|property| property.name() == name) {
+            Some(property) => chosen.push(*property),
+            None => {
+                let known: Vec<&str> = Property::ALL.iter().map(|property| property.name()).collect();
+                errors.push(format!("--only: {name:?} is not known: use some of {}", known.join(", ")));
+            }
+        }
+    }
+    chosen
+}
+
+/// Returns the description of the loaded database, and loads an empty one first.
+fn ready(
+    target: &dyn Target,
+    description: &Description,
+    plan: &Plan,
+    style: Style,
+    interrupt: &Interrupt,
+) -> Result<DatabaseMeta, Failure> {
+    let url = &description.url;
+    let Plan { data, warehouses, seed, .. } = plan;
+    match target.state()? {
+        DatabaseState::Ready { meta } => {
+            if let Some(asked) = warehouses.filter(|asked| *asked != meta.warehouses) {
+                return Err(Failure::usage(format!(
+                    "{url} holds {}, and --warehouses says {asked}: leave it out; it is for databases that are empty",
+                    meta.warehouses_in_words()
+                )));
+            }
+            Ok(meta)
+        }
+        DatabaseState::Empty => {
+            let warehouses = warehouses.unwrap_or(DEFAULT_WAREHOUSES);
+            let meta = data.describe(warehouses, *seed)?;
+            target.admit(&Demand::Districts(meta.districts.clone()))?;
+            let report = loading::load(target, &meta, JOBS, false, style, interrupt)?;
+            if report.interrupted {
+                return Err(Failure::Interrupted(format!(
+                    "interrupted while loading: go on with `lydite load {} --warehouses {warehouses}{} --seed {seed} \
+                     --resume`",
+                    typed(url),
+                    data::flags(&meta)
+                )));
+            }
+            Ok(meta)
+        }
+        state => Err(unusable(&state, url)
+            .unwrap_or_else(|| Failure::usage(format!("{url} stores nothing that could be tested")))),
+    }
+}
+
+/// Returns a verdict in words.
+fn words(verdict: Verdict) -> String {
+    verdict.name().replace('_', " ")
+}
+
+/// Formats the line of a finding.
+fn line(finding: &Finding) -> String {
+    let Finding { id, clause, title, scope, seen, case, verdict, seconds, .. } = finding;
+    let verdict = match verdict {
+        Verdict::Failed => "FAILED".into(),
+        verdict => words(*verdict),
+    };
+    let case = case.map_or_else(String::new, |case| format!("case {case}: "));
+    format!("{verdict:<8} {id:<13} {clause:<8} {:<5} {seconds:>6.1} s  {title}: {case}{seen}\n", scope.name())
+}

@@ -1,0 +1,192 @@
+//! `lydite audit` on real databases: those that keep clause 3 pass, and those that do not fail exactly the tests that they
+//! must.
+
+use crate::loaded;
+use crate::program::{Ended, Program, assert_no_panic, json, lydite, scratch, text};
+use crate::success_log::{freeze_writers, orders};
+use lydite_testkit::postgres::Server;
+use serde_json::Value;
+use std::fs;
+use std::thread;
+use std::time::Duration;
+
+/// Runs an audit with short loads and waits. The result as JSON, too.
+fn audit(url: &str, more: &[&str]) -> (Ended, Value) {
+    let directory = scratch();
+    let file = directory.path().join("audit.json");
+    let arguments = [&["audit", url, "--quick", "--json", text(&file)], more].concat();
+    let ended = Program::new(&arguments).run();
+    println!("{}{}", ended.stdout, ended.stderr);
+    assert_no_panic(&ended);
+    let found = json(&file);
+    assert_eq!(found["status"], "complete", "{found}");
+    (ended, found)
+}
+
+/// The tests of a verdict, each as `isolation-7 local`.
+fn with_verdict(found: &Value, verdict: &str) -> Vec<String> {
+    let tests = found["tests"].as_array().expect("tests").iter();
+    let name = |test: &Value| format!("{} {}", test["id"].as_str().unwrap(), test["scope"].as_str().unwrap());
+    tests.filter(|test| test["verdict"] == verdict).map(name).collect()
+}
+
+#[track_caller]
+fn test_of<'a>(found: &'a Value, id: &str, scope: &str) -> &'a Value {
+    let mut tests = found["tests"].as_array().expect("tests").iter();
+    tests
+        .find(|test| test["id"] == id && test["scope"] == scope)
+        .unwrap_or_else(|| panic!("no {id}: {found}"))
+}
+
+/// All tests of the properties passed, and each names its clause and its steps.
+#[track_caller]
+fn assert_passed((ended, found): &(Ended, Value), count: usize) {
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(with_verdict(found, "passed").len(), count, "{found}");
+    for test in found["tests"].as_array().expect("tests") {
+        assert!(test["clause"].as_str().is_some_and(|clause| clause.starts_with("3.")), "{test}");
+        assert!(test["steps"].as_array().is_some_and(|steps| steps.len() >= 3), "{test}");
+        assert!(!test["seen"].as_str().expect("words").is_empty(), "{test}");
+    }
+}
+
+/// Clauses 3.2 and 3.4: what waits is seen to wait, and the cases of an MVCC database are named.
+#[test]
+fn postgresql_at_repeatable_read_passes_atomicity_and_isolation() {
+    let url = loaded::on_postgres("audited", 2);
+    let all = audit(&url, &["--only", "atomicity,isolation"]);
+    assert_passed(&all, 13);
+    let waits = test_of(&all.1, "isolation-3", "local")["seen"].as_str().expect("words");
+    assert!(waits.contains("the database reports that 1 session waits for a lock"), "{waits}");
+    for (id, case) in [("isolation-7", "D"), ("isolation-8", "B"), ("isolation-9", "B")] {
+        assert_eq!(test_of(&all.1, id, "local")["case"], case, "{}", all.1);
+    }
+}
+
+#[test]
+fn postgresql_at_read_committed_fails_the_tests_that_read_twice_and_no_others() {
+    let url = loaded::on_postgres("audited_committed", 2) + "?isolation=read-committed";
+    let (ended, found) = audit(&url, &["--only", "isolation", "--quiet"]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let failed = ["isolation-7 local", "isolation-8 local", "isolation-9 local", "snapshot local"];
+    assert_eq!(with_verdict(&found, "failed"), failed);
+    assert_eq!(with_verdict(&found, "passed").len(), 6, "{found}");
+    let phantom = test_of(&found, "isolation-8", "local")["seen"].as_str().expect("words");
+    assert!(phantom.contains("a phantom"), "{phantom}");
+    assert_eq!(ended.stdout.lines().count(), 4, "only failures are printed: {}", ended.stdout);
+}
+
+/// Clause 3.1.3: the nine tests pass over nodes that lock their own rows, and the one read of two nodes shows that they
+/// have no common snapshot.
+#[test]
+fn postgresql_over_shards_has_no_snapshot_over_its_nodes() {
+    let servers: Vec<Server> = (0..3).map(|_| Server::start(&["fsync=off", "shared_buffers=64MB"])).collect();
+    let shards: Vec<String> =
+        servers[1..].iter().map(|shard| format!("127.0.0.1:{}", shard.port())).collect();
+    let url = format!("{}?shards={}", servers[0].url("postgres"), shards.join(","));
+    let only = ["--only", "isolation", "--warehouses", "2"];
+    let (ended, found) = audit(&url, &only);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert_eq!(found["audit"]["nodes"], 2, "{found}");
+    assert_eq!(with_verdict(&found, "failed"), ["snapshot nodes"]);
+    // Each node has one warehouse.
+    assert_eq!(with_verdict(&found, "not_run"), ["snapshot local"]);
+}
+
+#[test]
+fn a_database_within_the_process_passes_all_tests_and_survives_the_end_of_its_process() {
+    let directory = scratch();
+    let page = directory.path().join("audit.html");
+    let all = audit("gemel:", &["--duration", "1s", "--report", text(&page)]);
+    assert_passed(&all, 16);
+    let durability = test_of(&all.1, "durability-1", "local")["seen"].as_str().expect("words");
+    assert!(durability.contains("committed New-Orders is there"), "{durability}");
+    assert!(all.0.stdout.contains("16 passed, 0 failed, 0 skipped, 0 not run"), "{}", all.0.stdout);
+    let page = fs::read_to_string(page).expect("the page");
+    assert!(page.contains("isolation-9") && page.contains("16 passed"), "{page}");
+}
+
+/// Makes the durability test of a server that `kill` kills, and that is started again.
+fn killed(server: &Server, kill: impl FnOnce(&Server)) -> (Ended, Value) {
+    let directory = scratch();
+    let place = |name: &str| directory.path().join(name);
+    let file = place("audit.json");
+    // The commands tell this test, which kills and starts the server, and wait for it.
+    let command =
+        |name: &str| format!("touch {0}; until test -e {0}.done; do sleep 0.02; done", text(&place(name)));
+    let url = server.url("tpcc");
+    let only = ["audit", &url, "--quick", "--only", "durability", "--duration", "1s", "--json", text(&file)];
+    let commands = ["--kill", &command("kill"), "--restart", &command("restart")];
+    let mut running = Program::new(&[&only[..], &commands].concat()).start();
+    assert!(running.reaches("its failure", || place("kill").exists()));
+    kill(server);
+    fs::write(place("kill.done"), "").expect("a file");
+    assert!(running.reaches("its recovery", || place("restart").exists()));
+    server.restart();
+    fs::write(place("restart.done"), "").expect("a file");
+    let ended = running.wait();
+    println!("{}{}", ended.stdout, ended.stderr);
+    (ended, json(&file))
+}
+
+/// Clause 3.5.4.
+#[test]
+fn a_server_that_waits_for_its_disk_passes_durability() {
+    let (ended, found) = killed(&loaded::postgres(1, &[]), Server::kill);
+    assert_passed(&(ended, found), 1);
+}
+
+/// Clause 3.5.4: its last commits are in memory alone.
+#[test]
+fn a_server_that_does_not_wait_for_its_disk_fails_durability() {
+    let server = loaded::postgres(1, &["synchronous_commit=off", "autovacuum=off"]);
+    let (ended, found) = killed(&server, |server| {
+        freeze_writers(server);
+        let frozen_at = orders(server);
+        let grows = (0..3_000).any(|_| {
+            thread::sleep(Duration::from_millis(20));
+            orders(server) >= frozen_at + 20
+        });
+        assert!(grows, "the load goes on while the command waits");
+        server.kill();
+    });
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let durability = test_of(&found, "durability-1", "local");
+    assert_eq!(durability["verdict"], "failed", "{durability}");
+    let seen = durability["seen"].as_str().expect("words");
+    assert!(seen.contains("committed New-Orders are lost: order "), "{seen}");
+}
+
+#[test]
+fn everything_that_is_wrong_is_rejected_together() {
+    let wrong = [
+        "audit",
+        "null:",
+        "--only",
+        "isolation,beauty",
+        "--duration",
+        "0",
+        "--warehouses",
+        "none",
+        "--kill",
+        "true",
+        "--size",
+        "huge",
+        "--json",
+        "/nonexistent/audit.json",
+    ];
+    let ended = lydite(&wrong).code(2);
+    let said = [
+        "--only: \"beauty\" is not known",
+        "--duration: must be longer than 0",
+        "--warehouses: must be a whole number",
+        "--kill: needs --restart",
+        "size",
+        "--json: ",
+        "null: stores nothing",
+    ];
+    for words in said {
+        assert!(ended.stderr.contains(words), "{words}: {}", ended.stderr);
+    }
+    assert!(ended.stdout.is_empty(), "{}", ended.stdout);
+}
