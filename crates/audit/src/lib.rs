@@ -1,7 +1,7 @@
 //! The ACID tests of TPC-C (clause 3), step by step. Each test is a script of transactions that stop right before their
 //! commit, or after a read, while others are looked at. A test never assumes that a transaction waits: it sees it.
 //!
-//! [`TESTS`] is the table of tests, and each property has a module.
+//! `TESTS` is the table of tests, and each property has a module.
 
 mod act;
 mod atomicity;

@@ -99,21 +99,18 @@ fn open_for_writing(process: ProcessId) -> Vec<(u64, PathBuf)> {
 mod tests {
     use super::*;
     use crate::process::Processes;
+    use std::io::{BufRead, BufReader};
     use std::process::{Child, Command, Stdio};
-    use std::time::{Duration, Instant};
 
     /// Runs a shell that says when it has opened its files, and then sleeps.
     fn shell(script: &str, within: &Path) -> (Child, ProcessId) {
         let mut command = Command::new("sh");
-        let script = format!("{script}; touch ready; sleep 600 & wait");
+        let script = format!("{script}; echo; sleep 600 & wait");
         command.args(["-c", &script]).current_dir(within);
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let child = command.spawn().unwrap();
-        let begun = Instant::now();
-        while !within.join("ready").exists() {
-            assert!(begun.elapsed() < Duration::from_secs(60));
-            std::thread::sleep(Duration::from_millis(2));
-        }
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        // Through a pipe: a file that said so would be open for writing itself.
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut String::new()).unwrap();
         let process = ProcessId::of(child.id()).unwrap();
         (child, process)
     }
@@ -132,7 +129,6 @@ mod tests {
         fs::create_dir(&work).unwrap();
         fs::create_dir(&other).unwrap();
         let found = |script: &str| {
-            drop(fs::remove_file(work.join("ready")));
             let (child, root) = shell(script, &work);
             let found = of_process(root);
             end((child, root));

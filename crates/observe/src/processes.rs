@@ -131,6 +131,8 @@ mod tests {
     use std::io::{BufRead, BufReader};
     use std::net::TcpListener;
     use std::process::{Command, Stdio};
+    use std::thread;
+    use std::time::{Duration, Instant};
 
     #[test]
     fn the_time_of_ended_children_counts_and_a_reused_number_does_not() {
@@ -171,9 +173,17 @@ mod tests {
         let root = ProcessId::of(shell.id()).unwrap();
         let tree = Processes::now().tree(root);
         assert_eq!(tree.len(), 2, "{tree:?}");
-        let both = usage(&tree).unwrap();
-        let parts = tree.iter().map(|process| usage(&[*process]).unwrap().resident).collect::<Vec<_>>();
-        assert!(both.resident > 0 && both.resident < parts.iter().sum(), "{both:?} {parts:?}");
+        // A child that has not run yet shares nothing.
+        let begun = Instant::now();
+        loop {
+            let both = usage(&tree).unwrap();
+            let parts = tree.iter().map(|process| usage(&[*process]).unwrap().resident).collect::<Vec<_>>();
+            if both.resident > 0 && both.resident < parts.iter().sum() {
+                break;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(60), "{both:?} {parts:?}");
+            thread::sleep(Duration::from_millis(5));
+        }
         drop(shell.stdin.take());
         shell.wait().unwrap();
         assert_eq!(usage(&tree), None, "they have ended");
