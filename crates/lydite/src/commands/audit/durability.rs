@@ -158,6 +158,7 @@ impl Test<'_> {
             Crash::Lab(fault) => {
                 let mut injector = Injector::start(fault.clone(), Some(PATIENCE))
                     .map_err(|error| Problem::NotRun(format!("the guard can't be started: {error}")))?;
+                injector.wait_until_ready().map_err(Problem::NotRun)?;
                 let begun = injector.begin().map_err(Problem::NotRun)?;
                 trial.step(format!("all servers are killed: {}", begun.proof));
                 load.end(LOAD_ENDS);
