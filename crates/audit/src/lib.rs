@@ -36,14 +36,14 @@ struct Test {
     play: fn(&mut Stage<'_>, &mut Stream) -> Result<Seen, Trouble>,
 }
 
-/// The tests, in the order in which they run.
+/// Tests, in order.
 static TESTS: &[&[Test]] = &[atomicity::TESTS, consistency::TESTS, isolation::TESTS];
 
 /// The ACID tests of a database, ready to run.
 pub struct Audit<'a> {
     /// The loaded database.
     pub target: &'a Arc<dyn Target>,
-    /// Its description.
+    /// Description of the database.
     pub meta: &'a DatabaseMeta,
     /// Nodes of its warehouses; `None` on one node, or if they are not known.
     pub placement: Option<&'a Placement>,

@@ -118,7 +118,7 @@ impl SuccessFile {
 pub struct Load {
     /// The database.
     pub target: Arc<dyn Target>,
-    /// Its description.
+    /// Description of the database.
     pub meta: DatabaseMeta,
     /// Number of terminals.
     pub terminals: u32,

@@ -61,7 +61,7 @@ impl Trend {
     }
 }
 
-/// How far the running mean of a throughput, since the first second, moves from the mean of all seconds.
+/// Distance of a throughput's running mean, since the first second, from the mean of all seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RunningMean {
     /// Greatest distance over the second half, in percent.

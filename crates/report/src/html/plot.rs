@@ -96,7 +96,7 @@ pub(super) struct Picture {
     pub(super) content: Markup,
     pub(super) width: f64,
     pub(super) height: f64,
-    /// What it shows in words.
+    /// Content of the picture in words.
     pub(super) says: String,
 }
 

@@ -6,7 +6,7 @@ use lydite_tpcc::schema::Table;
 /// A program that loads TPC-C databases.
 #[derive(Debug)]
 pub struct Kit {
-    /// Its name.
+    /// Name of the program.
     pub name: &'static str,
     /// Text before the names of its tables.
     prefix: &'static str,

@@ -30,9 +30,8 @@ pub(in crate::memory) struct Tree<V> {
 
 /// A leaf, and its share of the keys: from `lower` on, and less than `upper`. None means no limit.
 ///
-/// A leaf's share only grows while it is in the tree, except that a full leaf may lose a part in which it has no keys. So
-/// a share that is outdated is narrower, and still correct for the keys in it, but the leaf may have keys outside of it;
-/// or it is wider, and correct for all keys that were in the tree when the path to it was read.
+/// While it is in the tree, a leaf's share grows, or a full leaf gives away an end without keys. So a reader with an old
+/// path may find keys outside of the share, and may miss keys that were inserted after it had read the path.
 struct Place<'g, V> {
     leaf: &'g Leaf<V>,
     lower: Option<&'g Key>,
