@@ -6,7 +6,7 @@ use lydite_database::{Held, HeldTransaction, Point, Script, Session, Target, Tar
 use lydite_tpcc::{Outcome, Transaction};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::{self, Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -29,6 +29,18 @@ pub(crate) enum Aborts {
     Retried,
     /// It ends there.
     Final,
+    /// It is retried until it has stopped once, and ends after that: only then another transaction can be the reason.
+    FinalOnceStopped,
+}
+
+impl Aborts {
+    fn are_retried(self, has_stopped: bool) -> bool {
+        match self {
+            Self::Retried => true,
+            Self::Final => false,
+            Self::FinalOnceStopped => !has_stopped,
+        }
+    }
 }
 
 enum Event {
@@ -47,22 +59,56 @@ pub(crate) enum Look {
     Rejected(u32),
 }
 
-/// Sessions that are free, and the fate of those that were left behind.
+/// The reins of a transaction, which the test holds and its thread obeys.
+#[derive(Default)]
+struct Reins {
+    /// Set when nobody waits for the transaction any more.
+    over: AtomicBool,
+    replies: Mutex<Option<Sender<Then>>>,
+}
+
+impl Reins {
+    /// Ends the test's interest: the transaction continues from where it stops, and rolls back.
+    fn let_go(&self) {
+        self.over.store(true, Ordering::Relaxed);
+        lock(&self.replies).take();
+    }
+}
+
+/// Locks what no thread leaves half changed.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Sessions that are free, the transactions under way, and the fate of those that were left behind.
 #[derive(Clone, Default)]
 pub(crate) struct Crew {
     free: Arc<Mutex<Vec<Box<dyn Session<Held>>>>>,
+    under_way: Arc<Mutex<Vec<Weak<Reins>>>>,
     hung: Arc<AtomicBool>,
 }
 
 impl Crew {
     /// Takes a free session, or opens one.
     fn session(&self, target: &dyn Target) -> Result<Box<dyn Session<Held>>, TargetError> {
-        let free = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let free = lock(&self.free).pop();
         free.map_or_else(|| target.capabilities().held()?.connect_held(), Ok)
     }
 
     fn give_back(&self, session: Box<dyn Session<Held>>) {
-        self.free.lock().unwrap_or_else(PoisonError::into_inner).push(session);
+        lock(&self.free).push(session);
+    }
+
+    fn add(&self, reins: &Arc<Reins>) {
+        let mut under_way = lock(&self.under_way);
+        under_way.retain(|reins| reins.strong_count() > 0);
+        under_way.push(Arc::downgrade(reins));
+    }
+
+    /// Lets all transactions go. One may wait for locks of another one, so none is waited for before.
+    pub(crate) fn let_go(&self) {
+        let under_way = std::mem::take(&mut *lock(&self.under_way));
+        under_way.iter().filter_map(Weak::upgrade).for_each(|reins| reins.let_go());
     }
 
     /// Notes that a session had to be left behind.
@@ -80,10 +126,8 @@ impl Crew {
 pub(crate) struct Act {
     name: &'static str,
     events: Receiver<Event>,
-    replies: Option<Sender<Then>>,
+    reins: Arc<Reins>,
     thread: Option<JoinHandle<()>>,
-    /// Set when nobody waits for the transaction any more.
-    over: Arc<AtomicBool>,
     crew: Crew,
     aborts: u32,
     last_abort: String,
@@ -103,30 +147,37 @@ impl Act {
         let mut session = crew.session(target)?;
         let (send, events) = channel();
         let (replies, heard) = channel::<Then>();
-        let over = Arc::new(AtomicBool::new(false));
-        let (stopped, crew) = (Arc::clone(&over), crew.clone());
+        let reins = Arc::new(Reins { replies: Mutex::new(Some(replies)), ..Reins::default() });
+        crew.add(&reins);
+        let (obeyed, crew) = (Arc::clone(&reins), crew.clone());
         let own = crew.clone();
         let work = move || {
             let (at, armed) = (Mutex::new((send.clone(), heard)), AtomicBool::new(true));
+            let (scripted, stopped) = (Arc::clone(&obeyed), Arc::new(AtomicBool::new(false)));
+            let has_stopped = Arc::clone(&stopped);
             let script = Script::new(move |point| {
+                // The test is over, and the transaction must leave nothing behind.
+                if scripted.over.load(Ordering::Relaxed) {
+                    return Then::RollBack;
+                }
                 if !armed.load(Ordering::Relaxed) || !stops(&point) {
                     return Then::Continue;
                 }
-                let at = at.lock().unwrap_or_else(PoisonError::into_inner);
+                stopped.store(true, Ordering::Relaxed);
+                let at = lock(&at);
                 let told = at.0.send(Event::At(point)).ok().and_then(|()| at.1.recv().ok());
-                // Without a reply the test is over, and the transaction must leave nothing behind.
-                let then = told.unwrap_or(Then::RollBack);
-                if told.is_some() && then != Then::Repeat {
+                if told.is_some_and(|then| then != Then::Repeat) {
                     armed.store(false, Ordering::Relaxed);
                 }
-                then
+                told.unwrap_or(Then::RollBack)
             });
             let held = HeldTransaction { transaction, script };
             loop {
                 let ended = session.execute(&held);
                 let event = match ended {
                     Err(TxError::Aborted { detail, .. })
-                        if aborts == Aborts::Retried && !stopped.load(Ordering::Relaxed) =>
+                        if aborts.are_retried(has_stopped.load(Ordering::Relaxed))
+                            && !obeyed.over.load(Ordering::Relaxed) =>
                     {
                         Event::Aborted(detail)
                     }
@@ -153,9 +204,8 @@ impl Act {
         Ok(Self {
             name,
             events,
-            replies: Some(replies),
+            reins,
             thread: Some(thread),
-            over,
             crew: own,
             aborts: 0,
             last_abort: String::new(),
@@ -226,7 +276,7 @@ impl Act {
     /// Lets a stopped transaction continue.
     pub(crate) fn go(&self, then: Then) {
         // A session that is gone answers the next wait.
-        let _gone = self.replies.as_ref().map(|replies| replies.send(then));
+        let _gone = lock(&self.reins.replies).as_ref().map(|replies| replies.send(then));
     }
 
     /// Looks at the transaction until it ends, or until `waits` says in words that it waits. `waits` gets the begin of the
@@ -274,8 +324,9 @@ impl Act {
 
 impl Drop for Act {
     fn drop(&mut self) {
-        self.over.store(true, Ordering::Relaxed);
-        drop(self.replies.take());
+        if self.ended.is_none() {
+            self.crew.let_go();
+        }
         let deadline = Instant::now() + PATIENCE;
         while self.ended.is_none() {
             match self.next(deadline) {

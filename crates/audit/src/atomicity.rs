@@ -116,7 +116,7 @@ fn rolled_back_payment(stage: &mut Stage<'_>, _: &mut Stream) -> Result<Seen, Tr
     Ok(Seen::plain(format!("no row changed: {after}")))
 }
 
-/// The order of a probe in words: its number and the stock of its lines.
+/// Atomicity of a New-Order: with an unused item it changes nothing.
 fn rolled_back_order(stage: &mut Stage<'_>, _: &mut Stream) -> Result<Seen, Trouble> {
     let look = |stage: &Stage<'_>| -> Result<_, Trouble> {
         let probe = stage.probe()?;

@@ -73,7 +73,7 @@ impl Trial {
             ended => ended,
         };
         self.step(if promised {
-            "by its settings a commit survives the loss of power"
+            "as far as its settings are known, a commit survives the loss of power"
         } else {
             "by its settings a commit does not survive the loss of power"
         });

@@ -133,3 +133,13 @@ pub(crate) enum Trouble {
     /// The user stopped the test.
     Stopped,
 }
+
+impl Trouble {
+    /// Returns it in words.
+    pub(crate) fn words(&self) -> &str {
+        match self {
+            Self::Failed(words) | Self::NotRun(words) | Self::Lost(words) => words,
+            Self::Stopped => "the user stopped the test",
+        }
+    }
+}

@@ -4,6 +4,7 @@
 //! `TESTS` is the table of tests, and each property has a module.
 
 mod act;
+mod aside;
 mod atomicity;
 mod consistency;
 pub mod durability;

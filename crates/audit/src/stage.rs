@@ -2,6 +2,7 @@
 
 use crate::Audit;
 use crate::act::{Aborts, Act, Crew, Ended, Look, PATIENCE};
+use crate::aside::Aside;
 use crate::finding::Trouble;
 use crate::ground::Ground;
 use lydite_database::{
@@ -19,8 +20,6 @@ use std::time::{Duration, Instant};
 const SETTLING: Duration = Duration::from_secs(3);
 /// Time between two looks.
 const AGAIN: Duration = Duration::from_millis(50);
-/// Limit of the sessions that read balances.
-const BALANCES_WAIT: Duration = Duration::from_secs(10);
 
 /// The stage of a test.
 pub(crate) struct Stage<'a> {
@@ -33,6 +32,8 @@ pub(crate) struct Stage<'a> {
     pub(crate) steps: RefCell<Vec<String>>,
     /// False once the database has turned out to have no view of its locks.
     sees_locks: Cell<bool>,
+    /// True while a test restores what it changed, which nothing may end.
+    restores: Cell<bool>,
 }
 
 impl From<TargetError> for Trouble {
@@ -102,6 +103,7 @@ impl<'a> Stage<'a> {
             crew,
             steps: RefCell::default(),
             sees_locks: Cell::new(true),
+            restores: Cell::new(false),
         }
     }
 
@@ -112,7 +114,15 @@ impl<'a> Stage<'a> {
 
     /// Ends the test if the user wants that.
     pub(crate) fn goes_on(&self) -> Result<(), Trouble> {
-        if (self.stop)() { Err(Trouble::Stopped) } else { Ok(()) }
+        if !self.restores.get() && (self.stop)() { Err(Trouble::Stopped) } else { Ok(()) }
+    }
+
+    /// Restores what the test changed, even if the user wants the end.
+    pub(crate) fn restore<T>(&self, work: impl FnOnce() -> Result<T, Trouble>) -> Result<T, Trouble> {
+        self.restores.set(true);
+        let done = work();
+        self.restores.set(false);
+        done
     }
 
     /// Begins a transaction that stops at the selected points.
@@ -203,9 +213,10 @@ impl<'a> Stage<'a> {
 
     /// Reads balances in one transaction.
     pub(crate) fn balances(&self, balances: &[Balance]) -> Result<Vec<Cents>, Trouble> {
-        let mut session = self.target.capabilities().balances()?.connect_balances(BALANCES_WAIT)?;
+        self.goes_on()?;
         let read = BalanceTransaction::Select { balances: balances.to_vec(), between: Between::NOTHING };
-        session.execute(&read).map_err(|error| trouble("read balances", &error))
+        let ended = Aside::begin("read balances", &**self.target, read, true)?.end(self.crew)?;
+        ended.map_err(|error| trouble("read balances", &error))
     }
 
     /// Counts orders and payments of the ground's warehouses.

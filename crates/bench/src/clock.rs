@@ -59,22 +59,26 @@ pub(crate) struct Window {
     start: AtomicU64,
     /// End of the window. It moves with the start, and to the present if the run is stopped early.
     end: AtomicU64,
+    /// Time by which the first second of the warm-up is too short. It stays when the start moves.
+    shift: Nanos,
 }
 
 impl Window {
     pub(crate) fn new(warmup: Duration, duration: Duration, counting: Counting) -> Self {
         let start = nanos(warmup);
         let end = start.saturating_add(nanos(duration));
-        Self { counting, start: AtomicU64::new(start), end: AtomicU64::new(end) }
+        let shift = start.div_ceil(SECOND) * SECOND - start;
+        Self { counting, start: AtomicU64::new(start), end: AtomicU64::new(end), shift }
     }
 
     pub(crate) fn start(&self) -> Nanos {
         self.start.load(Ordering::Relaxed)
     }
 
-    /// Moves the window to an earlier start, at which a second begins. The start must lie ahead: what has happened
-    /// until now stays before it.
-    pub(crate) fn begin_at(&self, start: Nanos) {
+    /// Moves the window to an earlier start, at which a second begins. The start must lie ahead of `now`: what has
+    /// happened until now stays before it.
+    pub(crate) fn begin_at(&self, start: Nanos, now: Nanos) {
+        assert!(start > now, "the window has not begun");
         let earlier = self.start().saturating_sub(start);
         assert_eq!(earlier % SECOND, 0, "the seconds stay the same");
         self.end.fetch_sub(earlier, Ordering::Relaxed);
@@ -111,16 +115,12 @@ impl Window {
 
     /// Returns the number of the second that contains `at`. The window begins with a new second.
     pub(crate) fn second(&self, at: Nanos) -> usize {
-        ((at + self.shift()) / SECOND) as usize
+        ((at + self.shift) / SECOND) as usize
     }
 
     /// Returns the beginning of the second `number`, or of the run if that is later.
     pub(crate) fn second_begins(&self, number: usize) -> Nanos {
-        (number as u64 * SECOND).saturating_sub(self.shift())
-    }
-
-    fn shift(&self) -> Nanos {
-        self.start().div_ceil(SECOND) * SECOND - self.start()
+        (number as u64 * SECOND).saturating_sub(self.shift)
     }
 }
 
@@ -161,7 +161,7 @@ mod tests {
             Window::new(Duration::from_millis(60_300), Duration::from_secs(5), Counting::DueAndAnswered);
         let start = window.second_begins(10);
         let second = window.second(start);
-        window.begin_at(start);
+        window.begin_at(start, start - 1);
         assert_eq!((window.start(), window.end()), (9_300_000_000, 14_300_000_000));
         assert_eq!((window.second(start), window.warmup_seconds()), (second, 10));
         assert!(window.counts(start, start + 1));

@@ -14,6 +14,7 @@ use crate::worker::Worker;
 use crate::workload::Runnable;
 use lydite_tpcc::random::{Purpose, Stream};
 use parking_lot::Mutex;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// Requests per second as a function of time, constant in each piece.
@@ -133,6 +134,8 @@ struct Generator<W: Runnable> {
     watched: Arrivals,
     /// Taken requests that are due in the window.
     taken: u64,
+    /// Due times, all ahead, of requests that were taken before a window that may begin earlier.
+    ahead: VecDeque<Nanos>,
     /// Due times of requests that were taken but not begun before the end.
     unstarted: Vec<Nanos>,
 }
@@ -169,6 +172,7 @@ impl<W: Runnable> Open<W> {
             cursor: Cursor::new(stages),
             terminals: W::in_turn(&stages.current()[0].inputs),
             taken: 0,
+            ahead: VecDeque::new(),
             unstarted: Vec::new(),
         };
         Self { rates, generator: Mutex::new(generator) }
@@ -190,7 +194,12 @@ impl<W: Runnable> Open<W> {
         let inputs = &generator.cursor.stage(due).inputs;
         let transaction = W::next(inputs, &mut generator.terminals[terminal as usize]);
         generator.arrivals.advance();
-        generator.taken += u64::from(due >= window.start());
+        if due >= window.start() {
+            generator.taken += 1;
+        } else if due > now {
+            while generator.ahead.pop_front_if(|due| *due <= now).is_some() {}
+            generator.ahead.push_back(due);
+        }
         NextAction::Request(due, transaction)
     }
 
@@ -201,7 +210,9 @@ impl<W: Runnable> Open<W> {
         let unstarted = generator.unstarted.iter().filter(|&&due| due < end).count() as u64;
         // A stop moves the end forward. Requests that are due after it are outside of the window.
         let beyond = generator.unstarted.iter().filter(|&&due| due >= end.max(window.start())).count() as u64;
-        let due = generator.taken - beyond.min(generator.taken) + left_in_window;
+        let ahead = generator.ahead.iter().filter(|&&due| due >= window.start()).count() as u64;
+        let taken = generator.taken + ahead;
+        let due = taken - beyond.min(taken) + left_in_window;
         let seconds = end.saturating_sub(window.start()) as f64 / SECOND as f64;
         let per_second = |count: f64| if seconds > 0.0 { count / seconds } else { 0.0 };
         let facts = OpenFacts {

@@ -428,7 +428,7 @@ impl<W: Runnable> Run<W> {
         let window = &self.shared.window;
         self.steady = Some(decided != Settled::Limit);
         if let Settled::Steady(start) = decided {
-            window.begin_at(start);
+            window.begin_at(start, self.shared.clock.now());
             collector.begins_earlier(window);
             self.settings.phases = vec![start];
         }

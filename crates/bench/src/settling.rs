@@ -5,10 +5,12 @@ use crate::measurement::Second;
 use lydite_tpcc::steady::Trend;
 use std::time::Duration;
 
-/// Number of seconds without a trend that end the warm-up.
+/// Least number of seconds without a trend that end the warm-up.
 pub const STEADY_SECONDS: usize = 30;
 /// Drift in percent that counts as none, however exactly it is known.
 const DRIFT_PERCENT: f64 = 2.0;
+/// Most uncertainty of a drift in percent. With more of it a real trend would not show.
+const MARGIN_PERCENT: f64 = 10.0;
 /// Seconds between the decision and the start of the window: whoever waits for the start learns it before.
 const AHEAD: usize = 2;
 
@@ -40,13 +42,17 @@ impl Settling {
     }
 }
 
-/// Returns true if the last seconds show no trend: chance explains their drift, or it is small.
+/// Returns true if the last half, and at least the last [`STEADY_SECONDS`], shows no trend: its drift is known well enough,
+/// and small or explained by chance. The half grows with the warm-up, so noise prolongs it.
 fn is_steady(seconds: &[Second]) -> bool {
-    let Some(from) = seconds.len().checked_sub(STEADY_SECONDS) else { return false };
+    let length = STEADY_SECONDS.max(seconds.len() / 2);
+    let Some(from) = seconds.len().checked_sub(length) else { return false };
     let completed = |second: &Second| second.completed.iter().sum();
     let counts: Vec<u64> = seconds[from..].iter().map(completed).collect();
-    Trend::of(&counts)
-        .is_some_and(|trend| trend.drift_percent.abs() <= trend.margin_percent.max(DRIFT_PERCENT))
+    Trend::of(&counts).is_some_and(|trend| {
+        trend.margin_percent <= MARGIN_PERCENT
+            && trend.drift_percent.abs() <= trend.margin_percent.max(DRIFT_PERCENT)
+    })
 }
 
 #[cfg(test)]
@@ -80,7 +86,14 @@ mod tests {
         assert_eq!(decide(5, (0..118).map(rising)), Some(Settled::Limit));
         // It rose for 40 s only.
         assert_eq!(decide(5, (0..60).map(|second| rising(second.min(40)))), None);
-        assert!(matches!(decide(5, (0..72).map(|second| rising(second.min(40)))), Some(Settled::Steady(_))));
+        assert!(matches!(decide(5, (0..84).map(|second| rising(second.min(40)))), Some(Settled::Steady(_))));
         assert_eq!(decide(5, (0..60).map(|_| 0)), None, "nothing is no throughput");
+    }
+
+    #[test]
+    fn noise_prolongs_the_warm_up_until_a_trend_would_show() {
+        let noisy = |second: u64| 1_000 + 300 * u64::from(second.is_multiple_of(3));
+        assert_eq!(decide(5, (0..30).map(noisy)), None);
+        assert!(matches!(decide(5, (0..110).map(noisy)), Some(Settled::Steady(_))));
     }
 }

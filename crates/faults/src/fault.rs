@@ -89,6 +89,7 @@ impl Fault {
     /// Returns the name of the fault for messages: its kind and its places.
     #[must_use]
     pub fn name(&self) -> String {
-        format!("{} on {}", self.spec.kind, self.spec.place())
+        let arguments: String = self.spec.arguments.iter().map(|arguments| format!(":{arguments}")).collect();
+        format!("{}{arguments} on {}", self.spec.kind, self.spec.place())
     }
 }

@@ -50,6 +50,8 @@ pub(crate) enum Answer {
     NotUndone(String),
     /// The fault is undone, and has left damage.
     Damaged(String),
+    /// The guard has undone the fault by itself, after its time.
+    Late(String),
 }
 
 /// Runs a guard to its end: reads its task and its orders from the standard input, and answers on the standard output.
@@ -77,7 +79,7 @@ pub fn guard() -> io::Result<()> {
         Err(problem) => say(&Answer::NotBegun(problem)),
         Ok((kind, prepared)) => {
             say(&Answer::Ready);
-            if next(&orders, None) == Some(Order::Begin) {
+            if next(&orders) == Some(Order::Begin) {
                 say(&inject(kind, prepared, &task, &orders));
             }
         }
@@ -85,13 +87,9 @@ pub fn guard() -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the next order; none at the end of the input, or after this time.
-fn next(orders: &Receiver<String>, within: Option<Duration>) -> Option<Order> {
-    let line = match within {
-        None => orders.recv().map_err(|_| RecvTimeoutError::Disconnected),
-        Some(within) => orders.recv_timeout(within),
-    };
-    line.ok().and_then(|line| serde_json::from_str(&line).ok())
+/// Returns the next order; none at the end of the input.
+fn next(orders: &Receiver<String>) -> Option<Order> {
+    orders.recv().ok().and_then(|line| serde_json::from_str(&line).ok())
 }
 
 /// Answers. Lydite may be gone; then nobody reads it.
@@ -123,19 +121,23 @@ fn inject(kind: &dyn AnyKind, prepared: Option<Value>, task: &Task, orders: &Rec
     };
     say(&Answer::Begun { how, proof });
     if !task.undone {
-        return match noted.remove() {
+        return match noted.forget() {
             Ok(()) => Answer::Undone(String::new()),
             Err(problem) => Answer::NotUndone(problem),
         };
     }
     // Any line, the end of the input and the end of the time are all the fault's end.
-    let _any = next(orders, Some(task.at_most));
+    let late = matches!(orders.recv_timeout(task.at_most), Err(RecvTimeoutError::Timeout));
     let mut tries = 0..UNDO_TRIES;
     loop {
         match noted.undo() {
             Ok(proof) => {
                 return match kind.damage(&noted.note.state) {
                     Some(damage) => Answer::Damaged(damage),
+                    None if late => Answer::Late(format!(
+                        "lydite stood still, so the guard undid it {:.1} s after its begin",
+                        task.at_most.as_secs_f64()
+                    )),
                     None => Answer::Undone(proof),
                 };
             }

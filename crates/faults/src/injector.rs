@@ -102,24 +102,29 @@ impl Injector {
         match self.answers.recv_timeout(PATIENCE).map_err(ended)? {
             Answer::Begun { how, proof } => Ok(Begun { how, proof }),
             Answer::NotBegun(problem) => Err(problem),
-            Answer::Ready | Answer::Undone(_) | Answer::NotUndone(_) | Answer::Damaged(_) => {
-                Err("its guard has ended before".into())
-            }
+            Answer::Ready
+            | Answer::Undone(_)
+            | Answer::NotUndone(_)
+            | Answer::Damaged(_)
+            | Answer::Late(_) => Err("its guard has ended before".into()),
         }
     }
 
     /// Ends the fault. Returns further proof; may be empty. Also undoes the fault if its guard has been killed.
     ///
     /// # Errors
-    /// Something is not as before, the fault left damage, or it ended earlier than it was meant to.
+    /// Something is not as before, the fault left damage, or it ended at another time than it was meant to.
     pub fn end(mut self) -> Result<String, String> {
         // The guard may have ended; then its answer or its note says how.
         let _gone = self.send(&Order::End);
         match self.answers.recv_timeout(PATIENCE) {
             Ok(Answer::Undone(proof)) => Ok(proof),
-            Ok(Answer::NotUndone(problem) | Answer::NotBegun(problem) | Answer::Damaged(problem)) => {
-                Err(problem)
-            }
+            Ok(
+                Answer::NotUndone(problem)
+                | Answer::NotBegun(problem)
+                | Answer::Damaged(problem)
+                | Answer::Late(problem),
+            ) => Err(problem),
             Ok(Answer::Ready | Answer::Begun { .. }) => Err("its guard began it twice".into()),
             Err(_) => self.undo_without_guard(),
         }

@@ -135,7 +135,7 @@ impl Left {
             // The machine has started anew since: no process, group or helper of the fault is left.
             String::new()
         };
-        self.remove()?;
+        self.forget()?;
         Ok(proof)
     }
 
@@ -163,7 +163,7 @@ impl Left {
     ///
     /// # Errors
     /// The disk rejects it.
-    pub(crate) fn remove(&self) -> Result<(), String> {
+    pub fn forget(&self) -> Result<(), String> {
         match fs::remove_file(&self.path) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
                 Err(format!("{}: {error}", self.path.display()))

@@ -223,8 +223,10 @@ impl FaultSpec {
         };
         let from = time(parts.from)?;
         let to = parts.to.map(time).transpose()?;
-        if to.is_some_and(|to| to <= from) {
-            return Err("ends before it begins: write FROM..TO".into());
+        match to {
+            Some(to) if to < from => return Err("ends before it begins: write FROM..TO".into()),
+            Some(to) if to == from => return Err("has no length: let it end later than it begins".into()),
+            _ => {}
         }
         let (host, places) = match parts.places.or(reader.places.filter(|_| kind.acts() != Acts::Locally)) {
             Some(places) => Where::list(places)?,
@@ -363,6 +365,7 @@ mod tests {
             ("stpo@1s/lab:pg", "has a kind \"stpo\" that is not known: use stop, kill"),
             ("stop@one/lab:pg", "has a time \"one\" that must be a time"),
             ("stop@3s..2s/lab:pg", "ends before it begins"),
+            ("stop@3s..3s/lab:pg", "has no length: let it end later than it begins"),
             ("stop@3s..4s", "has no place"),
             (
                 "stop@3s..4s/",
@@ -414,7 +417,7 @@ mod tests {
                 "net-rate:1k@3s..4s/local",
                 "can't be on local: use lab:NAME[/NODE], nodes=N, pid:N or service:NAME",
             ),
-            ("command@3s..4s", "only as a table [[fault]]"),
+            ("command@3s..4s", "needs a table [[fault]]"),
         ] {
             let problem = parse(text).unwrap_err();
             assert!(problem.contains(words), "{text}: {problem}");

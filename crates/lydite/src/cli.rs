@@ -154,6 +154,9 @@ pub(crate) enum FaultsCommand {
         /// Only those on this place: lab:NAME[/NODE], pid:N, service:NAME, local or ssh://HOST
         #[arg(value_name = "WHERE")]
         place: Option<String>,
+        /// Forget those that can't be undone, once you have undone them yourself
+        #[arg(long)]
+        forget: bool,
     },
     /// Places and rehearsal of a fault, asked by another host
     #[command(hide = true)]

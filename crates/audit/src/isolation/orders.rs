@@ -72,6 +72,12 @@ pub(super) fn orders_commit(stage: &mut Stage<'_>, _: &mut Stream) -> Result<See
     stage.step(format!("T1: New-Order of {}, stopped right before COMMIT", stage.ground.who()));
     let mut t2 = stage.beside("T2", stage.ground.new_order())?;
     let seen = beside(stage, &mut t2, "T2: New-Order of the same customer")?;
+    if let Some(ended) = seen.early.clone() {
+        let early = order_of("T2", ended)?.o_id;
+        require(early == next, || {
+            format!("T2 committed order {early} while T1 had not committed order {next}")
+        })?;
+    }
     t1.go(Then::Continue);
     let first = order_of("T1", t1.end()?)?.o_id;
     stage.step(format!("T1 commits order {first}{}", t1.aborts()));

@@ -36,8 +36,29 @@ pub(super) fn change(stage: &mut Stage<'_>, stream: &mut Stream) -> Result<Seen,
     let [x, y, ..] = stage.ground.items;
     let old = prices(&order_of("T1", stage.play("T1", stage.ground.new_order())?)?);
     stage.step(format!("T1: New-Order reads item {x} at {} and item {y} at {}, and commits", old[0], old[1]));
+    let found = swap(stage, old);
+    // T2 and T3 are over. Only T3 can have swapped them.
+    let restored = stage.restore(|| {
+        if prices(&stage.probe()?) != old {
+            committed("swap back", stage.play("swap back", stage.ground.swap_prices())?)?;
+            stage.step("the prices are swapped back");
+        }
+        Ok(())
+    });
+    restored.map_err(|trouble| {
+        Trouble::NotRun(format!(
+            "the prices of items {x} and {y} may be swapped, and could not be swapped back ({}): load again with --fresh",
+            trouble.words()
+        ))
+    })?;
+    found
+}
+
+/// Swaps the prices while a New-Order is stopped between its reads.
+fn swap(stage: &Stage<'_>, old: [Cents; 2]) -> Result<Seen, Trouble> {
+    let [x, y, ..] = stage.ground.items;
     let first_read = |point: &Point| *point == Point::Item(1);
-    let mut t2 = stage.begin("T2", stage.ground.new_order(), Aborts::Final, first_read)?;
+    let mut t2 = stage.begin("T2", stage.ground.new_order(), Aborts::FinalOnceStopped, first_read)?;
     t2.stop()?;
     stage.step(format!("T2: New-Order with items {x}, {y}, {x}, stopped after its first read of item {x}"));
     let mut t3 = stage.begin("T3", stage.ground.swap_prices(), Aborts::Final, |_| false)?;
@@ -45,12 +66,7 @@ pub(super) fn change(stage: &mut Stage<'_>, stream: &mut Stream) -> Result<Seen,
     t2.go(Then::Continue);
     let t2 = t2.end()?;
     let t3 = t3.end()?;
-    let found = judge(stage, old, t2, t3.clone(), seen.early.is_some());
-    if t3.is_ok() {
-        committed("swap back", stage.play("swap back", stage.ground.swap_prices())?)?;
-        stage.step("the prices are swapped back");
-    }
-    found
+    judge(stage, old, t2, t3, seen.early.is_some())
 }
 
 /// Finds the case of the clause from the ends of T2 and T3. `early` is true if T3 ended while T2 was stopped.

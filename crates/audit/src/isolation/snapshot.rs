@@ -3,78 +3,25 @@
 //! their snapshots one by one.
 
 use crate::act::{LOOK, PATIENCE};
+use crate::aside::{Aside, Ended};
 use crate::finding::{Seen, Trouble};
 use crate::stage::{Stage, require};
-use lydite_database::{Balance, BalanceTransaction, Balances, Between, Session, TxError};
+use lydite_database::{Balance, BalanceTransaction, Between, TxError};
 use lydite_tpcc::Cents;
 use lydite_tpcc::random::Stream;
 use std::sync::Mutex;
-use std::sync::mpsc::{Receiver, channel};
-use std::thread::{self, Builder};
-use std::time::{Duration, Instant};
+use std::sync::mpsc::channel;
+use std::time::Instant;
 
 /// Added amount, as in the Dike paper's dUpdateBalance.
 const AMOUNT: Cents = Cents(1_000);
-/// Limit of a wait for a lock.
-const LONGEST_WAIT: Duration = Duration::from_secs(10);
-/// Time between two attempts.
-const AGAIN: Duration = Duration::from_millis(10);
 
-/// Result of a transaction on balances.
-type Ended = Result<Vec<Cents>, TxError>;
-
-fn connect(stage: &Stage<'_>) -> Result<Box<dyn Session<Balances>>, Trouble> {
-    Ok(stage.target.capabilities().balances()?.connect_balances(LONGEST_WAIT)?)
-}
-
-/// Plays a transaction on a thread of its own, and retries it for a while if `retried` is set.
-fn aside(
-    mut session: Box<dyn Session<Balances>>,
-    transaction: BalanceTransaction,
-    retried: bool,
-) -> Result<Receiver<Ended>, Trouble> {
-    let (send, ended) = channel();
-    let work = move || {
-        let begun = Instant::now();
-        let result = loop {
-            match session.execute(&transaction) {
-                Err(TxError::Aborted { .. }) if retried && begun.elapsed() < PATIENCE / 2 => {
-                    thread::sleep(AGAIN)
-                }
-                result => break result,
-            }
-        };
-        drop(session);
-        // Nobody waits for a session that was left behind.
-        let _heard = send.send(result);
-    };
-    Builder::new()
-        .name("audit".into())
-        .spawn(work)
-        .map_err(|error| Trouble::NotRun(format!("can't start a thread for a session: {error}")))?;
-    Ok(ended)
-}
-
-/// Waits for the end of a transaction.
-fn end(stage: &Stage<'_>, name: &str, ended: &Receiver<Ended>) -> Result<Ended, Trouble> {
-    ended.recv_timeout(PATIENCE).map_err(|_| {
-        stage.crew.leave_behind();
-        Trouble::Failed(format!("{name} has no answer after {} s", PATIENCE.as_secs()))
-    })
-}
-
-/// Adds to both balances.
-fn add(stage: &Stage<'_>, amount: Cents, balances: &[Balance; 2]) -> Result<Receiver<Ended>, Trouble> {
-    let add = BalanceTransaction::Add { amount, balances: balances.to_vec(), between: Between::NOTHING };
-    aside(connect(stage)?, add, true)
-}
-
-/// Returns an error for an addition that did not commit.
-fn added(ended: Ended) -> Result<(), Trouble> {
+/// Returns an error for a change that did not commit.
+fn changed(ended: Ended) -> Result<(), Trouble> {
     ended.map(drop).map_err(|error| Trouble::NotRun(format!("the balances could not be changed: {error}")))
 }
 
-/// Plays the test.
+/// Plays the test, and restores both balances on every way out.
 pub(super) fn read(stage: &mut Stage<'_>, _: &mut Stream) -> Result<Seen, Trouble> {
     let (home, other) = (stage.ground.home, stage.ground.other);
     if home == other {
@@ -83,7 +30,38 @@ pub(super) fn read(stage: &mut Stage<'_>, _: &mut Stream) -> Result<Seen, Troubl
     let balances = [Balance::Warehouse(home), Balance::Warehouse(other)];
     let before = stage.balances(&balances)?;
     stage.step(format!("W_YTD: {} in warehouse {home}, {} in warehouse {other}", before[0], before[1]));
+    let mut writer = None;
+    let found = play(stage, &balances, &before, &mut writer);
+    // It commits at some time, and must not do so after the balances are restored.
+    let ended = writer.map(|writer| writer.end(stage.crew).map(drop));
+    let values = balances.into_iter().zip(before).collect();
+    let restored = ended.unwrap_or(Ok(())).and_then(|()| {
+        changed(
+            Aside::begin("restore", &**stage.target, BalanceTransaction::Set(values), true)?
+                .end(stage.crew)?,
+        )
+    });
+    match restored {
+        Ok(()) => {
+            stage.step("both balances are as before");
+            found
+        }
+        Err(trouble) => Err(Trouble::NotRun(format!(
+            "W_YTD of the two warehouses could not be restored ({}): conditions 3.3.2.1 and 3.3.2.8 do not hold; load again \
+             with --fresh",
+            trouble.words()
+        ))),
+    }
+}
 
+/// Reads both balances while `writer` changes them. Leaves the writer there if its end is not known.
+fn play(
+    stage: &Stage<'_>,
+    balances: &[Balance; 2],
+    before: &[Cents],
+    writer: &mut Option<Aside>,
+) -> Result<Seen, Trouble> {
+    let (home, other) = (stage.ground.home, stage.ground.other);
     let (reached, at) = channel();
     let (reply, told) = channel::<()>();
     let ends = Mutex::new((reached, told));
@@ -95,17 +73,20 @@ pub(super) fn read(stage: &mut Stage<'_>, _: &mut Stream) -> Result<Seen, Troubl
             let _over = ends.1.recv();
         }
     });
-    let t1 =
-        aside(connect(stage)?, BalanceTransaction::Select { balances: balances.to_vec(), between }, false)?;
+    let select = BalanceTransaction::Select { balances: balances.to_vec(), between };
+    let t1 = Aside::begin("T1", &**stage.target, select, false)?;
     if at.recv_timeout(PATIENCE).is_err() {
-        let why = end(stage, "T1", &t1)?.err().map_or_else(String::new, |error| error.to_string());
+        let why = t1.end(stage.crew)?.err().map_or_else(String::new, |error| error.to_string());
         return Err(Trouble::NotRun(format!("T1 ended before its second read: {why}")));
     }
     stage.step(format!("T1: reads warehouse {home}, and stops before it reads warehouse {other}"));
-    let t2 = add(stage, AMOUNT, &balances)?;
+    let add =
+        BalanceTransaction::Add { amount: AMOUNT, balances: balances.to_vec(), between: Between::NOTHING };
+    let t2 = writer.insert(Aside::begin("T2", &**stage.target, add, true)?);
     let begun = Instant::now();
     let (early, how) = loop {
-        if let Ok(ended) = t2.recv_timeout(LOOK) {
+        if let Some(ended) = t2.ended_within(LOOK) {
+            *writer = None;
             break (Some(ended), String::new());
         }
         if let Some(how) = stage.waits(begun)? {
@@ -119,13 +100,14 @@ pub(super) fn read(stage: &mut Stage<'_>, _: &mut Stream) -> Result<Seen, Troubl
         format!("T2: adds {AMOUNT} to both, and does not wait")
     });
     drop(reply);
-    let read = end(stage, "T1", &t1)?;
-    added(match early {
-        Some(ended) => ended,
-        None => end(stage, "T2", &t2)?,
-    })?;
-    added(end(stage, "the restoring transaction", &add(stage, -AMOUNT, &balances)?)?)?;
-    stage.step("T2 committed, and both balances are restored");
+    let read = t1.end(stage.crew)?;
+    let ended = match (early, writer.take()) {
+        (Some(ended), _) => ended,
+        (None, Some(t2)) => t2.end(stage.crew)?,
+        (None, None) => return Err(Trouble::NotRun("T2 has no end: please report this".into())),
+    };
+    changed(ended)?;
+    stage.step("T2 committed");
     let read = match read {
         Ok(read) => read,
         Err(TxError::Aborted { detail, .. }) => {

@@ -107,6 +107,40 @@ impl<T: StoreTx> StoreTx for HeldTx<'_, T> {
         self.inner.modify(table, key, change)
     }
 
+    fn read_each<K: AsRef<[u8]>>(
+        &mut self,
+        table: KvTable,
+        keys: impl IntoIterator<Item = K>,
+        mut found: impl FnMut(usize, &[u8]),
+    ) -> Result<(), StoreError> {
+        if table != KvTable::Item {
+            return self.inner.read_each(table, keys, found);
+        }
+        // Each item is a point.
+        for (number, key) in keys.into_iter().enumerate() {
+            self.read(table, key.as_ref(), |value| found(number, value))?;
+        }
+        Ok(())
+    }
+
+    fn modify_in_place<R>(
+        &mut self,
+        table: KvTable,
+        key: &[u8],
+        change: impl FnOnce(&mut [u8]) -> R,
+    ) -> Result<Option<R>, StoreError> {
+        self.inner.modify_in_place(table, key, change)
+    }
+
+    fn modify_each<K: AsRef<[u8]>>(
+        &mut self,
+        table: KvTable,
+        keys: impl IntoIterator<Item = K>,
+        change: impl FnMut(usize, &mut [u8]),
+    ) -> Result<(), StoreError> {
+        self.inner.modify_each(table, keys, change)
+    }
+
     fn put(&mut self, table: KvTable, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
         self.inner.put(table, key, value)
     }

@@ -4,6 +4,9 @@ use super::{Acts, Kind, no_arguments};
 use crate::fault::Fault;
 use crate::process::{ProcessId, trees};
 use crate::spec::{Commands, FaultSpec};
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::os::fd::FromRawFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ExitStatus, Stdio};
 use std::thread;
@@ -11,6 +14,8 @@ use std::time::{Duration, Instant};
 
 /// Longest time limit of a command. The answers of guards are awaited longer.
 const LIMIT: Duration = Duration::from_secs(120);
+/// Most bytes of a failed command's errors that are read, from their end.
+const SAID: u64 = 400;
 /// Time between two looks at a command.
 const LOOK: Duration = Duration::from_millis(5);
 
@@ -26,10 +31,7 @@ impl Kind for Command {
     fn read(&self, fault: &FaultSpec) -> Result<(), String> {
         no_arguments(fault)?;
         match &fault.commands {
-            None => {
-                Err("can be written only as a table [[fault]] of a plan file, with begin = \"COMMAND\""
-                    .into())
-            }
+            None => Err("needs a table [[fault]] of a plan file, with begin = \"COMMAND\"".into()),
             Some(commands) if commands.begin.trim().is_empty() => {
                 Err("has an empty begin: name a command".into())
             }
@@ -83,12 +85,13 @@ fn syntax(text: &str) -> Result<(), String> {
 /// Runs a command to its end, and ends it with all that it started when its time is over.
 fn run(name: &str, text: &str, limit: Duration) -> Result<String, String> {
     let begun = Instant::now();
+    let mut errors = memory_file().map_err(|error| format!("{name}: {error}"))?;
     let mut shell = std::process::Command::new("sh");
     shell
         .args(["-c", text])
         .stdin(Stdio::null())
         .stdout(Stdio::null())
-        .stderr(Stdio::null())
+        .stderr(errors.try_clone().map_or_else(|_| Stdio::null(), Stdio::from))
         .process_group(0);
     let mut child = shell.spawn().map_err(|error| format!("{name}: sh can't be started: {error}"))?;
     let status = match wait(&mut child, begun, limit).map_err(|error| format!("{name}: {error}"))? {
@@ -103,8 +106,34 @@ fn run(name: &str, text: &str, limit: Duration) -> Result<String, String> {
     if status.success() {
         Ok(format!("{name} took {:.1} s", begun.elapsed().as_secs_f64()))
     } else {
-        Err(format!("{name} failed: {status}"))
+        Err(format!("{name} failed: {status}{}", last_line(&mut errors)))
     }
+}
+
+/// Makes a file without a name, for what a command says. A pipe would be full at some time, or stay open as long as a
+/// process that the command started.
+fn memory_file() -> std::io::Result<File> {
+    // SAFETY: the name is a string with an end, and lives longer than the call.
+    let file = unsafe { libc::memfd_create(c"lydite-fault".as_ptr(), libc::MFD_CLOEXEC) };
+    if file < 0 {
+        return Err(std::io::Error::last_os_error());
+    }
+    // SAFETY: the descriptor is new, and nobody else has it.
+    Ok(unsafe { File::from_raw_fd(file) })
+}
+
+/// Returns the last line that a command said, behind a colon; empty if it said nothing that can be read.
+fn last_line(said: &mut File) -> String {
+    let mut text = Vec::new();
+    let length = said.seek(SeekFrom::End(0)).unwrap_or_default();
+    let tail = SeekFrom::Start(length.saturating_sub(SAID));
+    if said.seek(tail).and_then(|_| said.take(SAID).read_to_end(&mut text)).is_err() {
+        return String::new();
+    }
+    let text = String::from_utf8_lossy(&text);
+    text.lines()
+        .rfind(|line| !line.trim().is_empty())
+        .map_or_else(String::new, |line| format!(": {}", line.trim()))
 }
 
 /// Waits for a command; none if its time is over.
@@ -129,6 +158,8 @@ mod tests {
         let limit = Duration::from_secs(600);
         assert!(run("begin", "true", limit).unwrap().starts_with("begin took"));
         assert_eq!(run("end", "exit 3", limit).unwrap_err(), "end failed: exit status: 3");
+        let said = run("end", "echo no disk; echo no disk >&2; echo >&2; exit 3", limit).unwrap_err();
+        assert_eq!(said, "end failed: exit status: 3: no disk");
         let late = run("begin", "sleep 60 & sleep 60", Duration::from_millis(50)).unwrap_err();
         assert_eq!(late, "begin was ended after 0.05 s, its time limit");
     }

@@ -22,6 +22,7 @@ use lydite_tpcc::sizing::{
 };
 use lydite_tpcc::{Cents, Size};
 use serde::Serialize;
+use std::fs::Metadata;
 use std::path::Path;
 
 /// Bytes of a warehouse if nothing else is known: those of published results without compression.
@@ -267,13 +268,18 @@ fn measured(spec: &TargetSpec) -> Result<Bytes, Failure> {
 
 /// Returns the bytes of a file, or of all files in a directory.
 fn bytes_in(path: &Path) -> std::io::Result<u64> {
-    let about = path.symlink_metadata()?;
+    // Links to other places are followed at the top only, so nothing is counted twice.
+    bytes_below(path, &path.metadata()?)
+}
+
+fn bytes_below(path: &Path, about: &Metadata) -> std::io::Result<u64> {
     if !about.is_dir() {
         return Ok(about.len());
     }
     let mut sum = 0;
     for entry in path.read_dir()? {
-        sum += bytes_in(&entry?.path())?;
+        let entry = entry?.path();
+        sum += bytes_below(&entry, &entry.symlink_metadata()?)?;
     }
     Ok(sum)
 }

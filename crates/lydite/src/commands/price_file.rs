@@ -10,6 +10,8 @@ use toml::{Table, Value};
 const KEYS: [&str; 6] = ["part", "count", "price", "maintenance", "years", "discount"];
 /// Most pieces, years and units of the currency: a larger number is a mistake.
 const MAX: f64 = 1e12;
+/// The same in cents.
+const MOST_CENTS: i128 = 100_000_000_000_000;
 
 /// A price sheet.
 pub(super) struct PriceFile {
@@ -102,6 +104,12 @@ fn part(number: u32, entry: &Value, errors: &mut Vec<String>) -> Option<Part> {
     let maintenance = hundredths("maintenance", Some(0.0), MAX, false);
     let years = hundredths("years", Some(f64::from(YEARS)), 100.0, true) / 100;
     let discount = hundredths("discount", Some(0.0), 100.0, false);
+    let cents = i128::from(count) * (i128::from(price) + i128::from(maintenance) * i128::from(years));
+    if cents > MOST_CENTS {
+        errors.push(format!(
+            "part {number}: costs more than {MAX} in all: check count, price, maintenance and years"
+        ));
+    }
     (errors.len() == before).then_some(Part {
         name,
         count: count as u32,

@@ -132,8 +132,8 @@ fn faults_whose_guards_are_killed_together_with_lydite_are_cleared() {
     wait_until("the helper has ended", || helpers(&lab.directory()).is_empty());
     assert!(groups(pid).contains("lydite-fault-"), "nobody has undone it yet");
     let cleared = lab.place.lydite(&["faults", "clear"]).code(0).stdout;
-    assert!(cleared.contains("undone: disk-slow on lab:pg\n"), "{cleared}");
-    assert!(cleared.contains("undone: disk-write on lab:pg\n"), "{cleared}");
+    assert!(cleared.contains("undone: disk-slow:1000000 on lab:pg\n"), "{cleared}");
+    assert!(cleared.contains("undone: disk-write:1 on lab:pg\n"), "{cleared}");
     assert_eq!(groups(pid), before);
     assert_eq!(lab.place.list(), "no active faults\n");
 }

@@ -117,8 +117,7 @@ pub struct Sizing {
     pub transactions_per_s: f64,
     /// Sessions at the database: transactions that are in flight on average.
     pub sessions: u64,
-    /// Least mean response time, menu included, at which the terminals can't reach this throughput any more, in
-    /// seconds.
+    /// Greatest mean response time, menu included, at which the terminals reach this throughput, in seconds.
     pub slowest_response_s: f64,
     /// Bytes of a warehouse after loading.
     pub bytes_per_warehouse: Bytes,

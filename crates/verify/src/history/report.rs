@@ -93,8 +93,8 @@ impl Report {
         self.anomalies.iter().filter(move |found| level.forbids(found.kind, found.order))
     }
 
-    /// True if no transaction was seen to miss what an order puts before it: of [`Order::Session`], an effect that its
-    /// process had made or seen; of [`Order::Realtime`], also one that was acknowledged before the transaction began.
+    /// Returns false if a transaction missed something earlier. [`Order::Session`]: something that its own session had
+    /// written or read. [`Order::Realtime`]: also something that was acknowledged before it began.
     #[must_use]
     pub fn keeps(&self, order: Order) -> bool {
         !self.missed.iter().any(|missed| *missed <= order)

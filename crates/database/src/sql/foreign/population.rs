@@ -181,7 +181,7 @@ static RULES: [Rule; 9] = [
         },
     },
     Rule {
-        title: "HISTORY has a payment of 10.00 for each customer, at home",
+        title: "HISTORY has as many payments of 10.00 as customers, at home",
         reads: &[Table::District, Table::History],
         sql: |words| {
             let rule =

@@ -22,6 +22,10 @@ pub(super) struct Document<'a> {
     pub(super) only: &'a [Property],
     pub(super) quick: bool,
     pub(super) duration: Duration,
+    /// Time without an answer after which a transaction counts as waiting.
+    pub(super) wait: Duration,
+    pub(super) terminals: u32,
+    pub(super) seed: u64,
 }
 
 /// The JSON document.
@@ -44,6 +48,9 @@ struct JsonAudit<'a> {
     only: &'a [Property],
     quick: bool,
     duration_s: f64,
+    wait_s: f64,
+    terminals: u32,
+    seed: u64,
 }
 
 /// The database under test in the document.
@@ -92,6 +99,9 @@ impl Document<'_> {
                 only: self.only,
                 quick: self.quick,
                 duration_s: self.duration.as_secs_f64(),
+                wait_s: self.wait.as_secs_f64(),
+                terminals: self.terminals,
+                seed: self.seed,
             },
             tests,
         };

@@ -11,6 +11,7 @@ use lydite_families::TargetSpec;
 use lydite_faults::{Fault, FaultSpec, Injector, Where};
 use lydite_plan::controls::faults::addresses_of;
 use lydite_tpcc::meta::DatabaseMeta;
+use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::thread;
@@ -120,7 +121,9 @@ impl Test<'_> {
         let failed = |error: std::io::Error| Problem::NotRun(format!("the load can't be started: {error}"));
         let mut load =
             LoadProcess::start(self.url, &self.file(), self.terminals, self.seed).map_err(failed)?;
-        load.wait_until_ready(PATIENCE).map_err(Problem::NotRun)?;
+        let asked = || self.interrupt.asked();
+        load.wait_until_ready(PATIENCE, &asked)
+            .map_err(|problem| if asked() { Problem::Stopped } else { Problem::NotRun(problem) })?;
         let begun = Instant::now();
         let ripe = || {
             begun.elapsed() >= self.duration
@@ -130,12 +133,17 @@ impl Test<'_> {
             if self.interrupt.asked() {
                 return Err(Problem::Stopped);
             }
-            if load.has_ended() || begun.elapsed() > self.duration + PATIENCE {
-                return Err(Problem::NotRun(
-                    load.wait_until_ready(Duration::ZERO)
-                        .err()
-                        .unwrap_or_else(|| "the load ended before the failure".into()),
-                ));
+            if load.has_ended() {
+                return Err(Problem::NotRun(format!(
+                    "the load ended before the failure: {}",
+                    load.last_words()
+                )));
+            }
+            if begun.elapsed() > self.duration + PATIENCE {
+                return Err(Problem::NotRun(format!(
+                    "the load ended fewer than {LEAST_ENTRIES} New-Orders in {:.0} s",
+                    begun.elapsed().as_secs_f64()
+                )));
             }
             thread::sleep(LOOK);
         }
@@ -166,11 +174,13 @@ impl Test<'_> {
                 trial.step(format!("the servers are started again: {proof}"));
             }
             Crash::Commands { kill, restart } => {
-                shell(kill).map_err(Problem::NotRun)?;
+                let killed = shell(kill);
                 trial.step(format!("failure: {kill}"));
                 load.end(LOAD_ENDS);
-                shell(restart).map_err(Problem::Gone)?;
+                // A command that failed may have done its work in part.
+                let restarted = shell(restart);
                 trial.step(format!("recovery: {restart}"));
+                killed.and(restarted).map_err(Problem::NotRun)?;
             }
             Crash::Unknown(why) => return Err(Problem::NotRun(why.clone())),
         }
@@ -212,13 +222,14 @@ enum Problem {
     Stopped,
 }
 
-/// Runs a command of the user's.
+/// Runs a command of the user's to its end. Ctrl-C does not reach it, because a database that it restarts must come back.
 fn shell(command: &str) -> Result<(), String> {
     let mut child = Command::new("sh")
         .args(["-c", command])
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
+        .process_group(0)
         .spawn()
         .map_err(|error| format!("{command}: {error}"))?;
     let begun = Instant::now();

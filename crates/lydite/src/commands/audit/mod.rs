@@ -48,6 +48,8 @@ struct Plan {
     url: String,
     only: Vec<Property>,
     data: Data,
+    /// True if the user named the size of the warehouses.
+    sized: bool,
     warehouses: Option<u32>,
     duration: Duration,
     seed: u64,
@@ -85,6 +87,9 @@ pub(crate) fn command(args: &AuditArgs) -> Outcome {
         only: &plan.only,
         quick: args.quick,
         duration: plan.duration,
+        wait: if args.quick { QUICK_WAIT } else { WAIT },
+        terminals: lydite_audit::load::terminals(&meta),
+        seed: plan.seed,
     };
     // Written early: a file that can't be written must fail before the tests change any row.
     let places = [(&plan.json, true), (&plan.report, false)];
@@ -108,15 +113,14 @@ pub(crate) fn command(args: &AuditArgs) -> Outcome {
             complain("interrupted: open transactions are rolled back; once more ends at once");
         }
     };
-    let terminals = lydite_audit::load::terminals(&meta);
     let audit = Audit {
         target: &target,
         meta: &meta,
         placement: placement.as_ref(),
         only: &plan.only,
-        wait: if args.quick { QUICK_WAIT } else { WAIT },
+        wait: document.wait,
         duration: plan.duration,
-        terminals,
+        terminals: document.terminals,
         embedded: description.embedded,
         is_checkpoint: counts_checkpoints,
         seed: plan.seed,
@@ -132,7 +136,7 @@ pub(crate) fn command(args: &AuditArgs) -> Outcome {
             crash: &crash,
             durable: description.durable,
             duration: plan.duration,
-            terminals,
+            terminals: document.terminals,
             seed: plan.seed,
             scratch: &plan.scratch,
             interrupt: &interrupt,
@@ -154,10 +158,23 @@ fn conclude(
     unprinted: Outcome,
     interrupt: &Interrupt,
 ) -> Outcome {
+    let whole = !report.stopped && report.lost.is_none();
     let count = |verdict| report.findings.iter().filter(|finding| finding.verdict == verdict).count();
     let mut failures = vec![];
     if count(Verdict::Failed) > 0 {
         failures.push(Failure::CheckFailed);
+    }
+    let tested = |property: &&Property| {
+        let of = report.findings.iter().filter(|finding| finding.id.starts_with(property.name()));
+        of.into_iter().any(|finding| matches!(finding.verdict, Verdict::Passed | Verdict::Failed))
+    };
+    let untested: Vec<&str> =
+        document.only.iter().filter(|property| !tested(property)).map(|property| property.name()).collect();
+    if whole && !untested.is_empty() {
+        failures.push(Failure::Target(format!(
+            "nothing was tested of: {} (the lines of its tests say why)",
+            untested.join(", ")
+        )));
     }
     failures.extend(unprinted.err());
     if !args.quiet {
@@ -165,7 +182,6 @@ fn conclude(
             Verdict::ALL.iter().map(|&verdict| format!("{} {}", count(verdict), words(verdict))).collect();
         failures.extend(print(&format!("{}\n", text.join(", "))).err());
     }
-    let whole = !report.stopped && report.lost.is_none();
     let status = if whole { "complete" } else { "partial" };
     for (place, is_json) in places {
         if let Some(place) = place {
@@ -241,7 +257,9 @@ fn plan(args: &AuditArgs) -> Result<Plan, Failure> {
             errors.push(format!("--{flag}: {} {problem}", place.shown()));
         }
     }
-    if json.is_some() && json == report {
+    if let (Some(json), Some(report)) = (&json, &report)
+        && json.is(report)
+    {
         errors.push("--report: is the same place as --json: name another one".into());
     }
     let (Some(spec), true) = (spec, errors.is_empty()) else { return Err(Failure::Usage(errors)) };
@@ -253,7 +271,8 @@ fn plan(args: &AuditArgs) -> Result<Plan, Failure> {
     } else {
         (spec, args.target.clone())
     };
-    Ok(Plan { spec, url, only, data, warehouses, duration, seed, commands, json, report, scratch })
+    let sized = args.size.is_some();
+    Ok(Plan { spec, url, only, data, sized, warehouses, duration, seed, commands, json, report, scratch })
 }
 
 /// Returns the URL of a temporary database with a path in the audit's directory.
@@ -295,6 +314,13 @@ fn ready(
                 return Err(Failure::usage(format!(
                     "{url} holds {}, and --warehouses says {asked}: leave it out; it is for databases that are empty",
                     meta.warehouses_in_words()
+                )));
+            }
+            if let Some(size) = data.size.filter(|size| plan.sized && *size != meta.size) {
+                return Err(Failure::usage(format!(
+                    "{url} holds {}, and --size says {}: leave it out; it is for databases that are empty",
+                    meta.warehouses_in_words(),
+                    size.name()
                 )));
             }
             Ok(meta)

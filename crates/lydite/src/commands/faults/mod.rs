@@ -14,7 +14,7 @@ use lydite_faults::note::{self, Left};
 pub(crate) fn command(args: FaultsArgs) -> Outcome {
     match args.command {
         FaultsCommand::List { place } => list(place.as_deref()),
-        FaultsCommand::Clear { place } => clear(place.as_deref()),
+        FaultsCommand::Clear { place, forget } => clear(place.as_deref(), forget),
         FaultsCommand::Rehearse => remote::answer(),
         FaultsCommand::Guard => lydite_faults::guard()
             .map_err(|error| Failure::usage(format!("faults guard: {error}: lydite run starts it itself"))),
@@ -85,10 +85,11 @@ impl Place {
     }
 
     /// Gives the command to the host of the place. Returns `None` if that is this machine.
-    fn pass_on(&self, command: &str) -> Option<Outcome> {
+    fn pass_on(&self, command: &[&str]) -> Option<Outcome> {
         let host = self.host.as_deref()?;
         let place = self.place.as_ref().map(Where::to_string);
-        let arguments: Vec<&str> = ["faults", command].into_iter().chain(place.as_deref()).collect();
+        let arguments: Vec<&str> =
+            std::iter::once(&"faults").chain(command).copied().chain(place.as_deref()).collect();
         Some(remote::pass_on(host, &arguments))
     }
 }
@@ -96,7 +97,7 @@ impl Place {
 /// Prints the active faults, or those that act on a place.
 fn list(place: Option<&str>) -> Outcome {
     let place = Place::parse(place)?;
-    if let Some(outcome) = place.pass_on("list") {
+    if let Some(outcome) = place.pass_on(&["list"]) {
         return outcome;
     }
     let (left, failures) = all()?;
@@ -114,10 +115,12 @@ fn list(place: Option<&str>) -> Outcome {
     Failure::all(failures)
 }
 
-/// Undoes the active faults, or those that act on a place.
-fn clear(place: Option<&str>) -> Outcome {
+/// Undoes the active faults, or those that act on a place. With `forget` also removes the notes of those that it can't
+/// undo.
+fn clear(place: Option<&str>, forget: bool) -> Outcome {
     let place = Place::parse(place)?;
-    if let Some(outcome) = place.pass_on("clear") {
+    let command: &[&str] = if forget { &["clear", "--forget"] } else { &["clear"] };
+    if let Some(outcome) = place.pass_on(command) {
         return outcome;
     }
     let (left, mut failures) = all()?;
@@ -126,7 +129,13 @@ fn clear(place: Option<&str>) -> Outcome {
         let name = left.note.fault.name();
         match left.take_over() {
             Ok(_) => text += &format!("undone: {name}\n"),
-            Err(problem) => failures.push(Failure::Target(format!("{name}: {problem}"))),
+            Err(problem) if forget => match left.forget() {
+                Ok(()) => text += &format!("forgotten: {name} ({problem})\n"),
+                Err(problem) => failures.push(Failure::Target(format!("{name}: {problem}"))),
+            },
+            Err(problem) => failures.push(Failure::Target(format!(
+                "{name}: {problem}; undo it by hand, then run lydite faults clear --forget"
+            ))),
         }
     }
     print(if text.is_empty() && failures.is_empty() { "no active faults\n" } else { &text })?;

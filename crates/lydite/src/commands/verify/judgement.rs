@@ -41,6 +41,11 @@ impl<'a> Judgement<'a> {
         self.report.transactions.dependencies > 0
     }
 
+    /// Returns the strongest level that was not refuted; none if all were, or if the history proves nothing.
+    fn strongest(&self) -> Option<Level> {
+        self.report.strongest().filter(|_| self.proves())
+    }
+
     /// Returns the anomalies and the verdict as lines. `aborts` are the reasons of the aborts, if they are known.
     pub(super) fn text(&self, aborts: Option<&BTreeMap<&'static str, u64>>) -> String {
         let Tally { committed, aborted, unknown, unknown_seen, dependencies } = self.report.transactions;
@@ -52,7 +57,7 @@ impl<'a> Judgement<'a> {
              seen); {dependencies} dependencies between them\n"
         );
         self.report.anomalies.iter().for_each(|anomaly| self.anomaly(anomaly, &mut text));
-        let strongest = self.report.strongest().map_or_else(|| "none".to_string(), |level| level.to_string());
+        let strongest = self.strongest().map_or_else(|| "none".to_string(), |level| level.to_string());
         let order = |order| if self.report.keeps(order) { "not refuted" } else { "REFUTED" };
         let verdict = if self.is_refuted() { "REFUTED" } else { "not refuted" };
         // Writing to a String cannot fail.
@@ -137,7 +142,7 @@ impl<'a> Judgement<'a> {
             isolation: JsonIsolation {
                 asked: self.asked,
                 refuted: self.is_refuted(),
-                strongest_not_refuted: self.report.strongest(),
+                strongest_not_refuted: self.strongest(),
                 session_order_refuted: !self.report.keeps(Order::Session),
                 real_time_refuted: !self.report.keeps(Order::Realtime),
                 places: about.places,

@@ -44,6 +44,9 @@ pub(super) fn command(file: &Path, args: &VerifyArgs) -> Outcome {
     if judgement.is_refuted() {
         failures.push(Failure::CheckFailed);
     }
+    if !judgement.proves() {
+        failures.push(Failure::Target("no transaction depended on another one: nothing was proved".into()));
+    }
     if !args.quiet || judgement.is_refuted() {
         failures.extend(print(&judgement.text(None)).err());
     }

@@ -134,7 +134,7 @@ fn a_delay_holds_each_packet_and_ends_with_lydite_or_is_cleared_after_its_guard(
     assert!(!lab.rules().is_empty());
     TcpStream::connect(("127.0.0.1", lab.port())).expect("a connection");
     let cleared = lab.place.lydite(&["faults", "clear", "lab:pg"]).code(0);
-    assert_eq!(cleared.stdout, "undone: net-delay on lab:pg\n");
+    assert_eq!(cleared.stdout, "undone: net-delay:50ms on lab:pg\n");
     assert!(lab.rules().is_empty(), "{:?}", lab.rules());
     assert_eq!(lab.place.list(), "no active faults\n");
 }
