@@ -75,10 +75,9 @@ impl Window {
         self.start.load(Ordering::Relaxed)
     }
 
-    /// Moves the window to an earlier start, at which a second begins. The start must lie ahead of `now`: what has
+    /// Moves the window to an earlier start, at which a second begins. The start must lie ahead of now: what has
     /// happened until now stays before it.
-    pub(crate) fn begin_at(&self, start: Nanos, now: Nanos) {
-        assert!(start > now, "the window has not begun");
+    pub(crate) fn begin_at(&self, start: Nanos) {
         let earlier = self.start().saturating_sub(start);
         assert_eq!(earlier % SECOND, 0, "the seconds stay the same");
         self.end.fetch_sub(earlier, Ordering::Relaxed);
@@ -161,7 +160,7 @@ mod tests {
             Window::new(Duration::from_millis(60_300), Duration::from_secs(5), Counting::DueAndAnswered);
         let start = window.second_begins(10);
         let second = window.second(start);
-        window.begin_at(start, start - 1);
+        window.begin_at(start);
         assert_eq!((window.start(), window.end()), (9_300_000_000, 14_300_000_000));
         assert_eq!((window.second(start), window.warmup_seconds()), (second, 10));
         assert!(window.counts(start, start + 1));

@@ -407,7 +407,10 @@ impl<W: Runnable> Run<W> {
                 // A second is collected once the next one has begun; after a stall, several at once.
                 second = window.second(now);
                 collector.collect(&self.shared.recorders, second, self.shared.connections.take_lowest());
-                let decided = settling.and_then(|settling| settling.decide(window, collector.series()));
+                // A thread that stalled since it read the clock decides in the next second.
+                let decided = settling
+                    .and_then(|settling| settling.decide(window, collector.series()))
+                    .filter(|decided| decided.is_ahead_of(self.shared.clock.now()));
                 if let Some(decided) = decided {
                     settling = None;
                     self.settle(decided, &mut collector, control);
@@ -428,7 +431,7 @@ impl<W: Runnable> Run<W> {
         let window = &self.shared.window;
         self.steady = Some(decided != Settled::Limit);
         if let Settled::Steady(start) = decided {
-            window.begin_at(start, self.shared.clock.now());
+            window.begin_at(start);
             collector.begins_earlier(window);
             self.settings.phases = vec![start];
         }

@@ -1,6 +1,6 @@
 //! The end of a warm-up that lasts until the throughput is steady.
 
-use crate::clock::{Nanos, Window};
+use crate::clock::{Nanos, SECOND, Window};
 use crate::measurement::Second;
 use lydite_tpcc::steady::Trend;
 use std::time::Duration;
@@ -28,6 +28,16 @@ pub(crate) enum Settled {
     Steady(Nanos),
     /// It is not, and the longest warm-up is nearly over.
     Limit,
+}
+
+impl Settled {
+    /// True if everybody can still learn the start of the window before it comes.
+    pub(crate) fn is_ahead_of(self, now: Nanos) -> bool {
+        match self {
+            Self::Steady(start) => now + SECOND <= start,
+            Self::Limit => true,
+        }
+    }
 }
 
 impl Settling {
@@ -58,7 +68,7 @@ fn is_steady(seconds: &[Second]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::{Counting, SECOND};
+    use crate::clock::Counting;
 
     fn seconds(counts: impl Iterator<Item = u64>) -> Vec<Second> {
         counts.map(|count| Second { completed: vec![count, 0], ..Second::new(2) }).collect()
@@ -88,6 +98,13 @@ mod tests {
         assert_eq!(decide(5, (0..60).map(|second| rising(second.min(40)))), None);
         assert!(matches!(decide(5, (0..84).map(|second| rising(second.min(40)))), Some(Settled::Steady(_))));
         assert_eq!(decide(5, (0..60).map(|_| 0)), None, "nothing is no throughput");
+    }
+
+    #[test]
+    fn a_start_that_is_less_than_a_second_away_is_not_taken() {
+        assert!(Settled::Steady(32 * SECOND).is_ahead_of(31 * SECOND));
+        assert!(!Settled::Steady(32 * SECOND).is_ahead_of(31 * SECOND + 1));
+        assert!(Settled::Limit.is_ahead_of(700 * SECOND));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! DDL made from the schema.
 
+use crate::error::TargetError;
 use crate::sql::dialect::Dialect;
 use lydite_tpcc::schema::{ForeignKey, Table};
 
@@ -33,6 +34,26 @@ pub fn create_indexes(table: Table) -> impl Iterator<Item = String> {
             index.columns.join(", ")
         )
     })
+}
+
+/// Returns the names of the keys and indexes of the tables, as a list of SQL strings. Some databases have one space of
+/// names for the indexes of all tables.
+pub fn index_names(tables: &[Table]) -> String {
+    let names = tables.iter().flat_map(|table| {
+        let key = primary_key(*table).map(|_| format!("'{}_pkey'", table.name()));
+        key.into_iter().chain(table.schema().indexes.iter().map(|index| format!("'{}'", index.name)))
+    });
+    names.collect::<Vec<_>>().join(", ")
+}
+
+/// Returns the error of a load whose indexes would have the names of `taken`, indexes of other tables: they would not be
+/// made.
+pub fn names_taken(taken: &[String]) -> TargetError {
+    TargetError::usage(format!(
+        "tables that Lydite did not make have indexes with names of Lydite's ({}): rename these indexes, or name another \
+         database or schema",
+        taken.join(", ")
+    ))
 }
 
 /// Returns `FOREIGN KEY (…) REFERENCES … (…)`.

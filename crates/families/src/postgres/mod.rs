@@ -198,6 +198,17 @@ impl Postgres {
         .map_err(self.failed("look for tables"))
     }
 
+    /// Rejects a schema where indexes of other tables have the names of those that a load would make.
+    fn check_index_names(&self, wire: &mut Wire, tables: &[Table]) -> Result<(), TargetError> {
+        let names = ddl::index_names(tables);
+        let taken = wire
+            .column(&format!(
+                "SELECT relname FROM pg_class WHERE relnamespace = {SCHEMA} AND relname IN ({names}) ORDER BY 1"
+            ))
+            .map_err(self.failed("look for indexes"))?;
+        if taken.is_empty() { Ok(()) } else { Err(ddl::names_taken(&taken)) }
+    }
+
     /// Makes or renews the procedures, once per process, because an older version may have loaded the database.
     fn ensure_procedures(&self) -> Result<(), TargetError> {
         let mut done = self.procedures.lock().unwrap_or_else(PoisonError::into_inner);
@@ -330,6 +341,7 @@ impl Target for Postgres {
     fn create_schema(&self, meta: &DatabaseMeta) -> Result<(), TargetError> {
         let mut wire = self.connect_wire()?;
         self.check_shards(meta)?;
+        self.check_index_names(&mut wire, &Table::ALL)?;
         let mut sql = String::from("BEGIN; ");
         if self.shards.is_empty() {
             Table::ALL.iter().for_each(|&table| sql += &create_table(&self.config, table));

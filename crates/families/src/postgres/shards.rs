@@ -61,6 +61,7 @@ impl Postgres {
         let mut schemas = Vec::new();
         for (index, shard) in self.shards.iter().enumerate() {
             let mut wire = shard.connect_wire()?;
+            shard.check_index_names(&mut wire, self.config.layout.tables_of(index))?;
             let mut tables = String::from("BEGIN; CREATE TABLE lydite_load (unit int PRIMARY KEY); ");
             for &table in self.config.layout.tables_of(index) {
                 tables += &create_table(&shard.config, table);

@@ -293,6 +293,13 @@ impl Target for Sqlite {
 
     fn create_schema(&self, meta: &DatabaseMeta) -> Result<(), TargetError> {
         let mut connection = self.open()?;
+        let names = ddl::index_names(&Table::ALL);
+        let taken = connection
+            .column(&format!("SELECT name FROM sqlite_master WHERE name IN ({names}) ORDER BY 1"))
+            .map_err(self.failed("look for indexes"))?;
+        if !taken.is_empty() {
+            return Err(ddl::names_taken(&taken));
+        }
         // The mode is stored in the file. It is set only here, because a mere look at somebody's file must not change
         // it.
         let mut sql = String::from("PRAGMA journal_mode = wal; BEGIN IMMEDIATE; ");

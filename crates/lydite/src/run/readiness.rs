@@ -146,8 +146,8 @@ pub(crate) fn unusable(state: &DatabaseState, url: &str) -> Option<Failure> {
         ))),
         DatabaseState::Foreign { tables } => Some(Failure::usage(format!(
             "the database has tables that Lydite did not make ({}), or was dropping when it was stopped: name another \
-             database or schema; if nobody needs these tables, `lydite load {url} --warehouses N --fresh` drops them \
-             with all their rows",
+             database or schema; `lydite check {url} --foreign` checks TPC-C tables of other programs; if nobody needs \
+             these tables, `lydite load {url} --warehouses N --fresh` drops them with all their rows",
             tables.join(", ")
         ))),
         DatabaseState::Micro { meta, .. } => Some(Failure::usage(format!(

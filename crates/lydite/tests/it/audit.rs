@@ -158,6 +158,20 @@ fn a_server_that_does_not_wait_for_its_disk_fails_durability() {
 }
 
 #[test]
+fn a_kill_that_ends_no_server_proves_nothing() {
+    let server = loaded::postgres(1, &[]);
+    let directory = scratch();
+    let file = directory.path().join("audit.json");
+    let url = server.url("tpcc");
+    let only = ["audit", &url, "--quick", "--only", "durability", "--duration", "1s", "--json", text(&file)];
+    let ended = lydite(&[&only[..], &["--kill", "true", "--restart", "true"]].concat()).code(3);
+    let durability = test_of(&json(&file), "durability-1", "local").clone();
+    assert_eq!(durability["verdict"], "not_run", "{durability} {}", ended.stderr);
+    let seen = durability["seen"].as_str().expect("words");
+    assert!(seen.contains("'true' ended, but the database answered all terminals"), "{seen}");
+}
+
+#[test]
 fn everything_that_is_wrong_is_rejected_together() {
     let wrong = [
         "audit",

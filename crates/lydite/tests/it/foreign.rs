@@ -112,6 +112,29 @@ fn failed(document: &Value) -> Vec<&str> {
     checks.iter().filter(|check| check["ok"] == false).map(|check| check["id"].as_str().unwrap()).collect()
 }
 
+/// A program that renames its tables keeps the names of their indexes.
+#[test]
+fn a_load_beside_tables_that_own_its_index_names_is_rejected() {
+    let directory = scratch();
+    let path = directory.path().join("sqlite.db");
+    let sqlite = loaded::in_sqlite(&path, 1);
+    let database = Connection::open(&path).unwrap();
+    let renames: String = BENCHMARKSQL
+        .iter()
+        .map(|(ours, theirs)| format!("ALTER TABLE {ours} RENAME TO {theirs}; "))
+        .collect();
+    database.execute_batch(&format!("{renames} DROP TABLE lydite_meta; DROP TABLE lydite_load")).unwrap();
+    drop(database);
+    let postgres = loaded::on_postgres("index_names", 1);
+    postgres::shared().psql("index_names", &format!("{renames} DROP TABLE lydite_meta, lydite_load"));
+    for (url, key) in [(sqlite, ""), (postgres, "customer_pkey, ")] {
+        let ended = lydite(&["load", &url, "--warehouses", "1", "--size", "small"]).code(2);
+        let words = format!("have indexes with names of Lydite's (customer_by_name, {key}");
+        assert!(ended.stderr.contains(&words), "{}", ended.stderr);
+        assert!(lydite(&["check", &url, "--foreign"]).code(0).stdout.contains("12 of 12"));
+    }
+}
+
 #[test]
 fn a_database_of_floats_and_zero_carriers_passes_and_a_wrong_sum_in_it_fails() {
     let directory = scratch();

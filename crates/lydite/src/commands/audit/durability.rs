@@ -19,10 +19,13 @@ use std::time::{Duration, Instant};
 
 /// Longest wait for the load, for a command of the user's, and for the database after it.
 const PATIENCE: Duration = Duration::from_secs(300);
-/// Longest wait for the terminals of a database that has failed.
-const LOAD_ENDS: Duration = Duration::from_secs(30);
+/// Longest wait until the terminals of a database that has failed notice it, and then until they stop.
+const LOAD_ENDS: Duration = Duration::from_secs(10);
 /// Entries of the success file before the failure.
 const LEAST_ENTRIES: usize = 10;
+/// A failure that is none.
+const WENT_ON: &str =
+    "answered all terminals without a break: use a --kill that ends the servers of this database";
 /// Time between two looks.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -169,18 +172,24 @@ impl Test<'_> {
                 injector.wait_until_ready().map_err(Problem::NotRun)?;
                 let begun = injector.begin().map_err(Problem::NotRun)?;
                 trial.step(format!("all servers are killed: {}", begun.proof));
-                load.end(LOAD_ENDS);
+                let failed = load.end(LOAD_ENDS);
                 let proof = injector.end().map_err(Problem::Gone)?;
                 trial.step(format!("the servers are started again: {proof}"));
+                failed
+                    .then_some(())
+                    .ok_or_else(|| Problem::NotRun(format!("the killed servers {WENT_ON}")))?;
             }
             Crash::Commands { kill, restart } => {
                 let killed = shell(kill);
                 trial.step(format!("failure: {kill}"));
-                load.end(LOAD_ENDS);
+                let failed = load.end(LOAD_ENDS);
                 // A command that failed may have done its work in part.
                 let restarted = shell(restart);
                 trial.step(format!("recovery: {restart}"));
                 killed.and(restarted).map_err(Problem::NotRun)?;
+                failed
+                    .then_some(())
+                    .ok_or_else(|| Problem::NotRun(format!("'{kill}' ended, but the database {WENT_ON}")))?;
             }
             Crash::Unknown(why) => return Err(Problem::NotRun(why.clone())),
         }

@@ -164,13 +164,27 @@ impl LoadProcess {
         self.child.wait().map(|_| ())
     }
 
-    /// Asks the process to end, and kills it if it does not in time.
-    pub(super) fn end(mut self, patience: Duration) {
+    /// Ends the process after a failure of the database. Waits for the terminals to notice the failure, then asks those
+    /// that have not to stop, then kills the process. Returns false if all terminals went on: nothing has failed.
+    pub(super) fn end(mut self, patience: Duration) -> bool {
+        let noticed = self.ended_within(patience);
         drop(self.input.take());
+        if !noticed && !self.ended_within(patience) {
+            return true;
+        }
+        !self.child.wait().is_ok_and(|status| status.success())
+    }
+
+    /// Waits for the end of the process. Returns false if it still runs after `patience`.
+    fn ended_within(&mut self, patience: Duration) -> bool {
         let deadline = Instant::now() + patience;
-        while !self.has_ended() && Instant::now() < deadline {
+        while !self.has_ended() {
+            if Instant::now() >= deadline {
+                return false;
+            }
             thread::sleep(LOOK);
         }
+        true
     }
 }
 
