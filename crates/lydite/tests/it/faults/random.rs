@@ -81,11 +81,10 @@ fn nothing_is_left_of_random_faults_though_a_quarter_of_the_runs_is_killed() {
         let fault = format!("{kind}@0.2s..{to}/{place}");
         let mut run = lab.run(duration, &[&fault], &["--no-check"]);
         if killed {
-            let name = kind.split(':').next().expect("a name");
             // A machine without the means rejects the fault, and a server that recovers from the fault before rejects
             // the run. Either ends it.
             if run
-                .reaches("the fault", || lab.place.list().contains(&format!("{name} on {place}  guarded by")))
+                .reaches("the fault", || lab.place.list().contains(&format!("{kind} on {place}  guarded by")))
             {
                 run.signal(libc::SIGKILL);
                 assert_eq!(run.wait().code, None, "{fault}");
