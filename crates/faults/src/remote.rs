@@ -5,7 +5,7 @@ use crate::process::boot;
 use std::env;
 use std::fs;
 use std::io;
-use std::process::Command;
+use std::process::{Command, Output};
 
 /// Variable of the environment with the ssh command; its words are separated by blanks.
 const SSH: &str = "LYDITE_SSH";
@@ -25,6 +25,11 @@ const OPTIONS: [&str; 10] = [
     "-oLogLevel=ERROR",
 ];
 
+/// Exit code of a shell that does not find a command.
+const NOT_FOUND: i32 = 127;
+/// Exit code of ssh's own failures, as a key that is not accepted.
+const SSH_FAILED: i32 = 255;
+
 /// Returns the command that runs this program with these arguments, on a host or here.
 ///
 /// # Errors
@@ -42,6 +47,26 @@ pub fn program(host: Option<&str>, arguments: &[&str]) -> io::Result<Command> {
     // As a URL, which may have a port.
     command.args(["--", &format!("ssh://{host}"), "lydite"]).args(arguments);
     Ok(command)
+}
+
+/// Returns the reason why this program failed on a host, with what to do.
+#[must_use]
+pub fn failure(host: &str, output: &Output) -> String {
+    let said = String::from_utf8_lossy(&output.stderr);
+    let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it gave no reason").trim();
+    match output.status.code() {
+        Some(NOT_FOUND) => match env::current_exe() {
+            Ok(own) => format!(
+                "lydite is not in the PATH there: copy it with scp {} {host}:/usr/local/bin/lydite",
+                own.display()
+            ),
+            Err(_) => "lydite is not in the PATH there: install it".to_owned(),
+        },
+        Some(SSH_FAILED) => {
+            format!("{last}: ssh must reach the host without a question: try ssh -oBatchMode=yes {host}")
+        }
+        _ => format!("lydite there failed: {last}"),
+    }
 }
 
 fn ssh() -> Command {

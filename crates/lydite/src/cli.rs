@@ -31,6 +31,13 @@ pub(crate) enum Command {
     /// The load of an audit's durability test, started by the audit
     #[command(hide = true)]
     AuditLoad(AuditLoadArgs),
+    /// Samples of this machine for a run on another one, started by that over ssh
+    #[command(hide = true)]
+    ObserveHost {
+        /// TCP port of the database's server
+        #[arg(long)]
+        port: Option<u16>,
+    },
     /// Run a grid or a list of plans, each several times, and draw figures; the same command continues a killed sweep
     Sweep(SweepArgs),
     /// Make an HTML report from results
@@ -268,8 +275,8 @@ pub(crate) struct RunArgs {
     /// pid:N, service:NAME, local, ssh://HOST[/pid:N]
     #[arg(long, value_name = "KIND@FROM[..TO]/WHERE")]
     pub(crate) fault: Vec<String>,
-    /// Statistics to sample each second: db, host, prometheus=URL with names of metrics, or off; repeat it for more
-    /// [default: db]
+    /// Statistics to sample each second: db, host, host=ssh://HOST[/port:N], prometheus=URL with names of metrics, or
+    /// off; repeat it for more [default: db]
     #[arg(long, value_name = "SOURCE,…")]
     pub(crate) observe: Vec<String>,
     /// Nodes of a database that does not report its placement: N ranges, or modulo:N

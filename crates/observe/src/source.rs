@@ -1,14 +1,17 @@
 //! Sources of a run, as the user writes them.
 
 use crate::exporter::Exporter;
+use crate::remote::Remote;
 use std::fmt;
 
 /// Words that switch all sources off.
 const NONE: [&str; 2] = ["off", "none"];
 /// Advice about unknown sources.
-const USE: &str = "use db, host, prometheus=URL or off";
+const USE: &str = "use db, host, host=ssh://HOST, prometheus=URL or off";
 /// Beginning of an exporter.
 const EXPORTER: &str = "prometheus=";
+/// Beginning of another machine.
+const REMOTE: &str = "host=";
 
 /// A source of samples.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +20,8 @@ pub enum SourceSpec {
     Database,
     /// This machine.
     Host,
+    /// Another machine.
+    Remote(Remote),
     /// An exporter of Prometheus.
     Exporter(Exporter),
 }
@@ -28,6 +33,7 @@ impl SourceSpec {
         match self {
             Self::Database => "db".into(),
             Self::Host => "host".into(),
+            Self::Remote(remote) => format!("host:{}", remote.name()),
             Self::Exporter(exporter) => exporter.name().into(),
         }
     }
@@ -38,6 +44,7 @@ impl fmt::Display for SourceSpec {
         match self {
             Self::Database => f.write_str("db"),
             Self::Host => f.write_str("host"),
+            Self::Remote(remote) => write!(f, "{REMOTE}{remote}"),
             Self::Exporter(exporter) => write!(f, "{EXPORTER}{exporter}"),
         }
     }
@@ -67,6 +74,7 @@ pub fn read_sources(text: &str) -> Result<Vec<SourceSpec>, String> {
                 return Err(format!("{word} must stand alone: leave out the sources beside it"));
             }
             "" => return Err(format!("a source is empty: {USE}")),
+            word if word.starts_with(REMOTE) => SourceSpec::Remote(Remote::parse(&word[REMOTE.len()..])?),
             word => return Err(format!("{word:?} is not known: {USE}")),
         });
         rest = more;
@@ -86,6 +94,7 @@ mod tests {
     fn commas_separate_sources_and_after_an_exporter_its_names() {
         let ok = |texts: &[&str]| Ok(texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>());
         assert_eq!(written("db, host"), ok(&["db", "host"]));
+        assert_eq!(written("host=ssh://db1,db"), ok(&["host=ssh://db1", "db"]));
         assert_eq!(written("off"), ok(&[]));
         assert_eq!(written("none"), ok(&[]));
         assert_eq!(
@@ -103,7 +112,8 @@ mod tests {
     #[test]
     fn wrong_sources_are_rejected_with_those_that_are_allowed() {
         for (text, words) in [
-            ("dbx", "\"dbx\" is not known: use db, host, prometheus=URL or off"),
+            ("dbx", "\"dbx\" is not known: use db, host, host=ssh://HOST, prometheus=URL or off"),
+            ("host=db1", "\"db1\" is no machine: use ssh://root@db1"),
             ("db,off", "off must stand alone"),
             ("", "a source is empty"),
             ("db,", "a source is empty"),

@@ -110,7 +110,7 @@ mod tests {
     fn all_wrong_sources_are_rejected_together() {
         let (_, errors) = read("dbx;host,host;prometheus=http://h:1/metrics;off");
         let expected = [
-            "use db, host, prometheus=URL or off",
+            "use db, host, host=ssh://HOST, prometheus=URL or off",
             "host is named twice",
             "nobody answers",
             "off must stand alone",

@@ -18,7 +18,8 @@ mod targets;
 mod verify;
 
 use crate::cli::Command;
-use crate::exit::Outcome;
+use crate::exit::{Failure, Outcome};
+use std::io;
 
 /// Runs a command and returns its outcome.
 pub(crate) fn run(command: Command) -> Outcome {
@@ -30,6 +31,7 @@ pub(crate) fn run(command: Command) -> Outcome {
         Command::Verify(args) => verify::command(&args),
         Command::Audit(args) => audit::command(&args),
         Command::AuditLoad(args) => audit::load::command(&args),
+        Command::ObserveHost { port } => observe_host(port),
         Command::Sweep(args) => sweep::command(args),
         Command::Report(args) => report::command(&args),
         Command::Compare(args) => compare::command(&args),
@@ -38,4 +40,10 @@ pub(crate) fn run(command: Command) -> Outcome {
         Command::Faults(args) => faults::command(args),
         Command::Driver(command) => driver::command(command),
     }
+}
+
+/// Runs `lydite observe-host`: answers the samples that a run on another machine asks for.
+fn observe_host(port: Option<u16>) -> Outcome {
+    lydite_observe::remote::serve(port, &mut io::stdin().lock(), &mut io::stdout().lock())
+        .map_err(Failure::usage)
 }

@@ -28,6 +28,7 @@ pub(crate) fn reach(source: &SourceSpec) -> Option<String> {
     match source {
         SourceSpec::Database => None,
         SourceSpec::Host => host::observer(Vec::new()).err(),
+        SourceSpec::Remote(remote) => remote.check().err(),
         SourceSpec::Exporter(exporter) => exporter.check().err(),
     }
 }
@@ -89,6 +90,11 @@ impl Observing {
                     move || host::observer(here.clone()).map(Some).map_err(TargetError::database)
                 }),
             }],
+            SourceSpec::Remote(remote) => {
+                let remote = remote.clone();
+                let open = move || remote.observer().map(Some).map_err(TargetError::database);
+                vec![Source { name: spec.name(), open: Box::new(open) }]
+            }
             SourceSpec::Exporter(exporter) => {
                 let exporter = exporter.clone();
                 vec![Source { name: spec.name(), open: Box::new(move || Ok(Some(exporter.observer()))) }]

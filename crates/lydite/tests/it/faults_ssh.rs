@@ -1,4 +1,4 @@
-//! Faults on another host, which is an SSH server on the loopback.
+//! Another host, which is an SSH server on the loopback: faults on it, and its observation.
 
 use crate::faults::{Lab, assert_injected, wait_until};
 use crate::program::{Program, json, text};
@@ -118,4 +118,29 @@ fn a_fault_on_another_host_is_injected_and_undone_there_also_if_lydite_is_killed
     let refused =
         host.program(&lab, &["run", &lab.url, "--fault", &fault]).env("TMPDIR", &fresh).run().code(2);
     assert!(refused.only_error().contains("ssh must reach the host without a question"), "{refused:?}");
+}
+
+#[test]
+fn the_machine_of_the_database_is_observed_over_ssh() {
+    let lab = Lab::new();
+    let host = Host::start(lab.place.directory.path(), lab.place.directory.path());
+    let port = lab.url.rsplit_once(':').and_then(|(_, rest)| rest.split('/').next()).expect("a port");
+    let result = lab.place.file("result.json");
+    let run = ["run", &lab.url, "--duration", "3s", "--warmup", "0s", "--quiet", "--no-check"];
+    let machine = format!("host={}", host.place(&format!("port:{port}")));
+    host.program(&lab, &[&run[..], &["--observe", &machine, "--json", text(&result)]].concat()).run().code(0);
+    let found = json(&result);
+    let source = format!("host:127.0.0.1:{}", host.port);
+    let observed = found["observed"].as_array().expect("observed");
+    let values = |name: &str| {
+        let series = observed.iter().find(|one| one["source"] == *source && one["name"] == name);
+        let values = series.unwrap_or_else(|| panic!("no {name}: {observed:?}"))["values"].clone();
+        values.as_array().expect("values").iter().filter_map(serde_json::Value::as_f64).collect::<Vec<_>>()
+    };
+    assert!(values("cpu.user").iter().any(|cores| *cores > 0.0), "{observed:?}");
+    assert!(values("db.memory").iter().all(|bytes| *bytes > 0.0), "{observed:?}");
+
+    let wrong = host.place("port:1");
+    let refused = host.program(&lab, &["run", &lab.url, "--observe", &format!("host={wrong}")]).run().code(2);
+    assert!(refused.only_error().contains("no process listens on"), "{refused:?}");
 }

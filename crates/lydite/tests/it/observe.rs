@@ -274,7 +274,7 @@ fn sources_that_can_not_be_observed_are_rejected_together_before_the_run() {
     ])
     .code(2);
     ended.told(&[
-        &["--observe", "\"dbx\"", "use db, host, prometheus=URL or off"],
+        &["--observe", "\"dbx\"", "use db, host, host=ssh://HOST, prometheus=URL or off"],
         &["--observe", "is the exporter running?"],
         &["--observe", "302 series, and at most 200 are observed: name some"],
         &["--observe", "no metric begins with humidity"],

@@ -3,16 +3,13 @@
 use super::places::resolve_here;
 use crate::exit::{Failure, Outcome};
 use crate::output::print;
-use lydite_faults::remote::{program, this_machine};
+use lydite_faults::remote::{failure, program, this_machine};
 use lydite_faults::sockets::Address;
 use lydite_faults::{Fault, FaultSpec};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write};
 use std::net::IpAddr;
 use std::process::{Output, Stdio};
-
-/// Exit code of a shell that does not find a command.
-const NOT_FOUND: i32 = 127;
 
 /// The question to the other host.
 #[derive(Serialize, Deserialize)]
@@ -59,24 +56,11 @@ fn is_loopback(host: &str) -> bool {
 fn ask(host: &str, question: &Question) -> Result<Answer, String> {
     let text = serde_json::to_string(question).map_err(|error| error.to_string())?;
     let output = run(host, &["faults", "rehearse"], &text).map_err(|error| error.to_string())?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it gave no reason").trim();
-    match output.status.code() {
-        Some(0) => serde_json::from_slice(&output.stdout)
-            .map_err(|error| format!("lydite there gave an answer that can't be read: {error}")),
-        Some(NOT_FOUND) => Err(match std::env::current_exe() {
-            Ok(own) => format!(
-                "lydite is not in the PATH there: copy it with scp {} {host}:/usr/local/bin/lydite",
-                own.display()
-            ),
-            Err(_) => "lydite is not in the PATH there: install it".to_owned(),
-        }),
-        // ssh's own failures, as a key that is not accepted.
-        Some(255) => {
-            Err(format!("{last}: ssh must reach the host without a question: try ssh -oBatchMode=yes {host}"))
-        }
-        _ => Err(format!("lydite there failed: {last}")),
+    if !output.status.success() {
+        return Err(failure(host, &output));
     }
+    serde_json::from_slice(&output.stdout)
+        .map_err(|error| format!("lydite there gave an answer that can't be read: {error}"))
 }
 
 /// Runs this program on a host to its end, with an input.
