@@ -182,11 +182,7 @@ impl Statement {
     /// it may take them for one row, and then a join reads a whole foreign table again for every row of another. This
     /// text finds the items first instead.
     pub fn text_over_shards(self, dialect: &Dialect) -> String {
-        if self == Self::CountLowStock {
-            stock_level::COUNT_LOW_STOCK_OVER_SHARDS.to_string()
-        } else {
-            self.text(dialect)
-        }
+        stock_level::over_shards(self).unwrap_or_else(|| self.text(dialect))
     }
 
     /// Returns the text in this dialect.

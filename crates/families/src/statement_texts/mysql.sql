@@ -6,7 +6,7 @@ BatchLastOrderLines: batched
     SELECT o_id, o_entry_d, o_carrier_id, ol_i_id, ol_supply_w_id, ol_quantity, ol_amount, ol_delivery_d FROM (SELECT o_id, o_entry_d, o_carrier_id FROM orders WHERE o_w_id = $1 AND o_d_id = $2 AND o_c_id = $3 ORDER BY o_id DESC LIMIT 1) AS last JOIN order_line ON ol_w_id = $1 AND ol_d_id = $2 AND ol_o_id = o_id ORDER BY ol_number
 BatchStatusByName: batched
     SELECT c_id, c_first, c_middle, c_last, c_balance FROM (SELECT c_id, c_first, c_middle, c_last, c_balance, row_number() OVER (ORDER BY c_first, c_id) AS place, count(*) OVER () AS found FROM customer WHERE c_w_id = $1 AND c_d_id = $2 AND c_last = $3) AS named WHERE place * 2 IN (found, found + 1)
-BatchStockLevel: batched, procedures
+BatchStockLevel: batched
     SELECT count(DISTINCT s_i_id) FROM district JOIN order_line ON ol_w_id = d_w_id AND ol_d_id = d_id AND ol_o_id >= d_next_o_id - 20 AND ol_o_id < d_next_o_id JOIN stock ON s_w_id = ol_w_id AND s_i_id = ol_i_id WHERE d_w_id = $1 AND d_id = $2 AND s_quantity < $3
 BeginRead: statements, batched, procedures
     START TRANSACTION READ ONLY
@@ -34,6 +34,8 @@ Commit: statements, batched, procedures
     COMMIT
 CountLowStock: statements
     SELECT count(DISTINCT s_i_id) FROM order_line JOIN stock ON s_w_id = ol_w_id AND s_i_id = ol_i_id WHERE ol_w_id = $1 AND ol_d_id = $2 AND ol_o_id >= $3 AND ol_o_id < $4 AND s_quantity < $5
+CountLowStocks: statements, batched, procedures
+    SELECT count(*) FROM (SELECT DISTINCT ol_w_id, ol_d_id, ol_i_id FROM order_line JOIN stock ON s_w_id = ol_w_id AND s_i_id = ol_i_id WHERE ((ol_w_id = $1 AND ol_d_id = $2 AND ol_o_id >= $3 AND ol_o_id < $4) OR (ol_w_id = $5 AND ol_d_id = $6 AND ol_o_id >= $7 AND ol_o_id < $8) OR (ol_w_id = $9 AND ol_d_id = $10 AND ol_o_id >= $11 AND ol_o_id < $12) OR (ol_w_id = $13 AND ol_d_id = $14 AND ol_o_id >= $15 AND ol_o_id < $16) OR (ol_w_id = $17 AND ol_d_id = $18 AND ol_o_id >= $19 AND ol_o_id < $20) OR (ol_w_id = $21 AND ol_d_id = $22 AND ol_o_id >= $23 AND ol_o_id < $24) OR (ol_w_id = $25 AND ol_d_id = $26 AND ol_o_id >= $27 AND ol_o_id < $28) OR (ol_w_id = $29 AND ol_d_id = $30 AND ol_o_id >= $31 AND ol_o_id < $32) OR (ol_w_id = $33 AND ol_d_id = $34 AND ol_o_id >= $35 AND ol_o_id < $36) OR (ol_w_id = $37 AND ol_d_id = $38 AND ol_o_id >= $39 AND ol_o_id < $40) OR (ol_w_id = $41 AND ol_d_id = $42 AND ol_o_id >= $43 AND ol_o_id < $44) OR (ol_w_id = $45 AND ol_d_id = $46 AND ol_o_id >= $47 AND ol_o_id < $48) OR (ol_w_id = $49 AND ol_d_id = $50 AND ol_o_id >= $51 AND ol_o_id < $52) OR (ol_w_id = $53 AND ol_d_id = $54 AND ol_o_id >= $55 AND ol_o_id < $56) OR (ol_w_id = $57 AND ol_d_id = $58 AND ol_o_id >= $59 AND ol_o_id < $60) OR (ol_w_id = $61 AND ol_d_id = $62 AND ol_o_id >= $63 AND ol_o_id < $64)) AND s_quantity < $65) AS low
 CreditCustomer: statements, batched
     UPDATE customer SET c_balance = c_balance + $1, c_delivery_cnt = c_delivery_cnt + 1 WHERE c_w_id = $2 AND c_d_id = $3 AND c_id = $4
 CustomerData: statements
@@ -100,6 +102,8 @@ ManyStocks: batched
     SELECT s_w_id, s_i_id, s_quantity, s_data, elt($1, s_dist_01, s_dist_02, s_dist_03, s_dist_04, s_dist_05, s_dist_06, s_dist_07, s_dist_08, s_dist_09, s_dist_10) FROM stock WHERE (s_w_id = $2 AND s_i_id = $3) OR (s_w_id = $4 AND s_i_id = $5) OR (s_w_id = $6 AND s_i_id = $7) OR (s_w_id = $8 AND s_i_id = $9) OR (s_w_id = $10 AND s_i_id = $11) OR (s_w_id = $12 AND s_i_id = $13) OR (s_w_id = $14 AND s_i_id = $15) OR (s_w_id = $16 AND s_i_id = $17) OR (s_w_id = $18 AND s_i_id = $19) OR (s_w_id = $20 AND s_i_id = $21) OR (s_w_id = $22 AND s_i_id = $23) OR (s_w_id = $24 AND s_i_id = $25) OR (s_w_id = $26 AND s_i_id = $27) OR (s_w_id = $28 AND s_i_id = $29) OR (s_w_id = $30 AND s_i_id = $31) FOR UPDATE
 NextOrderId: statements
     SELECT d_next_o_id FROM district WHERE d_w_id = $1 AND d_id = $2
+NextOrderIds: statements, batched, procedures
+    SELECT d_w_id, d_id, d_next_o_id FROM district WHERE (d_w_id = $1 AND d_id = $2) OR (d_w_id = $3 AND d_id = $4) OR (d_w_id = $5 AND d_id = $6) OR (d_w_id = $7 AND d_id = $8) OR (d_w_id = $9 AND d_id = $10) OR (d_w_id = $11 AND d_id = $12) OR (d_w_id = $13 AND d_id = $14) OR (d_w_id = $15 AND d_id = $16) OR (d_w_id = $17 AND d_id = $18) OR (d_w_id = $19 AND d_id = $20) OR (d_w_id = $21 AND d_id = $22) OR (d_w_id = $23 AND d_id = $24) OR (d_w_id = $25 AND d_id = $26) OR (d_w_id = $27 AND d_id = $28) OR (d_w_id = $29 AND d_id = $30) OR (d_w_id = $31 AND d_id = $32)
 OldestNewOrder: statements, batched
     SELECT no_o_id FROM new_order WHERE no_w_id = $1 AND no_d_id = $2 ORDER BY no_o_id LIMIT 1 FOR UPDATE
 OrderCustomer: statements, batched

@@ -20,7 +20,7 @@ BatchPayWarehouse: batched
     UPDATE warehouse SET w_ytd = w_ytd + $1 WHERE w_id = $2 RETURNING w_street_1, w_street_2, w_city, w_state, w_zip, w_name, CURRENT_TIMESTAMP
 BatchStatusByName: batched
     SELECT c_id, c_first, c_middle, c_last, c_balance FROM (SELECT c_id, c_first, c_middle, c_last, c_balance, row_number() OVER (ORDER BY c_first, c_id) AS place, count(*) OVER () AS found FROM customer WHERE c_w_id = $1 AND c_d_id = $2 AND c_last = $3) AS named WHERE place * 2 IN (found, found + 1)
-BatchStockLevel: batched, procedures
+BatchStockLevel: batched
     SELECT count(DISTINCT s_i_id) FROM district JOIN order_line ON ol_w_id = d_w_id AND ol_d_id = d_id AND ol_o_id >= d_next_o_id - 20 AND ol_o_id < d_next_o_id JOIN stock ON s_w_id = ol_w_id AND s_i_id = ol_i_id WHERE d_w_id = $1 AND d_id = $2 AND s_quantity < $3
 BatchTakeOrderId: batched
     UPDATE district SET d_next_o_id = d_next_o_id + 1 WHERE d_w_id = $1 AND d_id = $2 RETURNING d_tax, d_next_o_id - 1
@@ -52,6 +52,8 @@ Commit: statements, batched, procedures
     COMMIT
 CountLowStock: statements
     SELECT count(DISTINCT s_i_id) FROM order_line JOIN stock ON s_w_id = ol_w_id AND s_i_id = ol_i_id WHERE ol_w_id = $1 AND ol_d_id = $2 AND ol_o_id >= $3 AND ol_o_id < $4 AND s_quantity < $5
+CountLowStocks: statements, batched, procedures
+    SELECT count(*) FROM (SELECT DISTINCT ol_w_id, ol_d_id, ol_i_id FROM order_line JOIN stock ON s_w_id = ol_w_id AND s_i_id = ol_i_id WHERE ((ol_w_id = $1 AND ol_d_id = $2 AND ol_o_id >= $3 AND ol_o_id < $4) OR (ol_w_id = $5 AND ol_d_id = $6 AND ol_o_id >= $7 AND ol_o_id < $8) OR (ol_w_id = $9 AND ol_d_id = $10 AND ol_o_id >= $11 AND ol_o_id < $12) OR (ol_w_id = $13 AND ol_d_id = $14 AND ol_o_id >= $15 AND ol_o_id < $16) OR (ol_w_id = $17 AND ol_d_id = $18 AND ol_o_id >= $19 AND ol_o_id < $20) OR (ol_w_id = $21 AND ol_d_id = $22 AND ol_o_id >= $23 AND ol_o_id < $24) OR (ol_w_id = $25 AND ol_d_id = $26 AND ol_o_id >= $27 AND ol_o_id < $28) OR (ol_w_id = $29 AND ol_d_id = $30 AND ol_o_id >= $31 AND ol_o_id < $32) OR (ol_w_id = $33 AND ol_d_id = $34 AND ol_o_id >= $35 AND ol_o_id < $36) OR (ol_w_id = $37 AND ol_d_id = $38 AND ol_o_id >= $39 AND ol_o_id < $40) OR (ol_w_id = $41 AND ol_d_id = $42 AND ol_o_id >= $43 AND ol_o_id < $44) OR (ol_w_id = $45 AND ol_d_id = $46 AND ol_o_id >= $47 AND ol_o_id < $48) OR (ol_w_id = $49 AND ol_d_id = $50 AND ol_o_id >= $51 AND ol_o_id < $52) OR (ol_w_id = $53 AND ol_d_id = $54 AND ol_o_id >= $55 AND ol_o_id < $56) OR (ol_w_id = $57 AND ol_d_id = $58 AND ol_o_id >= $59 AND ol_o_id < $60) OR (ol_w_id = $61 AND ol_d_id = $62 AND ol_o_id >= $63 AND ol_o_id < $64)) AND s_quantity < $65) AS low
 CreditCustomer: statements
     UPDATE customer SET c_balance = c_balance + $1, c_delivery_cnt = c_delivery_cnt + 1 WHERE c_w_id = $2 AND c_d_id = $3 AND c_id = $4
 CustomerData: statements
@@ -80,6 +82,8 @@ LeastNewOrder: statements
     SELECT min(no_o_id) FROM new_order WHERE no_w_id = $1 AND no_d_id = $2
 NextOrderId: statements
     SELECT d_next_o_id FROM district WHERE d_w_id = $1 AND d_id = $2
+NextOrderIds: statements, batched, procedures
+    SELECT d_w_id, d_id, d_next_o_id FROM district WHERE (d_w_id = $1 AND d_id = $2) OR (d_w_id = $3 AND d_id = $4) OR (d_w_id = $5 AND d_id = $6) OR (d_w_id = $7 AND d_id = $8) OR (d_w_id = $9 AND d_id = $10) OR (d_w_id = $11 AND d_id = $12) OR (d_w_id = $13 AND d_id = $14) OR (d_w_id = $15 AND d_id = $16) OR (d_w_id = $17 AND d_id = $18) OR (d_w_id = $19 AND d_id = $20) OR (d_w_id = $21 AND d_id = $22) OR (d_w_id = $23 AND d_id = $24) OR (d_w_id = $25 AND d_id = $26) OR (d_w_id = $27 AND d_id = $28) OR (d_w_id = $29 AND d_id = $30) OR (d_w_id = $31 AND d_id = $32)
 OldestNewOrder: statements
     SELECT no_o_id FROM new_order WHERE no_w_id = $1 AND no_d_id = $2 ORDER BY no_o_id LIMIT 1 FOR NO KEY UPDATE
 OrderCustomer: statements, batched
@@ -167,5 +171,7 @@ procedures, SHA-256:
 
 CountLowStock: statements
     SELECT count(*) FROM stock WHERE s_w_id = $1 AND s_i_id = ANY (ARRAY(SELECT ol_i_id FROM order_line WHERE ol_w_id = $1 AND ol_d_id = $2 AND ol_o_id >= $3 AND ol_o_id < $4)) AND s_quantity < $5
+CountLowStocks: statements, batched, procedures
+    WITH line AS MATERIALIZED (SELECT DISTINCT ol_w_id, ol_d_id, ol_i_id FROM order_line WHERE (ol_w_id = $1 AND ol_d_id = $2 AND ol_o_id >= $3 AND ol_o_id < $4) OR (ol_w_id = $5 AND ol_d_id = $6 AND ol_o_id >= $7 AND ol_o_id < $8) OR (ol_w_id = $9 AND ol_d_id = $10 AND ol_o_id >= $11 AND ol_o_id < $12) OR (ol_w_id = $13 AND ol_d_id = $14 AND ol_o_id >= $15 AND ol_o_id < $16) OR (ol_w_id = $17 AND ol_d_id = $18 AND ol_o_id >= $19 AND ol_o_id < $20) OR (ol_w_id = $21 AND ol_d_id = $22 AND ol_o_id >= $23 AND ol_o_id < $24) OR (ol_w_id = $25 AND ol_d_id = $26 AND ol_o_id >= $27 AND ol_o_id < $28) OR (ol_w_id = $29 AND ol_d_id = $30 AND ol_o_id >= $31 AND ol_o_id < $32) OR (ol_w_id = $33 AND ol_d_id = $34 AND ol_o_id >= $35 AND ol_o_id < $36) OR (ol_w_id = $37 AND ol_d_id = $38 AND ol_o_id >= $39 AND ol_o_id < $40) OR (ol_w_id = $41 AND ol_d_id = $42 AND ol_o_id >= $43 AND ol_o_id < $44) OR (ol_w_id = $45 AND ol_d_id = $46 AND ol_o_id >= $47 AND ol_o_id < $48) OR (ol_w_id = $49 AND ol_d_id = $50 AND ol_o_id >= $51 AND ol_o_id < $52) OR (ol_w_id = $53 AND ol_d_id = $54 AND ol_o_id >= $55 AND ol_o_id < $56) OR (ol_w_id = $57 AND ol_d_id = $58 AND ol_o_id >= $59 AND ol_o_id < $60) OR (ol_w_id = $61 AND ol_d_id = $62 AND ol_o_id >= $63 AND ol_o_id < $64)), low AS MATERIALIZED (SELECT s_w_id, s_i_id FROM stock WHERE s_w_id IN ($1, $5, $9, $13, $17, $21, $25, $29, $33, $37, $41, $45, $49, $53, $57, $61) AND s_i_id = ANY (ARRAY(SELECT ol_i_id FROM line)) AND s_quantity < $65) SELECT count(*) FROM line JOIN low ON s_w_id = ol_w_id AND s_i_id = ol_i_id
 procedures, SHA-256:
     6edcd8906c458e8cfb1e9d0ceaabefc6a4e148eeff3151a1bc010137b078e911

@@ -219,7 +219,11 @@ fn answer(statement: &str, params: &[Value<'_>], rows: &mut Rows) -> Result<(), 
             .collect(),
         "CallDelivery" => vec![vec![Ints(vec![2_101, 2_102, 0])]],
         "NextOrderId" => vec![vec![Int(3_001)]],
-        "CountLowStock" | "BatchStockLevel" | "CallStockLevel" => vec![vec![Int(17)]],
+        "CountLowStock" | "CountLowStocks" | "BatchStockLevel" | "CallStockLevel" => vec![vec![Int(17)]],
+        "NextOrderIds" => {
+            let districts = pairs(params).into_iter();
+            districts.map(|(w_id, d_id)| vec![Int(w_id), Int(d_id), Int(3_000 + w_id)]).collect()
+        }
         "StockQuantity" => vec![vec![Int(50)]],
         "BatchUpdateStock" => {
             let numbers = ints(&params[0]);

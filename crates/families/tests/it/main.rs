@@ -11,4 +11,5 @@ mod sharded;
 mod skewed;
 mod spider;
 mod sql_targets;
+mod stock_level;
 mod tidb;

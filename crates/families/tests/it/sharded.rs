@@ -89,6 +89,8 @@ fn warehouses_are_parted_over_shards_and_the_database_is_the_same() {
     load(target.as_ref(), [warehouse(2), warehouse(3), warehouse(4)]);
     target.finish_load(2, &|_| ()).expect("finish_load");
 
+    crate::stock_level::assert_many_are_the_sum(&*target);
+
     let placement =
         target.capabilities().placement(WAREHOUSES).expect("a placement").expect("one that is known");
     assert_eq!(placement.node_of, [0, 1, 2, 2]);
