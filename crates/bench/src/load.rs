@@ -76,7 +76,7 @@ pub fn load(
     let begun = Instant::now();
     let _alone = target.begin_load()?;
     let source = prepare(target, population, resume)?;
-    Load::new(&source, jobs, begun).run(control, observer).map_err(resumable)
+    Load::new(&source, jobs, begun).run(control, observer).map_err(|error| resumable(target, error))
 }
 
 /// Creates the tables of the microbenchmark in an empty database and loads them through `jobs` connections, as [`load`]
@@ -109,10 +109,13 @@ pub fn load_micro(
     Load::new(&source, jobs, begun).run(control, observer)
 }
 
-/// Returns the error of a load that has begun, with advice to resume it: units are loaded whole or not at all, so every
-/// complete unit is kept.
-fn resumable(mut error: TargetError) -> TargetError {
-    error.message += "; complete warehouses are kept: finish the load with `lydite load --resume`";
+/// Returns the error of a load that has begun, with advice to resume it, if the database can: units are loaded whole or
+/// not at all, so every complete unit is kept.
+fn resumable(target: &dyn Target, mut error: TargetError) -> TargetError {
+    error.message += match target.admit(&Demand::Resume) {
+        Err(refused) if refused.kind == TargetErrorKind::Usage => "; load again with --fresh",
+        Ok(_) | Err(_) => "; complete warehouses are kept: finish the load with `lydite load --resume`",
+    };
     error
 }
 
@@ -165,6 +168,7 @@ fn prepare<'a>(
             )))
         }
         DatabaseState::Loading { items, warehouses: done, .. } => {
+            target.admit(&Demand::Resume)?;
             let warehouses: Vec<WarehouseId> =
                 population.warehouse_ids().filter(|warehouse| !done.contains(warehouse)).collect();
             let done_before = population.warehouses - warehouses.len() as u32;

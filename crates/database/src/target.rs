@@ -144,6 +144,8 @@ pub trait Target: Send + Sync {
 pub enum Demand {
     /// A load. The notes name steps that the database can't do in the usual way.
     Load,
+    /// The end of an interrupted load.
+    Resume,
     /// This spread of districts over the warehouses.
     Districts(Districts),
     /// Stock-Levels over several warehouses.

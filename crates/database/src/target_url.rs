@@ -70,8 +70,13 @@ impl ParsedUrl {
         let (base, query) = url.split_once('?').unwrap_or((url, ""));
         let rest = base.split_once(':').map_or("", |(_, rest)| rest).to_string();
         let mut options = BTreeMap::new();
-        for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
-            if options.insert(name.to_string(), value.to_string()).is_some() {
+        // Not the encoding of forms, in which a plus sign is a space: paths and passwords have plus signs.
+        let decoded =
+            |text: &str| percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned();
+        for option in query.split('&').filter(|option| !option.is_empty()) {
+            let (name, value) = option.split_once('=').unwrap_or((option, ""));
+            let (name, value) = (decoded(name), decoded(value));
+            if options.insert(name.clone(), value).is_some() {
                 errors.push(format!("target option {name:?} is given twice"));
             }
         }

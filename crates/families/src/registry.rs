@@ -59,7 +59,8 @@ impl TargetSpec {
         if parsed.options.contains_key(name) {
             return Err("is in the URL of the target already: leave it in one place".into());
         }
-        let option = url::form_urlencoded::Serializer::new(String::new()).append_pair(name, value).finish();
+        let encoded = |text| percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC);
+        let option = format!("{}={}", encoded(name), encoded(value));
         let between = match url.split_once('?') {
             None => "?",
             Some((_, "")) => "",

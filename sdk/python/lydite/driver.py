@@ -215,12 +215,16 @@ class Driver:
 
     # Loading. Several sessions load at the same time, each its own warehouse.
 
+    def resumes(self) -> bool:
+        """Whether a load that was interrupted can be taken up."""
+        return True
+
     def load_begin(self, w_id: int) -> None:
         """Rows of a warehouse come, or those of ITEM (0). What an earlier, interrupted load left of them must go."""
         raise NotImplementedError
 
-    def load(self, table: str, rows: List[Sequence[Any]]) -> None:
-        """Some rows of a table."""
+    def load(self, table: str, rows: List[Sequence[Any]]) -> Optional[bool]:
+        """Some rows of a table. True if they are kept back until `load_end`, which then tells `lydite.alive` of them."""
         raise NotImplementedError
 
     def load_end(self, w_id: int) -> None:
@@ -300,7 +304,7 @@ class Driver:
 
 
 def _state(driver: Driver, _: Dict[str, Any]) -> Any:
-    return {"tables": list(driver.tables()), "notes": dict(driver.notes())}
+    return {"tables": list(driver.tables()), "notes": dict(driver.notes()), "resumes": driver.resumes()}
 
 
 def _create(driver: Driver, fields: Dict[str, Any]) -> Any:
@@ -329,7 +333,7 @@ _ACTS = {
     "drop": lambda driver, _: driver.drop(),
     "note": lambda driver, fields: driver.note(fields["name"], fields["value"]),
     "load_begin": lambda driver, fields: driver.load_begin(fields["w_id"]),
-    "load": lambda driver, fields: driver.load(fields["table"], fields["rows"]),
+    "load": lambda driver, fields: {"kept": bool(driver.load(fields["table"], fields["rows"]))},
     "load_end": lambda driver, fields: driver.load_end(fields["w_id"]),
     "load_abort": lambda driver, _: driver.load_abort(),
     "finish": lambda driver, _: driver.finish_load(),

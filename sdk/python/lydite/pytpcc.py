@@ -1,8 +1,8 @@
 """Runs a driver that was written for py-tpcc, unmodified: `driver:pytpcc?path=…/mydriver.py&config=…`.
 
-Both dialects are known: modules beside each other (`import constants`), for Python 2 or 3, whose methods return bare values;
-and modules of a package (`from .abstractdriver import *`) whose methods return a value and a number of retries. What is
-read back for the conditions is read over the driver's own DB-API connection, if it has one.
+Both dialects are known: modules beside each other (`import constants`), for Python 2 or 3; and modules of a package (`from
+.abstractdriver import *`), which get smaller batches and the number of warehouses. Methods return bare values, or a value
+and a number of retries. What is read back for the conditions is read over the driver's own DB-API connection, if it has one.
 """
 
 from __future__ import annotations
@@ -10,22 +10,20 @@ from __future__ import annotations
 import configparser
 import contextlib
 import fcntl
-import importlib.util
+import importlib
 import json
 import math
 import os
 import re
 import sys
 import time
-import types
-import warnings
 from datetime import date, datetime
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 import lydite
 from lydite import TABLES, micros, when
 
-from . import pytpcc_modules
+from . import pytpcc_import, pytpcc_modules
 
 #: The standard's types, in py-tpcc's order of loading a district.
 _DISTRICT = ("district", "customer", "orders", "order_line", "new_order", "history")
@@ -150,47 +148,21 @@ def load_module(path: str) -> Tuple[Any, str]:
     if not name.endswith("driver"):
         raise lydite.Fatal(f"{path}: a py-tpcc driver is a file named like mydriver.py")
     try:
-        with open(path, encoding="utf-8") as file:
+        with open(path, encoding="utf-8", errors="replace") as file:
             source = file.read()
     except OSError as error:
         raise lydite.Fatal(f"path={path}: {error.strerror}") from None
     dialect = "package" if re.search(r"^\s*from\s+(\.|drivers)", source, re.MULTILINE) else "modules"
-    pytpcc_modules.install()
-    # Modules beside the driver are its own.
-    sys.modules["drivers"].__path__ = [os.path.dirname(os.path.abspath(path))]  # type: ignore[attr-defined]
-    sys.path.append(os.path.dirname(os.path.abspath(path)))
-    module = types.ModuleType(f"drivers.{name}")
-    module.__file__, module.__package__ = path, "drivers"
-    sys.modules[module.__name__] = module
     try:
-        exec(compile(source, path, "exec"), module.__dict__)  # the user's own program
-    except (SyntaxError, ModuleNotFoundError) as error:
-        if isinstance(error, ModuleNotFoundError) and error.name not in pytpcc_modules.RENAMED:
-            raise lydite.Fatal(f"{path}: it needs the module {error.name}: install its client library") from None
-        exec(compile(converted(source, path, error), path, "exec"), module.__dict__)
+        pytpcc_modules.install(pytpcc_import.folders_of(path))
+        module = importlib.import_module(f"drivers.{name}")
+    except ModuleNotFoundError as error:
+        raise lydite.Fatal(f"{path}: it needs the module {error.name}: install its client library") from None
     wanted = name[: -len("driver")].title() + "Driver"
     for found, value in vars(module).items():
         if found.lower() == wanted.lower():
             return value, dialect
     raise lydite.Fatal(f"{path}: it has no class {wanted}")
-
-
-def converted(source: str, path: str, error: Exception) -> str:
-    """A source for Python 2, in Python 3, by what there is for that."""
-    for package in ("lib2to3", "fissix"):
-        if importlib.util.find_spec(package) is None:
-            continue
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            refactor = importlib.import_module(f"{package}.refactor")
-        fixers = refactor.get_fixers_from_package(f"{package}.fixes")
-        try:
-            return str(refactor.RefactoringTool(fixers).refactor_string(source + "\n", path))
-        except Exception as failed:
-            raise lydite.Fatal(f"{path}: it is for Python 2 and can't be converted: {failed}") from None
-    raise lydite.Fatal(
-        f"{path}: it is no Python 3 ({error}), and this Python has nothing to convert Python 2: pip install fissix, or "
-        "convert it once and for all")
 
 
 class PyTpcc(lydite.Driver):
@@ -225,9 +197,10 @@ class PyTpcc(lydite.Driver):
                         "name that with ddl=FILE in the URL"
                     ) from error
                 raise
-            config: Dict[str, Any] = {name: default for name, (_, default) in driver.makeDefaultConfig().items()}
-            if self.config_path is not None:
-                config.update(self.read_config(driver))
+            # The defaults, or the file: drivers fill in what a file leaves out.
+            config: Dict[str, Any] = (
+                {name: described[1] for name, described in driver.makeDefaultConfig().items()}
+                if self.config_path is None else self.read_config(self.config_path))
             config.update(reset=reset, load=False, execute=False)
             if self.dialect == "package":
                 config["warehouses"] = int(self.notes().get("warehouses", "1"))
@@ -242,19 +215,18 @@ class PyTpcc(lydite.Driver):
             self.driver = driver
         return self.driver
 
-    def read_config(self, driver: Any) -> Dict[str, str]:
+    def read_config(self, path: str) -> Dict[str, Any]:
+        """The driver's section, with the names in small letters, as py-tpcc reads them."""
         parser = configparser.RawConfigParser()
-        parser.optionxform = str  # type: ignore[assignment, method-assign]
-        assert self.config_path is not None
         try:
-            with open(self.config_path, encoding="utf-8") as file:
+            with open(path, encoding="utf-8") as file:
                 parser.read_file(file)
         except (OSError, configparser.Error) as error:
-            raise lydite.Fatal(f"config={self.config_path}: {error}") from None
+            raise lydite.Fatal(f"config={path}: {error}") from None
         name = os.path.basename(self.path)[: -len("driver.py")]
         sections = [section for section in parser.sections() if section.lower() == name.lower()]
         if not sections:
-            raise lydite.Fatal(f"config={self.config_path}: it has no section [{name}]")
+            raise lydite.Fatal(f"config={path}: it has no section [{name}]")
         return dict(parser.items(sections[0]))
 
     def stop(self) -> None:
@@ -272,11 +244,18 @@ class PyTpcc(lydite.Driver):
 
     @staticmethod
     def connection(driver: Any) -> Any:
-        """The driver's DB-API connection, whatever it is called; None if it has none."""
+        """The driver's DB-API connection, whatever it is called; None if it has none. Its type is asked: some objects answer
+        every attribute."""
         for value in vars(driver).values():
-            if all(callable(getattr(value, name, None)) for name in ("cursor", "commit", "rollback")):
+            if all(callable(getattr(type(value), name, None)) for name in ("cursor", "commit", "rollback")):
                 return value
         return None
+
+    def commit(self) -> None:
+        """Keeps what the driver has not committed by itself."""
+        connection = self.connection(self.driver) if self.driver is not None else None
+        if connection is not None:
+            connection.commit()
 
     def query(self, sql: str) -> Iterator[Sequence[Any]]:
         connection = self.connection(self.start())
@@ -309,9 +288,12 @@ class PyTpcc(lydite.Driver):
 
     def create(self) -> None:
         self.start()
+        self.commit()
 
     def drop(self) -> None:
+        # It may make tables too, and leave the commit to the load.
         self.start(reset=True)
+        self.commit()
         self.stop()
         for path in (self.notes_path, self.notes_path + ".lock"):
             if os.path.exists(path):
@@ -337,15 +319,20 @@ class PyTpcc(lydite.Driver):
         """Keeps other processes of this driver away."""
         return _Alone(self.notes_path + ".lock")
 
-    # Loading: a warehouse is collected, then handed over in py-tpcc's order.
+    # Loading: a warehouse is collected, then handed over in py-tpcc's order, but for STOCK: ORDER_LINE refers to it.
+
+    def resumes(self) -> bool:
+        # What was handed over of a warehouse can't be taken back.
+        notes = self.notes()
+        begun = (name[len("begun "):] for name in notes if name.startswith("begun "))
+        return all(f"loaded {w_id}" in notes for w_id in begun)
 
     def load_begin(self, w_id: int) -> None:
         self.waiting = {name: [] for name in TABLES}
-        if f"begun {w_id}" in self.notes():
-            raise lydite.Fatal("a py-tpcc driver can't take up a load that was interrupted: load with --fresh")
 
-    def load(self, table: str, rows: List[Sequence[Any]]) -> None:
+    def load(self, table: str, rows: List[Sequence[Any]]) -> bool:
         self.waiting[table].extend(rows)
+        return True
 
     def load_abort(self) -> None:
         self.waiting = {}
@@ -357,35 +344,33 @@ class PyTpcc(lydite.Driver):
             self.note(f"begun {w_id}", "")
             driver.loadStart()
             if w_id == 0:
-                self.in_batches(driver, _ITEM)
+                self.in_batches(driver, _ITEM, _ITEM)
                 driver.loadFinishItem()
             else:
-                self.hand_over(driver, "warehouse", self.waiting["warehouse"])
+                place = f"warehouse {w_id}"
+                self.hand_over(driver, "warehouse", self.waiting["warehouse"], place)
+                self.in_batches(driver, "stock", place)
                 for d_id in range(1, 11):
                     for table in _DISTRICT:
                         at = _DISTRICT_AT[table]
-                        self.hand_over(driver, table, [row for row in self.waiting[table] if row[at] == d_id])
+                        rows = [row for row in self.waiting[table] if row[at] == d_id]
+                        self.hand_over(driver, table, rows, f"{place}, district {d_id}")
                     driver.loadFinishDistrict(w_id, d_id)
-                    lydite.alive(f"warehouse {w_id}, district {d_id}")
-                self.in_batches(driver, "stock")
                 driver.loadFinishWarehouse(w_id)
             driver.loadFinish()
-            connection = self.connection(driver)
-            if connection is not None:
-                connection.commit()
+            self.commit()
         self.waiting = {}
 
     def alone_loading(self) -> Any:
         return _Alone(self.notes_path + ".load", "waiting for another process that loads")
 
-    def in_batches(self, driver: Any, table: str) -> None:
+    def in_batches(self, driver: Any, table: str, place: str) -> None:
         rows, size = self.waiting[table], _BATCHES[self.dialect]
         for begin in range(0, len(rows), size):
-            self.hand_over(driver, table, rows[begin : begin + size])
-            lydite.alive(f"{table}, {begin + size} rows")
+            self.hand_over(driver, table, rows[begin : begin + size], place)
 
     @staticmethod
-    def hand_over(driver: Any, table: str, rows: List[Sequence[Any]]) -> None:
+    def hand_over(driver: Any, table: str, rows: List[Sequence[Any]], place: str) -> None:
         kinds = [kind for _, kind in TABLES[table].columns]
         tuples = []
         for row in rows:
@@ -397,6 +382,7 @@ class PyTpcc(lydite.Driver):
                 values[3] -= 1
             tuples.append(values)
         driver.loadTuples(table.upper(), tuples)
+        lydite.alive(f"{place}, {table}", stored=len(rows))
 
     # The transactions.
 
@@ -405,11 +391,11 @@ class PyTpcc(lydite.Driver):
         if not self.executing:
             self.executing = True
             driver.executeStart()
-        value = driver.executeTransaction(name, params)
+        # A fork's own constants may have other values.
+        types = getattr(sys.modules["constants"], "TransactionTypes", None)
+        value = driver.executeTransaction(getattr(types, name, name), params)
         if isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], int):
             return value[0]
-        if self.dialect == "package":
-            raise lydite.Fatal(f"{name} returned {_short(value)}, and has to return (value, retries)")
         return value
 
     @staticmethod

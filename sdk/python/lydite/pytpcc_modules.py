@@ -1,16 +1,16 @@
-"""The modules that a py-tpcc driver imports: `constants`, `abstractdriver`, `util`, and the package `drivers`. Numbers are
-those of the standard."""
+"""The modules that a py-tpcc driver imports: `constants`, `abstractdriver`, `util`, and the package `drivers`. A fork's own
+are used if it has them. Numbers are those of the standard."""
 
 from __future__ import annotations
 
+import importlib.util
 import random
 import sys
 import types
 from datetime import datetime
 from typing import Any, Dict, List
 
-#: Modules of Python 2 that have other names now: a driver that wants one is for Python 2.
-RENAMED = ("ConfigParser", "StringIO", "cStringIO", "Queue", "urllib2", "cPickle", "commands", "__builtin__", "sets")
+from .pytpcc_import import Finder
 
 
 class AbstractDriver:
@@ -117,15 +117,32 @@ def _module(name: str, values: Dict[str, Any]) -> types.ModuleType:
     return module
 
 
-def install() -> None:
-    """Makes them importable, in both ways."""
-    constants = _module("constants", _CONSTANTS)
-    drivers = _module("drivers", {"__path__": []})
-    abstract = {"AbstractDriver": AbstractDriver, "constants": constants, "datetime": datetime}
+def _util() -> types.ModuleType:
     rand = _module("util.rand", {"number": random.randint})
-    util = _module("util", {"__path__": [], "rand": rand})
-    for name in ("abstractdriver", "drivers.abstractdriver"):
-        _module(name, abstract)
-    drivers.__dict__["abstractdriver"] = sys.modules["drivers.abstractdriver"]
-    drivers.__dict__["constants"] = sys.modules["drivers.constants"] = constants
-    drivers.__dict__["util"] = sys.modules["drivers.util"] = util
+    return _module("util", {"__path__": [], "rand": rand})
+
+
+#: Modules that every driver may import, and what makes ours. The later ones import the earlier ones.
+_SHARED = {
+    "constants": lambda: _module("constants", _CONSTANTS),
+    "util": _util,
+    "abstractdriver": lambda: _module("abstractdriver", {
+        "AbstractDriver": AbstractDriver, "constants": sys.modules["constants"], "datetime": datetime}),
+}
+
+
+def install(folders: List[str]) -> None:
+    """Makes the modules importable, by themselves and within the package `drivers`. The first of `folders` has the driver."""
+    finder = Finder(folders)
+    sys.meta_path.insert(0, finder)
+    drivers = _module("drivers", {"__path__": folders[:1]})
+    for name, make in _SHARED.items():
+        spec = finder.own(name, folders)
+        if spec is None or spec.loader is None:
+            module = make()
+        else:
+            module = importlib.util.module_from_spec(spec)
+            sys.modules[name] = module
+            spec.loader.exec_module(module)
+        sys.modules[f"drivers.{name}"] = module
+        setattr(drivers, name, module)

@@ -46,12 +46,14 @@ class Connection:
         self._sink.flush()
 
 
-def alive(doing: str) -> None:
+def alive(doing: str, stored: int = 0) -> None:
     """Tells Lydite that the request at hand takes its time, and why: else it gives up after the timeout of its URL. For
-    long work within `create`, `finish_load` and the like; Lydite shows it."""
+    long work within `create`, `finish_load` and the like; Lydite shows it. `stored` is for `load_end`: rows that `load`
+    kept back and that are stored since the last message."""
     connection = getattr(_here, "connection", None)
     if connection is not None:
-        connection.send({"id": connection.request, "alive": doing})
+        message = {"id": connection.request, "alive": doing}
+        connection.send({**message, "stored": stored} if stored else message)
 
 
 def _introduce(driver: Union[Driver, KeyValue], sessions: int) -> Dict[str, Any]:

@@ -98,6 +98,7 @@ impl Target for Patient {
     fn admit(&self, demand: &Demand) -> Result<Vec<String>, TargetError> {
         let what = match demand {
             Demand::Load => "the settings that a load needs",
+            Demand::Resume => "the state of the interrupted load",
             Demand::Districts(_) => "its limit of districts",
             Demand::FarStockLevels => "its support of remote Stock-Levels",
             Demand::Transactions(_) => "its transaction types",

@@ -114,16 +114,16 @@ impl Channel {
         what: &'static str,
         with: &impl Serialize,
     ) -> Result<T, CallError> {
-        self.call_watched(what, with, &|_| ())
+        self.call_watched(what, with, &|_, _| ())
     }
 
     /// Sends a request and waits for its answer as [`Channel::call`] does. `alive` gets the progress messages of a slow
-    /// driver.
+    /// driver, and the rows that it stored since the last one.
     pub(super) fn call_watched<T: DeserializeOwned>(
         &mut self,
         what: &'static str,
         with: &impl Serialize,
-        alive: &dyn Fn(&str),
+        alive: &dyn Fn(&str, u64),
     ) -> Result<T, CallError> {
         let place = Arc::clone(&self.place);
         self.ask(what, |bytes| {
@@ -169,7 +169,7 @@ impl Channel {
     pub(super) fn answer<T>(
         &mut self,
         what: &'static str,
-        alive: &dyn Fn(&str),
+        alive: &dyn Fn(&str, u64),
         decode: impl Fn(&[u8]) -> Result<Answer<T>, String>,
     ) -> Result<T, CallError> {
         loop {
@@ -203,8 +203,8 @@ impl Channel {
                     Err(CallError::Refused(refusal))
                 }
                 Ok(Answer { ok: Some(answer), error: None, alive: None, .. }) => Ok(answer),
-                Ok(Answer { alive: Some(doing), ok: None, error: None, .. }) => {
-                    alive(&doing);
+                Ok(Answer { alive: Some(doing), ok: None, error: None, stored, .. }) => {
+                    alive(&doing, stored);
                     continue;
                 }
                 Ok(_) => malformed("it must have exactly one of ok, error and alive".into()),

@@ -97,6 +97,9 @@ pub(super) struct Answer<T> {
     /// Progress of a request at work. The answer follows.
     #[serde(default)]
     pub(super) alive: Option<String>,
+    /// Rows that were stored since the last message, with `alive` of `load_end`.
+    #[serde(default)]
+    pub(super) stored: u64,
 }
 
 /// Error of a driver that did not do what a request wants.
@@ -147,6 +150,21 @@ pub(super) enum WasCommitted {
 pub(super) struct StateAnswer {
     pub(super) tables: Vec<String>,
     pub(super) notes: BTreeMap<String, String>,
+    /// False if an interrupted load can't be resumed.
+    #[serde(default = "yes")]
+    pub(super) resumes: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// Answer to `load`.
+#[derive(Deserialize)]
+pub(super) struct LoadAnswer {
+    /// True if the driver stores the rows no earlier than in `load_end`.
+    #[serde(default)]
+    pub(super) kept: bool,
 }
 
 /// A note of Lydite's that is stored beside the tables.

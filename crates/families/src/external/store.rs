@@ -63,7 +63,7 @@ impl Store for DriverStore {
 
     fn settle(&self, stage: &(dyn Fn(&str) + Sync)) -> Result<(), StoreError> {
         let mut tx = self.begin(Access::Load)?;
-        match tx.lease.call_watched::<Nothing>("finish", &Nothing {}, &|doing| stage(doing)) {
+        match tx.lease.call_watched::<Nothing>("finish", &Nothing {}, &|doing, _| stage(doing)) {
             Ok(Nothing {}) => Ok(()),
             Err(error) if error.is_unsupported() => Ok(()),
             Err(error) => Err(tx.failed(error)),

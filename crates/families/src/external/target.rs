@@ -61,6 +61,12 @@ impl Target for External {
     fn admit(&self, demand: &Demand) -> Result<Vec<String>, TargetError> {
         let problem = match demand {
             Demand::Load => None,
+            Demand::Resume => {
+                return match self.speaking()? {
+                    Speaking::Store(_) => Ok(Vec::new()),
+                    Speaking::Transactions(target) => target.admit_resume().map(|()| Vec::new()),
+                };
+            }
             Demand::Sessions(sessions) => return self.driver.check_sessions(*sessions).map(|()| Vec::new()),
             Demand::Districts(districts) => districts.skew().map(|skew| {
                 format!(

@@ -2,8 +2,8 @@
 
 use super::channel::{CallError, decode};
 use super::messages::{
-    Answer, Create, DeliveryRequest, NewOrderRequest, Note, Nothing, OrderStatusRequest, PaymentRequest,
-    Read, RefusalKind, RowBuffer, StateAnswer, StockLevelRequest, Unit,
+    Answer, Create, DeliveryRequest, LoadAnswer, NewOrderRequest, Note, Nothing, OrderStatusRequest,
+    PaymentRequest, Read, RefusalKind, RowBuffer, StateAnswer, StockLevelRequest, Unit,
 };
 use super::pool::{Driver, Lease};
 use super::store::abort_reason;
@@ -32,6 +32,7 @@ use lydite_tpcc::rows::{self, Row};
 use lydite_tpcc::schema::Table;
 use lydite_tpcc::{OrderId, Outcome, Transaction, WarehouseId};
 use serde::Deserialize;
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -65,10 +66,25 @@ impl Transactions {
         }
     }
 
+    fn contents(&self) -> Result<StateAnswer, TargetError> {
+        let answer = self.lease()?.call("state", &Nothing {});
+        answer.map_err(|error| self.driver.on_target("read the state", &error))
+    }
+
+    /// Checks that an interrupted load can be resumed.
+    pub(super) fn admit_resume(&self) -> Result<(), TargetError> {
+        if self.contents()?.resumes {
+            return Ok(());
+        }
+        Err(TargetError::usage(format!(
+            "{}: rows of an unfinished warehouse are in the database, and this driver can't take them back: load again \
+             with --fresh",
+            self.driver.config.place
+        )))
+    }
+
     pub(super) fn state(&self) -> Result<DatabaseState, TargetError> {
-        let answer = self.lease()?.call::<StateAnswer>("state", &Nothing {});
-        let StateAnswer { tables, notes } =
-            answer.map_err(|error| self.driver.on_target("read the state", &error))?;
+        let StateAnswer { tables, notes, .. } = self.contents()?;
         if notes.is_empty() {
             return Ok(if tables.is_empty() {
                 DatabaseState::Empty
@@ -104,7 +120,7 @@ impl Transactions {
         stage("finishing");
         let mut lease = self.lease()?;
         lease
-            .call_watched::<Nothing>("finish", &Nothing {}, &|doing| stage(doing))
+            .call_watched::<Nothing>("finish", &Nothing {}, &|doing, _| stage(doing))
             .and_then(|Nothing {}| lease.call("note", &Note { name: "state", value: "ready" }))
             .map(|Nothing {}| ())
             .map_err(|error| self.driver.on_target("finish the load", &error))
@@ -206,7 +222,7 @@ struct Batch<'a> {
 type TypedBatch<R> = (Vec<R>, bool);
 
 fn typed<R: Row + FromColumns>(body: &[u8]) -> Result<Answer<TypedBatch<R>>, String> {
-    let Answer { id, ok, error, alive } = decode::<Batch<'_>>(body)?;
+    let Answer { id, ok, error, alive, stored } = decode::<Batch<'_>>(body)?;
     let ok = match ok {
         None => None,
         Some(Batch { rows, more }) => {
@@ -218,7 +234,7 @@ fn typed<R: Row + FromColumns>(body: &[u8]) -> Result<Answer<TypedBatch<R>>, Str
             Some((rows.into_iter().enumerate().map(row).collect::<Result<_, _>>()?, more))
         }
     };
-    Ok(Answer { id, ok, error, alive })
+    Ok(Answer { id, ok, error, alive, stored })
 }
 
 impl Reader<'_> {
@@ -239,7 +255,8 @@ impl Reader<'_> {
             rmp_serde::encode::write_named(bytes, with)
                 .map_err(|error| CallError::Malformed(error.to_string()))
         });
-        sent.and_then(|()| self.lease.answer(what, &|_| (), typed::<R>)).map_err(|error| self.failed(&error))
+        sent.and_then(|()| self.lease.answer(what, &|_, _| (), typed::<R>))
+            .map_err(|error| self.failed(&error))
     }
 }
 
@@ -333,17 +350,45 @@ impl DriverLoader {
     ) -> Result<(), FillError> {
         let w_id = unit.warehouse().0;
         let Nothing {} = self.0.call("load_begin", &Unit { w_id })?;
+        let kept = Kept::default();
         for &table in unit.tables() {
             let columns = table.schema().columns.len() as u32;
-            let mut sender =
-                Sender { lease: &mut self.0, table, columns, buffer: RowBuffer::default(), progress };
+            let (lease, kept) = (&mut self.0, &kept);
+            let mut sender = Sender { lease, table, columns, buffer: RowBuffer::default(), progress, kept };
             population.write_table(table, unit.warehouse(), &mut sender)?;
             sender.send()?;
         }
-        let Nothing {} = self.0.call("load_end", &Unit { w_id })?;
+        let Nothing {} = self.0.call_watched("load_end", &Unit { w_id }, &|_, stored| {
+            kept.store(stored, progress);
+        })?;
+        kept.store(u64::MAX, progress);
         let name = format!("{LOADED}{w_id}");
         let Nothing {} = self.0.call("note", &Note { name: &name, value: "" })?;
         Ok(())
+    }
+}
+
+/// Rows of a unit that the driver has and has not stored yet.
+#[derive(Default)]
+struct Kept {
+    rows: Cell<u64>,
+    bytes: Cell<u64>,
+}
+
+impl Kept {
+    fn add(&self, rows: u64, bytes: u64) {
+        self.rows.set(self.rows.get() + rows);
+        self.bytes.set(self.bytes.get() + bytes);
+    }
+
+    /// Counts that many of them, at most all, as loaded. Each has an equal share of the bytes.
+    fn store(&self, rows: u64, progress: &LoadProgress) {
+        let (all, bytes) = (self.rows.get(), self.bytes.get());
+        let rows = rows.min(all);
+        let share = (u128::from(bytes) * u128::from(rows)).checked_div(u128::from(all)).unwrap_or(0) as u64;
+        self.rows.set(all - rows);
+        self.bytes.set(bytes - share);
+        progress.add(rows, share);
     }
 }
 
@@ -353,6 +398,7 @@ struct Sender<'a> {
     columns: u32,
     buffer: RowBuffer,
     progress: &'a LoadProgress,
+    kept: &'a Kept,
 }
 
 impl Sender<'_> {
@@ -373,8 +419,13 @@ impl Sender<'_> {
             message.append(bytes);
             Ok(())
         })?;
-        let Nothing {} = self.lease.answer("load", &|_| (), |body| decode(body))?;
-        self.progress.add(u64::from(std::mem::take(rows)), length as u64);
+        let LoadAnswer { kept } = self.lease.answer("load", &|_, _| (), |body| decode(body))?;
+        let rows = u64::from(std::mem::take(rows));
+        if kept {
+            self.kept.add(rows, length as u64);
+        } else {
+            self.progress.add(rows, length as u64);
+        }
         if self.progress.stopped() { Err(FillError::Interrupted) } else { Ok(()) }
     }
 }

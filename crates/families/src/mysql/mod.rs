@@ -366,7 +366,9 @@ impl Target for Mysql {
         match demand {
             Demand::Load => self.load_notes(),
             Demand::Sessions(sessions) => self.check_sessions(*sessions).map(|()| Vec::new()),
-            Demand::Districts(_) | Demand::FarStockLevels | Demand::Transactions(_) => Ok(Vec::new()),
+            Demand::Resume | Demand::Districts(_) | Demand::FarStockLevels | Demand::Transactions(_) => {
+                Ok(Vec::new())
+            }
         }
     }
 

@@ -251,8 +251,12 @@ fn pytpcc(place: &TempDir, name: &str) -> String {
     let database = place.path().join("tpcc.db").display().to_string();
     std::fs::write(&config, format!("[{name}]\ndatabase = {database}\n")).expect("a configuration");
     let python = python_with_drivers();
+    let path = match name {
+        "forked" => format!("{PYTPCC}/fork/drivers/forkeddriver.py"),
+        _ => format!("{PYTPCC}/{name}driver.py"),
+    };
     format!(
-        "driver:pytpcc?path={PYTPCC}/{name}driver.py&config={}&guarantee=serializable&python={python}",
+        "driver:pytpcc?path={path}&config={}&guarantee=serializable&python={python}&timeout=5m",
         config.display()
     )
 }
@@ -261,18 +265,42 @@ fn pytpcc(place: &TempDir, name: &str) -> String {
 fn unmodified_drivers_of_both_dialects_of_py_tpcc_pass_the_conditions_and_the_kit() {
     let place = directory();
     let url = pytpcc(&place, "packaged");
-    let run = ["run", &url, "--warehouses", "1", "--duration", "2s", "--warmup", "0s", "--quiet"];
-    // Python loads and checks row by row.
-    let ran = lydite(&[&run[..], &["--set", "size=small"]].concat()).code(0);
-    assert!(
-        ran.stdout.contains("12/12 consistency conditions hold before the run, 12/12 after"),
-        "{}",
-        ran.stdout
-    );
+    lydite(&["load", &url, "--warehouses", "1", "--size", "small", "--quiet"]).code(0);
     assert_green(&kit(&[&url, "--fresh"]));
     // For Python 2.
     let place = directory();
     assert_green(&kit(&[&pytpcc(&place, "plain")]));
+}
+
+/// The configuration is in a folder with a plus sign, which stays one.
+#[test]
+fn a_fork_of_py_tpcc_runs_with_its_own_modules_and_with_tables_that_only_a_reset_makes() {
+    let place = tempfile::Builder::new().prefix("a+b").tempdir().expect("a temporary directory");
+    let url = pytpcc(&place, "forked");
+    let json_file = place.path().join("result.json");
+    let run = ["run", &url, "--warehouses", "1", "--duration", "2s", "--warmup", "0s", "--quiet", "--fresh"];
+    // Python loads and checks row by row.
+    let ran = lydite(&[&run[..], &["--set", "size=small", "--json", text(&json_file)]].concat()).code(0);
+    let hold = "12/12 consistency conditions hold before the run, 12/12 after";
+    assert!(ran.stdout.contains(hold), "{}", ran.stdout);
+    assert_eq!(total(&json(&json_file), "failed"), 0);
+}
+
+/// The third call for ORDER_LINE fails, when rows of the warehouse have been handed over.
+#[test]
+fn a_load_that_a_py_tpcc_driver_can_not_take_up_advises_to_begin_again_and_nothing_else() {
+    let place = directory();
+    let url = pytpcc(&place, "stopping");
+    let load = ["load", &url, "--warehouses", "1", "--size", "small", "--quiet"];
+    let failed = lydite(&load);
+    assert_ne!(failed.code, Some(0));
+    for (ended, words) in [
+        (failed, "RuntimeError: enough (stoppingdriver.py, line "),
+        (lydite(&[&load[..], &["--resume"]].concat()).code(2), "rows of an unfinished warehouse"),
+    ] {
+        let error = ended.only_error();
+        assert!(error.contains(words) && error.ends_with("load again with --fresh"), "{error}");
+    }
 }
 
 /// A run in which more than so many transactions are committed and some commits are of unknown outcome; none fails, and the

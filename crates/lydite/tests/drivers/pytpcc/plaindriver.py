@@ -8,6 +8,7 @@ from ConfigParser import SafeConfigParser
 
 import constants
 from abstractdriver import *
+from plainhelper import Anything, middle
 
 COLUMNS = {
     constants.TABLENAME_ITEM: "I_ID I_IM_ID I_NAME I_PRICE I_DATA",
@@ -32,10 +33,12 @@ MORE = {"BY_NAME": "CUSTOMER (C_W_ID, C_D_ID, C_LAST)", "BY_CUSTOMER": "ORDERS (
 
 
 class PlainDriver(AbstractDriver):
-    DEFAULT_CONFIG = {"database": ("The file of the database", "/tmp/plain.db")}
+    DEFAULT_CONFIG = {"database": ("The file of the database", "/tmp/plain.db"), "compress": ("Smaller rows", True)}
 
     def __init__(self, ddl):
         super(PlainDriver, self).__init__("plain", ddl)
+        # It answers every attribute, and is looked at before the connection.
+        self.client = Anything()
         self.conn = None
         self.cursor = None
         self.order = []
@@ -44,8 +47,10 @@ class PlainDriver(AbstractDriver):
         return PlainDriver.DEFAULT_CONFIG
 
     def loadConfig(self, config):
-        for key in PlainDriver.DEFAULT_CONFIG.iterkeys():
-            assert config.has_key(key) if hasattr(config, "has_key") else key in config, "Missing '%s'" % key
+        # What the file leaves out is filled in here, and by nobody else.
+        assert config.has_key("database") and not config.has_key("compress"), config
+        for key, (about, default) in PlainDriver.DEFAULT_CONFIG.iteritems():
+            config.setdefault(key, str(default))
         self.conn = sqlite3.connect(str(config["database"]), timeout=60, isolation_level=None)
         self.cursor = self.conn.cursor()
         self.cursor.execute("PRAGMA journal_mode = WAL")
@@ -66,9 +71,9 @@ class PlainDriver(AbstractDriver):
     def loadTuples(self, tableName, tuples):
         if len(tuples) == 0:
             return
-        # What denormalising drivers rest on.
+        # What foreign keys and denormalising drivers rest on.
         if tableName == constants.TABLENAME_STOCK:
-            assert self.order[-1] in ("HISTORY", "STOCK"), self.order
+            assert self.order[-1] in ("WAREHOUSE", "STOCK"), self.order
         if tableName == constants.TABLENAME_ORDER_LINE:
             assert self.order[-1] == "ORDERS", self.order
         self.order.append(tableName)
@@ -161,7 +166,7 @@ class PlainDriver(AbstractDriver):
             return c_id
         found = self.all("SELECT C_ID FROM CUSTOMER WHERE C_W_ID = ? AND C_D_ID = ? AND C_LAST = ? ORDER BY C_FIRST",
                          w_id, d_id, c_last)
-        return found[(len(found) - 1) // 2][0]
+        return middle(found)[0]
 
     def doOrderStatus(self, params):
         w_id, d_id = params["w_id"], params["d_id"]

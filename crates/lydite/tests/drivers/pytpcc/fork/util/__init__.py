@@ -1,0 +1,3 @@
+# A fork's own `util`.
+
+__all__ = ["tables"]
