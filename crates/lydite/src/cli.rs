@@ -485,7 +485,8 @@ pub(crate) struct VerifyArgs {
     /// [default: the target's; of a saved history serializable]
     #[arg(long, value_name = "L")]
     pub(crate) level: Option<String>,
-    /// Objects of --isolation: list-append or register [default: list-append]
+    /// Transactions of --isolation: list-append or register on tables of their own, or tpcc on a loaded database
+    /// [default: list-append]
     #[arg(long, value_name = "KIND")]
     pub(crate) workload: Option<String>,
     /// Transactions after which --isolation ends before its duration [default: 100000]

@@ -271,3 +271,25 @@ fn wrong_arguments_are_rejected_together() {
     let errors = lydite(&["verify", "null:", "--isolation"]).code(2);
     assert!(errors.only_error().contains("stores nothing"), "{errors:?}");
 }
+
+/// Histories of the terminals themselves.
+#[test]
+fn the_mix_of_tpcc_refutes_no_level_that_a_database_keeps() {
+    let directory = scratch();
+    let gemel = loaded::in_gemel(&directory.path().join("gemel"), 1);
+    let postgres = loaded::on_postgres("isolated_mix", 1);
+    for url in [
+        gemel,
+        format!("{postgres}?isolation=repeatable-read"),
+        format!("{postgres}?isolation=read-committed"),
+    ] {
+        let document = assert_not_refuted(&url, &["--workload", "tpcc"]);
+        assert!(document["isolation"]["transactions"]["committed"].as_u64() > Some(50), "{document}");
+        lydite(&["check", &url]).code(0);
+    }
+    let empty = postgres::shared().create_database("isolated_mix_empty");
+    let refused = lydite(&["verify", &empty, "--isolation", "--workload", "tpcc"]).code(2);
+    assert!(refused.only_error().contains("needs a database that `lydite load"), "{refused:?}");
+    let refused = lydite(&["verify", &postgres, "--isolation", "--workload", "tpcc", "--fresh"]).code(2);
+    assert!(refused.only_error().contains("--fresh: drops the check's own tables"), "{refused:?}");
+}

@@ -1,13 +1,19 @@
 //! Isolation checks of a target: sessions play small transactions on lists or registers of their own, and the history
 //! of what they did and saw is checked ([`crate::history`]).
 //!
-//! The tables belong to the check alone. They are created first, and dropped after every end of the recording.
+//! The tables belong to the check alone. They are created first, and dropped after every end of the recording. Or the
+//! sessions play the mix of TPC-C on a loaded database, and the history is what its terminals saw ([`mix`]).
 
+mod mix;
+mod own;
 mod recorder;
 
 use crate::history::{Generator, History, Level, Workload, WorkloadKind};
-use lydite_database::{Demand, ListTarget, Target, TargetError};
-use recorder::{Recorder, insist};
+use lydite_database::{DatabaseState, Demand, Target, TargetError};
+use lydite_tpcc::meta::DatabaseMeta;
+use mix::Mix;
+use own::{Own, lists};
+use recorder::{Recorder, Source, insist};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,18 +25,27 @@ const WRITES_PER_KEY: u32 = 32;
 /// Share of transactions that the workload rolls back, so that reads of their writes show.
 const ROLLBACKS: f64 = 0.05;
 
+/// Transactions of a recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Played {
+    /// Small transactions on lists or registers, in tables of the check's own.
+    Own(WorkloadKind),
+    /// The mix of TPC-C on a loaded database.
+    Tpcc,
+}
+
 /// Settings of a recording.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// Lists or registers.
-    pub kind: WorkloadKind,
+    /// Transactions.
+    pub played: Played,
     /// Longest duration of the recording.
     pub duration: Duration,
     /// Transactions after which the recording ends before its duration.
     pub transactions: u64,
     /// Number of sessions.
     pub sessions: u32,
-    /// Longest wait of a transaction for a lock.
+    /// Longest wait of a transaction for a lock; those of TPC-C wait as long as in a run.
     pub limit: Duration,
     /// Seed of the transactions.
     pub seed: u64,
@@ -53,11 +68,19 @@ pub struct Recording {
     pub undropped: Option<String>,
 }
 
-/// A recording that is ready to begin: its tables exist.
+/// A recording that is ready to begin.
 pub struct Prepared {
     target: Arc<dyn Target>,
     settings: Settings,
-    places: Vec<String>,
+    objects: Objects,
+}
+
+/// Objects of the transactions.
+enum Objects {
+    /// Tables of the check's own, which exist, with the engines or nodes that they are spread over.
+    Own(WorkloadKind, Vec<String>),
+    /// A loaded database.
+    Loaded(DatabaseMeta),
 }
 
 /// Returns the level that a description of a database's isolation promises; none if it names no level.
@@ -77,10 +100,6 @@ pub fn promised(isolation: &str, is_level_3: bool) -> Option<Level> {
     }
 }
 
-fn lists(target: &Arc<dyn Target>) -> Result<&dyn ListTarget, TargetError> {
-    target.capabilities().lists()
-}
-
 /// Drops the tables that a killed check left behind.
 ///
 /// # Errors
@@ -89,49 +108,97 @@ pub fn clear(target: &Arc<dyn Target>) -> Result<(), TargetError> {
     lists(target)?.drop_lists()
 }
 
-/// Creates the tables.
+/// Creates the tables, or finds the loaded database.
 ///
 /// # Errors
-/// The tables exist already, or the target can't have them or so many sessions.
+/// The tables exist already, the database is not loaded, or the target can't have the tables or so many sessions.
 pub fn prepare(target: &Arc<dyn Target>, settings: Settings) -> Result<Prepared, TargetError> {
-    let places = lists(target)?.places()?;
     // One more session reads all keys at the end.
     target.admit(&Demand::Sessions(settings.sessions + 1))?;
-    lists(target)?.create_lists()?;
-    Ok(Prepared { target: Arc::clone(target), settings, places })
+    let objects = match settings.played {
+        Played::Own(kind) => {
+            let places = lists(target)?.places()?;
+            lists(target)?.create_lists()?;
+            Objects::Own(kind, places)
+        }
+        Played::Tpcc => match target.state()? {
+            DatabaseState::Ready { meta } => Objects::Loaded(meta),
+            _ => {
+                return Err(TargetError::usage(
+                    "--workload tpcc needs a database that `lydite load URL --warehouses N` has loaded",
+                ));
+            }
+        },
+    };
+    Ok(Prepared { target: Arc::clone(target), settings, objects })
 }
 
 impl Prepared {
     /// Returns the engines or nodes that the keys are spread over; empty for one place.
     #[must_use]
     pub fn places(&self) -> &[String] {
-        &self.places
+        match &self.objects {
+            Objects::Own(_, places) => places,
+            Objects::Loaded(_) => &[],
+        }
     }
 
-    /// Records, and drops the tables in any case. Calls `stop` from time to time.
+    /// Records, and drops the check's own tables in any case. Calls `stop` from time to time.
     #[must_use]
     pub fn record(self, stop: &dyn Fn() -> bool) -> Recording {
-        let Self { target, settings, places } = self;
-        let workload = Workload {
-            keys: KEYS * places.len().max(1) as u32,
-            writes_per_key: WRITES_PER_KEY,
-            rollbacks: ROLLBACKS,
-            engines: places.clone(),
-            ..Workload::new(settings.kind, settings.seed)
-        };
-        let recorded = Generator::new(workload)
-            .map_err(|error| TargetError::usage(error.to_string()))
-            .and_then(|generator| Recorder::new(&target, settings, places, generator))
-            .map(|recorder| recorder.run(stop));
-        let (mut recording, hanging) = recorded.unwrap_or_else(|error| (Recording::nothing(error), 0));
-        recording.undropped = if hanging > 0 {
-            // They may hold locks that a drop would wait for.
-            Some(format!("{hanging} of {} sessions gave no answer", settings.sessions))
-        } else {
-            insist(stop, || clear(&target)).err().map(|error| error.message)
-        };
-        recording
+        let Self { target, settings, objects } = self;
+        match objects {
+            Objects::Own(kind, places) => {
+                let source = own(&target, &settings, kind, places);
+                let (mut recording, hanging) = recorded(source, settings, stop);
+                recording.undropped = if hanging > 0 {
+                    // They may hold locks that a drop would wait for.
+                    Some(format!("{hanging} of {} sessions gave no answer", settings.sessions))
+                } else {
+                    insist(stop, || clear(&target)).err().map(|error| error.message)
+                };
+                recording
+            }
+            Objects::Loaded(meta) => {
+                let source = Mix::new(&target, &meta, settings.sessions, settings.seed);
+                let (mut recording, hanging) = recorded(source, settings, stop);
+                if hanging > 0 {
+                    let why = format!("{hanging} of {} sessions gave no answer", settings.sessions);
+                    recording.unread = recording.unread.or(Some(why));
+                }
+                recording
+            }
+        }
     }
+}
+
+/// Prepares the transactions on the check's own tables.
+fn own(
+    target: &Arc<dyn Target>,
+    settings: &Settings,
+    kind: WorkloadKind,
+    places: Vec<String>,
+) -> Result<Own, TargetError> {
+    let workload = Workload {
+        keys: KEYS * places.len().max(1) as u32,
+        writes_per_key: WRITES_PER_KEY,
+        rollbacks: ROLLBACKS,
+        engines: places.clone(),
+        ..Workload::new(kind, settings.seed)
+    };
+    let generator = Generator::new(workload).map_err(|error| TargetError::usage(error.to_string()))?;
+    Own::new(target, (kind, settings.limit), places, generator)
+}
+
+/// Records the transactions of a source. Returns the number of sessions that gave no answer, too.
+fn recorded<S: Source>(
+    source: Result<S, TargetError>,
+    settings: Settings,
+    stop: &dyn Fn() -> bool,
+) -> (Recording, usize) {
+    source
+        .and_then(|source| Recorder::new(source, settings))
+        .map_or_else(|error| (Recording::nothing(error), 0), |recorder| recorder.run(stop))
 }
 
 impl Recording {

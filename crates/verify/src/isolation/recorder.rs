@@ -1,13 +1,8 @@
 //! The sessions of a recording, each on its own thread, and the log that they share.
 
 use super::{Recording, Settings};
-use crate::history::{
-    Action, Generated, Generator, History, Key, KeyId, Op, Outcome, Request, Seen, Transaction, WorkloadKind,
-};
-use lydite_database::{
-    Committed, ListKey, ListOp, ListTransaction, Lists, Session, Target, TargetError, TargetErrorKind,
-    TxError,
-};
+use crate::history::{History, Op, Outcome, Transaction};
+use lydite_database::{Committed, Session, TargetError, TargetErrorKind, TxError, Workload};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -15,10 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Builder};
 use std::time::{Duration, Instant};
 
-/// Keys that are added at once.
-const KEYS_AT_ONCE: u32 = 256;
 /// Interval between two looks for a stop, and between two attempts to connect.
-const LOOK: Duration = Duration::from_millis(20);
+pub(super) const LOOK: Duration = Duration::from_millis(20);
 /// Time beyond the limit after which a session without an answer counts as hanging.
 const GRACE: Duration = Duration::from_secs(30);
 /// Consecutive transactions of a session that may fail for good. More of them are no isolation, but a wrong set-up.
@@ -30,31 +23,58 @@ const ABSENCE: Duration = Duration::from_secs(60);
 /// The same after the user has stopped the recording.
 const ABSENCE_STOPPED: Duration = Duration::from_secs(5);
 
-/// A recording in progress.
-pub(super) struct Recorder {
-    shared: Arc<Shared>,
-    sessions: Vec<Box<dyn Session<Lists>>>,
+/// Source of the transactions of a recording, and their meaning as a history.
+pub(super) trait Source: Send + Sync + 'static {
+    /// Workload of the sessions.
+    type Workload: Workload;
+
+    /// Connects a session.
+    fn connect(&self) -> Result<Box<dyn Session<Self::Workload>>, TargetError>;
+
+    /// Draws the next transaction of a process.
+    fn deal(&self, process: u32) -> Result<Dealt<Self::Workload>, TargetError>;
+
+    /// Writes the answer to a transaction into its operations.
+    fn answered(
+        &self,
+        transaction: &<Self::Workload as Workload>::Transaction,
+        answer: &Result<<Self::Workload as Workload>::Outcome, TxError>,
+        ops: &mut Vec<Op>,
+    );
+
+    /// Returns the transactions that read everything at the end, one by one.
+    fn final_reads(&self) -> Vec<Dealt<Self::Workload>>;
+
+    /// Makes the history of the transactions, in the order in which they were invoked.
+    ///
+    /// # Errors
+    /// The reason why a part of the history is left out, with the rest of it.
+    fn history(&self, transactions: Vec<Transaction>) -> (History, Option<String>);
 }
 
-struct Shared {
-    target: Arc<dyn Target>,
+/// A transaction in the words of its workload and of the history.
+pub(super) struct Dealt<W: Workload> {
+    pub(super) transaction: W::Transaction,
+    /// Operations as far as they are known before the answer.
+    pub(super) ops: Vec<Op>,
+    /// True if the workload rolls it back.
+    pub(super) rolls_back: bool,
+}
+
+/// A recording in progress.
+pub(super) struct Recorder<S: Source> {
+    shared: Arc<Shared<S>>,
+    sessions: Vec<Box<dyn Session<S::Workload>>>,
+}
+
+struct Shared<S> {
+    source: S,
     settings: Settings,
-    places: Vec<String>,
     /// Logical clock. It is sequentially consistent, so no position is older than what a session learned before.
     clock: AtomicU64,
     dealt: AtomicU64,
     over: AtomicBool,
-    dealer: Mutex<Dealer>,
     log: Mutex<Log>,
-}
-
-/// Source of the transactions.
-struct Dealer {
-    generator: Generator,
-    /// Keys that the database has.
-    made: u32,
-    /// True once transactions are dealt: from then on the database may go away and come back.
-    begun: bool,
 }
 
 /// Transactions so far.
@@ -66,12 +86,6 @@ struct Log {
     aborts: BTreeMap<&'static str, u64>,
     /// True once the history is taken: later answers are too late.
     closed: bool,
-}
-
-/// A transaction in the words of the workload and of the history.
-struct Dealt {
-    transaction: ListTransaction,
-    ops: Vec<Op>,
 }
 
 /// Repeats a request while the database is away, for a while.
@@ -91,15 +105,11 @@ pub(super) fn insist<T>(
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Shared {
-    fn connect(&self) -> Result<Box<dyn Session<Lists>>, TargetError> {
-        self.target.capabilities().lists()?.connect_lists(self.settings.limit)
-    }
-
+impl<S: Source> Shared<S> {
     fn is_over(&self) -> bool {
         self.over.load(Ordering::Relaxed)
     }
@@ -110,9 +120,9 @@ impl Shared {
     }
 
     /// Connects anew until that succeeds or the recording is over.
-    fn reconnect(&self) -> Option<Box<dyn Session<Lists>>> {
+    fn reconnect(&self) -> Option<Box<dyn Session<S::Workload>>> {
         while !self.is_over() {
-            match self.connect() {
+            match self.source.connect() {
                 Ok(session) => return Some(session),
                 Err(_) => thread::sleep(LOOK),
             }
@@ -120,66 +130,26 @@ impl Shared {
         None
     }
 
-    /// Draws the next transaction; none if there are no more. Makes its keys first.
-    fn deal(&self) -> Result<Option<Dealt>, TargetError> {
+    /// Draws the next transaction; none if there are no more.
+    fn deal(&self, process: u32) -> Result<Option<Dealt<S::Workload>>, TargetError> {
         if self.dealt.fetch_add(1, Ordering::Relaxed) >= self.settings.transactions {
             return Ok(None);
         }
-        let mut dealer = lock(&self.dealer);
-        dealer.begun = true;
-        let generated = dealer.generator.transaction();
-        self.make_keys(&mut dealer)?;
-        Ok(Some(self.dealt(&generated, dealer.generator.keys())))
-    }
-
-    fn make_keys(&self, dealer: &mut Dealer) -> Result<(), TargetError> {
-        while (dealer.made as usize) < dealer.generator.keys().len() {
-            let numbers = dealer.made..dealer.made + KEYS_AT_ONCE;
-            dealer.made = numbers.end;
-            match self.target.capabilities().lists()?.add_keys(numbers) {
-                // Perhaps some of them were added. Writes to the others abort until the generator replaces these keys.
-                Err(error) if error.kind == TargetErrorKind::Unreachable && dealer.begun => {
-                    thread::sleep(LOOK)
-                }
-                added => added?,
-            }
-        }
-        Ok(())
-    }
-
-    fn dealt(&self, generated: &Generated, keys: &[Key]) -> Dealt {
-        let place = |key: KeyId| -> ListKey {
-            let engine = keys[key.0 as usize].engine.as_ref();
-            let place = self.places.iter().position(|place| Some(place) == engine);
-            ListKey { place: place.unwrap_or(0) as u32, number: key.0 }
-        };
-        let both = |request: &Request| match *request {
-            Request::Append(key, value) => (ListOp::Append(place(key), value), Action::Append(value)),
-            Request::Write(key, value) => (ListOp::Write(place(key), value), Action::Write(value)),
-            Request::ReadList(key) => (ListOp::ReadList(place(key)), Action::Read(None)),
-            Request::ReadRegister(key) => (ListOp::ReadRegister(place(key)), Action::Read(None)),
-        };
-        let (ops, actions): (Vec<ListOp>, Vec<Action>) = generated.requests.iter().map(both).unzip();
-        let ops_of_history = generated.requests.iter().zip(actions);
-        let ops_of_history = ops_of_history.map(|(request, action)| Op { key: request.key(), action });
-        Dealt {
-            transaction: ListTransaction { ops, rolls_back: generated.rolls_back },
-            ops: ops_of_history.collect(),
-        }
+        self.source.deal(process).map(Some)
     }
 
     /// Plays a transaction and logs it.
     fn play(
         &self,
         process: u32,
-        session: &mut dyn Session<Lists>,
-        Dealt { transaction, ops }: Dealt,
+        session: &mut dyn Session<S::Workload>,
+        Dealt { transaction, ops, rolls_back }: &Dealt<S::Workload>,
     ) -> Result<(), TxError> {
         let invoked = self.tick();
         let outcome = Outcome::Unknown;
-        let record = Transaction { process, invoked, completed: invoked, outcome, ops };
+        let record = Transaction { process, invoked, completed: invoked, outcome, ops: ops.clone() };
         lock(&self.log).open.insert(process, record);
-        let answer = session.execute(&transaction);
+        let answer = session.execute(transaction);
         let completed = self.tick();
         let mut log = lock(&self.log);
         let Some(mut record) = log.open.remove(&process).filter(|_| !log.closed) else { return Ok(()) };
@@ -189,29 +159,28 @@ impl Shared {
             Err(TxError::Unavailable { committed: Committed::Unknown, .. }) => Outcome::Unknown,
             Err(_) => Outcome::Aborted,
         };
-        match &answer {
-            Ok(reads) => fill(&mut record.ops, reads, self.settings.kind),
-            Err(TxError::Aborted { reason, .. }) if !transaction.rolls_back => {
-                *log.aborts.entry(reason.name()).or_default() += 1;
-            }
-            Err(_) => {}
+        self.source.answered(transaction, &answer, &mut record.ops);
+        if let Err(TxError::Aborted { reason, .. }) = &answer
+            && !rolls_back
+        {
+            *log.aborts.entry(reason.name()).or_default() += 1;
         }
         log.ended.push(record);
         answer.map(drop)
     }
 
     /// Plays transactions until the recording is over.
-    fn work(&self, process: u32, mut session: Box<dyn Session<Lists>>) -> Result<(), TargetError> {
+    fn work(&self, process: u32, mut session: Box<dyn Session<S::Workload>>) -> Result<(), TargetError> {
         let mut failures = 0;
         while !self.is_over() {
-            let dealt = match self.deal() {
+            let dealt = match self.deal(process) {
                 Ok(Some(dealt)) => dealt,
                 Ok(None) => return Ok(()),
                 // The next keys can't be made while the database is away.
                 Err(_) if self.is_over() => return Ok(()),
                 Err(error) => return Err(error),
             };
-            failures = match self.play(process, &mut *session, dealt) {
+            failures = match self.play(process, &mut *session, &dealt) {
                 Ok(()) | Err(TxError::Aborted { .. } | TxError::RolledBack(_)) => 0,
                 Err(TxError::Unavailable { .. } | TxError::Broken(_)) => {
                     drop(session);
@@ -227,37 +196,18 @@ impl Shared {
     }
 }
 
-/// Writes the results of the reads into the operations.
-fn fill(ops: &mut [Op], reads: &[Vec<u64>], kind: WorkloadKind) {
-    let places = ops.iter_mut().filter(|op| op.action == Action::Read(None));
-    for (op, values) in places.zip(reads) {
-        op.action = Action::Read(Some(match kind {
-            WorkloadKind::ListAppend => Seen::List(values.clone()),
-            WorkloadKind::Register => Seen::Register(values.first().copied()),
-        }));
-    }
-}
-
-impl Recorder {
-    /// Connects all sessions and makes the first keys.
-    pub(super) fn new(
-        target: &Arc<dyn Target>,
-        settings: Settings,
-        places: Vec<String>,
-        generator: Generator,
-    ) -> Result<Self, TargetError> {
+impl<S: Source> Recorder<S> {
+    /// Connects all sessions.
+    pub(super) fn new(source: S, settings: Settings) -> Result<Self, TargetError> {
+        let sessions = (0..settings.sessions).map(|_| source.connect()).collect::<Result<_, _>>()?;
         let shared = Shared {
-            target: Arc::clone(target),
+            source,
             settings,
-            places,
             clock: AtomicU64::new(0),
             dealt: AtomicU64::new(0),
             over: AtomicBool::new(false),
-            dealer: Mutex::new(Dealer { generator, made: 0, begun: false }),
             log: Mutex::default(),
         };
-        shared.make_keys(&mut lock(&shared.dealer))?;
-        let sessions = (0..settings.sessions).map(|_| shared.connect()).collect::<Result<_, _>>()?;
         Ok(Self { shared: Arc::new(shared), sessions })
     }
 
@@ -317,19 +267,17 @@ impl Recorder {
 }
 
 /// Reads all keys at the end, one by one.
-fn read_all(shared: &Shared, stop: &dyn Fn() -> bool) -> Result<(), String> {
+fn read_all<S: Source>(shared: &Shared<S>, stop: &dyn Fn() -> bool) -> Result<(), String> {
     let process = shared.settings.sessions;
-    let reads: Vec<Dealt> = {
-        let dealer = lock(&shared.dealer);
-        let reads = dealer.generator.final_reads();
-        reads.iter().map(|read| shared.dealt(read, dealer.generator.keys())).collect()
-    };
-    let connect = || insist(stop, || shared.connect()).map_err(|error| error.message);
+    let reads = shared.source.final_reads();
+    if reads.is_empty() {
+        return Ok(());
+    }
+    let connect = || insist(stop, || shared.source.connect()).map_err(|error| error.message);
     let mut session = connect()?;
-    for Dealt { transaction, ops } in reads {
+    for dealt in reads {
         for attempt in 1.. {
-            let dealt = Dealt { transaction: transaction.clone(), ops: ops.clone() };
-            match shared.play(process, &mut *session, dealt) {
+            match shared.play(process, &mut *session, &dealt) {
                 Ok(()) => break,
                 Err(error) if attempt == READS_MOST || stop() => return Err(error.to_string()),
                 Err(TxError::Unavailable { .. } | TxError::Broken(_)) => {
@@ -343,7 +291,12 @@ fn read_all(shared: &Shared, stop: &dyn Fn() -> bool) -> Result<(), String> {
 }
 
 /// Takes the history out of the log. Transactions without an answer are unknown.
-fn taken(shared: &Shared, lost: Option<TargetError>, stopped: bool, unread: Option<String>) -> Recording {
+fn taken<S: Source>(
+    shared: &Shared<S>,
+    lost: Option<TargetError>,
+    stopped: bool,
+    unread: Option<String>,
+) -> Recording {
     let mut log = lock(&shared.log);
     log.closed = true;
     let completed = shared.tick();
@@ -352,7 +305,8 @@ fn taken(shared: &Shared, lost: Option<TargetError>, stopped: bool, unread: Opti
     let mut transactions = std::mem::take(&mut log.ended);
     transactions.extend(open);
     transactions.sort_unstable_by_key(|tx| tx.invoked);
-    let keys = lock(&shared.dealer).generator.keys().to_vec();
-    let history = History { keys, transactions };
-    Recording { history, aborts: std::mem::take(&mut log.aborts), stopped, unread, lost, undropped: None }
+    let aborts = std::mem::take(&mut log.aborts);
+    drop(log);
+    let (history, left_out) = shared.source.history(transactions);
+    Recording { history, aborts, stopped, unread: unread.or(left_out), lost, undropped: None }
 }

@@ -19,11 +19,13 @@ use lydite_plan::values::{number, whole};
 use lydite_report::faults::FaultResult;
 use lydite_report::live::Style;
 use lydite_verify::history::{History, Level, WorkloadKind};
-use lydite_verify::isolation::{Recording, Settings, clear, prepare, promised};
+use lydite_verify::isolation::{Played, Recording, Settings, clear, prepare, promised};
 use std::cell::Cell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+/// Transactions without `--workload`.
+const LISTS: Played = Played::Own(WorkloadKind::ListAppend);
 /// Maximum number of sessions.
 const SESSIONS_MAX: u32 = 1_000;
 /// Maximum of `--transactions`: a history is checked in memory.
@@ -52,7 +54,9 @@ pub(super) fn command(target: &str, args: &VerifyArgs) -> Outcome {
     let style = Style::detect(args.quiet);
     let (spec, interrupt) = watched(spec, style)?;
     let target: Arc<dyn Target> = spec.open()?;
-    target.capabilities().lists()?;
+    if settings.played != Played::Tpcc {
+        target.capabilities().lists()?;
+    }
     if args.fresh {
         clear(&target)?;
     }
@@ -74,9 +78,11 @@ pub(super) fn command(target: &str, args: &VerifyArgs) -> Outcome {
     control.begins(begun);
     let stop = || {
         if interrupt.asked() && !told.replace(true) {
-            complain(
-                "interrupted: the tables are being dropped; once more ends at once, and leaves them behind",
-            );
+            complain(if settings.played == Played::Tpcc {
+                "interrupted: the sessions finish their transactions; once more ends at once"
+            } else {
+                "interrupted: the tables are being dropped; once more ends at once, and leaves them behind"
+            });
         }
         interrupt.asked()
     };
@@ -147,14 +153,15 @@ fn plan(target: &str, args: &VerifyArgs) -> Result<Plan, Vec<String>> {
     let mut errors = Vec::new();
     let why = "belongs to the function tests, and --isolation runs alone: leave it out";
     reject(&mut errors, &of_functions(args), why);
-    let kind = |text: &str| match text {
-        "list-append" => Ok(WorkloadKind::ListAppend),
-        "register" => Ok(WorkloadKind::Register),
-        _ => Err(format!("{text:?} is not known: use list-append or register")),
+    let played = |text: &str| match text {
+        "list-append" => Ok(LISTS),
+        "register" => Ok(Played::Own(WorkloadKind::Register)),
+        "tpcc" => Ok(Played::Tpcc),
+        _ => Err(format!("{text:?} is not known: use list-append, register or tpcc")),
     };
     let errors_of = &mut errors;
     let settings = Settings {
-        kind: read(errors_of, ("workload", args.workload.as_deref()), WorkloadKind::ListAppend, kind),
+        played: read(errors_of, ("workload", args.workload.as_deref()), LISTS, played),
         duration: read(errors_of, ("duration", args.duration.as_deref()), Duration::from_secs(20), duration),
         transactions: read(errors_of, ("transactions", args.transactions.as_deref()), 100_000, |text| {
             whole(text, 1, TRANSACTIONS_MAX).map(u64::from)
@@ -168,6 +175,10 @@ fn plan(target: &str, args: &VerifyArgs) -> Result<Plan, Vec<String>> {
             number(text, "must be a whole number from 0")
         }),
     };
+    if settings.played == Played::Tpcc && args.fresh {
+        errors_of
+            .push("--fresh: drops the check's own tables, and --workload tpcc has none: leave it out".into());
+    }
     let level = read(errors_of, ("level", args.level.as_deref()), None, level);
     let spec = TargetSpec::parse(target, TxMode::Statements).map_err(|more| errors.extend(more)).ok();
     let faults = Planned::of_flags(target, &args.fault, settings.duration, &rehearse);
@@ -209,9 +220,10 @@ fn fault_line(fault: &FaultResult) -> String {
 /// Formats the line about the database and the workload.
 fn header(description: &Description, settings: &Settings, places: &[String], seconds: f64) -> String {
     let places = if places.is_empty() { String::new() } else { format!(" over {}", places.join(", ")) };
-    let objects = match settings.kind {
-        WorkloadKind::ListAppend => "lists",
-        WorkloadKind::Register => "registers",
+    let objects = match settings.played {
+        Played::Own(WorkloadKind::ListAppend) => "lists",
+        Played::Own(WorkloadKind::Register) => "registers",
+        Played::Tpcc => "the tables of TPC-C",
     };
     format!(
         "{}: {} {}, isolation {}, {} sessions on {objects}{places} for {seconds:.1} s\n",

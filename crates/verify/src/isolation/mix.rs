@@ -1,0 +1,484 @@
+//! The mix of TPC-C as a history: the parts of the answers that name a version of a row.
+//!
+//! | key | written by | read by |
+//! |---|---|---|
+//! | `d_next_o_id W/D` | New-Order | New-Order |
+//! | `last_order W/D/C` | New-Order | Order-Status |
+//! | `o_carrier_id W/D/O` (1: set) | Delivery | Order-Status |
+//! | `c_balance W/D/C` in cents | Payment | Payment, Order-Status |
+//!
+//! A terminal does not see every write: a Delivery changes balances that it does not show, transactions without an answer
+//! may have committed, and the database had rows before. Reads of values that no known transaction wrote are left out, and
+//! so are rows that a transaction may have changed unseen. So no conclusion rests on amounts that are equal by chance.
+
+use super::recorder::{Dealt, Source, lock};
+use crate::history::{Action, History, Key, KeyId, Op, Outcome as Ended, Seen, Transaction as Recorded};
+use lydite_database::{Committed, Session, Target, TargetError, Tpcc, TxError};
+use lydite_tpcc::input::{InputPlan, TERMINALS_PER_WAREHOUSE, Terminal};
+use lydite_tpcc::meta::DatabaseMeta;
+use lydite_tpcc::transaction::{CustomerSelector, Payment};
+use lydite_tpcc::{Cents, CustomerId, DistrictId, Mix as Choice, OrderId, Outcome, Transaction, WarehouseId};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::{Arc, Mutex};
+
+/// A district.
+type District = (WarehouseId, DistrictId);
+
+/// A row that answers name a version of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Item {
+    /// D_NEXT_O_ID of a district.
+    NextOrder(District),
+    /// Number of a customer's last order.
+    LastOrder(District, CustomerId),
+    /// O_CARRIER_ID of an order, once it is set.
+    Carrier(District, OrderId),
+    /// C_BALANCE of a customer.
+    Balance(District, CustomerId),
+}
+
+impl Item {
+    fn name(self) -> String {
+        match self {
+            Self::NextOrder((w, d)) => format!("d_next_o_id {w}/{d}"),
+            Self::LastOrder((w, d), c) => format!("last_order {w}/{d}/{c}"),
+            Self::Carrier((w, d), o) => format!("o_carrier_id {w}/{d}/{o}"),
+            Self::Balance((w, d), c) => format!("c_balance {w}/{d}/{c}"),
+        }
+    }
+}
+
+/// Added to balances, which may be negative; C_BALANCE has 12 digits.
+const BALANCE_ZERO: i64 = 1_000_000_000_000;
+/// Added to the second, third, … write of the same value, because values of a history are unique.
+const AGAIN: u64 = 1_000_000_000_000_000;
+
+/// Returns the value of a register for a balance.
+fn of_balance(balance: Cents) -> u64 {
+    BALANCE_ZERO.saturating_add(balance.0).max(0).cast_unsigned()
+}
+
+/// The customer whose row a transaction without an answer may have changed; `None` for any of the district.
+type Doubt = (District, Option<CustomerId>);
+
+/// Source of the transactions.
+pub(super) struct Mix {
+    target: Arc<dyn Target>,
+    meta: DatabaseMeta,
+    plan: InputPlan,
+    /// The terminal of each process, with the last transaction that it was dealt.
+    terminals: Vec<Mutex<(Terminal, Vec<Doubt>)>>,
+    notes: Mutex<Notes>,
+}
+
+/// Facts that the answers bring.
+#[derive(Default)]
+struct Notes {
+    /// D_NEXT_O_ID of each district before the recording.
+    first: BTreeMap<District, OrderId>,
+    items: Vec<Item>,
+    ids: HashMap<Item, KeyId>,
+    /// Delivered orders.
+    delivered: HashSet<(District, OrderId)>,
+    /// Rows that transactions without an answer may have changed.
+    doubts: HashSet<Doubt>,
+}
+
+impl Notes {
+    fn id(&mut self, item: Item) -> KeyId {
+        let Self { items, ids, .. } = self;
+        *ids.entry(item).or_insert_with(|| {
+            items.push(item);
+            KeyId(items.len() as u32 - 1)
+        })
+    }
+
+    fn write(&mut self, item: Item, value: u64) -> Op {
+        Op { key: self.id(item), action: Action::Write(value) }
+    }
+
+    fn read(&mut self, item: Item, value: Option<u64>) -> Op {
+        Op { key: self.id(item), action: Action::Read(Some(Seen::Register(value))) }
+    }
+
+    /// Returns the operations that an answer shows.
+    fn ops(&mut self, transaction: &Transaction, outcome: &Outcome) -> Vec<Op> {
+        match (transaction, outcome) {
+            (Transaction::NewOrder(order), Outcome::NewOrder(seen)) => {
+                let (district, o_id) = ((order.w_id, order.d_id), seen.o_id);
+                vec![
+                    self.read(Item::NextOrder(district), self.unless_first(district, o_id)),
+                    self.write(Item::NextOrder(district), u64::from(o_id.0) + 1),
+                    self.write(Item::LastOrder(district, order.c_id), o_id.0.into()),
+                ]
+            }
+            (Transaction::Payment(payment), Outcome::Payment(seen)) => {
+                let balance = Item::Balance((payment.c_w_id, payment.c_d_id), seen.c_id);
+                let before = Cents(seen.c_balance.0 + payment.amount.0);
+                vec![
+                    self.read(balance, Some(of_balance(before))),
+                    self.write(balance, of_balance(seen.c_balance)),
+                ]
+            }
+            (Transaction::OrderStatus(status), Outcome::OrderStatus(seen)) => {
+                let district = (status.w_id, status.d_id);
+                let is_first = self.first.get(&district).is_some_and(|first| seen.o_id < *first);
+                let carrier = seen.carrier_id.map(|_| 1);
+                vec![
+                    self.read(Item::Balance(district, seen.c_id), Some(of_balance(seen.c_balance))),
+                    self.read(
+                        Item::LastOrder(district, seen.c_id),
+                        (!is_first).then_some(seen.o_id.0.into()),
+                    ),
+                    self.read(Item::Carrier(district, seen.o_id), carrier),
+                ]
+            }
+            (Transaction::Delivery(delivery), Outcome::Delivery(seen)) => {
+                let mut ops = Vec::new();
+                for (d_id, o_id) in &seen.delivered {
+                    let district = (delivery.w_id, *d_id);
+                    self.delivered.insert((district, *o_id));
+                    ops.push(self.write(Item::Carrier(district, *o_id), 1));
+                }
+                ops
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Returns D_NEXT_O_ID as a register has it: no value before the first write.
+    fn unless_first(&self, district: District, next: OrderId) -> Option<u64> {
+        (self.first.get(&district) != Some(&next)).then_some(next.0.into())
+    }
+}
+
+impl Mix {
+    /// Reads the database as it is before the recording.
+    pub(super) fn new(
+        target: &Arc<dyn Target>,
+        meta: &DatabaseMeta,
+        sessions: u32,
+        seed: u64,
+    ) -> Result<Self, TargetError> {
+        let plan = InputPlan::on(meta, seed, Choice::Deck);
+        let terminal = |process: u32| {
+            // Terminals of different warehouses first.
+            let (home, turn) = (process % meta.warehouses, process / meta.warehouses);
+            let (place, round) = (turn % TERMINALS_PER_WAREHOUSE, turn / TERMINALS_PER_WAREHOUSE);
+            let index = home * TERMINALS_PER_WAREHOUSE + place + round * plan.terminals();
+            Mutex::new((plan.terminal(index), Vec::new()))
+        };
+        let terminals = (0..sessions).map(terminal).collect();
+        let first = target.written(&(1..=meta.warehouses), None)?.next_orders;
+        let notes = Mutex::new(Notes { first, ..Notes::default() });
+        Ok(Self { target: Arc::clone(target), meta: meta.clone(), plan, terminals, notes })
+    }
+
+    /// Returns the customers of the delivered orders.
+    fn delivered(&self) -> Result<HashSet<(District, CustomerId)>, TargetError> {
+        let delivered = std::mem::take(&mut lock(&self.notes).delivered);
+        let Some(from) = delivered.iter().map(|(_, o_id)| *o_id).min() else { return Ok(HashSet::new()) };
+        let written = self.target.written(&(1..=self.meta.warehouses), Some(from))?;
+        let orders = written.orders.iter().map(|order| ((order.w_id, order.d_id), order.o_id, order.c_id));
+        Ok(orders
+            .filter(|(district, o_id, _)| delivered.contains(&(*district, *o_id)))
+            .map(|(district, _, c_id)| (district, c_id))
+            .collect())
+    }
+}
+
+impl Source for Mix {
+    type Workload = Tpcc;
+
+    fn connect(&self) -> Result<Box<dyn Session>, TargetError> {
+        self.target.connect()
+    }
+
+    fn deal(&self, process: u32) -> Result<Dealt<Tpcc>, TargetError> {
+        let (terminal, dealt) = &mut *lock(&self.terminals[process as usize]);
+        let transaction = terminal.next(&self.plan);
+        *dealt = doubts(&transaction);
+        Ok(Dealt { transaction, ops: Vec::new(), rolls_back: false })
+    }
+
+    fn answered(&self, transaction: &Transaction, answer: &Result<Outcome, TxError>, ops: &mut Vec<Op>) {
+        match (transaction, answer) {
+            (_, Ok(outcome)) => *ops = lock(&self.notes).ops(transaction, outcome),
+            // A read of it would be dirty.
+            (Transaction::NewOrder(order), Err(TxError::RolledBack(seen))) => {
+                let last = Item::LastOrder((order.w_id, order.d_id), order.c_id);
+                ops.push(lock(&self.notes).write(last, seen.o_id.0.into()));
+            }
+            (_, Err(TxError::Unavailable { committed: Committed::Unknown, .. })) => {
+                lock(&self.notes).doubts.extend(doubts(transaction));
+            }
+            _ => {}
+        }
+    }
+
+    fn final_reads(&self) -> Vec<Dealt<Tpcc>> {
+        Vec::new()
+    }
+
+    fn history(&self, mut transactions: Vec<Recorded>) -> (History, Option<String>) {
+        let delivered = self.delivered();
+        let mut notes = lock(&self.notes);
+        // Sessions that still hang; the last transaction of the others was answered.
+        for tx in transactions.iter().filter(|tx| tx.outcome == Ended::Unknown) {
+            notes.doubts.extend(lock(&self.terminals[tx.process as usize]).1.drain(..));
+        }
+        let doubted = |district, c_id| notes.doubts.contains(&(district, c_id));
+        let is_hidden = |item: &Item| match (*item, &delivered) {
+            (Item::Balance(district, c_id), Ok(delivered)) => {
+                delivered.contains(&(district, c_id))
+                    || doubted(district, Some(c_id))
+                    || doubted(district, None)
+            }
+            (Item::Balance(..), Err(_)) => true,
+            (Item::LastOrder(district, c_id), _) => doubted(district, Some(c_id)),
+            (Item::NextOrder(_) | Item::Carrier(..), _) => false,
+        };
+        let hidden: Vec<bool> = notes.items.iter().map(is_hidden).collect();
+        clean(&mut transactions, &hidden);
+        let key = |item: &Item| Key { name: item.name(), engine: None };
+        let keys = notes.items.iter().map(key).collect();
+        let unread = delivered.err().map(|error| format!("balances are left out: {}", error.message));
+        (History { keys, transactions }, unread)
+    }
+}
+
+/// Returns the rows that a transaction changes and whose change only its answer shows.
+fn doubts(transaction: &Transaction) -> Vec<Doubt> {
+    match transaction {
+        Transaction::NewOrder(order) => vec![((order.w_id, order.d_id), Some(order.c_id))],
+        Transaction::Payment(Payment { c_w_id, c_d_id, customer, .. }) => {
+            let c_id = match customer {
+                CustomerSelector::Id(c_id) => Some(*c_id),
+                CustomerSelector::LastName(_) => None,
+            };
+            vec![((*c_w_id, *c_d_id), c_id)]
+        }
+        Transaction::Delivery(delivery) => {
+            (1..=delivery.districts).map(|d_id| ((delivery.w_id, DistrictId(d_id)), None)).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Leaves out operations on hidden keys and reads of values that nobody wrote, or more than one transaction. Makes the
+/// values of writes unique: two transactions that both read a row before they wrote it lost an update nonetheless.
+fn clean(transactions: &mut [Recorded], hidden: &[bool]) {
+    let mut writers: HashMap<(KeyId, u64), u64> = HashMap::new();
+    for tx in &mut *transactions {
+        tx.ops.retain(|op| !hidden[op.key.0 as usize]);
+        // A number that was rolled back goes to the next order.
+        let aborted = tx.outcome == Ended::Aborted;
+        for op in &tx.ops {
+            if let Action::Write(value) = op.action {
+                *writers.entry((op.key, value)).or_default() += u64::from(!aborted);
+            }
+        }
+    }
+    let mut seen: HashMap<(KeyId, u64), u64> = HashMap::new();
+    for tx in transactions {
+        let aborted = tx.outcome == Ended::Aborted;
+        tx.ops.retain_mut(|op| match &mut op.action {
+            Action::Write(value) => {
+                let known = (op.key, *value);
+                let is_unused = writers.get(&known) == Some(&0);
+                let before = seen.entry(known).or_default();
+                if aborted && !(is_unused && *before == 0) {
+                    return false;
+                }
+                *value += AGAIN * *before;
+                *before += 1;
+                true
+            }
+            Action::Read(Some(Seen::Register(Some(value)))) => {
+                writers.get(&(op.key, *value)).is_some_and(|writers| *writers <= 1)
+            }
+            _ => true,
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::{AnomalyKind, Level, Options, check};
+    use arrayvec::ArrayVec;
+    use lydite_tpcc::outcome::{Address, NewOrderOutcome, OrderStatusOutcome, PaymentOutcome};
+    use lydite_tpcc::text::Text;
+    use lydite_tpcc::transaction::{NewOrder, OrderStatus};
+    use lydite_tpcc::{Rate, Timestamp};
+
+    const KEY: KeyId = KeyId(0);
+    const DISTRICT: District = (WarehouseId(1), DistrictId(2));
+
+    fn tx(process: u32, outcome: Ended, actions: &[Action]) -> Recorded {
+        let ops = actions.iter().map(|action| Op { key: KEY, action: action.clone() }).collect();
+        Recorded { process, invoked: u64::from(process), completed: u64::from(process) + 10, outcome, ops }
+    }
+
+    fn read(value: u64) -> Action {
+        Action::Read(Some(Seen::Register(Some(value))))
+    }
+
+    fn cleaned(mut transactions: Vec<Recorded>, hidden: bool) -> Vec<Vec<Action>> {
+        clean(&mut transactions, &[hidden]);
+        transactions.into_iter().map(|tx| tx.ops.into_iter().map(|op| op.action).collect()).collect()
+    }
+
+    #[test]
+    fn only_reads_of_known_and_unique_values_stay() {
+        let transactions = vec![
+            tx(0, Ended::Committed, &[Action::Write(7)]),
+            tx(1, Ended::Committed, &[read(7), read(8), Action::Write(9)]),
+            tx(2, Ended::Committed, &[read(9), Action::Write(9)]),
+        ];
+        assert_eq!(cleaned(transactions.clone(), true), [vec![], vec![], vec![]]);
+        let again = Action::Write(9 + AGAIN);
+        assert_eq!(
+            cleaned(transactions, false),
+            [vec![Action::Write(7)], vec![read(7), Action::Write(9)], vec![again]]
+        );
+    }
+
+    #[test]
+    fn a_number_that_was_rolled_back_and_used_again_is_no_dirty_read() {
+        let used = vec![
+            tx(0, Ended::Aborted, &[Action::Write(7)]),
+            tx(1, Ended::Committed, &[Action::Write(7)]),
+            tx(2, Ended::Committed, &[read(7)]),
+        ];
+        let [aborted, committed, reader] = &cleaned(used, false)[..] else { panic!("three") };
+        assert_eq!((aborted.len(), committed.len(), reader.len()), (0, 1, 1));
+        let unused = vec![tx(0, Ended::Aborted, &[Action::Write(7)]), tx(2, Ended::Committed, &[read(7)])];
+        assert_eq!(cleaned(unused, false), [vec![Action::Write(7)], vec![read(7)]]);
+    }
+
+    const CUSTOMER: CustomerId = CustomerId(3);
+
+    fn order(o_id: u32) -> (Transaction, Outcome) {
+        let input =
+            NewOrder { w_id: DISTRICT.0, d_id: DISTRICT.1, c_id: CUSTOMER, lines: ArrayVec::default() };
+        let seen = NewOrderOutcome {
+            o_id: OrderId(o_id),
+            entry_d: Timestamp(0),
+            c_last: Text::default(),
+            c_credit: Text::default(),
+            c_discount: Rate(0),
+            w_tax: Rate(0),
+            d_tax: Rate(0),
+            total: Cents(0),
+            lines: Vec::new(),
+        };
+        (Transaction::NewOrder(input), Outcome::NewOrder(seen))
+    }
+
+    fn payment(amount: i64, balance: i64) -> (Transaction, Outcome) {
+        let address = || Address {
+            street_1: Text::default(),
+            street_2: Text::default(),
+            city: Text::default(),
+            state: Text::default(),
+            zip: Text::default(),
+        };
+        let input = Payment {
+            w_id: DISTRICT.0,
+            d_id: DISTRICT.1,
+            c_w_id: DISTRICT.0,
+            c_d_id: DISTRICT.1,
+            customer: CustomerSelector::Id(CUSTOMER),
+            amount: Cents(amount),
+        };
+        let seen = PaymentOutcome {
+            h_date: Timestamp(0),
+            warehouse: address(),
+            district: address(),
+            c_id: CUSTOMER,
+            c_first: Text::default(),
+            c_middle: Text::default(),
+            c_last: Text::default(),
+            address: address(),
+            c_phone: Text::default(),
+            c_since: Timestamp(0),
+            c_credit: Text::default(),
+            c_credit_lim: Cents(0),
+            c_discount: Rate(0),
+            c_balance: Cents(balance),
+            c_data: None,
+        };
+        (Transaction::Payment(input), Outcome::Payment(Box::new(seen)))
+    }
+
+    fn status(o_id: u32, balance: i64) -> (Transaction, Outcome) {
+        let customer = CustomerSelector::Id(CUSTOMER);
+        let seen = OrderStatusOutcome {
+            c_id: CUSTOMER,
+            c_first: Text::default(),
+            c_middle: Text::default(),
+            c_last: Text::default(),
+            c_balance: Cents(balance),
+            o_id: OrderId(o_id),
+            entry_d: Timestamp(0),
+            carrier_id: None,
+            lines: Vec::new(),
+        };
+        let input = OrderStatus { w_id: DISTRICT.0, d_id: DISTRICT.1, customer };
+        (Transaction::OrderStatus(input), Outcome::OrderStatus(seen))
+    }
+
+    /// Checks committed transactions, each with its begin and end.
+    fn found(level: Level, played: Vec<(u64, u64, (Transaction, Outcome))>) -> Vec<AnomalyKind> {
+        let first = BTreeMap::from([(DISTRICT, OrderId(3_001))]);
+        let mut notes = Notes { first, ..Notes::default() };
+        let mut transactions: Vec<Recorded> = (0..)
+            .zip(played)
+            .map(|(process, (invoked, completed, (transaction, outcome)))| {
+                let ops = notes.ops(&transaction, &outcome);
+                Recorded { process, invoked, completed, outcome: Ended::Committed, ops }
+            })
+            .collect();
+        clean(&mut transactions, &vec![false; notes.items.len()]);
+        let keys = notes.items.iter().map(|item| Key { name: item.name(), engine: None }).collect();
+        let report = check(&History { keys, transactions }, &Options::new(level)).expect("a history");
+        report.anomalies.iter().map(|anomaly| anomaly.kind).collect()
+    }
+
+    #[test]
+    fn two_payments_on_one_balance_lose_an_update() {
+        let good = vec![(0, 1, payment(5, -5)), (2, 5, payment(1, -6)), (3, 6, payment(2, -8))];
+        assert_eq!(found(Level::StrictSerializable, good), []);
+        let lost = vec![(0, 1, payment(5, -5)), (2, 5, payment(1, -6)), (3, 6, payment(2, -7))];
+        assert_eq!(found(Level::SnapshotIsolation, lost), [AnomalyKind::LostUpdate]);
+    }
+
+    #[test]
+    fn two_orders_of_one_number_lose_an_update() {
+        let lost = vec![(0, 3, order(3_001)), (1, 4, order(3_001))];
+        assert_eq!(found(Level::SnapshotIsolation, lost), [AnomalyKind::LostUpdate]);
+    }
+
+    #[test]
+    fn an_order_status_that_misses_an_acknowledged_order_is_stale() {
+        let stale = || vec![(0, 1, order(3_001)), (2, 3, status(2_999, 0))];
+        assert_eq!(found(Level::Serializable, stale()), []);
+        assert_eq!(found(Level::StrictSerializable, stale()).len(), 1);
+        let fresh = vec![(0, 1, order(3_001)), (2, 3, status(3_001, 0))];
+        assert_eq!(found(Level::StrictSerializable, fresh), []);
+    }
+
+    /// One customer sees the order and misses the payment, the other way round at the same time.
+    #[test]
+    fn two_order_statuses_with_different_orders_of_events_are_a_long_fork() {
+        let fork = vec![
+            (0, 1, payment(5, -5)),
+            (2, 20, order(3_001)),
+            (3, 21, payment(1, -6)),
+            (4, 22, status(3_001, -5)),
+            (5, 23, status(2_999, -6)),
+        ];
+        assert!(!found(Level::SnapshotIsolation, fork).is_empty());
+    }
+}
