@@ -4,10 +4,13 @@ mod family;
 mod lists;
 mod micro;
 mod observe;
+mod server;
 mod target;
 
 pub(crate) use family::FAMILY;
 use lydite_database::{AbortReason, Committed, Description};
+pub use server::GemelServer;
+pub(crate) use server::SERVER_FAMILY;
 pub(crate) use target::{GemelTarget, others};
 
 use crate::storage::{Temporary, in_memory};

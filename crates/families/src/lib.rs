@@ -29,5 +29,6 @@ mod templates;
 pub use duration::duration;
 pub use external::{GO_SDK, PYTHON_SDK, SdkFile};
 pub use family::Family;
+pub use gemel::GemelServer;
 pub use registry::{TargetSpec, families};
 pub use templates::Templates;

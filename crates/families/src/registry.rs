@@ -14,8 +14,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// All families, in display order.
-static FAMILIES: [&Family; 11] = [
+static FAMILIES: [&Family; 12] = [
     &gemel::FAMILY,
+    &gemel::SERVER_FAMILY,
     &sqlite::FAMILY,
     &postgres::POSTGRES_FAMILY,
     &postgres::COCKROACH_FAMILY,

@@ -11,7 +11,7 @@ use serde_json::Value;
 use std::io::{self, BufRead, Write};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Further tries to undo a fault, and the time between them.
 const UNDO_TRIES: u32 = 10;
@@ -40,8 +40,8 @@ pub(crate) enum Order {
 pub(crate) enum Answer {
     /// The fault is prepared.
     Ready,
-    /// The fault has begun.
-    Begun { how: String, proof: String },
+    /// The fault has begun, and has been in force for this time.
+    Begun { how: String, proof: String, since: Duration },
     /// The fault could not begin, and everything is as before unless the text says otherwise.
     NotBegun(String),
     /// The fault is undone.
@@ -107,6 +107,7 @@ fn inject(kind: &dyn AnyKind, prepared: Option<Value>, task: &Task, orders: &Rec
         Err(problem) => return Answer::NotBegun(problem),
     };
     let how = kind.how(&noted.note.state);
+    let begins = Instant::now();
     let begun = kind.begin(&mut noted.note.state);
     let written = noted.note.write(&note::directory());
     let proof = match (begun, written) {
@@ -119,7 +120,8 @@ fn inject(kind: &dyn AnyKind, prepared: Option<Value>, task: &Task, orders: &Rec
             });
         }
     };
-    say(&Answer::Begun { how, proof });
+    let since = if kind.is_in_force_at_once() { begins.elapsed() } else { Duration::ZERO };
+    say(&Answer::Begun { how, proof, since });
     if !task.undone {
         return match noted.forget() {
             Ok(()) => Answer::Undone(String::new()),

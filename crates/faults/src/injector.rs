@@ -33,6 +33,8 @@ pub struct Begun {
     pub how: String,
     /// The proof that it bites.
     pub proof: String,
+    /// Time for which the fault has been in force.
+    pub since: Duration,
 }
 
 impl Injector {
@@ -100,7 +102,7 @@ impl Injector {
         let ended = |_| "its guard has ended".to_owned();
         self.send(&Order::Begin).map_err(|error| format!("its guard has ended: {error}"))?;
         match self.answers.recv_timeout(PATIENCE).map_err(ended)? {
-            Answer::Begun { how, proof } => Ok(Begun { how, proof }),
+            Answer::Begun { how, proof, since } => Ok(Begun { how, proof, since }),
             Answer::NotBegun(problem) => Err(problem),
             Answer::Ready
             | Answer::Undone(_)

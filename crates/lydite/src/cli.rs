@@ -61,6 +61,8 @@ pub(crate) enum DriverCommand {
     New(DriverNewArgs),
     /// Test a target: loading, each transaction, rollback, concurrency, the conditions; exit 1 if a step fails
     Test(DriverTestArgs),
+    /// Serve a Gemel database to other processes until SIGTERM, as gemel-server://:PASSWORD@HOST:PORT
+    Serve(DriverServeArgs),
 }
 
 /// The language of a new driver.
@@ -102,6 +104,16 @@ pub(crate) struct DriverTestArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct DriverServeArgs {
+    /// Database, as gemel:PATH with options; LYDITE_PASSWORD is the password that clients must give
+    #[arg(value_name = "URL")]
+    pub(crate) target: String,
+    /// Address to listen on
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(crate) listen: String,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct LabArgs {
     #[command(subcommand)]
     pub(crate) command: LabCommand,
@@ -112,7 +124,7 @@ pub(crate) enum LabCommand {
     /// Start a lab and print the URL of its database; pg-replicas adds --replicas and their URLs. If the lab runs
     /// already, only print
     Up {
-        /// pg, pg-sharded, pg-replicas, mariadb, galera or spider: see `lydite lab list`
+        /// pg, pg-sharded, pg-replicas, mariadb, galera, spider or gemel: see `lydite lab list`
         kind: String,
         /// Shards beside the coordinator (pg-sharded, spider) [default: 3]
         #[arg(long, value_name = "N")]
@@ -127,6 +139,15 @@ pub(crate) enum LabCommand {
         #[arg(long, value_name = "SIZE")]
         disk: Option<String>,
         /// Directory of its data, new or empty [default: below the directory for temporary files]
+        #[arg(long, value_name = "DIR")]
+        dir: Option<PathBuf>,
+    },
+    /// Start the servers of a lab that have ended again, on their data, and print the URL of its database
+    Restart {
+        /// Kind of the lab; KIND/NODE for one of its servers, from 0
+        #[arg(value_name = "KIND[/NODE]")]
+        place: String,
+        /// Directory that the lab was started with
         #[arg(long, value_name = "DIR")]
         dir: Option<PathBuf>,
     },

@@ -2,16 +2,16 @@
 
 use super::messages::{Answer, Refusal, RefusalKind};
 use super::process::Process;
+use crate::net::Transport;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use std::io::{ErrorKind, Read, Write};
-use std::os::unix::net::UnixStream;
+use std::io::ErrorKind;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// Longest message in bytes. Printed text, read as a length, is longer: its letters are the upper bits.
-const LONGEST: usize = 64 << 20;
+pub(super) const LONGEST: usize = 64 << 20;
 /// Bytes per read.
 const CHUNK: usize = 64 << 10;
 /// Bytes of garbage that an error shows.
@@ -38,8 +38,9 @@ impl CallError {
 /// A connection to a driver. See the module.
 pub(super) struct Channel {
     // Closed before the wait for the process.
-    stream: UnixStream,
-    process: Arc<Process>,
+    stream: Transport,
+    /// Process that Lydite started; `None` for a server.
+    process: Option<Arc<Process>>,
     place: Arc<str>,
     timeout: Duration,
     output: Vec<u8>,
@@ -56,23 +57,22 @@ pub(super) struct Channel {
 
 impl Drop for Channel {
     fn drop(&mut self) {
-        if !self.kept {
-            self.process.sessions.fetch_sub(1, Ordering::Relaxed);
+        if !self.kept
+            && let Some(process) = &self.process
+        {
+            process.sessions.fetch_sub(1, Ordering::Relaxed);
         }
     }
 }
 
 impl Channel {
-    /// Makes a connection to a process that has counted its session already.
+    /// Makes a connection to a server, or to a process that has counted its session already.
     pub(super) fn new(
-        stream: UnixStream,
-        process: Arc<Process>,
+        stream: Transport,
+        process: Option<Arc<Process>>,
         (place, timeout, first): (Arc<str>, Duration, bool),
     ) -> Result<Self, String> {
-        let failed = |error| format!("{place}: can't set the timeouts of its stream: {error}");
-        stream.set_read_timeout(Some(timeout)).map_err(failed)?;
-        stream.set_write_timeout(Some(timeout)).map_err(failed)?;
-        Ok(Self {
+        let mut channel = Self {
             stream,
             process,
             place,
@@ -84,14 +84,26 @@ impl Channel {
             broken: false,
             first,
             kept: false,
-        })
+        };
+        channel.wait_at_most(timeout)?;
+        Ok(channel)
+    }
+
+    /// Sets the longest silence while an answer is awaited.
+    pub(super) fn wait_at_most(&mut self, timeout: Duration) -> Result<(), String> {
+        self.timeout = timeout;
+        self.stream
+            .limit(Some(timeout))
+            .map_err(|error| format!("{}: can't set the timeouts of its stream: {error}", self.place))
     }
 
     /// Makes it serve no session. It stays open because a process ends with its standard streams, and other sessions
     /// use the process.
     pub(super) fn keep(&mut self) {
         self.kept = true;
-        self.process.sessions.fetch_sub(1, Ordering::Relaxed);
+        if let Some(process) = &self.process {
+            process.sessions.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 
     /// True if the process ends with this connection.
@@ -104,8 +116,14 @@ impl Channel {
         self.broken
     }
 
-    pub(super) fn process(&self) -> &Arc<Process> {
-        &self.process
+    /// Returns the process that Lydite started; `None` for a server.
+    pub(super) fn process(&self) -> Option<&Arc<Process>> {
+        self.process.as_ref()
+    }
+
+    /// True if its process has ended. A server's end shows at the next request.
+    pub(super) fn has_ended(&self) -> bool {
+        self.process.as_ref().is_some_and(|process| process.has_ended())
     }
 
     /// Sends a request and waits for its answer.
@@ -155,7 +173,7 @@ impl Channel {
             )));
         }
         self.output[..4].copy_from_slice(&(length as u32).to_be_bytes());
-        match self.stream.write_all(&self.output) {
+        match self.stream.stream().write_all(&self.output) {
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
                 let why = format!("did not take the request for {} s", self.timeout.as_secs());
                 Err(self.lost(what, &why, false))
@@ -234,7 +252,7 @@ impl Channel {
             }
             let before = self.input.len();
             self.input.resize(before + CHUNK, 0);
-            let read = self.stream.read(&mut self.input[before..]);
+            let read = self.stream.stream().read(&mut self.input[before..]);
             self.input.truncate(before + *read.as_ref().unwrap_or(&0));
             match read {
                 Ok(0) if before > 0 => {
@@ -263,10 +281,13 @@ impl Channel {
     /// itself.
     fn lost(&mut self, what: &'static str, why: &str, ending: bool) -> CallError {
         self.broken = true;
-        let epitaph = self.process.epitaph(ending);
-        // Nobody will use its standard streams again, so the process gets no time to end by itself.
-        if self.first {
-            self.process.kill();
+        let mut epitaph = String::new();
+        if let Some(process) = &self.process {
+            epitaph = process.epitaph(ending);
+            // Nobody will use its standard streams again, so the process gets no time to end by itself.
+            if self.first {
+                process.kill();
+            }
         }
         CallError::Lost(format!("{}: asked for {what} it {why}{epitaph}", self.place))
     }

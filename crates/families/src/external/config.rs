@@ -1,9 +1,11 @@
-//! The URL of a driver: the command, and the limit of its processes.
+//! The URL of a driver: the command, and the limit of its processes. A server that speaks the protocol has an address
+//! instead.
 
 use super::secrets::without_secrets;
 use crate::duration::timeout;
 use lydite_database::TargetError;
 use lydite_database::target_url::{OptionSpec, ParsedUrl};
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use xxhash_rust::xxh3::Xxh3;
@@ -66,16 +68,45 @@ pub(crate) const OPTIONS: &[OptionSpec] = &[
 /// A valid URL of a driver. Nothing has been started.
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
-    /// The program and its arguments.
-    pub(crate) words: Vec<String>,
-    /// The URL without the command's secrets.
+    /// The URL without secrets.
     pub(crate) url: String,
     /// Beginning of messages: `driver ./demo`.
     pub(crate) place: String,
-    /// Most processes.
-    pub(crate) processes: Option<u32>,
     /// Longest silence while an answer is awaited.
     pub(crate) timeout: Duration,
+    pub(crate) reach: Reach,
+}
+
+/// The other side of the protocol.
+#[derive(Clone, Debug)]
+pub(crate) enum Reach {
+    /// A program that Lydite starts.
+    Program(Program),
+    /// A server that runs already.
+    Server(Address),
+}
+
+/// The address of a server. Its `Debug` shows no password.
+#[derive(Clone)]
+pub(crate) struct Address {
+    pub(crate) host: String,
+    pub(crate) port: u16,
+    pub(crate) password: Option<String>,
+}
+
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Address").field("host", &self.host).field("port", &self.port).finish_non_exhaustive()
+    }
+}
+
+/// A driver's program.
+#[derive(Clone, Debug)]
+pub(crate) struct Program {
+    /// The program and its arguments.
+    pub(crate) words: Vec<String>,
+    /// Most processes.
+    pub(crate) processes: Option<u32>,
     /// File that receives the driver's standard error.
     pub(crate) log: Option<PathBuf>,
     /// Environment variables of the shim, for a driver for py-tpcc.
@@ -108,7 +139,7 @@ fn pytpcc(url: &ParsedUrl, errors: &mut Vec<String>) -> (Vec<String>, Vec<(&'sta
     (words, variables)
 }
 
-impl Config {
+impl Program {
     /// Returns the program to start. A directory stands for the program `driver` in it.
     pub(crate) fn program(&self) -> PathBuf {
         let given = Path::new(&self.words[0]);
@@ -140,7 +171,7 @@ impl Config {
     ///
     /// # Errors
     /// The program does not exist. The error is one line that names the places where Lydite looked.
-    pub(crate) fn find_program(&self) -> Result<(), TargetError> {
+    pub(crate) fn find(&self, place: &str) -> Result<(), TargetError> {
         let program = self.program();
         let name = program.display();
         let hint = if program.components().count() > 1 || program.is_absolute() {
@@ -159,7 +190,7 @@ impl Config {
                 "look at the command in the URL, and at PATH".to_owned()
             }
         };
-        Err(TargetError::usage(format!("{}: the program {name} is not found: {hint}", self.place)))
+        Err(TargetError::usage(format!("{place}: the program {name} is not found: {hint}")))
     }
 }
 
@@ -215,7 +246,6 @@ pub(crate) fn parse(url: &ParsedUrl) -> Result<Config, Vec<String>> {
     };
     let shown = without_secrets(&command);
     Ok(Config {
-        pytpcc,
         place: format!("driver {shown}"),
         url: if shown == command {
             url.whole.clone()
@@ -223,10 +253,8 @@ pub(crate) fn parse(url: &ParsedUrl) -> Result<Config, Vec<String>> {
             let options = url.whole.find('?').map_or("", |options| &url.whole[options..]);
             format!("driver:{shown}{options}")
         },
-        words,
-        processes,
         timeout,
-        log,
+        reach: Reach::Program(Program { words, processes, log, pytpcc }),
     })
 }
 
@@ -242,8 +270,10 @@ mod tests {
     fn a_command_is_cut_into_words_as_a_shell_does() {
         let config =
             parsed("driver:python3 'my driver.py' --limit%3F 5?processes=3&timeout=90s").expect("good");
-        assert_eq!(config.words, ["python3", "my driver.py", "--limit?", "5"]);
-        assert_eq!((config.processes, config.timeout), (Some(3), Duration::from_secs(90)));
+        assert_eq!(config.timeout, Duration::from_secs(90));
+        let Reach::Program(program) = config.reach else { panic!("a program") };
+        assert_eq!(program.words, ["python3", "my driver.py", "--limit?", "5"]);
+        assert_eq!(program.processes, Some(3));
     }
 
     #[test]

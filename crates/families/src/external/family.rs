@@ -1,6 +1,6 @@
 //! The entry of drivers in the table of families.
 
-use super::config::{Config, OPTIONS, parse};
+use super::config::{Config, OPTIONS, Reach, parse};
 use super::target::External;
 use crate::family::{Configured, Family};
 use lydite_database::{Target, TargetError, TxMode};
@@ -30,15 +30,25 @@ impl Configured for Config {
     }
 
     fn loads_one_node(&self) -> bool {
-        false
+        matches!(self.reach, Reach::Server(_))
+    }
+
+    fn has_server(&self) -> bool {
+        matches!(self.reach, Reach::Server(_))
     }
 
     fn fingerprint(&self) -> Option<u64> {
-        Some(Config::fingerprint(self))
+        match &self.reach {
+            Reach::Program(program) => Some(program.fingerprint()),
+            // Lydite's own server.
+            Reach::Server(_) => None,
+        }
     }
 
     fn open(&self) -> Result<Arc<dyn Target>, TargetError> {
-        self.find_program()?;
+        if let Reach::Program(program) = &self.reach {
+            program.find(&self.place)?;
+        }
         Ok(Arc::new(External::new(self.clone())))
     }
 }

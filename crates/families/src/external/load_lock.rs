@@ -1,6 +1,7 @@
-//! One load at a time with the same driver on this machine: a lock on a file that is named after the driver's command.
+//! One load at a time with the same driver on this machine: a lock on a file that is named after the driver's command
+//! or the server's address.
 
-use super::config::Config;
+use super::config::{Config, Reach};
 use lydite_database::TargetError;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -22,8 +23,13 @@ impl LoadLock {
     /// Another load has it.
     pub(super) fn take(config: &Config) -> Result<Self, TargetError> {
         let mut name = DefaultHasher::new();
-        // A relative path in the command depends on the directory.
-        (&config.words, &config.pytpcc, std::env::current_dir().ok()).hash(&mut name);
+        match &config.reach {
+            // A relative path in the command depends on the directory.
+            Reach::Program(program) => {
+                (&program.words, &program.pytpcc, std::env::current_dir().ok()).hash(&mut name);
+            }
+            Reach::Server(address) => (&address.host, address.port).hash(&mut name),
+        }
         let path = std::env::temp_dir().join(format!("lydite-load-{:016x}.lock", name.finish()));
         let failed = |error: io::Error| {
             TargetError::usage(format!("{}: the lock {}: {error}: set TMPDIR", config.place, path.display()))

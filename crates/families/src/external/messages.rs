@@ -11,38 +11,41 @@ use serde_bytes::ByteBuf;
 use std::collections::BTreeMap;
 
 /// Protocol version of this file.
-pub(super) const PROTOCOL: u32 = 1;
+pub(crate) const PROTOCOL: u32 = 1;
 
 /// A request or an answer without fields.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Nothing {}
 
 /// The first request of a connection.
-#[derive(Serialize)]
-pub(super) struct HelloRequest {
+#[derive(Serialize, Deserialize)]
+pub(super) struct HelloRequest<'a> {
     pub(super) protocol: u32,
-    pub(super) lydite: &'static str,
+    pub(super) lydite: &'a str,
+    /// Password of a server; programs that Lydite starts get none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) password: Option<&'a str>,
 }
 
 /// Description of a driver, by itself.
-#[derive(Clone, Debug, Deserialize)]
-pub(super) struct Hello {
-    pub(super) protocol: u32,
-    pub(super) name: String,
-    pub(super) version: String,
-    pub(super) way: Way,
-    pub(super) guarantee: Guarantee,
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Hello {
+    pub(crate) protocol: u32,
+    pub(crate) name: String,
+    pub(crate) version: String,
+    pub(crate) way: Way,
+    pub(crate) guarantee: Guarantee,
     /// Isolation level, in the database's words.
     #[serde(default)]
-    pub(super) isolation: Option<String>,
+    pub(crate) isolation: Option<String>,
     /// True if a commit survives the loss of power.
     #[serde(default)]
-    pub(super) durable: bool,
+    pub(crate) durable: bool,
     /// Sessions that one process serves at the same time; 0 for any number.
     #[serde(default = "one")]
-    pub(super) sessions: u32,
+    pub(crate) sessions: u32,
     #[serde(default)]
-    pub(super) settings: BTreeMap<String, String>,
+    pub(crate) settings: BTreeMap<String, String>,
 }
 
 fn one() -> u32 {
@@ -50,8 +53,8 @@ fn one() -> u32 {
 }
 
 /// The two ways of a driver.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-pub(super) enum Way {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Way {
     #[serde(rename = "transactions")]
     Transactions,
     #[serde(rename = "key-value")]
@@ -59,9 +62,9 @@ pub(super) enum Way {
 }
 
 /// Guarantee of transactions over several keys or rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Guarantee {
+pub(crate) enum Guarantee {
     /// No guarantee.
     None,
     /// Each key by itself.
@@ -87,15 +90,15 @@ impl Guarantee {
 }
 
 /// An answer. Exactly one of the last three fields is set.
-#[derive(Deserialize)]
+#[derive(Serialize, Deserialize)]
 pub(super) struct Answer<T> {
     pub(super) id: u64,
-    #[serde(default = "Option::default")]
+    #[serde(default = "Option::default", skip_serializing_if = "Option::is_none")]
     pub(super) ok: Option<T>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) error: Option<Refusal>,
     /// Progress of a request at work. The answer follows.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) alive: Option<String>,
     /// Rows that were stored since the last message, with `alive` of `load_end`.
     #[serde(default)]
@@ -103,23 +106,23 @@ pub(super) struct Answer<T> {
 }
 
 /// Error of a driver that did not do what a request wants.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Refusal {
     pub(super) kind: RefusalKind,
     #[serde(default)]
     pub(super) detail: String,
     /// Abort reason of `aborted`.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) reason: Option<Reason>,
     /// State of the commit, with `unavailable`.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) committed: Option<WasCommitted>,
     /// Answer to the order, with `rolled_back`.
-    #[serde(default)]
+    #[serde(default, skip_serializing)]
     pub(super) order: Option<RolledBackOrder>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum RefusalKind {
     Aborted,
@@ -129,7 +132,7 @@ pub(super) enum RefusalKind {
     Fatal,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Reason {
     Serialization,
@@ -138,7 +141,7 @@ pub(super) enum Reason {
     Other,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum WasCommitted {
     No,
@@ -303,55 +306,64 @@ impl StockLevelRequest {
     }
 }
 
-/// Clears a table of a key-value store.
-#[derive(Serialize)]
-pub(super) struct Clear {
-    pub(super) table: &'static str,
+/// Purpose of a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Purpose {
+    Read,
+    Write,
+    Load,
 }
 
-/// Request for a value. The first request of a transaction has `begin`, the purpose of the transaction.
-#[derive(Serialize)]
+/// Clears a table of a key-value store.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Clear<'a> {
+    pub(super) table: &'a str,
+}
+
+/// Request for a value. The first request of a transaction has `begin`.
+#[derive(Serialize, Deserialize)]
 pub(super) struct Get<'a> {
-    pub(super) begin: Option<&'static str>,
-    pub(super) table: &'static str,
-    #[serde(with = "serde_bytes")]
+    pub(super) begin: Option<Purpose>,
+    pub(super) table: &'a str,
+    #[serde(with = "serde_bytes", borrow)]
     pub(super) key: &'a [u8],
 }
 
-#[derive(Deserialize)]
+#[derive(Serialize, Deserialize)]
 pub(super) struct Got {
     #[serde(deserialize_with = "Option::deserialize")]
     pub(super) value: Option<ByteBuf>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 pub(super) struct Scan<'a> {
-    pub(super) begin: Option<&'static str>,
-    pub(super) table: &'static str,
-    #[serde(with = "serde_bytes")]
+    pub(super) begin: Option<Purpose>,
+    pub(super) table: &'a str,
+    #[serde(with = "serde_bytes", borrow)]
     pub(super) from: &'a [u8],
-    #[serde(with = "serde_bytes")]
+    #[serde(with = "serde_bytes", borrow)]
     pub(super) below: Option<&'a [u8]>,
     pub(super) backward: bool,
     pub(super) limit: u32,
 }
 
-#[derive(Deserialize)]
+#[derive(Serialize, Deserialize)]
 pub(super) struct Entries {
     pub(super) entries: Vec<(ByteBuf, ByteBuf)>,
 }
 
-/// Writes of the requests `write` and `commit`: an entry without a value is a delete.
-#[derive(Serialize)]
-pub(super) struct Writes<'a> {
-    pub(super) begin: Option<&'static str>,
-    pub(super) writes: &'a [Write],
+/// A list of [`Write`] of the requests `write` and `commit`: an entry without a value is a delete.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Writes<W> {
+    pub(super) begin: Option<Purpose>,
+    pub(super) writes: W,
 }
 
 /// Table, key, value.
-#[derive(Serialize)]
-pub(super) struct Write(
-    pub(super) &'static str,
+#[derive(Serialize, Deserialize)]
+pub(super) struct Write<'a>(
+    pub(super) &'a str,
     #[serde(with = "serde_bytes")] pub(super) Vec<u8>,
     #[serde(with = "serde_bytes")] pub(super) Option<Vec<u8>>,
 );

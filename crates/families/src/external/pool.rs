@@ -2,9 +2,10 @@
 //! back, so a process whose session has ended serves the next one.
 
 use super::channel::{CallError, Channel};
-use super::config::Config;
+use super::config::{Address, Config, Reach};
 use super::messages::{Guarantee, Hello, HelloRequest, PROTOCOL, Refusal, RefusalKind, WasCommitted};
 use super::process::Process;
+use crate::net::{CONNECT_TIMEOUT, Transport, dial_tcp};
 use lydite_database::{Committed, Description, TargetError};
 use parking_lot::Mutex;
 use socket2::{Domain, SockAddr, Socket, Type};
@@ -83,15 +84,22 @@ impl Driver {
         let lease = |channel| Lease { channel: Some(channel), driver: Arc::clone(self), spoiled: false };
         let mut pool = self.pool.lock();
         while let Some(channel) = pool.idle.pop() {
-            if !channel.process().has_ended() {
+            if !channel.has_ended() {
                 return Ok(lease(channel));
             }
         }
-        pool.kept.retain(|channel| !channel.process().has_ended());
+        let program = match &self.config.reach {
+            Reach::Program(program) => program,
+            Reach::Server(address) => {
+                drop(pool);
+                return self.reach(address).map(lease);
+            }
+        };
+        pool.kept.retain(|channel| !channel.has_ended());
         pool.processes.retain(|process| !process.has_ended());
         let each =
             self.hello.get().map_or(1, |hello| if hello.sessions == 0 { u32::MAX } else { hello.sessions });
-        let most = self.config.processes.unwrap_or(if each > 1 { 1 } else { u32::MAX });
+        let most = program.processes.unwrap_or(if each > 1 { 1 } else { u32::MAX });
         let place = pool
             .processes
             .iter()
@@ -99,12 +107,12 @@ impl Driver {
             .min_by_key(|process| process.sessions.load(Ordering::Relaxed))
             .cloned();
         if (pool.processes.len() as u32) < most {
-            let (process, stream) = Process::start(&self.config)?;
+            let (process, stream) = Process::start(program, &self.place)?;
             pool.processes.push(Arc::clone(&process));
             process.sessions.store(1, Ordering::Relaxed);
             let first = Channel::new(
-                stream,
-                Arc::clone(&process),
+                Transport::Unix(stream),
+                Some(Arc::clone(&process)),
                 (Arc::clone(&self.place), self.config.timeout, true),
             )?;
             // After the first process others start theirs at the same time. The first one holds the lock, because it
@@ -146,13 +154,39 @@ impl Driver {
                 ));
             }
         };
-        let channel = Channel::new(stream, process, (Arc::clone(&self.place), self.config.timeout, false))?;
+        let place = Arc::clone(&self.place);
+        let channel =
+            Channel::new(Transport::Unix(stream), Some(process), (place, self.config.timeout, false))?;
         self.greet(channel).map(|(channel, _)| channel)
+    }
+
+    /// Connects one more session to a server.
+    fn reach(&self, address: &Address) -> Result<Channel, String> {
+        let stream = dial_tcp(&address.host, address.port)
+            .map_err(|error| format!("{}: {}", self.place, error.line()))?;
+        // The kernel of a frozen server accepts connections, but the server does not greet.
+        let channel =
+            Channel::new(Transport::Tcp(stream), None, (Arc::clone(&self.place), CONNECT_TIMEOUT, false))?;
+        let (mut channel, _) = self.greet(channel)?;
+        channel.wait_at_most(self.config.timeout)?;
+        Ok(channel)
+    }
+
+    /// True if a server answers a new connection.
+    pub(super) fn answers(&self) -> bool {
+        match &self.config.reach {
+            Reach::Program(_) => true,
+            Reach::Server(address) => self.reach(address).is_ok(),
+        }
     }
 
     /// Sends the first request of a connection.
     fn greet(&self, mut channel: Channel) -> Result<(Channel, Hello), String> {
-        let request = HelloRequest { protocol: PROTOCOL, lydite: env!("CARGO_PKG_VERSION") };
+        let password = match &self.config.reach {
+            Reach::Program(_) => None,
+            Reach::Server(address) => address.password.as_deref(),
+        };
+        let request = HelloRequest { protocol: PROTOCOL, lydite: env!("CARGO_PKG_VERSION"), password };
         let hello: Hello = channel.call("hello", &request).map_err(|error| self.words(&error))?;
         if hello.protocol != PROTOCOL {
             return Err(format!(
@@ -171,8 +205,9 @@ impl Driver {
     /// Rejects more sessions than the driver can serve.
     pub(super) fn check_sessions(self: &Arc<Self>, sessions: u32) -> Result<(), TargetError> {
         let hello = self.hello().map_err(TargetError::unreachable)?;
+        let Reach::Program(program) = &self.config.reach else { return Ok(()) };
         let each = hello.sessions;
-        let most = self.config.processes.unwrap_or(if each == 1 { u32::MAX } else { 1 });
+        let most = program.processes.unwrap_or(if each == 1 { u32::MAX } else { 1 });
         let all = if each == 0 { u32::MAX } else { each.saturating_mul(most) };
         if sessions > all {
             return Err(TargetError::usage(format!(
@@ -186,15 +221,21 @@ impl Driver {
 
     pub(super) fn describe(&self, hello: &Hello) -> Description {
         let mut settings: BTreeMap<String, String> = hello.settings.clone();
-        settings.insert("driver".into(), hello.name.clone());
-        settings.insert("guarantee".into(), hello.guarantee.name().into());
-        if let Some(processes) = self.config.processes {
-            settings.insert("processes".into(), processes.to_string());
-        }
+        let (kind, version) = match &self.config.reach {
+            Reach::Program(program) => {
+                settings.insert("driver".into(), hello.name.clone());
+                settings.insert("guarantee".into(), hello.guarantee.name().into());
+                if let Some(processes) = program.processes {
+                    settings.insert("processes".into(), processes.to_string());
+                }
+                ("driver".into(), format!("{} {}", hello.name, hello.version))
+            }
+            Reach::Server(_) => (hello.name.clone(), hello.version.clone()),
+        };
         let isolation = hello.isolation.clone();
         Description {
-            kind: "driver".into(),
-            version: format!("{} {}", hello.name, hello.version),
+            kind,
+            version,
             url: self.config.url.clone(),
             settings,
             isolation: isolation.unwrap_or_else(|| hello.guarantee.name().to_string()),
@@ -285,10 +326,13 @@ impl Drop for Lease {
         // is released.
         let mut pool = self.driver.pool.lock();
         let goes = |process: &mut Arc<Process>| {
-            process.has_ended() || (channel.is_first() && Arc::ptr_eq(process, channel.process()))
+            let of_it = channel.process().is_some_and(|of_channel| Arc::ptr_eq(process, of_channel));
+            process.has_ended() || (channel.is_first() && of_it)
         };
         let dead = pool.processes.extract_if(.., goes).collect::<Vec<_>>();
+        // A server that ended took its other connections along.
+        let lost = channel.process().is_none().then(|| std::mem::take(&mut pool.idle));
         drop(pool);
-        drop((channel, dead));
+        drop((channel, dead, lost));
     }
 }

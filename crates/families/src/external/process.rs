@@ -1,6 +1,6 @@
 //! A process of a driver: starts it, listens to it, and ends it in any case.
 
-use super::config::Config;
+use super::config::Program;
 use super::sdk::{PYTHON_SDK, PYTPCC};
 use super::spawner;
 use crate::storage::Temporary;
@@ -49,8 +49,8 @@ struct Stderr {
 
 impl Process {
     /// Starts a process and returns the stream of its first session.
-    pub(super) fn start(config: &Config) -> Result<(Arc<Self>, UnixStream), String> {
-        let failed = |error: std::io::Error| format!("{}: can't be started: {error}", config.place);
+    pub(super) fn start(config: &Program, place: &str) -> Result<(Arc<Self>, UnixStream), String> {
+        let failed = |error: std::io::Error| format!("{place}: can't be started: {error}");
         let directory = Temporary::new().map_err(failed)?;
         let (ours, theirs) = UnixStream::pair().map_err(failed)?;
         let again = theirs.try_clone().map_err(failed)?;
@@ -62,7 +62,7 @@ impl Process {
                     .create(true)
                     .append(true)
                     .open(path)
-                    .map_err(|error| format!("{}: log={}: {error}", config.place, path.display()))?,
+                    .map_err(|error| format!("{place}: log={}: {error}", path.display()))?,
             ),
         };
         let mut command = Command::new(&program);
@@ -98,7 +98,7 @@ impl Process {
                 }
                 _ => "",
             };
-            format!("{}: {} can't be started: {error}{hint}", config.place, program.display())
+            format!("{place}: {} can't be started: {error}{hint}", program.display())
         })?;
         let stderr = Arc::new(Stderr::default());
         match child.stderr.take() {

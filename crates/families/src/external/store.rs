@@ -4,7 +4,7 @@
 //! the first request of a transaction also begins it.
 
 use super::channel::CallError;
-use super::messages::{Clear, Entries, Get, Got, Nothing, Reason, RefusalKind, Scan, Write, Writes};
+use super::messages::{Clear, Entries, Get, Got, Nothing, Purpose, Reason, RefusalKind, Scan, Write, Writes};
 use super::pool::{Driver, Lease};
 use lydite_database::kv::{Access, Direction, KeyRange, KvTable, Store, StoreError, StoreTx};
 use lydite_database::{AbortReason, Committed, Description};
@@ -80,7 +80,7 @@ pub(super) struct DriverTx {
     /// True once the driver has ended it, by an error or the commit.
     over: bool,
     /// Writes that have not been sent.
-    writes: Vec<Write>,
+    writes: Vec<Write<'static>>,
     /// Bytes of these writes.
     waiting: usize,
 }
@@ -113,14 +113,14 @@ impl DriverTx {
     }
 
     /// Returns the purpose of the transaction for its first request, else `None`.
-    fn begin(&mut self) -> Option<&'static str> {
+    fn begin(&mut self) -> Option<Purpose> {
         if std::mem::replace(&mut self.begun, true) {
             return None;
         }
         Some(match self.access {
-            Access::Read => "read",
-            Access::Write => "write",
-            Access::Load => "load",
+            Access::Read => Purpose::Read,
+            Access::Write => Purpose::Write,
+            Access::Load => Purpose::Load,
         })
     }
 

@@ -1,6 +1,6 @@
 //! A driver as a target. The driver's greeting says which of the two ways it takes.
 
-use super::config::Config;
+use super::config::{Config, Reach};
 use super::load_lock::LoadLock;
 use super::messages::Way;
 use super::pool::Driver;
@@ -9,8 +9,8 @@ use super::transactions::Transactions;
 use lydite_database::kv::KvTarget;
 use lydite_database::{
     BalanceTarget, Balances, Capabilities, ConditionFinding, DatabaseState, Demand, Description, Held,
-    HeldTarget, LedgerCounts, ListTarget, Lists, Loader, Session, StoppableWork, StoreTest, TableChecksum,
-    Target, TargetError, Written,
+    HeldTarget, LedgerCounts, ListTarget, Lists, Loader, Server, Session, StoppableWork, StoreTest,
+    TableChecksum, Target, TargetError, Written,
 };
 use lydite_tpcc::OrderId;
 use lydite_tpcc::consistency::Condition;
@@ -174,9 +174,14 @@ impl Target for External {
         }
     }
 
-    // `server` stays unset: each request to a driver has a timeout of its own.
     fn capabilities(&self) -> Capabilities<'_> {
+        let server = match &self.driver.config.reach {
+            // Each request to a driver has a timeout of its own.
+            Reach::Program(_) => None,
+            Reach::Server(_) => Some(self as &dyn Server),
+        };
         Capabilities {
+            server,
             balances: Some(self),
             held: Some(self),
             lists: Some(self),
@@ -184,6 +189,12 @@ impl Target for External {
             work: Some(self),
             ..Capabilities::default()
         }
+    }
+}
+
+impl Server for External {
+    fn answers(&self) -> bool {
+        self.driver.answers()
     }
 }
 

@@ -1,5 +1,7 @@
 //! Drivers that are written with the SDK for Python, and drivers that break the protocol.
 
+mod served;
+
 use super::config::{Config, parse};
 use super::pool::Driver;
 use super::store::DriverStore;

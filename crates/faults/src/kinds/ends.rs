@@ -53,6 +53,8 @@ impl<E: EndKind> Kind for Ends<E> {
     const NAME: &'static str = E::NAME;
     const ACTS: Acts = E::ACTS;
     const STAYS: bool = true;
+    // An orderly stop may take long, and rejects connections meanwhile.
+    const AT_ONCE: bool = E::ORDERLY;
 
     fn read(&self, fault: &FaultSpec) -> Result<(), String> {
         no_arguments(fault)?;

@@ -73,6 +73,8 @@ pub(crate) trait Kind: Sync {
     const STAYS: bool = false;
     /// True if the fault may still be there after the machine has started anew.
     const OUTLIVES_BOOT: bool = false;
+    /// True if the fault is in force from the first moment of its begin, and not only once that is done.
+    const AT_ONCE: bool = false;
 
     /// Reads the arguments, without looking at the machine.
     ///
@@ -126,6 +128,8 @@ pub trait AnyKind: Sync {
     fn stays_without_end(&self) -> bool;
     /// Returns true if the fault may still be there after the machine has started anew.
     fn outlives_boot(&self) -> bool;
+    /// Returns true if the fault is in force from the first moment of its begin, and not only once that is done.
+    fn is_in_force_at_once(&self) -> bool;
     /// Reads the arguments of a fault, without looking at the machine.
     ///
     /// # Errors
@@ -172,6 +176,10 @@ impl<K: Kind> AnyKind for K {
 
     fn outlives_boot(&self) -> bool {
         K::OUTLIVES_BOOT
+    }
+
+    fn is_in_force_at_once(&self) -> bool {
+        K::AT_ONCE
     }
 
     fn read(&self, fault: &FaultSpec) -> Result<(), String> {

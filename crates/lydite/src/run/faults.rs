@@ -136,7 +136,7 @@ impl Slot {
         match injector.begin() {
             Ok(begun) => {
                 let mut result = lock(&self.result);
-                result.begun_s = Some(start.elapsed().as_secs_f64());
+                result.begun_s = Some(start.elapsed().saturating_sub(begun.since).as_secs_f64());
                 (result.how, result.detail, result.ok) = (begun.how, begun.proof, true);
             }
             Err(problem) => return self.fail(format!("could not begin: {problem}")),

@@ -226,7 +226,10 @@ fn a_lab_that_cannot_be_is_refused_before_anything_is_made() {
     fs::write(parent.path().join("mine"), "").unwrap();
     let occupied = text(parent.path());
     for (arguments, says) in [
-        (vec!["lab", "up", "oracle"], "use one of pg, pg-sharded, pg-replicas, mariadb, galera, spider"),
+        (
+            vec!["lab", "up", "oracle"],
+            "use one of pg, pg-sharded, pg-replicas, mariadb, galera, spider, gemel",
+        ),
         (vec!["lab", "up", "pg", "--shards", "2"], "--shards is for pg-sharded"),
         (vec!["lab", "up", "galera", "--shards", "2"], "--shards is for pg-sharded and spider"),
         (vec!["lab", "up", "pg", "--disk", "255M"], "write a size from 256M, as 4G or 512M"),

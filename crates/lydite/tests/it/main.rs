@@ -16,6 +16,7 @@ mod faults_disk;
 mod faults_ssh;
 mod foreign;
 mod gates;
+mod gemel_lab;
 mod golden;
 mod hang;
 mod ignite;

@@ -1,8 +1,12 @@
-//! `lydite driver`: `new` makes a working driver to start from, `test` runs the kit against a target.
+//! `lydite driver`: `new` makes a working driver to start from, `test` runs the kit against a target, `serve` serves an
+//! embedded database.
 
 mod scaffold;
+mod serve;
 mod spec;
 mod test;
+
+pub(crate) use serve::PASSWORD;
 
 use crate::cli::DriverCommand;
 use crate::exit::Outcome;
@@ -12,5 +16,6 @@ pub(crate) fn command(command: DriverCommand) -> Outcome {
     match command {
         DriverCommand::New(args) => scaffold::command(&args),
         DriverCommand::Test(args) => test::command(&args),
+        DriverCommand::Serve(args) => serve::command(&args),
     }
 }

@@ -12,18 +12,7 @@ use std::path::{Path, PathBuf};
 pub(super) fn down(name: &str, dir: Option<PathBuf>) -> Outcome {
     let kind = Kind::named(name)?;
     let directory = directory(kind, dir)?;
-    match Lab::read(&directory)? {
-        Some(lab) => {
-            lab.require_kind(name, &directory)?;
-            end(kind, &directory, &lab)
-        }
-        None => Err(Failure::usage(format!(
-            "{}: there is no lab: lydite lab list shows those below {}; for a lab that was started with --dir or with \
-             another TMPDIR, use the same again",
-            directory.display(),
-            root().display()
-        ))),
-    }
+    end(kind, &directory, &Lab::of(kind, &directory)?)
 }
 
 /// Stops the servers of a lab and deletes its directory.

@@ -22,11 +22,17 @@ pub(super) enum Servers {
     Mariadb,
     Galera,
     Spider,
+    Gemel,
 }
 
 impl Servers {
     pub(super) fn has_shards(self) -> bool {
         matches!(self, Self::PostgresOverShards | Self::Spider)
+    }
+
+    /// Returns true if servers that have ended can be started again one by one: nodes of Galera start each other.
+    pub(super) fn start_again(self) -> bool {
+        self != Self::Galera
     }
 
     /// Returns true for PostgreSQL's servers.
@@ -37,14 +43,14 @@ impl Servers {
     /// Returns the number of servers, the coordinator included.
     pub(super) fn count(self, shards: u16) -> usize {
         match self {
-            Self::Postgres | Self::Mariadb => 1,
+            Self::Postgres | Self::Mariadb | Self::Gemel => 1,
             Self::PostgresOverShards | Self::Spider => usize::from(shards) + 1,
             Self::Galera | Self::PostgresWithReplicas => 3,
         }
     }
 }
 
-pub(super) const KINDS: [Kind; 6] = [
+pub(super) const KINDS: [Kind; 7] = [
     Kind { name: "pg", about: "a PostgreSQL server", servers: Servers::Postgres },
     Kind {
         name: "pg-sharded",
@@ -70,6 +76,11 @@ pub(super) const KINDS: [Kind; 6] = [
         name: "spider",
         about: "MariaDB over a coordinator and --shards shards (3), by the engine Spider",
         servers: Servers::Spider,
+    },
+    Kind {
+        name: "gemel",
+        about: "Gemel in a process of its own, for faults: lydite driver serve",
+        servers: Servers::Gemel,
     },
 ];
 

@@ -4,6 +4,7 @@ use super::kind::Servers;
 use super::note::Server;
 use super::ports::free_ports;
 use super::privacy::{make_directory, unprivileged, write_private};
+use super::process;
 use super::servers::{check_success, in_parallel, program, run_to_end};
 use crate::exit::{Failure, Outcome};
 use std::fs;
@@ -26,8 +27,6 @@ const SETTINGS: [&str; 5] = [
 ];
 /// Maximum time for a server to start or to end.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// The file with a server's process number, in its directory. The server writes its own pid file only after it started.
-pub(super) const PROCESS: &str = "process";
 /// The argument of the first node: it begins a new Galera cluster.
 pub(super) const NEW_CLUSTER: &str = "--wsrep-new-cluster";
 /// A server's log, in its directory. MariaDB appends `.err` to names without an ending.
@@ -146,8 +145,25 @@ pub(super) fn url(kind: Servers, servers: &[Server], password: &str) -> String {
     format!("mariadb://root:{password}@127.0.0.1:{port}/{DATABASE}{others}")
 }
 
-/// Creates and starts the servers, and creates the database on them.
+/// Starts a server on the data that it has. Nodes of Galera need settings of their own.
 pub(super) fn start(
+    programs: &Programs,
+    kind: Servers,
+    is_first: bool,
+    server: &Server,
+    password: &str,
+) -> Result<(), String> {
+    let plugin = match (kind, is_first) {
+        (Servers::Spider, true) => Some("--plugin-load-add=ha_spider"),
+        // Nothing detects a deadlock over two shards, so a short timeout must end it.
+        (Servers::Spider, false) => Some("--innodb-lock-wait-timeout=5"),
+        _ => programs.rocksdb.then_some("--plugin-load-add=ha_rocksdb"),
+    };
+    start_one(programs, server, password, &plugin.map(str::to_string).into_iter().collect::<Vec<_>>())
+}
+
+/// Creates and starts the servers, and creates the database on them.
+pub(super) fn start_all(
     programs: &Programs,
     directory: &Path,
     kind: Servers,
@@ -167,15 +183,7 @@ pub(super) fn start(
             start_one(programs, server, password, &settings).map_err(failed)?;
         }
     } else {
-        in_parallel(directory, servers, |server| {
-            let plugin = match (kind, is_first(server)) {
-                (Servers::Spider, true) => Some("--plugin-load-add=ha_spider"),
-                // Nothing detects a deadlock over two shards, so a short timeout must end it.
-                (Servers::Spider, false) => Some("--innodb-lock-wait-timeout=5"),
-                _ => programs.rocksdb.then_some("--plugin-load-add=ha_rocksdb"),
-            };
-            start_one(programs, server, password, &plugin.map(str::to_string).into_iter().collect::<Vec<_>>())
-        })?;
+        in_parallel(directory, servers, |server| start(programs, kind, is_first(server), server, password))?;
     }
     for server in servers.iter().filter(|server| kind == Servers::Spider || is_first(server)) {
         programs.sql(server, password, &format!("CREATE DATABASE {DATABASE}")).map_err(failed)?;
@@ -251,7 +259,7 @@ fn galera_settings(
 /// Creates a server's directory and its system tables, and sets the password of its administrators.
 fn install(programs: &Programs, server: &Server, password: &str) -> Result<(), String> {
     make_directory(&server.path, programs.user)?;
-    let data = format!("--datadir={}", server.data().display());
+    let data = datadir(server);
     let mut install = programs.command(&programs.install);
     install.args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db", &data]);
     // Installations that run in parallel use the same names for temporary tables.
@@ -292,7 +300,7 @@ fn start_one(
     let path = |name: &str| server.path.join(name).display().to_string();
     let mut start = programs.command(&programs.server);
     start.arg(format!("--defaults-file={}", option_file(server).display()));
-    start.arg(format!("--datadir={}", server.data().display())).args(SETTINGS).args(settings);
+    start.arg(datadir(server)).args(SETTINGS).args(settings);
     start.args([
         format!("--port={}", server.port),
         format!("--socket={}", path("socket")),
@@ -303,8 +311,7 @@ fn start_one(
     // The server outlives this process, and a Ctrl-C in the terminal must not reach it.
     start.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
     let mut child = start.spawn().map_err(|error| format!("mariadbd: {error}"))?;
-    fs::write(server.path.join(PROCESS), child.id().to_string())
-        .map_err(|error| format!("{}: {error}", path(PROCESS)))?;
+    process::note(server, child.id())?;
     wait_until_ready(programs, server, password, &mut child)
 }
 
@@ -343,31 +350,12 @@ fn wait_until_ready(
     }
 }
 
-/// Returns the process number of a server, or `None` if it does not run.
-fn process(server: &Server) -> Option<u32> {
-    let id: u32 = fs::read_to_string(server.path.join(PROCESS)).ok()?.trim().parse().ok()?;
-    // Another process may have the number by now. A zombie has no command line.
-    let command = fs::read(format!("/proc/{id}/cmdline")).ok()?;
-    let data = format!("--datadir={}", server.data().display());
-    command.split(|&byte| byte == 0).any(|argument| argument == data.as_bytes()).then_some(id)
+/// Kills a server if it runs.
+pub(super) fn stop(server: &Server) -> Outcome {
+    process::kill(server, &datadir(server))
 }
 
-/// Kills a server if it runs. Its data is deleted afterwards, so there is no need for a clean shutdown.
-pub(super) fn stop(server: &Server) -> Outcome {
-    let Some(id) = process(server) else { return Ok(()) };
-    // SAFETY: kill has no memory preconditions; the process is the server of this directory.
-    unsafe {
-        libc::kill(id.cast_signed(), libc::SIGKILL);
-    }
-    let begun = Instant::now();
-    while process(server) == Some(id) {
-        if begun.elapsed() > PATIENCE {
-            return Err(Failure::Target(format!(
-                "the server on port {} (process {id}) did not end",
-                server.port
-            )));
-        }
-        thread::sleep(Duration::from_millis(20));
-    }
-    Ok(())
+/// Returns the argument with the directory of a server's data.
+fn datadir(server: &Server) -> String {
+    format!("--datadir={}", server.data().display())
 }

@@ -13,6 +13,7 @@ mod clock;
 mod directories;
 mod disk;
 mod down;
+mod gemel;
 mod kind;
 mod list;
 mod mariadb;
@@ -20,6 +21,8 @@ mod note;
 mod ports;
 mod postgres;
 mod privacy;
+mod process;
+mod restart;
 mod servers;
 mod up;
 
@@ -35,6 +38,7 @@ pub(crate) fn command(args: LabArgs) -> Outcome {
             up::up(&kind, &up::Options { shards, clock, sync, disk }, dir)
         }
         LabCommand::Down { kind, dir } => down::down(&kind, dir),
+        LabCommand::Restart { place, dir } => restart::restart(&place, dir),
         LabCommand::List => list::list(),
     }
 }
@@ -55,8 +59,8 @@ pub(crate) fn servers(name: &str) -> Result<Vec<lydite_faults::Server>, String> 
             Servers::Postgres | Servers::PostgresOverShards | Servers::PostgresWithReplicas => {
                 (libc::SIGINT, None)
             }
-            Servers::Mariadb | Servers::Galera | Servers::Spider => {
-                (libc::SIGTERM, Some(server.path.join(mariadb::PROCESS)))
+            Servers::Mariadb | Servers::Galera | Servers::Spider | Servers::Gemel => {
+                (libc::SIGTERM, Some(process::file(&server)))
             }
         };
         lydite_faults::Server {

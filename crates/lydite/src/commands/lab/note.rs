@@ -1,7 +1,9 @@
 //! The note of a lab: its kind, its URL and its servers, as JSON in its directory.
 
 use super::clock::Clock;
+use super::directories::root;
 use super::disk::Disk;
+use super::kind::Kind;
 use super::privacy::write_private;
 use crate::exit::{Failure, Outcome};
 use crate::shell::typed;
@@ -73,6 +75,23 @@ impl Lab {
         })
     }
 
+    /// Reads the note of a lab of this kind.
+    ///
+    /// # Errors
+    /// There is none, or the lab is of another kind.
+    pub(super) fn of(kind: &Kind, directory: &Path) -> Result<Self, Failure> {
+        let lab = Self::read(directory)?.ok_or_else(|| {
+            Failure::usage(format!(
+                "{}: there is no lab: lydite lab list shows those below {}; for a lab that was started with --dir or with \
+                 another TMPDIR, use the same again",
+                directory.display(),
+                root().display()
+            ))
+        })?;
+        lab.require_kind(kind.name, directory)?;
+        Ok(lab)
+    }
+
     /// Writes the note and returns it locked. [`is_starting`] is true until the file is dropped.
     pub(super) fn write(&self, directory: &Path) -> io::Result<fs::File> {
         let text = serde_json::to_string_pretty(self)?;
@@ -111,13 +130,19 @@ impl Lab {
 
     /// Returns the same arguments without the password, for messages.
     pub(super) fn arguments_without_password(&self) -> String {
-        let password = self.url.split_once('@').and_then(|(user, _)| user.rsplit_once(':'));
-        match password {
-            Some((_, password)) if self.has_password() => {
-                self.arguments().replace(&format!(":{password}@"), "@")
+        match self.password() {
+            Some(password) => {
+                // A URL without a user has nothing before the password.
+                self.arguments().replace(&format!(":{password}@"), "@").replace("//@", "//")
             }
-            _ => self.arguments(),
+            None => self.arguments(),
         }
+    }
+
+    /// Returns the password of its servers; `None` if an older version of Lydite made the lab.
+    pub(super) fn password(&self) -> Option<&str> {
+        let (user, _) = self.url.split_once('@').filter(|_| self.has_password())?;
+        user.rsplit_once(':').map(|(_, password)| password)
     }
 
     /// Returns false if an older version of Lydite made the lab: its servers accept everybody on this machine.

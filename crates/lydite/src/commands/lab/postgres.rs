@@ -3,6 +3,7 @@
 use super::kind::Servers;
 use super::note::Server;
 use super::privacy::{make_directory, unprivileged, write_private};
+use super::process;
 use super::servers::run_to_end;
 use crate::exit::{Failure, Outcome};
 use std::fs;
@@ -119,7 +120,7 @@ pub(super) fn start_one(programs: &Programs, server: &Server, password: &str) ->
     initdb.arg(&data).arg("--pwfile").arg(&file);
     run_to_end(initdb, "initdb")?;
     fs::remove_file(&file).map_err(of_file)?;
-    start(programs, server, &data)
+    start(programs, server)
 }
 
 /// Creates a streaming replica of a primary, and starts it.
@@ -137,12 +138,16 @@ pub(super) fn start_replica(
     copy.env("PGPASSWORD", password);
     copy.args(["-p", &primary.port.to_string(), "-D"]).arg(&data);
     run_to_end(copy, BACKUP)?;
-    start(programs, server, &data)
+    start(programs, server)
 }
 
-fn start(programs: &Programs, server: &Server, data: &Path) -> Result<(), String> {
+fn start(programs: &Programs, server: &Server) -> Result<(), String> {
     let mut start = programs.command("pg_ctl");
-    start.args(["start", "-w", "-t", PATIENCE_S, "-D"]).arg(data).arg("-l").arg(server.path.join("log"));
+    start
+        .args(["start", "-w", "-t", PATIENCE_S, "-D"])
+        .arg(server.data())
+        .arg("-l")
+        .arg(server.path.join("log"));
     start.arg("-o").arg(format!("-p {} {SETTINGS}{}", server.port, if server.sync { SYNC } else { "" }));
     if let Some(clock) = &server.clock {
         clock.make().map_err(|error| format!("the file of its clock: {error}"))?;
@@ -159,10 +164,24 @@ fn start(programs: &Programs, server: &Server, data: &Path) -> Result<(), String
     Err(format!("the server for port {} did not start: {last}", server.port))
 }
 
+/// Starts a server that has ended on the data that it has.
+pub(super) fn start_again(programs: &Programs, server: &Server) -> Result<(), String> {
+    // Until then the new server takes the old one to be running.
+    if let Some(ended) = postmaster(&server.data()) {
+        process::wait_until_noticed(ended);
+    }
+    start(programs, server)
+}
+
+/// Returns the process number in a server's file, which a killed server leaves behind.
+fn postmaster(data: &Path) -> Option<i32> {
+    let file = fs::read_to_string(data.join("postmaster.pid")).ok()?;
+    file.lines().next()?.parse().ok()
+}
+
 /// Resumes the processes of a server that somebody stopped with SIGSTOP: pg_ctl can't end a stopped server.
 fn resume(data: &Path) {
-    let file = fs::read_to_string(data.join("postmaster.pid")).unwrap_or_default();
-    let Some(postmaster) = file.lines().next().and_then(|line| line.parse::<i32>().ok()) else { return };
+    let Some(postmaster) = postmaster(data) else { return };
     let children = fs::read_to_string(format!("/proc/{postmaster}/task/{postmaster}/children"));
     let children = children.unwrap_or_default();
     for id in children.split_whitespace().filter_map(|id| id.parse().ok()).chain([postmaster]) {

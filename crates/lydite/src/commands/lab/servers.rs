@@ -2,7 +2,7 @@
 
 use super::kind::Servers;
 use super::note::Server;
-use super::{mariadb, postgres};
+use super::{gemel, mariadb, postgres};
 use crate::exit::{Failure, Outcome};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -11,6 +11,7 @@ use std::process::{Command, Output};
 pub(super) enum Programs {
     Postgres(postgres::Programs),
     Mariadb(mariadb::Programs),
+    Gemel(gemel::Programs),
 }
 
 impl Programs {
@@ -23,6 +24,7 @@ impl Programs {
             Servers::Mariadb | Servers::Galera | Servers::Spider => {
                 mariadb::Programs::find(servers).map(Self::Mariadb)
             }
+            Servers::Gemel => gemel::Programs::find().map(Self::Gemel),
         }
     }
 
@@ -31,6 +33,7 @@ impl Programs {
         match self {
             Self::Postgres(_) => postgres::url(kind, servers, password),
             Self::Mariadb(_) => mariadb::url(kind, servers, password),
+            Self::Gemel(_) => gemel::url(servers, password),
         }
     }
 
@@ -39,6 +42,7 @@ impl Programs {
         match self {
             Self::Postgres(programs) => programs.user,
             Self::Mariadb(programs) => programs.user,
+            Self::Gemel(_) => None,
         }
     }
 
@@ -63,7 +67,25 @@ impl Programs {
             Self::Postgres(programs) => {
                 in_parallel(directory, servers, |server| postgres::start_one(programs, server, password))
             }
-            Self::Mariadb(programs) => mariadb::start(programs, directory, kind, servers, password),
+            Self::Mariadb(programs) => mariadb::start_all(programs, directory, kind, servers, password),
+            Self::Gemel(programs) => {
+                in_parallel(directory, servers, |server| gemel::start_one(programs, server, password))
+            }
+        }
+    }
+
+    /// Starts a server of a lab on the data that it has.
+    pub(super) fn start_again(
+        &self,
+        kind: Servers,
+        is_first: bool,
+        server: &Server,
+        password: &str,
+    ) -> Result<(), String> {
+        match self {
+            Self::Postgres(programs) => postgres::start_again(programs, server),
+            Self::Mariadb(programs) => mariadb::start(programs, kind, is_first, server, password),
+            Self::Gemel(programs) => gemel::start(programs, server, password),
         }
     }
 }
@@ -77,18 +99,19 @@ pub(super) fn stop(kind: Servers, servers: &[Server]) -> Outcome {
         }
         // A signal stops them, so that this works after their programs were uninstalled.
         Servers::Mariadb | Servers::Galera | Servers::Spider => servers.iter().try_for_each(mariadb::stop),
+        Servers::Gemel => servers.iter().try_for_each(gemel::stop),
     }
 }
 
 /// Calls `start` for all servers in parallel and collects the failures.
-pub(super) fn in_parallel(
+pub(super) fn in_parallel<'a>(
     directory: &Path,
-    servers: &[Server],
+    servers: impl IntoIterator<Item = &'a Server>,
     start: impl Fn(&Server) -> Result<(), String> + Sync,
 ) -> Outcome {
     let start = &start;
     std::thread::scope(|scope| {
-        let starting: Vec<_> = servers.iter().map(|server| scope.spawn(move || start(server))).collect();
+        let starting: Vec<_> = servers.into_iter().map(|server| scope.spawn(move || start(server))).collect();
         let failures = starting.into_iter().filter_map(|thread| match thread.join() {
             Ok(Ok(())) => None,
             Ok(Err(problem)) => Some(Failure::Target(format!("{}: {problem}", directory.display()))),

@@ -42,6 +42,7 @@ pub(super) fn up(name: &str, options: &Options, dir: Option<PathBuf>) -> Outcome
         Some(dir) => format!("lydite lab {verb} {name} --dir {}", typed(&dir.display().to_string())),
     };
     let (up_again, end_with) = (command("up"), command("down"));
+    let start_again = kind.servers.start_again().then(|| command("restart"));
     let directory = directories::directory(kind, dir)?;
     if shards.is_some() && !kind.servers.has_shards() {
         return Err(Failure::usage(format!("--shards is for pg-sharded and spider, not for {name}")));
@@ -58,13 +59,20 @@ pub(super) fn up(name: &str, options: &Options, dir: Option<PathBuf>) -> Outcome
         return Err(Failure::usage(format!("--sync is for pg-replicas, not for {name}")));
     }
     match Lab::read(&directory)? {
-        Some(lab) => show_running(kind, &lab, &directory, options, &end_with),
+        Some(lab) => show_running(kind, &lab, &directory, options, (&end_with, start_again.as_deref())),
         None => start(kind, &directory, options, &up_again, &end_with),
     }
 }
 
-/// Prints the URL of a lab that exists, if all its servers answer and it has the configured number of shards.
-fn show_running(kind: &Kind, lab: &Lab, directory: &Path, options: &Options, end_with: &str) -> Outcome {
+/// Prints the URL of a lab that exists, if all its servers answer and it has the configured number of shards. The
+/// commands end the lab, and start servers of it again.
+fn show_running(
+    kind: &Kind,
+    lab: &Lab,
+    directory: &Path,
+    options: &Options,
+    (end_with, start_again): (&str, Option<&str>),
+) -> Outcome {
     lab.require_kind(kind.name, directory)?;
     if options.shards.is_some_and(|shards| lab.servers.len() != kind.servers.count(shards)) {
         return Err(Failure::usage(format!(
@@ -105,11 +113,15 @@ fn show_running(kind: &Kind, lab: &Lab, directory: &Path, options: &Options, end
     }
     match lab.servers.iter().find(|server| !server.listens()) {
         None => print(&format!("{}\n", lab.arguments())),
-        Some(server) => Err(Failure::usage(format!(
-            "{}: there is a lab, but its server on port {} does not answer: end it with: {end_with}",
-            directory.display(),
-            server.port
-        ))),
+        Some(server) => {
+            let again = start_again.map(|command| format!("start it again with: {command}, or "));
+            Err(Failure::usage(format!(
+                "{}: there is a lab, but its server on port {} does not answer: {}end the lab with: {end_with}",
+                directory.display(),
+                server.port,
+                again.unwrap_or_default()
+            )))
+        }
     }
 }
 
