@@ -26,8 +26,8 @@ pub struct Family {
     pub modes: &'static [TxMode],
     /// Guarantees of its transactions, in a few words.
     pub guarantees: &'static str,
-    /// Kind of node that it can name for a warehouse; `None` for databases of one node.
-    pub placement: Option<&'static str>,
+    /// Kinds of node that it can name for a warehouse; empty for databases of one node.
+    pub placement: &'static [PlacementSource],
     /// Servers that every change is tested on.
     pub tested: &'static str,
     /// Options after `?` in the URL.
@@ -35,6 +35,50 @@ pub struct Family {
     /// Options about TPC-C's tables. Other workloads reject them.
     pub tpcc_options: &'static [&'static str],
     pub(crate) parse: Parse,
+}
+
+/// Kind of node that a family can name for a warehouse.
+#[derive(Debug)]
+pub struct PlacementSource {
+    /// The nodes, in a few words.
+    pub nodes: &'static str,
+    /// Evidence that Lydite reads the database's catalogs right.
+    pub evidence: Evidence,
+}
+
+/// Evidence that Lydite reads the catalogs of a database right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Evidence {
+    /// Every change is tested on a real server.
+    Live,
+    /// Every change is tested on answers from the documentation, which a small server replays.
+    Recorded,
+    /// There are no catalogs.
+    None,
+}
+
+impl Evidence {
+    /// Returns the evidence in words; empty if there is none.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Live => "verified on a live server",
+            Self::Recorded => "by recorded answers",
+            Self::None => "",
+        }
+    }
+}
+
+impl PlacementSource {
+    /// Makes a source that is tested on a real server.
+    pub(crate) const fn live(nodes: &'static str) -> Self {
+        Self { nodes, evidence: Evidence::Live }
+    }
+
+    /// Makes a source that is tested on recorded answers.
+    pub(crate) const fn recorded(nodes: &'static str) -> Self {
+        Self { nodes, evidence: Evidence::Recorded }
+    }
 }
 
 /// Place of a database, as far as the URL says.

@@ -3,6 +3,7 @@
 //! [`TargetSpec::parse`] validates a URL without touching anything. [`TargetSpec::open`] makes the
 //! [`Target`](lydite_database::Target). [`families`] lists all families.
 
+mod catalogs;
 #[cfg(any(test, feature = "conformance"))]
 #[allow(clippy::expect_used, reason = "these are tests, wherever they are called from")]
 pub mod conformance;
@@ -28,7 +29,7 @@ mod templates;
 
 pub use duration::duration;
 pub use external::{GO_SDK, PYTHON_SDK, SdkFile};
-pub use family::Family;
+pub use family::{Evidence, Family, PlacementSource};
 pub use gemel::GemelServer;
 pub use registry::{TargetSpec, families};
 pub use templates::Templates;

@@ -1,6 +1,6 @@
 //! `null:` answers at once and stores nothing. A run on it measures Lydite itself.
 
-use crate::family::{Configured, Family};
+use crate::family::{Configured, Evidence, Family, PlacementSource};
 use lydite_database::target_url::{OptionSpec, ParsedUrl};
 use lydite_database::{
     Capabilities, ConditionFinding, DatabaseState, Demand, Description, LedgerCounts, LoadProgress, LoadUnit,
@@ -57,7 +57,7 @@ pub(crate) static FAMILY: Family = Family {
     about: "answers at once and stores nothing: measures Lydite itself",
     modes: &TxMode::ALL,
     guarantees: "none",
-    placement: Some("as ?nodes= pretends"),
+    placement: &[PlacementSource { nodes: "as ?nodes= pretends", evidence: Evidence::None }],
     tested: "itself",
     options: OPTIONS,
     tpcc_options: &[],

@@ -9,9 +9,13 @@ use lydite_database::patience::{self, Patience, Patient};
 use lydite_database::target_url::ParsedUrl;
 use lydite_database::{Target, TargetError, TxMode, Waiter};
 use lydite_micro::Engines;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// Characters that are written as `%` and two hexadecimal digits in an option.
+const SPECIAL: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'*');
 
 /// All families, in display order.
 static FAMILIES: [&Family; 12] = [
@@ -60,7 +64,7 @@ impl TargetSpec {
         if parsed.options.contains_key(name) {
             return Err("is in the URL of the target already: leave it in one place".into());
         }
-        let encoded = |text| percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC);
+        let encoded = |text| utf8_percent_encode(text, &SPECIAL);
         let option = format!("{}={}", encoded(name), encoded(value));
         let between = match url.split_once('?') {
             None => "?",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
+import sysconfig
 import threading
 import time
 import traceback
@@ -83,17 +84,19 @@ def _explained(driver: Any, error: Exception) -> Refused:
             return explained
     traceback.print_exception(type(error), error, error.__traceback__)
     words = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    # Where in the driver: the last place that is not the SDK's.
-    for frame, line in reversed(list(traceback.walk_tb(error.__traceback__))):
-        name = frame.f_code.co_filename
-        if os.path.dirname(os.path.abspath(name)) != _HERE:
-            words += f" ({os.path.basename(name)}, line {line}, in {frame.f_code.co_name})"
-            break
+    # Where in the driver: the last place that is neither the SDK's nor a library's, else a library's.
+    places = [(frame.f_code, line) for frame, line in reversed(list(traceback.walk_tb(error.__traceback__)))
+              if os.path.dirname(os.path.abspath(frame.f_code.co_filename)) != _HERE]
+    own = [place for place in places if not os.path.abspath(place[0].co_filename).startswith(_LIBRARIES)]
+    for code, line in (own or places)[:1]:
+        words += f" ({os.path.basename(code.co_filename)}, line {line}, in {code.co_name})"
     # At a commit nobody knows what came of it.
     return Unavailable(words) if getattr(driver, "_committing", False) else Refused(words)
 
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
+#: Folders of Python's own modules and of installed ones.
+_LIBRARIES = tuple({path + os.sep for name, path in sysconfig.get_paths().items() if name.endswith("lib")})
 
 
 def _run(connection: Connection, make: Callable[[], Union[Driver, KeyValue]], sessions: int) -> None:

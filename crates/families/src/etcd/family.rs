@@ -14,7 +14,7 @@ pub(crate) static FAMILY: Family = Family {
     about: "etcd 3.4 or later, as a key-value store with transactions that compare revisions",
     modes: &[TxMode::Statements],
     guarantees: "snapshot isolation; durable commits",
-    placement: None,
+    placement: &[],
     tested: "a real server",
     options: OPTIONS,
     tpcc_options: &[],

@@ -13,7 +13,7 @@ pub(crate) static FAMILY: Family = Family {
     about: "any database, through a program of yours in any language: lydite driver new",
     modes: &[TxMode::Statements],
     guarantees: "as the driver reports: none, per-key, atomic, optimistic, serializable",
-    placement: None,
+    placement: &[],
     tested: "drivers in Python and Go over SQLite, bbolt, a store in memory, and PostgreSQL by psycopg and pgx",
     options: OPTIONS,
     tpcc_options: &[],

@@ -15,7 +15,7 @@ pub(crate) static FAMILY: Family = Family {
     about: "Gemel, built in: memory and disk engine, transactions over both; needs no server",
     modes: &[TxMode::Statements],
     guarantees: "snapshot isolation, serializable or read committed; durable commits",
-    placement: None,
+    placement: &[],
     tested: "this version",
     options: OPTIONS,
     tpcc_options: TPCC_OPTIONS,

@@ -3,7 +3,7 @@
 use super::Mysql;
 use super::config::{Config, OPTIONS, TPCC_OPTIONS, parse};
 use super::replication::can_follow;
-use crate::family::{Configured, Family, OTHER_FAMILY, as_config};
+use crate::family::{Configured, Family, OTHER_FAMILY, PlacementSource, as_config};
 use lydite_database::{Target, TargetError, TxMode};
 use std::sync::Arc;
 
@@ -14,7 +14,11 @@ pub(crate) static FAMILY: Family = Family {
     about: "MySQL 8 or later, MariaDB 10.6 or later, TiDB (no procedures), OceanBase, PolarDB",
     modes: &TxMode::ALL,
     guarantees: "repeatable read, serializable or read committed, as far as the engine keeps them",
-    placement: Some("over shards of Spider"),
+    placement: &[
+        PlacementSource::live("over shards of Spider"),
+        PlacementSource::recorded("TiDB: the leaders of regions, from 7.1"),
+        PlacementSource::recorded("OceanBase: the leaders of partitions, from 4"),
+    ],
     tested: "real servers: MariaDB with InnoDB, with MyRocks, as a Galera cluster, over shards by Spider; seekdb for oceanbase:; not tested: TiDB, PolarDB, MySQL itself",
     options: OPTIONS,
     tpcc_options: TPCC_OPTIONS,

@@ -533,11 +533,20 @@ impl Mysql {
 
 impl Nodes for Mysql {
     fn placement(&self, warehouses: u32) -> Result<Option<Placement>, TargetError> {
-        self.read_placement(warehouses)
+        let mut wire = self.connect_wire()?;
+        let Some(catalog) = wire.product.placement else { return self.read_placement(wire, warehouses) };
+        let errors = (&*self.config.place(), self.failed("look for the nodes of the warehouses"));
+        catalog.placement(&mut wire, warehouses, errors).map(Some)
     }
 
     fn sizes(&self) -> Result<Option<Vec<NodeSize>>, TargetError> {
-        self.read_sizes()
+        if !self.shards.is_empty() {
+            return self.read_sizes();
+        }
+        let mut wire = self.connect_wire()?;
+        let Some(catalog) = wire.product.placement else { return Ok(None) };
+        let errors = (&*self.config.place(), self.failed("ask the nodes for their sizes"));
+        catalog.sizes(&mut wire, errors)
     }
 }
 

@@ -1,5 +1,6 @@
 //! The databases with MySQL's protocol, as data, and their recognition by version.
 
+use crate::catalogs::{self, Catalog};
 use lydite_database::AbortReason;
 use lydite_database::sql::dialect::{Batches, Dialect};
 use lydite_tpcc::schema::ColumnType;
@@ -31,6 +32,8 @@ pub(crate) struct Product {
     pub(crate) before_together: &'static str,
     /// Clause of ITEM that lets every server read it locally.
     pub(crate) everywhere: &'static str,
+    /// Catalogs that name the node of each warehouse; `None` for a database of one node.
+    pub(crate) placement: Option<&'static Catalog>,
     /// More codes after which the same transaction may be retried.
     pub(crate) retryable: &'static [(u16, AbortReason)],
     /// Codes of a commit with unknown outcome.
@@ -121,6 +124,7 @@ static MYSQL: Product = Product {
     together: "",
     before_together: "",
     everywhere: "",
+    placement: None,
     retryable: &[],
     doubtful_commits: &[],
     patient: &["SET SESSION max_execution_time = 0"],
@@ -161,6 +165,7 @@ static POLARDB: Product = Product { name: "PolarDB", schemes: &["mysql", "polard
 
 static TIDB: Product = Product {
     name: "TiDB",
+    placement: Some(&catalogs::TIDB),
     changed_settings: "",
     schemes: &["mysql", "tidb"],
     procedures: false,
@@ -193,6 +198,7 @@ static TIDB: Product = Product {
 
 static OCEANBASE: Product = Product {
     name: "OceanBase",
+    placement: Some(&catalogs::OCEANBASE),
     changed_settings: "",
     schemes: &["mysql", "oceanbase"],
     always_durable: true,
@@ -219,8 +225,14 @@ static OCEANBASE: Product = Product {
 };
 
 /// OceanBase on one node, where all tables have the same place.
-static SEEKDB: Product =
-    Product { name: "OceanBase seekdb", together: "", before_together: "", everywhere: "", ..OCEANBASE };
+static SEEKDB: Product = Product {
+    name: "OceanBase seekdb",
+    together: "",
+    before_together: "",
+    everywhere: "",
+    placement: None,
+    ..OCEANBASE
+};
 
 /// Returns the product of a server, by its version and version comment.
 pub(crate) fn of(version: &str, comment: &str) -> &'static Product {

@@ -226,8 +226,11 @@ impl Mysql {
     }
 
     /// Returns the shard of each warehouse, from the coordinator's catalogue. `None` if the tables are not Spider's.
-    pub(super) fn read_placement(&self, warehouses: u32) -> Result<Option<Placement>, TargetError> {
-        let mut wire = self.connect_wire()?;
+    pub(super) fn read_placement(
+        &self,
+        mut wire: Wire,
+        warehouses: u32,
+    ) -> Result<Option<Placement>, TargetError> {
         if !self.is_parted()? {
             return Ok(None);
         }
@@ -257,12 +260,8 @@ impl Mysql {
 }
 
 impl Mysql {
-    /// Returns the size of the database on each shard, as the engine there estimates it. `None` without shards in the
-    /// URL.
+    /// Returns the size of the database on each shard of the URL, as the engine there estimates it.
     pub(super) fn read_sizes(&self) -> Result<Option<Vec<NodeSize>>, TargetError> {
-        if self.shards.is_empty() {
-            return Ok(None);
-        }
         let prefix = self.connect_wire()?.column(&format!("SELECT {PREFIX}"));
         let prefix = prefix.map_err(self.failed("name the shards"))?.concat();
         let size = |(number, (shard, (host, port))): (usize, (&Self, &(String, u16)))| {

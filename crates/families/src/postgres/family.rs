@@ -3,7 +3,7 @@
 use super::Postgres;
 use super::config::{CITUS_OPTIONS, COCKROACH_OPTIONS, Config, OPTIONS, YUGABYTE_OPTIONS, can_follow, parse};
 use super::product::{CITUS, COCKROACH, POSTGRES, Product, YUGABYTE};
-use crate::family::{Configured, Family, OTHER_FAMILY, as_config};
+use crate::family::{Configured, Family, OTHER_FAMILY, PlacementSource, as_config};
 use crate::templates::Templates;
 use lydite_database::patience::Patience;
 use lydite_database::target_url::ParsedUrl;
@@ -17,7 +17,7 @@ pub(crate) static POSTGRES_FAMILY: Family = Family {
     about: "PostgreSQL 12 or later",
     modes: &TxMode::ALL,
     guarantees: "repeatable read (snapshots), serializable or read committed; over shards no common snapshot and no atomic commit",
-    placement: Some("over shards"),
+    placement: &[PlacementSource::live("over shards")],
     tested: "real servers: PostgreSQL, and PostgreSQL over three shards",
     options: OPTIONS,
     tpcc_options: &["foreign_keys", "shards", "items", "colocated", "batch"],
@@ -31,7 +31,7 @@ pub(crate) static COCKROACH_FAMILY: Family = Family {
     about: "CockroachDB 23 or later",
     modes: COCKROACH.modes,
     guarantees: "serializable or read committed",
-    placement: Some("the leaseholders"),
+    placement: &[PlacementSource::recorded("the leaseholders, from 23.2")],
     tested: "only PostgreSQL in its place: test a real one with lydite driver test URL",
     options: COCKROACH_OPTIONS,
     tpcc_options: &["foreign_keys", "split", "zones", "zone_strategy", "batch"],
@@ -45,7 +45,7 @@ pub(crate) static YUGABYTE_FAMILY: Family = Family {
     about: "YugabyteDB 2.20 or later, its SQL",
     modes: YUGABYTE.modes,
     guarantees: "repeatable read (snapshots), serializable or read committed",
-    placement: Some("the leaders of tablets, from 2025.1"),
+    placement: &[PlacementSource::recorded("the leaders of tablets, from 2025.1")],
     tested: "only PostgreSQL in its place: test a real one with lydite driver test URL",
     options: YUGABYTE_OPTIONS,
     tpcc_options: &["foreign_keys", "batch"],
@@ -59,7 +59,7 @@ pub(crate) static CITUS_FAMILY: Family = Family {
     about: "PostgreSQL with Citus: tables over workers by warehouse, ITEM on each",
     modes: CITUS.modes,
     guarantees: "as PostgreSQL on one worker; over several no common snapshot",
-    placement: Some("the workers"),
+    placement: &[PlacementSource::recorded("the workers")],
     tested: "nothing: test a real one with lydite driver test URL",
     options: CITUS_OPTIONS,
     tpcc_options: &["items", "colocated", "batch"],

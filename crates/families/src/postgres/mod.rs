@@ -527,28 +527,9 @@ impl Postgres {
 
 impl Nodes for Postgres {
     fn placement(&self, warehouses: u32) -> Result<Option<Placement>, TargetError> {
-        let Some(query) = self.config.product.placement else { return self.read_placement(warehouses) };
-        let mut wire = self.connect_wire()?;
-        let mut nodes: Vec<String> = Vec::new();
-        let mut node_of = Vec::new();
-        for warehouse in 1..=warehouses {
-            let found = wire
-                .column(&query.replace("{warehouse}", &warehouse.to_string()))
-                .map_err(self.failed(&format!("ask where warehouse {warehouse} is")))?;
-            let [node] = &found[..] else {
-                return Err(TargetError::database(format!(
-                    "{}: the server names {} nodes for warehouse {warehouse} instead of one",
-                    self.config.place(),
-                    found.len()
-                )));
-            };
-            let index = nodes.iter().position(|known| known == node).unwrap_or_else(|| {
-                nodes.push(node.clone());
-                nodes.len() - 1
-            });
-            node_of.push(index as u32);
-        }
-        Ok(Some(Placement { nodes, node_of }))
+        let Some(catalog) = self.config.product.placement else { return self.read_placement(warehouses) };
+        let errors = (&*self.config.place(), self.failed("look for the nodes of the warehouses"));
+        catalog.placement(&mut self.connect_wire()?, warehouses, errors).map(Some)
     }
 
     fn sizes(&self) -> Result<Option<Vec<NodeSize>>, TargetError> {

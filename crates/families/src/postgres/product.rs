@@ -3,6 +3,7 @@
 //! Tests run only PostgreSQL's own servers. The entries of the others follow their documentation, which the book's page
 //! about targets lists.
 
+use crate::catalogs::{self, Catalog};
 use lydite_database::TxMode;
 use lydite_database::sql::isolation::Isolation;
 
@@ -53,11 +54,8 @@ pub(crate) struct Product {
     pub(crate) distributes: bool,
     /// Statements that distribute a new table over the nodes.
     pub(crate) distribution: Distribution,
-    /// Query of the node that has `{warehouse}`; `None` for a database of one node.
-    pub(crate) placement: Option<&'static str>,
-    /// Query of the nodes, named as by `placement`, and the bytes that each one holds; `None` if they do not report
-    /// sizes, or for a database of one node.
-    pub(crate) sizes: Option<&'static str>,
+    /// Catalogs that name the node of each warehouse; `None` for a database of one node.
+    pub(crate) placement: Option<&'static Catalog>,
 }
 
 /// PostgreSQL itself.
@@ -79,7 +77,6 @@ pub(crate) static POSTGRES: Product = Product {
     distributes: false,
     distribution: Distribution::None,
     placement: None,
-    sizes: None,
 };
 
 /// CockroachDB. It does not offer repeatable read: servers run such transactions as serializable unless a setting says
@@ -98,10 +95,7 @@ pub(crate) static COCKROACH: Product = Product {
     always_durable: true,
     batch: Some(10_000),
     distribution: Distribution::Ranges,
-    placement: Some(
-        "SELECT 'n' || lease_holder::text || coalesce(' (' || lease_holder_locality || ')', '') \
-         FROM [SHOW RANGE FROM TABLE warehouse FOR ROW ({warehouse})]",
-    ),
+    placement: Some(&catalogs::COCKROACH),
     ..POSTGRES
 };
 
@@ -117,11 +111,7 @@ pub(crate) static YUGABYTE: Product = Product {
     exports_snapshots: false,
     always_durable: true,
     batch: Some(10_000),
-    placement: Some(
-        "SELECT leader FROM yb_tablet_metadata WHERE relname = 'warehouse' \
-         AND yb_hash_code({warehouse}::int) >= coalesce(start_hash_code, 0) \
-         AND yb_hash_code({warehouse}::int) < coalesce(end_hash_code, 65536)",
-    ),
+    placement: Some(&catalogs::YUGABYTE),
     ..POSTGRES
 };
 
@@ -136,13 +126,7 @@ pub(crate) static CITUS: Product = Product {
     foreign_keys: false,
     distributes: true,
     distribution: Distribution::Workers,
-    placement: Some(
-        "SELECT nodename || ':' || nodeport FROM citus_shards \
-         WHERE shardid = get_shard_id_for_distribution_column('warehouse', {warehouse})",
-    ),
-    sizes: Some(
-        "SELECT nodename || ':' || nodeport, sum(shard_size)::bigint FROM citus_shards GROUP BY 1 ORDER BY 1",
-    ),
+    placement: Some(&catalogs::CITUS),
     ..POSTGRES
 };
 

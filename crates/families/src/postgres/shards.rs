@@ -229,19 +229,9 @@ impl Postgres {
     /// name the shards.
     pub(super) fn read_sizes(&self) -> Result<Option<Vec<NodeSize>>, TargetError> {
         let place = self.config.place();
-        if let Some(query) = self.config.product.sizes {
-            let mut sizes = Vec::new();
-            self.connect_wire()?
-                .query_each(query, &mut |row| {
-                    if let [Some(node), bytes] = row {
-                        sizes.push(size((*node).to_owned(), *bytes, &place));
-                    }
-                })
-                .map_err(self.failed("ask the nodes for their sizes"))?;
-            return sizes.into_iter().collect::<Result<_, _>>().map(Some);
-        }
-        if self.config.product.placement.is_some() {
-            return Ok(None);
+        if let Some(catalog) = self.config.product.placement {
+            let errors = (&*place, self.failed("ask the nodes for their sizes"));
+            return catalog.sizes(&mut self.connect_wire()?, errors);
         }
         if !self.shards.is_empty() {
             let sizes = self.shards.iter().zip(&self.config.shards).enumerate().map(

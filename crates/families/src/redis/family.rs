@@ -14,7 +14,7 @@ pub(crate) static FAMILY: Family = Family {
     about: "Redis 6 or later, as a key-value store with optimistic transactions (WATCH, MULTI, EXEC)",
     modes: &[TxMode::Statements],
     guarantees: "optimistic: what was read is checked at the commit, ranges are not",
-    placement: None,
+    placement: &[],
     tested: "a real server",
     options: OPTIONS,
     tpcc_options: &[],

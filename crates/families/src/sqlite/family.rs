@@ -14,7 +14,7 @@ pub(crate) static FAMILY: Family = Family {
     about: "SQLite, built in; needs no server",
     modes: &[TxMode::Statements],
     guarantees: "serializable, one writer; durable commits",
-    placement: None,
+    placement: &[],
     tested: "the version that is built in",
     options: OPTIONS,
     tpcc_options: &["foreign_keys"],

@@ -6,6 +6,8 @@ mod mysql_target;
 mod oceanbase;
 mod playing;
 mod postgres_family;
+mod recorded;
+mod replay;
 mod replicas;
 mod sharded;
 mod skewed;

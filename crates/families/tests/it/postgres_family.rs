@@ -166,8 +166,12 @@ fn placement_is_asked_of_catalogs_in_their_own_words() {
         "yugabyte",
         YUGABYTE,
         "CREATE FUNCTION fake.yb_hash_code(int) RETURNS int LANGUAGE sql AS $$ SELECT $1 * 30000 $$; \
-         CREATE TABLE fake.yb_tablet_metadata (relname text, start_hash_code int, end_hash_code int, leader text); \
-         INSERT INTO fake.yb_tablet_metadata VALUES ('warehouse', NULL, 32768, 'a:5433'), ('warehouse', 32768, NULL, 'b:5433')",
+         CREATE TABLE fake.yb_tablet_metadata (tablet_id text, db_name text, relname text, start_hash_code int, \
+         end_hash_code int, leader text, replicas text[]); \
+         INSERT INTO fake.yb_tablet_metadata SELECT id, db, 'warehouse', lower, upper, leader, ARRAY['a:5433', 'b:5433'] \
+         FROM (VALUES ('1', 'family_tablets', NULL, 32768, 'a:5433'), ('2', 'family_tablets', 32768, NULL, 'b:5433'), \
+         ('2', 'family_tablets', 32768, NULL, 'b:5433'), ('3', 'another', NULL, NULL, 'c:5433')) \
+         AS tablet (id, db, lower, upper, leader)",
     );
     let placement = open(&url, TxMode::Statements)
         .capabilities()
@@ -180,6 +184,14 @@ fn placement_is_asked_of_catalogs_in_their_own_words() {
         Ok(None),
         "not PostgreSQL's own sizes"
     );
+    shared().psql(
+        "family_tablets",
+        "ALTER TABLE fake.yb_tablet_metadata ADD active_ssts_size bigint[] DEFAULT ARRAY[20, 30]",
+    );
+    let sizes =
+        open(&url, TxMode::Statements).capabilities().node_sizes().expect("sizes").expect("known sizes");
+    let sizes: Vec<(&str, u64)> = sizes.iter().map(|of| (of.node.as_str(), of.bytes)).collect();
+    assert_eq!(sizes, [("a:5433", 40), ("b:5433", 60)]);
 
     let url = pretender(
         "family_citus",
@@ -193,7 +205,11 @@ fn placement_is_asked_of_catalogs_in_their_own_words() {
          AS $$ INSERT INTO fake.spread VALUES ($1 || ' by ' || $2 || ' with ' || $3) $$; \
          CREATE FUNCTION fake.get_shard_id_for_distribution_column(text, int) RETURNS int LANGUAGE sql AS $$ SELECT $2 % 2 $$; \
          CREATE TABLE fake.citus_shards (shardid int, nodename text, nodeport int, shard_size bigint); \
-         INSERT INTO fake.citus_shards VALUES (0, 'even', 1, 20), (1, 'odd', 2, 30), (3, 'odd', 2, 12)",
+         INSERT INTO fake.citus_shards VALUES (0, 'even', 1, 20), (1, 'odd', 2, 30), (3, 'odd', 2, 12); \
+         CREATE TABLE fake.pg_dist_node (groupid int, nodename text, nodeport int, noderole text); \
+         INSERT INTO fake.pg_dist_node VALUES (7, 'even', 1, 'primary'), (8, 'odd', 2, 'primary'), (8, 'copy', 3, 'secondary'); \
+         CREATE TABLE fake.pg_dist_placement (shardid bigint, shardstate int, groupid int); \
+         INSERT INTO fake.pg_dist_placement VALUES (0, 1, 7), (1, 1, 8), (1, 4, 7)",
     );
     let target = open(&url, TxMode::Statements);
     load(&*target, 3);

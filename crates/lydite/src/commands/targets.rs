@@ -15,7 +15,16 @@ pub(crate) fn command() -> Outcome {
         let _ = writeln!(text, "{schemes}\n    {}\n    URL   {}", family.about, family.url);
         let _ = writeln!(text, "    --tx  {}", modes.join(", "));
         let _ = writeln!(text, "    transactions  {}", family.guarantees);
-        let _ = writeln!(text, "    placement     {}", family.placement.unwrap_or("no"));
+        for source in family.placement {
+            let evidence = match source.evidence.words() {
+                "" => String::new(),
+                words => format!(" ({words})"),
+            };
+            let _ = writeln!(text, "    placement     {}{evidence}", source.nodes);
+        }
+        if family.placement.is_empty() {
+            let _ = writeln!(text, "    placement     no");
+        }
         let _ = writeln!(text, "    tested on     {}", family.tested);
         for option in family.options {
             let _ = writeln!(text, "    ?{}={}", option.name, option.values);

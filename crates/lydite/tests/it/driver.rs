@@ -295,7 +295,7 @@ fn a_load_that_a_py_tpcc_driver_can_not_take_up_advises_to_begin_again_and_nothi
     let failed = lydite(&load);
     assert_ne!(failed.code, Some(0));
     for (ended, words) in [
-        (failed, "RuntimeError: enough (stoppingdriver.py, line "),
+        (failed, "(char 0) (stoppingdriver.py, line "),
         (lydite(&[&load[..], &["--resume"]].concat()).code(2), "rows of an unfinished warehouse"),
     ] {
         let error = ended.only_error();

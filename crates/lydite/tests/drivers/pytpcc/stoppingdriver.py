@@ -1,4 +1,6 @@
-"""The packaged driver, which fails in the midst of a warehouse."""
+"""The packaged driver, which fails in the midst of a warehouse, within a library."""
+
+import json
 
 from .packageddriver import PackagedDriver
 
@@ -9,5 +11,5 @@ class StoppingDriver(PackagedDriver):
     def loadTuples(self, tableName, tuples):
         self.left -= tableName == "ORDER_LINE"
         if self.left == 0:
-            raise RuntimeError("enough")
+            json.loads("enough")
         super().loadTuples(tableName, tuples)
