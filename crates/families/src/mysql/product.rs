@@ -13,6 +13,8 @@ pub(crate) struct Product {
     pub(crate) schemes: &'static [&'static str],
     /// True if it has stored procedures.
     pub(crate) procedures: bool,
+    /// True if it has JSON_TABLE, so that a procedure can work on all lines of an order at once.
+    pub(crate) json_table: bool,
     /// True if it reads a statement before it has answered the previous one.
     pub(crate) pipelines: bool,
     /// True if every commit survives the loss of power, whatever the settings. Else InnoDB's settings decide.
@@ -112,6 +114,7 @@ static MYSQL: Product = Product {
     name: "MySQL",
     schemes: &["mysql", "polardb"],
     procedures: true,
+    json_table: true,
     pipelines: true,
     always_durable: false,
     named_locks: true,
@@ -164,6 +167,7 @@ static TIDB: Product = Product {
     changed_settings: "",
     schemes: &["mysql", "tidb"],
     procedures: false,
+    json_table: false,
     follows: false,
     always_durable: true,
     retryable: &[
@@ -195,6 +199,8 @@ static OCEANBASE: Product = Product {
     name: "OceanBase",
     changed_settings: "",
     schemes: &["mysql", "oceanbase"],
+    // Not in all of its versions.
+    json_table: false,
     always_durable: true,
     named_locks: false,
     follows: false,
