@@ -5,10 +5,12 @@ use serde::Serialize;
 use std::time::Instant;
 
 named_enum! {
-    /// A property of clause 3.1. The names are those of `--only`.
+    /// A property of clause 3.1, or the data. The names are those of `--only`.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
     #[serde(rename_all = "snake_case")]
     pub enum Property {
+        /// Clause 9.2.2: stored rows and inputs are as the standard says.
+        Data = "data",
         /// Clause 3.2: all or nothing.
         Atomicity = "atomicity",
         /// Clause 3.3: the consistency conditions.

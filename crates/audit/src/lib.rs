@@ -1,4 +1,5 @@
-//! The ACID tests of TPC-C (clause 3), step by step. Each test is a script of transactions that stop right before their
+//! The ACID tests of TPC-C (clause 3), step by step, and the data and inputs as an auditor sees them (clause 9.2.2). An
+//! ACID test is a script of transactions that stop right before their
 //! commit, or after a read, while others are looked at. A test never assumes that a transaction waits: it sees it.
 //!
 //! `TESTS` is the table of tests, and each property has a module.
@@ -7,6 +8,7 @@ mod act;
 mod aside;
 mod atomicity;
 mod consistency;
+mod data;
 pub mod durability;
 mod finding;
 mod ground;
@@ -37,8 +39,8 @@ struct Test {
     play: fn(&mut Stage<'_>, &mut Stream) -> Result<Seen, Trouble>,
 }
 
-/// Tests, in order.
-static TESTS: &[&[Test]] = &[atomicity::TESTS, consistency::TESTS, isolation::TESTS];
+/// Tests, in order. Those of the data come first, before a test enters orders.
+static TESTS: &[&[Test]] = &[data::TESTS, atomicity::TESTS, consistency::TESTS, isolation::TESTS];
 
 /// The ACID tests of a database, ready to run.
 pub struct Audit<'a> {

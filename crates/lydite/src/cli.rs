@@ -558,7 +558,7 @@ pub(crate) struct VerifyArgs {
 pub(crate) struct AuditArgs {
     /// URL of the database (see `lydite targets`); an empty one is loaded first. The tests use its isolation level
     pub(crate) target: String,
-    /// Properties to test: atomicity, consistency, isolation, durability [default: all]
+    /// Properties to test: data, atomicity, consistency, isolation, durability [default: all]
     #[arg(long, value_name = "NAME,NAME,…")]
     pub(crate) only: Option<String>,
     /// Short loads and waits; an empty database is loaded with small warehouses

@@ -27,6 +27,7 @@
 //! ```
 
 pub mod answer;
+pub mod chi_squared;
 pub mod coaccess;
 pub mod compliance;
 pub mod consistency;

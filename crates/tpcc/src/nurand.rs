@@ -63,10 +63,10 @@ pub fn nurand_probabilities(a: u32, c: u32, x: u32, y: u32) -> Vec<f64> {
 }
 
 impl CLoad {
-    /// Returns the exact probability of each number, 0 to 999, of a C_LAST drawn by a load of the standard's size.
+    /// Returns the exact probability of each number, from 0, of a C_LAST that a load draws.
     #[must_use]
-    pub fn last_name_probabilities(self) -> Vec<f64> {
-        nurand_probabilities(A_LAST, u32::from(self.0), 0, 999)
+    pub fn last_name_probabilities(self, size: Size) -> Vec<f64> {
+        nurand_probabilities(A_LAST, u32::from(self.0), 0, size.last_names() - 1)
     }
 
     /// Returns the constant that `seed` gives a new database.
@@ -94,10 +94,10 @@ impl RunConstants {
         last_name(nurand(stream, A_LAST, self.c_last, 0, size.last_names() - 1))
     }
 
-    /// Returns the exact probability of each number, 0 to 999, of a C_LAST drawn by a run at the standard's size.
+    /// Returns the exact probability of each number, from 0, of a C_LAST that a run draws.
     #[must_use]
-    pub fn last_name_probabilities(&self) -> Vec<f64> {
-        nurand_probabilities(A_LAST, self.c_last, 0, 999)
+    pub fn last_name_probabilities(&self, size: Size) -> Vec<f64> {
+        nurand_probabilities(A_LAST, self.c_last, 0, size.last_names() - 1)
     }
 
     /// Returns the exact probability of each C_ID; entry 0 belongs to C_ID 1.

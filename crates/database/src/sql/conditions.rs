@@ -273,8 +273,8 @@ pub fn evaluate(
 }
 
 /// Queries the offenders and adds them to the finding, in the order of the keys.
-pub(crate) fn ask(
-    admin: &mut impl Admin,
+pub(crate) fn ask<A: Admin + ?Sized>(
+    admin: &mut A,
     offenders: &str,
     finding: &mut ConditionFinding,
 ) -> Result<(), SqlError> {

@@ -30,6 +30,7 @@ pub mod shards;
 pub mod sql_error;
 pub mod statement;
 mod stock_level;
+pub mod stored;
 pub mod tally;
 mod tx_error;
 mod update_balance;

@@ -185,6 +185,16 @@ impl Statement {
         stock_level::over_shards(self).unwrap_or_else(|| self.text(dialect))
     }
 
+    /// Returns the text in this dialect for a server whose New-Order has a procedure that works on all lines at once.
+    pub fn text_for_arrays(self, dialect: &Dialect) -> String {
+        let text = self.text(dialect);
+        if self == Self::CallNewOrder {
+            text.replace("lydite_new_order", "lydite_new_order_arrays")
+        } else {
+            text
+        }
+    }
+
     /// Returns the text in this dialect.
     pub fn text(self, dialect: &Dialect) -> String {
         let text = match self.definition().text {

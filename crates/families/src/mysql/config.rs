@@ -36,6 +36,12 @@ pub(crate) const OPTIONS: &[OptionSpec] = &[
         default: "the server's",
         about: "engine of the tables, such as innodb or rocksdb",
     },
+    OptionSpec {
+        name: "procedures",
+        values: "arrays, rows",
+        default: "arrays; rows on servers without JSON_TABLE and over shards",
+        about: "New-Order in --tx procedures: each statement works on all lines, or line by line",
+    },
     table_option("item"),
     table_option("warehouse"),
     table_option("district"),
@@ -96,6 +102,7 @@ pub(crate) const OPTIONS: &[OptionSpec] = &[
 /// Options about TPC-C's tables.
 pub(crate) const TPCC_OPTIONS: &[&str] = &[
     "foreign_keys",
+    "procedures",
     "partitions",
     "shards",
     "items",
@@ -145,6 +152,8 @@ pub(crate) struct Config {
     pub(crate) layout: Layout,
     /// TiDB's transaction mode; `None` leaves it to the server.
     pub(crate) transactions: Option<&'static str>,
+    /// True if New-Order's procedure works on all lines at once; `None` leaves it to the product.
+    pub(crate) arrays: Option<bool>,
     /// Configured number of rows per transaction of a load; `None` leaves it to the product.
     pub(crate) batch: Option<u32>,
     /// More servers for sessions, beside the URL's.
@@ -192,6 +201,7 @@ pub(crate) fn parse(parsed: &ParsedUrl, mode: TxMode) -> Result<Config, Vec<Stri
         shards,
         layout,
         transactions: given(parsed, "transactions", &["pessimistic", "optimistic"], &mut errors),
+        arrays: given(parsed, "procedures", &["arrays", "rows"], &mut errors).map(|given| given == "arrays"),
         batch: batch::of(parsed, &mut errors),
         nodes: servers(parsed, "nodes", &mut errors),
         mode,

@@ -6,7 +6,7 @@ use lydite_database::sql::isolation::Isolation;
 use lydite_database::sql::meta::Admin;
 use lydite_database::sql::shards::Layout;
 use lydite_database::sql::sql_error::SqlError;
-use lydite_database::{Description, Target, TargetError};
+use lydite_database::{Description, Target, TargetError, TxMode};
 use lydite_tpcc::schema::Table;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -119,6 +119,10 @@ impl Mysql {
         settings.insert("foreign keys".into(), keys.concat());
         settings.insert("isolation".into(), isolation.sql().to_lowercase());
         settings.insert("tx".into(), self.config.mode.name().into());
+        if self.config.mode == TxMode::Procedures {
+            let arrays = self.procedures_have_arrays(product)?;
+            settings.insert("procedures".into(), if arrays { "arrays" } else { "rows" }.into());
+        }
         // The partitions that the tables have, whatever the URL says.
         let partitions = wire
             .column(

@@ -21,6 +21,7 @@ static FORMS: Forms = Forms {
         Amount::Cents => format!("CAST({column} / 100 AS decimal(20, 2))"),
     },
     cents: |cents| lydite_tpcc::money::Cents(cents).to_string(),
+    ten_thousandths: |rate| lydite_tpcc::money::Rate(rate as i32).to_string(),
     rate: |number| format!("CAST({number} AS decimal(10, 4))"),
 };
 

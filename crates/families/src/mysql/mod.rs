@@ -215,7 +215,8 @@ impl Mysql {
         if !*done {
             let mut wire = self.connect_wire()?;
             let dialect = self.dialect(wire.product)?;
-            make_procedures(&mut wire, dialect).map_err(self.failed("make the procedures"))?;
+            let arrays = self.procedures_have_arrays(wire.product)?;
+            make_procedures(&mut wire, dialect, arrays).map_err(self.failed("make the procedures"))?;
             *done = true;
         }
         Ok(())
@@ -259,18 +260,34 @@ impl Mysql {
         self.catalogue(wire, "table_name", "tables")
     }
 
+    /// Returns true if New-Order's procedure works on all lines at once.
+    fn procedures_have_arrays(&self, product: &Product) -> Result<bool, TargetError> {
+        // Over shards each row of a join is a statement of its own.
+        let can = product.json_table && !self.is_parted()?;
+        if self.config.arrays == Some(true) && !can {
+            return Err(TargetError::usage(format!(
+                "{}: procedures=arrays needs JSON_TABLE and tables on one server, and {} has not both: leave it out",
+                self.config.place(),
+                product.name
+            )));
+        }
+        Ok(self.config.arrays.unwrap_or(can))
+    }
+
     /// Returns the statements that a mode prepares, with their texts.
-    fn statements(mode: TxMode, dialect: &Dialect) -> Vec<(Statement, String)> {
+    fn statements(mode: TxMode, dialect: &Dialect, arrays: bool) -> Vec<(Statement, String)> {
+        let text = if arrays { Statement::text_for_arrays } else { Statement::text };
         Statement::of_mode(mode, dialect)
             .into_iter()
-            .map(|statement| (statement, statement.text(dialect)))
+            .map(|statement| (statement, text(statement, dialect)))
             .collect()
     }
 
     /// Opens a connection that has prepared TPC-C's statements in a mode.
     fn tpcc_connection(&self, mode: TxMode) -> Result<(MysqlConnection, &'static Dialect), TargetError> {
         let (wire, dialect) = self.connect_tpcc_session()?;
-        let connection = MysqlConnection::new(wire, &Self::statements(mode, dialect))
+        let arrays = mode == TxMode::Procedures && self.procedures_have_arrays(wire.product)?;
+        let connection = MysqlConnection::new(wire, &Self::statements(mode, dialect, arrays))
             .map_err(|error| refused(error, &self.config))?;
         Ok((connection, dialect))
     }
@@ -341,10 +358,13 @@ fn panicked() -> TargetError {
 }
 
 /// Replaces the procedures of an older version.
-fn make_procedures(wire: &mut Wire, dialect: &Dialect) -> Result<(), SqlError> {
+fn make_procedures(wire: &mut Wire, dialect: &Dialect, arrays: bool) -> Result<(), SqlError> {
     let procedures = PROCEDURES.replace(product::DELETE_NEW_ORDER, dialect.delete_new_order);
     for text in procedures.split("--/\n").skip(1) {
         let name = text.split(['(', ' ']).find(|word| word.starts_with("lydite_")).unwrap_or_default();
+        if name.ends_with("_arrays") && !arrays {
+            continue;
+        }
         wire.execute(&format!("DROP PROCEDURE IF EXISTS {name}"))?;
         wire.execute(text)?;
     }
@@ -512,7 +532,7 @@ impl Mysql {
         )
         .map_err(self.failed("ask for max_connections"))?;
         let sessions = u64::from(sessions).div_ceil(self.nodes.len() as u64);
-        let statements = sessions * Self::statements(self.config.mode, product.dialect).len() as u64;
+        let statements = sessions * Self::statements(self.config.mode, product.dialect, false).len() as u64;
         let asked = [("max_connections", sessions), ("max_prepared_stmt_count", statements)];
         for (name, wanted) in asked {
             // In some of the products zero or less means no limit.

@@ -4,6 +4,7 @@
 -- OceanBase).
 --
 -- There are no arrays. Numbers of order lines come as texts of eight digits each, and go back as texts with `|` between.
+-- Procedures whose names end in `_arrays` make rows of them by JSON_TABLE; servers without it get the others alone.
 -- Parts of this file are sent one by one; a line of dashes and a slash parts them.
 
 --/
@@ -102,6 +103,94 @@ BEGIN
         round(v_sum * (1 - v_discount) * (1 + v_w_tax + v_d_tax), 2) AS total,
         left(v_names, v_count * 25 - 1) AS names, left(v_stocks, v_count * 6 - 1) AS stocks,
         left(v_brands, v_count * 2 - 1) AS brands, left(v_prices, v_count * 10 - 1) AS prices;
+END
+
+--/
+-- As the procedure above, but each statement works on all lines. One UPDATE changes a row once only, so an order with the
+-- same stock in several lines goes line by line. Prices and names are read by a SELECT without locks, as there; an
+-- INSERT that joined ITEM would lock its rows.
+CREATE PROCEDURE lydite_new_order_arrays(
+    in_w int, in_d int, in_c int,
+    in_numbers varchar(120), in_items varchar(120), in_supplies varchar(120), in_quantities varchar(120),
+    in_rounds varchar(120))
+BEGIN
+    DECLARE v_gone, v_o, v_count, v_done, v_known int DEFAULT 0;
+    DECLARE v_entry datetime(6);
+    DECLARE v_last varchar(16);
+    DECLARE v_credit char(2);
+    DECLARE v_discount, v_w_tax, v_d_tax decimal(4, 4);
+    DECLARE v_sum decimal(12, 2) DEFAULT 0;
+    DECLARE v_names, v_stocks, v_brands, v_prices varchar(400);
+    DECLARE v_places, v_text varchar(120);
+    DECLARE v_lines text;
+    DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_gone = 1;
+    SET v_count = char_length(in_numbers) DIV 8;
+    IF in_rounds <> repeat('00000001', v_count) THEN
+        CALL lydite_new_order(in_w, in_d, in_c, in_numbers, in_items, in_supplies, in_quantities, in_rounds);
+    ELSE
+        SET v_places = concat('[0', repeat(',0', v_count - 1), ']');
+        START TRANSACTION;
+        SET v_entry = CURRENT_TIMESTAMP(6);
+        SELECT w_tax INTO v_w_tax FROM warehouse WHERE w_id = in_w;
+        SELECT c_discount, c_last, c_credit INTO v_discount, v_last, v_credit
+            FROM customer WHERE c_w_id = in_w AND c_d_id = in_d AND c_id = in_c;
+        SELECT d_tax, d_next_o_id INTO v_d_tax, v_o
+            FROM district WHERE d_w_id = in_w AND d_id = in_d FOR UPDATE;
+        IF v_gone THEN
+            SET v_text = concat('customer, district or warehouse of ', in_w, '/', in_d, '/', in_c,
+                ' is missing: run lydite check');
+            SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = v_text;
+        END IF;
+        UPDATE district SET d_next_o_id = d_next_o_id + 1 WHERE d_w_id = in_w AND d_id = in_d;
+        INSERT INTO orders (o_id, o_d_id, o_w_id, o_c_id, o_entry_d, o_carrier_id, o_ol_cnt, o_all_local)
+            VALUES (v_o, in_d, in_w, in_c, v_entry, NULL, v_count,
+                CASE WHEN in_supplies = repeat(lpad(in_w, 8, '0'), v_count) THEN 1 ELSE 0 END);
+        INSERT INTO new_order (no_o_id, no_d_id, no_w_id) VALUES (v_o, in_d, in_w);
+        UPDATE (SELECT CAST(substr(in_items, k * 8 - 7, 8) AS signed) AS item,
+                CAST(substr(in_supplies, k * 8 - 7, 8) AS signed) AS supply,
+                CAST(substr(in_quantities, k * 8 - 7, 8) AS signed) AS quantity
+                FROM JSON_TABLE(v_places, '$[*]' COLUMNS (k FOR ORDINALITY)) AS place) AS line
+            JOIN stock ON s_w_id = supply AND s_i_id = item SET
+            s_quantity = s_quantity - quantity + CASE WHEN s_quantity >= quantity + 10 THEN 0 ELSE 91 END,
+            s_ytd = s_ytd + quantity, s_order_cnt = s_order_cnt + 1,
+            s_remote_cnt = s_remote_cnt + CASE WHEN supply <> in_w THEN 1 ELSE 0 END;
+        SELECT count(*), sum(quantity * i_price), group_concat(i_name ORDER BY number SEPARATOR '|'),
+            group_concat(s_quantity ORDER BY number SEPARATOR '|'),
+            group_concat(CASE WHEN locate('ORIGINAL', i_data) > 0 AND locate('ORIGINAL', s_data) > 0 THEN 1 ELSE 0 END
+                ORDER BY number SEPARATOR '|'),
+            group_concat(i_price ORDER BY number SEPARATOR '|'),
+            json_arrayagg(json_array(number, item, supply, quantity, quantity * i_price,
+                elt((in_d - 1) % 10 + 1, s_dist_01, s_dist_02, s_dist_03, s_dist_04, s_dist_05, s_dist_06, s_dist_07,
+                    s_dist_08, s_dist_09, s_dist_10)))
+            INTO v_done, v_sum, v_names, v_stocks, v_brands, v_prices, v_lines
+            FROM (SELECT CAST(substr(in_numbers, k * 8 - 7, 8) AS signed) AS number,
+                CAST(substr(in_items, k * 8 - 7, 8) AS signed) AS item,
+                CAST(substr(in_supplies, k * 8 - 7, 8) AS signed) AS supply,
+                CAST(substr(in_quantities, k * 8 - 7, 8) AS signed) AS quantity
+                FROM JSON_TABLE(v_places, '$[*]' COLUMNS (k FOR ORDINALITY)) AS place) AS line
+            JOIN item ON i_id = item JOIN stock ON s_w_id = supply AND s_i_id = item;
+        INSERT INTO order_line (ol_o_id, ol_d_id, ol_w_id, ol_number, ol_i_id, ol_supply_w_id, ol_delivery_d,
+                ol_quantity, ol_amount, ol_dist_info)
+            SELECT v_o, in_d, in_w, number, item, supply, NULL, quantity, amount, dist
+            FROM JSON_TABLE(v_lines, '$[*]' COLUMNS (
+                number int PATH '$[0]', item int PATH '$[1]', supply int PATH '$[2]', quantity int PATH '$[3]',
+                amount decimal(6, 2) PATH '$[4]', dist char(24) PATH '$[5]')) AS line;
+        IF v_done < v_count THEN
+            SELECT count(*) INTO v_known FROM (SELECT CAST(substr(in_items, k * 8 - 7, 8) AS signed) AS item
+                FROM JSON_TABLE(v_places, '$[*]' COLUMNS (k FOR ORDINALITY)) AS place) AS line
+                JOIN item ON i_id = item;
+            IF v_known < v_count THEN
+                SET v_text = concat(v_o, '|', v_credit, '|', v_last);
+                SIGNAL SQLSTATE 'LY001' SET MESSAGE_TEXT = v_text;
+            END IF;
+            SET v_text = concat('stock of order ', in_w, '/', in_d, '/', v_o, ' is missing: run lydite check');
+            SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = v_text;
+        END IF;
+        COMMIT;
+        SELECT v_o, v_entry, v_last, v_credit, v_discount, v_w_tax, v_d_tax,
+            round(v_sum * (1 - v_discount) * (1 + v_w_tax + v_d_tax), 2) AS total,
+            v_names AS names, v_stocks AS stocks, v_brands AS brands, v_prices AS prices;
+    END IF;
 END
 
 --/

@@ -14,6 +14,8 @@ pub(crate) struct Product {
     pub(crate) schemes: &'static [&'static str],
     /// True if it has stored procedures.
     pub(crate) procedures: bool,
+    /// True if it has JSON_TABLE, so that a procedure can work on all lines of an order at once.
+    pub(crate) json_table: bool,
     /// True if it reads a statement before it has answered the previous one.
     pub(crate) pipelines: bool,
     /// True if every commit survives the loss of power, whatever the settings. Else InnoDB's settings decide.
@@ -115,6 +117,7 @@ static MYSQL: Product = Product {
     name: "MySQL",
     schemes: &["mysql", "polardb"],
     procedures: true,
+    json_table: true,
     pipelines: true,
     always_durable: false,
     named_locks: true,
@@ -169,6 +172,7 @@ static TIDB: Product = Product {
     changed_settings: "",
     schemes: &["mysql", "tidb"],
     procedures: false,
+    json_table: false,
     follows: false,
     always_durable: true,
     retryable: &[
@@ -201,6 +205,8 @@ static OCEANBASE: Product = Product {
     placement: Some(&catalogs::OCEANBASE),
     changed_settings: "",
     schemes: &["mysql", "oceanbase"],
+    // Not in all of its versions.
+    json_table: false,
     always_durable: true,
     named_locks: false,
     follows: false,

@@ -24,6 +24,7 @@ static FORMS: Forms = Forms {
         Amount::Cents => format!("round({column} / 100.0, 2)"),
     },
     cents: |cents| lydite_tpcc::money::Cents(cents).to_string(),
+    ten_thousandths: |rate| lydite_tpcc::money::Rate(rate as i32).to_string(),
     rate: |number| format!("round(CAST({number} AS numeric), 4)"),
 };
 

@@ -8,7 +8,8 @@ use lydite_database::TargetError;
 use lydite_database::sql::foreign::{Amount, Foreign, Forms, ReadOnly};
 use lydite_database::sql::meta::Admin;
 
-/// Other programs store amounts as decimals, which SQLite keeps as binary floats; our dialect counts cents.
+/// Other programs store amounts and rates as decimals, which SQLite keeps as binary floats; our dialect counts cents and
+/// ten-thousandths.
 static FORMS: Forms = Forms {
     columns: "SELECT 'main', m.name, p.name, p.type FROM sqlite_master AS m, pragma_table_info(m.name) AS p \
               WHERE m.type IN ('table', 'view') ORDER BY m.name, p.cid",
@@ -20,7 +21,8 @@ static FORMS: Forms = Forms {
         Amount::Cents => column.to_string(),
     },
     cents: |cents| cents.to_string(),
-    rate: |number| format!("round({number}, 4)"),
+    ten_thousandths: |rate| rate.to_string(),
+    rate: |number| format!("CAST(round({number} * 10000) AS INTEGER)"),
 };
 
 impl Foreign for Sqlite {

@@ -175,26 +175,26 @@ UpdateStock: statements, batched
 WarehouseBalance: statements, batched
     SELECT w_ytd FROM warehouse WHERE w_id = $1
 procedures, SHA-256:
-    3a2fc09748eb9632aaf3f3ac8ebe0da5abdc0c8711107b4c3efaf91639113a9f
+    dd9766264c9e481edbe9a9f985a843791aacd25eb7e06437c36063932ce66a42
 
 -- snapshots of all engines
 
 BeginRead: statements, batched, procedures
     START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY
 procedures, SHA-256:
-    3a2fc09748eb9632aaf3f3ac8ebe0da5abdc0c8711107b4c3efaf91639113a9f
+    dd9766264c9e481edbe9a9f985a843791aacd25eb7e06437c36063932ce66a42
 
 -- TiDB
 
 BeginRead: statements, batched, procedures
     START TRANSACTION
 procedures, SHA-256:
-    3a2fc09748eb9632aaf3f3ac8ebe0da5abdc0c8711107b4c3efaf91639113a9f
+    dd9766264c9e481edbe9a9f985a843791aacd25eb7e06437c36063932ce66a42
 
 -- OceanBase
 
 procedures, SHA-256:
-    3a2fc09748eb9632aaf3f3ac8ebe0da5abdc0c8711107b4c3efaf91639113a9f
+    dd9766264c9e481edbe9a9f985a843791aacd25eb7e06437c36063932ce66a42
 
 -- Spider
 
@@ -203,4 +203,4 @@ DeleteNewOrder: statements
 DeleteNewOrders: batched
     DELETE new_order FROM new_order WHERE no_w_id = $1 AND ((no_d_id = $2 AND no_o_id = $3) OR (no_d_id = $4 AND no_o_id = $5) OR (no_d_id = $6 AND no_o_id = $7) OR (no_d_id = $8 AND no_o_id = $9) OR (no_d_id = $10 AND no_o_id = $11) OR (no_d_id = $12 AND no_o_id = $13) OR (no_d_id = $14 AND no_o_id = $15) OR (no_d_id = $16 AND no_o_id = $17) OR (no_d_id = $18 AND no_o_id = $19) OR (no_d_id = $20 AND no_o_id = $21))
 procedures, SHA-256:
-    612f7b7b07776358b440000e576e93c316f981e25f8ae41c853773a3de7e4fa9
+    fd880859307864fc81a277ba5f1c8e379f4e9da5af06a3043fa37166e2cf812a

@@ -4,6 +4,7 @@ use crate::playing::{assert_conditions, inputs, load, meta, on_mariadb, open, pl
 use lydite_database::{DatabaseState, Demand, LoadProgress, LoadUnit, TargetErrorKind, TxError, TxMode};
 use lydite_families::TargetSpec;
 use lydite_testkit::mariadb::{self, FAST, Server};
+use lydite_tpcc::Transaction;
 
 #[test]
 fn a_server_that_forbids_local_files_is_loaded_by_insert_with_the_same_rows_and_that_is_said() {
@@ -17,6 +18,36 @@ fn a_server_that_forbids_local_files_is_loaded_by_insert_with_the_same_rows_and_
     load(&*by_file, 1);
     assert_eq!(by_insert.checksums().expect("checksums"), by_file.checksums().expect("checksums"));
     assert_conditions(&*by_insert);
+}
+
+#[test]
+fn procedures_over_arrays_and_line_by_line_answer_alike_and_say_which_they_are() {
+    // Every third order has the same stock in two lines (clause 2.4.2.2).
+    let mut inputs = inputs(2, 200);
+    for (number, input) in inputs.iter_mut().enumerate() {
+        if let Transaction::NewOrder(order) = input
+            && number % 3 == 0
+        {
+            order.lines[1] = order.lines[0];
+        }
+    }
+    let played = |options: &str, choice: &str| {
+        let server = on_mariadb(&FAST, 2, "");
+        let target = open(&(server.url("tpcc") + options), TxMode::Procedures);
+        assert_eq!(target.describe().expect("a description").settings["procedures"], choice);
+        let answers = play(&*target, &inputs);
+        assert_conditions(&*target);
+        (answers, target.checksums().expect("checksums"))
+    };
+    let (arrays, rows) = (played("", "arrays"), played("?procedures=rows", "rows"));
+    let rolled_back = arrays.0.iter().filter(|answer| matches!(answer, Err(TxError::RolledBack(_)))).count();
+    assert!(rolled_back > 0, "the inputs hold an unused item");
+    assert!(
+        arrays.0.iter().all(|answer| matches!(answer, Ok(_) | Err(TxError::RolledBack(_)))),
+        "{:?}",
+        arrays.0
+    );
+    assert_eq!(arrays, rows);
 }
 
 #[test]

@@ -160,6 +160,11 @@ fn a_database_of_floats_and_zero_carriers_passes_and_a_wrong_sum_in_it_fails() {
     assert!(ended.stdout.contains("w_id=1: w_ytd 30000.01, sum of d_ytd 30000.00"), "{ended:?}");
     assert!(ended.stdout.contains("10 of 12 consistency conditions hold"), "{ended:?}");
     assert!(ended.stdout.contains("stock: s_w_id=1 s_i_id=7"), "{ended:?}");
+    for title in
+        ["WAREHOUSE has W_YTD 30 000.00", "STOCK has 10 000 rows", "HISTORY has 300 rows per district"]
+    {
+        assert!(ended.stdout.contains(title), "the sizes are those of small warehouses: {ended:?}");
+    }
     let document = checked(&url, &["-w", "2"]);
     assert_eq!(failed(&document), ["3.3.2.1", "3.3.2.8"]);
     let detail = document["databases"][0]["checks"][0]["detail"].as_str().unwrap();

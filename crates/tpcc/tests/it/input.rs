@@ -170,7 +170,7 @@ fn nurand_values_have_exactly_the_probabilities_of_clause_2_1_6() {
         _ => {}
     });
     for (what, counts, probabilities) in [
-        ("C_LAST", &names, plan.constants.last_name_probabilities()),
+        ("C_LAST", &names, plan.constants.last_name_probabilities(plan.size)),
         ("C_ID", &customers, plan.constants.customer_probabilities(plan.size)),
         ("OL_I_ID", &items, plan.constants.item_probabilities(plan.size)),
     ] {

@@ -349,10 +349,12 @@ fn customers_are_as_clause_4_3_3_1_says() {
     phones.assert_uniform(16, 16, 10);
     assert!(excess_deviations(&discounts, &uniform(5_001)) < 4.0);
     let CLoad(c_load) = population.c_load;
-    let excess = excess_deviations(&drawn_names, &population.c_load.last_name_probabilities());
+    let excess = excess_deviations(&drawn_names, &population.c_load.last_name_probabilities(population.size));
     assert!(excess < 4.0, "C_LAST with C-Load {c_load}: {excess}");
     // With another C the same names fail.
-    assert!(excess_deviations(&drawn_names, &CLoad(c_load ^ 85).last_name_probabilities()) > 10.0);
+    assert!(
+        excess_deviations(&drawn_names, &CLoad(c_load ^ 85).last_name_probabilities(population.size)) > 10.0
+    );
 }
 
 #[test]

@@ -5,7 +5,7 @@
 
 mod kits;
 mod names;
-mod population;
+pub(in crate::sql) mod population;
 
 use crate::error::TargetError;
 use crate::sql::conditions;
@@ -56,6 +56,8 @@ pub struct Forms {
     pub amount: fn(&str, Amount) -> String,
     /// Literal of an amount of so many cents, as the dialect's tables store it.
     pub cents: fn(i64) -> String,
+    /// Literal of a rate of so many ten-thousandths, as the dialect's tables store it.
+    pub ten_thousandths: fn(u32) -> String,
     /// Expression that rounds a number to four digits after the point.
     pub rate: fn(&str) -> String,
 }
@@ -144,9 +146,9 @@ pub fn check(
             findings.push(finding);
         }
         if plan.population {
+            let words = population::Words::new(dialect, forms, &meta, true);
             findings.extend(
-                population::check(&mut renamed, dialect, forms, &meta, done)
-                    .map_err(failed("check the population"))?,
+                population::rules(&mut renamed, &words, done).map_err(failed("check the population"))?,
             );
         }
         checked.push(ForeignFindings {
