@@ -150,7 +150,7 @@ impl<'a, S: Store> Session<'a, S> {
                 (None, Some(refusal))
             }
         };
-        send(self.stream, &Answer { id, ok, error, alive: None })
+        send(self.stream, &Answer { id, ok, error, alive: None, stored: 0 })
     }
 
     fn greet(&self, head: &Head<'_>, body: &[u8]) -> Result<Hello, Refusal> {
@@ -242,7 +242,7 @@ impl<'a, S: Store> Session<'a, S> {
             // A client that is gone reads nothing.
             let _told = send(
                 self.stream,
-                &Answer::<Nothing> { id, ok: None, error: None, alive: Some(stage.clone()) },
+                &Answer::<Nothing> { id, ok: None, error: None, alive: Some(stage.clone()), stored: 0 },
             );
         };
         thread::scope(|scope| {

@@ -30,7 +30,7 @@ pub(crate) static SERVER_FAMILY: Family = Family {
     about: "Gemel in a process of its own, which lydite driver serve or lydite lab up gemel starts",
     modes: &[TxMode::Statements],
     guarantees: "those of the server's database",
-    placement: None,
+    placement: &[],
     tested: "this version",
     options: &[TIMEOUT],
     tpcc_options: &[],
