@@ -58,6 +58,10 @@ pub(crate) struct Product {
     /// Query of the nodes, named as by `placement`, and the bytes that each one holds; `None` if they do not report
     /// sizes, or for a database of one node.
     pub(crate) sizes: Option<&'static str>,
+    /// Query of a text that the servers of one cluster have in common.
+    pub(crate) cluster: &'static str,
+    /// Query of the name that a server has as a node of `placement`; `None` for a database of one node.
+    pub(crate) own_node: Option<&'static str>,
 }
 
 /// PostgreSQL itself.
@@ -80,6 +84,9 @@ pub(crate) static POSTGRES: Product = Product {
     distribution: Distribution::None,
     placement: None,
     sizes: None,
+    // One server: a copy of its files has the same identifier, but not the same start.
+    cluster: "SELECT system_identifier || ' ' || pg_postmaster_start_time() FROM pg_control_system()",
+    own_node: None,
 };
 
 /// CockroachDB. It does not offer repeatable read: servers run such transactions as serializable unless a setting says
@@ -102,6 +109,8 @@ pub(crate) static COCKROACH: Product = Product {
         "SELECT 'n' || lease_holder::text || coalesce(' (' || lease_holder_locality || ')', '') \
          FROM [SHOW RANGE FROM TABLE warehouse FOR ROW ({warehouse})]",
     ),
+    cluster: "SELECT crdb_internal.cluster_id()::text",
+    own_node: Some("SELECT 'n' || crdb_internal.node_id()::text"),
     ..POSTGRES
 };
 
@@ -122,6 +131,8 @@ pub(crate) static YUGABYTE: Product = Product {
          AND yb_hash_code({warehouse}::int) >= coalesce(start_hash_code, 0) \
          AND yb_hash_code({warehouse}::int) < coalesce(end_hash_code, 65536)",
     ),
+    cluster: "SELECT host || ':' || port FROM yb_servers() ORDER BY 1",
+    own_node: Some("SELECT host(inet_server_addr()) || ':' || inet_server_port()"),
     ..POSTGRES
 };
 
@@ -142,6 +153,11 @@ pub(crate) static CITUS: Product = Product {
     ),
     sizes: Some(
         "SELECT nodename || ':' || nodeport, sum(shard_size)::bigint FROM citus_shards GROUP BY 1 ORDER BY 1",
+    ),
+    cluster: "SELECT nodename || ':' || nodeport FROM pg_dist_node ORDER BY 1",
+    own_node: Some(
+        "SELECT nodename || ':' || nodeport FROM pg_dist_node \
+         WHERE groupid = (SELECT groupid FROM pg_dist_local_group)",
     ),
     ..POSTGRES
 };
