@@ -11,6 +11,7 @@ use crate::request_source::RequestSource;
 use crate::stages::{Cursor, Stages};
 use crate::worker::Worker;
 use crate::workload::Runnable;
+use lydite_database::Endpoints;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -36,19 +37,34 @@ type Group<W> = Vec<GatedTerminal<<W as Runnable>::Terminal>>;
 pub(crate) struct Rotation<W: Runnable> {
     stages: Arc<Stages<W::Inputs>>,
     resting: Mutex<VecDeque<Group<W>>>,
+    /// Endpoints whose sessions prefer the warehouses that they lead; `None` without affinity.
+    affinity: Option<Arc<Endpoints>>,
 }
 
 impl<W: Runnable> Rotation<W> {
-    pub(crate) fn new(stages: Arc<Stages<W::Inputs>>, sessions: u32) -> Self {
+    pub(crate) fn new(
+        stages: Arc<Stages<W::Inputs>>,
+        sessions: u32,
+        affinity: Option<Arc<Endpoints>>,
+    ) -> Self {
         let groups = W::groups(&stages.current()[0].inputs, sessions).into_iter();
         let resting: VecDeque<Group<W>> =
             groups.map(|group| group.into_iter().map(GatedTerminal::new).collect()).collect();
         assert!(resting.len() >= sessions as usize, "a group for each session");
-        Self { stages, resting: Mutex::new(resting) }
+        Self { stages, resting: Mutex::new(resting), affinity }
     }
 
-    fn take(&self) -> Option<Group<W>> {
-        self.resting.lock().pop_front()
+    /// Takes the group that has rested longest; with affinity, of those whose warehouses the session's endpoint serves,
+    /// if there is one.
+    fn take(&self, endpoint: Option<usize>) -> Option<Group<W>> {
+        let serves =
+            self.affinity.as_ref().zip(endpoint).map(|(endpoints, endpoint)| endpoints.serves(endpoint));
+        let mut resting = self.resting.lock();
+        let preferred = serves.and_then(|serves| {
+            let home = |group: &Group<W>| W::warehouse(&group.first()?.terminal);
+            resting.iter().position(|group| home(group).is_some_and(&serves))
+        });
+        resting.remove(preferred.unwrap_or_default())
     }
 
     fn put_back(&self, group: Group<W>) {
@@ -104,7 +120,7 @@ impl<W: Runnable> RequestSource<W> for Rotation<W> {
         while worker.rest(&mut cursor, &mut now) {
             // There are at least as many groups as sessions, and each session holds at most one, so a group is always
             // free.
-            let Some(mut group) = self.take() else { return };
+            let Some(mut group) = self.take(worker.endpoint()) else { return };
             let Some(answered) = Self::play_round(worker, &mut cursor, &mut group, now) else { return };
             now = answered;
             self.put_back(group);
@@ -121,7 +137,7 @@ mod tests {
 
     fn rotation(warehouses: u32, sessions: u32) -> Rotation<Tpcc> {
         let inputs = InputPlan::new(1, warehouses, CLoad(0), Mix::Deck);
-        Rotation::new(Arc::new(Stages::steady(inputs)), sessions)
+        Rotation::new(Arc::new(Stages::steady(inputs)), sessions, None)
     }
 
     fn places(group: &[GatedTerminal<Terminal>]) -> Vec<(u32, u16)> {
@@ -155,12 +171,12 @@ mod tests {
     fn groups_rest_equally_long_so_all_warehouses_are_used_alike() {
         let rotation = rotation(10, 8);
         let mut played = [0; 10];
-        let mut held: VecDeque<Group<Tpcc>> = (0..8).filter_map(|_| rotation.take()).collect();
+        let mut held: VecDeque<Group<Tpcc>> = (0..8).filter_map(|_| rotation.take(None)).collect();
         for _ in 0..1_000 {
             let Some(group) = held.pop_front() else { panic!("eight are held") };
             played[group[0].terminal.warehouse().0 as usize - 1] += 1;
             rotation.put_back(group);
-            held.extend(rotation.take());
+            held.extend(rotation.take(None));
         }
         assert_eq!(played, [100; 10]);
     }

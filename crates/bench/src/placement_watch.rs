@@ -84,6 +84,9 @@ impl PlacementWatch {
                     continue;
                 }
                 placement = Arc::new(found);
+                if let Some(endpoints) = target.capabilities().endpoints {
+                    endpoints.follow(&placement);
+                }
                 seen.moves.push((SystemTime::now(), moved));
                 seen.placement = Some(Arc::clone(&placement));
                 let current = stages.current();

@@ -44,6 +44,8 @@ pub struct RunPlan {
     pub placement: Option<Arc<Placement>>,
     /// Time between two queries of the placement; `None` never queries it again.
     pub refresh: Option<Duration>,
+    /// True if sessions of a closed loop prefer the warehouses that their endpoint leads.
+    pub affinity: bool,
     /// See [`InputPlan::update_stock_rounds`].
     pub update_stock_rounds: u32,
     /// See [`InputPlan::balances`].
@@ -273,6 +275,7 @@ impl RunPlan {
             contended: Contended::default(),
             placement: None,
             refresh: None,
+            affinity: false,
             update_stock_rounds: 1,
             balances: BalancePlan::default(),
             retry: RetryPolicy::default(),

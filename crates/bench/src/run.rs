@@ -184,7 +184,10 @@ pub fn run_through(
 ) -> Result<Measurement, RunError> {
     let stages = Arc::new(Stages::new(plan.stages()));
     let source: Arc<dyn RequestSource<Tpcc>> = match &plan.mode {
-        Mode::Direct { terminals } => Arc::new(Rotation::new(Arc::clone(&stages), *terminals)),
+        Mode::Direct { terminals } => {
+            let affinity = target.capabilities().endpoints.filter(|_| plan.affinity).cloned();
+            Arc::new(Rotation::new(Arc::clone(&stages), *terminals, affinity))
+        }
         Mode::Rte { terminals, wait_factor, delivery_log, .. } => {
             let rte = Rte::new(Arc::clone(&stages), *terminals, *wait_factor, delivery_log.as_deref());
             Arc::new(rte.map_err(|error| RunError::DeliveryLog {
@@ -222,7 +225,7 @@ pub fn run_micro(
 ) -> Result<Measurement<Micro>, RunError> {
     let stages = Arc::new(Stages::steady(plan.inputs));
     let source: Arc<dyn RequestSource<Micro>> = match plan.mode {
-        MicroMode::Direct { terminals } => Arc::new(Rotation::new(Arc::clone(&stages), terminals)),
+        MicroMode::Direct { terminals } => Arc::new(Rotation::new(Arc::clone(&stages), terminals, None)),
         MicroMode::Open { rate, arrival, .. } => {
             Arc::new(Open::new(&stages, plan.inputs.seed, &[(0, rate)], arrival))
         }

@@ -11,6 +11,7 @@ use lydite_tpcc::limits::DEFERRED_DELIVERY_S;
 use lydite_tpcc::transaction::UpdateStock;
 use lydite_tpcc::{
     CoAccess, InputPlan, InputStatistics, NodesTouched, Outcome, Terminal, Transaction, TransactionKind,
+    WarehouseId,
 };
 use std::time::Duration;
 
@@ -288,6 +289,10 @@ impl Runnable for Tpcc {
     type Inputs = InputPlan;
     type Terminal = Terminal;
     type Facts = TpccFacts;
+
+    fn warehouse(terminal: &Terminal) -> Option<WarehouseId> {
+        Some(terminal.warehouse())
+    }
 
     /// Returns the terminals in groups, if possible the ten of a warehouse, without a terminal whose district is a hot
     /// row. If there are more sessions than terminals, further terminals of warehouses with ten already form groups of

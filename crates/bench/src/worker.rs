@@ -11,7 +11,7 @@ use crate::plan::{RetryPolicy, RunSettings};
 use crate::recorder::{EndedTransaction, Recorder};
 use crate::stages::{Cursor, Stages};
 use crate::workload::{Connect, Runnable};
-use lydite_database::{Commit, Committed, Session, Submitted, TxError};
+use lydite_database::{Commit, Committed, Seat, Session, Submitted, TxError};
 use lydite_tpcc::input::Contended;
 use lydite_tpcc::random::{Purpose, Stream};
 use parking_lot::{Mutex, MutexGuard};
@@ -418,8 +418,27 @@ impl<W: Runnable> Worker<W> {
         self.down = true;
     }
 
-    /// Reconnects if the connection was lost, however long it takes. Returns false if the run is over first.
+    /// Returns the number of the endpoint that the session is connected to, if the database has several.
+    pub(crate) fn endpoint(&self) -> Option<usize> {
+        self.session.as_ref()?.seat().map(Seat::endpoint)
+    }
+
+    /// Opens a new connection in place of one whose seat is over. If that fails, the connection counts as lost.
+    fn renew(&mut self) {
+        // The old connection makes room for the new one.
+        self.session = None;
+        match (self.connect)() {
+            Ok(session) => self.use_session(session),
+            Err(error) => self.lose_connection(self.now(), &error.message),
+        }
+    }
+
+    /// Reconnects if the connection was lost, however long it takes, or renews it if its time is over. Returns false if
+    /// the run is over first.
     pub(crate) fn ensure_connected(&mut self) -> bool {
+        if self.session.as_ref().and_then(|session| session.seat()).is_some_and(Seat::is_over) {
+            self.renew();
+        }
         let mut attempt = 0;
         while self.session.is_none() {
             attempt += 1;

@@ -3,7 +3,7 @@
 
 use crate::logged::Logged;
 use lydite_database::{Session, TargetError, Workload};
-use lydite_tpcc::NodesTouched;
+use lydite_tpcc::{NodesTouched, WarehouseId};
 use std::fmt;
 use std::time::Duration;
 
@@ -21,6 +21,11 @@ pub trait Runnable: Workload {
 
     /// Returns terminals in the order in which they send the requests of an open loop; at least one.
     fn in_turn(inputs: &Self::Inputs) -> Vec<Self::Terminal>;
+
+    /// Returns the home warehouse of a terminal; `None` if the workload has no warehouses.
+    fn warehouse(_terminal: &Self::Terminal) -> Option<WarehouseId> {
+        None
+    }
 
     /// Returns the next input of a terminal.
     fn next(inputs: &Self::Inputs, terminal: &mut Self::Terminal) -> Self::Transaction;

@@ -1,6 +1,7 @@
 //! Abilities that only some databases under test have.
 
 use crate::balances::Balances;
+use crate::endpoints::Endpoints;
 use crate::error::TargetError;
 use crate::held::Held;
 use crate::lists::ListTarget;
@@ -10,6 +11,7 @@ use crate::replication::{Positions, Replication};
 use crate::session::Session;
 use crate::sql::foreign::Foreign;
 use lydite_tpcc::Placement;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Abilities of some databases, each as an object. A target around another target names every field, so that it can't
@@ -18,6 +20,8 @@ use std::time::Duration;
 pub struct Capabilities<'a> {
     /// Nodes, if the database may have several.
     pub nodes: Option<&'a dyn Nodes>,
+    /// Endpoints, if sessions may be spread over several servers.
+    pub endpoints: Option<&'a Arc<Endpoints>>,
     /// Replication, if the database has a primary and replicas.
     pub replication: Option<&'a dyn Replicated>,
     /// The transactions of the function tests.
@@ -122,6 +126,14 @@ impl<'a> Capabilities<'a> {
         self.nodes.map_or(Ok(None), |nodes| nodes.placement(warehouses))
     }
 
+    /// Returns the names of the endpoints as nodes; see [`Nodes::of_endpoints`].
+    ///
+    /// # Errors
+    /// See [`Nodes::of_endpoints`].
+    pub fn nodes_of_endpoints(self) -> Result<Vec<String>, TargetError> {
+        self.nodes.map_or(Ok(Vec::new()), Nodes::of_endpoints)
+    }
+
     /// Returns the bytes on each node; `None` if they are not known.
     ///
     /// # Errors
@@ -182,6 +194,14 @@ pub trait Nodes: Send + Sync {
     /// See [`crate::Target::describe`].
     fn sizes(&self) -> Result<Option<Vec<NodeSize>>, TargetError> {
         Ok(None)
+    }
+
+    /// Returns the names of the endpoints as nodes of [`Nodes::placement`], in their order; empty if not known.
+    ///
+    /// # Errors
+    /// See [`crate::Target::describe`].
+    fn of_endpoints(&self) -> Result<Vec<String>, TargetError> {
+        Ok(Vec::new())
     }
 }
 

@@ -6,6 +6,7 @@
 mod balances;
 mod capabilities;
 pub mod connecting;
+mod endpoints;
 mod error;
 mod held;
 pub mod kv;
@@ -32,6 +33,7 @@ pub use balances::{Balance, BalanceTransaction, Balances, Between};
 pub use capabilities::{
     BalanceTarget, Capabilities, HeldTarget, NodeSize, Nodes, Replicated, Server, StoppableWork, StoreTest,
 };
+pub use endpoints::{EndpointReport, Endpoints, Probe, Seat, seated};
 pub use error::{AbortReason, Committed, TargetError, TargetErrorKind, TxError};
 pub use held::{Held, HeldTransaction, Point, Script, Then};
 pub use lists::{ListKey, ListOp, ListTarget, ListTransaction, Lists};

@@ -1,5 +1,6 @@
 //! One connection to the database under test, and its commits.
 
+use crate::endpoints::Seat;
 use crate::error::TxError;
 use crate::replication::Positions;
 use crate::workload::{Tpcc, Workload};
@@ -25,6 +26,12 @@ pub trait Session<W: Workload = Tpcc>: Send {
 
     /// Returns the session's connection for positions, if its server reports them.
     fn positions(&mut self) -> Option<&mut dyn Positions> {
+        None
+    }
+
+    /// Returns the session's seat at an endpoint of its database, if the database has several or if connections have a
+    /// life time.
+    fn seat(&self) -> Option<&Seat> {
         None
     }
 

@@ -3,7 +3,7 @@
 //! Sessions, and the code that drives and measures them, are compiled separately for each workload. So the existence of
 //! several workloads costs no dispatch and no allocation per transaction.
 
-use lydite_tpcc::TransactionKind;
+use lydite_tpcc::{TransactionKind, WarehouseId};
 use std::fmt;
 
 /// A workload.
@@ -18,6 +18,11 @@ pub trait Workload: fmt::Debug + Clone + Send + Sync + 'static {
 
     /// Returns the type of a transaction as an index into [`Workload::KINDS`].
     fn kind(transaction: &Self::Transaction) -> usize;
+
+    /// Returns the home warehouse of a transaction; `None` if the workload has no warehouses.
+    fn home(_transaction: &Self::Transaction) -> Option<WarehouseId> {
+        None
+    }
 }
 
 /// A type of transaction.
@@ -50,6 +55,10 @@ impl Workload for Tpcc {
 
     fn kind(transaction: &Self::Transaction) -> usize {
         transaction.kind().index()
+    }
+
+    fn home(transaction: &Self::Transaction) -> Option<WarehouseId> {
+        Some(transaction.home())
     }
 }
 

@@ -133,6 +133,11 @@ pub(crate) trait Configured: fmt::Debug + Send + Sync + Any {
         None
     }
 
+    /// Returns the number of servers that sessions are spread over.
+    fn endpoints(&self) -> usize {
+        1
+    }
+
     /// True if it can be the primary of replicas.
     fn may_lead(&self) -> bool {
         false

@@ -203,6 +203,12 @@ impl TargetSpec {
         self.config.loads_one_node()
     }
 
+    /// Returns the number of servers that sessions are spread over.
+    #[must_use]
+    pub fn endpoints(&self) -> usize {
+        self.config.endpoints()
+    }
+
     /// True if the target has a server. See [`TargetSpec::waited_for_by`].
     #[must_use]
     pub fn has_server(&self) -> bool {

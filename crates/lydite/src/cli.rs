@@ -303,6 +303,9 @@ pub(crate) struct RunArgs {
     /// Nodes of a database that does not report its placement: N ranges, or modulo:N
     #[arg(long, value_name = "N")]
     pub(crate) nodes: Option<String>,
+    /// Let sessions of --mode direct play the warehouses that their endpoint leads
+    #[arg(long)]
+    pub(crate) affinity: bool,
     /// Replicas of the database: Order-Status and Stock-Level go there, all else to the target
     #[arg(long, value_name = "URL,URL,…")]
     pub(crate) replicas: Option<String>,

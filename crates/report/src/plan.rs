@@ -105,6 +105,9 @@ pub struct PlanInfo {
     /// Keys of the Dike paper's transactions.
     #[serde(flatten)]
     pub extra: ExtraPlan,
+    /// True if sessions preferred the warehouses that their endpoint leads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub affinity: Option<bool>,
     /// Keys of reading on replicas.
     #[serde(flatten)]
     pub replicas: ReplicasPlan,

@@ -8,7 +8,7 @@ use crate::figures::{
     P50, P90, P95, P99, THIN_NOTE, count, duration, moment, number, percent, plural, type_name,
 };
 use crate::findings::{Weight, disclaimer, findings, has_new_orders, shown_types};
-use crate::model::{CHECKS_OF_RUNS, RunResult, Status, TransactionResult};
+use crate::model::{CHECKS_OF_RUNS, EndpointResult, RunResult, Status, TransactionResult};
 use crate::phases::{asked_in_words, rate_in_words};
 use lydite_tpcc::consistency::CONDITION_COUNT;
 use lydite_tpcc::limits::MAX_NOPM_PER_WAREHOUSE;
@@ -54,6 +54,7 @@ impl Page {
         self.subject(&mut out, result);
         self.distribution(&mut out, result);
         self.replicas(&mut out, result);
+        self.endpoints(&mut out, result);
         self.imbalance(&mut out, result);
         self.coaccess(&mut out, result);
         self.contention(&mut out, result);
@@ -328,6 +329,31 @@ impl Page {
             let _ = write!(text, ", {:.3} s behind on average, {:.3} s at most", lag.mean_s, lag.max_s);
         }
         self.wrapped(out, "replicas ", &text, Style::Plain);
+    }
+
+    /// Appends the sessions and transactions of each endpoint.
+    fn endpoints(&self, out: &mut String, r: &RunResult) {
+        let of = |found: &EndpointResult| {
+            let mut text = format!(
+                "{} {}, {}, {:.1} % away",
+                printable(&found.endpoint),
+                plural(found.sessions.into(), "session"),
+                plural(found.transactions, "transaction"),
+                found.away_percent()
+            );
+            for (number, what) in
+                [(found.lost, "lost"), (found.moved, "moved here"), (found.refreshed, "refreshed")]
+            {
+                if number > 0 {
+                    let _ = write!(text, ", {} {what}", count(number));
+                }
+            }
+            text
+        };
+        if !r.endpoints.is_empty() {
+            let all: Vec<String> = r.endpoints.iter().map(of).collect();
+            self.wrapped(out, "endpoints ", &all.join("; "), Style::Plain);
+        }
     }
 
     /// Appends the skew of the data, and the configured and measured homes of transactions.

@@ -176,6 +176,7 @@ impl Target for Patient {
         let offered = self.target.capabilities();
         Capabilities {
             nodes: offered.nodes.map(|_| self as _),
+            endpoints: offered.endpoints,
             replication: offered.replication.map(|_| self as _),
             balances: offered.balances.map(|_| self as _),
             held: offered.held.map(|_| self as _),
@@ -198,6 +199,10 @@ impl Nodes for Patient {
 
     fn sizes(&self) -> Result<Option<Vec<NodeSize>>, TargetError> {
         self.ask("the sizes of the nodes", |target| target.capabilities().node_sizes())
+    }
+
+    fn of_endpoints(&self) -> Result<Vec<String>, TargetError> {
+        self.ask("the nodes of its endpoints", |target| target.capabilities().nodes_of_endpoints())
     }
 }
 

@@ -162,7 +162,7 @@ impl Driver {
 
     /// Connects one more session to a server.
     fn reach(&self, address: &Address) -> Result<Channel, String> {
-        let stream = dial_tcp(&address.host, address.port)
+        let stream = dial_tcp(&address.host, address.port, CONNECT_TIMEOUT)
             .map_err(|error| format!("{}: {}", self.place, error.line()))?;
         // The kernel of a frozen server accepts connections, but the server does not greet.
         let channel =

@@ -1,6 +1,7 @@
 //! Settings in a URL of MySQL's family, and the sources of the password.
 
-use crate::net::url::{ServerUrl, servers, sslmode, variable};
+use crate::net::tls_config::{Files, Tls};
+use crate::net::url::{CONNECTION_LIFETIME, NODES, ServerUrl, connection_lifetime, nodes, servers, variable};
 use crate::net::{Host, SslMode};
 use lydite_database::TxMode;
 use lydite_database::patience::TIMEOUT;
@@ -12,6 +13,7 @@ use lydite_tpcc::schema::Table;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Most partitions of a table in MySQL and MariaDB.
 const MAX_PARTITIONS: u32 = 8192;
@@ -78,17 +80,37 @@ pub(crate) const OPTIONS: &[OptionSpec] = &[
         about: "TiDB's mode of every transaction: locks from the beginning, or conflicts found at the commit",
     },
     batch::option("10000 on TiDB; else all rows of a warehouse in one"),
-    OptionSpec {
-        name: "nodes",
-        values: "HOST:PORT,HOST:PORT,…",
-        default: "none",
-        about: "more servers of the same cluster, such as Galera's: sessions are spread over all in turn",
-    },
+    NODES,
+    CONNECTION_LIFETIME,
     OptionSpec {
         name: "sslmode",
-        values: "prefer, disable, require, verify-full",
+        values: "prefer, disable, require, verify-ca, verify-full",
         default: "prefer",
-        about: "TLS; only verify-full checks the certificate",
+        about: "TLS; only verify-ca and verify-full check the certificate",
+    },
+    OptionSpec {
+        name: "ssl-mode",
+        values: "PREFERRED, DISABLED, REQUIRED, VERIFY_CA, VERIFY_IDENTITY",
+        default: "PREFERRED",
+        about: "the same, in the words of mysql's client",
+    },
+    OptionSpec {
+        name: "ssl-ca",
+        values: "a file (PEM)",
+        default: "the system's CAs",
+        about: "CAs that may have signed the server's certificate",
+    },
+    OptionSpec {
+        name: "ssl-cert",
+        values: "a file (PEM)",
+        default: "none",
+        about: "the client's certificate",
+    },
+    OptionSpec {
+        name: "ssl-key",
+        values: "a file (PEM)",
+        default: "none",
+        about: "key of the client's certificate, without a passphrase",
     },
     OptionSpec {
         name: "socket",
@@ -136,7 +158,7 @@ pub(crate) struct Config {
     pub(crate) port: u16,
     pub(crate) user: String,
     pub(crate) database: String,
-    pub(crate) sslmode: SslMode,
+    pub(crate) tls: Tls,
     pub(crate) isolation: Isolation,
     /// Configured use of foreign keys; `None` leaves it to the engine.
     pub(crate) foreign_keys: Option<bool>,
@@ -158,6 +180,8 @@ pub(crate) struct Config {
     pub(crate) batch: Option<u32>,
     /// More servers for sessions, beside the URL's.
     pub(crate) nodes: Vec<(String, u16)>,
+    /// Time after which a session opens its connection anew.
+    pub(crate) lifetime: Option<Duration>,
     pub(crate) mode: TxMode,
     /// The URL without the password.
     pub(crate) url: String,
@@ -186,12 +210,16 @@ pub(crate) fn parse(parsed: &ParsedUrl, mode: TxMode) -> Result<Config, Vec<Stri
         errors.push(format!("target URL names no database: write {scheme}://HOST/DATABASE"));
         String::new()
     });
+    let host = host(parsed, url.host, &mut errors);
+    let port = url.port.unwrap_or(default_port(&scheme));
     let config = Config {
-        host: host(parsed, url.host, &mut errors),
-        port: url.port.unwrap_or(default_port(&scheme)),
+        nodes: nodes(parsed, (&host, &url.more), (port, default_port(&scheme)), &mut errors),
+        lifetime: connection_lifetime(parsed, &mut errors),
+        host,
+        port,
         user: url.user.or_else(|| variable(&["USER"])).unwrap_or_else(|| "root".into()),
         database,
-        sslmode: sslmode(parsed, &mut errors),
+        tls: tls(parsed, &mut errors),
         isolation: Isolation::of(parsed, &mut errors),
         foreign_keys: given(parsed, "foreign_keys", &["on", "off"], &mut errors).map(|given| given == "on"),
         engine,
@@ -203,7 +231,6 @@ pub(crate) fn parse(parsed: &ParsedUrl, mode: TxMode) -> Result<Config, Vec<Stri
         transactions: given(parsed, "transactions", &["pessimistic", "optimistic"], &mut errors),
         arrays: given(parsed, "procedures", &["arrays", "rows"], &mut errors).map(|given| given == "arrays"),
         batch: batch::of(parsed, &mut errors),
-        nodes: servers(parsed, "nodes", &mut errors),
         mode,
         url: url.shown,
         url_password: url.password,
@@ -212,6 +239,39 @@ pub(crate) fn parse(parsed: &ParsedUrl, mode: TxMode) -> Result<Config, Vec<Stri
     check_transactions(&config, &mut errors);
     check_shards(&config, parsed, &mut errors);
     if errors.is_empty() { Ok(config) } else { Err(errors) }
+}
+
+/// Reads the options about TLS.
+fn tls(parsed: &ParsedUrl, errors: &mut Vec<String>) -> Tls {
+    let (ours, theirs) = (parsed.options.get("sslmode"), parsed.options.get("ssl-mode"));
+    if ours.is_some() && theirs.is_some() {
+        errors.push("target options sslmode and ssl-mode are the same: leave one out".into());
+    }
+    // The client of mysql reads them in any case.
+    let mut given = parsed.clone();
+    given.options.entry("ssl-mode".into()).and_modify(|mode| mode.make_ascii_uppercase());
+    let modes = ["prefer", "disable", "require", "verify-ca", "verify-full"];
+    let client_modes = ["PREFERRED", "DISABLED", "REQUIRED", "VERIFY_CA", "VERIFY_IDENTITY"];
+    let (chosen, values) = match theirs {
+        Some(_) => (given.choice("ssl-mode", &client_modes, errors), client_modes),
+        None => (given.choice("sslmode", &modes, errors), modes),
+    };
+    let mode = match values.iter().position(|value| *value == chosen) {
+        Some(1) => SslMode::Disable,
+        Some(2) => SslMode::Require,
+        Some(3) => SslMode::VerifyCa,
+        Some(4) => SslMode::VerifyFull,
+        _ => SslMode::Prefer,
+    };
+    let file = |option: &str| {
+        let path = parsed.options.get(option)?;
+        Some((format!("target option {option}"), path.clone()))
+    };
+    if matches!(mode, SslMode::Disable | SslMode::Prefer) && file("ssl-ca").is_some() {
+        errors.push("target option ssl-ca needs ssl-mode=VERIFY_IDENTITY or VERIFY_CA: add one".into());
+    }
+    let files = Files { root: file("ssl-ca"), certificate: file("ssl-cert"), key: file("ssl-key") };
+    Tls::read(mode, files, errors)
 }
 
 /// Returns the choice that an option makes; `None` if the URL does not have the option.
@@ -301,12 +361,14 @@ fn check_shards(config: &Config, parsed: &ParsedUrl, errors: &mut Vec<String>) {
     };
     for (option, why) in [
         ("partitions", "the tables are partitioned by shard; leave it out"),
-        ("nodes", "one server asks the shards; leave it out"),
         ("socket", "shards are reached by host and port only; leave it out"),
     ] {
         if parsed.options.contains_key(option) {
             impossible(option, why);
         }
+    }
+    if !config.nodes.is_empty() {
+        impossible("nodes", "one server asks the shards; leave the others out");
     }
     if let Some((table, _)) = config.engines.first_key_value() {
         impossible(table, "all tables are in one engine there; use engine");
@@ -359,6 +421,11 @@ impl Config {
     /// Returns the configuration of the same database on each shard.
     pub(crate) fn of_shards(&self) -> Vec<Self> {
         self.shards.iter().map(|shard| self.on(shard)).collect()
+    }
+
+    /// Returns the configuration of the URL's first server alone.
+    pub(crate) fn alone(&self) -> Self {
+        Self { nodes: Vec::new(), ..self.clone() }
     }
 
     /// Returns the configuration of the same database on each server that sessions connect to, the URL's first.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// The entry in the table of families.
 pub(crate) static FAMILY: Family = Family {
     schemes: &["mysql", "mariadb", "tidb", "oceanbase", "polardb"],
-    url: "mysql://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE",
+    url: "mysql://[USER[:PASSWORD]@]HOST[:PORT],…/DATABASE",
     about: "MySQL 8 or later, MariaDB 10.6 or later, TiDB (no procedures), OceanBase, PolarDB",
     modes: &TxMode::ALL,
     guarantees: "repeatable read, serializable or read committed, as far as the engine keeps them",
@@ -36,6 +36,10 @@ impl Configured for Config {
 
     fn has_server(&self) -> bool {
         true
+    }
+
+    fn endpoints(&self) -> usize {
+        1 + self.nodes.len()
     }
 
     fn may_lead(&self) -> bool {

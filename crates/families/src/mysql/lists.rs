@@ -113,7 +113,7 @@ impl ListTarget for Mysql {
     }
 
     fn connect_lists(&self, longest_wait: Duration) -> Result<Box<dyn Session<Lists>>, TargetError> {
-        let mut wire = self.connect_session()?;
+        let (mut wire, _) = self.connect_session()?;
         self.limit_waits(&mut wire, longest_wait)?;
         let dialect = self.own_dialect(wire.product);
         let connection = MysqlConnection::new(wire, &ListStatement::all(dialect, self.list_tables()))

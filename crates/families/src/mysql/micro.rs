@@ -6,7 +6,7 @@ use crate::mysql::wire::Wire;
 use crate::mysql::{Mysql, advised, refused, schema};
 use lydite_database::sql::meta;
 use lydite_database::sql::micro::{COLUMNS, MicroSession, MicroStatement, name, tables, totals};
-use lydite_database::{LoadProgress, Micro, MicroLoader, MicroTarget, Session, TargetError};
+use lydite_database::{LoadProgress, Micro, MicroLoader, MicroTarget, Session, TargetError, seated};
 use lydite_micro::{Engines, Meta, TableId, Totals};
 use lydite_tpcc::rows::ColumnSink;
 
@@ -58,11 +58,11 @@ impl MicroTarget for Mysql {
     }
 
     fn connect_micro(&self, meta: &Meta) -> Result<Box<dyn Session<Micro>>, TargetError> {
-        let wire = self.connect_session()?;
+        let (wire, seat) = self.connect_session()?;
         let statements = MicroStatement::all(meta, wire.product.dialect);
         let connection =
             MysqlConnection::new(wire, &statements).map_err(|error| refused(error, &self.config))?;
-        Ok(Box::new(MicroSession::new(connection)))
+        Ok(seated(Box::new(MicroSession::new(connection)), seat))
     }
 
     fn totals(&self, meta: &Meta, table: TableId) -> Result<Totals, TargetError> {

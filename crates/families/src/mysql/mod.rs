@@ -27,12 +27,13 @@ mod wire;
 pub(crate) use config::Config;
 pub(crate) use family::FAMILY;
 use lydite_database::{
-    BalanceTarget, Balances, Capabilities, ConditionFinding, DatabaseState, Demand, Description, Held,
-    HeldTarget, LedgerCounts, Loader, NodeSize, Nodes, Positions, Replicated, Replication, Server, Session,
-    StoppableWork, TableChecksum, Target, TargetError, TxMode, Written,
+    BalanceTarget, Balances, Capabilities, ConditionFinding, DatabaseState, Demand, Description, Endpoints,
+    Held, HeldTarget, LedgerCounts, Loader, NodeSize, Nodes, Positions, Replicated, Replication, Seat,
+    Server, Session, StoppableWork, TableChecksum, Target, TargetError, TxMode, Written, seated,
 };
 
 use crate::net;
+use crate::net::url::on_any;
 use crate::stoppable::Stoppable;
 use copy::Way;
 use load_lock::{LoadLock, MARK};
@@ -56,7 +57,7 @@ use session::MysqlConnection;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use wire::Wire;
 
@@ -68,9 +69,9 @@ pub(crate) struct Mysql {
     config: Config,
     /// Servers over which loading splits the tables.
     shards: Vec<Mysql>,
-    /// Servers for sessions, and the number of sessions that were opened.
+    /// Servers for sessions, and the spread of sessions over them.
     nodes: Vec<Config>,
-    sessions: AtomicUsize,
+    endpoints: Arc<Endpoints>,
     /// True if the existing tables are Spider's; `None` until this is known.
     parted: Mutex<Option<bool>>,
     /// True once this process has made or renewed the procedures.
@@ -156,43 +157,43 @@ fn advised(error: SqlError, doing: &str, place: &str) -> TargetError {
 
 impl Mysql {
     pub(crate) fn new(config: Config) -> Self {
+        let nodes = config.of_nodes();
+        let probed = nodes.clone();
+        let names = nodes.iter().map(Config::address).collect();
+        let probe = Box::new(move |at: usize| connected(&probed[at]).is_ok());
         Self {
             shards: config.of_shards().into_iter().map(Self::new).collect(),
-            nodes: config.of_nodes(),
+            endpoints: Endpoints::new(names, config.lifetime, probe),
+            nodes,
             config,
-            sessions: AtomicUsize::new(0),
             parted: Mutex::default(),
             procedures: Mutex::new(false),
             work: Stoppable::default(),
         }
     }
 
-    /// Returns the server for the next session. The servers take turns, so a lost one is not tried again and again.
-    fn next_node(&self) -> &Config {
-        let turn = self.sessions.fetch_add(1, Ordering::Relaxed);
-        self.nodes.get(turn % self.nodes.len().max(1)).unwrap_or(&self.config)
-    }
-
     /// Opens a connection for administration. It sees every earlier commit on any server of the cluster.
     fn connect_wire(&self) -> Result<Wire, TargetError> {
-        let mut wire = connected(&self.config)?;
+        let mut wire = on_any(&self.nodes, connected)?;
         in_step(&mut wire).map_err(self.failed("wait for the other servers"))?;
         Ok(wire)
     }
 
     /// Opens a connection for transactions.
-    fn connect_session(&self) -> Result<Wire, TargetError> {
-        let config = self.next_node();
-        let mut wire = connected(config)?;
-        if self.nodes.len() > 1 {
-            in_step(&mut wire).map_err(|error| refused(error, config))?;
-        }
-        Ok(wire)
+    fn connect_session(&self) -> Result<(Wire, Seat), TargetError> {
+        self.endpoints.connect(|at| {
+            let config = &self.nodes[at];
+            let mut wire = connected(config)?;
+            if self.nodes.len() > 1 {
+                in_step(&mut wire).map_err(|error| refused(error, config))?;
+            }
+            Ok(wire)
+        })
     }
 
     /// Opens a connection for transactions on TPC-C's tables. Returns it with the SQL dialect of the existing tables.
-    fn connect_tpcc_session(&self) -> Result<(Wire, &'static Dialect), TargetError> {
-        let mut wire = self.connect_session()?;
+    fn connect_tpcc_session(&self) -> Result<(Wire, &'static Dialect, Seat), TargetError> {
+        let (mut wire, seat) = self.connect_session()?;
         if self.is_parted()? {
             wire.execute(spider::SESSION).map_err(|error| refused(error, &self.config))?;
             if self.config.layout != Layout::default() {
@@ -201,7 +202,7 @@ impl Mysql {
             }
         }
         let dialect = self.dialect(wire.product)?;
-        Ok((wire, dialect))
+        Ok((wire, dialect, seat))
     }
 
     fn failed(&self, doing: &str) -> impl Fn(SqlError) -> TargetError {
@@ -284,12 +285,15 @@ impl Mysql {
     }
 
     /// Opens a connection that has prepared TPC-C's statements in a mode.
-    fn tpcc_connection(&self, mode: TxMode) -> Result<(MysqlConnection, &'static Dialect), TargetError> {
-        let (wire, dialect) = self.connect_tpcc_session()?;
+    fn tpcc_connection(
+        &self,
+        mode: TxMode,
+    ) -> Result<(MysqlConnection, &'static Dialect, Seat), TargetError> {
+        let (wire, dialect, seat) = self.connect_tpcc_session()?;
         let arrays = mode == TxMode::Procedures && self.procedures_have_arrays(wire.product)?;
         let connection = MysqlConnection::new(wire, &Self::statements(mode, dialect, arrays))
             .map_err(|error| refused(error, &self.config))?;
-        Ok((connection, dialect))
+        Ok((connection, dialect, seat))
     }
 
     /// Returns the SQL dialect of the existing tables.
@@ -487,6 +491,7 @@ impl Target for Mysql {
     fn capabilities(&self) -> Capabilities<'_> {
         Capabilities {
             nodes: Some(self),
+            endpoints: Some(&self.endpoints),
             replication: Some(self),
             balances: Some(self),
             held: Some(self),
@@ -584,21 +589,21 @@ impl Replicated for Mysql {
     }
 
     fn connect_to_read(&self) -> Result<Box<dyn Session>, TargetError> {
-        let (connection, dialect) = self.tpcc_connection(self.config.mode)?;
-        Ok(Box::new(SqlSession::new(connection, self.config.mode, dialect)))
+        let (connection, dialect, seat) = self.tpcc_connection(self.config.mode)?;
+        Ok(seated(Box::new(SqlSession::new(connection, self.config.mode, dialect)), seat))
     }
 }
 
 impl HeldTarget for Mysql {
     fn connect_held(&self) -> Result<Box<dyn Session<Held>>, TargetError> {
-        let (connection, dialect) = self.tpcc_connection(TxMode::Statements)?;
+        let (connection, dialect, _) = self.tpcc_connection(TxMode::Statements)?;
         Ok(Box::new(HeldSession::new(connection, dialect)))
     }
 }
 
 impl BalanceTarget for Mysql {
     fn connect_balances(&self, longest_wait: Duration) -> Result<Box<dyn Session<Balances>>, TargetError> {
-        let (mut wire, dialect) = self.connect_tpcc_session()?;
+        let (mut wire, dialect, _) = self.connect_tpcc_session()?;
         self.limit_waits(&mut wire, longest_wait)?;
         let connection = MysqlConnection::new(wire, &BalanceStatement::all(dialect))
             .map_err(|error| refused(error, &self.config))?;

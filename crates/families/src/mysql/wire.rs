@@ -130,7 +130,7 @@ impl Wire {
     pub(crate) fn connect(config: &Config) -> Result<Self, SqlError> {
         let transport = match &config.host {
             Host::Unix(path) => Transport::Unix(net::dial_unix(path)?),
-            Host::Tcp(name) => Transport::Tcp(net::dial_tcp(name, config.port)?),
+            Host::Tcp(name) => Transport::Tcp(net::dial_tcp(name, config.port, CONNECT_TIMEOUT)?),
         };
         let mut wire = Self {
             transport,
@@ -187,7 +187,7 @@ impl Wire {
         // caching_sha2_password over it. The method that always sends the password requires more.
         let safe = Safe {
             encrypted: !matches!(self.transport, Transport::Tcp(_)),
-            verified: matches!(self.transport, Transport::Unix(_)) || config.sslmode == SslMode::VerifyFull,
+            verified: matches!(self.transport, Transport::Unix(_)) || config.tls.mode == SslMode::VerifyFull,
         };
         let method = Method::of(&greeting.method).unwrap_or(Method::Native);
         let proof = method.proof(&password, &greeting.random, safe)?;
@@ -218,11 +218,11 @@ impl Wire {
     /// Begins TLS as `sslmode` requires.
     fn secure(&mut self, config: &Config, offered: u32) -> Result<(), SqlError> {
         let Transport::Tcp(stream) = &self.transport else { return Ok(()) };
-        if config.sslmode == SslMode::Disable {
+        if config.tls.mode == SslMode::Disable {
             return Ok(());
         }
         if offered & capability::TLS == 0 {
-            if config.sslmode == SslMode::Prefer {
+            if config.tls.mode == SslMode::Prefer {
                 return Ok(());
             }
             return Err(net::tls::not_offered());
@@ -232,7 +232,7 @@ impl Wire {
         self.hello();
         self.finish_packet(0)?;
         self.flush()?;
-        let tls = net::tls::handshake(&config.host, config.sslmode, stream)?;
+        let tls = net::tls::handshake(&config.host, &config.tls, stream)?;
         self.transport = Transport::Tls(Box::new(tls));
         Ok(())
     }

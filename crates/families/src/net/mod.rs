@@ -2,6 +2,7 @@
 //! own.
 
 pub(crate) mod tls;
+pub(crate) mod tls_config;
 pub(crate) mod url;
 
 pub(crate) use lydite_database::connecting::{CONNECT_TIMEOUT, connecting};
@@ -42,6 +43,8 @@ pub(crate) enum SslMode {
     Prefer,
     /// TLS always. The certificate is not checked.
     Require,
+    /// TLS always. A trusted CA must have signed the certificate, for whatever host.
+    VerifyCa,
     /// TLS always. The certificate must be valid for the host.
     VerifyFull,
 }
@@ -87,19 +90,19 @@ fn limit(stream: &TcpStream, longest: Option<Duration>) -> io::Result<()> {
 pub(crate) trait ReadWrite: Read + Write {}
 impl<T: Read + Write> ReadWrite for T {}
 
-/// Connects to a port of a host.
-pub(crate) fn dial_tcp(name: &str, port: u16) -> Result<TcpStream, SqlError> {
+/// Connects to a port of a host. Each step may take `longest`.
+pub(crate) fn dial_tcp(name: &str, port: u16, longest: Duration) -> Result<TcpStream, SqlError> {
     let addresses = (name, port)
         .to_socket_addrs()
         .map_err(|error| SqlError::Lost(format!("{}: check the host's name", os_text(&error))))?;
     let mut last = SqlError::Lost(format!("{name} has no address"));
     for address in addresses {
-        match TcpStream::connect_timeout(&address, CONNECT_TIMEOUT) {
+        match TcpStream::connect_timeout(&address, longest) {
             Ok(stream) => {
                 stream.set_nodelay(true).map_err(lost)?;
                 watch(&stream).map_err(lost)?;
                 // The kernel of a frozen server accepts connections, but the server does not answer on them.
-                limit(&stream, Some(CONNECT_TIMEOUT)).map_err(lost)?;
+                limit(&stream, Some(longest)).map_err(lost)?;
                 return Ok(stream);
             }
             Err(error) => {
@@ -144,12 +147,22 @@ fn os_text(error: &io::Error) -> String {
 /// Returns the error of a broken connection, or of an unanswered connection attempt.
 pub(crate) fn lost(error: io::Error) -> SqlError {
     SqlError::Lost(match error.kind() {
-        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-            format!(
-                "no answer within {} s: is the server frozen or overloaded, or of another kind than the URL says?",
-                CONNECT_TIMEOUT.as_secs()
-            )
-        }
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => no_answer(CONNECT_TIMEOUT),
         _ => os_text(&error),
     })
+}
+
+fn no_answer(limit: Duration) -> String {
+    format!(
+        "no answer within {} s: is the server frozen or overloaded, or of another kind than the URL says?",
+        limit.as_secs()
+    )
+}
+
+/// Returns the error of a connection attempt that had this limit.
+pub(crate) fn within(limit: Duration, error: SqlError) -> SqlError {
+    match error {
+        SqlError::Lost(text) if text == no_answer(CONNECT_TIMEOUT) => SqlError::Lost(no_answer(limit)),
+        other => other,
+    }
 }

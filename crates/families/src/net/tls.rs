@@ -1,7 +1,10 @@
 //! TLS to the server.
 
+use crate::net::tls_config::Tls;
 use crate::net::{Host, SslMode, lost};
 use lydite_database::sql::sql_error::SqlError;
+use ring::digest::{SHA256, SHA384, SHA512, digest};
+use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
@@ -16,32 +19,37 @@ use std::sync::Arc;
 /// An encrypted stream.
 pub(crate) type TlsStream = StreamOwned<ClientConnection, TcpStream>;
 
+/// Returns the cryptography of TLS.
+pub(crate) fn provider() -> Arc<CryptoProvider> {
+    Arc::new(rustls::crypto::ring::default_provider())
+}
+
 /// Begins TLS on a stream whose server has agreed to it.
-pub(crate) fn handshake(host: &Host, sslmode: SslMode, mut stream: TcpStream) -> Result<TlsStream, SqlError> {
+pub(crate) fn handshake(host: &Host, tls: &Tls, mut stream: TcpStream) -> Result<TlsStream, SqlError> {
     let Host::Tcp(host) = host else {
         return Err(SqlError::Lost("TLS needs a TCP host".into()));
     };
-    let failed = |error: &rustls::Error| SqlError::Lost(format!("TLS: {error}: {}", advice(error)));
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let failed = |error: &rustls::Error| SqlError::Lost(format!("TLS: {error}: {}", advice(error, tls)));
+    let provider = provider();
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
         .map_err(|error| failed(&error))?;
-    let client = if sslmode == SslMode::VerifyFull {
-        let mut roots = RootCertStore::empty();
-        let found = rustls_native_certs::load_native_certs();
-        let (trusted, _) = roots.add_parsable_certificates(found.certs);
-        if trusted == 0 {
-            let why = found.errors.first().map_or(String::new(), |error| format!(" ({error})"));
-            return Err(SqlError::Lost(format!(
-                "TLS: there are no certificates of CAs to trust{why}: {TRUST}"
-            )));
+    let builder = match tls.mode {
+        SslMode::VerifyFull => builder.with_root_certificates(roots(tls)?),
+        SslMode::VerifyCa => {
+            let verifier = WebPkiServerVerifier::builder_with_provider(roots(tls)?, provider).build();
+            let verifier = verifier.map_err(|error| SqlError::Lost(format!("TLS: {error}")))?;
+            builder.dangerous().with_custom_certificate_verifier(Arc::new(AnyName(verifier)))
         }
-        builder.with_root_certificates(roots).with_no_client_auth()
-    } else {
-        builder
-            .dangerous()
-            .with_custom_certificate_verifier(Arc::new(AnyCertificate(provider)))
-            .with_no_client_auth()
+        SslMode::Disable | SslMode::Prefer | SslMode::Require => {
+            builder.dangerous().with_custom_certificate_verifier(Arc::new(AnyCertificate(provider)))
+        }
+    };
+    let client = match &tls.identity {
+        None => builder.with_no_client_auth(),
+        Some(identity) => builder
+            .with_client_auth_cert(identity.chain.clone(), identity.key.clone_key())
+            .map_err(|error| failed(&error))?,
     };
     let name = ServerName::try_from(host.clone()).map_err(|error| {
         SqlError::Lost(format!("TLS: {host:?} is not a host name: {error}: check the URL"))
@@ -60,6 +68,62 @@ pub(crate) fn handshake(host: &Host, sslmode: SslMode, mut stream: TcpStream) ->
     Ok(StreamOwned::new(connection, stream))
 }
 
+/// Returns the CAs to trust: those of the configured file, or of the system.
+fn roots(tls: &Tls) -> Result<Arc<RootCertStore>, SqlError> {
+    if let Some(roots) = &tls.roots {
+        return Ok(Arc::clone(roots));
+    }
+    let mut roots = RootCertStore::empty();
+    let found = rustls_native_certs::load_native_certs();
+    let (trusted, _) = roots.add_parsable_certificates(found.certs);
+    if trusted == 0 {
+        let why = found.errors.first().map_or(String::new(), |error| format!(" ({error})"));
+        return Err(SqlError::Lost(format!("TLS: there are no certificates of CAs to trust{why}: {TRUST}")));
+    }
+    Ok(Arc::new(roots))
+}
+
+/// Returns the hash of the server's certificate that ties a password's proof to the connection (RFC 5929,
+/// `tls-server-end-point`); `None` for a certificate whose signature names no such hash.
+pub(crate) fn end_point(stream: &TlsStream) -> Option<Vec<u8>> {
+    let certificate = stream.conn.peer_certificates()?.first()?;
+    let algorithm = match signature_algorithm(certificate)? {
+        // RSA with MD5, SHA-1 and SHA-256, and ECDSA with SHA-1 and SHA-256.
+        [0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 4 | 5 | 11]
+        | [0x2a, 0x86, 0x48, 0xce, 0x3d, 4, 1 | 3, ..=2] => &SHA256,
+        [0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 12] | [0x2a, 0x86, 0x48, 0xce, 0x3d, 4, 3, 3] => &SHA384,
+        [0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 13] | [0x2a, 0x86, 0x48, 0xce, 0x3d, 4, 3, 4] => &SHA512,
+        _ => return None,
+    };
+    Some(digest(algorithm, certificate).as_ref().to_vec())
+}
+
+/// Returns the object identifier of the algorithm that signed a certificate.
+fn signature_algorithm(certificate: &[u8]) -> Option<&[u8]> {
+    let (fields, _) = element(certificate)?;
+    let (_, rest) = element(fields)?;
+    let (algorithm, _) = element(rest)?;
+    Some(element(algorithm)?.0)
+}
+
+/// Splits DER after its first element. Returns the contents of the element, and the rest.
+fn element(der: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (&[_, short], rest) = der.split_first_chunk::<2>()?;
+    let (length, rest) = match short {
+        0..=0x7f => (usize::from(short), rest),
+        _ => {
+            let (bytes, rest) = rest.split_at_checked(usize::from(short & 0x7f))?;
+            (
+                bytes
+                    .iter()
+                    .try_fold(0_usize, |sum, &byte| Some(sum.checked_mul(256)? + usize::from(byte)))?,
+                rest,
+            )
+        }
+    };
+    rest.split_at_checked(length)
+}
+
 /// Advice for a certificate of an unknown CA.
 const TRUST: &str = "name a file with the certificate of your CA (PEM) in the environment variable SSL_CERT_FILE, or add it to \
                      the system's CAs";
@@ -75,10 +139,13 @@ pub(crate) fn not_offered() -> SqlError {
 }
 
 /// Returns advice about a failed handshake.
-fn advice(error: &rustls::Error) -> &'static str {
+fn advice(error: &rustls::Error, tls: &Tls) -> &'static str {
     let rustls::Error::InvalidCertificate(problem) = error else { return NO_TLS };
     match problem {
         // The signature is bad if the CA is another one of the same name.
+        CertificateError::UnknownIssuer | CertificateError::BadSignature if tls.roots.is_some() => {
+            "name the file of the CA that signed the server's certificate"
+        }
         CertificateError::UnknownIssuer | CertificateError::BadSignature => TRUST,
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
             "write in the URL a host name that the certificate has, or get a certificate for this name"
@@ -97,7 +164,7 @@ fn advice(error: &rustls::Error) -> &'static str {
 /// Verifier that accepts any certificate, as libpq does below `verify-ca`. It protects against listening, not against
 /// an impostor.
 #[derive(Debug)]
-struct AnyCertificate(Arc<CryptoProvider>);
+pub(crate) struct AnyCertificate(pub(crate) Arc<CryptoProvider>);
 
 impl ServerCertVerifier for AnyCertificate {
     fn verify_server_cert(
@@ -131,5 +198,50 @@ impl ServerCertVerifier for AnyCertificate {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+/// Verifier that checks the CA, but not the host, as libpq does with `verify-ca`.
+#[derive(Debug)]
+struct AnyName(Arc<WebPkiServerVerifier>);
+
+impl ServerCertVerifier for AnyName {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        match self.0.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
+            // The name is checked last.
+            Err(rustls::Error::InvalidCertificate(
+                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+            )) => Ok(ServerCertVerified::assertion()),
+            verified => verified,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.0.verify_tls12_signature(message, cert, dss)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.0.verify_tls13_signature(message, cert, dss)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.supported_verify_schemes()
     }
 }

@@ -1,13 +1,20 @@
 //! The parts of `scheme://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE`.
 
-use lydite_database::target_url::ParsedUrl;
+use crate::duration::duration;
+use crate::net::Host;
+use lydite_database::target_url::{OptionSpec, ParsedUrl};
+use lydite_database::{TargetError, TargetErrorKind};
 use std::fmt;
+use std::ops::Range;
+use std::time::Duration;
 
 /// A URL of a server, cut and decoded.
 pub(crate) struct ServerUrl {
-    /// Name or address, if given.
+    /// Name or address, if given; the first one of several.
     pub(crate) host: Option<String>,
     pub(crate) port: Option<u16>,
+    /// Further hosts, with their ports if given.
+    pub(crate) more: Vec<(String, Option<u16>)>,
     pub(crate) user: Option<String>,
     /// Password. It must never be shown.
     pub(crate) password: Option<String>,
@@ -36,12 +43,13 @@ impl ServerUrl {
                  for a slash, %40 for @, %3A for a colon, %3F for a question mark, %23 for #"
             )]
         };
+        let (whole, others) = first_host(&parsed.whole);
         // libpq accepts a user without a host. Without a socket it is a typing error.
-        let (url, no_host) = match url::Url::parse(&parsed.whole) {
+        let (url, no_host) = match url::Url::parse(&whole) {
             Err(url::ParseError::EmptyHost)
-                if parsed.whole.contains("@/") && parsed.options.contains_key(socket) =>
+                if whole.contains("@/") && parsed.options.contains_key(socket) =>
             {
-                (url::Url::parse(&parsed.whole.replacen("@/", "@localhost/", 1)), true)
+                (url::Url::parse(&whole.replacen("@/", "@localhost/", 1)), true)
             }
             parsed => (parsed, false),
         };
@@ -66,10 +74,56 @@ impl ServerUrl {
         if url.set_password(None).is_err() && password.is_some() {
             errors.push("target URL has a password but no host".into());
         }
-        let shown = url.to_string();
-        let shown = if no_host { shown.replacen("@localhost/", "@/", 1) } else { shown };
-        Ok(Self { host, port: url.port(), user, password, database, shown })
+        let more = others.iter().flat_map(|list| list.split(',')).filter_map(|text| {
+            let server = host_and_port(text);
+            if server.is_none() {
+                errors.push(format!("target URL: {text:?} is not HOST or HOST:PORT"));
+            }
+            server
+        });
+        let more = more.collect();
+        let mut shown = url.to_string();
+        if no_host {
+            shown = shown.replacen("@localhost/", "@/", 1);
+        }
+        if let Some(others) = others {
+            let end = authority(&shown).end;
+            shown.insert_str(end, &format!(",{others}"));
+        }
+        Ok(Self { host, port: url.port(), more, user, password, database, shown })
     }
+}
+
+/// Returns the bytes of a URL between the two slashes and the path.
+fn authority(url: &str) -> Range<usize> {
+    let begin = url.find("//").map_or(url.len(), |slashes| slashes + 2);
+    let end = url[begin..].find(['/', '?', '#']).map_or(url.len(), |length| begin + length);
+    begin..end
+}
+
+/// Returns a URL with the first of its hosts alone, and the list of the others.
+fn first_host(url: &str) -> (String, Option<String>) {
+    let authority = authority(url);
+    let begin = url[authority.clone()].rfind('@').map_or(authority.start, |at| authority.start + at + 1);
+    match url[begin..authority.end].split_once(',') {
+        None => (url.to_owned(), None),
+        Some((first, others)) => {
+            (format!("{}{first}{}", &url[..begin], &url[authority.end..]), Some(others.to_owned()))
+        }
+    }
+}
+
+/// Splits `HOST` or `HOST:PORT`. An address of IPv6 stands in brackets.
+fn host_and_port(text: &str) -> Option<(String, Option<u16>)> {
+    let (host, rest) = match text.strip_prefix('[') {
+        Some(inner) => inner.split_once(']')?,
+        None => text.split_at(text.find(':').unwrap_or(text.len())),
+    };
+    let port = match rest.strip_prefix(':') {
+        Some(port) => Some(port.parse().ok().filter(|&port| port > 0)?),
+        None => rest.is_empty().then_some(None)?,
+    };
+    (!host.is_empty()).then(|| (host.to_owned(), port))
 }
 
 fn percent_decode(text: &str) -> String {
@@ -85,28 +139,114 @@ pub(crate) fn variable(names: &[&str]) -> Option<String> {
 pub(crate) fn servers(parsed: &ParsedUrl, option: &str, errors: &mut Vec<String>) -> Vec<(String, u16)> {
     let mut servers = Vec::new();
     for text in parsed.options.get(option).iter().flat_map(|list| list.split(',')) {
-        let server = text
-            .rsplit_once(':')
-            .and_then(|(host, port)| Some((host, port.parse::<u16>().ok().filter(|&port| port > 0)?)))
-            .filter(|(host, _)| !host.is_empty());
-        match server {
-            Some((host, port)) if servers.contains(&(host.to_string(), port)) => {
-                errors.push(format!("target option {option} names {host}:{port} twice"));
+        match host_and_port(text) {
+            Some((host, Some(port))) if servers.contains(&(host.clone(), port)) => {
+                errors.push(format!("target option {option} names {text} twice"));
             }
-            Some((host, port)) => servers.push((host.to_string(), port)),
-            None => errors.push(format!("target option {option}: {text:?} is not HOST:PORT")),
+            Some((host, Some(port))) => servers.push((host, port)),
+            _ => errors.push(format!("target option {option}: {text:?} is not HOST:PORT")),
         }
     }
     servers
 }
 
-/// Reads the option `sslmode`.
-pub(crate) fn sslmode(parsed: &ParsedUrl, errors: &mut Vec<String>) -> crate::net::SslMode {
-    use crate::net::SslMode;
-    match parsed.choice("sslmode", &["prefer", "disable", "require", "verify-full"], errors) {
-        "disable" => SslMode::Disable,
-        "require" => SslMode::Require,
-        "verify-full" => SslMode::VerifyFull,
-        _ => SslMode::Prefer,
+/// Option of the servers beside the URL's.
+pub(crate) const NODES: OptionSpec = OptionSpec {
+    name: "nodes",
+    values: "HOST:PORT,HOST:PORT,…",
+    default: "none",
+    about: "more servers of the same database: sessions are spread over all",
+};
+
+/// Option of the life time of connections.
+pub(crate) const CONNECTION_LIFETIME: OptionSpec = OptionSpec {
+    name: "connection_lifetime",
+    values: "a time from 1s to 24h",
+    default: "none",
+    about: "time after which a session opens its connection anew",
+};
+
+/// Reads the servers beside the first one: more hosts in the URL, and the option `nodes`. Rejects duplicates. `first` is
+/// the address of the first server, and `port` that of servers without one.
+pub(crate) fn nodes(
+    parsed: &ParsedUrl,
+    (first, more): (&Host, &[(String, Option<u16>)]),
+    (first_port, port): (u16, u16),
+    errors: &mut Vec<String>,
+) -> Vec<(String, u16)> {
+    let mut nodes: Vec<(String, u16)> = Vec::new();
+    let hosts = more.iter().map(|(host, own)| (host.clone(), own.unwrap_or(port)));
+    for (host, port) in hosts.chain(servers(parsed, NODES.name, errors)) {
+        let is_first = *first == Host::Tcp(host.clone()) && first_port == port;
+        if is_first || nodes.contains(&(host.clone(), port)) {
+            errors.push(format!("target names the server {host}:{port} twice: name each once"));
+        } else {
+            nodes.push((host, port));
+        }
+    }
+    nodes
+}
+
+/// Reads the option `connection_lifetime`.
+pub(crate) fn connection_lifetime(parsed: &ParsedUrl, errors: &mut Vec<String>) -> Option<Duration> {
+    let text = parsed.options.get(CONNECTION_LIFETIME.name)?;
+    let [shortest, longest] = [Duration::from_secs(1), Duration::from_secs(24 * 3600)];
+    let time = duration(text).filter(|time| (shortest..=longest).contains(time));
+    if time.is_none() {
+        errors.push(format!(
+            "target option connection_lifetime={text:?}: must be a time from 1s to 24h, for example 30m"
+        ));
+    }
+    time
+}
+
+/// Opens something on the first server that can be reached.
+pub(crate) fn on_any<C, T>(
+    servers: &[C],
+    open: impl Fn(&C) -> Result<T, TargetError>,
+) -> Result<T, TargetError> {
+    let mut first = TargetError::usage("the target has no server");
+    for (number, server) in servers.iter().enumerate() {
+        match open(server) {
+            Err(error) if error.kind == TargetErrorKind::Unreachable => {
+                if number == 0 {
+                    first = error;
+                }
+            }
+            done => return done,
+        }
+    }
+    Err(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_may_name_several_hosts_and_shows_them_without_the_password() {
+        let mut errors = Vec::new();
+        let parsed =
+            ParsedUrl::new("postgres://me:a,b@h1:5433,[::1]:7,h3/db?nodes=h4:1,h3:5432", &mut errors);
+        let url =
+            ServerUrl::parse(&parsed, "postgres", "host", &mut errors).map_err(|errors| errors.join("; "));
+        let Ok(url) = url else { panic!("a good URL was refused") };
+        assert_eq!(url.shown, "postgres://me@h1:5433,[::1]:7,h3/db?nodes=h4:1,h3:5432");
+        assert_eq!(
+            (url.host.as_deref(), url.port, url.password.as_deref()),
+            (Some("h1"), Some(5433), Some("a,b"))
+        );
+        assert_eq!(url.more, [("::1".to_owned(), Some(7)), ("h3".to_owned(), None)]);
+        assert!(errors.is_empty(), "{errors:?}");
+        let found = nodes(&parsed, (&Host::Tcp("h1".into()), &url.more), (5433, 5432), &mut errors);
+        assert_eq!(found.len(), 3, "{found:?}");
+        assert_eq!(errors, ["target names the server h3:5432 twice: name each once"]);
+    }
+
+    #[test]
+    fn hosts_and_ports_are_read_as_they_are_or_not_at_all() {
+        for bad in ["", ":1", "h:0", "h:", "h:99999", "[::1", "[::1]x", "[]:1"] {
+            assert_eq!(host_and_port(bad), None, "{bad}");
+        }
     }
 }

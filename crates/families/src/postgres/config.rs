@@ -1,7 +1,8 @@
 //! Settings in a URL of a server with PostgreSQL's protocol, and the sources of the password.
 
-use crate::net::url::{ServerUrl, servers, sslmode, variable};
-use crate::net::{Host, SslMode};
+use crate::net::Host;
+use crate::net::url::{CONNECTION_LIFETIME, NODES, ServerUrl, connection_lifetime, nodes, servers, variable};
+use crate::postgres::libpq::{self, Connection, setting};
 use crate::postgres::product::Product;
 use lydite_database::TxMode;
 use lydite_database::patience::TIMEOUT;
@@ -11,6 +12,7 @@ use lydite_database::sql::shards::{self, Layout};
 use lydite_database::target_url::{OptionSpec, ParsedUrl};
 use std::fmt;
 use std::path::PathBuf;
+use std::time::Duration;
 
 const FOREIGN_KEYS: OptionSpec = OptionSpec {
     name: "foreign_keys",
@@ -23,12 +25,6 @@ const SCHEMA: OptionSpec = OptionSpec {
     values: "a name",
     default: "the server's search_path",
     about: "schema that holds the tables",
-};
-const SSLMODE: OptionSpec = OptionSpec {
-    name: "sslmode",
-    values: "prefer, disable, require, verify-full",
-    default: "prefer",
-    about: "TLS, as in libpq",
 };
 const HOST: OptionSpec = OptionSpec {
     name: "host",
@@ -43,8 +39,28 @@ const ISOLATION: OptionSpec = OptionSpec {
     about: "isolation level of every transaction; snapshots make TPC-C's five serializable",
 };
 
+/// Makes a list of options with those that all products have.
+macro_rules! options {
+    ($($own:expr),+ $(,)?) => {
+        &[
+            $($own,)+
+            NODES,
+            CONNECTION_LIFETIME,
+            libpq::SSLMODE,
+            libpq::SSLROOTCERT,
+            libpq::SSLCERT,
+            libpq::SSLKEY,
+            libpq::CHANNEL_BINDING,
+            libpq::APPLICATION_NAME,
+            libpq::CONNECT_TIMEOUT_S,
+            libpq::SERVER_OPTIONS,
+            TIMEOUT,
+        ]
+    };
+}
+
 /// Options after `?` of `postgres://`.
-pub(crate) const OPTIONS: &[OptionSpec] = &[
+pub(crate) const OPTIONS: &[OptionSpec] = options![
     ISOLATION,
     FOREIGN_KEYS,
     SCHEMA,
@@ -57,13 +73,11 @@ pub(crate) const OPTIONS: &[OptionSpec] = &[
     shards::ITEMS,
     shards::COLOCATED,
     batch::option("all rows of a warehouse in one"),
-    SSLMODE,
     HOST,
-    TIMEOUT,
 ];
 
 /// Options of `cockroach://`.
-pub(crate) const COCKROACH_OPTIONS: &[OptionSpec] = &[
+pub(crate) const COCKROACH_OPTIONS: &[OptionSpec] = options![
     OptionSpec {
         name: "isolation",
         values: "serializable, read-committed",
@@ -91,23 +105,19 @@ pub(crate) const COCKROACH_OPTIONS: &[OptionSpec] = &[
         default: "replication",
         about: "replicas that are kept in the zone: all, or the leaseholder",
     },
-    SSLMODE,
-    TIMEOUT,
 ];
 
 /// Options of `yugabyte://`.
 pub(crate) const YUGABYTE_OPTIONS: &[OptionSpec] =
-    &[ISOLATION, FOREIGN_KEYS, SCHEMA, batch::option("10000"), SSLMODE, TIMEOUT];
+    options![ISOLATION, FOREIGN_KEYS, SCHEMA, batch::option("10000")];
 
 /// Options of `citus://`.
-pub(crate) const CITUS_OPTIONS: &[OptionSpec] = &[
+pub(crate) const CITUS_OPTIONS: &[OptionSpec] = options![
     ISOLATION,
     SCHEMA,
     shards::ITEMS,
     shards::COLOCATED,
     batch::option("all rows of a warehouse in one"),
-    SSLMODE,
-    TIMEOUT,
 ];
 
 /// Largest value of `split`.
@@ -120,7 +130,8 @@ pub(crate) struct Config {
     pub(crate) port: u16,
     pub(crate) user: String,
     pub(crate) database: String,
-    pub(crate) sslmode: SslMode,
+    /// Settings that libpq has too.
+    pub(crate) connection: Connection,
     pub(crate) isolation: Isolation,
     pub(crate) foreign_keys: bool,
     pub(crate) schema: Option<String>,
@@ -138,6 +149,10 @@ pub(crate) struct Config {
     pub(crate) zones: Vec<String>,
     /// True if zones keep only leaseholders.
     pub(crate) zone_leases: bool,
+    /// More servers of the same database for sessions, beside the URL's.
+    pub(crate) nodes: Vec<(String, u16)>,
+    /// Time after which a session opens its connection anew.
+    pub(crate) lifetime: Option<Duration>,
     pub(crate) mode: TxMode,
     /// The URL without the password.
     pub(crate) url: String,
@@ -157,7 +172,8 @@ pub(crate) fn parse(
     product: &'static Product,
 ) -> Result<Config, Vec<String>> {
     let mut errors = Vec::new();
-    let url = ServerUrl::parse(parsed, product.schemes[0], "host", &mut errors)?;
+    let mut url = ServerUrl::parse(parsed, product.schemes[0], "host", &mut errors)?;
+    from_environment(&mut url, parsed, &mut errors);
     let shards = servers(parsed, "shards", &mut errors);
     let foreign_keys = if parsed.options.contains_key("foreign_keys") {
         parsed.choice("foreign_keys", &["on", "off"], &mut errors) == "on"
@@ -166,12 +182,16 @@ pub(crate) fn parse(
     };
     let variables: &[&str] = if product.heap { &["PGUSER", "USER"] } else { &["PGUSER"] };
     let user = url.user.or_else(|| variable(variables)).unwrap_or_else(|| product.user.into());
+    let host = host(parsed, url.host, &mut errors);
+    let port = url.port.unwrap_or(product.port);
     let config = Config {
-        host: host(parsed, url.host, &mut errors),
-        port: url.port.unwrap_or(product.port),
+        nodes: nodes(parsed, (&host, &url.more), (port, product.port), &mut errors),
+        lifetime: connection_lifetime(parsed, &mut errors),
+        host,
+        port,
         database: url.database.unwrap_or_else(|| user.clone()),
         user,
-        sslmode: sslmode(parsed, &mut errors),
+        connection: Connection::read(parsed, &mut errors),
         isolation: Isolation::among(product.isolation, parsed, &mut errors),
         foreign_keys,
         schema: schema(parsed, &mut errors),
@@ -193,6 +213,27 @@ pub(crate) fn parse(
     if errors.is_empty() { Ok(config) } else { Err(errors) }
 }
 
+/// Completes the parts that the URL leaves out by libpq's environment variables.
+fn from_environment(url: &mut ServerUrl, parsed: &ParsedUrl, errors: &mut Vec<String>) {
+    if url.port.is_none()
+        && let Some(text) = variable(&["PGPORT"])
+    {
+        url.port = text.parse().ok().filter(|&port| port > 0);
+        if url.port.is_none() {
+            errors.push(format!("PGPORT={text:?} is not a port: set it to a number from 1 to 65535"));
+        }
+    }
+    if url.host.is_none()
+        && let Some((_, hosts)) = setting(parsed, "host", "PGHOST").filter(|(place, _)| place == "PGHOST")
+    {
+        let mut hosts = hosts.split(',').map(str::to_owned);
+        url.host = hosts.next();
+        let port = url.port;
+        url.more.extend(hosts.map(|host| (host, port)));
+    }
+    url.database = url.database.take().or_else(|| variable(&["PGDATABASE"]));
+}
+
 /// Returns the host of the URL, or the directory of the socket that the option names.
 fn host(parsed: &ParsedUrl, host: Option<String>, errors: &mut Vec<String>) -> Host {
     match (parsed.options.get("host"), host) {
@@ -205,6 +246,8 @@ fn host(parsed: &ParsedUrl, host: Option<String>, errors: &mut Vec<String>) -> H
             errors.push(format!("target option host={directory:?} is not a directory: start it with /"));
             Host::Tcp(String::new())
         }
+        // Only PGHOST can name a directory here.
+        (None, Some(name)) if name.starts_with('/') => Host::Unix(name),
         (None, Some(name)) => Host::Tcp(name),
         (None, None) => Host::Tcp("localhost".to_string()),
     }
@@ -228,6 +271,12 @@ fn check_shards(config: &Config, errors: &mut Vec<String>) {
     }
     if config.shards.is_empty() {
         return;
+    }
+    if !config.nodes.is_empty() {
+        errors.push(
+            "target option nodes is not possible with shards: one server asks the shards; leave the others out"
+                .into(),
+        );
     }
     if config.mode != TxMode::Statements {
         errors.push(format!("--tx {} {ONLY_STATEMENTS}", config.mode));
@@ -262,7 +311,10 @@ pub(crate) fn can_follow(own: &Config, primary: &Config) -> Result<(), String> {
     if own.product.heap && own.isolation == Isolation::Serializable {
         return Err("sets isolation=serializable, which replicas do not support: leave it out".into());
     }
-    if own.place() == primary.place() && own.schema == primary.schema {
+    if !own.nodes.is_empty() {
+        return Err("names several servers: give each replica a URL of its own".into());
+    }
+    if primary.of_nodes().iter().any(|node| node.place() == own.place()) && own.schema == primary.schema {
         return Err("is the target itself: name its replicas".into());
     }
     Ok(())
@@ -296,14 +348,31 @@ fn zones(parsed: &ParsedUrl, errors: &mut Vec<String>) -> Vec<String> {
 impl Config {
     /// Returns the configuration of the same database on each shard.
     pub(crate) fn of_shards(&self) -> impl Iterator<Item = Self> {
-        self.shards.iter().map(|(host, port)| Self {
+        self.shards.iter().map(|shard| self.on(shard))
+    }
+
+    /// Returns the configuration of the URL's first server alone.
+    pub(crate) fn alone(&self) -> Self {
+        Self { nodes: Vec::new(), ..self.clone() }
+    }
+
+    /// Returns the configuration of the same database on each server that sessions connect to, the URL's first.
+    pub(crate) fn of_nodes(&self) -> Vec<Self> {
+        std::iter::once(self.clone()).chain(self.nodes.iter().map(|node| self.on(node))).collect()
+    }
+
+    /// Returns the configuration of the same database on another server.
+    fn on(&self, (host, port): &(String, u16)) -> Self {
+        let scheme = self.product.schemes[0];
+        Self {
             host: Host::Tcp(host.clone()),
             port: *port,
             shards: Vec::new(),
             layout: Layout::default(),
-            url: format!("postgres://{}@{host}:{port}/{}", self.user, self.database),
+            nodes: Vec::new(),
+            url: format!("{scheme}://{}@{host}:{port}/{}", self.user, self.database),
             ..self.clone()
-        })
+        }
     }
 
     /// Returns host and port, or the directory of the socket.

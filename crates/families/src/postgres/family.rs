@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// The entry of PostgreSQL in the table of families.
 pub(crate) static POSTGRES_FAMILY: Family = Family {
     schemes: &["postgres", "postgresql"],
-    url: "postgres://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE",
+    url: "postgres://[USER[:PASSWORD]@]HOST[:PORT],…/DATABASE",
     about: "PostgreSQL 12 or later",
     modes: &TxMode::ALL,
     guarantees: "repeatable read (snapshots), serializable or read committed; over shards no common snapshot and no atomic commit",
@@ -27,7 +27,7 @@ pub(crate) static POSTGRES_FAMILY: Family = Family {
 /// The entry of CockroachDB in the table of families.
 pub(crate) static COCKROACH_FAMILY: Family = Family {
     schemes: COCKROACH.schemes,
-    url: "cockroach://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE",
+    url: "cockroach://[USER[:PASSWORD]@]HOST[:PORT],…/DATABASE",
     about: "CockroachDB 23 or later",
     modes: COCKROACH.modes,
     guarantees: "serializable or read committed",
@@ -41,7 +41,7 @@ pub(crate) static COCKROACH_FAMILY: Family = Family {
 /// The entry of YugabyteDB in the table of families.
 pub(crate) static YUGABYTE_FAMILY: Family = Family {
     schemes: YUGABYTE.schemes,
-    url: "yugabyte://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE",
+    url: "yugabyte://[USER[:PASSWORD]@]HOST[:PORT],…/DATABASE",
     about: "YugabyteDB 2.20 or later, its SQL",
     modes: YUGABYTE.modes,
     guarantees: "repeatable read (snapshots), serializable or read committed",
@@ -55,7 +55,7 @@ pub(crate) static YUGABYTE_FAMILY: Family = Family {
 /// The entry of Citus in the table of families.
 pub(crate) static CITUS_FAMILY: Family = Family {
     schemes: CITUS.schemes,
-    url: "citus://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE, the coordinator",
+    url: "citus://[USER[:PASSWORD]@]HOST[:PORT],…/DATABASE, coordinators",
     about: "PostgreSQL with Citus: tables over workers by warehouse, ITEM on each",
     modes: CITUS.modes,
     guarantees: "as PostgreSQL on one worker; over several no common snapshot",
@@ -89,6 +89,10 @@ impl Configured for Config {
 
     fn has_server(&self) -> bool {
         true
+    }
+
+    fn endpoints(&self) -> usize {
+        1 + self.nodes.len()
     }
 
     fn may_lead(&self) -> bool {

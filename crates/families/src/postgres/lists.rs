@@ -1,8 +1,8 @@
 //! The workload of isolation checks on PostgreSQL, with a table on each shard if the URL names shards.
 
-use crate::postgres::session::{PgConnection, dialect};
+use crate::postgres::Postgres;
+use crate::postgres::session::dialect;
 use crate::postgres::shards::{self, quoted};
-use crate::postgres::{Postgres, refused};
 use lydite_database::lists::{check_none, table_name};
 use lydite_database::sql::lists::{ListSession, ListStatement, create_table, insert};
 use lydite_database::sql::meta::Admin;
@@ -81,8 +81,7 @@ impl ListTarget for Postgres {
     fn connect_lists(&self, longest_wait: Duration) -> Result<Box<dyn Session<Lists>>, TargetError> {
         let settings = format!("SET lock_timeout = {}", longest_wait.as_millis());
         let statements = ListStatement::all(dialect(self.config.isolation), self.shards.len().max(1));
-        let connection = PgConnection::open(&self.config, &settings, &statements)
-            .map_err(|error| refused(error, &self.config))?;
+        let (connection, _) = self.open_session(&settings, &statements)?;
         Ok(Box::new(ListSession::new(connection)))
     }
 

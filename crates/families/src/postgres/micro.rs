@@ -1,12 +1,12 @@
 //! The microbenchmark on PostgreSQL.
 
 use crate::postgres::copy::copy_in;
-use crate::postgres::session::{PgConnection, dialect};
+use crate::postgres::session::dialect;
 use crate::postgres::wire::Wire;
-use crate::postgres::{Postgres, advised, connected, load_lock, refused};
+use crate::postgres::{Postgres, advised, connected, load_lock};
 use lydite_database::sql::meta::{self, Admin};
 use lydite_database::sql::micro::{COLUMNS, MicroSession, MicroStatement, name, tables, totals};
-use lydite_database::{LoadProgress, Micro, MicroLoader, MicroTarget, Session, TargetError};
+use lydite_database::{LoadProgress, Micro, MicroLoader, MicroTarget, Session, TargetError, seated};
 use lydite_micro::{Engines, Meta, TableId, Totals};
 use lydite_tpcc::schema::ColumnType;
 
@@ -62,9 +62,8 @@ impl MicroTarget for Postgres {
 
     fn connect_micro(&self, meta: &Meta) -> Result<Box<dyn Session<Micro>>, TargetError> {
         let statements = MicroStatement::all(meta, dialect(self.config.isolation));
-        let connection = PgConnection::open(&self.config, "", &statements)
-            .map_err(|error| refused(error, &self.config))?;
-        Ok(Box::new(MicroSession::new(connection)))
+        let (connection, seat) = self.open_session("", &statements)?;
+        Ok(seated(Box::new(MicroSession::new(connection)), seat))
     }
 
     fn totals(&self, meta: &Meta, table: TableId) -> Result<Totals, TargetError> {

@@ -7,10 +7,12 @@ mod distribution;
 mod errors;
 mod family;
 mod foreign;
+mod libpq;
 mod lists;
 mod load_lock;
 mod loader;
 mod micro;
+mod nodes;
 mod numeric;
 mod observe;
 mod product;
@@ -26,12 +28,13 @@ mod wire;
 pub(crate) use config::Config;
 pub(crate) use family::{CITUS_FAMILY, COCKROACH_FAMILY, POSTGRES_FAMILY, YUGABYTE_FAMILY};
 use lydite_database::{
-    BalanceTarget, Balances, Capabilities, ConditionFinding, DatabaseState, Demand, Description, Held,
-    HeldTarget, LedgerCounts, Loader, NodeSize, Nodes, Positions, Replicated, Replication, Server, Session,
-    StoppableWork, TableChecksum, Target, TargetError, TxMode, Written,
+    BalanceTarget, Balances, Capabilities, ConditionFinding, DatabaseState, Demand, Description, Endpoints,
+    Held, HeldTarget, LedgerCounts, Loader, NodeSize, Nodes, Positions, Replicated, Replication, Seat,
+    Server, Session, StoppableWork, TableChecksum, Target, TargetError, TxMode, Written, seated,
 };
 
 use crate::net;
+use crate::net::url::on_any;
 use crate::stoppable::Stoppable;
 use config::{NOT_SERIALIZABLE, ONLY_STATEMENTS};
 use loader::PgLoader;
@@ -55,7 +58,7 @@ use product::Product;
 use session::PgConnection;
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use wire::{Backend, Wire};
 
@@ -86,6 +89,9 @@ pub(crate) struct Postgres {
     config: Config,
     /// Servers over which loading splits the tables.
     shards: Vec<Postgres>,
+    /// Servers for sessions, and the spread of sessions over them.
+    nodes: Vec<Config>,
+    endpoints: Arc<Endpoints>,
     /// Set once the server is found to be of the kind that the URL names.
     known: OnceLock<()>,
     /// True if the existing tables are partitioned, once this is known.
@@ -123,9 +129,13 @@ fn advised(error: SqlError, doing: &str, place: &str) -> TargetError {
 impl Postgres {
     pub(crate) fn new(config: Config) -> Self {
         let shards = config.of_shards().map(Self::new).collect();
+        let nodes = config.of_nodes();
+        let endpoints = nodes::endpoints(&nodes, config.lifetime);
         Self {
             config,
             shards,
+            nodes,
+            endpoints,
             known: OnceLock::new(),
             parted: OnceLock::new(),
             procedures: Mutex::new(false),
@@ -135,7 +145,7 @@ impl Postgres {
 
     /// Connects. The first connection checks that the server is of the kind that the URL names.
     fn connect_wire(&self) -> Result<Wire, TargetError> {
-        let mut wire = connected(&self.config)?;
+        let mut wire = on_any(&self.nodes, connected)?;
         if self.known.get().is_none() {
             let mut told = Vec::new();
             wire.query_each(
@@ -471,6 +481,7 @@ impl Target for Postgres {
     fn capabilities(&self) -> Capabilities<'_> {
         Capabilities {
             nodes: Some(self),
+            endpoints: Some(&self.endpoints),
             replication: Some(self),
             balances: Some(self),
             held: Some(self),
@@ -488,7 +499,7 @@ impl Target for Postgres {
 
 impl Postgres {
     /// Opens a connection that has prepared TPC-C's statements in a mode.
-    fn tpcc_connection(&self, mode: TxMode) -> Result<(PgConnection, &'static Dialect), TargetError> {
+    fn tpcc_connection(&self, mode: TxMode) -> Result<(PgConnection, &'static Dialect, Seat), TargetError> {
         let settings = self.checked_settings()?;
         let dialect = session::dialect(self.config.isolation);
         let text = if self.config.shards.is_empty() { Statement::text } else { Statement::text_over_shards };
@@ -496,13 +507,14 @@ impl Postgres {
             .into_iter()
             .map(|statement| (statement, text(statement, dialect)))
             .collect();
-        let connection = PgConnection::open(&self.config, settings, &statements)
-            .map_err(|error| refused(error, &self.config))?;
-        Ok((connection, dialect))
+        let (connection, seat) = self.open_session(settings, &statements)?;
+        Ok((connection, dialect, seat))
     }
 
     /// Rejects more sessions than the server has connections for.
     fn check_sessions(&self, sessions: u32) -> Result<(), TargetError> {
+        self.check_nodes()?;
+        let sessions = sessions.div_ceil(self.nodes.len() as u32);
         let mut wire = self.connect_wire()?;
         // Only a superuser may use the reserved connections. A setting that a version lacks gives no row.
         let places = wire
@@ -535,6 +547,10 @@ impl Nodes for Postgres {
     fn sizes(&self) -> Result<Option<Vec<NodeSize>>, TargetError> {
         self.read_sizes()
     }
+
+    fn of_endpoints(&self) -> Result<Vec<String>, TargetError> {
+        self.read_own_nodes()
+    }
 }
 
 impl Replicated for Postgres {
@@ -550,14 +566,14 @@ impl Replicated for Postgres {
     }
 
     fn connect_to_read(&self) -> Result<Box<dyn Session>, TargetError> {
-        let (connection, dialect) = self.tpcc_connection(self.config.mode)?;
-        Ok(Box::new(SqlSession::new(connection, self.config.mode, dialect)))
+        let (connection, dialect, seat) = self.tpcc_connection(self.config.mode)?;
+        Ok(seated(Box::new(SqlSession::new(connection, self.config.mode, dialect)), seat))
     }
 }
 
 impl HeldTarget for Postgres {
     fn connect_held(&self) -> Result<Box<dyn Session<Held>>, TargetError> {
-        let (connection, dialect) = self.tpcc_connection(TxMode::Statements)?;
+        let (connection, dialect, _) = self.tpcc_connection(TxMode::Statements)?;
         Ok(Box::new(HeldSession::new(connection, dialect)))
     }
 
@@ -586,8 +602,7 @@ impl BalanceTarget for Postgres {
         let settings =
             format!("{}; SET lock_timeout = {}", self.checked_settings()?, longest_wait.as_millis());
         let statements = BalanceStatement::all(session::dialect(self.config.isolation));
-        let connection = PgConnection::open(&self.config, &settings, &statements)
-            .map_err(|error| refused(error, &self.config))?;
+        let (connection, _) = self.open_session(&settings, &statements)?;
         Ok(Box::new(BalanceSession::new(connection)))
     }
 
@@ -613,7 +628,8 @@ impl StoppableWork for Postgres {
 
 impl Server for Postgres {
     fn answers(&self) -> bool {
-        let answered = !matches!(Wire::connect(&self.config), Err(SqlError::Lost(_)));
-        answered && self.shards.iter().all(Self::answers)
+        // A lost endpoint must not end requests to the others.
+        let answered = |config| !matches!(Wire::connect(config), Err(SqlError::Lost(_)));
+        self.nodes.iter().any(answered) && self.shards.iter().all(Self::answers)
     }
 }

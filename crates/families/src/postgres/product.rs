@@ -56,6 +56,10 @@ pub(crate) struct Product {
     pub(crate) distribution: Distribution,
     /// Catalogs that name the node of each warehouse; `None` for a database of one node.
     pub(crate) placement: Option<&'static Catalog>,
+    /// Query of a text that the servers of one cluster have in common.
+    pub(crate) cluster: &'static str,
+    /// Query of the name that a server has as a node of `placement`; `None` for a database of one node.
+    pub(crate) own_node: Option<&'static str>,
 }
 
 /// PostgreSQL itself.
@@ -77,6 +81,9 @@ pub(crate) static POSTGRES: Product = Product {
     distributes: false,
     distribution: Distribution::None,
     placement: None,
+    // One server: a copy of its files has the same identifier, but not the same start.
+    cluster: "SELECT system_identifier || ' ' || pg_postmaster_start_time() FROM pg_control_system()",
+    own_node: None,
 };
 
 /// CockroachDB. It does not offer repeatable read: servers run such transactions as serializable unless a setting says
@@ -96,6 +103,8 @@ pub(crate) static COCKROACH: Product = Product {
     batch: Some(10_000),
     distribution: Distribution::Ranges,
     placement: Some(&catalogs::COCKROACH),
+    cluster: "SELECT crdb_internal.cluster_id()::text",
+    own_node: Some("SELECT 'n' || crdb_internal.node_id()::text"),
     ..POSTGRES
 };
 
@@ -112,6 +121,8 @@ pub(crate) static YUGABYTE: Product = Product {
     always_durable: true,
     batch: Some(10_000),
     placement: Some(&catalogs::YUGABYTE),
+    cluster: "SELECT host || ':' || port FROM yb_servers() ORDER BY 1",
+    own_node: Some("SELECT host(inet_server_addr()) || ':' || inet_server_port()"),
     ..POSTGRES
 };
 
@@ -127,6 +138,11 @@ pub(crate) static CITUS: Product = Product {
     distributes: true,
     distribution: Distribution::Workers,
     placement: Some(&catalogs::CITUS),
+    cluster: "SELECT nodename || ':' || nodeport FROM pg_dist_node ORDER BY 1",
+    own_node: Some(
+        "SELECT nodename || ':' || nodeport FROM pg_dist_node \
+         WHERE groupid = (SELECT groupid FROM pg_dist_local_group)",
+    ),
     ..POSTGRES
 };
 

@@ -8,18 +8,24 @@
 use crate::net::{self, CONNECT_TIMEOUT, Host, SslMode, Transport, lost};
 use crate::postgres::config::Config;
 use crate::postgres::errors;
+use crate::postgres::libpq::ChannelBinding as Binding;
 use bytes::BytesMut;
 use fallible_iterator::FallibleIterator;
 use lydite_database::sql::meta::Admin;
 use lydite_database::sql::sql_error::SqlError;
 use postgres_protocol::authentication::md5_hash;
-use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
+use postgres_protocol::authentication::sasl::{
+    ChannelBinding, SCRAM_SHA_256, SCRAM_SHA_256_PLUS, ScramSha256,
+};
 use postgres_protocol::message::backend::{ErrorFields, Message};
 use postgres_protocol::message::frontend;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
+/// Error of a server that proves no tie between password and certificate.
+const NOT_BOUND: &str = "the server did not bind the password to its certificate: use a user with SCRAM over TLS, or leave \
+                         channel_binding=require out";
 /// Bytes per read.
 const READ_BYTES: usize = 16 * 1024;
 
@@ -58,6 +64,11 @@ pub(crate) struct Wire {
 impl Wire {
     /// Connects and authenticates.
     pub(crate) fn connect(config: &Config) -> Result<Self, SqlError> {
+        let limit = config.connection.connect_timeout;
+        Self::connect_within(config, limit).map_err(|error| net::within(limit, error))
+    }
+
+    fn connect_within(config: &Config, limit: Duration) -> Result<Self, SqlError> {
         let transport = dial(config)?;
         let mut wire = Self {
             transport,
@@ -67,7 +78,7 @@ impl Wire {
             backend: None,
             status: b'I',
         };
-        wire.transport.limit(Some(CONNECT_TIMEOUT)).map_err(lost)?;
+        wire.transport.limit(Some(limit)).map_err(lost)?;
         wire.start(config)?;
         wire.transport.limit(None).map_err(lost)?;
         Ok(wire)
@@ -78,7 +89,7 @@ impl Wire {
         let mut parameters = vec![
             ("user", config.user.as_str()),
             ("database", config.database.as_str()),
-            ("application_name", "lydite"),
+            ("application_name", config.connection.application_name.as_str()),
             ("client_encoding", "UTF8"),
             ("TimeZone", "UTC"),
             ("DateStyle", "ISO"),
@@ -86,9 +97,14 @@ impl Wire {
         if let Some(path) = &search_path {
             parameters.push(("search_path", path));
         }
+        if let Some(options) = &config.connection.options {
+            parameters.push(("options", options));
+        }
+        let binding = config.connection.channel_binding;
         frontend::startup_message(parameters, &mut self.out).map_err(encoding)?;
         self.flush().map_err(of_another_kind)?;
         let mut scram: Option<ScramSha256> = None;
+        let mut bound = false;
         let mut first = Some(self.message().map_err(of_another_kind)?);
         loop {
             let message = match first.take() {
@@ -96,6 +112,9 @@ impl Wire {
                 None => self.message()?,
             };
             match message {
+                Message::AuthenticationOk if !bound && binding == Binding::Require => {
+                    return Err(SqlError::Lost(NOT_BOUND.into()));
+                }
                 Message::AuthenticationOk => {}
                 Message::AuthenticationCleartextPassword => {
                     let password = password(config)?;
@@ -118,9 +137,24 @@ impl Wire {
                             offered.join(", ")
                         )));
                     }
+                    let end_point = match &self.transport {
+                        Transport::Tls(stream) if binding != Binding::Disable => net::tls::end_point(stream),
+                        _ => None,
+                    };
+                    let (mechanism, channel) = match end_point {
+                        Some(hash) if offered.iter().any(|name| name == SCRAM_SHA_256_PLUS) => {
+                            bound = true;
+                            (SCRAM_SHA_256_PLUS, ChannelBinding::tls_server_end_point(hash))
+                        }
+                        Some(_) => (SCRAM_SHA_256, ChannelBinding::unrequested()),
+                        None => (SCRAM_SHA_256, ChannelBinding::unsupported()),
+                    };
+                    if !bound && binding == Binding::Require {
+                        return Err(SqlError::Lost(NOT_BOUND.into()));
+                    }
                     let password = password(config)?;
-                    let first = ScramSha256::new(password.as_bytes(), ChannelBinding::unsupported());
-                    frontend::sasl_initial_response(SCRAM_SHA_256, first.message(), &mut self.out)
+                    let first = ScramSha256::new(password.as_bytes(), channel);
+                    frontend::sasl_initial_response(mechanism, first.message(), &mut self.out)
                         .map_err(encoding)?;
                     scram = Some(first);
                     self.flush()?;
@@ -276,13 +310,16 @@ fn dial(config: &Config) -> Result<Transport, SqlError> {
         Host::Unix(directory) => {
             net::dial_unix(&format!("{directory}/.s.PGSQL.{}", config.port)).map(Transport::Unix)
         }
-        Host::Tcp(name) => secure(config, net::dial_tcp(name, config.port)?),
+        Host::Tcp(name) => {
+            secure(config, net::dial_tcp(name, config.port, config.connection.connect_timeout)?)
+        }
     }
 }
 
 /// Begins TLS as `sslmode` requires.
 fn secure(config: &Config, mut stream: TcpStream) -> Result<Transport, SqlError> {
-    if config.sslmode == SslMode::Disable {
+    let tls = &config.connection.tls;
+    if tls.mode == SslMode::Disable {
         return Ok(Transport::Tcp(stream));
     }
     let mut request = BytesMut::new();
@@ -292,10 +329,8 @@ fn secure(config: &Config, mut stream: TcpStream) -> Result<Transport, SqlError>
     let mut answer = [0];
     stream.read_exact(&mut answer).map_err(unread)?;
     match answer[0] {
-        b'S' => {
-            net::tls::handshake(&config.host, config.sslmode, stream).map(|tls| Transport::Tls(Box::new(tls)))
-        }
-        _ if config.sslmode == SslMode::Prefer => Ok(Transport::Tcp(stream)),
+        b'S' => net::tls::handshake(&config.host, tls, stream).map(|tls| Transport::Tls(Box::new(tls))),
+        _ if tls.mode == SslMode::Prefer => Ok(Transport::Tcp(stream)),
         _ => Err(net::tls::not_offered()),
     }
 }

@@ -85,5 +85,6 @@ fn entries(args: &RunArgs) -> Entries {
     ] {
         entries.flag(key, value.clone());
     }
+    entries.flag("affinity", args.affinity.then(|| "true".into()));
     entries
 }

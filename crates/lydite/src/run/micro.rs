@@ -6,7 +6,7 @@ use super::conclusion::Measured;
 use super::loading;
 use super::measuring::{Live, measure};
 use super::observing::{self, Observing};
-use super::result::{common, direct, loaded, micro_series, open, plan_common};
+use super::result::{common, direct, endpoints, loaded, micro_series, open, plan_common};
 use crate::exit::{Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::shell::typed;
@@ -237,6 +237,7 @@ pub(crate) fn run(request: &Request, asked: &MicroAsked) -> Outcome {
             observing.during(control, || lydite_bench::run_micro(&target, &run_plan, control, observer))
         },
     )?;
+    let endpoints = endpoints(&*target);
     let observed = observing.finish();
     let parts = Parts {
         plan,
@@ -251,7 +252,10 @@ pub(crate) fn run(request: &Request, asked: &MicroAsked) -> Outcome {
         url: &description.url,
         stored,
         check: "counters",
-        result: &|checks, checked| Ok(observed.add_to(parts.result(checks, checked)?)),
+        result: &|checks, checked| {
+            let result = parts.result(checks, checked)?;
+            Ok(observed.add_to(RunResult { endpoints: endpoints.clone(), ..result }))
+        },
         acknowledged: Vec::new(),
         after: &|| {
             let Some((totals, seconds)) = sum(&*target, &meta, interrupt)? else {

@@ -5,14 +5,14 @@ use crate::host;
 use lydite_bench::{
     Arrival, Histogram, KindMeasurement, LoadReport, Measurement, Mode, PhaseFacts, Runnable, Second,
 };
-use lydite_database::{AbortReason, Description};
+use lydite_database::{AbortReason, Description, EndpointReport, Target};
 use lydite_plan::controls::{PhaseOf, Ran};
 use lydite_plan::values::ratio;
 use lydite_plan::{Plan, Span};
 use lydite_report::model::{
-    CheckResult, CheckedWhen, ClientCost, ComplianceLine, DeliveryReport, ErrorCount, FORMAT, InputFinding,
-    Latency, LoadInfo, NodeFigures, Outage, OutageCause, Pacing, PhaseResult, Series, Status, TargetInfo,
-    TransactionResult, Window, WindowVerdict,
+    CheckResult, CheckedWhen, ClientCost, ComplianceLine, DeliveryReport, EndpointResult, ErrorCount, FORMAT,
+    InputFinding, Latency, LoadInfo, NodeFigures, Outage, OutageCause, Pacing, PhaseResult, Series, Status,
+    TargetInfo, TransactionResult, Window, WindowVerdict,
 };
 use lydite_report::observed::checkpoints;
 use lydite_report::plan::{PlanInfo, PlanPhase, RetryPlan};
@@ -582,4 +582,24 @@ fn weak_guarantee(description: &Description) -> Option<String> {
              transactions may break the data, and the checks show where"
         )
     })
+}
+
+/// Returns the sessions and transactions of each endpoint; none unless sessions are spread, or renewed.
+pub(crate) fn endpoints(target: &dyn Target) -> Vec<EndpointResult> {
+    let of = |found: EndpointReport| {
+        let EndpointReport {
+            endpoint,
+            sessions,
+            opened,
+            lost,
+            refused,
+            moved,
+            refreshed,
+            transactions,
+            away,
+        } = found;
+        EndpointResult { endpoint, sessions, opened, lost, refused, moved, refreshed, transactions, away }
+    };
+    let endpoints = target.capabilities().endpoints.filter(|endpoints| endpoints.is_spread());
+    endpoints.map(|endpoints| endpoints.report()).unwrap_or_default().into_iter().map(of).collect()
 }

@@ -12,16 +12,19 @@ use super::measuring::{Live, measure};
 use super::node_sizes::SizeWatch;
 use super::observing::{self, Observing};
 use super::readiness::{begin_with_template, check_target, fitting, make_ready};
-use super::result::Parts;
+use super::result::{Parts, endpoints};
 use super::success_log::SuccessLog;
 use crate::exit::{Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::complain;
 use crate::proven;
 use lydite_bench::{LoadReport, Measurement, Mode, RunPlan, Step};
-use lydite_database::{DatabaseState, Description, Kind, Replicas, Target, Tpcc, Workload};
+use lydite_database::{
+    DatabaseState, Demand, Description, Kind, Placement, Replicas, Target, Tpcc, Workload,
+};
 use lydite_faults::FaultSpec;
 use lydite_plan::Plan;
+use lydite_plan::controls::affinity::Affinity;
 use lydite_plan::controls::function_tests::FunctionTests;
 use lydite_plan::controls::{Ground, Ran, Settled};
 use lydite_report::model::{ANSWERS_CHECK, CheckedWhen, LEDGER_CHECK, SUCCESS_LOG_CHECK};
@@ -52,6 +55,7 @@ pub(crate) fn run(request: &Request) -> Outcome {
     let success_log = ready.open_success_log(request)?;
     let ledger = ready.open_ledger(request)?;
     let measurement = ready.measure(request, &faults, &observing)?;
+    let endpoints = endpoints(&*ready.target);
     let observed = observing.finish();
     let balances = balances.map(|balances| balances.finish(&measurement.whole));
     let replicas = ready.replicas.as_ref().map(|replicas| replicas.report());
@@ -92,6 +96,7 @@ pub(crate) fn run(request: &Request) -> Outcome {
         result: &|checks, checked| {
             let mut result = parts.result(checks, checked)?;
             result.warnings.extend(proven::warning(&plan.target));
+            result.endpoints.clone_from(&endpoints);
             let result = parts.judged(observed.add_to(result));
             let mut result = faults.add_to(functions.add_to(sizes.add_to(result)));
             let specs: Vec<&FaultSpec> = plan.controls.faults.specs().collect();
@@ -129,6 +134,10 @@ impl Ready {
         observing::check(plan, &*target)?;
         let replicas = plan.controls.replicas.open(plan.sessions(), &target)?;
         let (meta, load) = make_ready(&*target, request, request.fresh)?;
+        if load.is_some() && plan.target.endpoints() > 1 {
+            // Empty databases look alike. Only loaded ones show that all endpoints have the same one.
+            target.admit(&Demand::Sessions(plan.sessions()))?;
+        }
         if let Some(replicas) = &replicas {
             catch_up(replicas, &meta, load.is_some(), &request.interrupt)?;
         }
@@ -144,6 +153,7 @@ impl Ready {
         }
         let nodes = &plan.controls.distribution;
         let place = nodes.place(&plan.schedule, &*target, &description.url, meta.warehouses)?;
+        begin_endpoints(&*target, place.placement.as_deref(), meta.warehouses, plan.controls.affinity)?;
         let settled = plan.controls.settle(&plan.schedule, &Ground { active, place })?;
         Ok(Self { target, replicas, description, meta, load, mode, active, stored, settled })
     }
@@ -217,6 +227,8 @@ impl Ready {
         let queue = !matches!(self.mode, Mode::Direct { .. });
         let kinds: Vec<(usize, Kind)> =
             plan.schedule.kinds().into_iter().map(|kind| (kind.index(), Tpcc::KINDS[kind.index()])).collect();
+        let placement = self.settled.distribution.place.placement.as_deref();
+        begin_endpoints(&*self.target, placement, self.meta.warehouses, plan.controls.affinity)?;
         let _lag = self.replicas.as_ref().map(Replicas::watch).transpose()?;
         measure(
             plan,
@@ -265,6 +277,27 @@ impl Ready {
         plan.controls.shape(&self.settled, &plan.schedule, &mut run_plan);
         run_plan
     }
+}
+
+/// Begins the counts of the endpoints. With affinity, all nodes of the placement must be endpoints.
+fn begin_endpoints(
+    target: &dyn Target,
+    placement: Option<&Placement>,
+    warehouses: u32,
+    affinity: Affinity,
+) -> Outcome {
+    let Some(endpoints) = target.capabilities().endpoints.filter(|endpoints| endpoints.is_spread()) else {
+        return Ok(());
+    };
+    let nodes = target.capabilities().nodes_of_endpoints()?;
+    let missing = endpoints.begin(nodes, placement, warehouses);
+    if affinity.0 && !missing.is_empty() {
+        return Err(Failure::usage(format!(
+            "--affinity: no endpoint is the node {}, which may lead warehouses: add it to the hosts of the URL",
+            missing.join(", ")
+        )));
+    }
+    Ok(())
 }
 
 /// Waits until all replicas have the rows of the primary. `loaded` is true if this run loaded them.

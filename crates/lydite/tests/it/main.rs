@@ -8,6 +8,7 @@ mod conditions;
 mod controls;
 mod disk_full;
 mod driver;
+mod endpoints;
 mod every_target;
 mod extra;
 mod failover;

@@ -179,32 +179,45 @@ fn openssl(directory: &Path, arguments: &[&str]) {
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-#[test]
-fn a_certificate_of_a_private_ca_is_answered_with_how_to_trust_the_ca() {
-    let directory = scratch();
-    let path = |name: &str| directory.path().join(name);
-    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).expect("permissions");
+/// Makes a CA (`ca`), another one (`other`), and certificates of the CA for a server on 127.0.0.1 (`server`) and for a
+/// user (`client`). Returns the settings of a server that uses them.
+fn certificates(directory: &Path) -> Vec<String> {
+    let path = |name: &str| directory.join(name);
+    fs::set_permissions(directory, fs::Permissions::from_mode(0o755)).expect("permissions");
     let authority = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "30"];
     for name in ["ca", "other"] {
         let (key, certificate) = (format!("{name}.key"), format!("{name}.pem"));
         let subject = format!("/CN={name}");
         let files = ["-subj", &subject, "-keyout", &key, "-out", &certificate];
-        openssl(directory.path(), &[&authority[..], &files].concat());
+        openssl(directory, &[&authority[..], &files].concat());
     }
     fs::write(path("names"), "subjectAltName=IP:127.0.0.1\nbasicConstraints=CA:FALSE\n").expect("names");
-    let request = ["req", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=server"];
-    openssl(directory.path(), &[&request[..], &["-keyout", "server.key", "-out", "server.csr"]].concat());
-    let signed =
-        ["x509", "-req", "-in", "server.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial"];
-    let files = ["-days", "30", "-extfile", "names", "-out", "server.pem"];
-    openssl(directory.path(), &[&signed[..], &files].concat());
+    for (name, subject) in [("server", "/CN=server"), ("client", "/CN=certified")] {
+        let (key, request, certificate) =
+            (format!("{name}.key"), format!("{name}.csr"), format!("{name}.pem"));
+        let asked = ["req", "-newkey", "rsa:2048", "-nodes", "-subj", subject];
+        openssl(directory, &[&asked[..], &["-keyout", &key, "-out", &request]].concat());
+        let signed =
+            ["x509", "-req", "-in", &request, "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial"];
+        openssl(
+            directory,
+            &[&signed[..], &["-days", "30", "-extfile", "names", "-out", &certificate]].concat(),
+        );
+    }
     // The server takes a key of its own user only.
     let (user, group) = postgres::shared().owner();
     chown(path("server.key"), Some(user), Some(group)).expect("the key's owner");
     fs::set_permissions(path("server.key"), fs::Permissions::from_mode(0o600)).expect("permissions");
-    let (certificate, key) = (path("server.pem"), path("server.key"));
-    let files = [format!("ssl_cert_file={}", text(&certificate)), format!("ssl_key_file={}", text(&key))];
-    let server = Server::start(&["ssl=on", &files[0], &files[1]]);
+    let file = |setting: &str, name: &str| format!("{setting}={}", text(&path(name)));
+    vec!["ssl=on".into(), file("ssl_cert_file", "server.pem"), file("ssl_key_file", "server.key")]
+}
+
+#[test]
+fn a_certificate_of_a_private_ca_is_answered_with_how_to_trust_the_ca() {
+    let directory = scratch();
+    let path = |name: &str| directory.path().join(name);
+    let settings = certificates(directory.path());
+    let server = Server::start(&settings.iter().map(String::as_str).collect::<Vec<_>>());
     let url = format!("{}?sslmode=verify-full", server.url("postgres"));
     let trusting =
         |name: &str, url: &str| Program::new(&["check", url]).env("SSL_CERT_FILE", path(name)).run();
@@ -229,6 +242,94 @@ fn a_certificate_of_a_private_ca_is_answered_with_how_to_trust_the_ca() {
         refused.only_error().contains("the server offers no TLS: switch it on there, or "),
         "{refused:?}"
     );
+}
+
+#[test]
+fn client_certificates_channel_binding_and_the_variables_of_libpq_work() {
+    let directory = scratch();
+    let path = |name: &str| text(&directory.path().join(name)).to_owned();
+    let mut settings = certificates(directory.path());
+    let access =
+        "hostssl all certified all cert\nhostssl all bound all scram-sha-256\nhost all all all trust\n";
+    fs::write(path("access"), access).expect("rules of access");
+    settings.extend([format!("ssl_ca_file={}", path("ca.pem")), format!("hba_file={}", path("access"))]);
+    let server = Server::start(&settings.iter().map(String::as_str).collect::<Vec<_>>());
+    server.psql(
+        "postgres",
+        "CREATE ROLE certified LOGIN SUPERUSER; CREATE ROLE bound LOGIN SUPERUSER PASSWORD 'secret'",
+    );
+    let url = |user: &str, host: &str, options: &str| {
+        format!("postgres://{user}@{host}:{}/postgres?{options}", server.port())
+    };
+    let check = |url: String| Program::new(&["check", &url]);
+    // An empty database is what a connection that works finds.
+    let works = |url: String| {
+        let ended = check(url).env("LYDITE_PASSWORD", "secret").run().code(2);
+        assert!(ended.only_error().contains("is empty"), "{ended:?}");
+    };
+    let (root, other) = (path("ca.pem"), path("other.pem"));
+    let identity = format!("sslcert={}&sslkey={}", path("client.pem"), path("client.key"));
+    works(url("certified", "127.0.0.1", &format!("sslmode=verify-full&sslrootcert={root}&{identity}")));
+    // The certificate is not for this name, which only verify-full checks.
+    works(url("certified", "localhost", &format!("sslmode=verify-ca&sslrootcert={root}&{identity}")));
+    works(url("bound", "127.0.0.1", "sslmode=require&channel_binding=require"));
+    works(url("bound", "127.0.0.1", "sslmode=require&channel_binding=disable"));
+
+    for (target, code, problem) in [
+        (url("certified", "127.0.0.1", "sslmode=require"), 3, "valid client certificate"),
+        (
+            url("bound", "localhost", &format!("sslmode=verify-full&sslrootcert={root}")),
+            3,
+            "a host name that the",
+        ),
+        // libpq checks the CA too if it has a file of it.
+        (
+            url("bound", "localhost", &format!("sslmode=require&sslrootcert={other}")),
+            3,
+            "name the file of the CA",
+        ),
+        (
+            url("certified", "127.0.0.1", &format!("sslmode=require&sslcert={root}")),
+            2,
+            "sslcert needs the key",
+        ),
+        (url("postgres", "127.0.0.1", "channel_binding=require"), 3, "did not bind the password"),
+        (url("bound", "127.0.0.1", "sslmode=verify-ca&sslrootcert=/nowhere.pem"), 2, "no such file"),
+        (
+            url("bound", "127.0.0.1", &format!("sslcert={}&sslkey={}", path("client.pem"), path("ca.key"))),
+            2,
+            "name the key of the certificate",
+        ),
+        (url("bound", "127.0.0.1", "connect_timeout=0"), 2, "connect_timeout=\"0\" must be a whole number"),
+    ] {
+        let ended = check(target).env("LYDITE_PASSWORD", "secret").run().code(code);
+        assert!(ended.only_error().contains(problem), "{ended:?}");
+    }
+
+    // Whatever the URL leaves out comes from the environment.
+    let port = server.port().to_string();
+    let variables = [
+        ("PGHOST", "127.0.0.1"),
+        ("PGPORT", &port),
+        ("PGUSER", "certified"),
+        ("PGDATABASE", "named"),
+        ("PGSSLMODE", "verify-full"),
+        ("PGSSLROOTCERT", &root),
+        ("PGSSLCERT", &path("client.pem")),
+        ("PGSSLKEY", &path("client.key")),
+        ("PGAPPNAME", "named by libpq"),
+        ("PGOPTIONS", "-c log_connections=on"),
+    ];
+    let named = "CREATE DATABASE named";
+    server.psql("postgres", named);
+    let view = "CREATE VIEW warehouse AS SELECT current_setting('application_name') AS w_id";
+    server.psql("named", view);
+    let with =
+        |program: Program| variables.iter().fold(program, |program, (name, value)| program.env(name, value));
+    let ended = with(Program::new(&["check", "postgres:///"])).run().code(2);
+    assert!(ended.only_error().contains("warehouse"), "{ended:?}");
+    let wrong = with(Program::new(&["check", "postgres:///"])).env("PGPORT", "none").run().code(2);
+    assert!(wrong.only_error().contains("PGPORT=\"none\" is not a port"), "{wrong:?}");
 }
 
 #[test]

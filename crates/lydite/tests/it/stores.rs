@@ -76,6 +76,9 @@ fn a_galera_cluster_passes_the_kit_and_keeps_the_conditions_through_conflicts_an
     assert_eq!(settings["nodes"], "3");
     assert_eq!(settings["innodb_flush_log_at_trx_commit of node 3"], "1");
     assert_eq!(settings["innodb_flush_log_at_trx_commit of node 2"], Value::Null, "as the first one's");
+    let endpoints = result["endpoints"].as_array().expect("endpoints");
+    let sessions: Vec<&Value> = endpoints.iter().map(|endpoint| &endpoint["sessions"]).collect();
+    assert_eq!(sessions, [2, 2, 2], "six sessions over three nodes");
     // On a busy machine one may lose so often that it is given up; nothing else may go wrong.
     let given_up: u64 = result["errors"]
         .as_array()
@@ -109,7 +112,9 @@ fn a_galera_cluster_passes_the_kit_and_keeps_the_conditions_through_conflicts_an
             return None;
         }
         ended.code(0);
-        assert_checks_hold(&json(&path), &["before", "after"]);
+        let result = json(&path);
+        assert_checks_hold(&result, &["before", "after"]);
+        assert!(result["endpoints"][2]["lost"].as_u64() > Some(0), "{}", result["endpoints"]);
         Some(())
     });
     assert_consistent(&third.url("tpcc"));

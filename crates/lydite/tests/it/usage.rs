@@ -313,7 +313,7 @@ fn the_built_in_targets_are_listed_with_urls_options_and_ways_of_sending() {
     for words in [
         "gemel: (a temporary directory) or gemel:PATH",
         "sqlite: (a temporary file) or sqlite:PATH",
-        "postgres://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE",
+        "postgres://[USER[:PASSWORD]@]HOST[:PORT],…/DATABASE",
         "--tx  statements, batched, procedures",
         "transactions  snapshot isolation",
         "placement     over shards",

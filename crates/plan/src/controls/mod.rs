@@ -2,6 +2,7 @@
 //! values, shapes the steps of the run, and writes its part of the result. The table below lists them. Controls don't
 //! import each other: a conflict between two is checked in one of them, through the steps or the entries.
 
+pub mod affinity;
 pub mod coaccess;
 pub mod contention;
 pub mod distribution;
@@ -153,6 +154,7 @@ table! {
     rate: rate::Rate,
     function_tests: function_tests::FunctionTests,
     replicas: replicas::Reading,
+    affinity: affinity::Affinity,
     faults: faults::Faults,
 }
 

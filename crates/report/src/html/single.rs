@@ -13,7 +13,7 @@ use crate::figures::{
     type_name,
 };
 use crate::findings::{Weight, findings, has_new_orders, mean_queue_and_service_ms, shown_types};
-use crate::model::{CheckResult, CheckedWhen, Latency, RunResult, WindowVerdict};
+use crate::model::{CheckResult, CheckedWhen, EndpointResult, Latency, RunResult, WindowVerdict};
 use crate::observed::checkpoints;
 use crate::phases;
 use crate::table::{checks_in_words, plan_in_words};
@@ -457,6 +457,7 @@ fn workload(r: &RunResult, run: &RunData) -> Markup {
     if !r.inputs.is_empty() {
         all.push(trimmed("Randomness of the inputs (TPC-C 5.5.1.5)", &columns, findings.collect()));
     }
+    all.push(endpoints(r));
     all.push(pacing(r));
     all.push(think_times(r, run));
     if let Some(d) = &r.delivery {
@@ -519,6 +520,38 @@ fn mix(r: &RunResult) -> Markup {
         words("Minimum"),
     ];
     table("Mix of transactions (TPC-C 5.2.3)", &columns, rows)
+}
+
+fn endpoints(r: &RunResult) -> Markup {
+    if r.endpoints.is_empty() {
+        return Markup::default();
+    }
+    let row = |found: &EndpointResult| {
+        let counts = [
+            found.sessions.into(),
+            found.transactions,
+            found.away,
+            found.opened,
+            found.lost,
+            found.refused,
+            found.moved,
+            found.refreshed,
+        ];
+        let cells = counts.map(|number| Markup::text(&count(number)));
+        std::iter::once(Markup::text(&found.endpoint)).chain(cells).collect()
+    };
+    let columns = [
+        words("Endpoint"),
+        figures("sessions"),
+        figures("transactions"),
+        figures("of warehouses led elsewhere"),
+        figures("opened"),
+        figures("lost"),
+        figures("refused"),
+        figures("moved here"),
+        figures("refreshed"),
+    ];
+    table("Endpoints, with the warm-up", &columns, r.endpoints.iter().map(row).collect())
 }
 
 fn pacing(r: &RunResult) -> Markup {

@@ -5,6 +5,7 @@
 //! 100, `_bytes` bytes. Numbers are finite. Fields that an older document lacks load as their default.
 
 mod checks;
+mod endpoints;
 mod environment;
 mod nodes;
 mod series;
@@ -26,6 +27,7 @@ pub use checks::{
     ANSWERS_CHECK, BALANCES_CHECK, CheckResult, CheckedWhen, ComplianceLine, InputFinding, LEDGER_CHECK,
     RequirementResult, SUCCESS_LOG_CHECK, SuccessLogResult, WindowVerdict,
 };
+pub use endpoints::EndpointResult;
 pub use environment::{ClientCost, HostInfo, LoadInfo, TargetInfo};
 pub use nodes::{NodeBytes, NodeFigures};
 pub use series::Series;
@@ -150,6 +152,9 @@ pub struct RunResult {
     /// Operations and data of each node of the database, where they are known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nodes: Option<NodeFigures>,
+    /// Sessions and transactions of each endpoint, if the database has several or if connections have a life time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub endpoints: Vec<EndpointResult>,
 }
 
 impl Default for RunResult {
@@ -185,6 +190,7 @@ impl Default for RunResult {
             availability: Vec::new(),
             observed: Vec::new(),
             statements: Vec::new(),
+            endpoints: Vec::new(),
             warnings: Vec::new(),
             delivery: None,
             pacing: None,

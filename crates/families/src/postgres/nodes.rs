@@ -1,0 +1,73 @@
+//! The endpoints of a database with several servers: sessions on them, and checks that they hold one database.
+
+use crate::postgres::session::PgConnection;
+use crate::postgres::{Config, Postgres, connected, refused};
+use lydite_database::sql::meta::Admin;
+use lydite_database::sql::prepared::Prepared;
+use lydite_database::{Endpoints, Role, Seat, Target, TargetError};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Makes the endpoints of these servers.
+pub(super) fn endpoints(nodes: &[Config], lifetime: Option<Duration>) -> Arc<Endpoints> {
+    let probed = nodes.to_vec();
+    let names = nodes.iter().map(Config::address).collect();
+    Endpoints::new(names, lifetime, Box::new(move |at| connected(&probed[at]).is_ok()))
+}
+
+impl Postgres {
+    /// Opens a session on an endpoint.
+    pub(super) fn open_session<S: Prepared>(
+        &self,
+        settings: &str,
+        statements: &[(S, String)],
+    ) -> Result<(PgConnection, Seat), TargetError> {
+        self.endpoints.connect(|at| {
+            let config = &self.nodes[at];
+            PgConnection::open(config, settings, statements).map_err(|error| refused(error, config))
+        })
+    }
+
+    /// Rejects servers that do not hold the database of the first one.
+    pub(super) fn check_nodes(&self) -> Result<(), TargetError> {
+        let Some(others) = self.nodes.get(1..).filter(|others| !others.is_empty()) else { return Ok(()) };
+        let first = Self::new(self.config.alone());
+        let own = (first.cluster()?, first.state()?);
+        for node in others {
+            let node = Self::new(node.clone());
+            if node.config.product.heap && node.read_replication()?.role == Role::Replica {
+                return Err(TargetError::usage(format!(
+                    "{}: this server is a replica and takes no writes: name it with --replicas",
+                    node.config.place()
+                )));
+            }
+            if (node.cluster()?, node.state()?) != own {
+                return Err(TargetError::usage(format!(
+                    "{}: this server does not hold the database of {}: name servers of one database",
+                    node.config.place(),
+                    self.config.place()
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the text that servers of one cluster have in common.
+    fn cluster(&self) -> Result<Vec<String>, TargetError> {
+        let mut wire = self.connect_wire()?;
+        wire.column(self.config.product.cluster).map_err(self.failed("ask for its cluster"))
+    }
+
+    /// Returns the names of the endpoints as nodes of the placement; empty if they are not known.
+    pub(super) fn read_own_nodes(&self) -> Result<Vec<String>, TargetError> {
+        let Some(query) = self.config.product.own_node.filter(|_| self.nodes.len() > 1) else {
+            return Ok(Vec::new());
+        };
+        let mut names = Vec::new();
+        for node in &self.nodes {
+            let name = connected(node)?.column(query).map_err(self.failed("ask for the node's name"))?;
+            names.extend(name.into_iter().next());
+        }
+        Ok(if names.len() == self.nodes.len() { names } else { Vec::new() })
+    }
+}
