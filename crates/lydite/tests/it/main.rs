@@ -46,3 +46,4 @@ mod success_log;
 mod sweep;
 mod usage;
 mod verify;
+mod was;
