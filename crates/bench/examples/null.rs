@@ -24,7 +24,14 @@ fn main() -> Result<(), Box<dyn Error>> {
             let terminals = number(1, 100_000.0)? as u32;
             let sessions = number(2, 4.0)? as u32;
             let wait_factor = number(3, 1.0)?;
-            let mode = Mode::Rte { terminals, sessions, wait_factor, delivery_log: None };
+            let mode = Mode::Rte {
+                terminals,
+                sessions,
+                wait_factor,
+                display_delay: Duration::ZERO,
+                lines: false,
+                delivery_log: None,
+            };
             (mode, terminals.div_ceil(10))
         }
         Some("open") => {

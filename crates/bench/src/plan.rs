@@ -166,6 +166,10 @@ pub enum Mode {
         sessions: u32,
         /// Factor on the standard's keying and mean think times: 1 for the standard's, 0 for none.
         wait_factor: f64,
+        /// Time that a real terminal would take to display an answer (clause 6.6.3.7). Think times begin after it.
+        display_delay: Duration,
+        /// True if the sessions go over lines of terminals: choosing from the menu takes a round trip then.
+        lines: bool,
         /// File of results of deferred deliveries (clause 2.7.2.3), in JSON lines. An existing file is overwritten.
         delivery_log: Option<PathBuf>,
     },

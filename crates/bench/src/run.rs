@@ -1,6 +1,6 @@
 //! A run from the first connection to the last count.
 
-use crate::clock::{Nanos, SECOND, Window};
+use crate::clock::{Nanos, SECOND, Window, nanos};
 use crate::collector::Collector;
 use crate::control::RunControl;
 use crate::direct::Rotation;
@@ -14,7 +14,7 @@ use crate::os::{self, Usage};
 use crate::placement_watch::PlacementWatch;
 use crate::plan::{MicroMode, MicroPlan, Mode, RunPlan, RunSettings};
 use crate::request_source::RequestSource;
-use crate::rte::Rte;
+use crate::rte::{Rte, RteSettings};
 use crate::settling::{Settled, Settling};
 use crate::silence::Silence;
 use crate::stages::Stages;
@@ -188,8 +188,14 @@ pub fn run_through(
             let affinity = target.capabilities().endpoints.filter(|_| plan.affinity).cloned();
             Arc::new(Rotation::new(Arc::clone(&stages), *terminals, affinity))
         }
-        Mode::Rte { terminals, wait_factor, delivery_log, .. } => {
-            let rte = Rte::new(Arc::clone(&stages), *terminals, *wait_factor, delivery_log.as_deref());
+        Mode::Rte { terminals, wait_factor, display_delay, lines, delivery_log, .. } => {
+            let settings = RteSettings {
+                terminals: *terminals,
+                wait_factor: *wait_factor,
+                display_delay: nanos(*display_delay),
+                lines: *lines,
+            };
+            let rte = Rte::new(Arc::clone(&stages), settings, delivery_log.as_deref());
             Arc::new(rte.map_err(|error| RunError::DeliveryLog {
                 path: delivery_log.clone().unwrap_or_default(),
                 error,

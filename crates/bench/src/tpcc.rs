@@ -30,6 +30,9 @@ pub struct TpccFacts {
     pub waits: Option<[KindWaits; TransactionKind::COUNT]>,
     /// Think times after New-Orders, in nanoseconds (clause 5.6.3); `None` unless terminals wait.
     pub think: Option<Histogram<u64>>,
+    /// Times from the choice of a transaction until its input screen, in nanoseconds; `None` unless terminals have
+    /// lines.
+    pub menu: Option<Histogram<u64>>,
 }
 
 /// Answers that contradict themselves or their inputs.
@@ -282,6 +285,7 @@ impl Facts<Tpcc> for TpccFacts {
         }
         self.waits = self.waits.or(other.waits);
         self.think = self.think.take().or_else(|| other.think.clone());
+        self.menu = self.menu.take().or_else(|| other.menu.clone());
     }
 }
 

@@ -12,8 +12,10 @@ use crate::recorder::{EndedTransaction, Recorder};
 use crate::stages::{Cursor, Stages};
 use crate::workload::{Connect, Runnable};
 use lydite_database::{Commit, Committed, Seat, Session, Submitted, TxError};
+use lydite_tpcc::TransactionKind;
 use lydite_tpcc::input::Contended;
 use lydite_tpcc::random::{Purpose, Stream};
+use lydite_tpcc::transaction::Delivery;
 use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -305,6 +307,49 @@ impl<W: Runnable> Worker<W> {
         }
     }
 
+    /// Lets the next transaction be entered at a terminal. Without lines of terminals that makes no difference.
+    pub(crate) fn sit_at(&mut self, terminal: u32) {
+        if let Some(lines) = self.session.as_mut().and_then(|session| session.lines()) {
+            lines.sit_at(terminal);
+        }
+    }
+
+    /// Chooses a transaction at a terminal. Returns the time at which it shows the input screen; `None` if the run is
+    /// over first.
+    pub(crate) fn choose(&mut self, terminal: u32, kind: TransactionKind) -> Option<Nanos> {
+        while self.ensure_connected() {
+            let sent = self.now();
+            let Some(lines) = self.session.as_mut().and_then(|session| session.lines()) else {
+                return Some(sent);
+            };
+            lines.sit_at(terminal);
+            match lines.choose(kind) {
+                Ok(()) => return Some(self.now()),
+                Err(TxError::Broken(message)) => {
+                    self.end_run(&message);
+                    return None;
+                }
+                Err(error) => self.lose_connection(sent, &error.to_string()),
+            }
+        }
+        None
+    }
+
+    /// Enters a Delivery at a terminal. If that fails, its execution fails.
+    pub(crate) fn queue(&mut self, terminal: u32, delivery: Delivery) {
+        if let Some(lines) = self.session.as_mut().and_then(|session| session.lines()) {
+            lines.sit_at(terminal);
+            lines.queue(delivery);
+        }
+    }
+
+    /// Ends the run, because each transaction would only add a failure.
+    fn end_run(&self, message: &str) {
+        let why = error_log::line(message);
+        self.shared.failures.end_run(format!("the run ended early: {why}"));
+        self.shared.sleep_until(Nanos::MAX);
+    }
+
     /// Makes all attempts at one transaction, the first at `sent`.
     fn attempt(
         &mut self,
@@ -341,12 +386,9 @@ impl<W: Runnable> Worker<W> {
                 Err(TxError::RolledBack(_)) => return Ending::new(Fate::RolledBack),
                 Err(TxError::Fatal(message)) => return self.rejected(message),
                 Err(TxError::Broken(message)) => {
-                    let why = error_log::line(&message);
-                    self.shared.failures.end_run(format!("the run ended early: {why}"));
-                    let ending = Ending { given_up: true, ..self.rejected(message) };
                     in_flight.note_answer(self.now());
-                    // The run is about to end. More transactions would only add failures.
-                    self.shared.sleep_until(Nanos::MAX);
+                    let ending = Ending { given_up: true, ..self.rejected(message.clone()) };
+                    self.end_run(&message);
                     return ending;
                 }
                 Err(TxError::Aborted { reason, detail }) => {

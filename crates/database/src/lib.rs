@@ -44,7 +44,7 @@ pub use observe::{Configuration, Observe, Observer, Sample, SampleKind};
 pub use patience::Waiter;
 pub use replicas::{LONGEST_WAIT, LagWatch, Replicas, ReplicasReport, Staleness};
 pub use replication::{Positions, Replication, Role};
-pub use session::{Commit, Session, Submitted};
+pub use session::{Commit, Session, Submitted, TerminalLines};
 pub use statements::{StatementCounts, StatementUse, StatementWork, with_texts};
 pub use target::{
     ConditionFinding, DatabaseState, Demand, Description, LedgerCounts, TableChecksum, Target, TxMode,

@@ -4,7 +4,9 @@ use crate::endpoints::Seat;
 use crate::error::TxError;
 use crate::replication::Positions;
 use crate::workload::{Tpcc, Workload};
+use lydite_tpcc::TransactionKind;
 use lydite_tpcc::input::Contended;
+use lydite_tpcc::transaction::Delivery;
 use std::fmt;
 use std::sync::Arc;
 
@@ -35,6 +37,11 @@ pub trait Session<W: Workload = Tpcc>: Send {
         None
     }
 
+    /// Returns the lines of terminals that the session's transactions go over, if they go over any.
+    fn lines(&mut self) -> Option<&mut dyn TerminalLines> {
+        None
+    }
+
     /// Runs one transaction until the session can take the next one. With pipelined commits that is before the commit
     /// is durable; the caller must not acknowledge the transaction earlier.
     ///
@@ -43,6 +50,22 @@ pub trait Session<W: Workload = Tpcc>: Send {
     fn submit(&mut self, transaction: &W::Transaction) -> Result<Submitted<W>, TxError> {
         self.execute(transaction).map(Submitted::Done)
     }
+}
+
+/// Lines of emulated terminals to a tier between them and the database.
+pub trait TerminalLines {
+    /// Chooses the terminal that does the following.
+    fn sit_at(&mut self, terminal: u32);
+
+    /// Chooses a transaction from the menu. Returns once the terminal shows its input screen (clause 5.2.2).
+    ///
+    /// # Errors
+    /// The line is lost and does not come back. The transaction has not begun.
+    fn choose(&mut self, kind: TransactionKind) -> Result<(), TxError>;
+
+    /// Enters a Delivery. Returns once the terminal shows that it is queued (clause 2.7.2). The next
+    /// [`Session::execute`] with it waits for its result, or returns the error of queuing it.
+    fn queue(&mut self, delivery: Delivery);
 }
 
 /// Result of [`Session::submit`].

@@ -19,6 +19,8 @@ pub(crate) enum Command {
     Run(Box<RunArgs>),
     /// Load a database
     Load(LoadArgs),
+    /// Serve the lines of emulated terminals: the tier between them and a loaded database
+    Was(WasArgs),
     /// Check the twelve consistency conditions of a loaded database, or the microbenchmark's records
     Check(CheckArgs),
     /// Compute warehouses, terminals, processes, storage and price for a throughput, or judge the data of a result
@@ -101,6 +103,34 @@ pub(crate) struct DriverTestArgs {
     /// First drop all tables, views and foreign tables with the names of Lydite's tables, whoever made them
     #[arg(long)]
     pub(crate) fresh: bool,
+}
+
+// A negative number is a value, which the command rejects.
+#[derive(Debug, Args)]
+#[command(
+    allow_negative_numbers = true,
+    after_help = "The terminals are those of `lydite run URL --mode rte --was HOST:PORT`, on this machine or another. \
+                  Ctrl-C ends the tier, which then prints its counts."
+)]
+pub(crate) struct WasArgs {
+    /// URL of the loaded database (see `lydite targets`)
+    #[arg(value_name = "URL")]
+    pub(crate) target: String,
+    /// Address and port for the terminals; port 0 takes a free one, which is printed
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) listen: String,
+    /// Sessions of the pool that plays what the terminals enter [default: 16]
+    #[arg(long, value_name = "N")]
+    pub(crate) sessions: Option<String>,
+    /// statements, batched or procedures: how transactions are sent [default: statements]
+    #[arg(long, value_name = "MODE")]
+    pub(crate) tx: Option<String>,
+    /// Write the counts as JSON at the end; - is the standard output
+    #[arg(long, value_name = "PATH")]
+    pub(crate) json: Option<PathBuf>,
+    /// Print no counts
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
 }
 
 #[derive(Debug, Args)]
@@ -265,6 +295,13 @@ pub(crate) struct RunArgs {
     /// poisson or constant arrivals (open) [default: poisson]
     #[arg(long, value_name = "KIND")]
     pub(crate) arrival: Option<String>,
+    /// Give each emulated user a line to the WAS that listens there (rte): see `lydite was`
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(crate) was: Option<String>,
+    /// Time that a real terminal would take to display an answer (rte): users wait it too, and the rules judge response
+    /// times with it; the standard's is 100ms [default: 0s]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) display_delay: Option<String>,
     /// Shares in percent of New-Order, Payment, Order-Status, Delivery, Stock-Level, or deck [default: deck,
     /// the standard's shuffled cards]
     #[arg(long, value_name = "SHARES")]

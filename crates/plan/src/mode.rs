@@ -3,15 +3,31 @@
 use crate::destination::{Destination, apart};
 use crate::entries::Entries;
 use crate::error::PlanError;
-use crate::values::{MAX_RATE, MAX_SESSIONS, number, whole};
+use crate::values::{MAX_RATE, MAX_SESSIONS, number, time, whole};
 use lydite_bench::{Arrival, MicroMode, Mode};
 use lydite_families::TargetSpec;
 use lydite_report::figures::plural;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Keys of a plan that set the mode.
-pub(crate) const KEYS: &[&str] =
-    &["terminals", "sessions", "mode", "rate", "arrival", "rte.wait_factor", "rte.delivery_log"];
+pub(crate) const KEYS: &[&str] = &[
+    "terminals",
+    "sessions",
+    "mode",
+    "rate",
+    "arrival",
+    "was",
+    "display_delay",
+    "rte.wait_factor",
+    "rte.delivery_log",
+];
+
+/// Keys that only emulated users have.
+const RTE_KEYS: &[&str] = &["was", "display_delay", "rte.wait_factor", "rte.delivery_log"];
+
+/// The longest display delay.
+const MAX_DISPLAY_DELAY: Duration = Duration::from_secs(10);
 
 /// The greatest factor on waiting times.
 const MAX_WAIT_FACTOR: f64 = 1_000.0;
@@ -26,7 +42,14 @@ pub(crate) enum ModeAsked {
     /// Each terminal sends without waiting.
     Direct { terminals: Option<u32> },
     /// Emulated users with keying and think times.
-    Rte { terminals: Option<u32>, sessions: u32, wait_factor: f64, delivery_log: Option<PathBuf> },
+    Rte {
+        terminals: Option<u32>,
+        sessions: u32,
+        wait_factor: f64,
+        display_delay: Duration,
+        was: Option<String>,
+        delivery_log: Option<PathBuf>,
+    },
     /// Requests come at a rate.
     Open { rate: f64, arrival: Arrival, sessions: u32 },
 }
@@ -66,6 +89,14 @@ impl ModeAsked {
         matches!(self, Self::Open { .. })
     }
 
+    /// Returns the address of the WAS that terminals have lines to, if they have.
+    pub(crate) fn was(&self) -> Option<&str> {
+        match self {
+            Self::Rte { was, .. } => was.as_deref(),
+            Self::Direct { .. } | Self::Open { .. } => None,
+        }
+    }
+
     /// Returns the number of sessions, or 1 if it depends on the warehouses. `micro` is true for the microbenchmark.
     pub(crate) fn sessions(&self, micro: bool) -> u32 {
         match self {
@@ -85,7 +116,7 @@ impl ModeAsked {
                 // More sessions would compete for the rows of the same warehouses.
                 Mode::Direct { terminals: terminals.unwrap_or(DEFAULT_SESSIONS.min(warehouses)) }
             }
-            Self::Rte { terminals, sessions, wait_factor, delivery_log } => {
+            Self::Rte { terminals, sessions, wait_factor, display_delay, was, delivery_log } => {
                 if let Some(problem) =
                     terminals.and_then(|terminals| too_many_terminals(terminals, warehouses))
                 {
@@ -95,6 +126,8 @@ impl ModeAsked {
                     terminals: terminals.unwrap_or(warehouses.saturating_mul(10)),
                     sessions: *sessions,
                     wait_factor: *wait_factor,
+                    display_delay: *display_delay,
+                    lines: was.is_some(),
                     delivery_log: delivery_log.clone(),
                 }
             }
@@ -128,6 +161,8 @@ struct Keys {
     rate: Option<f64>,
     arrival: Option<Arrival>,
     wait_factor: Option<f64>,
+    display_delay: Option<Duration>,
+    was: Option<String>,
     delivery_log: Option<PathBuf>,
 }
 
@@ -140,13 +175,15 @@ impl Keys {
             rate: entries.read("rate", rate),
             arrival: entries.read("arrival", arrival),
             wait_factor: entries.read("rte.wait_factor", wait_factor),
+            display_delay: entries.read("display_delay", display_delay),
+            was: entries.read("was", was),
             delivery_log: delivery_log(entries, target),
         }
     }
 
     fn direct(self, entries: &mut Entries) -> ModeAsked {
         only(entries, &["rate", "arrival"], "open", "");
-        only(entries, &["rte.wait_factor", "rte.delivery_log"], "rte", "");
+        only(entries, RTE_KEYS, "rte", "");
         only(entries, &["sessions"], "rte or open", ": in direct mode --terminals are sessions");
         ModeAsked::Direct { terminals: self.terminals }
     }
@@ -158,16 +195,24 @@ impl Keys {
         {
             entries.wrong("terminals", &problem);
         }
+        if self.was.is_some() && entries.text("replicas").is_some() {
+            entries.wrong(
+                "was",
+                "sends all transactions to the WAS, which has no replicas: leave --replicas out",
+            );
+        }
         ModeAsked::Rte {
             terminals: self.terminals,
             sessions: self.sessions.unwrap_or(DEFAULT_POOL),
             wait_factor: self.wait_factor.unwrap_or(1.0),
+            display_delay: self.display_delay.unwrap_or_default(),
+            was: self.was,
             delivery_log: self.delivery_log,
         }
     }
 
     fn open(self, entries: &mut Entries) -> Option<ModeAsked> {
-        only(entries, &["rte.wait_factor", "rte.delivery_log"], "rte", "");
+        only(entries, RTE_KEYS, "rte", "");
         if self.terminals.is_some() && self.sessions.is_some() {
             entries.wrong("sessions", "means the same as --terminals in open mode: give one");
         }
@@ -214,6 +259,24 @@ fn wait_factor(text: &str) -> Result<f64, String> {
         Ok(factor)
     } else {
         Err(format!("must be from 0 to {MAX_WAIT_FACTOR}"))
+    }
+}
+
+fn display_delay(text: &str) -> Result<Duration, String> {
+    let most = MAX_DISPLAY_DELAY.as_secs();
+    time(text)
+        .ok()
+        .filter(|delay| *delay <= MAX_DISPLAY_DELAY)
+        .ok_or_else(|| format!("must be a time such as 100ms, at most {most}s"))
+}
+
+/// Reads the address of a WAS. A name is looked up when the run begins.
+fn was(text: &str) -> Result<String, String> {
+    let port =
+        text.rsplit_once(':').filter(|(host, _)| !host.is_empty()).map(|(_, port)| port.parse::<u16>());
+    match port {
+        Some(Ok(1..)) => Ok(text.to_owned()),
+        _ => Err("must be HOST:PORT, where 'lydite was URL --listen ADDRESS:PORT' listens".into()),
     }
 }
 

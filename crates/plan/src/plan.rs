@@ -56,6 +56,8 @@ const TPCC_KEYS: &[&str] = &[
     "warehouses",
     "active_warehouses",
     "mix",
+    "was",
+    "display_delay",
     "rte.wait_factor",
     "rte.delivery_log",
     "phase",
@@ -259,6 +261,12 @@ impl Plan {
     #[must_use]
     pub fn sessions(&self) -> u32 {
         self.mode.sessions(self.micro.is_some())
+    }
+
+    /// Returns the address of the WAS that terminals have lines to, if they have.
+    #[must_use]
+    pub fn was(&self) -> Option<&str> {
+        self.mode.was()
     }
 
     /// Returns the first active warehouse and their number, on a database with `loaded` warehouses.

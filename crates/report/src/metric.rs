@@ -624,8 +624,17 @@ fn share_of(name: &str) -> Result<&'static str, String> {
 fn path(parts: &[&str]) -> Result<Vec<String>, String> {
     let empty = Document::of(&RunResult::default());
     let has = |path: &[&str]| empty.as_ref().is_some_and(|empty| empty.has(path));
-    let optional =
-        ["load", "delivery", "pacing", "nodes", "faults", "availability", "observed", "statements"];
+    let optional = [
+        "load",
+        "delivery",
+        "pacing",
+        "terminals",
+        "nodes",
+        "faults",
+        "availability",
+        "observed",
+        "statements",
+    ];
     let first = parts.first().copied().unwrap_or_default();
     if let ["availability", number @ ("t_e" | "r_e" | "r_e_during" | "seconds_without_commit")] = parts {
         return Err(format!(

@@ -60,6 +60,12 @@ pub struct PlanInfo {
     /// Factor on the waiting times of emulated users.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wait_factor: Option<f64>,
+    /// Address of the WAS that terminals have lines to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub was: Option<String>,
+    /// Time that terminals take to display an answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub display_delay_s: Option<f64>,
     /// Requests per second of an open loop; their mean if they change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<f64>,

@@ -61,6 +61,7 @@ impl Page {
         self.phases(&mut out, result);
         self.faults(&mut out, result);
         self.client(&mut out, result);
+        self.terminals(&mut out, result);
         self.compliance(&mut out, result);
         out.push('\n');
         self.wrapped(&mut out, "", disclaimer(result), Style::Dim);
@@ -459,6 +460,28 @@ impl Page {
         if let (Some(all), Some(each)) = (r.client.driver_cpu_s, r.client.driver_cpu_us_per_transaction) {
             let text = format!("{} µs of processor per transaction, {} s in all", number(each), number(all));
             self.wrapped(out, "driver   ", &text, Style::Plain);
+        }
+    }
+
+    fn terminals(&self, out: &mut String, r: &RunResult) {
+        let Some(terminals) = &r.terminals else { return };
+        if let Some(was) = &terminals.was {
+            let text = format!(
+                "{} of terminals to {}, {} lost, {} reconnected, {} without their context; menu {} ms (90th percentile)",
+                plural(was.lines, "line"),
+                was.address,
+                was.lost,
+                was.reconnected,
+                was.contexts_lost,
+                number(was.menu_ms.p90)
+            );
+            let style = if was.lost == 0 { Style::Plain } else { Style::Warning };
+            self.wrapped(out, "lines    ", &text, style);
+        }
+        if terminals.display_delay_ms > 0.0 {
+            let delay = number(terminals.display_delay_ms);
+            let text = format!("{delay} ms more for each answer than the latencies above (TPC-C 6.6.3.7)");
+            self.wrapped(out, "display  ", &text, Style::Plain);
         }
     }
 

@@ -194,6 +194,18 @@ impl InputPlan {
         }
     }
 
+    /// Returns this number of terminals. Fewer than [`InputPlan::terminals`] are spread over all warehouses.
+    pub fn spread(&self, terminals: u32) -> impl Iterator<Item = Terminal> {
+        let all = self.terminals();
+        (0..terminals).map(move |number| {
+            self.terminal(if terminals < all {
+                (u64::from(number) * u64::from(all) / u64::from(terminals)) as u32
+            } else {
+                number
+            })
+        })
+    }
+
     /// True if the district is a hot row.
     #[must_use]
     pub fn is_hot(&self, w_id: WarehouseId, d_id: DistrictId) -> bool {

@@ -72,6 +72,9 @@ const fn nothing(kind: TransactionKind) -> KindLimits {
     }
 }
 
+/// Bound of the 90th percentile of the times until an input screen, in seconds (clause 5.2.5.7).
+pub const MENU_P90_S: f64 = 2.0;
+
 impl TransactionKind {
     /// Returns the limits of the standard for this type.
     #[must_use]

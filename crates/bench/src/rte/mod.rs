@@ -3,11 +3,13 @@
 //! A terminal is a slot in a table and an entry in a timer wheel. In the standard's cycle a terminal waits twice
 //! between two requests: it thinks about the last answer, chooses the next transaction type, and keys it in. Both times
 //! are known when the answer comes, so one timer serves for both. Lydite itself shows the menu, with a response time of
-//! zero (clause 5.3.3).
+//! zero (clause 5.3.3). With lines to a tier between terminals and database the menu is a request of its own, so each
+//! time has its own timer.
 //!
 //! The scheduler hands a request to the queue when it is due. The response time counts from the due time, however late
 //! the scheduler was. A Delivery is answered as soon as it is queued, and its terminal continues at once.
 
+mod answers;
 mod delivery_log;
 mod request_queue;
 mod wheel;
@@ -20,6 +22,7 @@ use crate::request_source::{RequestSource, Scheduling, SourceResults};
 use crate::stages::{Cursor, Stages};
 use crate::tpcc::{DeliveryFacts, KindWaits, TpccFacts};
 use crate::worker::{Answer, Shared, Worker};
+use answers::Answers;
 use delivery_log::DeliveryLog;
 use hdrhistogram::Histogram;
 use lydite_database::Tpcc;
@@ -47,14 +50,28 @@ const COALESCE: Nanos = 50_000;
 /// They are well mixed when the run begins.
 const HISTORY_CYCLES: u64 = 4;
 
+/// Settings of the terminals.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RteSettings {
+    pub(crate) terminals: u32,
+    pub(crate) wait_factor: f64,
+    /// Time after an answer at which the terminal has displayed it.
+    pub(crate) display_delay: Nanos,
+    /// True if the sessions go over lines of terminals.
+    pub(crate) lines: bool,
+}
+
 /// State of a terminal between two requests, or while it waits for an answer.
 #[derive(Debug)]
 struct Slot {
     terminal: Terminal,
     /// Time of the last answer.
     answered: Nanos,
-    /// Time at which the next transaction type was or will be chosen.
+    /// Time at which the next transaction type was or will be chosen. With lines: at which its input screen was shown,
+    /// once it is.
     chosen: Nanos,
+    /// True if the terminal will choose from the menu next. Only with lines.
+    at_menu: bool,
     /// Number of waiting times that were drawn.
     waits: u32,
     /// Type of the last transaction.
@@ -63,12 +80,22 @@ struct Slot {
     kind: TransactionKind,
 }
 
+impl Slot {
+    /// Makes the input of the Delivery that the terminal has chosen.
+    fn delivery(&mut self, inputs: &InputPlan) -> Delivery {
+        let Transaction::Delivery(delivery) = self.terminal.input(inputs, TransactionKind::Delivery) else {
+            unreachable!("a terminal makes the input that it is asked for");
+        };
+        delivery
+    }
+}
+
 /// Terminals, scheduler and queue of a run.
 pub(crate) struct Rte {
     stages: Arc<Stages<InputPlan>>,
     /// Inputs of the first stage. Its settings about terminals hold for all stages.
     first: InputPlan,
-    wait_factor: f64,
+    settings: RteSettings,
     slots: Vec<Mutex<Slot>>,
     queue: RequestQueue,
     /// Answered terminals and the due times of their next requests.
@@ -79,6 +106,8 @@ pub(crate) struct Rte {
     /// Due requests for which the queue had no room.
     overdue: AtomicU64,
     log: Option<DeliveryLog>,
+    /// Times that only sessions measure.
+    answers: Mutex<Answers>,
     /// Results of the scheduler, once it has ended.
     scheduler_facts: Mutex<Option<SchedulerFacts>>,
 }
@@ -102,30 +131,25 @@ impl Rte {
     /// The delivery log can't be created.
     pub(crate) fn new(
         stages: Arc<Stages<InputPlan>>,
-        terminals: u32,
-        wait_factor: f64,
+        settings: RteSettings,
         log: Option<&Path>,
     ) -> io::Result<Self> {
+        let terminals = settings.terminals;
         let log = log.map(DeliveryLog::create).transpose()?;
         let first = stages.current()[0].inputs.clone();
-        let all = first.terminals();
-        let slots = (0..terminals)
-            .map(|number| {
-                // If there are fewer terminals than the standard's, they are spread over all warehouses.
-                let index = if terminals < all {
-                    (u64::from(number) * u64::from(all) / u64::from(terminals)) as u32
-                } else {
-                    number
-                };
-                let mut terminal = first.terminal(index);
+        let slots = first
+            .spread(terminals)
+            .map(|mut terminal| {
                 let kind = terminal.next_kind(&first);
-                Mutex::new(Slot { terminal, answered: 0, chosen: 0, waits: 0, last: None, kind })
+                let at_menu = settings.lines;
+                Mutex::new(Slot { terminal, answered: 0, chosen: 0, at_menu, waits: 0, last: None, kind })
             })
             .collect();
         Ok(Self {
             queue: RequestQueue::new(2 * terminals as usize),
             slots,
-            wait_factor,
+            settings,
+            answers: Mutex::default(),
             answered: Mutex::default(),
             wakes: AtomicU64::new(0),
             scheduler: OnceLock::new(),
@@ -135,6 +159,13 @@ impl Rte {
             stages,
             first,
         })
+    }
+
+    /// Executes a Delivery whose terminal has continued.
+    fn deliver(self: &Arc<Self>, worker: &mut Worker<Tpcc>, times: (Nanos, Nanos), delivery: Delivery) {
+        let (rte, shared) = (Arc::clone(self), Arc::clone(&worker.shared));
+        let log = move |answer: Answer<Tpcc>| rte.log(&shared.clock, times.0, &delivery, &answer);
+        worker.play_then(times, Transaction::Delivery(delivery), log);
     }
 
     /// Logs the result of a deferred delivery.
@@ -156,6 +187,19 @@ impl Rte {
     fn continue_terminal(&self, terminal: u32, at: Nanos) {
         let slot = &mut self.slots[terminal as usize].lock();
         let due = self.next_due(slot, terminal, at, None);
+        let due = self.step(slot, due, at);
+        self.put_back(terminal, due);
+    }
+
+    /// Lets a terminal key in, whose input screen came at `at`.
+    fn show_input(&self, terminal: u32, at: Nanos) {
+        let slot = &mut self.slots[terminal as usize].lock();
+        (slot.at_menu, slot.chosen) = (false, at);
+        self.put_back(terminal, at + self.keying(slot.kind));
+    }
+
+    /// Gives a terminal back to the scheduler until `due`.
+    fn put_back(&self, terminal: u32, due: Nanos) {
         self.answered.lock().push((terminal, due));
         if due < self.wakes.load(Ordering::Relaxed)
             && let Some(scheduler) = self.scheduler.get()
@@ -168,14 +212,22 @@ impl Rte {
     /// `inputs`, or from those of the stage in which it is chosen.
     fn next_due(&self, slot: &mut Slot, terminal: u32, at: Nanos, inputs: Option<&InputPlan>) -> Nanos {
         let think = self.think(slot.kind, self.draw(slot, terminal));
-        slot.answered = at;
-        slot.chosen = at + think;
+        // Think times begin once the answer is displayed (clause 5.2.5.5).
+        slot.answered = at + self.settings.display_delay;
+        slot.chosen = slot.answered + think;
         slot.last = Some(slot.kind);
         slot.kind = match inputs {
             Some(inputs) => slot.terminal.next_kind(inputs),
             None => slot.terminal.next_kind(&Cursor::new(&self.stages).stage(slot.chosen).inputs),
         };
         slot.chosen + self.keying(slot.kind)
+    }
+
+    /// Lets a terminal whose next request is due at `due` begin with its menu, if it has a line and chooses from `from`
+    /// on. Returns the time of the next step.
+    fn step(&self, slot: &mut Slot, due: Nanos, from: Nanos) -> Nanos {
+        slot.at_menu = self.settings.lines && slot.chosen >= from;
+        if slot.at_menu { slot.chosen } else { due }
     }
 
     /// Returns a random number in (0, 1] of the terminal. Each number has a seed of its own, so a terminal stores no
@@ -188,13 +240,13 @@ impl Rte {
 
     /// Returns the keying time, a constant (clause 5.2.5.7).
     fn keying(&self, kind: TransactionKind) -> Nanos {
-        (kind.limits().keying_s * self.wait_factor * SECOND as f64) as Nanos
+        (kind.limits().keying_s * self.settings.wait_factor * SECOND as f64) as Nanos
     }
 
     /// Returns a think time (clause 5.2.5.4): negative exponential, cut at ten times the mean.
     fn think(&self, kind: TransactionKind, uniform: f64) -> Nanos {
         let means = (-uniform.ln()).min(THINK_CUT_MEANS);
-        (means * kind.limits().mean_think_s * self.wait_factor * SECOND as f64) as Nanos
+        (means * kind.limits().mean_think_s * self.settings.wait_factor * SECOND as f64) as Nanos
     }
 
     /// Returns the mean time between two requests of a terminal whose transactions take no time.
@@ -206,8 +258,9 @@ impl Rte {
                 let limits = kind.limits();
                 shares[kind.index()] / 100.0 * (limits.keying_s + limits.mean_think_s)
             })
-            .map(|seconds| (seconds * self.wait_factor * SECOND as f64) as Nanos)
-            .sum()
+            .map(|seconds| (seconds * self.settings.wait_factor * SECOND as f64) as Nanos)
+            .sum::<Nanos>()
+            + self.settings.display_delay
     }
 }
 
@@ -218,20 +271,30 @@ impl RequestSource<Tpcc> for Rte {
             let Some(request) = self.queue.pop(&worker.shared.clock, &worker.shared.window) else { return };
             let (due, picked) = (request.due, worker.now());
             let rte = Arc::clone(&self);
+            let terminal = request.terminal;
             match request.work {
+                Work::Menu(kind) => {
+                    let Some(at) = worker.choose(terminal, kind) else { return };
+                    self.answers.lock().menu(&worker.shared.window, due, at);
+                    self.show_input(terminal, at);
+                }
+                Work::Interactive(TransactionKind::Delivery) => {
+                    let delivery = self.slots[terminal as usize].lock().delivery(&cursor.stage(due).inputs);
+                    worker.queue(terminal, delivery);
+                    let at = worker.now();
+                    self.answers.lock().queued(&worker.shared.window, due, at);
+                    self.continue_terminal(terminal, at);
+                    self.deliver(worker, (due, picked), delivery);
+                }
                 Work::Interactive(kind) => {
-                    let terminal = request.terminal;
                     let mut slot = self.slots[terminal as usize].lock();
                     let transaction = slot.terminal.input(&cursor.stage(due).inputs, kind);
                     drop(slot);
                     let resume = move |answer: Answer<Tpcc>| rte.continue_terminal(terminal, answer.at);
+                    worker.sit_at(terminal);
                     worker.play_then((due, picked), transaction, resume);
                 }
-                Work::Deferred(delivery) => {
-                    let shared = Arc::clone(&worker.shared);
-                    let log = move |answer: Answer<Tpcc>| rte.log(&shared.clock, due, &delivery, &answer);
-                    worker.play_then((due, picked), Transaction::Delivery(delivery), log);
-                }
+                Work::Deferred(delivery) => self.deliver(worker, (due, picked), delivery),
             }
         }
     }
@@ -261,8 +324,15 @@ impl RequestSource<Tpcc> for Rte {
         {
             finished.backlog += left;
             finished.lateness = lateness;
-            finished.facts =
-                TpccFacts { delivery, waits: Some(waits), think: Some(think), ..TpccFacts::default() };
+            let Answers { menu, delivery: mut by_sessions } = std::mem::take(&mut *self.answers.lock());
+            by_sessions.merge(&delivery);
+            finished.facts = TpccFacts {
+                delivery: by_sessions,
+                waits: Some(waits),
+                think: Some(think),
+                menu: self.settings.lines.then_some(menu),
+                ..TpccFacts::default()
+            };
         }
         finished
     }
@@ -323,6 +393,8 @@ impl Scheduler {
                 due = rte.next_due(&mut slot, terminal, due, Some(&rte.first));
             }
             slot.last = None;
+            // A terminal that had chosen before the run is keying in now.
+            let due = rte.step(&mut slot, due, history);
             scheduler.insert(terminal, due - history);
         }
         scheduler
@@ -394,25 +466,28 @@ impl Scheduler {
         let counts = shared.window.counts(due, now);
         if counts {
             count(&mut self.facts.lateness, now - due);
-            if let Some(last) = slot.last {
+            // The think time ends where the choice begins, and the keying time begins where the input screen is shown.
+            let (thought, keyed) =
+                if rte.settings.lines { (slot.at_menu, !slot.at_menu) } else { (true, true) };
+            if let Some(last) = slot.last.filter(|_| thought) {
                 let think = Duration::from_nanos(slot.chosen - slot.answered);
                 self.facts.waits[last.index()].think.record(think);
                 if last == TransactionKind::NewOrder {
                     count(&mut self.facts.think, slot.chosen - slot.answered);
                 }
+            }
+            if slot.last.is_some() && keyed {
                 let keying = Duration::from_nanos(now - slot.chosen);
                 self.facts.waits[kind.index()].keying.record(keying);
             }
         }
-        if kind != TransactionKind::Delivery {
+        if kind != TransactionKind::Delivery || rte.settings.lines {
+            let work = if slot.at_menu { Work::Menu(kind) } else { Work::Interactive(kind) };
             drop(slot);
-            self.batch.push(Request { terminal, work: Work::Interactive(kind), due });
+            self.batch.push(Request { terminal, work, due });
             return;
         }
-        let Transaction::Delivery(delivery) = slot.terminal.input(&self.cursor.stage(due).inputs, kind)
-        else {
-            unreachable!("a terminal makes the input that it is asked for");
-        };
+        let delivery = slot.delivery(&self.cursor.stage(due).inputs);
         let next = rte.next_due(&mut slot, terminal, now, None);
         drop(slot);
         self.batch.push(Request { terminal, work: Work::Deferred(delivery), due });

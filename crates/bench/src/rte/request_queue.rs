@@ -17,6 +17,8 @@ pub(super) struct Request {
 /// Kind of request, by who waits for the answer.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Work {
+    /// The terminal waits for the input screen.
+    Menu(TransactionKind),
     /// The terminal waits. A session makes the input when it takes the request.
     Interactive(TransactionKind),
     /// Nobody waits: the terminal has continued (clause 2.7.2).

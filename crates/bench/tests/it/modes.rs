@@ -10,7 +10,11 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 fn rte(terminals: u32, sessions: u32, wait_factor: f64) -> Mode {
-    Mode::Rte { terminals, sessions, wait_factor, delivery_log: None }
+    users(terminals, sessions, wait_factor, None)
+}
+
+fn users(terminals: u32, sessions: u32, wait_factor: f64, delivery_log: Option<PathBuf>) -> Mode {
+    Mode::Rte { terminals, sessions, wait_factor, display_delay: Duration::ZERO, lines: false, delivery_log }
 }
 
 /// Returns the transactions that were sent for each warehouse, in order. Deliveries are left out, because they may
@@ -169,7 +173,7 @@ fn a_terminal_does_not_wait_for_its_deliveries() {
     }));
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("delivery.jsonl");
-    let mode = Mode::Rte { terminals: 1, sessions: 4, wait_factor: 0.001, delivery_log: Some(path.clone()) };
+    let mode = users(1, 4, 0.001, Some(path.clone()));
     let mut plan = plan(mode, 1_000);
     plan.steps[0].mix = Mix::weights([0.0, 80.0, 0.0, 20.0, 0.0]).unwrap();
     let found = measure(&target, &plan).unwrap();
@@ -256,7 +260,7 @@ fn without_waiting_every_terminal_is_always_busy() {
 fn a_delivery_log_that_cannot_be_made_is_an_error_before_anything_is_sent() {
     let target = Arc::new(Scripted::good());
     let path = PathBuf::from("/nonexistent/delivery.jsonl");
-    let mode = Mode::Rte { terminals: 1, sessions: 1, wait_factor: 1.0, delivery_log: Some(path) };
+    let mode = users(1, 1, 1.0, Some(path));
     let error = measure(&target, &plan(mode, 100)).unwrap_err();
     assert!(matches!(error, RunError::DeliveryLog { .. }));
     assert!(error.to_string().starts_with("delivery log /nonexistent/delivery.jsonl: "), "{error}");

@@ -16,6 +16,7 @@ mod run;
 mod sweep;
 mod targets;
 mod verify;
+mod was;
 
 use crate::cli::Command;
 use crate::exit::{Failure, Outcome};
@@ -26,6 +27,7 @@ pub(crate) fn run(command: Command) -> Outcome {
     match command {
         Command::Run(args) => run::command(*args),
         Command::Load(args) => load::command(args),
+        Command::Was(args) => was::command(&args),
         Command::Check(args) => check::command(args),
         Command::Plan(args) => plan::command(&args),
         Command::Verify(args) => verify::command(&args),

@@ -61,6 +61,8 @@ fn entries(args: &RunArgs) -> Entries {
         ("mode", &args.mode),
         ("rate", &args.rate),
         ("arrival", &args.arrival),
+        ("was", &args.was),
+        ("display_delay", &args.display_delay),
         ("mix", &args.mix),
         ("tx", &args.tx),
         ("seed", &args.seed),

@@ -12,7 +12,7 @@ use lydite_plan::{Plan, Span};
 use lydite_report::model::{
     CheckResult, CheckedWhen, ClientCost, ComplianceLine, DeliveryReport, EndpointResult, ErrorCount, FORMAT,
     InputFinding, Latency, LoadInfo, NodeFigures, Outage, OutageCause, Pacing, PhaseResult, Series, Status,
-    TargetInfo, TransactionResult, Window, WindowVerdict,
+    TargetInfo, TerminalsReport, TransactionResult, WasReport, Window, WindowVerdict,
 };
 use lydite_report::observed::checkpoints;
 use lydite_report::plan::{PlanInfo, PlanPhase, RetryPlan};
@@ -23,6 +23,7 @@ use lydite_tpcc::compliance::{
 };
 use lydite_tpcc::consistency::CONDITION_COUNT;
 use lydite_tpcc::limits::{INPUT_WINDOWS_CLAUSE, MAX_NOPM_PER_WAREHOUSE};
+use lydite_was::client::LineCounts;
 use std::collections::BTreeMap;
 
 /// The parts of a result of TPC-C.
@@ -35,6 +36,8 @@ pub(crate) struct Parts<'a> {
     pub(crate) stored: bool,
     /// The load before the run, if there was one.
     pub(crate) load: Option<&'a LoadReport>,
+    /// The lines of the terminals at the end of the run, if they have.
+    pub(crate) lines: Option<LineCounts>,
 }
 
 const NANOS_PER_S: f64 = 1e9;
@@ -58,6 +61,8 @@ impl Parts<'_> {
             // The user waits only until the delivery is queued.
             delivery.interactive_ms = Some(Latency::from_histogram(&measured.facts.delivery.interactive));
         }
+        // With a WAS the database works in the process of the WAS.
+        result.target.embedded &= self.lines.is_none();
         Ok(RunResult {
             plan: self.plan_info(),
             load: self.load.map(|load| LoadInfo { warehouses: u64::from(load.units), ..loaded(load) }),
@@ -71,6 +76,7 @@ impl Parts<'_> {
             phases: if self.plan.schedule.changes() { self.phases() } else { Vec::new() },
             delivery: delivery(self.ran.mode, measured),
             pacing: pacing(measured)?,
+            terminals: self.terminals(),
             ..result
         })
     }
@@ -90,6 +96,35 @@ impl Parts<'_> {
         };
         result.compliance = compliance::judge(&self.facts(&result)).into_iter().map(line).collect();
         result
+    }
+
+    /// Returns the terminals' side, if they have lines or a display delay.
+    fn terminals(&self) -> Option<TerminalsReport> {
+        let was = self.lines.zip(self.plan.was()).map(|(lines, address)| WasReport {
+            address: address.to_owned(),
+            lines: lines.lines,
+            lost: lines.lost,
+            reconnected: lines.reconnected,
+            contexts_lost: lines.contexts_lost,
+            menu_ms: self
+                .ran
+                .measurement
+                .facts
+                .menu
+                .as_ref()
+                .map(Latency::from_histogram)
+                .unwrap_or_default(),
+        });
+        let delay = self.display_delay_s();
+        (was.is_some() || delay > 0.0).then_some(TerminalsReport { display_delay_ms: 1e3 * delay, was })
+    }
+
+    /// Returns the time that terminals take to display an answer, in seconds.
+    fn display_delay_s(&self) -> f64 {
+        match self.ran.mode {
+            Mode::Rte { display_delay, .. } => display_delay.as_secs_f64(),
+            Mode::Direct { .. } | Mode::Open { .. } => 0.0,
+        }
     }
 
     fn series(&self, seconds: &[Second], first: i64) -> Series {
@@ -135,6 +170,8 @@ impl Parts<'_> {
                 info.mode = Some("rte".into());
                 (info.terminals, info.sessions) = (Some((*terminals).into()), Some((*sessions).into()));
                 info.wait_factor = Some(*wait_factor);
+                info.was = plan.was().map(str::to_owned);
+                info.display_delay_s = Some(self.display_delay_s()).filter(|delay| *delay > 0.0);
             }
             Mode::Open { rate, arrival, sessions } => {
                 // A rate that changes is written as its mean.
@@ -221,6 +258,14 @@ impl Parts<'_> {
                 mean_s: histogram.mean() / NANOS_PER_S,
             })
         };
+        // The display delay is part of the response time of a terminal (clause 6.6.3.7).
+        let delay = self.display_delay_s();
+        let shown = |histogram: &Histogram<u64>| {
+            times(histogram).map(|ResponseTimes { p90_s, mean_s }| ResponseTimes {
+                p90_s: p90_s + delay,
+                mean_s: mean_s + delay,
+            })
+        };
         RunFacts {
             data_skew: self.ran.meta.districts.skew(),
             size: self.ran.meta.size,
@@ -232,11 +277,12 @@ impl Parts<'_> {
             inputs: self.inputs(),
             response: TransactionKind::ALL.map(|kind| {
                 if deferred && kind == TransactionKind::Delivery {
-                    times(&measured.facts.delivery.interactive)
+                    shown(&measured.facts.delivery.interactive)
                 } else {
-                    times(&measured.kind(kind).latency)
+                    shown(&measured.kind(kind).latency)
                 }
             }),
+            menu_p90_s: measured.facts.menu.as_ref().and_then(times).map(|times| times.p90_s),
             deferred_delivery_p90_s: deferred
                 .then(|| times(&measured.kind(TransactionKind::Delivery).latency).map(|times| times.p90_s))
                 .flatten(),

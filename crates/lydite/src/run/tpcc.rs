@@ -27,12 +27,14 @@ use lydite_plan::Plan;
 use lydite_plan::controls::affinity::Affinity;
 use lydite_plan::controls::function_tests::FunctionTests;
 use lydite_plan::controls::{Ground, Ran, Settled};
+use lydite_report::figures::plural;
 use lydite_report::model::{ANSWERS_CHECK, CheckedWhen, LEDGER_CHECK, SUCCESS_LOG_CHECK};
 use lydite_tpcc::TransactionKind;
 use lydite_tpcc::consistency::{ITEMS_CONDITION, STOCK_CONDITION};
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::nurand::RunConstants;
 use lydite_verify::conditions::Checked;
+use lydite_was::client::Lines;
 use std::sync::Arc;
 
 /// Runs TPC-C.
@@ -54,7 +56,12 @@ pub(crate) fn run(request: &Request) -> Outcome {
     // The last look before the run.
     let success_log = ready.open_success_log(request)?;
     let ledger = ready.open_ledger(request)?;
-    let measurement = ready.measure(request, &faults, &observing)?;
+    let measured = ready.measure(request, &faults, &observing);
+    let lines = ready.lines.as_ref().map(|lines| lines.counts());
+    if let Some(lines) = &ready.lines {
+        lines.close();
+    }
+    let measurement = measured?;
     let endpoints = endpoints(&*ready.target);
     let observed = observing.finish();
     let balances = balances.map(|balances| balances.finish(&measurement.whole));
@@ -75,6 +82,7 @@ pub(crate) fn run(request: &Request) -> Outcome {
         description: &ready.description,
         stored: ready.stored,
         load: ready.load.as_ref(),
+        lines,
     };
     let mut acknowledged: Vec<(&str, Box<Check<'_>>)> = Vec::new();
     if let Some(ledger) = &ledger {
@@ -124,11 +132,18 @@ struct Ready {
     /// True if the target stores anything.
     stored: bool,
     settled: Settled,
+    /// Lines of the terminals to a WAS, if the plan has one.
+    lines: Option<Arc<Lines>>,
 }
 
 impl Ready {
     fn new(request: &Request) -> Result<Self, Failure> {
         let plan = &request.plan;
+        if plan.was().is_some() && request.fresh {
+            return Err(Failure::usage(
+                "was: the WAS serves the loaded database: leave --fresh out, or load before 'lydite was' starts",
+            ));
+        }
         let target: Arc<dyn Target> = plan.target.open()?;
         check_target(plan, &*target)?;
         observing::check(plan, &*target)?;
@@ -155,7 +170,40 @@ impl Ready {
         let place = nodes.place(&plan.schedule, &*target, &description.url, meta.warehouses)?;
         begin_endpoints(&*target, place.placement.as_deref(), meta.warehouses, plan.controls.affinity)?;
         let settled = plan.controls.settle(&plan.schedule, &Ground { active, place })?;
-        Ok(Self { target, replicas, description, meta, load, mode, active, stored, settled })
+        let lines = None;
+        let mut ready =
+            Self { target, replicas, description, meta, load, mode, active, stored, settled, lines };
+        if let Some(address) = plan.was() {
+            ready.lines = Some(ready.connect_terminals(plan, address)?);
+        }
+        Ok(ready)
+    }
+
+    /// Connects the terminals with the WAS, and checks that it serves this database.
+    fn connect_terminals(&self, plan: &Plan, address: &str) -> Result<Arc<Lines>, Failure> {
+        let Mode::Rte { terminals, .. } = self.mode else {
+            return Err(Failure::usage("was: is for --mode rte only"));
+        };
+        let run_plan = self.run_plan(plan);
+        let homes = run_plan.steps.first().map(|step| {
+            run_plan.inputs(step).spread(terminals).map(|one| (one.warehouse(), one.district())).collect()
+        });
+        let lines = Lines::connect(address, homes.unwrap_or_default())?;
+        let (warehouses, seed) = if self.stored { (self.meta.warehouses, self.meta.seed) } else { (0, 0) };
+        let served = lines.served();
+        if (served.warehouses, served.seed) == (warehouses, seed) {
+            return Ok(lines);
+        }
+        let failure = Failure::usage(format!(
+            "was: {address} serves {} with {} of the seed {}, and the target {} has {warehouses} of the seed {seed}: name \
+             the database that the WAS serves",
+            served.url,
+            plural(served.warehouses.into(), "warehouse"),
+            served.seed,
+            self.description.url
+        ));
+        lines.close();
+        Err(failure)
     }
 
     /// Begins to watch the balances, if the mix has dUpdateBalances.
@@ -237,9 +285,14 @@ impl Ready {
             &kinds,
             &request.interrupt,
             |control, observer| {
-                let run = || match &self.replicas {
-                    None => lydite_bench::run(&self.target, &run_plan, control, observer),
-                    Some(replicas) => {
+                let run = || match (&self.lines, &self.replicas) {
+                    (None, None) => lydite_bench::run(&self.target, &run_plan, control, observer),
+                    (Some(lines), _) => {
+                        let lines = Arc::clone(lines);
+                        let connect = Arc::new(move || lines.session());
+                        lydite_bench::run_through(&self.target, connect, &run_plan, control, observer)
+                    }
+                    (None, Some(replicas)) => {
                         let replicas = Arc::clone(replicas);
                         let connect = Arc::new(move || replicas.connect());
                         lydite_bench::run_through(&self.target, connect, &run_plan, control, observer)

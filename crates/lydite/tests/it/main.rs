@@ -48,3 +48,4 @@ mod success_log;
 mod sweep;
 mod usage;
 mod verify;
+mod was;

@@ -43,7 +43,14 @@ fn numbers_that_a_plan_leaves_out_depend_on_the_warehouses() {
     assert_eq!(mode(&[], 3), Mode::Direct { terminals: 3 });
     assert_eq!(mode(&[], 300), Mode::Direct { terminals: 8 }, "more would be asked for");
     assert_eq!(mode(&["--terminals", "20"], 3), Mode::Direct { terminals: 20 });
-    let users = Mode::Rte { terminals: 30, sessions: 16, wait_factor: 1.0, delivery_log: None };
+    let users = Mode::Rte {
+        terminals: 30,
+        sessions: 16,
+        wait_factor: 1.0,
+        display_delay: std::time::Duration::ZERO,
+        lines: false,
+        delivery_log: None,
+    };
     assert_eq!(mode(&["--mode", "rte"], 3), users);
     let open = Mode::Open { rate: 250.0, arrival: Arrival::Poisson, sessions: 8 };
     assert_eq!(mode(&["--mode", "open", "--rate", "250"], 3), open);

@@ -473,12 +473,38 @@ fn workload(r: &RunResult, run: &RunData) -> Markup {
         let narrow = [("class", "narrow")];
         all.push(Markup::element("div", &narrow, pairs("Deferred Delivery (TPC-C 2.7.2)", rows)));
     }
+    all.push(terminals(r));
     let controls = controls::tables(&r.controls);
     if !controls.is_empty() {
         all.push(Markup::fixed("<h3>Controls: configured and measured</h3>"));
         all.push(controls);
     }
     all
+}
+
+fn terminals(r: &RunResult) -> Markup {
+    let Some(terminals) = &r.terminals else { return Markup::default() };
+    let mut rows = Vec::new();
+    if let Some(was) = &terminals.was {
+        rows.push(("WAS".to_owned(), Markup::text(&was.address)));
+        let counts = [
+            ("Lines", was.lines),
+            ("Lost lines", was.lost),
+            ("Reconnected", was.reconnected),
+            ("Without their context", was.contexts_lost),
+        ];
+        rows.extend(counts.map(|(name, value)| (name.to_owned(), Markup::text(&count(value)))));
+        let menu = &was.menu_ms;
+        let text =
+            format!("{} ms, mean {}, at most {}", number(menu.p90), number(menu.mean), number(menu.max));
+        rows.push(("Menu response, 90th percentile".to_owned(), Markup::text(&text)));
+    }
+    let delay = match terminals.display_delay_ms {
+        0.0 => "none".to_owned(),
+        delay => format!("{} ms, not part of the latencies on this page", number(delay)),
+    };
+    rows.push(("Display delay (TPC-C 6.6.3.7)".to_owned(), Markup::text(&delay)));
+    Markup::element("div", &[("class", "narrow")], pairs("Terminals (TPC-C 6.6)", rows))
 }
 
 /// Returns a value with enough digits to see on which side of a narrow window it lies.

@@ -9,6 +9,7 @@ mod endpoints;
 mod environment;
 mod nodes;
 mod series;
+mod terminals;
 
 use std::collections::BTreeMap;
 
@@ -31,6 +32,7 @@ pub use endpoints::EndpointResult;
 pub use environment::{ClientCost, HostInfo, LoadInfo, TargetInfo};
 pub use nodes::{NodeBytes, NodeFigures};
 pub use series::Series;
+pub use terminals::{TerminalsReport, WasReport};
 
 /// The version of the document that this crate writes, and the only one that it reads.
 pub const FORMAT: u32 = 1;
@@ -149,6 +151,9 @@ pub struct RunResult {
     /// Measured keying and think times by transaction type (TPC-C 5.2.5), in the modes that wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pacing: Option<BTreeMap<String, Pacing>>,
+    /// The terminals' side, if they have lines of their own or a display delay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub terminals: Option<TerminalsReport>,
     /// Operations and data of each node of the database, where they are known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nodes: Option<NodeFigures>,
@@ -194,6 +199,7 @@ impl Default for RunResult {
             warnings: Vec::new(),
             delivery: None,
             pacing: None,
+            terminals: None,
             nodes: None,
         }
     }

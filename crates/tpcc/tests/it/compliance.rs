@@ -47,6 +47,7 @@ fn good() -> RunFacts {
         mix: judge_mix(&prescribed(1_000_000), &Mix::Deck),
         inputs: judge_inputs(&prescribed(1_000_000), 100),
         response: [Some(ResponseTimes { p90_s: 0.02, mean_s: 0.01 }); TransactionKind::COUNT],
+        menu_p90_s: None,
         deferred_delivery_p90_s: Some(0.5),
         deliveries: 1_000,
         skipped_deliveries: 0,

@@ -92,9 +92,17 @@ impl Program {
         }
         let shown = format!("{:?}", self.command);
         let mut child = self.command.spawn().expect("the program starts");
-        let (stdout, _) = read_all(child.stdout.take().expect("its output"));
+        let (stdout, printed) = read_all(child.stdout.take().expect("its output"));
         let (stderr, said) = read_all(child.stderr.take().expect("its errors"));
-        Running { child, shown, stdout: Some(stdout), stderr: Some(stderr), said, begun: Instant::now() }
+        Running {
+            child,
+            shown,
+            stdout: Some(stdout),
+            stderr: Some(stderr),
+            printed,
+            said,
+            begun: Instant::now(),
+        }
     }
 }
 
@@ -123,7 +131,12 @@ pub(crate) struct Said(Arc<Mutex<Vec<u8>>>);
 impl Said {
     /// True if the text contains these words.
     pub(crate) fn has(&self, words: &str) -> bool {
-        String::from_utf8_lossy(&self.0.lock().expect("its output so far")).contains(words)
+        self.text().contains(words)
+    }
+
+    /// Returns the text.
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.0.lock().expect("its output so far")).into_owned()
     }
 }
 
@@ -133,6 +146,7 @@ pub(crate) struct Running {
     shown: String,
     stdout: Option<JoinHandle<String>>,
     stderr: Option<JoinHandle<String>>,
+    printed: Said,
     said: Said,
     begun: Instant,
 }
@@ -141,6 +155,11 @@ impl Running {
     /// Returns its standard error, which grows while the program runs.
     pub(crate) fn said(&self) -> Said {
         self.said.clone()
+    }
+
+    /// Returns its standard output, which grows while the program runs.
+    pub(crate) fn printed(&self) -> Said {
+        self.printed.clone()
     }
 
     /// Sends it a signal.

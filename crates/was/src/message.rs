@@ -1,0 +1,421 @@
+//! Requests of terminals and answers to them: version 1 of the protocol.
+
+use crate::field::{Field, Input};
+use crate::frame::{BadFrame, frame};
+use lydite_database::{AbortReason, Committed, TxError};
+use lydite_tpcc::outcome::DeliveryOutcome;
+use lydite_tpcc::transaction::Delivery;
+use lydite_tpcc::{DistrictId, Outcome, RolledBackOrder, Transaction, TransactionKind, WarehouseId};
+
+/// First bytes of every line.
+const MAGIC: &[u8; 6] = b"LYDWAS";
+/// Version of the protocol. The other side of a line must have the same.
+pub const VERSION: u16 = 1;
+
+/// A terminal among those of all runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TerminalId {
+    /// Random number of the run.
+    pub run: u64,
+    /// Number of the terminal in its run.
+    pub terminal: u32,
+}
+
+/// The first request of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hello {
+    /// The line of a terminal.
+    Terminal {
+        /// The terminal.
+        id: TerminalId,
+        /// Its warehouse.
+        w_id: WarehouseId,
+        /// Its district, which its Stock-Levels use.
+        d_id: DistrictId,
+        /// Number of the request whose answer the terminal lacks; 0 if it lacks none.
+        pending: u32,
+    },
+    /// The line of an operator, to which the results of deferred Deliveries go.
+    Operator,
+}
+
+/// A request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// Begins the line.
+    Hello(Hello),
+    /// Chooses a transaction from the menu.
+    Menu {
+        /// Number of the request: one more than that of the terminal's last one.
+        number: u32,
+        /// The choice.
+        kind: TransactionKind,
+    },
+    /// Enters the fields of an input screen.
+    Enter {
+        /// Number of the request.
+        number: u32,
+        /// Operator who gets the result of a Delivery; 0 for other transactions.
+        operator: u32,
+        /// The fields.
+        transaction: Transaction,
+    },
+    /// An operator repeats a Delivery that the database aborted.
+    Repeat(Delivery),
+    /// Ends the terminal. Its context is dropped, and its line is not lost.
+    Bye,
+}
+
+/// The database that the tier serves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Served {
+    /// URL without a password.
+    pub url: String,
+    /// Warehouses; 0 if it stores none.
+    pub warehouses: u32,
+    /// Seed of its rows; 0 if it stores none.
+    pub seed: u64,
+}
+
+/// An answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Greets an operator.
+    Operator {
+        /// Number of the operator, from 1.
+        number: u32,
+        /// The database.
+        served: Served,
+    },
+    /// Greets a terminal.
+    Terminal {
+        /// True if the tier had a context of the terminal.
+        known: bool,
+        /// Number of the terminal's last request in that context; 0 in a new one.
+        number: u32,
+    },
+    /// The input screen of the chosen transaction.
+    Menu {
+        /// Number of the request.
+        number: u32,
+        /// The choice.
+        kind: TransactionKind,
+    },
+    /// The output fields of a committed transaction.
+    Output {
+        /// Number of the request.
+        number: u32,
+        /// The fields.
+        outcome: Outcome,
+    },
+    /// The output fields of an order with an unused item.
+    RolledBack {
+        /// Number of the request.
+        number: u32,
+        /// The fields.
+        order: RolledBackOrder,
+    },
+    /// "Delivery has been queued" (clause 2.7.3.2).
+    Queued {
+        /// Number of the request.
+        number: u32,
+    },
+    /// The transaction did not commit, or it is unknown.
+    Failed {
+        /// Number of the request.
+        number: u32,
+        /// Error of the database; not [`TxError::RolledBack`].
+        error: TxError,
+    },
+    /// Result of a deferred Delivery, for its operator.
+    Delivered(Result<DeliveryOutcome, TxError>),
+    /// The line broke the protocol and is closed.
+    Rejected {
+        /// Reason, one line.
+        why: String,
+    },
+}
+
+fn unknown(tag: u8) -> BadFrame {
+    BadFrame::new(format!("a frame has the unknown tag {tag:#04x}"))
+}
+
+impl Request {
+    /// Returns the request as a frame.
+    ///
+    /// # Errors
+    /// The transaction is not one of the standard's.
+    pub fn frame(&self) -> Result<Vec<u8>, BadFrame> {
+        Ok(match self {
+            Self::Hello(hello) => frame(0x01, |out| {
+                out.extend_from_slice(MAGIC);
+                VERSION.put(out);
+                match hello {
+                    Hello::Terminal { id, w_id, d_id, pending } => {
+                        out.push(0);
+                        id.run.put(out);
+                        id.terminal.put(out);
+                        w_id.put(out);
+                        d_id.put(out);
+                        pending.put(out);
+                    }
+                    Hello::Operator => out.push(1),
+                }
+            }),
+            Self::Menu { number, kind } => frame(0x02, |out| {
+                number.put(out);
+                kind.put(out);
+            }),
+            Self::Enter { number, operator, transaction } => {
+                let kind = transaction.kind();
+                if !kind.is_standard() {
+                    return Err(BadFrame::new(format!("terminals have no screen for {}", kind.title())));
+                }
+                frame(0x03, |out| {
+                    number.put(out);
+                    operator.put(out);
+                    kind.put(out);
+                    match transaction {
+                        Transaction::NewOrder(input) => input.put(out),
+                        Transaction::Payment(input) => input.put(out),
+                        Transaction::OrderStatus(input) => input.put(out),
+                        Transaction::Delivery(input) => input.put(out),
+                        Transaction::StockLevel(input) => input.put(out),
+                        // Rejected above.
+                        Transaction::UpdateStock(_)
+                        | Transaction::UpdateItem(_)
+                        | Transaction::UpdateBalance(_)
+                        | Transaction::SelectBalance(_) => {}
+                    }
+                })
+            }
+            Self::Repeat(delivery) => frame(0x04, |out| delivery.put(out)),
+            Self::Bye => frame(0x05, |_| {}),
+        })
+    }
+
+    /// Reads a frame without its length.
+    ///
+    /// # Errors
+    /// The frame breaks the protocol.
+    pub fn read(bytes: &[u8]) -> Result<Self, BadFrame> {
+        let mut input = Input::new(bytes);
+        let request = match u8::take(&mut input)? {
+            0x01 => Self::Hello(hello(&mut input)?),
+            0x02 => Self::Menu { number: Field::take(&mut input)?, kind: Field::take(&mut input)? },
+            0x03 => Self::Enter {
+                number: Field::take(&mut input)?,
+                operator: Field::take(&mut input)?,
+                transaction: match TransactionKind::take(&mut input)? {
+                    TransactionKind::NewOrder => Transaction::NewOrder(Field::take(&mut input)?),
+                    TransactionKind::Payment => Transaction::Payment(Field::take(&mut input)?),
+                    TransactionKind::OrderStatus => Transaction::OrderStatus(Field::take(&mut input)?),
+                    TransactionKind::Delivery => Transaction::Delivery(Field::take(&mut input)?),
+                    TransactionKind::StockLevel => Transaction::StockLevel(Field::take(&mut input)?),
+                    other => return Err(BadFrame::new(format!("no screen for {}", other.title()))),
+                },
+            },
+            0x04 => Self::Repeat(Field::take(&mut input)?),
+            0x05 => Self::Bye,
+            tag => return Err(unknown(tag)),
+        };
+        input.end()?;
+        Ok(request)
+    }
+}
+
+/// Reads the first request. Other versions may have other fields, so the version comes first.
+fn hello(input: &mut Input<'_>) -> Result<Hello, BadFrame> {
+    if input.bytes(MAGIC.len())? != MAGIC {
+        return Err(BadFrame::new("the line does not begin as one of Lydite's terminals"));
+    }
+    let version = u16::take(input)?;
+    if version != VERSION {
+        return Err(BadFrame::new(format!(
+            "the terminal speaks version {version} of the protocol, and this tier version {VERSION}: use the same \
+             Lydite on both sides"
+        )));
+    }
+    match u8::take(input)? {
+        0 => Ok(Hello::Terminal {
+            id: TerminalId { run: Field::take(input)?, terminal: Field::take(input)? },
+            w_id: Field::take(input)?,
+            d_id: Field::take(input)?,
+            pending: Field::take(input)?,
+        }),
+        1 => Ok(Hello::Operator),
+        other => Err(BadFrame::new(format!("a line has the unknown role {other}"))),
+    }
+}
+
+impl Answer {
+    /// Returns the answer as a frame.
+    ///
+    /// # Panics
+    /// Panics on the outcome of a transaction that has no output screen of its own.
+    #[must_use]
+    pub fn frame(&self) -> Vec<u8> {
+        match self {
+            Self::Operator { number, served } => frame(0x81, |out| {
+                number.put(out);
+                served.url.put(out);
+                served.warehouses.put(out);
+                served.seed.put(out);
+            }),
+            Self::Terminal { known, number } => frame(0x82, |out| {
+                known.put(out);
+                number.put(out);
+            }),
+            Self::Menu { number, kind } => frame(0x83, |out| {
+                number.put(out);
+                kind.put(out);
+            }),
+            Self::Output { number, outcome } => frame(0x84, |out| {
+                number.put(out);
+                output(outcome, out);
+            }),
+            Self::RolledBack { number, order } => frame(0x85, |out| {
+                number.put(out);
+                order.put(out);
+            }),
+            Self::Queued { number } => frame(0x86, |out| number.put(out)),
+            Self::Failed { number, error } => frame(0x87, |out| {
+                number.put(out);
+                error.put(out);
+            }),
+            Self::Delivered(result) => frame(0x88, |out| match result {
+                Ok(outcome) => {
+                    true.put(out);
+                    outcome.put(out);
+                }
+                Err(error) => {
+                    false.put(out);
+                    error.put(out);
+                }
+            }),
+            Self::Rejected { why } => frame(0x8f, |out| why.put(out)),
+        }
+    }
+
+    /// Reads a frame without its length.
+    ///
+    /// # Errors
+    /// The frame breaks the protocol.
+    pub fn read(bytes: &[u8]) -> Result<Self, BadFrame> {
+        let mut input = Input::new(bytes);
+        let answer = match u8::take(&mut input)? {
+            0x81 => Self::Operator {
+                number: Field::take(&mut input)?,
+                served: Served {
+                    url: Field::take(&mut input)?,
+                    warehouses: Field::take(&mut input)?,
+                    seed: Field::take(&mut input)?,
+                },
+            },
+            0x82 => Self::Terminal { known: Field::take(&mut input)?, number: Field::take(&mut input)? },
+            0x83 => Self::Menu { number: Field::take(&mut input)?, kind: Field::take(&mut input)? },
+            0x84 => Self::Output { number: Field::take(&mut input)?, outcome: output_fields(&mut input)? },
+            0x85 => Self::RolledBack { number: Field::take(&mut input)?, order: Field::take(&mut input)? },
+            0x86 => Self::Queued { number: Field::take(&mut input)? },
+            0x87 => Self::Failed { number: Field::take(&mut input)?, error: Field::take(&mut input)? },
+            0x88 => Self::Delivered(if bool::take(&mut input)? {
+                Ok(Field::take(&mut input)?)
+            } else {
+                Err(Field::take(&mut input)?)
+            }),
+            0x8f => Self::Rejected { why: Field::take(&mut input)? },
+            tag => return Err(unknown(tag)),
+        };
+        input.end()?;
+        Ok(answer)
+    }
+
+    /// Returns the number of the request that this answers; `None` for greetings and for answers to operators.
+    #[must_use]
+    pub fn number(&self) -> Option<u32> {
+        match self {
+            Self::Menu { number, .. }
+            | Self::Output { number, .. }
+            | Self::RolledBack { number, .. }
+            | Self::Queued { number }
+            | Self::Failed { number, .. } => Some(*number),
+            Self::Operator { .. } | Self::Terminal { .. } | Self::Delivered(_) | Self::Rejected { .. } => {
+                None
+            }
+        }
+    }
+}
+
+/// Appends the fields of an output screen. A Delivery has none: its terminal is answered when it is queued.
+fn output(outcome: &Outcome, out: &mut Vec<u8>) {
+    match outcome {
+        Outcome::NewOrder(fields) => {
+            TransactionKind::NewOrder.put(out);
+            fields.put(out);
+        }
+        Outcome::Payment(fields) => {
+            TransactionKind::Payment.put(out);
+            fields.put(out);
+        }
+        Outcome::OrderStatus(fields) => {
+            TransactionKind::OrderStatus.put(out);
+            fields.put(out);
+        }
+        Outcome::StockLevel(fields) => {
+            TransactionKind::StockLevel.put(out);
+            fields.put(out);
+        }
+        Outcome::Delivery(_)
+        | Outcome::UpdateStock(_)
+        | Outcome::UpdateItem(_)
+        | Outcome::UpdateBalance
+        | Outcome::SelectBalance(_) => {
+            unreachable!("requests for other screens are rejected, and Deliveries answered by their operator")
+        }
+    }
+}
+
+fn output_fields(input: &mut Input<'_>) -> Result<Outcome, BadFrame> {
+    Ok(match TransactionKind::take(input)? {
+        TransactionKind::NewOrder => Outcome::NewOrder(Field::take(input)?),
+        TransactionKind::Payment => Outcome::Payment(Box::new(Field::take(input)?)),
+        TransactionKind::OrderStatus => Outcome::OrderStatus(Field::take(input)?),
+        TransactionKind::StockLevel => Outcome::StockLevel(Field::take(input)?),
+        other => return Err(BadFrame::new(format!("no output screen for {}", other.title()))),
+    })
+}
+
+impl Field for TxError {
+    fn put(&self, out: &mut Vec<u8>) {
+        let (tag, detail) = match self {
+            Self::Aborted { reason, detail } => (reason.index() as u8, detail.clone()),
+            Self::Unavailable { committed: Committed::No, detail } => (0x10, detail.clone()),
+            Self::Unavailable { committed: Committed::Unknown, detail } => (0x11, detail.clone()),
+            Self::Broken(detail) => (0x20, detail.clone()),
+            Self::Fatal(detail) => (0x30, detail.clone()),
+            // A rolled-back order is a screen of its own. Only a database that rolls back something else comes here.
+            Self::RolledBack(_) => (0x30, self.to_string()),
+        };
+        out.push(tag);
+        detail.put(out);
+    }
+
+    fn take(input: &mut Input<'_>) -> Result<Self, BadFrame> {
+        let (tag, detail) = (u8::take(input)?, String::take(input)?);
+        Ok(match tag {
+            0x10 => Self::Unavailable { committed: Committed::No, detail },
+            0x11 => Self::Unavailable { committed: Committed::Unknown, detail },
+            0x20 => Self::Broken(detail),
+            0x30 => Self::Fatal(detail),
+            reason => Self::Aborted {
+                reason: *AbortReason::ALL
+                    .get(usize::from(reason))
+                    .ok_or_else(|| BadFrame::new(format!("an error has the unknown tag {reason:#04x}")))?,
+                detail,
+            },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;
