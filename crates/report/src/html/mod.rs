@@ -6,6 +6,7 @@
 mod audit;
 mod controls;
 mod data;
+mod disclosure;
 mod environment;
 mod faults;
 mod markup;
@@ -29,6 +30,7 @@ use metrics::MetricsData;
 use std::path::PathBuf;
 
 pub use audit::render_audit;
+pub use disclosure::{render_executive_summary, render_full_disclosure};
 pub use pictures::render_pictures;
 pub use sweep::render_sweep;
 

@@ -424,6 +424,38 @@ fn parts_table(r: &RunResult) -> Markup {
 
 fn workload(r: &RunResult, run: &RunData) -> Markup {
     let mut all = mix(r);
+    all.push(inputs(r));
+    all.push(pacing(r));
+    all.push(think_times(r, run));
+    all.push(deferred(r));
+    let controls = controls::tables(&r.controls);
+    if !controls.is_empty() {
+        all.push(Markup::fixed("<h3>Controls: configured and measured</h3>"));
+        all.push(controls);
+    }
+    all
+}
+
+/// The deferred part of Delivery.
+pub(super) fn deferred(r: &RunResult) -> Markup {
+    let Some(d) = &r.delivery else { return Markup::default() };
+    let mut rows = vec![
+        ("Queued".to_owned(), Markup::text(&count(d.queued))),
+        ("Completed".to_owned(), Markup::text(&count(d.completed))),
+        ("Skipped districts".to_owned(), Markup::text(&count(d.skipped_districts))),
+        ("Within 80 s".to_owned(), Markup::text(&format!("{} %", percent(d.within_80s_percent)))),
+    ];
+    if let Some(log) = &d.log {
+        rows.push(("Result file".to_owned(), Markup::text(log)));
+    }
+    Markup::element("div", &[("class", "narrow")], pairs("Deferred Delivery (TPC-C 2.7.2)", rows))
+}
+
+/// The measured inputs beside the windows of the standard.
+pub(super) fn inputs(r: &RunResult) -> Markup {
+    if r.inputs.is_empty() {
+        return Markup::default();
+    }
     let findings = r.inputs.iter().map(|i| {
         let (good, judged) = match i.verdict {
             WindowVerdict::Inside => (Some(true), pill("good", "inside")),
@@ -454,30 +486,7 @@ fn workload(r: &RunResult, run: &RunData) -> Markup {
         words("Clause"),
         words("Note"),
     ];
-    if !r.inputs.is_empty() {
-        all.push(trimmed("Randomness of the inputs (TPC-C 5.5.1.5)", &columns, findings.collect()));
-    }
-    all.push(pacing(r));
-    all.push(think_times(r, run));
-    if let Some(d) = &r.delivery {
-        let mut rows = vec![
-            ("Queued".to_owned(), Markup::text(&count(d.queued))),
-            ("Completed".to_owned(), Markup::text(&count(d.completed))),
-            ("Skipped districts".to_owned(), Markup::text(&count(d.skipped_districts))),
-            ("Within 80 s".to_owned(), Markup::text(&format!("{} %", percent(d.within_80s_percent)))),
-        ];
-        if let Some(log) = &d.log {
-            rows.push(("Result file".to_owned(), Markup::text(log)));
-        }
-        let narrow = [("class", "narrow")];
-        all.push(Markup::element("div", &narrow, pairs("Deferred Delivery (TPC-C 2.7.2)", rows)));
-    }
-    let controls = controls::tables(&r.controls);
-    if !controls.is_empty() {
-        all.push(Markup::fixed("<h3>Controls: configured and measured</h3>"));
-        all.push(controls);
-    }
-    all
+    trimmed("Randomness of the inputs (TPC-C 5.5.1.5)", &columns, findings.collect())
 }
 
 /// Returns a value with enough digits to see on which side of a narrow window it lies.
@@ -485,7 +494,7 @@ fn digits(value: f64, low: f64, high: f64) -> String {
     if (high - low).abs() < 1.0 { format!("{value:.3}") } else { number(value) }
 }
 
-fn mix(r: &RunResult) -> Markup {
+pub(super) fn mix(r: &RunResult) -> Markup {
     let rows: Vec<Vec<Markup>> = r
         .types_in_order()
         .into_iter()
@@ -521,7 +530,7 @@ fn mix(r: &RunResult) -> Markup {
     table("Mix of transactions (TPC-C 5.2.3)", &columns, rows)
 }
 
-fn pacing(r: &RunResult) -> Markup {
+pub(super) fn pacing(r: &RunResult) -> Markup {
     let Some(pacing) = &r.pacing else { return Markup::default() };
     let rows: Vec<Vec<Markup>> = r
         .types_in_order()
@@ -584,7 +593,7 @@ fn troubles(r: &RunResult) -> Markup {
     all
 }
 
-fn checks(r: &RunResult) -> Markup {
+pub(super) fn checks(r: &RunResult) -> Markup {
     if r.checks.is_empty() {
         return Markup::with_text("p", &[], "Consistency was not checked in this run.");
     }
@@ -627,7 +636,7 @@ fn checks(r: &RunResult) -> Markup {
     table(caption, &columns, rows.collect())
 }
 
-fn rules(r: &RunResult) -> Markup {
+pub(super) fn rules(r: &RunResult) -> Markup {
     if r.compliance.is_empty() {
         return Markup::default();
     }
