@@ -5,6 +5,7 @@
 
 mod balances;
 mod capabilities;
+pub mod code;
 pub mod connecting;
 mod endpoints;
 mod error;

@@ -1,6 +1,7 @@
 //! A family of databases: its entry in the table of `lydite targets`, and what one of its URLs configures.
 
 use crate::templates::Templates;
+use lydite_database::code::Code;
 use lydite_database::patience::Patience;
 use lydite_database::target_url::{OptionSpec, ParsedUrl};
 use lydite_database::{Target, TargetError, TxMode};
@@ -154,6 +155,12 @@ pub(crate) trait Configured: fmt::Debug + Send + Sync + Any {
     /// Returns the templates of the database. `None` if it has no way to copy a database that is quicker than loading,
     /// or if it stores no data. `patience` limits the requests to a server.
     fn templates(&self, _patience: &dyn Fn(Arc<dyn Target>) -> Option<Patience>) -> Option<Templates> {
+        None
+    }
+
+    /// Returns the code of tables and transactions that a server of this version gets. `None` if the code is not
+    /// Lydite's, or if there is none.
+    fn code(&self, _version: &str) -> Option<Code> {
         None
     }
 

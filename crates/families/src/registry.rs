@@ -5,6 +5,7 @@ use crate::family::{Configured, Family, Home};
 use crate::schemes;
 use crate::templates::Templates;
 use crate::{etcd, external, gemel, mysql, null, postgres, redis, sqlite};
+use lydite_database::code::Code;
 use lydite_database::patience::{self, Patience, Patient};
 use lydite_database::target_url::ParsedUrl;
 use lydite_database::{Target, TargetError, TxMode, Waiter};
@@ -238,6 +239,13 @@ impl TargetSpec {
     #[must_use]
     pub fn templates(&self) -> Option<Templates> {
         self.config.templates(&|tried| self.waiter().map(|waiter| self.patience(waiter, tried)))
+    }
+
+    /// Returns the code of tables and transactions that a server of this version gets. `None` if the code is not
+    /// Lydite's, as that of a driver, or if there is none.
+    #[must_use]
+    pub fn code(&self, version: &str) -> Option<Code> {
+        self.config.code(version)
     }
 
     /// Makes the target. Connects to nothing yet; a temporary database gets its directory.

@@ -44,6 +44,8 @@ pub(crate) enum Command {
     Sweep(SweepArgs),
     /// Make an HTML report from results
     Report(ReportArgs),
+    /// Write an executive summary and a full disclosure report from results, an audit and prices
+    Disclose(DiscloseArgs),
     /// Compare results with the first; exit 4 if a change is worse than --fail-if allows
     Compare(CompareArgs),
     /// List the built-in databases with their URLs and options
@@ -697,6 +699,50 @@ pub(crate) struct ReportArgs {
     /// Nodes of each result, in the order of the results; adds scalability [default: those that the results name]
     #[arg(long, value_name = "N,N,…")]
     pub(crate) nodes: Option<String>,
+}
+
+/// Paper of a disclosure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum PaperSize {
+    /// 210 mm by 297 mm
+    A4,
+    /// 8.5 inches by 11 inches
+    Letter,
+}
+
+#[derive(Debug, Args)]
+#[command(allow_negative_numbers = true)]
+pub(crate) struct DiscloseArgs {
+    /// The result to disclose, then results of the same plan on the same database, and summary.json of sweeps
+    #[arg(required = true, value_name = "RESULT.json")]
+    pub(crate) results: Vec<PathBuf>,
+    /// Findings of `lydite audit --json` on the same database
+    #[arg(long, value_name = "AUDIT.json")]
+    pub(crate) audit: Option<PathBuf>,
+    /// Price sheet, as for `lydite plan`
+    #[arg(long, value_name = "PRICES.toml")]
+    pub(crate) prices: Option<PathBuf>,
+    /// Directory of the documents, new or empty
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) output: PathBuf,
+    /// Size of a warehouse after loading, as 70MB [default: as measured in the result, else typical of the database]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) bytes_per_warehouse: Option<String>,
+    /// Copies of the data [default: 1]
+    #[arg(long, value_name = "N")]
+    pub(crate) copies: Option<String>,
+    /// Size of all disks of the database, as 2TB
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) disk: Option<String>,
+    /// Paper size
+    #[arg(long, value_enum, default_value = "a4")]
+    pub(crate) paper: PaperSize,
+    /// Write HTML only; PDF needs a Chromium on the PATH
+    #[arg(long)]
+    pub(crate) no_pdf: bool,
+    /// Write the names of the documents and everything missing as JSON; - is the standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -10,6 +10,7 @@ mod memory;
 mod output;
 mod proven;
 mod run;
+mod scratch;
 mod shell;
 mod source;
 mod write;

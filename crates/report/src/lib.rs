@@ -7,6 +7,7 @@ pub mod audit;
 mod bootstrap;
 pub mod compare;
 pub mod controls;
+pub mod disclosure;
 mod document;
 pub mod faults;
 pub mod figures;

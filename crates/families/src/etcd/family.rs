@@ -3,6 +3,7 @@
 use super::config::{Config, OPTIONS, parse};
 use super::store::EtcdStore;
 use crate::family::{Configured, Family};
+use lydite_database::code::Code;
 use lydite_database::kv::KvTarget;
 use lydite_database::{Target, TargetError, TxMode};
 use std::sync::Arc;
@@ -36,6 +37,10 @@ impl Configured for Config {
 
     fn has_server(&self) -> bool {
         true
+    }
+
+    fn code(&self, _version: &str) -> Option<Code> {
+        Some(Code::key_value())
     }
 
     fn open(&self) -> Result<Arc<dyn Target>, TargetError> {

@@ -3,6 +3,7 @@
 use super::{GemelTarget, OPTIONS, Parsed, TPCC_OPTIONS, parse};
 use crate::family::{Configured, Family, Home};
 use crate::templates::Templates;
+use lydite_database::code::Code;
 use lydite_database::patience::Patience;
 use lydite_database::{Target, TargetError, TxMode};
 use lydite_micro::Engines;
@@ -37,6 +38,10 @@ impl Configured for Parsed {
 
     fn templates(&self, _patience: &dyn Fn(Arc<dyn Target>) -> Option<Patience>) -> Option<Templates> {
         self.path().map(|path| Templates::of_gemel(path, self))
+    }
+
+    fn code(&self, _version: &str) -> Option<Code> {
+        Some(Code::key_value())
     }
 
     fn open(&self) -> Result<Arc<dyn Target>, TargetError> {

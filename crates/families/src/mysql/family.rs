@@ -1,9 +1,11 @@
 //! The entry of MySQL's family in the table of families.
 
-use super::Mysql;
 use super::config::{Config, OPTIONS, TPCC_OPTIONS, parse};
 use super::replication::can_follow;
+use super::{Mysql, procedures, product, schema};
 use crate::family::{Configured, Family, OTHER_FAMILY, PlacementSource, as_config};
+use lydite_database::code::Code;
+use lydite_database::sql::statement::Statement;
 use lydite_database::{Target, TargetError, TxMode};
 use std::sync::Arc;
 
@@ -48,6 +50,19 @@ impl Configured for Config {
 
     fn can_follow(&self, primary: &dyn Configured) -> Result<(), String> {
         can_follow(self, as_config(primary).ok_or(OTHER_FAMILY)?)
+    }
+
+    fn code(&self, version: &str) -> Option<Code> {
+        let product = product::of(version, &self.scheme);
+        let dialect = if self.shards.is_empty() {
+            Mysql::new(self.clone()).own_dialect(product)
+        } else {
+            &product::SPIDER_DIALECT
+        };
+        let create = |table| schema::create_table(table, self, product);
+        let arrays = self.arrays.unwrap_or(product.json_table && self.shards.is_empty());
+        let text = if arrays { Statement::text_for_arrays } else { Statement::text };
+        Some(Code::sql(dialect, self.mode, create, text, &procedures(dialect)))
     }
 
     fn open(&self) -> Result<Arc<dyn Target>, TargetError> {

@@ -361,10 +361,14 @@ fn panicked() -> TargetError {
     TargetError::database("a thread of Lydite's own panicked: please report this")
 }
 
+/// Returns the procedures in a dialect.
+fn procedures(dialect: &Dialect) -> String {
+    PROCEDURES.replace(product::DELETE_NEW_ORDER, dialect.delete_new_order)
+}
+
 /// Replaces the procedures of an older version.
 fn make_procedures(wire: &mut Wire, dialect: &Dialect, arrays: bool) -> Result<(), SqlError> {
-    let procedures = PROCEDURES.replace(product::DELETE_NEW_ORDER, dialect.delete_new_order);
-    for text in procedures.split("--/\n").skip(1) {
+    for text in procedures(dialect).split("--/\n").skip(1) {
         let name = text.split(['(', ' ']).find(|word| word.starts_with("lydite_")).unwrap_or_default();
         if name.ends_with("_arrays") && !arrays {
             continue;

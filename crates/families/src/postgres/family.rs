@@ -1,11 +1,13 @@
 //! The entries of PostgreSQL and the databases with its protocol in the table of families.
 
-use super::Postgres;
 use super::config::{CITUS_OPTIONS, COCKROACH_OPTIONS, Config, OPTIONS, YUGABYTE_OPTIONS, can_follow, parse};
 use super::product::{CITUS, COCKROACH, POSTGRES, Product, YUGABYTE};
+use super::{PROCEDURES, Postgres, create_table, session};
 use crate::family::{Configured, Family, OTHER_FAMILY, PlacementSource, as_config};
 use crate::templates::Templates;
+use lydite_database::code::{Code, keys_of};
 use lydite_database::patience::Patience;
+use lydite_database::sql::statement::Statement;
 use lydite_database::target_url::ParsedUrl;
 use lydite_database::{Target, TargetError, TxMode};
 use std::sync::Arc;
@@ -109,6 +111,16 @@ impl Configured for Config {
         }
         let tried = Arc::new(Postgres::new(self.clone()));
         Some(Templates::of_postgres(self.clone(), patience(tried)))
+    }
+
+    fn code(&self, _version: &str) -> Option<Code> {
+        let create = |table| {
+            let made = create_table(self, table);
+            let keys = if self.product.heap { keys_of(table) } else { String::new() };
+            made.trim_end_matches("; ").to_owned() + &keys
+        };
+        let text = if self.shards.is_empty() { Statement::text } else { Statement::text_over_shards };
+        Some(Code::sql(session::dialect(self.isolation), self.mode, create, text, PROCEDURES))
     }
 
     fn open(&self) -> Result<Arc<dyn Target>, TargetError> {

@@ -1,9 +1,11 @@
 //! The entry of SQLite in the table of families.
 
-use super::{Config, OPTIONS, Sqlite, parse};
+use super::{Config, DIALECT, OPTIONS, Sqlite, create_table, parse};
 use crate::family::{Configured, Family, Home};
 use crate::templates::Templates;
+use lydite_database::code::Code;
 use lydite_database::patience::Patience;
+use lydite_database::sql::statement::Statement;
 use lydite_database::{Target, TargetError, TxMode};
 use std::sync::Arc;
 
@@ -32,6 +34,11 @@ impl Configured for Config {
 
     fn templates(&self, _patience: &dyn Fn(Arc<dyn Target>) -> Option<Patience>) -> Option<Templates> {
         self.path().map(Templates::of_sqlite)
+    }
+
+    fn code(&self, _version: &str) -> Option<Code> {
+        let create = |table| create_table(table).trim_end_matches("; ").to_owned();
+        Some(Code::sql(&DIALECT, TxMode::Statements, create, Statement::text, ""))
     }
 
     fn open(&self) -> Result<Arc<dyn Target>, TargetError> {

@@ -241,6 +241,17 @@ impl Sqlite {
     }
 }
 
+/// Returns the SQL that makes a table, ending in `; `. SQLite can't add keys to an existing table.
+fn create_table(table: Table) -> String {
+    let mut suffix = ddl::primary_key(table).map_or(String::new(), |key| format!(", PRIMARY KEY ({key})"));
+    for key in table.schema().foreign_keys {
+        suffix += ", ";
+        suffix += &ddl::foreign_key(key);
+    }
+    let end = if CLUSTERED.contains(&table) { " WITHOUT ROWID; " } else { "; " };
+    ddl::create_table(&DIALECT, table, &suffix) + end
+}
+
 impl Target for Sqlite {
     fn describe(&self) -> Result<Description, TargetError> {
         let journal = if self.path.exists() {
@@ -304,15 +315,7 @@ impl Target for Sqlite {
         // it.
         let mut sql = String::from("PRAGMA journal_mode = wal; BEGIN IMMEDIATE; ");
         for table in Table::ALL {
-            // SQLite can't add keys to an existing table.
-            let mut suffix =
-                ddl::primary_key(table).map_or(String::new(), |key| format!(", PRIMARY KEY ({key})"));
-            for key in table.schema().foreign_keys {
-                suffix += ", ";
-                suffix += &ddl::foreign_key(key);
-            }
-            sql += &ddl::create_table(&DIALECT, table, &suffix);
-            sql += if CLUSTERED.contains(&table) { " WITHOUT ROWID; " } else { "; " };
+            sql += &create_table(table);
         }
         sql += &meta::create(meta);
         sql += "; COMMIT";

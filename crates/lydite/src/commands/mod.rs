@@ -3,6 +3,7 @@
 mod audit;
 mod check;
 mod compare;
+mod disclose;
 mod driver;
 mod faults;
 mod foreign;
@@ -37,6 +38,7 @@ pub(crate) fn run(command: Command) -> Outcome {
         Command::Sweep(args) => sweep::command(args),
         Command::Report(args) => report::command(&args),
         Command::Compare(args) => compare::command(&args),
+        Command::Disclose(args) => disclose::command(&args),
         Command::Targets => targets::command(),
         Command::Lab(args) => lab::command(args),
         Command::Faults(args) => faults::command(args),

@@ -17,7 +17,7 @@ use lydite_report::figures;
 use lydite_report::live::Style;
 use lydite_tpcc::limits::{MAX_NOPM_PER_WAREHOUSE, MIN_NOPM_PER_WAREHOUSE};
 use lydite_tpcc::sizing::{
-    Bytes, FILL_PERCENT, Facts, KINDS, Prices, Sizing, SizingPlan, SpacePlan, Verdict,
+    Bytes, FILL_PERCENT, Facts, KINDS, Prices, Sizing, SizingPlan, Space, SpacePlan, Verdict,
     bytes_per_warehouse_of, judge, price, size,
 };
 use lydite_tpcc::{Cents, Size};
@@ -73,7 +73,7 @@ pub(crate) fn command(args: &PlanArgs) -> Outcome {
 }
 
 /// Prints the text and writes the document.
-fn finish(
+pub(super) fn finish(
     document: &impl Serialize,
     text: &str,
     json: Option<&Destination>,
@@ -218,7 +218,7 @@ fn response_s(result: &RunResult) -> Option<f64> {
 }
 
 /// Returns the size of a warehouse at the begin of a run; `None` if the result does not say.
-fn bytes_of(result: &RunResult) -> Option<Bytes> {
+pub(super) fn bytes_of(result: &RunResult) -> Option<Bytes> {
     let bytes = result.nodes.as_ref()?.bytes.as_ref()?;
     let first: u64 = bytes.of.iter().filter_map(|node| node.first()).sum();
     let warehouses = u32::try_from(result.plan.warehouses?).ok()?;
@@ -284,6 +284,20 @@ fn bytes_below(path: &Path, about: &Metadata) -> std::io::Result<u64> {
     Ok(sum)
 }
 
+/// Returns the facts that the rules of scaling judge.
+pub(super) fn facts(result: &RunResult, warehouses: u32, space: Option<Space>, disk: Option<Bytes>) -> Facts {
+    let rte = result.plan.mode.as_deref() == Some("rte") && result.plan.wait_factor.is_none_or(|f| f >= 1.0);
+    Facts {
+        nopm: result.nopm,
+        warehouses,
+        standard_rows: is_standard(result),
+        terminals: result.plan.terminals.filter(|_| rte),
+        checks_hold: (!result.checks.is_empty()).then(|| result.checks.iter().all(|check| check.ok)),
+        space,
+        disk,
+    }
+}
+
 /// Judges a result.
 fn check(
     result: &RunResult,
@@ -296,16 +310,8 @@ fn check(
     let Some(warehouses) = warehouses else {
         return Err(Failure::usage("--check: the result has no warehouses: use one of a run of TPC-C"));
     };
-    let rte = result.plan.mode.as_deref() == Some("rte") && result.plan.wait_factor.is_none_or(|f| f >= 1.0);
-    let rules = judge(&Facts {
-        nopm: result.nopm,
-        warehouses,
-        standard_rows: is_standard(result),
-        terminals: result.plan.terminals.filter(|_| rte),
-        checks_hold: (!result.checks.is_empty()).then(|| result.checks.iter().all(|check| check.ok)),
-        space: space.map(|space| space.space(warehouses, result.nopm)),
-        disk,
-    });
+    let space = space.map(|space| space.space(warehouses, result.nopm));
+    let rules = judge(&facts(result, warehouses, space, disk));
     let mut text = String::new();
     for Verdict { clause, rule, met, note } in &rules {
         let word = match met {

@@ -6,6 +6,7 @@ mod balances;
 mod book;
 mod conditions;
 mod controls;
+mod disclose;
 mod disk_full;
 mod driver;
 mod endpoints;

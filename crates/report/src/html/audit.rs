@@ -50,7 +50,7 @@ fn seen(test: &AuditTest<'_>) -> String {
     test.case.map_or_else(|| test.seen.to_owned(), |case| format!("case {case}: {}", test.seen))
 }
 
-fn tests(page: &AuditPage<'_>) -> Markup {
+pub(super) fn tests(page: &AuditPage<'_>) -> Markup {
     let columns = [
         words("Test"),
         words("Clause"),
@@ -75,7 +75,7 @@ fn tests(page: &AuditPage<'_>) -> Markup {
 }
 
 /// Returns the steps of a test.
-fn steps(test: &AuditTest<'_>) -> Markup {
+pub(super) fn steps(test: &AuditTest<'_>) -> Markup {
     if test.steps.is_empty() {
         return Markup::default();
     }

@@ -126,12 +126,12 @@ pub(super) struct TypeData {
 /// A frequency distribution of times.
 #[derive(Serialize)]
 pub(super) struct Frequency {
-    bin_ms: f64,
+    pub(super) bin_ms: f64,
     /// Share of all times in each bin, in percent.
-    percent: Vec<f64>,
+    pub(super) percent: Vec<f64>,
     pub(super) beyond_percent: f64,
     pub(super) mean_ms: f64,
-    p90_ms: f64,
+    pub(super) p90_ms: f64,
     pub(super) max_ms: f64,
 }
 

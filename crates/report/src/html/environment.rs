@@ -7,12 +7,36 @@ use crate::model::{RunResult, Status};
 
 /// Returns the content of the section.
 pub(super) fn content(r: &RunResult) -> Markup {
-    let text = |name: &str, value: &str| (name.to_owned(), Markup::text(value));
+    let mut tables = plan(r);
+    tables.push(target(r));
+    tables.push(host(r));
+    tables.push(client(r));
+    tables.push(load(r));
+    tables.push(settings(r));
+    Markup::element("div", &[("class", "columns")], tables)
+}
+
+fn text(name: &str, value: &str) -> (String, Markup) {
+    (name.to_owned(), Markup::text(value))
+}
+
+/// The plan of the run.
+pub(super) fn plan(r: &RunResult) -> Markup {
     let mut plan = controls::rows(&r.plan);
     plan.push(text("status", if r.status == Status::Complete { "complete" } else { "partial" }));
+    pairs("Plan", plan)
+}
+
+/// The database under test.
+pub(super) fn target(r: &RunResult) -> Markup {
     let mut target =
         vec![text("Kind", &r.target.kind), text("Version", &r.target.version), text("URL", &r.target.url)];
     target.extend(r.target.encryption().map(|words| text("Connections", words)));
+    pairs("Database under test", target)
+}
+
+/// The machine of the client.
+pub(super) fn host(r: &RunResult) -> Markup {
     let h = &r.host;
     let host = vec![
         text("Name", &h.hostname),
@@ -21,6 +45,11 @@ pub(super) fn content(r: &RunResult) -> Markup {
         text("Cores", &h.cores.to_string()),
         text("Memory", &bytes(h.memory_bytes)),
     ];
+    pairs("Client machine", host)
+}
+
+/// The cost of the client.
+pub(super) fn client(r: &RunResult) -> Markup {
     let mut client = vec![
         text("Processor time", &duration(r.client.cpu_s)),
         if r.is_paced() {
@@ -35,33 +64,37 @@ pub(super) fn content(r: &RunResult) -> Markup {
         let shown = format!("{}, {} µs per transaction", duration(all), number(each));
         client.insert(2, text("Processor time of the driver", &shown));
     }
-    let mut tables = pairs("Plan", plan);
-    tables.push(pairs("Database under test", target));
-    tables.push(pairs("Client machine", host));
-    tables.push(pairs("Client", client));
-    if let Some(l) = &r.load {
-        tables.push(pairs(
-            "Load",
-            vec![
-                match l.tables {
-                    Some(tables) => text("Tables", &count(tables)),
-                    None => text("Warehouses", &count(l.warehouses)),
-                },
-                text("Rows", &count(l.rows)),
-                text("Data", &bytes(l.bytes)),
-                text("Time", &format!("{} with {}", duration(l.seconds), plural(l.jobs.into(), "loader"))),
-                text("Rate", &format!("{} rows/s", number(l.rows_per_s))),
-            ],
-        ));
-    }
-    for (caption, settings) in [
+    pairs("Client", client)
+}
+
+/// The load, if the run made it.
+pub(super) fn load(r: &RunResult) -> Markup {
+    let Some(l) = &r.load else { return Markup::default() };
+    pairs(
+        "Load",
+        vec![
+            match l.tables {
+                Some(tables) => text("Tables", &count(tables)),
+                None => text("Warehouses", &count(l.warehouses)),
+            },
+            text("Rows", &count(l.rows)),
+            text("Data", &bytes(l.bytes)),
+            text("Time", &format!("{} with {}", duration(l.seconds), plural(l.jobs.into(), "loader"))),
+            text("Rate", &format!("{} rows/s", number(l.rows_per_s))),
+        ],
+    )
+}
+
+/// The settings of the database, and those that were changed.
+pub(super) fn settings(r: &RunResult) -> Markup {
+    let all = [
         ("Settings of the database", &r.target.settings),
         ("Settings that are not the server's default", &r.target.changed_settings),
-    ] {
-        let settings = settings.iter().map(|(name, value)| text(name, value)).collect::<Vec<_>>();
-        if !settings.is_empty() {
-            tables.push(pairs(caption, settings));
-        }
-    }
-    Markup::element("div", &[("class", "columns")], tables)
+    ];
+    all.into_iter()
+        .filter(|(_, settings)| !settings.is_empty())
+        .map(|(caption, settings)| {
+            pairs(caption, settings.iter().map(|(name, value)| text(name, value)).collect())
+        })
+        .collect()
 }

@@ -4,8 +4,10 @@
 //! embedded from `assets/`) draws the charts from the data that the page carries.
 
 mod audit;
+mod connections;
 mod controls;
 mod data;
+mod disclosure;
 mod environment;
 mod faults;
 mod markup;
@@ -29,6 +31,7 @@ use metrics::MetricsData;
 use std::path::PathBuf;
 
 pub use audit::render_audit;
+pub use disclosure::{render_executive_summary, render_full_disclosure};
 pub use pictures::render_pictures;
 pub use sweep::render_sweep;
 

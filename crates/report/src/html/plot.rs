@@ -298,7 +298,7 @@ pub(super) fn colour(class: &str, n: usize) -> String {
     format!("{class} c{}", n % COLOURS + 1)
 }
 
-fn rectangle(n: usize, x: f64, y: f64, width: f64, height: f64) -> Markup {
+pub(super) fn rectangle(n: usize, x: f64, y: f64, width: f64, height: f64) -> Markup {
     let place = [x, y, width, height.max(0.0)].map(coordinate);
     let [x, y, width, height] = place.each_ref().map(String::as_str);
     Markup::element(

@@ -1,5 +1,6 @@
 //! The page of one result: summary, time, latency, workload, correctness, rules, environment.
 
+use super::connections;
 use super::controls;
 use super::data::RunData;
 use super::environment;
@@ -13,7 +14,7 @@ use crate::figures::{
     type_name,
 };
 use crate::findings::{Weight, findings, has_new_orders, mean_queue_and_service_ms, shown_types};
-use crate::model::{CheckResult, CheckedWhen, EndpointResult, Latency, RunResult, WindowVerdict};
+use crate::model::{CheckResult, CheckedWhen, Latency, RunResult, WindowVerdict};
 use crate::observed::checkpoints;
 use crate::phases;
 use crate::table::{checks_in_words, plan_in_words};
@@ -424,6 +425,40 @@ fn parts_table(r: &RunResult) -> Markup {
 
 fn workload(r: &RunResult, run: &RunData) -> Markup {
     let mut all = mix(r);
+    all.push(inputs(r));
+    all.push(connections::endpoints(r));
+    all.push(pacing(r));
+    all.push(think_times(r, run));
+    all.push(deferred(r));
+    all.push(connections::terminals(r));
+    let controls = controls::tables(&r.controls);
+    if !controls.is_empty() {
+        all.push(Markup::fixed("<h3>Controls: configured and measured</h3>"));
+        all.push(controls);
+    }
+    all
+}
+
+/// The deferred part of Delivery.
+pub(super) fn deferred(r: &RunResult) -> Markup {
+    let Some(d) = &r.delivery else { return Markup::default() };
+    let mut rows = vec![
+        ("Queued".to_owned(), Markup::text(&count(d.queued))),
+        ("Completed".to_owned(), Markup::text(&count(d.completed))),
+        ("Skipped districts".to_owned(), Markup::text(&count(d.skipped_districts))),
+        ("Within 80 s".to_owned(), Markup::text(&format!("{} %", percent(d.within_80s_percent)))),
+    ];
+    if let Some(log) = &d.log {
+        rows.push(("Result file".to_owned(), Markup::text(log)));
+    }
+    Markup::element("div", &[("class", "narrow")], pairs("Deferred Delivery (TPC-C 2.7.2)", rows))
+}
+
+/// The measured inputs beside the windows of the standard.
+pub(super) fn inputs(r: &RunResult) -> Markup {
+    if r.inputs.is_empty() {
+        return Markup::default();
+    }
     let findings = r.inputs.iter().map(|i| {
         let (good, judged) = match i.verdict {
             WindowVerdict::Inside => (Some(true), pill("good", "inside")),
@@ -454,57 +489,7 @@ fn workload(r: &RunResult, run: &RunData) -> Markup {
         words("Clause"),
         words("Note"),
     ];
-    if !r.inputs.is_empty() {
-        all.push(trimmed("Randomness of the inputs (TPC-C 5.5.1.5)", &columns, findings.collect()));
-    }
-    all.push(endpoints(r));
-    all.push(pacing(r));
-    all.push(think_times(r, run));
-    if let Some(d) = &r.delivery {
-        let mut rows = vec![
-            ("Queued".to_owned(), Markup::text(&count(d.queued))),
-            ("Completed".to_owned(), Markup::text(&count(d.completed))),
-            ("Skipped districts".to_owned(), Markup::text(&count(d.skipped_districts))),
-            ("Within 80 s".to_owned(), Markup::text(&format!("{} %", percent(d.within_80s_percent)))),
-        ];
-        if let Some(log) = &d.log {
-            rows.push(("Result file".to_owned(), Markup::text(log)));
-        }
-        let narrow = [("class", "narrow")];
-        all.push(Markup::element("div", &narrow, pairs("Deferred Delivery (TPC-C 2.7.2)", rows)));
-    }
-    all.push(terminals(r));
-    let controls = controls::tables(&r.controls);
-    if !controls.is_empty() {
-        all.push(Markup::fixed("<h3>Controls: configured and measured</h3>"));
-        all.push(controls);
-    }
-    all
-}
-
-fn terminals(r: &RunResult) -> Markup {
-    let Some(terminals) = &r.terminals else { return Markup::default() };
-    let mut rows = Vec::new();
-    if let Some(was) = &terminals.was {
-        rows.push(("WAS".to_owned(), Markup::text(&was.address)));
-        let counts = [
-            ("Lines", was.lines),
-            ("Lost lines", was.lost),
-            ("Reconnected", was.reconnected),
-            ("Without their context", was.contexts_lost),
-        ];
-        rows.extend(counts.map(|(name, value)| (name.to_owned(), Markup::text(&count(value)))));
-        let menu = &was.menu_ms;
-        let text =
-            format!("{} ms, mean {}, at most {}", number(menu.p90), number(menu.mean), number(menu.max));
-        rows.push(("Menu response, 90th percentile".to_owned(), Markup::text(&text)));
-    }
-    let delay = match terminals.display_delay_ms {
-        0.0 => "none".to_owned(),
-        delay => format!("{} ms, not part of the latencies on this page", number(delay)),
-    };
-    rows.push(("Display delay (TPC-C 6.6.3.7)".to_owned(), Markup::text(&delay)));
-    Markup::element("div", &[("class", "narrow")], pairs("Terminals (TPC-C 6.6)", rows))
+    trimmed("Randomness of the inputs (TPC-C 5.5.1.5)", &columns, findings.collect())
 }
 
 /// Returns a value with enough digits to see on which side of a narrow window it lies.
@@ -512,7 +497,7 @@ fn digits(value: f64, low: f64, high: f64) -> String {
     if (high - low).abs() < 1.0 { format!("{value:.3}") } else { number(value) }
 }
 
-fn mix(r: &RunResult) -> Markup {
+pub(super) fn mix(r: &RunResult) -> Markup {
     let rows: Vec<Vec<Markup>> = r
         .types_in_order()
         .into_iter()
@@ -548,39 +533,7 @@ fn mix(r: &RunResult) -> Markup {
     table("Mix of transactions (TPC-C 5.2.3)", &columns, rows)
 }
 
-fn endpoints(r: &RunResult) -> Markup {
-    if r.endpoints.is_empty() {
-        return Markup::default();
-    }
-    let row = |found: &EndpointResult| {
-        let counts = [
-            found.sessions.into(),
-            found.transactions,
-            found.away,
-            found.opened,
-            found.lost,
-            found.refused,
-            found.moved,
-            found.refreshed,
-        ];
-        let cells = counts.map(|number| Markup::text(&count(number)));
-        std::iter::once(Markup::text(&found.endpoint)).chain(cells).collect()
-    };
-    let columns = [
-        words("Endpoint"),
-        figures("sessions"),
-        figures("transactions"),
-        figures("of warehouses led elsewhere"),
-        figures("opened"),
-        figures("lost"),
-        figures("refused"),
-        figures("moved here"),
-        figures("refreshed"),
-    ];
-    table("Endpoints, with the warm-up", &columns, r.endpoints.iter().map(row).collect())
-}
-
-fn pacing(r: &RunResult) -> Markup {
+pub(super) fn pacing(r: &RunResult) -> Markup {
     let Some(pacing) = &r.pacing else { return Markup::default() };
     let rows: Vec<Vec<Markup>> = r
         .types_in_order()
@@ -643,7 +596,7 @@ fn troubles(r: &RunResult) -> Markup {
     all
 }
 
-fn checks(r: &RunResult) -> Markup {
+pub(super) fn checks(r: &RunResult) -> Markup {
     if r.checks.is_empty() {
         return Markup::with_text("p", &[], "Consistency was not checked in this run.");
     }
@@ -686,7 +639,7 @@ fn checks(r: &RunResult) -> Markup {
     table(caption, &columns, rows.collect())
 }
 
-fn rules(r: &RunResult) -> Markup {
+pub(super) fn rules(r: &RunResult) -> Markup {
     if r.compliance.is_empty() {
         return Markup::default();
     }

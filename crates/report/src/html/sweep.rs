@@ -110,7 +110,8 @@ fn remark(kind: &'static str, word: &str, text: &str) -> Markup {
     Markup::element("li", &[], all)
 }
 
-fn figure(figure: &Figure, sweep: &Sweep) -> Markup {
+/// Draws a figure with its numbers.
+pub(super) fn figure(figure: &Figure, sweep: &Sweep) -> Markup {
     let spec = &figure.spec;
     let mut all = Markup::with_text("figcaption", &[], &spec.title);
     if !spec.note.trim().is_empty() {

@@ -277,6 +277,23 @@ impl Point {
 }
 
 impl Sweep {
+    /// Reads the document of a sweep from its text.
+    ///
+    /// # Errors
+    /// The text is no such document, or one of another format.
+    pub fn from_json(text: &str, path: &std::path::Path) -> Result<Self, String> {
+        let place = path.display();
+        let sweep: Self =
+            serde_json::from_str(text).map_err(|error| format!("{place} is not a sweep: {error}"))?;
+        if sweep.format != SWEEP_FORMAT {
+            let found = sweep.format;
+            return Err(format!(
+                "{place} has sweep format {found}, this program reads format {SWEEP_FORMAT}"
+            ));
+        }
+        Ok(sweep)
+    }
+
     /// Returns the number of runs in this state.
     #[must_use]
     pub fn runs_in(&self, state: State) -> usize {

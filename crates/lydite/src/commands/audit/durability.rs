@@ -1,8 +1,9 @@
 //! The durability test (clause 3.5.4): a load with a success file, a failure, the recovery, and the comparison.
 
-use super::load::{LoadProcess, Scratch};
+use super::load::LoadProcess;
 use crate::commands::faults::places;
 use crate::interrupt::Interrupt;
+use crate::scratch::Scratch;
 use lydite_audit::durability::{Recovered, Trial};
 use lydite_audit::load::SuccessFile;
 use lydite_audit::{Finding, Scope};

@@ -7,10 +7,9 @@ use crate::output::print;
 use lydite_audit::load::Load;
 use lydite_database::{DatabaseState, Target, TxMode};
 use lydite_families::TargetSpec;
-use std::fs;
 use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -51,30 +50,6 @@ pub(crate) fn command(args: &AuditLoadArgs) -> Outcome {
     match played.lost.first() {
         Some(lost) => Err(Failure::Target(lost.clone())),
         None => printed,
-    }
-}
-
-/// A directory for the files of an audit, which is removed in the end.
-pub(super) struct Scratch(PathBuf);
-
-impl Scratch {
-    pub(super) fn make() -> Result<Self, Failure> {
-        let path = std::env::temp_dir().join(format!("lydite-audit-{}", std::process::id()));
-        fs::create_dir(&path).map_err(|error| {
-            Failure::usage(format!("{}: {error}: set TMPDIR to another place", path.display()))
-        })?;
-        Ok(Self(path))
-    }
-
-    pub(super) fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // Left for the system to clean up if it can't be removed.
-        let _removed = fs::remove_dir_all(&self.0);
     }
 }
 

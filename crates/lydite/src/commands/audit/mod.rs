@@ -10,10 +10,10 @@ use crate::interrupt::{Interrupt, watch, watched};
 use crate::output::{complain, print, reserve_stdout};
 use crate::run::loading;
 use crate::run::readiness::unusable;
+use crate::scratch::Scratch;
 use crate::shell::typed;
 use document::Document;
 use durability::{Crash, Test};
-use load::Scratch;
 use lydite_audit::{Audit, Finding, Property, Report, Verdict};
 use lydite_database::{DatabaseState, Demand, Description, Target, TxMode};
 use lydite_families::TargetSpec;
@@ -263,7 +263,7 @@ fn plan(args: &AuditArgs) -> Result<Plan, Failure> {
         errors.push("--report: is the same place as --json: name another one".into());
     }
     let (Some(spec), true) = (spec, errors.is_empty()) else { return Err(Failure::Usage(errors)) };
-    let scratch = Scratch::make()?;
+    let scratch = Scratch::make("audit")?;
     let (spec, url) = if spec.is_temporary() {
         // The durability test opens the database again, so it must have a place that outlives its handle.
         let url = placed(&args.target, &scratch);
