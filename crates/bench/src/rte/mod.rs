@@ -17,6 +17,7 @@ use crate::fate::Fate;
 use crate::histogram::{count, histogram};
 use crate::os;
 use crate::request_source::{RequestSource, Scheduling, SourceResults};
+use crate::share::Share;
 use crate::stages::{Cursor, Stages};
 use crate::tpcc::{DeliveryFacts, KindWaits, TpccFacts};
 use crate::worker::{Answer, Shared, Worker};
@@ -69,6 +70,8 @@ pub(crate) struct Rte {
     /// Inputs of the first stage. Its settings about terminals hold for all stages.
     first: InputPlan,
     wait_factor: f64,
+    share: Share,
+    /// Terminals of the share.
     slots: Vec<Mutex<Slot>>,
     queue: RequestQueue,
     /// Answered terminals and the due times of their next requests.
@@ -96,7 +99,7 @@ struct SchedulerFacts {
 }
 
 impl Rte {
-    /// Makes the terminals and their scheduler's state.
+    /// Makes the terminals of a share and their scheduler's state. `terminals` are those of the whole run.
     ///
     /// # Errors
     /// The delivery log can't be created.
@@ -105,12 +108,14 @@ impl Rte {
         terminals: u32,
         wait_factor: f64,
         log: Option<&Path>,
+        share: Share,
     ) -> io::Result<Self> {
         let log = log.map(DeliveryLog::create).transpose()?;
         let first = stages.current()[0].inputs.clone();
         let all = first.terminals();
-        let slots = (0..terminals)
-            .map(|number| {
+        let slots: Vec<_> = (0..share.count(terminals))
+            .map(|place| {
+                let number = share.nth(place);
                 // If there are fewer terminals than the standard's, they are spread over all warehouses.
                 let index = if terminals < all {
                     (u64::from(number) * u64::from(all) / u64::from(terminals)) as u32
@@ -123,9 +128,10 @@ impl Rte {
             })
             .collect();
         Ok(Self {
-            queue: RequestQueue::new(2 * terminals as usize),
+            queue: RequestQueue::new(2 * slots.len()),
             slots,
             wait_factor,
+            share,
             answered: Mutex::default(),
             wakes: AtomicU64::new(0),
             scheduler: OnceLock::new(),
@@ -181,7 +187,7 @@ impl Rte {
     /// Returns a random number in (0, 1] of the terminal. Each number has a seed of its own, so a terminal stores no
     /// stream.
     fn draw(&self, slot: &mut Slot, terminal: u32) -> f64 {
-        let index = u64::from(terminal) << 32 | u64::from(slot.waits);
+        let index = u64::from(self.share.nth(terminal)) << 32 | u64::from(slot.waits);
         slot.waits = slot.waits.wrapping_add(1);
         Stream::new(self.first.seed, Purpose::Pacing, index).unit_open_low()
     }

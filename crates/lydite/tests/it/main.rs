@@ -14,6 +14,7 @@ mod failover;
 mod faults;
 mod faults_disk;
 mod faults_ssh;
+mod fleet;
 mod foreign;
 mod gates;
 mod golden;
