@@ -98,6 +98,14 @@ if ! command -v etcd >/dev/null; then
     scripts/install-packages.sh "etcd" etcd-server
 fi
 
+# Fleets talk over it. Not Debian's package, which is a service that would start and stay.
+nats=${CARGO_TARGET_DIR:-target}/test-deps/bin
+if ! command -v nats-server >/dev/null && ! [ -x "$nats/nats-server" ]; then
+    mkdir -p "$nats"
+    GOBIN=$(cd "$nats" && pwd) go install github.com/nats-io/nats-server/v2@v2.11.4
+    echo "==> test dependencies: built nats-server in $nats"
+fi
+
 # The fault clock-jump moves the clocks of servers by it.
 if ! compgen -G '/usr/lib/*/faketime/libfaketime.so.1' >/dev/null && ! [ -e /usr/lib/faketime/libfaketime.so.1 ] &&
     ! [ -e /usr/lib64/faketime/libfaketime.so.1 ] && ! [ -e /usr/local/lib/faketime/libfaketime.so.1 ]; then

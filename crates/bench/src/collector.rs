@@ -4,10 +4,12 @@ use crate::clock::Window;
 use crate::histogram::histogram;
 use crate::measurement::{Piece, Second};
 use crate::recorder::{Recorder, SecondCounts};
+use crate::totals::Totals;
 use crate::workload::Runnable;
 use hdrhistogram::Histogram;
 use lydite_database::AbortReason;
 use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -26,6 +28,17 @@ fn small_histogram() -> Histogram<u64> {
     }
 }
 
+/// Counts that a coordinator does not have yet.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct News {
+    /// Counts by the number of their second. A second may come in several pieces.
+    pub(crate) counts: Vec<(usize, Box<SecondCounts>)>,
+    /// First second of `connected`.
+    pub(crate) from: usize,
+    /// Least numbers of connected sessions in the seconds that have ended.
+    pub(crate) connected: Vec<u32>,
+}
+
 /// Seconds of a run so far.
 #[derive(Debug)]
 pub(crate) struct Collector {
@@ -39,6 +52,8 @@ pub(crate) struct Collector {
     measuring: bool,
     /// Pieces of the window; none if the plan does not cut it.
     pieces: Vec<Piece>,
+    /// Counts for a coordinator; `None` if there is none.
+    news: Option<News>,
 }
 
 impl Collector {
@@ -53,6 +68,7 @@ impl Collector {
             open: VecDeque::new(),
             so_far: (0..kinds).map(|_| histogram()).collect(),
             measuring: false,
+            news: None,
         }
     }
 
@@ -66,50 +82,106 @@ impl Collector {
         &self.series
     }
 
-    /// Takes all seconds before `end` from the recorders. `connected` is the number of connected sessions in the new
-    /// seconds.
+    /// Keeps a copy of all counts for [`Collector::take_news`].
+    pub(crate) fn keep_news(&mut self) {
+        self.news = Some(News::default());
+    }
+
+    /// Takes the counts since the last call. The seconds before `end` have ended.
+    pub(crate) fn take_news(&mut self, end: usize) -> News {
+        let Some(news) = &mut self.news else { return News::default() };
+        let from = news.from;
+        news.connected = self.series[from..end].iter().map(|second| second.connected).collect();
+        let next = News { from: end, ..News::default() };
+        std::mem::replace(news, next)
+    }
+
+    /// Takes all seconds before `end` from the recorders. `connected` is the least number of connected sessions in the
+    /// seconds since the last call.
     pub(crate) fn collect<W: Runnable>(
         &mut self,
         recorders: &[Mutex<Recorder<W>>],
         end: usize,
         connected: u32,
     ) {
+        self.close(end, connected);
+        self.take(recorders, end, connected, &mut |_| {});
+    }
+
+    /// Notes that all seconds before `end` have ended.
+    pub(crate) fn close(&mut self, end: usize, connected: u32) {
         if end > self.warmup_seconds && !self.measuring {
             self.measuring = true;
             self.so_far.iter_mut().for_each(Histogram::reset);
         }
+        // A second that has counts already may have lost connections since.
+        if let Some(last) = end.checked_sub(1).and_then(|last| self.series.get_mut(last)) {
+            last.connected = last.connected.min(connected);
+        }
         self.extend(end, connected);
-        self.take(recorders, end, connected);
-        while self.open.len() > OPEN_SECONDS {
+        let ahead = self.series.len() - end;
+        while self.open.len() > OPEN_SECONDS + ahead {
             self.finish_second();
         }
     }
 
     /// Takes all seconds that are left in the recorders.
     pub(crate) fn collect_rest<W: Runnable>(&mut self, recorders: &[Mutex<Recorder<W>>], connected: u32) {
-        self.take(recorders, usize::MAX, connected);
+        self.take(recorders, usize::MAX, connected, &mut |_| {});
     }
 
-    fn take<W: Runnable>(&mut self, recorders: &[Mutex<Recorder<W>>], end: usize, connected: u32) {
+    /// Takes everything that the recorders have, and adds their totals up at the same moments, so that these and the
+    /// seconds count the same transactions.
+    pub(crate) fn collect_with_totals<W: Runnable>(
+        &mut self,
+        recorders: &[Mutex<Recorder<W>>],
+        connected: u32,
+    ) -> Totals<W> {
+        let mut totals = Totals::new();
+        self.take(recorders, usize::MAX, connected, &mut |recorder| totals.add(recorder));
+        totals
+    }
+
+    /// Adds the least number of connected sessions of another process in a second.
+    pub(crate) fn connect(&mut self, number: usize, connected: u32) {
+        self.extend(number + 1, 0);
+        self.series[number].connected += connected;
+    }
+
+    /// Takes all seconds before `end`, and calls `visit` with each recorder at that moment.
+    fn take<W: Runnable>(
+        &mut self,
+        recorders: &[Mutex<Recorder<W>>],
+        end: usize,
+        connected: u32,
+        visit: &mut dyn FnMut(&Recorder<W>),
+    ) {
         for recorder in recorders {
             let mut taken = Vec::new();
-            recorder.lock().take_before(end, |number, counts| taken.push((number, counts)));
+            let mut recorder = recorder.lock();
+            recorder.take_before(end, |number, counts| taken.push((number, counts)));
+            visit(&recorder);
+            drop(recorder);
             for (number, counts) in taken {
                 // When a run is stopped, a session may count a moment beyond the end of the series.
                 self.extend(number + 1, connected);
                 self.add(number, &counts);
+                if let Some(news) = &mut self.news {
+                    news.counts.push((number, counts));
+                }
             }
         }
     }
 
-    fn extend(&mut self, end: usize, connected: u32) {
+    pub(crate) fn extend(&mut self, end: usize, connected: u32) {
         while self.series.len() < end {
             self.series.push(Second { connected, ..Second::new(self.so_far.len()) });
             self.open.push_back(small_histogram());
         }
     }
 
-    fn add(&mut self, number: usize, counts: &SecondCounts) {
+    /// Adds counts to a second of the series.
+    pub(crate) fn add(&mut self, number: usize, counts: &SecondCounts) {
         let first_open = self.series.len() - self.open.len();
         let second = &mut self.series[number];
         for (total, completed) in second.completed.iter_mut().zip(&counts.completed) {
@@ -146,11 +218,6 @@ impl Collector {
             self.series[number].first_p50 = quantile(0.5);
             self.series[number].first_p99 = quantile(0.99);
         }
-    }
-
-    /// Returns the last second; `None` before the first one has ended.
-    pub(crate) fn last(&self) -> Option<&Second> {
-        self.series.last()
     }
 
     /// Returns the sums of the window so far, or of the warm-up while it lasts.

@@ -2,16 +2,58 @@
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// Time between two looks for the start of a run that waits for it.
+const LOOK: Duration = Duration::from_millis(2);
 
 /// Request to stop, shared by a run or a load and the code that may end it.
 #[derive(Debug, Default)]
 pub struct RunControl {
     stopped: AtomicBool,
     window: OnceLock<Instant>,
+    /// True if the run waits for its start.
+    held: bool,
+    ready: AtomicBool,
+    start: OnceLock<Instant>,
 }
 
 impl RunControl {
+    /// Makes the control of a run that connects its sessions and then waits for [`RunControl::start_at`].
+    #[must_use]
+    pub fn held() -> Self {
+        Self { held: true, ..Self::default() }
+    }
+
+    /// True once all sessions of a run that waits for its start are connected.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.ready.load(Ordering::Acquire)
+    }
+
+    /// Sets the start of a run that waits for it. The first call counts.
+    pub fn start_at(&self, at: Instant) {
+        let _first = self.start.set(at);
+    }
+
+    /// Waits for the start, if the run does. Returns false if it was stopped before.
+    pub(crate) fn await_start(&self) -> bool {
+        self.ready.store(true, Ordering::Release);
+        if !self.held {
+            return true;
+        }
+        loop {
+            if self.is_stopped() {
+                return false;
+            }
+            match self.start.get().map(|at| at.saturating_duration_since(Instant::now())) {
+                Some(Duration::ZERO) => return true,
+                Some(left) if left < LOOK => std::thread::sleep(left),
+                _ => std::thread::sleep(LOOK / 2),
+            }
+        }
+    }
+
     /// Asks for a clean end: the results so far are returned, marked as interrupted. May be called from any thread,
     /// repeatedly, and from a signal handler.
     pub fn stop(&self) {

@@ -8,6 +8,7 @@
 use crate::clock::Nanos;
 use crate::gate::Gate;
 use crate::request_source::RequestSource;
+use crate::share::Share;
 use crate::stages::{Cursor, Stages};
 use crate::worker::Worker;
 use crate::workload::Runnable;
@@ -42,15 +43,18 @@ pub(crate) struct Rotation<W: Runnable> {
 }
 
 impl<W: Runnable> Rotation<W> {
+    /// Makes the groups of a share. `sessions` are those of the whole run.
     pub(crate) fn new(
         stages: Arc<Stages<W::Inputs>>,
         sessions: u32,
         affinity: Option<Arc<Endpoints>>,
+        share: Share,
     ) -> Self {
         let groups = W::groups(&stages.current()[0].inputs, sessions).into_iter();
+        let groups = (0..).zip(groups).filter(|(number, _)| share.owns(*number)).map(|(_, group)| group);
         let resting: VecDeque<Group<W>> =
             groups.map(|group| group.into_iter().map(GatedTerminal::new).collect()).collect();
-        assert!(resting.len() >= sessions as usize, "a group for each session");
+        assert!(resting.len() >= share.count(sessions) as usize, "a group for each session");
         Self { stages, resting: Mutex::new(resting), affinity }
     }
 
@@ -136,8 +140,12 @@ mod tests {
     use lydite_tpcc::{InputPlan, Mix, Terminal};
 
     fn rotation(warehouses: u32, sessions: u32) -> Rotation<Tpcc> {
+        rotation_of(warehouses, sessions, Share::WHOLE)
+    }
+
+    fn rotation_of(warehouses: u32, sessions: u32, share: Share) -> Rotation<Tpcc> {
         let inputs = InputPlan::new(1, warehouses, CLoad(0), Mix::Deck);
-        Rotation::new(Arc::new(Stages::steady(inputs)), sessions, None)
+        Rotation::new(Arc::new(Stages::steady(inputs)), sessions, None, share)
     }
 
     fn places(group: &[GatedTerminal<Terminal>]) -> Vec<(u32, u16)> {
@@ -154,6 +162,22 @@ mod tests {
             played.sort_unstable();
             let all: Vec<(u32, u16)> = (1..=3).flat_map(|w| (1..=10).map(move |d| (w, d))).collect();
             assert_eq!(played, all, "{sessions} sessions");
+        }
+    }
+
+    #[test]
+    fn shares_have_the_groups_of_the_whole_run_and_enough_for_their_sessions() {
+        for (warehouses, sessions, of) in [(3, 3, 2), (3, 7, 2), (2, 25, 3), (10, 8, 3)] {
+            let whole = rotation(warehouses, sessions);
+            let mut expected: Vec<_> = whole.resting.lock().iter().map(|group| places(group)).collect();
+            let mut found = Vec::new();
+            for index in 0..of {
+                let part = rotation_of(warehouses, sessions, Share { index, of });
+                found.extend(part.resting.lock().iter().map(|group| places(group)));
+            }
+            expected.sort_unstable();
+            found.sort_unstable();
+            assert_eq!(found, expected, "{sessions} sessions on {warehouses} warehouses, {of} shares");
         }
     }
 

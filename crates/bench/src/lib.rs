@@ -35,12 +35,14 @@ mod direct;
 mod error_log;
 mod failures;
 mod fate;
+mod finished;
 mod gate;
 mod histogram;
 mod in_flight;
 pub mod load;
 mod logged;
 mod measurement;
+mod merging;
 mod micro;
 mod open;
 mod os;
@@ -51,15 +53,18 @@ mod request_source;
 mod rte;
 mod run;
 mod settling;
+mod share;
 mod silence;
 mod sparse_histogram;
 mod stages;
 mod success_log;
+mod totals;
 mod tpcc;
 mod worker;
 mod workload;
 
 pub use control::RunControl;
+pub use finished::Part;
 pub use hdrhistogram::Histogram;
 pub use load::{LoadReport, LoadSnapshot, load, load_micro};
 pub use logged::Logged;
@@ -67,9 +72,11 @@ pub use measurement::{
     ClientCost, ContentionFacts, ContentionFound, ErrorCount, KindMeasurement, MeasuredWindow, Measurement,
     Moved, OpenFacts, Outage, OutageCause, Piece, RowFacts, Second, Status, Whole,
 };
+pub use merging::Merging;
 pub use micro::MicroFacts;
 pub use plan::{Arrival, MicroMode, MicroPlan, Mode, RetryPolicy, RunPlan, Step};
-pub use run::{KindSnapshot, Phase, RunError, Snapshot, run, run_micro, run_through};
+pub use run::{KindSnapshot, Phase, RunError, Snapshot, run, run_micro, run_share, run_through};
 pub use settling::STEADY_SECONDS;
+pub use share::Share;
 pub use tpcc::{Contradictions, DeliveryFacts, KindWaits, PhaseFacts, TpccFacts, WaitStatistics};
-pub use workload::{Facts, Runnable};
+pub use workload::{Connect, Facts, Runnable};

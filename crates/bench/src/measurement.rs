@@ -1,10 +1,11 @@
 //! The results of a run.
 
-use crate::histogram::histogram;
+use crate::histogram::{histogram, merge};
 use crate::workload::{Facts, Runnable};
 use hdrhistogram::Histogram;
 use lydite_database::{AbortReason, Tpcc};
 use lydite_tpcc::{NodesTouched, Placement, TransactionKind};
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -64,7 +65,7 @@ pub struct Measurement<W: Runnable = Tpcc> {
 }
 
 /// Transactions of a whole run: in the warm-up, in the window, and answered while the run waited for them at its end.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Whole {
     /// Transactions that the database committed, in the order of the workload's types.
     pub committed: Vec<u64>,
@@ -107,7 +108,7 @@ impl Whole {
 }
 
 /// End of a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Status {
     /// The run ended as planned.
     Complete,
@@ -133,7 +134,7 @@ pub struct MeasuredWindow {
 }
 
 /// Results of one transaction type.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct KindMeasurement {
     /// Transactions that the database committed.
     pub committed: u64,
@@ -147,11 +148,14 @@ pub struct KindMeasurement {
     pub unknown: u64,
     /// Times from due to answered in nanoseconds, with all retries and back-offs. All three histograms are of the
     /// completed transactions.
+    #[serde(with = "crate::histogram::wire")]
     pub latency: Histogram<u64>,
     /// Times from due until a session took the request, in nanoseconds.
+    #[serde(with = "crate::histogram::wire")]
     pub queue: Histogram<u64>,
     /// Times from when a session took the request until it was answered, in nanoseconds: the database's share, with all
     /// retries and back-offs.
+    #[serde(with = "crate::histogram::wire")]
     pub service: Histogram<u64>,
 }
 
@@ -198,7 +202,7 @@ pub struct Piece {
 }
 
 /// An error message with its count.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorCount {
     /// First of the counted messages, in one line.
     pub message: String,
@@ -207,7 +211,7 @@ pub struct ErrorCount {
 }
 
 /// Reason why no session had an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OutageCause {
     /// All sessions lost their connections.
     Lost,
@@ -216,7 +220,7 @@ pub enum OutageCause {
 }
 
 /// A time in which the database answered no session.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Outage {
     /// Reason of the outage.
     pub cause: OutageCause,
@@ -236,7 +240,7 @@ pub struct Moved {
 }
 
 /// Configured and measured rates of an open loop.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OpenFacts {
     /// Configured requests per second, as the mean over the window.
     pub asked_per_s: f64,
@@ -285,7 +289,7 @@ pub struct ContentionFacts {
 }
 
 /// Resources that a run used in this process, including those of a target within this process.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClientCost {
     /// Processor time, user and system, of all threads in the measured window.
     pub cpu: Duration,
@@ -299,6 +303,18 @@ impl KindMeasurement {
     pub(crate) fn new() -> Self {
         let (latency, queue, service) = (histogram(), histogram(), histogram());
         Self { committed: 0, rolled_back: 0, retries: 0, failed: 0, unknown: 0, latency, queue, service }
+    }
+
+    /// Adds the results of another process.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.committed += other.committed;
+        self.rolled_back += other.rolled_back;
+        self.retries += other.retries;
+        self.failed += other.failed;
+        self.unknown += other.unknown;
+        merge(&mut self.latency, &other.latency);
+        merge(&mut self.queue, &other.queue);
+        merge(&mut self.service, &other.service);
     }
 
     /// Returns the number of completed transactions: committed, or rolled back as their input wants.

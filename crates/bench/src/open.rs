@@ -9,6 +9,7 @@ use crate::measurement::OpenFacts;
 use crate::os;
 use crate::plan::Arrival;
 use crate::request_source::{RequestSource, SourceResults};
+use crate::share::Share;
 use crate::stages::{Cursor, Stages};
 use crate::worker::Worker;
 use crate::workload::Runnable;
@@ -57,15 +58,22 @@ impl Rates {
     }
 }
 
-/// Due times of requests.
+/// Due times of the requests of a share. The requests of other shares are passed over, so every request is due when it
+/// is due in a run in one process.
 #[derive(Clone, Debug)]
 struct Arrivals {
+    share: Share,
+    /// Number of terminals of the whole run, which send requests in turn.
+    terminals: u64,
     arrival: Arrival,
     stream: Stream,
     rates: Arc<Rates>,
     /// Index of the current piece of the rates.
     piece: usize,
+    /// Number of the next request in the whole run.
     number: u64,
+    /// Number of earlier requests of the share.
+    own: u64,
     /// Position of the next request on the scale of the rates. Requests at equal distances have whole numbers.
     requests: f64,
     /// Due time of request `number`.
@@ -73,11 +81,23 @@ struct Arrivals {
 }
 
 impl Arrivals {
-    fn new(rates: &[(Nanos, f64)], arrival: Arrival, seed: u64) -> Self {
+    fn new(rates: &[(Nanos, f64)], arrival: Arrival, seed: u64, (share, terminals): (Share, u64)) -> Self {
         let stream = Stream::new(seed, Purpose::Arrivals, 0);
         let rates = Arc::new(Rates::new(rates));
-        let mut arrivals = Self { arrival, stream, rates, piece: 0, number: 0, requests: 0.0, due: 0.0 };
+        let mut arrivals = Self {
+            share,
+            terminals,
+            arrival,
+            stream,
+            rates,
+            piece: 0,
+            number: 0,
+            own: 0,
+            requests: 0.0,
+            due: 0.0,
+        };
         arrivals.requests = arrivals.gap();
+        arrivals.pass_others();
         arrivals.set_due();
         arrivals
     }
@@ -100,14 +120,38 @@ impl Arrivals {
         self.due as Nanos
     }
 
+    /// Returns the number of the terminal that sends the next request.
+    fn terminal(&self) -> u64 {
+        self.number % self.terminals
+    }
+
     fn advance(&mut self) {
+        self.own += 1;
+        self.step();
+        self.pass_others();
+        self.set_due();
+    }
+
+    /// Moves to the next request of the whole run.
+    fn step(&mut self) {
         self.number += 1;
         self.requests = match self.arrival {
             // Counted, not added up: rounding must not change the rate.
             Arrival::Constant => self.number as f64,
             Arrival::Poisson => self.requests + self.gap(),
         };
-        self.set_due();
+    }
+
+    /// Passes over the requests of other shares.
+    fn pass_others(&mut self) {
+        while !self.share.owns(self.terminal()) {
+            self.step();
+        }
+    }
+
+    /// Returns the part of all requests that are of the share.
+    fn part(&self) -> f64 {
+        f64::from(self.share.count(self.terminals as u32)) / self.terminals as f64
     }
 
     /// Returns the number of untaken requests that are due before `end`, and the number of those from `start`.
@@ -163,14 +207,16 @@ impl<W: Runnable> Open<W> {
         seed: u64,
         rates: &[(Nanos, f64)],
         arrival: Arrival,
+        share: Share,
     ) -> Self {
-        let arrivals = Arrivals::new(rates, arrival, seed);
+        let terminals = W::in_turn(&stages.current()[0].inputs);
+        let arrivals = Arrivals::new(rates, arrival, seed, (share, terminals.len() as u64));
         let rates = Arc::clone(&arrivals.rates);
         let generator = Generator {
             watched: arrivals.clone(),
             arrivals,
             cursor: Cursor::new(stages),
-            terminals: W::in_turn(&stages.current()[0].inputs),
+            terminals,
             taken: 0,
             ahead: VecDeque::new(),
             unstarted: Vec::new(),
@@ -190,7 +236,7 @@ impl<W: Runnable> Open<W> {
         if session as u64 >= u64::from(generator.cursor.stage(played).sessions) {
             return NextAction::Rest(generator.cursor.next(played));
         }
-        let terminal = generator.arrivals.number % generator.terminals.len() as u64;
+        let terminal = generator.arrivals.terminal();
         let inputs = &generator.cursor.stage(due).inputs;
         let transaction = W::next(inputs, &mut generator.terminals[terminal as usize]);
         generator.arrivals.advance();
@@ -216,7 +262,8 @@ impl<W: Runnable> Open<W> {
         let seconds = end.saturating_sub(window.start()) as f64 / SECOND as f64;
         let per_second = |count: f64| if seconds > 0.0 { count / seconds } else { 0.0 };
         let facts = OpenFacts {
-            asked_per_s: per_second(self.rates.until(end) - self.rates.until(window.start().min(end))),
+            asked_per_s: generator.arrivals.part()
+                * per_second(self.rates.until(end) - self.rates.until(window.start().min(end))),
             due,
             due_per_s: per_second(due as f64),
             completed_per_s: per_second(completed as f64),
@@ -261,7 +308,7 @@ impl<W: Runnable> RequestSource<W> for Open<W> {
         while generator.watched.due() < now {
             generator.watched.advance();
         }
-        generator.watched.number.saturating_sub(generator.arrivals.number)
+        generator.watched.own.saturating_sub(generator.arrivals.own)
     }
 
     fn finish(&self, window: &Window, end: Nanos, completed: u64) -> SourceResults<W> {
@@ -290,16 +337,40 @@ const LAST_MOMENT: Nanos = 1_000_000;
 mod tests {
     use super::*;
 
+    const WHOLE: (Share, u64) = (Share::WHOLE, 10);
+
+    #[test]
+    fn shares_have_the_requests_of_the_whole_run_at_the_same_times() {
+        let due = |arrival, parts: (Share, u64)| {
+            let mut arrivals = Arrivals::new(&[(0, 100.0), (SECOND, 5.0)], arrival, 1, parts);
+            let mut requests = Vec::new();
+            while arrivals.due() < 4 * SECOND {
+                requests.push((arrivals.due(), arrivals.terminal()));
+                arrivals.advance();
+            }
+            requests
+        };
+        for arrival in [Arrival::Constant, Arrival::Poisson] {
+            let whole = due(arrival, (Share::WHOLE, 7));
+            for of in [2, 3] {
+                let mut parts: Vec<_> =
+                    (0..of).flat_map(|index| due(arrival, (Share { index, of }, 7))).collect();
+                parts.sort_unstable();
+                assert_eq!(parts, whole, "{arrival:?} over {of}");
+            }
+        }
+    }
+
     #[test]
     fn a_constant_rate_has_exact_distances() {
-        let arrivals = Arrivals::new(&[(0, 3.0)], Arrival::Constant, 1);
+        let arrivals = Arrivals::new(&[(0, 3.0)], Arrival::Constant, 1, WHOLE);
         assert_eq!(arrivals.ahead(0, 1_000_000 * SECOND), (3_000_000, 3_000_000));
         assert_eq!(arrivals.ahead(SECOND, 2 * SECOND), (6, 3));
     }
 
     #[test]
     fn a_poisson_process_has_the_rate_and_the_deviation() {
-        let mut arrivals = Arrivals::new(&[(0, 100.0)], Arrival::Poisson, 1);
+        let mut arrivals = Arrivals::new(&[(0, 100.0)], Arrival::Poisson, 1, WHOLE);
         let mut counts = [0.0; 2_000];
         while let Some(count) = counts.get_mut((arrivals.due() / SECOND) as usize) {
             *count += 1.0;
@@ -315,7 +386,7 @@ mod tests {
     #[test]
     fn a_rate_that_changes_keeps_each_of_its_pieces_and_none_comes_while_it_is_zero() {
         let rates = [(0, 10.0), (SECOND, 0.0), (3 * SECOND, 4.0), (5 * SECOND, 0.0)];
-        let arrivals = Arrivals::new(&rates, Arrival::Constant, 1);
+        let arrivals = Arrivals::new(&rates, Arrival::Constant, 1, WHOLE);
         let counts: Vec<u64> =
             (0..7).map(|second| arrivals.ahead(second * SECOND, (second + 1) * SECOND).1).collect();
         assert_eq!(counts, [10, 0, 0, 4, 4, 0, 0]);

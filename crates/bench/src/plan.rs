@@ -1,6 +1,7 @@
 //! The plan of a run. Its values are used as they are: the maker of a plan has validated it.
 
 use crate::clock::{Counting, Nanos, nanos};
+use crate::share::Share;
 use crate::stages::Stage;
 use lydite_micro::{Inputs, Meta};
 use lydite_tpcc::home::Homes;
@@ -59,6 +60,8 @@ pub struct RunPlan {
     /// File for the New-Orders and Payments that the database acknowledges, which [`crate::Logged`] reads. An existing
     /// file is replaced.
     pub success_log: Option<PathBuf>,
+    /// Share of this process in the run. The numbers of the mode and the steps are those of the whole run.
+    pub share: Share,
 }
 
 /// Controlled settings from a moment of the window until the next step. The first step also applies to the warm-up.
@@ -148,6 +151,7 @@ pub(crate) struct RunSettings {
     pub(crate) cuts: Vec<u64>,
     /// File for acknowledged transactions.
     pub(crate) success_log: Option<PathBuf>,
+    pub(crate) share: Share,
 }
 
 /// Mode of sending transactions.
@@ -222,7 +226,7 @@ impl RunPlan {
     /// Default of [`RunPlan::drain`].
     pub const DRAIN: Duration = Duration::from_secs(5);
 
-    /// Returns the number of connections that the run opens.
+    /// Returns the number of connections that the whole run opens.
     #[must_use]
     pub fn sessions(&self) -> u32 {
         match self.mode {
@@ -231,13 +235,18 @@ impl RunPlan {
         }
     }
 
+    /// Returns the rule for the transactions that count.
+    pub(crate) fn counting(&self) -> Counting {
+        match self.mode {
+            Mode::Direct { .. } | Mode::Rte { .. } => Counting::DueAndAnswered,
+            Mode::Open { .. } => Counting::Answered,
+        }
+    }
+
     pub(crate) fn settings(&self) -> RunSettings {
         RunSettings {
-            sessions: self.sessions(),
-            counting: match self.mode {
-                Mode::Direct { .. } | Mode::Rte { .. } => Counting::DueAndAnswered,
-                Mode::Open { .. } => Counting::Answered,
-            },
+            sessions: self.share.count(self.sessions()),
+            counting: self.counting(),
             warmup: self.warmup,
             steady: self.steady,
             duration: self.duration,
@@ -258,6 +267,7 @@ impl RunPlan {
                 .collect(),
             cuts: self.cuts.clone(),
             success_log: self.success_log.clone(),
+            share: self.share,
         }
     }
 
@@ -286,6 +296,7 @@ impl RunPlan {
             drain: Self::DRAIN,
             cuts: Vec::new(),
             success_log: None,
+            share: Share::WHOLE,
         }
     }
 
@@ -327,7 +338,7 @@ impl RunPlan {
         let stage = |step: &Step| Stage {
             from: self.begins(step),
             phase: step.phase,
-            sessions: step.sessions.unwrap_or(u32::MAX),
+            sessions: step.sessions.map_or(u32::MAX, |sessions| self.share.count(sessions)),
             inputs: self.inputs(step),
         };
         self.steps.iter().map(stage).collect()
@@ -367,6 +378,7 @@ impl MicroPlan {
             phases: vec![nanos(self.warmup)],
             cuts: Vec::new(),
             success_log: None,
+            share: Share::WHOLE,
         }
     }
 }

@@ -13,6 +13,7 @@ use crate::success_log::Lines;
 use crate::workload::{Facts, Runnable};
 use lydite_database::AbortReason;
 use lydite_tpcc::NodesTouched;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -30,7 +31,7 @@ pub(crate) struct EndedTransaction<'a, W: Runnable> {
 }
 
 /// Counts of one second.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct SecondCounts {
     /// Completed transactions, by type.
     pub(crate) completed: Vec<u64>,

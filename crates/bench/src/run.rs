@@ -5,10 +5,9 @@ use crate::collector::Collector;
 use crate::control::RunControl;
 use crate::direct::Rotation;
 use crate::fate::Fate;
-use crate::histogram::{histogram, merge};
-use crate::measurement::{
-    ClientCost, KindMeasurement, MeasuredWindow, Measurement, Outage, OutageCause, Status, Whole,
-};
+use crate::finished::{Ended, Finished, Part, seconds_between};
+use crate::histogram::merge;
+use crate::measurement::{ClientCost, KindMeasurement, Measurement, Outage, OutageCause, Status};
 use crate::open::Open;
 use crate::os::{self, Usage};
 use crate::placement_watch::PlacementWatch;
@@ -16,12 +15,15 @@ use crate::plan::{MicroMode, MicroPlan, Mode, RunPlan, RunSettings};
 use crate::request_source::RequestSource;
 use crate::rte::{Rte, RteSettings};
 use crate::settling::{Settled, Settling};
+use crate::share::Share;
 use crate::silence::Silence;
 use crate::stages::Stages;
 use crate::success_log::{self, LogWriter};
+use crate::totals::Totals;
 use crate::worker::{Shared, Worker};
 use crate::workload::{Connect, Facts, Runnable};
-use lydite_database::{AbortReason, Micro, Session, Target, TargetError, Tpcc};
+use lydite_database::{Micro, Session, Target, TargetError, Tpcc};
+use lydite_tpcc::InputPlan;
 use parking_lot::{Condvar, Mutex};
 use std::io;
 use std::path::PathBuf;
@@ -123,6 +125,13 @@ pub struct KindSnapshot {
     pub p99: Option<Duration>,
 }
 
+/// Receivers of the progress of a run.
+struct Watching<'a, W: Runnable> {
+    second: &'a mut dyn FnMut(&Snapshot),
+    /// Receiver of the counts, if a coordinator merges them with those of other processes.
+    part: Option<&'a mut dyn FnMut(Part<W>)>,
+}
+
 /// Signal that threads wait for before the run begins; `None` means that the run does not begin.
 struct StartSignal<W: Runnable> {
     shared: Mutex<Option<Option<Arc<Shared<W>>>>>,
@@ -183,10 +192,52 @@ pub fn run_through(
     observer: &mut dyn FnMut(&Snapshot),
 ) -> Result<Measurement, RunError> {
     let stages = Arc::new(Stages::new(plan.stages()));
-    let source: Arc<dyn RequestSource<Tpcc>> = match &plan.mode {
+    let source = source(target, plan, &stages)?;
+    let watch = PlacementWatch::new(target, plan, &stages)
+        .map_err(|error| RunError::Threads { sessions: plan.sessions(), error })?;
+    let watching = Watching { second: observer, part: None };
+    let mut measured =
+        run_workload(connect, source, &stages, plan.settings(), control, watching)?.measurement();
+    if let Some(watch) = watch {
+        let (placement, moves, warnings) = watch.seen(measured.window.start);
+        (measured.placement, measured.moves) = (placement, moves);
+        measured.warnings.extend(warnings);
+    }
+    Ok(measured)
+}
+
+/// Plays a share of a run, as [`run`] does a whole one, and passes its counts to `report` once a second and at the end.
+/// A coordinator merges them with those of the other shares. The placement stays the plan's.
+///
+/// # Errors
+/// See [`run`].
+pub fn run_share(
+    target: &Arc<dyn Target>,
+    plan: &RunPlan,
+    control: &RunControl,
+    report: &mut dyn FnMut(Part),
+) -> Result<(), RunError> {
+    let connecting = Arc::clone(target);
+    let stages = Arc::new(Stages::new(plan.stages()));
+    let source = source(target, plan, &stages)?;
+    let watching = Watching { second: &mut |_| {}, part: Some(&mut *report) };
+    let connect = Arc::new(move || connecting.connect());
+    let finished = run_workload(connect, source, &stages, plan.settings(), control, watching)?;
+    report(finished.into_part());
+    Ok(())
+}
+
+/// Makes the source of the requests.
+fn source(
+    target: &Arc<dyn Target>,
+    plan: &RunPlan,
+    stages: &Arc<Stages<InputPlan>>,
+) -> Result<Arc<dyn RequestSource<Tpcc>>, RunError> {
+    let share = plan.share;
+    Ok(match &plan.mode {
         Mode::Direct { terminals } => {
             let affinity = target.capabilities().endpoints.filter(|_| plan.affinity).cloned();
-            Arc::new(Rotation::new(Arc::clone(&stages), *terminals, affinity))
+            Arc::new(Rotation::new(Arc::clone(stages), *terminals, affinity, share))
         }
         Mode::Rte { terminals, wait_factor, display_delay, lines, delivery_log, .. } => {
             let settings = RteSettings {
@@ -195,25 +246,16 @@ pub fn run_through(
                 display_delay: nanos(*display_delay),
                 lines: *lines,
             };
-            let rte = Rte::new(Arc::clone(&stages), settings, delivery_log.as_deref());
+            let rte = Rte::new(Arc::clone(stages), settings, delivery_log.as_deref(), share);
             Arc::new(rte.map_err(|error| RunError::DeliveryLog {
                 path: delivery_log.clone().unwrap_or_default(),
                 error,
             })?)
         }
         Mode::Open { rate, arrival, .. } => {
-            Arc::new(Open::new(&stages, plan.seed, &plan.rates(*rate), *arrival))
+            Arc::new(Open::new(stages, plan.seed, &plan.rates(*rate), *arrival, share))
         }
-    };
-    let watch = PlacementWatch::new(target, plan, &stages)
-        .map_err(|error| RunError::Threads { sessions: plan.sessions(), error })?;
-    let mut measured = run_workload(connect, source, &stages, plan.settings(), control, observer)?;
-    if let Some(watch) = watch {
-        let (placement, moves, warnings) = watch.seen(measured.window.start);
-        (measured.placement, measured.moves) = (placement, moves);
-        measured.warnings.extend(warnings);
-    }
-    Ok(measured)
+    })
 }
 
 /// Runs the microbenchmark, as [`run`] does TPC-C.
@@ -231,14 +273,17 @@ pub fn run_micro(
 ) -> Result<Measurement<Micro>, RunError> {
     let stages = Arc::new(Stages::steady(plan.inputs));
     let source: Arc<dyn RequestSource<Micro>> = match plan.mode {
-        MicroMode::Direct { terminals } => Arc::new(Rotation::new(Arc::clone(&stages), terminals, None)),
+        MicroMode::Direct { terminals } => {
+            Arc::new(Rotation::new(Arc::clone(&stages), terminals, None, Share::WHOLE))
+        }
         MicroMode::Open { rate, arrival, .. } => {
-            Arc::new(Open::new(&stages, plan.inputs.seed, &[(0, rate)], arrival))
+            Arc::new(Open::new(&stages, plan.inputs.seed, &[(0, rate)], arrival, Share::WHOLE))
         }
     };
     let (target, meta) = (Arc::clone(target), plan.meta.clone());
     let connect = Arc::new(move || target.capabilities().micro()?.connect_micro(&meta));
-    run_workload(connect, source, &stages, plan.settings(), control, observer)
+    let watching = Watching { second: observer, part: None };
+    run_workload(connect, source, &stages, plan.settings(), control, watching).map(Finished::measurement)
 }
 
 /// Runs any workload and measures it.
@@ -248,8 +293,8 @@ fn run_workload<W: Runnable>(
     stages: &Arc<Stages<W::Inputs>>,
     settings: RunSettings,
     control: &RunControl,
-    observer: &mut dyn FnMut(&Snapshot),
-) -> Result<Measurement<W>, RunError> {
+    mut watching: Watching<'_, W>,
+) -> Result<Finished<W>, RunError> {
     let no_log = |error| {
         let path = settings.success_log.clone().unwrap_or_default();
         RunError::SuccessLog { path, error }
@@ -258,6 +303,10 @@ fn run_workload<W: Runnable>(
     let sessions = connect_all(&*connect, settings.sessions, control)?;
     let start = Arc::new(StartSignal::new());
     let scheduler = spawn_all(&connect, &source, sessions, &start).inspect_err(|_| start.give(None))?;
+    if !control.await_start() {
+        start.give(None);
+        return Err(RunError::Interrupted);
+    }
     let warmup = settings.steady.map_or(settings.warmup, |limit| limit.max(settings.warmup));
     let window = Window::new(warmup, settings.duration, settings.counting);
     let (driver, usage) = (os::descendants_cpu(), os::usage());
@@ -283,11 +332,11 @@ fn run_workload<W: Runnable>(
         steady: None,
         status: Status::Complete,
     };
-    run.observe(control, observer);
+    run.observe(control, &mut watching);
     let usage_end = os::usage();
     let driver_end = os::descendants_cpu();
     let lost = run.connection_loss();
-    run.drain(observer);
+    run.drain(watching.second);
     if let Some(scheduler) = scheduler
         && scheduler.join().is_err()
     {
@@ -385,10 +434,13 @@ struct Run<W: Runnable> {
 
 impl<W: Runnable> Run<W> {
     /// Observes the run until the window ends or the run is stopped.
-    fn observe(&mut self, control: &RunControl, observer: &mut dyn FnMut(&Snapshot)) {
+    fn observe(&mut self, control: &RunControl, watching: &mut Watching<'_, W>) {
         let shared = Arc::clone(&self.shared);
         let window = &shared.window;
         let mut collector = Collector::new(window, W::KINDS.len(), &self.settings.cuts);
+        if watching.part.is_some() {
+            collector.keep_news();
+        }
         let mut second = 1;
         let mut in_warmup = window.start() > 0;
         let mut settling = self.settings.steady.map(|_| Settling { least: self.settings.warmup });
@@ -415,7 +467,16 @@ impl<W: Runnable> Run<W> {
             if now >= window.second_begins(second) {
                 // A second is collected once the next one has begun; after a stall, several at once.
                 second = window.second(now);
-                collector.collect(&self.shared.recorders, second, self.shared.connections.take_lowest());
+                let (recorders, lowest) = (&self.shared.recorders, self.shared.connections.take_lowest());
+                match &mut watching.part {
+                    None => collector.collect(recorders, second, lowest),
+                    Some(report) => {
+                        collector.close(second, lowest);
+                        let totals = collector.collect_with_totals(recorders, lowest);
+                        let news = collector.take_news(second);
+                        report(Part { at: now, news, totals, ended: None });
+                    }
+                }
                 // A thread that stalled since it read the clock decides in the next second.
                 let decided = settling
                     .and_then(|settling| settling.decide(window, collector.series()))
@@ -425,7 +486,7 @@ impl<W: Runnable> Run<W> {
                     self.settle(decided, &mut collector, control);
                 }
                 let phase = if in_warmup { Phase::Warmup } else { Phase::Measuring };
-                observer(&self.snapshot(&collector, phase));
+                (watching.second)(&self.snapshot(&collector, phase));
                 second += 1;
             }
             let next = window.second_begins(second).min(window.end());
@@ -473,7 +534,7 @@ impl<W: Runnable> Run<W> {
         let now = self.shared.clock.now();
         let totals = collector.totals();
         let of_kind = |kind: usize| KindSnapshot {
-            last_second: collector.last().map_or(0, |second| second.completed[kind]),
+            last_second: collector.series().last().map_or(0, |second| second.completed[kind]),
             completed: totals.completed[kind],
             p50: collector.quantile(kind, 0.50),
             p95: collector.quantile(kind, 0.95),
@@ -503,7 +564,7 @@ impl<W: Runnable> Run<W> {
         Some(connections.last_loss().unwrap_or_else(|| "no session is connected".to_owned()))
     }
 
-    fn finish(self, usage_end: Usage, driver_end: Option<Duration>, lost: Option<String>) -> Measurement<W> {
+    fn finish(self, usage_end: Usage, driver_end: Option<Duration>, lost: Option<String>) -> Finished<W> {
         let shared = &self.shared;
         let window = &shared.window;
         let (hung, last_answered, unanswered) = self.close();
@@ -516,7 +577,8 @@ impl<W: Runnable> Run<W> {
         let lowest = shared.connections.take_lowest();
         collector.collect(&shared.recorders, seconds, lowest);
         collector.collect_rest(&shared.recorders, lowest);
-        let mut total = Totals::of(shared);
+        let mut total = Totals::new();
+        shared.recorders.iter().for_each(|recorder| total.add(&recorder.lock()));
         let mut warnings = Vec::new();
         let waited = self.settings.drain.as_secs_f64();
         if unanswered > 0 {
@@ -543,9 +605,8 @@ impl<W: Runnable> Run<W> {
         warnings.extend(finished.warnings);
         merge(&mut total.lateness, &finished.lateness);
         total.facts.merge(&finished.facts);
-        let (warmup_series, series, pieces) = collector.finish();
         let measured = end.saturating_sub(window.start());
-        let relative = |at: Nanos| (at as f64 - window.start() as f64) / SECOND as f64;
+        let relative = |at: Nanos| seconds_between(window.start(), at);
         let outages = outages(shared.connections.outages(end), self.silence.outages(&total.kinds, end));
         let status = match self.status {
             Status::Complete => {
@@ -553,39 +614,21 @@ impl<W: Runnable> Run<W> {
             }
             status => status,
         };
-        let measurement = Measurement {
+        let contention = shared.contention.as_ref();
+        let contention = contention.map(|contention| contention.facts(window, &self.settings.phases, end));
+        let ended = Ended {
             status,
             lost: lost.or_else(|| {
                 (hung > 0 && hung == self.settings.sessions).then(|| "no session had an answer".to_owned())
             }),
-            window: MeasuredWindow {
-                start: shared.clock.wall(window.start()),
-                warmup: Duration::from_nanos(window.start().min(end)),
-                measured: Duration::from_nanos(measured),
-                steady: self.steady,
-            },
-            kinds: total.kinds,
-            whole: total.whole,
-            facts: total.facts,
-            aborts: total.aborts,
+            end,
             errors: shared.errors.lock().counts(),
-            warmup_series,
-            series,
-            pieces,
             outages: outages
                 .into_iter()
                 .map(|(from, to, cause)| Outage { cause, from_s: relative(from), to_s: relative(to) })
                 .collect(),
-            lateness: total.lateness,
             backlog: finished.backlog,
             open: finished.open,
-            placement: None,
-            moves: Vec::new(),
-            contention: shared
-                .contention
-                .as_ref()
-                .map(|contention| contention.facts(window, &self.settings.phases, end)),
-            straddling: total.straddling,
             client: ClientCost {
                 cpu: if measured > 0 { usage_end.cpu.saturating_sub(self.usage.cpu) } else { Duration::ZERO },
                 driver_cpu: driver_end
@@ -595,11 +638,18 @@ impl<W: Runnable> Run<W> {
                     .filter(|cpu| !cpu.is_zero()),
                 peak_rss_bytes: usage_end.peak_rss_bytes,
             },
-            log_problem,
             warnings,
         };
-        measurement.assert_agrees();
-        measurement
+        Finished {
+            start: shared.clock.wall(window.start()),
+            window_start: window.start(),
+            steady: self.steady,
+            collector,
+            totals: total,
+            ended,
+            contention,
+            log_problem,
+        }
     }
 
     /// Closes the recorders and counts unanswered transactions. Returns the number of sessions that still wait, the
@@ -652,41 +702,4 @@ fn outages(lost: Vec<(Nanos, Nanos)>, silent: Vec<(Nanos, Nanos)>) -> Vec<(Nanos
         same
     });
     all
-}
-
-/// The sum of all recorders.
-struct Totals<W: Runnable> {
-    kinds: Vec<KindMeasurement>,
-    whole: Whole,
-    aborts: [u64; AbortReason::COUNT],
-    facts: W::Facts,
-    lateness: hdrhistogram::Histogram<u64>,
-    straddling: u64,
-}
-
-impl<W: Runnable> Totals<W> {
-    fn of(shared: &Shared<W>) -> Self {
-        let mut total = Self {
-            kinds: W::KINDS.iter().map(|_| KindMeasurement::new()).collect(),
-            whole: Whole::new(W::KINDS.len()),
-            aborts: [0; AbortReason::COUNT],
-            facts: W::Facts::default(),
-            lateness: histogram(),
-            straddling: 0,
-        };
-        for recorder in &shared.recorders {
-            let recorder = recorder.lock();
-            for (total, kind) in total.kinds.iter_mut().zip(&recorder.kinds) {
-                kind.add_to(total);
-            }
-            for (total, aborts) in total.aborts.iter_mut().zip(recorder.aborts) {
-                *total += aborts;
-            }
-            total.whole.merge(&recorder.whole);
-            total.facts.merge(&recorder.facts);
-            recorder.lateness.add_to(&mut total.lateness);
-            total.straddling += recorder.straddling;
-        }
-        total
-    }
 }

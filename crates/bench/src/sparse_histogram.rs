@@ -6,6 +6,8 @@
 
 use crate::histogram::count_times;
 use hdrhistogram::Histogram;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// SparseHistogram with three significant digits.
 pub(crate) type ThreeDigits = SparseHistogram<11>;
@@ -81,6 +83,37 @@ impl<const BITS: u32> SparseHistogram<BITS> {
     fn bytes(&self) -> usize {
         self.blocks.capacity() * size_of::<Option<Block>>()
             + self.blocks.iter().flatten().count() * size_of::<[u64; BLOCK]>()
+    }
+}
+
+/// On the wire a histogram is a list of its places that have counts, each as the distance to the one before.
+impl<const BITS: u32> Serialize for SparseHistogram<BITS> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let blocks =
+            self.blocks.iter().enumerate().filter_map(|(number, block)| Some((number, block.as_ref()?)));
+        let places = blocks.flat_map(|(number, block)| {
+            block.iter().enumerate().map(move |(within, &times)| (number * BLOCK + within, times))
+        });
+        let mut next = 0;
+        serializer.collect_seq(places.filter(|(_, times)| *times > 0).map(|(place, times)| {
+            let distance = place - next;
+            next = place + 1;
+            (distance, times)
+        }))
+    }
+}
+
+impl<'de, const BITS: u32> Deserialize<'de> for SparseHistogram<BITS> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut histogram = Self { blocks: Vec::new() };
+        let mut next: usize = 0;
+        for (distance, times) in Vec::<(usize, u64)>::deserialize(deserializer)? {
+            let place = next.checked_add(distance).filter(|place| *place <= Self::place(u64::MAX));
+            let place = place.ok_or_else(|| D::Error::custom("a place beyond the greatest value"))?;
+            histogram.make(place / BLOCK)[place % BLOCK] = times;
+            next = place + 1;
+        }
+        Ok(histogram)
     }
 }
 

@@ -13,10 +13,11 @@ use lydite_tpcc::{
     CoAccess, InputPlan, InputStatistics, NodesTouched, Outcome, Terminal, Transaction, TransactionKind,
     WarehouseId,
 };
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// Counts of TPC-C.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct TpccFacts {
     /// Inputs of the transactions that were committed or rolled back.
     pub inputs: InputStatistics,
@@ -29,14 +30,16 @@ pub struct TpccFacts {
     /// Measured waiting times of each type, in the order of [`TransactionKind::ALL`]; `None` unless terminals wait.
     pub waits: Option<[KindWaits; TransactionKind::COUNT]>,
     /// Think times after New-Orders, in nanoseconds (clause 5.6.3); `None` unless terminals wait.
+    #[serde(with = "crate::histogram::wire::option")]
     pub think: Option<Histogram<u64>>,
     /// Times from the choice of a transaction until its input screen, in nanoseconds; `None` unless terminals have
     /// lines.
+    #[serde(with = "crate::histogram::wire::option")]
     pub menu: Option<Histogram<u64>>,
 }
 
 /// Answers that contradict themselves or their inputs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contradictions {
     /// Answers that were examined.
     pub examined: u64,
@@ -63,7 +66,7 @@ impl Contradictions {
 }
 
 /// Counts of one phase. A transaction belongs to the phase in which it was due.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PhaseFacts {
     /// Transactions that were committed or rolled back, in the order of [`TransactionKind::ALL`].
     pub completed: [u64; TransactionKind::COUNT],
@@ -78,7 +81,7 @@ pub struct PhaseFacts {
 }
 
 /// Counts of dUpdateStocks while groups of warehouses are controlled.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CoAccessFacts {
     /// Number of dUpdateStocks.
     pub updates: u64,
@@ -146,7 +149,7 @@ impl TpccFacts {
 }
 
 /// Facts about Delivery (clauses 2.7.2 and 5.5.1.6).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct DeliveryFacts {
     /// Requests queued in the window and answered at once to the terminal; zero unless terminals are emulated.
     pub queued: u64,
@@ -160,11 +163,12 @@ pub struct DeliveryFacts {
     pub skipped_districts: u64,
     /// Times from due until the terminal was told that the request was queued, in nanoseconds. Empty unless terminals
     /// are emulated.
+    #[serde(with = "crate::histogram::wire")]
     pub interactive: Histogram<u64>,
 }
 
 /// Measured keying and think times of one transaction type.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KindWaits {
     /// Times from the choice of the type until its request was handed over.
     pub keying: WaitStatistics,
@@ -173,7 +177,7 @@ pub struct KindWaits {
 }
 
 /// Statistics of waiting times.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WaitStatistics {
     /// Number of waits.
     pub count: u64,
@@ -192,6 +196,15 @@ impl WaitStatistics {
         self.max = self.max.max(wait);
         self.count += 1;
         self.sum += wait;
+    }
+
+    fn merge(&mut self, other: &Self) {
+        if other.count > 0 {
+            self.min = if self.count == 0 { other.min } else { self.min.min(other.min) };
+            self.max = self.max.max(other.max);
+            self.count += other.count;
+            self.sum += other.sum;
+        }
     }
 
     /// Returns the mean in seconds; `None` if there were no waits.
@@ -283,9 +296,18 @@ impl Facts<Tpcc> for TpccFacts {
         for (into, from) in self.phases.iter_mut().zip(&other.phases) {
             into.merge(from);
         }
-        self.waits = self.waits.or(other.waits);
-        self.think = self.think.take().or_else(|| other.think.clone());
-        self.menu = self.menu.take().or_else(|| other.menu.clone());
+        if let Some(others) = &other.waits {
+            for (into, from) in self.waits.get_or_insert_default().iter_mut().zip(others) {
+                into.keying.merge(&from.keying);
+                into.think.merge(&from.think);
+            }
+        }
+        if let Some(others) = &other.think {
+            merge(self.think.get_or_insert_with(histogram), others);
+        }
+        if let Some(others) = &other.menu {
+            merge(self.menu.get_or_insert_with(histogram), others);
+        }
     }
 }
 

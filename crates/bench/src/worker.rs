@@ -9,6 +9,7 @@ use crate::fate::Fate;
 use crate::in_flight::InFlight;
 use crate::plan::{RetryPolicy, RunSettings};
 use crate::recorder::{EndedTransaction, Recorder};
+use crate::share::Share;
 use crate::stages::{Cursor, Stages};
 use crate::workload::{Connect, Runnable};
 use lydite_database::{Commit, Committed, Seat, Session, Submitted, TxError};
@@ -50,6 +51,7 @@ pub(crate) struct Shared<W: Runnable> {
     pub(crate) failures: Failures,
     pub(crate) retry: RetryPolicy,
     pub(crate) seed: u64,
+    pub(crate) share: Share,
     pub(crate) contention: Option<Arc<Contention>>,
     /// Table that holds the hot rows.
     pub(crate) contended: Contended,
@@ -57,7 +59,7 @@ pub(crate) struct Shared<W: Runnable> {
 
 impl<W: Runnable> Shared<W> {
     pub(crate) fn new(window: Window, settings: &RunSettings, stages: &Arc<Stages<W::Inputs>>) -> Self {
-        let RunSettings { sessions, retry, seed, contended, .. } = *settings;
+        let RunSettings { sessions, retry, seed, contended, share, .. } = *settings;
         let count = sessions as usize;
         let logs = settings.success_log.is_some();
         let contention = (!settings.contention.is_empty())
@@ -77,6 +79,7 @@ impl<W: Runnable> Shared<W> {
             failures: Failures::new(W::KINDS),
             retry,
             seed,
+            share,
             clock: Clock::start(),
         }
     }
@@ -204,7 +207,8 @@ impl<W: Runnable> Worker<W> {
         connect: Arc<Connect<W>>,
         session: Box<dyn Session<W>>,
     ) -> Self {
-        let waits = Stream::new(shared.seed, Purpose::Retries, index as u64);
+        let session_of_run = shared.share.nth(index as u32);
+        let waits = Stream::new(shared.seed, Purpose::Retries, session_of_run.into());
         let contender = shared
             .contention
             .as_ref()

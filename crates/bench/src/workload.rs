@@ -70,4 +70,4 @@ pub trait Facts<W: Runnable>: Clone + fmt::Debug + Default + Send + 'static {
 }
 
 /// Function that opens a session.
-pub(crate) type Connect<W> = dyn Fn() -> Result<Box<dyn Session<W>>, TargetError> + Send + Sync;
+pub type Connect<W> = dyn Fn() -> Result<Box<dyn Session<W>>, TargetError> + Send + Sync;

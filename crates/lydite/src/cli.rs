@@ -17,6 +17,8 @@ pub(crate) enum Command {
     /// Measure a database; an empty one is loaded first
     #[command(args_override_self = true)]
     Run(Box<RunArgs>),
+    /// Wait for runs at a NATS server and play shares of them, for lydite run --join
+    Agent(AgentArgs),
     /// Load a database
     Load(LoadArgs),
     /// Serve the lines of emulated terminals: the tier between them and a loaded database
@@ -400,6 +402,43 @@ pub(crate) struct RunArgs {
     /// Do not check the consistency conditions before and after
     #[arg(long)]
     pub(crate) no_check: bool,
+    /// Let this many agents play the run, each a share of its terminals; needs --join
+    #[arg(long, value_name = "N")]
+    pub(crate) agents: Option<String>,
+    /// NATS server at which the agents wait, as nats://HOST:4222; see `lydite agent`
+    #[arg(long, value_name = "URL")]
+    pub(crate) join: Option<String>,
+    /// Longest wait for the agents [default: 30s]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) agents_timeout: Option<String>,
+    #[command(flatten)]
+    pub(crate) login: LoginArgs,
+}
+
+/// Login at a NATS server, beside what its URL says.
+#[derive(Debug, Args)]
+pub(crate) struct LoginArgs {
+    /// File of credentials for NATS, as nsc writes it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) creds: Option<PathBuf>,
+    /// File with the seed of an NKey for NATS
+    #[arg(long, value_name = "FILE")]
+    pub(crate) nkey: Option<PathBuf>,
+    /// File of certificates that NATS's must be signed by [default: those of the system]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tls_ca: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AgentArgs {
+    /// NATS server, as nats://HOST:4222 or tls://HOST:4222; USER:PASSWORD@ or TOKEN@ may stand before the host
+    #[arg(long, value_name = "URL")]
+    pub(crate) join: String,
+    /// Name of the agent, which no other one has [default: the host's, and the number of the process]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    #[command(flatten)]
+    pub(crate) login: LoginArgs,
 }
 
 #[derive(Debug, Args)]

@@ -1,6 +1,8 @@
 //! Exit codes, and errors of commands: one line each.
 
+use lydite_bench::RunError;
 use lydite_database::{TargetError, TargetErrorKind};
+use lydite_fleet::FleetError;
 use lydite_plan::PlanError;
 
 /// The end of a command.
@@ -81,6 +83,26 @@ impl From<TargetError> for Failure {
             TargetErrorKind::Usage => Self::usage(error.message),
             TargetErrorKind::Interrupted => Self::Interrupted(error.message),
             TargetErrorKind::Unreachable | TargetErrorKind::Database => Self::Target(error.message),
+        }
+    }
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
+        match error {
+            RunError::Target(error) => error.into(),
+            RunError::Interrupted => Self::Interrupted("interrupted before the first transaction".into()),
+            other => Self::usage(other.to_string()),
+        }
+    }
+}
+
+impl From<FleetError> for Failure {
+    fn from(error: FleetError) -> Self {
+        match error {
+            FleetError::Usage(line) => Self::usage(line),
+            FleetError::Lost(line) => Self::Target(line),
+            FleetError::Interrupted => Self::Interrupted(error.to_string()),
         }
     }
 }

@@ -14,6 +14,8 @@ enum Origin {
     Flag(String),
     /// A line of the plan file.
     Line { file: String, line: usize, key: String },
+    /// A key of a document from another host.
+    Document { name: String, key: String },
 }
 
 impl fmt::Display for Origin {
@@ -21,6 +23,7 @@ impl fmt::Display for Origin {
         match self {
             Self::Flag(flag) => f.write_str(flag),
             Self::Line { file, line, key } => write!(f, "{file}, line {line}, {key}"),
+            Self::Document { name, key } => write!(f, "{name}, {key}"),
         }
     }
 }
@@ -157,7 +160,38 @@ pub struct Entries {
     unread: BTreeSet<String>,
 }
 
+/// Returns the texts of entries.
+fn texts(entries: &BTreeMap<String, Entry>) -> BTreeMap<String, String> {
+    entries.iter().map(|(key, entry)| (key.clone(), entry.text.clone())).collect()
+}
+
 impl Entries {
+    /// Makes entries of texts. `origin` names their place in errors.
+    pub(crate) fn from_texts(
+        origin: &str,
+        values: &BTreeMap<String, String>,
+        phases: &[BTreeMap<String, String>],
+    ) -> Self {
+        let table = |texts: &BTreeMap<String, String>| {
+            let entry = |(key, text): (&String, &String)| {
+                let origin = Origin::Document { name: origin.to_owned(), key: key.clone() };
+                (key.clone(), Entry { text: text.clone(), written: None, origin })
+            };
+            texts.iter().map(entry).collect()
+        };
+        Self { by_key: table(values), phases: phases.iter().map(table).collect(), ..Self::default() }
+    }
+
+    /// Returns the texts of all keys.
+    pub(crate) fn texts(&self) -> BTreeMap<String, String> {
+        texts(&self.by_key)
+    }
+
+    /// Returns the texts of each table `[[phase]]`.
+    pub(crate) fn phase_texts(&self) -> Vec<BTreeMap<String, String>> {
+        self.phases.iter().map(texts).collect()
+    }
+
     /// Adds the value of a flag, if the user set it. Flags win over the file, so add them after it.
     pub fn flag(&mut self, key: &str, value: Option<String>) {
         if let Some(text) = value {
@@ -390,6 +424,12 @@ impl Entries {
     #[must_use]
     pub fn text(&self, key: &str) -> Option<String> {
         self.by_key.get(key).map(|entry| entry.text.clone())
+    }
+
+    /// True if a table `[[phase]]` has the key.
+    #[must_use]
+    pub fn phase_has(&self, key: &str) -> bool {
+        self.phases.iter().any(|phase| phase.contains_key(key))
     }
 
     /// Adds an error about a key, with the place of its value.

@@ -8,6 +8,7 @@ pub mod controls;
 mod curve;
 pub mod data;
 pub mod destination;
+mod document;
 pub mod entries;
 mod error;
 pub mod micro;
@@ -20,6 +21,7 @@ pub mod requirements;
 pub mod values;
 mod workload;
 
+pub use document::Document;
 pub use error::PlanError;
 pub use phases::Span;
 pub use plan::{MAX_LABEL, Plan, keys};

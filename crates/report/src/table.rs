@@ -8,7 +8,7 @@ use crate::figures::{
     P50, P90, P95, P99, THIN_NOTE, count, duration, moment, number, percent, plural, type_name,
 };
 use crate::findings::{Weight, disclaimer, findings, has_new_orders, shown_types};
-use crate::model::{CHECKS_OF_RUNS, EndpointResult, RunResult, Status, TransactionResult};
+use crate::model::{CHECKS_OF_RUNS, EndpointResult, RunResult, Status, TransactionResult, agents_in_words};
 use crate::phases::{asked_in_words, rate_in_words};
 use lydite_tpcc::consistency::CONDITION_COUNT;
 use lydite_tpcc::limits::MAX_NOPM_PER_WAREHOUSE;
@@ -60,6 +60,9 @@ impl Page {
         self.contention(&mut out, result);
         self.phases(&mut out, result);
         self.faults(&mut out, result);
+        if let Some(words) = agents_in_words(&result.agents) {
+            self.wrapped(&mut out, "agents   ", &words, Style::Plain);
+        }
         self.client(&mut out, result);
         self.terminals(&mut out, result);
         self.compliance(&mut out, result);

@@ -6,6 +6,7 @@ pub mod etcd;
 pub mod galera;
 pub mod ignite;
 pub mod mariadb;
+pub mod nats;
 mod ports;
 pub mod postgres;
 mod prepared;

@@ -6,6 +6,7 @@ use crate::money::{Cents, order_total};
 use crate::outcome::{NewOrderOutcome, Outcome};
 use crate::text::LastName;
 use crate::transaction::{CustomerSelector, MAX_ORDER_LINES, NewOrder, Transaction};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Fewest lines of an order (clause 2.4.1.3).
@@ -16,7 +17,7 @@ const BAD_CREDIT: &str = "BC";
 const RECENT_ORDERS: usize = 20;
 
 /// A part of an answer that contradicts another part, or the input.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Contradiction {
     /// The answer belongs to another type of transaction.
     Type,

@@ -194,15 +194,14 @@ impl InputPlan {
         }
     }
 
-    /// Returns this number of terminals. Fewer than [`InputPlan::terminals`] are spread over all warehouses.
-    pub fn spread(&self, terminals: u32) -> impl Iterator<Item = Terminal> {
+    /// Returns one of `terminals`, from 0. Fewer than [`InputPlan::terminals`] are spread over all warehouses.
+    #[must_use]
+    pub fn terminal_of(&self, number: u32, terminals: u32) -> Terminal {
         let all = self.terminals();
-        (0..terminals).map(move |number| {
-            self.terminal(if terminals < all {
-                (u64::from(number) * u64::from(all) / u64::from(terminals)) as u32
-            } else {
-                number
-            })
+        self.terminal(if terminals < all {
+            (u64::from(number) * u64::from(all) / u64::from(terminals)) as u32
+        } else {
+            number
         })
     }
 

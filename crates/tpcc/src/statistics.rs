@@ -101,7 +101,7 @@ impl InputStatistics {
 }
 
 /// Counts of transactions by the nodes that they touched. Each worker has its own counts; they are merged at the end.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodesTouched {
     /// Counts of New-Orders.
     pub new_orders: ByNodes,
@@ -158,7 +158,7 @@ impl NodesTouched {
 }
 
 /// Transactions by their number of nodes: entry 2 counts those that touched two.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ByNodes(pub [u64; MAX_ORDER_LINES + 2]);
 
 impl ByNodes {

@@ -19,6 +19,7 @@ use crate::fate::Fate;
 use crate::histogram::{count, histogram};
 use crate::os;
 use crate::request_source::{RequestSource, Scheduling, SourceResults};
+use crate::share::Share;
 use crate::stages::{Cursor, Stages};
 use crate::tpcc::{DeliveryFacts, KindWaits, TpccFacts};
 use crate::worker::{Answer, Shared, Worker};
@@ -96,6 +97,8 @@ pub(crate) struct Rte {
     /// Inputs of the first stage. Its settings about terminals hold for all stages.
     first: InputPlan,
     settings: RteSettings,
+    share: Share,
+    /// Terminals of the share.
     slots: Vec<Mutex<Slot>>,
     queue: RequestQueue,
     /// Answered terminals and the due times of their next requests.
@@ -125,7 +128,7 @@ struct SchedulerFacts {
 }
 
 impl Rte {
-    /// Makes the terminals and their scheduler's state.
+    /// Makes the terminals of a share and their scheduler's state. `terminals` are those of the whole run.
     ///
     /// # Errors
     /// The delivery log can't be created.
@@ -133,23 +136,25 @@ impl Rte {
         stages: Arc<Stages<InputPlan>>,
         settings: RteSettings,
         log: Option<&Path>,
+        share: Share,
     ) -> io::Result<Self> {
         let terminals = settings.terminals;
         let log = log.map(DeliveryLog::create).transpose()?;
         let first = stages.current()[0].inputs.clone();
-        let slots = first
-            .spread(terminals)
-            .map(|mut terminal| {
+        let slots: Vec<_> = (0..share.count(terminals))
+            .map(|place| {
+                let mut terminal = first.terminal_of(share.nth(place), terminals);
                 let kind = terminal.next_kind(&first);
                 let at_menu = settings.lines;
                 Mutex::new(Slot { terminal, answered: 0, chosen: 0, at_menu, waits: 0, last: None, kind })
             })
             .collect();
         Ok(Self {
-            queue: RequestQueue::new(2 * terminals as usize),
+            queue: RequestQueue::new(2 * slots.len()),
             slots,
             settings,
             answers: Mutex::default(),
+            share,
             answered: Mutex::default(),
             wakes: AtomicU64::new(0),
             scheduler: OnceLock::new(),
@@ -233,7 +238,7 @@ impl Rte {
     /// Returns a random number in (0, 1] of the terminal. Each number has a seed of its own, so a terminal stores no
     /// stream.
     fn draw(&self, slot: &mut Slot, terminal: u32) -> f64 {
-        let index = u64::from(terminal) << 32 | u64::from(slot.waits);
+        let index = u64::from(self.share.nth(terminal)) << 32 | u64::from(slot.waits);
         slot.waits = slot.waits.wrapping_add(1);
         Stream::new(self.first.seed, Purpose::Pacing, index).unit_open_low()
     }

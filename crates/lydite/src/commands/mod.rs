@@ -1,5 +1,6 @@
 //! The commands of the program: one module for each.
 
+mod agent;
 mod audit;
 mod check;
 mod compare;
@@ -27,6 +28,7 @@ use std::io;
 pub(crate) fn run(command: Command) -> Outcome {
     match command {
         Command::Run(args) => run::command(*args),
+        Command::Agent(args) => agent::command(args),
         Command::Load(args) => load::command(args),
         Command::Was(args) => was::command(&args),
         Command::Check(args) => check::command(args),

@@ -4,7 +4,7 @@ use super::faults::Faults;
 use super::observing::Observing;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
-use lydite_bench::{KindSnapshot, RunControl, RunError, Snapshot};
+use lydite_bench::{KindSnapshot, RunControl, Snapshot};
 use lydite_database::Kind;
 use lydite_observe::Series;
 use lydite_plan::{Plan, Span};
@@ -27,13 +27,13 @@ pub(crate) struct Live<'a> {
 ///
 /// # Errors
 /// The error of `work`; [`Failure::Interrupted`] if it ended before the first transaction.
-pub(crate) fn measure<T>(
+pub(crate) fn measure<T, E: Into<Failure>>(
     plan: &Plan,
     live: Live<'_>,
     sessions: u32,
     kinds: &[(usize, Kind)],
     interrupt: &Interrupt,
-    work: impl FnOnce(&RunControl, &mut dyn FnMut(&Snapshot)) -> Result<T, RunError>,
+    work: impl FnOnce(&RunControl, &mut dyn FnMut(&Snapshot)) -> Result<T, E>,
 ) -> Result<T, Failure> {
     let times = Times { warmup: plan.warmup, window: plan.duration };
     let mut view = RunView::new(live.style, live.title, times);
@@ -43,11 +43,7 @@ pub(crate) fn measure<T>(
         || work(&control, &mut |now| show(&mut view, now, kinds, total, &live, &plan.schedule.phases));
     let measured = interrupt.while_measuring(|| interrupt.during(&control, measuring));
     view.finish();
-    measured.map_err(|error| match error {
-        RunError::Target(error) => error.into(),
-        RunError::Interrupted => Failure::Interrupted("interrupted before the first transaction".into()),
-        other => Failure::usage(other.to_string()),
-    })
+    measured.map_err(Into::into)
 }
 
 /// Updates the view.

@@ -5,6 +5,7 @@ pub(crate) mod checks;
 mod conclusion;
 mod fault_pieces;
 pub(crate) mod faults;
+pub(crate) mod fleet;
 pub(crate) mod function_tests;
 mod ledger;
 pub(crate) mod loading;
@@ -36,4 +37,6 @@ pub(crate) struct Request {
     pub(crate) verbose: bool,
     pub(crate) style: Style,
     pub(crate) interrupt: Interrupt,
+    /// The fleet that plays the run; `None` for this process.
+    pub(crate) fleet: Option<fleet::Asked>,
 }

@@ -131,6 +131,24 @@ pub(crate) fn make_ready(
     }
 }
 
+/// Returns the description of a loaded database; that of the plan if the target stores nothing.
+///
+/// # Errors
+/// The database is not loaded.
+pub(crate) fn described(target: &dyn Target, plan: &Plan) -> Result<DatabaseMeta, Failure> {
+    match target.state()? {
+        DatabaseState::AnyScale => {
+            Ok(plan.data.describe(plan.warehouses.unwrap_or(DEFAULT_NULL_WAREHOUSES), plan.seed)?)
+        }
+        DatabaseState::Ready { meta } => Ok(meta),
+        state => {
+            let url = target.describe()?.url;
+            Err(unusable(&state, &url)
+                .unwrap_or_else(|| Failure::usage(format!("{url} is empty: load it first"))))
+        }
+    }
+}
+
 /// Returns the error of a database whose state TPC-C can't use; none if it can.
 pub(crate) fn unusable(state: &DatabaseState, url: &str) -> Option<Failure> {
     let url = typed(url);

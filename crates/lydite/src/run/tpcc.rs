@@ -6,6 +6,7 @@ use super::checks::{self, Conditions, before};
 use super::conclusion::{Check, Measured};
 use super::fault_pieces;
 use super::faults::Faults;
+use super::fleet::Fleet;
 use super::function_tests::FunctionFindings;
 use super::ledger::Ledger;
 use super::measuring::{Live, measure};
@@ -43,6 +44,7 @@ pub(crate) fn run(request: &Request) -> Outcome {
         begin_with_template(request, name)?;
     }
     let plan = &request.plan;
+    let fleet = request.fleet.as_ref().map(|asked| asked.gather(request)).transpose()?;
     let ready = Ready::new(request)?;
     let balances = ready.watch_balances(request)?;
     let mut checks = Vec::new();
@@ -56,14 +58,16 @@ pub(crate) fn run(request: &Request) -> Outcome {
     // The last look before the run.
     let success_log = ready.open_success_log(request)?;
     let ledger = ready.open_ledger(request)?;
-    let measured = ready.measure(request, &faults, &observing);
+    let measured = ready.measure(request, &faults, &observing, fleet.as_ref());
     let lines = ready.lines.as_ref().map(|lines| lines.counts());
     if let Some(lines) = &ready.lines {
         lines.close();
     }
     let measurement = measured?;
-    let endpoints = endpoints(&*ready.target);
+    let agents = fleet.map(|fleet| fleet.finish(&ready.mode)).unwrap_or_default();
+    let endpoints = if request.fleet.is_some() { Vec::new() } else { endpoints(&*ready.target) };
     let observed = observing.finish();
+    let balances = balances.filter(|_| agents.all_reported());
     let balances = balances.map(|balances| balances.finish(&measurement.whole));
     let replicas = ready.replicas.as_ref().map(|replicas| replicas.report());
     let sizes = sizes.finish(measurement.window.start);
@@ -85,7 +89,8 @@ pub(crate) fn run(request: &Request) -> Outcome {
         lines,
     };
     let mut acknowledged: Vec<(&str, Box<Check<'_>>)> = Vec::new();
-    if let Some(ledger) = &ledger {
+    // Nobody knows the last acknowledgements of a lost agent.
+    if let Some(ledger) = ledger.as_ref().filter(|_| agents.all_reported()) {
         let check = || ledger.check(&measurement.whole, &request.interrupt);
         acknowledged.push((LEDGER_CHECK, Box::new(check)));
     }
@@ -106,6 +111,7 @@ pub(crate) fn run(request: &Request) -> Outcome {
             result.warnings.extend(proven::warning(&plan.target));
             result.endpoints.clone_from(&endpoints);
             let result = parts.judged(observed.add_to(result));
+            let result = agents.add_to(result);
             let mut result = faults.add_to(functions.add_to(sizes.add_to(result)));
             let specs: Vec<&FaultSpec> = plan.controls.faults.specs().collect();
             fault_pieces::add_to(&mut result.availability, &specs, &measurement.pieces);
@@ -115,7 +121,7 @@ pub(crate) fn run(request: &Request) -> Outcome {
         after: &|| ready.conditions(request, CheckedWhen::After),
     };
     let concluded = run.conclude(&measurement, checks, balances);
-    Failure::all(concluded.err().into_iter().chain(faults.failure()).collect())
+    Failure::all(concluded.err().into_iter().chain(faults.failure()).chain(agents.failures()).collect())
 }
 
 /// A database that fits the plan, and the values that were settled on it.
@@ -157,6 +163,9 @@ impl Ready {
             catch_up(replicas, &meta, load.is_some(), &request.interrupt)?;
         }
         let mode = fitting(plan, &meta)?;
+        if let Some(fleet) = &request.fleet {
+            fleet.fit(&mode)?;
+        }
         let active = plan.active(meta.warehouses)?;
         let stored = !matches!(target.state()?, DatabaseState::AnyScale);
         let description = target.describe()?;
@@ -166,10 +175,7 @@ impl Ready {
                 description.url
             )));
         }
-        let nodes = &plan.controls.distribution;
-        let place = nodes.place(&plan.schedule, &*target, &description.url, meta.warehouses)?;
-        begin_endpoints(&*target, place.placement.as_deref(), meta.warehouses, plan.controls.affinity)?;
-        let settled = plan.controls.settle(&plan.schedule, &Ground { active, place })?;
+        let settled = settle(plan, &*target, &description.url, (&meta, active))?;
         let lines = None;
         let mut ready =
             Self { target, replicas, description, meta, load, mode, active, stored, settled, lines };
@@ -184,9 +190,11 @@ impl Ready {
         let Mode::Rte { terminals, .. } = self.mode else {
             return Err(Failure::usage("was: is for --mode rte only"));
         };
-        let run_plan = self.run_plan(plan);
+        let run_plan = run_plan(plan, (&self.meta, self.active), &self.mode, &self.settled);
         let homes = run_plan.steps.first().map(|step| {
-            run_plan.inputs(step).spread(terminals).map(|one| (one.warehouse(), one.district())).collect()
+            let inputs = run_plan.inputs(step);
+            let one = |number| inputs.terminal_of(number, terminals);
+            (0..terminals).map(|number| (one(number).warehouse(), one(number).district())).collect()
         });
         let lines = Lines::connect(address, homes.unwrap_or_default())?;
         let (warehouses, seed) = if self.stored { (self.meta.warehouses, self.meta.seed) } else { (0, 0) };
@@ -268,9 +276,10 @@ impl Ready {
         request: &Request,
         faults: &Faults,
         observing: &Observing,
+        fleet: Option<&Fleet>,
     ) -> Result<Measurement, Failure> {
         let plan = &request.plan;
-        let run_plan = self.run_plan(plan);
+        let run_plan = run_plan(plan, (&self.meta, self.active), &self.mode, &self.settled);
         let title = format!("{}  {}", self.description.url, self.meta.warehouses_in_words());
         let queue = !matches!(self.mode, Mode::Direct { .. });
         let kinds: Vec<(usize, Kind)> =
@@ -285,51 +294,75 @@ impl Ready {
             &kinds,
             &request.interrupt,
             |control, observer| {
-                let run = || match (&self.lines, &self.replicas) {
-                    (None, None) => lydite_bench::run(&self.target, &run_plan, control, observer),
-                    (Some(lines), _) => {
-                        let lines = Arc::clone(lines);
-                        let connect = Arc::new(move || lines.session());
-                        lydite_bench::run_through(&self.target, connect, &run_plan, control, observer)
+                let run = || -> Result<Measurement, Failure> {
+                    if let Some(fleet) = fleet {
+                        return fleet.run(&self.meta, &run_plan, control, observer);
                     }
-                    (None, Some(replicas)) => {
-                        let replicas = Arc::clone(replicas);
-                        let connect = Arc::new(move || replicas.connect());
-                        lydite_bench::run_through(&self.target, connect, &run_plan, control, observer)
-                    }
+                    let connect: Arc<lydite_bench::Connect<Tpcc>> = match (&self.lines, &self.replicas) {
+                        (None, None) => {
+                            return Ok(lydite_bench::run(&self.target, &run_plan, control, observer)?);
+                        }
+                        (Some(lines), _) => {
+                            let lines = Arc::clone(lines);
+                            Arc::new(move || lines.session())
+                        }
+                        (None, Some(replicas)) => {
+                            let replicas = Arc::clone(replicas);
+                            Arc::new(move || replicas.connect())
+                        }
+                    };
+                    Ok(lydite_bench::run_through(&self.target, connect, &run_plan, control, observer)?)
                 };
                 observing.during(control, || faults.during(control, run))
             },
         )
     }
+}
 
-    /// Returns the plan of the terminals.
-    fn run_plan(&self, plan: &Plan) -> RunPlan {
-        let steps = plan.schedule.steps.iter().map(|step| Step {
-            from: step.from,
-            phase: step.phase,
-            mix: step.mix,
-            rate: step.rate,
-            sessions: step.sessions,
-            ..Step::default()
-        });
-        let (first_warehouse, warehouses) = self.active;
-        let constants = RunConstants::new(plan.seed, self.meta.c_load);
-        let mut run_plan = RunPlan {
-            first_warehouse,
-            districts: self.meta.districts.clone(),
-            size: self.meta.size,
-            warmup: plan.warmup,
-            steady: plan.steady,
-            duration: plan.duration,
-            steps: steps.collect(),
-            retry: plan.retry,
-            success_log: plan.success_log.clone(),
-            ..RunPlan::new(self.mode.clone(), warehouses, plan.seed, constants)
-        };
-        plan.controls.shape(&self.settled, &plan.schedule, &mut run_plan);
-        run_plan
-    }
+/// Settles the controls on a database.
+pub(super) fn settle(
+    plan: &Plan,
+    target: &dyn Target,
+    url: &str,
+    (meta, active): (&DatabaseMeta, (u32, u32)),
+) -> Result<Settled, Failure> {
+    let nodes = &plan.controls.distribution;
+    let place = nodes.place(&plan.schedule, target, url, meta.warehouses)?;
+    begin_endpoints(target, place.placement.as_deref(), meta.warehouses, plan.controls.affinity)?;
+    Ok(plan.controls.settle(&plan.schedule, &Ground { active, place })?)
+}
+
+/// Returns the plan of the terminals.
+pub(super) fn run_plan(
+    plan: &Plan,
+    (meta, active): (&DatabaseMeta, (u32, u32)),
+    mode: &Mode,
+    settled: &Settled,
+) -> RunPlan {
+    let steps = plan.schedule.steps.iter().map(|step| Step {
+        from: step.from,
+        phase: step.phase,
+        mix: step.mix,
+        rate: step.rate,
+        sessions: step.sessions,
+        ..Step::default()
+    });
+    let (first_warehouse, warehouses) = active;
+    let constants = RunConstants::new(plan.seed, meta.c_load);
+    let mut run_plan = RunPlan {
+        first_warehouse,
+        districts: meta.districts.clone(),
+        size: meta.size,
+        warmup: plan.warmup,
+        steady: plan.steady,
+        duration: plan.duration,
+        steps: steps.collect(),
+        retry: plan.retry,
+        success_log: plan.success_log.clone(),
+        ..RunPlan::new(mode.clone(), warehouses, plan.seed, constants)
+    };
+    plan.controls.shape(settled, &plan.schedule, &mut run_plan);
+    run_plan
 }
 
 /// Begins the counts of the endpoints. With affinity, all nodes of the placement must be endpoints.

@@ -16,6 +16,7 @@ mod failover;
 mod faults;
 mod faults_disk;
 mod faults_ssh;
+mod fleet;
 mod foreign;
 mod gates;
 mod gemel_lab;

@@ -4,6 +4,7 @@
 //! number is the last part of its name: `_ms` milliseconds, `_s` seconds, `_us` microseconds, `_percent` 0 to
 //! 100, `_bytes` bytes. Numbers are finite. Fields that an older document lacks load as their default.
 
+mod agents;
 mod checks;
 mod endpoints;
 mod environment;
@@ -23,6 +24,8 @@ use crate::observed::Observed;
 use crate::plan::PlanInfo;
 use crate::statements::StatementResult;
 
+pub use agents::AgentResult;
+pub(crate) use agents::agents_in_words;
 pub(crate) use checks::CHECKS_OF_RUNS;
 pub use checks::{
     ANSWERS_CHECK, BALANCES_CHECK, CheckResult, CheckedWhen, ComplianceLine, InputFinding, LEDGER_CHECK,
@@ -71,6 +74,9 @@ pub struct RunResult {
     /// The machine that ran the client.
     #[serde(default)]
     pub host: HostInfo,
+    /// The agents, if a fleet played the run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<AgentResult>,
     /// The load, if this run loaded the database.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<LoadInfo>,
@@ -172,6 +178,7 @@ impl Default for RunResult {
             plan: PlanInfo::default(),
             target: TargetInfo::default(),
             host: HostInfo::default(),
+            agents: Vec::new(),
             load: None,
             window: Window::default(),
             nopm: 0.0,

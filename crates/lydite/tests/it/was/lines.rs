@@ -92,7 +92,10 @@ fn inputs() -> InputPlan {
 }
 
 fn lines_to(address: SocketAddr, inputs: &InputPlan) -> Arc<Lines> {
-    let homes = inputs.spread(inputs.terminals()).map(|one| (one.warehouse(), one.district())).collect();
+    let homes = (0..inputs.terminals())
+        .map(|number| inputs.terminal(number))
+        .map(|one| (one.warehouse(), one.district()))
+        .collect();
     Lines::connect(&address.to_string(), homes).unwrap()
 }
 
@@ -120,7 +123,7 @@ fn a_terminal_shows_what_the_database_answers() {
     let null: Arc<dyn Target> = TargetSpec::parse("null:", TxMode::Statements).unwrap().open().unwrap();
     let mut direct = null.connect().unwrap();
     let mut entered = 0;
-    for (terminal, mut user) in (0..).zip(inputs.spread(inputs.terminals())) {
+    for (terminal, mut user) in (0..).zip((0..inputs.terminals()).map(|number| inputs.terminal(number))) {
         // One deck has every type.
         for _ in 0..23 {
             let transaction = user.next(&inputs);
@@ -146,7 +149,7 @@ fn a_terminal_whose_line_is_cut_reconnects_and_has_its_context() {
     let cable = Cable::to(tier.address);
     let inputs = inputs();
     let lines = lines_to(cable.address, &inputs);
-    let mut users: Vec<_> = inputs.spread(inputs.terminals()).collect();
+    let mut users: Vec<_> = (0..inputs.terminals()).map(|number| inputs.terminal(number)).collect();
     let mut orders = 0;
     let mut session = lines.session().unwrap();
     for round in 0..5 {

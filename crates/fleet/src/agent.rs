@@ -1,0 +1,192 @@
+//! An agent: waits for runs, and plays its shares.
+
+use crate::bus::{Bus, Inbox};
+use crate::clocks::{Clock, day};
+use crate::error::FleetError;
+use crate::messages::{
+    CALLS, Call, Event, FromAgent, Hello, ToAgent, VERSION, decode, to_agent, to_all, to_coordinator,
+};
+use crate::parts::Packer;
+use crate::{BEAT, SILENCE};
+use lydite_bench::{Part, RunControl, Share};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Longest wait for a message before the agent looks after its other work.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// Name of an agent, and its host.
+#[derive(Clone, Debug)]
+pub struct Identity {
+    /// Name, which no other agent of the server has.
+    pub name: String,
+    /// Host name.
+    pub host: String,
+    /// Random text that tells agents of one name apart.
+    pub id: String,
+}
+
+/// Function that plays a share of the work that the bytes describe, and passes its counts on. The run waits for its
+/// start once it is ready. Returns the reason in one line if it can't be played.
+pub type Play<'a> = dyn Fn(&[u8], Share, &RunControl, &mut dyn FnMut(Part)) -> Result<(), String> + Sync + 'a;
+
+/// Waits for runs and plays its shares until `ends`. `tell` reports the beginning and the end of each share.
+///
+/// # Errors
+/// The server refuses the agent.
+pub fn serve(
+    bus: &Bus,
+    me: &Identity,
+    play: &Play<'_>,
+    ends: &dyn Fn() -> bool,
+    tell: &(dyn Fn(&str) + Sync),
+) -> Result<(), FleetError> {
+    let inbox = Inbox::new();
+    let _calls = bus.subscribe(CALLS.to_owned(), &inbox)?;
+    let _own = bus.subscribe(to_agent(&me.id), &inbox)?;
+    let agent = Agent { bus, me, clock: Clock::start(), inbox };
+    tell(&format!("agent {} waits for runs at {}", me.name, bus.url()));
+    while !ends() {
+        if let Some(problem @ FleetError::Usage(_)) = bus.problem() {
+            return Err(problem);
+        }
+        let Ok(message) = agent.inbox.messages.recv_timeout(LOOK) else { continue };
+        if let Some(ToAgent::Play { run, agent: number, share, work }) = agent.read(&message, false)? {
+            tell(&format!("share {} of {} of run {run} begins", share.index + 1, share.of));
+            let end = agent.share(&run, number, play, &work, share, ends)?;
+            tell(&format!("share {} of {} of run {run}: {end}", share.index + 1, share.of));
+        }
+    }
+    Ok(())
+}
+
+/// An agent at work.
+struct Agent<'a> {
+    bus: &'a Bus,
+    me: &'a Identity,
+    clock: Clock,
+    inbox: Inbox,
+}
+
+impl Agent<'_> {
+    /// Answers a call, or returns a message to this agent.
+    fn read(&self, message: &[u8], busy: bool) -> Result<Option<ToAgent>, FleetError> {
+        if let Some(Call { run }) = decode(message) {
+            let Identity { name, host, id } = self.me.clone();
+            let hello = Hello { id, name, host, version: VERSION.to_owned(), busy };
+            self.bus.send(to_coordinator(&run), &FromAgent::Hello(hello))?;
+            return Ok(None);
+        }
+        Ok(decode(message))
+    }
+
+    /// Plays a share, and returns its end in words.
+    fn share(
+        &self,
+        run: &str,
+        number: u32,
+        play: &Play<'_>,
+        work: &[u8],
+        share: Share,
+        ends: &dyn Fn() -> bool,
+    ) -> Result<&'static str, FleetError> {
+        let _all = self.bus.subscribe(to_all(run), &self.inbox)?;
+        let control = RunControl::held();
+        let done = AtomicBool::new(false);
+        let failed = Mutex::new(None);
+        let send = |event| self.bus.send(to_coordinator(run), &FromAgent::Run(number, event));
+        std::thread::scope(|scope| {
+            let working = || {
+                let mut packer = Packer::new(self.bus.max_message());
+                let mut report = |part: Part| {
+                    let sent = packer.pack(&part).and_then(|events| events.into_iter().try_for_each(send));
+                    if let Err(error) = sent {
+                        note(&failed, error.to_string());
+                        control.stop();
+                    }
+                };
+                if let Err(problem) = play(work, share, &control, &mut report) {
+                    note(&failed, problem);
+                }
+                done.store(true, Ordering::Release);
+            };
+            let thread = std::thread::Builder::new().name("share".to_owned()).spawn_scoped(scope, working);
+            if let Err(error) = thread {
+                return send(Event::Failed(format!("the system gives no thread: {error}")))
+                    .map(|()| "failed");
+            }
+            let end = self.attend(&control, &done, &send, ends);
+            control.stop();
+            end
+        })
+        .and_then(|end| {
+            // A share that was stopped before its start has nothing to report.
+            if let Some(problem) = failed.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
+                send(Event::Failed(problem))?;
+            }
+            self.bus.flush();
+            Ok(end)
+        })
+    }
+
+    /// Attends to the coordinator while the share is played.
+    fn attend(
+        &self,
+        control: &RunControl,
+        done: &AtomicBool,
+        send: &dyn Fn(Event) -> Result<(), FleetError>,
+        ends: &dyn Fn() -> bool,
+    ) -> Result<&'static str, FleetError> {
+        let (mut heard, mut beat) = (Instant::now(), Instant::now());
+        let (mut ready, mut begun) = (false, false);
+        let mut end = "played";
+        while !done.load(Ordering::Acquire) {
+            if ends() {
+                end = "ended here";
+                control.stop();
+            }
+            if heard.elapsed() > SILENCE && !control.is_stopped() {
+                end = "the coordinator is gone";
+                control.stop();
+            }
+            if !ready && control.is_ready() {
+                ready = true;
+                send(Event::Ready)?;
+            }
+            if let Some(window) = control.window_start().filter(|_| !begun) {
+                begun = true;
+                send(Event::Window { at: self.clock.at(window) })?;
+            }
+            if beat.elapsed() >= BEAT {
+                beat = Instant::now();
+                send(Event::Alive)?;
+            }
+            let Ok(message) = self.inbox.messages.recv_timeout(LOOK) else { continue };
+            match self.read(&message, true)? {
+                None => continue,
+                Some(ToAgent::Play { run, agent, .. }) => {
+                    let busy = Event::Failed("plays a share of another run: wait for its end".to_owned());
+                    self.bus.send(to_coordinator(&run), &FromAgent::Run(agent, busy))?;
+                    continue;
+                }
+                Some(ToAgent::Ping { sent }) => {
+                    send(Event::Pong { sent, clock: self.clock.now(), day: day() })?;
+                }
+                Some(ToAgent::Start { at }) => control.start_at(self.clock.instant(at)),
+                Some(ToAgent::Stop | ToAgent::Release) => {
+                    end = "stopped by the coordinator";
+                    control.stop();
+                }
+                Some(ToAgent::Alive) => {}
+            }
+            heard = Instant::now();
+        }
+        Ok(end)
+    }
+}
+
+/// Notes the first problem of a share.
+fn note(failed: &Mutex<Option<String>>, problem: String) {
+    failed.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(problem);
+}

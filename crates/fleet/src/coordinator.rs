@@ -1,0 +1,308 @@
+//! The coordinator: finds agents, gives each its share, and starts them together.
+
+use crate::bus::{Bus, Inbox, Subscription};
+use crate::clocks::{Clock, Compared, ROUND_TRIPS, RoundTrip, compare, day};
+use crate::error::FleetError;
+use crate::messages::{
+    CALLS, Call, Event, FromAgent, Hello, ToAgent, VERSION, decode, to_agent, to_all, to_coordinator,
+};
+use crate::parts::Unpacker;
+use crate::running::Running;
+use crate::{BEAT, SILENCE};
+use lydite_bench::{Measurement, RunControl, RunPlan, Share, Snapshot};
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// Time between two calls for agents.
+const CALL_AGAIN: Duration = Duration::from_millis(500);
+/// Time from the first call until the agents are chosen, so that all can answer.
+const ANSWERS: Duration = Duration::from_millis(300);
+/// Longest wait for a message before the coordinator looks after its other work.
+pub(crate) const LOOK: Duration = Duration::from_millis(10);
+/// Time from the order to start until the start: longer than any message takes.
+const AHEAD: Duration = Duration::from_millis(500);
+
+/// Demands on a fleet.
+#[derive(Clone, Copy, Debug)]
+pub struct Terms {
+    /// Number of agents.
+    pub agents: u32,
+    /// Longest wait for them.
+    pub timeout: Duration,
+}
+
+/// An agent of a run, and its part in it. Times are seconds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Member {
+    /// Name of the agent.
+    pub name: String,
+    /// Host name.
+    pub host: String,
+    /// Agent's time of day minus the coordinator's.
+    pub clock_offset_s: f64,
+    /// Greatest error of the offset, and of `start_s`.
+    pub clock_bound_s: f64,
+    /// Start of its run, since the common start.
+    pub start_s: Option<f64>,
+    /// Time since the window began until which its reports go, if it was lost; negative in the warm-up.
+    pub lost_at_s: Option<f64>,
+    /// Time of the window without its terminals.
+    pub missing_s: f64,
+    /// Reason why it was lost.
+    pub lost: Option<String>,
+    /// Messages that it sent.
+    pub messages: u64,
+    /// Bytes of these messages.
+    pub bytes: u64,
+}
+
+/// An agent, as the coordinator sees it.
+pub(crate) struct Seen {
+    pub(crate) id: String,
+    pub(crate) member: Member,
+    pub(crate) compared: Compared,
+    pub(crate) heard: Instant,
+    pub(crate) unpacker: Unpacker,
+}
+
+/// The agents of a run.
+pub struct Fleet {
+    pub(crate) bus: Bus,
+    pub(crate) run: String,
+    pub(crate) clock: Clock,
+    pub(crate) inbox: Inbox,
+    pub(crate) agents: Vec<Seen>,
+    _subscription: Subscription,
+}
+
+impl Fleet {
+    /// Waits until enough agents are there, and chooses the first ones by name. `run` is a random name of the run.
+    ///
+    /// # Errors
+    /// Two agents have the same name, too few come in time, or NATS has a problem.
+    pub fn gather(
+        bus: Bus,
+        run: String,
+        terms: Terms,
+        stopped: &dyn Fn() -> bool,
+        tell: &dyn Fn(&str),
+    ) -> Result<Self, FleetError> {
+        let inbox = Inbox::new();
+        let subscription = bus.subscribe(to_coordinator(&run), &inbox)?;
+        let begun = Instant::now();
+        let (mut called, mut told) = (None::<Instant>, false);
+        let mut there: BTreeMap<String, Hello> = BTreeMap::new();
+        loop {
+            if stopped() {
+                return Err(FleetError::Interrupted);
+            }
+            if let Some(problem) = bus.problem() {
+                return Err(problem);
+            }
+            if called.is_none_or(|called| called.elapsed() >= CALL_AGAIN) {
+                called = Some(Instant::now());
+                bus.send(CALLS.to_owned(), &Call { run: run.clone() })?;
+            }
+            if let Ok(message) = inbox.messages.recv_timeout(LOOK)
+                && let Some(FromAgent::Hello(hello)) = decode(&message)
+            {
+                let same = there.values().find(|known| known.name == hello.name && known.id != hello.id);
+                if let Some(same) = same {
+                    return Err(FleetError::Usage(format!(
+                        "two agents have the name {} (on {} and {}): give each its own with --name",
+                        hello.name, same.host, hello.host
+                    )));
+                }
+                there.insert(hello.id.clone(), hello);
+            }
+            let mut usable: Vec<&Hello> =
+                there.values().filter(|hello| !hello.busy && hello.version == VERSION).collect();
+            if begun.elapsed() >= ANSWERS && usable.len() >= terms.agents as usize {
+                usable.sort_unstable_by(|one, other| one.name.cmp(&other.name));
+                let agents = usable.into_iter().take(terms.agents as usize).map(seen).collect();
+                return Ok(Self {
+                    bus,
+                    run,
+                    clock: Clock::start(),
+                    inbox,
+                    agents,
+                    _subscription: subscription,
+                });
+            }
+            if begun.elapsed() >= terms.timeout {
+                let missing = missing(&there, terms.agents, bus.url());
+                return Err(FleetError::Lost(format!("{missing}: start more with lydite agent --join URL")));
+            }
+            if begun.elapsed() >= 2 * CALL_AGAIN && !told {
+                told = true;
+                tell(&format!("{}: waiting for more", missing(&there, terms.agents, bus.url())));
+            }
+        }
+    }
+
+    /// Returns the agents and their part in the run so far.
+    pub fn members(&self) -> impl Iterator<Item = &Member> {
+        self.agents.iter().map(|agent| &agent.member)
+    }
+
+    /// Runs `plan` on the agents, who read it from `work`. Returns the measurement of the whole run. Lost agents are in
+    /// [`Fleet::members`].
+    ///
+    /// # Errors
+    /// The run could not begin. Later events are part of the measurement.
+    pub fn run(
+        &mut self,
+        work: &[u8],
+        plan: &RunPlan,
+        control: &RunControl,
+        observer: &mut dyn FnMut(&Snapshot),
+    ) -> Result<Measurement, FleetError> {
+        let all = self.agents.len() as u32;
+        for (index, agent) in (0..).zip(&self.agents) {
+            let share = Share { index, of: all };
+            let play = ToAgent::Play { run: self.run.clone(), agent: index, share, work: work.to_vec() };
+            self.bus.send(to_agent(&agent.id), &play)?;
+        }
+        self.agents.iter_mut().for_each(|agent| agent.heard = Instant::now());
+        self.await_ready(control)?;
+        for index in 0..self.agents.len() {
+            self.compare_clock(index, control)?;
+        }
+        let start = Instant::now() + AHEAD;
+        for agent in &self.agents {
+            let at = self.clock.at(start) as i64 + agent.compared.offset;
+            let at = u64::try_from(at).map_err(|_| {
+                FleetError::Lost(format!("agent {}: its clock runs backwards", agent.member.name))
+            })?;
+            self.bus.send(to_agent(&agent.id), &ToAgent::Start { at })?;
+        }
+        Running::new(self, plan, start).watch(control, observer)
+    }
+
+    /// Waits until all agents have connected their sessions.
+    fn await_ready(&mut self, control: &RunControl) -> Result<(), FleetError> {
+        let mut ready = vec![false; self.agents.len()];
+        let mut beat = None::<Instant>;
+        while ready.contains(&false) {
+            if beat.is_none_or(|beat| beat.elapsed() >= BEAT) {
+                beat = Some(Instant::now());
+                self.bus.send(to_all(&self.run), &ToAgent::Alive)?;
+            }
+            if let Some((agent, Event::Ready)) = self.before_start(control)? {
+                ready[agent] = true;
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits a moment for an event before the start.
+    ///
+    /// # Errors
+    /// An agent fails or is lost, NATS has a problem, or the user stops.
+    fn before_start(&mut self, control: &RunControl) -> Result<Option<(usize, Event)>, FleetError> {
+        if control.is_stopped() {
+            return Err(FleetError::Interrupted);
+        }
+        if let Some(problem) = self.bus.problem() {
+            return Err(problem);
+        }
+        if let Some(silent) = self.agents.iter().find(|agent| agent.heard.elapsed() > SILENCE) {
+            return Err(FleetError::Lost(format!(
+                "agent {} on {} is gone: start it again",
+                silent.member.name, silent.member.host
+            )));
+        }
+        let Ok(message) = self.inbox.messages.recv_timeout(LOOK) else { return Ok(None) };
+        let Some((agent, event)) = self.event(&message) else { return Ok(None) };
+        if let Event::Failed(problem) = event {
+            return Err(FleetError::Lost(format!("agent {}: {problem}", self.agents[agent].member.name)));
+        }
+        Ok(Some((agent, event)))
+    }
+
+    /// Reads a message of an agent of the run, and notes that the agent is alive.
+    pub(crate) fn event(&mut self, message: &[u8]) -> Option<(usize, Event)> {
+        let Some(FromAgent::Run(agent, event)) = decode(message) else { return None };
+        let number = agent as usize;
+        let agent = self.agents.get_mut(number)?;
+        agent.heard = Instant::now();
+        agent.member.messages += 1;
+        agent.member.bytes += message.len() as u64;
+        Some((number, event))
+    }
+
+    /// Compares the clock of an agent with this one.
+    fn compare_clock(&mut self, index: usize, control: &RunControl) -> Result<(), FleetError> {
+        let mut trips = Vec::new();
+        for _ in 0..ROUND_TRIPS {
+            let ping = ToAgent::Ping { sent: self.clock.now() };
+            self.bus.send(to_agent(&self.agents[index].id), &ping)?;
+            let trip = loop {
+                let event = self.before_start(control)?;
+                let came = self.clock.now();
+                if let Some((agent, Event::Pong { sent, clock, day: then })) = event
+                    && agent == index
+                {
+                    break RoundTrip { sent, came, clock, day: then, came_day: day() };
+                }
+            };
+            trips.push(trip);
+        }
+        let Some(compared) = compare(&trips) else { return Ok(()) };
+        let agent = &mut self.agents[index];
+        agent.compared = compared;
+        agent.member.clock_offset_s = compared.day_offset as f64 / 1e9;
+        agent.member.clock_bound_s = compared.bound as f64 / 1e9;
+        // The pings of other agents take their time.
+        self.bus.send(to_all(&self.run), &ToAgent::Alive)
+    }
+}
+
+impl Drop for Fleet {
+    fn drop(&mut self) {
+        // If it fails, the agents notice the silence.
+        let _ = self.bus.send(to_all(&self.run), &ToAgent::Release);
+        self.bus.flush();
+    }
+}
+
+/// Returns an agent before the run.
+fn seen(hello: &Hello) -> Seen {
+    Seen {
+        id: hello.id.clone(),
+        member: Member {
+            name: hello.name.clone(),
+            host: hello.host.clone(),
+            clock_offset_s: 0.0,
+            clock_bound_s: 0.0,
+            start_s: None,
+            lost_at_s: None,
+            missing_s: 0.0,
+            lost: None,
+            messages: 0,
+            bytes: 0,
+        },
+        compared: Compared { offset: 0, day_offset: 0, bound: 0 },
+        heard: Instant::now(),
+        unpacker: Unpacker::default(),
+    }
+}
+
+/// Says who is there and how many are missing.
+fn missing(there: &BTreeMap<String, Hello>, wanted: u32, url: &str) -> String {
+    let mut names: Vec<String> = there
+        .values()
+        .map(|hello| match hello {
+            Hello { name, busy: true, .. } => format!("{name} (plays another run)"),
+            Hello { name, version, .. } if version != VERSION => {
+                format!("{name} (Lydite {version}, and this is {VERSION})")
+            }
+            Hello { name, .. } => name.clone(),
+        })
+        .collect();
+    names.sort_unstable();
+    let usable = there.values().filter(|hello| !hello.busy && hello.version == VERSION).count();
+    let list =
+        if names.is_empty() { "none is there".to_owned() } else { format!("there: {}", names.join(", ")) };
+    format!("{url}: {} of {wanted} agents are missing; {list}", (wanted as usize).saturating_sub(usable))
+}

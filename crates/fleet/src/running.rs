@@ -1,0 +1,146 @@
+//! A run of a fleet, from its start to the last report.
+
+use crate::BEAT;
+use crate::SILENCE;
+use crate::coordinator::{Fleet, LOOK};
+use crate::error::FleetError;
+use crate::messages::{Event, ToAgent, to_all};
+use lydite_bench::{Measurement, Merging, RunControl, RunPlan, Snapshot};
+use std::time::{Duration, Instant, SystemTime};
+
+/// Time beyond the end of the window and its drain in which the last reports must come.
+const REPORTS: Duration = Duration::from_secs(10);
+
+/// A run that has been ordered to start.
+pub(crate) struct Running<'a> {
+    fleet: &'a mut Fleet,
+    merging: Merging,
+    start: Instant,
+    /// Start of the window.
+    window: Instant,
+    /// Planned end of the window.
+    end: Instant,
+    /// Latest time of the last reports.
+    limit: Instant,
+}
+
+impl<'a> Running<'a> {
+    pub(crate) fn new(fleet: &'a mut Fleet, plan: &RunPlan, start: Instant) -> Self {
+        let names: Vec<String> = fleet.members().map(|member| member.name.clone()).collect();
+        let window = start + plan.warmup;
+        let end = window + plan.duration;
+        let limit = end + plan.drain + REPORTS;
+        Self { fleet, merging: Merging::new(plan, names), start, window, end, limit }
+    }
+
+    /// Watches the run until all agents have reported or are lost.
+    pub(crate) fn watch(
+        mut self,
+        control: &RunControl,
+        observer: &mut dyn FnMut(&Snapshot),
+    ) -> Result<Measurement, FleetError> {
+        control.begins(self.window);
+        let (mut beat, mut second, mut stopped) = (Instant::now(), 1, None);
+        while self.works() {
+            if control.is_stopped() && stopped.is_none() {
+                stopped = Some(Instant::now());
+                self.limit = self.limit.min(Instant::now() + REPORTS);
+                // If it can't be sent, the agents notice the silence.
+                let _ = self.fleet.bus.send(to_all(&self.fleet.run), &ToAgent::Stop);
+            }
+            if beat.elapsed() >= BEAT {
+                beat = Instant::now();
+                let _ = self.fleet.bus.send(to_all(&self.fleet.run), &ToAgent::Alive);
+            }
+            let elapsed = self.start.elapsed();
+            if elapsed.as_secs() >= second {
+                second = elapsed.as_secs() + 1;
+                observer(&self.merging.snapshot(elapsed));
+            }
+            if let Ok(message) = self.fleet.inbox.messages.recv_timeout(LOOK)
+                && let Some((agent, event)) = self.fleet.event(&message)
+            {
+                self.take(agent, event);
+            }
+            self.lose_silent();
+        }
+        let end = stopped.map_or(self.end, |stopped| self.end.min(stopped));
+        self.conclude(end)
+    }
+
+    /// True while an agent has neither reported its end nor is lost.
+    fn works(&self) -> bool {
+        (0..self.fleet.agents.len()).any(|agent| self.is_open(agent))
+    }
+
+    fn is_open(&self, agent: usize) -> bool {
+        self.fleet.agents[agent].member.lost.is_none() && !self.merging.has_ended(agent)
+    }
+
+    /// Takes an event of an agent.
+    fn take(&mut self, number: usize, event: Event) {
+        if !self.is_open(number) {
+            return;
+        }
+        let agent = &mut self.fleet.agents[number];
+        match event {
+            Event::Window { at } => {
+                let window = at as i64 - agent.compared.offset;
+                let planned = self.fleet.clock.at(self.window) as i64;
+                agent.member.start_s = Some((window - planned) as f64 / 1e9);
+            }
+            Event::Piece { part, piece, pieces, bytes } => {
+                match agent.unpacker.add((part, piece, pieces), &bytes) {
+                    Ok(Some(part)) => self.merging.add(number, part),
+                    Ok(None) => {}
+                    Err(problem) => self.lose(number, problem),
+                }
+            }
+            Event::Failed(problem) => self.lose(number, problem),
+            Event::Alive | Event::Ready | Event::Pong { .. } => {}
+        }
+    }
+
+    /// Declares agents without a sign of life lost.
+    fn lose_silent(&mut self) {
+        let late = Instant::now() >= self.limit;
+        for number in 0..self.fleet.agents.len() {
+            let silent = self.fleet.agents[number].heard.elapsed() > SILENCE;
+            if self.is_open(number) && (silent || late) {
+                let why = if silent {
+                    format!("no sign of life for {} s", SILENCE.as_secs())
+                } else {
+                    "did not report its end".to_owned()
+                };
+                self.lose(number, why);
+            }
+        }
+    }
+
+    fn lose(&mut self, number: usize, why: String) {
+        self.merging.lose(number);
+        let reported = self.start + self.merging.reported(number);
+        let member = &mut self.fleet.agents[number].member;
+        member.lost = Some(why);
+        member.lost_at_s = Some(seconds(self.window, reported));
+    }
+
+    /// Puts the measurement together.
+    fn conclude(self, end: Instant) -> Result<Measurement, FleetError> {
+        let measured_s = seconds(self.window, end).max(0.0);
+        for agent in &mut self.fleet.agents {
+            let lost_at = agent.member.lost_at_s.map(|at| at.max(0.0));
+            agent.member.missing_s = lost_at.map_or(0.0, |at| (measured_s - at).max(0.0));
+        }
+        let ago = self.window.elapsed();
+        Ok(self.merging.finish(SystemTime::now() - ago))
+    }
+}
+
+/// Returns the seconds from one instant to another, negative if the second one is earlier.
+fn seconds(from: Instant, to: Instant) -> f64 {
+    match to.checked_duration_since(from) {
+        Some(since) => since.as_secs_f64(),
+        None => -from.duration_since(to).as_secs_f64(),
+    }
+}

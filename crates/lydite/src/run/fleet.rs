@@ -1,0 +1,229 @@
+//! Runs on a fleet: the coordinator's side, and the work of an agent.
+
+use super::Request;
+use super::readiness::{check_target, described, fitting};
+use super::tpcc::{run_plan, settle};
+use crate::exit::{Failure, Outcome};
+use crate::interrupt::Interrupt;
+use crate::memory;
+use crate::output::complain;
+use lydite_bench::{Measurement, Mode, Part, RunControl, RunPlan, Share, Snapshot, run_share};
+use lydite_families::TargetSpec;
+use lydite_fleet::{Bus, Login, Member, Terms, decode, encode};
+use lydite_plan::entries::Entries;
+use lydite_plan::{Document, Plan};
+use lydite_report::RunResult;
+use lydite_report::model::{AgentResult, Status};
+use lydite_tpcc::meta::DatabaseMeta;
+use serde::{Deserialize, Serialize};
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Keys of a plan that a fleet can't play, with the reason.
+const REFUSED: &[(&str, &str)] = &[
+    ("ci", "queues transactions within one process: leave it out"),
+    ("hot", "queues transactions within one process: leave it out"),
+    ("replicas", "chooses replicas within one process: leave it out"),
+    ("steady", "would end at another time on each agent: give --warmup a length instead"),
+    ("success_log", "is a file of one process: the ledger compares the counts of all agents"),
+    ("rte.delivery_log", "is a file of one process: leave it out"),
+];
+
+/// The fleet that the user wants.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    /// URL of the NATS server.
+    pub(crate) join: String,
+    pub(crate) login: Login,
+    pub(crate) terms: Terms,
+    pub(crate) document: Document,
+}
+
+/// Rejects values of a plan that a fleet can't play.
+pub(crate) fn check(entries: &mut Entries) {
+    for (key, problem) in REFUSED {
+        let in_phase = entries.phase_has(key);
+        if entries.text(key).is_some() || in_phase {
+            entries.wrong(key, &format!("with --join: {key} {problem}"));
+        }
+    }
+    if entries.text("workload").is_some_and(|workload| workload == "micro") {
+        entries.wrong("workload", "with --join: a fleet plays tpcc only");
+    }
+}
+
+/// Rejects a target that agents on other hosts don't reach, or that is a program on their hosts.
+pub(crate) fn check_shared(target: &TargetSpec) -> Result<(), String> {
+    if target.has_server() || !target.stores() {
+        return Ok(());
+    }
+    Err("with --join: agents on other hosts share no file and start no program: name a database with a server"
+        .to_owned())
+}
+
+/// Returns random text for names.
+pub(crate) fn random_name() -> String {
+    format!("{:016x}", RandomState::new().hash_one(std::process::id()))
+}
+
+impl Asked {
+    /// Rejects a mode with fewer terminals or sessions than agents.
+    pub(crate) fn fit(&self, mode: &Mode) -> Outcome {
+        let (terminals, sessions) = match mode {
+            Mode::Direct { terminals } => (*terminals, *terminals),
+            Mode::Rte { terminals, sessions, .. } => (*terminals, *sessions),
+            Mode::Open { sessions, .. } => (*sessions, *sessions),
+        };
+        let few = |what: &str, count: u32| {
+            Failure::usage(format!(
+                "--agents {}: is more than {count} {what}: give each agent at least one with --{what}",
+                self.terms.agents
+            ))
+        };
+        if terminals < self.terms.agents {
+            return Err(few("terminals", terminals));
+        }
+        if sessions < self.terms.agents {
+            return Err(few("sessions", sessions));
+        }
+        Ok(())
+    }
+
+    /// Waits for the agents.
+    pub(crate) fn gather(&self, request: &Request) -> Result<Fleet, Failure> {
+        let bus = Bus::connect(&self.join, &self.login)?;
+        let stopped = || request.interrupt.asked();
+        let fleet = lydite_fleet::Fleet::gather(bus, random_name(), self.terms, &stopped, &complain)?;
+        Ok(Fleet { agents: Mutex::new(fleet), document: self.document.clone() })
+    }
+}
+
+/// The work of an agent.
+#[derive(Deserialize, Serialize)]
+struct Work {
+    document: Document,
+    /// Description of the loaded database, which the agent must find too.
+    database: String,
+    /// See [`RunPlan::cuts`]. They come from faults, which agents do not know.
+    cuts: Vec<u64>,
+}
+
+/// The agents of a run.
+pub(crate) struct Fleet {
+    agents: Mutex<lydite_fleet::Fleet>,
+    document: Document,
+}
+
+impl Fleet {
+    /// Runs the plan on the agents.
+    pub(crate) fn run(
+        &self,
+        meta: &DatabaseMeta,
+        plan: &RunPlan,
+        control: &RunControl,
+        observer: &mut dyn FnMut(&Snapshot),
+    ) -> Result<Measurement, Failure> {
+        let work =
+            Work { document: self.document.clone(), database: format!("{meta:?}"), cuts: plan.cuts.clone() };
+        let mut agents = self.agents.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(agents.run(&encode(&work)?, plan, control, observer)?)
+    }
+
+    /// Releases the agents, and returns their part in the run.
+    pub(crate) fn finish(self, mode: &Mode) -> Agents {
+        let fleet = self.agents.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let (Mode::Direct { terminals }
+        | Mode::Rte { terminals, .. }
+        | Mode::Open { sessions: terminals, .. }) = *mode;
+        let members: Vec<&Member> = fleet.members().collect();
+        let of = members.len() as u32;
+        let result = |(index, member): (u32, &&Member)| AgentResult {
+            name: member.name.clone(),
+            host: member.host.clone(),
+            terminals: Share { index, of }.count(terminals).into(),
+            clock_offset_s: member.clock_offset_s,
+            clock_bound_s: member.clock_bound_s,
+            start_s: member.start_s,
+            lost_at_s: member.lost_at_s,
+            missing_s: member.missing_s,
+            lost: member.lost.clone(),
+            messages: member.messages,
+            message_bytes: member.bytes,
+        };
+        Agents((0..).zip(&members).map(result).collect())
+    }
+}
+
+/// The agents of a run that is over; none if this process played it.
+#[derive(Debug, Default)]
+pub(crate) struct Agents(Vec<AgentResult>);
+
+impl Agents {
+    /// True if no agent was lost.
+    pub(crate) fn all_reported(&self) -> bool {
+        self.0.iter().all(|agent| agent.lost.is_none())
+    }
+
+    /// Writes the agents into the result. It is partial if one was lost.
+    pub(crate) fn add_to(&self, mut result: RunResult) -> RunResult {
+        result.agents.clone_from(&self.0);
+        result.warnings.extend(self.0.iter().filter_map(AgentResult::loss));
+        if !self.all_reported() {
+            result.status = Status::Partial;
+            result.warnings.push(
+                "The ledger is not compared: the last acknowledgements of a lost agent are unknown".into(),
+            );
+        }
+        result
+    }
+
+    /// Returns the failures of the lost agents.
+    pub(crate) fn failures(&self) -> impl Iterator<Item = Failure> {
+        self.0.iter().filter_map(AgentResult::loss).map(Failure::Target)
+    }
+}
+
+/// Plays a share of a run, as an agent.
+///
+/// # Errors
+/// The reason in one line why it can't be played.
+pub(crate) fn play(
+    work: &[u8],
+    share: Share,
+    control: &RunControl,
+    report: &mut dyn FnMut(Part),
+    interrupt: &Interrupt,
+) -> Result<(), String> {
+    let work: Work = decode(work).ok_or("the plan can't be read: use the same version everywhere")?;
+    play_work(&work, share, control, report, interrupt).map_err(|failure| failure.line())
+}
+
+fn play_work(
+    work: &Work,
+    share: Share,
+    control: &RunControl,
+    report: &mut dyn FnMut(Part),
+    interrupt: &Interrupt,
+) -> Outcome {
+    let mut entries = work.document.entries();
+    check(&mut entries);
+    let mut plan = Plan::read(entries)?;
+    check_shared(&plan.target).map_err(Failure::usage)?;
+    plan.waited_for_by(&interrupt.waiter());
+    memory::suit(&plan.target);
+    let target = plan.target.open()?;
+    check_target(&plan, &*target)?;
+    let url = target.describe()?.url;
+    let meta = described(&*target, &plan)?;
+    if format!("{meta:?}") != work.database {
+        return Err(Failure::usage(format!(
+            "{url} is another database here than at the coordinator: use a URL that leads to the same one everywhere"
+        )));
+    }
+    let mode = fitting(&plan, &meta)?;
+    let active = plan.active(meta.warehouses)?;
+    let settled = settle(&plan, &*target, &url, (&meta, active))?;
+    let run_plan =
+        RunPlan { share, cuts: work.cuts.clone(), ..run_plan(&plan, (&meta, active), &mode, &settled) };
+    Ok(run_share(&Arc::clone(&target), &run_plan, control, report)?)
+}

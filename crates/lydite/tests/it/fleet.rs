@@ -1,0 +1,145 @@
+//! Runs on several agents over a NATS server.
+
+use crate::loaded;
+use crate::program::{Ended, Program, Running, TYPES, assert_checks_hold, json, lydite, scratch, text};
+use lydite_testkit::nats;
+use serde_json::Value;
+use std::path::Path;
+
+/// Starts an agent and waits until it waits for runs.
+fn agent(url: &str, name: &str) -> Running {
+    let mut agent = Program::new(&["agent", "--join", url, "--name", name]).start();
+    let said = agent.said();
+    agent.wait_until("it waits for runs", || said.has("waits for runs"));
+    agent
+}
+
+/// Runs on `null:` with these arguments, and returns the result.
+fn result(directory: &Path, arguments: &[&str]) -> (Ended, Value) {
+    let path = directory.join("result.json");
+    let ended = lydite(&[&["run", "null:", "--quiet", "--json", text(&path)], arguments].concat());
+    (ended, json(&path))
+}
+
+/// Counts of the completed transactions, by type.
+fn completed(result: &Value) -> Vec<u64> {
+    let count = |kind: &str, end: &str| result["transactions"][kind][end].as_u64().expect("a count");
+    TYPES.iter().map(|kind| count(kind, "committed") + count(kind, "rolled_back")).collect()
+}
+
+/// The requests of an open loop come in the first second, so that all are answered before the end: then the counts of
+/// each type depend on the inputs alone.
+#[test]
+fn agents_enter_what_one_process_enters() {
+    let directory = scratch();
+    let plan = directory.path().join("plan.toml");
+    let phases = "[[phase]]\nlasts = \"1s\"\nrate = 300\n[[phase]]\nlasts = \"3s\"\nrate = 0\n";
+    let keys = "mode = \"open\"\nrate = 300\narrival = \"poisson\"\nwarmup = \"0s\"\nwarehouses = 3\n";
+    std::fs::write(&plan, format!("{keys}{phases}")).unwrap();
+    let (ended, alone) = result(directory.path(), &["--config", text(&plan)]);
+    ended.code(0);
+    let server = nats::Server::start(&[]);
+    let url = server.url();
+    let _agents: Vec<Running> = ["a", "b", "c"].iter().map(|name| agent(&url, name)).collect();
+    for agents in ["1", "2", "3"] {
+        let fleet = ["--config", text(&plan), "--join", &url, "--agents", agents];
+        let (ended, together) = result(directory.path(), &fleet);
+        ended.code(0);
+        assert_eq!(completed(&together), completed(&alone), "{agents} agents");
+        assert_eq!(together["inputs"], alone["inputs"], "{agents} agents");
+        let found = together["agents"].as_array().expect("agents");
+        assert_eq!(found.len().to_string(), agents);
+        for agent in found {
+            assert!(agent["start_s"].is_number() && agent["clock_bound_s"].as_f64() > Some(0.0), "{agent}");
+            assert!(agent["lost"].is_null() && agent["missing_s"] == 0.0, "{agent}");
+        }
+    }
+    assert!(alone["agents"].is_null());
+}
+
+#[test]
+fn the_ledger_and_the_conditions_hold_over_the_transactions_of_all_agents() {
+    let (directory, server) = (scratch(), nats::Server::start(&[]));
+    let (url, path) = (server.url(), directory.path().join("result.json"));
+    let _agents = ["a", "b"].map(|name| agent(&url, name));
+    let database = loaded::on_postgres("fleet", 2);
+    let run = ["run", &database, "--duration", "2s", "--warmup", "0s", "--quiet", "--json", text(&path)];
+    lydite(&[&run[..], &["--join", &url, "--agents", "2"]].concat()).code(0);
+    let result = json(&path);
+    assert_checks_hold(&result, &["before", "after"]);
+    assert_eq!(result["agents"].as_array().expect("agents").len(), 2);
+    assert!(completed(&result).iter().sum::<u64>() > 0);
+}
+
+#[test]
+fn a_killed_agent_is_reported_and_never_made_up_for() {
+    let (directory, server) = (scratch(), nats::Server::start(&[]));
+    let (url, path) = (server.url(), directory.path().join("result.json"));
+    let (_stays, dies) = (agent(&url, "a"), agent(&url, "b"));
+    let run = ["run", "null:", "-t", "4", "--duration", "10s", "--warmup", "0s", "--json", text(&path)];
+    let mut run = Program::new(&[&run[..], &["--join", &url, "--agents", "2"]].concat()).start();
+    let said = run.said();
+    run.wait_until("it measures", || said.has("NOPM"));
+    dies.signal(libc::SIGKILL);
+    let ended = run.wait().code(3);
+    assert!(
+        ended.errors().iter().any(|line| line.contains("agent b") && line.contains("was lost")),
+        "{ended:?}"
+    );
+    let result = json(&path);
+    assert_eq!(result["status"], "partial");
+    let agents = result["agents"].as_array().expect("agents");
+    assert_eq!((&agents[0]["name"], &agents[1]["name"]), (&"a".into(), &"b".into()));
+    assert!(agents[0]["lost"].is_null() && agents[0]["missing_s"] == 0.0, "{agents:?}");
+    assert_eq!(agents[1]["terminals"], 2);
+    let number = |key: &str| agents[1][key].as_f64().expect("a number");
+    assert!((number("lost_at_s") + number("missing_s") - 10.0).abs() < 0.01, "{agents:?}");
+}
+
+#[test]
+fn an_agent_whose_coordinator_dies_waits_for_the_next_run() {
+    let (directory, server) = (scratch(), nats::Server::start(&[]));
+    let url = server.url();
+    let mut agent = agent(&url, "a");
+    let run = ["run", "null:", "--duration", "30s", "--warmup", "0s", "--join", &url, "--agents", "1"];
+    let mut run = Program::new(&run).start();
+    let said = run.said();
+    run.wait_until("it measures", || said.has("NOPM"));
+    run.signal(libc::SIGKILL);
+    let said = agent.said();
+    agent.wait_until("it stops", || said.has("the coordinator is gone"));
+    let fleet = ["--duration", "1s", "--warmup", "0s", "--join", &url, "--agents", "1"];
+    result(directory.path(), &fleet).0.code(0);
+}
+
+#[test]
+fn fleets_that_can_not_play_the_plan_are_rejected_with_one_line_for_each_reason() {
+    lydite(&["run", "null:", "--agents", "2"]).code(2).told(&[&["--agents", "needs --join"]]);
+    let refused =
+        ["run", "gemel:", "--ci", "2", "--steady", "--join", "nats://me:secret@127.0.0.1:1", "--agents", "2"];
+    let ended = lydite(&refused).code(2);
+    ended.told(&[&["--ci", "one process"], &["--steady", "another time"], &["TARGET", "share no file"]]);
+    let few = ["run", "null:", "-t", "2", "--join", "nats://127.0.0.1:1", "--agents", "3"];
+    let unreachable = lydite(&few).code(3);
+    unreachable.told(&[&["nats://127.0.0.1:1", "no NATS server can be reached"]]);
+}
+
+#[test]
+fn missing_agents_and_names_given_twice_are_named() {
+    let server = nats::Server::start(&["--user", "me", "--pass", "secret"]);
+    let url = server.url_with("me:secret");
+    let _one = agent(&url, "one");
+    let run = |agents: &str, url: &str| {
+        let run = ["run", "null:", "--quiet", "--agents-timeout", "1s", "--join", url, "--agents", agents];
+        lydite(&run)
+    };
+    let few = run("3", &url).code(3);
+    let last = few.errors().last().map(ToString::to_string).unwrap_or_default();
+    assert!(last.contains("2 of 3 agents are missing; there: one"), "{few:?}");
+    assert!(!few.stderr.contains("secret"), "{few:?}");
+    let refused = run("1", &server.url()).code(2);
+    assert!(refused.only_error().contains("refuses the login"), "{refused:?}");
+    let _twice = agent(&url, "one");
+    let twice = run("2", &url).code(2);
+    assert!(twice.only_error().contains("two agents have the name one"), "{twice:?}");
+}

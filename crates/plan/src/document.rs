@@ -1,0 +1,33 @@
+//! The plan as a document for agents on other hosts: the values that the user wrote, and nothing of this host.
+
+use crate::entries::Entries;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Keys that concern the coordinator of a fleet alone: documents, what it watches and injects, and paths of its host.
+const COORDINATORS: &[&str] =
+    &["json", "report", "summary", "label", "require", "observe", "fault", "success_log", "rte.delivery_log"];
+
+/// The values of a plan as texts. Agents read the same plan from it, without faults, commands and files.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
+pub struct Document {
+    values: BTreeMap<String, String>,
+    /// Tables `[[phase]]`.
+    phases: Vec<BTreeMap<String, String>>,
+}
+
+impl Document {
+    /// Writes the entries of a plan.
+    #[must_use]
+    pub fn new(entries: &Entries) -> Self {
+        let mut values = entries.texts();
+        values.retain(|key, _| !COORDINATORS.contains(&key.as_str()));
+        Self { values, phases: entries.phase_texts() }
+    }
+
+    /// Returns the entries again. Their errors name this document.
+    #[must_use]
+    pub fn entries(&self) -> Entries {
+        Entries::from_texts("the plan of the coordinator", &self.values, &self.phases)
+    }
+}

@@ -1,0 +1,72 @@
+//! The agents of a run that a fleet played.
+
+use serde::{Deserialize, Serialize};
+
+/// An agent of a fleet, and its part in the run.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct AgentResult {
+    /// Name of the agent.
+    pub name: String,
+    /// Host name.
+    pub host: String,
+    /// Terminals that it played: sessions (direct, open) or emulated users (rte).
+    pub terminals: u64,
+    /// Its time of day minus the coordinator's.
+    pub clock_offset_s: f64,
+    /// Greatest error of `clock_offset_s` and of `start_s`.
+    pub clock_bound_s: f64,
+    /// Start of its run after the common start; `None` (null) if it reported none.
+    #[serde(default)]
+    pub start_s: Option<f64>,
+    /// Time since the window began until which its counts go, if it was lost; negative in the warm-up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost_at_s: Option<f64>,
+    /// Time of the window in which its terminals are missing.
+    #[serde(default)]
+    pub missing_s: f64,
+    /// Reason why it was lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost: Option<String>,
+    /// Messages that it sent to the coordinator.
+    #[serde(default)]
+    pub messages: u64,
+    /// Bytes of these messages, without those of NATS.
+    #[serde(default)]
+    pub message_bytes: u64,
+}
+
+impl AgentResult {
+    /// Returns the loss of the agent in one line; `None` if it played to the end.
+    #[must_use]
+    pub fn loss(&self) -> Option<String> {
+        let (lost, at) = (self.lost.as_ref()?, self.lost_at_s?);
+        let plural = if self.terminals == 1 { "" } else { "s" };
+        Some(format!(
+            "agent {} on {} was lost {at:.1} s after the window began ({lost}): its {} terminal{plural} are missing \
+             for {:.1} s, and no number makes up for them",
+            self.name, self.host, self.terminals, self.missing_s
+        ))
+    }
+}
+
+/// Returns the number of agents, the spread of their starts and the greatest error of their clocks in words; none for a
+/// run in one process.
+#[must_use]
+pub(crate) fn agents_in_words(agents: &[AgentResult]) -> Option<String> {
+    let starts = || agents.iter().filter_map(|agent| agent.start_s);
+    let lost = agents.iter().filter(|agent| agent.lost.is_some()).count();
+    let mut words = match agents.len() {
+        0 => return None,
+        1 => "1 agent".to_owned(),
+        count => format!("{count} agents"),
+    };
+    if lost > 0 {
+        words.push_str(&format!(", {lost} of them lost"));
+    }
+    if let (Some(first), Some(last)) = (starts().reduce(f64::min), starts().reduce(f64::max)) {
+        words.push_str(&format!(", started within {:.2} ms", 1e3 * (last - first)));
+    }
+    let bound = agents.iter().map(|agent| agent.clock_bound_s).fold(0.0, f64::max);
+    words.push_str(&format!(" (clocks known to {:.2} ms)", 1e3 * bound));
+    Some(words)
+}
