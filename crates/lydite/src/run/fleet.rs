@@ -21,12 +21,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Keys of a plan that a fleet can't play, with the reason.
 const REFUSED: &[(&str, &str)] = &[
-    ("ci", "queues transactions within one process: leave it out"),
-    ("hot", "queues transactions within one process: leave it out"),
-    ("replicas", "chooses replicas within one process: leave it out"),
-    ("steady", "would end at another time on each agent: give --warmup a length instead"),
-    ("success_log", "is a file of one process: the ledger compares the counts of all agents"),
-    ("rte.delivery_log", "is a file of one process: leave it out"),
+    ("affinity", "the endpoints count the sessions of one process: leave it out"),
+    ("ci", "transactions compete for a row within one process: leave it out"),
+    ("hot", "transactions compete for a row within one process: leave it out"),
+    ("replicas", "one process chooses the replicas: leave it out"),
+    ("rte.delivery_log", "the file is one process's: leave it out"),
+    ("steady", "the warm-up would end at another time on each agent: give --warmup a length instead"),
+    ("success_log", "the file is one process's: the ledger compares the counts of all agents"),
+    ("was", "the lines belong to one process: leave it out"),
 ];
 
 /// The fleet that the user wants.
@@ -44,11 +46,11 @@ pub(crate) fn check(entries: &mut Entries) {
     for (key, problem) in REFUSED {
         let in_phase = entries.phase_has(key);
         if entries.text(key).is_some() || in_phase {
-            entries.wrong(key, &format!("with --join: {key} {problem}"));
+            entries.wrong(key, &format!("is not for --join: {problem}"));
         }
     }
     if entries.text("workload").is_some_and(|workload| workload == "micro") {
-        entries.wrong("workload", "with --join: a fleet plays tpcc only");
+        entries.wrong("workload", "is not for --join: a fleet plays tpcc only");
     }
 }
 
@@ -57,7 +59,7 @@ pub(crate) fn check_shared(target: &TargetSpec) -> Result<(), String> {
     if target.has_server() || !target.stores() {
         return Ok(());
     }
-    Err("with --join: agents on other hosts share no file and start no program: name a database with a server"
+    Err("is not for --join: agents on other hosts share no file and start no program: name a database with a server"
         .to_owned())
 }
 
@@ -76,7 +78,7 @@ impl Asked {
         };
         let few = |what: &str, count: u32| {
             Failure::usage(format!(
-                "--agents {}: is more than {count} {what}: give each agent at least one with --{what}",
+                "--agents {}: the run has {count} {what}: give each agent at least one with --{what}",
                 self.terms.agents
             ))
         };
