@@ -22,7 +22,9 @@ fn names(directory: &Path) -> Vec<String> {
 fn an_unknown_scheme_is_told_with_the_known_ones() {
     let ended = lydite(&["run", "oracle://localhost/tpcc"]).code(2);
     assert!(
-        ended.only_error().contains("\"oracle\" is not known: use one of gemel, sqlite, postgres"),
+        ended
+            .only_error()
+            .contains("\"oracle\" is not known: use one of gemel, gemel-server, sqlite, postgres"),
         "{ended:?}"
     );
     let ended = lydite(&["load", "nonsense", "-w", "1"]).code(2);
@@ -58,7 +60,7 @@ fn a_url_that_another_program_takes_is_answered_with_one_that_lydite_takes() {
         let ended = lydite(&["check", url]).code(2);
         let error = ended.only_error();
         assert!(
-            error.contains(words) && error.contains("use one of gemel, sqlite, postgres"),
+            error.contains(words) && error.contains("use one of gemel, gemel-server, sqlite, postgres"),
             "{url}: {error}"
         );
         assert!(!error.contains("s3cret"), "{error}");
