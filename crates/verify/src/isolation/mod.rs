@@ -2,7 +2,7 @@
 //! of what they did and saw is checked ([`crate::history`]).
 //!
 //! The tables belong to the check alone. They are created first, and dropped after every end of the recording. Or the
-//! sessions play the mix of TPC-C on a loaded database, and the history is what its terminals saw ([`mix`]).
+//! sessions play the mix of TPC-C on a loaded database, and the history is what its terminals saw (`mix.rs`).
 
 mod mix;
 mod own;
@@ -103,7 +103,7 @@ pub fn promised(isolation: &str, is_level_3: bool) -> Option<Level> {
 /// Drops the tables that a killed check left behind.
 ///
 /// # Errors
-/// See [`ListTarget::drop_lists`].
+/// See [`lydite_database::ListTarget::drop_lists`].
 pub fn clear(target: &Arc<dyn Target>) -> Result<(), TargetError> {
     lists(target)?.drop_lists()
 }
