@@ -311,7 +311,12 @@ fn commits_are_left_open(url: &str, terminals: &str, committed: u64) {
     windows_from("5s", |window| {
         let run = ["run", url, "-w", "1", "--terminals", terminals, "--duration", window, "--warmup", "0s"];
         let more = ["--quiet", "--set", "size=small", "--json", text(&path)];
-        lydite(&[&run[..], &more].concat()).code(0);
+        let ended = lydite(&[&run[..], &more].concat());
+        if ended.code == Some(3) && ended.only_error().contains(": lost: ") {
+            // All connections were lost at the very end.
+            return None;
+        }
+        ended.code(0);
         let result = json(&path);
         assert_eq!(total(&result, "failed"), 0, "{result}");
         assert_checks_hold(&result, &["before", "after"]);
