@@ -59,7 +59,7 @@ pub(crate) struct Window {
     start: AtomicU64,
     /// End of the window. It moves with the start, and to the present if the run is stopped early.
     end: AtomicU64,
-    /// Time by which the first second of the warm-up is too short. It stays when the start moves.
+    /// Difference between a whole second and the first second of the warm-up. It stays when the start moves.
     shift: Nanos,
 }
 

@@ -57,6 +57,7 @@ mod share;
 mod silence;
 mod sparse_histogram;
 mod stages;
+mod starting;
 mod success_log;
 mod totals;
 mod tpcc;

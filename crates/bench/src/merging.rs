@@ -217,7 +217,7 @@ fn open(parts: impl Iterator<Item = OpenFacts>, measured_s: f64) -> Option<OpenF
     Some(OpenFacts { due_per_s, ..sum })
 }
 
-/// Returns the times in which no session of any agent had an answer: those that lie in an outage of each agent.
+/// Returns the outages that all agents share: no session of any agent had an answer then.
 fn common<'a>(agents: impl Iterator<Item = &'a [Outage]>) -> Vec<Outage> {
     let both = |one: Vec<Outage>, other: Vec<Outage>| {
         let pairs = one.iter().flat_map(|one| other.iter().map(move |other| (one, other)));

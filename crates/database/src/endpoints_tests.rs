@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Endpoints of which the probe reaches those that `up` says.
+/// Makes endpoints. Their probe succeeds while `up` is true.
 fn endpoints(count: usize, lifetime: Option<Duration>, up: &Arc<AtomicBool>) -> Arc<Endpoints> {
     let names = (0..count).map(|number| format!("h{number}:1")).collect();
     let up = Arc::clone(up);

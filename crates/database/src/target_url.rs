@@ -70,7 +70,7 @@ impl ParsedUrl {
         let (base, query) = url.split_once('?').unwrap_or((url, ""));
         let rest = base.split_once(':').map_or("", |(_, rest)| rest).to_string();
         let mut options = BTreeMap::new();
-        // Not the encoding of forms, in which a plus sign is a space: paths and passwords have plus signs.
+        // Forms write a space as a plus sign. Options don't: paths and passwords contain plus signs.
         let decoded =
             |text: &str| percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned();
         for option in query.split('&').filter(|option| !option.is_empty()) {

@@ -33,7 +33,7 @@ pub struct Begun {
     pub how: String,
     /// The proof that it bites.
     pub proof: String,
-    /// Time for which the fault has been in force.
+    /// Age of the fault: time since it took effect.
     pub since: Duration,
 }
 

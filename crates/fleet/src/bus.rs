@@ -55,7 +55,7 @@ impl State {
     }
 }
 
-/// Messages of one or more subscriptions, in the order in which they came.
+/// Messages of one or more subscriptions, in order of arrival.
 pub(crate) struct Inbox {
     sender: Sender<Vec<u8>>,
     pub(crate) messages: Receiver<Vec<u8>>,

@@ -8,7 +8,7 @@ use crate::messages::{Event, ToAgent, to_all};
 use lydite_bench::{Measurement, Merging, RunControl, RunPlan, Snapshot};
 use std::time::{Duration, Instant, SystemTime};
 
-/// Time beyond the end of the window and its drain in which the last reports must come.
+/// Longest wait for the last reports, after the window and its drain.
 const REPORTS: Duration = Duration::from_secs(10);
 
 /// A run that has been ordered to start.

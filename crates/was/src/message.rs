@@ -28,9 +28,9 @@ pub enum Hello {
     Terminal {
         /// The terminal.
         id: TerminalId,
-        /// Its warehouse.
+        /// Home warehouse.
         w_id: WarehouseId,
-        /// Its district, which its Stock-Levels use.
+        /// District of its Stock-Levels.
         d_id: DistrictId,
         /// Number of the request whose answer the terminal lacks; 0 if it lacks none.
         pending: u32,

@@ -136,7 +136,7 @@ fn judge_rules(stage: &Stage<'_>, findings: &[ConditionFinding], what: &str) -> 
     judged.end(what)
 }
 
-/// Fails the test as not run if the districts are skewed, for which the standard has no rules.
+/// Ends the test as not run if the districts are skewed: the standard has no rules for them.
 fn has_ten_districts(stage: &Stage<'_>) -> Result<(), Trouble> {
     match stage.meta.districts.skew() {
         None => Ok(()),

@@ -77,7 +77,7 @@ impl Trouble {
     }
 }
 
-/// Nodes with numbers in the order in which they are met.
+/// Nodes, numbered as they appear.
 #[derive(Default)]
 struct Numbered {
     nodes: Vec<String>,

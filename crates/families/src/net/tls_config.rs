@@ -34,7 +34,7 @@ pub(crate) struct Files {
     pub(crate) root: Option<Named>,
     /// The client's certificate.
     pub(crate) certificate: Option<Named>,
-    /// Its key.
+    /// The certificate's key.
     pub(crate) key: Option<Named>,
 }
 

@@ -7,7 +7,7 @@ use lydite_tpcc::outcome::StockLevelOutcome;
 use lydite_tpcc::transaction::StockLevel;
 use lydite_tpcc::{DistrictId, Outcome, Size, Transaction, WarehouseId};
 
-/// Makes a Stock-Level of these districts, the first of which is the terminal's own.
+/// Makes a Stock-Level of these districts. The first is the terminal's own.
 fn level(districts: &[(u32, u16)], threshold: u8) -> Transaction {
     let mut districts = districts.iter().map(|&(w_id, d_id)| (WarehouseId(w_id), DistrictId(d_id)));
     let (w_id, d_id) = districts.next().expect("a district");

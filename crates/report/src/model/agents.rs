@@ -11,17 +11,17 @@ pub struct AgentResult {
     pub host: String,
     /// Terminals that it played: sessions (direct, open) or emulated users (rte).
     pub terminals: u64,
-    /// Its time of day minus the coordinator's.
+    /// The agent's time of day minus the coordinator's.
     pub clock_offset_s: f64,
     /// Greatest error of `clock_offset_s` and of `start_s`.
     pub clock_bound_s: f64,
     /// Start of its run after the common start; `None` (null) if it reported none.
     #[serde(default)]
     pub start_s: Option<f64>,
-    /// Time since the window began until which its counts go, if it was lost; negative in the warm-up.
+    /// End of the agent's counts, since the window began, if it was lost; negative in the warm-up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost_at_s: Option<f64>,
-    /// Time of the window in which its terminals are missing.
+    /// Part of the window without the agent's terminals.
     #[serde(default)]
     pub missing_s: f64,
     /// Reason why it was lost.

@@ -19,7 +19,7 @@ pub struct TerminalsReport {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct WasReport {
-    /// Its address.
+    /// Address of the WAS.
     pub address: String,
     /// Terminals, each with a line.
     pub lines: u64,

@@ -36,9 +36,9 @@ pub(super) struct Context {
     number: u32,
     /// True while that request has no answer.
     busy: bool,
-    /// Its last screen, as a frame.
+    /// The last screen, as a frame.
     screen: Box<[u8]>,
-    /// Its line; `None` since it was lost.
+    /// The line; `None` once it is lost.
     line: Option<Line>,
     lost: Option<Instant>,
 }

@@ -101,7 +101,7 @@ impl<'a> Words<'a> {
         self.count_where(parent, table, pairs, count, "")
     }
 
-    /// As [`Words::count`], of the rows that a clause selects.
+    /// Does the same as [`Words::count`] for the rows that a clause selects.
     fn count_where(
         &self,
         parent: Table,

@@ -1,5 +1,6 @@
 //! The tier on loopback: terminals over lines that are cut, and peers that break the protocol.
 
+use crate::faults::wait_until;
 use lydite_database::{Session, Target, TxError, TxMode};
 use lydite_families::TargetSpec;
 use lydite_tpcc::nurand::CLoad;
@@ -187,9 +188,7 @@ fn a_terminal_that_waits_for_nothing_reconnects_by_itself() {
     let cable = Cable::to(tier.address);
     let lines = lines_to(cable.address, &inputs());
     cable.cut();
-    while lines.counts().reconnected < 20 {
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    wait_until("all terminals are back", || lines.counts().reconnected >= 20);
     let counted = lines.counts();
     assert_eq!((counted.lost, counted.contexts_lost), (20, 0));
 }

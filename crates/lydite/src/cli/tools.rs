@@ -1,0 +1,222 @@
+//! Arguments of the commands around a database: drivers, labs, faults, agents, the WAS.
+
+use clap::{Args, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum DriverCommand {
+    /// Make a directory with a working driver, for you to change into your own
+    New(DriverNewArgs),
+    /// Test a target: loading, each transaction, rollback, concurrency, the conditions; exit 1 if a step fails
+    Test(DriverTestArgs),
+    /// Serve a Gemel database to other processes until SIGTERM, as gemel-server://:PASSWORD@HOST:PORT
+    Serve(DriverServeArgs),
+}
+
+/// The language of a new driver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Language {
+    /// Python 3.9 or later
+    Python,
+    /// Go 1.19 or later
+    Go,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DriverNewArgs {
+    /// Directory to make; its last part is the driver's name
+    pub(crate) name: PathBuf,
+    /// Language; a specification names its own
+    #[arg(long, required_unless_present = "spec")]
+    pub(crate) lang: Option<Language>,
+    /// Make a driver for a key-value store, on which Lydite plays the transactions
+    #[arg(long)]
+    pub(crate) kv: bool,
+    /// Make the key-value driver that this specification of a store's calls describes (TOML)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) spec: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(allow_negative_numbers = true)]
+pub(crate) struct DriverTestArgs {
+    /// URL of an empty database (see `lydite targets`)
+    #[arg(value_name = "URL")]
+    pub(crate) target: String,
+    /// Warehouses to load; with one nothing is remote [default: 1]
+    #[arg(short, long, value_name = "N")]
+    pub(crate) warehouses: Option<String>,
+    /// First drop all tables, views and foreign tables with the names of Lydite's tables, whoever made them
+    #[arg(long)]
+    pub(crate) fresh: bool,
+}
+
+// A negative number is a value, which the command rejects.
+#[derive(Debug, Args)]
+#[command(
+    allow_negative_numbers = true,
+    after_help = "The terminals are those of `lydite run URL --mode rte --was HOST:PORT`, on this machine or another. \
+                  Ctrl-C ends the tier, which then prints its counts."
+)]
+pub(crate) struct WasArgs {
+    /// URL of the loaded database (see `lydite targets`)
+    #[arg(value_name = "URL")]
+    pub(crate) target: String,
+    /// Address and port for the terminals; port 0 takes a free one, which is printed
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) listen: String,
+    /// Sessions of the pool that plays what the terminals enter [default: 16]
+    #[arg(long, value_name = "N")]
+    pub(crate) sessions: Option<String>,
+    /// statements, batched or procedures: how transactions are sent [default: statements]
+    #[arg(long, value_name = "MODE")]
+    pub(crate) tx: Option<String>,
+    /// Write the counts as JSON at the end; - is the standard output
+    #[arg(long, value_name = "PATH")]
+    pub(crate) json: Option<PathBuf>,
+    /// Print no counts
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DriverServeArgs {
+    /// Database, as gemel:PATH with options; LYDITE_PASSWORD is the password that clients must give
+    #[arg(value_name = "URL")]
+    pub(crate) target: String,
+    /// Address to listen on
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(crate) listen: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LabArgs {
+    #[command(subcommand)]
+    pub(crate) command: LabCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum LabCommand {
+    /// Start a lab and print the URL of its database; pg-replicas adds --replicas and their URLs. If the lab runs
+    /// already, only print
+    Up {
+        /// pg, pg-sharded, pg-replicas, mariadb, galera, spider or gemel: see `lydite lab list`
+        kind: String,
+        /// Shards beside the coordinator (pg-sharded, spider) [default: 3]
+        #[arg(long, value_name = "N")]
+        shards: Option<u16>,
+        /// Let faults move the servers' clocks (pg, pg-sharded, pg-replicas; needs libfaketime)
+        #[arg(long)]
+        clock: bool,
+        /// Make commits wait until a replica has them on its disk (pg-replicas)
+        #[arg(long)]
+        sync: bool,
+        /// Give the data a file system of its own of this size, as 4G, which the fault disk-full fills (needs root)
+        #[arg(long, value_name = "SIZE")]
+        disk: Option<String>,
+        /// Directory of its data, new or empty [default: below the directory for temporary files]
+        #[arg(long, value_name = "DIR")]
+        dir: Option<PathBuf>,
+    },
+    /// Start the servers of a lab that have ended again, on their data, and print the URL of its database
+    Restart {
+        /// Kind of the lab; KIND/NODE for one of its servers, from 0
+        #[arg(value_name = "KIND[/NODE]")]
+        place: String,
+        /// Directory that the lab was started with
+        #[arg(long, value_name = "DIR")]
+        dir: Option<PathBuf>,
+    },
+    /// End a lab and delete its data
+    Down {
+        /// Kind of the lab
+        kind: String,
+        /// Its directory, if it was started with --dir
+        #[arg(long, value_name = "DIR")]
+        dir: Option<PathBuf>,
+    },
+    /// List the kinds of labs, and the labs that run
+    List,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FaultsArgs {
+    #[command(subcommand)]
+    pub(crate) command: FaultsCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum FaultsCommand {
+    /// List the active faults
+    List {
+        /// Only those on this place: lab:NAME[/NODE], pid:N, service:NAME, local or ssh://HOST
+        #[arg(value_name = "WHERE")]
+        place: Option<String>,
+    },
+    /// Undo the active faults, and end their guards
+    Clear {
+        /// Only those on this place: lab:NAME[/NODE], pid:N, service:NAME, local or ssh://HOST
+        #[arg(value_name = "WHERE")]
+        place: Option<String>,
+        /// Forget those that can't be undone, once you have undone them yourself
+        #[arg(long)]
+        forget: bool,
+    },
+    /// Places and rehearsal of a fault, asked by another host
+    #[command(hide = true)]
+    Rehearse,
+    /// The guard of a fault, started by a run
+    #[command(hide = true)]
+    Guard,
+    /// Busy threads, started by a guard
+    #[command(hide = true)]
+    Burn {
+        /// Their number
+        threads: usize,
+    },
+    /// Threads that read from a disk, started by a guard
+    #[command(hide = true)]
+    Disk {
+        /// Their number
+        threads: usize,
+        /// Directory on the disk
+        directory: PathBuf,
+        /// Write instead
+        #[arg(long)]
+        write: bool,
+    },
+    /// A helper that holds packets of the network, started by a guard
+    #[command(hide = true)]
+    Hold {
+        /// Number of their NFQUEUE
+        queue: u16,
+        /// Their holding time, in JSON
+        shape: String,
+    },
+}
+
+/// Login at a NATS server, beside what its URL says.
+#[derive(Debug, Args)]
+pub(crate) struct LoginArgs {
+    /// File of credentials for NATS, as nsc writes it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) creds: Option<PathBuf>,
+    /// File with the seed of an NKey for NATS
+    #[arg(long, value_name = "FILE")]
+    pub(crate) nkey: Option<PathBuf>,
+    /// File of certificates that NATS's must be signed by [default: those of the system]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tls_ca: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AgentArgs {
+    /// NATS server, as nats://HOST:4222 or tls://HOST:4222; USER:PASSWORD@ or TOKEN@ may stand before the host
+    #[arg(long, value_name = "URL")]
+    pub(crate) join: String,
+    /// Name of the agent, which no other one has [default: the host's, and the number of the process]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    #[command(flatten)]
+    pub(crate) login: LoginArgs,
+}
