@@ -17,7 +17,7 @@ use lydite_report::model::{AgentResult, Status};
 use lydite_tpcc::meta::DatabaseMeta;
 use serde::{Deserialize, Serialize};
 use std::hash::{BuildHasher, RandomState};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 /// Keys of a plan that a fleet can't play, with the reason.
 const REFUSED: &[(&str, &str)] = &[
@@ -227,5 +227,5 @@ fn play_work(
     let settled = settle(&plan, &*target, &url, (&meta, active))?;
     let run_plan =
         RunPlan { share, cuts: work.cuts.clone(), ..run_plan(&plan, (&meta, active), &mode, &settled) };
-    Ok(run_share(&Arc::clone(&target), &run_plan, control, report)?)
+    Ok(run_share(&target, &run_plan, control, report)?)
 }
