@@ -1,5 +1,5 @@
-//! The workload of isolation checks: small transactions on lists that grow by appends, and on registers. Every value is
-//! written once, so a read shows whose writes it saw.
+//! The workload of isolation checks: small transactions on lists that grow by appends, on registers, and on ranges of
+//! rows. Every value is written once, so a read shows whose writes it saw.
 
 use crate::error::TargetError;
 use crate::session::Session;
@@ -31,6 +31,10 @@ pub enum ListOp {
     ReadRegister(ListKey),
     /// Writes the register without reading it.
     Write(ListKey, u64),
+    /// Inserts a row with the value into the range.
+    Insert(ListKey, u64),
+    /// Reads the values of all rows in the range by one condition on their keys, in any order.
+    ReadRange(ListKey),
 }
 
 /// A transaction: operations in their order, one statement or request each.
@@ -46,7 +50,9 @@ impl ListTransaction {
     /// True if the transaction writes nothing.
     #[must_use]
     pub fn is_read_only(&self) -> bool {
-        self.ops.iter().all(|op| matches!(op, ListOp::ReadList(_) | ListOp::ReadRegister(_)))
+        let reads =
+            |op: &ListOp| matches!(op, ListOp::ReadList(_) | ListOp::ReadRegister(_) | ListOp::ReadRange(_));
+        self.ops.iter().all(reads)
     }
 }
 

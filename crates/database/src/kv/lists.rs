@@ -1,5 +1,5 @@
 //! The workload of isolation checks over any key-value store. A key's value is the numbers of its list, or the one of
-//! its register, eight bytes each.
+//! its register, eight bytes each. A range is the keys that begin with its own.
 
 use crate::error::{AbortReason, TargetError, TxError};
 use crate::kv::store::{Access, Direction, KeyRange, KvTable, Pending, Store, StoreTx};
@@ -43,6 +43,18 @@ pub trait Entries {
     /// # Errors
     /// See above.
     fn put(&mut self, key: ListKey, value: &[u8]) -> Result<(), StoreError>;
+
+    /// Writes the value of a row of a range; rows are in the order of their names.
+    ///
+    /// # Errors
+    /// See above.
+    fn insert(&mut self, range: ListKey, row: [u8; 8], value: &[u8]) -> Result<(), StoreError>;
+
+    /// Returns the values of all rows of a range, one after the other, by one scan.
+    ///
+    /// # Errors
+    /// See above.
+    fn scan(&mut self, range: ListKey) -> Result<Vec<u8>, StoreError>;
 }
 
 /// Plays the operations of a transaction. Returns what the reads saw.
@@ -60,6 +72,8 @@ pub fn play(entries: &mut impl Entries, transaction: &ListTransaction) -> Result
             ListOp::ReadList(key) | ListOp::ReadRegister(key) => reads.push(numbers(&entries.get(key)?)?),
             ListOp::Append(key, value) => entries.append(key, &value.to_be_bytes())?,
             ListOp::Write(key, value) => entries.put(key, &value.to_be_bytes())?,
+            ListOp::ReadRange(key) => reads.push(numbers(&entries.scan(key)?)?),
+            ListOp::Insert(key, value) => entries.insert(key, value.to_be_bytes(), &value.to_be_bytes())?,
         }
     }
     if transaction.rolls_back {
@@ -99,6 +113,23 @@ impl<T: StoreTx> Entries for OfStore<'_, T> {
 
     fn put(&mut self, key: ListKey, value: &[u8]) -> Result<(), StoreError> {
         self.0.put(TABLE, &name(key), value)
+    }
+
+    fn insert(&mut self, range: ListKey, row: [u8; 8], value: &[u8]) -> Result<(), StoreError> {
+        self.0.put(TABLE, &[&name(range)[..], &row].concat(), value)
+    }
+
+    fn scan(&mut self, range: ListKey) -> Result<Vec<u8>, StoreError> {
+        let mut values = Vec::new();
+        let name = name(range);
+        // No value is so large that its row lies behind.
+        let behind = [&name[..], &[u8::MAX; 8]].concat();
+        let rows = KeyRange { from: &name, below: Some(&behind) };
+        self.0.scan(TABLE, rows, Direction::Forward, |_, value| {
+            values.extend_from_slice(value);
+            ControlFlow::Continue(())
+        })?;
+        Ok(values)
     }
 }
 

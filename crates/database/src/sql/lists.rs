@@ -3,6 +3,9 @@
 //! A key is a row, its list is a text of numbers with a comma behind each. So an append is one UPDATE of one row in
 //! every database, and the row's lock or version is that of the list. A row for each element would need its place in
 //! the list, and whoever counts the places reads before it writes.
+//!
+//! The rows of a range are further rows of the same table, with keys behind those of all lists. A range is read by a
+//! condition on the primary key, where databases lock gaps or predicates if they do.
 
 use crate::error::TxError;
 use crate::lists::{ListKey, ListOp, ListTransaction, Lists, table_name};
@@ -15,6 +18,9 @@ use crate::sql::tx_error::SqlTxError;
 use crate::sql::value::{Rows, Value};
 use lydite_tpcc::schema::ColumnType;
 use std::ops::Range;
+
+/// Keys between the rows of two ranges, so also the number of values that a range may have.
+const RANGE: i64 = 1 << 32;
 
 /// Width of a list as text. Keys are replaced long before.
 const WIDTH: u16 = 500;
@@ -48,9 +54,18 @@ pub enum ListStatement {
     ReadRegister(u32),
     /// Writes a register.
     Write(u32),
+    /// Reads the rows of a range.
+    ReadRange(u32),
+    /// Inserts a row into a range.
+    Insert(u32),
 }
 
-use ListStatement::{Append, BeginRead, BeginWrite, Commit, ReadList, ReadRegister, Write};
+use ListStatement::{
+    Append, BeginRead, BeginWrite, Commit, Insert, ReadList, ReadRange, ReadRegister, Write,
+};
+
+/// Statements for each place.
+const EACH_PLACE: usize = 6;
 
 impl ListStatement {
     /// Returns all statements for a database with so many places, with their texts.
@@ -71,6 +86,8 @@ impl ListStatement {
                 ),
                 (ReadRegister(number), format!("SELECT latest FROM {table} WHERE id = $1")),
                 (Write(number), format!("UPDATE {table} SET latest = $1 WHERE id = $2")),
+                (ReadRange(number), format!("SELECT latest FROM {table} WHERE id BETWEEN $1 AND $2")),
+                (Insert(number), format!("INSERT INTO {table} (id, elements, latest) VALUES ($1, '', $2)")),
             ] {
                 all.push((statement, dialect.placeholders(&text)));
             }
@@ -85,10 +102,12 @@ impl Prepared for ListStatement {
             BeginWrite => 0,
             BeginRead => 1,
             Commit => 2,
-            ReadList(place) => 3 + 4 * place as usize,
-            Append(place) => 4 + 4 * place as usize,
-            ReadRegister(place) => 5 + 4 * place as usize,
-            Write(place) => 6 + 4 * place as usize,
+            ReadList(place) => 3 + EACH_PLACE * place as usize,
+            Append(place) => 4 + EACH_PLACE * place as usize,
+            ReadRegister(place) => 5 + EACH_PLACE * place as usize,
+            Write(place) => 6 + EACH_PLACE * place as usize,
+            ReadRange(place) => 7 + EACH_PLACE * place as usize,
+            Insert(place) => 8 + EACH_PLACE * place as usize,
         }
     }
 
@@ -97,7 +116,9 @@ impl Prepared for ListStatement {
             BeginWrite => StatementRole::BeginWrite,
             BeginRead => StatementRole::BeginRead,
             Commit => StatementRole::Commit,
-            ReadList(_) | Append(_) | ReadRegister(_) | Write(_) => StatementRole::Other,
+            ReadList(_) | Append(_) | ReadRegister(_) | Write(_) | ReadRange(_) | Insert(_) => {
+                StatementRole::Other
+            }
         }
     }
 }
@@ -150,9 +171,17 @@ impl<C: Connection<ListStatement>> ListSession<C> {
                     self.change(Append(key.place), Value::Text(&format!("{value},")), key)?;
                 }
                 ListOp::Write(key, value) => {
-                    let value = i64::try_from(value)
-                        .map_err(|_| SqlError::Decode(format!("{value} is too large")))?;
-                    self.change(Write(key.place), Value::Int(value), key)?;
+                    self.change(Write(key.place), Value::Int(whole(value)?), key)?;
+                }
+                ListOp::ReadRange(key) => {
+                    let (first, last) = (row(key, 0)?, row(key, RANGE as u64 - 1)?);
+                    self.step(ReadRange(key.place), &[Value::Int(first), Value::Int(last)])?;
+                    let values = (0..self.rows.len()).map(|at| self.rows.int(at, 0));
+                    reads.push(values.collect::<Result<_, _>>()?);
+                }
+                ListOp::Insert(key, value) => {
+                    let row = row(key, value)?;
+                    self.step(Insert(key.place), &[Value::Int(row), Value::Int(whole(value)?)])?;
                 }
             }
         }
@@ -162,6 +191,19 @@ impl<C: Connection<ListStatement>> ListSession<C> {
         self.step(Commit, &[]).map_err(SqlTxError::CommitFailed)?;
         Ok(reads)
     }
+}
+
+/// Returns a value as SQL has it.
+fn whole(value: u64) -> Result<i64, SqlError> {
+    i64::try_from(value).map_err(|_| SqlError::Decode(format!("{value} is too large")))
+}
+
+/// Returns the key of the row with this value in a range.
+fn row(range: ListKey, value: u64) -> Result<i64, SqlError> {
+    let first = (i64::from(range.number) + 1).checked_mul(RANGE);
+    let fits = first.filter(|_| value < RANGE as u64).zip(i64::try_from(value).ok());
+    fits.map(|(first, value)| first + value)
+        .ok_or_else(|| SqlError::Decode(format!("range {} has no row {value}", range.number)))
 }
 
 /// Reads a list from its text.

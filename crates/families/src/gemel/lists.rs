@@ -1,11 +1,12 @@
 //! The workload of isolation checks on Gemel: a keyspace in the memory engine and one in the disk engine.
 
 use super::{GemelStore, GemelTarget, store_error};
-use ::gemel::{Database, Engine, Isolation, Keyspace, Transaction};
+use ::gemel::{Database, Direction, Engine, Isolation, Keyspace, Transaction};
 use lydite_database::kv::lists::{Entries, play};
 use lydite_database::kv::{Store, StoreError};
 use lydite_database::lists::{check_none, table_name};
 use lydite_database::{ListKey, ListTarget, ListTransaction, Lists, Session, TargetError, TxError};
+use std::ops::{Bound, ControlFlow};
 use std::time::Duration;
 
 /// Engines of the keyspaces, by place.
@@ -81,6 +82,26 @@ impl Entries for InGemel<'_> {
     fn put(&mut self, key: ListKey, value: &[u8]) -> Result<(), StoreError> {
         let (keyspace, name) = self.at(key);
         self.transaction.put(keyspace, &name, value).map_err(store_error)
+    }
+
+    fn insert(&mut self, range: ListKey, row: [u8; 8], value: &[u8]) -> Result<(), StoreError> {
+        let (keyspace, name) = self.at(range);
+        self.transaction.put(keyspace, &[&name[..], &row].concat(), value).map_err(store_error)
+    }
+
+    fn scan(&mut self, range: ListKey) -> Result<Vec<u8>, StoreError> {
+        let mut values = Vec::new();
+        let (keyspace, name) = self.at(range);
+        // No value is so large that its row lies behind.
+        let behind = [&name[..], &[u8::MAX; 8]].concat();
+        let (from, below) = (Bound::Included(&name[..]), Bound::Excluded(&behind[..]));
+        self.transaction
+            .scan(keyspace, from, below, Direction::Forward, |_, value| {
+                values.extend_from_slice(value);
+                ControlFlow::Continue(())
+            })
+            .map_err(store_error)?;
+        Ok(values)
     }
 }
 

@@ -193,7 +193,7 @@ impl Search<'_> {
                 continue;
             }
             if self.spent() {
-                self.found.cut_short(order, &[AnomalyKind::WriteSkew]);
+                self.found.cut_short(order, &[AnomalyKind::WriteSkew, AnomalyKind::Phantom]);
                 break;
             }
             if let Some(path) = self.path(2 * anchor.to.0, 2 * anchor.from.0, onward, close) {
@@ -267,7 +267,11 @@ impl Search<'_> {
         if order != Order::Data && misses_earlier(&cycle) {
             self.found.miss(order);
         }
-        let kind = if kind == AnomalyKind::NonAdjacent { name(&cycle, &self.explain) } else { kind };
+        let kind = match kind {
+            AnomalyKind::NonAdjacent => name(&cycle, &self.explain),
+            AnomalyKind::WriteSkew if self.explain.has_phantom(&cycle) => AnomalyKind::Phantom,
+            kind => kind,
+        };
         self.found.add_ordered(kind, order, || self.explain.cycle(&cycle));
     }
 

@@ -3,18 +3,19 @@
 //!
 //! The clock of a history is logical, so `:time` is a position and no time.
 
-use super::model::{Action, History, HistoryError, Op, Outcome, Seen, Transaction};
+use super::model::{Action, History, HistoryError, KeyKind, Op, Outcome, Seen, Transaction};
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::io::Write;
 
 impl History {
-    /// Writes the history as EDN.
+    /// Writes the history as EDN, without its operations on ranges: Elle has none that means the same, and what is left
+    /// of a sound history is sound.
     ///
     /// # Errors
     /// Fails if the writer fails or the history is malformed.
     pub fn to_edn(&self, mut writer: impl Write) -> Result<(), HistoryError> {
-        self.validate()?;
+        let kinds = self.validate()?;
         let mut events: Vec<(u64, bool, usize)> = Vec::with_capacity(2 * self.transactions.len());
         for (at, tx) in self.transactions.iter().enumerate() {
             events.extend([(tx.invoked, false, at), (tx.completed, true, at)]);
@@ -37,7 +38,7 @@ impl History {
                     ":info"
                 }
             };
-            let value = self.value(tx, kind == ":ok");
+            let value = self.value(tx, &kinds, kind == ":ok");
             writeln!(
                 writer,
                 "{{:type {kind}, :f :txn, :value [{value}], :process {process}, :time {time}, :index {index}}}"
@@ -47,10 +48,11 @@ impl History {
     }
 
     /// Returns the operations, with the results of reads if they are known.
-    fn value(&self, tx: &Transaction, known: bool) -> String {
+    fn value(&self, tx: &Transaction, kinds: &[KeyKind], known: bool) -> String {
         let op = |Op { key, action }: &Op| {
+            let is_range = kinds[key.0 as usize] == KeyKind::Range;
             let key = text(&self.key(*key).to_string());
-            match action {
+            Some(match action {
                 Action::Append(value) => format!("[:append {key} {value}]"),
                 Action::Write(value) => format!("[:w {key} {value}]"),
                 Action::Read(Some(Seen::List(values))) if known => {
@@ -58,10 +60,12 @@ impl History {
                     format!("[:r {key} [{}]]", values.join(" "))
                 }
                 Action::Read(Some(Seen::Register(Some(value)))) if known => format!("[:r {key} {value}]"),
+                Action::Insert(_) => return None,
+                Action::Read(_) if is_range => return None,
                 Action::Read(_) => format!("[:r {key} nil]"),
-            }
+            })
         };
-        tx.ops.iter().map(op).collect::<Vec<_>>().join(" ")
+        tx.ops.iter().filter_map(op).collect::<Vec<_>>().join(" ")
     }
 }
 

@@ -56,6 +56,12 @@ impl<'h> Explain<'h> {
         self.example(&[reader], key, sentence)
     }
 
+    pub(super) fn own_inserts(&self, reader: TxId, key: KeyId, wrote: &[u64], seen: &[u64]) -> Example {
+        let (name, wrote, seen) = (self.key(key), set(wrote), set(seen));
+        let sentence = format!("{reader} inserted {wrote} into {name} and then read {name} = {seen}");
+        self.example(&[reader], key, sentence)
+    }
+
     pub(super) fn own_write(&self, reader: TxId, key: KeyId, wrote: u64, seen: Option<u64>) -> Example {
         let (name, seen) = (self.key(key), register(seen));
         self.example(&[reader], key, format!("{reader} wrote {name} = {wrote} and then read {name} = {seen}"))
@@ -63,6 +69,10 @@ impl<'h> Explain<'h> {
 
     pub(super) fn unrepeatable_list(&self, id: TxId, key: KeyId, first: &[u64], second: &[u64]) -> Example {
         self.unrepeatable(id, key, &list(first), &list(second))
+    }
+
+    pub(super) fn unrepeatable_range(&self, id: TxId, key: KeyId, first: &[u64], second: &[u64]) -> Example {
+        self.unrepeatable(id, key, &set(first), &set(second))
     }
 
     pub(super) fn unrepeatable_register(
@@ -150,22 +160,33 @@ impl<'h> Explain<'h> {
         }
         let name = self.key(edge.key);
         let (from_seen, to_seen) = (self.read_without(edge), self.read_with(edge));
-        let is_list = self.ops(to, edge.key).any(|a| matches!(a, Action::Append(_)))
-            || matches!(to_seen, Some(Seen::List(_)));
-        match (kind, is_list) {
-            (Kind::WriteRead, true) => {
-                format!("{to} read {name} = {}, which has {value} that {from} appended", shown(to_seen))
+        // The verb of the writes that a read has or misses; registers are overwritten instead.
+        let grows = match (self.ops(to, edge.key).find(|action| action.written().is_some()), to_seen) {
+            (_, Some(Seen::Range(_))) | (Some(Action::Insert(_)), _) => Some("inserted"),
+            (_, Some(Seen::List(_))) | (Some(Action::Append(_)), _) => Some("appended"),
+            _ => None,
+        };
+        match (kind, grows) {
+            (Kind::WriteRead, Some(verb)) => {
+                format!("{to} read {name} = {}, which has {value} that {from} {verb}", shown(to_seen))
             }
-            (Kind::WriteRead, false) => format!("{to} read {name} = {value}, which {from} wrote"),
-            (Kind::ReadWrite, true) => {
-                format!("{from} read {name} = {}, which misses {value} that {to} appended", shown(from_seen))
+            (Kind::WriteRead, None) => format!("{to} read {name} = {value}, which {from} wrote"),
+            (Kind::ReadWrite, Some(verb)) => {
+                format!("{from} read {name} = {}, which misses {value} that {to} {verb}", shown(from_seen))
             }
-            (Kind::ReadWrite, false) => {
+            (Kind::ReadWrite, None) => {
                 format!("{from} read {name} = {}, which {to} overwrote with {value}", shown(from_seen))
             }
-            (_, true) => format!("{to} appended {value} to {name} after {}", self.wrote(from, edge.key)),
-            (_, false) => format!("{to} wrote {name} = {value} after {}", self.wrote(from, edge.key)),
+            (_, Some(verb)) => format!("{to} {verb} {value} to {name} after {}", self.wrote(from, edge.key)),
+            (_, None) => format!("{to} wrote {name} = {value} after {}", self.wrote(from, edge.key)),
         }
+    }
+
+    /// True if a cycle has a read that missed a row which another transaction inserted.
+    pub(super) fn has_phantom(&self, cycle: &[Edge]) -> bool {
+        let inserts =
+            |edge: &Edge| self.ops(edge.to, edge.key).any(|action| matches!(action, Action::Insert(_)));
+        cycle.iter().any(|edge| edge.kind == Kind::ReadWrite && inserts(edge))
     }
 
     /// Returns the value that a transaction left in a key, as the end of a sentence.
@@ -203,6 +224,7 @@ impl History {
             match &op.action {
                 Action::Append(value) => format!("append {key} {value}"),
                 Action::Write(value) => format!("w {key} {value}"),
+                Action::Insert(value) => format!("insert {key} {value}"),
                 Action::Read(None) => format!("r {key} ?"),
                 Action::Read(seen) => format!("r {key} {}", shown(seen.as_ref())),
             }
@@ -213,7 +235,7 @@ impl History {
 
 fn has(seen: &Seen, value: u64) -> bool {
     match seen {
-        Seen::List(values) => values.contains(&value),
+        Seen::List(values) | Seen::Range(values) => values.contains(&value),
         Seen::Register(seen) => *seen == Some(value),
     }
 }
@@ -221,6 +243,7 @@ fn has(seen: &Seen, value: u64) -> bool {
 fn shown(seen: Option<&Seen>) -> String {
     match seen {
         Some(Seen::List(values)) => list(values),
+        Some(Seen::Range(values)) => set(values),
         Some(Seen::Register(value)) => register(*value),
         None => "something".into(),
     }
@@ -232,7 +255,19 @@ fn register(value: Option<u64>) -> String {
 
 /// Returns a list as `[1 2 3]`; of a long one, the first and the last values.
 fn list(values: &[u64]) -> String {
-    let mut text = String::from("[");
+    format!("[{}]", few(values))
+}
+
+/// Returns the values of a range as `{1 2 3}`, in their order; of many, the first and the last ones.
+fn set(values: &[u64]) -> String {
+    let mut values = values.to_vec();
+    values.sort_unstable();
+    format!("{{{}}}", few(&values))
+}
+
+/// Returns values with spaces in between; of many, the first and the last ones.
+fn few(values: &[u64]) -> String {
+    let mut text = String::new();
     for (at, value) in values.iter().enumerate() {
         if values.len() > LIST_SHOWN && at >= LIST_SHOWN / 2 && at < values.len() - LIST_SHOWN / 2 {
             if at == LIST_SHOWN / 2 {
@@ -244,6 +279,5 @@ fn list(values: &[u64]) -> String {
         // Writing to a String cannot fail.
         let _ = write!(text, "{space}{value}");
     }
-    text.push(']');
     text
 }

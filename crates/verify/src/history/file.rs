@@ -1,8 +1,8 @@
 //! Histories as files: JSON lines, one transaction each, in any order.
 //!
 //! An operation is an array: `["append", key, value]`, `["w", key, value]`, `["r", key, [list]]`,
-//! `["r", key, value or null]`, and `["r", key]` for a read whose answer never came. A key is `name` or
-//! `name@engine`.
+//! `["r", key, value or null]`, `["insert", key, value]`, `["range", key, [values]]`, and `["r", key]` for a read whose
+//! answer never came. A key is `name` or `name@engine`.
 
 use super::model::{Action, History, HistoryError, Key, KeyId, Op, Outcome, Seen, Transaction};
 use serde::{Deserialize, Serialize};
@@ -48,7 +48,9 @@ impl History {
             let mut ops = Vec::with_capacity(line.ops.len());
             for items in line.ops {
                 let (key, action) = operation(items).ok_or_else(|| {
-                    bad("an operation is [\"append\" or \"w\", key, value] or [\"r\", key, result]".into())
+                    bad("an operation is [\"append\", \"w\" or \"insert\", key, value], [\"r\", key, result] or \
+                         [\"range\", key, values]"
+                        .into())
                 })?;
                 let key = *numbers.entry(key).or_insert_with_key(|text| {
                     history.keys.push(Key::parse(text));
@@ -89,14 +91,16 @@ impl History {
         match &op.action {
             Action::Append(value) => vec![Item::Text("append".into()), key, Item::Value(*value)],
             Action::Write(value) => vec![Item::Text("w".into()), key, Item::Value(*value)],
+            Action::Insert(value) => vec![Item::Text("insert".into()), key, Item::Value(*value)],
             Action::Read(None) => vec![Item::Text("r".into()), key],
             Action::Read(Some(seen)) => {
-                let seen = match seen {
-                    Seen::List(values) => Item::List(values.clone()),
-                    Seen::Register(Some(value)) => Item::Value(*value),
-                    Seen::Register(None) => Item::Nil,
+                let (name, seen) = match seen {
+                    Seen::List(values) => ("r", Item::List(values.clone())),
+                    Seen::Register(Some(value)) => ("r", Item::Value(*value)),
+                    Seen::Register(None) => ("r", Item::Nil),
+                    Seen::Range(values) => ("range", Item::List(values.clone())),
                 };
-                vec![Item::Text("r".into()), key, seen]
+                vec![Item::Text(name.into()), key, seen]
             }
         }
     }
@@ -113,6 +117,8 @@ fn operation(items: Vec<Item>) -> Option<(String, Action)> {
     let action = match (what.as_str(), argument) {
         ("append", Some(Item::Value(value))) => Action::Append(value),
         ("w", Some(Item::Value(value))) => Action::Write(value),
+        ("insert", Some(Item::Value(value))) => Action::Insert(value),
+        ("range", Some(Item::List(values))) => Action::Read(Some(Seen::Range(values))),
         ("r", None) => Action::Read(None),
         ("r", Some(Item::List(values))) => Action::Read(Some(Seen::List(values))),
         ("r", Some(Item::Value(value))) => Action::Read(Some(Seen::Register(Some(value)))),

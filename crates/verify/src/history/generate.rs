@@ -35,6 +35,9 @@ pub struct Workload {
     pub rollbacks: f64,
     /// Engines that get the keys in turn; empty if that does not matter.
     pub engines: Vec<String>,
+    /// Of so many keys of an engine one is a range of rows, whatever the kind; 0 for none. Rows are inserted, and a read
+    /// returns those of the whole range: a predicate.
+    pub range_every: u32,
 }
 
 impl Workload {
@@ -51,6 +54,7 @@ impl Workload {
             reads: 0.5,
             rollbacks: 0.0,
             engines: Vec::new(),
+            range_every: 0,
         }
     }
 }
@@ -71,10 +75,14 @@ pub enum Request {
     Append(KeyId, u64),
     /// Write the value to the register.
     Write(KeyId, u64),
+    /// Insert a row with the value into the range.
+    Insert(KeyId, u64),
     /// Read the whole list.
     ReadList(KeyId),
     /// Read the register; one never written is nil.
     ReadRegister(KeyId),
+    /// Read the values of all rows in the range.
+    ReadRange(KeyId),
 }
 
 impl Request {
@@ -82,7 +90,12 @@ impl Request {
     #[must_use]
     pub fn key(self) -> KeyId {
         match self {
-            Self::Append(key, _) | Self::Write(key, _) | Self::ReadList(key) | Self::ReadRegister(key) => key,
+            Self::Append(key, _)
+            | Self::Write(key, _)
+            | Self::Insert(key, _)
+            | Self::ReadList(key)
+            | Self::ReadRegister(key)
+            | Self::ReadRange(key) => key,
         }
     }
 }
@@ -102,6 +115,8 @@ pub struct Generator {
     workload: Workload,
     random: Xoshiro256PlusPlus,
     keys: Vec<Key>,
+    /// True for each key that is a range.
+    ranges: Vec<bool>,
     /// Keys in use, with their numbers of writes.
     slots: Vec<(KeyId, u32)>,
     /// Cumulative share of the uses, by slot.
@@ -154,9 +169,9 @@ impl Generator {
             .collect();
         let random = Xoshiro256PlusPlus::seed_from_u64(workload.seed);
         let slots = Vec::with_capacity(workload.keys as usize);
-        let mut generator = Self { workload, random, keys: Vec::new(), slots, shares };
-        for _ in 0..generator.workload.keys {
-            let key = generator.new_key(None);
+        let mut generator = Self { workload, random, keys: Vec::new(), ranges: Vec::new(), slots, shares };
+        for slot in 0..generator.workload.keys as usize {
+            let key = generator.new_key(slot);
             generator.slots.push((key, 0));
         }
         Ok(generator)
@@ -187,6 +202,7 @@ impl Generator {
 
     fn read(&self, key: KeyId) -> Request {
         match self.workload.kind {
+            _ if self.ranges[key.0 as usize] => Request::ReadRange(key),
             WorkloadKind::ListAppend => Request::ReadList(key),
             WorkloadKind::Register => Request::ReadRegister(key),
         }
@@ -203,22 +219,27 @@ impl Generator {
         let value = u64::from(writes) + 1;
         self.slots[slot].1 += 1;
         if writes + 1 >= self.workload.writes_per_key {
-            // The engine of a slot stays the same, and with it the balance of the engines.
-            let engine = self.keys[key.0 as usize].engine.clone();
-            self.slots[slot] = (self.new_key(engine), 0);
+            self.slots[slot] = (self.new_key(slot), 0);
         }
         match self.workload.kind {
+            _ if self.ranges[key.0 as usize] => Request::Insert(key, value),
             WorkloadKind::ListAppend => Request::Append(key, value),
             WorkloadKind::Register => Request::Write(key, value),
         }
     }
 
-    /// Adds a new key, on this engine or on the next one in turn.
-    fn new_key(&mut self, engine: Option<String>) -> KeyId {
+    /// Adds a new key for a slot. The engine of a slot stays the same, and with it the balance of the engines; and so
+    /// does its use as a range.
+    fn new_key(&mut self, slot: usize) -> KeyId {
         let number = self.keys.len();
         let engines = &self.workload.engines;
-        let engine = engine.or_else(|| engines.get(number.checked_rem(engines.len()).unwrap_or(0)).cloned());
-        self.keys.push(Key { name: format!("k{number}"), engine });
+        let engine = engines.get(slot.checked_rem(engines.len()).unwrap_or(0)).cloned();
+        let in_engine = slot / engines.len().max(1) + 1;
+        let is_range =
+            self.workload.range_every > 0 && in_engine.is_multiple_of(self.workload.range_every as usize);
+        let name = if is_range { format!("range{number}") } else { format!("k{number}") };
+        self.keys.push(Key { name, engine });
+        self.ranges.push(is_range);
         KeyId(number as u32)
     }
 

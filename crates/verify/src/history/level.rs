@@ -76,7 +76,7 @@ pub enum Order {
 pub enum AnomalyKind {
     /// A read returned a value that was never written.
     GarbageRead,
-    /// A list holds a value twice that was appended once.
+    /// A list or range holds a value twice that was written once.
     DuplicateAppend,
     /// Two reads of a list contradict each other: neither is a beginning of the other. An append was lost or moved.
     IncompatibleOrder,
@@ -105,6 +105,8 @@ pub enum AnomalyKind {
     NonAdjacent,
     /// G2-item: write skew, and every longer cycle with two adjacent reads of old versions.
     WriteSkew,
+    /// G2: the same with a read of a range that missed an inserted row.
+    Phantom,
 }
 
 impl AnomalyKind {
@@ -126,7 +128,7 @@ impl AnomalyKind {
             | Self::ReadSkew
             | Self::LongFork
             | Self::NonAdjacent => Level::SnapshotIsolation,
-            Self::WriteSkew => Level::Serializable,
+            Self::WriteSkew | Self::Phantom => Level::Serializable,
         }
     }
 }
@@ -149,6 +151,7 @@ impl fmt::Display for AnomalyKind {
             Self::LongFork => "long fork (G-nonadjacent)",
             Self::NonAdjacent => "G-nonadjacent",
             Self::WriteSkew => "write skew (G2-item)",
+            Self::Phantom => "phantom (G2)",
         })
     }
 }

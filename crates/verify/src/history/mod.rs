@@ -35,6 +35,7 @@ mod generate;
 mod graph;
 mod level;
 mod model;
+mod ranges;
 mod record;
 mod report;
 mod versions;

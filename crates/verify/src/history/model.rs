@@ -57,6 +57,8 @@ pub enum Seen {
     List(Vec<u64>),
     /// The register's value; none if it was never written.
     Register(Option<u64>),
+    /// Values of all rows in the range, in any order.
+    Range(Vec<u64>),
 }
 
 /// Action of an operation.
@@ -66,6 +68,9 @@ pub enum Action {
     Append(u64),
     /// Write of a value to the register. The value was never written to this key before.
     Write(u64),
+    /// Insert of a row with a value into the range. The value was never inserted into this range before, and no row is
+    /// ever changed or deleted.
+    Insert(u64),
     /// Read, with its result; none if the answer never came.
     Read(Option<Seen>),
 }
@@ -128,16 +133,17 @@ pub enum HistoryError {
         /// Number of keys.
         keys: usize,
     },
-    /// A key is used as a list and as a register.
+    /// A key is used as a list, a register or a range, and as another of them.
     #[error(
-        "{tx} uses key {key} as a {as_what}, other transactions do not: use different keys for lists and registers"
+        "{tx} uses key {key} as a {as_what}, other transactions do not: use different keys for lists, registers and \
+         ranges"
     )]
     MixedKey {
         /// The transaction.
         tx: TxId,
         /// The key.
         key: String,
-        /// `list` or `register`.
+        /// `list`, `register` or `range`.
         as_what: &'static str,
     },
     /// A value is written to a key twice. Nothing can be inferred from values that are not unique.
@@ -191,6 +197,7 @@ pub enum HistoryError {
 pub(super) enum KeyKind {
     List,
     Register,
+    Range,
 }
 
 impl Action {
@@ -199,6 +206,7 @@ impl Action {
         match self {
             Self::Append(_) | Self::Read(Some(Seen::List(_))) => Some(KeyKind::List),
             Self::Write(_) | Self::Read(Some(Seen::Register(_))) => Some(KeyKind::Register),
+            Self::Insert(_) | Self::Read(Some(Seen::Range(_))) => Some(KeyKind::Range),
             Self::Read(None) => None,
         }
     }
@@ -206,7 +214,7 @@ impl Action {
     /// Returns the value that the action writes.
     pub(super) fn written(&self) -> Option<u64> {
         match self {
-            Self::Append(value) | Self::Write(value) => Some(*value),
+            Self::Append(value) | Self::Write(value) | Self::Insert(value) => Some(*value),
             Self::Read(_) => None,
         }
     }
@@ -245,7 +253,11 @@ impl History {
                 if let Some(kind) = op.action.kind()
                     && *known.get_or_insert(kind) != kind
                 {
-                    let as_what = if kind == KeyKind::List { "list" } else { "register" };
+                    let as_what = match kind {
+                        KeyKind::List => "list",
+                        KeyKind::Register => "register",
+                        KeyKind::Range => "range",
+                    };
                     return Err(HistoryError::MixedKey {
                         tx: id,
                         key: self.key(op.key).to_string(),

@@ -49,6 +49,18 @@ pub trait HistoryClient {
     /// Fails if the transaction failed.
     fn write(&mut self, id: KeyId, key: &Key, value: u64) -> Result<(), Failure>;
 
+    /// Inserts a row with this value into a range. No other row of the range has the value.
+    ///
+    /// # Errors
+    /// Fails if the transaction failed.
+    fn insert(&mut self, id: KeyId, key: &Key, value: u64) -> Result<(), Failure>;
+
+    /// Reads the values of all rows in a range, in any order.
+    ///
+    /// # Errors
+    /// Fails if the transaction failed.
+    fn read_range(&mut self, id: KeyId, key: &Key) -> Result<Vec<u64>, Failure>;
+
     /// Commits the transaction.
     ///
     /// # Errors
@@ -234,6 +246,11 @@ fn step<C: HistoryClient>(
     let (action, result) = match request {
         Request::Append(_, value) => (Action::Append(value), client.append(id, key, value)),
         Request::Write(_, value) => (Action::Write(value), client.write(id, key, value)),
+        Request::Insert(_, value) => (Action::Insert(value), client.insert(id, key, value)),
+        Request::ReadRange(_) => match client.read_range(id, key) {
+            Ok(values) => (Action::Read(Some(Seen::Range(values))), Ok(())),
+            Err(failure) => (Action::Read(None), Err(failure)),
+        },
         Request::ReadList(_) => match client.read_list(id, key) {
             Ok(values) => (Action::Read(Some(Seen::List(values))), Ok(())),
             Err(failure) => (Action::Read(None), Err(failure)),

@@ -1,11 +1,12 @@
 //! Order of each key's versions, inferred from the history, with the anomalies that show without a cycle and the
-//! dependencies between transactions.
+//! dependencies between transactions. Ranges have no versions, see [`super::ranges`].
 
 use super::check::RegisterOrder;
 use super::explain::Explain;
 use super::graph::{Edge, Kind, counted_ids, realtime_edges};
 use super::level::AnomalyKind;
 use super::model::{Action, History, KeyId, KeyKind, Outcome, Seen, TxId};
+use super::ranges::Range;
 use super::report::Collector;
 use std::collections::{HashMap, HashSet};
 
@@ -16,8 +17,8 @@ const UNORDERED_SUCCESSORS: usize = 32;
 
 /// A write of the history.
 #[derive(Clone, Copy)]
-struct Written {
-    by: TxId,
+pub(super) struct Written {
+    pub(super) by: TxId,
     /// True if this is the transaction's last write of the key.
     last: bool,
 }
@@ -56,11 +57,16 @@ pub(super) fn infer(
 ) -> Inferred {
     let mut written = HashMap::new();
     let mut last: HashMap<(KeyId, TxId), u64> = HashMap::new();
+    let mut ranges: Vec<Range<'_>> = Vec::new();
+    ranges.resize_with(history.keys.len(), Range::default);
     for (by, tx) in history.numbered() {
         for op in &tx.ops {
             if let Some(value) = op.action.written() {
                 written.insert((op.key, value), Written { by, last: false });
                 last.insert((op.key, by), value);
+            }
+            if let Action::Insert(value) = op.action {
+                ranges[op.key.0 as usize].inserted.push((by, value));
             }
         }
     }
@@ -76,7 +82,7 @@ pub(super) fn infer(
     lists.resize_with(history.keys.len(), Vec::new);
     let mut registers: Vec<Vec<(TxId, Option<u64>)>> = vec![Vec::new(); history.keys.len()];
     for id in counted_ids(&inference.counted.clone()) {
-        inference.reads_of(id, &mut lists, &mut registers);
+        inference.reads_of(id, &mut lists, &mut registers, &mut ranges);
     }
     let mut writers: Vec<Vec<(TxId, u64)>> = vec![Vec::new(); history.keys.len()];
     for ((key, by), value) in &last {
@@ -91,6 +97,7 @@ pub(super) fn infer(
         match kind {
             KeyKind::List => inference.list(key, &lists[at], &writers[at]),
             KeyKind::Register => inference.register(key, &registers[at], &writers[at], order),
+            KeyKind::Range => inference.range(key, &ranges[at]),
         }
     }
     Inferred { counted: inference.counted, edges: inference.edges }
@@ -113,7 +120,7 @@ fn counted(history: &History, written: &HashMap<(KeyId, u64), Written>) -> Vec<b
     while let Some(reader) = open.pop() {
         for op in history.tx(reader).ops.iter().filter(|op| doubtful[op.key.0 as usize]) {
             let seen = match &op.action {
-                Action::Read(Some(Seen::List(values))) => values.as_slice(),
+                Action::Read(Some(Seen::List(values) | Seen::Range(values))) => values.as_slice(),
                 Action::Read(Some(Seen::Register(Some(value)))) => std::slice::from_ref(value),
                 _ => continue,
             };
@@ -129,13 +136,13 @@ fn counted(history: &History, written: &HashMap<(KeyId, u64), Written>) -> Vec<b
     counted
 }
 
-struct Inference<'h, 'f> {
+pub(super) struct Inference<'h, 'f> {
     history: &'h History,
-    explain: Explain<'h>,
-    written: HashMap<(KeyId, u64), Written>,
-    counted: Vec<bool>,
+    pub(super) explain: Explain<'h>,
+    pub(super) written: HashMap<(KeyId, u64), Written>,
+    pub(super) counted: Vec<bool>,
     edges: Vec<Edge>,
-    found: &'f mut Collector,
+    pub(super) found: &'f mut Collector,
 }
 
 impl<'h> Inference<'h, '_> {
@@ -145,6 +152,7 @@ impl<'h> Inference<'h, '_> {
         id: TxId,
         lists: &mut [Vec<Read<'h>>],
         registers: &mut [Vec<(TxId, Option<u64>)>],
+        ranges: &mut [Range<'h>],
     ) {
         let mut owns: Vec<Own<'h>> = Vec::new();
         for op in &self.history.tx(id).ops {
@@ -155,7 +163,7 @@ impl<'h> Inference<'h, '_> {
             });
             let own = &mut owns[at];
             match &op.action {
-                Action::Append(value) => own.appended.push(*value),
+                Action::Append(value) | Action::Insert(value) => own.appended.push(*value),
                 Action::Write(value) => own.written = Some(*value),
                 Action::Read(None) => {}
                 Action::Read(Some(Seen::List(values))) => {
@@ -178,6 +186,11 @@ impl<'h> Inference<'h, '_> {
                     }
                     let first_hand = own.appended.is_empty();
                     lists[op.key.0 as usize].push(Read { by: id, seen, first_hand });
+                }
+                Action::Read(Some(Seen::Range(values))) => {
+                    let (before, inserted) = (own.seen.replace(values), own.appended.as_slice());
+                    self.own_range(id, op.key, inserted, before, values);
+                    ranges[op.key.0 as usize].reads.push((id, values));
                 }
                 Action::Read(Some(Seen::Register(value))) => {
                     if let Some(wrote) = own.written {
@@ -202,7 +215,7 @@ impl<'h> Inference<'h, '_> {
     }
 
     /// Returns the write that a read saw if that is sound; reports it otherwise.
-    fn source(&mut self, reader: TxId, key: KeyId, value: u64) -> Option<Written> {
+    pub(super) fn source(&mut self, reader: TxId, key: KeyId, value: u64) -> Option<Written> {
         let Some(write) = self.written.get(&(key, value)).copied() else {
             self.found.add(AnomalyKind::GarbageRead, || self.explain.garbage(reader, key, value));
             return None;
@@ -220,7 +233,15 @@ impl<'h> Inference<'h, '_> {
         Some(write)
     }
 
-    fn edge(&mut self, from: TxId, to: TxId, kind: Kind, key: KeyId, value: u64, lost_update: bool) {
+    pub(super) fn edge(
+        &mut self,
+        from: TxId,
+        to: TxId,
+        kind: Kind,
+        key: KeyId,
+        value: u64,
+        lost_update: bool,
+    ) {
         if from != to {
             self.edges.push(Edge { from, to, kind, lost_update, key, value });
         }
@@ -450,7 +471,7 @@ fn nearest<'w>(history: &History, writers: &'w [(TxId, u64)], reader: TxId) -> &
 }
 
 /// True if a value stands in a list twice.
-fn has_doubles(values: &[u64]) -> bool {
+pub(super) fn has_doubles(values: &[u64]) -> bool {
     let mut seen = HashSet::new();
     !values.iter().all(|value| seen.insert(*value))
 }

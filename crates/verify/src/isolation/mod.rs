@@ -22,6 +22,8 @@ use std::time::Duration;
 const KEYS: u32 = 8;
 /// Writes after which a key is replaced.
 const WRITES_PER_KEY: u32 = 32;
+/// Of so many keys of a place, one is a range: predicates are checked, and most keys show the order of their versions.
+const RANGE_EVERY: u32 = 4;
 /// Share of transactions that the workload rolls back, so that reads of their writes show.
 const ROLLBACKS: f64 = 0.05;
 
@@ -184,10 +186,11 @@ fn own(
         writes_per_key: WRITES_PER_KEY,
         rollbacks: ROLLBACKS,
         engines: places.clone(),
+        range_every: RANGE_EVERY,
         ..Workload::new(kind, settings.seed)
     };
     let generator = Generator::new(workload).map_err(|error| TargetError::usage(error.to_string()))?;
-    Own::new(target, (kind, settings.limit), places, generator)
+    Own::new(target, settings.limit, places, generator)
 }
 
 /// Records the transactions of a source. Returns the number of sessions that gave no answer, too.

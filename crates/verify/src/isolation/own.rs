@@ -1,9 +1,7 @@
 //! Small transactions on lists or registers in tables of the check's own.
 
 use super::recorder::{Dealt, LOOK, Source, lock};
-use crate::history::{
-    Action, Generated, Generator, History, Key, KeyId, Op, Request, Seen, Transaction, WorkloadKind,
-};
+use crate::history::{Action, Generated, Generator, History, Key, KeyId, Op, Request, Seen, Transaction};
 use lydite_database::{
     ListKey, ListOp, ListTarget, ListTransaction, Lists, Session, Target, TargetError, TargetErrorKind,
     TxError,
@@ -18,7 +16,6 @@ const KEYS_AT_ONCE: u32 = 256;
 /// Source of the transactions.
 pub(super) struct Own {
     target: Arc<dyn Target>,
-    kind: WorkloadKind,
     /// Longest wait of a transaction for a lock.
     limit: Duration,
     places: Vec<String>,
@@ -42,12 +39,12 @@ impl Own {
     /// Makes the first keys.
     pub(super) fn new(
         target: &Arc<dyn Target>,
-        (kind, limit): (WorkloadKind, Duration),
+        limit: Duration,
         places: Vec<String>,
         generator: Generator,
     ) -> Result<Self, TargetError> {
         let dealer = Mutex::new(Dealer { generator, made: 0, begun: false });
-        let own = Self { target: Arc::clone(target), kind, limit, places, dealer };
+        let own = Self { target: Arc::clone(target), limit, places, dealer };
         own.make_keys(&mut lock(&own.dealer))?;
         Ok(own)
     }
@@ -76,6 +73,8 @@ impl Own {
         let both = |request: &Request| match *request {
             Request::Append(key, value) => (ListOp::Append(place(key), value), Action::Append(value)),
             Request::Write(key, value) => (ListOp::Write(place(key), value), Action::Write(value)),
+            Request::Insert(key, value) => (ListOp::Insert(place(key), value), Action::Insert(value)),
+            Request::ReadRange(key) => (ListOp::ReadRange(place(key)), Action::Read(None)),
             Request::ReadList(key) => (ListOp::ReadList(place(key)), Action::Read(None)),
             Request::ReadRegister(key) => (ListOp::ReadRegister(place(key)), Action::Read(None)),
         };
@@ -105,16 +104,17 @@ impl Source for Own {
 
     fn answered(
         &self,
-        _transaction: &ListTransaction,
+        transaction: &ListTransaction,
         answer: &Result<Vec<Vec<u64>>, TxError>,
         ops: &mut Vec<Op>,
     ) {
         let Ok(reads) = answer else { return };
-        let places = ops.iter_mut().filter(|op| op.action == Action::Read(None));
-        for (op, values) in places.zip(reads) {
-            op.action = Action::Read(Some(match self.kind {
-                WorkloadKind::ListAppend => Seen::List(values.clone()),
-                WorkloadKind::Register => Seen::Register(values.first().copied()),
+        let read = transaction.ops.iter().zip(ops).filter(|(_, op)| op.action == Action::Read(None));
+        for ((asked, op), values) in read.zip(reads) {
+            op.action = Action::Read(Some(match asked {
+                ListOp::ReadRange(_) => Seen::Range(values.clone()),
+                ListOp::ReadRegister(_) => Seen::Register(values.first().copied()),
+                _ => Seen::List(values.clone()),
             }));
         }
     }

@@ -7,7 +7,7 @@ use lydite_verify::history::{
 };
 
 /// Reads a history of lines like `0 1-4 ok a x 1, r y [1 2]`: process, times, outcome, operations. `a` appends, `w`
-/// writes, `r` reads a list or a register.
+/// writes, `i` inserts into a range, `r` reads a list, a register or a range.
 fn history(text: &str) -> History {
     let mut history = History::default();
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
@@ -41,11 +41,16 @@ fn operation(history: &mut History, text: &str) -> Op {
     let action = match (what, value) {
         ("a", Some(value)) => Action::Append(number(value)),
         ("w", Some(value)) => Action::Write(number(value)),
+        ("i", Some(value)) => Action::Insert(number(value)),
         ("r", None) => Action::Read(None),
         ("r", Some("nil")) => Action::Read(Some(Seen::Register(None))),
         ("r", Some(list)) if list.starts_with('[') => {
             let values = list.trim_matches(['[', ']']).split_whitespace().map(number).collect();
             Action::Read(Some(Seen::List(values)))
+        }
+        ("r", Some(set)) if set.starts_with('{') => {
+            let values = set.trim_matches(['{', '}']).split_whitespace().map(number).collect();
+            Action::Read(Some(Seen::Range(values)))
         }
         ("r", Some(value)) => Action::Read(Some(Seen::Register(Some(number(value))))),
         other => panic!("{other:?}"),
@@ -445,4 +450,73 @@ fn a_stale_read_breaks_the_order_of_a_session_and_a_torn_reader_does_not() {
     );
     assert_eq!(torn.strongest(), Some(Level::Serializable), "{torn}");
     assert!(torn.keeps(Order::Session) && torn.keeps(Order::Realtime), "{torn}");
+}
+
+#[test]
+fn a_phantom_is_named_and_explained() {
+    let text = "0 2-4 ok r x {1}, i x 2
+                1 3-5 ok r x {1}, i x 3
+                2 0-1 ok i x 1
+                2 6-7 ok r x {3 1 2}";
+    let result = only(text, Phantom, Some(Level::SnapshotIsolation));
+    assert_eq!(
+        result.anomalies[0].examples[0].explanation,
+        [
+            "T0 read x = {1}, which misses 3 that T1 inserted",
+            "T1 read x = {1}, which misses 2 that T0 inserted",
+        ]
+    );
+}
+
+#[test]
+fn a_phantom_over_a_list_and_a_range_needs_both() {
+    // T0 looks whether the range is empty and appends; T1 looks at the list and inserts.
+    let text = "0 1-3 ok r x {}, a y 1
+                1 2-4 ok r y [], i x 1
+                2 5-6 ok r x {1}, r y [1]";
+    only(text, Phantom, Some(Level::SnapshotIsolation));
+    // One after the other is fine, in either order.
+    assert!(found("0 1-2 ok r x {}, a y 1\n1 3-4 ok r y [1], i x 1\n2 5-6 ok r x {1}, r y [1]").is_empty());
+    assert!(found("0 1-2 ok r y [], i x 1\n1 3-4 ok r x {1}, a y 1\n2 5-6 ok r x {1}, r y [1]").is_empty());
+}
+
+#[test]
+fn what_a_read_of_a_range_may_not_show_is_found_without_a_cycle() {
+    only("0 1-2 ok r x {7}", GarbageRead, None);
+    only("0 1-2 fail i x 1\n1 3-4 ok r x {1}", AbortedRead, None);
+    only("0 1-2 ok i x 1\n1 3-4 ok r x {1 1}", DuplicateAppend, None);
+    only("0 1-2 ok i x 1, r x {}", OwnWrites, None);
+    only("0 1-2 ok r x {1}, i x 1", OwnWrites, None);
+    // A row that came while the transaction ran; its own rows are no change.
+    let came = "0 1-4 ok r x {}, i x 2, r x {1 2}\n1 2-3 ok i x 1";
+    let kinds: Vec<_> = found(came).into_iter().filter(|(_, order)| *order == Order::Data).collect();
+    assert_eq!(kinds, [(UnrepeatableRead, Order::Data), (ReadSkew, Order::Data)]);
+    assert!(found("0 1-2 ok r x {}, i x 2, r x {2}").is_empty());
+}
+
+#[test]
+fn an_insert_without_an_answer_counts_once_it_is_seen() {
+    let seen = "0 1-2 info i x 1\n1 3-4 ok r x {1}";
+    assert!(report(seen, Level::Serializable).holds);
+    assert_eq!(report(seen, Level::Serializable).transactions.unknown_seen, 1);
+    assert!(found("0 1-2 info i x 1\n1 3-4 ok r x {}").is_empty());
+}
+
+#[test]
+fn ranges_survive_a_file_and_are_left_out_of_jepsens_form() {
+    let text = r#"
+{"process":0,"invoked":1,"completed":3,"outcome":"committed","ops":[["range","x",[1,2]],["insert","x",3],["append","y",1]]}
+{"process":1,"invoked":2,"completed":4,"outcome":"unknown","ops":[["insert","x",1],["insert","x",2],["r","x"]]}
+"#;
+    let history = History::from_json_lines(text.as_bytes()).unwrap();
+    let (mut lines, mut edn) = (Vec::new(), Vec::new());
+    history.to_json_lines(&mut lines).unwrap();
+    assert_eq!(String::from_utf8(lines).unwrap(), text.trim_start());
+    history.to_edn(&mut edn).unwrap();
+    let edn = String::from_utf8(edn).unwrap();
+    assert!(edn.contains("[[:append \"y\" 1]]") && !edn.contains(r#""x""#), "{edn}");
+    let mixed = text.replace("[\"append\",\"y\"", "[\"append\",\"x\"");
+    let mixed = History::from_json_lines(mixed.as_bytes()).unwrap();
+    let error = check(&mixed, &Options::new(Level::Serializable)).unwrap_err();
+    assert!(error.to_string().contains("uses key x as a list"), "{error}");
 }

@@ -1,11 +1,12 @@
 //! Gemel as a black box: histories over both of its engines hold what each isolation level promises, and without the
 //! registry of snapshots the checker finds the anomaly that Skeena is about.
 
-use gemel::{CommitStamps, Database, Durability, Engine, Isolation, Keyspace, Transaction};
+use gemel::{CommitStamps, Database, Direction, Durability, Engine, Isolation, Keyspace, Transaction};
 use lydite_verify::history::{
     AnomalyKind, Failure, Generator, History, HistoryClient, Key, KeyId, Level, Options, Report, Workload,
     WorkloadKind, check, record, record_interleaved,
 };
+use std::ops::{Bound, ControlFlow};
 
 struct Client {
     db: Database,
@@ -70,6 +71,25 @@ impl HistoryClient for Client {
         self.put(key, &[value])
     }
 
+    fn insert(&mut self, _: KeyId, key: &Key, value: u64) -> Result<(), Failure> {
+        let space = self.space(key);
+        let row = [key.name.as_bytes(), b"/", &value.to_be_bytes()].concat();
+        self.running()?.put(&space, &row, &value.to_be_bytes()).map_err(failure)
+    }
+
+    fn read_range(&mut self, _: KeyId, key: &Key) -> Result<Vec<u64>, Failure> {
+        let space = self.space(key);
+        let (from, below) = ([key.name.as_bytes(), b"/"].concat(), [key.name.as_bytes(), b"0"].concat());
+        let mut values = Vec::new();
+        let rows = (Bound::Included(&from[..]), Bound::Excluded(&below[..]));
+        let each = |_: &[u8], value: &[u8]| {
+            values.extend(value.as_chunks().0.iter().map(|bytes| u64::from_be_bytes(*bytes)));
+            ControlFlow::Continue(())
+        };
+        self.running()?.scan(&space, rows.0, rows.1, Direction::Forward, each).map_err(failure)?;
+        Ok(values)
+    }
+
     fn commit(&mut self) -> Result<(), Failure> {
         let running = self.running.take();
         let running = running.ok_or_else(|| Failure::Fatal("no transaction is running".into()))?;
@@ -105,6 +125,7 @@ fn history(options: gemel::Options, isolation: Isolation, kind: WorkloadKind, ho
         writes_per_key: 24,
         rollbacks: 0.05,
         engines: vec!["memory".into(), "disk".into()],
+        range_every: 4,
         ..Workload::new(kind, 7)
     };
     let mut generator = Generator::new(workload).unwrap();
@@ -172,4 +193,5 @@ fn snapshot_transactions_are_not_serializable() {
     let found =
         report(gemel::Options::default(), Isolation::Snapshot, kind, How::InTurn, Level::Serializable);
     assert!(found.count(AnomalyKind::WriteSkew) > 0, "{found}");
+    assert!(found.count(AnomalyKind::Phantom) > 0, "{found}");
 }

@@ -1,4 +1,4 @@
-//! `lydite verify --isolation`: records a history of transactions on lists or registers, and judges it.
+//! `lydite verify --isolation`: records a history of transactions on lists or registers, and on ranges, and judges it.
 
 use super::judgement::{About, Judgement};
 use super::{duration, level, of_functions, place, read, reject, whole_seconds};
@@ -221,8 +221,8 @@ fn fault_line(fault: &FaultResult) -> String {
 fn header(description: &Description, settings: &Settings, places: &[String], seconds: f64) -> String {
     let places = if places.is_empty() { String::new() } else { format!(" over {}", places.join(", ")) };
     let objects = match settings.played {
-        Played::Own(WorkloadKind::ListAppend) => "lists",
-        Played::Own(WorkloadKind::Register) => "registers",
+        Played::Own(WorkloadKind::ListAppend) => "lists and ranges",
+        Played::Own(WorkloadKind::Register) => "registers and ranges",
         Played::Tpcc => "the tables of TPC-C",
     };
     format!(
