@@ -78,6 +78,11 @@ pub trait ListTarget: Send + Sync {
         Ok(Vec::new())
     }
 
+    /// False if the described isolation is about single keys only: then no ranges are read.
+    fn isolates_ranges(&self) -> bool {
+        true
+    }
+
     /// Creates the empty tables. After an error none of them is left.
     ///
     /// # Errors

@@ -137,6 +137,9 @@ pub trait Store: Send + Sync + Sized + 'static {
     /// A commit that is accepted but perhaps not durable yet.
     type Pending: Pending;
 
+    /// False if transactions keep their isolation for the keys that they read, but not for ranges that they scan.
+    const ISOLATES_RANGES: bool = true;
+
     /// Returns the kind and place of the store, for the beginning of messages: `gemel /var/lib/x`.
     fn place(config: &Self::Config) -> String;
 

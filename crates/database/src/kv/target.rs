@@ -258,6 +258,10 @@ impl<S: Store> HeldTarget for KvTarget<S> {
 }
 
 impl<S: Store> ListTarget for KvTarget<S> {
+    fn isolates_ranges(&self) -> bool {
+        S::ISOLATES_RANGES
+    }
+
     fn create_lists(&self) -> Result<(), TargetError> {
         lists::create(&*self.store()?, &S::place(&self.config), self.failed("prepare the isolation check"))
     }

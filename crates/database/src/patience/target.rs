@@ -250,6 +250,10 @@ impl HeldTarget for Patient {
 }
 
 impl ListTarget for Patient {
+    fn isolates_ranges(&self) -> bool {
+        self.target.capabilities().lists().is_ok_and(ListTarget::isolates_ranges)
+    }
+
     fn places(&self) -> Result<Vec<String>, TargetError> {
         self.ask("its engines and nodes", |target| target.capabilities().lists()?.places())
     }

@@ -35,6 +35,9 @@ impl Store for RedisStore {
     type Tx<'a> = Buffered<RedisTx<'a>>;
     type Pending = ();
 
+    // A key that is not there yet can't be found by a scan, so it is not watched.
+    const ISOLATES_RANGES: bool = false;
+
     fn place(config: &Config) -> String {
         config.place.clone()
     }

@@ -64,6 +64,11 @@ fn repeatable_read_of_postgresql_shows_write_skew_with_its_transactions_and_seri
         assert!(ops.contains("append ") || ops.contains("r "), "{ops}");
         assert!(ended.stdout.contains(&format!("{id} comes before ")), "{}", ended.stdout);
     }
+    // A transaction that missed a row of a range is told apart from one that missed a change of a row.
+    let (_, document) = found(&format!("{url}?isolation=repeatable-read"), "phantom", &[]);
+    let phantom = anomaly(&document, "phantom").expect("a phantom");
+    assert_eq!(phantom["against"], "serializable");
+    assert!(phantom["explanation"].to_string().contains(" inserted"), "{phantom}");
     // The same history is refuted at the level above, and by those who judge the file.
     let directory = scratch();
     let history = directory.path().join("history.jsonl");
@@ -145,7 +150,9 @@ fn optimistic_stores_and_sqlite_keep_what_they_promise_and_their_data() {
     let (etcd, redis) = (etcd::Server::start(&[]), redis::Server::start(&[]));
     let document = assert_not_refuted(&redis.url(0), &[]);
     assert_eq!(document["isolation"]["asked"], "serializable");
+    assert_eq!(document["isolation"]["ranges"], false, "Redis does not watch ranges");
     let document = assert_not_refuted(&etcd.url(), &[]);
+    assert_eq!(document["isolation"]["ranges"], true);
     assert_eq!(document["isolation"]["asked"], "snapshot-isolation");
     let directory = scratch();
     let url = loaded::in_sqlite(&directory.path().join("tpcc.sqlite"), 2);

@@ -79,10 +79,19 @@ pub struct Prepared {
 
 /// Objects of the transactions.
 enum Objects {
-    /// Tables of the check's own, which exist, with the engines or nodes that they are spread over.
-    Own(WorkloadKind, Vec<String>),
+    /// Tables of the check's own, which exist.
+    Own(Tables),
     /// A loaded database.
     Loaded(DatabaseMeta),
+}
+
+/// Tables of the check's own.
+struct Tables {
+    kind: WorkloadKind,
+    /// Engines or nodes that they are spread over; empty for one place.
+    places: Vec<String>,
+    /// True if some keys are ranges.
+    ranges: bool,
 }
 
 /// Returns the level that a description of a database's isolation promises; none if it names no level.
@@ -119,9 +128,10 @@ pub fn prepare(target: &Arc<dyn Target>, settings: Settings) -> Result<Prepared,
     target.admit(&Demand::Sessions(settings.sessions + 1))?;
     let objects = match settings.played {
         Played::Own(kind) => {
-            let places = lists(target)?.places()?;
-            lists(target)?.create_lists()?;
-            Objects::Own(kind, places)
+            let lists = lists(target)?;
+            let tables = Tables { kind, places: lists.places()?, ranges: lists.isolates_ranges() };
+            lists.create_lists()?;
+            Objects::Own(tables)
         }
         Played::Tpcc => match target.state()? {
             DatabaseState::Ready { meta } => Objects::Loaded(meta),
@@ -140,9 +150,15 @@ impl Prepared {
     #[must_use]
     pub fn places(&self) -> &[String] {
         match &self.objects {
-            Objects::Own(_, places) => places,
+            Objects::Own(tables) => &tables.places,
             Objects::Loaded(_) => &[],
         }
+    }
+
+    /// True if transactions read ranges, so that phantoms can be found.
+    #[must_use]
+    pub fn has_ranges(&self) -> bool {
+        matches!(&self.objects, Objects::Own(Tables { ranges: true, .. }))
     }
 
     /// Records, and drops the check's own tables in any case. Calls `stop` from time to time.
@@ -150,8 +166,8 @@ impl Prepared {
     pub fn record(self, stop: &dyn Fn() -> bool) -> Recording {
         let Self { target, settings, objects } = self;
         match objects {
-            Objects::Own(kind, places) => {
-                let source = own(&target, &settings, kind, places);
+            Objects::Own(tables) => {
+                let source = own(&target, &settings, tables);
                 let (mut recording, hanging) = recorded(source, settings, stop);
                 recording.undropped = if hanging > 0 {
                     // They may hold locks that a drop would wait for.
@@ -178,15 +194,14 @@ impl Prepared {
 fn own(
     target: &Arc<dyn Target>,
     settings: &Settings,
-    kind: WorkloadKind,
-    places: Vec<String>,
+    Tables { kind, places, ranges }: Tables,
 ) -> Result<Own, TargetError> {
     let workload = Workload {
         keys: KEYS * places.len().max(1) as u32,
         writes_per_key: WRITES_PER_KEY,
         rollbacks: ROLLBACKS,
         engines: places.clone(),
-        range_every: RANGE_EVERY,
+        range_every: if ranges { RANGE_EVERY } else { 0 },
         ..Workload::new(kind, settings.seed)
     };
     let generator = Generator::new(workload).map_err(|error| TargetError::usage(error.to_string()))?;

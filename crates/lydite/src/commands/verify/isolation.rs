@@ -72,7 +72,7 @@ pub(super) fn command(target: &str, args: &VerifyArgs) -> Outcome {
     let interrupt = interrupt.map_or_else(|| watch(style), Ok)?;
     let (faults, control) = (Faults::start(&faults, settings.duration)?, RunControl::default());
     let prepared = prepare(&target, settings)?;
-    let places = prepared.places().to_vec();
+    let (places, ranges) = (prepared.places().to_vec(), prepared.has_ranges());
     let begun = Instant::now();
     let told = Cell::new(false);
     control.begins(begun);
@@ -100,7 +100,7 @@ pub(super) fn command(target: &str, args: &VerifyArgs) -> Outcome {
         failures.push(Failure::CheckFailed);
     }
     if !args.quiet || judgement.is_refuted() {
-        let header = header(&description, &settings, &places, seconds);
+        let header = header(&description, &settings, (&places, ranges), seconds);
         let faults: String = faults.results().iter().map(fault_line).collect();
         failures.extend(print(&(header + &faults + &judgement.text(Some(&aborts)))).err());
     }
@@ -110,6 +110,7 @@ pub(super) fn command(target: &str, args: &VerifyArgs) -> Outcome {
             status: if whole { "complete" } else { "partial" },
             description: Some(&description),
             places: Some(&places),
+            ranges: Some(ranges),
             aborts: Some(&aborts),
             faults: &faults.results(),
         };
@@ -218,15 +219,21 @@ fn fault_line(fault: &FaultResult) -> String {
 }
 
 /// Formats the line about the database and the workload.
-fn header(description: &Description, settings: &Settings, places: &[String], seconds: f64) -> String {
+fn header(
+    description: &Description,
+    settings: &Settings,
+    (places, ranges): (&[String], bool),
+    seconds: f64,
+) -> String {
     let places = if places.is_empty() { String::new() } else { format!(" over {}", places.join(", ")) };
     let objects = match settings.played {
-        Played::Own(WorkloadKind::ListAppend) => "lists and ranges",
-        Played::Own(WorkloadKind::Register) => "registers and ranges",
+        Played::Own(WorkloadKind::ListAppend) => "lists",
+        Played::Own(WorkloadKind::Register) => "registers",
         Played::Tpcc => "the tables of TPC-C",
     };
+    let and_ranges = if ranges { " and ranges" } else { "" };
     format!(
-        "{}: {} {}, isolation {}, {} sessions on {objects}{places} for {seconds:.1} s\n",
+        "{}: {} {}, isolation {}, {} sessions on {objects}{and_ranges}{places} for {seconds:.1} s\n",
         description.url, description.kind, description.version, description.isolation, settings.sessions
     )
 }

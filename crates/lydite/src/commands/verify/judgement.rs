@@ -146,6 +146,7 @@ impl<'a> Judgement<'a> {
                 session_order_refuted: !self.report.keeps(Order::Session),
                 real_time_refuted: !self.report.keeps(Order::Realtime),
                 places: about.places,
+                ranges: about.ranges,
                 transactions: self.report.transactions,
                 aborts: about.aborts,
                 anomalies: self.report.anomalies.iter().map(anomaly).collect(),
@@ -166,6 +167,8 @@ pub(super) struct About<'a> {
     pub(super) description: Option<&'a Description>,
     /// Engines or nodes of the keys.
     pub(super) places: Option<&'a [String]>,
+    /// True if transactions read ranges.
+    pub(super) ranges: Option<bool>,
     /// Aborts by reason.
     pub(super) aborts: Option<&'a BTreeMap<&'static str, u64>>,
     /// Faults that were injected.
@@ -248,6 +251,8 @@ struct JsonIsolation<'a> {
     real_time_refuted: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     places: Option<&'a [String]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ranges: Option<bool>,
     transactions: Tally,
     #[serde(skip_serializing_if = "Option::is_none")]
     aborts: Option<&'a BTreeMap<&'static str, u64>>,
