@@ -6,7 +6,7 @@ use crate::disclosure::{Disclosure, Listing, REPRODUCED_PERCENT, SpaceFacts};
 use crate::figures::{count, number, plural};
 use crate::html::data::RunData;
 use crate::html::markup::{Markup, figures, pill, table, words};
-use crate::html::{Section, audit, environment, single, sweep};
+use crate::html::{Section, audit, environment, standard, sweep};
 use crate::model::RunResult;
 use lydite_tpcc::schema::Table;
 use lydite_tpcc::sizing::{ROWS, dynamic_bytes, row_bytes};
@@ -113,9 +113,9 @@ fn profiles(r: &RunResult) -> Markup {
          the seed, its number, and how many transactions it has entered. The constant of NURand for last names differs \
          between load and run as clause 2.1.6.1 demands.",
     );
-    all.push(single::mix(r));
-    all.push(single::inputs(r));
-    all.push(single::deferred(r));
+    all.push(standard::mix(r));
+    all.push(standard::inputs(r));
+    all.push(standard::deferred(r));
     all.push(words_of(
         "Lydite sends requests with all fields of clauses 2.4.3 to 2.8.3. It draws no screens.",
     ));
@@ -152,7 +152,7 @@ fn acid(of: &Disclosure<'_>) -> Markup {
         }
     }
     all.push(heading("Conditions before and after the run"));
-    all.push(single::checks(of.result));
+    all.push(standard::checks(of.result));
     all
 }
 
@@ -256,13 +256,13 @@ fn performance(of: &Disclosure<'_>) -> Markup {
         all.push(words_of("The terminals did not wait, so there are no think times."));
     }
     all.push(think);
-    all.push(single::pacing(r));
+    all.push(standard::pacing(r));
     all.push(heading("Throughput over time (clause 5.6.4)"));
     all.push(over_time(r));
     all.push(heading("Reproducibility"));
     all.push(reproducibility(of));
     all.push(heading("Rules of measurement"));
-    all.push(single::rules(r));
+    all.push(standard::rules(r));
     all
 }
 
