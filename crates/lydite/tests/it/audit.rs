@@ -278,6 +278,10 @@ fn stored_data_of_sqlite_and_mariadb_is_judged_as_that_of_postgresql() {
     let directory = scratch();
     let sqlite = loaded::in_sqlite(&directory.path().join("data.sqlite"), 1);
     let mariadb = lydite_testkit::mariadb::shared().create_database("audited_data");
+    // These tests only read, so they load nothing.
+    let ended = lydite(&["audit", &mariadb, "--quick", "--only", "data"]).code(2);
+    assert!(ended.stderr.contains("load it first with `lydite load"), "{ended:?}");
+    lydite(&["load", &mariadb, "--warehouses", "1", "--size", "small", "--quiet"]).code(0);
     for url in [sqlite, mariadb] {
         let (failed, found) = data_that_fails(&url);
         assert_eq!(failed, Vec::<String>::new(), "{url}: {found}");
