@@ -2,8 +2,8 @@
 
 use crate::Test;
 use crate::act::PATIENCE;
-use crate::finding::{Property, Seen, Trouble};
-use crate::load::{Load, Loaded};
+use crate::finding::{LoadFacts, Property, Seen, Trouble};
+use crate::load::{Load, Loaded, shortness};
 use crate::stage::Stage;
 use lydite_database::{Observer, TargetError};
 use lydite_tpcc::consistency::CONDITIONS;
@@ -15,8 +15,6 @@ use std::sync::mpsc::channel;
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
-/// Shortest load of the clause.
-const LEAST: Duration = Duration::from_secs(5 * 60);
 /// Time between two looks at the clock and at the user.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -84,22 +82,27 @@ fn after_load(stage: &mut Stage<'_>, _: &mut Stream) -> Result<Seen, Trouble> {
     if let Some(lost) = loaded.lost.first() {
         return Err(Trouble::Lost(lost.clone()));
     }
-    let nopm = loaded.new_orders as f64 * 60.0 / seconds;
-    let short = if stage.audit.duration < LEAST { "; shorter than the 5 min of the clause" } else { "" };
+    let after = checkpoints(&mut observer, stage.audit.is_checkpoint)?;
+    let facts =
+        LoadFacts::new(seconds, loaded.new_orders, before.zip(after).map(|(before, after)| after > before));
+    stage.load.set(Some(facts));
+    let short = shortness(stage.audit.duration);
     stage.step(format!(
         "load of {} terminals without waits, as fast as they go: {} New-Orders in {seconds:.0} s \
-         ({nopm:.0} NOPM){short}",
-        stage.audit.terminals, loaded.new_orders
+         ({:.0} NOPM){short}",
+        stage.audit.terminals, loaded.new_orders, facts.nopm
     ));
-    let after = checkpoints(&mut observer, stage.audit.is_checkpoint)?;
-    let checkpoint = match before.zip(after) {
+    let checkpoint = match facts.checkpoint {
         None => "the database reports no checkpoints",
-        Some((before, after)) if after > before => "a checkpoint was seen",
-        Some(_) => "no checkpoint was seen: use a longer --duration",
+        Some(true) => "a checkpoint was seen",
+        Some(false) => "no checkpoint was seen: use a longer --duration",
     };
     stage.step(checkpoint);
     let seen = conditions(stage)?;
-    Ok(Seen::plain(format!("{} after {} New-Orders; {checkpoint}{short}", seen.words, loaded.new_orders)))
+    Ok(Seen::plain(format!(
+        "{} after {} New-Orders in {seconds:.0} s{short}; {checkpoint}",
+        seen.words, loaded.new_orders
+    )))
 }
 
 /// Plays the load for its time. Returns its result, and its seconds.

@@ -1,12 +1,12 @@
 //! Durability (clause 3.5.4): after a failure, the database has each order that it acknowledged, and no other.
 
-use crate::finding::{Finding, Scope, Seen, Trouble};
-use crate::load::{Order, SuccessFile};
+use crate::finding::{Finding, LoadFacts, Scope, Seen, Trouble};
+use crate::load::{Order, SuccessFile, shortness};
 use lydite_database::{Target, TargetError, Written, WrittenOrder};
 use lydite_tpcc::consistency::CONDITIONS;
 use lydite_tpcc::meta::DatabaseMeta;
 use std::collections::HashSet;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Most orders that a finding names.
 const EXAMPLES: usize = 3;
@@ -16,6 +16,7 @@ pub struct Trial {
     scope: Scope,
     begun: Instant,
     steps: Vec<String>,
+    load: Option<LoadFacts>,
     before: Before,
 }
 
@@ -28,19 +29,31 @@ impl Trial {
         let begun = Instant::now();
         let before = Before(target.written(&(1..=meta.warehouses), None)?);
         let steps = vec![format!("count1, the sum of D_NEXT_O_ID, is {}", before.count())];
-        Ok(Self { scope, begun, steps, before })
+        Ok(Self { scope, begun, steps, load: None, before })
     }
 
     /// Returns the finding of a test that could not begin.
     #[must_use]
     pub fn impossible(scope: Scope, why: impl Into<String>) -> Finding {
         let before = Before(Written::default());
-        Self { scope, begun: Instant::now(), steps: Vec::new(), before }.not_run(why)
+        Self { scope, begun: Instant::now(), steps: Vec::new(), load: None, before }.not_run(why)
     }
 
     /// Notes a step.
     pub fn step(&mut self, words: impl Into<String>) {
         self.steps.push(words.into());
+    }
+
+    /// Notes the load before the failure: its terminals, its duration, and the entries of its success file.
+    pub fn loaded(&mut self, terminals: u32, duration: Duration, entries: usize) {
+        let load = LoadFacts::new(duration.as_secs_f64(), entries as u64, None);
+        self.step(format!(
+            "a load of {terminals} terminals for {:.0} s{}: {entries} entries in the success file ({:.0} NOPM)",
+            load.seconds,
+            shortness(duration),
+            load.nopm
+        ));
+        self.load = Some(load);
     }
 
     /// Reads the recovered database.
@@ -99,14 +112,9 @@ impl Trial {
     }
 
     fn finding(self, ended: Result<Seen, Trouble>) -> Finding {
-        let begin = Finding {
-            id: "durability-1",
-            clause: "3.5.4",
-            title: "each acknowledged order survives a failure, and no other",
-            scope: self.scope,
-            ..Finding::not_made()
-        };
-        begin.ended(ended, self.steps, self.begun)
+        let title = "each acknowledged order survives a failure, and no other";
+        let finding = Finding::of("durability-1", "3.5.4", title, self.scope);
+        Finding { load: self.load, ..finding }.ended(ended, self.steps, self.begun)
     }
 }
 

@@ -45,8 +45,27 @@ named_enum! {
         Failed = "failed",
         /// The test was broken off by the user.
         Skipped = "skipped",
-        /// The test could not be made; the reason is in what was seen.
+        /// The test could not be run; the reason is in what was seen.
         NotRun = "not_run",
+    }
+}
+
+/// The load of a test.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct LoadFacts {
+    /// Duration, in seconds.
+    pub seconds: f64,
+    /// New-Orders that were committed or rolled back.
+    pub new_orders: u64,
+    /// The same for each minute.
+    pub nopm: f64,
+    /// True if a checkpoint was seen meanwhile; `None` if the database reports none, or was not asked.
+    pub checkpoint: Option<bool>,
+}
+
+impl LoadFacts {
+    pub(crate) fn new(seconds: f64, new_orders: u64, checkpoint: Option<bool>) -> Self {
+        Self { seconds, new_orders, nopm: new_orders as f64 * 60.0 / seconds, checkpoint }
     }
 }
 
@@ -68,6 +87,9 @@ pub struct Finding {
     /// Case of the clause, A to D, where it names cases.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub case: Option<char>,
+    /// Load of the test, if it had one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub load: Option<LoadFacts>,
     /// The verdict.
     pub verdict: Verdict,
     /// Duration, in seconds.
@@ -75,16 +97,17 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// Returns the finding of a test that has not been made.
-    pub(crate) fn not_made() -> Self {
+    /// Returns the finding of a test that has not begun.
+    pub(crate) fn of(id: &'static str, clause: &'static str, title: &'static str, scope: Scope) -> Self {
         Self {
-            id: "",
-            clause: "",
-            title: "",
-            scope: Scope::Local,
+            id,
+            clause,
+            title,
+            scope,
             steps: Vec::new(),
             seen: String::new(),
             case: None,
+            load: None,
             verdict: Verdict::NotRun,
             seconds: 0.0,
         }
@@ -128,9 +151,9 @@ impl Seen {
 pub(crate) enum Trouble {
     /// The database does not behave as the clause requires.
     Failed(String),
-    /// The test could not be made.
+    /// The test could not be run.
     NotRun(String),
-    /// The database is away; no later test can be made.
+    /// The database is away; no later test can be run.
     Lost(String),
     /// The user stopped the test.
     Stopped,

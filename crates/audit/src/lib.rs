@@ -16,7 +16,7 @@ mod isolation;
 pub mod load;
 mod stage;
 
-pub use finding::{Finding, Property, Scope, Verdict};
+pub use finding::{Finding, LoadFacts, Property, Scope, Verdict};
 
 use act::Crew;
 use finding::{Seen, Trouble};
@@ -127,7 +127,7 @@ impl Audit<'_> {
         let begun = Instant::now();
         let mut stream = Stream::new(self.seed, Purpose::Audit, number);
         let ground = Ground::choose(scope, self.meta, self.placement, &mut stream);
-        let mut steps = Vec::new();
+        let (mut steps, mut load) = (Vec::new(), None);
         let ended = match ground {
             _ if report.stopped || stop() => Err(Trouble::Stopped),
             _ if report.lost.is_some() => Err(Trouble::NotRun("the database is away".into())),
@@ -138,7 +138,7 @@ impl Audit<'_> {
             Some(ground) => {
                 let mut stage = Stage::new(self, ground, stop, crew);
                 let ended = (test.play)(&mut stage, &mut stream);
-                steps = stage.steps.take();
+                (steps, load) = (stage.steps.take(), stage.load.take());
                 ended
             }
         };
@@ -147,9 +147,8 @@ impl Audit<'_> {
             Err(Trouble::Stopped) => report.stopped = true,
             _ => {}
         }
-        let (id, clause, title) = (test.id, test.clause, test.title);
-        let begin = Finding { id, clause, title, scope, ..Finding::not_made() };
-        begin.ended(ended, steps, begun)
+        let finding = Finding::of(test.id, test.clause, test.title, scope);
+        Finding { load, ..finding }.ended(ended, steps, begun)
     }
 }
 

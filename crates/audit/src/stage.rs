@@ -3,7 +3,7 @@
 use crate::Audit;
 use crate::act::{Aborts, Act, Crew, Ended, Look, PATIENCE};
 use crate::aside::Aside;
-use crate::finding::Trouble;
+use crate::finding::{LoadFacts, Trouble};
 use crate::ground::Ground;
 use lydite_database::{
     Balance, BalanceTransaction, Between, LedgerCounts, Point, Target, TargetError, TargetErrorKind, Then,
@@ -30,6 +30,8 @@ pub(crate) struct Stage<'a> {
     pub(crate) stop: &'a dyn Fn() -> bool,
     pub(crate) crew: &'a Crew,
     pub(crate) steps: RefCell<Vec<String>>,
+    /// Load of the test, once it has ended.
+    pub(crate) load: Cell<Option<LoadFacts>>,
     /// False once the database has turned out to have no view of its locks.
     sees_locks: Cell<bool>,
     /// True while a test restores what it changed, which nothing may end.
@@ -102,6 +104,7 @@ impl<'a> Stage<'a> {
             stop,
             crew,
             steps: RefCell::default(),
+            load: Cell::default(),
             sees_locks: Cell::new(true),
             restores: Cell::new(false),
         }

@@ -439,6 +439,10 @@ pub(crate) struct AuditArgs {
     /// with --quick]
     #[arg(short, long, value_name = "TIME")]
     pub(crate) duration: Option<String>,
+    /// Terminals of these loads, which enter their transactions without waits [default: two for each warehouse, from 8 to
+    /// 64]
+    #[arg(long, value_name = "N")]
+    pub(crate) terminals: Option<String>,
     /// Shell command that makes the database fail, for the durability test; a lab needs none [default: all servers of
     /// the lab are killed; a database within this process dies with its load]
     #[arg(long, value_name = "COMMAND")]

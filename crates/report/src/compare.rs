@@ -342,14 +342,7 @@ fn differences(a: &RunResult, b: &RunResult) -> Vec<String> {
     let encryption = |r: &RunResult| r.target.encryption().unwrap_or_default();
     differ("connections", encryption(a), encryption(b));
     if a.target.kind == b.target.kind {
-        // Keys of both plans are listed there already, and changed settings may be among the others.
-        let in_both_plans = |key: &str| [a, b].iter().all(|r| r.plan_flat().contains_key(key));
-        let settings = differing(&a.target.settings, &b.target.settings).into_iter();
-        let settings = settings.filter(|(key, _)| !in_both_plans(key));
-        let listed = |key: &str| [a, b].iter().any(|r| r.target.settings.contains_key(key));
-        let changed = differing(&a.target.changed_settings, &b.target.changed_settings).into_iter();
-        let changed = changed.filter(|(key, _)| !listed(key));
-        let texts: Vec<String> = settings.chain(changed).map(|(_, text)| text).collect();
+        let texts = differing_settings(a, b);
         if !texts.is_empty() {
             all.push(format!("Settings of the targets differ: {}.", texts.join(", ")));
         }
@@ -363,8 +356,24 @@ fn differing_plan_keys(a: &RunResult, b: &RunResult) -> Vec<String> {
     keys.filter(|(key, _)| key != "target").map(|(_, text)| text).collect()
 }
 
+/// Returns the server settings that differ between two results, each with both values. Those of both plans are left out.
+#[must_use]
+pub fn differing_settings(a: &RunResult, b: &RunResult) -> Vec<String> {
+    let in_both_plans = |key: &str| [a, b].iter().all(|r| r.plan_flat().contains_key(key));
+    let settings = differing(&a.target.settings, &b.target.settings).into_iter();
+    let settings = settings.filter(|(key, _)| !in_both_plans(key));
+    // Changed settings may be among the others.
+    let listed = |key: &str| [a, b].iter().any(|r| r.target.settings.contains_key(key));
+    let changed = differing(&a.target.changed_settings, &b.target.changed_settings).into_iter();
+    let changed = changed.filter(|(key, _)| !listed(key));
+    settings.chain(changed).map(|(_, text)| text).collect()
+}
+
 /// Returns the keys whose values differ, each with a text that has both values.
-fn differing(of_a: &BTreeMap<String, String>, of_b: &BTreeMap<String, String>) -> Vec<(String, String)> {
+pub(crate) fn differing(
+    of_a: &BTreeMap<String, String>,
+    of_b: &BTreeMap<String, String>,
+) -> Vec<(String, String)> {
     let keys: BTreeSet<&String> = of_a.keys().chain(of_b.keys()).collect();
     keys.into_iter()
         .filter(|key| of_a.get(*key) != of_b.get(*key))

@@ -9,6 +9,7 @@ pub mod compare;
 pub mod controls;
 pub mod disclosure;
 mod document;
+pub mod document_kind;
 pub mod faults;
 pub mod figures;
 pub mod findings;

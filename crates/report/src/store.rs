@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use crate::document_kind::DocumentKind;
 use crate::model::{FORMAT, RunResult};
 
 /// Errors of reading and writing results. Each prints as one line.
@@ -82,13 +83,22 @@ impl RunResult {
     pub fn from_json(text: &str, path: &Path) -> Result<Self, ResultError> {
         let not_a_result = |why: String| ResultError::NotAResult { path: path.to_owned(), why };
         let json: serde_json::Value = serde_json::from_str(text).map_err(|e| not_a_result(e.to_string()))?;
-        // The format first: a document of another format would fail at some field, with a useless error.
+        // All parts of a result but its format may be absent, so other documents would load as results without numbers.
+        let kind = DocumentKind::of(&json);
+        if let Some(why) = kind.and_then(DocumentKind::no_result) {
+            return Err(not_a_result(why.to_owned()));
+        }
+        // The format before the parts: a document of another format would fail at some field, with a useless error.
         let written = Written::deserialize(&json).unwrap_or_default();
         let found =
             written.format.as_u64().ok_or_else(|| not_a_result("it has no number \"format\"".to_owned()))?;
         if found != u64::from(FORMAT) {
             let writer = written.lydite.as_str().unwrap_or("unknown").to_owned();
             return Err(ResultError::Format { path: path.to_owned(), found, writer });
+        }
+        if kind.is_none() {
+            let why = "it has no transactions: name the file of `lydite run URL --json FILE`";
+            return Err(not_a_result(why.to_owned()));
         }
         // From the text again, so that an error can name line and column.
         serde_json::from_str(text).map_err(|e| not_a_result(e.to_string()))

@@ -59,5 +59,5 @@ fn play(stage: &mut Stage<'_>, then: Then) -> Result<Seen, Trouble> {
         )
     })?;
     let which = if then == Then::RollBack { "T2 alone" } else { "both" };
-    Ok(Seen::plain(format!("T2 beside T1: {}; C_BALANCE reflects {which}", seen.words)))
+    Ok(Seen::plain(format!("T2 beside T1: {}{}; C_BALANCE reflects {which}", seen.words, t2.aborts())))
 }

@@ -94,7 +94,12 @@ pub(super) fn orders_commit(stage: &mut Stage<'_>, _: &mut Stream) -> Result<See
             "from D_NEXT_O_ID {next} on, T1 got order {first}, T2 order {second}, and D_NEXT_O_ID is {after}"
         )
     })?;
-    Ok(Seen::plain(format!("T2 beside T1: {}; T1 got order {first}, T2 order {second}", seen.words)))
+    Ok(Seen::plain(format!(
+        "T2 beside T1: {}; T1 got order {first}{}, T2 order {second}{}",
+        seen.words,
+        t1.aborts(),
+        t2.aborts()
+    )))
 }
 
 /// Test 4.

@@ -15,6 +15,7 @@ use lydite_plan::values::{number, time, whole};
 use lydite_report::RunResult;
 use lydite_report::figures;
 use lydite_report::live::Style;
+use lydite_report::model::CheckedWhen;
 use lydite_tpcc::limits::{MAX_NOPM_PER_WAREHOUSE, MIN_NOPM_PER_WAREHOUSE};
 use lydite_tpcc::sizing::{
     Bytes, FILL_PERCENT, Facts, KINDS, Prices, Sizing, SizingPlan, Space, SpacePlan, Verdict,
@@ -56,7 +57,7 @@ pub(crate) fn command(args: &PlanArgs) -> Outcome {
     let bytes = match (&asked.bytes, &asked.target) {
         (Some(bytes), _) => Some(*bytes),
         (None, Some(target)) => Some(measured(target)?),
-        (None, None) => from.as_ref().and_then(bytes_of),
+        (None, None) => from.as_ref().and_then(|result| bytes_of(result).or_else(|| usual_bytes_of(result))),
     };
     if args.check.is_some()
         && let Some(result) = &from
@@ -168,6 +169,11 @@ fn read(args: &PlanArgs, json: Option<&Destination>) -> Result<Asked, Vec<String
     {
         errors.push(format!("--json: {problem}"));
     }
+    if args.disk.is_some() && args.check.is_none() {
+        errors.push(
+            "--disk: is for --check RESULT: leave it out; the plan says how large the disks must be".into(),
+        );
+    }
     if errors.is_empty() { Ok(asked) } else { Err(errors) }
 }
 
@@ -223,6 +229,11 @@ pub(super) fn bytes_of(result: &RunResult) -> Option<Bytes> {
     let first: u64 = bytes.of.iter().filter_map(|node| node.first()).sum();
     let warehouses = u32::try_from(result.plan.warehouses?).ok()?;
     (first > 0 && is_standard(result)).then(|| bytes_per_warehouse_of(Bytes(first), warehouses))
+}
+
+/// Returns the usual size of a warehouse in a database of this kind; `None` if it is not known.
+pub(super) fn usual_bytes_of(result: &RunResult) -> Option<Bytes> {
+    KINDS.iter().find(|(kind, _)| *kind == result.target.kind).map(|(_, bytes)| Bytes(*bytes))
 }
 
 /// True if the warehouses of a result have the standard's rows.
@@ -292,7 +303,10 @@ pub(super) fn facts(result: &RunResult, warehouses: u32, space: Option<Space>, d
         warehouses,
         standard_rows: is_standard(result),
         terminals: result.plan.terminals.filter(|_| rte),
-        checks_hold: (!result.checks.is_empty()).then(|| result.checks.iter().all(|check| check.ok)),
+        checks_hold: match result.checks.iter().all(|check| check.ok) {
+            true => result.evaluated_conditions(CheckedWhen::After).then_some(true),
+            false => Some(false),
+        },
         space,
         disk,
     }

@@ -190,28 +190,28 @@ impl Ready {
         let Mode::Rte { terminals, .. } = self.mode else {
             return Err(Failure::usage("was: is for --mode rte only"));
         };
+        let (warehouses, seed) = if self.stored { (self.meta.warehouses, self.meta.seed) } else { (0, 0) };
+        // Asked before any terminal connects, since terminals of another database would be rejected one by one.
+        let served = Lines::served_at(address)?;
+        if (served.warehouses, served.seed) != (warehouses, seed)
+            || is_beside(&served.url, &self.description.url)
+        {
+            return Err(Failure::usage(format!(
+                "was: {address} serves {} with {} of the seed {}, and the target {} has {warehouses} of the seed {seed}: \
+                 name the database that the WAS serves",
+                served.url,
+                plural(served.warehouses.into(), "warehouse"),
+                served.seed,
+                self.description.url
+            )));
+        }
         let run_plan = run_plan(plan, (&self.meta, self.active), &self.mode, &self.settled);
         let homes = run_plan.steps.first().map(|step| {
             let inputs = run_plan.inputs(step);
             let one = |number| inputs.terminal_of(number, terminals);
             (0..terminals).map(|number| (one(number).warehouse(), one(number).district())).collect()
         });
-        let lines = Lines::connect(address, homes.unwrap_or_default())?;
-        let (warehouses, seed) = if self.stored { (self.meta.warehouses, self.meta.seed) } else { (0, 0) };
-        let served = lines.served();
-        if (served.warehouses, served.seed) == (warehouses, seed) {
-            return Ok(lines);
-        }
-        let failure = Failure::usage(format!(
-            "was: {address} serves {} with {} of the seed {}, and the target {} has {warehouses} of the seed {seed}: name \
-             the database that the WAS serves",
-            served.url,
-            plural(served.warehouses.into(), "warehouse"),
-            served.seed,
-            self.description.url
-        ));
-        lines.close();
-        Err(failure)
+        Ok(Lines::connect(address, homes.unwrap_or_default())?)
     }
 
     /// Begins to watch the balances, if the mix has dUpdateBalances.
@@ -392,5 +392,33 @@ fn catch_up(replicas: &Replicas, meta: &DatabaseMeta, loaded: bool, interrupt: &
         Ok(())
     } else {
         Err(Failure::Interrupted("interrupted while waiting for the replicas: nothing was measured".into()))
+    }
+}
+
+/// True if two URLs name different databases of one server. Other differences say nothing: a server has many names.
+fn is_beside(one: &str, other: &str) -> bool {
+    let parts = |url: &str| {
+        let (_, rest) = url.split_once("://")?;
+        let rest = rest.split('?').next().unwrap_or_default();
+        let place = rest.rsplit_once('@').map_or(rest, |(_, place)| place);
+        place.split_once('/').map(|(server, database)| (server.to_owned(), database.to_owned()))
+    };
+    match (parts(one), parts(other)) {
+        (Some((server, database)), Some((same, another))) => server == same && database != another,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_beside;
+
+    #[test]
+    fn databases_of_one_server_are_told_apart_and_names_of_servers_are_not() {
+        let is = |other| is_beside("postgres://me@db:5432/one", other);
+        assert!(is("postgres://you@db:5432/two?tx=procedures"));
+        assert!(!is("postgres://you@db:5432/one?tx=procedures"));
+        assert!(!is("postgres://me@10.0.0.7:5432/two"), "perhaps a proxy");
+        assert!(!is("sqlite:two.db"));
     }
 }

@@ -100,11 +100,16 @@ fn postgresql_over_shards_has_no_snapshot_over_its_nodes() {
 fn a_database_within_the_process_passes_all_tests_and_survives_the_end_of_its_process() {
     let directory = scratch();
     let page = directory.path().join("audit.html");
-    let all = audit("gemel:", &["--duration", "1s", "--report", text(&page)]);
+    let all = audit("gemel:", &["--duration", "1s", "--terminals", "3", "--report", text(&page)]);
     assert_passed(&all, 19);
     // A key-value store has no aggregates, and Gemel is on no node.
     let without = ["data-2 local", "data-3 local", "data-4 local", "data-7 local"];
     assert_eq!(with_verdict(&all.1, "not_run"), without);
+    for id in ["consistency-2", "durability-1"] {
+        let load = &test_of(&all.1, id, "local")["load"];
+        assert!(load["nopm"].as_f64().is_some_and(|nopm| nopm > 0.0), "{id}: {load}");
+    }
+    assert_eq!(all.1["audit"]["terminals"], 3);
     let durability = test_of(&all.1, "durability-1", "local")["seen"].as_str().expect("words");
     assert!(durability.contains("committed New-Orders is there"), "{durability}");
     assert!(all.0.stdout.contains("19 passed, 0 failed, 0 skipped, 4 not run"), "{}", all.0.stdout);
@@ -175,6 +180,21 @@ fn a_kill_that_ends_no_server_proves_nothing() {
     assert_eq!(durability["verdict"], "not_run", "{durability} {}", ended.stderr);
     let seen = durability["seen"].as_str().expect("words");
     assert!(seen.contains("'true' ended, but the database answered all terminals"), "{seen}");
+
+    // A command that fails may have done its work in part.
+    let again = directory.path().join("again");
+    let restart = format!("touch {}", text(&again));
+    let ended = lydite(&[&only[..], &["--kill", "exit 7", "--restart", &restart]].concat()).code(3);
+    let seen = test_of(&json(&file), "durability-1", "local")["seen"].clone();
+    assert!(seen.as_str().is_some_and(|seen| seen.contains("exit status: 7")), "{seen}");
+    assert!(again.exists(), "the database is started again");
+    assert!(ended.stderr.contains("not tested: durability"), "{ended:?}");
+}
+
+#[test]
+fn commands_that_the_shell_can_not_read_are_rejected_before_the_audit() {
+    let commands = ["audit", "postgres://127.0.0.1:1/none", "--kill", "if true", "--restart", "true"];
+    lydite(&commands).code(2).told(&[&["--kill, --restart: ", "the shell can't read"]]);
 }
 
 #[test]
@@ -258,6 +278,10 @@ fn stored_data_of_sqlite_and_mariadb_is_judged_as_that_of_postgresql() {
     let directory = scratch();
     let sqlite = loaded::in_sqlite(&directory.path().join("data.sqlite"), 1);
     let mariadb = lydite_testkit::mariadb::shared().create_database("audited_data");
+    // These tests only read, so they load nothing.
+    let ended = lydite(&["audit", &mariadb, "--quick", "--only", "data"]).code(2);
+    assert!(ended.stderr.contains("load it first with `lydite load"), "{ended:?}");
+    lydite(&["load", &mariadb, "--warehouses", "1", "--size", "small", "--quiet"]).code(0);
     for url in [sqlite, mariadb] {
         let (failed, found) = data_that_fails(&url);
         assert_eq!(failed, Vec::<String>::new(), "{url}: {found}");

@@ -44,6 +44,11 @@ fn result() -> Value {
     })
 }
 
+/// The same plan again, on another day.
+fn again() -> Value {
+    with(&result(), "window/start", value!("2026-01-02T00:00:00Z"))
+}
+
 /// The document of an audit that passed.
 fn audit() -> Value {
     let tests = ["atomicity-1", "consistency-1", "isolation-7", "durability-1"].map(|id| {
@@ -60,6 +65,18 @@ fn audit() -> Value {
             "wait_s": 2.0, "terminals": 8, "seed": 1
         }
     })
+}
+
+/// A copy of an audit with a test of the data, and one that did not run.
+fn with_data_test(audit: &Value) -> Value {
+    let mut audit = audit.clone();
+    let mut add = |id: &str, verdict: &str| {
+        let test = with(&audit["tests"][0], "id", value!(id));
+        audit["tests"].as_array_mut().expect("tests").push(with(&test, "verdict", value!(verdict)));
+    };
+    add("data-3", "passed");
+    add("isolation-8", "not_run");
+    audit
 }
 
 /// A copy of a document with one value changed; the path is as in `plan/mode`.
@@ -90,7 +107,7 @@ impl Case {
         Self {
             directory: scratch(),
             result: result(),
-            again: Some(result()),
+            again: Some(again()),
             audit: Some(audit()),
             prices: Some("currency = 'USD'\n[[part]]\npart = 'server'\nprice = 25000\nmaintenance = 100\n"),
         }
@@ -158,6 +175,38 @@ fn everything_that_is_missing_is_listed_with_the_command_that_supplies_it() {
             vec!["it was quick | lydite audit"],
         ),
         (
+            Case { audit: Some(with(&audited, "audit/duration_s", value!(10.0))), ..Case::whole() },
+            vec!["loads of 5 min in the audit: they had 10.0 s | lydite audit"],
+        ),
+        (
+            Case {
+                audit: Some(with(&audited, "tests/1/load", value!({ "nopm": 100.0, "checkpoint": false }))),
+                ..Case::whole()
+            },
+            vec![
+                "90 % of the reported throughput in consistency-1: its load had 100 of 125 NOPM | lydite audit \
+                 postgres://me@127.0.0.1:1/shop --terminals N",
+                "a checkpoint in the load of consistency-1 | lydite audit",
+            ],
+        ),
+        (
+            Case {
+                audit: Some(with(&audited, "tests/1/load", value!({ "nopm": 113.0, "checkpoint": null }))),
+                ..Case::whole()
+            },
+            vec![],
+        ),
+        (
+            Case {
+                audit: Some(with(&with_data_test(&audited), "tests/4/verdict", value!("failed"))),
+                ..Case::whole()
+            },
+            vec![
+                "data and inputs of the standard: the database fails data-3 | load it again",
+                "tests that did not run: isolation-8 | lydite audit",
+            ],
+        ),
+        (
             Case { audit: Some(with(&audited, "status", value!("partial"))), ..Case::whole() },
             vec!["it was broken off | lydite audit"],
         ),
@@ -173,10 +222,19 @@ fn everything_that_is_missing_is_listed_with_the_command_that_supplies_it() {
             Case { audit: Some(with(&audited, "audit/warehouses", value!(2))), ..Case::whole() },
             vec!["it had 2 warehouses of size standard, the run 10 | lydite audit"],
         ),
+        (
+            Case {
+                prices: Some(
+                    "currency = 'USD'\n[[part]]\npart = 'server'\nprice = 9\nmaintenance = 1\nyears = 1\n",
+                ),
+                ..Case::whole()
+            },
+            vec!["3 years of maintenance: a part has 1 | years = 3 in the price sheet"],
+        ),
         (Case { prices: None, ..Case::whole() }, vec!["the price of the configuration | lydite disclose"]),
         (Case { again: None, ..Case::whole() }, vec!["a second run of the same plan"]),
         (
-            Case { again: Some(with(&plain, "nopm", value!(120.0))), ..Case::whole() },
+            Case { again: Some(with(&again(), "nopm", value!(120.0))), ..Case::whole() },
             vec!["a run differs by -4.00 %, 2 % are allowed"],
         ),
         (
@@ -260,6 +318,32 @@ fn both_documents_have_their_chapters_and_never_name_the_unit_of_audited_results
     assert!(ended.stderr.contains("write NOPM instead") && !labelled.output().exists(), "{ended:?}");
 }
 
+/// Tests of the data and tests that did not run are no passed tests of clause 3.
+#[test]
+fn tests_are_counted_by_their_verdicts_and_those_of_the_data_apart() {
+    let case = Case { audit: Some(with_data_test(&audit())), ..Case::whole() };
+    case.run(&["--no-pdf"]).code(0);
+    let read = |name: &str| fs::read_to_string(case.output().join(name)).unwrap();
+    let (summary, report) = (read("executive-summary.html"), read("full-disclosure.html"));
+    let counts = "4 passed, 0 failed, 1 not run";
+    assert!(summary.contains(counts) && report.contains(&format!("clause 3: {counts}")), "{report}");
+    let chapter = |id: &str| {
+        let from = report.find(&format!("id=\"{id}\"")).expect("a chapter");
+        let end = report[from..].find("</section>").expect("its end");
+        &report[from..from + end]
+    };
+    assert!(chapter("acid").contains("isolation-8") && !chapter("acid").contains("data-3"), "{report}");
+    assert!(chapter("scaling").contains("data-3"), "{report}");
+    let skewed =
+        Case { result: with(&result(), "plan/data_skew", value!("zipf:1")), again: None, ..Case::whole() };
+    skewed.run(&["--no-pdf"]).code(0);
+    let report = fs::read_to_string(skewed.output().join("full-disclosure.html")).unwrap();
+    assert!(
+        report.contains("The districts are skewed") && !report.contains("rows of a warehouse"),
+        "{report}"
+    );
+}
+
 #[test]
 fn everything_wrong_is_named_at_once_and_nothing_is_written() {
     let other = with(&result(), "target/url", value!("postgres://me@elsewhere/shop"));
@@ -274,10 +358,23 @@ fn everything_wrong_is_named_at_once_and_nothing_is_written() {
     let place = |name: &str, document: &Value| save(&case.directory.path().join(name), document);
     let partial = place("partial.json", &with(&result(), "status", value!("partial")));
     let plan = place("plan.json", &with(&result(), "plan/terminals", value!(50)));
+    let settings = place("settings.json", &with(&again(), "target/changed_settings/work_mem", value!("1MB")));
+    let copy = place("copy.json", &result());
     let wrong = place("audit0.json", &audit());
     let nothing = place("nothing.json", &value!({ "format": 1, "lydite": "0" }));
     let absent = text(&case.directory.path().join("absent.json")).to_owned();
-    let more = [&partial, &plan, &wrong, &nothing, &absent, "--disk", "much", "--copies", "0"];
+    let sweep = place(
+        "summary.json",
+        &value!({
+            "lydite": "0.1.0", "format": 1, "title": "t", "experiment": "e", "digest": "d", "repetitions": 1,
+            "reload": "r", "pause_s": 0.0, "axes": [], "metrics": [], "points": [], "figures": [],
+            "environment": { "targets": ["mysql 8"] }
+        }),
+    );
+    let more = [
+        &partial, &plan, &settings, &copy, &wrong, &nothing, &absent, &sweep, "--disk", "much", "--copies",
+        "0",
+    ];
     let ended = case.run(&more.map(|argument| -> &str { argument })).code(2);
     for words in [
         "two.json is of another database",
@@ -287,9 +384,13 @@ fn everything_wrong_is_named_at_once_and_nothing_is_written() {
         "is not empty: name a new directory",
         "partial.json is the partial result",
         "plan.json has another plan",
+        "settings.json is of a database with other settings than",
+        "(work_mem (64MB <b> / 1MB))",
+        "copy.json are the same run, which began at 2026-01-01T00:00:00Z",
         "audit0.json is an audit: name it with --audit",
-        "nothing.json is not the result of a run",
+        "nothing.json is not a Lydite result: it has no transactions",
         "absent.json",
+        "summary.json is of another database (mysql 8) than",
         "--disk:",
         "--copies:",
     ] {

@@ -75,9 +75,16 @@ fn a_result_passes_by_its_data_and_space_or_exits_with_1() {
     assert_eq!(ended.stdout.matches("ok  ").count(), 5, "{ended:?}");
     let ended = lydite(&["plan", "--check", &sound, "--disk", "2GB"]).code(1);
     assert!(ended.stdout.contains("FAILED  4.2.3"), "{ended:?}");
-    let fast = result(&path, &value!({ "nopm": 9000.0, "checks": [] }));
-    let ended = lydite(&["plan", "--check", &fast]).code(1);
-    assert!(ended.stdout.contains("FAILED  4.1.3") && ended.stdout.contains("unknown 3.3.2"), "{ended:?}");
+    let before = value!([{ "id": "3.3.2.1", "ok": true, "detail": "", "when": "before", "seconds": 0.1 }]);
+    // Conditions that hold before the run say nothing about its data.
+    for checks in [value!([]), before] {
+        let fast = result(&path, &value!({ "nopm": 9000.0, "checks": checks }));
+        let ended = lydite(&["plan", "--check", &fast]).code(1);
+        assert!(
+            ended.stdout.contains("FAILED  4.1.3") && ended.stdout.contains("unknown 3.3.2"),
+            "{ended:?}"
+        );
+    }
 }
 
 #[test]

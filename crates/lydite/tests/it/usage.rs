@@ -294,12 +294,21 @@ fn a_file_that_is_no_result_is_refused() {
         ("", "is not a Lydite result"),
         ("{\"a\": [1, 2]}", "it has no number \"format\""),
         ("{\"format\": 99, \"lydite\": \"9.9\"}", "result format 99, this program reads format 1"),
-        ("{\"format\": 1, \"lydite\": 5}", "is not a Lydite result"),
+        ("{\"format\": 1, \"lydite\": 5}", "is not a Lydite result: it has no transactions"),
+        // Documents of the same format as results.
+        ("{\"format\": 1, \"audit\": {}, \"tests\": []}", "it is an audit"),
+        ("{\"format\": 1, \"points\": [], \"figures\": []}", "it is the summary of a sweep"),
+        ("{\"format\": 1, \"isolation\": {}}", "it is a judgement of `lydite verify --isolation`"),
+        ("{\"format\": 1, \"group\": [], \"tests\": []}", "it has verdicts of `lydite verify`"),
+        ("{\"format\": 1, \"databases\": []}", "it has verdicts of `lydite check --foreign`"),
+        ("{\"listen\": \"\", \"transactions\": {}}", "it has counts of `lydite was`"),
     ] {
         fs::write(&other, content).expect("a file");
-        for arguments in
-            [vec!["report", text(&other), "-o", text(&page)], vec!["compare", text(&other), text(&other)]]
-        {
+        for arguments in [
+            vec!["report", text(&other), "-o", text(&page)],
+            vec!["compare", text(&other), text(&other)],
+            vec!["plan", "--check", text(&other)],
+        ] {
             let ended = lydite(&arguments).code(2);
             assert!(ended.only_error().contains(words), "{ended:?}");
         }

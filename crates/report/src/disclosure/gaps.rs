@@ -1,14 +1,18 @@
 //! Everything that a disclosure still lacks, each with the command that supplies it.
 
+use super::audit::{AuditDocument, PROPERTIES, Tested};
 use super::{Disclosure, REPRODUCED_PERCENT};
 use crate::figures::{count, number, type_name};
 use crate::model::{CheckedWhen, ComplianceLine};
 use lydite_tpcc::TransactionKind;
 use lydite_tpcc::limits::MAX_NOPM_PER_WAREHOUSE;
+use lydite_tpcc::sizing::YEARS;
 use serde::Serialize;
 
-/// The four properties of clause 3, as the tests of an audit begin.
-const PROPERTIES: [&str; 4] = ["atomicity", "consistency", "isolation", "durability"];
+/// Least load of the audit's tests, in percent of the reported throughput (3.3.3.2, 3.5.4).
+const AUDIT_LOAD_PERCENT: f64 = 90.0;
+/// Least length of that load, in seconds.
+const AUDIT_LOAD_S: f64 = 300.0;
 
 /// Something that is missing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -57,7 +61,8 @@ impl Disclosure<'_> {
 
     /// Returns the command that runs the plan again.
     fn run(&self, flags: &str) -> String {
-        format!("lydite run {} {flags} --json result.json", self.target)
+        let space = if flags.is_empty() { "" } else { " " };
+        format!("lydite run {}{space}{flags} --json result.json", self.target)
     }
 
     fn of_data(&self) -> Vec<Gap> {
@@ -72,21 +77,17 @@ impl Disclosure<'_> {
                 "mend the database, then run again",
             ));
         }
-        let made = |when| {
-            r.checks.iter().any(|check| check.when == when && check.id.starts_with("3.3.2."))
-                && r.conditions_cut_short(when).is_none()
-        };
         let lacking: Vec<&str> =
             [(CheckedWhen::Before, "before the run"), (CheckedWhen::After, "after the run")]
                 .into_iter()
-                .filter(|(when, _)| !made(*when))
+                .filter(|(when, _)| !r.evaluated_conditions(*when))
                 .map(|(_, words)| words)
                 .collect();
         if !lacking.is_empty() {
             gaps.push(gap(
                 format!("the consistency conditions {}", lacking.join(" and ")),
                 "3.3.3",
-                self.run("(without --no-check)"),
+                format!("{}, without --no-check", self.run("")),
             ));
         }
         gaps
@@ -99,14 +100,25 @@ impl Disclosure<'_> {
         };
         let mut gaps = Vec::new();
         let of = &document.audit;
-        let failed: Vec<&str> =
-            document.tests.iter().filter(|test| test.failed()).map(|test| test.id.as_str()).collect();
-        if !failed.is_empty() {
-            let which = failed.join(", ");
+        let failed = |of_data: bool| -> Vec<&str> {
+            let failed = document.tests.iter().filter(|test| test.failed());
+            failed.map(|test| test.id.as_str()).filter(|id| id.starts_with("data-") == of_data).collect()
+        };
+        let (acid, data) = (failed(false), failed(true));
+        if !acid.is_empty() {
+            let which = acid.join(", ");
             gaps.push(gap(
                 format!("ACID properties: the database fails {which}"),
                 "3",
                 format!("mend it, then {again}"),
+            ));
+        }
+        if !data.is_empty() {
+            let which = data.join(", ");
+            gaps.push(gap(
+                format!("data and inputs of the standard: the database fails {which}"),
+                "9.2.2",
+                format!("load it again, then {again}"),
             ));
         }
         if document.status != "complete" {
@@ -114,22 +126,49 @@ impl Disclosure<'_> {
         }
         for property in PROPERTIES {
             let of_property = || document.tests.iter().filter(|test| test.id.starts_with(property));
-            let tested = |test: &&super::audit::Tested| test.passed() || test.failed();
+            let tested = |test: &&Tested| test.passed() || test.failed();
             if of_property().any(|test| tested(&test)) {
-                // Tests of this property that could not be made, where others were.
+                // Tests of this property that did not run, where others did.
                 let not: Vec<&str> =
                     of_property().filter(|test| !tested(test)).map(|test| test.id.as_str()).collect();
                 if !not.is_empty() {
-                    gaps.push(gap(format!("tests that were not made: {}", not.join(", ")), "3", &again));
+                    gaps.push(gap(format!("tests that did not run: {}", not.join(", ")), "3", &again));
                 }
                 continue;
             }
             let why = of_property().next().map_or(String::new(), |test| format!(": {}", test.seen));
-            gaps.push(gap(format!("tests of {property}{why}"), "3", &again));
+            let supply = if property == "durability" && !self.result.target.embedded {
+                format!(
+                    "lydite audit {} --kill COMMAND --restart COMMAND --json audit.json, where it is no lab",
+                    self.target
+                )
+            } else {
+                again.clone()
+            };
+            gaps.push(gap(format!("tests of {property}{why}"), "3", supply));
         }
+        if !document.tests.iter().any(|test| test.id.starts_with("data-") && (test.passed() || test.failed()))
+        {
+            gaps.push(gap("tests of the data and the inputs", "9.2.2", &again));
+        }
+        gaps.push(gap(
+            "durability after the loss of a disk: the audit kills processes",
+            "3.5.3.1",
+            "a test by hand, with a copy of the data on another disk",
+        ));
+        gaps.push(gap(
+            "durability after the loss of power: the audit judges it by the settings",
+            "3.5.3.4",
+            "a test by hand",
+        ));
         if of.quick {
-            gaps.push(gap("an audit with full loads and waits: it was quick", "3.3.3", &again));
+            gaps.push(gap(
+                "an audit with full loads and waits: it was quick",
+                "3.3.3",
+                format!("{again}, without --quick"),
+            ));
         }
+        gaps.extend(self.of_audit_loads(document, &again));
         if self.result.warehouses().is_some_and(|count| count != of.warehouses)
             || self.result.has_small_warehouses() != (of.size != "standard")
         {
@@ -153,6 +192,38 @@ impl Disclosure<'_> {
                 "3.1.3",
                 &again,
             ));
+        }
+        gaps
+    }
+
+    /// Returns what the loads of the audit's tests lack.
+    fn of_audit_loads(&self, document: &AuditDocument, again: &str) -> Vec<Gap> {
+        let mut gaps = Vec::new();
+        let seconds = document.audit.duration_s;
+        if seconds < AUDIT_LOAD_S && !document.audit.quick {
+            let words = format!("loads of 5 min in the audit: they had {} s", number(seconds));
+            gaps.push(gap(words, "3.3.3", again));
+        }
+        let reported = self.result.nopm;
+        for (test, load) in document.tests.iter().filter_map(|test| Some((test, test.load?))) {
+            if load.nopm < AUDIT_LOAD_PERCENT / 100.0 * reported {
+                gaps.push(gap(
+                    format!(
+                        "{AUDIT_LOAD_PERCENT} % of the reported throughput in {}: its load had {} of {} NOPM",
+                        test.id,
+                        number(load.nopm),
+                        number(reported)
+                    ),
+                    "3.3.3",
+                    format!(
+                        "lydite audit {} --terminals N --json audit.json, with more terminals",
+                        self.target
+                    ),
+                ));
+            }
+            if load.checkpoint == Some(false) {
+                gaps.push(gap(format!("a checkpoint in the load of {}", test.id), "3.3.3", again));
+            }
         }
         gaps
     }
@@ -182,15 +253,12 @@ impl Disclosure<'_> {
                 self.result.warehouses().unwrap_or(1)
             ),
             "throughput per warehouse" => {
-                let wanted = (self.result.nopm / MAX_NOPM_PER_WAREHOUSE).ceil().max(1.0);
                 if self.result.plan.mode.as_deref() == Some("rte") {
                     format!("keying and think times as the standard's, then {}", self.run("--mode rte"))
                 } else {
-                    format!(
-                        "{} (this throughput needs {} warehouses)",
-                        self.run("--mode rte"),
-                        count(wanted as u64)
-                    )
+                    let wanted = (self.result.nopm / MAX_NOPM_PER_WAREHOUSE).ceil().max(1.0);
+                    let words = format!("on {} warehouses for this throughput", count(wanted as u64));
+                    format!("{}, {words}", self.run("--mode rte"))
                 }
             }
             rule => match RULES.iter().find(|(name, _)| *name == rule) {
@@ -329,8 +397,20 @@ impl Disclosure<'_> {
                 }
             }
         }
-        if self.prices.is_none() {
-            gaps.push(gap("the price of the configuration", "7", "lydite disclose … --prices PRICES.toml"));
+        match &self.prices {
+            None => {
+                gaps.push(gap(
+                    "the price of the configuration",
+                    "7",
+                    "lydite disclose … --prices PRICES.toml",
+                ));
+            }
+            Some(priced) if priced.years < YEARS => gaps.push(gap(
+                format!("{YEARS} years of maintenance: a part has {}", priced.years),
+                "7.1.2",
+                format!("years = {YEARS} in the price sheet"),
+            )),
+            Some(_) => {}
         }
         gaps.push(gap("dates on which all parts are available", "5.7.1", "add them by hand"));
         gaps

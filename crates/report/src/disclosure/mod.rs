@@ -26,7 +26,7 @@ pub struct Disclosure<'a> {
     /// The ACID tests.
     pub audit: Option<&'a AuditDocument>,
     /// The priced configuration.
-    pub prices: Option<&'a Prices>,
+    pub prices: Option<Priced<'a>>,
     /// Space for 60 days; `None` if the size of a warehouse is not known.
     pub space: Option<SpaceFacts>,
     /// DDL, or the layout of a store.
@@ -37,6 +37,15 @@ pub struct Disclosure<'a> {
     pub target: String,
     /// Paper of the documents.
     pub paper: Paper,
+}
+
+/// The priced configuration.
+#[derive(Debug, Clone, Copy)]
+pub struct Priced<'a> {
+    /// Parts and sums.
+    pub prices: &'a Prices,
+    /// Least years of maintenance of a part.
+    pub years: u32,
 }
 
 /// A piece of code with its title.

@@ -30,7 +30,7 @@ fn summary(page: &AuditPage<'_>) -> Markup {
     let others = page.tests.len() - passed - failed;
     let partial =
         if page.status == "complete" { "" } else { " The audit was broken off: tests are missing." };
-    let words = format!("{passed} passed, {failed} failed, {others} not made.{partial}");
+    let words = format!("{passed} passed, {failed} failed, {others} not run.{partial}");
     all.push(Markup::with_text("p", &[], &words));
     all
 }
@@ -110,7 +110,7 @@ mod tests {
         };
         let page = render_audit(&AuditPage { about: "postgres", status: "partial", tests: vec![test] });
         for part in
-            ["0 passed, 1 failed, 0 not made", "broken off", "case D: a phantom", "T1: &lt;b&gt;", "3.4.2.7"]
+            ["0 passed, 1 failed, 0 not run", "broken off", "case D: a phantom", "T1: &lt;b&gt;", "3.4.2.7"]
         {
             assert!(page.contains(part), "{part}: {page}");
         }

@@ -19,6 +19,7 @@ mod plot;
 mod range;
 mod scatter;
 mod single;
+mod standard;
 mod sweep;
 
 use crate::findings::disclaimer;

@@ -307,6 +307,13 @@ impl RunResult {
         (interrupted && meant && others == 0 && conditions < CONDITION_COUNT).then_some(conditions)
     }
 
+    /// Returns true if all consistency conditions (TPC-C 3.3.2) were evaluated at that time.
+    #[must_use]
+    pub fn evaluated_conditions(&self, when: CheckedWhen) -> bool {
+        self.checks.iter().any(|check| check.when == when && check.id.starts_with("3.3.2."))
+            && self.conditions_cut_short(when).is_none()
+    }
+
     /// Returns true if any check was interrupted, see [`RunResult::conditions_cut_short`].
     #[must_use]
     pub fn any_conditions_cut_short(&self) -> bool {

@@ -176,6 +176,12 @@ pub struct Environment {
 }
 
 impl Environment {
+    /// Returns the database of a result as [`Environment::targets`] has it.
+    #[must_use]
+    pub fn target(result: &RunResult) -> String {
+        format!("{} {}", result.target.kind, result.target.version)
+    }
+
     /// Adds the environment of a result.
     pub fn note(&mut self, result: &RunResult) {
         fn add_once(all: &mut Vec<String>, text: String) {
@@ -191,7 +197,7 @@ impl Environment {
                 host.hostname, host.cpu, host.cores, host.os, host.kernel
             ),
         );
-        add_once(&mut self.targets, format!("{} {}", result.target.kind, result.target.version));
+        add_once(&mut self.targets, Self::target(result));
         add_once(&mut self.lydite, result.lydite.clone());
         for warning in &result.warnings {
             match self.warnings.iter_mut().find(|(text, _)| text == warning) {

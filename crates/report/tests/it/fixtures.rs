@@ -165,7 +165,7 @@ fn a_control_that_lacks_everything_is_no_error() {
     for name in controls {
         for within in ["{}", r#"{"asked": {}, "actual": {}}"#] {
             let text = format!(
-                r#"{{"lydite": "0.1.0", "format": 1, "controls": {{"{name}": {within}}},
+                r#"{{"lydite": "0.1.0", "format": 1, "transactions": {{}}, "controls": {{"{name}": {within}}},
                      "phases": [{{"from_s": 0, "to_s": 1, "controls": {{}}}}]}}"#
             );
             let result = RunResult::from_json(&text, Path::new("old.json")).unwrap();

@@ -14,7 +14,7 @@
 use super::recorder::{Dealt, Source, lock};
 use crate::history::{Action, History, Key, KeyId, Op, Outcome as Ended, Seen, Transaction as Recorded};
 use lydite_database::{Committed, Session, Target, TargetError, Tpcc, TxError};
-use lydite_tpcc::input::{InputPlan, TERMINALS_PER_WAREHOUSE, Terminal};
+use lydite_tpcc::input::{InputPlan, Terminal};
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::transaction::{CustomerSelector, Payment};
 use lydite_tpcc::{Cents, CustomerId, DistrictId, Mix as Choice, OrderId, Outcome, Transaction, WarehouseId};
@@ -161,13 +161,7 @@ impl Mix {
         seed: u64,
     ) -> Result<Self, TargetError> {
         let plan = InputPlan::on(meta, seed, Choice::Deck);
-        let terminal = |process: u32| {
-            // Terminals of different warehouses first.
-            let (home, turn) = (process % meta.warehouses, process / meta.warehouses);
-            let (place, round) = (turn % TERMINALS_PER_WAREHOUSE, turn / TERMINALS_PER_WAREHOUSE);
-            let index = home * TERMINALS_PER_WAREHOUSE + place + round * plan.terminals();
-            Mutex::new((plan.terminal(index), Vec::new()))
-        };
+        let terminal = |process: u32| Mutex::new((plan.terminal_of(process, sessions), Vec::new()));
         let terminals = (0..sessions).map(terminal).collect();
         let first = target.written(&(1..=meta.warehouses), None)?.next_orders;
         let notes = Mutex::new(Notes { first, ..Notes::default() });

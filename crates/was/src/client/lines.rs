@@ -1,7 +1,7 @@
 //! The lines of all terminals of a run.
 
 use super::line::{Line, greet, unexpected};
-use super::session::WasSession;
+use super::session::{GoneSession, WasSession};
 use super::watcher::Watcher;
 use crate::files;
 use crate::message::{Answer, Hello, Request, Served, TerminalId};
@@ -71,17 +71,31 @@ impl std::fmt::Debug for Lines {
     }
 }
 
+/// Returns the addresses of a tier.
+fn addresses(address: &str) -> Result<Arc<[SocketAddr]>, TargetError> {
+    let found = address
+        .to_socket_addrs()
+        .map_err(|error| TargetError::unreachable(format!("the WAS {address} has no address: {error}")))?;
+    Ok(found.collect())
+}
+
 impl Lines {
+    /// Returns the database that the tier at `address`, `HOST:PORT`, serves.
+    ///
+    /// # Errors
+    /// The tier does not answer.
+    pub fn served_at(address: &str) -> Result<Served, TargetError> {
+        let connected = operator(&addresses(address)?);
+        connected.map(|(_, served)| served).map_err(|error| unreachable_tier(address, &error))
+    }
+
     /// Connects a terminal for each of these homes with the tier at `address`, `HOST:PORT`.
     ///
     /// # Errors
     /// The tier does not answer, or the system provides too few files, ports or threads.
     pub fn connect(address: &str, homes: Vec<(WarehouseId, DistrictId)>) -> Result<Arc<Self>, TargetError> {
         files::make_room(homes.len() as u64).map_err(|error| TargetError::usage(error.to_string()))?;
-        let tier: Arc<[SocketAddr]> = address
-            .to_socket_addrs()
-            .map_err(|error| TargetError::unreachable(format!("the WAS {address} has no address: {error}")))?
-            .collect();
+        let tier = addresses(address)?;
         let (_, served) = operator(&tier).map_err(|error| unreachable_tier(address, &error))?;
         let run = RandomState::new().hash_one(std::process::id());
         let watcher = Watcher::new()
@@ -175,11 +189,15 @@ impl Lines {
         }
     }
 
-    /// Opens a session. Any number of them may use the lines, each for one terminal at a time.
+    /// Opens a session. Any number of them may use the lines, each for one terminal at a time. Once the tier is gone, a
+    /// session answers each transaction with that.
     ///
     /// # Errors
     /// The tier does not answer, or it serves another database than before.
     pub fn session(self: &Arc<Self>) -> Result<Box<dyn Session>, TargetError> {
+        if self.gone.load(Ordering::Relaxed) {
+            return Ok(Box::new(GoneSession(Arc::clone(self))));
+        }
         Ok(Box::new(WasSession::new(Arc::clone(self), self.operator()?)))
     }
 
@@ -213,7 +231,9 @@ impl Lines {
         line.number = line.number.wrapping_add(1);
         let number = line.number;
         let mut asked = line.send(&request(number));
+        let mut sent = false;
         loop {
+            sent |= asked.is_ok();
             let answer = match asked {
                 Ok(()) => line.receive(),
                 Err(error) => Err(error),
@@ -226,7 +246,13 @@ impl Lines {
                 }
                 Err(_) => self.lose(&mut line),
             }
-            let known = self.reconnect(terminal, &mut line, number)?;
+            let known = match self.reconnect(terminal, &mut line, number) {
+                // The tier may have executed the request before its end.
+                Err(TxError::Broken(detail)) if sent => {
+                    return Err(TxError::Unavailable { committed: Committed::Unknown, detail });
+                }
+                known => known?,
+            };
             asked = match known {
                 // The answer follows the greeting, or comes when the transaction ends.
                 Some(last) if last == number => Ok(()),
@@ -280,7 +306,7 @@ impl Lines {
         }
     }
 
-    fn is_gone(&self) -> TxError {
+    pub(super) fn is_gone(&self) -> TxError {
         TxError::Broken(format!(
             "the WAS {} is gone, and with it the contexts of its terminals: start it again with 'lydite was', and repeat \
              the run",

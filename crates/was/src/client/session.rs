@@ -85,3 +85,26 @@ impl TerminalLines for WasSession {
         });
     }
 }
+
+/// A session on a tier that is gone: its first transaction ends the run.
+pub(super) struct GoneSession(pub(super) Arc<Lines>);
+
+impl Session for GoneSession {
+    fn execute(&mut self, _transaction: &Transaction) -> Result<Outcome, TxError> {
+        Err(self.0.is_gone())
+    }
+
+    fn lines(&mut self) -> Option<&mut dyn TerminalLines> {
+        Some(self)
+    }
+}
+
+impl TerminalLines for GoneSession {
+    fn sit_at(&mut self, _terminal: u32) {}
+
+    fn choose(&mut self, _kind: TransactionKind) -> Result<(), TxError> {
+        Err(self.0.is_gone())
+    }
+
+    fn queue(&mut self, _delivery: Delivery) {}
+}

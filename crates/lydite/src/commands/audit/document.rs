@@ -7,8 +7,10 @@ use lydite_audit::{Finding, Property, Verdict};
 use lydite_database::Description;
 use lydite_plan::destination::Destination;
 use lydite_report::audit::{AuditPage, AuditTest, render_audit};
+use lydite_report::figures::moment;
 use lydite_tpcc::meta::DatabaseMeta;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// The version of the JSON format.
@@ -26,6 +28,8 @@ pub(super) struct Document<'a> {
     pub(super) wait: Duration,
     pub(super) terminals: u32,
     pub(super) seed: u64,
+    /// Begin of the tests.
+    pub(super) start: jiff::Timestamp,
 }
 
 /// The JSON document.
@@ -41,6 +45,7 @@ struct JsonDocument<'a> {
 /// The conditions of the audit in the document.
 #[derive(Serialize)]
 struct JsonAudit<'a> {
+    start: String,
     target: JsonTarget<'a>,
     warehouses: u32,
     size: &'static str,
@@ -60,6 +65,7 @@ struct JsonTarget<'a> {
     version: &'a str,
     url: &'a str,
     isolation: &'a str,
+    settings: &'a BTreeMap<String, String>,
 }
 
 impl Document<'_> {
@@ -86,13 +92,14 @@ impl Document<'_> {
     }
 
     fn json(&self, tests: &[Finding], status: &str) -> Result<String, Failure> {
-        let Description { kind, version, url, isolation, .. } = self.description;
+        let Description { kind, version, url, isolation, settings, .. } = self.description;
         let document = JsonDocument {
             lydite: env!("CARGO_PKG_VERSION"),
             format: FORMAT,
             status,
             audit: JsonAudit {
-                target: JsonTarget { kind, version, url, isolation },
+                start: self.start.to_string(),
+                target: JsonTarget { kind, version, url, isolation, settings },
                 warehouses: self.meta.warehouses,
                 size: self.meta.size.name(),
                 nodes: self.nodes,
@@ -124,6 +131,14 @@ impl Document<'_> {
             steps: &test.steps,
             seconds: test.seconds,
         });
-        render_audit(&AuditPage { about: self.header().trim_end(), status, tests: tests.collect() })
+        let about = format!(
+            "{}; begun {}, seed {}, loads of {:.0} s by {} terminals",
+            self.header().trim_end(),
+            moment(&self.start.to_string()),
+            self.seed,
+            self.duration.as_secs_f64(),
+            self.terminals
+        );
+        render_audit(&AuditPage { about: &about, status, tests: tests.collect() })
     }
 }

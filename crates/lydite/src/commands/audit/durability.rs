@@ -9,17 +9,18 @@ use lydite_audit::load::SuccessFile;
 use lydite_audit::{Finding, Scope};
 use lydite_database::{DatabaseState, Target, TargetError};
 use lydite_families::TargetSpec;
-use lydite_faults::{Fault, FaultSpec, Injector, Where};
+use lydite_faults::{Commands, Fault, FaultSpec, Injector, Where};
 use lydite_plan::controls::faults::addresses_of;
 use lydite_tpcc::meta::DatabaseMeta;
-use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
+use std::os::unix::process::ExitStatusExt;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Longest wait for the load, for a command of the user's, and for the database after it.
+/// Longest wait for the load, and for the database after its failure.
 const PATIENCE: Duration = Duration::from_secs(300);
+/// Longest time of a command of the user's.
+const COMMAND_LIMIT: Duration = Duration::from_secs(240);
 /// Longest wait until the terminals of a database that has failed notice it, and then until they stop.
 const LOAD_ENDS: Duration = Duration::from_secs(10);
 /// Entries of the success file before the failure.
@@ -34,15 +35,8 @@ const LOOK: Duration = Duration::from_millis(50);
 pub(super) enum Crash {
     /// The process with the database is killed.
     Process,
-    /// The servers of a lab are killed, and started again.
-    Lab(Fault),
-    /// The user's own shell commands.
-    Commands {
-        /// Ends the database.
-        kill: String,
-        /// Starts it again.
-        restart: String,
-    },
+    /// The servers of a lab are killed and started again, or the user's own commands do that.
+    Fault(Fault),
     /// None, for this reason.
     Unknown(String),
 }
@@ -50,23 +44,36 @@ pub(super) enum Crash {
 impl Crash {
     /// Returns the failure of the servers of a lab, if the URL names one.
     pub(super) fn of_lab(url: &str) -> Self {
-        let spec = FaultSpec {
-            kind: "kill".into(),
-            arguments: None,
-            from: Duration::ZERO,
-            // The audit ends it, which starts the servers again.
-            to: Some(PATIENCE),
-            host: None,
-            places: vec![Where::Nodes(None)],
-            commands: None,
-        };
-        match places::resolve(&spec, &addresses_of(url)) {
-            Ok(fault) => Self::Lab(fault),
+        match places::resolve(&fault("kill", Where::Nodes(None), None), &addresses_of(url)) {
+            Ok(fault) => Self::Fault(fault),
+            // The advice comes first: the problems advise places of faults, which an audit does not have.
             Err(problems) => Self::Unknown(format!(
-                "the database can't be made to fail ({}): use --kill COMMAND and --restart COMMAND",
+                "use --kill COMMAND and --restart COMMAND: Lydite can't kill these servers by itself ({})",
                 problems.join("; ")
             )),
         }
+    }
+
+    /// Returns the failure by shell commands: `kill` makes the database fail, `restart` starts it again.
+    ///
+    /// # Errors
+    /// The shell can't read a command.
+    pub(super) fn of_commands(kill: &str, restart: &str) -> Result<Self, Vec<String>> {
+        let commands = Commands { begin: kill.into(), end: Some(restart.into()), limit: COMMAND_LIMIT };
+        places::resolve(&fault("command", Where::Local, Some(commands)), &[]).map(Self::Fault)
+    }
+}
+
+/// Returns a fault that the audit begins and ends.
+fn fault(kind: &str, place: Where, commands: Option<Commands>) -> FaultSpec {
+    FaultSpec {
+        kind: kind.into(),
+        arguments: None,
+        from: Duration::ZERO,
+        to: Some(PATIENCE),
+        host: None,
+        places: vec![place],
+        commands,
     }
 }
 
@@ -87,8 +94,8 @@ pub(super) struct Test<'a> {
 }
 
 impl Test<'_> {
-    /// Makes the test. A database within this process is closed first, so it takes the only handle.
-    pub(super) fn make(&self, target: Arc<dyn Target>) -> Finding {
+    /// Runs the test. A database within this process is closed first, so it takes the only handle.
+    pub(super) fn run(&self, target: Arc<dyn Target>) -> Finding {
         let mut trial = match Trial::begin(&*target, self.meta, self.scope) {
             Ok(trial) => trial,
             Err(error) => return Trial::impossible(self.scope, error.message),
@@ -129,19 +136,22 @@ impl Test<'_> {
         load.wait_until_ready(PATIENCE, &asked)
             .map_err(|problem| if asked() { Problem::Stopped } else { Problem::NotRun(problem) })?;
         let begun = Instant::now();
-        let ripe = || {
-            begun.elapsed() >= self.duration
-                && SuccessFile::read(&self.file()).is_ok_and(|file| file.entries() >= LEAST_ENTRIES)
+        let ended_early = |load: &mut LoadProcess| {
+            Problem::NotRun(format!("the load ended before the failure: {}", load.last_words()))
         };
-        while !ripe() {
+        let entries = loop {
             if self.interrupt.asked() {
                 return Err(Problem::Stopped);
             }
             if load.has_ended() {
-                return Err(Problem::NotRun(format!(
-                    "the load ended before the failure: {}",
-                    load.last_words()
-                )));
+                return Err(ended_early(&mut load));
+            }
+            if begun.elapsed() >= self.duration {
+                // An entry that is written right now is cut off; the next look has it.
+                let entries = SuccessFile::read(&self.file()).map_or(0, |file| file.entries());
+                if entries >= LEAST_ENTRIES {
+                    break entries;
+                }
             }
             if begun.elapsed() > self.duration + PATIENCE {
                 return Err(Problem::NotRun(format!(
@@ -150,48 +160,19 @@ impl Test<'_> {
                 )));
             }
             thread::sleep(LOOK);
-        }
-        let entries = SuccessFile::read(&self.file()).map_or(0, |file| file.entries());
-        let seconds = begun.elapsed().as_secs_f64();
-        let short = if self.duration < Duration::from_secs(300) {
-            ", shorter than the 5 min of the clause"
-        } else {
-            ""
         };
-        trial.step(format!(
-            "a load of {} terminals for {seconds:.0} s{short}: {entries} entries in the success file",
-            self.terminals
-        ));
+        trial.loaded(self.terminals, begun.elapsed(), entries);
         match self.crash {
             Crash::Process => {
-                load.kill().map_err(|error| Problem::NotRun(format!("the load can't be killed: {error}")))?;
+                let status = load
+                    .kill()
+                    .map_err(|error| Problem::NotRun(format!("the load can't be killed: {error}")))?;
+                if status.signal() != Some(libc::SIGKILL) {
+                    return Err(ended_early(&mut load));
+                }
                 trial.step("the process with the database and its terminals is killed (SIGKILL)");
             }
-            Crash::Lab(fault) => {
-                let mut injector = Injector::start(fault.clone(), Some(PATIENCE))
-                    .map_err(|error| Problem::NotRun(format!("the guard can't be started: {error}")))?;
-                injector.wait_until_ready().map_err(Problem::NotRun)?;
-                let begun = injector.begin().map_err(Problem::NotRun)?;
-                trial.step(format!("all servers are killed: {}", begun.proof));
-                let failed = load.end(LOAD_ENDS);
-                let proof = injector.end().map_err(Problem::Gone)?;
-                trial.step(format!("the servers are started again: {proof}"));
-                failed
-                    .then_some(())
-                    .ok_or_else(|| Problem::NotRun(format!("the killed servers {WENT_ON}")))?;
-            }
-            Crash::Commands { kill, restart } => {
-                let killed = shell(kill);
-                trial.step(format!("failure: {kill}"));
-                let failed = load.end(LOAD_ENDS);
-                // A command that failed may have done its work in part.
-                let restarted = shell(restart);
-                trial.step(format!("recovery: {restart}"));
-                killed.and(restarted).map_err(Problem::NotRun)?;
-                failed
-                    .then_some(())
-                    .ok_or_else(|| Problem::NotRun(format!("'{kill}' ended, but the database {WENT_ON}")))?;
-            }
+            Crash::Fault(fault) => inject(fault, load, trial)?,
             Crash::Unknown(why) => return Err(Problem::NotRun(why.clone())),
         }
         Ok(())
@@ -224,7 +205,7 @@ impl Test<'_> {
 
 /// Early end of the test.
 enum Problem {
-    /// The test could not be made.
+    /// The test could not be run.
     NotRun(String),
     /// The database did not come back.
     Gone(String),
@@ -232,27 +213,32 @@ enum Problem {
     Stopped,
 }
 
-/// Runs a command of the user's to its end. Ctrl-C does not reach it, because a database that it restarts must come back.
-fn shell(command: &str) -> Result<(), String> {
-    let mut child = Command::new("sh")
-        .args(["-c", command])
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .process_group(0)
-        .spawn()
-        .map_err(|error| format!("{command}: {error}"))?;
-    let begun = Instant::now();
-    loop {
-        match child.try_wait() {
-            Ok(Some(status)) if status.success() => return Ok(()),
-            Ok(Some(status)) => return Err(format!("{command}: {status}")),
-            Ok(None) if begun.elapsed() < PATIENCE => thread::sleep(LOOK),
-            Ok(None) => {
-                let _gone = child.kill().and_then(|()| child.wait().map(drop));
-                return Err(format!("{command}: it did not end in {} s", PATIENCE.as_secs()));
-            }
-            Err(error) => return Err(format!("{command}: {error}")),
+/// Makes the database fail under its load, and starts it again.
+fn inject(fault: &Fault, load: LoadProcess, trial: &mut Trial) -> Result<(), Problem> {
+    let commands = fault.spec.commands.as_ref();
+    let mut injector = Injector::start(fault.clone(), Some(PATIENCE))
+        .map_err(|error| Problem::NotRun(format!("the guard can't be started: {error}")))?;
+    injector.wait_until_ready().map_err(Problem::NotRun)?;
+    // A command that failed may have done its work in part, so its guard has started the database again.
+    let begun = injector.begin().map_err(Problem::NotRun)?;
+    trial.step(match commands {
+        Some(Commands { begin, .. }) => format!("failure: {begin}"),
+        None => format!("all servers are killed: {}", begun.proof),
+    });
+    let failed = load.end(LOAD_ENDS);
+    let ended = injector.end();
+    match commands {
+        Some(Commands { end, .. }) => {
+            ended.map_err(Problem::NotRun)?;
+            trial.step(format!("recovery: {}", end.as_deref().unwrap_or_default()));
         }
+        None => trial.step(format!("the servers are started again: {}", ended.map_err(Problem::Gone)?)),
     }
+    if failed.map_err(Problem::NotRun)? {
+        return Ok(());
+    }
+    Err(Problem::NotRun(match commands {
+        Some(Commands { begin, .. }) => format!("'{begin}' ended, but the database {WENT_ON}"),
+        None => format!("the killed servers {WENT_ON}"),
+    }))
 }

@@ -10,7 +10,7 @@ use lydite_families::TargetSpec;
 use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -133,21 +133,29 @@ impl LoadProcess {
         matches!(self.child.try_wait(), Ok(Some(_)))
     }
 
-    /// Kills the process (SIGKILL).
-    pub(super) fn kill(&mut self) -> io::Result<()> {
+    /// Kills the process (SIGKILL), and returns how it ended: perhaps by itself, before.
+    pub(super) fn kill(&mut self) -> io::Result<ExitStatus> {
         self.child.kill()?;
-        self.child.wait().map(|_| ())
+        self.child.wait()
     }
 
     /// Ends the process after a failure of the database. Waits for the terminals to notice the failure, then asks those
     /// that have not to stop, then kills the process. Returns false if all terminals went on: nothing has failed.
-    pub(super) fn end(mut self, patience: Duration) -> bool {
+    ///
+    /// # Errors
+    /// The load ended for a reason of its own, for example because the success file can't be written.
+    pub(super) fn end(mut self, patience: Duration) -> Result<bool, String> {
         let noticed = self.ended_within(patience);
         drop(self.input.take());
         if !noticed && !self.ended_within(patience) {
-            return true;
+            return Ok(true);
         }
-        !self.child.wait().is_ok_and(|status| status.success())
+        let lost = Failure::Target(String::new()).code().into();
+        match self.child.wait() {
+            Ok(status) if status.success() => Ok(false),
+            Ok(status) if status.code() == Some(lost) => Ok(true),
+            _ => Err(self.last_words()),
+        }
     }
 
     /// Waits for the end of the process. Returns false if it still runs after `patience`.

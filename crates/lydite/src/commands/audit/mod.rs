@@ -14,6 +14,7 @@ use crate::scratch::Scratch;
 use crate::shell::typed;
 use document::Document;
 use durability::{Crash, Test};
+use lydite_audit::load::LENGTH;
 use lydite_audit::{Audit, Finding, Property, Report, Verdict};
 use lydite_database::{DatabaseState, Demand, Description, Target, TxMode};
 use lydite_families::TargetSpec;
@@ -36,9 +37,9 @@ const DEFAULT_WAREHOUSES: u32 = 3;
 const WAIT: Duration = Duration::from_secs(2);
 /// The same with `--quick`.
 const QUICK_WAIT: Duration = Duration::from_millis(500);
-/// Length of the load that the clauses ask for.
-const DURATION: Duration = Duration::from_secs(5 * 60);
-/// The same with `--quick`.
+/// Most terminals of a load. A larger number is a mistake.
+const TERMINALS_MAX: u32 = 10_000;
+/// Length of a load with `--quick`.
 const QUICK_DURATION: Duration = Duration::from_secs(5);
 
 /// Everything that the user typed.
@@ -53,7 +54,9 @@ struct Plan {
     warehouses: Option<u32>,
     duration: Duration,
     seed: u64,
-    commands: Option<(String, String)>,
+    /// Failure by the user's commands.
+    commands: Option<Crash>,
+    terminals: Option<u32>,
     json: Option<Destination>,
     report: Option<Destination>,
     /// Directory of a temporary database and of the success file.
@@ -62,7 +65,7 @@ struct Plan {
 
 /// Runs `lydite audit`.
 pub(crate) fn command(args: &AuditArgs) -> Outcome {
-    let plan = plan(args)?;
+    let mut plan = plan(args)?;
     if [&plan.json, &plan.report].into_iter().flatten().any(Destination::is_stdout) {
         reserve_stdout();
     }
@@ -74,12 +77,16 @@ pub(crate) fn command(args: &AuditArgs) -> Outcome {
     let meta = ready(&*target, &description, &plan, style, &interrupt)?;
     let placement = lydite_audit::placement(&*target, &meta)?;
     let tests_durability = plan.only.contains(&Property::Durability);
-    let crash = match &plan.commands {
+    let crash = match plan.commands.take() {
         _ if !tests_durability => Crash::Unknown(String::new()),
         _ if description.embedded => Crash::Process,
-        Some((kill, restart)) => Crash::Commands { kill: kill.clone(), restart: restart.clone() },
+        Some(crash) => crash,
         None => Crash::of_lab(&plan.url),
     };
+    let terminals = plan.terminals.unwrap_or_else(|| lydite_audit::load::terminals(&meta));
+    if plan.only.iter().any(|property| matches!(property, Property::Consistency | Property::Durability)) {
+        target.admit(&Demand::Sessions(terminals))?;
+    }
     let document = Document {
         description: &description,
         meta: &meta,
@@ -88,8 +95,9 @@ pub(crate) fn command(args: &AuditArgs) -> Outcome {
         quick: args.quick,
         duration: plan.duration,
         wait: if args.quick { QUICK_WAIT } else { WAIT },
-        terminals: lydite_audit::load::terminals(&meta),
+        terminals,
         seed: plan.seed,
+        start: jiff::Timestamp::now(),
     };
     // Written early: a file that can't be written must fail before the tests change any row.
     let places = [(&plan.json, true), (&plan.report, false)];
@@ -141,7 +149,7 @@ pub(crate) fn command(args: &AuditArgs) -> Outcome {
             scratch: &plan.scratch,
             interrupt: &interrupt,
         };
-        let finding = test.make(target);
+        let finding = test.run(target);
         report.stopped |= finding.verdict == Verdict::Skipped;
         show(&finding);
         report.findings.push(finding);
@@ -164,17 +172,9 @@ fn conclude(
     if count(Verdict::Failed) > 0 {
         failures.push(Failure::CheckFailed);
     }
-    let tested = |property: &&Property| {
-        let of = report.findings.iter().filter(|finding| finding.id.starts_with(property.name()));
-        of.into_iter().any(|finding| matches!(finding.verdict, Verdict::Passed | Verdict::Failed))
-    };
-    let untested: Vec<&str> =
-        document.only.iter().filter(|property| !tested(property)).map(|property| property.name()).collect();
+    let untested = untested(document.only, &report.findings);
     if whole && !untested.is_empty() {
-        failures.push(Failure::Target(format!(
-            "nothing was tested of: {} (the lines of its tests say why)",
-            untested.join(", ")
-        )));
+        failures.push(Failure::Target(format!("not tested: {} (their lines say why)", untested.join(", "))));
     }
     failures.extend(unprinted.err());
     if !args.quiet {
@@ -190,9 +190,25 @@ fn conclude(
     }
     failures.extend(report.lost.clone().map(Failure::Target));
     if report.stopped {
-        failures.push(Failure::Interrupted("interrupted: not all tests were made".into()));
+        failures.push(Failure::Interrupted("interrupted: not all tests have run".into()));
     }
     Failure::all(failures)
+}
+
+/// Returns the tests of clause 3 that did not run, and `data` if none of its tests did: not each database has what they
+/// are about. The test that the standard does not have may be missing.
+fn untested(only: &[Property], findings: &[Finding]) -> Vec<String> {
+    let mut untested = Vec::new();
+    for property in only {
+        let of = || findings.iter().filter(|finding| finding.id.starts_with(property.name()));
+        let not_run = || of().filter(|finding| finding.verdict == Verdict::NotRun);
+        if not_run().count() == of().count() {
+            untested.push(property.name().to_string());
+        } else if *property != Property::Data {
+            untested.extend(not_run().map(|finding| format!("{} {}", finding.id, finding.scope.name())));
+        }
+    }
+    untested
 }
 
 /// Reads all arguments.
@@ -217,8 +233,12 @@ fn plan(args: &AuditArgs) -> Result<Plan, Failure> {
         .warehouses
         .as_deref()
         .map(|text| keep("warehouses", whole(text, 1, MAX_WAREHOUSES).map(u64::from)) as u32);
+    let terminals = args
+        .terminals
+        .as_deref()
+        .map(|text| keep("terminals", whole(text, 1, TERMINALS_MAX).map(u64::from)) as u32);
     let seed = keep("seed", number(args.seed.as_deref().unwrap_or("1"), "must be a whole number from 0"));
-    let default = if args.quick { QUICK_DURATION } else { DURATION };
+    let default = if args.quick { QUICK_DURATION } else { LENGTH };
     let duration = match args.duration.as_deref().map_or(Ok(default), time) {
         Ok(Duration::ZERO) => Err("must be longer than 0".to_string()),
         duration => duration,
@@ -232,7 +252,9 @@ fn plan(args: &AuditArgs) -> Result<Plan, Failure> {
         errors.push(format!("{} stores nothing that could be tested", args.target));
     }
     let commands = match (&args.kill, &args.restart) {
-        (Some(kill), Some(restart)) => Some((kill.clone(), restart.clone())),
+        (Some(kill), Some(restart)) => Crash::of_commands(kill, restart)
+            .map_err(|more| errors.extend(more.iter().map(|problem| format!("--kill, --restart: {problem}"))))
+            .ok(),
         (None, None) => None,
         (Some(_), None) => {
             errors.push("--kill: needs --restart COMMAND, which starts the database again".into());
@@ -272,7 +294,21 @@ fn plan(args: &AuditArgs) -> Result<Plan, Failure> {
         (spec, args.target.clone())
     };
     let sized = args.size.is_some();
-    Ok(Plan { spec, url, only, data, sized, warehouses, duration, seed, commands, json, report, scratch })
+    Ok(Plan {
+        spec,
+        url,
+        only,
+        data,
+        sized,
+        warehouses,
+        duration,
+        seed,
+        commands,
+        terminals,
+        json,
+        report,
+        scratch,
+    })
 }
 
 /// Returns the URL of a temporary database with a path in the audit's directory.
@@ -325,6 +361,11 @@ fn ready(
             }
             Ok(meta)
         }
+        // These tests only read.
+        DatabaseState::Empty if plan.only == [Property::Data] => Err(Failure::usage(format!(
+            "{url} is not loaded, and --only data only reads: load it first with `lydite load {} --warehouses N`",
+            typed(url)
+        ))),
         DatabaseState::Empty => {
             let warehouses = warehouses.unwrap_or(DEFAULT_WAREHOUSES);
             let meta = data.describe(warehouses, *seed)?;
@@ -359,4 +400,36 @@ fn line(finding: &Finding) -> String {
     };
     let case = case.map_or_else(String::new, |case| format!("case {case}: "));
     format!("{verdict:<8} {id:<13} {clause:<8} {:<5} {seconds:>6.1} s  {title}: {case}{seen}\n", scope.name())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lydite_audit::Scope;
+
+    #[test]
+    fn tests_of_clause_3_that_did_not_run_are_named_and_those_of_the_data_need_not_all_run() {
+        let finding = |id, verdict| Finding {
+            id,
+            clause: "3",
+            title: "",
+            scope: Scope::Local,
+            steps: Vec::new(),
+            seen: String::new(),
+            case: None,
+            load: None,
+            verdict,
+            seconds: 0.0,
+        };
+        let of = |verdicts: &[(&'static str, Verdict)]| {
+            let findings: Vec<Finding> = verdicts.iter().map(|(id, verdict)| finding(id, *verdict)).collect();
+            untested(&[Property::Data, Property::Isolation], &findings)
+        };
+        let (passed, not_run) = (Verdict::Passed, Verdict::NotRun);
+        let data = [("data-1", passed), ("data-7", not_run)];
+        let isolation = |third| [("isolation-2", passed), ("isolation-3", third), ("snapshot", not_run)];
+        assert_eq!(of(&[&data[..], &isolation(Verdict::Failed)].concat()), Vec::<String>::new());
+        assert_eq!(of(&[&data[..], &isolation(not_run)].concat()), ["isolation-3 local"]);
+        assert_eq!(of(&[&data[1..], &isolation(not_run)[1..]].concat()), ["data", "isolation"]);
+    }
 }

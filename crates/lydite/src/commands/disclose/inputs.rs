@@ -5,9 +5,11 @@ use crate::cli::DiscloseArgs;
 use lydite_plan::destination::Destination;
 use lydite_plan::values::whole;
 use lydite_report::RunResult;
+use lydite_report::compare::differing_settings;
 use lydite_report::disclosure::AuditDocument;
+use lydite_report::document_kind::DocumentKind;
 use lydite_report::model::Status;
-use lydite_report::sweep::Sweep;
+use lydite_report::sweep::{Environment, Sweep};
 use lydite_tpcc::sizing::Bytes;
 use serde_json::Value;
 use std::fs;
@@ -43,11 +45,11 @@ enum Named {
 pub(super) fn read(args: &DiscloseArgs) -> Result<Inputs, Vec<String>> {
     let mut errors = Vec::new();
     let mut results: Vec<(&Path, RunResult)> = Vec::new();
-    let mut sweeps = Vec::new();
+    let mut sweeps: Vec<(&Path, Sweep)> = Vec::new();
     for path in &args.results {
         match named(path) {
             Ok(Named::Result(result)) => results.push((path, *result)),
-            Ok(Named::Sweep(sweep)) => sweeps.push(*sweep),
+            Ok(Named::Sweep(sweep)) => sweeps.push((path, *sweep)),
             Err(problem) => errors.push(problem),
         }
     }
@@ -59,6 +61,8 @@ pub(super) fn read(args: &DiscloseArgs) -> Result<Inputs, Vec<String>> {
     }
     if let Some(((first, disclosed), others)) = results.split_first() {
         errors.extend(others.iter().filter_map(|(path, other)| differs(disclosed, other, first, path)));
+        errors.extend(repeated(&results));
+        errors.extend(sweeps.iter().filter_map(|(path, sweep)| is_elsewhere(disclosed, sweep, first, path)));
     }
     let audit = given(args.audit.as_deref().map(|path| audit(path, results.first())), &mut errors);
     let prices = match args.prices.as_deref().map(price_file::read).transpose() {
@@ -95,6 +99,7 @@ pub(super) fn read(args: &DiscloseArgs) -> Result<Inputs, Vec<String>> {
         return Err(errors);
     }
     let results = results.into_iter().map(|(_, result)| result).collect();
+    let sweeps = sweeps.into_iter().map(|(_, sweep)| sweep).collect();
     Ok(Inputs { results, sweeps, audit, prices, bytes_per_warehouse, copies, disk, json })
 }
 
@@ -103,22 +108,18 @@ fn given<T>(read: Option<Result<T, String>>, errors: &mut Vec<String>) -> Option
     read.and_then(|read| read.map_err(|problem| errors.push(problem)).ok())
 }
 
-/// Reads a result or a sweep. A document of another kind would load as a result without numbers.
+/// Reads a result or a sweep.
 fn named(path: &Path) -> Result<Named, String> {
     let place = path.display();
     let text = fs::read_to_string(path).map_err(|error| format!("cannot read {place}: {error}"))?;
     let json: Value =
         serde_json::from_str(&text).map_err(|error| format!("{place} is not a Lydite result: {error}"))?;
-    if json.get("points").is_some() && json.get("figures").is_some() {
-        return Sweep::from_json(&text, path).map(|sweep| Named::Sweep(Box::new(sweep)));
-    }
-    if json.get("tests").is_some() && json.get("audit").is_some() {
-        return Err(format!("{place} is an audit: name it with --audit"));
-    }
-    if json.get("transactions").is_none() {
-        return Err(format!(
-            "{place} is not the result of a run: name the file of `lydite run --json FILE`, or summary.json of a sweep"
-        ));
+    match DocumentKind::of(&json) {
+        Some(DocumentKind::Sweep) => {
+            return Sweep::from_json(&text, path).map(|sweep| Named::Sweep(Box::new(sweep)));
+        }
+        Some(DocumentKind::Audit) => return Err(format!("{place} is an audit: name it with --audit")),
+        _ => {}
     }
     RunResult::from_json(&text, path)
         .map(|result| Named::Result(Box::new(result)))
@@ -153,9 +154,44 @@ fn differs(one: &RunResult, other: &RunResult, first: &Path, path: &Path) -> Opt
             of.kind, of.version, of.url, target.kind, target.version, target.url
         ));
     }
-    (one.plan != other.plan).then(|| {
-        format!("{place} has another plan than {first}: disclose it alone, or run the same plan again")
+    if one.plan != other.plan {
+        return Some(format!(
+            "{place} has another plan than {first}: disclose it alone, or run the same plan again"
+        ));
+    }
+    let settings = differing_settings(one, other);
+    (!settings.is_empty()).then(|| {
+        format!(
+            "{place} is of a database with other settings than {first} ({}): disclose it alone, or run the same plan \
+             again",
+            settings.join(", ")
+        )
     })
+}
+
+/// Returns the reasons why results are no repetitions: two of them are of one run.
+fn repeated(results: &[(&Path, RunResult)]) -> Vec<String> {
+    let mut problems = Vec::new();
+    for (at, (path, other)) in results.iter().enumerate() {
+        let start = &other.window.start;
+        let same = |one: &RunResult| one.window.start == *start && one.host == other.host;
+        if let Some((first, _)) = results[..at].iter().find(|(_, one)| !start.is_empty() && same(one)) {
+            problems.push(format!(
+                "{} and {} are the same run, which began at {start}: name a second one",
+                first.display(),
+                path.display()
+            ));
+        }
+    }
+    problems
+}
+
+/// Returns the difference of a sweep's databases from the disclosed one. A sweep keeps their kinds and versions.
+fn is_elsewhere(one: &RunResult, sweep: &Sweep, first: &Path, path: &Path) -> Option<String> {
+    let ours = Environment::target(one);
+    let other = sweep.environment.targets.iter().find(|target| **target != ours)?;
+    let (first, place) = (first.display(), path.display());
+    Some(format!("{place} is of another database ({other}) than {first} ({ours}): leave it out"))
 }
 
 /// Reads the audit of the same database.
@@ -181,6 +217,14 @@ fn audit(path: &Path, disclosed: Option<&(&Path, RunResult)>) -> Result<AuditDoc
             target.version,
             target.url,
             result.plan.isolation.as_deref().unwrap_or("unknown")
+        ));
+    }
+    let settings = document.differing_settings(result);
+    if !settings.is_empty() {
+        return Err(format!(
+            "--audit: {place} is of a database with other settings than {} ({}): audit it with the same",
+            first.display(),
+            settings.join(", ")
         ));
     }
     Ok(document)

@@ -3,7 +3,7 @@
 mod inputs;
 mod pdf;
 
-use super::plan::{bytes_of, facts, finish};
+use super::plan::{bytes_of, facts, finish, usual_bytes_of};
 use crate::cli::{DiscloseArgs, PaperSize};
 use crate::exit::{Failure, Outcome};
 use crate::output::{complain, reserve_stdout};
@@ -17,10 +17,10 @@ use lydite_families::TargetSpec;
 use lydite_plan::destination::Destination;
 use lydite_report::RunResult;
 use lydite_report::disclosure::{
-    Disclosure, Gap, Listing, Paper, SpaceFacts, render_executive_summary, render_full_disclosure,
+    Disclosure, Gap, Listing, Paper, Priced, SpaceFacts, render_executive_summary, render_full_disclosure,
 };
 use lydite_report::figures::plural;
-use lydite_tpcc::sizing::{Bytes, KINDS, Prices, SpacePlan, judge, price};
+use lydite_tpcc::sizing::{Prices, SpacePlan, judge, price};
 use pdf::{ADVICE, Browser};
 use serde::Serialize;
 use std::fs;
@@ -112,7 +112,10 @@ fn disclosure<'a>(
         again,
         sweeps: &inputs.sweeps,
         audit: inputs.audit.as_ref(),
-        prices,
+        prices: prices.zip(inputs.prices.as_ref()).map(|(prices, sheet)| Priced {
+            prices,
+            years: sheet.parts.iter().map(|part| part.years).min().unwrap_or(0),
+        }),
         space: space(inputs, result),
         tables,
         transactions,
@@ -134,11 +137,10 @@ fn code_of(result: &RunResult) -> Option<Code> {
 /// Computes the space: by the user's size of a warehouse, else that in the result, else the usual one of the database.
 fn space(inputs: &Inputs, result: &RunResult) -> Option<SpaceFacts> {
     let warehouses = u32::try_from(result.warehouses()?).ok()?;
-    let usual = || KINDS.iter().find(|(kind, _)| *kind == result.target.kind).map(|(_, bytes)| Bytes(*bytes));
     let (bytes_per_warehouse, source, measured) = match (inputs.bytes_per_warehouse, bytes_of(result)) {
         (Some(bytes), _) => (bytes, "given with --bytes-per-warehouse", true),
         (None, Some(bytes)) => (bytes, "measured at the begin of the run", true),
-        (None, None) => (usual()?, "typical of this kind of database, not measured", false),
+        (None, None) => (usual_bytes_of(result)?, "typical of this kind of database, not measured", false),
     };
     let plan = SpacePlan { copies: u64::from(inputs.copies), ..SpacePlan::new(bytes_per_warehouse) };
     let space = plan.space(warehouses, result.nopm);

@@ -95,7 +95,7 @@ pub(super) fn command(name: &str, args: &VerifyArgs) -> Outcome {
         )));
     }
     if report.stopped {
-        failures.push(Failure::Interrupted("interrupted: not all tests were made".into()));
+        failures.push(Failure::Interrupted("interrupted: not all tests have run".into()));
     }
     Failure::all(failures)
 }

@@ -26,6 +26,8 @@ use std::time::{Duration, Instant};
 
 /// Transactions without `--workload`.
 const LISTS: Played = Played::Own(WorkloadKind::ListAppend);
+/// Last line about the mix of TPC-C.
+const TPCC_NOTE: &str = "terminals see few rows, so a level that the mix does not refute may be broken: --workload list-append finds out\n";
 /// Maximum number of sessions.
 const SESSIONS_MAX: u32 = 1_000;
 /// Maximum of `--transactions`: a history is checked in memory.
@@ -102,7 +104,8 @@ pub(super) fn command(target: &str, args: &VerifyArgs) -> Outcome {
     if !args.quiet || judgement.is_refuted() {
         let header = header(&description, &settings, (&places, ranges), seconds);
         let faults: String = faults.results().iter().map(fault_line).collect();
-        failures.extend(print(&(header + &faults + &judgement.text(Some(&aborts)))).err());
+        let note = if settings.played == Played::Tpcc { TPCC_NOTE } else { "" };
+        failures.extend(print(&(header + &faults + &judgement.text(Some(&aborts)) + note)).err());
     }
     let whole = !stopped && lost.is_none() && unread.is_none();
     if let Some(place) = &json {

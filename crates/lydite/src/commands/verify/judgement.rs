@@ -36,9 +36,9 @@ impl<'a> Judgement<'a> {
         self.report.against(self.asked).next().is_some()
     }
 
-    /// True if a dependency between transactions was seen. Otherwise the history proves nothing.
+    /// True if a dependency between transactions or an anomaly was seen. Otherwise the history proves nothing.
     pub(super) fn proves(&self) -> bool {
-        self.report.transactions.dependencies > 0
+        self.report.transactions.dependencies > 0 || !self.report.anomalies.is_empty()
     }
 
     /// Returns the strongest level that was not refuted; none if all were, or if the history proves nothing.
@@ -57,7 +57,11 @@ impl<'a> Judgement<'a> {
              seen); {dependencies} dependencies between them\n"
         );
         self.report.anomalies.iter().for_each(|anomaly| self.anomaly(anomaly, &mut text));
-        let strongest = self.strongest().map_or_else(|| "none".to_string(), |level| level.to_string());
+        let strongest = match self.strongest() {
+            Some(level) => level.to_string(),
+            None if self.proves() => "none".into(),
+            None => "unknown, since no transaction depended on another one".into(),
+        };
         let order = |order| if self.report.keeps(order) { "not refuted" } else { "REFUTED" };
         let verdict = if self.is_refuted() { "REFUTED" } else { "not refuted" };
         // Writing to a String cannot fail.

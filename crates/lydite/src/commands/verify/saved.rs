@@ -35,6 +35,12 @@ pub(super) fn command(file: &Path, args: &VerifyArgs) -> Outcome {
     if json.as_ref().is_some_and(Destination::is_stdout) {
         reserve_stdout();
     }
+    if file.extension().is_some_and(|end| end == "edn") {
+        return Err(Failure::usage(format!(
+            "{}: is EDN, and --check-history reads JSON lines: record it with a --history whose name does not end in .edn",
+            file.display()
+        )));
+    }
     let failed = |error: &dyn std::fmt::Display| Failure::usage(format!("{}: {error}", file.display()));
     let opened = File::open(file).map_err(|error| failed(&error))?;
     let history = History::from_json_lines(BufReader::new(opened)).map_err(|error| failed(&error))?;

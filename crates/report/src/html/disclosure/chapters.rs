@@ -2,11 +2,12 @@
 
 use super::charts::{over_time, response_times, think_times};
 use super::{price_sheet, quantities, system};
-use crate::disclosure::{Disclosure, Listing, REPRODUCED_PERCENT, SpaceFacts};
-use crate::figures::{count, number, plural};
+use crate::audit::AuditPage;
+use crate::disclosure::{AuditDocument, Disclosure, Listing, REPRODUCED_PERCENT, SpaceFacts};
+use crate::figures::{count, moment, number, plural};
 use crate::html::data::RunData;
 use crate::html::markup::{Markup, figures, pill, table, words};
-use crate::html::{Section, audit, environment, single, sweep};
+use crate::html::{Section, audit, environment, standard, sweep};
 use crate::model::RunResult;
 use lydite_tpcc::schema::Table;
 use lydite_tpcc::sizing::{ROWS, dynamic_bytes, row_bytes};
@@ -32,7 +33,7 @@ pub(super) fn chapters(of: &Disclosure<'_>) -> Vec<Section> {
         Section::new("audit", "Audit", "9  Audit", audited(of)),
         Section::new("code", "Code", "Appendix A  Code of the transactions", code(&of.transactions)),
         Section::new("settings", "Settings", "Appendix B  Settings", settings(r)),
-        Section::new("steps", "Steps", "Appendix C  Steps of the ACID tests", steps(of)),
+        Section::new("steps", "Steps", "Appendix C  Steps of the tests", steps(of)),
     ]
 }
 
@@ -60,8 +61,13 @@ fn general(of: &Disclosure<'_>) -> Markup {
     let terminals = r.plan.terminals.map_or_else(|| "–".to_owned(), |count| plural(count, "terminal"));
     let sessions = r.plan.sessions.map_or_else(|| "–".to_owned(), |count| plural(count, "session"));
     let database = if r.target.embedded { "database in the same process" } else { "database" };
+    // Without a tier the driver's own sessions go to the database.
+    let between = match r.terminals.as_ref().and_then(|terminals| terminals.was.as_ref()) {
+        Some(was) => format!("{} → WAS at {}, its pool of sessions", plural(was.lines, "line"), was.address),
+        None => sessions,
+    };
     all.push(words_of(&format!(
-        "Driver ({terminals}, {}) → {sessions} → {database} ({}, {}).",
+        "Driver ({terminals}, {}) → {between} → {database} ({}, {}).",
         r.plan.mode.as_deref().unwrap_or("direct"),
         r.target.kind,
         r.node_count().map_or_else(|| "one node".to_owned(), |nodes| plural(nodes.into(), "node"))
@@ -113,9 +119,9 @@ fn profiles(r: &RunResult) -> Markup {
          the seed, its number, and how many transactions it has entered. The constant of NURand for last names differs \
          between load and run as clause 2.1.6.1 demands.",
     );
-    all.push(single::mix(r));
-    all.push(single::inputs(r));
-    all.push(single::deferred(r));
+    all.push(standard::mix(r));
+    all.push(standard::inputs(r));
+    all.push(standard::deferred(r));
     all.push(words_of(
         "Lydite sends requests with all fields of clauses 2.4.3 to 2.8.3. It draws no screens.",
     ));
@@ -125,19 +131,23 @@ fn profiles(r: &RunResult) -> Markup {
 fn acid(of: &Disclosure<'_>) -> Markup {
     let mut all = Markup::default();
     match of.audit {
-        None => all.push(words_of("The ACID tests were not made: see what is missing.")),
+        None => all.push(words_of("The ACID tests were not run: see what is missing.")),
         Some(document) => {
             let under = &document.audit;
             let (length, kind) =
                 (number(under.duration_s), if under.quick { "quick: short loads, " } else { "" });
+            let begun = match under.start.as_str() {
+                "" => String::new(),
+                start => format!(", begun {}", moment(start)),
+            };
             all.push(words_of(&format!(
-                "Made on {} at isolation {}, {}, {kind}load of {length} s by {}. Appendix C has the steps.",
+                "Run on {} at isolation {}, {}, {kind}loads of {length} s by {}{begun}. Appendix C has the steps.",
                 under.target.url,
                 under.target.isolation,
                 plural(under.warehouses, "warehouse"),
                 plural(under.terminals, "terminal"),
             )));
-            all.push(audit::tests(&document.page()));
+            all.push(audit::tests(&page_of(document, false)));
             let cases: Vec<String> = document
                 .tests
                 .iter()
@@ -152,12 +162,38 @@ fn acid(of: &Disclosure<'_>) -> Markup {
         }
     }
     all.push(heading("Conditions before and after the run"));
-    all.push(single::checks(of.result));
+    all.push(standard::checks(of.result));
     all
 }
 
+/// Returns the tests of an audit that are about the data and the inputs, or all others.
+fn page_of(document: &AuditDocument, of_data: bool) -> AuditPage<'_> {
+    let mut page = document.page();
+    page.tests.retain(|test| test.id.starts_with("data-") == of_data);
+    page
+}
+
 fn scaling(of: &Disclosure<'_>) -> Markup {
-    let r = of.result;
+    let mut all = cardinalities(of.result);
+    if let Some(page) = of.audit.map(|document| page_of(document, true)).filter(|page| !page.tests.is_empty())
+    {
+        all.push(heading("Data and inputs, by the audit (clause 9.2.2)"));
+        all.push(audit::tests(&page));
+    }
+    all.push(environment::load(of.result));
+    all.push(heading("Space for 60 days (clause 4.2.3) and 8 hours of log (clause 5.5.1)"));
+    match &of.space {
+        None => all.push(words_of("The size of a warehouse is not known: see what is missing.")),
+        Some(facts) => all.push(space(facts, of.result)),
+    }
+    all
+}
+
+/// The rows of each table after loading.
+fn cardinalities(r: &RunResult) -> Markup {
+    if r.plan.data_skew.is_some() {
+        return words_of("The districts are skewed, so the tables have other rows than the standard's.");
+    }
     let warehouses = r.warehouses().unwrap_or(0);
     let tenth = if r.has_small_warehouses() { 10 } else { 1 };
     let rows = ROWS.iter().map(|rows| {
@@ -176,12 +212,6 @@ fn scaling(of: &Disclosure<'_>) -> Markup {
     all.push(words_of(
         "ITEM has rows of its own at any scale. Each order has 5 to 15 lines, so ORDER-LINE's number is a mean.",
     ));
-    all.push(environment::load(r));
-    all.push(heading("Space for 60 days (clause 4.2.3) and 8 hours of log (clause 5.5.1)"));
-    match &of.space {
-        None => all.push(words_of("The size of a warehouse is not known: see what is missing.")),
-        Some(facts) => all.push(space(facts, r)),
-    }
     all
 }
 
@@ -256,13 +286,13 @@ fn performance(of: &Disclosure<'_>) -> Markup {
         all.push(words_of("The terminals did not wait, so there are no think times."));
     }
     all.push(think);
-    all.push(single::pacing(r));
+    all.push(standard::pacing(r));
     all.push(heading("Throughput over time (clause 5.6.4)"));
     all.push(over_time(r));
     all.push(heading("Reproducibility"));
     all.push(reproducibility(of));
     all.push(heading("Rules of measurement"));
-    all.push(single::rules(r));
+    all.push(standard::rules(r));
     all
 }
 
@@ -270,18 +300,23 @@ fn reproducibility(of: &Disclosure<'_>) -> Markup {
     if of.again.is_empty() {
         return words_of("There is one run: see what is missing.");
     }
-    let mut rows =
-        vec![vec![Markup::text("disclosed"), Markup::text(&number(of.result.nopm)), Markup::text("–")]];
+    let mut rows = vec![vec![
+        Markup::text("disclosed"),
+        Markup::text(&moment(&of.result.window.start)),
+        Markup::text(&number(of.result.nopm)),
+        Markup::text("–"),
+    ]];
     for ((place, other), percent) in (2..).zip(of.again).zip(of.differences()) {
         let text = format!("{}{} %", if percent < 0.0 { "−" } else { "+" }, number(percent.abs()));
         let kind = if percent.abs() <= REPRODUCED_PERCENT { "good" } else { "bad" };
         rows.push(vec![
             Markup::text(&format!("run {place}")),
+            Markup::text(&moment(&other.window.start)),
             Markup::text(&number(other.nopm)),
             pill(kind, &text),
         ]);
     }
-    let columns = [words("Run"), figures("NOPM"), words("Difference, at most 2 %")];
+    let columns = [words("Run"), words("Measured from"), figures("NOPM"), words("Difference, at most 2 %")];
     Markup::element("div", &[("class", "narrow")], table("", &columns, rows))
 }
 
@@ -302,7 +337,7 @@ fn sut(of: &Disclosure<'_>) -> Markup {
 
 fn pricing(of: &Disclosure<'_>) -> Markup {
     match of.prices {
-        Some(prices) => price_sheet(prices),
+        Some(priced) => price_sheet(priced.prices),
         None => words_of("There is no price sheet: see what is missing."),
     }
 }
@@ -315,15 +350,8 @@ fn availability() -> Markup {
 
 fn audited(of: &Disclosure<'_>) -> Markup {
     let tests = match of.audit {
-        Some(document) => {
-            let page = document.page();
-            let passed = page.tests.iter().filter(|test| test.good).count();
-            format!(
-                "Lydite made {} of clause 3, and {passed} passed.",
-                plural(page.tests.len() as u64, "test")
-            )
-        }
-        None => "Lydite made none of the tests of clause 3.".to_owned(),
+        Some(document) => format!("Lydite ran the tests of clause 3: {}.", document.acid_counts()),
+        None => "Lydite ran none of the tests of clause 3.".to_owned(),
     };
     words_of(&format!(
         "No auditor has seen this system. {tests} Only an auditor certified by the TPC can attest a result (clause 9.1.1)."

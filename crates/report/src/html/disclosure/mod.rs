@@ -6,7 +6,7 @@ mod charts;
 use super::markup::{Markup, figures, named_table, pairs, table, words};
 use super::single::card;
 use super::{Section, frame};
-use crate::disclosure::{Disclosure, Gap, Paper};
+use crate::disclosure::{Disclosure, Gap, Paper, Priced};
 use crate::figures::{P90, count, duration, moment, number, percent, plural, type_name};
 use crate::findings::shown_types;
 use crate::model::{Latency, RunResult};
@@ -33,7 +33,7 @@ pub fn render_executive_summary(of: &Disclosure<'_>) -> String {
         Section::new("system", "System", "System", system(of)),
         Section::new("numbers", "Numbers", "Numerical quantities", quantities(of)),
     ];
-    if let Some(prices) = of.prices {
+    if let Some(Priced { prices, .. }) = of.prices {
         sections.push(Section::new("prices", "Prices", "Price sheet", price_sheet(prices)));
     }
     document(of, "Executive summary", sections)
@@ -93,16 +93,16 @@ fn head(of: &Disclosure<'_>, name: &str) -> Markup {
         "main",
     );
     cards.push(match of.prices {
-        Some(prices) => card(
+        Some(Priced { prices, years }) => card(
             "Price per NOPM",
             Markup::text(&format!("{} {}", prices.currency, prices.per_nopm)),
-            "three years of maintenance included",
+            &format!("{} of maintenance included", plural(years.into(), "year")),
             "",
         ),
         None => card("Price per NOPM", Markup::text("–"), "not priced", "warn"),
     });
     cards.push(match of.prices {
-        Some(prices) => card(
+        Some(Priced { prices, .. }) => card(
             "Total price",
             Markup::text(&format!("{} {}", prices.currency, count(prices.total))),
             &plural(prices.parts.len() as u64, "part"),
@@ -118,8 +118,12 @@ fn head(of: &Disclosure<'_>, name: &str) -> Markup {
 /// Returns the section of everything that is missing.
 fn missing(gaps: &[Gap]) -> Section {
     let rows = gaps.iter().map(|gap| {
+        // A command ends at the first comma with a space.
         let is_command = gap.supply.starts_with("lydite ");
-        let supply = Markup::with_text(if is_command { "code" } else { "span" }, &[], &gap.supply);
+        let end = gap.supply.find(", ").filter(|_| is_command).unwrap_or(gap.supply.len());
+        let (first, rest) = gap.supply.split_at(end);
+        let mut supply = Markup::with_text(if is_command { "code" } else { "span" }, &[], first);
+        supply.push(Markup::text(rest));
         vec![Markup::text(&gap.missing), Markup::text(&gap.clause), supply]
     });
     let columns = [words("Missing"), words("Clause"), words("Supplied by")];
@@ -155,8 +159,7 @@ fn system(of: &Disclosure<'_>) -> Markup {
         rows.push(text("Space for 60 days", space.space.sixty_day_bytes.to_string()));
     }
     if let Some(audit) = of.audit {
-        let passed = audit.page().tests.iter().filter(|test| test.good).count();
-        rows.push(text("ACID tests", format!("{passed} of {} passed", audit.tests.len())));
+        rows.push(text("ACID tests", audit.acid_counts()));
     }
     pairs("", rows)
 }
@@ -170,31 +173,47 @@ fn response(key: &str, r: &RunResult) -> Option<Latency> {
 /// The numerical quantities of clause 8.1.
 fn quantities(of: &Disclosure<'_>) -> Markup {
     let r = of.result;
-    let rows = shown_types(r).into_iter().map(|(key, t)| {
-        let seen = response(key, r).unwrap_or_default();
-        let seconds = |ms: Option<f64>| ms.map_or_else(|| "–".to_owned(), |ms| format!("{:.3}", ms / 1e3));
-        let p90 = match P90.is_thin(t.completed()) {
-            true => format!("~{}", seconds(seen.p90)),
-            false => seconds(seen.p90),
-        };
-        let wait = |of: fn(&crate::model::Pacing) -> f64| {
-            let pacing = r.pacing.as_ref().and_then(|pacing| pacing.get(key));
-            pacing.map_or_else(|| "–".to_owned(), |pacing| format!("{:.2}", of(pacing)))
-        };
-        let cells = [
-            type_name(key).to_owned(),
-            count(t.completed()),
-            percent(t.share_percent),
-            seconds(seen.mean),
-            p90,
-            seconds(seen.max),
-            wait(|of| of.keying_min_s),
-            wait(|of| of.keying_mean_s),
-            wait(|of| of.think_mean_s),
-            wait(|of| of.think_max_s),
-        ];
-        cells.iter().map(|cell| Markup::text(cell)).collect()
-    });
+    // Latencies are without the display delay, and terminals see it (clause 6.6.3.7).
+    let delay_ms = r.terminals.as_ref().map_or(0.0, |terminals| terminals.display_delay_ms);
+    let in_seconds = |ms: Option<f64>, more: f64| {
+        ms.map_or_else(|| "–".to_owned(), |ms| format!("{:.3}", (ms + more) / 1e3))
+    };
+    let mut rows: Vec<Vec<Markup>> = shown_types(r)
+        .into_iter()
+        .map(|(key, t)| {
+            let seen = response(key, r).unwrap_or_default();
+            let seconds = |ms: Option<f64>| in_seconds(ms, delay_ms);
+            let p90 = match P90.is_thin(t.completed()) {
+                true => format!("~{}", seconds(seen.p90)),
+                false => seconds(seen.p90),
+            };
+            let wait = |of: fn(&crate::model::Pacing) -> f64| {
+                let pacing = r.pacing.as_ref().and_then(|pacing| pacing.get(key));
+                pacing.map_or_else(|| "–".to_owned(), |pacing| format!("{:.2}", of(pacing)))
+            };
+            let cells = [
+                type_name(key).to_owned(),
+                count(t.completed()),
+                percent(t.share_percent),
+                seconds(seen.mean),
+                p90,
+                seconds(seen.max),
+                wait(|of| of.keying_min_s),
+                wait(|of| of.keying_mean_s),
+                wait(|of| of.think_mean_s),
+                wait(|of| of.think_max_s),
+            ];
+            cells.iter().map(|cell| Markup::text(cell)).collect()
+        })
+        .collect();
+    if let Some(was) = r.terminals.as_ref().and_then(|terminals| terminals.was.as_ref()) {
+        let menu = &was.menu_ms;
+        let times = [menu.mean, menu.p90, menu.max].map(|ms| in_seconds(ms, 0.0));
+        let dashes = std::iter::repeat_n("–".to_owned(), 4);
+        let cells =
+            ["Menu".to_owned(), "–".to_owned(), "–".to_owned()].into_iter().chain(times).chain(dashes);
+        rows.push(cells.map(|cell| Markup::text(&cell)).collect());
+    }
     let columns = [
         words("Transaction"),
         figures("completed"),
@@ -207,7 +226,14 @@ fn quantities(of: &Disclosure<'_>) -> Markup {
         figures("think average s"),
         figures("think greatest s"),
     ];
-    let mut all = table("Response times at the terminal, and waits", &columns, rows.collect());
+    let mut all = table("Response times at the terminal, and waits", &columns, rows);
+    if delay_ms > 0.0 {
+        let note = format!(
+            "Response times of transactions have {} s of display delay (clause 6.6.3.7); the graphs are without it.",
+            number(delay_ms / 1e3)
+        );
+        all.push(Markup::with_text("p", &[("class", "note")], &note));
+    }
     if r.transactions.values().any(|of| P90.is_thin(of.completed())) {
         let note = "~ too few transactions for a sure 90th percentile.";
         all.push(Markup::with_text("p", &[("class", "note")], note));
