@@ -71,7 +71,8 @@ pub fn guard() -> io::Result<()> {
     })?;
     let Ok(task) = orders.recv() else { return Ok(()) };
     let task: Task = serde_json::from_str(&task)?;
-    let prepared = kind_of(&task).and_then(|kind| {
+    let notable = note::prepare(&note::directory()).map_err(not_noted);
+    let prepared = notable.and_then(|()| kind_of(&task)).and_then(|kind| {
         let prepared = kind.prepare(&task.fault).map_err(|problems| problems.join("; "))?;
         Ok((kind, prepared))
     });
@@ -162,8 +163,12 @@ fn note(kind: &dyn AnyKind, prepared: Option<Value>, task: &Task) -> Result<Left
         Some(state) => state,
         None => kind.check(&task.fault).map_err(|problems| problems.join("; "))?,
     };
-    let notes = note::directory();
-    let noted = |error: io::Error| format!("it can't be noted in {}: {error}", notes.display());
-    note::prepare(&notes).map_err(noted)?;
-    Note::new(task.fault.clone(), state).and_then(|note| note.write(&notes)).map_err(noted)
+    Note::new(task.fault.clone(), state)
+        .and_then(|note| note.write(&note::directory()))
+        .map_err(not_noted)
+}
+
+/// Returns the problem of a fault whose note can't be written.
+fn not_noted(error: io::Error) -> String {
+    format!("it can't be noted in {}: {error}", note::directory().display())
 }

@@ -9,6 +9,7 @@ use crate::program::{
 use serde_json::Value;
 use std::fs;
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -318,6 +319,44 @@ fn busy_threads_and_own_commands_are_faults_and_one_that_can_not_begin_is_exit_3
     );
     assert!(ended.exists(), "the end is run after half a begin");
     assert_eq!(place.list(), "no active faults\n");
+}
+
+/// A note of the kind `command` whose guard has ended, and whose end makes a file.
+fn note_of_a_command(file: &Path) -> String {
+    let commands = serde_json::json!({
+        "begin": "true",
+        "end": format!("touch {}", file.display()),
+        "limit": {"secs": 10, "nanos": 0},
+    });
+    let spec = serde_json::json!({
+        "kind": "command", "arguments": null, "from": {"secs": 1, "nanos": 0}, "to": null, "host": null,
+        "places": ["Local"], "commands": commands,
+    });
+    let fault = serde_json::json!({"spec": spec, "sites": ["Machine"]});
+    let guard = serde_json::json!({"pid": 4_194_304, "started": 1});
+    serde_json::json!({"fault": fault, "state": commands, "guard": guard, "boot": ""}).to_string()
+}
+
+#[test]
+fn a_note_that_others_could_have_written_is_not_obeyed_and_no_run_begins_beside_it() {
+    let place = Place::new();
+    // SAFETY: geteuid has no preconditions.
+    let notes = place.file(&format!("lydite-faults-{}", unsafe { libc::geteuid() }));
+    let touched = place.file("touched");
+    fs::create_dir(&notes).expect("a directory");
+    fs::write(notes.join("7.json"), note_of_a_command(&touched)).expect("a note");
+    let mode = |mode| fs::set_permissions(&notes, fs::Permissions::from_mode(mode)).expect("a mode");
+    mode(0o777);
+    let run = ["run", "null:", "-d", "1s", "--warmup", "0s", "--fault", "cpu-burn:1@0.2s..0.4s/local"];
+    for arguments in [&["faults", "list"][..], &["faults", "clear"], &run] {
+        let refused = place.lydite(arguments).code(2);
+        assert!(refused.stderr.contains("a directory of this user with mode 0700"), "{refused:?}");
+        assert!(!refused.stdout.contains("no active faults"), "{refused:?}");
+    }
+    assert!(!touched.exists());
+    mode(0o700);
+    assert_eq!(place.lydite(&["faults", "clear"]).code(0).stdout, "undone: command on local\n");
+    assert!(touched.exists());
 }
 
 #[test]
