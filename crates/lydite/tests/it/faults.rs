@@ -267,6 +267,18 @@ fn nothing_stays_broken_when_lydite_is_killed_interrupted_or_the_fault_is_cleare
         "{result}"
     );
 
+    // A signal to all processes of a service reaches the guard before it ends Lydite.
+    let run = lab.stopped(&file);
+    let guard = lab.place.list();
+    let guard = guard.trim().rsplit_once("process ").and_then(|(_, pid)| pid.parse().ok()).expect("a guard");
+    for signal in [libc::SIGTERM, libc::SIGHUP, libc::SIGINT] {
+        // SAFETY: kill has no memory preconditions. The guard waits for the end of its fault.
+        assert_eq!(unsafe { libc::kill(guard, signal) }, 0);
+    }
+    run.signal(libc::SIGKILL);
+    run.wait();
+    lab.wait_until_it_goes_on();
+
     let run = lab.stopped(&file);
     assert_eq!(lab.place.lydite(&["faults", "clear", "lab:other"]).code(0).stdout, "no active faults\n");
     assert!(lab.stands_still());
@@ -318,6 +330,15 @@ fn busy_threads_and_own_commands_are_faults_and_one_that_can_not_begin_is_exit_3
         "{result}"
     );
     assert!(ended.exists(), "the end is run after half a begin");
+    assert_eq!(place.list(), "no active faults\n");
+    // An end that fails at first is tried again, also after half a begin.
+    fs::remove_file(&begun).expect("the begin's file");
+    let again = format!("begin = \"exit 7; \"\nend = \"test -e {0} || (touch {0}; exit 8)\"\n", begun.display());
+    let (head, rest) = faults.split_once("begin = ").expect("a begin");
+    let (_, rest) = rest.split_once("[[fault]]").expect("another fault");
+    fs::write(&plan, format!("{head}{again}[[fault]]{rest}")).expect("a plan");
+    let failed = place.lydite(&run).code(3);
+    assert!(!failed.stderr.contains("could not be undone"), "{failed:?}");
     assert_eq!(place.list(), "no active faults\n");
 }
 

@@ -76,6 +76,32 @@ fn a_shutdown_begins_when_the_server_is_told_to_stop() {
     assert!(!log.contains("panicked"), "{log}");
 }
 
+/// True if a process has been told to end (SIGTERM), and has not noticed it yet.
+fn is_told_to_end(pid: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let pending = status.lines().find_map(|line| line.strip_prefix("ShdPnd:"));
+    let pending = pending.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default();
+    pending & (1 << (libc::SIGTERM - 1)) != 0
+}
+
+#[test]
+fn a_shutdown_that_is_cleared_before_the_server_has_stopped_starts_it_again() {
+    let lab = lab();
+    let [server] = servers(&lab.directory())[..] else { panic!("one server") };
+    // It can't stop in its orderly way while it stands still.
+    let faults = ["stop@0.2s..590s/nodes=1", "shutdown@0.5s..595s/lab:gemel/0"];
+    let mut run = lab.run("600s", &faults, &["--no-check"]);
+    run.wait_until("the shutdown", || is_told_to_end(server));
+    let cleared = lab.place.lydite(&["faults", "clear"]).code(0).stdout;
+    assert!(cleared.contains("undone: shutdown on lab:gemel/0\n"), "{cleared}");
+    let [again] = servers(&lab.directory())[..] else { panic!("one server") };
+    assert_ne!(again, server);
+    assert_eq!(lab.place.lydite(&["lab", "up", "gemel"]).code(0).stdout.trim(), lab.url);
+    run.signal(libc::SIGINT);
+    run.wait();
+    assert_eq!(lab.place.list(), "no active faults\n");
+}
+
 #[test]
 fn a_lab_whose_servers_have_ended_is_started_again_on_its_data() {
     let lab = lab();
