@@ -33,8 +33,6 @@ pub struct Server {
     pub port: u16,
     /// Signal of its orderly stop.
     pub stop_signal: i32,
-    /// File that holds its process number for others, if the server does not write it itself.
-    pub pid_file: Option<PathBuf>,
     /// Argument that begins a new cluster. A new start leaves it out, so that the server joins the others again.
     pub begins_cluster: Option<String>,
     /// Directory of its data.

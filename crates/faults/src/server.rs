@@ -125,10 +125,6 @@ impl Down {
             if !wait_until_accepts(port, until.saturating_duration_since(Instant::now()), lives) {
                 return Err(format!("the server on port {port} did not come back: {}", server.last_words()));
             }
-            if let (Some(child), Some(file)) = (child, &server.server.pid_file) {
-                fs::write(file, child.pid.to_string())
-                    .map_err(|error| format!("{}: {error}", file.display()))?;
-            }
             let since = now_ms().saturating_sub(server.since_ms);
             told.push(format!("port {port} refused connections for {:.1} s", since as f64 / 1e3));
         }
