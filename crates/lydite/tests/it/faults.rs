@@ -308,6 +308,8 @@ fn busy_threads_and_own_commands_are_faults_and_one_that_can_not_begin_is_exit_3
     let result = json(&file);
     assert_injected(&result["faults"][0], &["begin took ", "; end took "]);
     assert_injected(&result["faults"][1], &["1 thread busy; used ", " s of processor time"]);
+    // The busy thread is Lydite's own.
+    assert!(!result["warnings"].to_string().contains("Programs other than Lydite"), "{result}");
     assert!(begun.exists() && ended.exists());
     fs::remove_file(&ended).expect("the end's file");
 
