@@ -84,6 +84,19 @@ impl Fault {
         if problems.is_empty() { Ok(roots) } else { Err(problems) }
     }
 
+    /// Returns true if both act on a common process of this machine, or have a common place on another host.
+    #[must_use]
+    pub fn meets(&self, other: &Self) -> bool {
+        let now = Processes::now();
+        let meet = |one: &Site, two: &Site| match (one.root(), two.root()) {
+            (Ok(Some(one)), Ok(Some(two))) if self.spec.host.is_none() => {
+                now.is_within(one, two) || now.is_within(two, one)
+            }
+            _ => one == two,
+        };
+        self.sites.iter().any(|one| other.sites.iter().any(|two| meet(one, two)))
+    }
+
     /// Returns the name of the fault for messages: its kind and its places.
     #[must_use]
     pub fn name(&self) -> String {

@@ -292,14 +292,20 @@ impl FaultSpec {
         self.to.or((!stays).then_some(window))
     }
 
-    /// Returns true if both are of one kind and act on one place at the same time, in a window of this length.
+    /// Returns true if both are of one kind and act on one host at the same time, in a window of this length.
     #[must_use]
-    pub fn overlaps(&self, other: &Self, window: Duration) -> bool {
+    pub fn coincides(&self, other: &Self, window: Duration) -> bool {
         let ends = |fault: &Self| fault.to.unwrap_or(window);
         self.kind == other.kind
             && self.host == other.host
             && self.from < ends(other)
             && other.from < ends(self)
+    }
+
+    /// Returns true if both coincide and name a common place.
+    #[must_use]
+    pub fn overlaps(&self, other: &Self, window: Duration) -> bool {
+        self.coincides(other, window)
             && self.places.iter().any(|place| other.places.iter().any(|there| place.meets(there)))
     }
 }

@@ -251,6 +251,11 @@ fn a_server_that_is_shut_down_or_gets_less_processor_time_is_as_before_at_the_en
 fn nothing_stays_broken_when_lydite_is_killed_interrupted_or_the_fault_is_cleared() {
     let lab = Lab::new();
     let file = lab.place.file("result.json");
+    // One server under two names: the first end would end the other fault too.
+    let by_number = format!("stop@2s..4s/pid:{}", lab.postmaster().expect("a server"));
+    let refused = lab.run("9s", &["stop@1s..3s/lab:pg", &by_number], &[]).wait().code(2);
+    assert!(refused.only_error().contains("overlaps stop@1s..3s/lab:pg, of the same kind"), "{refused:?}");
+
     let run = lab.stopped(&file);
     run.signal(libc::SIGKILL);
     assert_eq!(run.wait().code, None);

@@ -45,6 +45,8 @@ pub struct Faults {
     planned: Vec<Planned>,
     /// The addresses of the database and its replicas.
     pub addresses: Vec<Address>,
+    /// Length of the window.
+    pub window: Duration,
 }
 
 /// A fault with its place in the plan.
@@ -110,7 +112,7 @@ impl Faults {
         check_times(entries, window, &planned);
         let addresses = ["target", "replicas"].into_iter().filter_map(|key| entries.text(key));
         let addresses = addresses.flat_map(|urls| addresses_of(&urls)).collect();
-        Self { planned, addresses }
+        Self { planned, addresses, window }
     }
 }
 

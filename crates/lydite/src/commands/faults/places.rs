@@ -17,10 +17,20 @@ pub(crate) fn rehearse(spec: &FaultSpec, addresses: &[Address]) -> Vec<String> {
 /// Returns the faults of a plan with their places.
 ///
 /// # Errors
-/// See [`resolve`].
+/// See [`resolve`]. Faults of one kind are at one place at the same time, under different names.
 pub(crate) fn resolve_all(faults: &Faults) -> Result<Vec<Fault>, Failure> {
     let resolved = faults.specs().map(|spec| resolve(spec, &faults.addresses).map_err(Failure::Usage));
-    resolved.collect()
+    let resolved: Vec<Fault> = resolved.collect::<Result<_, _>>()?;
+    let overlaps = |(number, fault): (usize, &Fault)| {
+        let same = |other: &&Fault| fault.spec.coincides(&other.spec, faults.window) && fault.meets(other);
+        let other = resolved[..number].iter().find(same)?;
+        Some(format!(
+            "fault {}: overlaps {}, of the same kind on the same processes: let one end before",
+            fault.spec, other.spec
+        ))
+    };
+    let problems: Vec<String> = resolved.iter().enumerate().filter_map(overlaps).collect();
+    if problems.is_empty() { Ok(resolved) } else { Err(Failure::Usage(problems)) }
 }
 
 /// Returns a fault with its places, after a rehearsal.
