@@ -298,6 +298,9 @@ fn processes(plan: &Plan) -> (Vec<Server>, Vec<String>) {
     }
     let addresses: &[Address] = if plan.target.has_server() { &plan.controls.faults.addresses } else { &[] };
     let (mut found, mut problems) = (Vec::new(), Vec::new());
+    if plan.target.has_server() && plan.target.fingerprint().is_none() && addresses.is_empty() {
+        problems.push("the processes of the database: its URL names a Unix socket: use HOST:PORT".to_owned());
+    }
     let db = SourceSpec::Database.name();
     for (number, address) in addresses.iter().enumerate().filter(|(_, address)| address.is_here()) {
         let Address { host, port } = address;
