@@ -1,8 +1,9 @@
 //! A server that is down for a fault, and its new start: the same command line and environment, as the same user, in the
-//! same directory.
+//! same directory, with the same priority and processors.
 
 use crate::fault::{Fault, Server, Site};
 use crate::process::{ProcessId, Processes, environment, now_ms, wait_while};
+use crate::schedule::Schedule;
 use crate::sockets::{accepts, wait_until_accepts};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions};
@@ -32,6 +33,8 @@ pub(crate) struct Down {
     directory: PathBuf,
     user: u32,
     group: u32,
+    /// Priority and processors. Those of Lydite are often others, so that it leaves the server's alone.
+    schedule: Schedule,
     /// File that the server's output goes to.
     output: Option<PathBuf>,
     /// Time when it went down, in milliseconds since 1970; before that, the time when this was read.
@@ -87,6 +90,13 @@ impl Down {
         let owner = fs::metadata(&proc).map_err(|error| format!("its user: {error}"))?;
         let output = link("fd/2").ok().filter(|path| path.is_file());
         let (user, group) = (owner.uid(), owner.gid());
+        let schedule = Schedule::of(process).map_err(|error| format!("its priority: {error}"))?;
+        schedule.during(|| ()).map_err(|error| {
+            format!(
+                "its priority and its processors, which lydite has not ({error}): run lydite as root, or without nice, chrt \
+                 and taskset"
+            )
+        })?;
         Ok(Self {
             server: server.clone(),
             process,
@@ -96,6 +106,7 @@ impl Down {
             directory: link("cwd")?,
             user,
             group,
+            schedule,
             output,
             since_ms: now_ms(),
         })
@@ -161,7 +172,7 @@ impl Down {
         if unsafe { libc::geteuid() } == 0 {
             command.uid(self.user).gid(self.group);
         }
-        let child = command.spawn().map_err(failed)?;
+        let child = self.schedule.during(|| command.spawn()).flatten().map_err(failed)?;
         Ok(ProcessId::of(child.id()))
     }
 
