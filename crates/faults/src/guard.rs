@@ -175,9 +175,7 @@ fn note(kind: &dyn AnyKind, prepared: Option<Value>, task: &Task) -> Result<Left
         Some(state) => state,
         None => kind.check(&task.fault).map_err(|problems| problems.join("; "))?,
     };
-    Note::new(task.fault.clone(), state)
-        .and_then(|note| note.write(&note::directory()))
-        .map_err(not_noted)
+    Note::new(task.fault.clone(), state).and_then(|note| note.write(&note::directory())).map_err(not_noted)
 }
 
 /// Returns the problem of a fault whose note can't be written.

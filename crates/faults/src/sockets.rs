@@ -219,7 +219,9 @@ mod tests {
         assert_eq!(ports("postgres://localhost/db?sslmode=off"), [5432]);
         assert_eq!(ports("postgres://u@[::1]/db"), [5432]);
         assert_eq!(ports("postgres://u:p@h:1/db?shards=h:2,h%3A3"), [1, 2, 3]);
-        for no_port in ["gemel:", "postgres:///db?host=/run/postgresql", "postgres://u@%2Frun%2Fpostgresql/db"] {
+        for no_port in
+            ["gemel:", "postgres:///db?host=/run/postgresql", "postgres://u@%2Frun%2Fpostgresql/db"]
+        {
             assert!(ports(no_port).is_empty(), "{no_port}");
         }
         assert!(addresses("postgres://127.0.0.1/db", 1)[0].is_here());

@@ -189,7 +189,8 @@ impl Observing {
         let (shares, servers) = match &lock(&self.times)[..] {
             [(before, servers_before), (after, servers_after)] => {
                 let servers = servers_before.as_ref().zip(servers_after.as_ref());
-                let used = servers.filter(|_| self.others_known).and_then(|(before, after)| used(before, after));
+                let used =
+                    servers.filter(|_| self.others_known).and_then(|(before, after)| used(before, after));
                 (after.since(before), used.map(|seconds| seconds / self.length.as_secs_f64()))
             }
             _ => (None, None),
@@ -206,7 +207,8 @@ impl Observing {
 
 /// Returns the time that servers have used between two moments; `None` if one was started again, and so counts again.
 fn used(before: &[ServerTime], after: &[ServerTime]) -> Option<f64> {
-    let of_one = |((then, before), (now, after)): (&ServerTime, &ServerTime)| (then == now).then(|| after - before);
+    let of_one =
+        |((then, before), (now, after)): (&ServerTime, &ServerTime)| (then == now).then(|| after - before);
     before.iter().zip(after).map(of_one).sum()
 }
 

@@ -201,7 +201,7 @@ fn a_server_that_is_stopped_and_killed_comes_back_and_is_judged_in_the_result() 
     assert_ne!(judged["t_e"].is_f64(), judged["note"] != "", "{judged}");
     assert_eq!(judged["t_e"].is_f64(), judged["r_e"].is_f64(), "{judged}");
     assert_eq!(judged["t_e"].is_f64(), judged["recovery_s"].is_f64(), "{judged}");
-    assert!(judged["p99_ms"]["before"].is_f64() && judged["p99_ms"]["after"].is_f64(), "{judged}");
+    assert!(judged["p99_ms"]["before"].is_f64() || seconds(&judged["tps_before"]) < 100.0, "{judged}");
     for part in ["before", "during", "after"] {
         assert!(judged["aborts"][part]["serialization"].is_u64(), "{part}: {judged}");
     }
@@ -255,6 +255,9 @@ fn nothing_stays_broken_when_lydite_is_killed_interrupted_or_the_fault_is_cleare
     let by_number = format!("stop@2s..4s/pid:{}", lab.postmaster().expect("a server"));
     let refused = lab.run("9s", &["stop@1s..3s/lab:pg", &by_number], &[]).wait().code(2);
     assert!(refused.only_error().contains("overlaps stop@1s..3s/lab:pg, of the same kind"), "{refused:?}");
+    let twice = format!("stop@2s..4s/lab:pg,{}", by_number.rsplit_once('/').expect("a place").1);
+    let refused = lab.run("9s", &[&twice], &[]).wait().code(2);
+    assert!(refused.only_error().contains("names one process under two names"), "{refused:?}");
 
     let run = lab.stopped(&file);
     run.signal(libc::SIGKILL);
@@ -340,7 +343,8 @@ fn busy_threads_and_own_commands_are_faults_and_one_that_can_not_begin_is_exit_3
     assert_eq!(place.list(), "no active faults\n");
     // An end that fails at first is tried again, also after half a begin.
     fs::remove_file(&begun).expect("the begin's file");
-    let again = format!("begin = \"exit 7; \"\nend = \"test -e {0} || (touch {0}; exit 8)\"\n", begun.display());
+    let again =
+        format!("begin = \"exit 7; \"\nend = \"test -e {0} || (touch {0}; exit 8)\"\n", begun.display());
     let (head, rest) = faults.split_once("begin = ").expect("a begin");
     let (_, rest) = rest.split_once("[[fault]]").expect("another fault");
     fs::write(&plan, format!("{head}{again}[[fault]]{rest}")).expect("a plan");
@@ -422,10 +426,15 @@ fn all_wrong_faults_are_rejected_together_and_nothing_is_touched() {
         assert!(found, "{fault}: {words}: {ended:?}");
     }
     let embedded = place.lydite(&["run", "gemel:", "--fault", "stop@1s..2s/pid:1"]).code(2);
-    assert!(embedded.only_error().contains("its URL names no server of this machine"), "{embedded:?}");
+    assert!(
+        embedded.only_error().contains("the target's URL names no server of this machine"),
+        "{embedded:?}"
+    );
     let wrong = place.lydite(&["faults", "clear", "nowhere"]).code(2);
     assert!(
-        wrong.only_error().contains("use local, lab:NAME[/NODE], nodes=N, pid:N or service:NAME"),
+        wrong
+            .only_error()
+            .contains("use local, lab:NAME[/NODE], nodes=N, nodes=all, pid:N, service:NAME or ssh://HOST"),
         "{wrong:?}"
     );
     assert_eq!(place.list(), "no active faults\n");

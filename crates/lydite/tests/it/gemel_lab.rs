@@ -148,7 +148,15 @@ fn a_server_that_is_starting_is_awaited_and_not_started_twice() {
     let password = head.rsplit_once(':').and_then(|(_, rest)| rest.split('@').next()).expect("a password");
     let data = format!("gemel:{}/server-0/data", directory.display());
     let mut starting = Command::new("sh")
-        .args(["-c", "kill -STOP $$; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_lydite"), "driver", "serve", &data])
+        .args([
+            "-c",
+            "kill -STOP $$; exec \"$@\"",
+            "sh",
+            env!("CARGO_BIN_EXE_lydite"),
+            "driver",
+            "serve",
+            &data,
+        ])
         .args(["--listen", &format!("127.0.0.1:{port}")])
         .env("LYDITE_PASSWORD", password)
         .stdin(Stdio::null())
@@ -159,9 +167,8 @@ fn a_server_that_is_starting_is_awaited_and_not_started_twice() {
         fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| stat.contains(") T "))
     });
     let mut restart = lab.place.program(&["lab", "restart", "gemel"]).start();
-    restart.wait_until("the lock", || {
-        lab.place.lydite(&["lab", "list"]).code(0).stdout.contains("(starting)")
-    });
+    restart
+        .wait_until("the lock", || lab.place.lydite(&["lab", "list"]).code(0).stdout.contains("(starting)"));
     let second = lab.place.lydite(&["lab", "restart", "gemel"]).code(2);
     assert!(second.only_error().contains("this lab is being started: wait"), "{second:?}");
     // SAFETY: kill has no memory preconditions, and the process is this test's own.

@@ -58,9 +58,10 @@ pub(super) fn resolve_here(spec: &FaultSpec, addresses: &[Address]) -> Result<Fa
     for place in &spec.places {
         let found = match place {
             Where::Local => Ok(vec![Site::Machine]),
-            _ if ports.is_empty() => {
-                Err(format!("{place} can't be the database: its URL names no server of this machine"))
-            }
+            _ if ports.is_empty() => Err(format!(
+                "{place} can't be the database: the target's URL names no server of this machine: use ssh://HOST/pid:N \
+                     for another host, or a lab"
+            )),
             Where::Process(pid) => process(*pid, &ports).map(|process| vec![Site::Process(process)]),
             Where::Service(name) => main_process(name)
                 .and_then(|pid| process(pid, &ports))
@@ -74,6 +75,9 @@ pub(super) fn resolve_here(spec: &FaultSpec, addresses: &[Address]) -> Result<Fa
         }
     }
     problems.extend(no_node_left(spec, &sites));
+    if (1..sites.len()).any(|number| sites[..number].iter().any(|other| other.meets(&sites[number]))) {
+        problems.push("names one process under two names: name it once".to_owned());
+    }
     if !problems.is_empty() {
         return Err(problems);
     }

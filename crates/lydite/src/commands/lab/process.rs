@@ -63,7 +63,9 @@ pub(super) fn kill(server: &Server, arguments: &[&str]) -> Outcome {
     };
     let begun = Instant::now();
     while let Some(process) = find(arguments) {
-        process.signal(libc::SIGKILL).map_err(|error| failed(process, &format!("can't be ended: {error}")))?;
+        process
+            .signal(libc::SIGKILL)
+            .map_err(|error| failed(process, &format!("can't be ended: {error}")))?;
         if begun.elapsed() > PATIENCE {
             return Err(failed(process, "did not end"));
         }

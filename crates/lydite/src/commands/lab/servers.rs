@@ -84,9 +84,7 @@ impl Programs {
     ) -> Result<(), String> {
         match self {
             Self::Postgres(programs) => postgres::start_again(programs, server),
-            Self::Mariadb(programs) => {
-                mariadb::start_again(programs, kind, is_first, server, password)
-            }
+            Self::Mariadb(programs) => mariadb::start_again(programs, kind, is_first, server, password),
             Self::Gemel(programs) => gemel::start_again(programs, server, password),
         }
     }

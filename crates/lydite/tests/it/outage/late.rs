@@ -2,7 +2,8 @@
 
 use super::{Held, Victim, assert_partial, check_waits, conditions_rule, hold, start, victim};
 use crate::program::{
-    Program, Running, assert_checks_hold, assert_consistent, json, longer_windows, scratch, text, total, windows_from,
+    Program, Running, assert_checks_hold, assert_consistent, json, longer_windows, scratch, text, total,
+    windows_from,
 };
 use lydite_testkit::postgres::Server;
 use serde_json::Value;
