@@ -6,8 +6,8 @@ mod late;
 use crate::loaded;
 use crate::program;
 use crate::program::{
-    Program, Running, assert_checks_hold, assert_consistent, assert_no_panic, json, longer_windows, scratch,
-    text, total, windows_from,
+    Program, Running, assert_checks_hold, assert_consistent, assert_no_panic, json, scratch, text, total,
+    windows_from,
 };
 use lydite_testkit::postgres::Server;
 use serde_json::Value;
