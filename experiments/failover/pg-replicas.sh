@@ -1,9 +1,10 @@
 #!/bin/sh
 # Commands for faults of `lydite lab up pg-replicas`. See "Failover" in docs/src/faults.md.
-#   lag      stops the processes of the primary that send its log to the replicas, until the primary ends
+#   lag      stops the processes of the primary that send its log to the replicas
+#   resume   lets them go on, if the primary still runs
 #   promote  after the primary was killed: promotes the replica that has received the most of its log, and starts it
 #            again on the primary's port, as a virtual IP address would move; the other replica follows it there
-# usage: experiments/failover/pg-replicas.sh lag|promote [DIRECTORY OF THE LAB]
+# usage: experiments/failover/pg-replicas.sh lag|resume|promote [DIRECTORY OF THE LAB]
 set -eu
 
 command=${1:-}
@@ -65,6 +66,10 @@ lag)
     [ -n "$data" ] || fail "the primary on port $port does not run"
     query 'SELECT pid FROM pg_stat_replication' | xargs kill -STOP
     ;;
+resume)
+    data=$primary
+    [ -z "$data" ] || query 'SELECT pid FROM pg_stat_replication' | xargs -r kill -CONT
+    ;;
 promote)
     data=$promoted
     [ -z "$primary" ] || fail "the primary on port $port runs: kill it before"
@@ -75,6 +80,6 @@ promote)
     as_owner "$bin/pg_ctl" restart -D "$data" -m fast -w -t 60 -l "$(dirname "$data")/log"
     ;;
 *)
-    fail "name a command: lag or promote"
+    fail "name a command: lag, resume or promote"
     ;;
 esac

@@ -33,8 +33,6 @@ pub struct Server {
     pub port: u16,
     /// Signal of its orderly stop.
     pub stop_signal: i32,
-    /// File that holds its process number for others, if the server does not write it itself.
-    pub pid_file: Option<PathBuf>,
     /// Argument that begins a new cluster. A new start leaves it out, so that the server joins the others again.
     pub begins_cluster: Option<String>,
     /// Directory of its data.
@@ -53,13 +51,26 @@ impl Site {
             Self::Machine => return Ok(None),
             Self::Process(process) if process.lives() => *process,
             Self::Process(process) => return Err(format!("process {} has ended", process.pid)),
-            Self::Server(server) => sockets::server(server.port)?,
+            Self::Server(server) => sockets::server(server.port)
+                .map_err(|problem| format!("{problem}: if it has ended, start it with lydite lab restart"))?,
         };
         let own = ProcessId::own().map_err(|error| error.to_string())?;
         if Processes::now().is_within(own, root) {
             return Err(format!("process {} started lydite itself: name the server's own process", root.pid));
         }
         Ok(Some(root))
+    }
+
+    /// Returns true if both have a process of this machine in common, or are the same.
+    #[must_use]
+    pub fn meets(&self, other: &Self) -> bool {
+        match (self.root(), other.root()) {
+            (Ok(Some(one)), Ok(Some(two))) => {
+                let now = Processes::now();
+                now.is_within(one, two) || now.is_within(two, one)
+            }
+            _ => self == other,
+        }
     }
 }
 
@@ -84,6 +95,14 @@ impl Fault {
             }
         }
         if problems.is_empty() { Ok(roots) } else { Err(problems) }
+    }
+
+    /// Returns true if both act on a common process of this machine, or have a common place on another host.
+    #[must_use]
+    pub fn meets(&self, other: &Self) -> bool {
+        let here = self.spec.host.is_none();
+        let meet = |one: &Site, two: &Site| if here { one.meets(two) } else { one == two };
+        self.sites.iter().any(|one| other.sites.iter().any(|two| meet(one, two)))
     }
 
     /// Returns the name of the fault for messages: its kind and its places.

@@ -8,13 +8,16 @@ use crate::kinds::{self, AnyKind};
 use crate::note::{self, Left, Note};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag;
 use std::io::{self, BufRead, Write};
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Further tries to undo a fault, and the time between them.
-const UNDO_TRIES: u32 = 10;
+/// Time of further tries to undo a fault, and the pause between them.
+const UNDO_PATIENCE: Duration = Duration::from_secs(10);
 const UNDO_AGAIN: Duration = Duration::from_secs(1);
 
 /// Everything that a guard must know.
@@ -57,8 +60,12 @@ pub(crate) enum Answer {
 /// Runs a guard to its end: reads its task and its orders from the standard input, and answers on the standard output.
 ///
 /// # Errors
-/// The task can't be read.
+/// The task can't be read, or the system's error.
 pub fn guard() -> io::Result<()> {
+    // Some send these to all processes of a service or a session. Only Lydite's own end is the end of the fault.
+    for signal in [SIGHUP, SIGINT, SIGTERM] {
+        flag::register(signal, Arc::default())?;
+    }
     let (lines, orders) = mpsc::channel();
     // Reads on a thread of its own, so that the guard can also wait for the end of its time.
     thread::Builder::new().name("orders".into()).spawn(move || {
@@ -71,7 +78,8 @@ pub fn guard() -> io::Result<()> {
     })?;
     let Ok(task) = orders.recv() else { return Ok(()) };
     let task: Task = serde_json::from_str(&task)?;
-    let prepared = kind_of(&task).and_then(|kind| {
+    let notable = note::prepare(&note::directory()).map_err(not_noted);
+    let prepared = notable.and_then(|()| kind_of(&task)).and_then(|kind| {
         let prepared = kind.prepare(&task.fault).map_err(|problems| problems.join("; "))?;
         Ok((kind, prepared))
     });
@@ -114,7 +122,7 @@ fn inject(kind: &dyn AnyKind, prepared: Option<Value>, task: &Task, orders: &Rec
         (Ok(proof), Ok(_)) => proof,
         (begun, written) => {
             let problem = begun.err().or(written.err().map(|error| error.to_string())).unwrap_or_default();
-            return Answer::NotBegun(match noted.undo() {
+            return Answer::NotBegun(match undo(&noted) {
                 Ok(_) => problem,
                 Err(left) => format!("{problem}; and it could not be undone: {left}"),
             });
@@ -130,22 +138,27 @@ fn inject(kind: &dyn AnyKind, prepared: Option<Value>, task: &Task, orders: &Rec
     }
     // Any line, the end of the input and the end of the time are all the fault's end.
     let late = matches!(orders.recv_timeout(task.at_most), Err(RecvTimeoutError::Timeout));
-    let mut tries = 0..UNDO_TRIES;
+    match undo(&noted) {
+        Ok(proof) => match kind.damage(&noted.note.state) {
+            Some(damage) => Answer::Damaged(damage),
+            None if late => Answer::Late(format!(
+                "lydite stood still, so the guard undid it {:.1} s after its begin",
+                task.at_most.as_secs_f64()
+            )),
+            None => Answer::Undone(proof),
+        },
+        Err(problem) => Answer::NotUndone(problem),
+    }
+}
+
+/// Undoes a fault, and tries again for a while: another program may hold a lock, and nobody else may be left to undo it.
+fn undo(noted: &Left) -> Result<String, String> {
+    let until = Instant::now() + UNDO_PATIENCE;
     loop {
         match noted.undo() {
-            Ok(proof) => {
-                return match kind.damage(&noted.note.state) {
-                    Some(damage) => Answer::Damaged(damage),
-                    None if late => Answer::Late(format!(
-                        "lydite stood still, so the guard undid it {:.1} s after its begin",
-                        task.at_most.as_secs_f64()
-                    )),
-                    None => Answer::Undone(proof),
-                };
-            }
-            // Another program may hold a lock for a while. Nobody else may be left to undo the fault.
-            Err(_) if tries.next().is_some() => thread::sleep(UNDO_AGAIN),
-            Err(problem) => return Answer::NotUndone(format!("{problem}: see lydite faults list")),
+            Err(_) if Instant::now() < until => thread::sleep(UNDO_AGAIN),
+            Err(problem) => return Err(format!("{problem}: see lydite faults list")),
+            Ok(proof) => return Ok(proof),
         }
     }
 }
@@ -162,8 +175,10 @@ fn note(kind: &dyn AnyKind, prepared: Option<Value>, task: &Task) -> Result<Left
         Some(state) => state,
         None => kind.check(&task.fault).map_err(|problems| problems.join("; "))?,
     };
-    let notes = note::directory();
-    let noted = |error: io::Error| format!("it can't be noted in {}: {error}", notes.display());
-    note::prepare(&notes).map_err(noted)?;
-    Note::new(task.fault.clone(), state).and_then(|note| note.write(&notes)).map_err(noted)
+    Note::new(task.fault.clone(), state).and_then(|note| note.write(&note::directory())).map_err(not_noted)
+}
+
+/// Returns the problem of a fault whose note can't be written.
+fn not_noted(error: io::Error) -> String {
+    format!("it can't be noted in {}: {error}", note::directory().display())
 }

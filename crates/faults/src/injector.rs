@@ -139,7 +139,7 @@ impl Injector {
         let _reaped = self.guard.wait();
         if let Some(host) = &self.fault.spec.host {
             return Err(format!(
-                "the connection to {host} broke, so its guard there undoes the fault by itself"
+                "the connection to {host} broke, or its guard there was killed; see lydite faults list ssh://{host}"
             ));
         }
         let (left, _) =

@@ -23,6 +23,7 @@ mod nfqueue;
 pub mod note;
 pub mod process;
 pub mod remote;
+mod schedule;
 mod server;
 pub mod sockets;
 mod spec;

@@ -53,7 +53,7 @@ pub fn directory() -> PathBuf {
 }
 
 /// Returns all directories with notes of this user: those of its sessions, and that of processes outside of a session,
-/// such as `sudo` and `cron`. Notes of other users are not read: what they say would be done in this user's name.
+/// such as `sudo` and `cron`.
 #[must_use]
 pub fn directories() -> Vec<PathBuf> {
     // SAFETY: geteuid has no preconditions.
@@ -110,8 +110,10 @@ impl Note {
     /// # Errors
     /// The disk rejects it.
     pub(crate) fn write(&self, directory: &Path) -> io::Result<Left> {
-        let path = directory.join(format!("{}.{ENDING}", self.guard.pid));
-        let new = directory.join(format!("{}.new", self.guard.pid));
+        // With the time of its start: a number that was given again must not replace the note of a fault that is left.
+        let name = format!("{}-{}", self.guard.pid, self.guard.started);
+        let path = directory.join(format!("{name}.{ENDING}"));
+        let new = directory.join(format!("{name}.new"));
         let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
         file.write_all(&serde_json::to_vec_pretty(self)?)?;
         file.sync_all()?;
@@ -176,12 +178,14 @@ impl Left {
 /// Returns all notes of a directory, and a line for each that can't be read.
 ///
 /// # Errors
-/// The directory can't be read. If there is none, there are no notes.
+/// The directory can't be read, or others can write to it: what their notes say would be done in this user's name. If
+/// there is no directory, there are no notes.
 pub fn all(directory: &Path) -> io::Result<(Vec<Left>, Vec<String>)> {
-    let entries = match fs::read_dir(directory) {
+    match owned(directory) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok((Vec::new(), Vec::new())),
-        entries => entries?,
-    };
+        owned => owned?,
+    }
+    let entries = fs::read_dir(directory)?;
     let (mut found, mut problems) = (Vec::new(), Vec::new());
     for entry in entries {
         let path = entry?.path();

@@ -1,8 +1,9 @@
 //! A server that is down for a fault, and its new start: the same command line and environment, as the same user, in the
-//! same directory.
+//! same directory, with the same priority and processors.
 
 use crate::fault::{Fault, Server, Site};
 use crate::process::{ProcessId, Processes, environment, now_ms, wait_while};
+use crate::schedule::Schedule;
 use crate::sockets::{accepts, wait_until_accepts};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions};
@@ -32,10 +33,12 @@ pub(crate) struct Down {
     directory: PathBuf,
     user: u32,
     group: u32,
+    /// Priority and processors. Those of Lydite are often others, so that it leaves the server's alone.
+    schedule: Schedule,
     /// File that the server's output goes to.
     output: Option<PathBuf>,
-    /// Time when it went down, in milliseconds since 1970.
-    since_ms: Option<u64>,
+    /// Time when it went down, in milliseconds since 1970; before that, the time when this was read.
+    since_ms: u64,
 }
 
 impl Down {
@@ -87,6 +90,13 @@ impl Down {
         let owner = fs::metadata(&proc).map_err(|error| format!("its user: {error}"))?;
         let output = link("fd/2").ok().filter(|path| path.is_file());
         let (user, group) = (owner.uid(), owner.gid());
+        let schedule = Schedule::of(process).map_err(|error| format!("its priority: {error}"))?;
+        schedule.during(|| ()).map_err(|error| {
+            format!(
+                "its priority and its processors, which lydite has not ({error}): run lydite as root, or without nice, chrt \
+                 and taskset"
+            )
+        })?;
         Ok(Self {
             server: server.clone(),
             process,
@@ -96,15 +106,16 @@ impl Down {
             directory: link("cwd")?,
             user,
             group,
+            schedule,
             output,
-            since_ms: None,
+            since_ms: now_ms(),
         })
     }
 
     /// Notes that the servers go down now.
     pub(crate) fn begins(servers: &mut [Self]) {
         let now = now_ms();
-        servers.iter_mut().for_each(|server| server.since_ms = Some(now));
+        servers.iter_mut().for_each(|server| server.since_ms = now);
     }
 
     /// Starts the servers that are down, and waits until all accept connections. Returns the length of each outage.
@@ -112,26 +123,20 @@ impl Down {
     /// # Errors
     /// The first server that could not be started.
     pub(crate) fn start_all(servers: &[Self]) -> Result<String, String> {
-        // Nothing went down: the fault did not get so far.
-        let down: Vec<&Self> = servers.iter().filter(|server| server.since_ms.is_some()).collect();
         // Until its parent has noticed the end of a process, a new server takes the old one to be running. One that
         // still runs did not go down: it holds the port, or its new start says why it can't.
         let gone: Vec<ProcessId> =
-            down.iter().map(|server| server.process).filter(|old| !old.lives()).collect();
+            servers.iter().map(|server| server.process).filter(|old| !old.lives()).collect();
         let _unnoticed = wait_while(&gone, UNNOTICED, ProcessId::is_listed);
-        let started = down.iter().map(|server| server.start()).collect::<Result<Vec<_>, _>>()?;
+        let started = servers.iter().map(Self::start).collect::<Result<Vec<_>, _>>()?;
         let (mut told, until) = (Vec::new(), Instant::now() + PATIENCE);
-        for (server, child) in down.iter().zip(started) {
+        for (server, child) in servers.iter().zip(started) {
             let port = server.server.port;
             let lives = || child.is_none_or(ProcessId::lives);
             if !wait_until_accepts(port, until.saturating_duration_since(Instant::now()), lives) {
                 return Err(format!("the server on port {port} did not come back: {}", server.last_words()));
             }
-            if let (Some(child), Some(file)) = (child, &server.server.pid_file) {
-                fs::write(file, child.pid.to_string())
-                    .map_err(|error| format!("{}: {error}", file.display()))?;
-            }
-            let since = server.since_ms.map_or(0, |since| now_ms().saturating_sub(since));
+            let since = now_ms().saturating_sub(server.since_ms);
             told.push(format!("port {port} refused connections for {:.1} s", since as f64 / 1e3));
         }
         Ok(told.join(", "))
@@ -167,7 +172,7 @@ impl Down {
         if unsafe { libc::geteuid() } == 0 {
             command.uid(self.user).gid(self.group);
         }
-        let child = command.spawn().map_err(failed)?;
+        let child = self.schedule.during(|| command.spawn()).flatten().map_err(failed)?;
         Ok(ProcessId::of(child.id()))
     }
 

@@ -203,7 +203,8 @@ fn address(text: &str, usual: Option<u16>) -> Option<Address> {
         _ => (text, usual?),
     };
     let host = host.trim_start_matches('[').trim_end_matches(']');
-    (!host.is_empty() && !host.contains('/')).then(|| Address { host: host.to_owned(), port })
+    // A path, also an escaped one, names a Unix socket.
+    (!host.is_empty() && !host.contains(['/', '%'])).then(|| Address { host: host.to_owned(), port })
 }
 
 #[cfg(test)]
@@ -218,7 +219,11 @@ mod tests {
         assert_eq!(ports("postgres://localhost/db?sslmode=off"), [5432]);
         assert_eq!(ports("postgres://u@[::1]/db"), [5432]);
         assert_eq!(ports("postgres://u:p@h:1/db?shards=h:2,h%3A3"), [1, 2, 3]);
-        assert!(ports("gemel:").is_empty());
+        for no_port in
+            ["gemel:", "postgres:///db?host=/run/postgresql", "postgres://u@%2Frun%2Fpostgresql/db"]
+        {
+            assert!(ports(no_port).is_empty(), "{no_port}");
+        }
         assert!(addresses("postgres://127.0.0.1/db", 1)[0].is_here());
         assert!(!Address { host: "192.0.2.1".into(), port: 1 }.is_here(), "a documentation address");
     }

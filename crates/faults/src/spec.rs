@@ -132,7 +132,7 @@ impl Where {
             };
         }
         let Some(lab) = text.strip_prefix("lab:") else {
-            return Err("is not known: use local, lab:NAME[/NODE], nodes=N, pid:N or service:NAME".into());
+            return Err("is not known: use local, lab:NAME[/NODE], nodes=N, nodes=all, pid:N, service:NAME or ssh://HOST".into());
         };
         let (name, node) = lab.split_once('/').map_or((lab, None), |(name, node)| (name, Some(node)));
         let node =
@@ -211,6 +211,9 @@ impl FaultSpec {
     /// # Errors
     /// The first problem; it continues the fault's name.
     pub fn of_parts(parts: &Parts<'_>, reader: &Reader<'_>) -> Result<Self, String> {
+        if let Some((kind, arguments)) = parts.kind.split_once(':') {
+            return Err(format!("has arguments in its kind: write kind = {kind:?} and args = {arguments:?}"));
+        }
         let Some(kind) = kinds::named(parts.kind) else {
             return Err(format!(
                 "has a kind {:?} that {}",
@@ -259,6 +262,11 @@ impl FaultSpec {
             Acts::OnProcesses => "lab:NAME[/NODE], nodes=N, pid:N or service:NAME",
             Acts::OnLabs => "lab:NAME[/NODE] or nodes=N",
         };
+        let there = self.host.as_ref().filter(|_| acts == Acts::OnProcesses);
+        let use_it = there.map_or_else(
+            || use_it.to_owned(),
+            |host| format!("{SSH}{host}/pid:N or {SSH}{host}/service:NAME"),
+        );
         if let Some(wrong) = self.places.iter().find(|place| !fits(place)) {
             return Err(format!("can't be on {}: use {use_it}", self.written(wrong)));
         }
@@ -292,14 +300,20 @@ impl FaultSpec {
         self.to.or((!stays).then_some(window))
     }
 
-    /// Returns true if both are of one kind and act on one place at the same time, in a window of this length.
+    /// Returns true if both are of one kind and act on one host at the same time, in a window of this length.
     #[must_use]
-    pub fn overlaps(&self, other: &Self, window: Duration) -> bool {
+    pub fn coincides(&self, other: &Self, window: Duration) -> bool {
         let ends = |fault: &Self| fault.to.unwrap_or(window);
         self.kind == other.kind
             && self.host == other.host
             && self.from < ends(other)
             && other.from < ends(self)
+    }
+
+    /// Returns true if both coincide and name a common place.
+    #[must_use]
+    pub fn overlaps(&self, other: &Self, window: Duration) -> bool {
+        self.coincides(other, window)
             && self.places.iter().any(|place| other.places.iter().any(|there| place.meets(there)))
     }
 }
@@ -350,6 +364,7 @@ mod tests {
             "clock-jump:-30s@5s..10s/lab:pg",
             "net-delay:50ms,10ms@5s..10s/lab:pg/0",
             "net-loss:0.5@5s..10s/pid:7",
+            "net-loss:5%@5s..10s/pid:7",
             "net-partition@5s..10s/lab:pg",
             "net-rate:1Mi@5s..10s/lab:pg",
         ] {
@@ -369,14 +384,14 @@ mod tests {
             ("stop@3s..4s", "has no place"),
             (
                 "stop@3s..4s/",
-                "has a place \"\" that is not known: use local, lab:NAME[/NODE], nodes=N, pid:N or service:NAME",
+                "has a place \"\" that is not known: use local, lab:NAME[/NODE], nodes=N, nodes=all, pid:N, service:NAME or ssh://HOST",
             ),
             ("stop@3s..4s/lab:", "needs the name of a lab"),
             ("stop@3s..4s/lab:pg/x", "needs a node's number"),
             ("stop@3s..4s/pid:0", "needs the number of a process"),
             ("stop@3s..4s/ssh://", "needs a host, as ssh://root@db1"),
             ("stop@3s..4s/ssh://-oProxyCommand=x", "needs a host"),
-            ("stop@3s..4s/ssh://root@db", "can't be on ssh://root@db: use lab:NAME"),
+            ("stop@3s..4s/ssh://root@db", "can't be on ssh://root@db: use ssh://root@db/pid:N or"),
             ("stop@3s..4s/ssh://db/lab:pg", "can only be a process there: use pid:N or service:NAME"),
             ("stop@3s..4s/ssh://a/pid:1,ssh://b/pid:1", "a fault for each host"),
             ("stop@3s..4s/service:", "needs the name of a systemd unit"),
@@ -408,7 +423,7 @@ mod tests {
                 "clock-jump:+1h@3s..4s/local",
                 "can't be on local: use lab:NAME[/NODE], nodes=N, pid:N or service:NAME",
             ),
-            ("net-delay:50@3s..4s/lab:pg", "needs a time up to 60 s"),
+            ("net-delay:50@3s..4s/lab:pg", "needs a time with its unit (us, ms or s) up to 60 s"),
             ("net-loss:0@3s..4s/lab:pg", "needs a percentage"),
             ("net-loss:101@3s..4s/lab:pg", "needs a percentage"),
             ("net-partition:1@3s..4s/lab:pg", "takes no arguments"),

@@ -49,10 +49,12 @@ impl Server {
         Ok(Self { name, port: Some(port), root: Some(sockets::server(port)?) })
     }
 
-    /// Returns the time that its processes have spent on processors since their start, in seconds; `None` if it is down.
+    /// Returns the time that its processes have spent on processors since their start, in seconds, and the uppermost of
+    /// them; `None` if it is down.
     #[must_use]
-    pub fn cpu_s(&mut self) -> Option<f64> {
-        Some(self.usage()?.ticks as f64 / TICKS_PER_S)
+    pub fn cpu_s(&mut self) -> Option<(ProcessId, f64)> {
+        let usage = self.usage()?;
+        Some((self.root?, usage.ticks as f64 / TICKS_PER_S))
     }
 
     /// Returns its samples; none if it is down.

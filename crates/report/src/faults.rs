@@ -72,7 +72,7 @@ pub struct FaultAvailability {
     pub first_commit_s: Option<f64>,
     /// Transactions with an unknown outcome in the same time as `seconds_without_commit`.
     pub unknown: u64,
-    /// 99th percentile of the New-Orders' latencies in ms, to within one percent; null without completed ones.
+    /// 99th percentile of the New-Orders' latencies in ms, to within one percent; null of fewer than 100.
     pub p99_ms: Around<Option<f64>>,
     /// Attempts that the database aborted, by reason.
     pub aborts: Around<BTreeMap<String, u64>>,

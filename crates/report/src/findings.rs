@@ -1,8 +1,12 @@
 //! Warnings and failures that a reader needs beside the numbers: interrupted runs, failed checks, a client that was
 //! the limit. The terminal table and the page show the same findings in the same words.
 
+use crate::faults::FaultResult;
 use crate::figures::{count, duration, kind_of, number, plural, type_name};
-use crate::model::{Outage, OutageCause, RunResult, Status, TransactionResult, WindowVerdict};
+use crate::model::{
+    CheckResult, LEDGER_CHECK, Outage, OutageCause, RunResult, SUCCESS_LOG_CHECK, Status, TransactionResult,
+    WindowVerdict,
+};
 use lydite_tpcc::{Mix, TransactionKind};
 
 /// Disclaimer of every TPC-C result: it is not an audited result.
@@ -58,6 +62,7 @@ impl Finding {
 pub fn findings(result: &RunResult) -> Vec<Finding> {
     let mut found = Vec::new();
     found.extend(failed_checks(result));
+    found.extend(injected_faults(result));
     found.extend(result.warnings.iter().map(|warning| Finding::warning(format!("{warning}."))));
     found.extend(small_warehouses(result));
     found.extend(types_without_samples(result));
@@ -77,11 +82,38 @@ pub fn findings(result: &RunResult) -> Vec<Finding> {
     found
 }
 
+/// Returns all findings for a text that has no words of failed checks beside them: these say what the database lost.
+#[must_use]
+pub(crate) fn findings_with_losses(result: &RunResult) -> Vec<Finding> {
+    lost_commits(result).chain(findings(result)).collect()
+}
+
 fn failed_checks(result: &RunResult) -> Option<Finding> {
     let failed: Vec<&str> = result.checks.iter().filter(|c| !c.ok).map(|c| c.id.as_str()).collect();
     let verb = if failed.len() == 1 { "check fails" } else { "checks fail" };
     let text = format!("{} {verb}: {}.", failed.len(), failed.join(", "));
     (!failed.is_empty()).then(|| Finding::failure(text))
+}
+
+/// Returns the words of the checks of acknowledged transactions that fail.
+fn lost_commits(result: &RunResult) -> impl Iterator<Item = Finding> {
+    let of_commits = |check: &&CheckResult| [LEDGER_CHECK, SUCCESS_LOG_CHECK].contains(&check.id.as_str());
+    let failed = result.checks.iter().filter(of_commits).filter(|check| !check.ok);
+    failed.map(|check| Finding::failure(format!("{}: {}.", check.id, check.detail)))
+}
+
+/// Says that Lydite itself disturbed the database.
+fn injected_faults(result: &RunResult) -> Option<Finding> {
+    let fault = |fault: &FaultResult| {
+        let begun_s = fault.begun_s?;
+        let end =
+            fault.undone_s.map_or_else(|| " s on".to_owned(), |undone_s| format!(" to {undone_s:.2} s"));
+        Some(format!("{} from {begun_s:.2}{end}", fault.name()))
+    };
+    let all: Vec<String> = result.faults.iter().filter_map(fault).collect();
+    let text =
+        format!("Lydite injected faults, and the numbers of the window include them: {}.", all.join("; "));
+    (!all.is_empty()).then(|| Finding::warning(text))
 }
 
 fn small_warehouses(result: &RunResult) -> Option<Finding> {

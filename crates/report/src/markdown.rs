@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::compare::{Comparison, all_warnings};
 use crate::figures::{count, duration, moment, number, type_name};
-use crate::findings::{disclaimer, findings, has_new_orders, shown_types};
+use crate::findings::{disclaimer, findings_with_losses, has_new_orders, shown_types};
 use crate::gate::{Gate, change_percent, signed_percent};
 use crate::model::{Latency, RunResult, Status, TransactionResult};
 use crate::table::{checks_in_words, plan_in_words};
@@ -38,7 +38,7 @@ pub fn render_run_summary(result: &RunResult) -> String {
     let head = ["transaction", "count", "p50 ms", "p95 ms", "p99 ms", "failed", "unknown"];
     table(&mut out, &head, 1, types);
     requirements(&mut out, &[String::new()], std::slice::from_ref(result));
-    list(&mut out, findings(result).into_iter().map(|finding| finding.text));
+    list(&mut out, findings_with_losses(result).into_iter().map(|finding| finding.text));
     footer(&mut out, std::slice::from_ref(result));
     out
 }

@@ -484,7 +484,16 @@ impl Metric {
                 if count == 1 { "1 was".to_owned() } else { format!("{count} were") }
             ));
         }
-        self.of(result).ok_or_else(|| "the result has no such number".to_owned())
+        self.of(result).ok_or_else(|| match self.quantity {
+            Quantity::Availability(_) if result.availability.is_empty() => {
+                "no fault began in the run: add --fault".to_owned()
+            }
+            Quantity::Availability(_) => {
+                let mut notes = result.availability.iter().map(|of| of.note.as_str());
+                notes.find(|note| !note.is_empty()).unwrap_or("the result has no such number").to_owned()
+            }
+            _ => "the result has no such number".to_owned(),
+        })
     }
 
     /// Reads a value in its unit: a number, with a unit of time if it is a time.

@@ -29,7 +29,6 @@ impl Kind for Command {
     const OUTLIVES_BOOT: bool = true;
 
     fn read(&self, fault: &FaultSpec) -> Result<(), String> {
-        no_arguments(fault)?;
         match &fault.commands {
             None => Err("needs a table [[fault]] of a plan file, with begin = \"COMMAND\"".into()),
             Some(commands) if commands.begin.trim().is_empty() => {
@@ -41,7 +40,7 @@ impl Kind for Command {
             Some(commands) if commands.limit > LIMIT => {
                 Err(format!("has a limit above {} s: a fault begins at a moment of the run", LIMIT.as_secs()))
             }
-            Some(_) => Ok(()),
+            Some(_) => no_arguments(fault),
         }
     }
 

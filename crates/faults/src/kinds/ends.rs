@@ -86,7 +86,8 @@ impl<E: EndKind> Kind for Ends<E> {
         // Stopped first, so that no process starts another one between the look and the signal.
         let killed = if E::ORDERLY { Vec::new() } else { stop_all(&roots)? };
         Down::begins(&mut state.servers);
-        let killed_by = killed.iter().map(|process| (*process, libc::SIGKILL));
+        // The uppermost ones last: if the guard is killed meanwhile, the end finds the stopped ones below them.
+        let killed_by = killed.iter().rev().map(|process| (*process, libc::SIGKILL));
         let orderly = state.roots.iter().copied().filter(|_| E::ORDERLY);
         for (process, signal) in killed_by.chain(orderly) {
             process.signal(signal).map_err(|error| format!("end process {}: {error}", process.pid))?;
@@ -102,12 +103,23 @@ impl<E: EndKind> Kind for Ends<E> {
     }
 
     fn end(&self, state: &State) -> Result<String, String> {
+        let roots = state.roots();
         // Processes stand still if the begin was cut off between its two signals.
-        for process in trees(&state.roots()) {
+        for process in trees(&roots) {
             process
                 .signal(libc::SIGCONT)
                 .map_err(|error| format!("resume process {}: {error}", process.pid))?;
         }
-        Down::start_all(&state.servers)
+        // So may an orderly stop have been, or it takes too long. Its port may accept connections meanwhile.
+        let stops = E::ORDERLY && !state.servers.is_empty();
+        let patience = if stops { ORDERLY } else { Duration::ZERO };
+        match wait_while(&roots, patience, ProcessId::lives).first() {
+            Some(process) if stops => Err(format!(
+                "process {} was told to stop, and has not ended within {} s",
+                process.pid,
+                patience.as_secs()
+            )),
+            _ => Down::start_all(&state.servers),
+        }
     }
 }

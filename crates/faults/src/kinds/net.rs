@@ -239,5 +239,5 @@ fn words(endpoints: &BTreeSet<Endpoint>) -> String {
     let list: Vec<String> = ports.iter().map(u16::to_string).collect();
     let ports = format!("port{} {}", if list.len() == 1 { "" } else { "s" }, list.join(", "));
     let opened = endpoints.iter().filter(|one| one.peer.is_some()).count();
-    format!("{ports} and {}", counted(opened, "opened connection", "opened connections"))
+    format!("{ports} and {} of the server to others", counted(opened, "connection", "connections"))
 }

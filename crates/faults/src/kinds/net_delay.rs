@@ -36,7 +36,7 @@ fn shape(fault: &FaultSpec) -> Result<Shape, String> {
     };
     fault.arguments.as_deref().and_then(read).ok_or_else(|| {
         format!(
-            "needs a time up to {} s and perhaps a jitter not above it, as net-delay:50ms@5s..10s/lab:pg or \
+            "needs a time with its unit (us, ms or s) up to {} s, and perhaps a jitter not above it, as net-delay:50ms@5s..10s/lab:pg or \
              net-delay:50ms,10ms@5s..10s/lab:pg",
             LONGEST.as_secs()
         )

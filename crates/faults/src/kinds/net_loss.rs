@@ -23,7 +23,8 @@ impl NetKind for NetLoss {
 
 /// Reads the share of lost packets.
 fn share(fault: &FaultSpec) -> Result<f64, String> {
-    let percent = fault.arguments.as_deref().and_then(|text| text.trim().parse::<f64>().ok());
+    let number = |text: &str| text.trim().trim_end_matches('%').trim_end().parse::<f64>().ok();
+    let percent = fault.arguments.as_deref().and_then(number);
     percent
         .filter(|percent| (LEAST..=100.0).contains(percent))
         .map(|percent| percent / 100.0)

@@ -16,7 +16,11 @@ impl NetKind for NetRate {
     }
 
     fn words(ended: &Ended) -> String {
-        format!("{}; they had {} bytes", ended.taken("limited"), ended.counts.bytes)
+        let bytes = ended.counts.bytes;
+        format!(
+            "{} of {bytes} bytes in all; those still held at its end went on then",
+            ended.taken("limited")
+        )
     }
 }
 

@@ -57,6 +57,8 @@ impl Kind for Stop {
         all.extend(
             state.stopped.iter().filter(|process| !all.contains(process)).copied().collect::<Vec<_>>(),
         );
+        let early =
+            state.stopped.iter().filter(|one| one.state().is_some_and(|letter| letter != 'T')).count();
         for process in &all {
             process
                 .signal(libc::SIGCONT)
@@ -65,6 +67,10 @@ impl Kind for Stop {
         let still = wait_while(&all, PATIENCE, |process| process.state() == Some('T'));
         match still.first() {
             Some(process) => Err(format!("process {} is still stopped", process.pid)),
+            None if early > 0 => Ok(format!(
+                "{} went on before: somebody else resumed them",
+                counted(early, "process", "processes")
+            )),
             None => Ok(String::new()),
         }
     }
@@ -112,9 +118,9 @@ mod tests {
         let tree = state.stopped.clone();
         assert!(tree.iter().all(|process| process.state() == Some('T')));
         let noted_before_the_begin = State { roots: vec![root], stopped: Vec::new() };
-        Stop.end(&noted_before_the_begin).unwrap();
+        assert_eq!(Stop.end(&noted_before_the_begin).unwrap(), "");
         assert!(tree.iter().all(|process| process.state() != Some('T')));
-        Stop.end(&state).unwrap();
+        assert_eq!(Stop.end(&state).unwrap(), "2 processes went on before: somebody else resumed them");
         tree.iter().for_each(|process| drop(process.signal(libc::SIGKILL)));
         shell.wait().unwrap();
         Stop.end(&state).unwrap();

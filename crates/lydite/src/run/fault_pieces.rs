@@ -8,6 +8,9 @@ use lydite_report::faults::{Around, FaultAvailability};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+/// Least number of latencies for a percentile: of fewer, the 99th is the greatest one.
+const LEAST: u64 = 100;
+
 /// Adds the latencies and aborts to the availability in each fault. `faults` are those of the plan.
 pub(crate) fn add_to(judged: &mut [FaultAvailability], faults: &[&FaultSpec], pieces: &[Piece]) {
     // Faults that did not begin are no limits.
@@ -45,7 +48,7 @@ fn within<'a>(pieces: &'a [Piece], span: &Range<u64>) -> impl Iterator<Item = &'
     pieces.iter().filter(move |piece| span.contains(&piece.from_s))
 }
 
-/// Returns all latencies of these seconds; `None` if there are none.
+/// Returns all latencies of these seconds; `None` if there are too few.
 fn latency(pieces: &[Piece], span: &Range<u64>) -> Option<Histogram<u64>> {
     let mut all = within(pieces, span).map(|piece| &piece.first_latency);
     let mut sum = all.next()?.clone();
@@ -53,7 +56,7 @@ fn latency(pieces: &[Piece], span: &Range<u64>) -> Option<Histogram<u64>> {
         // Histograms that grow take the values of any other one.
         let _added = sum.add(other);
     }
-    (!sum.is_empty()).then_some(sum)
+    (sum.len() >= LEAST).then_some(sum)
 }
 
 /// Returns the aborts of these seconds by reason; empty without such seconds.
@@ -75,7 +78,7 @@ mod tests {
     fn pieces(of: &[(u64, u64, u64)]) -> Vec<Piece> {
         let piece = |(from_s, latency_ms, deadlocks): &(u64, u64, u64)| {
             let mut first_latency = Histogram::new(2).unwrap();
-            first_latency.record_n(latency_ms * 1_000_000, 50).unwrap();
+            first_latency.record_n(latency_ms * 1_000_000, LEAST).unwrap();
             let mut aborts = [0; AbortReason::COUNT];
             aborts[AbortReason::Deadlock.index()] = *deadlocks;
             Piece { from_s: *from_s, first_latency, aborts }

@@ -4,6 +4,7 @@ use crate::exit::Failure;
 use crate::interrupt::SetOnDrop;
 use lydite_bench::RunControl;
 use lydite_database::{Configuration, Replicas, StatementUse, Target, TargetError};
+use lydite_faults::process::ProcessId;
 use lydite_faults::sockets::Address;
 use lydite_observe::{Observed, Processors, Series, Server, Shares, Source, SourceSpec, Watch, host};
 use lydite_plan::Plan;
@@ -53,12 +54,15 @@ pub(crate) struct Observing {
     /// True if these are all, so that the rest of the machine's work is that of others.
     others_known: bool,
     watch: Mutex<Option<Watch>>,
-    /// Times of the processors at the start and at the end of the window, and of the servers on them; the latter `None` if
-    /// a server was down.
-    times: Mutex<Vec<(Processors, Option<f64>)>>,
+    /// Times of the processors at the start and at the end of the window, and of each server on them; the latter `None`
+    /// if a server was down.
+    times: Mutex<Vec<(Processors, Option<Vec<ServerTime>>)>>,
     /// Failures of observation, each with its object.
     problems: Mutex<Vec<String>>,
 }
+
+/// The uppermost process of a server, and the time that the server has used since its start, in seconds.
+type ServerTime = (ProcessId, f64);
 
 /// The observations of a run.
 pub(crate) struct Observations {
@@ -79,8 +83,9 @@ impl Observing {
         replicas: Option<&Replicas>,
     ) -> Result<Self, Failure> {
         let (here, mut problems) = processes(plan);
-        // Without all of the database's processes nobody knows what the others did.
-        let others_known = problems.is_empty() && plan.target.fingerprint().is_none();
+        // Without all of the database's processes nobody knows what the others did, nor with the helpers of faults.
+        let faults = plan.controls.faults.specs().next().is_some();
+        let others_known = problems.is_empty() && !faults && plan.target.fingerprint().is_none();
         let sources = plan.observe.sources.iter().flat_map(|spec| match spec {
             SourceSpec::Database => servers(target, replicas),
             SourceSpec::Host => vec![Source {
@@ -162,7 +167,7 @@ impl Observing {
             }
             // Without these times there is no warning about others.
             if let Ok(now) = Processors::now() {
-                let servers = lock(&self.servers).iter_mut().map(Server::cpu_s).sum();
+                let servers = lock(&self.servers).iter_mut().map(Server::cpu_s).collect();
                 lock(&self.times).push((now, servers));
             }
         }
@@ -181,13 +186,12 @@ impl Observing {
     /// Ends the sampling and returns all.
     pub(crate) fn finish(self) -> Observations {
         let watch = lock(&self.watch).take();
-        let (shares, servers) = match lock(&self.times)[..] {
+        let (shares, servers) = match &lock(&self.times)[..] {
             [(before, servers_before), (after, servers_after)] => {
-                let length_s = self.length.as_secs_f64();
-                // A server that was started again began to count again.
+                let servers = servers_before.as_ref().zip(servers_after.as_ref());
                 let used =
-                    servers_after.zip(servers_before).map(|(after, before)| (after - before) / length_s);
-                (after.since(&before), used.filter(|used| *used >= 0.0 && self.others_known))
+                    servers.filter(|_| self.others_known).and_then(|(before, after)| used(before, after));
+                (after.since(before), used.map(|seconds| seconds / self.length.as_secs_f64()))
             }
             _ => (None, None),
         };
@@ -199,6 +203,13 @@ impl Observing {
             problems: std::mem::take(&mut *lock(&self.problems)),
         }
     }
+}
+
+/// Returns the time that servers have used between two moments; `None` if one was started again, and so counts again.
+fn used(before: &[ServerTime], after: &[ServerTime]) -> Option<f64> {
+    let of_one =
+        |((then, before), (now, after)): (&ServerTime, &ServerTime)| (then == now).then(|| after - before);
+    before.iter().zip(after).map(of_one).sum()
 }
 
 /// Returns the servers of a database and of its replicas as sources. The main server has the name of the source alone.
@@ -289,6 +300,9 @@ fn processes(plan: &Plan) -> (Vec<Server>, Vec<String>) {
     }
     let addresses: &[Address] = if plan.target.has_server() { &plan.controls.faults.addresses } else { &[] };
     let (mut found, mut problems) = (Vec::new(), Vec::new());
+    if plan.target.has_server() && plan.target.fingerprint().is_none() && addresses.is_empty() {
+        problems.push("the processes of the database: its URL names a Unix socket: use HOST:PORT".to_owned());
+    }
     let db = SourceSpec::Database.name();
     for (number, address) in addresses.iter().enumerate().filter(|(_, address)| address.is_here()) {
         let Address { host, port } = address;
@@ -309,6 +323,14 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_time_of_a_server_that_was_started_again_is_not_known() {
+        let of = |started: u64, seconds: f64| (ProcessId { pid: 7, started }, seconds);
+        assert_eq!(used(&[of(1, 2.0), of(5, 1.0)], &[of(1, 6.0), of(5, 2.0)]), Some(5.0));
+        assert_eq!(used(&[of(1, 2.0)], &[of(9, 6.0)]), None);
+        assert_eq!(used(&[], &[]), Some(0.0));
+    }
 
     #[test]
     fn others_are_reported_only_if_the_database_is_known() {

@@ -9,6 +9,7 @@ use crate::program::{
 use serde_json::Value;
 use std::fs;
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -200,7 +201,7 @@ fn a_server_that_is_stopped_and_killed_comes_back_and_is_judged_in_the_result() 
     assert_ne!(judged["t_e"].is_f64(), judged["note"] != "", "{judged}");
     assert_eq!(judged["t_e"].is_f64(), judged["r_e"].is_f64(), "{judged}");
     assert_eq!(judged["t_e"].is_f64(), judged["recovery_s"].is_f64(), "{judged}");
-    assert!(judged["p99_ms"]["before"].is_f64() && judged["p99_ms"]["after"].is_f64(), "{judged}");
+    assert!(judged["p99_ms"]["before"].is_f64() || seconds(&judged["tps_before"]) < 100.0, "{judged}");
     for part in ["before", "during", "after"] {
         assert!(judged["aborts"][part]["serialization"].is_u64(), "{part}: {judged}");
     }
@@ -250,6 +251,14 @@ fn a_server_that_is_shut_down_or_gets_less_processor_time_is_as_before_at_the_en
 fn nothing_stays_broken_when_lydite_is_killed_interrupted_or_the_fault_is_cleared() {
     let lab = Lab::new();
     let file = lab.place.file("result.json");
+    // One server under two names: the first end would end the other fault too.
+    let by_number = format!("stop@2s..4s/pid:{}", lab.postmaster().expect("a server"));
+    let refused = lab.run("9s", &["stop@1s..3s/lab:pg", &by_number], &[]).wait().code(2);
+    assert!(refused.only_error().contains("overlaps stop@1s..3s/lab:pg, of the same kind"), "{refused:?}");
+    let twice = format!("stop@2s..4s/lab:pg,{}", by_number.rsplit_once('/').expect("a place").1);
+    let refused = lab.run("9s", &[&twice], &[]).wait().code(2);
+    assert!(refused.only_error().contains("names one process under two names"), "{refused:?}");
+
     let run = lab.stopped(&file);
     run.signal(libc::SIGKILL);
     assert_eq!(run.wait().code, None);
@@ -265,6 +274,18 @@ fn nothing_stays_broken_when_lydite_is_killed_interrupted_or_the_fault_is_cleare
         (&"partial".into(), &true.into()),
         "{result}"
     );
+
+    // A signal to all processes of a service reaches the guard before it ends Lydite.
+    let run = lab.stopped(&file);
+    let guard = lab.place.list();
+    let guard = guard.trim().rsplit_once("process ").and_then(|(_, pid)| pid.parse().ok()).expect("a guard");
+    for signal in [libc::SIGTERM, libc::SIGHUP, libc::SIGINT] {
+        // SAFETY: kill has no memory preconditions. The guard waits for the end of its fault.
+        assert_eq!(unsafe { libc::kill(guard, signal) }, 0);
+    }
+    run.signal(libc::SIGKILL);
+    run.wait();
+    lab.wait_until_it_goes_on();
 
     let run = lab.stopped(&file);
     assert_eq!(lab.place.lydite(&["faults", "clear", "lab:other"]).code(0).stdout, "no active faults\n");
@@ -295,6 +316,8 @@ fn busy_threads_and_own_commands_are_faults_and_one_that_can_not_begin_is_exit_3
     let result = json(&file);
     assert_injected(&result["faults"][0], &["begin took ", "; end took "]);
     assert_injected(&result["faults"][1], &["1 thread busy; used ", " s of processor time"]);
+    // The busy thread is Lydite's own.
+    assert!(!result["warnings"].to_string().contains("Programs other than Lydite"), "{result}");
     assert!(begun.exists() && ended.exists());
     fs::remove_file(&ended).expect("the end's file");
 
@@ -318,6 +341,54 @@ fn busy_threads_and_own_commands_are_faults_and_one_that_can_not_begin_is_exit_3
     );
     assert!(ended.exists(), "the end is run after half a begin");
     assert_eq!(place.list(), "no active faults\n");
+    // An end that fails at first is tried again, also after half a begin.
+    fs::remove_file(&begun).expect("the begin's file");
+    let again =
+        format!("begin = \"exit 7; \"\nend = \"test -e {0} || (touch {0}; exit 8)\"\n", begun.display());
+    let (head, rest) = faults.split_once("begin = ").expect("a begin");
+    let (_, rest) = rest.split_once("[[fault]]").expect("another fault");
+    fs::write(&plan, format!("{head}{again}[[fault]]{rest}")).expect("a plan");
+    let failed = place.lydite(&run).code(3);
+    assert!(!failed.stderr.contains("could not be undone"), "{failed:?}");
+    assert_eq!(place.list(), "no active faults\n");
+}
+
+/// A note of the kind `command` whose guard has ended, and whose end makes a file.
+fn note_of_a_command(file: &Path) -> String {
+    let commands = serde_json::json!({
+        "begin": "true",
+        "end": format!("touch {}", file.display()),
+        "limit": {"secs": 10, "nanos": 0},
+    });
+    let spec = serde_json::json!({
+        "kind": "command", "arguments": null, "from": {"secs": 1, "nanos": 0}, "to": null, "host": null,
+        "places": ["Local"], "commands": commands,
+    });
+    let fault = serde_json::json!({"spec": spec, "sites": ["Machine"]});
+    let guard = serde_json::json!({"pid": 4_194_304, "started": 1});
+    serde_json::json!({"fault": fault, "state": commands, "guard": guard, "boot": ""}).to_string()
+}
+
+#[test]
+fn a_note_that_others_could_have_written_is_not_obeyed_and_no_run_begins_beside_it() {
+    let place = Place::new();
+    // SAFETY: geteuid has no preconditions.
+    let notes = place.file(&format!("lydite-faults-{}", unsafe { libc::geteuid() }));
+    let touched = place.file("touched");
+    fs::create_dir(&notes).expect("a directory");
+    fs::write(notes.join("7.json"), note_of_a_command(&touched)).expect("a note");
+    let mode = |mode| fs::set_permissions(&notes, fs::Permissions::from_mode(mode)).expect("a mode");
+    mode(0o777);
+    let run = ["run", "null:", "-d", "1s", "--warmup", "0s", "--fault", "cpu-burn:1@0.2s..0.4s/local"];
+    for arguments in [&["faults", "list"][..], &["faults", "clear"], &run] {
+        let refused = place.lydite(arguments).code(2);
+        assert!(refused.stderr.contains("a directory of this user with mode 0700"), "{refused:?}");
+        assert!(!refused.stdout.contains("no active faults"), "{refused:?}");
+    }
+    assert!(!touched.exists());
+    mode(0o700);
+    assert_eq!(place.lydite(&["faults", "clear"]).code(0).stdout, "undone: command on local\n");
+    assert!(touched.exists());
 }
 
 #[test]
@@ -355,10 +426,15 @@ fn all_wrong_faults_are_rejected_together_and_nothing_is_touched() {
         assert!(found, "{fault}: {words}: {ended:?}");
     }
     let embedded = place.lydite(&["run", "gemel:", "--fault", "stop@1s..2s/pid:1"]).code(2);
-    assert!(embedded.only_error().contains("its URL names no server of this machine"), "{embedded:?}");
+    assert!(
+        embedded.only_error().contains("the target's URL names no server of this machine"),
+        "{embedded:?}"
+    );
     let wrong = place.lydite(&["faults", "clear", "nowhere"]).code(2);
     assert!(
-        wrong.only_error().contains("use local, lab:NAME[/NODE], nodes=N, pid:N or service:NAME"),
+        wrong
+            .only_error()
+            .contains("use local, lab:NAME[/NODE], nodes=N, nodes=all, pid:N, service:NAME or ssh://HOST"),
         "{wrong:?}"
     );
     assert_eq!(place.list(), "no active faults\n");

@@ -5,6 +5,7 @@ use crate::program::{Ended, json, text, windows_from};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 /// Starts a lab of Gemel with a small warehouse.
 fn lab() -> Lab {
@@ -76,6 +77,32 @@ fn a_shutdown_begins_when_the_server_is_told_to_stop() {
     assert!(!log.contains("panicked"), "{log}");
 }
 
+/// True if a process has been told to end (SIGTERM), and has not noticed it yet.
+fn is_told_to_end(pid: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let pending = status.lines().find_map(|line| line.strip_prefix("ShdPnd:"));
+    let pending = pending.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default();
+    pending & (1 << (libc::SIGTERM - 1)) != 0
+}
+
+#[test]
+fn a_shutdown_that_is_cleared_before_the_server_has_stopped_starts_it_again() {
+    let lab = lab();
+    let [server] = servers(&lab.directory())[..] else { panic!("one server") };
+    // It can't stop in its orderly way while it stands still.
+    let faults = ["stop@0.2s..590s/nodes=1", "shutdown@0.5s..595s/lab:gemel/0"];
+    let mut run = lab.run("600s", &faults, &["--no-check"]);
+    run.wait_until("the shutdown", || is_told_to_end(server));
+    let cleared = lab.place.lydite(&["faults", "clear"]).code(0).stdout;
+    assert!(cleared.contains("undone: shutdown on lab:gemel/0\n"), "{cleared}");
+    let [again] = servers(&lab.directory())[..] else { panic!("one server") };
+    assert_ne!(again, server);
+    assert_eq!(lab.place.lydite(&["lab", "up", "gemel"]).code(0).stdout.trim(), lab.url);
+    run.signal(libc::SIGINT);
+    run.wait();
+    assert_eq!(lab.place.list(), "no active faults\n");
+}
+
 #[test]
 fn a_lab_whose_servers_have_ended_is_started_again_on_its_data() {
     let lab = lab();
@@ -108,6 +135,49 @@ fn a_lab_whose_servers_have_ended_is_started_again_on_its_data() {
     lab.place.lydite(&["lab", "down", "gemel"]).code(0);
     wait_until("the server is gone", || servers(&directory).is_empty());
     assert!(!directory.exists());
+}
+
+#[test]
+fn a_server_that_is_starting_is_awaited_and_not_started_twice() {
+    let lab = lab();
+    let directory = lab.directory();
+    lab.run("2s", &["kill@0.5s/lab:gemel"], &["--no-check"]).wait();
+    assert!(servers(&directory).is_empty());
+    // The same command line, which stands still before it listens.
+    let (head, port) = lab.url.rsplit_once(':').expect("a port");
+    let password = head.rsplit_once(':').and_then(|(_, rest)| rest.split('@').next()).expect("a password");
+    let data = format!("gemel:{}/server-0/data", directory.display());
+    let mut starting = Command::new("sh")
+        .args([
+            "-c",
+            "kill -STOP $$; exec \"$@\"",
+            "sh",
+            env!("CARGO_BIN_EXE_lydite"),
+            "driver",
+            "serve",
+            &data,
+        ])
+        .args(["--listen", &format!("127.0.0.1:{port}")])
+        .env("LYDITE_PASSWORD", password)
+        .stdin(Stdio::null())
+        .spawn()
+        .expect("a shell");
+    let pid = starting.id();
+    wait_until("it stands still", || {
+        fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| stat.contains(") T "))
+    });
+    let mut restart = lab.place.program(&["lab", "restart", "gemel"]).start();
+    restart
+        .wait_until("the lock", || lab.place.lydite(&["lab", "list"]).code(0).stdout.contains("(starting)"));
+    let second = lab.place.lydite(&["lab", "restart", "gemel"]).code(2);
+    assert!(second.only_error().contains("this lab is being started: wait"), "{second:?}");
+    // SAFETY: kill has no memory preconditions, and the process is this test's own.
+    assert_eq!(unsafe { libc::kill(pid.cast_signed(), libc::SIGCONT) }, 0);
+    assert_eq!(restart.wait().code(0).stdout.trim(), lab.url);
+    assert_eq!(servers(&directory), [pid]);
+    // A server that the lab did not start itself is ended with it.
+    lab.place.lydite(&["lab", "down", "gemel"]).code(0);
+    assert!(starting.wait().is_ok() && servers(&directory).is_empty());
 }
 
 #[test]

@@ -135,6 +135,13 @@ fn assert_sizes_of_nodes(result: &Path) {
     }));
 }
 
+/// The command lines of MariaDB's servers whose data is below a directory.
+fn processes_of(directory: &str) -> Vec<String> {
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let lines = processes.filter_map(|entry| fs::read_to_string(entry.path().join("cmdline")).ok());
+    lines.filter(|line| line.contains(&format!("--datadir={directory}"))).collect()
+}
+
 /// Starts a lab of MariaDB, runs on it, and ends it; `servers` are its own.
 fn assert_lab_of_mariadb(kind: &str, more: &[&str], servers: usize, warehouses: &str) {
     let parent = scratch();
@@ -152,16 +159,10 @@ fn assert_lab_of_mariadb(kind: &str, more: &[&str], servers: usize, warehouses: 
     let ran = Program::new(&[&run[..], &["--set", "size=small"]].concat()).run().code(0);
     assert!(ran.stdout.contains("12/12 after the run"), "{}", ran.stdout);
 
-    let pids: Vec<String> = (0..servers)
-        .map(|server| fs::read_to_string(format!("{directory}/server-{server}/process")).unwrap())
-        .collect();
-    assert!(pids.iter().all(|pid| fs::exists(format!("/proc/{pid}")).unwrap()), "{pids:?}");
+    assert_eq!(processes_of(directory).len(), servers);
     lydite(&["lab", "down", kind, "--dir", directory]).code(0);
     assert!(!fs::exists(directory).unwrap());
-    for pid in pids {
-        let command = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        assert!(!command.contains(directory), "server {pid} still runs: {command}");
-    }
+    assert_eq!(processes_of(directory), Vec::<String>::new());
 }
 
 #[test]

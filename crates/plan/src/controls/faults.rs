@@ -45,6 +45,8 @@ pub struct Faults {
     planned: Vec<Planned>,
     /// The addresses of the database and its replicas.
     pub addresses: Vec<Address>,
+    /// Length of the window.
+    pub window: Duration,
 }
 
 /// A fault with its place in the plan.
@@ -110,7 +112,7 @@ impl Faults {
         check_times(entries, window, &planned);
         let addresses = ["target", "replicas"].into_iter().filter_map(|key| entries.text(key));
         let addresses = addresses.flat_map(|urls| addresses_of(&urls)).collect();
-        Self { planned, addresses }
+        Self { planned, addresses, window }
     }
 }
 
@@ -161,10 +163,13 @@ fn of_table(entries: &mut Entries, table: &BTreeMap<String, Entry>, reader: &Rea
     let text = |key: &str| table.get(key).map(Entry::text);
     let any = table.get("kind").or_else(|| table.values().next());
     let (Some(kind), Some(from)) = (table.get("kind"), text("from")) else {
-        let problem = "a table [[fault]] needs a kind and a from: add kind = \"stop\" and from = \"8s\"";
+        let missing = [("kind", "kind = \"stop\""), ("from", "from = \"8s\"")];
+        let missing = missing.into_iter().filter(|(key, _)| !table.contains_key(*key)).map(|(_, line)| line);
+        let lines = missing.collect::<Vec<_>>().join(" and ");
+        let problem = format!("a table [[fault]] needs a kind and a from: add {lines}");
         match any {
-            Some(entry) => entries.wrong_entry(entry, problem),
-            None => entries.errors.push(problem.to_owned()),
+            Some(entry) => entries.wrong_entry(entry, &problem),
+            None => entries.errors.push(problem),
         }
         return None;
     };

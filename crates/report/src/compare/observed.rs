@@ -108,7 +108,8 @@ pub(super) fn render(out: &mut String, comparisons: &[Comparison]) {
         0 => String::new(),
         more => format!("; 'lydite report' shows {more} more"),
     };
-    let _ = writeln!(out, "\nObserved means, the greatest change first{words}");
+    let _ =
+        writeln!(out, "\nObserved means over the seconds with a sample, the greatest change first{words}");
     let head = std::iter::once(String::new()).chain(observed_columns(comparisons)).collect();
     // Names come from a database or an exporter: no control characters reach the terminal.
     let cells = |cells: Vec<String>| cells.iter().map(|cell| clean(cell)).collect();

@@ -13,10 +13,18 @@ pub(super) fn content(r: &RunResult) -> Markup {
     }
     let rows = r.faults.iter().map(|fault| {
         let proof = format!("{}{}", if fault.ok { "" } else { "failed: " }, fault.detail);
-        let cells = [fault.name(), precise(fault.begun_s), precise(fault.undone_s), proof];
+        let (begin, end) = (precise(Some(fault.begin_s)), precise(fault.end_s));
+        let cells = [fault.name(), begin, precise(fault.begun_s), end, precise(fault.undone_s), proof];
         cells.iter().map(|cell| Markup::text(cell)).collect()
     });
-    let columns = [words("Fault"), figures("begun at s"), figures("undone at s"), words("Proof")];
+    let columns = [
+        words("Fault"),
+        figures("begin planned, s"),
+        figures("measured"),
+        figures("end planned, s"),
+        figures("measured"),
+        words("Proof"),
+    ];
     let mut all = table("Faults that the run injected", &columns, rows.collect());
     all.push(throughput(r));
     all.push(around(r));
@@ -39,6 +47,7 @@ fn throughput(r: &RunResult) -> Markup {
                 precise(of.r_e),
                 precise(of.r_e_during),
                 precise(of.t_e),
+                of.note.clone(),
             ];
             cells.iter().map(|cell| Markup::text(cell)).collect()
         })
@@ -57,6 +66,7 @@ fn throughput(r: &RunResult) -> Markup {
         figures("R_e"),
         figures("R_e during"),
         figures("T_e"),
+        words("Reason of a dash"),
     ];
     table("Throughput before, during and after each fault", &columns, rows)
 }
@@ -114,7 +124,8 @@ mod tests {
 
     #[test]
     fn latencies_and_aborts_around_a_fault_have_a_table_of_their_own() {
-        let mut of = FaultAvailability::default();
+        let note = "throughput did not become stable again";
+        let mut of = FaultAvailability { note: note.into(), ..FaultAvailability::default() };
         let mut run = RunResult {
             faults: vec![FaultResult { kind: "stop".into(), place: "lab:pg".into(), ..Default::default() }],
             availability: vec![of.clone()],
@@ -130,6 +141,9 @@ mod tests {
             "{page}"
         );
         assert!(page.contains("2 deadlock, 1,383 serialization"), "{page}");
-        assert!(page.contains("Throughput before, during and after each fault"), "{page}");
+        assert!(
+            page.contains("Throughput before, during and after each fault") && page.contains(note),
+            "{page}"
+        );
     }
 }

@@ -12,7 +12,7 @@ use super::{Chart, Section};
 use crate::figures::{
     P50, P90, P95, P99, P999, THIN_NOTE, bytes, count, duration, moment, number, percent, type_name,
 };
-use crate::findings::{Weight, findings, has_new_orders, mean_queue_and_service_ms, shown_types};
+use crate::findings::{Weight, findings_with_losses, has_new_orders, mean_queue_and_service_ms, shown_types};
 use crate::model::{Latency, RunResult};
 use crate::observed::checkpoints;
 use crate::phases;
@@ -158,7 +158,7 @@ fn with_unit(value: &str, unit: &str) -> Markup {
 
 /// The findings of the result.
 pub(super) fn findings_list(r: &RunResult) -> Markup {
-    let items: Markup = findings(r)
+    let items: Markup = findings_with_losses(r)
         .into_iter()
         .map(|finding| {
             let (class, word) = match finding.weight {

@@ -2,6 +2,7 @@
 
 use crate::sample::{Look, sample};
 use lydite_report::compare::{ThroughputVerdict, compare, render_comparison};
+use lydite_report::faults::FaultResult;
 use lydite_report::model::{
     CheckResult, CheckedWhen, LEDGER_CHECK, Latency, Outage, RunResult, Status, TransactionResult,
 };
@@ -133,12 +134,36 @@ fn the_ledger_is_told_beside_the_conditions_and_not_counted_among_them() {
     assert!(text.contains(&format!("ledger: {detail}")), "{text}");
     let page = lydite_report::render_html(std::slice::from_ref(&result));
     assert!(page.contains(detail) && page.contains("24/25"), "the page has it too");
+    let summary = lydite_report::render_run_summary(&result);
+    assert!(summary.contains(&format!("ledger: {detail}.")), "{summary}");
     // The conditions were interrupted, the ledger was not.
     result.checks[12].ok = true;
     result.status = Status::Partial;
     result.checks.truncate(13);
     let text = render_table(&result, 160, false);
     assert!(text.contains("none made after the run, ledger holds"), "{text}");
+}
+
+#[test]
+fn a_run_with_faults_says_that_its_numbers_include_them() {
+    let mut result = quick(1, 1.0);
+    let sentence = "Lydite injected faults, and the numbers of the window include them: ";
+    assert!(!lydite_report::render_run_summary(&result).contains(sentence));
+    let fault = |kind: &str, undone_s| FaultResult {
+        kind: kind.into(),
+        place: "lab:pg".into(),
+        begun_s: Some(6.09),
+        undone_s,
+        ..FaultResult::default()
+    };
+    result.faults = vec![fault("kill", Some(8.152)), fault("stop", None)];
+    let both = format!("{sentence}kill on lab:pg from 6.09 to 8.15 s; stop on lab:pg from 6.09 s on.");
+    let summary = lydite_report::render_run_summary(&result);
+    assert!(summary.contains(&both), "{summary}");
+    assert!(render_table(&result, 400, false).contains(&both));
+    // None of these began.
+    result.faults.iter_mut().for_each(|fault| fault.begun_s = None);
+    assert!(!lydite_report::render_run_summary(&result).contains(sentence));
 }
 
 #[test]
@@ -388,8 +413,9 @@ fn means_of_values_that_both_runs_observed_are_compared_without_a_verdict() {
     assert!(of("host cpu.steal").is_none(), "0 in both");
 
     let text = render_comparison(&comparison);
-    let (_, table) =
-        text.split_once("\nObserved means, the greatest change first\n").unwrap_or_else(|| panic!("{text}"));
+    let (_, table) = text
+        .split_once("\nObserved means over the seconds with a sample, the greatest change first\n")
+        .unwrap_or_else(|| panic!("{text}"));
     let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(rows[0], ["A", "B", "B/A"]);
     assert_eq!(rows[1], ["db", "pg_stat_database.deadlocks", "0/s", "2.00/s", "–"]);

@@ -34,21 +34,24 @@ pub(crate) fn command(args: FaultsArgs) -> Outcome {
 }
 
 /// Returns the notes of all active faults, and the failures of those that can't be read.
-fn all() -> Result<(Vec<Left>, Vec<Failure>), Failure> {
+fn all() -> (Vec<Left>, Vec<Failure>) {
     let (mut all, mut failures) = (Vec::new(), Vec::new());
     for directory in note::directories() {
-        let (left, problems) = note::all(&directory)
-            .map_err(|error| Failure::usage(format!("{}: {error}", directory.display())))?;
-        all.extend(left);
-        failures.extend(problems.into_iter().map(Failure::usage));
+        match note::all(&directory) {
+            Ok((left, problems)) => {
+                all.extend(left);
+                failures.extend(problems.into_iter().map(Failure::usage));
+            }
+            Err(error) => failures.push(Failure::usage(format!("{}: {error}", directory.display()))),
+        }
     }
-    Ok((all, failures))
+    (all, failures)
 }
 
 /// Warns about faults that an earlier run left behind, before they disturb this one. Notes that can't be read are for
 /// `lydite faults list` to tell.
 pub(crate) fn warn_of_left() {
-    let left = all().map(|(left, _)| left).unwrap_or_default();
+    let (left, _) = all();
     for left in left.iter().filter(|left| !left.note.guard.lives()) {
         complain(&format!(
             "{} is still in force, left by an earlier run: lydite faults clear",
@@ -100,7 +103,7 @@ fn list(place: Option<&str>) -> Outcome {
     if let Some(outcome) = place.pass_on(&["list"]) {
         return outcome;
     }
-    let (left, failures) = all()?;
+    let (left, failures) = all();
     let line = |left: &Left| {
         let note = &left.note;
         let guarded = if note.guard.lives() {
@@ -111,7 +114,7 @@ fn list(place: Option<&str>) -> Outcome {
         format!("{}  {guarded}\n", note.fault.name())
     };
     let text: String = left.iter().filter(|left| place.has(left)).map(line).collect();
-    print(if text.is_empty() { "no active faults\n" } else { &text })?;
+    print(if text.is_empty() && failures.is_empty() { "no active faults\n" } else { &text })?;
     Failure::all(failures)
 }
 
@@ -123,7 +126,7 @@ fn clear(place: Option<&str>, forget: bool) -> Outcome {
     if let Some(outcome) = place.pass_on(command) {
         return outcome;
     }
-    let (left, mut failures) = all()?;
+    let (left, mut failures) = all();
     let mut text = String::new();
     for left in left.into_iter().filter(|left| place.has(left)) {
         let name = left.note.fault.name();

@@ -17,10 +17,20 @@ pub(crate) fn rehearse(spec: &FaultSpec, addresses: &[Address]) -> Vec<String> {
 /// Returns the faults of a plan with their places.
 ///
 /// # Errors
-/// See [`resolve`].
+/// See [`resolve`]. Faults of one kind are at one place at the same time, under different names.
 pub(crate) fn resolve_all(faults: &Faults) -> Result<Vec<Fault>, Failure> {
     let resolved = faults.specs().map(|spec| resolve(spec, &faults.addresses).map_err(Failure::Usage));
-    resolved.collect()
+    let resolved: Vec<Fault> = resolved.collect::<Result<_, _>>()?;
+    let overlaps = |(number, fault): (usize, &Fault)| {
+        let same = |other: &&Fault| fault.spec.coincides(&other.spec, faults.window) && fault.meets(other);
+        let other = resolved[..number].iter().find(same)?;
+        Some(format!(
+            "fault {}: overlaps {}, of the same kind on the same processes: let one end before",
+            fault.spec, other.spec
+        ))
+    };
+    let problems: Vec<String> = resolved.iter().enumerate().filter_map(overlaps).collect();
+    if problems.is_empty() { Ok(resolved) } else { Err(Failure::Usage(problems)) }
 }
 
 /// Returns a fault with its places, after a rehearsal.
@@ -48,9 +58,10 @@ pub(super) fn resolve_here(spec: &FaultSpec, addresses: &[Address]) -> Result<Fa
     for place in &spec.places {
         let found = match place {
             Where::Local => Ok(vec![Site::Machine]),
-            _ if ports.is_empty() => {
-                Err(format!("{place} can't be the database: its URL names no server of this machine"))
-            }
+            _ if ports.is_empty() => Err(format!(
+                "{place} can't be the database: the target's URL names no server of this machine: use ssh://HOST/pid:N \
+                     for another host, or a lab"
+            )),
             Where::Process(pid) => process(*pid, &ports).map(|process| vec![Site::Process(process)]),
             Where::Service(name) => main_process(name)
                 .and_then(|pid| process(pid, &ports))
@@ -64,6 +75,9 @@ pub(super) fn resolve_here(spec: &FaultSpec, addresses: &[Address]) -> Result<Fa
         }
     }
     problems.extend(no_node_left(spec, &sites));
+    if (1..sites.len()).any(|number| sites[..number].iter().any(|other| other.meets(&sites[number]))) {
+        problems.push("names one process under two names: name it once".to_owned());
+    }
     if !problems.is_empty() {
         return Err(problems);
     }

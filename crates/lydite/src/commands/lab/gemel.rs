@@ -47,19 +47,30 @@ pub(super) fn start_one(programs: &Programs, server: &Server, password: &str) ->
     start(programs, server, password)
 }
 
-/// Starts a server on the data that it has.
-pub(super) fn start(programs: &Programs, server: &Server, password: &str) -> Result<(), String> {
+/// Returns the address that a server listens on.
+fn address(server: &Server) -> String {
+    format!("127.0.0.1:{}", server.port)
+}
+
+/// Starts a server on the data that it has, unless it runs.
+pub(super) fn start_again(programs: &Programs, server: &Server, password: &str) -> Result<(), String> {
+    if process::is_running(server, &[&database(server), &address(server)], PATIENCE)? {
+        return Ok(());
+    }
+    start(programs, server, password)
+}
+
+fn start(programs: &Programs, server: &Server, password: &str) -> Result<(), String> {
     let log = server.path.join("log");
     let file = OpenOptions::new().create(true).append(true).open(&log);
     let file = file.map_err(|error| format!("{}: {error}", log.display()))?;
     let mut start = Command::new(&programs.lydite);
-    start.args(["driver", "serve", &database(server), "--listen", &format!("127.0.0.1:{}", server.port)]);
+    start.args(["driver", "serve", &database(server), "--listen", &address(server)]);
     // Others see the command line.
     start.env(PASSWORD, password).current_dir("/").stdin(Stdio::null());
     // The server outlives this process, and a Ctrl-C in the terminal must not reach it.
     start.stdout(Stdio::null()).stderr(Stdio::from(file)).process_group(0);
     let mut child = start.spawn().map_err(|error| format!("{}: {error}", programs.lydite.display()))?;
-    process::note(server, child.id())?;
     let begun = Instant::now();
     while !server.listens() {
         let ended = child.try_wait().map_err(|error| format!("lydite driver serve: {error}"))?.is_some();
@@ -75,5 +86,5 @@ pub(super) fn start(programs: &Programs, server: &Server, password: &str) -> Res
 
 /// Kills a server if it runs.
 pub(super) fn stop(server: &Server) -> Outcome {
-    process::kill(server, &database(server))
+    process::kill(server, &[&database(server), &address(server)])
 }

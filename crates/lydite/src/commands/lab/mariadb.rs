@@ -145,8 +145,22 @@ pub(super) fn url(kind: Servers, servers: &[Server], password: &str) -> String {
     format!("mariadb://root:{password}@127.0.0.1:{port}/{DATABASE}{others}")
 }
 
-/// Starts a server on the data that it has. Nodes of Galera need settings of their own.
-pub(super) fn start(
+/// Starts a server on the data that it has, unless it runs.
+pub(super) fn start_again(
+    programs: &Programs,
+    kind: Servers,
+    is_first: bool,
+    server: &Server,
+    password: &str,
+) -> Result<(), String> {
+    if process::is_running(server, &[&datadir(server)], PATIENCE)? {
+        return Ok(());
+    }
+    start(programs, kind, is_first, server, password)
+}
+
+/// Starts a server. Nodes of Galera need settings of their own.
+fn start(
     programs: &Programs,
     kind: Servers,
     is_first: bool,
@@ -311,7 +325,6 @@ fn start_one(
     // The server outlives this process, and a Ctrl-C in the terminal must not reach it.
     start.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
     let mut child = start.spawn().map_err(|error| format!("mariadbd: {error}"))?;
-    process::note(server, child.id())?;
     wait_until_ready(programs, server, password, &mut child)
 }
 
@@ -352,7 +365,7 @@ fn wait_until_ready(
 
 /// Kills a server if it runs.
 pub(super) fn stop(server: &Server) -> Outcome {
-    process::kill(server, &datadir(server))
+    process::kill(server, &[&datadir(server)])
 }
 
 /// Returns the argument with the directory of a server's data.

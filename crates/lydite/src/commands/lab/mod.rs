@@ -53,24 +53,13 @@ pub(crate) fn servers(name: &str) -> Result<Vec<lydite_faults::Server>, String> 
     let lab = Lab::read(&directories::root().join(name)).map_err(line)?;
     let lab = lab.ok_or_else(|| format!("lab {name} does not run: start it with lydite lab up {name}"))?;
     let disk = lab.disk.map(|disk| disk.mount);
-    let of = |server: note::Server| {
-        let (stop_signal, pid_file) = match kind.servers {
-            // SIGINT is the stop that does not wait for sessions to end.
-            Servers::Postgres | Servers::PostgresOverShards | Servers::PostgresWithReplicas => {
-                (libc::SIGINT, None)
-            }
-            Servers::Mariadb | Servers::Galera | Servers::Spider | Servers::Gemel => {
-                (libc::SIGTERM, Some(process::file(&server)))
-            }
-        };
-        lydite_faults::Server {
-            port: server.port,
-            stop_signal,
-            pid_file,
-            begins_cluster: (kind.servers == Servers::Galera).then(|| mariadb::NEW_CLUSTER.to_owned()),
-            data: server.data(),
-            disk: disk.clone(),
-        }
+    let of = |server: note::Server| lydite_faults::Server {
+        port: server.port,
+        // For PostgreSQL the stop that does not wait for sessions to end.
+        stop_signal: if kind.servers.are_postgres() { libc::SIGINT } else { libc::SIGTERM },
+        begins_cluster: (kind.servers == Servers::Galera).then(|| mariadb::NEW_CLUSTER.to_owned()),
+        data: server.data(),
+        disk: disk.clone(),
     };
     Ok(lab.servers.into_iter().map(of).collect())
 }

@@ -7,10 +7,10 @@ use super::kind::Kind;
 use super::privacy::write_private;
 use crate::exit::{Failure, Outcome};
 use crate::shell::typed;
+use lydite_faults::sockets::accepts;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::{self, ErrorKind};
-use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 
 /// The file name of the note.
@@ -54,7 +54,7 @@ impl Server {
 
     /// Returns true if a process listens on the port.
     pub(super) fn listens(&self) -> bool {
-        TcpStream::connect(("127.0.0.1", self.port)).is_ok()
+        accepts(self.port)
     }
 }
 
@@ -90,6 +90,20 @@ impl Lab {
         })?;
         lab.require_kind(kind.name, directory)?;
         Ok(lab)
+    }
+
+    /// Locks the note of the lab in a directory, so that no other process starts servers of it. [`is_starting`] is true
+    /// until the file is dropped.
+    ///
+    /// # Errors
+    /// Another process starts servers of the lab.
+    pub(super) fn lock(directory: &Path) -> Result<fs::File, Failure> {
+        let note = directory.join(NOTE);
+        let locked = fs::File::open(&note).and_then(|file| Ok(file.try_lock().map(|()| file)?));
+        locked.map_err(|error| match error.kind() {
+            ErrorKind::WouldBlock => being_started(directory),
+            _ => Failure::usage(format!("{}: {error}", note.display())),
+        })
     }
 
     /// Writes the note and returns it locked. [`is_starting`] is true until the file is dropped.
@@ -151,7 +165,12 @@ impl Lab {
     }
 }
 
-/// Returns true while another process starts the lab in this directory.
+/// Returns the failure of a command on a lab whose servers another process starts.
+pub(super) fn being_started(directory: &Path) -> Failure {
+    Failure::usage(format!("{}: this lab is being started: wait until that is done", directory.display()))
+}
+
+/// Returns true while another process starts servers of the lab in this directory.
 pub(super) fn is_starting(directory: &Path) -> bool {
     let Ok(note) = fs::File::open(directory.join(NOTE)) else { return false };
     matches!(note.try_lock_shared(), Err(fs::TryLockError::WouldBlock))

@@ -1,33 +1,45 @@
-//! The processes of servers that write no file with their number themselves, or only after they started: the lab does.
+//! The processes of servers that the lab starts itself, found by their command lines: a file with a number would be wrong
+//! after a crash at a bad moment.
 
 use super::note::Server;
 use crate::exit::{Failure, Outcome};
+use lydite_faults::process::{ProcessId, Processes};
 use std::fs;
-use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// Maximum time for a killed server to end, and for its parent to notice.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Time between two looks at a process.
+const LOOK: Duration = Duration::from_millis(20);
 
-/// Returns the file with a server's process number.
-pub(super) fn file(server: &Server) -> PathBuf {
-    server.path.join("process")
+/// Returns the process with all of these arguments on its command line; `None` if none runs.
+fn find(arguments: &[&str]) -> Option<ProcessId> {
+    let has_all = |process: &ProcessId| {
+        let command = fs::read(format!("/proc/{}/cmdline", process.pid)).unwrap_or_default();
+        let has = |argument: &&str| command.split(|byte| *byte == 0).any(|part| part == argument.as_bytes());
+        arguments.iter().all(has)
+    };
+    Processes::now().all().find(has_all)
 }
 
-/// Writes the number of a new server's process.
-pub(super) fn note(server: &Server, id: u32) -> Result<(), String> {
-    let file = file(server);
-    fs::write(&file, id.to_string()).map_err(|error| format!("{}: {error}", file.display()))
-}
-
-/// Returns the process number of a server, or `None` if it does not run. `argument` is part of its command line and of
-/// no other server's.
-pub(super) fn find(server: &Server, argument: &str) -> Option<u32> {
-    let id: u32 = fs::read_to_string(file(server)).ok()?.trim().parse().ok()?;
-    // Another process may have the number by now. A zombie has no command line.
-    let command = fs::read(format!("/proc/{id}/cmdline")).ok()?;
-    command.split(|&byte| byte == 0).any(|part| part == argument.as_bytes()).then_some(id)
+/// Waits at most for `patience` until a server that runs listens: it may still recover. Returns false if none runs. Its
+/// command line has these arguments, and no other process has all of them.
+///
+/// # Errors
+/// The server runs and does not listen.
+pub(super) fn is_running(server: &Server, arguments: &[&str], patience: Duration) -> Result<bool, String> {
+    let begun = Instant::now();
+    while let Some(process) = find(arguments) {
+        if server.listens() {
+            return Ok(true);
+        }
+        if begun.elapsed() > patience {
+            return Err(format!("process {} runs and does not listen on port {}", process.pid, server.port));
+        }
+        thread::sleep(LOOK);
+    }
+    Ok(false)
 }
 
 /// Waits until the parent of a process that has ended has noticed its end. Returns at once if the process runs.
@@ -39,26 +51,25 @@ pub(super) fn wait_until_noticed(id: i32) {
         stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('Z'))
     };
     while ended() && begun.elapsed() < PATIENCE {
-        thread::sleep(Duration::from_millis(20));
+        thread::sleep(LOOK);
     }
 }
 
-/// Kills a server if it runs. Its data is deleted afterwards, so there is no need for a clean shutdown.
-pub(super) fn kill(server: &Server, argument: &str) -> Outcome {
-    let Some(id) = find(server, argument) else { return Ok(()) };
-    // SAFETY: kill has no memory preconditions; the process is the server of this directory.
-    unsafe {
-        libc::kill(id.cast_signed(), libc::SIGKILL);
-    }
+/// Kills a server if it runs. Its data is deleted afterwards, so there is no need for a clean shutdown. Its command line
+/// has these arguments, and no other process has all of them.
+pub(super) fn kill(server: &Server, arguments: &[&str]) -> Outcome {
+    let failed = |process: ProcessId, problem: &str| {
+        Failure::Target(format!("the server on port {} (process {}) {problem}", server.port, process.pid))
+    };
     let begun = Instant::now();
-    while find(server, argument) == Some(id) {
+    while let Some(process) = find(arguments) {
+        process
+            .signal(libc::SIGKILL)
+            .map_err(|error| failed(process, &format!("can't be ended: {error}")))?;
         if begun.elapsed() > PATIENCE {
-            return Err(Failure::Target(format!(
-                "the server on port {} (process {id}) did not end",
-                server.port
-            )));
+            return Err(failed(process, "did not end"));
         }
-        thread::sleep(Duration::from_millis(20));
+        thread::sleep(LOOK);
     }
     Ok(())
 }

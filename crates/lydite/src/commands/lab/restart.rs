@@ -2,7 +2,7 @@
 
 use super::directories::directory;
 use super::kind::Kind;
-use super::note::{Lab, Server, is_starting};
+use super::note::{Lab, Server};
 use super::servers::{Programs, in_parallel};
 use crate::exit::{Failure, Outcome};
 use crate::output::{complain, print};
@@ -29,12 +29,8 @@ pub(super) fn restart(place: &str, dir: Option<PathBuf>) -> Outcome {
     }
     let directory = directory(kind, dir)?;
     let lab = Lab::of(kind, &directory)?;
-    if is_starting(&directory) {
-        return Err(Failure::usage(format!(
-            "{}: this lab is being started: wait until that is done",
-            directory.display()
-        )));
-    }
+    // Held until this program ends.
+    let _starting = Lab::lock(&directory)?;
     let count = lab.servers.len();
     if let Some(node) = node.filter(|node| *node >= count) {
         return Err(Failure::usage(format!("lab {name} has no node {node}: use 0 to {}", count - 1)));

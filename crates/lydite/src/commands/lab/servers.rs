@@ -74,7 +74,7 @@ impl Programs {
         }
     }
 
-    /// Starts a server of a lab on the data that it has.
+    /// Starts a server of a lab on the data that it has, unless it runs and may still recover.
     pub(super) fn start_again(
         &self,
         kind: Servers,
@@ -84,8 +84,8 @@ impl Programs {
     ) -> Result<(), String> {
         match self {
             Self::Postgres(programs) => postgres::start_again(programs, server),
-            Self::Mariadb(programs) => mariadb::start(programs, kind, is_first, server, password),
-            Self::Gemel(programs) => gemel::start(programs, server, password),
+            Self::Mariadb(programs) => mariadb::start_again(programs, kind, is_first, server, password),
+            Self::Gemel(programs) => gemel::start_again(programs, server, password),
         }
     }
 }

@@ -5,7 +5,7 @@ use super::directories;
 use super::disk::Disk;
 use super::down::end;
 use super::kind::{Kind, MAX_SHARDS, Servers};
-use super::note::{Lab, Server, is_starting};
+use super::note::{Lab, Server, being_started, is_starting};
 use super::ports::free_ports;
 use super::postgres;
 use super::privacy::new_password;
@@ -106,10 +106,7 @@ fn show_running(
         ));
     }
     if is_starting(directory) {
-        return Err(Failure::usage(format!(
-            "{}: this lab is being started: wait until that is done",
-            directory.display()
-        )));
+        return Err(being_started(directory));
     }
     match lab.servers.iter().find(|server| !server.listens()) {
         None => print(&format!("{}\n", lab.arguments())),

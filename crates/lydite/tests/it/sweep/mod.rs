@@ -263,7 +263,7 @@ fn the_experiments_and_the_example_of_the_book_are_valid() {
     let ended = lydite(&["sweep", text(&availability), "--dry-run", "--out", "/nonexistent/out"]).code(2);
     assert_eq!(ended.errors().len(), 9, "no point fits the default target: {ended:?}");
     for error in ended.errors() {
-        assert!(error.contains("can't be the database: its URL names no server"), "{error}");
+        assert!(error.contains("can't be the database: the target's URL names no server"), "{error}");
     }
     let distribution = root.join("experiments/dike/fig17a.toml");
     let ended = lydite(&["sweep", text(&distribution), "--dry-run", "--out", "/nonexistent/out"]).code(0);
