@@ -3,6 +3,7 @@
 
 mod extra;
 mod mysql_target;
+mod nodes;
 mod oceanbase;
 mod playing;
 mod postgres_family;
