@@ -43,7 +43,7 @@ impl Replicated for Postgres {
     }
 
     fn connect_to_read(&self) -> Result<Box<dyn Session>, TargetError> {
-        let dialect = session::dialect(self.config.isolation);
+        let dialect = session::measured_dialect(&self.config);
         let (connection, seat) = self.tpcc_connection(self.config.mode, dialect)?;
         Ok(seated(Box::new(SqlSession::new(connection, self.config.mode, dialect)), seat))
     }

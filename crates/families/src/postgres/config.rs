@@ -105,6 +105,12 @@ pub(crate) const COCKROACH_OPTIONS: &[OptionSpec] = options![
         default: "replication",
         about: "replicas that are kept in the zone: all, or the leaseholder",
     },
+    OptionSpec {
+        name: "follower_reads",
+        values: "off, on",
+        default: "off",
+        about: "read-only transactions read the closest replica, as of some seconds ago",
+    },
 ];
 
 /// Options of `yugabyte://`.
@@ -149,6 +155,8 @@ pub(crate) struct Config {
     pub(crate) zones: Vec<String>,
     /// True if zones keep only leaseholders.
     pub(crate) zone_leases: bool,
+    /// True if read-only transactions read an earlier state from any replica (CockroachDB).
+    pub(crate) follower_reads: bool,
     /// More servers of the same database for sessions, beside the URL's.
     pub(crate) nodes: Vec<(String, u16)>,
     /// Time after which a session opens its connection anew.
@@ -202,6 +210,7 @@ pub(crate) fn parse(
         batch: batch::of(parsed, &mut errors).or(product.batch),
         split: parsed.number("split", 1..=MOST_SPLIT, &mut errors),
         zones: zones(parsed, &mut errors),
+        follower_reads: parsed.choice("follower_reads", &["off", "on"], &mut errors) == "on",
         zone_leases: parsed.choice("zone_strategy", &["replication", "leases"], &mut errors) == "leases",
         mode,
         url: url.shown,
