@@ -16,3 +16,4 @@ mod spider;
 mod sql_targets;
 mod stock_level;
 mod tidb;
+mod tls;
