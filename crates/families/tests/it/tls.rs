@@ -4,12 +4,16 @@ use crate::playing::open;
 use lydite_database::TxMode;
 use lydite_testkit::certificates;
 use lydite_testkit::mariadb::{FAST, Server};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 #[test]
 fn mysqls_options_of_tls_check_the_server_and_prove_the_user() {
     let directory = tempfile::tempdir().expect("a directory");
     certificates::make(directory.path());
     let path = |name: &str| directory.path().join(name).display().to_string();
+    // The server's user reads it.
+    fs::set_permissions(path("server.key"), fs::Permissions::from_mode(0o644)).expect("permissions");
     let settings = [("ssl-ca", "ca.pem"), ("ssl-cert", "server.pem"), ("ssl-key", "server.key")]
         .map(|(setting, name)| format!("{setting}={}", path(name)));
     let settings: Vec<&str> = FAST.into_iter().chain(settings.iter().map(String::as_str)).collect();
