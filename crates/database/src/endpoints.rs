@@ -128,6 +128,12 @@ impl Endpoints {
         &self.names
     }
 
+    /// Lets the next session go to the endpoint of this number if all have as many sessions. Processes that share a run
+    /// begin at different endpoints, so that their first sessions do not all go to one.
+    pub fn begin_at(&self, number: u32) {
+        self.turns.store(number.into(), Ordering::Relaxed);
+    }
+
     /// Begins the counts of a run. `nodes` has the names of the endpoints as nodes of the placement, if they are known.
     /// Without them, the first node is the first endpoint, and so on; without a placement of as many nodes, each
     /// endpoint leads a range of the warehouses. Returns the nodes of the placement that are no endpoint.

@@ -50,6 +50,16 @@ fn sessions_spread_evenly_and_avoid_an_endpoint_that_refuses_until_it_is_back() 
 }
 
 #[test]
+fn processes_begin_at_different_endpoints() {
+    let first = |process| {
+        let endpoints = endpoints(3, None, &Arc::default());
+        endpoints.begin_at(process);
+        [sit(&endpoints), sit(&endpoints)].map(|seat| seat.endpoint())
+    };
+    assert_eq!([0, 1, 2, 3].map(first), [[0, 1], [1, 2], [2, 0], [0, 1]]);
+}
+
+#[test]
 fn the_error_of_the_last_endpoint_is_reported_if_none_is_reached() {
     let endpoints = endpoints(3, None, &Arc::default());
     let mut tried = Vec::new();

@@ -15,6 +15,7 @@ mod gemel;
 mod keeper;
 mod mysql;
 mod net;
+mod nodes;
 mod null;
 mod postgres;
 mod redis;

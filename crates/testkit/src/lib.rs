@@ -2,6 +2,7 @@
 //! and ended with the test, also when it fails or is killed.
 #![expect(clippy::expect_used, clippy::unwrap_used, reason = "only tests use it, and a test may panic")]
 
+pub mod certificates;
 pub mod etcd;
 pub mod galera;
 pub mod ignite;

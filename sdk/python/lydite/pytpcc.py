@@ -12,18 +12,17 @@ import contextlib
 import fcntl
 import importlib
 import json
-import math
 import os
 import re
 import sys
 import time
-from datetime import date, datetime
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 import lydite
-from lydite import TABLES, micros, when
+from lydite import TABLES, when
 
 from . import pytpcc_import, pytpcc_modules
+from .pytpcc_results import Record, scaled, short, time_of
 
 #: The standard's types, in py-tpcc's order of loading a district.
 _DISTRICT = ("district", "customer", "orders", "order_line", "new_order", "history")
@@ -35,111 +34,11 @@ _DISTRICT_AT = {"district": 0, "customer": 1, "orders": 1, "order_line": 1, "new
 #: By size of the database: orders up to this one were loaded, with lines counted from 0.
 _LOADED_ORDERS = {"standard": 3_000, "small": 300}
 
-#: Names of the columns of what py-tpcc's queries return, by how many they are; dictionaries go by these names too.
-_CUSTOMER_ROW = [name.upper() for name in TABLES["customer"].names]
-_LAYOUTS = {
-    "new_order.customer": [["C_DISCOUNT", "C_LAST", "C_CREDIT"], _CUSTOMER_ROW],
-    "new_order.misc": [["W_TAX", "D_TAX", "D_NEXT_O_ID", "TOTAL"]],
-    "new_order.items": [["I_NAME", "S_QUANTITY", "BRAND_GENERIC", "I_PRICE", "OL_AMOUNT"]],
-    "payment.warehouse": [["W_NAME", "W_STREET_1", "W_STREET_2", "W_CITY", "W_STATE", "W_ZIP"],
-                          [name.upper() for name in TABLES["warehouse"].names]],
-    "payment.district": [["D_NAME", "D_STREET_1", "D_STREET_2", "D_CITY", "D_STATE", "D_ZIP"],
-                         [name.upper() for name in TABLES["district"].names]],
-    "payment.customer": [
-        ["C_ID", "C_FIRST", "C_MIDDLE", "C_LAST", "C_STREET_1", "C_STREET_2", "C_CITY", "C_STATE", "C_ZIP", "C_PHONE",
-         "C_SINCE", "C_CREDIT", "C_CREDIT_LIM", "C_DISCOUNT", "C_BALANCE", "C_YTD_PAYMENT", "C_PAYMENT_CNT", "C_DATA"],
-        _CUSTOMER_ROW],
-    "order_status.customer": [["C_ID", "C_FIRST", "C_MIDDLE", "C_LAST", "C_BALANCE"], _CUSTOMER_ROW],
-    "order_status.order": [["O_ID", "O_CARRIER_ID", "O_ENTRY_D"], [name.upper() for name in TABLES["orders"].names]],
-    "order_status.lines": [["OL_SUPPLY_W_ID", "OL_I_ID", "OL_QUANTITY", "OL_AMOUNT", "OL_DELIVERY_D"],
-                           [name.upper() for name in TABLES["order_line"].names]],
-    "delivery.result": [["D_ID", "O_ID"]],
-}
-
 _CODES = {"40001": "serialization", "40P01": "deadlock", "55P03": "lock_timeout", 1213: "deadlock",
           1205: "lock_timeout", 1020: "serialization"}
 
 #: What every DB-API module calls the errors of a connection that is lost. Some raise them for more than that.
 _LOST = {"OperationalError", "InterfaceError"}
-
-
-class Record:
-    """A part of a result, by the names of columns; whatever is wrong is told with its place."""
-
-    def __init__(self, place: str, value: Any) -> None:
-        self.place = place
-        layouts = _LAYOUTS[re.sub(r"\[\d+\]", "", place)]
-        if isinstance(value, dict):
-            self.values = {str(name).upper(): each for name, each in value.items()}
-            return
-        if not isinstance(value, (list, tuple)) and not hasattr(value, "keys"):
-            raise lydite.Fatal(f"{place} is {value!r}, and has to be a row of {', '.join(layouts[0])}")
-        row = list(value)
-        for names in layouts:
-            if len(names) == len(row):
-                self.values = dict(zip(names, row))
-                return
-        raise lydite.Fatal(f"{place} has {len(row)} columns, and has to have {len(layouts[0])}: {', '.join(layouts[0])}")
-
-    def _wrong(self, name: str, wanted: str) -> lydite.Fatal:
-        if name not in self.values:
-            return lydite.Fatal(f"{self.place}.{name} is missing")
-        return lydite.Fatal(f"{self.place}.{name} is {self.values[name]!r}, and has to be {wanted}")
-
-    def scaled(self, name: str, scale: int, wanted: str) -> int:
-        value = self.values.get(name)
-        try:
-            if isinstance(value, bool):
-                raise TypeError
-            return scaled(value, scale)
-        except (TypeError, ValueError, OverflowError):
-            raise self._wrong(name, wanted) from None
-
-    def int(self, name: str) -> int:
-        return self.scaled(name, 1, "a whole number")
-
-    def money(self, name: str) -> int:
-        return self.scaled(name, 100, "an amount")
-
-    def rate(self, name: str) -> int:
-        return self.scaled(name, 10_000, "a rate")
-
-    def text(self, name: str) -> str:
-        value = self.values.get(name)
-        if isinstance(value, bytes):
-            value = value.decode()
-        if not isinstance(value, str):
-            raise self._wrong(name, "a text")
-        return value
-
-    def time(self, name: str) -> Optional[int]:
-        if name in self.values and self.values[name] is None:
-            return None
-        try:
-            return time_of(self.values.get(name))
-        except (TypeError, ValueError):
-            raise self._wrong(name, "a date") from None
-
-    def address(self, prefix: str) -> lydite.Address:
-        return lydite.Address(*(self.text(f"{prefix}_{part}") for part in ("STREET_1", "STREET_2", "CITY", "STATE", "ZIP")))
-
-
-def scaled(value: Any, scale: int) -> int:
-    """A float or decimal in its smallest unit, to the nearest; a whole number must be one."""
-    number = float(value) * scale if isinstance(value, float) else value * scale
-    nearest = int(math.floor(number + (0.5 if isinstance(number, float) else type(number)(1) / 2)))
-    if scale == 1 and nearest != value:
-        raise ValueError(value)
-    return nearest
-
-
-def time_of(value: Any) -> int:
-    """A point in time, which SQLite gives back as text."""
-    if isinstance(value, str):
-        value = datetime.fromisoformat(value)
-    elif isinstance(value, date) and not isinstance(value, datetime):
-        value = datetime(value.year, value.month, value.day)
-    return micros(value)
 
 
 def load_module(path: str) -> Tuple[Any, str]:
@@ -401,7 +300,7 @@ class PyTpcc(lydite.Driver):
     @staticmethod
     def parts(name: str, value: Any, names: Sequence[str]) -> Sequence[Any]:
         if not isinstance(value, (list, tuple)) or len(value) != len(names):
-            raise lydite.Fatal(f"{name} returned {_short(value)}, and has to return [{', '.join(names)}]")
+            raise lydite.Fatal(f"{name} returned {short(value)}, and has to return [{', '.join(names)}]")
         return value
 
     def new_order(self, order: lydite.NewOrder) -> lydite.NewOrderResult:
@@ -474,14 +373,14 @@ class PyTpcc(lydite.Driver):
         value = self.execute("DELIVERY", {
             "w_id": delivery.w_id, "o_carrier_id": delivery.o_carrier_id, "ol_delivery_d": when(delivery.now)})
         if not isinstance(value, (list, tuple)):
-            raise lydite.Fatal(f"delivery returned {_short(value)}, and has to return [(d_id, o_id), …]")
+            raise lydite.Fatal(f"delivery returned {short(value)}, and has to return [(d_id, o_id), …]")
         found = [Record(f"delivery.result[{index}]", each) for index, each in enumerate(value)]
         return sorted((each.int("D_ID"), each.int("O_ID")) for each in found)
 
     def stock_level(self, query: lydite.StockLevel) -> int:
         value = self.execute("STOCK_LEVEL", {"w_id": query.w_id, "d_id": query.d_id, "threshold": query.threshold})
         if isinstance(value, bool) or not isinstance(value, int):
-            raise lydite.Fatal(f"stock_level returned {_short(value)}, and has to return a whole number")
+            raise lydite.Fatal(f"stock_level returned {short(value)}, and has to return a whole number")
         return value
 
     def rollback(self) -> None:
@@ -561,11 +460,6 @@ class _Alone:
 
     def __exit__(self, *_: Any) -> None:
         self.file.close()
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else text[:80] + "…"
 
 
 def _theirs(kind: str, value: Any) -> Any:

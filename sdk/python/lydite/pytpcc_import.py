@@ -11,14 +11,16 @@ import re
 import sys
 import types
 import warnings
-from typing import Any, List, Optional, Sequence
+from typing import Any, List, Optional, Sequence, Set
 
 import lydite
 
 #: Modules that only Python 2 has.
 _MODULES = {"ConfigParser", "StringIO", "cStringIO", "Queue", "urllib2", "cPickle", "commands", "__builtin__", "sets"}
-#: Names and attributes that only Python 2 has.
-_NAMES = {"xrange", "unicode", "basestring", "raw_input"}
+#: Imports from `__future__` that only versions before 2.6 need.
+_FUTURE = {"with_statement", "nested_scopes", "generators"}
+#: Names and attributes that only Python 2 has. A source may define some of the names itself.
+_NAMES = {"xrange", "unicode", "basestring", "raw_input", "long", "cmp", "reduce", "unichr", "execfile"}
 _ATTRIBUTES = {"iteritems", "iterkeys", "itervalues", "has_key"}
 #: Methods whose results are lists in Python 2 alone.
 _LISTS = {"keys", "values", "items"}
@@ -32,12 +34,16 @@ def is_for_python_2(source: str) -> bool:
         tree = ast.parse(source)
     except (SyntaxError, ValueError):
         return True
+    own = _defined(tree)
     for node in ast.walk(tree):
         if isinstance(node, ast.Import) and any(name.name in _MODULES for name in node.names):
             return True
         if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module in _MODULES:
             return True
-        if isinstance(node, ast.Name) and node.id in _NAMES:
+        if isinstance(node, ast.ImportFrom) and node.module == "__future__":
+            if any(name.name in _FUTURE for name in node.names):
+                return True
+        if isinstance(node, ast.Name) and node.id in _NAMES - own:
             return True
         if isinstance(node, ast.Attribute) and node.attr in _ATTRIBUTES:
             return True
@@ -46,6 +52,21 @@ def is_for_python_2(source: str) -> bool:
             if isinstance(called, ast.Attribute) and called.attr in _LISTS and not node.value.args:
                 return True
     return False
+
+
+def _defined(tree: ast.AST) -> Set[str]:
+    """The names that a source defines."""
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            names.add(node.name)
+        elif isinstance(node, ast.arg):
+            names.add(node.arg)
+        elif isinstance(node, ast.alias):
+            names.add(node.asname or node.name)
+    return names
 
 
 def divided(left: Any, right: Any) -> Any:

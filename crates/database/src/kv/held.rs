@@ -84,6 +84,7 @@ fn behind(table: KvTable, from: &[u8], first: Option<(Vec<u8>, Vec<u8>)>) -> Opt
 impl<T: StoreTx> StoreTx for HeldTx<'_, T> {
     type Pending = T::Pending;
 
+    /// Each item is a point, also if several are read: [`StoreTx::read_each`] reads them by this function.
     fn read<R>(
         &mut self,
         table: KvTable,
@@ -105,22 +106,6 @@ impl<T: StoreTx> StoreTx for HeldTx<'_, T> {
         change: impl FnOnce(&mut Vec<u8>) -> R,
     ) -> Result<Option<R>, StoreError> {
         self.inner.modify(table, key, change)
-    }
-
-    fn read_each<K: AsRef<[u8]>>(
-        &mut self,
-        table: KvTable,
-        keys: impl IntoIterator<Item = K>,
-        mut found: impl FnMut(usize, &[u8]),
-    ) -> Result<(), StoreError> {
-        if table != KvTable::Item {
-            return self.inner.read_each(table, keys, found);
-        }
-        // Each item is a point.
-        for (number, key) in keys.into_iter().enumerate() {
-            self.read(table, key.as_ref(), |value| found(number, value))?;
-        }
-        Ok(())
     }
 
     fn modify_in_place<R>(

@@ -22,8 +22,7 @@ pub const PYTHON_SDK: &[SdkFile] = files![
 ];
 
 /// Shim that runs py-tpcc's drivers, beside [`PYTHON_SDK`].
-pub(super) const PYTPCC: &[SdkFile] =
-    files!["python": "lydite/pytpcc.py", "lydite/pytpcc_import.py", "lydite/pytpcc_modules.py"];
+pub(super) const PYTPCC: &[SdkFile] = files!["python": "lydite/pytpcc.py", "lydite/pytpcc_import.py", "lydite/pytpcc_modules.py", "lydite/pytpcc_results.py"];
 
 /// The module `lydite.dev/driver` for Go.
 pub const GO_SDK: &[SdkFile] =

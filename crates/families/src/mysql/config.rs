@@ -402,13 +402,14 @@ fn is_name(text: &str) -> bool {
 impl Config {
     /// Returns the configuration of the same database on another server.
     fn on(&self, (host, port): &(String, u16)) -> Self {
+        let server = Host::Tcp(host.clone());
         Self {
-            host: Host::Tcp(host.clone()),
+            url: format!("{}://{}@{}/{}", self.scheme, self.user, server.with_port(*port), self.database),
+            host: server,
             port: *port,
             shards: Vec::new(),
             layout: Layout::default(),
             nodes: Vec::new(),
-            url: format!("{}://{}@{host}:{port}/{}", self.scheme, self.user, self.database),
             ..self.clone()
         }
     }
@@ -440,9 +441,9 @@ impl Config {
 
     /// Returns host, port and database, for messages.
     pub(crate) fn place(&self) -> String {
-        let Self { scheme, port, database, .. } = self;
+        let Self { scheme, database, .. } = self;
         match &self.host {
-            Host::Tcp(name) => format!("{scheme} at {name}:{port}, database {database:?}"),
+            Host::Tcp(_) => format!("{scheme} at {}, database {database:?}", self.address()),
             Host::Unix(path) => format!("{scheme} in {path}, database {database:?}"),
         }
     }

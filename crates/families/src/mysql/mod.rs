@@ -2,6 +2,7 @@
 
 mod auth;
 mod binary;
+mod capabilities;
 mod config;
 mod copy;
 mod describe;
@@ -27,9 +28,8 @@ mod wire;
 pub(crate) use config::Config;
 pub(crate) use family::FAMILY;
 use lydite_database::{
-    BalanceTarget, Balances, Capabilities, ConditionFinding, DatabaseState, Demand, Description, Endpoints,
-    Held, HeldTarget, LedgerCounts, Loader, NodeSize, Nodes, Positions, Replicated, Replication, Seat,
-    Server, Session, StoppableWork, TableChecksum, Target, TargetError, TxMode, Written, seated,
+    Capabilities, ConditionFinding, DatabaseState, Demand, Description, Endpoints, LedgerCounts, Loader,
+    Replicated, Role, Seat, Session, TableChecksum, Target, TargetError, TxMode, Written,
 };
 
 use crate::net;
@@ -38,20 +38,16 @@ use crate::stoppable::Stoppable;
 use copy::Way;
 use load_lock::{LoadLock, MARK};
 use loader::MysqlLoader;
-use lydite_database::sql::balances::{BalanceSession, BalanceStatement};
 use lydite_database::sql::counts::counts;
 use lydite_database::sql::dialect::Dialect;
-use lydite_database::sql::held::HeldSession;
 use lydite_database::sql::meta::{self, Admin, is_ours};
-use lydite_database::sql::session::SqlSession;
 use lydite_database::sql::shards::Layout;
 use lydite_database::sql::sql_error::SqlError;
 use lydite_database::sql::statement::Statement;
 use lydite_database::sql::written::written;
+use lydite_tpcc::OrderId;
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
-use lydite_tpcc::schema::Table;
-use lydite_tpcc::{OrderId, Placement};
 use product::Product;
 use session::MysqlConnection;
 use std::collections::BTreeMap;
@@ -540,7 +536,10 @@ impl Mysql {
             },
         )
         .map_err(self.failed("ask for max_connections"))?;
-        let sessions = u64::from(sessions).div_ceil(self.nodes.len() as u64);
+        // Outside of a cluster, endpoints are addresses of one server.
+        let cluster = self.nodes.len() > 1 && self.read_replication()?.role == Role::Member;
+        let servers = if cluster { self.nodes.len() as u64 } else { 1 };
+        let sessions = u64::from(sessions).div_ceil(servers);
         let statements = sessions * Self::statements(self.config.mode, product.dialect, false).len() as u64;
         let asked = [("max_connections", sessions), ("max_prepared_stmt_count", statements)];
         for (name, wanted) in asked {
@@ -557,99 +556,5 @@ impl Mysql {
             }
         }
         Ok(())
-    }
-}
-
-impl Nodes for Mysql {
-    fn placement(&self, warehouses: u32) -> Result<Option<Placement>, TargetError> {
-        let mut wire = self.connect_wire()?;
-        let Some(catalog) = wire.product.placement else { return self.read_placement(wire, warehouses) };
-        let errors = (&*self.config.place(), self.failed("look for the nodes of the warehouses"));
-        catalog.placement(&mut wire, warehouses, errors).map(Some)
-    }
-
-    fn sizes(&self) -> Result<Option<Vec<NodeSize>>, TargetError> {
-        if !self.shards.is_empty() {
-            return self.read_sizes();
-        }
-        let mut wire = self.connect_wire()?;
-        let Some(catalog) = wire.product.placement else { return Ok(None) };
-        let errors = (&*self.config.place(), self.failed("ask the nodes for their sizes"));
-        catalog.sizes(&mut wire, errors)
-    }
-}
-
-impl Replicated for Mysql {
-    fn replication(&self) -> Result<Replication, TargetError> {
-        self.read_replication()
-    }
-
-    fn positions(&self) -> Result<Option<Box<dyn Positions>>, TargetError> {
-        let wire = self.connect_wire()?;
-        if !wire.product.gtids {
-            return Ok(None);
-        }
-        Ok(Some(Box::new(wire)))
-    }
-
-    fn connect_to_read(&self) -> Result<Box<dyn Session>, TargetError> {
-        let (connection, dialect, seat) = self.tpcc_connection(self.config.mode)?;
-        Ok(seated(Box::new(SqlSession::new(connection, self.config.mode, dialect)), seat))
-    }
-}
-
-impl HeldTarget for Mysql {
-    fn connect_held(&self) -> Result<Box<dyn Session<Held>>, TargetError> {
-        let (connection, dialect, _) = self.tpcc_connection(TxMode::Statements)?;
-        Ok(Box::new(HeldSession::new(connection, dialect)))
-    }
-}
-
-impl BalanceTarget for Mysql {
-    fn connect_balances(&self, longest_wait: Duration) -> Result<Box<dyn Session<Balances>>, TargetError> {
-        let (mut wire, dialect, _) = self.connect_tpcc_session()?;
-        self.limit_waits(&mut wire, longest_wait)?;
-        let connection = MysqlConnection::new(wire, &BalanceStatement::all(dialect))
-            .map_err(|error| refused(error, &self.config))?;
-        Ok(Box::new(BalanceSession::new(connection)))
-    }
-
-    fn engines(&self) -> Result<Option<[String; 2]>, TargetError> {
-        let mut engines = BTreeMap::new();
-        let mut wire = self.connect_wire()?;
-        wire.query_each(
-            "SELECT table_name, engine FROM information_schema.tables WHERE table_schema = database()",
-            &mut |row| {
-                if let [Some(name), Some(engine)] = row {
-                    engines.insert((*name).to_string(), (*engine).to_string());
-                }
-            },
-        )
-        .map_err(self.failed("look for the engines of the tables"))?;
-        let [warehouse, district] =
-            [Table::Warehouse, Table::District].map(|table| engines.remove(table.name()));
-        Ok(warehouse.zip(district).filter(|(one, other)| one != other).map(|(one, other)| [one, other]))
-    }
-}
-
-impl StoppableWork for Mysql {
-    fn stop_work(&self) {
-        let connections = self.work.stop();
-        self.shards.iter().for_each(Self::stop_work);
-        for connection in connections {
-            // An unreachable server has nothing to cancel.
-            if let Ok(mut wire) = self.connect_wire() {
-                let _heard = wire.execute(&format!("KILL QUERY {connection}"));
-            }
-        }
-    }
-}
-
-impl Server for Mysql {
-    fn answers(&self) -> bool {
-        // All servers of a cluster: a session may be on any of them.
-        let all =
-            self.nodes.iter().chain([&self.config]).chain(self.shards.iter().map(|shard| &shard.config));
-        all.into_iter().all(|config| !matches!(Wire::connect(config), Err(SqlError::Lost(_))))
     }
 }

@@ -2,39 +2,16 @@
 
 use crate::mysql::describe::{engines_are_durable, settings};
 use crate::mysql::{Mysql, connected};
+use crate::nodes::{Node, check_one_database};
 use lydite_database::sql::meta::Admin;
-use lydite_database::{Role, Target, TargetError, TargetErrorKind};
+use lydite_database::{Role, TargetError, TargetErrorKind};
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Mysql {
     /// Rejects servers that do not hold the database of the first one.
     pub(super) fn check_nodes(&self) -> Result<(), TargetError> {
-        let Some(others) = self.nodes.get(1..).filter(|others| !others.is_empty()) else { return Ok(()) };
-        let first = Self::new(self.config.alone());
-        let own = (first.cluster()?, first.state()?);
-        for node in others {
-            let node = Self::new(node.clone());
-            if (node.cluster()?, node.state()?) != own {
-                return Err(TargetError::usage(format!(
-                    "{}: this server does not hold the database of {}: name servers of one cluster in nodes=",
-                    node.config.place(),
-                    self.config.place()
-                )));
-            }
-        }
-        Ok(())
-    }
-
-    /// Returns the text that servers of one cluster have in common, as far as they report one. A MariaDB server that is
-    /// in no cluster has it alone.
-    fn cluster(&self) -> Result<Vec<String>, TargetError> {
-        let found = self.read_replication()?;
-        let mut wire = self.connect_wire()?;
-        if found.role == Role::Member || !wire.product.gtids {
-            return Ok(found.database.into_iter().collect());
-        }
-        wire.column("SELECT concat_ws(' ', @@hostname, @@port, @@datadir)")
-            .map_err(self.failed("ask for its place"))
+        let nodes: Vec<Self> = self.nodes.iter().map(|node| Self::new(node.alone())).collect();
+        check_one_database(&nodes)
     }
 
     /// Returns true if a commit survives the loss of power on these servers. Records the settings that differ from
@@ -70,5 +47,22 @@ impl Mysql {
             }
         }
         Ok(durable)
+    }
+}
+
+impl Node for Mysql {
+    fn place(&self) -> String {
+        self.config.place()
+    }
+
+    /// A MariaDB server that is in no cluster has its text alone.
+    fn cluster(&self) -> Result<Vec<String>, TargetError> {
+        let found = self.read_replication()?;
+        let mut wire = self.connect_wire()?;
+        if found.role == Role::Member || !wire.product.gtids {
+            return Ok(found.database.into_iter().collect());
+        }
+        wire.column("SELECT concat_ws(' ', @@hostname, @@port, @@datadir)")
+            .map_err(self.failed("ask for its place"))
     }
 }

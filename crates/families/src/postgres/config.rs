@@ -105,6 +105,12 @@ pub(crate) const COCKROACH_OPTIONS: &[OptionSpec] = options![
         default: "replication",
         about: "replicas that are kept in the zone: all, or the leaseholder",
     },
+    OptionSpec {
+        name: "follower_reads",
+        values: "off, on",
+        default: "off",
+        about: "read-only transactions read the closest replica, as of some seconds ago",
+    },
 ];
 
 /// Options of `yugabyte://`.
@@ -149,6 +155,8 @@ pub(crate) struct Config {
     pub(crate) zones: Vec<String>,
     /// True if zones keep only leaseholders.
     pub(crate) zone_leases: bool,
+    /// True if read-only transactions read an earlier state from any replica (CockroachDB).
+    pub(crate) follower_reads: bool,
     /// More servers of the same database for sessions, beside the URL's.
     pub(crate) nodes: Vec<(String, u16)>,
     /// Time after which a session opens its connection anew.
@@ -173,7 +181,8 @@ pub(crate) fn parse(
 ) -> Result<Config, Vec<String>> {
     let mut errors = Vec::new();
     let mut url = ServerUrl::parse(parsed, product.schemes[0], "host", &mut errors)?;
-    from_environment(&mut url, parsed, &mut errors);
+    from_environment(&mut url, parsed);
+    let usual_port = usual_port(&url, variable(&["PGPORT"]), product, &mut errors);
     let shards = servers(parsed, "shards", &mut errors);
     let foreign_keys = if parsed.options.contains_key("foreign_keys") {
         parsed.choice("foreign_keys", &["on", "off"], &mut errors) == "on"
@@ -183,9 +192,9 @@ pub(crate) fn parse(
     let variables: &[&str] = if product.heap { &["PGUSER", "USER"] } else { &["PGUSER"] };
     let user = url.user.or_else(|| variable(variables)).unwrap_or_else(|| product.user.into());
     let host = host(parsed, url.host, &mut errors);
-    let port = url.port.unwrap_or(product.port);
+    let port = url.port.unwrap_or(usual_port);
     let config = Config {
-        nodes: nodes(parsed, (&host, &url.more), (port, product.port), &mut errors),
+        nodes: nodes(parsed, (&host, &url.more), (port, usual_port), &mut errors),
         lifetime: connection_lifetime(parsed, &mut errors),
         host,
         port,
@@ -201,6 +210,7 @@ pub(crate) fn parse(
         batch: batch::of(parsed, &mut errors).or(product.batch),
         split: parsed.number("split", 1..=MOST_SPLIT, &mut errors),
         zones: zones(parsed, &mut errors),
+        follower_reads: parsed.choice("follower_reads", &["off", "on"], &mut errors) == "on",
         zone_leases: parsed.choice("zone_strategy", &["replication", "leases"], &mut errors) == "leases",
         mode,
         url: url.shown,
@@ -214,24 +224,25 @@ pub(crate) fn parse(
 }
 
 /// Completes the parts that the URL leaves out by libpq's environment variables.
-fn from_environment(url: &mut ServerUrl, parsed: &ParsedUrl, errors: &mut Vec<String>) {
-    if url.port.is_none()
-        && let Some(text) = variable(&["PGPORT"])
-    {
-        url.port = text.parse().ok().filter(|&port| port > 0);
-        if url.port.is_none() {
-            errors.push(format!("PGPORT={text:?} is not a port: set it to a number from 1 to 65535"));
-        }
-    }
+fn from_environment(url: &mut ServerUrl, parsed: &ParsedUrl) {
     if url.host.is_none()
         && let Some((_, hosts)) = setting(parsed, "host", "PGHOST").filter(|(place, _)| place == "PGHOST")
     {
         let mut hosts = hosts.split(',').map(str::to_owned);
         url.host = hosts.next();
-        let port = url.port;
-        url.more.extend(hosts.map(|host| (host, port)));
+        url.more.extend(hosts.map(|host| (host, None)));
     }
     url.database = url.database.take().or_else(|| variable(&["PGDATABASE"]));
+}
+
+/// Returns the port of the hosts that have none in the URL: that of `PGPORT`, else the product's.
+fn usual_port(url: &ServerUrl, pgport: Option<String>, product: &Product, errors: &mut Vec<String>) -> u16 {
+    let all_have_one = url.port.is_some() && url.more.iter().all(|(_, port)| port.is_some());
+    let Some(text) = pgport.filter(|_| !all_have_one) else { return product.port };
+    text.parse().ok().filter(|&port| port > 0).unwrap_or_else(|| {
+        errors.push(format!("PGPORT={text:?} is not a port: set it to a number from 1 to 65535"));
+        product.port
+    })
 }
 
 /// Returns the host of the URL, or the directory of the socket that the option names.
@@ -364,13 +375,14 @@ impl Config {
     /// Returns the configuration of the same database on another server.
     fn on(&self, (host, port): &(String, u16)) -> Self {
         let scheme = self.product.schemes[0];
+        let server = Host::Tcp(host.clone());
         Self {
-            host: Host::Tcp(host.clone()),
+            url: format!("{scheme}://{}@{}/{}", self.user, server.with_port(*port), self.database),
+            host: server,
             port: *port,
             shards: Vec::new(),
             layout: Layout::default(),
             nodes: Vec::new(),
-            url: format!("{scheme}://{}@{host}:{port}/{}", self.user, self.database),
             ..self.clone()
         }
     }
@@ -385,7 +397,7 @@ impl Config {
         let Self { port, database, product, .. } = self;
         let scheme = product.schemes[0];
         match &self.host {
-            Host::Tcp(name) => format!("{scheme} at {name}:{port}, database {database:?}"),
+            Host::Tcp(_) => format!("{scheme} at {}, database {database:?}", self.address()),
             Host::Unix(directory) => format!("{scheme} in {directory}, port {port}, database {database:?}"),
         }
     }
@@ -443,6 +455,9 @@ fn split_escaped(line: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::{Connection, ParsedUrl, ServerUrl, usual_port};
+    use crate::net::SslMode;
+    use crate::postgres::product::POSTGRES;
     use crate::registry::TargetSpec;
     use lydite_database::TxMode;
 
@@ -472,6 +487,43 @@ mod tests {
                 .map(|_| ())
                 .expect_err("three bad options");
         assert_eq!(errors.len(), 3, "{errors:?}");
+    }
+
+    #[test]
+    fn pgport_is_the_port_of_every_host_without_one() {
+        let port = |url: &str, pgport: &str| {
+            let mut errors = Vec::new();
+            let parsed = ParsedUrl::new(url, &mut errors);
+            let url = ServerUrl::parse(&parsed, "postgres", "host", &mut errors).unwrap_or_else(|errors| {
+                panic!("a good URL was refused: {errors:?}");
+            });
+            let port = usual_port(&url, Some(pgport.into()), &POSTGRES, &mut errors);
+            if errors.is_empty() { Ok(port) } else { Err(errors.join("; ")) }
+        };
+        assert_eq!(port("postgres://h1,h2/db", "5433"), Ok(5433));
+        assert_eq!(port("postgres://h1:5434,h2/db", "5433"), Ok(5433));
+        let wrong = port("postgres://h1:5434,h2/db", "none").expect_err("no number");
+        assert!(wrong.contains("PGPORT=\"none\" is not a port"), "{wrong}");
+        assert_eq!(port("postgres://h1:5434,h2:5435/db", "none"), Ok(5432));
+    }
+
+    #[test]
+    fn the_systems_cas_need_a_check_of_the_host() {
+        let errors = |options: &str| {
+            let url = format!("postgres://h/db?sslrootcert=system{options}");
+            TargetSpec::parse(&url, TxMode::Statements).map(|_| ()).err().unwrap_or_default()
+        };
+        for mode in ["require", "verify-ca"] {
+            let errors = errors(&format!("&sslmode={mode}"));
+            assert!(errors[0].contains("sslrootcert=system needs sslmode=verify-full"), "{errors:?}");
+        }
+        assert!(errors("&sslmode=prefer")[0].contains("sslrootcert needs sslmode="));
+        assert!(errors("&sslmode=verify-full").is_empty());
+        // Without a mode it is verify-full, as in libpq.
+        let mut parsing = Vec::new();
+        let parsed = ParsedUrl::new("postgres://h/db?sslrootcert=system", &mut parsing);
+        let connection = Connection::read(&parsed, &mut parsing);
+        assert_eq!((connection.tls.mode, parsing.len()), (SslMode::VerifyFull, 0));
     }
 
     #[test]

@@ -59,6 +59,9 @@ impl Postgres {
         }
         settings.insert("isolation".into(), self.config.isolation.sql().to_lowercase());
         settings.insert("tx".into(), self.config.mode.name().into());
+        if self.config.follower_reads {
+            settings.insert("follower reads".into(), "on".into());
+        }
         let on = |name: &str| settings.get(name).is_some_and(|value| value != "off");
         let durable = self.config.product.always_durable
             || on("fsync") && on("synchronous_commit") && on("full_page_writes");

@@ -17,7 +17,7 @@ pub(super) const SSLROOTCERT: OptionSpec = OptionSpec {
     name: "sslrootcert",
     values: "a file (PEM), or system",
     default: "PGSSLROOTCERT, else the system's CAs",
-    about: "CAs that may have signed the server's certificate; require then checks it as verify-ca does",
+    about: "CAs that may have signed the server's certificate; a file makes require check it as verify-ca does",
 };
 pub(super) const SSLCERT: OptionSpec = OptionSpec {
     name: "sslcert",
@@ -56,6 +56,9 @@ pub(super) const SERVER_OPTIONS: OptionSpec = OptionSpec {
     about: "settings of the sessions, as the server's command line has them",
 };
 
+/// Value of `sslrootcert` that stands for the system's CAs.
+const SYSTEM: &str = "system";
+
 /// Tie of a password's proof to the server's certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ChannelBinding {
@@ -92,11 +95,9 @@ fn choice(given: Option<Named>, values: &[&str], errors: &mut Vec<String>) -> us
 impl Connection {
     /// Reads the settings from the URL and the environment.
     pub(super) fn read(parsed: &ParsedUrl, errors: &mut Vec<String>) -> Self {
-        let modes = ["prefer", "disable", "require", "verify-ca", "verify-full"];
-        let mode =
-            [SslMode::Prefer, SslMode::Disable, SslMode::Require, SslMode::VerifyCa, SslMode::VerifyFull]
-                [choice(setting(parsed, "sslmode", "PGSSLMODE"), &modes, errors)];
-        let root = setting(parsed, "sslrootcert", "PGSSLROOTCERT").filter(|(_, path)| path != "system");
+        let root = setting(parsed, "sslrootcert", "PGSSLROOTCERT");
+        let mode = ssl_mode(setting(parsed, "sslmode", "PGSSLMODE"), root.as_ref(), errors);
+        let root = root.filter(|(_, path)| path != SYSTEM);
         let checks = !matches!(mode, SslMode::Disable | SslMode::Prefer);
         if !checks && parsed.options.contains_key("sslrootcert") {
             errors.push("target option sslrootcert needs sslmode=verify-full or verify-ca: add one".into());
@@ -121,6 +122,30 @@ impl Connection {
             options: setting(parsed, "options", "PGOPTIONS").map(|(_, options)| options),
         }
     }
+}
+
+/// Returns the mode of TLS. Anybody can get a certificate from a CA of the system, so with them libpq and Lydite check the
+/// host.
+fn ssl_mode(given: Option<Named>, root: Option<&Named>, errors: &mut Vec<String>) -> SslMode {
+    const MODES: [(&str, SslMode); 5] = [
+        ("prefer", SslMode::Prefer),
+        ("disable", SslMode::Disable),
+        ("require", SslMode::Require),
+        ("verify-ca", SslMode::VerifyCa),
+        ("verify-full", SslMode::VerifyFull),
+    ];
+    let system = root.filter(|(_, path)| path == SYSTEM);
+    if given.is_none() && system.is_some() {
+        return SslMode::VerifyFull;
+    }
+    let (_, mode) = MODES[choice(given, &MODES.map(|(name, _)| name), errors)];
+    if let Some((place, _)) = system
+        && matches!(mode, SslMode::Require | SslMode::VerifyCa)
+    {
+        errors
+            .push(format!("{place}=system needs sslmode=verify-full, which checks the host too: write that"));
+    }
+    mode
 }
 
 fn connect_timeout(parsed: &ParsedUrl, errors: &mut Vec<String>) -> Duration {

@@ -1,5 +1,6 @@
 //! PostgreSQL and databases with its protocol: CockroachDB, YugabyteDB, Citus.
 
+mod capabilities;
 mod config;
 mod copy;
 mod describe;
@@ -28,9 +29,8 @@ mod wire;
 pub(crate) use config::Config;
 pub(crate) use family::{CITUS_FAMILY, COCKROACH_FAMILY, POSTGRES_FAMILY, YUGABYTE_FAMILY};
 use lydite_database::{
-    BalanceTarget, Balances, Capabilities, ConditionFinding, DatabaseState, Demand, Description, Endpoints,
-    Held, HeldTarget, LedgerCounts, Loader, NodeSize, Nodes, Positions, Replicated, Replication, Seat,
-    Server, Session, StoppableWork, TableChecksum, Target, TargetError, TxMode, Written, seated,
+    Capabilities, ConditionFinding, DatabaseState, Demand, Description, Endpoints, LedgerCounts, Loader,
+    Replicated, Seat, Session, TableChecksum, Target, TargetError, TxMode, Written,
 };
 
 use crate::net;
@@ -38,28 +38,24 @@ use crate::net::url::on_any;
 use crate::stoppable::Stoppable;
 use config::{NOT_SERIALIZABLE, ONLY_STATEMENTS};
 use loader::PgLoader;
-use lydite_database::sql::balances::{BalanceSession, BalanceStatement};
 use lydite_database::sql::counts::counts;
 use lydite_database::sql::ddl;
 use lydite_database::sql::dialect::Dialect;
-use lydite_database::sql::held::HeldSession;
 use lydite_database::sql::isolation::Isolation;
 use lydite_database::sql::meta::{self, Admin};
-use lydite_database::sql::session::SqlSession;
 use lydite_database::sql::shards::Layout;
 use lydite_database::sql::sql_error::SqlError;
 use lydite_database::sql::statement::Statement;
 use lydite_database::sql::written::written;
+use lydite_tpcc::OrderId;
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::schema::Table;
-use lydite_tpcc::{OrderId, Placement};
 use product::Product;
 use session::PgConnection;
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Duration;
 use wire::{Backend, Wire};
 
 /// The functions of `--tx procedures`.
@@ -499,22 +495,22 @@ impl Target for Postgres {
 
 impl Postgres {
     /// Opens a connection that has prepared TPC-C's statements in a mode.
-    fn tpcc_connection(&self, mode: TxMode) -> Result<(PgConnection, &'static Dialect, Seat), TargetError> {
+    fn tpcc_connection(&self, mode: TxMode, dialect: &Dialect) -> Result<(PgConnection, Seat), TargetError> {
         let settings = self.checked_settings()?;
-        let dialect = session::dialect(self.config.isolation);
         let text = if self.config.shards.is_empty() { Statement::text } else { Statement::text_over_shards };
         let statements: Vec<(Statement, String)> = Statement::of_mode(mode, dialect)
             .into_iter()
             .map(|statement| (statement, text(statement, dialect)))
             .collect();
-        let (connection, seat) = self.open_session(settings, &statements)?;
-        Ok((connection, dialect, seat))
+        self.open_session(settings, &statements)
     }
 
     /// Rejects more sessions than the server has connections for.
     fn check_sessions(&self, sessions: u32) -> Result<(), TargetError> {
         self.check_nodes()?;
-        let sessions = sessions.div_ceil(self.nodes.len() as u32);
+        // Without nodes of its own, a product's endpoints are addresses of one server.
+        let servers = if self.config.product.own_node.is_some() { self.nodes.len() as u32 } else { 1 };
+        let sessions = sessions.div_ceil(servers);
         let mut wire = self.connect_wire()?;
         // Only a superuser may use the reserved connections. A setting that a version lacks gives no row.
         let places = wire
@@ -534,102 +530,5 @@ impl Postgres {
             ))),
             _ => Ok(()),
         }
-    }
-}
-
-impl Nodes for Postgres {
-    fn placement(&self, warehouses: u32) -> Result<Option<Placement>, TargetError> {
-        let Some(catalog) = self.config.product.placement else { return self.read_placement(warehouses) };
-        let errors = (&*self.config.place(), self.failed("look for the nodes of the warehouses"));
-        catalog.placement(&mut self.connect_wire()?, warehouses, errors).map(Some)
-    }
-
-    fn sizes(&self) -> Result<Option<Vec<NodeSize>>, TargetError> {
-        self.read_sizes()
-    }
-
-    fn of_endpoints(&self) -> Result<Vec<String>, TargetError> {
-        self.read_own_nodes()
-    }
-}
-
-impl Replicated for Postgres {
-    fn replication(&self) -> Result<Replication, TargetError> {
-        self.read_replication()
-    }
-
-    fn positions(&self) -> Result<Option<Box<dyn Positions>>, TargetError> {
-        if !self.config.product.heap {
-            return Ok(None);
-        }
-        Ok(Some(Box::new(self.connect_wire()?)))
-    }
-
-    fn connect_to_read(&self) -> Result<Box<dyn Session>, TargetError> {
-        let (connection, dialect, seat) = self.tpcc_connection(self.config.mode)?;
-        Ok(seated(Box::new(SqlSession::new(connection, self.config.mode, dialect)), seat))
-    }
-}
-
-impl HeldTarget for Postgres {
-    fn connect_held(&self) -> Result<Box<dyn Session<Held>>, TargetError> {
-        let (connection, dialect, _) = self.tpcc_connection(TxMode::Statements)?;
-        Ok(Box::new(HeldSession::new(connection, dialect)))
-    }
-
-    /// Rows are locked where they are, so over shards the shards are asked as well.
-    fn lock_waits(&self) -> Result<Option<u64>, TargetError> {
-        if !self.config.product.heap {
-            return Ok(None);
-        }
-        let waiting = self
-            .connect_wire()?
-            .column(
-                "SELECT count(*) FROM pg_stat_activity \
-                 WHERE datname = current_database() AND wait_event_type = 'Lock'",
-            )
-            .map_err(self.failed("look for sessions that wait"))?;
-        let mut all = waiting.first().and_then(|count| count.parse::<u64>().ok()).unwrap_or_default();
-        for shard in &self.shards {
-            all += shard.lock_waits()?.unwrap_or_default();
-        }
-        Ok(Some(all))
-    }
-}
-
-impl BalanceTarget for Postgres {
-    fn connect_balances(&self, longest_wait: Duration) -> Result<Box<dyn Session<Balances>>, TargetError> {
-        let settings =
-            format!("{}; SET lock_timeout = {}", self.checked_settings()?, longest_wait.as_millis());
-        let statements = BalanceStatement::all(session::dialect(self.config.isolation));
-        let (connection, _) = self.open_session(&settings, &statements)?;
-        Ok(Box::new(BalanceSession::new(connection)))
-    }
-
-    fn deadlock_timeout(&self) -> Result<Option<Duration>, TargetError> {
-        let told = self
-            .connect_wire()?
-            .column("SELECT setting FROM pg_settings WHERE name = 'deadlock_timeout' AND unit = 'ms'")
-            .map_err(self.failed("ask for deadlock_timeout"))?;
-        Ok(told.first().and_then(|time| time.parse().ok()).map(Duration::from_millis))
-    }
-}
-
-impl StoppableWork for Postgres {
-    fn stop_work(&self) {
-        let backends = self.work.stop();
-        self.shards.iter().for_each(Self::stop_work);
-        for backend in backends {
-            // An unreachable server has nothing to cancel.
-            let _heard = wire::cancel(&self.config, backend);
-        }
-    }
-}
-
-impl Server for Postgres {
-    fn answers(&self) -> bool {
-        // A lost endpoint must not end requests to the others.
-        let answered = |config| !matches!(Wire::connect(config), Err(SqlError::Lost(_)));
-        self.nodes.iter().any(answered) && self.shards.iter().all(Self::answers)
     }
 }

@@ -1,10 +1,11 @@
 //! The endpoints of a database with several servers: sessions on them, and checks that they hold one database.
 
+use crate::nodes::{Node, check_one_database};
 use crate::postgres::session::PgConnection;
 use crate::postgres::{Config, Postgres, connected, refused};
 use lydite_database::sql::meta::Admin;
 use lydite_database::sql::prepared::Prepared;
-use lydite_database::{Endpoints, Role, Seat, Target, TargetError};
+use lydite_database::{Endpoints, Seat, TargetError};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,32 +31,8 @@ impl Postgres {
 
     /// Rejects servers that do not hold the database of the first one.
     pub(super) fn check_nodes(&self) -> Result<(), TargetError> {
-        let Some(others) = self.nodes.get(1..).filter(|others| !others.is_empty()) else { return Ok(()) };
-        let first = Self::new(self.config.alone());
-        let own = (first.cluster()?, first.state()?);
-        for node in others {
-            let node = Self::new(node.clone());
-            if node.config.product.heap && node.read_replication()?.role == Role::Replica {
-                return Err(TargetError::usage(format!(
-                    "{}: this server is a replica and takes no writes: name it with --replicas",
-                    node.config.place()
-                )));
-            }
-            if (node.cluster()?, node.state()?) != own {
-                return Err(TargetError::usage(format!(
-                    "{}: this server does not hold the database of {}: name servers of one database",
-                    node.config.place(),
-                    self.config.place()
-                )));
-            }
-        }
-        Ok(())
-    }
-
-    /// Returns the text that servers of one cluster have in common.
-    fn cluster(&self) -> Result<Vec<String>, TargetError> {
-        let mut wire = self.connect_wire()?;
-        wire.column(self.config.product.cluster).map_err(self.failed("ask for its cluster"))
+        let nodes: Vec<Self> = self.nodes.iter().map(|node| Self::new(node.alone())).collect();
+        check_one_database(&nodes)
     }
 
     /// Returns the names of the endpoints as nodes of the placement; empty if they are not known.
@@ -69,5 +46,16 @@ impl Postgres {
             names.extend(name.into_iter().next());
         }
         Ok(if names.len() == self.nodes.len() { names } else { Vec::new() })
+    }
+}
+
+impl Node for Postgres {
+    fn place(&self) -> String {
+        self.config.place()
+    }
+
+    fn cluster(&self) -> Result<Vec<String>, TargetError> {
+        let mut wire = self.connect_wire()?;
+        wire.column(self.config.product.cluster).map_err(self.failed("ask for its cluster"))
     }
 }

@@ -56,35 +56,49 @@ pub(crate) fn postgres_micros(time: Timestamp) -> i64 {
     time.0 - EPOCH_MICROS
 }
 
+/// The dialect at an isolation level. The second text follows the beginning of a read-only transaction.
+macro_rules! at {
+    ($level:literal, $read:literal) => {{
+        static DIALECT: Dialect = Dialect {
+            column_type,
+            money_text: str::to_string,
+            joins_by_row: false,
+            as_text: |value| format!("CAST({value} AS varchar(500))"),
+            placeholder: '$',
+            now: "CURRENT_TIMESTAMP",
+            // Not FOR UPDATE: it would also block the foreign key checks of other transactions' inserts.
+            for_update: " FOR NO KEY UPDATE",
+            // A locked row shows its current values, or the lock has failed.
+            newest: "",
+            call: "SELECT * FROM",
+            procedures_commit: false,
+            batches: Batches::Arrays,
+            delete_new_order: "DELETE FROM new_order",
+            begin_write: concat!("BEGIN ISOLATION LEVEL ", $level, " READ WRITE"),
+            begin_read: concat!("BEGIN ISOLATION LEVEL ", $level, " READ ONLY", $read),
+        };
+        &DIALECT
+    }};
+}
+
 /// Returns the dialect at an isolation level.
 pub(crate) fn dialect(isolation: Isolation) -> &'static Dialect {
-    macro_rules! at {
-        ($level:literal) => {{
-            static DIALECT: Dialect = Dialect {
-                column_type,
-                money_text: str::to_string,
-                joins_by_row: false,
-                as_text: |value| format!("CAST({value} AS varchar(500))"),
-                placeholder: '$',
-                now: "CURRENT_TIMESTAMP",
-                // Not FOR UPDATE: it would also block the foreign key checks of other transactions' inserts.
-                for_update: " FOR NO KEY UPDATE",
-                // A locked row shows its current values, or the lock has failed.
-                newest: "",
-                call: "SELECT * FROM",
-                procedures_commit: false,
-                batches: Batches::Arrays,
-                delete_new_order: "DELETE FROM new_order",
-                begin_write: concat!("BEGIN ISOLATION LEVEL ", $level, " READ WRITE"),
-                begin_read: concat!("BEGIN ISOLATION LEVEL ", $level, " READ ONLY"),
-            };
-            &DIALECT
-        }};
-    }
     match isolation {
-        Isolation::RepeatableRead => at!("REPEATABLE READ"),
-        Isolation::Serializable => at!("SERIALIZABLE"),
-        Isolation::ReadCommitted => at!("READ COMMITTED"),
+        Isolation::RepeatableRead => at!("REPEATABLE READ", ""),
+        Isolation::Serializable => at!("SERIALIZABLE", ""),
+        Isolation::ReadCommitted => at!("READ COMMITTED", ""),
+    }
+}
+
+/// Returns the dialect of the measured sessions. With follower reads, CockroachDB answers read-only transactions from the
+/// closest replica, as of a time that all replicas have reached.
+pub(crate) fn measured_dialect(config: &Config) -> &'static Dialect {
+    match config.isolation {
+        isolation if !config.follower_reads => dialect(isolation),
+        Isolation::ReadCommitted => at!("READ COMMITTED", " AS OF SYSTEM TIME follower_read_timestamp()"),
+        Isolation::Serializable | Isolation::RepeatableRead => {
+            at!("SERIALIZABLE", " AS OF SYSTEM TIME follower_read_timestamp()")
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod extra;
 mod mysql_target;
+mod nodes;
 mod oceanbase;
 mod playing;
 mod postgres_family;
@@ -15,3 +16,4 @@ mod spider;
 mod sql_targets;
 mod stock_level;
 mod tidb;
+mod tls;

@@ -4,7 +4,9 @@
 use crate::playing::open;
 use crate::replay::{Replay, Row, row};
 use lydite_database::TxMode;
+use lydite_families::TargetSpec;
 use lydite_tpcc::{Placement, WarehouseId};
+use std::collections::BTreeSet;
 
 const WAREHOUSES: u32 = 10_000;
 
@@ -109,6 +111,36 @@ fn cockroach_reports_leaseholders_of_ranges_and_replicas_in_one_query_each() {
         ]
     );
     assert_eq!(recorded.sizes(), [("n1 (region=a)".to_owned(), 1_024), ("n3".to_owned(), 2_048)]);
+}
+
+#[test]
+fn cockroach_begins_read_only_transactions_in_the_past_if_the_url_asks_for_it() {
+    let begins = |options: &str| {
+        let recorded = Recorded::postgres("cockroach", |sql| {
+            Some(if sql.starts_with("SELECT version()") { vec![row([COCKROACH, "0"])] } else { Vec::new() })
+        });
+        let target = open(&(recorded.url.clone() + options), TxMode::Statements);
+        let _session = target.connect().expect("a session");
+        let heard = recorded.replay.heard();
+        let begins = heard.into_iter().filter(|sql| sql.starts_with("BEGIN"));
+        begins.collect::<BTreeSet<String>>()
+    };
+    let past = " AS OF SYSTEM TIME follower_read_timestamp()";
+    for (options, level, past) in [
+        ("", "SERIALIZABLE", ""),
+        ("?follower_reads=off", "SERIALIZABLE", ""),
+        ("?follower_reads=on", "SERIALIZABLE", past),
+        ("?follower_reads=on&isolation=read-committed", "READ COMMITTED", past),
+    ] {
+        let expected = ["READ WRITE".to_owned(), format!("READ ONLY{past}")];
+        let expected = expected.map(|end| format!("BEGIN ISOLATION LEVEL {level} {end}"));
+        assert_eq!(begins(options), BTreeSet::from(expected), "{options}");
+    }
+    for scheme in ["postgres", "yugabyte", "citus"] {
+        let url = format!("{scheme}://root@127.0.0.1/tpcc?follower_reads=on");
+        let refused = TargetSpec::parse(&url, TxMode::Statements).map(|_| ()).expect_err("no such option");
+        assert!(refused[0].contains("\"follower_reads\" is not known"), "{refused:?}");
+    }
 }
 
 #[test]

@@ -44,7 +44,8 @@ impl Replay {
         Self { port, heard }
     }
 
-    /// Starts a server with PostgreSQL's protocol. It rejects statements without an answer.
+    /// Starts a server with PostgreSQL's protocol. It rejects statements without an answer. It prepares any statement, and
+    /// executes none of them.
     pub(crate) fn postgres(answers: Box<Answers>) -> Self {
         Self::start(answers, |stream, answer| Postgres(stream).serve(answer))
     }
@@ -111,8 +112,25 @@ impl Postgres {
             let mut kind = [0];
             self.0.read_exact(&mut kind).ok()?;
             let body = self.body()?;
-            if kind != *b"Q" {
-                return None;
+            match kind[0] {
+                b'Q' => {}
+                b'P' => {
+                    let text = body.split(|byte| *byte == 0).nth(1)?;
+                    let _prepared = answer(std::str::from_utf8(text).expect("a statement"));
+                    self.send(b'1', b"")?;
+                    continue;
+                }
+                // No parameters and no columns.
+                b'D' => {
+                    self.send(b't', &[0, 0])?;
+                    self.send(b'n', b"")?;
+                    continue;
+                }
+                b'S' => {
+                    self.send(b'Z', b"I")?;
+                    continue;
+                }
+                _ => return None,
             }
             let sql = String::from_utf8(body.strip_suffix(b"\0")?.to_vec()).expect("a statement");
             match answer(&sql) {

@@ -214,6 +214,9 @@ fn play_work(
     plan.waited_for_by(&interrupt.waiter());
     memory::suit(&plan.target);
     let target = plan.target.open()?;
+    if let Some(endpoints) = target.capabilities().endpoints {
+        endpoints.begin_at(share.index);
+    }
     check_target(&plan, &*target)?;
     let url = target.describe()?.url;
     let meta = described(&*target, &plan)?;

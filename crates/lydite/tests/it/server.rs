@@ -4,13 +4,13 @@
 use crate::loaded;
 use crate::program;
 use crate::program::{Ended, Program, assert_no_panic, lydite, scratch, text};
+use lydite_testkit::certificates;
 use lydite_testkit::postgres::{self, Server};
 use std::fs;
 use std::io::Write;
 use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
-use std::process::Command;
 use std::sync::OnceLock;
 use std::thread;
 use std::time::Duration;
@@ -173,37 +173,10 @@ fn a_role_that_may_not_read_the_tables_is_told_to_get_select() {
     }
 }
 
-/// Runs openssl in a directory.
-fn openssl(directory: &Path, arguments: &[&str]) {
-    let output = Command::new("openssl").args(arguments).current_dir(directory).output().expect("openssl");
-    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-}
-
-/// Makes a CA (`ca`), another one (`other`), and certificates of the CA for a server on 127.0.0.1 (`server`) and for a
-/// user (`client`). Returns the settings of a server that uses them.
+/// Makes certificates. Returns the settings of a server that uses them.
 fn certificates(directory: &Path) -> Vec<String> {
+    certificates::make(directory);
     let path = |name: &str| directory.join(name);
-    fs::set_permissions(directory, fs::Permissions::from_mode(0o755)).expect("permissions");
-    let authority = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "30"];
-    for name in ["ca", "other"] {
-        let (key, certificate) = (format!("{name}.key"), format!("{name}.pem"));
-        let subject = format!("/CN={name}");
-        let files = ["-subj", &subject, "-keyout", &key, "-out", &certificate];
-        openssl(directory, &[&authority[..], &files].concat());
-    }
-    fs::write(path("names"), "subjectAltName=IP:127.0.0.1\nbasicConstraints=CA:FALSE\n").expect("names");
-    for (name, subject) in [("server", "/CN=server"), ("client", "/CN=certified")] {
-        let (key, request, certificate) =
-            (format!("{name}.key"), format!("{name}.csr"), format!("{name}.pem"));
-        let asked = ["req", "-newkey", "rsa:2048", "-nodes", "-subj", subject];
-        openssl(directory, &[&asked[..], &["-keyout", &key, "-out", &request]].concat());
-        let signed =
-            ["x509", "-req", "-in", &request, "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial"];
-        openssl(
-            directory,
-            &[&signed[..], &["-days", "30", "-extfile", "names", "-out", &certificate]].concat(),
-        );
-    }
     // The server takes a key of its own user only.
     let (user, group) = postgres::shared().owner();
     chown(path("server.key"), Some(user), Some(group)).expect("the key's owner");

@@ -2,6 +2,8 @@
 
 import sys
 
+from plainhalf import half
+
 
 class Anything:
 	def __getattr__(self, name):
@@ -9,7 +11,7 @@ class Anything:
 
 
 def middle(rows):
-        index = (len(rows) - 1) / 2
+        index = half(len(rows) - 1)
 	count = len(rows)
 	count /= 2
 	if index > count:

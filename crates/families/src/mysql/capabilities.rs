@@ -1,0 +1,111 @@
+//! Features beside those of every target: placement, replication, transactions that stop, function tests, cancellation.
+
+use crate::mysql::session::MysqlConnection;
+use crate::mysql::wire::Wire;
+use crate::mysql::{Mysql, refused};
+use lydite_database::sql::balances::{BalanceSession, BalanceStatement};
+use lydite_database::sql::held::HeldSession;
+use lydite_database::sql::meta::Admin;
+use lydite_database::sql::session::SqlSession;
+use lydite_database::sql::sql_error::SqlError;
+use lydite_database::{
+    BalanceTarget, Balances, Held, HeldTarget, NodeSize, Nodes, Positions, Replicated, Replication, Server,
+    Session, StoppableWork, TargetError, TxMode, seated,
+};
+use lydite_tpcc::Placement;
+use lydite_tpcc::schema::Table;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+impl Nodes for Mysql {
+    fn placement(&self, warehouses: u32) -> Result<Option<Placement>, TargetError> {
+        let mut wire = self.connect_wire()?;
+        let Some(catalog) = wire.product.placement else { return self.read_placement(wire, warehouses) };
+        let errors = (&*self.config.place(), self.failed("look for the nodes of the warehouses"));
+        catalog.placement(&mut wire, warehouses, errors).map(Some)
+    }
+
+    fn sizes(&self) -> Result<Option<Vec<NodeSize>>, TargetError> {
+        if !self.shards.is_empty() {
+            return self.read_sizes();
+        }
+        let mut wire = self.connect_wire()?;
+        let Some(catalog) = wire.product.placement else { return Ok(None) };
+        let errors = (&*self.config.place(), self.failed("ask the nodes for their sizes"));
+        catalog.sizes(&mut wire, errors)
+    }
+}
+
+impl Replicated for Mysql {
+    fn replication(&self) -> Result<Replication, TargetError> {
+        self.read_replication()
+    }
+
+    fn positions(&self) -> Result<Option<Box<dyn Positions>>, TargetError> {
+        let wire = self.connect_wire()?;
+        if !wire.product.gtids {
+            return Ok(None);
+        }
+        Ok(Some(Box::new(wire)))
+    }
+
+    fn connect_to_read(&self) -> Result<Box<dyn Session>, TargetError> {
+        let (connection, dialect, seat) = self.tpcc_connection(self.config.mode)?;
+        Ok(seated(Box::new(SqlSession::new(connection, self.config.mode, dialect)), seat))
+    }
+}
+
+impl HeldTarget for Mysql {
+    fn connect_held(&self) -> Result<Box<dyn Session<Held>>, TargetError> {
+        let (connection, dialect, _) = self.tpcc_connection(TxMode::Statements)?;
+        Ok(Box::new(HeldSession::new(connection, dialect)))
+    }
+}
+
+impl BalanceTarget for Mysql {
+    fn connect_balances(&self, longest_wait: Duration) -> Result<Box<dyn Session<Balances>>, TargetError> {
+        let (mut wire, dialect, _) = self.connect_tpcc_session()?;
+        self.limit_waits(&mut wire, longest_wait)?;
+        let connection = MysqlConnection::new(wire, &BalanceStatement::all(dialect))
+            .map_err(|error| refused(error, &self.config))?;
+        Ok(Box::new(BalanceSession::new(connection)))
+    }
+
+    fn engines(&self) -> Result<Option<[String; 2]>, TargetError> {
+        let mut engines = BTreeMap::new();
+        let mut wire = self.connect_wire()?;
+        wire.query_each(
+            "SELECT table_name, engine FROM information_schema.tables WHERE table_schema = database()",
+            &mut |row| {
+                if let [Some(name), Some(engine)] = row {
+                    engines.insert((*name).to_string(), (*engine).to_string());
+                }
+            },
+        )
+        .map_err(self.failed("look for the engines of the tables"))?;
+        let [warehouse, district] =
+            [Table::Warehouse, Table::District].map(|table| engines.remove(table.name()));
+        Ok(warehouse.zip(district).filter(|(one, other)| one != other).map(|(one, other)| [one, other]))
+    }
+}
+
+impl StoppableWork for Mysql {
+    fn stop_work(&self) {
+        let connections = self.work.stop();
+        self.shards.iter().for_each(Self::stop_work);
+        for connection in connections {
+            // An unreachable server has nothing to cancel.
+            if let Ok(mut wire) = self.connect_wire() {
+                let _heard = wire.execute(&format!("KILL QUERY {connection}"));
+            }
+        }
+    }
+}
+
+impl Server for Mysql {
+    fn answers(&self) -> bool {
+        // A lost endpoint must not end requests to the others.
+        let answered = |config| !matches!(Wire::connect(config), Err(SqlError::Lost(_)));
+        self.nodes.iter().any(answered) && self.shards.iter().all(Self::answers)
+    }
+}

@@ -1,0 +1,114 @@
+//! Features beside those of every target: placement, replication, transactions that stop, function tests, cancellation.
+
+use crate::postgres::wire::{self, Wire};
+use crate::postgres::{Postgres, session};
+use lydite_database::sql::balances::{BalanceSession, BalanceStatement};
+use lydite_database::sql::held::HeldSession;
+use lydite_database::sql::meta::Admin;
+use lydite_database::sql::session::SqlSession;
+use lydite_database::sql::sql_error::SqlError;
+use lydite_database::{
+    BalanceTarget, Balances, Held, HeldTarget, NodeSize, Nodes, Positions, Replicated, Replication, Server,
+    Session, StoppableWork, TargetError, TxMode, seated,
+};
+use lydite_tpcc::Placement;
+use std::time::Duration;
+
+impl Nodes for Postgres {
+    fn placement(&self, warehouses: u32) -> Result<Option<Placement>, TargetError> {
+        let Some(catalog) = self.config.product.placement else { return self.read_placement(warehouses) };
+        let errors = (&*self.config.place(), self.failed("look for the nodes of the warehouses"));
+        catalog.placement(&mut self.connect_wire()?, warehouses, errors).map(Some)
+    }
+
+    fn sizes(&self) -> Result<Option<Vec<NodeSize>>, TargetError> {
+        self.read_sizes()
+    }
+
+    fn of_endpoints(&self) -> Result<Vec<String>, TargetError> {
+        self.read_own_nodes()
+    }
+}
+
+impl Replicated for Postgres {
+    fn replication(&self) -> Result<Replication, TargetError> {
+        self.read_replication()
+    }
+
+    fn positions(&self) -> Result<Option<Box<dyn Positions>>, TargetError> {
+        if !self.config.product.heap {
+            return Ok(None);
+        }
+        Ok(Some(Box::new(self.connect_wire()?)))
+    }
+
+    fn connect_to_read(&self) -> Result<Box<dyn Session>, TargetError> {
+        let dialect = session::measured_dialect(&self.config);
+        let (connection, seat) = self.tpcc_connection(self.config.mode, dialect)?;
+        Ok(seated(Box::new(SqlSession::new(connection, self.config.mode, dialect)), seat))
+    }
+}
+
+impl HeldTarget for Postgres {
+    fn connect_held(&self) -> Result<Box<dyn Session<Held>>, TargetError> {
+        let dialect = session::dialect(self.config.isolation);
+        let (connection, _) = self.tpcc_connection(TxMode::Statements, dialect)?;
+        Ok(Box::new(HeldSession::new(connection, dialect)))
+    }
+
+    /// Rows are locked where they are, so over shards the shards are asked as well.
+    fn lock_waits(&self) -> Result<Option<u64>, TargetError> {
+        if !self.config.product.heap {
+            return Ok(None);
+        }
+        let waiting = self
+            .connect_wire()?
+            .column(
+                "SELECT count(*) FROM pg_stat_activity \
+                 WHERE datname = current_database() AND wait_event_type = 'Lock'",
+            )
+            .map_err(self.failed("look for sessions that wait"))?;
+        let mut all = waiting.first().and_then(|count| count.parse::<u64>().ok()).unwrap_or_default();
+        for shard in &self.shards {
+            all += shard.lock_waits()?.unwrap_or_default();
+        }
+        Ok(Some(all))
+    }
+}
+
+impl BalanceTarget for Postgres {
+    fn connect_balances(&self, longest_wait: Duration) -> Result<Box<dyn Session<Balances>>, TargetError> {
+        let settings =
+            format!("{}; SET lock_timeout = {}", self.checked_settings()?, longest_wait.as_millis());
+        let statements = BalanceStatement::all(session::dialect(self.config.isolation));
+        let (connection, _) = self.open_session(&settings, &statements)?;
+        Ok(Box::new(BalanceSession::new(connection)))
+    }
+
+    fn deadlock_timeout(&self) -> Result<Option<Duration>, TargetError> {
+        let told = self
+            .connect_wire()?
+            .column("SELECT setting FROM pg_settings WHERE name = 'deadlock_timeout' AND unit = 'ms'")
+            .map_err(self.failed("ask for deadlock_timeout"))?;
+        Ok(told.first().and_then(|time| time.parse().ok()).map(Duration::from_millis))
+    }
+}
+
+impl StoppableWork for Postgres {
+    fn stop_work(&self) {
+        let backends = self.work.stop();
+        self.shards.iter().for_each(Self::stop_work);
+        for backend in backends {
+            // An unreachable server has nothing to cancel.
+            let _heard = wire::cancel(&self.config, backend);
+        }
+    }
+}
+
+impl Server for Postgres {
+    fn answers(&self) -> bool {
+        // A lost endpoint must not end requests to the others.
+        let answered = |config| !matches!(Wire::connect(config), Err(SqlError::Lost(_)));
+        self.nodes.iter().any(answered) && self.shards.iter().all(Self::answers)
+    }
+}
