@@ -9,7 +9,7 @@ pub(crate) use documents::{CompareArgs, DiscloseArgs, PaperSize, ReportArgs, Swe
 use std::path::PathBuf;
 pub(crate) use tools::{
     AgentArgs, DriverCommand, DriverNewArgs, DriverServeArgs, DriverTestArgs, FaultsArgs, FaultsCommand,
-    LabArgs, LabCommand, Language, LoginArgs, WasArgs,
+    FleetArgs, LabArgs, LabCommand, Language, LoginArgs, WasArgs,
 };
 
 /// Finds out how good a transactional database is: a TPC-C-derived benchmark that checks what it measures.
@@ -218,17 +218,8 @@ pub(crate) struct RunArgs {
     /// Do not check the consistency conditions before and after
     #[arg(long)]
     pub(crate) no_check: bool,
-    /// Let this many agents play the run, each a share of its terminals; needs --join
-    #[arg(long, value_name = "N")]
-    pub(crate) agents: Option<String>,
-    /// NATS server at which the agents wait, as nats://HOST:4222; see `lydite agent`
-    #[arg(long, value_name = "URL")]
-    pub(crate) join: Option<String>,
-    /// Longest wait for the agents [default: 30s]
-    #[arg(long, value_name = "TIME")]
-    pub(crate) agents_timeout: Option<String>,
     #[command(flatten)]
-    pub(crate) login: LoginArgs,
+    pub(crate) fleet: FleetArgs,
 }
 
 #[derive(Debug, Args)]

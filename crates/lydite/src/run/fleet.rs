@@ -31,13 +31,31 @@ const REFUSED: &[(&str, &str)] = &[
     ("was", "the lines belong to one process: leave it out"),
 ];
 
-/// The fleet that the user wants.
+/// Environment variable with the URL of the NATS server, for commands without `--join`.
+pub(crate) const JOIN: &str = "LYDITE_JOIN";
+
+/// The place where agents wait, and demands on them.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct Joining {
     /// URL of the NATS server.
     pub(crate) join: String,
     pub(crate) login: Login,
     pub(crate) terms: Terms,
+}
+
+impl Joining {
+    /// Waits for the agents.
+    pub(crate) fn gather(&self, interrupt: &Interrupt) -> Result<lydite_fleet::Fleet, Failure> {
+        let bus = Bus::connect(&self.join, &self.login)?;
+        let stopped = || interrupt.asked();
+        Ok(lydite_fleet::Fleet::gather(bus, random_name(), self.terms, &stopped, &complain)?)
+    }
+}
+
+/// The fleet that plays a run.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub(crate) joining: Joining,
     pub(crate) document: Document,
 }
 
@@ -46,11 +64,11 @@ pub(crate) fn check(entries: &mut Entries) {
     for (key, problem) in REFUSED {
         let in_phase = entries.phase_has(key);
         if entries.text(key).is_some() || in_phase {
-            entries.wrong(key, &format!("is not for --join: {problem}"));
+            entries.wrong(key, &format!("is not for --agents: {problem}"));
         }
     }
     if entries.text("workload").is_some_and(|workload| workload == "micro") {
-        entries.wrong("workload", "is not for --join: a fleet plays tpcc only");
+        entries.wrong("workload", "is not for --agents: a fleet plays tpcc only");
     }
 }
 
@@ -59,7 +77,7 @@ pub(crate) fn check_shared(target: &TargetSpec) -> Result<(), String> {
     if target.has_server() || !target.stores() {
         return Ok(());
     }
-    Err("is not for --join: agents on other hosts share no file and start no program: name a database with a server"
+    Err("is not for --agents: agents on other hosts share no file and start no program: name a database with a server"
         .to_owned())
 }
 
@@ -79,13 +97,13 @@ impl Asked {
         let few = |what: &str, count: u32| {
             Failure::usage(format!(
                 "--agents {}: the run has {count} {what}: give each agent at least one with --{what}",
-                self.terms.agents
+                self.joining.terms.agents
             ))
         };
-        if terminals < self.terms.agents {
+        if terminals < self.joining.terms.agents {
             return Err(few("terminals", terminals));
         }
-        if sessions < self.terms.agents {
+        if sessions < self.joining.terms.agents {
             return Err(few("sessions", sessions));
         }
         Ok(())
@@ -93,9 +111,7 @@ impl Asked {
 
     /// Waits for the agents.
     pub(crate) fn gather(&self, request: &Request) -> Result<Fleet, Failure> {
-        let bus = Bus::connect(&self.join, &self.login)?;
-        let stopped = || request.interrupt.asked();
-        let fleet = lydite_fleet::Fleet::gather(bus, random_name(), self.terms, &stopped, &complain)?;
+        let fleet = self.joining.gather(&request.interrupt)?;
         Ok(Fleet { agents: Mutex::new(fleet), document: self.document.clone() })
     }
 }

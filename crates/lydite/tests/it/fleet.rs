@@ -114,7 +114,11 @@ fn an_agent_whose_coordinator_dies_waits_for_the_next_run() {
 
 #[test]
 fn fleets_that_can_not_play_the_plan_are_rejected_with_one_line_for_each_reason() {
-    lydite(&["run", "null:", "--agents", "2"]).code(2).told(&[&["--agents", "needs --join"]]);
+    let directory = scratch();
+    let nowhere = Program::new(&["run", "null:", "--agents", "2"]).env("TMPDIR", directory.path());
+    nowhere.run().code(2).told(&[&["--agents", "needs --join", "lydite lab up fleet --agents 2"]]);
+    let alone = ["run", "null:", "--join", "nats://me:secret@127.0.0.1:1", "--nkey", "file"];
+    lydite(&alone).code(2).told(&[&["--join", "needs --agents"]]);
     let refused =
         ["run", "gemel:", "--ci", "2", "--steady", "--join", "nats://me:secret@127.0.0.1:1", "--agents", "2"];
     let ended = lydite(&refused).code(2);

@@ -61,7 +61,7 @@ pub(super) fn start(programs: &Programs, server: &Server, password: &str) -> Res
     let mut child = start.spawn().map_err(|error| format!("{}: {error}", programs.lydite.display()))?;
     process::note(server, child.id())?;
     let begun = Instant::now();
-    while !server.listens() {
+    while !server.answers() {
         let ended = child.try_wait().map_err(|error| format!("lydite driver serve: {error}"))?.is_some();
         if ended || begun.elapsed() > PATIENCE {
             let words = fs::read_to_string(&log).unwrap_or_default();

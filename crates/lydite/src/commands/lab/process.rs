@@ -54,8 +54,8 @@ pub(super) fn kill(server: &Server, argument: &str) -> Outcome {
     while find(server, argument) == Some(id) {
         if begun.elapsed() > PATIENCE {
             return Err(Failure::Target(format!(
-                "the server on port {} (process {id}) did not end",
-                server.port
+                "the {} (process {id}) did not end",
+                server.shown()
             )));
         }
         thread::sleep(Duration::from_millis(20));
