@@ -40,6 +40,7 @@ mod gate;
 mod histogram;
 mod in_flight;
 pub mod load;
+mod load_share;
 mod logged;
 mod measurement;
 mod merging;
@@ -67,7 +68,8 @@ mod workload;
 pub use control::RunControl;
 pub use finished::Part;
 pub use hdrhistogram::Histogram;
-pub use load::{LoadReport, LoadSnapshot, load, load_micro};
+pub use load::{LoadReport, LoadSnapshot, load, load_by, load_micro, load_share};
+pub use load_share::{Loaded, Missing};
 pub use logged::Logged;
 pub use measurement::{
     ClientCost, ContentionFacts, ContentionFound, ErrorCount, KindMeasurement, MeasuredWindow, Measurement,

@@ -8,7 +8,7 @@ use crate::messages::{
 };
 use crate::parts::Packer;
 use crate::{BEAT, SILENCE};
-use lydite_bench::{Part, RunControl, Share};
+use lydite_bench::{Loaded, Part, RunControl, Share};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -27,9 +27,18 @@ pub struct Identity {
     pub id: String,
 }
 
-/// Function that plays a share of the work that the bytes describe, and passes its counts on. The run waits for its
+/// Counts of a share.
+#[derive(Debug)]
+pub enum Report {
+    /// Counts of a run since the last report.
+    Run(Box<Part>),
+    /// Counts of a load so far. The second field is `Some` once the share has ended: true if it is loaded whole.
+    Load(Loaded, Option<bool>),
+}
+
+/// Function that plays a share of the work that the bytes describe, and passes its counts on. A run waits for its
 /// start once it is ready. Returns the reason in one line if it can't be played.
-pub type Play<'a> = dyn Fn(&[u8], Share, &RunControl, &mut dyn FnMut(Part)) -> Result<(), String> + Sync + 'a;
+pub type Play<'a> = dyn Fn(&[u8], Share, &RunControl, &mut dyn FnMut(Report)) -> Result<(), String> + Sync + 'a;
 
 /// Waits for runs and plays its shares until `ends`. `tell` reports the beginning and the end of each share.
 ///
@@ -99,8 +108,13 @@ impl Agent<'_> {
         std::thread::scope(|scope| {
             let working = || {
                 let mut packer = Packer::new(self.bus.max_message());
-                let mut report = |part: Part| {
-                    let sent = packer.pack(&part).and_then(|events| events.into_iter().try_for_each(send));
+                let mut report = |report: Report| {
+                    let sent = match report {
+                        Report::Run(part) => {
+                            packer.pack(&part).and_then(|events| events.into_iter().try_for_each(send))
+                        }
+                        Report::Load(loaded, ended) => send(Event::Load { loaded, ended }),
+                    };
                     if let Err(error) = sent {
                         note(&failed, error.to_string());
                         control.stop();

@@ -157,13 +157,7 @@ impl Fleet {
         control: &RunControl,
         observer: &mut dyn FnMut(&Snapshot),
     ) -> Result<Measurement, FleetError> {
-        let all = self.agents.len() as u32;
-        for (index, agent) in (0..).zip(&self.agents) {
-            let share = Share { index, of: all };
-            let play = ToAgent::Play { run: self.run.clone(), agent: index, share, work: work.to_vec() };
-            self.bus.send(to_agent(&agent.id), &play)?;
-        }
-        self.agents.iter_mut().for_each(|agent| agent.heard = Instant::now());
+        self.give(work)?;
         self.await_ready(control)?;
         for index in 0..self.agents.len() {
             self.compare_clock(index, control)?;
@@ -177,6 +171,18 @@ impl Fleet {
             self.bus.send(to_agent(&agent.id), &ToAgent::Start { at })?;
         }
         Running::new(self, plan, start).watch(control, observer)
+    }
+
+    /// Gives each agent its share of the work.
+    pub(crate) fn give(&mut self, work: &[u8]) -> Result<(), FleetError> {
+        let all = self.agents.len() as u32;
+        for (index, agent) in (0..).zip(&self.agents) {
+            let share = Share { index, of: all };
+            let play = ToAgent::Play { run: self.run.clone(), agent: index, share, work: work.to_vec() };
+            self.bus.send(to_agent(&agent.id), &play)?;
+        }
+        self.agents.iter_mut().for_each(|agent| agent.heard = Instant::now());
+        Ok(())
     }
 
     /// Waits until all agents have connected their sessions.

@@ -1,7 +1,7 @@
 //! Everything that coordinators and agents send to each other.
 
 use crate::error::FleetError;
-use lydite_bench::Share;
+use lydite_bench::{Loaded, Share};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -89,6 +89,8 @@ pub(crate) enum Event {
     Window { at: u64 },
     /// The agent is alive.
     Alive,
+    /// Counts of a load so far. `ended` is `Some` once the share has ended, true if it is loaded whole.
+    Load { loaded: Loaded, ended: Option<bool> },
     /// A piece of packed counts.
     Piece {
         part: u64,

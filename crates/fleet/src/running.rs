@@ -97,7 +97,7 @@ impl<'a> Running<'a> {
                 }
             }
             Event::Failed(problem) => self.lose(number, problem),
-            Event::Alive | Event::Ready | Event::Pong { .. } => {}
+            Event::Alive | Event::Ready | Event::Pong { .. } | Event::Load { .. } => {}
         }
     }
 

@@ -242,7 +242,7 @@ pub(crate) struct LoadArgs {
     /// Set a key of the plan: data_skew, size, micro.tables, micro.records, micro.record_bytes; repeat it for more
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
-    /// Connections that load [default: 2]
+    /// Connections that load; with --agents those of each agent [default: 2]
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<String>,
     /// Seed of the rows [default: 1]
@@ -257,6 +257,8 @@ pub(crate) struct LoadArgs {
     /// Show nothing while loading
     #[arg(short, long)]
     pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) fleet: FleetArgs,
 }
 
 #[derive(Debug, Args)]

@@ -1,15 +1,16 @@
 //! Runs on a fleet: the coordinator's side, and the work of an agent.
 
 use super::Request;
+use super::fleet_load::{LoadWork, load_own};
 use super::readiness::{check_target, described, fitting};
 use super::tpcc::{run_plan, settle};
 use crate::exit::{Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::memory;
 use crate::output::complain;
-use lydite_bench::{Measurement, Mode, Part, RunControl, RunPlan, Share, Snapshot, run_share};
+use lydite_bench::{Loaded, Measurement, Mode, Part, RunControl, RunPlan, Share, Snapshot, run_share};
 use lydite_families::TargetSpec;
-use lydite_fleet::{Bus, Login, Member, Terms, decode, encode};
+use lydite_fleet::{Bus, Login, Member, Report, Terms, decode, encode};
 use lydite_plan::entries::Entries;
 use lydite_plan::{Document, Plan};
 use lydite_report::RunResult;
@@ -118,7 +119,14 @@ impl Asked {
 
 /// The work of an agent.
 #[derive(Deserialize, Serialize)]
-struct Work {
+pub(super) enum Work {
+    Run(RunWork),
+    Load(LoadWork),
+}
+
+/// The work of an agent in a run.
+#[derive(Deserialize, Serialize)]
+pub(super) struct RunWork {
     document: Document,
     /// Description of the loaded database, which the agent must find too.
     database: String,
@@ -141,8 +149,11 @@ impl Fleet {
         control: &RunControl,
         observer: &mut dyn FnMut(&Snapshot),
     ) -> Result<Measurement, Failure> {
-        let work =
-            Work { document: self.document.clone(), database: format!("{meta:?}"), cuts: plan.cuts.clone() };
+        let work = Work::Run(RunWork {
+            document: self.document.clone(),
+            database: format!("{meta:?}"),
+            cuts: plan.cuts.clone(),
+        });
         let mut agents = self.agents.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(agents.run(&encode(&work)?, plan, control, observer)?)
     }
@@ -201,7 +212,7 @@ impl Agents {
     }
 }
 
-/// Plays a share of a run, as an agent.
+/// Plays a share of a run or a load, as an agent.
 ///
 /// # Errors
 /// The reason in one line why it can't be played.
@@ -209,15 +220,30 @@ pub(crate) fn play(
     work: &[u8],
     share: Share,
     control: &RunControl,
-    report: &mut dyn FnMut(Part),
+    report: &mut dyn FnMut(Report),
     interrupt: &Interrupt,
 ) -> Result<(), String> {
     let work: Work = decode(work).ok_or("the plan can't be read: use the same version everywhere")?;
-    play_work(&work, share, control, report, interrupt).map_err(|failure| failure.line())
+    let played = match work {
+        Work::Run(work) => {
+            let mut parts = |part| report(Report::Run(Box::new(part)));
+            play_run(&work, share, control, &mut parts, interrupt)
+        }
+        Work::Load(work) => {
+            let mut last = Loaded::default();
+            let mut counts = |loaded| {
+                last = loaded;
+                report(Report::Load(loaded, None));
+            };
+            let ended = load_own(&work, share, control, &mut counts, interrupt);
+            ended.map(|whole| report(Report::Load(last, Some(whole))))
+        }
+    };
+    played.map_err(|failure| failure.line())
 }
 
-fn play_work(
-    work: &Work,
+fn play_run(
+    work: &RunWork,
     share: Share,
     control: &RunControl,
     report: &mut dyn FnMut(Part),

@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::path::Path;
 
 /// Starts an agent and waits until it waits for runs.
-fn agent(url: &str, name: &str) -> Running {
+pub(crate) fn agent(url: &str, name: &str) -> Running {
     let mut agent = Program::new(&["agent", "--join", url, "--name", name]).start();
     let said = agent.said();
     agent.wait_until("it waits for runs", || said.has("waits for runs"));

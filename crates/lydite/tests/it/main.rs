@@ -18,6 +18,7 @@ mod faults_disk;
 mod faults_ssh;
 mod fleet;
 mod fleet_lab;
+mod fleet_load;
 mod foreign;
 mod gates;
 mod gemel_lab;
