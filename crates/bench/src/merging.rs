@@ -5,7 +5,8 @@ use crate::collector::Collector;
 use crate::finished::{Ended, Finished, Part, seconds_between};
 use crate::measurement::{ClientCost, ErrorCount, Measurement, OpenFacts, Outage, Status};
 use crate::plan::RunPlan;
-use crate::run::{KindSnapshot, Phase, Snapshot};
+use crate::run::{KindSnapshot, Phase, RunError, Snapshot};
+use crate::success_log::{MergedLog, Taken};
 use crate::totals::Totals;
 use lydite_database::{Tpcc, Workload};
 use std::cmp::Reverse;
@@ -19,6 +20,8 @@ pub struct Merging {
     phases: Vec<Nanos>,
     collector: Collector,
     agents: Vec<Agent>,
+    /// Success log of the run.
+    log: Option<MergedLog>,
 }
 
 /// Counts of one agent so far.
@@ -37,8 +40,13 @@ struct Agent {
 
 impl Merging {
     /// Begins a run of these agents.
-    #[must_use]
-    pub fn new(plan: &RunPlan, names: impl IntoIterator<Item = String>) -> Self {
+    ///
+    /// # Errors
+    /// The success log of the plan can't be created.
+    pub fn new(plan: &RunPlan, names: impl IntoIterator<Item = String>) -> Result<Self, RunError> {
+        let log = plan.success_log.as_deref().map(|path| {
+            MergedLog::create(path).map_err(|error| RunError::SuccessLog { path: path.to_owned(), error })
+        });
         let window = Window::new(plan.warmup, plan.duration, plan.counting());
         let agent = |name| Agent {
             name,
@@ -49,12 +57,13 @@ impl Merging {
             ended: None,
             lost: false,
         };
-        Self {
+        Ok(Self {
+            log: log.transpose()?,
             phases: plan.settings().phases,
             collector: Collector::new(&window, Tpcc::KINDS.len(), &plan.cuts),
             window,
             agents: names.into_iter().map(agent).collect(),
-        }
+        })
     }
 
     /// Adds the next part of an agent. The parts of an agent must come in their order, and all of them.
@@ -73,6 +82,9 @@ impl Merging {
         }
         of.seconds = part.news.from + part.news.connected.len();
         (of.totals, of.at, of.ended) = (part.totals, part.at, part.ended);
+        if let Some(log) = &self.log {
+            log.add(&part.log);
+        }
         self.close();
     }
 
@@ -153,7 +165,8 @@ impl Merging {
             totals,
             ended,
             contention: None,
-            log_problem: None,
+            log: Taken::default(),
+            log_problem: self.log.and_then(MergedLog::finish),
         };
         finished.measurement()
     }

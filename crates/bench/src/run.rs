@@ -1,6 +1,6 @@
 //! A run from the first connection to the last count.
 
-use crate::clock::{Nanos, SECOND, Window, nanos};
+use crate::clock::{Clock, Nanos, SECOND, Window, nanos};
 use crate::collector::Collector;
 use crate::control::RunControl;
 use crate::direct::Rotation;
@@ -19,7 +19,7 @@ use crate::share::Share;
 use crate::silence::Silence;
 use crate::stages::Stages;
 use crate::starting::{StartSignal, connect_all, spawn_all};
-use crate::success_log::{self, LogWriter};
+use crate::success_log::{self, LogWriter, Taken};
 use crate::totals::Totals;
 use crate::worker::Shared;
 use crate::workload::{Connect, Facts, Runnable};
@@ -273,20 +273,29 @@ fn run_workload<W: Runnable>(
         let path = settings.success_log.clone().unwrap_or_default();
         RunError::SuccessLog { path, error }
     };
-    let log = settings.success_log.as_deref().map(success_log::create).transpose().map_err(no_log)?;
+    // The lines of a share go with its reports.
+    let log = settings.success_log.as_deref().filter(|_| watching.part.is_none());
+    let log = log.map(success_log::create).transpose().map_err(no_log)?;
     let sessions = connect_all(&*connect, settings.sessions, control)?;
     let start = Arc::new(StartSignal::new());
     let scheduler = spawn_all(&connect, &source, sessions, &start).inspect_err(|_| start.give(None))?;
-    if !control.await_start() {
+    let warmup = settings.steady.map_or(settings.warmup, |limit| limit.max(settings.warmup));
+    let window = Window::new(warmup, settings.duration, settings.counting);
+    // All that takes time comes before the start, which other processes may share.
+    let mut shared = Shared::new(window, &settings, stages);
+    let ordered = control.await_order();
+    let (driver, usage) = (os::descendants_cpu(), os::usage());
+    if !ordered || !control.await_start() {
         start.give(None);
         return Err(RunError::Interrupted);
     }
-    let warmup = settings.steady.map_or(settings.warmup, |limit| limit.max(settings.warmup));
-    let window = Window::new(warmup, settings.duration, settings.counting);
-    let (driver, usage) = (os::descendants_cpu(), os::usage());
-    let shared = Arc::new(Shared::new(window, &settings, stages));
+    shared.clock = Clock::start();
+    let shared = Arc::new(shared);
     let log = log
-        .map(|file| LogWriter::start(file, &shared))
+        .map(|file| {
+            let shared = Arc::clone(&shared);
+            LogWriter::start(file, move |lines| lines.take(&shared.recorders))
+        })
         .transpose()
         .inspect_err(|_| start.give(None))
         .map_err(no_log)?;
@@ -379,7 +388,9 @@ impl<W: Runnable> Run<W> {
                         collector.close(second, lowest);
                         let totals = collector.collect_with_totals(recorders, lowest);
                         let news = collector.take_news(second);
-                        report(Part { at: now, news, totals, ended: None });
+                        let mut log = Taken::default();
+                        log.take(recorders);
+                        report(Part { at: now, news, totals, log, ended: None });
                     }
                 }
                 // A thread that stalled since it read the clock decides in the next second.
@@ -474,6 +485,9 @@ impl<W: Runnable> Run<W> {
         let window = &shared.window;
         let (hung, last_answered, unanswered) = self.close();
         let log_problem = self.log.and_then(LogWriter::finish);
+        // Those of a share; a writer has taken all others.
+        let mut log = Taken::default();
+        log.take(&shared.recorders);
         // A session may have counted a moment longer after the run was stopped. Then that is the end.
         let end = window.end().max(last_answered.saturating_add(u64::from(last_answered > 0)));
         let cuts = &self.settings.cuts;
@@ -553,6 +567,7 @@ impl<W: Runnable> Run<W> {
             totals: total,
             ended,
             contention,
+            log,
             log_problem,
         }
     }

@@ -9,7 +9,7 @@ use crate::messages::{
 use crate::parts::Unpacker;
 use crate::running::Running;
 use crate::{BEAT, SILENCE};
-use lydite_bench::{Measurement, RunControl, RunPlan, Share, Snapshot};
+use lydite_bench::{Measurement, Merging, RunControl, RunPlan, Share, Snapshot};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -157,6 +157,9 @@ impl Fleet {
         control: &RunControl,
         observer: &mut dyn FnMut(&Snapshot),
     ) -> Result<Measurement, FleetError> {
+        let names: Vec<String> = self.members().map(|member| member.name.clone()).collect();
+        // Before the agents begin: the success log may be impossible to create.
+        let merging = Merging::new(plan, names).map_err(|error| FleetError::Usage(error.to_string()))?;
         self.give(work)?;
         self.await_ready(control)?;
         for index in 0..self.agents.len() {
@@ -170,7 +173,7 @@ impl Fleet {
             })?;
             self.bus.send(to_agent(&agent.id), &ToAgent::Start { at })?;
         }
-        Running::new(self, plan, start).watch(control, observer)
+        Running::new(self, merging, plan, start).watch(control, observer)
     }
 
     /// Gives each agent its share of the work.

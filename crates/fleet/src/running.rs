@@ -25,12 +25,11 @@ pub(crate) struct Running<'a> {
 }
 
 impl<'a> Running<'a> {
-    pub(crate) fn new(fleet: &'a mut Fleet, plan: &RunPlan, start: Instant) -> Self {
-        let names: Vec<String> = fleet.members().map(|member| member.name.clone()).collect();
+    pub(crate) fn new(fleet: &'a mut Fleet, merging: Merging, plan: &RunPlan, start: Instant) -> Self {
         let window = start + plan.warmup;
         let end = window + plan.duration;
         let limit = end + plan.drain + REPORTS;
-        Self { fleet, merging: Merging::new(plan, names), start, window, end, limit }
+        Self { fleet, merging, start, window, end, limit }
     }
 
     /// Watches the run until all agents have reported or are lost.

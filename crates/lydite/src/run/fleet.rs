@@ -18,6 +18,7 @@ use lydite_report::model::{AgentResult, Status};
 use lydite_tpcc::meta::DatabaseMeta;
 use serde::{Deserialize, Serialize};
 use std::hash::{BuildHasher, RandomState};
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 /// Keys of a plan that a fleet can't play, with the reason.
@@ -28,7 +29,6 @@ const REFUSED: &[(&str, &str)] = &[
     ("replicas", "one process chooses the replicas: leave it out"),
     ("rte.delivery_log", "the file is one process's: leave it out"),
     ("steady", "the warm-up would end at another time on each agent: give --warmup a length instead"),
-    ("success_log", "the file is one process's: the ledger compares the counts of all agents"),
     ("was", "the lines belong to one process: leave it out"),
 ];
 
@@ -132,6 +132,8 @@ pub(super) struct RunWork {
     database: String,
     /// See [`RunPlan::cuts`]. They come from faults, which agents do not know.
     cuts: Vec<u64>,
+    /// True if the lines of the success log go with the reports.
+    logs: bool,
 }
 
 /// The agents of a run.
@@ -153,6 +155,7 @@ impl Fleet {
             document: self.document.clone(),
             database: format!("{meta:?}"),
             cuts: plan.cuts.clone(),
+            logs: plan.success_log.is_some(),
         });
         let mut agents = self.agents.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(agents.run(&encode(&work)?, plan, control, observer)?)
@@ -200,7 +203,8 @@ impl Agents {
         if !self.all_reported() {
             result.status = Status::Partial;
             result.warnings.push(
-                "The ledger is not compared: the last acknowledgements of a lost agent are unknown".into(),
+                "Ledger and success log are not compared: the last acknowledgements of a lost agent are unknown"
+                    .into(),
             );
         }
         result
@@ -267,7 +271,12 @@ fn play_run(
     let mode = fitting(&plan, &meta)?;
     let active = plan.active(meta.warehouses)?;
     let settled = settle(&plan, &*target, &url, (&meta, active))?;
-    let run_plan =
-        RunPlan { share, cuts: work.cuts.clone(), ..run_plan(&plan, (&meta, active), &mode, &settled) };
+    let run_plan = RunPlan {
+        share,
+        cuts: work.cuts.clone(),
+        // The coordinator has the file.
+        success_log: work.logs.then(PathBuf::new),
+        ..run_plan(&plan, (&meta, active), &mode, &settled)
+    };
     Ok(run_share(&target, &run_plan, control, report)?)
 }

@@ -94,7 +94,7 @@ pub(crate) fn run(request: &Request) -> Outcome {
         let check = || ledger.check(&measurement.whole, &request.interrupt);
         acknowledged.push((LEDGER_CHECK, Box::new(check)));
     }
-    if let Some(log) = &success_log {
+    if let Some(log) = success_log.as_ref().filter(|_| agents.all_reported()) {
         acknowledged.push((SUCCESS_LOG_CHECK, Box::new(|| log.check(&measurement, &request.interrupt))));
     }
     if plan.check && ready.stored {

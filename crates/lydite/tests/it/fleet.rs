@@ -1,7 +1,10 @@
 //! Runs on several agents over a NATS server.
 
 use crate::loaded;
-use crate::program::{Ended, Program, Running, TYPES, assert_checks_hold, json, lydite, scratch, text};
+use crate::program::{
+    Ended, Program, Running, TYPES, assert_checks_hold, check_after, json, lydite, scratch, text,
+};
+use crate::success_log::lines;
 use lydite_testkit::nats;
 use serde_json::Value;
 use std::path::Path;
@@ -58,15 +61,22 @@ fn agents_enter_what_one_process_enters() {
 }
 
 #[test]
-fn the_ledger_and_the_conditions_hold_over_the_transactions_of_all_agents() {
+fn the_ledger_the_success_log_and_the_conditions_hold_over_the_transactions_of_all_agents() {
     let (directory, server) = (scratch(), nats::Server::start(&[]));
     let (url, path) = (server.url(), directory.path().join("result.json"));
     let _agents = ["a", "b"].map(|name| agent(&url, name));
     let database = loaded::on_postgres("fleet", 2);
     let run = ["run", &database, "--duration", "2s", "--warmup", "0s", "--quiet", "--json", text(&path)];
-    lydite(&[&run[..], &["--join", &url, "--agents", "2"]].concat()).code(0);
+    let log = directory.path().join("success.log");
+    let fleet = ["--join", &url, "--agents", "2", "--success-log", text(&log)];
+    lydite(&[&run[..], &fleet].concat()).code(0);
     let result = json(&path);
     assert_checks_hold(&result, &["before", "after"]);
+    let (holds, detail) = check_after(&result, "success-log");
+    assert!(holds, "{detail}");
+    let acknowledged = lines(&log, "new_order") + lines(&log, "payment");
+    assert!(acknowledged > 0);
+    assert_eq!(result["success_log"]["committed"], acknowledged, "{result}");
     assert_eq!(result["agents"].as_array().expect("agents").len(), 2);
     assert!(completed(&result).iter().sum::<u64>() > 0);
 }
