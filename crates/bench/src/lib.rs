@@ -56,6 +56,7 @@ mod run;
 mod settling;
 mod share;
 mod silence;
+mod snapshot;
 mod sparse_histogram;
 mod stages;
 mod starting;
@@ -78,8 +79,9 @@ pub use measurement::{
 pub use merging::Merging;
 pub use micro::MicroFacts;
 pub use plan::{Arrival, MicroMode, MicroPlan, Mode, RetryPolicy, RunPlan, Step};
-pub use run::{KindSnapshot, Phase, RunError, Snapshot, run, run_micro, run_share, run_through};
+pub use run::{RunError, run, run_micro, run_share, run_through};
 pub use settling::STEADY_SECONDS;
 pub use share::Share;
+pub use snapshot::{KindSnapshot, Phase, Snapshot};
 pub use tpcc::{Contradictions, DeliveryFacts, KindWaits, PhaseFacts, TpccFacts, WaitStatistics};
 pub use workload::{Connect, Facts, Runnable};

@@ -257,6 +257,19 @@ fn options(
     Ok(options)
 }
 
+/// Returns an error with its causes in one line.
+fn causes(error: &dyn std::error::Error) -> String {
+    let more = std::iter::successors(error.source(), |cause| cause.source());
+    let mut words = error.to_string();
+    for cause in more.map(ToString::to_string) {
+        // Some errors repeat their cause.
+        if !words.contains(&cause) {
+            words += &format!(": {cause}");
+        }
+    }
+    words
+}
+
 /// Returns the error of a server that can't be used.
 fn unreachable_at(url: &str, error: &async_nats::ConnectError) -> FleetError {
     match error.kind() {
@@ -265,6 +278,11 @@ fn unreachable_at(url: &str, error: &async_nats::ConnectError) -> FleetError {
                 "{url}: NATS refuses the login: give USER:PASSWORD@ or TOKEN@ before the host, or --creds or --nkey"
             ))
         }
+        ConnectErrorKind::Tls => FleetError::Lost(format!(
+            "{url}: no connection by TLS: {}: name the CA of NATS's certificate with --tls-ca, and the host as in the \
+             certificate",
+            causes(error)
+        )),
         _ => FleetError::Lost(format!(
             "{url}: no NATS server can be reached: {error}: start one with nats-server"
         )),

@@ -315,3 +315,56 @@ fn missing(there: &BTreeMap<String, Hello>, wanted: u32, url: &str) -> String {
         if names.is_empty() { "none is there".to_owned() } else { format!("there: {}", names.join(", ")) };
     format!("{url}: {} of {wanted} agents are missing; {list}", (wanted as usize).saturating_sub(usable))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Login;
+    use lydite_testkit::nats;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    /// Gathers a fleet while agents with these names and versions answer, and returns the names or the error.
+    fn gathered(agents: &[(&str, &str)], wanted: u32) -> Result<Vec<String>, String> {
+        let server = nats::Server::start(&[]);
+        let bus = |()| Bus::connect(&server.url(), &Login::default()).unwrap();
+        let ended = AtomicBool::new(false);
+        let answering = bus(());
+        let inbox = Inbox::new();
+        let _calls = answering.subscribe(CALLS.to_owned(), &inbox).unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !ended.load(Ordering::Relaxed) {
+                    let Ok(message) = inbox.messages.recv_timeout(LOOK) else { continue };
+                    let Call { run } = decode(&message).unwrap();
+                    for (number, (name, version)) in agents.iter().enumerate() {
+                        let (id, name, version) = (number.to_string(), (*name).into(), (*version).into());
+                        let hello = Hello { id, name, host: "host".into(), version, busy: false };
+                        answering.send(to_coordinator(&run), &FromAgent::Hello(hello)).unwrap();
+                    }
+                }
+            });
+            let terms = Terms { agents: wanted, timeout: Duration::from_secs(1) };
+            let fleet = Fleet::gather(bus(()), "run".to_owned(), terms, &|| false, &|_| {});
+            ended.store(true, Ordering::Relaxed);
+            fleet
+                .map(|fleet| fleet.members().map(|member| member.name.clone()).collect())
+                .map_err(|error| error.to_string())
+        })
+    }
+
+    #[test]
+    fn agents_of_another_version_are_named_and_not_taken() {
+        let error = gathered(&[("old", "0.0.1"), ("same", VERSION)], 2).unwrap_err();
+        assert!(error.contains("1 of 2 agents are missing"), "{error}");
+        assert!(error.contains(&format!("old (Lydite 0.0.1, and this is {VERSION}), same")), "{error}");
+        assert_eq!(gathered(&[("old", "0.0.1"), ("same", VERSION)], 1), Ok(vec!["same".to_owned()]));
+    }
+
+    #[test]
+    fn the_first_agents_by_name_are_taken_and_a_name_is_given_once() {
+        let three = [("c", VERSION), ("a", VERSION), ("b", VERSION)];
+        assert_eq!(gathered(&three, 2), Ok(vec!["a".to_owned(), "b".to_owned()]));
+        let error = gathered(&[("a", VERSION), ("a", VERSION)], 2).unwrap_err();
+        assert!(error.contains("two agents have the name a (on host and host)"), "{error}");
+    }
+}

@@ -64,7 +64,10 @@ impl<'a> Running<'a> {
             self.lose_silent();
         }
         let end = stopped.map_or(self.end, |stopped| self.end.min(stopped));
-        self.conclude(end)
+        // Without an agent, the run ends with the last report.
+        let lost = self.fleet.members().all(|member| member.lost.is_some());
+        let last = (0..self.fleet.agents.len()).map(|agent| self.merging.reported(agent)).max();
+        self.conclude(last.filter(|_| lost).map_or(end, |last| end.min(self.start + last)))
     }
 
     /// True while an agent has neither reported its end nor is lost.
@@ -106,10 +109,11 @@ impl<'a> Running<'a> {
         for number in 0..self.fleet.agents.len() {
             let silent = self.fleet.agents[number].heard.elapsed() > SILENCE;
             if self.is_open(number) && (silent || late) {
-                let why = if silent {
-                    format!("no sign of life for {} s", SILENCE.as_secs())
-                } else {
-                    "did not report its end".to_owned()
+                // If the connection is down, nothing is known about the agent.
+                let why = match self.fleet.bus.problem() {
+                    Some(problem) => problem.to_string(),
+                    None if silent => format!("no sign of life for {} s", SILENCE.as_secs()),
+                    None => "did not report its end".to_owned(),
                 };
                 self.lose(number, why);
             }

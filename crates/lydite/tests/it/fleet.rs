@@ -11,14 +11,20 @@ use std::path::Path;
 
 /// Starts an agent and waits until it waits for runs.
 pub(crate) fn agent(url: &str, name: &str) -> Running {
-    let mut agent = Program::new(&["agent", "--join", url, "--name", name]).start();
+    agent_with(url, name, &[])
+}
+
+/// Starts an agent with this login, and waits until it waits for runs.
+pub(crate) fn agent_with(url: &str, name: &str, login: &[&str]) -> Running {
+    let agent = ["agent", "--join", url, "--name", name];
+    let mut agent = Program::new(&[&agent[..], login].concat()).start();
     let said = agent.said();
     agent.wait_until("it waits for runs", || said.has("waits for runs"));
     agent
 }
 
 /// Runs on `null:` with these arguments, and returns the result.
-fn result(directory: &Path, arguments: &[&str]) -> (Ended, Value) {
+pub(crate) fn result(directory: &Path, arguments: &[&str]) -> (Ended, Value) {
     let path = directory.join("result.json");
     let ended = lydite(&[&["run", "null:", "--quiet", "--json", text(&path)], arguments].concat());
     (ended, json(&path))

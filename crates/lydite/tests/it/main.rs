@@ -17,6 +17,7 @@ mod faults;
 mod faults_disk;
 mod faults_ssh;
 mod fleet;
+mod fleet_bad;
 mod fleet_lab;
 mod fleet_load;
 mod foreign;

@@ -181,7 +181,7 @@ fn openssl(directory: &Path, arguments: &[&str]) {
 
 /// Makes a CA (`ca`), another one (`other`), and certificates of the CA for a server on 127.0.0.1 (`server`) and for a
 /// user (`client`). Returns the settings of a server that uses them.
-fn certificates(directory: &Path) -> Vec<String> {
+pub(crate) fn certificates(directory: &Path) -> Vec<String> {
     let path = |name: &str| directory.join(name);
     fs::set_permissions(directory, fs::Permissions::from_mode(0o755)).expect("permissions");
     let authority = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "30"];
