@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Measures what a fleet costs: runs on null: in one process and on 1, 2, 4, 8 and 16 agents on this machine, in turns,
 # with the same number of terminals. It prints the ratio of the throughputs, the geometric mean over all pairs with a
-# 95 % interval, the spread of the starts, and the messages and bytes that the NATS server counts per second (/varz).
+# 95 % interval, the spread of the starts, the messages and bytes that the NATS server counts per second (/varz), and
+# the processor time of the coordinator.
 # The aim is at least 0.9 with 4 agents, and a spread of at most 5 ms.
 # Variables: AGENTS (1 2 4 8 16), PAIRS (5), SECONDS_EACH (10), TERMINALS (16), NATS (nats-server), LYDITE (the release
 # build).
@@ -41,7 +42,7 @@ PYTHON
 run() {
   rm -f "$work/result.json"
   "$lydite" run null: --terminals "$terminals" --duration "${seconds}s" --warmup 1s --no-check --quiet \
-    --json "$work/result.json" "$@" >"$work/out"
+    --json "$work/result.json" "$@" >"$work/out" 2>"$work/err" || { cat "$work/err" >&2; return 1; }
 }
 
 # tps: prints the transactions per second of the last run.
@@ -62,7 +63,8 @@ alone() { run; one=$(tps); }
 
 # together K: runs on K agents, sets fleet to its throughput, and notes messages and starts.
 together() {
-  run --agents "$1" --join "$join" &
+  local TIMEFORMAT='%U %S'
+  { time run --agents "$1" --join "$join"; } 2>>"$work/cpu-$1" &
   local process=$!
   # The agents are chosen, connect, compare their clocks and warm up.
   sleep 3
@@ -93,16 +95,16 @@ for agents in ${AGENTS:-1 2 4 8 16}; do
   echo "$agents" >>"$work/agents"
 done
 
-python3 - "$work" <<'PYTHON'
+python3 - "$work" "$seconds" <<'PYTHON'
 import math, statistics, sys
-work = sys.argv[1]
+work, seconds = sys.argv[1], float(sys.argv[2])
 def rows(name):
     return [[float(number) for number in line.split()] for line in open(f"{work}/{name}")]
 # Quantiles of Student's t at 97.5 % by degrees of freedom.
 quantile = {1: 12.71, 2: 4.30, 3: 3.18, 4: 2.78, 5: 2.57, 6: 2.45, 7: 2.36, 8: 2.31, 9: 2.26}
 print("| agents | of one process, with 95 % interval | starts within | clocks within | messages in per s | "
-      "bytes in per s | messages out per s | bytes out per s |")
-print("|---|---|---|---|---|---|---|---|")
+      "bytes in per s | messages out per s | bytes out per s | coordinator, of a processor |")
+print("|---|---|---|---|---|---|---|---|---|")
 for agents in (int(agents) for [agents] in rows("agents")):
     logs = [math.log(fleet / one) for fleet, one in rows(f"pairs-{agents}")]
     mean = statistics.mean(logs)
@@ -113,7 +115,8 @@ for agents in (int(agents) for [agents] in rows("agents")):
              for begin, end in zip(varz[::2], varz[1::2])]
     messages_in, bytes_in, messages_out, bytes_out = (statistics.mean(values) for values in zip(*rates))
     starts, clocks = (max(values) for values in zip(*rows(f"spread-{agents}")))
+    cpu = statistics.mean(user + system for user, system in rows(f"cpu-{agents}"))
     print(f"| {agents} | {math.exp(mean):.3f} ({math.exp(mean - half):.3f} to {math.exp(mean + half):.3f}) | "
           f"{starts:.2f} ms | {clocks:.2f} ms | {messages_in:.1f} | {bytes_in:,.0f} | {messages_out:.1f} | "
-          f"{bytes_out:,.0f} |")
+          f"{bytes_out:,.0f} | {100 * cpu / seconds:.1f} % |")
 PYTHON

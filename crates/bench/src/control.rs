@@ -18,6 +18,7 @@ pub struct RunControl {
     held: bool,
     ready: AtomicBool,
     start: OnceLock<Instant>,
+    begun: OnceLock<Instant>,
 }
 
 impl RunControl {
@@ -50,16 +51,16 @@ impl RunControl {
         true
     }
 
-    /// Waits for the start, whose time is known. Returns false if the run was stopped before.
-    pub(crate) fn await_start(&self) -> bool {
-        let Some(at) = self.start.get() else { return true };
+    /// Waits for the start, whose time is known, and returns it. Returns `None` if the run was stopped before.
+    pub(crate) fn await_start(&self) -> Option<Instant> {
+        let Some(&at) = self.start.get() else { return Some(Instant::now()) };
         loop {
             let left = at.saturating_duration_since(Instant::now());
             if self.is_stopped() {
-                return false;
+                return None;
             }
             if left.is_zero() {
-                return true;
+                return Some(at);
             }
             std::thread::sleep(left.min(NAP));
         }
@@ -75,6 +76,17 @@ impl RunControl {
     #[must_use]
     pub fn window_start(&self) -> Option<Instant> {
         self.window.get().copied()
+    }
+
+    /// Returns the instant at which the sessions were let go. It is not before that of [`RunControl::start_at`].
+    #[must_use]
+    pub fn begun(&self) -> Option<Instant> {
+        self.begun.get().copied()
+    }
+
+    /// Notes that the sessions are let go.
+    pub(crate) fn note_begun(&self) {
+        let _first = self.begun.set(Instant::now());
     }
 
     /// Announces the start of the window. The first call counts. Runs call it themselves.

@@ -42,14 +42,6 @@ pub struct Part<W: Runnable = Tpcc> {
     pub(crate) ended: Option<Ended>,
 }
 
-impl<W: Runnable> Part<W> {
-    /// True for the last part of an agent.
-    #[must_use]
-    pub fn is_last(&self) -> bool {
-        self.ended.is_some()
-    }
-}
-
 /// A run that has ended.
 pub(crate) struct Finished<W: Runnable> {
     /// Start of the window.

@@ -129,7 +129,8 @@ pub fn load_share(
     let source = TpccRows { target, population, items, warehouses, done_before: 0, stores: false };
     let mut reported = Instant::now();
     let mut last = LoadSnapshot::default();
-    let report_of = |now: &LoadSnapshot| Loaded { rows: now.rows, bytes: now.bytes, warehouses: now.units_done };
+    let report_of =
+        |now: &LoadSnapshot| Loaded { rows: now.rows, bytes: now.bytes, warehouses: now.units_done };
     let load = Load::new(&source, jobs, reported);
     let loaded = load.run(control, &mut |now| {
         last = now.clone();

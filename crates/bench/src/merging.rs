@@ -115,6 +115,12 @@ impl Merging {
         self.agents[agent].ended.is_some()
     }
 
+    /// Returns the status with which an agent ended its share; `None` before its last part.
+    #[must_use]
+    pub fn end_of(&self, agent: usize) -> Option<&Status> {
+        self.agents[agent].ended.as_ref().map(|ended| &ended.status)
+    }
+
     /// Returns the progress at a time of the run.
     #[must_use]
     pub fn snapshot(&self, elapsed: Duration) -> Snapshot {
@@ -184,7 +190,11 @@ fn merged(agents: &[Agent], window_start: Nanos) -> Ended {
         Status::Failing(why) => Some(Status::Failing(with_name(name, why))),
         Status::Complete | Status::Interrupted => None,
     });
-    let interrupted = || ends.iter().any(|(_, ended)| ended.status == Status::Interrupted);
+    // The early end of a lost agent is none of the run.
+    let interrupted = || {
+        let live = agents.iter().filter(|agent| !agent.lost).filter_map(|agent| agent.ended.as_ref());
+        live.into_iter().any(|ended| ended.status == Status::Interrupted)
+    };
     let status = failing.unwrap_or(if interrupted() { Status::Interrupted } else { Status::Complete });
     let lost = ends.iter().find_map(|(name, ended)| Some(with_name(name, ended.lost.as_ref()?)));
     let lost = lost.or_else(|| ends.is_empty().then(|| "all agents were lost".to_owned()));

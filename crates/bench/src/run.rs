@@ -235,11 +235,12 @@ fn run_workload<W: Runnable>(
     let mut shared = Shared::new(window, &settings, stages);
     let ordered = control.await_order();
     let (driver, usage) = (os::descendants_cpu(), os::usage());
-    if !ordered || !control.await_start() {
+    let Some(begins) = control.await_start().filter(|_| ordered) else {
         start.give(None);
         return Err(RunError::Interrupted);
-    }
-    shared.clock = Clock::start();
+    };
+    // The clocks of all processes agree, also if one of them hears of the start too late.
+    shared.clock = Clock::begun_at(begins);
     let shared = Arc::new(shared);
     let log = log
         .map(|file| {
@@ -253,6 +254,7 @@ fn run_workload<W: Runnable>(
         control.begins(shared.clock.instant(shared.window.start()));
     }
     start.give(Some(Arc::clone(&shared)));
+    control.note_begun();
     let mut run = Run {
         settings,
         shared,

@@ -181,7 +181,10 @@ impl Ending {
 
 impl LogWriter {
     /// Starts to write the lines that `take` adds to the ones that it gets.
-    pub(crate) fn start(mut file: File, mut take: impl FnMut(&mut Taken) + Send + 'static) -> io::Result<Self> {
+    pub(crate) fn start(
+        mut file: File,
+        mut take: impl FnMut(&mut Taken) + Send + 'static,
+    ) -> io::Result<Self> {
         let ending = Arc::new(Ending::default());
         let signal = Arc::clone(&ending);
         let write = move || {

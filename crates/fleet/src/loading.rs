@@ -63,9 +63,10 @@ impl Fleet {
                 shown = Instant::now();
                 observer(sum(&parts));
             }
-            if let Ok(message) = self.inbox.messages.recv_timeout(LOOK)
-                && let Some((agent, event)) = self.event(&message)
-            {
+            let mut next = self.inbox.messages.recv_timeout(LOOK).ok();
+            while let Some(message) = next {
+                next = self.inbox.messages.try_recv().ok();
+                let Some((agent, event)) = self.event(&message) else { continue };
                 match event {
                     Event::Load { loaded, ended } => {
                         (parts[agent].loaded, parts[agent].ended) = (loaded, ended);
@@ -74,7 +75,7 @@ impl Fleet {
                         parts[agent].failed = true;
                         failure.get_or_insert(FleetError::Lost(self.words(agent, &problem)));
                     }
-                    Event::Ready | Event::Pong { .. } | Event::Window { .. } => {}
+                    Event::Ready | Event::Pong { .. } | Event::Begun { .. } => {}
                     Event::Alive | Event::Piece { .. } => {}
                 }
             }

@@ -205,9 +205,9 @@ pub(crate) struct LoginArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) creds: Option<PathBuf>,
     /// File with the seed of an NKey for NATS
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "creds")]
     pub(crate) nkey: Option<PathBuf>,
-    /// File of certificates that NATS's must be signed by [default: those of the system]
+    /// File of CA certificates for the NATS server [default: the system's]
     #[arg(long, value_name = "FILE")]
     pub(crate) tls_ca: Option<PathBuf>,
 }

@@ -9,12 +9,14 @@ use crate::interrupt::Interrupt;
 use crate::memory;
 use crate::output::complain;
 use lydite_bench::{Loaded, Measurement, Mode, Part, RunControl, RunPlan, Share, Snapshot, run_share};
+use lydite_database::TxMode;
 use lydite_families::TargetSpec;
 use lydite_fleet::{Bus, Login, Member, Report, Terms, decode, encode};
 use lydite_plan::entries::Entries;
 use lydite_plan::{Document, Plan};
 use lydite_report::RunResult;
 use lydite_report::model::{AgentResult, Status};
+use lydite_tpcc::DISTRICTS_PER_WAREHOUSE;
 use lydite_tpcc::meta::DatabaseMeta;
 use serde::{Deserialize, Serialize};
 use std::hash::{BuildHasher, RandomState};
@@ -26,11 +28,15 @@ const REFUSED: &[(&str, &str)] = &[
     ("affinity", "the endpoints count the sessions of one process: leave it out"),
     ("ci", "transactions compete for a row within one process: leave it out"),
     ("hot", "transactions compete for a row within one process: leave it out"),
+    ("refresh", "each agent reads the placement once: leave it out"),
     ("replicas", "one process chooses the replicas: leave it out"),
     ("rte.delivery_log", "the file is one process's: leave it out"),
     ("steady", "the warm-up would end at another time on each agent: give --warmup a length instead"),
     ("was", "the lines belong to one process: leave it out"),
 ];
+
+/// Delay of a start that the result warns of, in seconds.
+const LATE_S: f64 = 0.05;
 
 /// Environment variable with the URL of the NATS server, for commands without `--join`.
 pub(crate) const JOIN: &str = "LYDITE_JOIN";
@@ -65,11 +71,11 @@ pub(crate) fn check(entries: &mut Entries) {
     for (key, problem) in REFUSED {
         let in_phase = entries.phase_has(key);
         if entries.text(key).is_some() || in_phase {
-            entries.wrong(key, &format!("is not for --agents: {problem}"));
+            entries.wrong(key, &format!("does not work with --agents: {problem}"));
         }
     }
     if entries.text("workload").is_some_and(|workload| workload == "micro") {
-        entries.wrong("workload", "is not for --agents: a fleet plays tpcc only");
+        entries.wrong("workload", "does not work with --agents: a fleet plays tpcc only");
     }
 }
 
@@ -78,7 +84,7 @@ pub(crate) fn check_shared(target: &TargetSpec) -> Result<(), String> {
     if target.has_server() || !target.stores() {
         return Ok(());
     }
-    Err("is not for --agents: agents on other hosts share no file and start no program: name a database with a server"
+    Err("does not work with --agents: agents on other hosts share no file and start no program: name a database with a server"
         .to_owned())
 }
 
@@ -88,17 +94,21 @@ pub(crate) fn random_name() -> String {
 }
 
 impl Asked {
-    /// Rejects a mode with fewer terminals or sessions than agents.
-    pub(crate) fn fit(&self, mode: &Mode) -> Outcome {
+    /// Rejects a mode with fewer terminals or sessions than agents. `warehouses` is the number of active ones.
+    pub(crate) fn fit(&self, mode: &Mode, warehouses: u32) -> Outcome {
         let (terminals, sessions) = match mode {
             Mode::Direct { terminals } => (*terminals, *terminals),
             Mode::Rte { terminals, sessions, .. } => (*terminals, *sessions),
-            Mode::Open { sessions, .. } => (*sessions, *sessions),
+            // All terminals send in turn, ten of each warehouse.
+            Mode::Open { sessions, .. } => {
+                (warehouses.saturating_mul(DISTRICTS_PER_WAREHOUSE.into()), *sessions)
+            }
         };
         let few = |what: &str, count: u32| {
             Failure::usage(format!(
-                "--agents {}: the run has {count} {what}: give each agent at least one with --{what}",
-                self.joining.terms.agents
+                "--agents {}: the run has {count} {what}: give each agent at least one, with --{}",
+                self.joining.terms.agents,
+                if matches!(mode, Mode::Open { .. }) && what == "terminals" { "warehouses" } else { what }
             ))
         };
         if terminals < self.joining.terms.agents {
@@ -199,6 +209,15 @@ impl Agents {
     /// Writes the agents into the result. It is partial if one was lost.
     pub(crate) fn add_to(&self, mut result: RunResult) -> RunResult {
         result.agents.clone_from(&self.0);
+        let late = self.0.iter().filter(|agent| agent.start_s.is_some_and(|start| start > LATE_S));
+        result.warnings.extend(late.map(|agent| {
+            format!(
+                "agent {} on {} began {:.2} s late: its part of the series begins later",
+                agent.name,
+                agent.host,
+                agent.start_s.unwrap_or_default()
+            )
+        }));
         result.warnings.extend(self.0.iter().filter_map(AgentResult::loss));
         if !self.all_reported() {
             result.status = Status::Partial;
@@ -255,8 +274,12 @@ fn play_run(
 ) -> Outcome {
     let mut entries = work.document.entries();
     check(&mut entries);
+    // Before the plan is read: this host's files and programs are none of the coordinator's business.
+    let url =
+        entries.text("target").ok_or_else(|| Failure::usage("the plan of the coordinator has no target"))?;
+    let target = TargetSpec::parse(&url, TxMode::Statements).map_err(Failure::Usage)?;
+    check_shared(&target).map_err(Failure::usage)?;
     let mut plan = Plan::read(entries)?;
-    check_shared(&plan.target).map_err(Failure::usage)?;
     plan.waited_for_by(&interrupt.waiter());
     memory::suit(&plan.target);
     let target = plan.target.open()?;

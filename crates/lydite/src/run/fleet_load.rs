@@ -13,7 +13,7 @@ use lydite_plan::data::Data;
 use lydite_report::live::Style;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::population::Population;
-use lydite_tpcc::{Size, Timestamp};
+use lydite_tpcc::{DataSkew, Size, Timestamp};
 use serde::{Deserialize, Serialize};
 
 /// The work of an agent in a load.
@@ -85,9 +85,10 @@ pub(super) fn load_own(
     super::fleet::check_shared(&spec).map_err(Failure::usage)?;
     memory::suit(&spec);
     let target = spec.waited_for_by(interrupt.waiter()).open()?;
-    let unreadable =
-        |key: &str| Failure::usage(format!("{key} of the load can't be read: use the same version everywhere"));
-    let skew = work.data_skew.as_deref().map(str::parse).transpose();
+    let unreadable = |key: &str| {
+        Failure::usage(format!("{key} of the load can't be read: use the same version everywhere"))
+    };
+    let skew = work.data_skew.as_deref().map(str::parse::<DataSkew>).transpose();
     let data = Data {
         skew: skew.map_err(|_| unreadable("data_skew"))?,
         size: Some(Size::from_name(&work.size).ok_or_else(|| unreadable("size"))?),

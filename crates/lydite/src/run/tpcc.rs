@@ -163,10 +163,10 @@ impl Ready {
             catch_up(replicas, &meta, load.is_some(), &request.interrupt)?;
         }
         let mode = fitting(plan, &meta)?;
-        if let Some(fleet) = &request.fleet {
-            fleet.fit(&mode)?;
-        }
         let active = plan.active(meta.warehouses)?;
+        if let Some(fleet) = &request.fleet {
+            fleet.fit(&mode, active.1)?;
+        }
         let stored = !matches!(target.state()?, DatabaseState::AnyScale);
         let description = target.describe()?;
         if plan.success_log.is_some() && !stored {

@@ -88,7 +88,7 @@ fn the_ledger_the_success_log_and_the_conditions_hold_over_the_transactions_of_a
 }
 
 #[test]
-fn a_killed_agent_is_reported_and_never_made_up_for() {
+fn a_killed_agent_is_reported_and_nothing_is_scaled_up() {
     let (directory, server) = (scratch(), nats::Server::start(&[]));
     let (url, path) = (server.url(), directory.path().join("result.json"));
     let (_stays, dies) = (agent(&url, "a"), agent(&url, "b"));

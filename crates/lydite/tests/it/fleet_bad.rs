@@ -80,14 +80,20 @@ fn a_fleet_talks_by_tls_to_a_server_whose_ca_it_knows() {
     assert_runs(at, &url, &["--tls-ca", &path("ca.pem")]);
     // The server demands TLS, whatever the URL says.
     assert_runs(at, &server.url(), &["--tls-ca", &path("ca.pem")]);
-    assert_refused(&url, &["--tls-ca", &path("other.pem")], 3, "name the CA of NATS's certificate with --tls-ca");
+    assert_refused(
+        &url,
+        &["--tls-ca", &path("other.pem")],
+        3,
+        "name the CA of NATS's certificate with --tls-ca",
+    );
     assert_refused(&url, &[], 3, "name the CA of NATS's certificate with --tls-ca");
 }
 
 #[test]
 fn a_user_without_rights_is_named_with_the_rights_that_it_needs() {
     let directory = scratch();
-    let users = "authorization { users: [ { user: me, password: secret, permissions: { publish: other } } ] }\n";
+    let users =
+        "authorization { users: [ { user: me, password: secret, permissions: { publish: other } } ] }\n";
     let server = nats::Server::start(&["--config", &file(directory.path(), "nats.conf", users)]);
     let run = ["run", "null:", "--quiet", "--agents", "1", "--join", &server.url_with("me:secret")];
     let refused = lydite(&run).code(2);
@@ -126,7 +132,8 @@ fn a_stalled_agent_is_lost_its_terminals_are_missing_since_and_it_plays_the_next
     assert!(result_of_run["agents"][0]["lost"].is_null() && number(&result_of_run, 0, "missing_s") == 0.0);
     let said = stalls.said();
     stalls.signal(libc::SIGCONT);
-    stalls.wait_until("its share ends", || said.has("share 2 of 2") && said.text().matches("run").count() > 2);
+    stalls
+        .wait_until("its share ends", || said.has("share 2 of 2") && said.text().matches("run").count() > 2);
     let fleet = ["--duration", "1s", "--warmup", "0s", "--join", &url, "--agents", "2"];
     result(directory.path(), &fleet).0.code(0);
 }
@@ -167,7 +174,8 @@ fn a_success_log_is_not_compared_if_an_agent_was_lost() {
     let (_stays, dies) = (agent(&url, "a"), agent(&url, "b"));
     let database = loaded::on_postgres("fleet_lost_log", 2);
     let log = directory.path().join("success.log");
-    let run = ["run", &database, "--duration", "10s", "--warmup", "0s", "--json", text(&path), "--agents", "2"];
+    let run =
+        ["run", &database, "--duration", "10s", "--warmup", "0s", "--json", text(&path), "--agents", "2"];
     let files = ["--join", &url, "--success-log", text(&log)];
     let mut run = Program::new(&[&run[..], &files].concat()).start();
     let said = run.said();
@@ -179,4 +187,32 @@ fn a_success_log_is_not_compared_if_an_agent_was_lost() {
     let checks = result["checks"].as_array().expect("checks");
     assert!(checks.iter().all(|check| check["id"] != "success-log" && check["id"] != "ledger"), "{checks:?}");
     assert!(result["warnings"].to_string().contains("Ledger and success log are not compared"), "{ended:?}");
+}
+
+#[test]
+fn an_agent_that_is_ended_at_its_host_is_lost_from_then_on() {
+    let (directory, server) = (scratch(), nats::Server::start(&[]));
+    let (url, path) = (server.url(), directory.path().join("result.json"));
+    let (_plays, ends) = (agent(&url, "a"), agent(&url, "b"));
+    let run = measuring(&path, &url, "10s");
+    ends.signal(libc::SIGINT);
+    let ended = run.wait().code(3);
+    let lost = |line: &&str| line.contains("agent b") && line.contains("ended its share early");
+    assert!(ended.errors().iter().any(lost), "{ended:?}");
+    let result = json(&path);
+    assert_eq!(result["status"], "partial");
+    let missing = number(&result, 1, "lost_at_s") + number(&result, 1, "missing_s");
+    assert!((missing - 10.0).abs() < 0.01 && number(&result, 1, "missing_s") > 0.0, "{result}");
+}
+
+#[test]
+fn an_agent_without_a_terminal_is_rejected() {
+    let server = nats::Server::start(&[]);
+    let url = server.url();
+    let names: Vec<String> = (0..11).map(|number| format!("agent-{number}")).collect();
+    let _agents: Vec<Running> = names.iter().map(|name| agent(&url, name)).collect();
+    let open =
+        ["run", "null:", "--mode", "open", "--rate", "9", "--warehouses", "1", "--sessions", "11", "--quiet"];
+    let refused = lydite(&[&open[..], &["--join", &url, "--agents", "11"]].concat()).code(2);
+    assert!(refused.only_error().contains("--agents 11: the run has 10 terminals"), "{refused:?}");
 }

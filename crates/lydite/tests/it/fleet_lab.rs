@@ -73,13 +73,18 @@ fn the_fleet_of_a_lab_plays_runs_and_ends_with_the_lab() {
         assert!(!line.is_empty() && !line.contains(password), "everybody sees it: {line}");
     }
     let path = place.directory.path().join("result.json");
-    let null = ["run", "null:", "-t", "2", "--duration", "1s", "--warmup", "0s", "--json", text(&path), "--agents"];
+    let null =
+        ["run", "null:", "-t", "2", "--duration", "1s", "--warmup", "0s", "--json", text(&path), "--agents"];
     let run = |agents: &[&str]| place.lydite(&[&null[..], agents].concat());
     run(&["2", "--join", &url]).code(0);
     let found = run(&["2"]).code(0);
     assert!(found.stderr.contains(&format!("the lab fleet at nats://{address}")), "{}", found.stderr);
-    let names: Vec<String> =
-        json(&path)["agents"].as_array().expect("agents").iter().map(|agent| agent["name"].to_string()).collect();
+    let names: Vec<String> = json(&path)["agents"]
+        .as_array()
+        .expect("agents")
+        .iter()
+        .map(|agent| agent["name"].to_string())
+        .collect();
     assert_eq!(names, [format!("\"lab-{port}-1\""), format!("\"lab-{port}-2\"")]);
     let few = run(&["3"]).code(2);
     assert!(few.only_error().contains("the lab fleet has 2, not 3"), "{few:?}");
@@ -101,7 +106,10 @@ fn the_fleet_of_a_lab_plays_runs_and_ends_with_the_lab() {
     assert!(!place.fleet().exists());
     for process in processes {
         let line = command_line(process);
-        assert!(!line.contains("lab-") && !line.contains("nats.conf"), "process {process} still runs: {line}");
+        assert!(
+            !line.contains("lab-") && !line.contains("nats.conf"),
+            "process {process} still runs: {line}"
+        );
     }
     run(&["2"]).code(2).told(&[&["--agents", "needs --join"]]);
 }

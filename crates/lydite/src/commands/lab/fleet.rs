@@ -99,7 +99,10 @@ fn run(mut command: Command, server: &Server, is_up: impl Fn(&str) -> bool) -> R
     let failed = |error: std::io::Error| format!("{}: {error}", log.display());
     let file = OpenOptions::new().create(true).append(true).open(&log).map_err(failed)?;
     let before = file.metadata().map_err(failed)?.len() as usize;
-    let said = || fs::read(&log).map(|text| String::from_utf8_lossy(text.get(before..).unwrap_or_default()).into_owned());
+    let said = || {
+        fs::read(&log)
+            .map(|text| String::from_utf8_lossy(text.get(before..).unwrap_or_default()).into_owned())
+    };
     let mut child = spawn(&mut command, file)?;
     process::note(server, child.id())?;
     let begun = Instant::now();
@@ -155,7 +158,10 @@ fn usable(lab: &Lab, directory: &Path) -> Outcome {
     let problem = if is_starting(directory) {
         "is being started: wait until that is done".to_owned()
     } else if let Some(server) = lab.servers.iter().find(|server| !server.answers()) {
-        format!("is not whole: {} does not answer: start it again with: lydite lab restart fleet", server.shown())
+        format!(
+            "is not whole: {} does not answer: start it again with: lydite lab restart fleet",
+            server.shown()
+        )
     } else {
         return Ok(());
     };

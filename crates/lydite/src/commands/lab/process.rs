@@ -53,10 +53,7 @@ pub(super) fn kill(server: &Server, argument: &str) -> Outcome {
     let begun = Instant::now();
     while find(server, argument) == Some(id) {
         if begun.elapsed() > PATIENCE {
-            return Err(Failure::Target(format!(
-                "the {} (process {id}) did not end",
-                server.shown()
-            )));
+            return Err(Failure::Target(format!("the {} (process {id}) did not end", server.shown())));
         }
         thread::sleep(Duration::from_millis(20));
     }
