@@ -71,13 +71,13 @@ impl<'a> Running<'a> {
                 }
                 next = self.fleet.inbox.messages.try_recv().ok();
             }
-            // Only now, since a sign of life may have waited in the inbox.
-            self.lose_silent();
             // If this process stood still, so did its knowledge of the others.
             if looked.elapsed() > BEAT {
                 self.fleet.agents.iter_mut().for_each(|agent| agent.heard = Instant::now());
             }
             looked = Instant::now();
+            // Only now, since a sign of life may have waited in the inbox.
+            self.lose_silent();
         }
         let end = self.stopped.map_or(self.end, |stopped| self.end.min(stopped));
         // Without an agent, the run ends with the last report.
