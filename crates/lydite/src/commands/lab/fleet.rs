@@ -107,7 +107,7 @@ fn run(mut command: Command, server: &Server, is_up: impl Fn(&str) -> bool) -> R
     process::note(server, child.id())?;
     let begun = Instant::now();
     while !is_up(&said().map_err(failed)?) {
-        let ended = child.try_wait().map_err(|error| format!("{command:?}: {error}"))?.is_some();
+        let ended = child.try_wait().map_err(|error| format!("{}: {error}", server.shown()))?.is_some();
         if ended || begun.elapsed() > PATIENCE {
             let words = said().unwrap_or_default();
             let last = words.lines().last().unwrap_or("its log is empty").to_owned();
