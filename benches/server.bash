@@ -1,9 +1,9 @@
 # Functions that the benchmarks share: a PostgreSQL or MariaDB server of their own, the release build of lydite, and the
-# CPU time of a command. Source it; do not run it.
+# CPU time of a command. Source it; do not run it. LYDITE names another build than the release build of this directory.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-lydite=${CARGO_TARGET_DIR:-$root/target}/release/lydite
+lydite=${LYDITE:-${CARGO_TARGET_DIR:-$root/target}/release/lydite}
 work=$(mktemp -d "${TMPDIR:-/tmp}/lydite-bench-XXXXXX")
 chmod 755 "$work"
 pg_bin=${PG_BIN:-$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -1)}

@@ -24,7 +24,12 @@ pub(crate) struct Clock {
 impl Clock {
     /// Starts the clock of a run.
     pub(crate) fn start() -> Self {
-        Self { origin: Instant::now(), wall: SystemTime::now() }
+        Self::begun_at(Instant::now())
+    }
+
+    /// Returns a clock that began at an instant that is over.
+    pub(crate) fn begun_at(origin: Instant) -> Self {
+        Self { origin, wall: SystemTime::now() - origin.elapsed() }
     }
 
     pub(crate) fn now(&self) -> Nanos {

@@ -4,8 +4,10 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Time between two looks for the start of a run that waits for it.
+/// Time between two looks for the order to start.
 const LOOK: Duration = Duration::from_millis(2);
+/// Longest sleep before the start, so that the wait notices a stop.
+const NAP: Duration = Duration::from_millis(20);
 
 /// Request to stop, shared by a run or a load and the code that may end it.
 #[derive(Debug, Default)]
@@ -16,6 +18,7 @@ pub struct RunControl {
     held: bool,
     ready: AtomicBool,
     start: OnceLock<Instant>,
+    begun: OnceLock<Instant>,
 }
 
 impl RunControl {
@@ -36,21 +39,30 @@ impl RunControl {
         let _first = self.start.set(at);
     }
 
-    /// Waits for the start, if the run does. Returns false if it was stopped before.
-    pub(crate) fn await_start(&self) -> bool {
+    /// Waits until the time of the start is known, if the run waits for it. Returns false if it was stopped before.
+    pub(crate) fn await_order(&self) -> bool {
         self.ready.store(true, Ordering::Release);
-        if !self.held {
-            return true;
-        }
-        loop {
+        while self.held && self.start.get().is_none() {
             if self.is_stopped() {
                 return false;
             }
-            match self.start.get().map(|at| at.saturating_duration_since(Instant::now())) {
-                Some(Duration::ZERO) => return true,
-                Some(left) if left < LOOK => std::thread::sleep(left),
-                _ => std::thread::sleep(LOOK / 2),
+            std::thread::sleep(LOOK);
+        }
+        true
+    }
+
+    /// Waits for the start, whose time is known, and returns it. Returns `None` if the run was stopped before.
+    pub(crate) fn await_start(&self) -> Option<Instant> {
+        let Some(&at) = self.start.get() else { return Some(Instant::now()) };
+        loop {
+            let left = at.saturating_duration_since(Instant::now());
+            if self.is_stopped() {
+                return None;
             }
+            if left.is_zero() {
+                return Some(at);
+            }
+            std::thread::sleep(left.min(NAP));
         }
     }
 
@@ -64,6 +76,17 @@ impl RunControl {
     #[must_use]
     pub fn window_start(&self) -> Option<Instant> {
         self.window.get().copied()
+    }
+
+    /// Returns the instant at which the sessions were let go. It is not before that of [`RunControl::start_at`].
+    #[must_use]
+    pub fn begun(&self) -> Option<Instant> {
+        self.begun.get().copied()
+    }
+
+    /// Notes that the sessions are let go.
+    pub(crate) fn note_begun(&self) {
+        let _first = self.begun.set(Instant::now());
     }
 
     /// Announces the start of the window. The first call counts. Runs call it themselves.

@@ -5,6 +5,7 @@ use crate::collector::{Collector, News};
 use crate::measurement::{
     ClientCost, ContentionFacts, ErrorCount, MeasuredWindow, Measurement, OpenFacts, Outage, Status,
 };
+use crate::success_log::Taken;
 use crate::totals::Totals;
 use crate::workload::Runnable;
 use lydite_database::Tpcc;
@@ -35,16 +36,10 @@ pub struct Part<W: Runnable = Tpcc> {
     pub(crate) news: News,
     /// Totals since the run began. They count the same transactions as all news so far.
     pub(crate) totals: Totals<W>,
+    /// Lines of the success log since the last part.
+    pub(crate) log: Taken,
     /// End of the agent's run; only in its last part.
     pub(crate) ended: Option<Ended>,
-}
-
-impl<W: Runnable> Part<W> {
-    /// True for the last part of an agent.
-    #[must_use]
-    pub fn is_last(&self) -> bool {
-        self.ended.is_some()
-    }
 }
 
 /// A run that has ended.
@@ -59,6 +54,8 @@ pub(crate) struct Finished<W: Runnable> {
     pub(crate) totals: Totals<W>,
     pub(crate) ended: Ended,
     pub(crate) contention: Option<ContentionFacts>,
+    /// Lines of the success log that are in no part and no file yet.
+    pub(crate) log: Taken,
     /// See [`Measurement::log_problem`].
     pub(crate) log_problem: Option<String>,
 }
@@ -76,6 +73,7 @@ impl<W: Runnable> Finished<W> {
             at: self.ended.end,
             news: self.collector.take_news(seconds),
             totals: self.totals,
+            log: self.log,
             ended: Some(self.ended),
         }
     }

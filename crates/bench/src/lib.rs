@@ -40,6 +40,7 @@ mod gate;
 mod histogram;
 mod in_flight;
 pub mod load;
+mod load_share;
 mod logged;
 mod measurement;
 mod merging;
@@ -55,6 +56,7 @@ mod run;
 mod settling;
 mod share;
 mod silence;
+mod snapshot;
 mod sparse_histogram;
 mod stages;
 mod starting;
@@ -67,7 +69,8 @@ mod workload;
 pub use control::RunControl;
 pub use finished::Part;
 pub use hdrhistogram::Histogram;
-pub use load::{LoadReport, LoadSnapshot, load, load_micro};
+pub use load::{LoadReport, LoadSnapshot, load, load_by, load_micro, load_share};
+pub use load_share::{Loaded, Missing};
 pub use logged::Logged;
 pub use measurement::{
     ClientCost, ContentionFacts, ContentionFound, ErrorCount, KindMeasurement, MeasuredWindow, Measurement,
@@ -76,8 +79,9 @@ pub use measurement::{
 pub use merging::Merging;
 pub use micro::MicroFacts;
 pub use plan::{Arrival, MicroMode, MicroPlan, Mode, RetryPolicy, RunPlan, Step};
-pub use run::{KindSnapshot, Phase, RunError, Snapshot, run, run_micro, run_share, run_through};
+pub use run::{RunError, run, run_micro, run_share, run_through};
 pub use settling::STEADY_SECONDS;
 pub use share::Share;
+pub use snapshot::{KindSnapshot, Phase, Snapshot};
 pub use tpcc::{Contradictions, DeliveryFacts, KindWaits, PhaseFacts, TpccFacts, WaitStatistics};
 pub use workload::{Connect, Facts, Runnable};

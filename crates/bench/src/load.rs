@@ -2,6 +2,8 @@
 //! the microbenchmark's units are tables.
 
 use crate::control::RunControl;
+use crate::load_share::{Loaded, Missing};
+use crate::share::Share;
 use lydite_database::{
     DatabaseState, Demand, LoadProgress, LoadUnit, Loader, MicroLoader, MicroTarget, Target, TargetError,
     TargetErrorKind,
@@ -17,9 +19,11 @@ use std::time::{Duration, Instant};
 
 /// Time between two calls of the observer, and between two checks for a stop.
 const STEP: Duration = Duration::from_millis(100);
+/// Time between two reports of a share.
+const REPORT: Duration = Duration::from_secs(1);
 
 /// Progress of a load, reported to its observer several times a second.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LoadSnapshot {
     /// Rows sent to the database so far.
     pub rows: u64,
@@ -77,6 +81,66 @@ pub fn load(
     let _alone = target.begin_load()?;
     let source = prepare(target, population, resume)?;
     Load::new(&source, jobs, begun).run(control, observer).map_err(|error| resumable(target, error))
+}
+
+/// Loads as [`load`] does, but lets agents load the rows: each of them calls [`load_share`]. `agents` passes the sum of
+/// their counts to the function that it gets, several times a second, and returns false if it was stopped. `jobs` is the
+/// number of connections of all agents, and of the work on keys and indexes, which this process does.
+///
+/// # Errors
+/// See [`load`]. After an error of `agents`, all of them must have ended their work.
+pub fn load_by(
+    target: &dyn Target,
+    population: &Population,
+    jobs: usize,
+    resume: bool,
+    control: &RunControl,
+    observer: &mut dyn FnMut(&LoadSnapshot),
+    agents: &mut dyn FnMut(&Missing, &mut dyn FnMut(Loaded)) -> Result<bool, TargetError>,
+) -> Result<LoadReport, TargetError> {
+    let begun = Instant::now();
+    let _alone = target.begin_load()?;
+    let source = prepare(target, population, resume)?;
+    let missing = Missing::new(source.items, &source.warehouses);
+    let load = Load::new(&source, jobs, begun);
+    agents(&missing, &mut |loaded| {
+        load.set(loaded);
+        observer(&load.snapshot());
+    })
+    .and_then(|whole| load.conclude(whole, control, observer))
+    .map_err(|error| resumable(target, error))
+}
+
+/// Loads a share of the missing rows of `population` through `jobs` connections (at least 1), into tables that
+/// [`load_by`] has made. Passes the counts so far to `report` once a second and at the end. Returns false if `control`
+/// asked for a stop: unfinished units are rolled back.
+///
+/// # Errors
+/// The database fails: the first error of any job.
+pub fn load_share(
+    target: &dyn Target,
+    population: &Population,
+    (missing, share): (&Missing, Share),
+    jobs: usize,
+    control: &RunControl,
+    report: &mut dyn FnMut(Loaded),
+) -> Result<bool, TargetError> {
+    let (items, warehouses) = missing.of(share);
+    let source = TpccRows { target, population, items, warehouses, done_before: 0, stores: false };
+    let mut reported = Instant::now();
+    let mut last = LoadSnapshot::default();
+    let report_of =
+        |now: &LoadSnapshot| Loaded { rows: now.rows, bytes: now.bytes, warehouses: now.units_done };
+    let load = Load::new(&source, jobs, reported);
+    let loaded = load.run(control, &mut |now| {
+        last = now.clone();
+        if reported.elapsed() >= REPORT {
+            reported = Instant::now();
+            report(report_of(now));
+        }
+    });
+    report(report_of(&last));
+    Ok(!loaded?.interrupted)
 }
 
 /// Creates the tables of the microbenchmark in an empty database and loads them through `jobs` connections, as [`load`]
@@ -154,7 +218,7 @@ fn prepare<'a>(
             "the database holds an unfinished load of {}: complete it with --resume, or start again with --fresh",
             scale(&meta)
         ))),
-        DatabaseState::Loading { meta, .. } if !same_rows(&meta, &wanted) => {
+        DatabaseState::Loading { meta, .. } if !meta.is_of_same_rows(&wanted) => {
             let other_rows = if meta.population == wanted.population {
                 String::new()
             } else {
@@ -198,11 +262,6 @@ fn foreign(tables: &[String]) -> TargetError {
 fn scale(meta: &DatabaseMeta) -> String {
     let spread = meta.districts.skew().map(|skew| format!(" with data_skew {skew}")).unwrap_or_default();
     format!("{}{spread} from seed {}", meta.warehouses_in_words(), meta.seed)
-}
-
-fn same_rows(a: &DatabaseMeta, b: &DatabaseMeta) -> bool {
-    (a.warehouses, &a.districts, a.size, a.seed, a.c_load, a.population)
-        == (b.warehouses, &b.districts, b.size, b.seed, b.c_load, b.population)
 }
 
 /// Rows to load, in units.
@@ -373,7 +432,26 @@ impl<'a, S: RowSource> Load<'a, S> {
         control: &RunControl,
         observer: &mut dyn FnMut(&LoadSnapshot),
     ) -> Result<LoadReport, TargetError> {
-        let mut interrupted = !self.rows(control, observer)?;
+        let whole = self.rows(control, observer)?;
+        self.conclude(whole, control, observer)
+    }
+
+    /// Takes the counts of agents that load the rows.
+    fn set(&self, loaded: Loaded) {
+        let rows = loaded.rows.saturating_sub(self.progress.rows());
+        let bytes = loaded.bytes.saturating_sub(self.progress.bytes());
+        self.progress.add(rows, bytes);
+        self.visible_done.store(loaded.warehouses, Ordering::Relaxed);
+    }
+
+    /// Finishes the load if all rows are there.
+    fn conclude(
+        &self,
+        whole: bool,
+        control: &RunControl,
+        observer: &mut dyn FnMut(&LoadSnapshot),
+    ) -> Result<LoadReport, TargetError> {
+        let mut interrupted = !whole;
         if self.source.stores() && !interrupted {
             interrupted = !self.finish(control, observer)?;
         }

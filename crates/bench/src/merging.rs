@@ -5,7 +5,9 @@ use crate::collector::Collector;
 use crate::finished::{Ended, Finished, Part, seconds_between};
 use crate::measurement::{ClientCost, ErrorCount, Measurement, OpenFacts, Outage, Status};
 use crate::plan::RunPlan;
-use crate::run::{KindSnapshot, Phase, Snapshot};
+use crate::run::RunError;
+use crate::snapshot::{KindSnapshot, Phase, Snapshot};
+use crate::success_log::{MergedLog, Taken};
 use crate::totals::Totals;
 use lydite_database::{Tpcc, Workload};
 use std::cmp::Reverse;
@@ -19,6 +21,8 @@ pub struct Merging {
     phases: Vec<Nanos>,
     collector: Collector,
     agents: Vec<Agent>,
+    /// Success log of the run.
+    log: Option<MergedLog>,
 }
 
 /// Counts of one agent so far.
@@ -37,8 +41,13 @@ struct Agent {
 
 impl Merging {
     /// Begins a run of these agents.
-    #[must_use]
-    pub fn new(plan: &RunPlan, names: impl IntoIterator<Item = String>) -> Self {
+    ///
+    /// # Errors
+    /// The success log of the plan can't be created.
+    pub fn new(plan: &RunPlan, names: impl IntoIterator<Item = String>) -> Result<Self, RunError> {
+        let log = plan.success_log.as_deref().map(|path| {
+            MergedLog::create(path).map_err(|error| RunError::SuccessLog { path: path.to_owned(), error })
+        });
         let window = Window::new(plan.warmup, plan.duration, plan.counting());
         let agent = |name| Agent {
             name,
@@ -49,12 +58,13 @@ impl Merging {
             ended: None,
             lost: false,
         };
-        Self {
+        Ok(Self {
+            log: log.transpose()?,
             phases: plan.settings().phases,
             collector: Collector::new(&window, Tpcc::KINDS.len(), &plan.cuts),
             window,
             agents: names.into_iter().map(agent).collect(),
-        }
+        })
     }
 
     /// Adds the next part of an agent. The parts of an agent must come in their order, and all of them.
@@ -73,6 +83,9 @@ impl Merging {
         }
         of.seconds = part.news.from + part.news.connected.len();
         (of.totals, of.at, of.ended) = (part.totals, part.at, part.ended);
+        if let Some(log) = &self.log {
+            log.add(&part.log);
+        }
         self.close();
     }
 
@@ -100,6 +113,12 @@ impl Merging {
     #[must_use]
     pub fn has_ended(&self, agent: usize) -> bool {
         self.agents[agent].ended.is_some()
+    }
+
+    /// Returns the status with which an agent ended its share; `None` before its last part.
+    #[must_use]
+    pub fn end_of(&self, agent: usize) -> Option<&Status> {
+        self.agents[agent].ended.as_ref().map(|ended| &ended.status)
     }
 
     /// Returns the progress at a time of the run.
@@ -153,7 +172,8 @@ impl Merging {
             totals,
             ended,
             contention: None,
-            log_problem: None,
+            log: Taken::default(),
+            log_problem: self.log.and_then(MergedLog::finish),
         };
         finished.measurement()
     }
@@ -170,7 +190,11 @@ fn merged(agents: &[Agent], window_start: Nanos) -> Ended {
         Status::Failing(why) => Some(Status::Failing(with_name(name, why))),
         Status::Complete | Status::Interrupted => None,
     });
-    let interrupted = || ends.iter().any(|(_, ended)| ended.status == Status::Interrupted);
+    // The early end of a lost agent is none of the run.
+    let interrupted = || {
+        let live = agents.iter().filter(|agent| !agent.lost).filter_map(|agent| agent.ended.as_ref());
+        live.into_iter().any(|ended| ended.status == Status::Interrupted)
+    };
     let status = failing.unwrap_or(if interrupted() { Status::Interrupted } else { Status::Complete });
     let lost = ends.iter().find_map(|(name, ended)| Some(with_name(name, ended.lost.as_ref()?)));
     let lost = lost.or_else(|| ends.is_empty().then(|| "all agents were lost".to_owned()));

@@ -112,7 +112,13 @@ impl Arrivals {
     }
 
     fn set_due(&mut self) {
-        self.due = self.rates.when(self.requests, &mut self.piece);
+        let never = self.is_idle();
+        self.due = if never { f64::INFINITY } else { self.rates.when(self.requests, &mut self.piece) };
+    }
+
+    /// True if the share has no terminal.
+    fn is_idle(&self) -> bool {
+        u64::from(self.share.index) >= self.terminals
     }
 
     /// Returns the due time of the next request. At a rate of zero it never comes.
@@ -144,7 +150,7 @@ impl Arrivals {
 
     /// Passes over the requests of other shares.
     fn pass_others(&mut self) {
-        while !self.share.owns(self.terminal()) {
+        while !self.is_idle() && !self.share.owns(self.terminal()) {
             self.step();
         }
     }
@@ -352,7 +358,8 @@ mod tests {
         };
         for arrival in [Arrival::Constant, Arrival::Poisson] {
             let whole = due(arrival, (Share::WHOLE, 7));
-            for of in [2, 3] {
+            // With more shares than terminals, some have no request.
+            for of in [2, 3, 9] {
                 let mut parts: Vec<_> =
                     (0..of).flat_map(|index| due(arrival, (Share { index, of }, 7))).collect();
                 parts.sort_unstable();

@@ -58,7 +58,7 @@ pub struct RunPlan {
     /// Seconds of the window at which a new [`crate::Piece`] of the measurement begins, rising; empty for no pieces.
     pub cuts: Vec<u64>,
     /// File for the New-Orders and Payments that the database acknowledges, which [`crate::Logged`] reads. An existing
-    /// file is replaced.
+    /// file is replaced. A share writes no file: its lines go with its reports.
     pub success_log: Option<PathBuf>,
     /// Share of this process in the run. The numbers of the mode and the steps are those of the whole run.
     pub share: Share,

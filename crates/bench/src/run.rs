@@ -1,6 +1,6 @@
 //! A run from the first connection to the last count.
 
-use crate::clock::{Nanos, SECOND, Window, nanos};
+use crate::clock::{Clock, Nanos, SECOND, Window, nanos};
 use crate::collector::Collector;
 use crate::control::RunControl;
 use crate::direct::Rotation;
@@ -17,9 +17,10 @@ use crate::rte::{Rte, RteSettings};
 use crate::settling::{Settled, Settling};
 use crate::share::Share;
 use crate::silence::Silence;
+use crate::snapshot::{KindSnapshot, Phase, Snapshot};
 use crate::stages::Stages;
 use crate::starting::{StartSignal, connect_all, spawn_all};
-use crate::success_log::{self, LogWriter};
+use crate::success_log::{self, LogWriter, Taken};
 use crate::totals::Totals;
 use crate::worker::Shared;
 use crate::workload::{Connect, Facts, Runnable};
@@ -69,57 +70,6 @@ pub enum RunError {
     /// [`RunControl::stop`] was called before the first transaction.
     #[error("interrupted before the first transaction")]
     Interrupted,
-}
-
-/// Part of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
-    /// Before the measured window.
-    Warmup,
-    /// In the measured window.
-    Measuring,
-    /// After the window: the run waits for transactions in flight.
-    Draining,
-}
-
-/// Progress of a run, reported to its observer once a second.
-#[derive(Clone, Debug)]
-pub struct Snapshot {
-    /// Time since the run began, including the warm-up.
-    pub elapsed: Duration,
-    /// Length of the warm-up. It becomes less if the throughput is steady before the longest warm-up is over.
-    pub warmup: Duration,
-    /// Current part of the run.
-    pub phase: Phase,
-    /// Index of the current phase of the plan, from 0.
-    pub in_phase: usize,
-    /// Transaction types, in the order of the workload.
-    pub kinds: Vec<KindSnapshot>,
-    /// Attempts that the database aborted, in the window so far, or in the warm-up while it lasts.
-    pub aborts: u64,
-    /// Failed transactions, in the same time.
-    pub errors: u64,
-    /// Transactions with unknown outcome, in the same time.
-    pub unknown: u64,
-    /// Connected sessions.
-    pub connected: u32,
-    /// Requests that are due and wait for a session.
-    pub queued: u64,
-}
-
-/// One transaction type in a [`Snapshot`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct KindSnapshot {
-    /// Completed in the last full second.
-    pub last_second: u64,
-    /// Completed in the window so far, or in the warm-up while it lasts.
-    pub completed: u64,
-    /// Median latency in the same time, to within one percent; `None` if no transaction completed.
-    pub p50: Option<Duration>,
-    /// 95th percentile.
-    pub p95: Option<Duration>,
-    /// 99th percentile.
-    pub p99: Option<Duration>,
 }
 
 /// Receivers of the progress of a run.
@@ -273,20 +223,30 @@ fn run_workload<W: Runnable>(
         let path = settings.success_log.clone().unwrap_or_default();
         RunError::SuccessLog { path, error }
     };
-    let log = settings.success_log.as_deref().map(success_log::create).transpose().map_err(no_log)?;
+    // The lines of a share go with its reports.
+    let log = settings.success_log.as_deref().filter(|_| watching.part.is_none());
+    let log = log.map(success_log::create).transpose().map_err(no_log)?;
     let sessions = connect_all(&*connect, settings.sessions, control)?;
     let start = Arc::new(StartSignal::new());
     let scheduler = spawn_all(&connect, &source, sessions, &start).inspect_err(|_| start.give(None))?;
-    if !control.await_start() {
-        start.give(None);
-        return Err(RunError::Interrupted);
-    }
     let warmup = settings.steady.map_or(settings.warmup, |limit| limit.max(settings.warmup));
     let window = Window::new(warmup, settings.duration, settings.counting);
+    // All that takes time comes before the start, which other processes may share.
+    let mut shared = Shared::new(window, &settings, stages);
+    let ordered = control.await_order();
     let (driver, usage) = (os::descendants_cpu(), os::usage());
-    let shared = Arc::new(Shared::new(window, &settings, stages));
+    let Some(begins) = control.await_start().filter(|_| ordered) else {
+        start.give(None);
+        return Err(RunError::Interrupted);
+    };
+    // The clocks of all processes agree, also if one of them hears of the start too late.
+    shared.clock = Clock::begun_at(begins);
+    let shared = Arc::new(shared);
     let log = log
-        .map(|file| LogWriter::start(file, &shared))
+        .map(|file| {
+            let shared = Arc::clone(&shared);
+            LogWriter::start(file, move |lines| lines.take(&shared.recorders))
+        })
         .transpose()
         .inspect_err(|_| start.give(None))
         .map_err(no_log)?;
@@ -294,6 +254,7 @@ fn run_workload<W: Runnable>(
         control.begins(shared.clock.instant(shared.window.start()));
     }
     start.give(Some(Arc::clone(&shared)));
+    control.note_begun();
     let mut run = Run {
         settings,
         shared,
@@ -379,7 +340,9 @@ impl<W: Runnable> Run<W> {
                         collector.close(second, lowest);
                         let totals = collector.collect_with_totals(recorders, lowest);
                         let news = collector.take_news(second);
-                        report(Part { at: now, news, totals, ended: None });
+                        let mut log = Taken::default();
+                        log.take(recorders);
+                        report(Part { at: now, news, totals, log, ended: None });
                     }
                 }
                 // A thread that stalled since it read the clock decides in the next second.
@@ -474,6 +437,9 @@ impl<W: Runnable> Run<W> {
         let window = &shared.window;
         let (hung, last_answered, unanswered) = self.close();
         let log_problem = self.log.and_then(LogWriter::finish);
+        // Those of a share; a writer has taken all others.
+        let mut log = Taken::default();
+        log.take(&shared.recorders);
         // A session may have counted a moment longer after the run was stopped. Then that is the end.
         let end = window.end().max(last_answered.saturating_add(u64::from(last_answered > 0)));
         let cuts = &self.settings.cuts;
@@ -553,6 +519,7 @@ impl<W: Runnable> Run<W> {
             totals: total,
             ended,
             contention,
+            log,
             log_problem,
         }
     }

@@ -6,9 +6,11 @@
 //! are dropped, and the log is not whole.
 
 use crate::logged::{HEAD, Logged};
-use crate::worker::{RECORDERS_MAX, Shared};
+use crate::recorder::Recorder;
+use crate::worker::RECORDERS_MAX;
 use crate::workload::Runnable;
 use parking_lot::{Condvar, Mutex};
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Write};
@@ -20,8 +22,10 @@ use std::time::Duration;
 /// Time between two writes.
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// Most bytes of one recorder's lines that wait for the disk: 256 MiB in all recorders together.
-const MOST: usize = (256 << 20) / RECORDERS_MAX;
+/// Most bytes of lines that wait for the disk.
+const MOST_OF_ALL: usize = 256 << 20;
+/// Most bytes of one recorder's lines that wait.
+const MOST: usize = MOST_OF_ALL / RECORDERS_MAX;
 
 /// The lines of a recorder that are not written yet.
 #[derive(Debug, Default)]
@@ -78,6 +82,65 @@ impl Lines {
     }
 }
 
+/// Lines that were taken out of recorders.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Taken {
+    #[serde(with = "serde_bytes")]
+    text: Vec<u8>,
+    /// Number of lines that found no room.
+    dropped: u64,
+}
+
+impl Taken {
+    /// Takes the lines of all recorders.
+    pub(crate) fn take<W: Runnable>(&mut self, recorders: &[Mutex<Recorder<W>>]) {
+        for recorder in recorders {
+            self.dropped += recorder.lock().log.as_mut().map_or(0, |log| log.take(&mut self.text));
+        }
+    }
+
+    /// Adds the lines of another process.
+    fn add(&mut self, other: &Self) {
+        self.dropped += other.dropped;
+        if self.text.len() + other.text.len() <= MOST_OF_ALL {
+            self.text.extend_from_slice(&other.text);
+        } else {
+            self.dropped += other.text.iter().filter(|byte| **byte == b'\n').count() as u64;
+        }
+    }
+
+    fn clear(&mut self) {
+        self.text.clear();
+        self.dropped = 0;
+    }
+}
+
+/// The log of a run that several processes play: their lines in one file.
+pub(crate) struct MergedLog {
+    waiting: Arc<Mutex<Taken>>,
+    writer: LogWriter,
+}
+
+impl MergedLog {
+    /// Creates the file, and begins to write.
+    pub(crate) fn create(path: &Path) -> io::Result<Self> {
+        let waiting = Arc::<Mutex<Taken>>::default();
+        let source = Arc::clone(&waiting);
+        let take = move |lines: &mut Taken| std::mem::swap(lines, &mut *source.lock());
+        Ok(Self { waiting, writer: LogWriter::start(create(path)?, take)? })
+    }
+
+    /// Adds lines of a process.
+    pub(crate) fn add(&self, lines: &Taken) {
+        self.waiting.lock().add(lines);
+    }
+
+    /// Writes the last lines. Returns the reason why lines are missing.
+    pub(crate) fn finish(self) -> Option<String> {
+        self.writer.finish()
+    }
+}
+
 /// Creates the file of a log with its first lines. Replaces an existing file.
 pub(crate) fn create(path: &Path) -> io::Result<File> {
     let mut file = File::create(path)?;
@@ -89,7 +152,8 @@ pub(crate) fn create(path: &Path) -> io::Result<File> {
 /// The thread that writes a log.
 pub(crate) struct LogWriter {
     ending: Arc<Ending>,
-    thread: JoinHandle<io::Result<()>>,
+    /// `None` once it is awaited.
+    thread: Option<JoinHandle<io::Result<()>>>,
 }
 
 /// Signal that the last lines are there.
@@ -108,27 +172,32 @@ impl Ending {
         }
         *is_near
     }
+
+    fn announce(&self) {
+        *self.is_near.lock() = true;
+        self.changed.notify_all();
+    }
 }
 
 impl LogWriter {
-    /// Starts to write the lines of a run.
-    pub(crate) fn start<W: Runnable>(mut file: File, shared: &Arc<Shared<W>>) -> io::Result<Self> {
-        let (shared, ending) = (Arc::clone(shared), Arc::new(Ending::default()));
+    /// Starts to write the lines that `take` adds to the ones that it gets.
+    pub(crate) fn start(
+        mut file: File,
+        mut take: impl FnMut(&mut Taken) + Send + 'static,
+    ) -> io::Result<Self> {
+        let ending = Arc::new(Ending::default());
         let signal = Arc::clone(&ending);
         let write = move || {
-            let mut lines = Vec::new();
+            let mut lines = Taken::default();
             let mut written = Ok(());
             loop {
                 let is_last = signal.wait();
-                let mut dropped = 0;
-                for recorder in &shared.recorders {
-                    dropped += recorder.lock().log.as_mut().map_or(0, |log| log.take(&mut lines));
-                }
+                take(&mut lines);
                 // After an error the lines are only taken, so that they don't fill the memory.
                 if written.is_ok() {
-                    written = match dropped {
-                        0 if lines.is_empty() => Ok(()),
-                        0 => file.write_all(&lines).and_then(|()| file.sync_data()),
+                    written = match lines.dropped {
+                        0 if lines.text.is_empty() => Ok(()),
+                        0 => file.write_all(&lines.text).and_then(|()| file.sync_data()),
                         dropped => Err(stalled(dropped)),
                     };
                 }
@@ -139,17 +208,22 @@ impl LogWriter {
             }
         };
         let thread = std::thread::Builder::new().name("success-log".into()).spawn(write)?;
-        Ok(Self { ending, thread })
+        Ok(Self { ending, thread: Some(thread) })
     }
 
     /// Writes the last lines, once the recorders are closed. Returns the reason why lines are missing.
-    pub(crate) fn finish(self) -> Option<String> {
-        *self.ending.is_near.lock() = true;
-        self.ending.changed.notify_all();
-        match self.thread.join() {
+    pub(crate) fn finish(mut self) -> Option<String> {
+        self.ending.announce();
+        match self.thread.take()?.join() {
             Ok(written) => written.err().map(|error| error.to_string()),
             Err(_) => Some("its thread panicked; this is an error in Lydite".into()),
         }
+    }
+}
+
+impl Drop for LogWriter {
+    fn drop(&mut self) {
+        self.ending.announce();
     }
 }
 
@@ -189,6 +263,23 @@ mod tests {
         assert_eq!(text(&mut lines), ("new_order? 1 2 7\nnew_order? 1 2 8\nnew_order? 1 2 9\n".into(), 0));
         lines.close();
         assert_eq!(text(&mut lines), (String::new(), 0));
+    }
+
+    #[test]
+    fn the_lines_of_several_processes_are_in_one_file_and_their_dropped_lines_break_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("log");
+        let part = |text: &str, dropped| Taken { text: text.into(), dropped };
+        let log = MergedLog::create(&path).unwrap();
+        log.add(&part("new_order 1 2 7 3001\n", 0));
+        log.add(&part("new_order? 1 2 8\n", 0));
+        assert_eq!(log.finish(), None);
+        let written = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(written, format!("{HEAD}new_order 1 2 7 3001\nnew_order? 1 2 8\n"));
+        let log = MergedLog::create(&path).unwrap();
+        log.add(&part("new_order 1 2 7 3001\n", 0));
+        log.add(&part("", 2));
+        assert!(log.finish().unwrap().contains("2 lines found no room"));
     }
 
     #[test]

@@ -4,17 +4,19 @@ use crate::bus::{Bus, Inbox};
 use crate::clocks::{Clock, day};
 use crate::error::FleetError;
 use crate::messages::{
-    CALLS, Call, Event, FromAgent, Hello, ToAgent, VERSION, decode, to_agent, to_all, to_coordinator,
+    CALLS, Event, FromAgent, Hello, ToAgent, VERSION, decode, encode_named, to_agent, to_all, to_coordinator,
 };
 use crate::parts::Packer;
 use crate::{BEAT, SILENCE};
-use lydite_bench::{Part, RunControl, Share};
+use lydite_bench::{Loaded, Part, RunControl, Share};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Longest wait for a message before the agent looks after its other work.
 const LOOK: Duration = Duration::from_millis(10);
+/// The same between two runs.
+const IDLE: Duration = Duration::from_millis(100);
 
 /// Name of an agent, and its host.
 #[derive(Clone, Debug)]
@@ -27,9 +29,19 @@ pub struct Identity {
     pub id: String,
 }
 
-/// Function that plays a share of the work that the bytes describe, and passes its counts on. The run waits for its
+/// Counts of a share.
+#[derive(Debug)]
+pub enum Report {
+    /// Counts of a run since the last report.
+    Run(Box<Part>),
+    /// Counts of a load so far. The second field is `Some` once the share has ended: true if it is loaded whole.
+    Load(Loaded, Option<bool>),
+}
+
+/// Function that plays a share of the work that the bytes describe, and passes its counts on. A run waits for its
 /// start once it is ready. Returns the reason in one line if it can't be played.
-pub type Play<'a> = dyn Fn(&[u8], Share, &RunControl, &mut dyn FnMut(Part)) -> Result<(), String> + Sync + 'a;
+pub type Play<'a> =
+    dyn Fn(&[u8], Share, &RunControl, &mut dyn FnMut(Report)) -> Result<(), String> + Sync + 'a;
 
 /// Waits for runs and plays its shares until `ends`. `tell` reports the beginning and the end of each share.
 ///
@@ -47,11 +59,18 @@ pub fn serve(
     let _own = bus.subscribe(to_agent(&me.id), &inbox)?;
     let agent = Agent { bus, me, clock: Clock::start(), inbox };
     tell(&format!("agent {} waits for runs at {}", me.name, bus.url()));
+    let mut was_down = false;
     while !ends() {
         if let Some(problem @ FleetError::Usage(_)) = bus.problem() {
             return Err(problem);
         }
-        let Ok(message) = agent.inbox.messages.recv_timeout(LOOK) else { continue };
+        let down = bus.problem().is_some();
+        if down != was_down {
+            was_down = down;
+            let now = if down { "is gone: waiting for it" } else { "is back" };
+            tell(&format!("agent {}: NATS at {} {now}", me.name, bus.url()));
+        }
+        let Ok(message) = agent.inbox.messages.recv_timeout(IDLE) else { continue };
         if let Some(ToAgent::Play { run, agent: number, share, work }) = agent.read(&message, false)? {
             tell(&format!("share {} of {} of run {run} begins", share.index + 1, share.of));
             let end = agent.share(&run, number, play, &work, share, ends)?;
@@ -72,13 +91,16 @@ struct Agent<'a> {
 impl Agent<'_> {
     /// Answers a call, or returns a message to this agent.
     fn read(&self, message: &[u8], busy: bool) -> Result<Option<ToAgent>, FleetError> {
-        if let Some(Call { run }) = decode(message) {
-            let Identity { name, host, id } = self.me.clone();
-            let hello = Hello { id, name, host, version: VERSION.to_owned(), busy };
-            self.bus.send(to_coordinator(&run), &FromAgent::Hello(hello))?;
-            return Ok(None);
+        match decode(message) {
+            Some(ToAgent::Call { run }) => {
+                let Identity { name, host, id } = self.me.clone();
+                let hello = Hello { id, name, host, version: VERSION.to_owned(), busy };
+                let bytes = encode_named(&FromAgent::Hello(hello))?;
+                self.bus.send_bytes(to_coordinator(&run), bytes)?;
+                Ok(None)
+            }
+            message => Ok(message),
         }
-        Ok(decode(message))
     }
 
     /// Plays a share, and returns its end in words.
@@ -98,9 +120,15 @@ impl Agent<'_> {
         let send = |event| self.bus.send(to_coordinator(run), &FromAgent::Run(number, event));
         std::thread::scope(|scope| {
             let working = || {
+                let _done = Done(&done);
                 let mut packer = Packer::new(self.bus.max_message());
-                let mut report = |part: Part| {
-                    let sent = packer.pack(&part).and_then(|events| events.into_iter().try_for_each(send));
+                let mut report = |report: Report| {
+                    let sent = match report {
+                        Report::Run(part) => {
+                            packer.pack(&part).and_then(|events| events.into_iter().try_for_each(send))
+                        }
+                        Report::Load(loaded, ended) => send(Event::Load { loaded, ended }),
+                    };
                     if let Err(error) = sent {
                         note(&failed, error.to_string());
                         control.stop();
@@ -109,15 +137,20 @@ impl Agent<'_> {
                 if let Err(problem) = play(work, share, &control, &mut report) {
                     note(&failed, problem);
                 }
-                done.store(true, Ordering::Release);
             };
             let thread = std::thread::Builder::new().name("share".to_owned()).spawn_scoped(scope, working);
-            if let Err(error) = thread {
-                return send(Event::Failed(format!("the system gives no thread: {error}")))
-                    .map(|()| "failed");
-            }
+            let thread = match thread {
+                Ok(thread) => thread,
+                Err(error) => {
+                    return send(Event::Failed(format!("the system gives no thread: {error}")))
+                        .map(|()| "failed");
+                }
+            };
             let end = self.attend(&control, &done, &send, ends);
             control.stop();
+            if thread.join().is_err() {
+                note(&failed, "its share panicked; this is an error in Lydite".to_owned());
+            }
             end
         })
         .and_then(|end| {
@@ -154,9 +187,9 @@ impl Agent<'_> {
                 ready = true;
                 send(Event::Ready)?;
             }
-            if let Some(window) = control.window_start().filter(|_| !begun) {
+            if let Some(at) = control.begun().filter(|_| !begun) {
                 begun = true;
-                send(Event::Window { at: self.clock.at(window) })?;
+                send(Event::Begun { at: self.clock.at(at) })?;
             }
             if beat.elapsed() >= BEAT {
                 beat = Instant::now();
@@ -164,7 +197,7 @@ impl Agent<'_> {
             }
             let Ok(message) = self.inbox.messages.recv_timeout(LOOK) else { continue };
             match self.read(&message, true)? {
-                None => continue,
+                None | Some(ToAgent::Call { .. }) => continue,
                 Some(ToAgent::Play { run, agent, .. }) => {
                     let busy = Event::Failed("plays a share of another run: wait for its end".to_owned());
                     self.bus.send(to_coordinator(&run), &FromAgent::Run(agent, busy))?;
@@ -183,6 +216,15 @@ impl Agent<'_> {
             heard = Instant::now();
         }
         Ok(end)
+    }
+}
+
+/// Notes that a share has ended when it is dropped, also if its thread panics.
+struct Done<'a>(&'a AtomicBool);
+
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
     }
 }
 

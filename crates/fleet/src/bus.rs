@@ -15,6 +15,8 @@ use url::Url;
 
 /// Longest wait for the server when connecting.
 const CONNECT: Duration = Duration::from_secs(5);
+/// Time between two pings of the server: after two without an answer, the connection is lost.
+const PING: Duration = Duration::from_secs(2);
 
 /// Proof that a client may use the server, beside the user, password or token in the URL.
 #[derive(Clone, Debug, Default)]
@@ -23,7 +25,7 @@ pub struct Login {
     pub creds: Option<PathBuf>,
     /// File with the seed of an NKey.
     pub nkey: Option<PathBuf>,
-    /// File of certificates that the server's must be signed by, instead of the system's.
+    /// File of CA certificates for the server, instead of the system's.
     pub tls_ca: Option<PathBuf>,
 }
 
@@ -182,7 +184,11 @@ impl Bus {
     /// # Errors
     /// The client is closed, or the message is too large.
     pub(crate) fn send<T: Serialize>(&self, subject: String, message: &T) -> Result<(), FleetError> {
-        let bytes = encode(message)?;
+        self.send_bytes(subject, encode(message)?)
+    }
+
+    /// Sends an encoded message, as [`Bus::send`] does.
+    pub(crate) fn send_bytes(&self, subject: String, bytes: Vec<u8>) -> Result<(), FleetError> {
         let sent = self.runtime.block_on(self.client.publish(subject, bytes.into()));
         sent.map_err(|error| FleetError::Lost(format!("{}: {error}", self.url)))
     }
@@ -230,8 +236,11 @@ fn options(
     state: &Arc<Mutex<State>>,
 ) -> Result<ConnectOptions, FleetError> {
     let state = Arc::clone(state);
-    let mut options =
-        ConnectOptions::new().name("lydite").connection_timeout(CONNECT).event_callback(move |event| {
+    let mut options = ConnectOptions::new()
+        .name("lydite")
+        .connection_timeout(CONNECT)
+        .ping_interval(PING)
+        .event_callback(move |event| {
             let mut state = state.lock();
             match event {
                 Event::Connected => state.disconnected = false,
@@ -257,6 +266,19 @@ fn options(
     Ok(options)
 }
 
+/// Returns an error with its causes in one line.
+fn causes(error: &dyn std::error::Error) -> String {
+    let more = std::iter::successors(error.source(), |cause| cause.source());
+    let mut words = error.to_string();
+    for cause in more.map(ToString::to_string) {
+        // Some errors repeat their cause.
+        if !words.contains(&cause) {
+            words += &format!(": {cause}");
+        }
+    }
+    words
+}
+
 /// Returns the error of a server that can't be used.
 fn unreachable_at(url: &str, error: &async_nats::ConnectError) -> FleetError {
     match error.kind() {
@@ -265,6 +287,11 @@ fn unreachable_at(url: &str, error: &async_nats::ConnectError) -> FleetError {
                 "{url}: NATS refuses the login: give USER:PASSWORD@ or TOKEN@ before the host, or --creds or --nkey"
             ))
         }
+        ConnectErrorKind::Tls => FleetError::Lost(format!(
+            "{url}: no connection by TLS: {}: name the CA of NATS's certificate with --tls-ca, and the host as in the \
+             certificate",
+            causes(error)
+        )),
         _ => FleetError::Lost(format!(
             "{url}: no NATS server can be reached: {error}: start one with nats-server"
         )),

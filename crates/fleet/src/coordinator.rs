@@ -4,13 +4,14 @@ use crate::bus::{Bus, Inbox, Subscription};
 use crate::clocks::{Clock, Compared, ROUND_TRIPS, RoundTrip, compare, day};
 use crate::error::FleetError;
 use crate::messages::{
-    CALLS, Call, Event, FromAgent, Hello, ToAgent, VERSION, decode, to_agent, to_all, to_coordinator,
+    CALLS, Event, FromAgent, Hello, ToAgent, VERSION, decode, to_agent, to_all, to_coordinator,
 };
 use crate::parts::Unpacker;
 use crate::running::Running;
 use crate::{BEAT, SILENCE};
-use lydite_bench::{Measurement, RunControl, RunPlan, Share, Snapshot};
+use lydite_bench::{Measurement, Merging, RunControl, RunPlan, Share, Snapshot};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 /// Time between two calls for agents.
@@ -19,8 +20,14 @@ const CALL_AGAIN: Duration = Duration::from_millis(500);
 const ANSWERS: Duration = Duration::from_millis(300);
 /// Longest wait for a message before the coordinator looks after its other work.
 pub(crate) const LOOK: Duration = Duration::from_millis(10);
-/// Time from the order to start until the start: longer than any message takes.
+/// Least time from the order to start until the start.
 const AHEAD: Duration = Duration::from_millis(500);
+/// The same in longest round trips, if that is more.
+const TRIPS_AHEAD: u32 = 10;
+/// Agents that are pinged at the same time. More would wait for each other's answers.
+const PINGED: usize = 8;
+/// Longest wait for the answer to a ping: NATS may lose messages.
+const PING_AGAIN: Duration = Duration::from_secs(1);
 
 /// Demands on a fleet.
 #[derive(Clone, Copy, Debug)]
@@ -72,6 +79,8 @@ pub struct Fleet {
     pub(crate) clock: Clock,
     pub(crate) inbox: Inbox,
     pub(crate) agents: Vec<Seen>,
+    /// Time of the last sign of life before the start.
+    beat: Instant,
     _subscription: Subscription,
 }
 
@@ -91,7 +100,7 @@ impl Fleet {
         let subscription = bus.subscribe(to_coordinator(&run), &inbox)?;
         let begun = Instant::now();
         let (mut called, mut told) = (None::<Instant>, false);
-        let mut there: BTreeMap<String, Hello> = BTreeMap::new();
+        let mut there: BTreeMap<String, (Hello, Instant)> = BTreeMap::new();
         loop {
             if stopped() {
                 return Err(FleetError::Interrupted);
@@ -101,22 +110,27 @@ impl Fleet {
             }
             if called.is_none_or(|called| called.elapsed() >= CALL_AGAIN) {
                 called = Some(Instant::now());
-                bus.send(CALLS.to_owned(), &Call { run: run.clone() })?;
+                bus.send(CALLS.to_owned(), &ToAgent::Call { run: run.clone() })?;
+                // An agent that was ended, and maybe started again, does not answer any more.
+                there.retain(|_, (_, heard)| heard.elapsed() <= 3 * CALL_AGAIN);
             }
             if let Ok(message) = inbox.messages.recv_timeout(LOOK)
                 && let Some(FromAgent::Hello(hello)) = decode(&message)
             {
-                let same = there.values().find(|known| known.name == hello.name && known.id != hello.id);
-                if let Some(same) = same {
+                let same = there.values().find(|(known, _)| known.name == hello.name && known.id != hello.id);
+                // One that has not answered this call may have been ended and started again.
+                if let Some((same, _)) = same.filter(|(_, heard)| called.is_some_and(|at| *heard >= at)) {
                     return Err(FleetError::Usage(format!(
                         "two agents have the name {} (on {} and {}): give each its own with --name",
                         hello.name, same.host, hello.host
                     )));
                 }
-                there.insert(hello.id.clone(), hello);
+                there.retain(|_, (known, _)| known.name != hello.name);
+                there.insert(hello.id.clone(), (hello, Instant::now()));
             }
+            let hellos = there.values().map(|(hello, _)| hello);
             let mut usable: Vec<&Hello> =
-                there.values().filter(|hello| !hello.busy && hello.version == VERSION).collect();
+                hellos.filter(|hello| !hello.busy && hello.version == VERSION).collect();
             if begun.elapsed() >= ANSWERS && usable.len() >= terms.agents as usize {
                 usable.sort_unstable_by(|one, other| one.name.cmp(&other.name));
                 let agents = usable.into_iter().take(terms.agents as usize).map(seen).collect();
@@ -126,6 +140,7 @@ impl Fleet {
                     clock: Clock::start(),
                     inbox,
                     agents,
+                    beat: Instant::now(),
                     _subscription: subscription,
                 });
             }
@@ -157,18 +172,13 @@ impl Fleet {
         control: &RunControl,
         observer: &mut dyn FnMut(&Snapshot),
     ) -> Result<Measurement, FleetError> {
-        let all = self.agents.len() as u32;
-        for (index, agent) in (0..).zip(&self.agents) {
-            let share = Share { index, of: all };
-            let play = ToAgent::Play { run: self.run.clone(), agent: index, share, work: work.to_vec() };
-            self.bus.send(to_agent(&agent.id), &play)?;
-        }
-        self.agents.iter_mut().for_each(|agent| agent.heard = Instant::now());
+        let names: Vec<String> = self.members().map(|member| member.name.clone()).collect();
+        // Before the agents begin: the success log may be impossible to create.
+        let merging = Merging::new(plan, names).map_err(|error| FleetError::Usage(error.to_string()))?;
+        self.give(work)?;
         self.await_ready(control)?;
-        for index in 0..self.agents.len() {
-            self.compare_clock(index, control)?;
-        }
-        let start = Instant::now() + AHEAD;
+        let ahead = AHEAD.max(TRIPS_AHEAD * self.compare_clocks(control)?);
+        let start = Instant::now() + ahead;
         for agent in &self.agents {
             let at = self.clock.at(start) as i64 + agent.compared.offset;
             let at = u64::try_from(at).map_err(|_| {
@@ -176,18 +186,25 @@ impl Fleet {
             })?;
             self.bus.send(to_agent(&agent.id), &ToAgent::Start { at })?;
         }
-        Running::new(self, plan, start).watch(control, observer)
+        Running::new(self, merging, plan, start).watch(control, observer)
+    }
+
+    /// Gives each agent its share of the work.
+    pub(crate) fn give(&mut self, work: &[u8]) -> Result<(), FleetError> {
+        let all = self.agents.len() as u32;
+        for (index, agent) in (0..).zip(&self.agents) {
+            let share = Share { index, of: all };
+            let play = ToAgent::Play { run: self.run.clone(), agent: index, share, work: work.to_vec() };
+            self.bus.send(to_agent(&agent.id), &play)?;
+        }
+        self.agents.iter_mut().for_each(|agent| agent.heard = Instant::now());
+        Ok(())
     }
 
     /// Waits until all agents have connected their sessions.
     fn await_ready(&mut self, control: &RunControl) -> Result<(), FleetError> {
         let mut ready = vec![false; self.agents.len()];
-        let mut beat = None::<Instant>;
         while ready.contains(&false) {
-            if beat.is_none_or(|beat| beat.elapsed() >= BEAT) {
-                beat = Some(Instant::now());
-                self.bus.send(to_all(&self.run), &ToAgent::Alive)?;
-            }
             if let Some((agent, Event::Ready)) = self.before_start(control)? {
                 ready[agent] = true;
             }
@@ -212,6 +229,10 @@ impl Fleet {
                 silent.member.name, silent.member.host
             )));
         }
+        if self.beat.elapsed() >= BEAT {
+            self.beat = Instant::now();
+            self.bus.send(to_all(&self.run), &ToAgent::Alive)?;
+        }
         let Ok(message) = self.inbox.messages.recv_timeout(LOOK) else { return Ok(None) };
         let Some((agent, event)) = self.event(&message) else { return Ok(None) };
         if let Event::Failed(problem) = event {
@@ -231,30 +252,57 @@ impl Fleet {
         Some((number, event))
     }
 
-    /// Compares the clock of an agent with this one.
-    fn compare_clock(&mut self, index: usize, control: &RunControl) -> Result<(), FleetError> {
-        let mut trips = Vec::new();
-        for _ in 0..ROUND_TRIPS {
-            let ping = ToAgent::Ping { sent: self.clock.now() };
-            self.bus.send(to_agent(&self.agents[index].id), &ping)?;
-            let trip = loop {
-                let event = self.before_start(control)?;
-                let came = self.clock.now();
-                if let Some((agent, Event::Pong { sent, clock, day: then })) = event
-                    && agent == index
-                {
-                    break RoundTrip { sent, came, clock, day: then, came_day: day() };
-                }
-            };
-            trips.push(trip);
+    /// Compares the clocks of all agents with this one. Returns the longest round trip.
+    fn compare_clocks(&mut self, control: &RunControl) -> Result<Duration, FleetError> {
+        let mut longest = 0;
+        for first in (0..self.agents.len()).step_by(PINGED) {
+            let some = first..self.agents.len().min(first + PINGED);
+            let mut trips = vec![Vec::new(); some.len()];
+            for _ in 0..ROUND_TRIPS {
+                self.ping(some.clone(), &mut trips, control)?;
+            }
+            for (agent, trips) in self.agents[some].iter_mut().zip(&trips) {
+                longest = trips.iter().map(|trip| trip.came - trip.sent).fold(longest, u64::max);
+                let Some(compared) = compare(trips) else { continue };
+                agent.compared = compared;
+                agent.member.clock_offset_s = compared.day_offset as f64 / 1e9;
+                agent.member.clock_bound_s = compared.bound as f64 / 1e9;
+            }
         }
-        let Some(compared) = compare(&trips) else { return Ok(()) };
-        let agent = &mut self.agents[index];
-        agent.compared = compared;
-        agent.member.clock_offset_s = compared.day_offset as f64 / 1e9;
-        agent.member.clock_bound_s = compared.bound as f64 / 1e9;
-        // The pings of other agents take their time.
-        self.bus.send(to_all(&self.run), &ToAgent::Alive)
+        Ok(Duration::from_nanos(longest))
+    }
+
+    /// Makes a round trip with each of these agents, and adds it to those of the agent.
+    fn ping(
+        &mut self,
+        some: Range<usize>,
+        trips: &mut [Vec<RoundTrip>],
+        control: &RunControl,
+    ) -> Result<(), FleetError> {
+        // Times of the last ping to each agent that has not answered.
+        let mut open: Vec<Option<u64>> = vec![Some(0); some.len()];
+        let mut sent_at: Option<Instant> = None;
+        while open.iter().any(Option::is_some) {
+            if sent_at.is_none_or(|at| at.elapsed() >= PING_AGAIN) {
+                sent_at = Some(Instant::now());
+                for (agent, open) in self.agents[some.clone()].iter().zip(&mut open) {
+                    if let Some(sent) = open {
+                        *sent = self.clock.now();
+                        self.bus.send(to_agent(&agent.id), &ToAgent::Ping { sent: *sent })?;
+                    }
+                }
+            }
+            let event = self.before_start(control)?;
+            let (came, came_day) = (self.clock.now(), day());
+            if let Some((agent, Event::Pong { sent, clock, day })) = event
+                && some.contains(&agent)
+                && open[agent - some.start] == Some(sent)
+            {
+                open[agent - some.start] = None;
+                trips[agent - some.start].push(RoundTrip { sent, came, clock, day, came_day });
+            }
+        }
+        Ok(())
     }
 }
 
@@ -289,9 +337,9 @@ fn seen(hello: &Hello) -> Seen {
 }
 
 /// Says who is there and how many are missing.
-fn missing(there: &BTreeMap<String, Hello>, wanted: u32, url: &str) -> String {
-    let mut names: Vec<String> = there
-        .values()
+fn missing(there: &BTreeMap<String, (Hello, Instant)>, wanted: u32, url: &str) -> String {
+    let hellos = || there.values().map(|(hello, _)| hello);
+    let mut names: Vec<String> = hellos()
         .map(|hello| match hello {
             Hello { name, busy: true, .. } => format!("{name} (plays another run)"),
             Hello { name, version, .. } if version != VERSION => {
@@ -301,8 +349,61 @@ fn missing(there: &BTreeMap<String, Hello>, wanted: u32, url: &str) -> String {
         })
         .collect();
     names.sort_unstable();
-    let usable = there.values().filter(|hello| !hello.busy && hello.version == VERSION).count();
+    let usable = hellos().filter(|hello| !hello.busy && hello.version == VERSION).count();
     let list =
         if names.is_empty() { "none is there".to_owned() } else { format!("there: {}", names.join(", ")) };
     format!("{url}: {} of {wanted} agents are missing; {list}", (wanted as usize).saturating_sub(usable))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Login;
+    use lydite_testkit::nats;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    /// Gathers a fleet while agents with these names and versions answer, and returns the names or the error.
+    fn gathered(agents: &[(&str, &str)], wanted: u32) -> Result<Vec<String>, String> {
+        let server = nats::Server::start(&[]);
+        let bus = |()| Bus::connect(&server.url(), &Login::default()).unwrap();
+        let ended = AtomicBool::new(false);
+        let answering = bus(());
+        let inbox = Inbox::new();
+        let _calls = answering.subscribe(CALLS.to_owned(), &inbox).unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !ended.load(Ordering::Relaxed) {
+                    let Ok(message) = inbox.messages.recv_timeout(LOOK) else { continue };
+                    let Some(ToAgent::Call { run }) = decode(&message) else { panic!("no call") };
+                    for (number, (name, version)) in agents.iter().enumerate() {
+                        let (id, name, version) = (number.to_string(), (*name).into(), (*version).into());
+                        let hello = Hello { id, name, host: "host".into(), version, busy: false };
+                        answering.send(to_coordinator(&run), &FromAgent::Hello(hello)).unwrap();
+                    }
+                }
+            });
+            let terms = Terms { agents: wanted, timeout: Duration::from_secs(1) };
+            let fleet = Fleet::gather(bus(()), "run".to_owned(), terms, &|| false, &|_| {});
+            ended.store(true, Ordering::Relaxed);
+            fleet
+                .map(|fleet| fleet.members().map(|member| member.name.clone()).collect())
+                .map_err(|error| error.to_string())
+        })
+    }
+
+    #[test]
+    fn agents_of_another_version_are_named_and_not_taken() {
+        let error = gathered(&[("old", "0.0.1"), ("same", VERSION)], 2).unwrap_err();
+        assert!(error.contains("1 of 2 agents are missing"), "{error}");
+        assert!(error.contains(&format!("old (Lydite 0.0.1, and this is {VERSION}), same")), "{error}");
+        assert_eq!(gathered(&[("old", "0.0.1"), ("same", VERSION)], 1), Ok(vec!["same".to_owned()]));
+    }
+
+    #[test]
+    fn the_first_agents_by_name_are_taken_and_a_name_is_given_once() {
+        let three = [("c", VERSION), ("a", VERSION), ("b", VERSION)];
+        assert_eq!(gathered(&three, 2), Ok(vec!["a".to_owned(), "b".to_owned()]));
+        let error = gathered(&[("a", VERSION), ("a", VERSION)], 2).unwrap_err();
+        assert!(error.contains("two agents have the name a (on host and host)"), "{error}");
+    }
 }

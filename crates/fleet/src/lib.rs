@@ -2,8 +2,8 @@
 //! NATS server and need no other connection to each other.
 //!
 //! `bus.rs` is the connection to NATS, `messages.rs` everything that is sent. `agent.rs` waits for runs and plays its
-//! shares, `coordinator.rs` finds the agents, `clocks.rs` compares their clocks, and `running.rs` watches a run. `parts.rs`
-//! packs counts into messages. The crate knows neither plans nor databases: the work of an agent is bytes to it, and a
+//! shares, `coordinator.rs` finds the agents, `clocks.rs` compares their clocks, `running.rs` watches a run, and
+//! `loading.rs` a load. `parts.rs` packs counts into messages. The crate knows neither plans nor databases: the work of an agent is bytes to it, and a
 //! function plays it.
 
 mod agent;
@@ -11,11 +11,12 @@ mod bus;
 mod clocks;
 mod coordinator;
 mod error;
+mod loading;
 mod messages;
 mod parts;
 mod running;
 
-pub use agent::{Identity, Play, serve};
+pub use agent::{Identity, Play, Report, serve};
 pub use bus::{Bus, Login, shown};
 pub use coordinator::{Fleet, Member, Terms};
 pub use error::FleetError;

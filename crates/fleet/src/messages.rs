@@ -1,7 +1,7 @@
 //! Everything that coordinators and agents send to each other.
 
 use crate::error::FleetError;
-use lydite_bench::Share;
+use lydite_bench::{Loaded, Share};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -26,12 +26,6 @@ pub(crate) fn to_all(run: &str) -> String {
     format!("lydite.run.{run}.all")
 }
 
-/// A coordinator's call for agents.
-#[derive(Debug, Deserialize, Serialize)]
-pub(crate) struct Call {
-    pub(crate) run: String,
-}
-
 /// An agent's answer to a call.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Hello {
@@ -47,6 +41,8 @@ pub(crate) struct Hello {
 /// A message to an agent.
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) enum ToAgent {
+    /// Say that you are there, to the coordinator of a run.
+    Call { run: String },
     /// Play a share of a run.
     Play {
         run: String,
@@ -85,10 +81,12 @@ pub(crate) enum Event {
     Failed(String),
     /// Answer to a ping, with the agent's clock and its time of day since 1970.
     Pong { sent: u64, clock: u64, day: u64 },
-    /// The start of the window, by the agent's clock.
-    Window { at: u64 },
+    /// The start of the sessions, by the agent's clock.
+    Begun { at: u64 },
     /// The agent is alive.
     Alive,
+    /// Counts of a load so far. `ended` is `Some` once the share has ended, true if it is loaded whole.
+    Load { loaded: Loaded, ended: Option<bool> },
     /// A piece of packed counts.
     Piece {
         part: u64,
@@ -105,6 +103,12 @@ pub(crate) enum Event {
 /// It holds what can't be sent.
 pub fn encode<T: Serialize>(message: &T) -> Result<Vec<u8>, FleetError> {
     rmp_serde::to_vec(message)
+        .map_err(|error| FleetError::Lost(format!("a message can't be encoded: {error}")))
+}
+
+/// Encodes a message with the names of its fields, so that another version of Lydite can read those that it knows.
+pub(crate) fn encode_named<T: Serialize>(message: &T) -> Result<Vec<u8>, FleetError> {
+    rmp_serde::to_vec_named(message)
         .map_err(|error| FleetError::Lost(format!("a message can't be encoded: {error}")))
 }
 

@@ -107,7 +107,7 @@ mod tests {
     }
 
     fn merged(plan: &RunPlan, parts: Vec<Part>) -> Measurement {
-        let mut merging = Merging::new(plan, ["a".to_owned()]);
+        let mut merging = Merging::new(plan, ["a".to_owned()]).unwrap();
         parts.into_iter().for_each(|part| merging.add(0, part));
         assert!(merging.has_ended(0));
         merging.finish(SystemTime::UNIX_EPOCH)

@@ -4,8 +4,8 @@ use crate::BEAT;
 use crate::SILENCE;
 use crate::coordinator::{Fleet, LOOK};
 use crate::error::FleetError;
-use crate::messages::{Event, ToAgent, to_all};
-use lydite_bench::{Measurement, Merging, RunControl, RunPlan, Snapshot};
+use crate::messages::{Event, ToAgent, to_agent, to_all};
+use lydite_bench::{Measurement, Merging, RunControl, RunPlan, Snapshot, Status};
 use std::time::{Duration, Instant, SystemTime};
 
 /// Longest wait for the last reports, after the window and its drain.
@@ -20,17 +20,22 @@ pub(crate) struct Running<'a> {
     window: Instant,
     /// Planned end of the window.
     end: Instant,
+    /// Longest wait for transactions in flight at the end.
+    drain: Duration,
     /// Latest time of the last reports.
     limit: Instant,
+    /// Time at which the agents were told to stop.
+    stopped: Option<Instant>,
+    /// True if the share of an agent can't go on.
+    failing: bool,
 }
 
 impl<'a> Running<'a> {
-    pub(crate) fn new(fleet: &'a mut Fleet, plan: &RunPlan, start: Instant) -> Self {
-        let names: Vec<String> = fleet.members().map(|member| member.name.clone()).collect();
+    pub(crate) fn new(fleet: &'a mut Fleet, merging: Merging, plan: &RunPlan, start: Instant) -> Self {
         let window = start + plan.warmup;
         let end = window + plan.duration;
         let limit = end + plan.drain + REPORTS;
-        Self { fleet, merging: Merging::new(plan, names), start, window, end, limit }
+        Self { fleet, merging, start, window, end, drain: plan.drain, limit, stopped: None, failing: false }
     }
 
     /// Watches the run until all agents have reported or are lost.
@@ -40,11 +45,13 @@ impl<'a> Running<'a> {
         observer: &mut dyn FnMut(&Snapshot),
     ) -> Result<Measurement, FleetError> {
         control.begins(self.window);
-        let (mut beat, mut second, mut stopped) = (Instant::now(), 1, None);
+        let (mut beat, mut second) = (Instant::now(), 1);
+        let mut looked = Instant::now();
         while self.works() {
-            if control.is_stopped() && stopped.is_none() {
-                stopped = Some(Instant::now());
-                self.limit = self.limit.min(Instant::now() + REPORTS);
+            let asked = control.is_stopped() || self.failing;
+            if asked && self.stopped.is_none() {
+                self.stopped = Some(Instant::now());
+                self.limit = self.limit.min(Instant::now() + self.drain + REPORTS);
                 // If it can't be sent, the agents notice the silence.
                 let _ = self.fleet.bus.send(to_all(&self.fleet.run), &ToAgent::Stop);
             }
@@ -57,14 +64,26 @@ impl<'a> Running<'a> {
                 second = elapsed.as_secs() + 1;
                 observer(&self.merging.snapshot(elapsed));
             }
-            if let Ok(message) = self.fleet.inbox.messages.recv_timeout(LOOK)
-                && let Some((agent, event)) = self.fleet.event(&message)
-            {
-                self.take(agent, event);
+            let mut next = self.fleet.inbox.messages.recv_timeout(LOOK).ok();
+            while let Some(message) = next {
+                if let Some((agent, event)) = self.fleet.event(&message) {
+                    self.take(agent, event);
+                }
+                next = self.fleet.inbox.messages.try_recv().ok();
             }
+            // If this process stood still, so did its knowledge of the others.
+            if looked.elapsed() > BEAT {
+                self.fleet.agents.iter_mut().for_each(|agent| agent.heard = Instant::now());
+            }
+            looked = Instant::now();
+            // Only now, since a sign of life may have waited in the inbox.
             self.lose_silent();
         }
-        let end = stopped.map_or(self.end, |stopped| self.end.min(stopped));
+        let end = self.stopped.map_or(self.end, |stopped| self.end.min(stopped));
+        // Without an agent, the run ends with the last report.
+        let lost = self.fleet.members().all(|member| member.lost.is_some());
+        let last = (0..self.fleet.agents.len()).map(|agent| self.merging.reported(agent)).max();
+        let end = last.filter(|_| lost).map_or(end, |last| end.min(self.start + last));
         self.conclude(end)
     }
 
@@ -84,20 +103,36 @@ impl<'a> Running<'a> {
         }
         let agent = &mut self.fleet.agents[number];
         match event {
-            Event::Window { at } => {
-                let window = at as i64 - agent.compared.offset;
-                let planned = self.fleet.clock.at(self.window) as i64;
-                agent.member.start_s = Some((window - planned) as f64 / 1e9);
+            Event::Begun { at } => {
+                let begun = at as i64 - agent.compared.offset;
+                let planned = self.fleet.clock.at(self.start) as i64;
+                agent.member.start_s = Some((begun - planned) as f64 / 1e9);
             }
             Event::Piece { part, piece, pieces, bytes } => {
                 match agent.unpacker.add((part, piece, pieces), &bytes) {
-                    Ok(Some(part)) => self.merging.add(number, part),
+                    Ok(Some(part)) => {
+                        self.merging.add(number, part);
+                        self.judge_end(number);
+                    }
                     Ok(None) => {}
                     Err(problem) => self.lose(number, problem),
                 }
             }
             Event::Failed(problem) => self.lose(number, problem),
-            Event::Alive | Event::Ready | Event::Pong { .. } => {}
+            Event::Alive | Event::Ready | Event::Pong { .. } | Event::Load { .. } => {}
+        }
+    }
+
+    /// Judges the end of an agent's share, if it has ended. A share that can't go on ends the run, as it does in one
+    /// process. One that ended too early for another reason is lost from then on.
+    fn judge_end(&mut self, number: usize) {
+        match self.merging.end_of(number) {
+            Some(Status::Failing(_)) => self.failing = true,
+            Some(Status::Interrupted) if self.stopped.is_none() => {
+                let why = "it ended its share early: it was ended there, or heard nothing of the coordinator";
+                self.lose(number, why.to_owned());
+            }
+            _ => {}
         }
     }
 
@@ -107,10 +142,11 @@ impl<'a> Running<'a> {
         for number in 0..self.fleet.agents.len() {
             let silent = self.fleet.agents[number].heard.elapsed() > SILENCE;
             if self.is_open(number) && (silent || late) {
-                let why = if silent {
-                    format!("no sign of life for {} s", SILENCE.as_secs())
-                } else {
-                    "did not report its end".to_owned()
+                // If the connection is down, nothing is known about the agent.
+                let why = match self.fleet.bus.problem() {
+                    Some(problem) => problem.to_string(),
+                    None if silent => format!("no sign of life for {} s", SILENCE.as_secs()),
+                    None => "did not report its end".to_owned(),
                 };
                 self.lose(number, why);
             }
@@ -119,6 +155,9 @@ impl<'a> Running<'a> {
 
     fn lose(&mut self, number: usize, why: String) {
         self.merging.lose(number);
+        // Its load would go on, and nobody would count it. If it can't be sent, the agent notices the silence.
+        let id = to_agent(&self.fleet.agents[number].id);
+        let _ = self.fleet.bus.send(id, &ToAgent::Stop);
         let reported = self.start + self.merging.reported(number);
         let member = &mut self.fleet.agents[number].member;
         member.lost = Some(why);

@@ -9,7 +9,7 @@ pub(crate) use documents::{CompareArgs, DiscloseArgs, PaperSize, ReportArgs, Swe
 use std::path::PathBuf;
 pub(crate) use tools::{
     AgentArgs, DriverCommand, DriverNewArgs, DriverServeArgs, DriverTestArgs, FaultsArgs, FaultsCommand,
-    LabArgs, LabCommand, Language, LoginArgs, WasArgs,
+    FleetArgs, LabArgs, LabCommand, Language, LoginArgs, WasArgs,
 };
 
 /// Finds out how good a transactional database is: a TPC-C-derived benchmark that checks what it measures.
@@ -218,17 +218,8 @@ pub(crate) struct RunArgs {
     /// Do not check the consistency conditions before and after
     #[arg(long)]
     pub(crate) no_check: bool,
-    /// Let this many agents play the run, each a share of its terminals; needs --join
-    #[arg(long, value_name = "N")]
-    pub(crate) agents: Option<String>,
-    /// NATS server at which the agents wait, as nats://HOST:4222; see `lydite agent`
-    #[arg(long, value_name = "URL")]
-    pub(crate) join: Option<String>,
-    /// Longest wait for the agents [default: 30s]
-    #[arg(long, value_name = "TIME")]
-    pub(crate) agents_timeout: Option<String>,
     #[command(flatten)]
-    pub(crate) login: LoginArgs,
+    pub(crate) fleet: FleetArgs,
 }
 
 #[derive(Debug, Args)]
@@ -251,7 +242,7 @@ pub(crate) struct LoadArgs {
     /// Set a key of the plan: data_skew, size, micro.tables, micro.records, micro.record_bytes; repeat it for more
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
-    /// Connections that load [default: 2]
+    /// Connections that load; with --agents those of each agent [default: 2]
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<String>,
     /// Seed of the rows [default: 1]
@@ -266,6 +257,8 @@ pub(crate) struct LoadArgs {
     /// Show nothing while loading
     #[arg(short, long)]
     pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) fleet: FleetArgs,
 }
 
 #[derive(Debug, Args)]

@@ -20,14 +20,20 @@ impl Document {
     /// Writes the entries of a plan.
     #[must_use]
     pub fn new(entries: &Entries) -> Self {
-        let mut values = entries.texts();
-        values.retain(|key, _| !COORDINATORS.contains(&key.as_str()));
-        Self { values, phases: entries.phase_texts() }
+        Self { values: of_agents(entries.texts()), phases: entries.phase_texts() }
     }
 
     /// Returns the entries again. Their errors name this document.
     #[must_use]
     pub fn entries(&self) -> Entries {
-        Entries::from_texts("the plan of the coordinator", &self.values, &self.phases)
+        // A document may come from anybody who may use NATS.
+        let values = of_agents(self.values.clone());
+        Entries::from_texts("the plan of the coordinator", &values, &self.phases)
     }
+}
+
+/// Leaves out what concerns the coordinator alone.
+fn of_agents(mut values: BTreeMap<String, String>) -> BTreeMap<String, String> {
+    values.retain(|key, _| !COORDINATORS.contains(&key.as_str()));
+    values
 }

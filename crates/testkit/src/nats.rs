@@ -15,7 +15,11 @@ pub struct Server {
 }
 
 /// Finds the server's program.
-fn program() -> PathBuf {
+///
+/// # Panics
+/// Panics if it is not installed.
+#[must_use]
+pub fn program() -> PathBuf {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let installed =
         std::env::split_paths(&path).map(|entry| entry.join("nats-server")).find(|program| program.exists());

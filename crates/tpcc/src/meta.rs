@@ -26,6 +26,13 @@ pub struct DatabaseMeta {
 }
 
 impl DatabaseMeta {
+    /// True if both databases hold the same rows after a load.
+    #[must_use]
+    pub fn is_of_same_rows(&self, other: &Self) -> bool {
+        let key = |meta: &Self| (meta.warehouses, meta.size, meta.seed, meta.c_load, meta.population);
+        key(self) == key(other) && self.districts == other.districts
+    }
+
     /// Returns a description of `warehouses` with ten districts each and the standard's rows. Seed and C-Load come from
     /// `seed`, the population is the present one, and `lydite` is the version of Lydite that loads.
     #[must_use]

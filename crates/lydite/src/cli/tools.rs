@@ -97,14 +97,17 @@ pub(crate) struct LabArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum LabCommand {
-    /// Start a lab and print the URL of its database; pg-replicas adds --replicas and their URLs. If the lab runs
-    /// already, only print
+    /// Start a lab and print the URL of its database; pg-replicas adds --replicas and their URLs, fleet prints the URL
+    /// for --join. If the lab runs already, only print
     Up {
-        /// pg, pg-sharded, pg-replicas, mariadb, galera, spider or gemel: see `lydite lab list`
+        /// pg, pg-sharded, pg-replicas, mariadb, galera, spider, gemel or fleet: see `lydite lab list`
         kind: String,
         /// Shards beside the coordinator (pg-sharded, spider) [default: 3]
         #[arg(long, value_name = "N")]
         shards: Option<u16>,
+        /// Agents that wait for runs (fleet) [default: 3]
+        #[arg(long, value_name = "K")]
+        agents: Option<u16>,
         /// Let faults move the servers' clocks (pg, pg-sharded, pg-replicas; needs libfaketime)
         #[arg(long)]
         clock: bool,
@@ -202,18 +205,36 @@ pub(crate) struct LoginArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) creds: Option<PathBuf>,
     /// File with the seed of an NKey for NATS
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "creds")]
     pub(crate) nkey: Option<PathBuf>,
-    /// File of certificates that NATS's must be signed by [default: those of the system]
+    /// File of CA certificates for the NATS server [default: the system's]
     #[arg(long, value_name = "FILE")]
     pub(crate) tls_ca: Option<PathBuf>,
+}
+
+/// Agents that share the work of a command.
+#[derive(Debug, Args)]
+pub(crate) struct FleetArgs {
+    /// Let this many agents share the work: each plays its terminals, or loads its warehouses
+    #[arg(long, value_name = "N")]
+    pub(crate) agents: Option<String>,
+    /// NATS server at which the agents wait, as nats://HOST:4222; see `lydite agent` [default: with --agents the
+    /// environment variable LYDITE_JOIN, else `lydite lab up fleet`]
+    #[arg(long, value_name = "URL")]
+    pub(crate) join: Option<String>,
+    /// Longest wait for the agents [default: 30s]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) agents_timeout: Option<String>,
+    #[command(flatten)]
+    pub(crate) login: LoginArgs,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct AgentArgs {
     /// NATS server, as nats://HOST:4222 or tls://HOST:4222; USER:PASSWORD@ or TOKEN@ may stand before the host
+    /// [default: the environment variable LYDITE_JOIN]
     #[arg(long, value_name = "URL")]
-    pub(crate) join: String,
+    pub(crate) join: Option<String>,
     /// Name of the agent, which no other one has [default: the host's, and the number of the process]
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,

@@ -1,9 +1,11 @@
 //! `lydite load`: loads a database.
 
+use super::joining::joining;
 use crate::cli::LoadArgs;
 use crate::exit::{Failure, Outcome};
 use crate::interrupt::{watch, watched};
-use crate::run::{loading, micro};
+use crate::run::fleet::check_shared;
+use crate::run::{fleet_load, loading, micro};
 use lydite_database::{DatabaseState, Demand, TxMode};
 use lydite_families::TargetSpec;
 use lydite_micro::{Data as MicroRecords, Meta};
@@ -52,11 +54,26 @@ pub(crate) fn command(args: LoadArgs) -> Outcome {
     let warehouses = keep("warehouses", warehouses.map(u64::from)) as u32;
     let jobs = keep("jobs", whole(args.jobs.as_deref().unwrap_or("2"), 1, 1_000).map(u64::from)) as usize;
     let seed = keep("seed", number(args.seed.as_deref().unwrap_or("1"), "must be a whole number from 0"));
+    let fleet = joining(&args.fleet, &mut errors);
     let spec = TargetSpec::parse(&args.target, TxMode::Statements).map_err(|more| errors.extend(more));
+    if let (Ok(spec), Some(_)) = (&spec, &fleet)
+        && let Err(problem) = check_shared(spec)
+    {
+        errors.push(format!("TARGET: {problem}"));
+    }
     let (Ok(spec), true) = (spec, errors.is_empty()) else { return Err(Failure::Usage(errors)) };
     let meta = data.describe(warehouses, seed)?;
     let style = Style::detect(args.quiet);
-    let (spec, interrupt) = watched(spec, style)?;
+    let (spec, mut interrupt) = watched(spec, style)?;
+    let fleet = match fleet {
+        None => None,
+        Some(joining) => {
+            let watching = interrupt.take().map_or_else(|| watch(style), Ok)?;
+            let gathered = joining.gather(&watching)?;
+            interrupt = Some(watching);
+            Some((gathered, joining))
+        }
+    };
     let target = spec.open()?;
     // Checked before --fresh drops anything.
     target.admit(&Demand::Districts(meta.districts.clone()))?;
@@ -64,7 +81,13 @@ pub(crate) fn command(args: LoadArgs) -> Outcome {
         target.reset()?;
     }
     let interrupt = interrupt.map_or_else(|| watch(style), Ok)?;
-    let report = loading::load(&*target, &meta, jobs, args.resume, style, &interrupt)?;
+    let report = match fleet {
+        None => loading::load(&*target, &meta, jobs, args.resume, style, &interrupt)?,
+        Some((mut agents, joining)) => {
+            let (target, how) = ((&*target, args.target.as_str()), (jobs as u32, args.resume));
+            fleet_load::load((&mut agents, &joining), target, &meta, how, style, &interrupt)?
+        }
+    };
     if report.interrupted {
         let message =
             "interrupted: the load is unfinished: go on with the same command and --resume, without --fresh";
@@ -87,6 +110,9 @@ fn load_micro(args: &LoadArgs, mut entries: Entries) -> Outcome {
     let seed = keep("seed", number(args.seed.as_deref().unwrap_or("1"), "must be a whole number from 0"));
     if args.warehouses.is_some() {
         errors.push("--warehouses: is for --workload tpcc only: leave it out".into());
+    }
+    if args.fleet.agents.is_some() || args.fleet.join.is_some() {
+        errors.push("--agents: is for --workload tpcc only: leave it out".into());
     }
     if args.resume {
         errors.push("--resume: is for --workload tpcc only: load again with --fresh".into());

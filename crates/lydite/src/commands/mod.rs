@@ -8,6 +8,7 @@ mod disclose;
 mod driver;
 mod faults;
 mod foreign;
+mod joining;
 mod lab;
 mod load;
 mod plan;

@@ -1,8 +1,8 @@
 //! `lydite run`: measures a database.
 
-use super::agent::login;
 use super::faults::places::{rehearse, resolve_all};
 use super::faults::warn_of_left;
+use super::joining::joining;
 use crate::cli::RunArgs;
 use crate::exit::Outcome;
 use crate::interrupt::watch;
@@ -12,17 +12,9 @@ use crate::run::fleet::{self, Asked};
 use crate::run::{Request, micro, observing, tpcc};
 use lydite_database::TxMode;
 use lydite_families::TargetSpec;
-use lydite_fleet::{Terms, shown};
 use lydite_plan::entries::Entries;
-use lydite_plan::values::{time, whole};
 use lydite_plan::{Document, Plan, keys};
 use lydite_report::live::Style;
-use std::time::Duration;
-
-/// The most agents of a run.
-const MAX_AGENTS: u32 = 10_000;
-/// The default of the longest wait for agents.
-const AGENTS_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Runs `lydite run`.
 pub(crate) fn command(args: RunArgs) -> Outcome {
@@ -49,37 +41,9 @@ pub(crate) fn command(args: RunArgs) -> Outcome {
 
 /// Reads the fleet that plays the run, if there is one. Its errors are among those of the plan.
 fn fleet(args: &RunArgs, entries: &mut Entries) -> Option<Asked> {
-    let terms = [
-        ("--agents", args.agents.is_some()),
-        ("--agents-timeout", args.agents_timeout.is_some()),
-        ("--creds", args.login.creds.is_some()),
-        ("--nkey", args.login.nkey.is_some()),
-        ("--tls-ca", args.login.tls_ca.is_some()),
-    ];
-    let Some(join) = &args.join else {
-        for (flag, _) in terms.iter().filter(|(_, given)| *given) {
-            entries.errors.push(format!("{flag}: needs --join with the URL of a NATS server"));
-        }
-        return None;
-    };
-    let mut keep = |flag: &str, text: &str, problem: String| {
-        entries.errors.push(format!("{flag}: {text:?} {problem}"));
-    };
-    let agents = match args.agents.as_deref() {
-        None => {
-            keep("--join", &shown(join), "needs --agents with their number".into());
-            1
-        }
-        Some(text) => whole(text, 1, MAX_AGENTS).unwrap_or_else(|problem| {
-            keep("--agents", text, problem);
-            1
-        }),
-    };
-    let timeout = args.agents_timeout.as_deref().map_or(Ok(AGENTS_TIMEOUT), |text| {
-        time(text).inspect_err(|problem| keep("--agents-timeout", text, problem.clone()))
-    });
+    let joining = joining(&args.fleet, &mut entries.errors)?;
     if args.template.is_some() {
-        entries.errors.push("--template: is not for --join: leave one of them out".into());
+        entries.errors.push("--template: is not for --agents: leave one of them out".into());
     }
     fleet::check(entries);
     // A URL that can't be read is an error of the plan.
@@ -89,8 +53,7 @@ fn fleet(args: &RunArgs, entries: &mut Entries) -> Option<Asked> {
         entries.wrong("target", &problem);
     }
     let document = Document::new(entries);
-    let terms = Terms { agents, timeout: timeout.unwrap_or(AGENTS_TIMEOUT) };
-    Some(Asked { join: join.clone(), login: login(&args.login), terms, document })
+    Some(Asked { joining, document })
 }
 
 /// Collects the plan file, `--set` and the flags.

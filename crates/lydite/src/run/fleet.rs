@@ -1,22 +1,26 @@
 //! Runs on a fleet: the coordinator's side, and the work of an agent.
 
 use super::Request;
+use super::fleet_load::{LoadWork, load_own};
 use super::readiness::{check_target, described, fitting};
 use super::tpcc::{run_plan, settle};
 use crate::exit::{Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::memory;
 use crate::output::complain;
-use lydite_bench::{Measurement, Mode, Part, RunControl, RunPlan, Share, Snapshot, run_share};
+use lydite_bench::{Loaded, Measurement, Mode, Part, RunControl, RunPlan, Share, Snapshot, run_share};
+use lydite_database::TxMode;
 use lydite_families::TargetSpec;
-use lydite_fleet::{Bus, Login, Member, Terms, decode, encode};
+use lydite_fleet::{Bus, Login, Member, Report, Terms, decode, encode};
 use lydite_plan::entries::Entries;
 use lydite_plan::{Document, Plan};
 use lydite_report::RunResult;
 use lydite_report::model::{AgentResult, Status};
+use lydite_tpcc::DISTRICTS_PER_WAREHOUSE;
 use lydite_tpcc::meta::DatabaseMeta;
 use serde::{Deserialize, Serialize};
 use std::hash::{BuildHasher, RandomState};
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 /// Keys of a plan that a fleet can't play, with the reason.
@@ -24,20 +28,41 @@ const REFUSED: &[(&str, &str)] = &[
     ("affinity", "the endpoints count the sessions of one process: leave it out"),
     ("ci", "transactions compete for a row within one process: leave it out"),
     ("hot", "transactions compete for a row within one process: leave it out"),
+    ("refresh", "each agent reads the placement once: leave it out"),
     ("replicas", "one process chooses the replicas: leave it out"),
     ("rte.delivery_log", "the file is one process's: leave it out"),
     ("steady", "the warm-up would end at another time on each agent: give --warmup a length instead"),
-    ("success_log", "the file is one process's: the ledger compares the counts of all agents"),
     ("was", "the lines belong to one process: leave it out"),
 ];
 
-/// The fleet that the user wants.
+/// Delay of a start that the result warns of, in seconds.
+const LATE_S: f64 = 0.05;
+
+/// Environment variable with the URL of the NATS server, for commands without `--join`.
+pub(crate) const JOIN: &str = "LYDITE_JOIN";
+
+/// The place where agents wait, and demands on them.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct Joining {
     /// URL of the NATS server.
     pub(crate) join: String,
     pub(crate) login: Login,
     pub(crate) terms: Terms,
+}
+
+impl Joining {
+    /// Waits for the agents.
+    pub(crate) fn gather(&self, interrupt: &Interrupt) -> Result<lydite_fleet::Fleet, Failure> {
+        let bus = Bus::connect(&self.join, &self.login)?;
+        let stopped = || interrupt.asked();
+        Ok(lydite_fleet::Fleet::gather(bus, random_name(), self.terms, &stopped, &complain)?)
+    }
+}
+
+/// The fleet that plays a run.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub(crate) joining: Joining,
     pub(crate) document: Document,
 }
 
@@ -46,11 +71,11 @@ pub(crate) fn check(entries: &mut Entries) {
     for (key, problem) in REFUSED {
         let in_phase = entries.phase_has(key);
         if entries.text(key).is_some() || in_phase {
-            entries.wrong(key, &format!("is not for --join: {problem}"));
+            entries.wrong(key, &format!("does not work with --agents: {problem}"));
         }
     }
     if entries.text("workload").is_some_and(|workload| workload == "micro") {
-        entries.wrong("workload", "is not for --join: a fleet plays tpcc only");
+        entries.wrong("workload", "does not work with --agents: a fleet plays tpcc only");
     }
 }
 
@@ -59,7 +84,7 @@ pub(crate) fn check_shared(target: &TargetSpec) -> Result<(), String> {
     if target.has_server() || !target.stores() {
         return Ok(());
     }
-    Err("is not for --join: agents on other hosts share no file and start no program: name a database with a server"
+    Err("does not work with --agents: agents on other hosts share no file and start no program: name a database with a server"
         .to_owned())
 }
 
@@ -69,23 +94,27 @@ pub(crate) fn random_name() -> String {
 }
 
 impl Asked {
-    /// Rejects a mode with fewer terminals or sessions than agents.
-    pub(crate) fn fit(&self, mode: &Mode) -> Outcome {
+    /// Rejects a mode with fewer terminals or sessions than agents. `warehouses` is the number of active ones.
+    pub(crate) fn fit(&self, mode: &Mode, warehouses: u32) -> Outcome {
         let (terminals, sessions) = match mode {
             Mode::Direct { terminals } => (*terminals, *terminals),
             Mode::Rte { terminals, sessions, .. } => (*terminals, *sessions),
-            Mode::Open { sessions, .. } => (*sessions, *sessions),
+            // All terminals send in turn, ten of each warehouse.
+            Mode::Open { sessions, .. } => {
+                (warehouses.saturating_mul(DISTRICTS_PER_WAREHOUSE.into()), *sessions)
+            }
         };
         let few = |what: &str, count: u32| {
             Failure::usage(format!(
-                "--agents {}: the run has {count} {what}: give each agent at least one with --{what}",
-                self.terms.agents
+                "--agents {}: the run has {count} {what}: give each agent at least one, with --{}",
+                self.joining.terms.agents,
+                if matches!(mode, Mode::Open { .. }) && what == "terminals" { "warehouses" } else { what }
             ))
         };
-        if terminals < self.terms.agents {
+        if terminals < self.joining.terms.agents {
             return Err(few("terminals", terminals));
         }
-        if sessions < self.terms.agents {
+        if sessions < self.joining.terms.agents {
             return Err(few("sessions", sessions));
         }
         Ok(())
@@ -93,21 +122,28 @@ impl Asked {
 
     /// Waits for the agents.
     pub(crate) fn gather(&self, request: &Request) -> Result<Fleet, Failure> {
-        let bus = Bus::connect(&self.join, &self.login)?;
-        let stopped = || request.interrupt.asked();
-        let fleet = lydite_fleet::Fleet::gather(bus, random_name(), self.terms, &stopped, &complain)?;
+        let fleet = self.joining.gather(&request.interrupt)?;
         Ok(Fleet { agents: Mutex::new(fleet), document: self.document.clone() })
     }
 }
 
 /// The work of an agent.
 #[derive(Deserialize, Serialize)]
-struct Work {
+pub(super) enum Work {
+    Run(RunWork),
+    Load(LoadWork),
+}
+
+/// The work of an agent in a run.
+#[derive(Deserialize, Serialize)]
+pub(super) struct RunWork {
     document: Document,
     /// Description of the loaded database, which the agent must find too.
     database: String,
     /// See [`RunPlan::cuts`]. They come from faults, which agents do not know.
     cuts: Vec<u64>,
+    /// True if the lines of the success log go with the reports.
+    logs: bool,
 }
 
 /// The agents of a run.
@@ -125,8 +161,12 @@ impl Fleet {
         control: &RunControl,
         observer: &mut dyn FnMut(&Snapshot),
     ) -> Result<Measurement, Failure> {
-        let work =
-            Work { document: self.document.clone(), database: format!("{meta:?}"), cuts: plan.cuts.clone() };
+        let work = Work::Run(RunWork {
+            document: self.document.clone(),
+            database: format!("{meta:?}"),
+            cuts: plan.cuts.clone(),
+            logs: plan.success_log.is_some(),
+        });
         let mut agents = self.agents.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(agents.run(&encode(&work)?, plan, control, observer)?)
     }
@@ -169,11 +209,21 @@ impl Agents {
     /// Writes the agents into the result. It is partial if one was lost.
     pub(crate) fn add_to(&self, mut result: RunResult) -> RunResult {
         result.agents.clone_from(&self.0);
+        let late = self.0.iter().filter(|agent| agent.start_s.is_some_and(|start| start > LATE_S));
+        result.warnings.extend(late.map(|agent| {
+            format!(
+                "agent {} on {} began {:.2} s late: its part of the series begins later",
+                agent.name,
+                agent.host,
+                agent.start_s.unwrap_or_default()
+            )
+        }));
         result.warnings.extend(self.0.iter().filter_map(AgentResult::loss));
         if !self.all_reported() {
             result.status = Status::Partial;
             result.warnings.push(
-                "The ledger is not compared: the last acknowledgements of a lost agent are unknown".into(),
+                "Ledger and success log are not compared: the last acknowledgements of a lost agent are unknown"
+                    .into(),
             );
         }
         result
@@ -185,7 +235,7 @@ impl Agents {
     }
 }
 
-/// Plays a share of a run, as an agent.
+/// Plays a share of a run or a load, as an agent.
 ///
 /// # Errors
 /// The reason in one line why it can't be played.
@@ -193,15 +243,30 @@ pub(crate) fn play(
     work: &[u8],
     share: Share,
     control: &RunControl,
-    report: &mut dyn FnMut(Part),
+    report: &mut dyn FnMut(Report),
     interrupt: &Interrupt,
 ) -> Result<(), String> {
     let work: Work = decode(work).ok_or("the plan can't be read: use the same version everywhere")?;
-    play_work(&work, share, control, report, interrupt).map_err(|failure| failure.line())
+    let played = match work {
+        Work::Run(work) => {
+            let mut parts = |part| report(Report::Run(Box::new(part)));
+            play_run(&work, share, control, &mut parts, interrupt)
+        }
+        Work::Load(work) => {
+            let mut last = Loaded::default();
+            let mut counts = |loaded| {
+                last = loaded;
+                report(Report::Load(loaded, None));
+            };
+            let ended = load_own(&work, share, control, &mut counts, interrupt);
+            ended.map(|whole| report(Report::Load(last, Some(whole))))
+        }
+    };
+    played.map_err(|failure| failure.line())
 }
 
-fn play_work(
-    work: &Work,
+fn play_run(
+    work: &RunWork,
     share: Share,
     control: &RunControl,
     report: &mut dyn FnMut(Part),
@@ -209,8 +274,12 @@ fn play_work(
 ) -> Outcome {
     let mut entries = work.document.entries();
     check(&mut entries);
+    // Before the plan is read: this host's files and programs are none of the coordinator's business.
+    let url =
+        entries.text("target").ok_or_else(|| Failure::usage("the plan of the coordinator has no target"))?;
+    let target = TargetSpec::parse(&url, TxMode::Statements).map_err(Failure::Usage)?;
+    check_shared(&target).map_err(Failure::usage)?;
     let mut plan = Plan::read(entries)?;
-    check_shared(&plan.target).map_err(Failure::usage)?;
     plan.waited_for_by(&interrupt.waiter());
     memory::suit(&plan.target);
     let target = plan.target.open()?;
@@ -228,7 +297,12 @@ fn play_work(
     let mode = fitting(&plan, &meta)?;
     let active = plan.active(meta.warehouses)?;
     let settled = settle(&plan, &*target, &url, (&meta, active))?;
-    let run_plan =
-        RunPlan { share, cuts: work.cuts.clone(), ..run_plan(&plan, (&meta, active), &mode, &settled) };
+    let run_plan = RunPlan {
+        share,
+        cuts: work.cuts.clone(),
+        // The coordinator has the file.
+        success_log: work.logs.then(PathBuf::new),
+        ..run_plan(&plan, (&meta, active), &mode, &settled)
+    };
     Ok(run_share(&target, &run_plan, control, report)?)
 }

@@ -22,11 +22,21 @@ pub(crate) fn load(
 ) -> Result<LoadReport, Failure> {
     tell_notes(&target.admit(&Demand::Load)?);
     let population = Population::from_meta(meta, now());
-    let title = format!("Loading {}", meta.warehouses_in_words());
-    let expected = (expected_rows(meta), u64::from(meta.warehouses));
-    show(style, &title, expected, interrupt, |control, observer| {
+    show_load(meta, style, interrupt, |control, observer| {
         lydite_bench::load(target, &population, jobs, resume, control, observer)
     })
+}
+
+/// Loads the tables of TPC-C with `work`, and shows the progress.
+pub(super) fn show_load(
+    meta: &DatabaseMeta,
+    style: Style,
+    interrupt: &Interrupt,
+    work: impl FnOnce(&RunControl, &mut dyn FnMut(&LoadSnapshot)) -> Result<LoadReport, TargetError>,
+) -> Result<LoadReport, Failure> {
+    let title = format!("Loading {}", meta.warehouses_in_words());
+    let expected = (expected_rows(meta), u64::from(meta.warehouses));
+    show(style, &title, expected, interrupt, work)
 }
 
 /// Reports the notes of the database about its way of loading.
@@ -89,6 +99,7 @@ fn expected_rows(meta: &DatabaseMeta) -> u64 {
     u64::from(meta.warehouses) * each + u64::from(meta.size.items())
 }
 
-fn now() -> Timestamp {
+/// Returns the time of the rows of a load.
+pub(super) fn now() -> Timestamp {
     Timestamp(jiff::Timestamp::now().as_microsecond())
 }

@@ -6,6 +6,7 @@ mod conclusion;
 mod fault_pieces;
 pub(crate) mod faults;
 pub(crate) mod fleet;
+pub(crate) mod fleet_load;
 pub(crate) mod function_tests;
 mod ledger;
 pub(crate) mod loading;

@@ -94,7 +94,7 @@ pub(crate) fn run(request: &Request) -> Outcome {
         let check = || ledger.check(&measurement.whole, &request.interrupt);
         acknowledged.push((LEDGER_CHECK, Box::new(check)));
     }
-    if let Some(log) = &success_log {
+    if let Some(log) = success_log.as_ref().filter(|_| agents.all_reported()) {
         acknowledged.push((SUCCESS_LOG_CHECK, Box::new(|| log.check(&measurement, &request.interrupt))));
     }
     if plan.check && ready.stored {
@@ -163,10 +163,10 @@ impl Ready {
             catch_up(replicas, &meta, load.is_some(), &request.interrupt)?;
         }
         let mode = fitting(plan, &meta)?;
-        if let Some(fleet) = &request.fleet {
-            fleet.fit(&mode)?;
-        }
         let active = plan.active(meta.warehouses)?;
+        if let Some(fleet) = &request.fleet {
+            fleet.fit(&mode, active.1)?;
+        }
         let stored = !matches!(target.state()?, DatabaseState::AnyScale);
         let description = target.describe()?;
         if plan.success_log.is_some() && !stored {

@@ -1,21 +1,30 @@
 //! Runs on several agents over a NATS server.
 
 use crate::loaded;
-use crate::program::{Ended, Program, Running, TYPES, assert_checks_hold, json, lydite, scratch, text};
+use crate::program::{
+    Ended, Program, Running, TYPES, assert_checks_hold, check_after, json, lydite, scratch, text,
+};
+use crate::success_log::lines;
 use lydite_testkit::nats;
 use serde_json::Value;
 use std::path::Path;
 
 /// Starts an agent and waits until it waits for runs.
-fn agent(url: &str, name: &str) -> Running {
-    let mut agent = Program::new(&["agent", "--join", url, "--name", name]).start();
+pub(crate) fn agent(url: &str, name: &str) -> Running {
+    agent_with(url, name, &[])
+}
+
+/// Starts an agent with this login, and waits until it waits for runs.
+pub(crate) fn agent_with(url: &str, name: &str, login: &[&str]) -> Running {
+    let agent = ["agent", "--join", url, "--name", name];
+    let mut agent = Program::new(&[&agent[..], login].concat()).start();
     let said = agent.said();
     agent.wait_until("it waits for runs", || said.has("waits for runs"));
     agent
 }
 
 /// Runs on `null:` with these arguments, and returns the result.
-fn result(directory: &Path, arguments: &[&str]) -> (Ended, Value) {
+pub(crate) fn result(directory: &Path, arguments: &[&str]) -> (Ended, Value) {
     let path = directory.join("result.json");
     let ended = lydite(&[&["run", "null:", "--quiet", "--json", text(&path)], arguments].concat());
     (ended, json(&path))
@@ -58,21 +67,28 @@ fn agents_enter_what_one_process_enters() {
 }
 
 #[test]
-fn the_ledger_and_the_conditions_hold_over_the_transactions_of_all_agents() {
+fn the_ledger_the_success_log_and_the_conditions_hold_over_the_transactions_of_all_agents() {
     let (directory, server) = (scratch(), nats::Server::start(&[]));
     let (url, path) = (server.url(), directory.path().join("result.json"));
     let _agents = ["a", "b"].map(|name| agent(&url, name));
     let database = loaded::on_postgres("fleet", 2);
     let run = ["run", &database, "--duration", "2s", "--warmup", "0s", "--quiet", "--json", text(&path)];
-    lydite(&[&run[..], &["--join", &url, "--agents", "2"]].concat()).code(0);
+    let log = directory.path().join("success.log");
+    let fleet = ["--join", &url, "--agents", "2", "--success-log", text(&log)];
+    lydite(&[&run[..], &fleet].concat()).code(0);
     let result = json(&path);
     assert_checks_hold(&result, &["before", "after"]);
+    let (holds, detail) = check_after(&result, "success-log");
+    assert!(holds, "{detail}");
+    let acknowledged = lines(&log, "new_order") + lines(&log, "payment");
+    assert!(acknowledged > 0);
+    assert_eq!(result["success_log"]["committed"], acknowledged, "{result}");
     assert_eq!(result["agents"].as_array().expect("agents").len(), 2);
     assert!(completed(&result).iter().sum::<u64>() > 0);
 }
 
 #[test]
-fn a_killed_agent_is_reported_and_never_made_up_for() {
+fn a_killed_agent_is_reported_and_nothing_is_scaled_up() {
     let (directory, server) = (scratch(), nats::Server::start(&[]));
     let (url, path) = (server.url(), directory.path().join("result.json"));
     let (_stays, dies) = (agent(&url, "a"), agent(&url, "b"));
@@ -114,7 +130,11 @@ fn an_agent_whose_coordinator_dies_waits_for_the_next_run() {
 
 #[test]
 fn fleets_that_can_not_play_the_plan_are_rejected_with_one_line_for_each_reason() {
-    lydite(&["run", "null:", "--agents", "2"]).code(2).told(&[&["--agents", "needs --join"]]);
+    let directory = scratch();
+    let nowhere = Program::new(&["run", "null:", "--agents", "2"]).env("TMPDIR", directory.path());
+    nowhere.run().code(2).told(&[&["--agents", "needs --join", "lydite lab up fleet --agents 2"]]);
+    let alone = ["run", "null:", "--join", "nats://me:secret@127.0.0.1:1", "--nkey", "file"];
+    lydite(&alone).code(2).told(&[&["--join", "needs --agents"]]);
     let refused =
         ["run", "gemel:", "--ci", "2", "--steady", "--join", "nats://me:secret@127.0.0.1:1", "--agents", "2"];
     let ended = lydite(&refused).code(2);

@@ -31,7 +31,7 @@ fn table(ended: &Ended) -> String {
 }
 
 /// Lines of a log that begin with a word.
-fn lines(log: &Path, word: &str) -> u64 {
+pub(crate) fn lines(log: &Path, word: &str) -> u64 {
     let text = fs::read_to_string(log).expect("a log");
     text.lines().filter(|line| line.split(' ').next() == Some(word)).count() as u64
 }

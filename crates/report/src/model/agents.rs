@@ -42,9 +42,14 @@ impl AgentResult {
         let (lost, at) = (self.lost.as_ref()?, self.lost_at_s?);
         let plural = if self.terminals == 1 { "" } else { "s" };
         Some(format!(
-            "agent {} on {} was lost {at:.1} s after the window began ({lost}): its {} terminal{plural} are missing \
-             for {:.1} s, and no number makes up for them",
-            self.name, self.host, self.terminals, self.missing_s
+            "agent {} on {} was lost {:.1} s {} the window began ({lost}): its {} terminal{plural} are missing for \
+             {:.1} s, and the results are not scaled up",
+            self.name,
+            self.host,
+            at.abs(),
+            if at < 0.0 { "before" } else { "after" },
+            self.terminals,
+            self.missing_s
         ))
     }
 }

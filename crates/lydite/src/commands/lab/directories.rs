@@ -45,6 +45,11 @@ pub(super) fn unusable(directory: &Path, error: &io::Error) -> Failure {
     Failure::usage(format!("{}: {error}: name another directory with --dir", directory.display()))
 }
 
+/// Returns true if a directory belongs to the user that this process runs as.
+pub(super) fn is_own(directory: &Path) -> bool {
+    fs::symlink_metadata(directory).is_ok_and(|found| found.is_dir() && found.uid() == own_user())
+}
+
 /// Makes the directory above all labs. Everybody can create files beside it, so a directory of somebody else is
 /// rejected.
 fn make_root(mode: u32) -> io::Result<()> {
@@ -52,8 +57,7 @@ fn make_root(mode: u32) -> io::Result<()> {
     match fs::DirBuilder::new().mode(mode).create(&root) {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            let existing = fs::symlink_metadata(&root)?;
-            if existing.is_dir() && existing.uid() == own_user() {
+            if is_own(&root) {
                 fs::set_permissions(&root, fs::Permissions::from_mode(mode))
             } else {
                 Err(io::Error::other(format!("{} belongs to somebody else", root.display())))

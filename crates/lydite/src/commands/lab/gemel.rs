@@ -72,7 +72,7 @@ fn start(programs: &Programs, server: &Server, password: &str) -> Result<(), Str
     start.stdout(Stdio::null()).stderr(Stdio::from(file)).process_group(0);
     let mut child = start.spawn().map_err(|error| format!("{}: {error}", programs.lydite.display()))?;
     let begun = Instant::now();
-    while !server.listens() {
+    while !server.answers() {
         let ended = child.try_wait().map_err(|error| format!("lydite driver serve: {error}"))?.is_some();
         if ended || begun.elapsed() > PATIENCE {
             let words = fs::read_to_string(&log).unwrap_or_default();

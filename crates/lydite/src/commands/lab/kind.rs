@@ -2,8 +2,10 @@
 
 use crate::exit::Failure;
 
-/// Maximum number of shards of a lab: each is a server of its own.
-pub(super) const MAX_SHARDS: u16 = 32;
+/// Maximum number of shards or agents of a lab: each is a process of its own.
+pub(super) const MAX_MEMBERS: u16 = 32;
+/// Shards or agents of a lab without `--shards` and `--agents`.
+pub(super) const DEFAULT_MEMBERS: u16 = 3;
 
 /// A kind of lab.
 #[derive(Debug)]
@@ -23,6 +25,7 @@ pub(super) enum Servers {
     Galera,
     Spider,
     Gemel,
+    Fleet,
 }
 
 impl Servers {
@@ -40,17 +43,17 @@ impl Servers {
         matches!(self, Self::Postgres | Self::PostgresOverShards | Self::PostgresWithReplicas)
     }
 
-    /// Returns the number of servers, the coordinator included.
-    pub(super) fn count(self, shards: u16) -> usize {
+    /// Returns the number of servers and agents. `members` is the number of shards or agents.
+    pub(super) fn count(self, members: u16) -> usize {
         match self {
             Self::Postgres | Self::Mariadb | Self::Gemel => 1,
-            Self::PostgresOverShards | Self::Spider => usize::from(shards) + 1,
+            Self::PostgresOverShards | Self::Spider | Self::Fleet => usize::from(members) + 1,
             Self::Galera | Self::PostgresWithReplicas => 3,
         }
     }
 }
 
-pub(super) const KINDS: [Kind; 7] = [
+pub(super) const KINDS: [Kind; 8] = [
     Kind { name: "pg", about: "a PostgreSQL server", servers: Servers::Postgres },
     Kind {
         name: "pg-sharded",
@@ -82,9 +85,22 @@ pub(super) const KINDS: [Kind; 7] = [
         about: "Gemel in a process of its own, for faults: lydite driver serve",
         servers: Servers::Gemel,
     },
+    Kind {
+        name: "fleet",
+        about: "a NATS server and --agents agents (3) that wait for runs: its URL is for --join",
+        servers: Servers::Fleet,
+    },
 ];
 
 impl Kind {
+    /// Returns the kind with these servers.
+    pub(super) fn of(servers: Servers) -> &'static Self {
+        match KINDS.iter().find(|kind| kind.servers == servers) {
+            Some(kind) => kind,
+            None => unreachable!("each product and topology has a kind"),
+        }
+    }
+
     /// Finds a kind by its name.
     pub(super) fn named(name: &str) -> Result<&'static Self, Failure> {
         KINDS.iter().find(|known| known.name == name).ok_or_else(|| {

@@ -18,7 +18,7 @@ pub(super) fn list() -> Outcome {
         let directory = root().join(kind.name);
         if let Some(lab) = Lab::read(&directory)? {
             let starting = is_starting(&directory);
-            let silent = lab.servers.iter().filter(|server| !server.listens()).count();
+            let silent = lab.servers.iter().filter(|server| !server.answers()).count();
             let state = match silent {
                 _ if starting => "  (starting)".into(),
                 0 => String::new(),

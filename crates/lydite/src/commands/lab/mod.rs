@@ -13,6 +13,7 @@ mod clock;
 mod directories;
 mod disk;
 mod down;
+mod fleet;
 mod gemel;
 mod kind;
 mod list;
@@ -28,14 +29,15 @@ mod up;
 
 use crate::cli::{LabArgs, LabCommand};
 use crate::exit::{Failure, Outcome};
+pub(crate) use fleet::running as running_fleet;
 use kind::{Kind, Servers};
 use note::Lab;
 
 /// Runs `lydite lab`.
 pub(crate) fn command(args: LabArgs) -> Outcome {
     match args.command {
-        LabCommand::Up { kind, shards, clock, sync, disk, dir } => {
-            up::up(&kind, &up::Options { shards, clock, sync, disk }, dir)
+        LabCommand::Up { kind, shards, agents, clock, sync, disk, dir } => {
+            up::up(&kind, &up::Options { shards, agents, clock, sync, disk }, dir)
         }
         LabCommand::Down { kind, dir } => down::down(&kind, dir),
         LabCommand::Restart { place, dir } => restart::restart(&place, dir),
@@ -50,6 +52,9 @@ pub(crate) fn command(args: LabArgs) -> Outcome {
 pub(crate) fn servers(name: &str) -> Result<Vec<lydite_faults::Server>, String> {
     let line = |failure: Failure| failure.line();
     let kind = Kind::named(name).map_err(line)?;
+    if kind.servers == Servers::Fleet {
+        return Err("the lab fleet has no database: name the lab of the database".to_owned());
+    }
     let lab = Lab::read(&directories::root().join(name)).map_err(line)?;
     let lab = lab.ok_or_else(|| format!("lab {name} does not run: start it with lydite lab up {name}"))?;
     let disk = lab.disk.map(|disk| disk.mount);
@@ -69,7 +74,7 @@ pub(crate) fn servers(name: &str) -> Result<Vec<lydite_faults::Server>, String> 
 /// # Errors
 /// There is none among the labs that run without `--dir`.
 pub(crate) fn at(ports: &[u16]) -> Result<&'static str, String> {
-    for kind in &kind::KINDS {
+    for kind in kind::KINDS.iter().filter(|kind| kind.servers != Servers::Fleet) {
         let lab = Lab::read(&directories::root().join(kind.name)).map_err(|failure| failure.line())?;
         if lab.is_some_and(|lab| lab.servers.iter().any(|server| ports.contains(&server.port))) {
             return Ok(kind.name);

@@ -3,6 +3,7 @@
 use super::clock::Clock;
 use super::directories::root;
 use super::disk::Disk;
+use super::fleet;
 use super::kind::Kind;
 use super::privacy::write_private;
 use crate::exit::{Failure, Outcome};
@@ -20,7 +21,7 @@ const NOTE: &str = "lab.json";
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct Lab {
     pub(super) kind: String,
-    /// The URL of the database, with its password, for `lydite run` and the other commands.
+    /// The URL of the database, or of a fleet's NATS server, with its password, for `lydite run` and the other commands.
     pub(super) url: String,
     /// The URLs of its replicas, for `--replicas`.
     #[serde(default)]
@@ -36,8 +37,11 @@ pub(super) struct Lab {
 pub(super) struct Server {
     /// Its directory.
     pub(super) path: PathBuf,
-    /// Its port on 127.0.0.1.
+    /// Its port on 127.0.0.1; 0 for an agent.
     pub(super) port: u16,
+    /// Name of the agent of a fleet, if it is one.
+    #[serde(default)]
+    pub(super) agent: Option<String>,
     /// Clock of the server, if faults can move it.
     #[serde(default)]
     pub(super) clock: Option<Clock>,
@@ -52,9 +56,20 @@ impl Server {
         self.path.join("data")
     }
 
-    /// Returns true if a process listens on the port.
-    pub(super) fn listens(&self) -> bool {
-        accepts(self.port)
+    /// Returns true if a process listens on the port, or if the agent runs.
+    pub(super) fn answers(&self) -> bool {
+        match &self.agent {
+            None => accepts(self.port),
+            Some(_) => fleet::runs(self),
+        }
+    }
+
+    /// Returns a name of the server for messages.
+    pub(super) fn shown(&self) -> String {
+        match &self.agent {
+            None => format!("server on port {}", self.port),
+            Some(name) => format!("agent {name}"),
+        }
     }
 }
 

@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Returns the process with all of these arguments on its command line; `None` if none runs.
-fn find(arguments: &[&str]) -> Option<ProcessId> {
+pub(super) fn find(arguments: &[&str]) -> Option<ProcessId> {
     let has_all = |process: &ProcessId| {
         let command = fs::read(format!("/proc/{}/cmdline", process.pid)).unwrap_or_default();
         let has = |argument: &&str| command.split(|byte| *byte == 0).any(|part| part == argument.as_bytes());
@@ -31,7 +31,7 @@ fn find(arguments: &[&str]) -> Option<ProcessId> {
 pub(super) fn is_running(server: &Server, arguments: &[&str], patience: Duration) -> Result<bool, String> {
     let begun = Instant::now();
     while let Some(process) = find(arguments) {
-        if server.listens() {
+        if server.answers() {
             return Ok(true);
         }
         if begun.elapsed() > patience {
@@ -59,7 +59,7 @@ pub(super) fn wait_until_noticed(id: i32) {
 /// has these arguments, and no other process has all of them.
 pub(super) fn kill(server: &Server, arguments: &[&str]) -> Outcome {
     let failed = |process: ProcessId, problem: &str| {
-        Failure::Target(format!("the server on port {} (process {}) {problem}", server.port, process.pid))
+        Failure::Target(format!("the {} (process {}) {problem}", server.shown(), process.pid))
     };
     let begun = Instant::now();
     while let Some(process) = find(arguments) {

@@ -39,16 +39,15 @@ pub(super) fn restart(place: &str, dir: Option<PathBuf>) -> Outcome {
     let meant = |server: &Server| node.is_none_or(|node| lab.servers[node].port == server.port);
     let (mut first, mut others) = (Vec::new(), Vec::new());
     for (number, server) in lab.servers.iter().enumerate() {
-        if meant(server) && !server.listens() {
+        if meant(server) && !server.answers() {
             if number == 0 { first.push(server) } else { others.push(server) }
         }
     }
     let started = first.len() + others.len();
-    let password = lab.password().unwrap_or_default();
-    // A primary and a coordinator before the others.
+    // A primary, a coordinator and NATS before the others.
     for (servers, is_first) in [(first, true), (others, false)] {
         in_parallel(&directory, servers, |server| {
-            programs.start_again(kind.servers, is_first, server, password)
+            programs.start_again(kind.servers, is_first, server, &lab)
         })?;
     }
     complain(&match started {

@@ -1,8 +1,8 @@
 //! Starting and stopping the servers of a lab, of either product.
 
 use super::kind::Servers;
-use super::note::Server;
-use super::{gemel, mariadb, postgres};
+use super::note::{Lab, Server};
+use super::{fleet, gemel, mariadb, postgres};
 use crate::exit::{Failure, Outcome};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -12,6 +12,7 @@ pub(super) enum Programs {
     Postgres(postgres::Programs),
     Mariadb(mariadb::Programs),
     Gemel(gemel::Programs),
+    Fleet(fleet::Programs),
 }
 
 impl Programs {
@@ -25,6 +26,7 @@ impl Programs {
                 mariadb::Programs::find(servers).map(Self::Mariadb)
             }
             Servers::Gemel => gemel::Programs::find().map(Self::Gemel),
+            Servers::Fleet => fleet::Programs::find().map(Self::Fleet),
         }
     }
 
@@ -34,6 +36,7 @@ impl Programs {
             Self::Postgres(_) => postgres::url(kind, servers, password),
             Self::Mariadb(_) => mariadb::url(kind, servers, password),
             Self::Gemel(_) => gemel::url(servers, password),
+            Self::Fleet(_) => fleet::url(servers, password),
         }
     }
 
@@ -42,7 +45,7 @@ impl Programs {
         match self {
             Self::Postgres(programs) => programs.user,
             Self::Mariadb(programs) => programs.user,
-            Self::Gemel(_) => None,
+            Self::Gemel(_) | Self::Fleet(_) => None,
         }
     }
 
@@ -71,6 +74,15 @@ impl Programs {
             Self::Gemel(programs) => {
                 in_parallel(directory, servers, |server| gemel::start_one(programs, server, password))
             }
+            Self::Fleet(programs) => {
+                let join = fleet::url(servers, password);
+                let (nats, agents) = servers.split_at(servers.len().min(1));
+                [nats, agents].into_iter().try_for_each(|servers| {
+                    in_parallel(directory, servers, |server| {
+                        fleet::start_one(programs, server, &join, password)
+                    })
+                })
+            }
         }
     }
 
@@ -80,12 +92,14 @@ impl Programs {
         kind: Servers,
         is_first: bool,
         server: &Server,
-        password: &str,
+        lab: &Lab,
     ) -> Result<(), String> {
+        let password = lab.password().unwrap_or_default();
         match self {
             Self::Postgres(programs) => postgres::start_again(programs, server),
             Self::Mariadb(programs) => mariadb::start_again(programs, kind, is_first, server, password),
             Self::Gemel(programs) => gemel::start_again(programs, server, password),
+            Self::Fleet(programs) => fleet::start_again(programs, server, &lab.url),
         }
     }
 }
@@ -100,6 +114,7 @@ pub(super) fn stop(kind: Servers, servers: &[Server]) -> Outcome {
         // A signal stops them, so that this works after their programs were uninstalled.
         Servers::Mariadb | Servers::Galera | Servers::Spider => servers.iter().try_for_each(mariadb::stop),
         Servers::Gemel => servers.iter().try_for_each(gemel::stop),
+        Servers::Fleet => servers.iter().try_for_each(fleet::stop),
     }
 }
 

@@ -4,7 +4,8 @@ use super::clock;
 use super::directories;
 use super::disk::Disk;
 use super::down::end;
-use super::kind::{Kind, MAX_SHARDS, Servers};
+use super::fleet;
+use super::kind::{DEFAULT_MEMBERS, Kind, MAX_MEMBERS, Servers};
 use super::note::{Lab, Server, being_started, is_starting};
 use super::ports::free_ports;
 use super::postgres;
@@ -14,17 +15,17 @@ use crate::exit::{Failure, Outcome};
 use crate::interrupt::watch;
 use crate::output::{complain, print};
 use crate::shell::typed;
+use lydite_report::figures::plural;
 use lydite_report::live::Style;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
-
-/// Shards of a lab without `--shards`.
-const DEFAULT_SHARDS: u16 = 3;
 
 /// The options of a lab.
 pub(super) struct Options {
     /// Shards beside the coordinator.
     pub(super) shards: Option<u16>,
+    /// Agents of a fleet.
+    pub(super) agents: Option<u16>,
     /// True if faults can move the clocks of the servers.
     pub(super) clock: bool,
     /// True if commits wait for a replica.
@@ -33,9 +34,42 @@ pub(super) struct Options {
     pub(super) disk: Option<String>,
 }
 
+impl Options {
+    /// Returns the number of shards or agents.
+    fn members(&self) -> Option<u16> {
+        self.shards.or(self.agents)
+    }
+
+    /// Rejects options that the lab has not.
+    fn check(&self, kind: &Kind) -> Outcome {
+        let name = kind.name;
+        let refuse = |message: String| Err(Failure::usage(message));
+        if self.shards.is_some() && !kind.servers.has_shards() {
+            return refuse(format!("--shards is for pg-sharded and spider, not for {name}"));
+        }
+        if self.agents.is_some() && kind.servers != Servers::Fleet {
+            return refuse(format!("--agents is for fleet, not for {name}"));
+        }
+        for (flag, given) in [("shards", self.shards), ("agents", self.agents)] {
+            if let Some(given) = given.filter(|given| !(1..=MAX_MEMBERS).contains(given)) {
+                return refuse(format!("--{flag} {given}: a lab has 1 to {MAX_MEMBERS}"));
+            }
+        }
+        if self.clock && !kind.servers.are_postgres() {
+            return refuse(format!("--clock is for pg, pg-sharded and pg-replicas, not for {name}"));
+        }
+        if self.sync && kind.servers != Servers::PostgresWithReplicas {
+            return refuse(format!("--sync is for pg-replicas, not for {name}"));
+        }
+        if self.disk.is_some() && kind.servers == Servers::Fleet {
+            return refuse(String::from("--disk is for databases, not for fleet"));
+        }
+        Ok(())
+    }
+}
+
 /// Starts a lab and prints its URL. If the lab runs already, only prints the URL.
 pub(super) fn up(name: &str, options: &Options, dir: Option<PathBuf>) -> Outcome {
-    let Options { shards, clock, sync, .. } = *options;
     let kind = Kind::named(name)?;
     let command = |verb: &str| match &dir {
         None => format!("lydite lab {verb} {name}"),
@@ -44,27 +78,14 @@ pub(super) fn up(name: &str, options: &Options, dir: Option<PathBuf>) -> Outcome
     let (up_again, end_with) = (command("up"), command("down"));
     let start_again = kind.servers.start_again().then(|| command("restart"));
     let directory = directories::directory(kind, dir)?;
-    if shards.is_some() && !kind.servers.has_shards() {
-        return Err(Failure::usage(format!("--shards is for pg-sharded and spider, not for {name}")));
-    }
-    if let Some(shards) = shards
-        && !(1..=MAX_SHARDS).contains(&shards)
-    {
-        return Err(Failure::usage(format!("--shards {shards}: a lab has 1 to {MAX_SHARDS}")));
-    }
-    if clock && !kind.servers.are_postgres() {
-        return Err(Failure::usage(format!("--clock is for pg, pg-sharded and pg-replicas, not for {name}")));
-    }
-    if sync && kind.servers != Servers::PostgresWithReplicas {
-        return Err(Failure::usage(format!("--sync is for pg-replicas, not for {name}")));
-    }
+    options.check(kind)?;
     match Lab::read(&directory)? {
         Some(lab) => show_running(kind, &lab, &directory, options, (&end_with, start_again.as_deref())),
         None => start(kind, &directory, options, &up_again, &end_with),
     }
 }
 
-/// Prints the URL of a lab that exists, if all its servers answer and it has the configured number of shards. The
+/// Prints the URL of a lab that exists, if all its servers answer and it has the configured number of shards or agents. The
 /// commands end the lab, and start servers of it again.
 fn show_running(
     kind: &Kind,
@@ -74,9 +95,10 @@ fn show_running(
     (end_with, start_again): (&str, Option<&str>),
 ) -> Outcome {
     lab.require_kind(kind.name, directory)?;
-    if options.shards.is_some_and(|shards| lab.servers.len() != kind.servers.count(shards)) {
+    if options.members().is_some_and(|members| lab.servers.len() != kind.servers.count(members)) {
+        let members = if kind.servers == Servers::Fleet { "agents" } else { "shards" };
         return Err(Failure::usage(format!(
-            "{}: there is a lab of {} shards: end it with: {end_with}, or name another directory with --dir",
+            "{}: there is a lab of {} {members}: end it with: {end_with}, or name another directory with --dir",
             directory.display(),
             lab.servers.len().saturating_sub(1)
         )));
@@ -108,14 +130,14 @@ fn show_running(
     if is_starting(directory) {
         return Err(being_started(directory));
     }
-    match lab.servers.iter().find(|server| !server.listens()) {
+    match lab.servers.iter().find(|server| !server.answers()) {
         None => print(&format!("{}\n", lab.arguments())),
         Some(server) => {
             let again = start_again.map(|command| format!("start it again with: {command}, or "));
             Err(Failure::usage(format!(
-                "{}: there is a lab, but its server on port {} does not answer: {}end the lab with: {end_with}",
+                "{}: there is a lab, but its {} does not answer: {}end the lab with: {end_with}",
                 directory.display(),
-                server.port,
+                server.shown(),
                 again.unwrap_or_default()
             )))
         }
@@ -124,7 +146,7 @@ fn show_running(
 
 /// Starts a new lab and prints its URL.
 fn start(kind: &Kind, directory: &Path, options: &Options, up_again: &str, end_with: &str) -> Outcome {
-    let shards = options.shards.unwrap_or(DEFAULT_SHARDS);
+    let members = options.members().unwrap_or(DEFAULT_MEMBERS);
     let begun = Instant::now();
     let programs = Programs::find(kind.servers)?;
     let password = new_password()?;
@@ -145,18 +167,23 @@ fn start(kind: &Kind, directory: &Path, options: &Options, up_again: &str, end_w
         let ended = end(kind, directory, &lab);
         return Failure::all([started, ended].into_iter().filter_map(Result::err).collect());
     }
+    // Not the URL: messages never contain passwords.
+    let arguments = match kind.servers {
+        Servers::Fleet => format!("URL --agents {members} --join \"$({up_again})\""),
+        _ if !lab.replicas.is_empty() => format!("$({up_again})"),
+        // A shard needs at least one warehouse.
+        servers if servers.has_shards() && members > 2 => format!("\"$({up_again})\" -w {members}"),
+        _ => format!("\"$({up_again})\""),
+    };
     complain(&format!(
-        "{} after {:.1} s, data in {}; try: lydite run {}{}; end with: {end_with}",
-        match lab.servers.len() {
-            1 => "a server runs".to_string(),
-            count => format!("{count} servers run"),
+        "{} after {:.1} s, data in {}; try: lydite run {arguments}; end with: {end_with}",
+        match (kind.servers, lab.servers.len()) {
+            (Servers::Fleet, _) => format!("NATS and {} run", plural(members.into(), "agent")),
+            (_, 1) => "a server runs".to_string(),
+            (_, count) => format!("{count} servers run"),
         },
         begun.elapsed().as_secs_f64(),
         directory.display(),
-        // Not the URL: messages never contain passwords.
-        if lab.replicas.is_empty() { format!("\"$({up_again})\"") } else { format!("$({up_again})") },
-        // A shard needs at least one warehouse.
-        if kind.servers.has_shards() && shards > 2 { format!(" -w {shards}") } else { String::new() },
     ));
     print(&format!("{}\n", lab.arguments()))
 }
@@ -172,15 +199,24 @@ fn new_lab(
     password: &str,
 ) -> Result<Lab, Failure> {
     let above = disk.as_ref().map_or(directory, |disk| disk.mount.as_path());
-    let servers: Vec<Server> = free_ports(kind.servers.count(options.shards.unwrap_or(DEFAULT_SHARDS)))?
-        .into_iter()
+    let count = kind.servers.count(options.members().unwrap_or(DEFAULT_MEMBERS));
+    let server = |number: usize, port: u16, agent: Option<String>| Server {
+        path: above.join(format!("server-{number}")),
+        port,
+        agent,
+        clock: library.map(|library| clock::clock(library, directory, number)),
+        sync: options.sync,
+    };
+    // Agents listen to no port.
+    let listening = if kind.servers == Servers::Fleet { 1 } else { count };
+    let ports = free_ports(listening)?;
+    let agents = ports.first().into_iter().flat_map(|port| fleet::names(*port)).take(count - listening);
+    let servers: Vec<Server> = ports
+        .iter()
+        .map(|port| (*port, None))
+        .chain(agents.map(|name| (0, Some(name))))
         .enumerate()
-        .map(|(number, port)| Server {
-            path: above.join(format!("server-{number}")),
-            port,
-            clock: library.map(|library| clock::clock(library, directory, number)),
-            sync: options.sync,
-        })
+        .map(|(number, (port, agent))| server(number, port, agent))
         .collect();
     let replicas = match kind.servers {
         Servers::PostgresWithReplicas => {

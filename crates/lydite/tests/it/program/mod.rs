@@ -36,7 +36,7 @@ impl Program {
     pub(crate) fn new<S: AsRef<OsStr>>(arguments: &[S]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_lydite"));
         command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        for name in ["LYDITE_PASSWORD", "PGUSER", "PGPASSWORD", "NO_COLOR"] {
+        for name in ["LYDITE_PASSWORD", "LYDITE_JOIN", "PGUSER", "PGPASSWORD", "NO_COLOR"] {
             command.env_remove(name);
         }
         command.env("PGPASSFILE", "/nonexistent");

@@ -1,0 +1,110 @@
+//! A load by a fleet: each agent loads its share of the rows.
+
+use crate::coordinator::{Fleet, LOOK};
+use crate::error::FleetError;
+use crate::messages::{Event, ToAgent, to_all};
+use crate::{BEAT, SILENCE};
+use lydite_bench::{Loaded, RunControl};
+use std::time::{Duration, Instant};
+
+/// Longest wait for the other agents after the load was stopped: they roll unfinished warehouses back.
+const ROLLING_BACK: Duration = Duration::from_secs(60);
+/// Time between two calls of the observer.
+const STEP: Duration = Duration::from_millis(100);
+
+/// Share of an agent in a load.
+#[derive(Clone, Default)]
+struct Part {
+    loaded: Loaded,
+    /// End of its work: true if its share is loaded whole.
+    ended: Option<bool>,
+    /// True if the agent failed or is lost.
+    failed: bool,
+}
+
+impl Part {
+    fn is_open(&self) -> bool {
+        self.ended.is_none() && !self.failed
+    }
+}
+
+impl Fleet {
+    /// Lets each agent load its share, which it reads from `work`. Passes the sum of their counts to `observer` several
+    /// times a second. Returns false if `control` asked for a stop.
+    ///
+    /// If an agent fails or is lost, the others stop, and all that is left open is rolled back.
+    ///
+    /// # Errors
+    /// An agent fails or is lost: the first one is named. Or NATS has a problem.
+    pub fn load(
+        &mut self,
+        work: &[u8],
+        control: &RunControl,
+        observer: &mut dyn FnMut(Loaded),
+    ) -> Result<bool, FleetError> {
+        self.give(work)?;
+        let mut parts = vec![Part::default(); self.agents.len()];
+        let (mut beat, mut shown) = (Instant::now(), Instant::now());
+        let (mut failure, mut stopped) = (None::<FleetError>, None::<Instant>);
+        while parts.iter().any(Part::is_open) {
+            if stopped.is_none() && (control.is_stopped() || failure.is_some()) {
+                stopped = Some(Instant::now());
+                // If it can't be sent, the agents notice the silence.
+                let _ = self.bus.send(to_all(&self.run), &ToAgent::Stop);
+            }
+            if stopped.is_some_and(|stopped| stopped.elapsed() > ROLLING_BACK) {
+                break;
+            }
+            if beat.elapsed() >= BEAT {
+                beat = Instant::now();
+                let _ = self.bus.send(to_all(&self.run), &ToAgent::Alive);
+            }
+            if shown.elapsed() >= STEP {
+                shown = Instant::now();
+                observer(sum(&parts));
+            }
+            let mut next = self.inbox.messages.recv_timeout(LOOK).ok();
+            while let Some(message) = next {
+                next = self.inbox.messages.try_recv().ok();
+                let Some((agent, event)) = self.event(&message) else { continue };
+                match event {
+                    Event::Load { loaded, ended } => {
+                        (parts[agent].loaded, parts[agent].ended) = (loaded, ended);
+                    }
+                    Event::Failed(problem) => {
+                        parts[agent].failed = true;
+                        failure.get_or_insert(FleetError::Lost(self.words(agent, &problem)));
+                    }
+                    Event::Ready | Event::Pong { .. } | Event::Begun { .. } => {}
+                    Event::Alive | Event::Piece { .. } => {}
+                }
+            }
+            for (agent, part) in parts.iter_mut().enumerate() {
+                if part.is_open() && self.agents[agent].heard.elapsed() > SILENCE {
+                    part.failed = true;
+                    let problem = self.bus.problem().unwrap_or_else(|| {
+                        let silence = format!("no sign of life for {} s", SILENCE.as_secs());
+                        FleetError::Lost(self.words(agent, &silence))
+                    });
+                    failure.get_or_insert(problem);
+                }
+            }
+        }
+        observer(sum(&parts));
+        match failure {
+            Some(failure) => Err(failure),
+            None => Ok(parts.iter().all(|part| part.ended == Some(true))),
+        }
+    }
+
+    /// Returns the problem of an agent in words.
+    fn words(&self, agent: usize, problem: &str) -> String {
+        let member = &self.agents[agent].member;
+        format!("agent {} on {}: {problem}", member.name, member.host)
+    }
+}
+
+/// Returns the counts of all agents.
+fn sum(parts: &[Part]) -> Loaded {
+    parts.iter().fold(Loaded::default(), |sum, part| sum.plus(part.loaded))
+}

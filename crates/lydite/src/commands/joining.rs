@@ -1,0 +1,86 @@
+//! The flags of a fleet: where the agents wait, and how many of them.
+
+use super::lab;
+use crate::cli::{FleetArgs, LoginArgs};
+use crate::output::complain;
+use crate::run::fleet::{JOIN, Joining};
+use lydite_fleet::{Login, Terms, shown};
+use lydite_plan::values::{time, whole};
+use std::time::Duration;
+
+/// The most agents of a run.
+const MAX_AGENTS: u32 = 10_000;
+/// The default of the longest wait for agents.
+const AGENTS_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Reads the flags of a fleet; `None` without a fleet, or if no NATS server is named.
+pub(super) fn joining(args: &FleetArgs, errors: &mut Vec<String>) -> Option<Joining> {
+    let login_given = [
+        ("--creds", args.login.creds.is_some()),
+        ("--nkey", args.login.nkey.is_some()),
+        ("--tls-ca", args.login.tls_ca.is_some()),
+    ];
+    let waits = ("--agents-timeout", args.agents_timeout.is_some());
+    let Some(agents) = args.agents.as_deref() else {
+        if let Some(join) = &args.join {
+            errors.push(format!("--join: {:?} needs --agents with their number", shown(join)));
+        } else {
+            for (flag, _) in login_given.iter().chain([&waits]).filter(|(_, given)| *given) {
+                errors.push(format!("{flag}: needs --agents and --join with the URL of a NATS server"));
+            }
+        }
+        return None;
+    };
+    if args.join.is_none() {
+        for (flag, _) in login_given.iter().filter(|(_, given)| *given) {
+            errors.push(format!("{flag}: needs --join with the URL of a NATS server"));
+        }
+    }
+    let agents = whole(agents, 1, MAX_AGENTS)
+        .map_err(|problem| errors.push(format!("--agents: {agents:?} {problem}")))
+        .unwrap_or(1);
+    let timeout = args.agents_timeout.as_deref().map_or(Ok(AGENTS_TIMEOUT), |text| {
+        time(text).inspect_err(|problem| errors.push(format!("--agents-timeout: {text:?} {problem}")))
+    });
+    let join = args.join.clone().or_else(named).or_else(|| on_this_machine(agents, errors))?;
+    let terms = Terms { agents, timeout: timeout.unwrap_or(AGENTS_TIMEOUT) };
+    Some(Joining { join, login: login(&args.login), terms })
+}
+
+/// Returns the URL in the environment, if there is one.
+pub(super) fn named() -> Option<String> {
+    std::env::var(JOIN).ok().filter(|url| !url.is_empty())
+}
+
+/// Returns the URL of the lab of a fleet, and reports that its agents are taken.
+fn on_this_machine(agents: u32, errors: &mut Vec<String>) -> Option<String> {
+    match lab::running_fleet() {
+        Ok(Some((_, there))) if there < agents as usize => {
+            errors.push(format!(
+                "--agents: the lab fleet has {there}, not {agents}: end it with lydite lab down fleet, and start it with \
+                 lydite lab up fleet --agents {agents}, or name another NATS server with --join"
+            ));
+            None
+        }
+        Ok(Some((url, _))) => {
+            complain(&format!("agents: those of the lab fleet at {}", shown(&url)));
+            Some(url)
+        }
+        Ok(None) => {
+            errors.push(format!(
+                "--agents: needs --join with the URL of a NATS server, or agents on this machine: start them with lydite \
+                 lab up fleet --agents {agents}"
+            ));
+            None
+        }
+        Err(failure) => {
+            errors.extend(failure.lines().into_iter().map(str::to_owned));
+            None
+        }
+    }
+}
+
+/// Returns the login at the NATS server.
+pub(super) fn login(args: &LoginArgs) -> Login {
+    Login { creds: args.creds.clone(), nkey: args.nkey.clone(), tls_ca: args.tls_ca.clone() }
+}

@@ -1,0 +1,178 @@
+//! Labs of a fleet: a NATS server, and agents that wait at it for runs.
+
+use super::directories::{is_own, root};
+use super::kind::{Kind, Servers};
+use super::note::{Lab, Server, is_starting};
+use super::privacy::{make_directory, write_private};
+use super::process;
+use super::servers::program;
+use crate::exit::{Failure, Outcome};
+use crate::run::fleet::JOIN;
+use std::fs::{self, File, OpenOptions};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Maximum time for a server or an agent to start.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// User of the NATS server.
+const USER: &str = "lydite";
+
+/// The programs of a fleet.
+pub(super) struct Programs {
+    nats: PathBuf,
+    lydite: PathBuf,
+}
+
+impl Programs {
+    /// Finds the NATS server and this program.
+    pub(super) fn find() -> Result<Self, Failure> {
+        let own = std::env::current_exe();
+        let lydite = own.map_err(|error| Failure::usage(format!("lydite's own program: {error}")))?;
+        Ok(Self { nats: program("nats-server", "nats-server")?, lydite })
+    }
+}
+
+/// Returns the URL of the NATS server, for `--join`.
+pub(super) fn url(servers: &[Server], password: &str) -> String {
+    let port = servers.first().map_or(0, |server| server.port);
+    format!("nats://{USER}:{password}@127.0.0.1:{port}")
+}
+
+/// Returns the names of the agents of a fleet at this port. They differ from those of all other labs that run.
+pub(super) fn names(port: u16) -> impl Iterator<Item = String> {
+    (1..).map(move |number| format!("lab-{port}-{number}"))
+}
+
+/// Makes and starts a server or an agent. `join` is the URL of the NATS server.
+pub(super) fn start_one(
+    programs: &Programs,
+    server: &Server,
+    join: &str,
+    password: &str,
+) -> Result<(), String> {
+    make_directory(&server.path, None)?;
+    if server.agent.is_none() {
+        let text = format!(
+            "listen: \"127.0.0.1:{}\"\nauthorization {{ user: \"{USER}\", password: \"{password}\" }}\n",
+            server.port
+        );
+        let file = configuration(server);
+        write_private(&file, &text, None).map_err(|error| format!("{}: {error}", file.display()))?;
+    }
+    start(programs, server, join)
+}
+
+/// Starts a server or an agent that was made before, unless it runs.
+pub(super) fn start_again(programs: &Programs, server: &Server, join: &str) -> Result<(), String> {
+    if process::is_running(server, &arguments(server).each_ref().map(String::as_str), PATIENCE)? {
+        return Ok(());
+    }
+    start(programs, server, join)
+}
+
+fn start(programs: &Programs, server: &Server, join: &str) -> Result<(), String> {
+    match &server.agent {
+        None => {
+            let mut command = Command::new(&programs.nats);
+            command.arg("--config").arg(configuration(server));
+            run(command, server, |_| server.answers())
+        }
+        Some(name) => {
+            let mut command = Command::new(&programs.lydite);
+            command.args(["agent", "--name", name]);
+            // Others see the command line.
+            command.env(JOIN, join);
+            run(command, server, |said| said.contains("waits for runs"))
+        }
+    }
+}
+
+/// Returns the file with the configuration of the NATS server.
+fn configuration(server: &Server) -> PathBuf {
+    server.path.join("nats.conf")
+}
+
+/// Returns arguments of a process; no other process has all of them.
+fn arguments(server: &Server) -> [String; 2] {
+    match &server.agent {
+        None => ["--config".to_owned(), configuration(server).display().to_string()],
+        Some(name) => ["agent".to_owned(), name.clone()],
+    }
+}
+
+/// Starts a process, and waits until `is_up` is true for what it has written.
+fn run(mut command: Command, server: &Server, is_up: impl Fn(&str) -> bool) -> Result<(), String> {
+    let log = server.path.join("log");
+    let failed = |error: std::io::Error| format!("{}: {error}", log.display());
+    let file = OpenOptions::new().create(true).append(true).open(&log).map_err(failed)?;
+    let before = file.metadata().map_err(failed)?.len() as usize;
+    let said = || {
+        fs::read(&log)
+            .map(|text| String::from_utf8_lossy(text.get(before..).unwrap_or_default()).into_owned())
+    };
+    let mut child = spawn(&mut command, file)?;
+    let begun = Instant::now();
+    while !is_up(&said().map_err(failed)?) {
+        let ended = child.try_wait().map_err(|error| format!("{}: {error}", server.shown()))?.is_some();
+        if ended || begun.elapsed() > PATIENCE {
+            let words = said().unwrap_or_default();
+            let last = words.lines().last().unwrap_or("its log is empty").to_owned();
+            return Err(format!("{} did not start: {last}", server.shown()));
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    Ok(())
+}
+
+/// Starts a process that outlives this one.
+fn spawn(command: &mut Command, log: File) -> Result<Child, String> {
+    command.current_dir("/").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::from(log));
+    // A Ctrl-C in the terminal must not reach it.
+    command.process_group(0);
+    command.spawn().map_err(|error| format!("{}: {error}", command.get_program().display()))
+}
+
+/// Returns true if the process of an agent runs.
+pub(super) fn runs(server: &Server) -> bool {
+    process::find(&arguments(server).each_ref().map(String::as_str)).is_some()
+}
+
+/// Kills a server or an agent if it runs.
+pub(super) fn stop(server: &Server) -> Outcome {
+    process::kill(server, &arguments(server).each_ref().map(String::as_str))
+}
+
+/// Returns the URL of the fleet that this user has started without `--dir`, and the number of its agents; `None` if
+/// there is none.
+///
+/// # Errors
+/// It is not whole.
+pub(crate) fn running() -> Result<Option<(String, usize)>, Failure> {
+    let kind = Kind::of(Servers::Fleet);
+    let directory = root().join(kind.name);
+    // Everybody can make a directory of this name. A plan with its password goes to a server of one's own only.
+    if !is_own(&root()) {
+        return Ok(None);
+    }
+    let Some(lab) = Lab::read(&directory)? else { return Ok(None) };
+    usable(&lab, &directory)?;
+    Ok(Some((lab.url, lab.servers.len().saturating_sub(1))))
+}
+
+/// Rejects a fleet that is being started or that has ended in part.
+fn usable(lab: &Lab, directory: &Path) -> Outcome {
+    let problem = if is_starting(directory) {
+        "is being started: wait until that is done".to_owned()
+    } else if let Some(server) = lab.servers.iter().find(|server| !server.answers()) {
+        format!(
+            "is not whole: {} does not answer: start it again with: lydite lab restart fleet",
+            server.shown()
+        )
+    } else {
+        return Ok(());
+    };
+    Err(Failure::usage(format!("--agents: the lab fleet {problem}, or name another NATS server with --join")))
+}

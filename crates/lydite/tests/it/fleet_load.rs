@@ -1,0 +1,57 @@
+//! Loads by several agents.
+
+use crate::fleet::agent;
+use crate::loaded;
+use crate::program::{Program, Running, checksums, lydite};
+use lydite_testkit::{nats, postgres};
+
+#[test]
+fn agents_load_the_same_rows_as_one_process() {
+    let server = nats::Server::start(&[]);
+    let url = server.url();
+    let _agents: Vec<Running> = ["a", "b", "c"].iter().map(|name| agent(&url, name)).collect();
+    for agents in ["2", "3"] {
+        let database = postgres::shared().create_database(&format!("fleet_load_{agents}"));
+        let load = ["load", &database, "--warehouses", "2", "--quiet", "--agents", agents, "--join", &url];
+        lydite(&load).code(0);
+        assert_eq!(checksums(&database), loaded::standard_sums(2), "{agents} agents");
+        lydite(&["check", &database, "--extra", "--quiet"]).code(0);
+        let again = lydite(&load).code(2);
+        assert!(again.only_error().contains("the database is loaded already"), "{again:?}");
+    }
+}
+
+#[test]
+fn a_load_of_which_an_agent_dies_names_it_and_is_resumed() {
+    let server = nats::Server::start(&[]);
+    let url = server.url();
+    let (_stays, mut dies) = (agent(&url, "a"), agent(&url, "b"));
+    let database = postgres::shared().create_database("fleet_load_dies");
+    let load = |more: &[&str]| {
+        let load = ["load", &database, "--warehouses", "2", "--quiet", "--jobs", "1", "--join", &url];
+        Program::new(&[&load[..], more].concat())
+    };
+    let running = load(&["--agents", "2"]).start();
+    let said = dies.said();
+    dies.wait_until("its share begins", || said.has("share 2 of 2"));
+    dies.signal(libc::SIGKILL);
+    let ended = running.wait().code(3);
+    let error = ended.only_error();
+    assert!(error.contains("agent b on ") && error.contains("no sign of life for 4 s"), "{error}");
+    assert!(error.contains("lydite load --resume"), "{error}");
+    load(&["--agents", "1", "--resume"]).run().code(0);
+    assert_eq!(checksums(&database), loaded::standard_sums(2));
+}
+
+#[test]
+fn agents_do_not_load_what_they_can_not_share() {
+    let join = ["--agents", "2", "--join", "nats://127.0.0.1:1"];
+    lydite(&[&["load", "gemel:x", "--warehouses", "2"], &join[..]].concat())
+        .code(2)
+        .told(&[&["TARGET", "share no file"]]);
+    lydite(&[&["load", "null:", "--workload", "micro"], &join[..]].concat())
+        .code(2)
+        .told(&[&["--agents", "--workload tpcc only"]]);
+    let unreachable = lydite(&[&["load", "null:", "--warehouses", "2"], &join[..]].concat()).code(3);
+    unreachable.told(&[&["nats://127.0.0.1:1", "no NATS server can be reached"]]);
+}
