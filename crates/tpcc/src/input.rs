@@ -326,8 +326,8 @@ impl Terminal {
         let c_id = plan.constants.customer(stream, plan.size);
         let line_count = stream.uniform(5, 15);
         let rolls_back = stream.percent(1);
-        if let Some(distribution) = &plan.distribution {
-            let remote = distribution.remote(self.w_id, stream);
+        let remote = plan.distribution.as_ref().and_then(|of| of.remote(self.w_id, stream));
+        if let Some(remote) = remote {
             return self.distributed(plan, (d_id, c_id), line_count, rolls_back, &remote);
         }
         let mut order = NewOrder {
