@@ -224,7 +224,7 @@ fn metrics_of(figures: &[FigureSpec], axes: &[Axis]) -> Result<(Vec<Metric>, Vec
     let parse = |name: &str| Metric::parse(name).map_err(|problem| format!("{name} {problem}"));
     let varied = grid::names(axes);
     let (over_time, over_points): (Vec<&FigureSpec>, Vec<&FigureSpec>) =
-        figures.iter().partition(|figure| figure.is_over_time(&varied));
+        figures.iter().partition(|figure| figure.is_over_list(&varied));
     let mut by_second: Vec<Metric> = Vec::new();
     for name in over_time.into_iter().flat_map(|figure| &figure.y) {
         let metric = parse(name)?;
