@@ -24,18 +24,20 @@ mod privacy;
 mod process;
 mod restart;
 mod servers;
+mod target;
 mod up;
 
 use crate::cli::{LabArgs, LabCommand};
 use crate::exit::{Failure, Outcome};
 use kind::{Kind, Servers};
 use note::Lab;
+pub(crate) use target::{LabTarget, Labs};
 
 /// Runs `lydite lab`.
 pub(crate) fn command(args: LabArgs) -> Outcome {
     match args.command {
         LabCommand::Up { kind, shards, clock, sync, disk, dir } => {
-            up::up(&kind, &up::Options { shards, clock, sync, disk }, dir)
+            up::up(&kind, &up::Options { shards, clock, sync, disk, sweep: None }, dir)
         }
         LabCommand::Down { kind, dir } => down::down(&kind, dir),
         LabCommand::Restart { place, dir } => restart::restart(&place, dir),

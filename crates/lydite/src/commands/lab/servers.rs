@@ -28,15 +28,6 @@ impl Programs {
         }
     }
 
-    /// Returns the URL of the lab, with its password.
-    pub(super) fn url(&self, kind: Servers, servers: &[Server], password: &str) -> String {
-        match self {
-            Self::Postgres(_) => postgres::url(kind, servers, password),
-            Self::Mariadb(_) => mariadb::url(kind, servers, password),
-            Self::Gemel(_) => gemel::url(servers, password),
-        }
-    }
-
     /// Returns the user and group of the servers, if they differ from this program's.
     pub(super) fn user(&self) -> Option<(u32, u32)> {
         match self {
@@ -87,6 +78,17 @@ impl Programs {
             Self::Mariadb(programs) => mariadb::start(programs, kind, is_first, server, password),
             Self::Gemel(programs) => gemel::start(programs, server, password),
         }
+    }
+}
+
+/// Returns the URL of a lab, with its password.
+pub(super) fn url(kind: Servers, servers: &[Server], password: &str) -> String {
+    match kind {
+        Servers::Postgres | Servers::PostgresOverShards | Servers::PostgresWithReplicas => {
+            postgres::url(kind, servers, password)
+        }
+        Servers::Mariadb | Servers::Galera | Servers::Spider => mariadb::url(kind, servers, password),
+        Servers::Gemel => gemel::url(servers, password),
     }
 }
 
