@@ -94,7 +94,7 @@ impl<W: Runnable> Rotation<W> {
             if worker.shared.window.over(due) {
                 return None;
             }
-            let row = worker.contender.as_ref().and_then(|contender| contender.join(due));
+            let row = worker.join_hot_row(due);
             let inputs = &cursor.stage(due).inputs;
             let transaction = match row {
                 Some(row) => W::contending(inputs, &mut gated.terminal, row),
@@ -106,10 +106,7 @@ impl<W: Runnable> Rotation<W> {
                 move |_| gate.open()
             });
             now = answer.map_or_else(|| worker.now(), |answer| answer.at);
-            if let Some(contender) = &worker.contender {
-                // A transaction that ends after the run competed until the end of the run.
-                contender.leave(now.min(worker.shared.window.end()));
-            }
+            worker.leave_hot_row(now);
         }
         Some(now)
     }

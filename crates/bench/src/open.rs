@@ -192,8 +192,9 @@ struct Generator<W: Runnable> {
 
 /// Next action of a session.
 enum NextAction<W: Runnable> {
-    /// A request with its due time.
-    Request(Nanos, W::Transaction),
+    /// A request with its due time, the terminal that sends it, and its input. With contention control the input is made
+    /// only when the session begins: it depends on the sessions that compete then.
+    Request(Nanos, usize, Option<W::Transaction>),
     /// Rest until this time: fewer sessions are to play.
     Rest(Nanos),
     /// The run is over: no more requests are due before the end.
@@ -230,8 +231,8 @@ impl<W: Runnable> Open<W> {
         Self { rates, generator: Mutex::new(generator) }
     }
 
-    /// Returns the next action of a session at `now`.
-    fn take(&self, window: &Window, session: usize, now: Nanos) -> NextAction<W> {
+    /// Returns the next action of a session at `now`. `contends` is true with contention control.
+    fn take(&self, window: &Window, session: usize, now: Nanos, contends: bool) -> NextAction<W> {
         let generator = &mut *self.generator.lock();
         let due = generator.arrivals.due();
         if window.over(due) {
@@ -242,9 +243,9 @@ impl<W: Runnable> Open<W> {
         if session as u64 >= u64::from(generator.cursor.stage(played).sessions) {
             return NextAction::Rest(generator.cursor.next(played));
         }
-        let terminal = generator.arrivals.terminal();
-        let inputs = &generator.cursor.stage(due).inputs;
-        let transaction = W::next(inputs, &mut generator.terminals[terminal as usize]);
+        let terminal = generator.arrivals.terminal() as usize;
+        let transaction = (!contends)
+            .then(|| W::next(&generator.cursor.stage(due).inputs, &mut generator.terminals[terminal]));
         generator.arrivals.advance();
         if due >= window.start() {
             generator.taken += 1;
@@ -252,7 +253,17 @@ impl<W: Runnable> Open<W> {
             while generator.ahead.pop_front_if(|due| *due <= now).is_some() {}
             generator.ahead.push_back(due);
         }
-        NextAction::Request(due, transaction)
+        NextAction::Request(due, terminal, transaction)
+    }
+
+    /// Makes the input of a request that was taken without one. `row` is the hot row that it competes for, if any.
+    fn input(&self, due: Nanos, terminal: usize, row: Option<usize>) -> W::Transaction {
+        let Generator { cursor, terminals, .. } = &mut *self.generator.lock();
+        let (inputs, terminal) = (&cursor.stage(due).inputs, &mut terminals[terminal]);
+        match row {
+            Some(row) => W::contending(inputs, terminal, row),
+            None => W::next(inputs, terminal),
+        }
     }
 
     /// Returns the backlog at the end, and the configured and measured rates.
@@ -282,8 +293,10 @@ impl<W: Runnable> RequestSource<W> for Open<W> {
     fn work(self: Arc<Self>, worker: &mut Worker<W>) {
         os::precise_timers();
         while worker.ensure_connected() {
-            let (due, transaction) = match self.take(&worker.shared.window, worker.index, worker.now()) {
-                NextAction::Request(due, transaction) => (due, transaction),
+            let contends = worker.contender.is_some();
+            let next = self.take(&worker.shared.window, worker.index, worker.now(), contends);
+            let (due, terminal, transaction) = match next {
+                NextAction::Request(due, terminal, transaction) => (due, terminal, transaction),
                 NextAction::Rest(until) if worker.shared.sleep_until(until) => continue,
                 NextAction::Rest(_) => return,
                 NextAction::Over => {
@@ -305,7 +318,10 @@ impl<W: Runnable> RequestSource<W> for Open<W> {
             if waits {
                 worker.shared.recorder(worker.index).record_lateness(&worker.shared.window, due, picked);
             }
-            worker.play((due, picked), transaction, || |_| ());
+            let transaction =
+                transaction.unwrap_or_else(|| self.input(due, terminal, worker.join_hot_row(picked)));
+            let answer = worker.play((due, picked), transaction, || |_| ());
+            worker.leave_hot_row(answer.map_or_else(|| worker.now(), |answer| answer.at));
         }
     }
 

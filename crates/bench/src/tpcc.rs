@@ -344,11 +344,13 @@ impl Runnable for Tpcc {
         groups
     }
 
-    /// Returns one terminal of each warehouse in turn, then the next terminal of each.
+    /// Returns one terminal of each warehouse in turn, then the next terminal of each, without a terminal whose district
+    /// is a hot row.
     fn in_turn(inputs: &InputPlan) -> Vec<Terminal> {
         (0..TERMINALS_PER_WAREHOUSE)
             .flat_map(|place| (0..inputs.warehouses).map(move |w| w * TERMINALS_PER_WAREHOUSE + place))
             .map(|index| inputs.terminal(index))
+            .filter(|terminal| !inputs.is_hot(terminal.warehouse(), terminal.district()))
             .collect()
     }
 

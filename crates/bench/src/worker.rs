@@ -233,6 +233,20 @@ impl<W: Runnable> Worker<W> {
         self.shared.clock.now()
     }
 
+    /// Joins a hot row for the next transaction, if the run has contention control and a row has room. The caller calls
+    /// [`Worker::leave_hot_row`] once the transaction has been played.
+    pub(crate) fn join_hot_row(&self, now: Nanos) -> Option<usize> {
+        self.contender.as_ref().and_then(|contender| contender.join(now))
+    }
+
+    /// Leaves the hot row that the last transaction joined, at the time of its answer.
+    pub(crate) fn leave_hot_row(&self, answered: Nanos) {
+        if let Some(contender) = &self.contender {
+            // A transaction that ends after the run competed until the end of the run.
+            contender.leave(answered.min(self.shared.window.end()));
+        }
+    }
+
     /// True if fewer sessions play in the stage of `now`, so that this one rests.
     pub(crate) fn must_rest<I>(&self, cursor: &mut Cursor<I>, now: Nanos) -> bool {
         self.index as u64 >= u64::from(cursor.stage(now).sessions)

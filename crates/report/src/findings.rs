@@ -251,7 +251,11 @@ fn inputs_outside_window(result: &RunResult) -> Option<Finding> {
     // Where a control chooses the warehouses, the plan sets the shares of remote lines and payments.
     let chosen = result.controls.contention.is_some()
         || result.plan.distribution.dis_ratio.is_some()
-        || result.phases.iter().any(|phase| phase.asked.contains_key("dis_ratio"));
+        || result.plan.distribution.dis_payment.as_ref().is_some_and(Option::is_some)
+        || result
+            .phases
+            .iter()
+            .any(|phase| phase.asked.contains_key("dis_ratio") || phase.asked.contains_key("dis_payment"));
     let outside: Vec<&str> = result
         .inputs
         .iter()

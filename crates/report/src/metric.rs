@@ -103,21 +103,26 @@ impl NodeQuantity {
         }
     }
 
-    fn spread(self, result: &RunResult) -> Option<FiveNumbers> {
+    /// Returns its value on each node; none if the result does not have it.
+    fn of_each(self, result: &RunResult) -> Option<Vec<f64>> {
         let controls = &result.controls;
-        let spread = |counts: Vec<f64>| FiveNumbers::of(&counts);
-        match self {
-            Self::Ops => OfNodes::of(result)?.ops_spread(),
-            Self::Bytes => Some(OfNodes::of(result)?.bytes_spread()?.1),
+        let all: Vec<f64> = match self {
+            Self::Ops => OfNodes::of(result)?.ops,
+            Self::Bytes => OfNodes::of(result)?.bytes.iter().map(|(_, last)| *last as f64).collect(),
             Self::Warehouses => {
                 let nodes = &controls.distribution.as_ref()?.nodes;
-                spread(nodes.iter().map(|node| node.warehouses as f64).collect())
+                nodes.iter().map(|node| node.warehouses as f64).collect()
             }
             Self::Districts => {
                 let nodes = &controls.imbalance.as_ref()?.data.as_ref()?.nodes;
-                spread(nodes.iter().map(|node| node.districts as f64).collect())
+                nodes.iter().map(|node| node.districts as f64).collect()
             }
-        }
+        };
+        (!all.is_empty()).then_some(all)
+    }
+
+    fn spread(self, result: &RunResult) -> Option<FiveNumbers> {
+        FiveNumbers::of(&self.of_each(result)?)
     }
 }
 
@@ -343,9 +348,18 @@ impl Metric {
         matches!(self.quantity, Quantity::Tps(_) | Quantity::Path(_))
     }
 
-    /// Returns its values in the seconds of a result's window, from the first; none if the result has no such list.
+    /// Returns true if a result may have it as a list by place: numbers of all nodes, and paths.
     #[must_use]
-    pub fn seconds_of(&self, result: &RunResult) -> Option<Vec<Option<f64>>> {
+    pub fn has_places(&self) -> bool {
+        self.is_boxed() || matches!(self.quantity, Quantity::Path(_))
+    }
+
+    /// Returns its values in the seconds of a result's window, or by place; none if the result has no such list.
+    #[must_use]
+    pub fn list_of(&self, result: &RunResult) -> Option<Vec<Option<f64>>> {
+        if let Quantity::Nodes { of, number: None } = self.quantity {
+            return Some(of.of_each(result)?.into_iter().map(Some).collect());
+        }
         let document = match &self.quantity {
             Quantity::Tps(_) => Document::of(&result.series)?,
             Quantity::Path(_) => Document::of(result)?,

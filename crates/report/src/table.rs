@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::controls::contention::Competing;
-use crate::controls::distribution::PhaseDistribution;
+use crate::controls::distribution::{Distribution, PhaseDistribution};
 use crate::figures::{
     P50, P90, P95, P99, THIN_NOTE, count, duration, moment, number, percent, plural, type_name,
 };
@@ -297,17 +297,36 @@ impl Page {
     fn distribution(&self, out: &mut String, r: &RunResult) {
         let Some(distribution) = &r.controls.distribution else { return };
         let actual = &distribution.actual;
-        let Some(ratio) = actual.ratio_percent else { return };
+        let Some(ratio) = actual.ratio_percent else { return self.far_stock_levels(out, distribution) };
         let mut text = format!("{ratio:.2} % of New-Orders over several nodes");
-        if let Some(asked) = &distribution.asked {
-            let _ = write!(text, " ({} % configured)", asked.ratio_percent);
+        let asked = distribution.asked.as_ref().filter(|asked| asked.ratio_percent.is_some());
+        if let Some(percent) = asked.and_then(|asked| asked.ratio_percent) {
+            let _ = write!(text, " ({percent} % configured)");
         }
         if let (Some(degree), Some(deviation)) = (actual.degree, actual.degree_stddev) {
             let _ = write!(text, ", {degree:.3} ± {deviation:.3} nodes each");
         }
-        if let Some(asked) = &distribution.asked {
+        if let Some(asked) = asked {
             let _ = write!(text, " ({} configured, strategy {})", asked.degree, printable(&asked.strategy));
         }
+        self.wrapped(out, "nodes    ", &text, Style::Plain);
+        self.far_stock_levels(out, distribution);
+    }
+
+    /// Appends the measured Stock-Levels over several nodes beside the configured ones.
+    fn far_stock_levels(&self, out: &mut String, distribution: &Distribution) {
+        let Some(asked) = &distribution.asked else { return };
+        let (Some(percent), Some(found)) =
+            (asked.stock_level_percent, distribution.actual.stock_level_percent)
+        else {
+            return;
+        };
+        let degree = distribution.actual.stock_level_degree.unwrap_or(1.0);
+        let text = format!(
+            "{found:.2} % of Stock-Levels over several nodes ({percent} % configured), {degree:.3} nodes each ({} \
+             configured)",
+            asked.degree
+        );
         self.wrapped(out, "nodes    ", &text, Style::Plain);
     }
 

@@ -39,9 +39,10 @@ impl fmt::Display for Strategy {
 /// The configured distribution.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DistributionAsked {
-    /// Share of New-Orders that touch more than one node, in percent from 0 to 100.
-    pub ratio_percent: f64,
-    /// Nodes that each distributed order touches, from 2.
+    /// Share of New-Orders that touch more than one node, in percent from 0 to 100; none for the remote lines of clause
+    /// 2.4.1.5.
+    pub ratio_percent: Option<f64>,
+    /// Nodes that each distributed transaction touches, from 2.
     pub degree: u32,
     /// Strategy that picks the warehouses.
     pub strategy: Strategy,
@@ -145,10 +146,11 @@ impl Distribution {
         degree - nodes + nodes * (1.0 - 1.0 / nodes).powf(degree)
     }
 
-    /// Draws the other warehouses that supply an order of `home`; none if the order is not distributed.
+    /// Draws the other warehouses that supply an order of `home`, no warehouse if the order is not distributed. Returns
+    /// `None` if orders are not controlled.
     #[must_use]
-    pub fn remote(&self, home: WarehouseId, stream: &mut Stream) -> Remote {
-        self.remote_of(self.asked.ratio_percent, home, stream)
+    pub fn remote(&self, home: WarehouseId, stream: &mut Stream) -> Option<Remote> {
+        self.asked.ratio_percent.map(|percent| self.remote_of(percent, home, stream))
     }
 
     /// Draws the other warehouses whose stock a Stock-Level of `home` counts; none if it is not distributed.

@@ -205,6 +205,11 @@ impl InputPlan {
         })
     }
 
+    /// Returns the item that a warehouse supplies for a drawn one: the same, if the warehouse stocks it.
+    fn stocked(&self, w_id: WarehouseId, drawn: ItemId) -> ItemId {
+        ItemId((drawn.0 - 1) % self.districts.stock(w_id, self.size) + 1)
+    }
+
     /// True if the district is a hot row.
     #[must_use]
     pub fn is_hot(&self, w_id: WarehouseId, d_id: DistrictId) -> bool {
@@ -326,8 +331,8 @@ impl Terminal {
         let c_id = plan.constants.customer(stream, plan.size);
         let line_count = stream.uniform(5, 15);
         let rolls_back = stream.percent(1);
-        if let Some(distribution) = &plan.distribution {
-            let remote = distribution.remote(self.w_id, stream);
+        let remote = plan.distribution.as_ref().and_then(|of| of.remote(self.w_id, stream));
+        if let Some(remote) = remote {
             return self.distributed(plan, (d_id, c_id), line_count, rolls_back, &remote);
         }
         let mut order = NewOrder {
@@ -335,14 +340,12 @@ impl Terminal {
             d_id,
             c_id,
             lines: (0..line_count)
-                .map(|_| OrderLineInput {
-                    i_id: plan.constants.item(stream, plan.size),
-                    supply_w_id: if stream.percent(1) {
-                        plan.other_warehouse(self.w_id, stream)
-                    } else {
-                        self.w_id
-                    },
-                    quantity: stream.uniform(1, 10) as u8,
+                .map(|_| {
+                    let i_id = plan.constants.item(stream, plan.size);
+                    let supply_w_id =
+                        if stream.percent(1) { plan.other_warehouse(self.w_id, stream) } else { self.w_id };
+                    let quantity = stream.uniform(1, 10) as u8;
+                    OrderLineInput { i_id: plan.stocked(supply_w_id, i_id), supply_w_id, quantity }
                 })
                 .collect(),
         };
@@ -366,14 +369,14 @@ impl Terminal {
         // The last line is the home's: it may name the unused item, which has no supplying warehouse to touch.
         let line_count = (line_count as usize).max(remote.len() + 1);
         let lines = (0..line_count)
-            .map(|line| OrderLineInput {
-                i_id: if rolls_back && line + 1 == line_count {
+            .map(|line| {
+                let supply_w_id = remote.get(line).copied().unwrap_or(w_id);
+                let i_id = if rolls_back && line + 1 == line_count {
                     UNUSED_ITEM
                 } else {
-                    plan.constants.item(stream, plan.size)
-                },
-                supply_w_id: remote.get(line).copied().unwrap_or(w_id),
-                quantity: stream.uniform(1, 10) as u8,
+                    plan.stocked(supply_w_id, plan.constants.item(stream, plan.size))
+                };
+                OrderLineInput { i_id, supply_w_id, quantity: stream.uniform(1, 10) as u8 }
             })
             .collect();
         NewOrder { w_id, d_id, c_id, lines }
@@ -454,7 +457,7 @@ impl Terminal {
         add_others(plan, w_id, plan.update_stock_rounds, &mut warehouses, stream);
         warehouses.sort_unstable();
         let round = |supply_w_id| OrderLineInput {
-            i_id: plan.constants.item(stream, plan.size),
+            i_id: plan.stocked(supply_w_id, plan.constants.item(stream, plan.size)),
             supply_w_id,
             quantity: stream.uniform(1, 10) as u8,
         };
@@ -492,7 +495,7 @@ fn leave_hot_rows(plan: &InputPlan, lines: &mut [OrderLineInput]) {
     }
     for line in lines {
         while plan.hot.contains(&HotRow::Stock(line.supply_w_id, line.i_id)) {
-            line.i_id = ItemId(line.i_id.0 % plan.size.items() + 1);
+            line.i_id = ItemId(line.i_id.0 % plan.districts.stock(line.supply_w_id, plan.size) + 1);
         }
     }
 }

@@ -208,6 +208,7 @@ impl Population {
         self.districts.ids(w).flat_map(move |d| {
             let mut stream = population.stream(Purpose::OrderLines, w, Some(d));
             let (size, load_time) = (population.size, population.load_time);
+            let stocked = population.districts.stock(w, size);
             population
                 .order_sizes(w, d)
                 .flat_map(|(o_id, ol_cnt)| (1..=ol_cnt).map(move |number| (o_id, number)))
@@ -216,7 +217,7 @@ impl Population {
                     d_id: d,
                     w_id: w,
                     number,
-                    i_id: ItemId(stream.uniform(1, size.items())),
+                    i_id: ItemId(stream.uniform(1, stocked)),
                     supply_w_id: w,
                     delivery_d: size.is_delivered(o_id).then_some(load_time),
                     quantity: 5,
@@ -233,8 +234,9 @@ impl Population {
     /// Returns the rows of STOCK of a warehouse, by S_I_ID.
     pub fn stock(&self, w: WarehouseId) -> impl Iterator<Item = Stock> + use<> {
         let mut stream = self.stream(Purpose::Stock, w, None);
-        let mut original = TenPercent::of(self.size.items());
-        (1..=self.size.items()).map(move |id| Stock {
+        let stocked = self.districts.stock(w, self.size);
+        let mut original = TenPercent::of(stocked);
+        (1..=stocked).map(move |id| Stock {
             i_id: ItemId(id),
             w_id: w,
             quantity: stream.uniform(10, 100) as i32,
@@ -278,7 +280,10 @@ impl Population {
     /// Returns the exact number of rows of `table` for warehouse `w`; of ITEM all rows.
     #[must_use]
     pub fn table_rows(&self, table: Table, w: WarehouseId) -> u64 {
-        self.size.rows(table, self.districts.of(w)).unwrap_or_else(|| self.order_line_rows(w))
+        match table {
+            Table::Stock => self.districts.stock(w, self.size).into(),
+            _ => self.size.rows(table, self.districts.of(w)).unwrap_or_else(|| self.order_line_rows(w)),
+        }
     }
 
     /// Returns O_ID and O_OL_CNT of a district's orders. O_OL_CNT is drawn for each order alone, as clause 4.3.2.1

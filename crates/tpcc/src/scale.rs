@@ -12,6 +12,9 @@ use std::sync::Arc;
 /// Most districts of a warehouse: databases store D_ID in two bytes with a sign.
 pub const MAX_DISTRICTS: u16 = i16::MAX as u16;
 
+/// Least rows of STOCK of a warehouse.
+pub const MIN_STOCK: u32 = 100;
+
 named_enum! {
     /// Rows of ITEM and of each district after loading.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,7 +29,8 @@ named_enum! {
 }
 
 impl Size {
-    /// Returns the rows of ITEM, which are also the rows of STOCK of each warehouse.
+    /// Returns the rows of ITEM, which are also the rows of STOCK of each warehouse unless the data are skewed
+    /// ([`Districts::stock`]).
     #[must_use]
     pub const fn items(self) -> u32 {
         match self {
@@ -69,7 +73,7 @@ impl Size {
         id.0 <= self.delivered()
     }
 
-    /// Returns the rows of `table` in a warehouse with `districts`; of ITEM all rows. None for ORDER-LINE, whose number
+    /// Returns the rows of `table` in a warehouse with `districts`, of ITEM and STOCK those of all items. None for ORDER-LINE, whose number
     /// differs from warehouse to warehouse ([`crate::population::Population::order_line_rows`]).
     #[must_use]
     pub fn rows(self, table: Table, districts: u16) -> Option<u64> {
@@ -180,6 +184,16 @@ impl Districts {
                 place.and_then(|place| each.get(place)).copied().unwrap_or_default()
             }
         }
+    }
+
+    /// Returns the rows of STOCK of a warehouse: it stocks the items from 1 to this one. With skewed data the largest
+    /// warehouse stocks all items, and the others in proportion to their districts, at least [`MIN_STOCK`].
+    #[must_use]
+    pub fn stock(&self, w: WarehouseId, size: Size) -> u32 {
+        let Some((_, each)) = &self.spread else { return size.items() };
+        let most = u64::from(each.iter().copied().max().unwrap_or(1)).max(1);
+        let share = u64::from(size.items()) * u64::from(self.of(w)) / most;
+        u32::try_from(share).unwrap_or(u32::MAX).clamp(MIN_STOCK, size.items())
     }
 
     /// Returns the districts of a warehouse, from 1.

@@ -186,6 +186,15 @@ impl ByNodes {
         (self.count() > 0).then(|| 100.0 * self.distributed() as f64 / self.count() as f64)
     }
 
+    /// Returns the share of transactions that touched 1, 2, … nodes, in percent, up to the greatest number found; empty
+    /// without transactions.
+    #[must_use]
+    pub fn percent_by_nodes(&self) -> Vec<f64> {
+        let all = self.count() as f64;
+        let last = self.0.iter().rposition(|found| *found > 0).unwrap_or(0);
+        self.0.get(1..=last).unwrap_or_default().iter().map(|found| 100.0 * *found as f64 / all).collect()
+    }
+
     /// Returns the mean number of nodes over all transactions; none without transactions.
     #[must_use]
     pub fn mean(&self) -> Option<f64> {

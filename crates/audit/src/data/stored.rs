@@ -85,7 +85,10 @@ pub(super) fn cardinalities(stage: &Stage<'_>) -> Result<Seen, Trouble> {
         let loaded: Option<u64> = match table {
             Table::Item => size.rows(table, 0),
             _ => (1..=stage.meta.warehouses)
-                .map(|w_id| size.rows(table, stage.meta.districts.of(WarehouseId(w_id))))
+                .map(|w_id| match table {
+                    Table::Stock => Some(stage.meta.districts.stock(WarehouseId(w_id), size).into()),
+                    _ => size.rows(table, stage.meta.districts.of(WarehouseId(w_id))),
+                })
                 .sum(),
         };
         let name = table.name();

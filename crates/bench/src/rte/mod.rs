@@ -293,11 +293,18 @@ impl RequestSource<Tpcc> for Rte {
                 }
                 Work::Interactive(kind) => {
                     let mut slot = self.slots[terminal as usize].lock();
-                    let transaction = slot.terminal.input(&cursor.stage(due).inputs, kind);
+                    let inputs = &cursor.stage(due).inputs;
+                    // The users choose the types. A New-Order may go for a hot row.
+                    let orders = kind == TransactionKind::NewOrder;
+                    let transaction = match orders.then(|| worker.join_hot_row(picked)).flatten() {
+                        Some(row) => slot.terminal.contending(inputs, row),
+                        None => slot.terminal.input(inputs, kind),
+                    };
                     drop(slot);
                     let resume = move |answer: Answer<Tpcc>| rte.continue_terminal(terminal, answer.at);
                     worker.sit_at(terminal);
                     worker.play_then((due, picked), transaction, resume);
+                    worker.leave_hot_row(worker.now());
                 }
                 Work::Deferred(delivery) => self.deliver(worker, (due, picked), delivery),
             }

@@ -9,6 +9,7 @@ use crate::target::ConditionFinding;
 use lydite_tpcc::consistency::{Condition, ITEMS_CONDITION, STOCK_CONDITION, price_sum, stock_residue};
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::population::Population;
+use lydite_tpcc::schema::Table;
 use lydite_tpcc::{DISTRICTS_PER_WAREHOUSE, WarehouseId};
 use std::time::Instant;
 
@@ -202,7 +203,6 @@ fn check_stock(
     population: &Population,
     finding: &mut ConditionFinding,
 ) -> Result<(), SqlError> {
-    let items = population.size.items();
     ask(
         admin,
         "SELECT 's_w_id=' || s_w_id || ' s_i_id=' || s_i_id || ': s_quantity ' || s_quantity || ', s_ytd ' || s_ytd || \
@@ -228,13 +228,14 @@ fn check_stock(
     for (w_id, found) in (1..).map(WarehouseId).zip(sums) {
         let residue = |row: lydite_tpcc::rows::Stock| u64::from(stock_residue(row.quantity, row.ytd));
         let sum: u64 = population.stock(w_id).map(residue).sum();
+        let stocked = population.table_rows(Table::Stock, w_id);
         let (found_count, found_sum) = found.unwrap_or_default();
-        if (found_count, found_sum) != (u64::from(items), sum) {
+        if (found_count, found_sum) != (stocked, sum) {
             finding.offenders = finding.offenders.saturating_add(1);
             if finding.examples.len() < EXAMPLES {
                 finding.examples.push(format!(
                     "s_w_id={w_id}: {found_count} rows with a sum of (s_quantity + s_ytd) mod 91 of {found_sum}; \
-                     {items} and {sum} were loaded"
+                     {stocked} and {sum} were loaded"
                 ));
             }
         }

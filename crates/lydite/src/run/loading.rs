@@ -9,7 +9,7 @@ use lydite_report::live::{LoadProgress, LoadView, Style};
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::population::Population;
 use lydite_tpcc::schema::Table;
-use lydite_tpcc::{DISTRICTS_PER_WAREHOUSE, Timestamp};
+use lydite_tpcc::{DISTRICTS_PER_WAREHOUSE, Timestamp, WarehouseId};
 
 /// Loads the tables of TPC-C, and shows the progress.
 pub(crate) fn load(
@@ -90,13 +90,15 @@ pub(crate) fn show(
 }
 
 /// Returns the expected number of rows: the mean number of order lines, and ten districts for each warehouse, since
-/// skew does not change the total.
+/// skew does not change the total. Skewed data have fewer rows of stock.
 fn expected_rows(meta: &DatabaseMeta) -> u64 {
     let districts = DISTRICTS_PER_WAREHOUSE.into();
     let lines = 10 * u64::from(districts) * u64::from(meta.size.orders());
     let each: u64 =
         Table::OF_WAREHOUSE.map(|table| meta.size.rows(table, districts).unwrap_or(lines)).into_iter().sum();
-    u64::from(meta.warehouses) * each + u64::from(meta.size.items())
+    let items = u64::from(meta.size.items());
+    let unstocked = |w| items - u64::from(meta.districts.stock(WarehouseId(w), meta.size));
+    u64::from(meta.warehouses) * each + items - (1..=meta.warehouses).map(unstocked).sum::<u64>()
 }
 
 /// Returns the time of the rows of a load.

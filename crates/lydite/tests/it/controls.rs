@@ -130,6 +130,33 @@ fn contention_is_kept_where_transactions_are_given_up() {
 }
 
 #[test]
+fn contention_is_kept_at_a_rate_and_by_users_without_waiting_times() {
+    // More requests than the database can answer, so that all sessions are at work.
+    let rate = ["--mode", "open", "--rate", "100000"];
+    let users = ["--mode", "rte", "--set", "rte.wait_factor=0"];
+    for mode in [rate, users] {
+        let directory = scratch();
+        let result = directory.path().join("r.json");
+        let sessions = ["--set", "sessions=12", "--set", "size=small", "--warehouses", "2", "--no-check"];
+        let asked = ["--ci", "2,6", "--phase", "3s", "--warmup", "0", "--json", text(&result)];
+        let run = [&["run", "gemel:?commit=wait"][..], &mode, &sessions, &asked].concat();
+        let attempt = |_| {
+            lydite(&run).code(0);
+            let found = json(&result);
+            let phases = found["controls"]["contention"]["phases"].as_array().expect("phases").clone();
+            println!("{mode:?}: {phases:?}");
+            let near = |(phase, asked): (&serde_json::Value, f64)| {
+                let actual = phase["actual"].as_f64().expect("a number");
+                (actual - asked).abs() < 0.25 * asked
+            };
+            assert!(found["transactions"]["payment"]["committed"].as_u64().is_some_and(|count| count > 0));
+            (phases.iter().zip([2.0, 6.0]).all(near) && phases.len() == 2).then_some(())
+        };
+        (0..3).find_map(attempt).expect("the contention that was asked for");
+    }
+}
+
+#[test]
 fn contention_is_kept_for_a_district_as_well() {
     let server = postgres::shared();
     let url = format!("{}?isolation=read-committed", loaded::on_postgres("ci_district", 2));

@@ -11,6 +11,7 @@ use lydite_report::controls::{Controls, PhaseControls};
 use lydite_report::figures::plural;
 use lydite_report::plan::PlanInfo;
 use lydite_tpcc::input::{Contended, HotRow, TERMINALS_PER_WAREHOUSE};
+use lydite_tpcc::scale::MIN_STOCK;
 use lydite_tpcc::{DataSkew, Districts, WarehouseId};
 
 /// The most hot rows.
@@ -25,7 +26,7 @@ pub struct HotRows {
 
 impl Control for HotRows {
     const KEYS: &'static [&'static str] = &["ci", "hot"];
-    const PHASE_KEYS: &'static [PhaseKey] = &[PhaseKey::new("ci").whole().not_of_users()];
+    const PHASE_KEYS: &'static [PhaseKey] = &[PhaseKey::new("ci").whole()];
     /// Competing transactions of each hot row.
     type Step = Vec<u32>;
     type Settled = ();
@@ -34,11 +35,11 @@ impl Control for HotRows {
         if entries.text("hot").is_some() && entries.text("ci").is_none() {
             entries.wrong("hot", "needs ci: how many transactions are to compete for the row");
         }
-        if entries.text("ci").is_some() && (about.rte || about.open) {
-            entries.wrong("mode", "must be direct with --ci: the sessions decide what they send next");
-        }
         let contended = entries
             .read("hot", |text| Contended::from_name(text).ok_or_else(|| "must be stock or district".into()));
+        if contended == Some(Contended::District) && about.rte {
+            entries.wrong("hot", "must be stock where users are emulated: each keeps its district");
+        }
         Self { contended: contended.unwrap_or_default() }
     }
 
@@ -48,7 +49,10 @@ impl Control for HotRows {
 
     fn check_steps(&self, entries: &mut Entries, _: &About<'_>, steps: &[PlanStep]) {
         let competes = |step: &PlanStep| !step.controls.contention.is_empty();
-        if steps.iter().any(competes) && steps.iter().any(|step| step.controls.distribution.is_some()) {
+        let orders = |step: &PlanStep| {
+            step.controls.distribution.is_some_and(|distribution| distribution.ratio_percent.is_some())
+        };
+        if steps.iter().any(competes) && steps.iter().any(orders) {
             entries.wrong("dis_ratio", "can't be combined with --ci: both choose the warehouses of an order");
         }
         let rows = steps.iter().map(|step| step.controls.contention.len()).max().unwrap_or_default();
@@ -61,14 +65,22 @@ impl Control for HotRows {
     }
 
     fn fit(&self, schedule: &Schedule, scale: &Scale<'_>) -> Result<(), PlanError> {
-        let (Mode::Direct { terminals: sessions }, (_, warehouses)) = (scale.mode, scale.active) else {
-            return Ok(());
+        let (_, warehouses) = scale.active;
+        let (sessions, flag) = match scale.mode {
+            Mode::Direct { terminals } => (*terminals, "--terminals"),
+            Mode::Open { sessions, .. } | Mode::Rte { sessions, .. } => (*sessions, "--sessions"),
         };
-        let sessions = *sessions;
         if schedule.contends()
             && let Some(skew) = scale.districts.and_then(Districts::skew)
         {
-            self.fit_spread_districts(sessions, warehouses, skew)?;
+            let rows = schedule.steps.iter().map(|step| step.controls.contention.len()).max().unwrap_or(0);
+            if rows > MIN_STOCK as usize {
+                return Err(PlanError::usage(format!(
+                    "--ci: {rows} hot rows are too many for data_skew {skew}, whose smallest warehouse may stock \
+                     {MIN_STOCK} items only: use fewer"
+                )));
+            }
+            self.fit_spread_districts((sessions, flag), warehouses, skew)?;
         }
         let competing = |step: &PlanStep| -> (u64, u64) {
             let all = step.controls.contention.iter().copied().map(u64::from).sum();
@@ -77,7 +89,7 @@ impl Control for HotRows {
         let beyond = schedule.steps.iter().map(competing).filter(|(competing, playing)| competing > playing);
         if let Some((competing, playing)) = beyond.max_by_key(|(competing, playing)| competing - playing) {
             return Err(PlanError::usage(format!(
-                "--ci: {competing} transactions can't compete with {playing} sessions: use more --terminals, or a \
+                "--ci: {competing} transactions can't compete with {playing} sessions: use more {flag}, or a \
                  lower --ci"
             )));
         }
@@ -95,7 +107,7 @@ impl Control for HotRows {
         if sessions > districts {
             return Err(PlanError::usage(format!(
                 "--ci: {sessions} sessions need a district each, so that they meet nowhere but at the hot row, and \
-                 the {} can give {districts}{but}: use at least {} warehouses, or fewer --terminals",
+                 the {} can give {districts}{but}: use at least {} warehouses, or fewer {flag}",
                 plural(warehouses.into(), "warehouse"),
                 sessions.div_ceil(each)
             )));
@@ -175,7 +187,12 @@ impl Control for HotRows {
 
 impl HotRows {
     /// Rejects hot rows on too few districts: `skew` leaves some warehouses with fewer than ten.
-    fn fit_spread_districts(&self, sessions: u32, warehouses: u32, skew: DataSkew) -> Result<(), PlanError> {
+    fn fit_spread_districts(
+        &self,
+        (sessions, flag): (u32, &str),
+        warehouses: u32,
+        skew: DataSkew,
+    ) -> Result<(), PlanError> {
         if self.contended == Contended::District {
             return Err(PlanError::usage(format!(
                 "hot: district needs ten districts for each warehouse, and the database was loaded with {skew}: use \
@@ -186,7 +203,7 @@ impl HotRows {
         if sessions > warehouses {
             return Err(PlanError::usage(format!(
                 "--ci: {sessions} sessions need a warehouse each with data_skew {skew}, so that they meet nowhere but \
-                 at the hot row, and {warehouses} are active: use more warehouses, or fewer --terminals"
+                 at the hot row, and {warehouses} are active: use more warehouses, or fewer {flag}"
             )));
         }
         Ok(())
@@ -238,10 +255,10 @@ mod tests {
     }
 
     #[test]
-    fn the_mode_must_be_direct_and_every_phase_must_have_all_rows() {
-        let mut plan = entries(&[("ci", "4"), ("mode", "open")]);
-        HotRows::read(&mut plan, &About { open: true, ..DIRECT });
-        assert!(plan.errors[0].contains("must be direct with --ci"), "{:?}", plan.errors);
+    fn users_keep_their_districts_and_every_phase_must_have_all_rows() {
+        let mut plan = entries(&[("ci", "4"), ("mode", "rte"), ("hot", "district")]);
+        HotRows::read(&mut plan, &About { rte: true, ..DIRECT });
+        assert!(plan.errors[0].contains("must be stock where users are emulated"), "{:?}", plan.errors);
         let mut plan = entries(&[("ci", "4+1,4")]);
         let rows = HotRows { contended: Contended::Stock };
         rows.check_steps(&mut plan, &DIRECT, &[step(&[4, 1]), step(&[4])]);

@@ -102,18 +102,21 @@ impl Control for Nodes {
         let strategy = entries.read("dis_strategy", |text| {
             Strategy::from_name(text).ok_or_else(|| "is not known: use paper, expected or placed".into())
         });
-        if entries.text("dis_ratio").is_none() {
-            for key in ["dis_degree", "dis_strategy", "dis_payment", "dis_stock_level"] {
+        let shares = ["dis_ratio", "dis_payment", "dis_stock_level"];
+        if shares.iter().all(|share| entries.text(share).is_none()) {
+            for key in ["dis_degree", "dis_strategy"] {
                 if entries.text(key).is_some() {
                     entries.wrong(
                         key,
-                        "needs --dis-ratio: the share of New-Orders over several nodes, in percent",
+                        "needs --dis-ratio, dis_payment or dis_stock_level: the share of New-Orders, Payments or \
+                         Stock-Levels over several nodes, in percent",
                     );
                 }
             }
         }
-        ratio.map(|ratio_percent| DistributionAsked {
-            ratio_percent,
+        let controlled = ratio.is_some() || payment.is_some() || stock_level.is_some();
+        controlled.then(|| DistributionAsked {
+            ratio_percent: ratio,
             degree: degree.unwrap_or(2),
             strategy: strategy.unwrap_or_default(),
             payment_percent: payment,
@@ -190,7 +193,7 @@ impl Control for Nodes {
         if let Some(distribution) = ran.settled.distribution.steady() {
             let DistributionAsked { ratio_percent, degree, strategy, payment_percent, stock_level_percent } =
                 distribution.asked();
-            info.dis_ratio = Some(Setting::Value(ratio_percent));
+            info.dis_ratio = ratio_percent.map(Setting::Value);
             info.dis_degree = Some(Setting::Value(degree));
             info.dis_strategy = Some(strategy.name().into());
             info.dis_payment = Some(payment_percent.map(Setting::Value));
@@ -228,7 +231,7 @@ impl Control for Nodes {
             let asked = distribution.asked();
             written.asked = Some(as_asked(asked));
             written.keys = Some(distribution.mean_keys());
-            if asked.strategy == Strategy::Paper {
+            if asked.strategy == Strategy::Paper && asked.ratio_percent.is_some() {
                 let short_by = |degree: f64| f64::from(asked.degree) - degree;
                 written.degree_short_by = Some(written.actual.degree.map(short_by));
                 written.theorem_4_1_short_by = Some(distribution.theorem_4_1());
@@ -346,6 +349,7 @@ fn actual(touched: &NodesTouched) -> Actual {
         ratio_percent: orders.ratio_percent(),
         degree: mean_degree(orders),
         degree_stddev: orders.degree().map(|(_, deviation)| deviation),
+        percent_by_nodes: orders.percent_by_nodes(),
         orders: orders.count(),
         payment_percent: (payments > 0)
             .then(|| 100.0 * touched.distributed_payments as f64 / payments as f64),
@@ -397,7 +401,7 @@ mod tests {
         let mut plan = entries(&[("dis_ratio", "12.5"), ("dis_payment", "20")]);
         let asked = Nodes::read_step(&mut plan);
         let expected = DistributionAsked {
-            ratio_percent: 12.5,
+            ratio_percent: Some(12.5),
             degree: 2,
             strategy: Strategy::default(),
             payment_percent: Some(20.0),
@@ -408,11 +412,15 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_distribution_need_the_share_of_new_orders() {
+    fn keys_of_distribution_need_a_share_of_transactions() {
         let mut plan = entries(&[("dis_degree", "3"), ("dis_strategy", "paper")]);
         assert_eq!(Nodes::read_step(&mut plan), None);
         assert_eq!(plan.errors.len(), 2, "{:?}", plan.errors);
         assert!(plan.errors.iter().all(|error| error.contains("needs --dis-ratio")), "{:?}", plan.errors);
+        let mut alone = entries(&[("dis_stock_level", "60"), ("dis_degree", "3")]);
+        let asked = Nodes::read_step(&mut alone).expect("a distribution");
+        assert_eq!((asked.ratio_percent, asked.stock_level_percent, asked.degree), (None, Some(60.0), 3));
+        assert_eq!(alone.errors, [""; 0]);
     }
 
     #[test]

@@ -24,7 +24,10 @@ fn all_errors_of_a_distribution_are_reported_at_once() {
     ] {
         assert!(errors.iter().any(|error| error.contains(said)), "{said}: {errors:?}");
     }
-    assert_refused(&["null:", "--dis-degree", "3", "--nodes", "9"], "--dis-degree: needs --dis-ratio");
+    assert_refused(
+        &["null:", "--dis-degree", "3", "--nodes", "9"],
+        "--dis-degree: needs --dis-ratio, dis_payment",
+    );
     assert_refused(&["null:", "--dis-ratio", "5", "--workload", "micro"], "is for --workload tpcc only");
 }
 
@@ -35,7 +38,7 @@ fn a_distribution_holds_in_each_step() {
     let asked: Vec<_> = plan.schedule.steps.iter().map(|step| step.controls.distribution).collect();
     let of = |ratio_percent| {
         Some(DistributionAsked {
-            ratio_percent,
+            ratio_percent: Some(ratio_percent),
             degree: 3,
             strategy: Strategy::default(),
             payment_percent: None,
@@ -54,7 +57,6 @@ fn contention_needs_sessions_districts_and_rows() {
         (["--ci", "3,x", "--terminals", "5"], "\"x\" must be a number of competing transactions"),
         (["--phase", "3s", "--terminals", "5"], "--phase: needs a list of values"),
         (["--ci", "3", "--dis-ratio", "5"], "--dis-ratio: can't be combined with --ci"),
-        (["--ci", "3", "--mode", "rte"], "--mode: must be direct with --ci"),
         (["--set", "hot=district", "--terminals", "5"], "hot: needs ci"),
     ] {
         assert_refused(&[["null:"].as_slice(), &arguments].concat(), said);

@@ -37,8 +37,9 @@ pub struct Distribution {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Asked {
-    /// Share of New-Orders over several nodes.
-    pub ratio_percent: f64,
+    /// Share of New-Orders over several nodes; the standard's if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ratio_percent: Option<f64>,
     /// Nodes that each of them touches.
     pub degree: u32,
     /// Strategy that picks their warehouses.
@@ -59,6 +60,9 @@ pub struct Actual {
     pub degree: Option<f64>,
     /// Standard deviation of that number.
     pub degree_stddev: Option<f64>,
+    /// Shares of the New-Orders that touched 1, 2, … nodes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub percent_by_nodes: Vec<f64>,
     /// New-Orders.
     pub orders: u64,
     /// Share of Payments over two nodes.

@@ -7,6 +7,7 @@ use super::single::card;
 use super::{Section, frame, plot};
 use crate::figures::{duration, number, plural};
 use crate::metric::Metric;
+use crate::sweep::claim::{Claim, Outcome, Verdict};
 use crate::sweep::figure::{Cell, Figure, Kind, Panel, Series, axis_title, metric_title};
 use crate::sweep::{Run, Spread, State, Sweep};
 
@@ -118,6 +119,9 @@ pub(super) fn figure(figure: &Figure, sweep: &Sweep) -> Markup {
         all.push(Markup::with_text("p", &[("class", "note")], spec.note.trim()));
     }
     all.push(Markup::with_text("p", &[("class", "note")], &spec.method(sweep.repetitions)));
+    if let (Some(claim), Some(verdict)) = (&spec.claim, &figure.verdict) {
+        all.push(judged(claim, verdict));
+    }
     if spec.kind != Kind::Table {
         if let Some(panel) = figure.panels.first() {
             let by = spec.series.as_deref().map(axis_title).unwrap_or_default();
@@ -146,6 +150,24 @@ pub(super) fn figure(figure: &Figure, sweep: &Sweep) -> Markup {
         all.push(Markup::with_text("p", &[("class", "note")], &gap));
     }
     Markup::element("figure", &[], all)
+}
+
+/// The claim of a figure, and the verdict of the runs on it.
+fn judged(claim: &Claim, verdict: &Verdict) -> Markup {
+    let kind = match verdict.outcome {
+        Outcome::Supported => "good",
+        Outcome::Undecided => "warn",
+        Outcome::NotSupported => "bad",
+    };
+    let mut line = pill(kind, verdict.outcome.words());
+    line.push(Markup::with_text("span", &[], &format!(" {}", claim.text)));
+    let mut all = Markup::element("p", &[("class", "claim")], line);
+    let reasons = verdict.reasons.iter().map(|reason| Markup::with_text("li", &[], reason)).collect();
+    let mut why = Markup::element("ul", &[], reasons);
+    let conditions = format!("Conditions of support: {}.", claim.supports.join("; "));
+    why.push(Markup::with_text("p", &[("class", "note")], &conditions));
+    all.push(folded("What these runs show", why));
+    all
 }
 
 /// Draws the panels of a figure, each with its title.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::claim::{Claim, Verdict};
 use super::{Axis, Point, Run, Spread, State};
 use crate::figures::plural;
 use crate::metric::Metric;
@@ -11,6 +12,8 @@ use crate::metrics::FiveNumbers;
 
 /// The `x` of a figure over time: the seconds of a run's window, unless an axis has this name.
 pub const SECOND: &str = "second";
+/// The `x` of a figure over the places of a list in the result, as the nodes of a run, unless an axis has this name.
+pub const POSITION: &str = "position";
 /// Most places that a gap lists; more are only counted.
 const NAMES_LISTED: usize = 8;
 
@@ -52,7 +55,7 @@ pub struct FigureSpec {
     pub note: String,
     /// Kind.
     pub kind: Kind,
-    /// The horizontal axis, or [`SECOND`].
+    /// The horizontal axis, [`SECOND`] or [`POSITION`].
     pub x: String,
     /// The axis whose values are lines or colours.
     #[serde(default)]
@@ -74,6 +77,9 @@ pub struct FigureSpec {
     /// By axis, the values to show; other axes are shown whole.
     #[serde(default, rename = "where")]
     pub only: BTreeMap<String, Vec<String>>,
+    /// A claim that the figure supports or not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claim: Option<Claim>,
 }
 
 /// A figure with its data.
@@ -84,6 +90,9 @@ pub struct Figure {
     pub spec: FigureSpec,
     /// A panel for each metric and each value of the panels' axis.
     pub panels: Vec<Panel>,
+    /// Verdict on the claim.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
 }
 
 /// One pair of axes of a figure.
@@ -144,9 +153,9 @@ impl FigureSpec {
         let mut panels = Vec::new();
         for (metric, y_title) in self.y.iter().zip(&self.y_titles) {
             for title in over(&self.panel) {
-                if self.is_over_time(axes) {
+                if self.is_over_list(axes) {
                     let names = over(&self.series);
-                    let (x, series) = self.over_time(axes, points, metric, &title, names);
+                    let (x, series) = self.over_list(axes, points, metric, &title, names);
                     panels.push(Panel { title, metric: metric.clone(), y_title: y_title.clone(), x, series });
                     continue;
                 }
@@ -171,7 +180,15 @@ impl FigureSpec {
                 panels.push(Panel { title, metric: metric.clone(), y_title: y_title.clone(), x, series });
             }
         }
-        Figure { spec: self.clone(), panels }
+        let mut figure = Figure { spec: self.clone(), panels, verdict: None };
+        figure.verdict = figure.judge(axes);
+        figure
+    }
+
+    /// Returns true if the horizontal axis has the seconds of the runs, or the places of another list.
+    #[must_use]
+    pub fn is_over_list(&self, axes: &[Axis]) -> bool {
+        self.is_over_time(axes) || self.x == POSITION && axes.iter().all(|axis| axis.name != POSITION)
     }
 
     /// Returns true if the horizontal axis has the seconds of the runs.
@@ -180,8 +197,8 @@ impl FigureSpec {
         self.x == SECOND && axes.iter().all(|axis| axis.name != SECOND)
     }
 
-    /// Returns the seconds, as many as the longest run has, and a line for each series.
-    fn over_time(
+    /// Returns the seconds or places, as many as the longest run has, and a line for each series.
+    fn over_list(
         &self,
         axes: &[Axis],
         points: &[Point],
@@ -205,7 +222,9 @@ impl FigureSpec {
             name,
             cells: point.map_or_else(|| vec![Cell::default(); count], cells),
         });
-        ((0..count).map(|second| second.to_string()).collect(), series.collect())
+        // Seconds are counted from 0, all other places from 1.
+        let first = usize::from(self.x == POSITION);
+        ((first..first + count).map(|place| place.to_string()).collect(), series.collect())
     }
 
     /// Returns the point at these values of the axes; `changed` replaces the value of one of them.

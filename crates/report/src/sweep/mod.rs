@@ -4,6 +4,7 @@
 //! numbers, the spread of each point's numbers over its repetitions, and the figures with their data. The table, the
 //! CSV file and the page are functions of it alone.
 
+pub mod claim;
 pub mod figure;
 mod summary;
 
@@ -103,7 +104,7 @@ pub struct Run {
     /// Metrics.
     #[serde(default)]
     pub values: BTreeMap<String, f64>,
-    /// Metrics that figures draw over time, by second of the window.
+    /// Metrics that figures draw over lists, by second of the window or by place.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub seconds: BTreeMap<String, Vec<Option<f64>>>,
 }
@@ -231,7 +232,7 @@ impl Run {
     /// Returns the run with these metrics second by second.
     #[must_use]
     pub fn with_seconds(mut self, result: &RunResult, metrics: &[Metric]) -> Self {
-        let list = |metric: &Metric| Some((metric.name().to_owned(), metric.seconds_of(result)?));
+        let list = |metric: &Metric| Some((metric.name().to_owned(), metric.list_of(result)?));
         self.seconds = metrics.iter().filter_map(list).collect();
         self
     }

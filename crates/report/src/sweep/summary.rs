@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::figure::Figure;
 use super::{Spread, State, Sweep};
 use crate::figures::{aligned, clean, number};
 use crate::metric::Metric;
@@ -44,6 +45,10 @@ pub fn render_summary(sweep: &Sweep) -> String {
         rows.push([clean(&point.label), done].into_iter().chain(cells).collect());
     }
     let mut out = format!("{}\n\n{}", clean(&sweep.title), aligned(&rows, 1));
+    let judged: Vec<String> = sweep.figures.iter().filter_map(judged).collect();
+    if !judged.is_empty() {
+        let _ = write!(out, "\n{}", judged.concat());
+    }
     let remarks = sweep.remarks();
     if !remarks.is_empty() {
         out.push('\n');
@@ -52,6 +57,13 @@ pub fn render_summary(sweep: &Sweep) -> String {
         let _ = writeln!(out, "! {}", clean(&remark));
     }
     out
+}
+
+/// Returns the verdict on the claim of a figure as a line; none without a claim.
+fn judged(figure: &Figure) -> Option<String> {
+    let (claim, verdict) = (figure.spec.claim.as_ref()?, figure.verdict.as_ref()?);
+    let (title, text) = (clean(&figure.spec.title), clean(&claim.text));
+    Some(format!("{title}: {}: {text}\n", verdict.outcome.words()))
 }
 
 /// Renders the points as CSV (RFC 4180): the label, the axes, the number of runs in each state, and for each metric the

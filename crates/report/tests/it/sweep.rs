@@ -240,7 +240,7 @@ fn throughput_and_lists_are_known_by_second() {
     result.series.new_order = vec![4, 5];
     result.series.payment = vec![6, 0];
     result.controls = read(json!({"contention": {"per_second": [9.5, null]}, "names": ["a"]}));
-    let seconds = |name: &str| Metric::parse(name).unwrap().seconds_of(&result);
+    let seconds = |name: &str| Metric::parse(name).unwrap().list_of(&result);
     assert_eq!(seconds("tps"), Some(vec![Some(10.0), Some(5.0)]));
     assert_eq!(seconds("tps.payment"), Some(vec![Some(6.0), Some(0.0)]));
     assert_eq!(seconds("controls.contention.per_second"), Some(vec![Some(9.5), None]));
@@ -312,6 +312,7 @@ fn spec(kind: Kind) -> FigureSpec {
         x_scale: Scale::Log,
         relative_to: None,
         only: BTreeMap::new(),
+        claim: None,
     }
 }
 

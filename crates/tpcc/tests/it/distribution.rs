@@ -32,7 +32,13 @@ fn zipf() -> Placement {
 }
 
 fn asked(ratio_percent: f64, degree: u32, strategy: Strategy) -> DistributionAsked {
-    DistributionAsked { ratio_percent, degree, strategy, payment_percent: None, stock_level_percent: None }
+    DistributionAsked {
+        ratio_percent: Some(ratio_percent),
+        degree,
+        strategy,
+        payment_percent: None,
+        stock_level_percent: None,
+    }
 }
 
 fn over(placement: &Placement, asked: DistributionAsked) -> InputPlan {

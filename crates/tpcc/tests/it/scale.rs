@@ -6,7 +6,7 @@ use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::nurand::CLoad;
 use lydite_tpcc::population::Population;
 use lydite_tpcc::schema::Table;
-use lydite_tpcc::transaction::{CustomerSelector, TransactionKind};
+use lydite_tpcc::transaction::{CustomerSelector, OrderLineInput, TransactionKind};
 use lydite_tpcc::{
     DataSkew, DistrictId, Districts, InputPlan, ItemId, Mix, Size, Timestamp, Transaction, WarehouseId,
 };
@@ -267,5 +267,45 @@ fn draw_every_district(plan: &InputPlan) {
     assert_eq!(paid.len(), 5);
     for (w, found) in paid {
         assert!(found.into_iter().eq(plan.districts.ids(w)), "customers of warehouse {w}");
+    }
+}
+
+#[test]
+fn stock_follows_the_districts_and_no_line_asks_a_warehouse_for_what_it_does_not_stock() {
+    let districts = spread("zipf(1.5)", 3);
+    let stocked = |w: u32| districts.stock(WarehouseId(w), Size::Small);
+    // 20, 7 and 3 districts.
+    assert_eq!([stocked(1), stocked(2), stocked(3)], [10_000, 3_500, 1_500]);
+    assert_eq!(Districts::uniform().stock(WarehouseId(2), Size::Small), 10_000);
+    assert_eq!(spread("zipf(3)", 60).stock(WarehouseId(60), Size::Small), 100, "at least so many");
+    let population =
+        Population { districts: districts.clone(), size: Size::Small, ..Population::new(3, 5, Timestamp(1)) };
+    for w in population.warehouse_ids() {
+        let wanted = u64::from(stocked(w.0));
+        assert_eq!(population.stock(w).count() as u64, wanted);
+        assert_eq!(population.table_rows(Table::Stock, w), wanted);
+        assert!(population.order_lines(w).all(|line| u64::from(line.i_id.0) <= wanted));
+    }
+    let mix = "new_order=50,update_stock=50".parse().unwrap();
+    let mut plan = InputPlan::new(7, 3, CLoad::from_seed(7), mix);
+    plan.update_stock_rounds = 2;
+    (plan.districts, plan.size) = (districts.clone(), Size::Small);
+    let mut greatest = [0; 3];
+    let mut see = |line: &OrderLineInput| {
+        let greatest = &mut greatest[line.supply_w_id.0 as usize - 1];
+        *greatest = (*greatest).max(line.i_id.0);
+    };
+    for transaction in plan.in_turn(20_000) {
+        match transaction {
+            Transaction::NewOrder(order) => {
+                order.lines.iter().filter(|line| line.i_id != UNUSED_ITEM).for_each(&mut see);
+            }
+            Transaction::UpdateStock(update) => update.rounds.iter().for_each(&mut see),
+            _ => {}
+        }
+    }
+    // Nearly all items were drawn, and none beyond.
+    for (greatest, w) in greatest.into_iter().zip(1..) {
+        assert!(greatest <= stocked(w) && greatest > stocked(w) / 100 * 98, "{w}: {greatest}");
     }
 }

@@ -25,6 +25,7 @@ mod privacy;
 mod process;
 mod restart;
 mod servers;
+mod target;
 mod up;
 
 use crate::cli::{LabArgs, LabCommand};
@@ -32,12 +33,13 @@ use crate::exit::{Failure, Outcome};
 pub(crate) use fleet::running as running_fleet;
 use kind::{Kind, Servers};
 use note::Lab;
+pub(crate) use target::{LabTarget, Labs};
 
 /// Runs `lydite lab`.
 pub(crate) fn command(args: LabArgs) -> Outcome {
     match args.command {
         LabCommand::Up { kind, shards, agents, clock, sync, disk, dir } => {
-            up::up(&kind, &up::Options { shards, agents, clock, sync, disk }, dir)
+            up::up(&kind, &up::Options { shards, agents, clock, sync, disk, sweep: None }, dir)
         }
         LabCommand::Down { kind, dir } => down::down(&kind, dir),
         LabCommand::Restart { place, dir } => restart::restart(&place, dir),

@@ -30,6 +30,9 @@ pub(super) struct Lab {
     /// The file system of the servers, if it is their own.
     #[serde(default)]
     pub(super) disk: Option<Disk>,
+    /// The absolute directory of the sweep that started the lab and ends it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) sweep: Option<PathBuf>,
 }
 
 /// A server of a lab.

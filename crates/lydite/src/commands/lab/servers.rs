@@ -30,16 +30,6 @@ impl Programs {
         }
     }
 
-    /// Returns the URL of the lab, with its password.
-    pub(super) fn url(&self, kind: Servers, servers: &[Server], password: &str) -> String {
-        match self {
-            Self::Postgres(_) => postgres::url(kind, servers, password),
-            Self::Mariadb(_) => mariadb::url(kind, servers, password),
-            Self::Gemel(_) => gemel::url(servers, password),
-            Self::Fleet(_) => fleet::url(servers, password),
-        }
-    }
-
     /// Returns the user and group of the servers, if they differ from this program's.
     pub(super) fn user(&self) -> Option<(u32, u32)> {
         match self {
@@ -101,6 +91,18 @@ impl Programs {
             Self::Gemel(programs) => gemel::start_again(programs, server, password),
             Self::Fleet(programs) => fleet::start_again(programs, server, &lab.url),
         }
+    }
+}
+
+/// Returns the URL of a lab, with its password.
+pub(super) fn url(kind: Servers, servers: &[Server], password: &str) -> String {
+    match kind {
+        Servers::Postgres | Servers::PostgresOverShards | Servers::PostgresWithReplicas => {
+            postgres::url(kind, servers, password)
+        }
+        Servers::Mariadb | Servers::Galera | Servers::Spider => mariadb::url(kind, servers, password),
+        Servers::Gemel => gemel::url(servers, password),
+        Servers::Fleet => fleet::url(servers, password),
     }
 }
 

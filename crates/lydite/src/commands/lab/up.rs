@@ -10,9 +10,9 @@ use super::note::{Lab, Server, being_started, is_starting};
 use super::ports::free_ports;
 use super::postgres;
 use super::privacy::new_password;
-use super::servers::Programs;
+use super::servers::{Programs, url};
 use crate::exit::{Failure, Outcome};
-use crate::interrupt::watch;
+use crate::interrupt::{Interrupt, watch};
 use crate::output::{complain, print};
 use crate::shell::typed;
 use lydite_report::figures::plural;
@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// The options of a lab.
+#[derive(Default)]
 pub(super) struct Options {
     /// Shards beside the coordinator.
     pub(super) shards: Option<u16>,
@@ -32,6 +33,8 @@ pub(super) struct Options {
     pub(super) sync: bool,
     /// Size of a file system of the lab's own.
     pub(super) disk: Option<String>,
+    /// Absolute directory of the sweep that starts the lab and ends it.
+    pub(super) sweep: Option<PathBuf>,
 }
 
 impl Options {
@@ -81,7 +84,7 @@ pub(super) fn up(name: &str, options: &Options, dir: Option<PathBuf>) -> Outcome
     options.check(kind)?;
     match Lab::read(&directory)? {
         Some(lab) => show_running(kind, &lab, &directory, options, (&end_with, start_again.as_deref())),
-        None => start(kind, &directory, options, &up_again, &end_with),
+        None => start_and_print(kind, &directory, options, &up_again, &end_with),
     }
 }
 
@@ -127,6 +130,10 @@ fn show_running(
             directory.display()
         ));
     }
+    if let Some(sweep) = &lab.sweep {
+        let problem = format!("the sweep in {} started this lab, and ends it at its end", sweep.display());
+        complain(&format!("{}: {problem}", directory.display()));
+    }
     if is_starting(directory) {
         return Err(being_started(directory));
     }
@@ -145,28 +152,16 @@ fn show_running(
 }
 
 /// Starts a new lab and prints its URL.
-fn start(kind: &Kind, directory: &Path, options: &Options, up_again: &str, end_with: &str) -> Outcome {
-    let members = options.members().unwrap_or(DEFAULT_MEMBERS);
+fn start_and_print(
+    kind: &Kind,
+    directory: &Path,
+    options: &Options,
+    up_again: &str,
+    end_with: &str,
+) -> Outcome {
     let begun = Instant::now();
-    let programs = Programs::find(kind.servers)?;
-    let password = new_password()?;
-    let library = if options.clock { Some(clock::library()?) } else { None };
-    let disk = options.disk.as_ref().map(|size| Disk::plan(size, directory)).transpose()?;
-    let lab = new_lab(kind, directory, options, library.as_deref(), disk, &programs, &password)?;
-    directories::make(directory, programs.user())?;
-    // Held until this program ends, so that others see that the lab is being started.
-    let _starting = lab.write(directory).map_err(|error| directories::unusable(directory, &error))?;
-    let interrupt = watch(Style::Plain)?;
-    let made = lab.disk.as_ref().map_or(Ok(()), |disk| disk.make(programs.user()));
-    let mut started = made.and_then(|()| programs.start(directory, kind.servers, &lab.servers, &password));
-    if interrupt.asked() {
-        started = Err(Failure::Interrupted("interrupted: the lab was ended again".into()));
-    }
-    if started.is_err() {
-        // Ends the servers that did start. If that fails, the note still lists them.
-        let ended = end(kind, directory, &lab);
-        return Failure::all([started, ended].into_iter().filter_map(Result::err).collect());
-    }
+    let lab = start(kind, directory, options, &watch(Style::Plain)?)?;
+    let members = options.members().unwrap_or(DEFAULT_MEMBERS);
     // Not the URL: messages never contain passwords.
     let arguments = match kind.servers {
         Servers::Fleet => format!("URL --agents {members} --join \"$({up_again})\""),
@@ -188,6 +183,34 @@ fn start(kind: &Kind, directory: &Path, options: &Options, up_again: &str, end_w
     print(&format!("{}\n", lab.arguments()))
 }
 
+/// Starts a new lab. If that fails or the user interrupts, no server of it is left.
+pub(super) fn start(
+    kind: &Kind,
+    directory: &Path,
+    options: &Options,
+    interrupt: &Interrupt,
+) -> Result<Lab, Failure> {
+    let programs = Programs::find(kind.servers)?;
+    let password = new_password()?;
+    let library = if options.clock { Some(clock::library()?) } else { None };
+    let disk = options.disk.as_ref().map(|size| Disk::plan(size, directory)).transpose()?;
+    let lab = new_lab(kind, directory, options, library.as_deref(), disk, &password)?;
+    directories::make(directory, programs.user())?;
+    // Held until this function ends, so that others see that the lab is being started.
+    let _starting = lab.write(directory).map_err(|error| directories::unusable(directory, &error))?;
+    let made = lab.disk.as_ref().map_or(Ok(()), |disk| disk.make(programs.user()));
+    let mut started = made.and_then(|()| programs.start(directory, kind.servers, &lab.servers, &password));
+    if interrupt.asked() {
+        started = Err(Failure::Interrupted("interrupted: the lab was ended again".into()));
+    }
+    if started.is_err() {
+        // Ends the servers that did start. If that fails, the note still lists them.
+        let ended = end(kind, directory, &lab);
+        return Failure::all([started, ended].into_iter().filter_map(Result::err).collect()).map(|()| lab);
+    }
+    Ok(lab)
+}
+
 /// Returns a lab on free ports. Nothing of it exists yet. `library` moves its clocks.
 fn new_lab(
     kind: &Kind,
@@ -195,7 +218,6 @@ fn new_lab(
     options: &Options,
     library: Option<&Path>,
     disk: Option<Disk>,
-    programs: &Programs,
     password: &str,
 ) -> Result<Lab, Failure> {
     let above = disk.as_ref().map_or(directory, |disk| disk.mount.as_path());
@@ -226,9 +248,10 @@ fn new_lab(
     };
     Ok(Lab {
         kind: kind.name.into(),
-        url: programs.url(kind.servers, &servers, password),
+        url: url(kind.servers, &servers, password),
         replicas,
         servers,
         disk,
+        sweep: options.sweep.clone(),
     })
 }

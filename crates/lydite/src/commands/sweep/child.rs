@@ -32,16 +32,24 @@ pub(super) enum Begin {
     AsItIs,
 }
 
+/// Settings of a run beside the plan of its point.
+pub(super) struct Settings {
+    /// The database that it begins with.
+    pub(super) begin: Begin,
+    /// True if it may begin with function tests.
+    pub(super) verify: bool,
+    /// URL of the target, if it is not the plan's.
+    pub(super) target: Option<String>,
+}
+
 /// Makes a run and waits for its end. If the user interrupts, the run is asked to end.
 ///
-/// - `verify`: the run may begin with function tests.
 /// - `lock`: stays locked until the run has ended, even if this process dies first.
 /// - `show_progress`: called regularly with the time since the start.
 pub(super) fn run(
     point: &Point,
     json: &Path,
-    begin: &Begin,
-    verify: bool,
+    settings: &Settings,
     lock: &File,
     interrupt: &Interrupt,
     show_progress: &mut dyn FnMut(Duration),
@@ -53,12 +61,12 @@ pub(super) fn run(
     if !label.is_empty() {
         command.arg(format!("--label={label}"));
     }
-    match begin {
+    match &settings.begin {
         Begin::Fresh => _ = command.arg("--fresh"),
         Begin::Template(name) => _ = command.args(["--template", name]),
         Begin::AsItIs => {}
     }
-    if !verify && point.plan.micro.is_none() && !point.given.contains_key("verify") {
+    if !settings.verify && point.plan.micro.is_none() && !point.given.contains_key("verify") {
         command.args(["--set", "verify=off"]);
     }
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
@@ -78,7 +86,7 @@ pub(super) fn run(
     });
     if let Some(mut stdin) = child.stdin.take() {
         // If the run has ended already, its messages say why.
-        let _ended = stdin.write_all(plan_file(point).as_bytes());
+        let _ended = stdin.write_all(plan_file(point, settings.target.as_deref()).as_bytes());
     }
     let status = wait(&mut child, interrupt, begun, show_progress)?;
     let stderr = stderr_reader.join().unwrap_or_default();
@@ -116,13 +124,13 @@ fn label(of_point: &str) -> String {
     line.take(MAX_LABEL).collect::<String>().trim().to_owned()
 }
 
-/// Returns the plan as a plan file with all values as strings.
-fn plan_file(point: &Point) -> String {
-    point
-        .given
-        .iter()
-        .map(|(key, value)| format!("{key} = {}\n", toml::Value::String(value.clone())))
-        .collect()
+/// Returns the plan as a plan file with all values as strings. `target` replaces the plan's.
+fn plan_file(point: &Point, target: Option<&str>) -> String {
+    let value = |key: &str, value: &String| match target.filter(|_| key == "target") {
+        Some(target) => toml::Value::String(target.to_owned()),
+        None => toml::Value::String(value.clone()),
+    };
+    point.given.iter().map(|(key, given)| format!("{key} = {}\n", value(key, given))).collect()
 }
 
 /// Returns the messages of a failed run in one line; an empty text after a success.

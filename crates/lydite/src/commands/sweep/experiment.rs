@@ -110,10 +110,10 @@ impl Experiment {
         };
         let axes = grid::axes(&mut source, document);
         grid::reject_fixed_axes(&mut source, &plan, &axes);
-        grid::override_plan(&mut source, &mut plan, &axes, &args.set);
+        let chosen = grid::override_plan(&mut source, &mut plan, &axes, &args.set);
         // Combinations of wrong values would only repeat their errors.
         let points =
-            if source.errors.is_empty() { grid::points(&mut source, &plan, &axes) } else { Vec::new() };
+            if source.errors.is_empty() { grid::points(&mut source, &plan, &chosen) } else { Vec::new() };
         let figures = figures::read(&mut source, document, &axes);
         let reload = safe_reload(&mut source, reload, &points);
         let file = source.file().to_owned();
@@ -132,7 +132,7 @@ impl Experiment {
             repetitions: repetitions.unwrap_or(1),
             reload,
             pause: pause.unwrap_or_default(),
-            axes,
+            axes: chosen,
             points,
             figures,
             metrics,
@@ -224,7 +224,7 @@ fn metrics_of(figures: &[FigureSpec], axes: &[Axis]) -> Result<(Vec<Metric>, Vec
     let parse = |name: &str| Metric::parse(name).map_err(|problem| format!("{name} {problem}"));
     let varied = grid::names(axes);
     let (over_time, over_points): (Vec<&FigureSpec>, Vec<&FigureSpec>) =
-        figures.iter().partition(|figure| figure.is_over_time(&varied));
+        figures.iter().partition(|figure| figure.is_over_list(&varied));
     let mut by_second: Vec<Metric> = Vec::new();
     for name in over_time.into_iter().flat_map(|figure| &figure.y) {
         let metric = parse(name)?;
@@ -273,6 +273,9 @@ fn safe_reload(source: &mut Source, given: Option<(Reload, Option<usize>)>, poin
             Reload::Once | Reload::Restore if !stays => format!(
                 "{:?} needs a database that stays, and {url} is gone after each run: give it a path",
                 reload.name()
+            ),
+            Reload::Restore if point.lab.is_some() => format!(
+                "\"restore\" can't be used with {url}, whose data end with the lab: use \"each-run\""
             ),
             Reload::Restore if target.templates().is_none() => format!(
                 "\"restore\" needs templates, which are offered for PostgreSQL on one server, Gemel and SQLite, and \

@@ -4,11 +4,12 @@ use super::grid::Axis;
 use crate::source::{Entry, Source};
 use lydite_database::AbortReason;
 use lydite_report::metric::{BOXED, Metric};
-use lydite_report::sweep::figure::{FigureSpec, Kind, SECOND, Scale, axis_title, metric_title};
+use lydite_report::sweep::claim::{Claim, Condition};
+use lydite_report::sweep::figure::{FigureSpec, Kind, POSITION, SECOND, Scale, axis_title, metric_title};
 use std::collections::BTreeMap;
 use toml::de::{DeTable, DeValue};
 
-const KEYS: [&str; 12] = [
+const KEYS: [&str; 14] = [
     "title",
     "note",
     "kind",
@@ -21,6 +22,8 @@ const KEYS: [&str; 12] = [
     "x_scale",
     "relative_to",
     "where",
+    "claim",
+    "supports",
 ];
 
 /// Reads all figures. Without `[[figure]]`, returns throughput over the axes, if there are at most three.
@@ -63,6 +66,7 @@ fn default_figure(axes: &[Axis]) -> Option<FigureSpec> {
         x_scale: if kind == Kind::Line { Scale::Linear } else { Scale::Even },
         relative_to: None,
         only: BTreeMap::new(),
+        claim: None,
     })
 }
 
@@ -77,6 +81,8 @@ enum X<'a> {
     Axis(&'a Axis),
     /// The seconds of each run.
     Seconds,
+    /// The places of a list in each run's result.
+    Positions,
 }
 
 impl X<'_> {
@@ -84,13 +90,14 @@ impl X<'_> {
         match self {
             Self::Axis(axis) => &axis.name,
             Self::Seconds => SECOND,
+            Self::Positions => POSITION,
         }
     }
 
     fn numeric(&self) -> bool {
         match self {
             Self::Axis(axis) => numeric(axis),
-            Self::Seconds => true,
+            Self::Seconds | Self::Positions => true,
         }
     }
 
@@ -101,6 +108,7 @@ impl X<'_> {
                 axis.values.iter().all(|value| value.label.parse::<f64>().is_ok_and(|number| number > 0.0))
             }
             Self::Seconds => false,
+            Self::Positions => true,
         }
     }
 
@@ -108,6 +116,7 @@ impl X<'_> {
         match self {
             Self::Axis(axis) => axis_title(&axis.name),
             Self::Seconds => "second of the window".into(),
+            Self::Positions => "place in the list".into(),
         }
     }
 }
@@ -118,9 +127,11 @@ fn x_values<'a>(source: &mut Source, entry: &Entry<'_, '_>, axes: &'a [Axis]) ->
     match axes.iter().find(|axis| axis.name == name) {
         Some(axis) => Some(X::Axis(axis)),
         None if name == SECOND => Some(X::Seconds),
+        None if name == POSITION => Some(X::Positions),
         None => {
             let problem = format!(
-                "{name:?} is no axis: use one of {}, or {SECOND} for what happened while a run lasted",
+                "{name:?} is no axis: use one of {}, {SECOND} for what happened while a run lasted, or {POSITION} for \
+                 the places of a list",
                 names(axes)
             );
             source.wrong(entry.line, &entry.key, &problem);
@@ -164,11 +175,17 @@ fn figure(source: &mut Source, line: usize, table: &DeTable<'_>, axes: &[Axis]) 
     let relative_to = relative_to(source, entry("relative_to"), axes);
     layout.reject_open_axes(source, line, axes, &only);
     let kind = figure_kind(source, kind, layout.x);
-    if matches!(layout.x, X::Seconds) {
-        reject_over_time(source, kind, &metrics, &entries, line);
-    }
     let y_line = entry("y").map_or(line, |entry| entry.line);
-    reject_metrics_of_other_kinds(source, kind, &metrics, y_line);
+    match layout.x {
+        X::Axis(_) => reject_metrics_of_other_kinds(source, kind, &metrics, y_line),
+        X::Seconds => {
+            reject_over_time(source, kind, &metrics, &entries, line);
+            reject_metrics_of_other_kinds(source, kind, &metrics, y_line);
+        }
+        X::Positions => reject_over_places(source, kind, &metrics, &entries, line),
+    }
+    let y: Vec<String> = metrics.iter().map(|metric| metric.name().to_owned()).collect();
+    let claim = claim(source, line, entry("claim"), entry("supports"), &y, axes);
     if kind == Kind::Scatter && metrics.len() != 2 {
         source.wrong(y_line, "y", "must be two metrics in a scatter plot: first the one along the bottom");
     }
@@ -187,12 +204,13 @@ fn figure(source: &mut Source, line: usize, table: &DeTable<'_>, axes: &[Axis]) 
         x: layout.x.name().to_owned(),
         series: series.map(|axis| axis.name.clone()),
         panel: panel.map(|axis| axis.name.clone()),
-        y: metrics.iter().map(|metric| metric.name().to_owned()).collect(),
+        y,
         x_title: x_title.map_or_else(|| layout.x.title(), |(title, _)| title),
         y_titles,
         x_scale,
         relative_to,
         only,
+        claim,
     };
     (source.errors.len() == errors_before).then_some(spec)
 }
@@ -287,6 +305,61 @@ fn reject_over_time(
     }
 }
 
+/// Rejects everything that a figure over the places of a list can't have.
+fn reject_over_places(
+    source: &mut Source,
+    kind: Kind,
+    metrics: &[Metric],
+    entries: &[Entry<'_, '_>],
+    line: usize,
+) {
+    let line_of = |key: &str| entries.iter().find(|entry| entry.key == key).map_or(line, |entry| entry.line);
+    if !matches!(kind, Kind::Line | Kind::Bar | Kind::Table) {
+        source.wrong(line_of("kind"), "kind", "must be line, bar or table where x is the places of a list");
+    }
+    if entries.iter().any(|entry| entry.key == "relative_to") {
+        let problem = "can't be used in a figure over the places of a list: leave it out";
+        source.wrong(line_of("relative_to"), "relative_to", problem);
+    }
+    for metric in metrics.iter().filter(|metric| !metric.has_places()) {
+        let problem = format!(
+            "{:?} is no list: use {}, or the path of a list as controls.distribution.actual.percent_by_nodes",
+            metric.name(),
+            BOXED.join(", ")
+        );
+        source.wrong(line_of("y"), "y", &problem);
+    }
+}
+
+/// Reads `claim` and `supports`: a sentence, and the conditions that support it.
+fn claim(
+    source: &mut Source,
+    line: usize,
+    text: Option<&Entry<'_, '_>>,
+    supports: Option<&Entry<'_, '_>>,
+    metrics: &[String],
+    axes: &[Axis],
+) -> Option<Claim> {
+    let (text, supports) = match (text, supports) {
+        (None, None) => return None,
+        (Some(text), Some(supports)) => (text, supports),
+        (Some(only), None) | (None, Some(only)) => {
+            let problem =
+                "needs the other of claim and supports: a sentence, and the conditions that support it";
+            source.wrong(only.line.max(line), &only.key, problem);
+            return None;
+        }
+    };
+    let conditions = source.scalars(supports).unwrap_or_default();
+    let names: Vec<String> = axes.iter().map(|axis| axis.name.clone()).collect();
+    for condition in &conditions {
+        if let Err(problem) = Condition::parse(condition, metrics, &names) {
+            source.wrong(supports.line, "supports", &problem);
+        }
+    }
+    Some(Claim { text: source.scalar(text)?, supports: conditions })
+}
+
 /// Rejects single numbers in a box plot, and numbers of each node in any other figure.
 fn reject_metrics_of_other_kinds(source: &mut Source, kind: Kind, metrics: &[Metric], line: usize) {
     for metric in metrics.iter().filter(|metric| metric.is_boxed() != (kind == Kind::Boxplot)) {
@@ -306,7 +379,8 @@ fn reject_metrics_of_other_kinds(source: &mut Source, kind: Kind, metrics: &[Met
 /// Returns the kind of a figure: by default lines over numbers, and bars over names.
 fn figure_kind(source: &mut Source, given: Text, x: X<'_>) -> Kind {
     let Some((kind, line)) = given else {
-        return if x.numeric() { Kind::Line } else { Kind::Bar };
+        let line = x.numeric() && !matches!(x, X::Positions);
+        return if line { Kind::Line } else { Kind::Bar };
     };
     match kind.as_str() {
         "line" => Kind::Line,

@@ -1,9 +1,11 @@
 //! Turns axes into points: a validated plan for every combination of their values.
 
 use crate::commands::faults::places::rehearse;
+use crate::commands::lab::LabTarget;
 use crate::run::observing;
 use crate::source::{Entry, Source};
 use lydite_families::TargetSpec;
+use lydite_plan::controls::faults::Rehearse;
 use lydite_plan::entries::{Entries, Listed, text_of};
 use lydite_plan::{Plan, keys};
 use std::collections::{BTreeMap, BTreeSet};
@@ -38,6 +40,7 @@ pub(super) struct Setting {
 }
 
 /// An axis: something that the experiment varies.
+#[derive(Clone)]
 pub(super) struct Axis {
     pub(super) name: String,
     pub(super) values: Vec<AxisValue>,
@@ -45,11 +48,14 @@ pub(super) struct Axis {
 }
 
 /// A value of an axis: its label in figures, and the keys that it sets.
+#[derive(Clone)]
 pub(super) struct AxisValue {
     pub(super) label: String,
     /// Its part of a point's label, such as `terminals=8`.
     name: String,
     settings: Vec<Setting>,
+    /// True if only `--set AXIS=LABEL` runs it.
+    optional: bool,
 }
 
 /// A point of the sweep: one validated plan.
@@ -66,6 +72,8 @@ pub(super) struct Point {
     pub(super) digest: String,
     /// The line of the target, or 1.
     pub(super) target_line: usize,
+    /// The lab that is the target; `None` for any other target. `plan` has a URL where nothing listens then.
+    pub(super) lab: Option<LabTarget>,
 }
 
 /// Returns the axes for the summary: names and labels.
@@ -91,13 +99,28 @@ pub(super) fn settings(source: &mut Source, table: &DeTable<'_>, except: &[&str]
     all
 }
 
-/// Applies `--set KEY=VALUE` to the plan. `--set KEY=` removes the key.
-pub(super) fn override_plan(source: &mut Source, plan: &mut Vec<Setting>, axes: &[Axis], set: &[String]) {
+/// Applies `--set KEY=VALUE` to the plan, and `--set AXIS=LABEL,LABEL` to the axes. `--set KEY=` removes the key. Returns
+/// the axes with the values to run.
+pub(super) fn override_plan(
+    source: &mut Source,
+    plan: &mut Vec<Setting>,
+    axes: &[Axis],
+    set: &[String],
+) -> Vec<Axis> {
+    let mut chosen = axes.to_vec();
+    chosen.iter_mut().for_each(|axis| axis.values.retain(|value| !value.optional));
     for text in set {
         let Some((key, value)) = text.split_once('=').map(|(key, value)| (key.trim(), value.trim())) else {
             source.add(format!("--set {text}: must be KEY=VALUE, for example --set duration=60s"));
             continue;
         };
+        if let Some((axis, chosen)) = axes.iter().zip(&mut chosen).find(|(axis, _)| axis.name == key) {
+            match choose(axis, value) {
+                Ok(values) => chosen.values = values,
+                Err(problem) => source.add(format!("--set {key}: {problem}")),
+            }
+            continue;
+        }
         let varied = axes.iter().find(|axis| {
             axis.values.iter().flat_map(|value| &value.settings).any(|setting| setting.key == key)
         });
@@ -115,6 +138,24 @@ pub(super) fn override_plan(source: &mut Source, plan: &mut Vec<Setting>, axes: 
                     "--set {key}=: takes a key out of [plan], which has no {key}: leave it out, or give a value"
                 ));
             }
+        }
+    }
+    chosen
+}
+
+/// Returns the values of an axis with these labels, in the order of the file.
+fn choose(axis: &Axis, labels: &str) -> Result<Vec<AxisValue>, String> {
+    let has = |label: &str| axis.values.iter().any(|value| value.label == label);
+    // A label may contain a comma.
+    let labels: Vec<&str> =
+        if has(labels) { vec![labels] } else { labels.split(',').map(str::trim).collect() };
+    match labels.iter().find(|label| !has(label)) {
+        Some(unknown) => {
+            let known: Vec<&str> = axis.values.iter().map(|value| value.label.as_str()).collect();
+            Err(format!("{unknown:?} is no value of axis {}: use some of {}", axis.name, known.join(", ")))
+        }
+        None => {
+            Ok(axis.values.iter().filter(|value| labels.contains(&value.label.as_str())).cloned().collect())
         }
     }
 }
@@ -234,8 +275,12 @@ fn axis(source: &mut Source, entry: &Entry<'_, '_>) -> Option<Axis> {
             };
             let setting = Setting { key: name.clone(), text: text.clone(), line: Some(line) };
             let short = name.rsplit('.').next().unwrap_or(&name);
-            read.push(AxisValue { name: format!("{short}={text}"), label: text, settings: vec![setting] });
+            let name = format!("{short}={text}");
+            read.push(AxisValue { name, label: text, settings: vec![setting], optional: false });
         }
+    }
+    if !read.is_empty() && read.iter().all(|value| value.optional) {
+        source.wrong(line, &name, "has optional values only: leave optional out of one at least");
     }
     let mut seen = BTreeSet::new();
     for value in &read {
@@ -261,8 +306,16 @@ fn labelled(source: &mut Source, axis: &str, line: usize, table: &DeTable<'_>) -
     if text.is_none() {
         source.wrong(label.line, "label", "must not be empty");
     }
-    let settings = settings(source, table, &["label"]);
-    text.map(|text| AxisValue { name: text.clone(), label: text, settings })
+    let optional = source.entries(table).into_iter().find(|entry| entry.key == "optional");
+    let optional = optional.is_some_and(|entry| match entry.value {
+        DeValue::Boolean(optional) => *optional,
+        _ => {
+            source.wrong(entry.line, "optional", "must be true or false");
+            false
+        }
+    });
+    let settings = settings(source, table, &["label", "optional"]);
+    text.map(|text| AxisValue { name: text.clone(), label: text, settings, optional })
 }
 
 /// Rejects axes that vary a key of the plan.
@@ -341,14 +394,28 @@ fn point(
         }
     }
     let target_line = target.and_then(|setting| setting.line).unwrap_or(1);
+    let lab = LabTarget::parse(&url).transpose();
+    let lab = lab.and_then(|lab| Ok((lab.as_ref().map(LabTarget::example).transpose()?, lab)));
+    let (example, lab) = match lab {
+        Ok(read) => read,
+        Err(problem) => {
+            match target {
+                Some(setting) => report(source, setting, &problem),
+                None => source.wrong(target_line, "target", &problem),
+            }
+            return None;
+        }
+    };
     add_entry(
         &mut entries,
         &Setting { key: "target".into(), text: String::new(), line: Some(target_line) },
-        &url,
+        example.as_deref().unwrap_or(&url),
         source.file(),
     );
+    // The servers of a lab run only later.
+    let rehearse: Rehearse<'_> = if lab.is_some() { &|_, _| Vec::new() } else { &rehearse };
     given.insert("target".to_owned(), url);
-    let plan = match Plan::read_rehearsed(entries, &rehearse, &observing::reach) {
+    let plan = match Plan::read_rehearsed(entries, rehearse, &observing::reach) {
         Ok(plan) => plan,
         Err(failure) => {
             for problem in failure.lines() {
@@ -369,13 +436,16 @@ fn point(
         return None;
     }
     let mut shown = given.clone();
-    shown.extend(given.get("target").map(|url| ("target".to_owned(), plan.target.without_password(url))));
+    // A lab is the same target each time, whatever its ports and its password.
+    if lab.is_none() {
+        shown.extend(given.get("target").map(|url| ("target".to_owned(), plan.target.without_password(url))));
+    }
     if let Some(replicas) = plan.controls.replicas.without_passwords() {
         shown.insert("replicas".to_owned(), replicas);
     }
     let written: String = shown.iter().map(|(key, value)| format!("{key}={value}\n")).collect();
     let digest = format!("{:016x}", xxh3_64(written.as_bytes()));
-    Some(Point { label, at, plan, given, shown, digest, target_line })
+    Some(Point { label, at, plan, given, shown, digest, target_line, lab })
 }
 
 /// Adds a setting to the entries of a plan, with its place.

@@ -43,7 +43,9 @@ pub(crate) fn command(args: SweepArgs) -> Outcome {
         templates::delete(&experiment, program, true, &interrupt);
     }
     let mut runner = Runner::new(&experiment, directory, &out);
-    let interrupted = runner.make_runs(style, &interrupt)?;
+    let made = runner.make_runs(style, &interrupt);
+    let labs_ended = runner.end_labs();
+    let interrupted = made?;
     let sweep = runner.write()?;
     if sweep.runs_in(State::Complete) == sweep.runs() {
         // A killed sweep may have left its templates. Errors are printed only after runs of this process: a sweep that
@@ -70,6 +72,7 @@ pub(crate) fn command(args: SweepArgs) -> Outcome {
     ));
     let mut failures = runner.failures(&sweep, interrupted, &out);
     failures.extend(printed.err());
+    failures.extend(labs_ended.err());
     Failure::all(failures)
 }
 

@@ -1,12 +1,13 @@
 //! The work of a sweep: makes the missing runs one after the other, and summarizes all of them.
 
-use super::child::{self, Begin};
+use super::child::{self, Begin, Settings};
 use super::experiment::{Experiment, Reload, planned};
 use super::grid::{self, Point};
 use super::store::{self, Directory, Ending, Manifest};
 use super::templates;
 use super::view::{Current, View};
-use crate::exit::Failure;
+use crate::commands::lab::Labs;
+use crate::exit::{Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::output::complain;
 use lydite_report::figures::{duration, plural};
@@ -32,6 +33,8 @@ pub(super) struct Runner<'a> {
     pub(super) made: bool,
     /// URLs of the targets that had their function tests: once is enough.
     verified: BTreeSet<String>,
+    /// The labs that runs have as targets.
+    labs: Labs,
 }
 
 impl<'a> Runner<'a> {
@@ -52,7 +55,20 @@ impl<'a> Runner<'a> {
                     .collect()
             })
             .collect();
-        Self { experiment, directory, runs, environment, made: false, verified: BTreeSet::new() }
+        Self {
+            experiment,
+            directory,
+            runs,
+            environment,
+            made: false,
+            verified: BTreeSet::new(),
+            labs: Labs::new(out),
+        }
+    }
+
+    /// Ends the labs that this sweep started.
+    pub(super) fn end_labs(&self) -> Outcome {
+        self.labs.end()
     }
 
     /// Makes all missing runs: one run of every point, then the next run of every point, so that a slow hour affects
@@ -63,6 +79,8 @@ impl<'a> Runner<'a> {
             .flat_map(|repetition| (0..experiment.points.len()).map(move |number| (number, repetition)))
             .filter(|(number, repetition)| self.state(*number, *repetition) != State::Complete)
             .collect();
+        self.labs
+            .check(todo.iter().filter_map(|(number, _)| experiment.points.get(*number)?.lab.as_ref()))?;
         let total: usize = self.runs.iter().map(Vec::len).sum();
         let mut view = View::new(style, total, total - todo.len());
         let time = |left: &[(usize, u32)]| -> Duration {
@@ -96,8 +114,13 @@ impl<'a> Runner<'a> {
                 runs_left: rest.len() as u32,
             };
             let begun = Instant::now();
-            let run =
-                self.make_run(*number, *repetition, interrupt, &mut |elapsed| view.update(&now, elapsed))?;
+            let run = match self.lab_url(*number, interrupt) {
+                Ok(target) => {
+                    let place = (*number, *repetition);
+                    self.make_run(place, target, interrupt, &mut |elapsed| view.update(&now, elapsed))?
+                }
+                Err(failure) => self.fail_run(*number, *repetition, &failure)?,
+            };
             view.ended(&now, &run, begun.elapsed());
             if style == Style::Quiet && run.state != State::Complete && !interrupt.asked() {
                 complain(&format!("{}, run {repetition}: {}: {}", point.label, run.state.name(), run.note));
@@ -114,11 +137,32 @@ impl<'a> Runner<'a> {
         run.map_or(State::Missing, |run| run.state)
     }
 
-    /// Makes one run and stores its ending.
+    /// Returns the URL of a point's lab, which is started if it does not run; `None` if its target is no lab.
+    fn lab_url(&self, number: usize, interrupt: &Interrupt) -> Result<Option<String>, Failure> {
+        let lab = self.experiment.points.get(number).and_then(|point| point.lab.as_ref());
+        lab.map(|lab| self.labs.url(lab, interrupt)).transpose()
+    }
+
+    /// Stores the ending of a run whose lab could not be started.
+    fn fail_run(&mut self, number: usize, repetition: u32, failure: &Failure) -> Result<Run, Failure> {
+        let point = &self.experiment.points[number];
+        self.directory.forget(point, repetition)?;
+        if failure.code() != Failure::Interrupted(String::new()).code() {
+            let exit_code = Some(failure.code().into());
+            self.directory.remember(
+                point,
+                repetition,
+                Ending { took_s: 0.0, exit_code, said: failure.line() },
+            )?;
+        }
+        Ok(self.read_again(number, repetition).0)
+    }
+
+    /// Makes one run and stores its ending. `target` is the URL of its lab.
     fn make_run(
         &mut self,
-        number: usize,
-        repetition: u32,
+        (number, repetition): (usize, u32),
+        target: Option<String>,
         interrupt: &Interrupt,
         show_progress: &mut dyn FnMut(Duration),
     ) -> Result<Run, Failure> {
@@ -126,9 +170,9 @@ impl<'a> Runner<'a> {
         let point = &experiment.points[number];
         self.directory.forget(point, repetition)?;
         let json = self.directory.result(point, repetition);
-        let target = &point.plan.target;
+        let spec = &point.plan.target;
         let begin = match experiment.reload {
-            _ if !target.stores() || target.is_temporary() => Begin::AsItIs,
+            _ if !spec.stores() || spec.is_temporary() => Begin::AsItIs,
             Reload::EachRun => Begin::Fresh,
             Reload::Restore => Begin::Template(templates::name(point, &self.directory.manifest.program)),
             Reload::Once => Begin::AsItIs,
@@ -136,7 +180,8 @@ impl<'a> Runner<'a> {
         let url = point.given.get("target").cloned().unwrap_or_default();
         let verify = !self.verified.contains(&url);
         self.made = true;
-        let ending = child::run(point, &json, &begin, verify, &self.directory.lock, interrupt, show_progress)
+        let settings = Settings { begin, verify, target };
+        let ending = child::run(point, &json, &settings, &self.directory.lock, interrupt, show_progress)
             .unwrap_or_else(|error| Ending {
                 took_s: 0.0,
                 exit_code: None,
@@ -146,17 +191,26 @@ impl<'a> Runner<'a> {
         if !interrupt.asked() || json.exists() {
             self.directory.remember(point, repetition, ending)?;
         }
-        let root = json.parent().and_then(Path::parent).unwrap_or(Path::new("."));
-        let (run, result) = store::read_run(root, &self.directory.manifest, experiment, point, repetition);
+        let (run, result) = self.read_again(number, repetition);
         note(&mut self.environment, &run, result.as_ref());
         if result.is_some_and(|result| result.controls.functions.is_some()) {
             self.verified.insert(url);
         }
+        Ok(run)
+    }
+
+    /// Reads the state of a run that has ended.
+    fn read_again(&mut self, number: usize, repetition: u32) -> (Run, Option<RunResult>) {
+        let point = &self.experiment.points[number];
+        let json = self.directory.result(point, repetition);
+        let root = json.parent().and_then(Path::parent).unwrap_or(Path::new("."));
+        let (run, result) =
+            store::read_run(root, &self.directory.manifest, self.experiment, point, repetition);
         if let Some(place) = self.runs.get_mut(number).and_then(|runs| runs.get_mut(repetition as usize - 1))
         {
             *place = run.clone();
         }
-        Ok(run)
+        (run, result)
     }
 
     /// Writes the summary and the page of all runs so far.
