@@ -83,9 +83,12 @@ pub fn load(
     Load::new(&source, jobs, begun).run(control, observer).map_err(|error| resumable(target, error))
 }
 
-/// Loads as [`load`] does, but lets agents load the rows: each of them calls [`load_share`]. `agents` passes the sum of
-/// their counts to the function that it gets, several times a second, and returns false if it was stopped. `jobs` is the
-/// number of connections of all agents, and of the work on keys and indexes, which this process does.
+/// Work of agents on the missing rows. It passes the sum of their counts to the function that it gets, several times a
+/// second, and returns false if it was stopped.
+pub type Agents<'a> = dyn FnMut(&Missing, &mut dyn FnMut(Loaded)) -> Result<bool, TargetError> + 'a;
+
+/// Loads as [`load`] does, but lets agents load the rows: each of them calls [`load_share`]. `jobs` is the number of
+/// connections of all agents, and of the work on keys and indexes, which this process does.
 ///
 /// # Errors
 /// See [`load`]. After an error of `agents`, all of them must have ended their work.
@@ -96,7 +99,7 @@ pub fn load_by(
     resume: bool,
     control: &RunControl,
     observer: &mut dyn FnMut(&LoadSnapshot),
-    agents: &mut dyn FnMut(&Missing, &mut dyn FnMut(Loaded)) -> Result<bool, TargetError>,
+    agents: &mut Agents<'_>,
 ) -> Result<LoadReport, TargetError> {
     let begun = Instant::now();
     let _alone = target.begin_load()?;

@@ -366,12 +366,12 @@ mod tests {
     fn gathered(agents: &[(&str, &str)], wanted: u32) -> Result<Vec<String>, String> {
         let server = nats::Server::start(&[]);
         let bus = |()| Bus::connect(&server.url(), &Login::default()).unwrap();
-        let ended = AtomicBool::new(false);
+        let ended = &AtomicBool::new(false);
         let answering = bus(());
         let inbox = Inbox::new();
         let _calls = answering.subscribe(CALLS.to_owned(), &inbox).unwrap();
         std::thread::scope(|scope| {
-            scope.spawn(|| {
+            scope.spawn(move || {
                 while !ended.load(Ordering::Relaxed) {
                     let Ok(message) = inbox.messages.recv_timeout(LOOK) else { continue };
                     let Some(ToAgent::Call { run }) = decode(&message) else { panic!("no call") };
