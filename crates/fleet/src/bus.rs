@@ -287,14 +287,19 @@ fn unreachable_at(url: &str, error: &async_nats::ConnectError) -> FleetError {
                 "{url}: NATS refuses the login: give USER:PASSWORD@ or TOKEN@ before the host, or --creds or --nkey"
             ))
         }
-        ConnectErrorKind::Tls => FleetError::Lost(format!(
-            "{url}: no connection by TLS: {}: name the CA of NATS's certificate with --tls-ca, and the host as in the \
-             certificate",
-            causes(error)
-        )),
-        _ => FleetError::Lost(format!(
-            "{url}: no NATS server can be reached: {error}: start one with nats-server"
-        )),
+        kind => {
+            let words = causes(error);
+            // The client reports a rejected certificate as an error of input and output.
+            if kind == ConnectErrorKind::Tls || words.contains("certificate") {
+                return FleetError::Lost(format!(
+                    "{url}: no connection by TLS: {words}: name the CA of NATS's certificate with --tls-ca, and the host \
+                     as in the certificate"
+                ));
+            }
+            FleetError::Lost(format!(
+                "{url}: no NATS server can be reached: {error}: start one with nats-server"
+            ))
+        }
     }
 }
 

@@ -57,7 +57,7 @@ fn a_fleet_logs_in_with_a_token_an_nkey_or_a_file_of_credentials() {
     assert_runs(at, &server.url(), &["--nkey", &seed]);
     assert_refused(&server.url(), &[], 2, "NATS refuses the login");
     let wrong = file(at, "wrong", "no seed\n");
-    assert_refused(&server.url(), &["--nkey", &wrong], 2, "the seed of an NKey");
+    assert_refused(&server.url(), &["--nkey", &wrong], 2, "NATS refuses the login");
     assert_refused(&server.url(), &["--nkey", "/nonexistent"], 2, "--nkey /nonexistent: ");
 
     let configuration = file(at, "jwt.conf", include_str!("fleet_login/jwt.conf"));
