@@ -239,5 +239,10 @@ fn words(endpoints: &BTreeSet<Endpoint>) -> String {
     let list: Vec<String> = ports.iter().map(u16::to_string).collect();
     let ports = format!("port{} {}", if list.len() == 1 { "" } else { "s" }, list.join(", "));
     let opened = endpoints.iter().filter(|one| one.peer.is_some()).count();
-    format!("{ports} and {} of the server to others", counted(opened, "connection", "connections"))
+    match opened {
+        0 => ports,
+        opened => {
+            format!("{ports} and {} that the server opened", counted(opened, "connection", "connections"))
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 use crate::program::{Ended, Program, json, scratch, text};
 use lydite_testkit::nats;
+use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -31,10 +32,18 @@ impl Place {
         self.directory.path().join(format!("lydite-lab-{user}")).join("fleet")
     }
 
-    /// Returns the number of the process of a server.
+    /// Returns the number of the process of a server: the NATS server has its configuration on its command line, an agent
+    /// its name.
     fn process(&self, server: usize) -> i32 {
-        let file = self.fleet().join(format!("server-{server}/process"));
-        fs::read_to_string(file).expect("its file").trim().parse().expect("a number")
+        let note = fs::read(self.fleet().join("lab.json")).expect("a note");
+        let note: Value = serde_json::from_slice(&note).expect("JSON");
+        let server = &note["servers"][server];
+        let configuration = format!("{}/nats.conf", server["path"].as_str().expect("a path"));
+        let argument = server["agent"].as_str().unwrap_or(&configuration);
+        let processes = fs::read_dir("/proc").expect("processes").flatten();
+        let mut numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        let has = |process: &i32| command_line(*process).split('\0').any(|part| part == argument);
+        numbers.find(has).unwrap_or_else(|| panic!("no process of {argument}"))
     }
 }
 
