@@ -112,7 +112,7 @@ impl Fleet {
                 called = Some(Instant::now());
                 bus.send(CALLS.to_owned(), &ToAgent::Call { run: run.clone() })?;
                 // An agent that was ended, and maybe started again, does not answer any more.
-                there.retain(|_, (_, heard)| heard.elapsed() <= 3 * CALL_AGAIN);
+                there.retain(|_, (_, heard)| heard.elapsed() <= SILENCE);
             }
             if let Ok(message) = inbox.messages.recv_timeout(LOOK)
                 && let Some(FromAgent::Hello(hello)) = decode(&message)
