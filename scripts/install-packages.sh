@@ -50,11 +50,11 @@ case " $* " in
     *) service=mariadb package=mariadb-server ;;
     esac
     policy=/usr/sbin/policy-rc.d
-    made=
+    policy_is_new=
     service_is_new=
     dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q ' installed$' || service_is_new=1
     leave_no_service() {
-        [ -z "$made" ] || rm -f "$policy"
+        [ -z "$policy_is_new" ] || rm -f "$policy"
         if [ -n "$service_is_new" ] && command -v systemctl >/dev/null; then
             systemctl disable --quiet "$service.service" 2>/dev/null || true
         fi
@@ -62,7 +62,7 @@ case " $* " in
     trap leave_no_service EXIT
     trap 'exit 130' INT TERM HUP
     if [ ! -e "$policy" ]; then
-        made=1
+        policy_is_new=1
         printf '#!/bin/sh\nexit 101\n' >"$policy"
         chmod +x "$policy"
     fi

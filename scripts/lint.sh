@@ -40,7 +40,7 @@ check_shell() {
         fi
     done
     if command -v shellcheck >/dev/null; then
-        shellcheck "${scripts[@]}" || failed=1
+        shellcheck --external-sources --source-path=SCRIPTDIR --severity=warning "${scripts[@]}" || failed=1
     else
         echo "shellcheck is not installed: syntax checked only"
     fi
