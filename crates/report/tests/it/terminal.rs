@@ -135,7 +135,8 @@ fn the_ledger_is_told_beside_the_conditions_and_not_counted_among_them() {
     let page = lydite_report::render_html(std::slice::from_ref(&result));
     assert!(page.contains(detail) && page.contains("24/25"), "the page has it too");
     let summary = lydite_report::render_run_summary(&result);
-    assert!(summary.contains(&format!("ledger: {detail}.")), "{summary}");
+    let escaped = detail.replace('_', "\\_");
+    assert!(summary.contains(&format!("ledger: {escaped}.")), "{summary}");
     // The conditions were interrupted, the ledger was not.
     result.checks[12].ok = true;
     result.status = Status::Partial;
