@@ -77,10 +77,7 @@ pub fn load(
     control: &RunControl,
     observer: &mut dyn FnMut(&LoadSnapshot),
 ) -> Result<LoadReport, TargetError> {
-    let begun = Instant::now();
-    let _alone = target.begin_load()?;
-    let source = prepare(target, population, resume)?;
-    Load::new(&source, jobs, begun).run(control, observer).map_err(|error| resumable(target, error))
+    load_alone(target, population, jobs, resume, |load| load.run(control, observer))
 }
 
 /// Work of agents on the missing rows. It passes the sum of their counts to the function that it gets, several times a
@@ -101,17 +98,28 @@ pub fn load_by(
     observer: &mut dyn FnMut(&LoadSnapshot),
     agents: &mut Agents<'_>,
 ) -> Result<LoadReport, TargetError> {
+    load_alone(target, population, jobs, resume, |load| {
+        let missing = Missing::new(load.source.items, &load.source.warehouses);
+        let whole = agents(&missing, &mut |loaded| {
+            load.set(loaded);
+            observer(&load.snapshot());
+        })?;
+        load.conclude(whole, control, observer)
+    })
+}
+
+/// Prepares a load of `population`, and lets `work` load the rows while no other load may begin.
+fn load_alone(
+    target: &dyn Target,
+    population: &Population,
+    jobs: usize,
+    resume: bool,
+    work: impl FnOnce(&Load<'_, TpccRows<'_>>) -> Result<LoadReport, TargetError>,
+) -> Result<LoadReport, TargetError> {
     let begun = Instant::now();
     let _alone = target.begin_load()?;
     let source = prepare(target, population, resume)?;
-    let missing = Missing::new(source.items, &source.warehouses);
-    let load = Load::new(&source, jobs, begun);
-    agents(&missing, &mut |loaded| {
-        load.set(loaded);
-        observer(&load.snapshot());
-    })
-    .and_then(|whole| load.conclude(whole, control, observer))
-    .map_err(|error| resumable(target, error))
+    work(&Load::new(&source, jobs, begun)).map_err(|error| resumable(target, error))
 }
 
 /// Loads a share of the missing rows of `population` through `jobs` connections (at least 1), into tables that
