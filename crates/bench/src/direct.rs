@@ -106,7 +106,7 @@ impl<W: Runnable> Rotation<W> {
                 move |_| gate.open()
             });
             now = answer.map_or_else(|| worker.now(), |answer| answer.at);
-            worker.leave_hot_row(now);
+            worker.leave_hot_row(Some(now));
         }
         Some(now)
     }

@@ -321,7 +321,7 @@ impl<W: Runnable> RequestSource<W> for Open<W> {
             let transaction =
                 transaction.unwrap_or_else(|| self.input(due, terminal, worker.join_hot_row(picked)));
             let answer = worker.play((due, picked), transaction, || |_| ());
-            worker.leave_hot_row(answer.map_or_else(|| worker.now(), |answer| answer.at));
+            worker.leave_hot_row(answer.map(|answer| answer.at));
         }
     }
 

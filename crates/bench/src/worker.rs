@@ -239,9 +239,10 @@ impl<W: Runnable> Worker<W> {
         self.contender.as_ref().and_then(|contender| contender.join(now))
     }
 
-    /// Leaves the hot row that the last transaction joined, at the time of its answer.
-    pub(crate) fn leave_hot_row(&self, answered: Nanos) {
+    /// Leaves the hot row that the last transaction joined, at the time of its answer; by default now.
+    pub(crate) fn leave_hot_row(&self, answered: Option<Nanos>) {
         if let Some(contender) = &self.contender {
+            let answered = answered.unwrap_or_else(|| self.now());
             // A transaction that ends after the run competed until the end of the run.
             contender.leave(answered.min(self.shared.window.end()));
         }

@@ -304,7 +304,7 @@ impl RequestSource<Tpcc> for Rte {
                     let resume = move |answer: Answer<Tpcc>| rte.continue_terminal(terminal, answer.at);
                     worker.sit_at(terminal);
                     worker.play_then((due, picked), transaction, resume);
-                    worker.leave_hot_row(worker.now());
+                    worker.leave_hot_row(None);
                 }
                 Work::Deferred(delivery) => self.deliver(worker, (due, picked), delivery),
             }
