@@ -79,8 +79,10 @@ pub struct Fleet {
     pub(crate) clock: Clock,
     pub(crate) inbox: Inbox,
     pub(crate) agents: Vec<Seen>,
-    /// Time of the last sign of life before the start.
+    /// Time of the last sign of life to the agents.
     beat: Instant,
+    /// Time of the last look at the inbox.
+    looked: Instant,
     _subscription: Subscription,
 }
 
@@ -141,6 +143,7 @@ impl Fleet {
                     inbox,
                     agents,
                     beat: Instant::now(),
+                    looked: Instant::now(),
                     _subscription: subscription,
                 });
             }
@@ -223,22 +226,54 @@ impl Fleet {
         if let Some(problem) = self.bus.problem() {
             return Err(problem);
         }
-        if let Some(silent) = self.agents.iter().find(|agent| agent.heard.elapsed() > SILENCE) {
+        if let Some(silent) = (0..self.agents.len()).find(|agent| self.is_silent(*agent)) {
+            let silent = &self.agents[silent];
             return Err(FleetError::Lost(format!(
                 "agent {} on {} is gone: start it again",
                 silent.member.name, silent.member.host
             )));
         }
-        if self.beat.elapsed() >= BEAT {
-            self.beat = Instant::now();
-            self.bus.send(to_all(&self.run), &ToAgent::Alive)?;
-        }
+        self.beat()?;
+        self.looked = Instant::now();
         let Ok(message) = self.inbox.messages.recv_timeout(LOOK) else { return Ok(None) };
         let Some((agent, event)) = self.event(&message) else { return Ok(None) };
         if let Event::Failed(problem) = event {
             return Err(FleetError::Lost(format!("agent {}: {problem}", self.agents[agent].member.name)));
         }
         Ok(Some((agent, event)))
+    }
+
+    /// Sends the agents a sign of life, if it is time for one.
+    fn beat(&mut self) -> Result<(), FleetError> {
+        if self.beat.elapsed() < BEAT {
+            return Ok(());
+        }
+        self.beat = Instant::now();
+        self.bus.send(to_all(&self.run), &ToAgent::Alive)
+    }
+
+    /// Sends the agents a sign of life in time, waits a moment for their events, and returns all that have come. Only
+    /// then it is known which agents [are silent](Self::is_silent): a sign of life may have waited in the inbox.
+    pub(crate) fn attend(&mut self) -> Vec<(usize, Event)> {
+        // If it can't be sent, the agents notice the silence.
+        let _ = self.beat();
+        let mut events = Vec::new();
+        let mut next = self.inbox.messages.recv_timeout(LOOK).ok();
+        while let Some(message) = next {
+            events.extend(self.event(&message));
+            next = self.inbox.messages.try_recv().ok();
+        }
+        // If this process stood still, so did its knowledge of the others.
+        if self.looked.elapsed() > BEAT {
+            self.agents.iter_mut().for_each(|agent| agent.heard = Instant::now());
+        }
+        self.looked = Instant::now();
+        events
+    }
+
+    /// Returns true if an agent has sent no sign of life for [`SILENCE`].
+    pub(crate) fn is_silent(&self, agent: usize) -> bool {
+        self.agents[agent].heard.elapsed() > SILENCE
     }
 
     /// Reads a message of an agent of the run, and notes that the agent is alive.

@@ -1,9 +1,9 @@
 //! A load by a fleet: each agent loads its share of the rows.
 
-use crate::coordinator::{Fleet, LOOK};
+use crate::SILENCE;
+use crate::coordinator::Fleet;
 use crate::error::FleetError;
 use crate::messages::{Event, ToAgent, to_all};
-use crate::{BEAT, SILENCE};
 use lydite_bench::{Loaded, RunControl};
 use std::time::{Duration, Instant};
 
@@ -44,7 +44,7 @@ impl Fleet {
     ) -> Result<bool, FleetError> {
         self.give(work)?;
         let mut parts = vec![Part::default(); self.agents.len()];
-        let (mut beat, mut shown) = (Instant::now(), Instant::now());
+        let mut shown = Instant::now();
         let (mut failure, mut stopped) = (None::<FleetError>, None::<Instant>);
         while parts.iter().any(Part::is_open) {
             if stopped.is_none() && (control.is_stopped() || failure.is_some()) {
@@ -55,18 +55,11 @@ impl Fleet {
             if stopped.is_some_and(|stopped| stopped.elapsed() > ROLLING_BACK) {
                 break;
             }
-            if beat.elapsed() >= BEAT {
-                beat = Instant::now();
-                let _ = self.bus.send(to_all(&self.run), &ToAgent::Alive);
-            }
             if shown.elapsed() >= STEP {
                 shown = Instant::now();
                 observer(sum(&parts));
             }
-            let mut next = self.inbox.messages.recv_timeout(LOOK).ok();
-            while let Some(message) = next {
-                next = self.inbox.messages.try_recv().ok();
-                let Some((agent, event)) = self.event(&message) else { continue };
+            for (agent, event) in self.attend() {
                 match event {
                     Event::Load { loaded, ended } => {
                         (parts[agent].loaded, parts[agent].ended) = (loaded, ended);
@@ -80,7 +73,7 @@ impl Fleet {
                 }
             }
             for (agent, part) in parts.iter_mut().enumerate() {
-                if part.is_open() && self.agents[agent].heard.elapsed() > SILENCE {
+                if part.is_open() && self.is_silent(agent) {
                     part.failed = true;
                     let problem = self.bus.problem().unwrap_or_else(|| {
                         let silence = format!("no sign of life for {} s", SILENCE.as_secs());

@@ -1,8 +1,7 @@
 //! A run of a fleet, from its start to the last report.
 
-use crate::BEAT;
 use crate::SILENCE;
-use crate::coordinator::{Fleet, LOOK};
+use crate::coordinator::Fleet;
 use crate::error::FleetError;
 use crate::messages::{Event, ToAgent, to_agent, to_all};
 use lydite_bench::{Measurement, Merging, RunControl, RunPlan, Snapshot, Status};
@@ -45,8 +44,7 @@ impl<'a> Running<'a> {
         observer: &mut dyn FnMut(&Snapshot),
     ) -> Result<Measurement, FleetError> {
         control.begins(self.window);
-        let (mut beat, mut second) = (Instant::now(), 1);
-        let mut looked = Instant::now();
+        let mut second = 1;
         while self.works() {
             let asked = control.is_stopped() || self.failing;
             if asked && self.stopped.is_none() {
@@ -55,28 +53,14 @@ impl<'a> Running<'a> {
                 // If it can't be sent, the agents notice the silence.
                 let _ = self.fleet.bus.send(to_all(&self.fleet.run), &ToAgent::Stop);
             }
-            if beat.elapsed() >= BEAT {
-                beat = Instant::now();
-                let _ = self.fleet.bus.send(to_all(&self.fleet.run), &ToAgent::Alive);
-            }
             let elapsed = self.start.elapsed();
             if elapsed.as_secs() >= second {
                 second = elapsed.as_secs() + 1;
                 observer(&self.merging.snapshot(elapsed));
             }
-            let mut next = self.fleet.inbox.messages.recv_timeout(LOOK).ok();
-            while let Some(message) = next {
-                if let Some((agent, event)) = self.fleet.event(&message) {
-                    self.take(agent, event);
-                }
-                next = self.fleet.inbox.messages.try_recv().ok();
+            for (agent, event) in self.fleet.attend() {
+                self.take(agent, event);
             }
-            // If this process stood still, so did its knowledge of the others.
-            if looked.elapsed() > BEAT {
-                self.fleet.agents.iter_mut().for_each(|agent| agent.heard = Instant::now());
-            }
-            looked = Instant::now();
-            // Only now, since a sign of life may have waited in the inbox.
             self.lose_silent();
         }
         let end = self.stopped.map_or(self.end, |stopped| self.end.min(stopped));
@@ -140,7 +124,7 @@ impl<'a> Running<'a> {
     fn lose_silent(&mut self) {
         let late = Instant::now() >= self.limit;
         for number in 0..self.fleet.agents.len() {
-            let silent = self.fleet.agents[number].heard.elapsed() > SILENCE;
+            let silent = self.fleet.is_silent(number);
             if self.is_open(number) && (silent || late) {
                 // If the connection is down, nothing is known about the agent.
                 let why = match self.fleet.bus.problem() {
