@@ -98,15 +98,20 @@ fn the_fleet_of_a_lab_plays_runs_and_ends_with_the_lab() {
     let few = run(&["3"]).code(2);
     assert!(few.only_error().contains("the lab fleet has 2, not 3"), "{few:?}");
 
-    // SAFETY: kill has no memory preconditions; the process is the agent of this lab.
-    assert_eq!(unsafe { libc::kill(processes[2], libc::SIGKILL) }, 0);
+    // SAFETY: kill has no memory preconditions; the process is an agent of this lab.
+    let kill = |server: usize| assert_eq!(unsafe { libc::kill(processes[server], libc::SIGKILL) }, 0);
+    kill(2);
     let gone = format!("agent lab-{port}-2 does not answer");
     for refused in [run(&["2"]), place.lydite(&["lab", "up", "fleet"])] {
         let refused = refused.code(2);
         let error = refused.only_error();
         assert!(error.contains(&gone) && error.contains("lydite lab restart fleet"), "{error}");
     }
-    assert!(place.lydite(&["lab", "list"]).stdout.contains("(1 server does not answer)"));
+    let one_is_down = || place.lydite(&["lab", "list"]).stdout.contains("(1 server does not answer)");
+    assert!(one_is_down());
+    kill(1);
+    place.lydite(&["lab", "restart", "fleet/1"]).code(0);
+    assert!(one_is_down(), "only the node that was named is started again");
     assert_eq!(place.lydite(&["lab", "restart", "fleet"]).code(0).stdout.trim(), url);
     run(&["2"]).code(0);
 

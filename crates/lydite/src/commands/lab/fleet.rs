@@ -8,12 +8,9 @@ use super::process;
 use super::servers::program;
 use crate::exit::{Failure, Outcome};
 use crate::run::fleet::JOIN;
-use std::fs::{self, File, OpenOptions};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::process::Command;
+use std::time::Duration;
 
 /// Maximum time for a server or an agent to start.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -67,7 +64,7 @@ pub(super) fn start_one(
 
 /// Starts a server or an agent that was made before, unless it runs.
 pub(super) fn start_again(programs: &Programs, server: &Server, join: &str) -> Result<(), String> {
-    if process::is_running(server, &arguments(server).each_ref().map(String::as_str), PATIENCE)? {
+    if process::is_running(server, &arguments(server), PATIENCE)? {
         return Ok(());
     }
     start(programs, server, join)
@@ -78,14 +75,14 @@ fn start(programs: &Programs, server: &Server, join: &str) -> Result<(), String>
         None => {
             let mut command = Command::new(&programs.nats);
             command.arg("--config").arg(configuration(server));
-            run(command, server, |_| server.answers())
+            process::start(command, server, PATIENCE, |_| server.answers())
         }
         Some(name) => {
             let mut command = Command::new(&programs.lydite);
             command.args(["agent", "--name", name]);
             // Others see the command line.
             command.env(JOIN, join);
-            run(command, server, |said| said.contains("waits for runs"))
+            process::start(command, server, PATIENCE, |said| said.contains("waits for runs"))
         }
     }
 }
@@ -103,46 +100,14 @@ fn arguments(server: &Server) -> [String; 2] {
     }
 }
 
-/// Starts a process, and waits until `is_up` is true for what it has written.
-fn run(mut command: Command, server: &Server, is_up: impl Fn(&str) -> bool) -> Result<(), String> {
-    let log = server.path.join("log");
-    let failed = |error: std::io::Error| format!("{}: {error}", log.display());
-    let file = OpenOptions::new().create(true).append(true).open(&log).map_err(failed)?;
-    let before = file.metadata().map_err(failed)?.len() as usize;
-    let said = || {
-        fs::read(&log)
-            .map(|text| String::from_utf8_lossy(text.get(before..).unwrap_or_default()).into_owned())
-    };
-    let mut child = spawn(&mut command, file)?;
-    let begun = Instant::now();
-    while !is_up(&said().map_err(failed)?) {
-        let ended = child.try_wait().map_err(|error| format!("{}: {error}", server.shown()))?.is_some();
-        if ended || begun.elapsed() > PATIENCE {
-            let words = said().unwrap_or_default();
-            let last = words.lines().last().unwrap_or("its log is empty").to_owned();
-            return Err(format!("{} did not start: {last}", server.shown()));
-        }
-        thread::sleep(Duration::from_millis(20));
-    }
-    Ok(())
-}
-
-/// Starts a process that outlives this one.
-fn spawn(command: &mut Command, log: File) -> Result<Child, String> {
-    command.current_dir("/").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::from(log));
-    // A Ctrl-C in the terminal must not reach it.
-    command.process_group(0);
-    command.spawn().map_err(|error| format!("{}: {error}", command.get_program().display()))
-}
-
 /// Returns true if the process of an agent runs.
 pub(super) fn runs(server: &Server) -> bool {
-    process::find(&arguments(server).each_ref().map(String::as_str)).is_some()
+    process::find(&arguments(server)).is_some()
 }
 
 /// Kills a server or an agent if it runs.
 pub(super) fn stop(server: &Server) -> Outcome {
-    process::kill(server, &arguments(server).each_ref().map(String::as_str))
+    process::kill(server, &arguments(server))
 }
 
 /// Returns the URL of the fleet that this user has started without `--dir`, and the number of its agents; `None` if
@@ -168,7 +133,7 @@ fn usable(lab: &Lab, directory: &Path) -> Outcome {
         "is being started: wait until that is done".to_owned()
     } else if let Some(server) = lab.servers.iter().find(|server| !server.answers()) {
         format!(
-            "is not whole: {} does not answer: start it again with: lydite lab restart fleet",
+            "is not whole: the {} does not answer: start it again with: lydite lab restart fleet",
             server.shown()
         )
     } else {

@@ -6,12 +6,9 @@ use super::process;
 use crate::commands::driver::PASSWORD;
 use crate::exit::{Failure, Outcome};
 use lydite_database::target_url::encoded;
-use std::fs::{self, OpenOptions};
-use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::process::Command;
+use std::time::Duration;
 
 /// Maximum time for a server to start: it may recover first.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -54,37 +51,21 @@ fn address(server: &Server) -> String {
 
 /// Starts a server on the data that it has, unless it runs.
 pub(super) fn start_again(programs: &Programs, server: &Server, password: &str) -> Result<(), String> {
-    if process::is_running(server, &[&database(server), &address(server)], PATIENCE)? {
+    if process::is_running(server, &[database(server), address(server)], PATIENCE)? {
         return Ok(());
     }
     start(programs, server, password)
 }
 
 fn start(programs: &Programs, server: &Server, password: &str) -> Result<(), String> {
-    let log = server.path.join("log");
-    let file = OpenOptions::new().create(true).append(true).open(&log);
-    let file = file.map_err(|error| format!("{}: {error}", log.display()))?;
-    let mut start = Command::new(&programs.lydite);
-    start.args(["driver", "serve", &database(server), "--listen", &address(server)]);
+    let mut command = Command::new(&programs.lydite);
+    command.args(["driver", "serve", &database(server), "--listen", &address(server)]);
     // Others see the command line.
-    start.env(PASSWORD, password).current_dir("/").stdin(Stdio::null());
-    // The server outlives this process, and a Ctrl-C in the terminal must not reach it.
-    start.stdout(Stdio::null()).stderr(Stdio::from(file)).process_group(0);
-    let mut child = start.spawn().map_err(|error| format!("{}: {error}", programs.lydite.display()))?;
-    let begun = Instant::now();
-    while !server.answers() {
-        let ended = child.try_wait().map_err(|error| format!("lydite driver serve: {error}"))?.is_some();
-        if ended || begun.elapsed() > PATIENCE {
-            let words = fs::read_to_string(&log).unwrap_or_default();
-            let last = words.lines().last().unwrap_or("its log is empty");
-            return Err(format!("the server for port {} did not start: {last}", server.port));
-        }
-        thread::sleep(Duration::from_millis(20));
-    }
-    Ok(())
+    command.env(PASSWORD, password);
+    process::start(command, server, PATIENCE, |_| server.answers())
 }
 
 /// Kills a server if it runs.
 pub(super) fn stop(server: &Server) -> Outcome {
-    process::kill(server, &[&database(server), &address(server)])
+    process::kill(server, &[database(server), address(server)])
 }

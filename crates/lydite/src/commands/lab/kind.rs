@@ -8,7 +8,7 @@ pub(super) const MAX_MEMBERS: u16 = 32;
 pub(super) const DEFAULT_MEMBERS: u16 = 3;
 
 /// A kind of lab.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(super) struct Kind {
     pub(super) name: &'static str,
     pub(super) about: &'static str,

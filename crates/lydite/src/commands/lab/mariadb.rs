@@ -153,7 +153,7 @@ pub(super) fn start_again(
     server: &Server,
     password: &str,
 ) -> Result<(), String> {
-    if process::is_running(server, &[&datadir(server)], PATIENCE)? {
+    if process::is_running(server, &[datadir(server)], PATIENCE)? {
         return Ok(());
     }
     start(programs, kind, is_first, server, password)
@@ -365,7 +365,7 @@ fn wait_until_ready(
 
 /// Kills a server if it runs.
 pub(super) fn stop(server: &Server) -> Outcome {
-    process::kill(server, &[&datadir(server)])
+    process::kill(server, &[datadir(server)])
 }
 
 /// Returns the argument with the directory of a server's data.

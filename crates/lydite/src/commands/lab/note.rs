@@ -38,9 +38,9 @@ pub(super) struct Lab {
 /// A server of a lab.
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct Server {
-    /// Its directory.
+    /// Directory of its data, log and configuration.
     pub(super) path: PathBuf,
-    /// Its port on 127.0.0.1; 0 for an agent.
+    /// Port on 127.0.0.1; 0 for an agent.
     pub(super) port: u16,
     /// Name of the agent of a fleet, if it is one.
     #[serde(default)]

@@ -4,7 +4,10 @@
 use super::note::Server;
 use crate::exit::{Failure, Outcome};
 use lydite_faults::process::{ProcessId, Processes};
-use std::fs;
+use std::fs::{self, OpenOptions};
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -14,32 +17,67 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Returns the process with all of these arguments on its command line; `None` if none runs.
-pub(super) fn find(arguments: &[&str]) -> Option<ProcessId> {
+pub(super) fn find(arguments: &[String]) -> Option<ProcessId> {
     let has_all = |process: &ProcessId| {
         let command = fs::read(format!("/proc/{}/cmdline", process.pid)).unwrap_or_default();
-        let has = |argument: &&str| command.split(|byte| *byte == 0).any(|part| part == argument.as_bytes());
+        let has =
+            |argument: &String| command.split(|byte| *byte == 0).any(|part| part == argument.as_bytes());
         arguments.iter().all(has)
     };
     Processes::now().all().find(has_all)
 }
 
-/// Waits at most for `patience` until a server that runs listens: it may still recover. Returns false if none runs. Its
+/// Waits at most for `patience` until a server that runs answers: it may still recover. Returns false if none runs. Its
 /// command line has these arguments, and no other process has all of them.
 ///
 /// # Errors
-/// The server runs and does not listen.
-pub(super) fn is_running(server: &Server, arguments: &[&str], patience: Duration) -> Result<bool, String> {
+/// The server runs and does not answer.
+pub(super) fn is_running(server: &Server, arguments: &[String], patience: Duration) -> Result<bool, String> {
     let begun = Instant::now();
     while let Some(process) = find(arguments) {
         if server.answers() {
             return Ok(true);
         }
         if begun.elapsed() > patience {
-            return Err(format!("process {} runs and does not listen on port {}", process.pid, server.port));
+            return Err(format!("process {} runs, and the {} does not answer", process.pid, server.shown()));
         }
         thread::sleep(LOOK);
     }
     Ok(false)
+}
+
+/// Starts a server that outlives this process, and waits at most for `patience` until `is_up` is true for what it has
+/// written to its log.
+pub(super) fn start(
+    mut command: Command,
+    server: &Server,
+    patience: Duration,
+    is_up: impl Fn(&str) -> bool,
+) -> Result<(), String> {
+    let log = server.path.join("log");
+    let failed = |error: io::Error| format!("{}: {error}", log.display());
+    let file = OpenOptions::new().create(true).append(true).open(&log).map_err(failed)?;
+    let before = file.metadata().map_err(failed)?.len() as usize;
+    let said = || {
+        fs::read(&log)
+            .map(|text| String::from_utf8_lossy(text.get(before..).unwrap_or_default()).into_owned())
+    };
+    command.current_dir("/").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::from(file));
+    // A Ctrl-C in the terminal must not reach it.
+    command.process_group(0);
+    let mut child =
+        command.spawn().map_err(|error| format!("{}: {error}", command.get_program().display()))?;
+    let begun = Instant::now();
+    while !is_up(&said().map_err(failed)?) {
+        let ended = child.try_wait().map_err(|error| format!("the {}: {error}", server.shown()))?.is_some();
+        if ended || begun.elapsed() > patience {
+            let words = said().unwrap_or_default();
+            let last = words.lines().last().unwrap_or("its log is empty");
+            return Err(format!("the {} did not start: {last}", server.shown()));
+        }
+        thread::sleep(LOOK);
+    }
+    Ok(())
 }
 
 /// Waits until the parent of a process that has ended has noticed its end. Returns at once if the process runs.
@@ -57,7 +95,7 @@ pub(super) fn wait_until_noticed(id: i32) {
 
 /// Kills a server if it runs. Its data is deleted afterwards, so there is no need for a clean shutdown. Its command line
 /// has these arguments, and no other process has all of them.
-pub(super) fn kill(server: &Server, arguments: &[&str]) -> Outcome {
+pub(super) fn kill(server: &Server, arguments: &[String]) -> Outcome {
     let failed = |process: ProcessId, problem: &str| {
         Failure::Target(format!("the {} (process {}) {problem}", server.shown(), process.pid))
     };

@@ -2,7 +2,7 @@
 
 use super::directories::directory;
 use super::kind::Kind;
-use super::note::{Lab, Server};
+use super::note::Lab;
 use super::servers::{Programs, in_parallel};
 use crate::exit::{Failure, Outcome};
 use crate::output::{complain, print};
@@ -36,10 +36,9 @@ pub(super) fn restart(place: &str, dir: Option<PathBuf>) -> Outcome {
         return Err(Failure::usage(format!("lab {name} has no node {node}: use 0 to {}", count - 1)));
     }
     let programs = Programs::find(kind.servers)?;
-    let meant = |server: &Server| node.is_none_or(|node| lab.servers[node].port == server.port);
     let (mut first, mut others) = (Vec::new(), Vec::new());
     for (number, server) in lab.servers.iter().enumerate() {
-        if meant(server) && !server.answers() {
+        if node.is_none_or(|node| node == number) && !server.answers() {
             if number == 0 { first.push(server) } else { others.push(server) }
         }
     }

@@ -4,7 +4,7 @@
 use super::directories::directory;
 use super::down::end;
 use super::kind::{DEFAULT_MEMBERS, KINDS, Kind, MAX_MEMBERS, Servers};
-use super::note::{Lab, Server, is_starting};
+use super::note::{Lab, Server, being_started, is_starting};
 use super::servers;
 use super::up::{Options, start};
 use crate::exit::{Failure, Outcome};
@@ -18,7 +18,7 @@ const SCHEME: &str = "lab:";
 /// A lab that is the target of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LabTarget {
-    kind: &'static str,
+    kind: &'static Kind,
     /// Shards; `None` for the default, or for any number that a running lab has.
     shards: Option<u16>,
     /// Options of the database's URL, as `isolation=serializable`.
@@ -27,7 +27,7 @@ pub(crate) struct LabTarget {
 
 impl fmt::Display for LabTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{SCHEME}{}", self.kind)?;
+        write!(f, "{SCHEME}{}", self.kind.name)?;
         self.shards.map_or(Ok(()), |shards| write!(f, ":{shards}"))
     }
 }
@@ -67,15 +67,14 @@ impl LabTarget {
                 let number = text.parse().ok().filter(|number| (1..=MAX_MEMBERS).contains(number));
                 number.ok_or_else(|| problem(text))
             };
-            Ok(Self { kind: kind.name, shards: shards.map(number).transpose()?, options: options.to_owned() })
+            Ok(Self { kind, shards: shards.map(number).transpose()?, options: options.to_owned() })
         };
         Some(read())
     }
 
     /// Returns a URL of the same form as the lab's, for the validation of plans. Nothing listens there.
-    pub(crate) fn example(&self) -> Result<String, String> {
-        let kind = self.kind().map_err(|failure| failure.line())?;
-        let count = kind.servers.count(self.shards.unwrap_or(DEFAULT_MEMBERS));
+    pub(crate) fn example(&self) -> String {
+        let count = self.kind.servers.count(self.shards.unwrap_or(DEFAULT_MEMBERS));
         let server = |number: usize| Server {
             path: PathBuf::new(),
             port: number as u16 + 1,
@@ -84,7 +83,7 @@ impl LabTarget {
             sync: false,
         };
         let servers: Vec<Server> = (0..count).map(server).collect();
-        Ok(self.with_options(&servers::url(kind.servers, &servers, "password")))
+        self.with_options(&servers::url(self.kind.servers, &servers, "password"))
     }
 
     /// Adds the options to the URL of a lab.
@@ -97,13 +96,9 @@ impl LabTarget {
         }
     }
 
-    fn kind(&self) -> Result<&'static Kind, Failure> {
-        Kind::named(self.kind)
-    }
-
     /// Returns true if a lab has the number of shards that the target wants.
-    fn fits(&self, kind: &Kind, lab: &Lab) -> bool {
-        self.shards.is_none_or(|shards| lab.servers.len() == kind.servers.count(shards))
+    fn fits(&self, lab: &Lab) -> bool {
+        self.shards.is_none_or(|shards| lab.servers.len() == self.kind.servers.count(shards))
     }
 }
 
@@ -140,13 +135,13 @@ impl Labs {
 
     /// Returns the lab of this kind that runs, if it can be used, and true if this sweep started it.
     fn running(&self, target: &LabTarget) -> Result<Option<(Lab, bool)>, Failure> {
-        let kind = target.kind()?;
+        let kind = target.kind;
         let directory = directory(kind, None)?;
         let Some(lab) = Lab::read(&directory)? else { return Ok(None) };
         let end_it = format!("end it with: lydite lab down {}", kind.name);
         let rejected = |what: &str| Err(Failure::usage(format!("{}: {what}", directory.display())));
         if is_starting(&directory) {
-            return rejected("this lab is being started: wait until that is done");
+            return Err(being_started(&directory));
         }
         match &lab.sweep {
             Some(sweep) if *sweep == self.sweep => return Ok(Some((lab, true))),
@@ -159,7 +154,7 @@ impl Labs {
             }
             None => {}
         }
-        if !target.fits(kind, &lab) {
+        if !target.fits(&lab) {
             let shards = lab.servers.len().saturating_sub(1);
             return rejected(&format!(
                 "there is a lab of {shards} shards, and {target} is another one: {end_it}"
@@ -176,12 +171,12 @@ impl Labs {
     /// # Errors
     /// The lab that runs does not fit, or the lab can't be started.
     pub(crate) fn url(&self, target: &LabTarget, interrupt: &Interrupt) -> Result<String, Failure> {
-        let kind = target.kind()?;
+        let kind = target.kind;
         self.end_all_but(Some(kind.name))?;
         let directory = directory(kind, None)?;
         if let Some((lab, own)) = self.running(target)? {
             // An own lab may have other shards, or a killed sweep may have left it half started.
-            if !own || target.fits(kind, &lab) && lab.servers.iter().all(Server::answers) {
+            if !own || target.fits(&lab) && lab.servers.iter().all(Server::answers) {
                 return Ok(target.with_options(&lab.url));
             }
             end(kind, &directory, &lab)?;
@@ -227,10 +222,10 @@ mod tests {
         assert_eq!(LabTarget::parse("null:"), None);
         let sharded = read("lab:pg-sharded:5?isolation=serializable").unwrap();
         assert_eq!(sharded.to_string(), "lab:pg-sharded:5");
-        let example = sharded.example().unwrap();
+        let example = sharded.example();
         assert_eq!(example.matches("127.0.0.1:").count(), 6, "{example}");
         assert!(example.ends_with("&isolation=serializable"), "{example}");
-        let one = read("lab:pg?tx=batched").unwrap().example().unwrap();
+        let one = read("lab:pg?tx=batched").unwrap().example();
         assert!(one.ends_with("/postgres?tx=batched"), "{one}");
         for (url, problem) in [
             ("lab:oracle", "use one of pg"),

@@ -394,10 +394,8 @@ fn point(
         }
     }
     let target_line = target.and_then(|setting| setting.line).unwrap_or(1);
-    let lab = LabTarget::parse(&url).transpose();
-    let lab = lab.and_then(|lab| Ok((lab.as_ref().map(LabTarget::example).transpose()?, lab)));
-    let (example, lab) = match lab {
-        Ok(read) => read,
+    let lab = match LabTarget::parse(&url).transpose() {
+        Ok(lab) => lab,
         Err(problem) => {
             match target {
                 Some(setting) => report(source, setting, &problem),
@@ -409,7 +407,7 @@ fn point(
     add_entry(
         &mut entries,
         &Setting { key: "target".into(), text: String::new(), line: Some(target_line) },
-        example.as_deref().unwrap_or(&url),
+        &lab.as_ref().map_or_else(|| url.clone(), LabTarget::example),
         source.file(),
     );
     // The servers of a lab run only later.

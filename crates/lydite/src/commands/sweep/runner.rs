@@ -114,12 +114,12 @@ impl<'a> Runner<'a> {
                 runs_left: rest.len() as u32,
             };
             let begun = Instant::now();
+            let place = (*number, *repetition);
             let run = match self.lab_url(*number, interrupt) {
                 Ok(target) => {
-                    let place = (*number, *repetition);
                     self.make_run(place, target, interrupt, &mut |elapsed| view.update(&now, elapsed))?
                 }
-                Err(failure) => self.fail_run(*number, *repetition, &failure)?,
+                Err(failure) => self.fail_run(place, &failure, interrupt)?,
             };
             view.ended(&now, &run, begun.elapsed());
             if style == Style::Quiet && run.state != State::Complete && !interrupt.asked() {
@@ -144,10 +144,15 @@ impl<'a> Runner<'a> {
     }
 
     /// Stores the ending of a run whose lab could not be started.
-    fn fail_run(&mut self, number: usize, repetition: u32, failure: &Failure) -> Result<Run, Failure> {
+    fn fail_run(
+        &mut self,
+        (number, repetition): (usize, u32),
+        failure: &Failure,
+        interrupt: &Interrupt,
+    ) -> Result<Run, Failure> {
         let point = &self.experiment.points[number];
         self.directory.forget(point, repetition)?;
-        if failure.code() != Failure::Interrupted(String::new()).code() {
+        if !interrupt.asked() {
             let exit_code = Some(failure.code().into());
             self.directory.remember(
                 point,
