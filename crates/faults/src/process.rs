@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
+use std::str::FromStr;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -29,17 +30,18 @@ struct Stat {
     started: u64,
 }
 
+/// Returns the number in a field of a `/proc/…/stat`; none if it is no number. Fields count from 1, and the name is the
+/// second one.
+pub(crate) fn field<T: FromStr>(stat: &str, field: usize) -> Option<T> {
+    // The name stands in parentheses and may contain some itself.
+    stat.rsplit_once(')')?.1.split_whitespace().nth(field.checked_sub(3)?)?.parse().ok()
+}
+
 /// Reads a process; none if there is none of this number.
 fn stat(pid: u32) -> Option<Stat> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name stands in parentheses and may contain some itself.
-    let (_, rest) = text.rsplit_once(')')?;
-    let mut fields = rest.split_whitespace();
-    let state = fields.next()?.chars().next()?;
-    let parent = fields.next()?.parse().ok()?;
-    let (user, system): (u64, u64) = (fields.nth(9)?.parse().ok()?, fields.next()?.parse().ok()?);
-    let started = fields.nth(6)?.parse().ok()?;
-    Some(Stat { state, parent, used: user + system, started })
+    let used = field::<u64>(&text, 14)? + field::<u64>(&text, 15)?;
+    Some(Stat { state: field(&text, 3)?, parent: field(&text, 4)?, used, started: field(&text, 22)? })
 }
 
 impl ProcessId {

@@ -1,6 +1,6 @@
 //! The priority and the processors of a process, for the process that replaces it.
 
-use crate::process::ProcessId;
+use crate::process::{ProcessId, field};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io;
@@ -31,10 +31,7 @@ impl Schedule {
 
     fn read(stat: &str, pid: libc::pid_t) -> io::Result<Self> {
         let text = fs::read_to_string(stat)?;
-        // The name stands in parentheses and may contain some itself. The state after it is field 3.
-        let fields: Vec<&str> =
-            text.rsplit_once(')').map(|(_, rest)| rest.split_whitespace().collect()).unwrap_or_default();
-        let number = |field: usize| fields.get(field - 3).and_then(|text| text.parse::<i32>().ok());
+        let number = |number| field::<i32>(&text, number);
         let (Some(nice), Some(real_time), Some(policy)) = (number(19), number(40), number(41)) else {
             return Err(io::Error::other(format!("{stat} can't be read")));
         };

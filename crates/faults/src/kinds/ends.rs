@@ -104,13 +104,13 @@ impl<E: EndKind> Kind for Ends<E> {
 
     fn end(&self, state: &State) -> Result<String, String> {
         let roots = state.roots();
-        // Processes stand still if the begin was cut off between its two signals.
+        // The begin may have been cut off between its two signals. Then processes stand still.
         for process in trees(&roots) {
             process
                 .signal(libc::SIGCONT)
                 .map_err(|error| format!("resume process {}: {error}", process.pid))?;
         }
-        // So may an orderly stop have been, or it takes too long. Its port may accept connections meanwhile.
+        // An orderly stop may not be over. Meanwhile the port of the server may still accept connections.
         let stops = E::ORDERLY && !state.servers.is_empty();
         let patience = if stops { ORDERLY } else { Duration::ZERO };
         match wait_while(&roots, patience, ProcessId::lives).first() {
