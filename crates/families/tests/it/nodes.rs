@@ -1,4 +1,4 @@
-//! Several servers of one database, of which one is lost or a replica.
+//! Databases of several servers: one is lost, or one is a replica.
 
 use crate::playing::open;
 use crate::replay::{Replay, row};

@@ -64,7 +64,7 @@ fn repeatable_read_of_postgresql_shows_write_skew_with_its_transactions_and_seri
         assert!(ops.contains("append ") || ops.contains("r "), "{ops}");
         assert!(ended.stdout.contains(&format!("{id} comes before ")), "{}", ended.stdout);
     }
-    // A transaction that missed a row of a range is told apart from one that missed a change of a row.
+    // A row that was missed in a range is a phantom; a change that was missed in a row is a write skew.
     let (_, document) = found(&format!("{url}?isolation=repeatable-read"), "phantom", &[]);
     let phantom = anomaly(&document, "phantom").expect("a phantom");
     assert_eq!(phantom["against"], "serializable");

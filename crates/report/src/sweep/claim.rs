@@ -90,9 +90,9 @@ enum Test {
 /// A tolerance.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Within {
-    /// In the unit of the number.
+    /// A distance in the unit of the number.
     Units(f64),
-    /// As a share of the wanted number.
+    /// A share of the wanted number.
     Share(f64),
 }
 

@@ -35,8 +35,8 @@ pub struct Workload {
     pub rollbacks: f64,
     /// Engines that get the keys in turn; empty if that does not matter.
     pub engines: Vec<String>,
-    /// Of so many keys of an engine one is a range of rows, whatever the kind; 0 for none. Rows are inserted, and a read
-    /// returns those of the whole range: a predicate.
+    /// One in this many keys of an engine is a range of rows, whatever the kind; 0 for no ranges. Rows are inserted, and
+    /// a read returns those of the whole range: a predicate.
     pub range_every: u32,
 }
 

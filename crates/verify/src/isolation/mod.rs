@@ -22,7 +22,7 @@ use std::time::Duration;
 const KEYS: u32 = 8;
 /// Writes after which a key is replaced.
 const WRITES_PER_KEY: u32 = 32;
-/// Of so many keys of a place, one is a range: predicates are checked, and most keys show the order of their versions.
+/// One in this many keys of a place is a range. So predicates are checked, and most keys show the order of their versions.
 const RANGE_EVERY: u32 = 4;
 /// Share of transactions that the workload rolls back, so that reads of their writes show.
 const ROLLBACKS: f64 = 0.05;
