@@ -1,7 +1,7 @@
 //! The guard: a process of its own that injects one fault, and undoes it whatever happens to Lydite.
 //!
-//! Lydite holds the guard's standard input open. The guard first prepares the fault and says so. Then a line begins the
-//! fault, another one ends it. The input also ends when Lydite ends in any way, and then the guard undoes the fault.
+//! Lydite holds the guard's standard input open. The guard first prepares the fault and says so. Then a line announces the
+//! fault, the next one begins it, and another one ends it. The input also ends when Lydite ends in any way, and then the guard undoes the fault.
 
 use crate::fault::Fault;
 use crate::kinds::{self, AnyKind};
@@ -34,6 +34,8 @@ pub(crate) struct Task {
 /// A line to the guard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Order {
+    /// The fault is about to begin: look at the machine, and do what the database does not notice.
+    Approach,
     Begin,
     End,
 }
@@ -47,8 +49,8 @@ pub(crate) enum Answer {
     Begun { how: String, proof: String, since: Duration },
     /// The fault could not begin, and everything is as before unless the text says otherwise.
     NotBegun(String),
-    /// The fault is undone.
-    Undone(String),
+    /// The fault is undone, and its effect has been over for this time.
+    Undone { proof: String, since: Duration },
     /// Something is not as before.
     NotUndone(String),
     /// The fault is undone, and has left damage.
@@ -87,8 +89,27 @@ pub fn guard() -> io::Result<()> {
         Err(problem) => say(&Answer::NotBegun(problem)),
         Ok((kind, prepared)) => {
             say(&Answer::Ready);
-            if next(&orders) == Some(Order::Begin) {
-                say(&inject(kind, prepared, &task, &orders));
+            let mut order = next(&orders);
+            let mut noted = None;
+            if order == Some(Order::Approach) {
+                if kind.approaches() {
+                    // What fails now may succeed at the begin, which tries again.
+                    noted = approach(kind, prepared.clone(), &task).ok();
+                }
+                order = next(&orders);
+            }
+            match (order, noted) {
+                (Some(Order::Begin), Some(noted)) => say(&inject(kind, noted, &task, &orders)),
+                (Some(Order::Begin), None) => say(&match approach(kind, prepared, &task) {
+                    Ok(noted) => inject(kind, noted, &task, &orders),
+                    Err(problem) => Answer::NotBegun(problem),
+                }),
+                (_, Some(noted)) => {
+                    if let Err(problem) = undo(&noted) {
+                        say(&Answer::NotUndone(problem));
+                    }
+                }
+                (_, None) => {}
             }
         }
     }
@@ -108,36 +129,51 @@ fn say(answer: &Answer) {
     }
 }
 
+/// Notes the fault, and does all of its begin that the database does not notice.
+///
+/// # Errors
+/// The fault can't begin; everything is as before unless the text says otherwise.
+fn approach(kind: &dyn AnyKind, prepared: Option<Value>, task: &Task) -> Result<Left, String> {
+    let mut noted = note(kind, prepared, task)?;
+    let done = kind.approach(&mut noted.note.state);
+    let written = noted.note.write(&note::directory()).map_err(not_noted);
+    done.and(written.map(drop)).map_err(|problem| not_begun(problem, &noted))?;
+    Ok(noted)
+}
+
+/// Undoes what has begun of a fault that can't begin. Returns its problem, and what is left.
+fn not_begun(problem: String, noted: &Left) -> String {
+    match undo(noted) {
+        Ok(_) => problem,
+        Err(left) => format!("{problem}; and it could not be undone: {left}"),
+    }
+}
+
 /// Begins the fault, waits for its end, undoes it, and returns the last answer.
-fn inject(kind: &dyn AnyKind, prepared: Option<Value>, task: &Task, orders: &Receiver<String>) -> Answer {
-    let mut noted = match note(kind, prepared, task) {
-        Ok(noted) => noted,
-        Err(problem) => return Answer::NotBegun(problem),
-    };
+fn inject(kind: &dyn AnyKind, mut noted: Left, task: &Task, orders: &Receiver<String>) -> Answer {
     let how = kind.how(&noted.note.state);
     let begins = Instant::now();
     let begun = kind.begin(&mut noted.note.state);
+    let done = Instant::now();
     let written = noted.note.write(&note::directory());
     let proof = match (begun, written) {
         (Ok(proof), Ok(_)) => proof,
         (begun, written) => {
             let problem = begun.err().or(written.err().map(|error| error.to_string())).unwrap_or_default();
-            return Answer::NotBegun(match undo(&noted) {
-                Ok(_) => problem,
-                Err(left) => format!("{problem}; and it could not be undone: {left}"),
-            });
+            return Answer::NotBegun(not_begun(problem, &noted));
         }
     };
-    let since = if kind.is_in_force_at_once() { begins.elapsed() } else { Duration::ZERO };
+    let since = if kind.is_in_force_at_once() { begins } else { done }.elapsed();
     say(&Answer::Begun { how, proof, since });
     if !task.undone {
         return match noted.forget() {
-            Ok(()) => Answer::Undone(String::new()),
+            Ok(()) => Answer::Undone { proof: String::new(), since: Duration::ZERO },
             Err(problem) => Answer::NotUndone(problem),
         };
     }
     // Any line, the end of the input and the end of the time are all the fault's end.
     let late = matches!(orders.recv_timeout(task.at_most), Err(RecvTimeoutError::Timeout));
+    let lifted = kind.lift(&noted.note.state).then(Instant::now);
     match undo(&noted) {
         Ok(proof) => match kind.damage(&noted.note.state) {
             Some(damage) => Answer::Damaged(damage),
@@ -145,7 +181,10 @@ fn inject(kind: &dyn AnyKind, prepared: Option<Value>, task: &Task, orders: &Rec
                 "lydite stood still, so the guard undid it {:.1} s after its begin",
                 task.at_most.as_secs_f64()
             )),
-            None => Answer::Undone(proof),
+            None => {
+                let since = lifted.map_or(Duration::ZERO, |lifted| lifted.elapsed());
+                Answer::Undone { proof, since }
+            }
         },
         Err(problem) => Answer::NotUndone(problem),
     }

@@ -37,6 +37,15 @@ pub struct Begun {
     pub since: Duration,
 }
 
+/// A fault that is undone.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Undone {
+    /// Further proof that it bit; may be empty.
+    pub proof: String,
+    /// Time since its effect ended.
+    pub since: Duration,
+}
+
 impl Injector {
     /// Starts the guard of a fault, which waits for its begin. `lasts` is the time from the begin to the end; none if the
     /// fault is not undone.
@@ -94,6 +103,13 @@ impl Injector {
         }
     }
 
+    /// Announces the begin of the fault, once it is prepared, so that the begin itself is short. The fault begins without
+    /// it, too.
+    pub fn approach(&mut self) {
+        // If the guard has ended, the begin says so.
+        let _gone = self.send(&Order::Approach);
+    }
+
     /// Begins the fault, once it is prepared.
     ///
     /// # Errors
@@ -105,22 +121,22 @@ impl Injector {
             Answer::Begun { how, proof, since } => Ok(Begun { how, proof, since }),
             Answer::NotBegun(problem) => Err(problem),
             Answer::Ready
-            | Answer::Undone(_)
+            | Answer::Undone { .. }
             | Answer::NotUndone(_)
             | Answer::Damaged(_)
             | Answer::Late(_) => Err("its guard has ended before".into()),
         }
     }
 
-    /// Ends the fault. Returns further proof; may be empty. Also undoes the fault if its guard has been killed.
+    /// Ends the fault. Also undoes it if its guard has been killed.
     ///
     /// # Errors
     /// Something is not as before, the fault left damage, or it ended at another time than it was meant to.
-    pub fn end(mut self) -> Result<String, String> {
+    pub fn end(mut self) -> Result<Undone, String> {
         // The guard may have ended; then its answer or its note says how.
         let _gone = self.send(&Order::End);
         match self.answers.recv_timeout(PATIENCE) {
-            Ok(Answer::Undone(proof)) => Ok(proof),
+            Ok(Answer::Undone { proof, since }) => Ok(Undone { proof, since }),
             Ok(
                 Answer::NotUndone(problem)
                 | Answer::NotBegun(problem)
@@ -133,7 +149,7 @@ impl Injector {
     }
 
     /// Undoes the fault after its guard has ended without a word.
-    fn undo_without_guard(&mut self) -> Result<String, String> {
+    fn undo_without_guard(&mut self) -> Result<Undone, String> {
         self.orders = None;
         let _ended = self.guard.kill();
         let _reaped = self.guard.wait();

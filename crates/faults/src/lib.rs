@@ -36,7 +36,7 @@ pub use data::is_mounted;
 pub use fault::{Fault, Server, Site};
 pub use guard::guard;
 pub use hold::hold;
-pub use injector::{Begun, Injector};
+pub use injector::{Begun, Injector, Undone};
 pub use spec::{Commands, FaultSpec, Parts, Reader, Where};
 
 /// Keeps so many threads busy until this process is killed: the helper of the kind `cpu-burn`.

@@ -102,13 +102,21 @@ impl Rules {
         self.families().filter_map(problem).collect()
     }
 
-    /// Puts the rules in force.
+    /// Makes the chains, which no packet meets yet.
     ///
     /// # Errors
     /// A family's rules are rejected.
-    pub(crate) fn insert(&self) -> Result<(), String> {
+    pub(crate) fn make(&self) -> Result<(), String> {
+        self.families().try_for_each(|family| self.commit(family, &self.chains(family)))
+    }
+
+    /// Puts the chains in force.
+    ///
+    /// # Errors
+    /// A family's rules are rejected.
+    pub(crate) fn enforce(&self) -> Result<(), String> {
         for family in self.families() {
-            self.commit(family, &[self.chains(family), self.jumps()].concat())?;
+            self.commit(family, &self.jumps())?;
         }
         for family in self.families() {
             let found = Found::of(&self.list(family)?, &self.names());

@@ -67,8 +67,8 @@ pub struct FaultAvailability {
     pub lowest_tps: Option<f64>,
     /// Seconds without a completed transaction, from the begin until the next fault or the end of the window.
     pub seconds_without_commit: u64,
-    /// Time from the begin to the first second after it with a completed transaction, or to the end of the outage within
-    /// that second; null if there is none.
+    /// Time from the begin to the first second after it with a completed transaction, or to the end of the outage
+    /// within that second; null if there is none.
     pub first_commit_s: Option<f64>,
     /// Transactions with an unknown outcome in the same time as `seconds_without_commit`.
     pub unknown: u64,
@@ -162,6 +162,23 @@ pub fn availability(result: &RunResult) -> Vec<FaultAvailability> {
     let judged = Judged::of(result, None);
     let events = judged.events.iter().zip(&judged.verdicts);
     events.map(|((fault, event), verdict)| of_fault(result, &judged, *fault, event, verdict)).collect()
+}
+
+/// Returns the faults of a plan of which R_e and T_e can't be told even if throughput stays the same, each with the
+/// reason and what to do. `window_s` is the length of the window.
+#[must_use]
+pub fn untold(window_s: f64, faults: &[FaultResult]) -> Vec<(String, String)> {
+    let seconds = vec![1.0; window_s as usize];
+    let event = |fault: &FaultResult| Event {
+        name: fault.name(),
+        from_s: fault.begin_s,
+        // No throughput follows one that ends with the window.
+        to_s: fault.end_s.filter(|end_s| *end_s < window_s),
+    };
+    let events: Vec<Event> = faults.iter().map(event).collect();
+    let judged = availability_each(&seconds, &events, &settling(seconds.len(), &events));
+    let untold = |(event, judged): (Event, Result<Availability, String>)| Some((event.name, judged.err()?));
+    events.into_iter().zip(judged).filter_map(untold).collect()
 }
 
 fn of_fault(
@@ -276,7 +293,7 @@ mod tests {
         };
         assert_eq!((found.t_e, found.stable, found.seconds_without_commit), (None, None, 1));
         assert_eq!((found.tps_before, found.r_e_during, found.recovery_s), (Some(100.0), None, None));
-        assert!(found.note.contains("only 2 s were measured before the first event"), "{}", found.note);
+        assert!(found.note.contains("only 2 s lie before the first event"), "{}", found.note);
     }
 
     #[test]
@@ -307,6 +324,28 @@ mod tests {
         assert_eq!(
             (second.tps_before, second.tps_during, second.tps_after),
             (Some(100.0), Some(60.0), Some(90.0))
+        );
+    }
+
+    #[test]
+    fn a_plan_knows_the_faults_that_it_leaves_too_little_time() {
+        let fault = |kind: &str, begin_s, end_s| FaultResult {
+            kind: kind.into(),
+            place: "lab:pg".into(),
+            begin_s,
+            end_s,
+            ..FaultResult::default()
+        };
+        assert_eq!(untold(30.0, &[fault("kill", 8.0, Some(11.0)), fault("stop", 20.0, Some(30.0))]), []);
+        let [(late, why)] = &untold(30.0, &[fault("kill", 8.0, Some(11.0)), fault("stop", 26.0, None)])[..]
+        else {
+            panic!("one")
+        };
+        assert!(late == "stop on lab:pg" && why.contains("only 4 s lie after its beginning in all"), "{why}");
+        let both = untold(30.0, &[fault("kill", 8.0, Some(21.0)), fault("stop", 15.0, Some(16.0))]);
+        assert_eq!(both.len(), 2, "their effects can't be told apart: {both:?}");
+        assert!(
+            untold(30.0, &[fault("kill", 2.5, Some(9.0))])[0].1.contains("only 2 s lie before the first")
         );
     }
 

@@ -51,12 +51,15 @@ pub(super) struct Limit<L>(pub(super) L);
 pub(super) struct State<M> {
     group: Group,
     most: M,
+    /// Processes in the group when the fault begins.
+    moved: usize,
 }
 
 impl<L: LimitKind> Kind for Limit<L> {
     type State = State<L::Most>;
     const NAME: &'static str = L::NAME;
     const ACTS: Acts = Acts::OnProcesses;
+    const APPROACHES: bool = true;
 
     fn read(&self, fault: &FaultSpec) -> Result<(), String> {
         L::read(fault)
@@ -67,7 +70,7 @@ impl<L: LimitKind> Kind for Limit<L> {
         let group =
             roots.and_then(|roots| Group::plan(&L::CONTROLLER, &roots).map_err(|problem| vec![problem]));
         match (group, L::most(fault)) {
-            (Ok(group), Ok(most)) => Ok(State { group, most }),
+            (Ok(group), Ok(most)) => Ok(State { group, most, moved: 0 }),
             (group, most) => {
                 let mut problems =
                     [most.err(), group.err()].into_iter().flatten().flatten().collect::<Vec<_>>();
@@ -83,11 +86,20 @@ impl<L: LimitKind> Kind for Limit<L> {
         state.group.words(one, two)
     }
 
-    fn begin(&self, state: &mut Self::State) -> Result<String, String> {
+    /// A group without a limit changes nothing for its processes. To move some dozens takes the kernel tenths of a second.
+    fn approach(&self, state: &mut Self::State) -> Result<(), String> {
         state.group.make()?;
+        state.moved = state.group.fill()?;
+        Ok(())
+    }
+
+    fn begin(&self, state: &mut Self::State) -> Result<String, String> {
         L::set(&state.group, &state.most, false)?;
-        let moved = state.group.fill()?;
-        Ok(format!("limited {} to {}", counted(moved, "process", "processes"), L::words(&state.most)))
+        Ok(format!("limited {} to {}", counted(state.moved, "process", "processes"), L::words(&state.most)))
+    }
+
+    fn lift(&self, state: &Self::State) -> bool {
+        L::set(&state.group, &state.most, true).is_ok()
     }
 
     fn end(&self, state: &Self::State) -> Result<String, String> {

@@ -75,6 +75,8 @@ pub(crate) trait Kind: Sync {
     const OUTLIVES_BOOT: bool = false;
     /// True if the fault is in force from the first moment of its begin, and not only once that is done.
     const AT_ONCE: bool = false;
+    /// True if a part of the begin can come earlier, see [`Kind::approach`]. The end undoes that part alone, too.
+    const APPROACHES: bool = false;
 
     /// Reads the arguments, without looking at the machine.
     ///
@@ -100,11 +102,26 @@ pub(crate) trait Kind: Sync {
     /// Returns the mechanism of the injection, in words.
     fn how(&self, state: &Self::State) -> String;
 
+    /// Does the part of the begin that the database does not notice, and adds to the state. It comes a moment before the
+    /// begin, which is short then.
+    ///
+    /// # Errors
+    /// The fault can't begin.
+    fn approach(&self, _state: &mut Self::State) -> Result<(), String> {
+        Ok(())
+    }
+
     /// Begins the fault, adds to its state, and returns the proof that it bites.
     ///
     /// # Errors
     /// The fault could not begin, or only in part.
     fn begin(&self, state: &mut Self::State) -> Result<String, String>;
+
+    /// Ends the effect of the fault, if that is possible before everything is as it was. Returns false if only the end of
+    /// the fault ends it.
+    fn lift(&self, _state: &Self::State) -> bool {
+        false
+    }
 
     /// Ends the fault, however far it has begun, also a second time. Returns further proof; may be empty.
     ///
@@ -130,6 +147,8 @@ pub trait AnyKind: Sync {
     fn outlives_boot(&self) -> bool;
     /// Returns true if the fault is in force from the first moment of its begin, and not only once that is done.
     fn is_in_force_at_once(&self) -> bool;
+    /// Returns true if a part of the begin can come earlier.
+    fn approaches(&self) -> bool;
     /// Reads the arguments of a fault, without looking at the machine.
     ///
     /// # Errors
@@ -147,11 +166,18 @@ pub trait AnyKind: Sync {
     fn prepare(&self, fault: &Fault) -> Result<Option<Value>, Vec<String>>;
     /// Returns the mechanism of the injection, in words.
     fn how(&self, state: &Value) -> String;
+    /// Does the part of the begin that the database does not notice.
+    ///
+    /// # Errors
+    /// The fault can't begin.
+    fn approach(&self, state: &mut Value) -> Result<(), String>;
     /// Begins a fault, and returns the proof that it bites.
     ///
     /// # Errors
     /// The fault could not begin, or only in part.
     fn begin(&self, state: &mut Value) -> Result<String, String>;
+    /// Ends the effect of a fault, if that is possible before everything is as it was.
+    fn lift(&self, state: &Value) -> bool;
     /// Ends a fault.
     ///
     /// # Errors
@@ -182,6 +208,10 @@ impl<K: Kind> AnyKind for K {
         K::AT_ONCE
     }
 
+    fn approaches(&self) -> bool {
+        K::APPROACHES
+    }
+
     fn read(&self, fault: &FaultSpec) -> Result<(), String> {
         Kind::read(self, fault)
     }
@@ -198,12 +228,16 @@ impl<K: Kind> AnyKind for K {
         read_state::<K>(state).map_or_else(|problem| problem, |state| Kind::how(self, &state))
     }
 
+    fn approach(&self, state: &mut Value) -> Result<(), String> {
+        changed::<K, _>(state, |own| Kind::approach(self, own))
+    }
+
     fn begin(&self, state: &mut Value) -> Result<String, String> {
-        let mut own = read_state::<K>(state)?;
-        let begun = Kind::begin(self, &mut own);
-        // The state is kept also after a failure: the end needs it.
-        *state = serde_json::to_value(own).map_err(|error| error.to_string())?;
-        begun
+        changed::<K, _>(state, |own| Kind::begin(self, own))
+    }
+
+    fn lift(&self, state: &Value) -> bool {
+        read_state::<K>(state).is_ok_and(|state| Kind::lift(self, &state))
     }
 
     fn end(&self, state: &Value) -> Result<String, String> {
@@ -223,6 +257,17 @@ fn written_state(state: &impl Serialize) -> Result<Value, Vec<String>> {
 /// Reads the state of a fault.
 fn read_state<K: Kind>(state: &Value) -> Result<K::State, String> {
     K::State::deserialize(state).map_err(|error| format!("the state of {} can't be read: {error}", K::NAME))
+}
+
+/// Does `work` on the state of a fault. The state is kept also after a failure: the end needs it.
+fn changed<K: Kind, T>(
+    state: &mut Value,
+    work: impl FnOnce(&mut K::State) -> Result<T, String>,
+) -> Result<T, String> {
+    let mut own = read_state::<K>(state)?;
+    let done = work(&mut own);
+    *state = serde_json::to_value(own).map_err(|error| error.to_string())?;
+    done
 }
 
 /// Returns the kind of this name.

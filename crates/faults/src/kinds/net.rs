@@ -34,6 +34,7 @@ impl<N: NetKind> Kind for Net<N> {
     type State = State;
     const NAME: &'static str = N::NAME;
     const ACTS: Acts = Acts::OnProcesses;
+    const APPROACHES: bool = true;
 
     fn read(&self, fault: &FaultSpec) -> Result<(), String> {
         N::action(fault).map(drop)
@@ -52,11 +53,15 @@ impl<N: NetKind> Kind for Net<N> {
         format!("{action} of iptables, table {}, on {}", state.rules.table, words(&state.rules.endpoints))
     }
 
-    fn begin(&self, state: &mut State) -> Result<String, String> {
+    fn approach(&self, state: &mut State) -> Result<(), String> {
         if let Some(queue) = &mut state.queue {
             queue.start()?;
         }
-        state.rules.insert()?;
+        state.rules.make()
+    }
+
+    fn begin(&self, state: &mut State) -> Result<String, String> {
+        state.rules.enforce()?;
         state.begun = true;
         Ok(format!("in force on {}", words(&state.rules.endpoints)))
     }

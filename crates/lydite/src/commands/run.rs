@@ -8,6 +8,7 @@ use crate::exit::Outcome;
 use crate::interrupt::watch;
 use crate::memory;
 use crate::output::reserve_stdout;
+use crate::run::faults::warn_of_untold;
 use crate::run::fleet::{self, Asked};
 use crate::run::{Request, micro, observing, tpcc};
 use lydite_database::TxMode;
@@ -23,6 +24,7 @@ pub(crate) fn command(args: RunArgs) -> Outcome {
     let mut plan = Plan::read_rehearsed(entries, &rehearse, &observing::reach)?;
     let faults = resolve_all(&plan.controls.faults)?;
     warn_of_left();
+    warn_of_untold(&plan);
     plan.check &= !args.no_check;
     if plan.writes_stdout() {
         reserve_stdout();

@@ -2,10 +2,12 @@
 
 use crate::exit::Failure;
 use crate::interrupt::SetOnDrop;
+use crate::output::complain;
 use lydite_bench::RunControl;
 use lydite_faults::{Fault, FaultSpec, Injector};
+use lydite_plan::Plan;
 use lydite_report::RunResult;
-use lydite_report::faults::{FaultResult, availability};
+use lydite_report::faults::{FaultResult, availability, untold};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -13,6 +15,11 @@ use std::time::{Duration, Instant};
 
 /// Longest sleep between two looks at the run, which may end early.
 const LOOK: Duration = Duration::from_millis(5);
+
+/// Time before its begin at which a fault is announced to its guard.
+const AHEAD: Duration = Duration::from_secs(1);
+/// Time that the begin or the end of another fault may take. A fault looks at the servers as that one leaves them.
+const EDGE: Duration = Duration::from_secs(2);
 
 /// The faults of a run, each with its guard.
 pub(crate) struct Faults {
@@ -23,6 +30,8 @@ pub(crate) struct Faults {
 struct Slot {
     /// The guard, until the fault is over.
     injector: Mutex<Option<Injector>>,
+    /// True if its guard can look at the servers before the begin: no other fault changes them then.
+    announced: bool,
     from: Duration,
     /// Moment when it is undone; none if it stays.
     undone_at: Option<Duration>,
@@ -33,14 +42,20 @@ struct Slot {
 }
 
 impl Faults {
-    /// Starts the guards of all faults, for a window of this length, and waits until each has prepared its fault. Nothing
-    /// is injected yet.
+    /// Starts the guards of all faults, for a window of this length, and waits until each has prepared its fault.
+    /// Nothing is injected yet.
     ///
     /// # Errors
     /// A guard can't be started, or can't prepare its fault.
     pub(crate) fn start(faults: &[Fault], window: Duration) -> Result<Self, Failure> {
+        let edges: Vec<Duration> = faults
+            .iter()
+            .flat_map(|fault| [Some(fault.spec.from), fault.spec.undone_at(window)])
+            .flatten()
+            .collect();
         let slot = |fault: &Fault| {
             let spec = &fault.spec;
+            let near = |edge: &&Duration| **edge < spec.from && **edge + AHEAD + EDGE > spec.from;
             let undone_at = spec.undone_at(window);
             let lasts = undone_at.map(|at| at.saturating_sub(spec.from));
             let injector = Injector::start(fault.clone(), lasts).map_err(|error| {
@@ -48,6 +63,7 @@ impl Faults {
             })?;
             Ok(Slot {
                 injector: Mutex::new(Some(injector)),
+                announced: !edges.iter().any(|edge| near(&edge)),
                 from: spec.from,
                 undone_at,
                 result: Mutex::new(configured(spec)),
@@ -123,15 +139,23 @@ impl Slot {
     fn play(&self, control: &RunControl, over: &AtomicBool) {
         let Some(mut injector) = lock(&self.injector).take() else { return };
         let ended = || over.load(Ordering::Relaxed) || control.is_stopped();
-        let start = loop {
+        // None if the run ends before.
+        let begins = |ahead: Duration| loop {
             match control.window_start() {
-                Some(start) if wait_until(start + self.from, &ended) => break start,
-                None if !ended() => thread::sleep(LOOK),
-                _ => {
-                    lock(&self.result).detail = "the run ended before it began".into();
-                    return;
+                Some(start) => {
+                    let moment = (start + self.from).checked_sub(ahead).unwrap_or(start);
+                    return wait_until(moment, &ended).then_some(start);
                 }
+                None if ended() => return None,
+                None => thread::sleep(LOOK),
             }
+        };
+        if self.announced && begins(AHEAD).is_some() {
+            injector.approach();
+        }
+        let Some(start) = begins(Duration::ZERO) else {
+            lock(&self.result).detail = "the run ended before it began".into();
+            return;
         };
         match injector.begin() {
             Ok(begun) => {
@@ -147,11 +171,11 @@ impl Slot {
         let undone = injector.end();
         self.active.store(false, Ordering::Relaxed);
         match undone {
-            Ok(proof) => {
+            Ok(undone) => {
                 let mut result = lock(&self.result);
-                result.undone_s = Some(start.elapsed().as_secs_f64());
-                if !proof.is_empty() {
-                    result.detail = format!("{}; {proof}", result.detail);
+                result.undone_s = Some(start.elapsed().saturating_sub(undone.since).as_secs_f64());
+                if !undone.proof.is_empty() {
+                    result.detail = format!("{}; {}", result.detail, undone.proof);
                 }
             }
             Err(problem) => self.fail(format!("was not undone as planned: {problem}")),
@@ -179,6 +203,14 @@ fn configured(spec: &FaultSpec) -> FaultResult {
         begin_s: spec.from.as_secs_f64(),
         end_s: spec.to.map(|to| to.as_secs_f64()),
         ..FaultResult::default()
+    }
+}
+
+/// Says before the run of which faults R_e and T_e will be missing, and what to do.
+pub(crate) fn warn_of_untold(plan: &Plan) {
+    let faults: Vec<FaultResult> = plan.controls.faults.specs().map(configured).collect();
+    for (name, why) in untold(plan.duration.as_secs_f64(), &faults) {
+        complain(&format!("fault {name}: R_e and T_e will be missing: {why}"));
     }
 }
 

@@ -94,7 +94,9 @@ fn a_fault_on_another_host_is_injected_and_undone_there_also_if_lydite_is_killed
         let more = ["--fault", fault.as_str(), "--json", text(&result)];
         host.program(&lab, &[&run[..], &more].concat()).start()
     };
-    run("stop@0.5s..1.5s", "3s").wait().code(0);
+    let brief = run("stop@0.5s..1.5s", "3s").wait().code(0);
+    let missing = "R_e and T_e will be missing: only 0 s lie before the first event";
+    assert!(brief.stderr.contains(missing), "{}", brief.stderr);
     assert_injected(&json(&result)["faults"][0], &["stopped ", " processes, state T"]);
     assert!(!lab.stands_still());
 

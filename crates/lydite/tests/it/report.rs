@@ -56,8 +56,8 @@ fn what_can_not_be_judged_is_refused_and_no_page_is_written() {
             vec!["--event", "31s"],
             "a.json: the event 31s: it is outside the measured window, which has 30 whole seconds",
         ),
-        (vec!["--event", "x=5s"], "the event x: only 5 s were measured before"),
-        (vec!["--event", "x=25s"], "only 5 s were measured after its beginning in all"),
+        (vec!["--event", "x=5s"], "the event x: only 5 s lie before"),
+        (vec!["--event", "x=25s"], "only 5 s lie after its beginning in all"),
         (vec!["--event", "x=12s..11s"], "ends before it begins"),
         (
             vec!["--event", "x=soon"],

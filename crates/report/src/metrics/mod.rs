@@ -225,7 +225,7 @@ fn of_event(
     let before = seconds.get(..first_s as usize).unwrap_or_default();
     if before.len() < hold {
         return Err(format!(
-            "only {} s were measured before the first event, and the normal throughput takes at least {hold} s: \
+            "only {} s lie before the first event, and the normal throughput takes at least {hold} s: \
              let it begin later",
             before.len()
         ));
@@ -247,7 +247,7 @@ fn of_event(
                 None => ("in all", "measure longer"),
             };
             return Err(format!(
-                "only {} s were measured after its {word} {until}, and stable throughput takes at least {hold} s: \
+                "only {} s lie after its {word} {until}, and stable throughput takes at least {hold} s: \
                  {advice}",
                 watched.len()
             ));
@@ -422,16 +422,16 @@ mod tests {
         rejected(&[9.0; 30], &[event(-1.0, None)], "outside the measured window");
         rejected(&[9.0; 30], &[event(12.0, Some(31.0))], "outside the measured window");
         rejected(&[9.0; 30], &[event(15.0, Some(12.0))], "ends before it begins");
-        rejected(&[9.0; 30], &[event(9.9, None)], "only 9 s were measured before the first event");
-        rejected(&[9.0; 30], &[event(21.0, None)], "only 9 s were measured after its beginning in all");
-        rejected(&[9.0; 30], &[event(12.0, Some(25.0))], "only 5 s were measured after its end");
+        rejected(&[9.0; 30], &[event(9.9, None)], "only 9 s lie before the first event");
+        rejected(&[9.0; 30], &[event(21.0, None)], "only 9 s lie after its beginning in all");
+        rejected(&[9.0; 30], &[event(12.0, Some(25.0))], "only 5 s lie after its end");
         rejected(&[0.0; 30], &[event(15.0, None)], "no transaction completed before");
         let both = [event(12.0, Some(20.0)), event(20.0, None)];
         rejected(&[9.0; 60], &both, "overlaps the event shutdown");
         rejected(
             &[9.0; 60],
             &[event(12.0, None), event(20.0, None)],
-            "only 8 s were measured after its beginning before",
+            "only 8 s lie after its beginning before",
         );
     }
 

@@ -232,7 +232,10 @@ fn inject(fault: &Fault, load: LoadProcess, trial: &mut Trial) -> Result<(), Pro
             ended.map_err(Problem::NotRun)?;
             trial.step(format!("recovery: {}", end.as_deref().unwrap_or_default()));
         }
-        None => trial.step(format!("the servers are started again: {}", ended.map_err(Problem::Gone)?)),
+        None => {
+            let ended = ended.map_err(Problem::Gone)?;
+            trial.step(format!("the servers are started again: {}", ended.proof));
+        }
     }
     if failed.map_err(Problem::NotRun)? {
         return Ok(());
