@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use crate::bootstrap::{RESAMPLES, SECONDS_NEEDED, block_length, mean, median, ratio_interval};
+use crate::faults::FaultResult;
 use crate::figures::{aligned, clean, number, type_name};
 use crate::metric::AvailabilityQuantity;
 use crate::model::{RunResult, Status, TransactionResult};
@@ -299,6 +300,14 @@ fn warnings(a: &RunResult, b: &RunResult, other: &str) -> Vec<String> {
                 r.checks.len()
             ));
         }
+        let begun = r.faults.iter().filter(|fault| fault.begun_s.is_some());
+        let faults: Vec<String> = begun.map(FaultResult::name).collect();
+        if !faults.is_empty() {
+            all.push(format!(
+                "In {name} Lydite injected faults ({}), and its numbers include them.",
+                faults.join(", ")
+            ));
+        }
         if !r.outages.is_empty() {
             all.push(format!("{name} had outages, which its throughput includes."));
         }
@@ -356,7 +365,8 @@ fn differing_plan_keys(a: &RunResult, b: &RunResult) -> Vec<String> {
     keys.filter(|(key, _)| key != "target").map(|(_, text)| text).collect()
 }
 
-/// Returns the server settings that differ between two results, each with both values. Those of both plans are left out.
+/// Returns the server settings that differ between two results, each with both values. Those of both plans are left
+/// out.
 #[must_use]
 pub fn differing_settings(a: &RunResult, b: &RunResult) -> Vec<String> {
     let in_both_plans = |key: &str| [a, b].iter().all(|r| r.plan_flat().contains_key(key));

@@ -162,9 +162,14 @@ fn a_run_with_faults_says_that_its_numbers_include_them() {
     let summary = lydite_report::render_run_summary(&result);
     assert!(summary.contains(&both), "{summary}");
     assert!(render_table(&result, 400, false).contains(&both));
+    let compared =
+        "In B Lydite injected faults (kill on lab:pg, stop on lab:pg), and its numbers include them.";
+    let warnings = |result: &RunResult| compare(&quick(1, 1.0), result).warnings;
+    assert!(warnings(&result).contains(&compared.to_owned()), "{:?}", warnings(&result));
     // None of these began.
     result.faults.iter_mut().for_each(|fault| fault.begun_s = None);
     assert!(!lydite_report::render_run_summary(&result).contains(sentence));
+    assert!(!warnings(&result).iter().any(|warning| warning.contains("injected")));
 }
 
 #[test]
