@@ -1,17 +1,13 @@
 #!/usr/bin/env bash
-# Measures Gemel, the embedded database, under TPC-C: the placements of its tables, the cost of the registry of
-# cross-engine snapshots, and the gain of pipelined commit. Then it runs Skeena's microbenchmark with the registry and
-# without.
-# Variables: SECONDS_EACH (15), WAREHOUSES (2), SESSIONS (2), MICRO_SECONDS (3 for each of 30 runs), MICRO_RECORDS
-# (25000 in each of 2 x 4 tables).
+# Measures Gemel, the embedded database, under TPC-C: the placements of its tables, and the gain of pipelined commit.
+# registry.sh measures the cost of the registry of snapshots.
+# Variables: SECONDS_EACH (15), WAREHOUSES (2), SESSIONS (2).
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 lydite=${CARGO_TARGET_DIR:-$root/target}/release/lydite
 seconds=${SECONDS_EACH:-15}
 warehouses=${WAREHOUSES:-2}
 sessions=${SESSIONS:-2}
-micro_seconds=${MICRO_SECONDS:-3}
-micro_records=${MICRO_RECORDS:-25000}
 work=$(mktemp -d "${TMPDIR:-/tmp}/lydite-bench-XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
@@ -37,15 +33,8 @@ closed=(--terminals "$sessions")
 # A rate above the capacity, so a free session always finds a request.
 pool=(--mode open --rate 100000 --sessions "$sessions")
 
-# The two take turns, because the speed of a machine varies by the minute.
-with=0 without=0
-for _ in 1 2 3; do
-  tpcc "all-memory, relaxed durability, registry off" "placement=all-memory&durability=relaxed&csr=off" "${closed[@]}"
-  without=$((without + tps))
-  tpcc "all-memory, relaxed durability (aim: at least 60000)" "placement=all-memory&durability=relaxed" "${closed[@]}"
-  with=$((with + tps)) memory=$tps
-done
-echo "all-memory: with the registry / without, of three runs each $(ratio "$with" "$without") (aim: at least 0.98)"
+tpcc "all-memory, relaxed durability (aim: at least 60000)" "placement=all-memory&durability=relaxed" "${closed[@]}"
+memory=$tps
 for placement in archive-only optimize-new-order optimize-payment all-disk; do
   tpcc "$placement, cache 40MB" "placement=$placement&durability=relaxed&cache=40MB" "${closed[@]}"
 done
@@ -63,27 +52,4 @@ python3 -c "
 import json
 print('sqlite, WAL, synchronous=normal:', round(json.load(open('$work/r.json'))['tps']), 'transactions/s')"
 
-# micro CSR UPDATES PERCENT: sets tps, and lost: aborted attempts, and those that the registry aborted, in %. All runs
-# use one database; the first run loads it.
-micro() {
-  "$lydite" run "gemel:$work/micro?durability=relaxed&csr=$1" --workload micro --set "micro.records=$micro_records" \
-    --set "micro.updates=$2" --set "micro.disk_percent=$3" --terminals "$sessions" --duration "${micro_seconds}s" \
-    --warmup 1s --quiet --json "$work/r.json" >"$work/out"
-  read -r tps lost < <(python3 -c "
-import json
-r = json.load(open('$work/r.json'))
-done, aborts = r['transactions']['micro']['committed'], r['aborts']
-share = 100 / max(1, done + sum(aborts.values()))
-print(round(r['tps']), '%.3f/%.3f' % (share * sum(aborts.values()), share * aborts['csr']))")
-}
-
-echo "microbenchmark, $sessions sessions, 4 tables of $micro_records records in each engine; transactions/s; aborts/csr aborts in %"
-printf '%-11s %6s %9s %9s %7s %13s\n' mix '% disk' 'csr on' 'csr off' on/off aborts
-for mix in read-only:0 read-write:2 write-only:10; do
-  for percent in 0 30 50 80 100; do
-    micro on "${mix#*:}" "$percent"; on=$tps aborts=$lost
-    micro off "${mix#*:}" "$percent"
-    printf '%-11s %6s %9s %9s %7s %13s\n' "${mix%:*}" "$percent" "$on" "$tps" "$(ratio "$on" "$tps")" "$aborts"
-  done
-done
 cargo test --quiet --release --manifest-path "$root/Cargo.toml" -p gemel --lib -- --ignored --nocapture durable_commits 2>/dev/null | grep -i "commits" || true
