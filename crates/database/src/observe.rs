@@ -19,8 +19,8 @@ pub trait Observe: Send + Sync {
     }
 
     /// Opens an observer of a server, given by its place in [`Observe::servers`], on a connection of its own, so that it
-    /// never waits behind the load. `None` if there is no such server, or if it has nothing to report. Neither this nor the observer waits for a
-    /// silent server without end.
+    /// never waits behind the load. `None` if there is no such server, or if it has nothing to report. Neither this nor
+    /// the observer waits for a silent server without end.
     ///
     /// # Errors
     /// See [`crate::Target::describe`].

@@ -24,8 +24,8 @@ const PORTS: [(u16, &str); 8] = [
     (26257, "cockroach"),
 ];
 
-/// Returns the error of a target whose scheme is not among the `known` ones. The URL may hold a password after the scheme, so the error
-/// repeats nothing from there.
+/// Returns the error of a target whose scheme is not among the `known` ones. The URL may hold a password after the
+/// scheme, so the error repeats nothing from there.
 pub(crate) fn not_known(url: &str, scheme: &str, known: &[&str]) -> String {
     let hint = suggestion(url, scheme, known).unwrap_or_default();
     format!(

@@ -3,8 +3,8 @@
 //!
 //! `bus.rs` is the connection to NATS, `messages.rs` everything that is sent. `agent.rs` waits for runs and plays its
 //! shares, `coordinator.rs` finds the agents, `clocks.rs` compares their clocks, `running.rs` watches a run, and
-//! `loading.rs` a load. `parts.rs` packs counts into messages. The crate knows neither plans nor databases: the work of an agent is bytes to it, and a
-//! function plays it.
+//! `loading.rs` a load. `parts.rs` packs counts into messages. The crate knows neither plans nor databases: the work of
+//! an agent is bytes to it, and a function plays it.
 
 mod agent;
 mod bus;

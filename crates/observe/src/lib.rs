@@ -1,9 +1,10 @@
 //! Observation of servers and machines during a run, second by second.
 //!
 //! [`SourceSpec`] is a source as the user writes it. A database brings its own observer
-//! ([`Observe`](lydite_database::Observe)); [`host`], [`Remote`] (another machine) and [`Exporter`] are the other sources. A [`Watch`] samples sources
-//! at each second of the window, on threads that nobody waits for. [`Samples`] turns the samples into values of seconds.
-//! [`Processors`] is the time of this machine's processors, [`Server`] the processes of a database's server on it.
+//! ([`Observe`](lydite_database::Observe)); [`host`], [`Remote`] (another machine) and [`Exporter`] are the other
+//! sources. A [`Watch`] samples sources at each second of the window, on threads that nobody waits for. [`Samples`]
+//! turns the samples into values of seconds. [`Processors`] is the time of this machine's processors, [`Server`] the
+//! processes of a database's server on it.
 //!
 //! Nothing here knows a family of databases, a plan or a result.
 

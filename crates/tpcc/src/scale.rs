@@ -73,8 +73,9 @@ impl Size {
         id.0 <= self.delivered()
     }
 
-    /// Returns the rows of `table` in a warehouse with `districts`, of ITEM and STOCK those of all items. None for ORDER-LINE, whose number
-    /// differs from warehouse to warehouse ([`crate::population::Population::order_line_rows`]).
+    /// Returns the rows of `table` in a warehouse with `districts`, of ITEM and STOCK those of all items. None for
+    /// ORDER-LINE, whose number differs from warehouse to warehouse
+    /// ([`crate::population::Population::order_line_rows`]).
     #[must_use]
     pub fn rows(self, table: Table, districts: u16) -> Option<u64> {
         let districts = u64::from(districts);

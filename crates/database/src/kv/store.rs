@@ -307,7 +307,8 @@ pub trait StoreTx: Sized {
     /// Commits. The transaction must not be acknowledged before [`Pending::wait`] has returned.
     ///
     /// # Errors
-    /// See [`StoreTx::read`]. Nothing is committed then, unless the error has [`Committed::Unknown`](crate::Committed::Unknown).
+    /// See [`StoreTx::read`]. Nothing is committed then, unless the error has
+    /// [`Committed::Unknown`](crate::Committed::Unknown).
     fn commit(self) -> Result<Self::Pending, StoreError>;
 }
 

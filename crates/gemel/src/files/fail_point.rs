@@ -24,7 +24,8 @@ mod on {
     type Once = RefCell<Vec<(&'static str, Box<dyn FnOnce()>)>>;
 
     thread_local! {
-        /// Closures for this thread's next passes of fail points. At each pass of a point, the first one of its name is called.
+        /// Closures for this thread's next passes of fail points. At each pass of a point, the first one of its name is
+        /// called.
         static HERE: Once = const { RefCell::new(Vec::new()) };
     }
 

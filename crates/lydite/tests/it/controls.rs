@@ -403,8 +403,8 @@ fn lists_and_curves_of_flags_are_phases_too() {
     assert!((due - 751.6).abs() < 10.0, "{due}");
 }
 
-/// Dike, section 4.3: the districts are spread as asked, the conditions hold before and after a run, and what was loaded is known
-/// from then on.
+/// Dike, section 4.3: the districts are spread as asked, the conditions hold before and after a run, and what was
+/// loaded is known from then on.
 #[test]
 fn skewed_data_is_loaded_measured_checked_and_told() {
     let directory = scratch();

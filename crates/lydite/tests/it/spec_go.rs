@@ -1,5 +1,5 @@
-//! `lydite driver new --spec` with a specification in Go: drivers that Go builds, and what is wrong, told by Lydite or by the
-//! compiler in the specification's own words.
+//! `lydite driver new --spec` with a specification in Go: drivers that Go builds, and what is wrong, told by Lydite or
+//! by the compiler in the specification's own words.
 
 use crate::kit::{assert_each_is_named, assert_green, directory, kit, scaffold, step};
 use crate::program::Program;

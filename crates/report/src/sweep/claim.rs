@@ -8,9 +8,9 @@
 //! | `METRIC is AXIS within N`, or `within N%` | each mark is near the number that its value of the axis is |
 //! | `peaks METRIC from A to B` | in each line, the greatest median is at A to B along the bottom |
 //!
-//! `where AXIS=LABEL` after a condition restricts it to marks with that value. In box plots the number is the unevenness of the nodes:
-//! the distance from the least to the greatest, in percent of the greatest. Over time, `rises` and `falls` compare
-//! the first third of the seconds with the last third.
+//! `where AXIS=LABEL` after a condition restricts it to marks with that value. In box plots the number is the
+//! unevenness of the nodes: the distance from the least to the greatest, in percent of the greatest. Over time, `rises`
+//! and `falls` compare the first third of the seconds with the last third.
 
 use std::fmt;
 

@@ -240,8 +240,8 @@ pub(crate) fn plan(mode: Mode, milliseconds: u64) -> RunPlan {
     }
 }
 
-/// Calls `measure` with this length of a run in milliseconds, and with greater ones until it returns a value. A machine under
-/// load may do nothing that can be judged within the first. Wrong results should fail in `measure`.
+/// Calls `measure` with this length of a run in milliseconds, and with greater ones until it returns a value. A machine
+/// under load may do nothing that can be judged within the first. Wrong results should fail in `measure`.
 pub(crate) fn longer<T>(milliseconds: u64, mut measure: impl FnMut(u64) -> Option<T>) -> T {
     let lengths = [1, 8, 60].map(|times| times * milliseconds);
     lengths.into_iter().find_map(&mut measure).expect("the greatest length to be enough")

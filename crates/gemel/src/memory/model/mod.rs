@@ -1,6 +1,6 @@
-//! A model check of versions, records, garbage and hidden commits. It compiles the same files with a model checker's locks and atomics,
-//! and with a reclamation that frees as early as possible. Threads read at snapshots, commit or give up, and collect
-//! garbage. The checker runs them in many orders of their steps.
+//! A model check of versions, records, garbage and hidden commits. It compiles the same files with a model checker's
+//! locks and atomics, and with a reclamation that frees as early as possible. Threads read at snapshots, commit or give
+//! up, and collect garbage. The checker runs them in many orders of their steps.
 //!
 //! The check verifies in every order: each reader gets the newest version at or before its snapshot; nobody reaches a
 //! freed version, and none is freed twice or never; a writer that gets a lock has missed no commit; a validated read is

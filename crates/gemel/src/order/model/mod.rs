@@ -4,7 +4,8 @@
 //!
 //! The check verifies in every order: the content of a snapshot never changes; no snapshot contains a commit in one
 //! engine only; snapshots are monotone pairs; pairs of commits don't cross; nobody reads below the watermark that the
-//! collector got, unless he finds his snapshot expired afterwards; and every thread finishes. Breaking the rules one by one shows that each of these checks can fail.
+//! collector got, unless he finds his snapshot expired afterwards; and every thread finishes. Breaking the rules one by
+//! one shows that each of these checks can fail.
 //!
 //! The checker knows one order of all steps only. So it does not prove that the orderings of the atomics suffice: those
 //! of clocks and slots are sequentially consistent, and the registry is under a mutex.
