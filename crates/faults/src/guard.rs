@@ -1,7 +1,8 @@
 //! The guard: a process of its own that injects one fault, and undoes it whatever happens to Lydite.
 //!
-//! Lydite holds the guard's standard input open. The guard first prepares the fault and says so. Then a line announces the
-//! fault, the next one begins it, and another one ends it. The input also ends when Lydite ends in any way, and then the guard undoes the fault.
+//! Lydite holds the guard's standard input open. The guard first prepares the fault and says so. Then a line may announce
+//! the fault, another one begins it, and a last one ends it. The input also ends when Lydite ends in any way, and then
+//! the guard undoes the fault.
 
 use crate::fault::Fault;
 use crate::kinds::{self, AnyKind};
@@ -89,31 +90,34 @@ pub fn guard() -> io::Result<()> {
         Err(problem) => say(&Answer::NotBegun(problem)),
         Ok((kind, prepared)) => {
             say(&Answer::Ready);
-            let mut order = next(&orders);
-            let mut noted = None;
-            if order == Some(Order::Approach) {
-                if kind.approaches() {
-                    // What fails now may succeed at the begin, which tries again.
-                    noted = approach(kind, prepared.clone(), &task).ok();
-                }
-                order = next(&orders);
-            }
-            match (order, noted) {
-                (Some(Order::Begin), Some(noted)) => say(&inject(kind, noted, &task, &orders)),
-                (Some(Order::Begin), None) => say(&match approach(kind, prepared, &task) {
-                    Ok(noted) => inject(kind, noted, &task, &orders),
-                    Err(problem) => Answer::NotBegun(problem),
-                }),
-                (_, Some(noted)) => {
-                    if let Err(problem) = undo(&noted) {
-                        say(&Answer::NotUndone(problem));
-                    }
-                }
-                (_, None) => {}
+            if let Some(answer) = play(kind, prepared, &task, &orders) {
+                say(&answer);
             }
         }
     }
     Ok(())
+}
+
+/// Obeys the orders for a fault that is prepared. Returns the last answer; none if nothing has begun, and nothing is left.
+fn play(
+    kind: &dyn AnyKind,
+    prepared: Option<Value>,
+    task: &Task,
+    orders: &Receiver<String>,
+) -> Option<Answer> {
+    let mut noted = None;
+    loop {
+        match next(orders) {
+            Some(Order::Approach) if !kind.approaches() => {}
+            // What fails now may succeed at the begin, which tries again.
+            Some(Order::Approach) => noted = approach(kind, prepared.clone(), task).ok(),
+            Some(Order::Begin) => {
+                let noted = noted.map_or_else(|| approach(kind, prepared, task), Ok);
+                return Some(noted.map_or_else(Answer::NotBegun, |noted| inject(kind, noted, task, orders)));
+            }
+            Some(Order::End) | None => return undo(&noted?).err().map(Answer::NotUndone),
+        }
+    }
 }
 
 /// Returns the next order; none at the end of the input.

@@ -38,7 +38,7 @@ pub struct Begun {
 }
 
 /// A fault that is undone.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Undone {
     /// Further proof that it bit; may be empty.
     pub proof: String,

@@ -30,18 +30,28 @@ struct Stat {
     started: u64,
 }
 
-/// Returns the number in a field of a `/proc/…/stat`; none if it is no number. Fields count from 1, and the name is the
-/// second one.
-pub(crate) fn field<T: FromStr>(stat: &str, field: usize) -> Option<T> {
-    // The name stands in parentheses and may contain some itself.
-    stat.rsplit_once(')')?.1.split_whitespace().nth(field.checked_sub(3)?)?.parse().ok()
+/// The fields of a `/proc/…/stat` after the name, which is the second one.
+pub(crate) struct Fields<'a>(Vec<&'a str>);
+
+impl<'a> Fields<'a> {
+    pub(crate) fn of(stat: &'a str) -> Self {
+        // The name stands in parentheses and may contain some itself.
+        let rest = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+        Self(rest.split_whitespace().collect())
+    }
+
+    /// Returns the value of a field, by its number from 3; none if it is missing or of another type.
+    pub(crate) fn get<T: FromStr>(&self, number: usize) -> Option<T> {
+        self.0.get(number.checked_sub(3)?)?.parse().ok()
+    }
 }
 
 /// Reads a process; none if there is none of this number.
 fn stat(pid: u32) -> Option<Stat> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let used = field::<u64>(&text, 14)? + field::<u64>(&text, 15)?;
-    Some(Stat { state: field(&text, 3)?, parent: field(&text, 4)?, used, started: field(&text, 22)? })
+    let fields = Fields::of(&text);
+    let used = fields.get::<u64>(14)? + fields.get::<u64>(15)?;
+    Some(Stat { state: fields.get(3)?, parent: fields.get(4)?, used, started: fields.get(22)? })
 }
 
 impl ProcessId {

@@ -1,6 +1,6 @@
 //! The priority and the processors of a process, for the process that replaces it.
 
-use crate::process::{ProcessId, field};
+use crate::process::{Fields, ProcessId};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io;
@@ -31,8 +31,9 @@ impl Schedule {
 
     fn read(stat: &str, pid: libc::pid_t) -> io::Result<Self> {
         let text = fs::read_to_string(stat)?;
-        let number = |number| field::<i32>(&text, number);
-        let (Some(nice), Some(real_time), Some(policy)) = (number(19), number(40), number(41)) else {
+        let fields = Fields::of(&text);
+        let (Some(nice), Some(real_time), Some(policy)) = (fields.get(19), fields.get(40), fields.get(41))
+        else {
             return Err(io::Error::other(format!("{stat} can't be read")));
         };
         // SAFETY: an all-zero set is a valid value of this plain struct.

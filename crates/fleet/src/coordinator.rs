@@ -72,6 +72,18 @@ pub(crate) struct Seen {
     pub(crate) unpacker: Unpacker,
 }
 
+impl Seen {
+    /// Returns true if it has sent no sign of life for [`SILENCE`].
+    pub(crate) fn is_silent(&self) -> bool {
+        self.heard.elapsed() > SILENCE
+    }
+}
+
+/// Returns the reason of a loss by silence.
+pub(crate) fn silence() -> String {
+    format!("no sign of life for {} s", SILENCE.as_secs())
+}
+
 /// The agents of a run.
 pub struct Fleet {
     pub(crate) bus: Bus,
@@ -226,8 +238,7 @@ impl Fleet {
         if let Some(problem) = self.bus.problem() {
             return Err(problem);
         }
-        if let Some(silent) = (0..self.agents.len()).find(|agent| self.is_silent(*agent)) {
-            let silent = &self.agents[silent];
+        if let Some(silent) = self.agents.iter().find(|agent| agent.is_silent()) {
             return Err(FleetError::Lost(format!(
                 "agent {} on {} is gone: start it again",
                 silent.member.name, silent.member.host
@@ -253,7 +264,7 @@ impl Fleet {
     }
 
     /// Sends the agents a sign of life in time, waits a moment for their events, and returns all that have come. Only
-    /// then it is known which agents [are silent](Self::is_silent): a sign of life may have waited in the inbox.
+    /// then it is known which agents [are silent](Seen::is_silent): a sign of life may have waited in the inbox.
     pub(crate) fn attend(&mut self) -> Vec<(usize, Event)> {
         // If it can't be sent, the agents notice the silence.
         let _ = self.beat();
@@ -269,11 +280,6 @@ impl Fleet {
         }
         self.looked = Instant::now();
         events
-    }
-
-    /// Returns true if an agent has sent no sign of life for [`SILENCE`].
-    pub(crate) fn is_silent(&self, agent: usize) -> bool {
-        self.agents[agent].heard.elapsed() > SILENCE
     }
 
     /// Reads a message of an agent of the run, and notes that the agent is alive.

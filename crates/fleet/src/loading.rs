@@ -1,7 +1,6 @@
 //! A load by a fleet: each agent loads its share of the rows.
 
-use crate::SILENCE;
-use crate::coordinator::Fleet;
+use crate::coordinator::{Fleet, silence};
 use crate::error::FleetError;
 use crate::messages::{Event, ToAgent, to_all};
 use lydite_bench::{Loaded, RunControl};
@@ -73,12 +72,10 @@ impl Fleet {
                 }
             }
             for (agent, part) in parts.iter_mut().enumerate() {
-                if part.is_open() && self.is_silent(agent) {
+                if part.is_open() && self.agents[agent].is_silent() {
                     part.failed = true;
-                    let problem = self.bus.problem().unwrap_or_else(|| {
-                        let silence = format!("no sign of life for {} s", SILENCE.as_secs());
-                        FleetError::Lost(self.words(agent, &silence))
-                    });
+                    let silent = || FleetError::Lost(self.words(agent, &silence()));
+                    let problem = self.bus.problem().unwrap_or_else(silent);
                     failure.get_or_insert(problem);
                 }
             }

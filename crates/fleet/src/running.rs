@@ -1,7 +1,6 @@
 //! A run of a fleet, from its start to the last report.
 
-use crate::SILENCE;
-use crate::coordinator::Fleet;
+use crate::coordinator::{Fleet, silence};
 use crate::error::FleetError;
 use crate::messages::{Event, ToAgent, to_agent, to_all};
 use lydite_bench::{Measurement, Merging, RunControl, RunPlan, Snapshot, Status};
@@ -124,12 +123,12 @@ impl<'a> Running<'a> {
     fn lose_silent(&mut self) {
         let late = Instant::now() >= self.limit;
         for number in 0..self.fleet.agents.len() {
-            let silent = self.fleet.is_silent(number);
+            let silent = self.fleet.agents[number].is_silent();
             if self.is_open(number) && (silent || late) {
                 // If the connection is down, nothing is known about the agent.
                 let why = match self.fleet.bus.problem() {
                     Some(problem) => problem.to_string(),
-                    None if silent => format!("no sign of life for {} s", SILENCE.as_secs()),
+                    None if silent => silence(),
                     None => "did not report its end".to_owned(),
                 };
                 self.lose(number, why);

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use crate::bootstrap::{RESAMPLES, SECONDS_NEEDED, block_length, mean, median, ratio_interval};
-use crate::faults::FaultResult;
+use crate::faults::events;
 use crate::figures::{aligned, clean, number, type_name};
 use crate::metric::AvailabilityQuantity;
 use crate::model::{RunResult, Status, TransactionResult};
@@ -300,8 +300,7 @@ fn warnings(a: &RunResult, b: &RunResult, other: &str) -> Vec<String> {
                 r.checks.len()
             ));
         }
-        let begun = r.faults.iter().filter(|fault| fault.begun_s.is_some());
-        let faults: Vec<String> = begun.map(FaultResult::name).collect();
+        let faults: Vec<String> = events(r).into_iter().map(|(_, fault)| fault.name).collect();
         if !faults.is_empty() {
             all.push(format!(
                 "In {name} Lydite injected faults ({}), and its numbers include them.",

@@ -164,8 +164,8 @@ pub fn availability(result: &RunResult) -> Vec<FaultAvailability> {
     events.map(|((fault, event), verdict)| of_fault(result, &judged, *fault, event, verdict)).collect()
 }
 
-/// Returns the faults of a plan of which R_e and T_e can't be told even if throughput stays the same, each with the
-/// reason and what to do. `window_s` is the length of the window.
+/// Returns the faults of a plan for which R_e and T_e can't be computed, whatever the throughput: the name, and the
+/// reason with what to do. `window_s` is the length of the window.
 #[must_use]
 pub fn untold(window_s: f64, faults: &[FaultResult]) -> Vec<(String, String)> {
     let seconds = vec![1.0; window_s as usize];

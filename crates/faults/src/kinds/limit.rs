@@ -109,7 +109,7 @@ impl<L: LimitKind> Kind for Limit<L> {
         let effect = L::effect(&state.group, &state.most);
         // Processes that can't be moved back and requests that the kernel holds back would keep the limit. It can't be
         // lifted from a device that is gone, which needs no lift.
-        let _gone = L::set(&state.group, &state.most, true);
+        let _gone = self.lift(state);
         state.group.remove()?;
         Ok(effect)
     }

@@ -55,7 +55,7 @@ impl Faults {
             .collect();
         let slot = |fault: &Fault| {
             let spec = &fault.spec;
-            let near = |edge: &&Duration| **edge < spec.from && **edge + AHEAD + EDGE > spec.from;
+            let near = |edge: &Duration| *edge < spec.from && *edge + AHEAD + EDGE > spec.from;
             let undone_at = spec.undone_at(window);
             let lasts = undone_at.map(|at| at.saturating_sub(spec.from));
             let injector = Injector::start(fault.clone(), lasts).map_err(|error| {
@@ -63,7 +63,7 @@ impl Faults {
             })?;
             Ok(Slot {
                 injector: Mutex::new(Some(injector)),
-                announced: !edges.iter().any(|edge| near(&edge)),
+                announced: !edges.iter().any(near),
                 from: spec.from,
                 undone_at,
                 result: Mutex::new(configured(spec)),
@@ -206,7 +206,7 @@ fn configured(spec: &FaultSpec) -> FaultResult {
     }
 }
 
-/// Says before the run of which faults R_e and T_e will be missing, and what to do.
+/// Names the faults for which a run of this plan can't compute R_e and T_e, with the reason and what to do.
 pub(crate) fn warn_of_untold(plan: &Plan) {
     let faults: Vec<FaultResult> = plan.controls.faults.specs().map(configured).collect();
     for (name, why) in untold(plan.duration.as_secs_f64(), &faults) {

@@ -54,9 +54,9 @@ pub(super) fn plot(panel: &Panel, kind: Kind, scale: Scale, x_title: &str, alone
     let inner = width - left - RIGHT;
     let bars = matches!(kind, Kind::Bar | Kind::Boxplot);
     let labels: Vec<Vec<String>> = if bars || scale == Scale::Even {
-        let letters = (inner / panel.x.len().max(1) as f64 / LETTER).floor() as usize;
         // Neighbours need a space between them.
-        panel.x.iter().map(|x| wrap(x, letters.saturating_sub(1).max(4))).collect()
+        let letters = (inner / panel.x.len().max(1) as f64 / LETTER - 1.0).floor() as usize;
+        panel.x.iter().map(|x| wrap(x, letters.max(4))).collect()
     } else {
         panel.x.iter().map(|x| vec![x.clone()]).collect()
     };
