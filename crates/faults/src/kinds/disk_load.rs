@@ -112,6 +112,13 @@ impl<const WRITES: bool> Kind for DiskLoad<WRITES> {
         ))
     }
 
+    // The end takes longer, since it deletes the scratch file.
+    fn lift(&self, state: &State) -> bool {
+        let helpers = state.helpers.iter().map(|(helper, _)| *helper);
+        helpers.clone().all(|helper| helper.signal(libc::SIGSTOP).is_ok())
+            && wait_while(&helpers.collect::<Vec<_>>(), PATIENCE, moves).is_empty()
+    }
+
     fn end(&self, state: &State) -> Result<String, String> {
         let moved: Option<u64> = state
             .helpers
@@ -137,12 +144,16 @@ fn start(writes: bool, threads: usize, directory: &Path) -> Result<ProcessId, St
     arguments.extend(writes.then(|| "--write".into()));
     let (child, helper) = helper::start(arguments, libc::SIGKILL)?;
     helper::wait_until_ready(child, READY)?;
-    let moving = wait_while(&[helper], PATIENCE, |helper| helper.state().is_some_and(|state| state != 'T'));
-    if moving.is_empty() && helper.lives() {
+    if wait_while(&[helper], PATIENCE, moves).is_empty() && helper.lives() {
         Ok(helper)
     } else {
         Err("its helper does not stand still".into())
     }
+}
+
+/// True if a helper does not stand still.
+fn moves(helper: ProcessId) -> bool {
+    helper.state().is_some_and(|state| state != 'T')
 }
 
 /// Reads the number of threads.
