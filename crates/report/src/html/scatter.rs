@@ -134,6 +134,20 @@ fn points<'a>(along: &'a Panel, up: &'a Panel) -> impl Iterator<Item = Point<'a>
     })
 }
 
+/// Returns the names of the points that lack one of the numbers, and so have no mark.
+pub(super) fn without_mark(along: &Panel, up: &Panel) -> Vec<String> {
+    let marked: Vec<(usize, &str)> = points(along, up).map(|point| (point.series, point.label)).collect();
+    let all =
+        along.series.iter().enumerate().flat_map(|(series, of)| {
+            along.x.iter().map(move |label| (series, of.name.as_str(), label.as_str()))
+        });
+    all.filter(|&(series, _, label)| !marked.contains(&(series, label)))
+        .map(|(_, name, label)| {
+            [name, label].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
+        })
+        .collect()
+}
+
 /// Returns the area of a mark.
 fn around((x, y): (f64, f64)) -> Area {
     Area { left: x - 5.0, top: y - 5.0, right: x + 5.0, bottom: y + 5.0 }

@@ -2,7 +2,7 @@
 
 use super::markup::{Markup, figures, named_table, pairs, pill, table, words};
 use super::plot::Picture;
-use super::scatter::scatter;
+use super::scatter::{self, scatter};
 use super::single::card;
 use super::{Section, frame, plot};
 use crate::figures::{duration, number, plural};
@@ -142,6 +142,11 @@ pub(super) fn figure(figure: &Figure, sweep: &Sweep) -> Markup {
             &[("class", if alone { "panel" } else { "panels" })],
             panels.collect(),
         ));
+        let missing = without_mark(figure);
+        if !missing.is_empty() {
+            let note = format!("Without a mark, since a number is missing: {}.", missing.join("; "));
+            all.push(Markup::with_text("p", &[("class", "note")], &note));
+        }
     }
     let numbers = numbers(figure);
     // A table with a row for each second is too long to stand open beside the picture.
@@ -168,6 +173,15 @@ fn judged(claim: &Claim, verdict: &Verdict) -> Markup {
     why.push(Markup::with_text("p", &[("class", "note")], &conditions));
     all.push(folded("What these runs show", why));
     all
+}
+
+/// Returns the points of a scatter plot that have no mark.
+fn without_mark(figure: &Figure) -> Vec<String> {
+    if figure.spec.kind != Kind::Scatter {
+        return Vec::new();
+    }
+    let (along, up) = figure.panels.split_at(figure.panels.len() / 2);
+    along.iter().zip(up).flat_map(|(along, up)| scatter::without_mark(along, up)).collect()
 }
 
 /// Draws the panels of a figure, each with its title.

@@ -159,6 +159,7 @@ fn a_scatter_plot_puts_the_first_metric_along_the_bottom_and_the_second_along_th
     assert_eq!(page.matches("<svg class=\"plot alone\"").count(), 1, "one picture of both metrics");
     assert!(page.contains("on, 1: T_e 0.250 (0.200 to 0.500), R_e 0.800 (0.700 to 0.900)"), "{page}");
     assert!(!page.contains("T_e 0.100"), "a point without R_e has no mark");
+    assert!(page.contains("Without a mark, since a number is missing: on, 10;"), "{page}");
     let pictures = render_pictures(&sweep);
     let [(1, picture)] = pictures.as_slice() else { panic!("one picture: {pictures:?}") };
     assert!(picture.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\""), "{picture}");
