@@ -207,6 +207,8 @@ static OCEANBASE: Product = Product {
     schemes: &["mysql", "oceanbase"],
     // Not in all of its versions.
     json_table: false,
+    // LOAD DATA commits by itself, also within a transaction.
+    batch: Some(10_000),
     always_durable: true,
     named_locks: false,
     follows: false,
