@@ -161,11 +161,12 @@ pub fn assert_conditions(target: &dyn Target) {
     }
 }
 
-/// Runs `count` inputs of a terminal of the first warehouse, with twice as many Deliveries as usual, because they go
+/// Runs `count` inputs of a terminal of the first warehouse of a loaded database, with twice as many Deliveries as usual, because they go
 /// wrong below repeatable read. Retries aborted transactions, and returns the committed ones.
 pub fn fight(target: &dyn Target, terminal: u32, count: usize) -> Vec<Transaction> {
     let mix = Mix::weights([40.0, 40.0, 5.0, 10.0, 5.0]).expect("shares of 100");
-    let plan = InputPlan::on(&meta(1), SEED, mix);
+    let DatabaseState::Ready { meta } = target.state().expect("a state") else { panic!("a loaded database") };
+    let plan = InputPlan::on(&DatabaseMeta { warehouses: 1, ..meta }, SEED, mix);
     let mut terminal = plan.terminal(terminal);
     let mut session = target.connect().expect("connect");
     let mut committed = Vec::new();

@@ -83,7 +83,8 @@ pub(crate) struct RunArgs {
     /// 10 for null:]
     #[arg(short, long, value_name = "N")]
     pub(crate) warehouses: Option<String>,
-    /// Rows of each warehouse to load: standard, or small: a tenth of these, for trials [default: standard]
+    /// Rows of each warehouse to load: standard, small (a tenth) or tiny (a hundredth), for trials
+    /// [default: standard]
     #[arg(long, value_name = "SIZE")]
     pub(crate) size: Option<String>,
     /// Spread the districts to load over the warehouses by Zipf, as zipf(1.5) [default: ten each]
@@ -233,7 +234,8 @@ pub(crate) struct LoadArgs {
     /// Spread the districts over the warehouses by Zipf, as zipf(1.5) [default: ten each] (tpcc)
     #[arg(long, value_name = "zipf(S)")]
     pub(crate) data_skew: Option<String>,
-    /// Rows of each warehouse: standard, or small: a tenth of these, for trials [default: standard] (tpcc)
+    /// Rows of each warehouse: standard, small (a tenth) or tiny (a hundredth), for trials
+    /// [default: standard] (tpcc)
     #[arg(long, value_name = "SIZE")]
     pub(crate) size: Option<String>,
     /// tpcc, or micro: the microbenchmark's tables [default: tpcc]
@@ -446,7 +448,8 @@ pub(crate) struct AuditArgs {
     /// Warehouses to load into an empty database [default: 3]
     #[arg(short, long, value_name = "N")]
     pub(crate) warehouses: Option<String>,
-    /// Rows of each warehouse to load: standard, or small: a tenth of these [default: standard; small with --quick]
+    /// Rows of each warehouse to load: standard, small (a tenth) or tiny (a hundredth) [default: standard;
+    /// small with --quick]
     #[arg(long, value_name = "SIZE")]
     pub(crate) size: Option<String>,
     /// Seed of the rows that are loaded, and of the choice of rows for the tests [default: 1]

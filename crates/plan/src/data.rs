@@ -33,7 +33,8 @@ impl Data {
             entries.wrong("data_skew", &format!("is too steep: {problem}"));
         }
         let size = entries.read("size", |text| {
-            Size::from_name(text).ok_or_else(|| String::from("must be standard or small"))
+            Size::from_name(text)
+                .ok_or_else(|| format!("must be one of {}", Size::ALL.map(Size::name).join(", ")))
         });
         Self { skew, size }
     }

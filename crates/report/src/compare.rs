@@ -144,15 +144,13 @@ fn method(seconds: usize, others: &[(String, usize)]) -> String {
 
 /// Returns a warning about warehouses of different sizes.
 fn other_size(a: &RunResult, b: &RunResult, other: &str) -> Option<String> {
-    let (small, standard) = match (a.has_small_warehouses(), b.has_small_warehouses()) {
-        (true, false) => ("A", other),
-        (false, true) => (other, "A"),
-        _ => return None,
-    };
-    Some(format!(
-        "{small} has small warehouses, with a tenth of the rows, and {standard} standard ones: their speeds are not \
-         comparable."
-    ))
+    let (of_a, of_other) = (a.warehouse_size(), b.warehouse_size());
+    (of_a != of_other).then(|| {
+        format!(
+            "A has {of_a} warehouses and {other} has {of_other} ones, with other numbers of rows: their speeds are not \
+             comparable."
+        )
+    })
 }
 
 /// Returns the comparison of results with different workloads, which has no metrics.

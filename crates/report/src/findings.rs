@@ -117,8 +117,11 @@ fn injected_faults(result: &RunResult) -> Option<Finding> {
 }
 
 fn small_warehouses(result: &RunResult) -> Option<Finding> {
-    let text = "The warehouses are small (size small): the run shows that the database works. Its speed is no TPC-C \
-                result, since a standard warehouse has ten times the rows.";
+    let size = result.warehouse_size();
+    let text = format!(
+        "The warehouses are {size} (size {size}): the run shows that the database works. Its speed is no TPC-C result, \
+         since a standard warehouse has more rows."
+    );
     result.has_small_warehouses().then(|| Finding::warning(text))
 }
 

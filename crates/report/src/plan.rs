@@ -24,7 +24,7 @@ pub struct PlanInfo {
     /// Warehouses in use, if not all: `FIRST-LAST`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub active_warehouses: Option<String>,
-    /// Size of the warehouses (`standard` or `small`), if it is not the standard's or the plan sets it.
+    /// Size of the warehouses (`standard`, `small` or `tiny`), if it is not the standard's or the plan sets it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<String>,
     /// Skew of the districts over the warehouses, if they have one.

@@ -586,7 +586,10 @@ pub(crate) fn plan_in_words(r: &RunResult) -> String {
         words.extend(micro_in_words(r));
     }
     if let Some(w) = r.warehouses() {
-        words.push(plural(w, if r.has_small_warehouses() { "small warehouse" } else { "warehouse" }));
+        words.push(match r.warehouse_size() {
+            "standard" => plural(w, "warehouse"),
+            size => plural(w, &format!("{size} warehouse")),
+        });
     }
     let plan = &r.plan;
     words.extend(plan.terminals.map(|terminals| plural(terminals, "terminal")));

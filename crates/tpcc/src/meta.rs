@@ -51,10 +51,6 @@ impl DatabaseMeta {
     /// Returns the warehouses in words: `2 warehouses`, or `1 small warehouse`.
     #[must_use]
     pub fn warehouses_in_words(&self) -> String {
-        let plural = if self.warehouses == 1 { "" } else { "s" };
-        match self.size {
-            Size::Standard => format!("{} warehouse{plural}", self.warehouses),
-            Size::Small => format!("{} small warehouse{plural}", self.warehouses),
-        }
+        self.size.warehouses_in_words(self.warehouses)
     }
 }

@@ -25,6 +25,8 @@ named_enum! {
         /// A tenth of the standard's rows, for trials. Its speed is no TPC-C result, because caches hold rows that
         /// would not fit into them otherwise.
         Small = "small",
+        /// A hundredth of the standard's rows, for tests.
+        Tiny = "tiny",
     }
 }
 
@@ -36,6 +38,7 @@ impl Size {
         match self {
             Self::Standard => ITEMS,
             Self::Small => ITEMS / 10,
+            Self::Tiny => ITEMS / 100,
         }
     }
 
@@ -45,6 +48,7 @@ impl Size {
         match self {
             Self::Standard => 3_000,
             Self::Small => 300,
+            Self::Tiny => 30,
         }
     }
 
@@ -65,6 +69,13 @@ impl Size {
     #[must_use]
     pub const fn delivered(self) -> u32 {
         self.orders() / 10 * 7
+    }
+
+    /// Returns a number of warehouses in words: `2 warehouses`, or `1 small warehouse`.
+    #[must_use]
+    pub fn warehouses_in_words(self, warehouses: u32) -> String {
+        let size = if self == Self::Standard { String::new() } else { format!("{} ", self.name()) };
+        format!("{warehouses} {size}warehouse{}", if warehouses == 1 { "" } else { "s" })
     }
 
     /// True if this order of the initial population is delivered.

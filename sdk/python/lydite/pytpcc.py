@@ -32,7 +32,7 @@ _BATCHES = {"modules": 2_500, "package": 500}
 #: Where the district stands in our rows.
 _DISTRICT_AT = {"district": 0, "customer": 1, "orders": 1, "order_line": 1, "new_order": 1, "history": 3}
 #: By size of the database: orders up to this one were loaded, with lines counted from 0.
-_LOADED_ORDERS = {"standard": 3_000, "small": 300}
+_LOADED_ORDERS = {"standard": 3_000, "small": 300, "tiny": 30}
 
 _CODES = {"40001": "serialization", "40P01": "deadlock", "55P03": "lock_timeout", 1213: "deadlock",
           1205: "lock_timeout", 1020: "serialization"}

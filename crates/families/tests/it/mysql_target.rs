@@ -1,7 +1,9 @@
 //! The target on a real MariaDB: its features beyond those that `sql_targets.rs` tests on every SQL database.
 
 use crate::playing::{assert_conditions, inputs, load, meta, on_mariadb, open, play, population};
-use lydite_database::{DatabaseState, Demand, LoadProgress, LoadUnit, TargetErrorKind, TxError, TxMode};
+use lydite_database::{
+    DatabaseState, Demand, LoadProgress, LoadUnit, TargetErrorKind, TxError, TxMode, playing,
+};
 use lydite_families::TargetSpec;
 use lydite_testkit::mariadb::{self, FAST, Server};
 use lydite_tpcc::Transaction;
@@ -157,10 +159,11 @@ fn a_load_that_is_too_large_a_transaction_is_told_and_in_batches_it_is_halved_an
     let logs = ["log-bin=log", "server-id=1", "binlog-format=ROW", "max-binlog-cache-size=128K"];
     let server = Server::start(&[&FAST[..], &logs].concat());
     let whole = open(&server.create_database("whole"), TxMode::Statements);
-    whole.create_schema(&meta(1)).expect("create_schema");
+    // More rows than elsewhere in these tests.
+    whole.create_schema(&playing::meta(1)).expect("create_schema");
     let mut loader = whole.loader().expect("a loader");
-    let refused =
-        loader.load(LoadUnit::Items, &population(1), &LoadProgress::default()).expect_err("too large");
+    let items = loader.load(LoadUnit::Items, &playing::population(1), &LoadProgress::default());
+    let refused = items.expect_err("too large");
     assert!(refused.message.contains("(1197)") && refused.message.contains("?batch="), "{refused}");
     drop(loader);
     assert_eq!(server.sql("whole", "SELECT count(*) FROM item"), "0");

@@ -74,7 +74,7 @@ fn a_batch_that_the_server_calls_too_large_is_sent_in_halves() {
     shared().psql(
         "family_too_large",
         "CREATE FUNCTION too_large() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
-         IF (SELECT count(*) FROM fresh) > 1000 THEN \
+         IF (SELECT count(*) FROM fresh) > 100 THEN \
          RAISE EXCEPTION 'transaction is too large to complete; try splitting into pieces'; END IF; RETURN NULL; END $$; \
          CREATE TRIGGER too_large AFTER INSERT ON stock REFERENCING NEW TABLE AS fresh FOR EACH STATEMENT \
          EXECUTE FUNCTION too_large()",
@@ -89,7 +89,7 @@ fn a_batch_that_the_server_calls_too_large_is_sent_in_halves() {
     assert_conditions(&*target);
     assert_eq!(
         progress.rows(),
-        10_000 + 1 + 10 + 2 * 3_000 + 3_000 + 900 + 10_000 + {
+        1_000 + 1 + 10 + 2 * 300 + 300 + 90 + 1_000 + {
             population.table_rows(lydite_tpcc::schema::Table::OrderLine, WarehouseId(1))
         }
     );
@@ -105,7 +105,7 @@ fn a_warehouse_whose_batches_were_broken_off_is_loaded_anew() {
     loader.load(LoadUnit::Items, &population, &LoadProgress::default()).expect("ITEM");
     // A server that rejects order lines interrupts the load. Rows that were copied before stay.
     let breaks = "CREATE FUNCTION breaks() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
-                  IF NEW.ol_o_id > 100 THEN RAISE EXCEPTION 'broken'; END IF; RETURN NEW; END $$; \
+                  IF NEW.ol_o_id > 10 THEN RAISE EXCEPTION 'broken'; END IF; RETURN NEW; END $$; \
                   CREATE TRIGGER breaks BEFORE INSERT ON order_line FOR EACH ROW EXECUTE FUNCTION breaks()";
     shared().psql("family_broken_off", breaks);
     let unit = LoadUnit::Warehouse(WarehouseId(1));

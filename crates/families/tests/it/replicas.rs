@@ -197,7 +197,7 @@ fn reads_go_to_a_replica_of_postgresql_as_old_as_they_may_be() {
     assert_refused(&url, &gone, TargetErrorKind::Unreachable, "connect");
     let replicas = with(&url, &[&replica.url("tpcc")], Staleness::Any);
     let never = replicas.catch_up(&meta(2), false, &|_| (), &|| false).expect_err("another database");
-    assert!(never.message.contains("it holds 1 small warehouse of seed 7, the primary 2"), "{never}");
+    assert!(never.message.contains("it holds 1 tiny warehouse of seed 7, the primary 2"), "{never}");
 
     // The error names the lost replica, and the session is unusable.
     let mut session = replicas.connect().expect("connect");

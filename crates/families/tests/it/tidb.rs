@@ -1,8 +1,9 @@
 //! TiDB's features within MySQL's family, against a server of a few lines that reports to be TiDB and records what it
 //! receives. Syntax that only the real product knows is not tested here.
 
-use crate::playing::{open, population};
+use crate::playing::open;
 use crate::replay::{self, Mysql};
+use lydite_database::playing::population;
 use lydite_database::{LoadProgress, LoadUnit, TargetErrorKind, TxMode};
 use lydite_testkit::mariadb;
 use std::sync::{Arc, Mutex};

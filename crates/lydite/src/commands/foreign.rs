@@ -15,7 +15,6 @@ use lydite_plan::values::whole;
 use lydite_report::figures::plural;
 use lydite_report::live::Style;
 use lydite_report::model::{CheckResult, CheckedWhen};
-use lydite_tpcc::Size;
 use lydite_tpcc::consistency::CONDITION_COUNT;
 use lydite_tpcc::limits::MAX_WAREHOUSES;
 use lydite_verify::conditions::read_aside;
@@ -150,9 +149,7 @@ fn text(found: &[ForeignFindings], url: &str, quiet: bool, seconds: f64) -> Stri
             let kit = set
                 .kit
                 .map_or("by no program that Lydite knows".to_owned(), |kit| format!("as if by {}", kit.name));
-            let small = if set.size == Size::Small { "small " } else { "" };
-            let plural = if set.warehouses == 1 { "" } else { "s" };
-            text += &format!("{url}: {} {small}warehouse{plural}, made {kit}\n", set.warehouses);
+            text += &format!("{url}: {}, made {kit}\n", set.size.warehouses_in_words(set.warehouses));
             text += &format!("tables: {}\n", set.tables.join(", "));
             text.extend(set.notes.iter().map(|note| format!("note: {note}\n")));
         }

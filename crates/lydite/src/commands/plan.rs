@@ -238,8 +238,7 @@ pub(super) fn usual_bytes_of(result: &RunResult) -> Option<Bytes> {
 
 /// True if the warehouses of a result have the standard's rows.
 fn is_standard(result: &RunResult) -> bool {
-    result.plan.size.as_deref().is_none_or(|size| size == Size::Standard.name())
-        && result.plan.data_skew.is_none()
+    !result.has_small_warehouses() && result.plan.data_skew.is_none()
 }
 
 /// Measures the size of a warehouse in a loaded database.

@@ -38,7 +38,7 @@ fn what_was_added_is_counted_and_taken_back_in_every_mode() {
         (loaded::on_postgres("balances", 3), &["statements", "batched", "procedures"][..]),
         (mariadb.url("tpcc"), &["statements", "batched", "procedures"]),
         (loaded::in_sqlite(&directory.path().join("t.db"), 3), &["statements"]),
-        (format!("gemel:{}", text(&directory.path().join("g"))), &["statements"]),
+        (loaded::in_gemel(&directory.path().join("g"), 3), &["statements"]),
     ];
     for (url, modes) in &urls {
         for mode in *modes {

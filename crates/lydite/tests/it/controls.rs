@@ -86,8 +86,8 @@ fn contention_is_kept(url: &str, hot: &str) -> serde_json::Value {
     let directory = scratch();
     let (result, page) = (directory.path().join("r.json"), directory.path().join("r.html"));
     let hot_row = format!("hot={hot}");
-    let run = ["run", url, "--warehouses", "2", "--terminals", "18", "--set", &hot_row, "--ci", "4,12,8"];
-    let files = ["--json", text(&result), "--report", text(&page)];
+    let run = ["run", url, "--warehouses", "2", "--size", "small", "--terminals", "18", "--set", &hot_row];
+    let files = ["--ci", "4,12,8", "--json", text(&result), "--report", text(&page)];
     // A machine that stands still for a moment keeps nobody at the row. Longer phases would hide feedback that is too slow.
     let attempt = |_| {
         let ended = lydite(&[&run[..], &["--phase", "4s", "--warmup", "0"], &files].concat()).code(0);

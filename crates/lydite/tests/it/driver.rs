@@ -28,7 +28,7 @@ fn a_new_driver_passes_the_kit_as_it_is() {
         assert_green(&ended);
         assert_eq!(step(&ended, "reconnect").0, "passed");
         // What the kit made is gone: a run finds an empty database, and what it loads is not touched by the kit.
-        lydite(&["load", &url, "--warehouses", "1", "--size", "small", "--quiet"]).code(0);
+        lydite(&["load", &url, "--warehouses", "1", "--size", "tiny", "--quiet"]).code(0);
         let refused = kit(&[&url]).code(2);
         assert!(
             refused.stderr.contains("is not empty, and the kit needs an empty database"),
@@ -118,11 +118,7 @@ fn a_broken_driver_of_each_kind_is_told_red_with_its_reason() {
         (&[("keeps_old_unit", "load", "UNIQUE constraint failed")], ""),
         (
             &[
-                (
-                    "cuts_text",
-                    "rows as loaded",
-                    "stock has the right number of rows, 10000, but wrong values",
-                ),
+                ("cuts_text", "rows as loaded", "stock has the right number of rows, 1000, but wrong values"),
                 ("total_before_tax", "New-Order", "total is "),
                 ("no_answer_field", "Payment", "missing field `c_data`"),
                 ("forgets_carrier", "Order-Status", "carrier_id is None instead of "),
@@ -192,7 +188,7 @@ fn a_driver_without_isolation_is_told_so_and_not_failed_for_it() {
     let result = place.path().join("result.json");
     let used = longer_windows(|window| {
         let run = ["run", &url, "--warehouses", "1", "--duration", window, "--warmup", "0s", "--no-check"];
-        let more = ["--quiet", "--set", "size=small", "--json", text(&result)];
+        let more = ["--quiet", "--set", "size=tiny", "--json", text(&result)];
         let ran = lydite(&[&run[..], &more].concat()).code(0);
         assert!(
             ran.stdout.contains("! The driver guarantees \"none\" for its transactions"),
@@ -265,7 +261,7 @@ fn pytpcc(place: &TempDir, name: &str) -> String {
 fn unmodified_drivers_of_both_dialects_of_py_tpcc_pass_the_conditions_and_the_kit() {
     let place = directory();
     let url = pytpcc(&place, "packaged");
-    lydite(&["load", &url, "--warehouses", "1", "--size", "small", "--quiet"]).code(0);
+    lydite(&["load", &url, "--warehouses", "1", "--size", "tiny", "--quiet"]).code(0);
     assert_green(&kit(&[&url, "--fresh"]));
     // For Python 2.
     let place = directory();
@@ -280,7 +276,7 @@ fn a_fork_of_py_tpcc_runs_with_its_own_modules_and_with_tables_that_only_a_reset
     let json_file = place.path().join("result.json");
     let run = ["run", &url, "--warehouses", "1", "--duration", "2s", "--warmup", "0s", "--quiet", "--fresh"];
     // Python loads and checks row by row.
-    let ran = lydite(&[&run[..], &["--set", "size=small", "--json", text(&json_file)]].concat()).code(0);
+    let ran = lydite(&[&run[..], &["--set", "size=tiny", "--json", text(&json_file)]].concat()).code(0);
     let hold = "12/12 consistency conditions hold before the run, 12/12 after";
     assert!(ran.stdout.contains(hold), "{}", ran.stdout);
     assert_eq!(total(&json(&json_file), "failed"), 0);
@@ -291,7 +287,7 @@ fn a_fork_of_py_tpcc_runs_with_its_own_modules_and_with_tables_that_only_a_reset
 fn a_load_that_a_py_tpcc_driver_can_not_take_up_advises_to_begin_again_and_nothing_else() {
     let place = directory();
     let url = pytpcc(&place, "stopping");
-    let load = ["load", &url, "--warehouses", "1", "--size", "small", "--quiet"];
+    let load = ["load", &url, "--warehouses", "1", "--size", "tiny", "--quiet"];
     let failed = lydite(&load);
     assert_ne!(failed.code, Some(0));
     for (ended, words) in [
@@ -310,7 +306,7 @@ fn commits_are_left_open(url: &str, terminals: &str, committed: u64) {
     let path = place.path().join("result.json");
     windows_from("5s", |window| {
         let run = ["run", url, "-w", "1", "--terminals", terminals, "--duration", window, "--warmup", "0s"];
-        let more = ["--quiet", "--set", "size=small", "--json", text(&path)];
+        let more = ["--quiet", "--set", "size=tiny", "--json", text(&path)];
         let ended = lydite(&[&run[..], &more].concat());
         if ended.code == Some(3) && ended.only_error().contains(": lost: ") {
             // All connections were lost at the very end.
@@ -421,7 +417,7 @@ fn a_kit_that_is_interrupted_leaves_nothing_in_the_store() {
     let file = place.path().join("store").join("store.sqlite");
     let mut running = Program::new(&["driver", "test", &url]).start();
     // Larger than its tables alone: rows are being loaded.
-    running.wait_until("the load", || std::fs::metadata(&file).is_ok_and(|file| file.len() > 1_000_000));
+    running.wait_until("the load", || std::fs::metadata(&file).is_ok_and(|file| file.len() > 200_000));
     running.signal(libc::SIGINT);
     let ended = running.wait().code(130);
     assert!(ended.stderr.contains("interrupted: the steps that are left were skipped"), "{ended:?}");
@@ -532,9 +528,9 @@ fn drivers_of_postgresql_go_on_when_their_connections_were_lost() {
     let pgx = pgx(&place, &connection(server, "pgx_lost"));
     let psycopg = psycopg(&connection(server, "psycopg_lost"));
     for (url, database) in [(pgx, "pgx_lost"), (psycopg, "psycopg_lost")] {
-        lydite(&["load", &url, "--warehouses", "1", "--size", "small", "--quiet"]).code(0);
+        lydite(&["load", &url, "--warehouses", "1", "--size", "tiny", "--quiet"]).code(0);
         let orders = || -> u64 {
-            let count = server.psql(database, "SELECT sum(d_next_o_id - 301) FROM district");
+            let count = server.psql(database, "SELECT sum(d_next_o_id - 31) FROM district");
             count.parse().expect("a count")
         };
         windows_from("6s", |window| {

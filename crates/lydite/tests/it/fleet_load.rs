@@ -12,9 +12,10 @@ fn agents_load_the_same_rows_as_one_process() {
     let _agents: Vec<Running> = ["a", "b", "c"].iter().map(|name| agent(&url, name)).collect();
     for agents in ["2", "3"] {
         let database = postgres::shared().create_database(&format!("fleet_load_{agents}"));
-        let load = ["load", &database, "--warehouses", "2", "--quiet", "--agents", agents, "--join", &url];
+        let load = ["load", &database, "--warehouses", "3", "--size", "small", "--quiet", "--join", &url];
+        let load = [&load[..], &["--agents", agents]].concat();
         lydite(&load).code(0);
-        assert_eq!(checksums(&database), loaded::standard_sums(2), "{agents} agents");
+        assert_eq!(checksums(&database), loaded::sums(3), "{agents} agents");
         lydite(&["check", &database, "--extra", "--quiet"]).code(0);
         let again = lydite(&load).code(2);
         assert!(again.only_error().contains("the database is loaded already"), "{again:?}");
@@ -28,7 +29,7 @@ fn a_load_of_which_an_agent_dies_names_it_and_is_resumed() {
     let (_stays, mut dies) = (agent(&url, "a"), agent(&url, "b"));
     let database = postgres::shared().create_database("fleet_load_dies");
     let load = |more: &[&str]| {
-        let load = ["load", &database, "--warehouses", "2", "--quiet", "--jobs", "1", "--join", &url];
+        let load = [&["load", &database, "--join", &url], &loaded::SLOWLY[..]].concat();
         Program::new(&[&load[..], more].concat())
     };
     let running = load(&["--agents", "2"]).start();
@@ -40,7 +41,7 @@ fn a_load_of_which_an_agent_dies_names_it_and_is_resumed() {
     assert!(error.contains("agent b on ") && error.contains("no sign of life for 4 s"), "{error}");
     assert!(error.contains("lydite load --resume"), "{error}");
     load(&["--agents", "1", "--resume"]).run().code(0);
-    assert_eq!(checksums(&database), loaded::standard_sums(2));
+    assert_eq!(checksums(&database), loaded::sums(6));
 }
 
 #[test]

@@ -167,7 +167,7 @@ fn a_network_that_swallows_everything_ends_each_step_with_what_was_waited_for() 
     let empty = victim.server().create_database("swallowed_load");
     let load = with(&proxy.url(&empty, victim.server().port()), "timeout=4s");
     let check = vec!["check", &url, "--quiet"];
-    let fresh = vec!["load", &load, "--warehouses", "1", "--jobs", "1", "--quiet"];
+    let fresh = vec!["load", &load, "-w", "1", "--size", "tiny", "--jobs", "1", "--quiet"];
     let resume = [fresh.as_slice(), &["--resume"]].concat();
     let run = vec!["run", &url, "--terminals", "1", "--duration", "1s", "--quiet"];
     let sessions = [run.as_slice(), &["--no-check"]].concat();
@@ -208,7 +208,7 @@ fn ctrl_c_ends_what_waits_for_a_network_that_swallows_everything_at_once() {
     let empty = victim.server().create_database("impatient_load");
     let load = with(&proxy.url(&empty, victim.server().port()), "timeout=3600s");
     let check = vec!["check", &url, "--quiet"];
-    let fresh = vec!["load", &load, "--warehouses", "1", "--jobs", "1", "--quiet"];
+    let fresh = vec!["load", &load, "-w", "1", "--size", "tiny", "--jobs", "1", "--quiet"];
     let resume = [fresh.as_slice(), &["--resume"]].concat();
     let run = vec!["run", &url, "--terminals", "1", "--duration", "1h", "--no-check", "--quiet"];
     let unfinished = "the load is unfinished: go on with the same command and --resume";
@@ -229,7 +229,7 @@ fn ctrl_c_ends_what_waits_for_a_network_that_swallows_everything_at_once() {
     }
     // Where the server hears of it, it gives up what it is at, and does not go on with an index for nobody.
     let held = Held::new(victim.server(), "impatient_load", "stock");
-    let finish = ["load", &empty, "--warehouses", "1", "--quiet", "--resume"];
+    let finish = ["load", &empty, "-w", "1", "--size", "tiny", "--quiet", "--resume"];
     let waits = "SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = 'impatient_load' AND wait_event_type = 'Lock' \
                  AND query LIKE '%stock_pkey%'";
     let mut running = Program::new(&finish).start();
@@ -296,7 +296,7 @@ fn a_mariadb_that_is_frozen_or_swallowed_is_given_up_too() {
     let proxy = Proxy::to(server.port());
     // The text is to be seen on its way.
     let over = with(&proxy.url(&direct, server.port()), "sslmode=disable&timeout=4s");
-    let load = vec!["load", &over, "--warehouses", "1", "--jobs", "1", "--quiet"];
+    let load = vec!["load", &over, "-w", "1", "--size", "tiny", "--jobs", "1", "--quiet"];
     let resume = [load.as_slice(), &["--resume"]].concat();
     let check = vec!["check", &over, "--quiet"];
     for (command, trap, waited) in

@@ -77,7 +77,7 @@ fn a_lab_is_started_used_and_leaves_nothing_behind() {
         assert!(refused.only_error().contains("is pg-sharded, not pg: end it with"), "{refused:?}");
     }
     let result = parent.path().join("result.json");
-    let run = ["run", &url, "--warehouses", "2", "--duration", "1s", "--warmup", "0s", "--quiet"];
+    let run = ["run", &url, "-w", "2", "--size", "small", "--duration", "1s", "--warmup", "0s", "--quiet"];
     let ran = lydite(&[&run[..], &["--json", text(&result)]].concat()).code(0);
     assert!(ran.stdout.contains("12/12 after the run"), "{}", ran.stdout);
     let told = fs::read_to_string(&result).unwrap();
@@ -128,7 +128,7 @@ fn assert_sizes_of_nodes(result: &Path) {
     assert!(second[0] <= 0.0 && *second.last().unwrap() >= 1.0, "{second:?}");
     for of in nodes["bytes"]["of"].as_array().unwrap() {
         let sizes: Vec<u64> = of.as_array().unwrap().iter().filter_map(Value::as_u64).collect();
-        assert!(sizes.len() == second.len() && sizes.iter().all(|size| *size > 50 << 20), "{sizes:?}");
+        assert!(sizes.len() == second.len() && sizes.iter().all(|size| *size > 5 << 20), "{sizes:?}");
     }
     assert!(result["warnings"].as_array().is_none_or(|warnings| {
         warnings.iter().all(|warning| !warning.as_str().unwrap().contains("How much data"))
@@ -156,7 +156,7 @@ fn assert_lab_of_mariadb(kind: &str, more: &[&str], servers: usize, warehouses: 
     let wrong = lydite(&["lab", "down", "pg", "--dir", directory]).code(2);
     assert!(wrong.only_error().contains(&format!("lydite lab down {kind}")), "{wrong:?}");
     let run = ["run", &url, "--warehouses", warehouses, "--duration", "1s", "--warmup", "0s", "--quiet"];
-    let ran = Program::new(&[&run[..], &["--set", "size=small"]].concat()).run().code(0);
+    let ran = Program::new(&[&run[..], &["--set", "size=tiny"]].concat()).run().code(0);
     assert!(ran.stdout.contains("12/12 after the run"), "{}", ran.stdout);
 
     assert_eq!(processes_of(directory).len(), servers);
@@ -198,7 +198,7 @@ fn a_lab_with_replicas_is_started_read_and_leaves_nothing_behind() {
     let arguments: Vec<&str> = printed.split(' ').collect();
     let result = parent.path().join("result.json");
     let small = ["--warehouses", "1", "--warmup", "0s", "--quiet", "--json", text(&result)];
-    let more = ["--set", "size=small", "--terminals", "2", "--staleness", "session"];
+    let more = ["--set", "size=tiny", "--terminals", "2", "--staleness", "session"];
     let run = [&["run"], &arguments[..], &small, &more].concat();
     windows_from("2s", |window| {
         let ran = Program::new(&[&run[..], &["--duration", window]].concat()).run().code(0);

@@ -46,7 +46,7 @@ fn found_in(kind: &str, of: &str) -> (String, i64, Value) {
         let url =
             format!("driver:env PYTHONPATH={SDK} STORE_FILE={} {python} {BROKEN} {kind}", store.display());
         let run = ["run", &url, "--warehouses", "1", "--terminals", "2", "--warmup", "0", "--quiet"];
-        let mix = ["--mix", "40,40,0,20,0", "--set", "size=small", "--duration", window];
+        let mix = ["--mix", "40,40,0,20,0", "--set", "size=tiny", "--duration", window];
         let files = ["--json", text(&path), "--success-log", text(&log)];
         let ended = lydite(&[&run[..], &mix, &files].concat());
         let result = json(&path);

@@ -6,10 +6,27 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
 
+/// Options of a load that takes a while after its first warehouse, so that a test can break it off.
+pub(crate) const SLOWLY: [&str; 7] = ["--warehouses", "6", "--size", "small", "--jobs", "1", "--quiet"];
+
+/// The error tells of a load with [`SLOWLY`] that was broken off after a warehouse at least.
+#[track_caller]
+pub(crate) fn assert_some_are_missing(error: &str) {
+    let interrupted = "a load that is running or was interrupted (";
+    let (_, counts) = error.split_once(interrupted).unwrap_or_else(|| panic!("{interrupted}: {error}"));
+    let (loaded, rest) = counts.split_once(" of ").unwrap_or_else(|| panic!("{error}"));
+    assert!((1..=6).contains(&loaded.parse::<u32>().expect("a count")), "{error}");
+    assert!(rest.starts_with("6 warehouses)"), "{error}");
+}
+
 /// Loads a database. Others may be loaded and measured beside it.
 fn load(url: &str, warehouses: u32) {
+    load_of_size("small", url, warehouses);
+}
+
+fn load_of_size(size: &str, url: &str, warehouses: u32) {
     let warehouses = warehouses.to_string();
-    Program::new(&["load", url, "--warehouses", &warehouses, "--size", "small", "--quiet"]).run().code(0);
+    Program::new(&["load", url, "--warehouses", &warehouses, "--size", size, "--quiet"]).run().code(0);
 }
 
 /// Values by number of warehouses. The first caller for a number makes its value.
@@ -78,22 +95,21 @@ pub(crate) fn in_gemel(path: &Path, warehouses: u32) -> String {
     url
 }
 
-/// The checksums of all tables as `lydite load` leaves them without `--size`.
-pub(crate) fn standard_sums(warehouses: u32) -> Vec<String> {
-    static SUMS: Once<Vec<String>> = Once::new();
-    SUMS.get(warehouses, || {
-        let directory = scratch();
-        let url = format!("gemel:{}", text(&directory.path().join("loaded")));
-        Program::new(&["load", &url, "--warehouses", &warehouses.to_string(), "--quiet"]).run().code(0);
-        checksums(&url)
-    })
-}
-
 /// The checksums of all tables as loaded from the usual seed: the same in every database.
 pub(crate) fn sums(warehouses: u32) -> Vec<String> {
     static SUMS: Once<Vec<String>> = Once::new();
-    SUMS.get(warehouses, || {
-        let directory = scratch();
-        checksums(&in_gemel(&directory.path().join("loaded"), warehouses))
-    })
+    SUMS.get(warehouses, || sums_of_size("small", warehouses))
+}
+
+/// The same of a load with `--size tiny`.
+pub(crate) fn tiny_sums(warehouses: u32) -> Vec<String> {
+    static SUMS: Once<Vec<String>> = Once::new();
+    SUMS.get(warehouses, || sums_of_size("tiny", warehouses))
+}
+
+fn sums_of_size(size: &str, warehouses: u32) -> Vec<String> {
+    let directory = scratch();
+    let url = format!("gemel:{}", text(&directory.path().join("loaded")));
+    load_of_size(size, &url, warehouses);
+    checksums(&url)
 }

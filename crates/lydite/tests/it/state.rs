@@ -28,9 +28,9 @@ fn a_database_keeps_its_size_and_a_result_from_small_warehouses_says_so() {
     let said =
         "holds warehouses of size small, but the plan wants size standard: leave it out, or load again";
     assert!(refused.only_error().contains(said), "{refused:?}");
-    for arguments in [["load", &url, "--size", "tiny"], ["run", &url, "--set", "size=tiny"]] {
+    for arguments in [["load", &url, "--size", "large"], ["run", &url, "--set", "size=large"]] {
         let refused = lydite(&[arguments.as_slice(), &["--warehouses", "1"]].concat()).code(2);
-        assert!(refused.stderr.contains("must be standard or small"), "{refused:?}");
+        assert!(refused.stderr.contains("must be one of standard, small, tiny"), "{refused:?}");
     }
     let refused = lydite(&["run", "null:", "--workload", "micro", "--set", "size=small"]).code(2);
     assert!(refused.stderr.contains("is for --workload tpcc only"), "{refused:?}");

@@ -26,7 +26,7 @@ fn run_until(url: &str, warehouses: &str, enough: impl Fn(&Value) -> bool) -> Va
     let path = directory.path().join("result.json");
     windows_from("4s", |window| {
         let run = ["run", url, "--warehouses", warehouses, "--duration", window, "--warmup", "0"];
-        let more = ["--set", "size=small", "--quiet", "--terminals", "6", "--json", text(&path)];
+        let more = ["--set", "size=tiny", "--quiet", "--terminals", "6", "--json", text(&path)];
         Program::new(&[&run[..], &more].concat()).run().code(0);
         let result = json(&path);
         assert_checks_hold(&result, &["before", "after"]);

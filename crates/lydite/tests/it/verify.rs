@@ -13,7 +13,7 @@ use serde_json::Value;
 const TESTS: [&str; 4] = ["global snapshot", "deadlock of two", "deadlock of three", "random order"];
 
 fn load(url: &str, warehouses: &str) {
-    let load = ["load", url, "--warehouses", warehouses, "--size", "small", "--quiet"];
+    let load = ["load", url, "--warehouses", warehouses, "--size", "tiny", "--quiet"];
     // Some of these databases share two processors with other tests.
     Program::new(&load).run().code(0);
 }
@@ -60,7 +60,8 @@ fn assert_as_loaded(url: &str, ended: &Ended) {
     let warehouses =
         sums.iter().find_map(|line| line.strip_prefix("warehouse ")?.split(' ').next()?.parse().ok());
     let warehouses = warehouses.expect("a count of warehouses");
-    assert_eq!(sums, loaded::sums(warehouses), "not every row is as it was: {ended:?}");
+    let as_loaded = [loaded::sums(warehouses), loaded::tiny_sums(warehouses)];
+    assert!(as_loaded.contains(&sums), "not every row is as it was: {ended:?}\n{sums:?}\n{as_loaded:?}");
 }
 
 #[track_caller]

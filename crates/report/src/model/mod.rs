@@ -14,8 +14,8 @@ mod terminals;
 
 use std::collections::BTreeMap;
 
-use lydite_tpcc::TransactionKind;
 use lydite_tpcc::consistency::{CONDITION_COUNT, EXTRA_CONDITIONS};
+use lydite_tpcc::{Size, TransactionKind};
 use serde::{Deserialize, Serialize};
 
 use crate::controls::{Controls, PhaseControls, sorted};
@@ -227,10 +227,16 @@ impl RunResult {
         self.plan.warehouses.or_else(|| self.load.as_ref().map(|l| l.warehouses)).filter(|_| self.is_tpcc())
     }
 
+    /// Returns the size of the warehouses: `standard`, `small` or `tiny`.
+    #[must_use]
+    pub fn warehouse_size(&self) -> &str {
+        self.plan.size.as_deref().unwrap_or(Size::Standard.name())
+    }
+
     /// Returns true if the database was loaded with fewer rows than the standard has.
     #[must_use]
     pub fn has_small_warehouses(&self) -> bool {
-        self.plan.size.as_ref().is_some_and(|size| size != "standard")
+        self.warehouse_size() != Size::Standard.name()
     }
 
     /// Returns the workload: `tpcc` or `micro`; `tpcc` if the plan has none.

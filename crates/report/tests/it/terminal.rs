@@ -444,8 +444,8 @@ fn small_and_standard_warehouses_are_told_apart_above_the_numbers() {
     let mut small = quick(2, 1.25);
     small.plan.size = Some("small".into());
     for (a, b, words) in [
-        (&small, &standard, "A has small warehouses, with a tenth of the rows, and B standard ones"),
-        (&standard, &small, "B has small warehouses, with a tenth of the rows, and A standard ones"),
+        (&small, &standard, "A has small warehouses and B has standard ones, with other numbers of rows"),
+        (&standard, &small, "A has standard warehouses and B has small ones, with other numbers of rows"),
     ] {
         let comparison = compare(a, b);
         assert_eq!(comparison.verdict, ThroughputVerdict::NotJudged);

@@ -61,7 +61,7 @@ pub fn judge(facts: &Facts) -> Vec<Verdict> {
             note: if facts.standard_rows {
                 format!("{} warehouses", facts.warehouses)
             } else {
-                "they have others: load without --size small and data_skew".to_owned()
+                "they have others: load with --size standard and without data_skew".to_owned()
             },
         },
         Verdict {

@@ -141,42 +141,51 @@ fn all_conditions_hold_on_skewed_rows_and_a_district_too_many_or_too_few_breaks_
 }
 
 #[test]
-fn a_small_database_has_a_tenth_of_the_rows_and_all_conditions_hold_on_them() {
+fn smaller_databases_have_a_share_of_the_rows_and_all_conditions_hold_on_them() {
     let standard = Population::new(2, 5, Timestamp(1));
-    let population = Population { size: Size::Small, ..standard.clone() };
-    let mut check = Evaluator::of(Districts::uniform(), Size::Small);
-    for w in population.warehouse_ids() {
-        for table in Table::ALL {
-            let Ok(rows) = population.write_table(table, w, &mut check);
-            assert_eq!(population.table_rows(table, w), rows);
-            match table {
-                Table::Warehouse | Table::District => assert_eq!(rows, standard.table_rows(table, w)),
-                // Each order has 5 to 15 lines, drawn in the same order.
-                Table::OrderLine => assert!((27_000..33_000).contains(&rows), "{rows}"),
-                _ => assert_eq!(10 * rows, standard.table_rows(table, w), "{table:?}"),
+    for (size, share) in [(Size::Small, 10), (Size::Tiny, 100)] {
+        let population = Population { size, ..standard.clone() };
+        let mut check = Evaluator::of(Districts::uniform(), size);
+        for w in population.warehouse_ids() {
+            for table in Table::ALL {
+                let Ok(rows) = population.write_table(table, w, &mut check);
+                assert_eq!(population.table_rows(table, w), rows);
+                match table {
+                    Table::Warehouse | Table::District => assert_eq!(rows, standard.table_rows(table, w)),
+                    // Each order has 5 to 15 lines, drawn in the same order.
+                    Table::OrderLine => assert!((270_000..330_000).contains(&(share * rows)), "{rows}"),
+                    _ => assert_eq!(share * rows, standard.table_rows(table, w), "{table:?}"),
+                }
             }
         }
+        assert!(check.finish(2).iter().all(|finding| finding.ok));
+        let mut check = Evaluator::of(Districts::uniform(), Size::Standard);
+        for w in population.warehouse_ids() {
+            Table::ALL.into_iter().for_each(|table| {
+                let Ok(_) = population.write_table(table, w, &mut check);
+            });
+        }
+        let broken = check.finish(2).into_iter().filter(|finding| !finding.ok);
+        let broken: Vec<u8> = broken.map(|finding| finding.condition.number).collect();
+        assert_eq!(broken, [11], "{size:?}: fewer are delivered");
     }
-    assert!(check.finish(2).iter().all(|finding| finding.ok));
-    let mut check = Evaluator::of(Districts::uniform(), Size::Standard);
-    for w in population.warehouse_ids() {
-        Table::ALL.into_iter().for_each(|table| {
-            let Ok(_) = population.write_table(table, w, &mut check);
-        });
-    }
-    let broken = check.finish(2).into_iter().filter(|finding| !finding.ok);
-    assert_eq!(broken.map(|finding| finding.condition.number).collect::<Vec<_>>(), [11], "210 are delivered");
 }
 
 /// Clauses 2.4.1.3, 2.4.1.5, 2.5.1.2 and 2.6.1.2: every row that an input names exists, and every row may be named.
 #[test]
-fn terminals_of_a_small_database_ask_for_its_rows_and_no_others() {
-    let meta = DatabaseMeta { size: Size::Small, ..DatabaseMeta::uniform(1, 5, "test") };
+fn terminals_of_smaller_databases_ask_for_their_rows_and_no_others() {
+    for (size, customers, names) in [(Size::Small, 300, 100), (Size::Tiny, 30, 10)] {
+        assert_all_rows_are_asked_for(size, customers, names);
+    }
+}
+
+fn assert_all_rows_are_asked_for(size: Size, count_of_customers: u32, count_of_names: usize) {
+    let meta = DatabaseMeta { size, ..DatabaseMeta::uniform(1, 5, "test") };
     let population = Population::from_meta(&meta, Timestamp(1));
     let of_first = population.customers(WarehouseId(1)).filter(|row| row.d_id == DistrictId(1));
     let names: Vec<String> = of_first.map(|row| row.last.to_string()).collect();
     let known: BTreeSet<&String> = names.iter().collect();
-    assert_eq!((names.len(), known.len()), (300, 100));
+    assert_eq!((names.len(), known.len()), (count_of_customers as usize, count_of_names));
     let plan = InputPlan::on(&meta, 3, Mix::Deck);
     let (mut customers, mut items, mut asked) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     let mut terminal = plan.terminal(0);
@@ -197,10 +206,10 @@ fn terminals_of_a_small_database_ask_for_its_rows_and_no_others() {
         }
     }
     assert!(asked.iter().eq(known), "each name is asked for, and no other");
-    assert!(customers.into_iter().eq(1..=300), "each customer");
+    assert!(customers.into_iter().eq(1..=count_of_customers), "each customer");
     assert_eq!(items.pop_last(), Some(UNUSED_ITEM.0), "rolled back by the standard's unused item");
     assert!(
-        items.len() > 5_000 && items.last() <= Some(&10_000),
+        items.len() > size.items() as usize / 2 && items.last() <= Some(&size.items()),
         "{} items, {:?}",
         items.len(),
         items.last()

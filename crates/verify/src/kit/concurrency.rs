@@ -10,8 +10,8 @@ use lydite_tpcc::outcome::OrderStatusOutcome;
 use lydite_tpcc::schema::Table;
 use lydite_tpcc::transaction::{CustomerSelector, NewOrder, OrderLineInput, OrderStatus, Payment};
 use lydite_tpcc::{Cents, CustomerId, DistrictId, InputPlan, ItemId, Outcome, Transaction, WarehouseId};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Sessions that compete, and transactions of each.
@@ -26,6 +26,8 @@ const ROLLED_BACK: u64 = 20;
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Longest time for which a check may go on after it was stopped.
 const STOPPING: Duration = Duration::from_secs(60);
+/// Time for a stop to arrive at the target.
+const ARRIVAL: Duration = Duration::from_millis(500);
 
 const W: WarehouseId = WarehouseId(1);
 const D: DistrictId = DistrictId(1);
@@ -197,13 +199,18 @@ pub(super) fn dirty_read(target: &dyn Target) -> Seen {
 
 /// Stops a check. It must end and start no further condition, and the target's sessions must go on.
 pub(super) fn cancellation(target: &dyn Target) -> Seen {
-    let told = OnceLock::new();
+    let stopped = Mutex::new(None);
     let ended = target.check(&CONDITIONS, &|_| {
-        if told.set(Instant::now()).is_ok() {
+        let mut stopped = stopped.lock().unwrap_or_else(PoisonError::into_inner);
+        if stopped.is_none() {
             target.capabilities().stop_work();
+            // The kit's tables are small. The other conditions would be over before the stop arrives.
+            std::thread::sleep(ARRIVAL);
+            *stopped = Some(Instant::now());
         }
     });
-    let begun = told.get().ok_or_else(|| "a check ended without reporting a condition".to_string())?;
+    let begun = stopped.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let begun = begun.ok_or_else(|| "a check ended without reporting a condition".to_string())?;
     let time = begun.elapsed();
     if time > STOPPING {
         return Err(format!("a stopped check went on for {:.0} s", time.as_secs_f64()).into());

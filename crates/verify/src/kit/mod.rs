@@ -206,7 +206,7 @@ fn reconnect(kit: Kit<'_>, steps: &mut Steps<'_>) {
 
 pub(crate) fn meta(warehouses: u32) -> DatabaseMeta {
     // Tests find errors in few rows as well as in many, and the author of a driver waits for each of them.
-    DatabaseMeta { size: Size::Small, ..DatabaseMeta::uniform(warehouses, SEED, env!("CARGO_PKG_VERSION")) }
+    DatabaseMeta { size: Size::Tiny, ..DatabaseMeta::uniform(warehouses, SEED, env!("CARGO_PKG_VERSION")) }
 }
 
 /// The steps so far.

@@ -134,7 +134,7 @@ pub fn check(
                 "table {table} has no rows: load the database first with the program that made it"
             )));
         }
-        let size = if items == Size::Small.items() { Size::Small } else { Size::Standard };
+        let size = Size::ALL.into_iter().find(|size| size.items() == items).unwrap_or_default();
         let meta = DatabaseMeta { size, ..DatabaseMeta::uniform(plan.warehouses.unwrap_or(found), 0, "") };
         let mut renamed =
             Renamed { admin: &mut *admin, expressions: names.expressions(forms, units, meta.warehouses) };

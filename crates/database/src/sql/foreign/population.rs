@@ -172,6 +172,7 @@ static RULES: [Rule; 9] = [
         titles: [
             "ITEM has 100 000 rows with prices from 1.00 to 100.00, ORIGINAL in a tenth",
             "ITEM has 10 000 rows with prices from 1.00 to 100.00, ORIGINAL in a tenth",
+            "ITEM has 1 000 rows with prices from 1.00 to 100.00, ORIGINAL in a tenth",
         ],
         reads: &[Table::Item],
         sql: |words| {
@@ -194,6 +195,7 @@ static RULES: [Rule; 9] = [
         titles: [
             "WAREHOUSE has W_YTD 300 000.00 and taxes up to 0.2",
             "WAREHOUSE has W_YTD 30 000.00 and taxes up to 0.2",
+            "WAREHOUSE has W_YTD 3 000.00 and taxes up to 0.2",
         ],
         reads: &[Table::Warehouse],
         sql: |words| {
@@ -207,6 +209,7 @@ static RULES: [Rule; 9] = [
         titles: [
             "STOCK has 100 000 rows per warehouse, quantities from 10 to 100, ORIGINAL in a tenth",
             "STOCK has 10 000 rows per warehouse, quantities from 10 to 100, ORIGINAL in a tenth",
+            "STOCK has 1 000 rows per warehouse, quantities from 10 to 100, ORIGINAL in a tenth",
         ],
         reads: &[Table::Warehouse, Table::Stock],
         sql: |words| {
@@ -226,6 +229,7 @@ static RULES: [Rule; 9] = [
         titles: [
             "DISTRICT has D_YTD 30 000.00 and the next order 3 001",
             "DISTRICT has D_YTD 3 000.00 and the next order 301",
+            "DISTRICT has D_YTD 300.00 and the next order 31",
         ],
         reads: &[Table::District],
         sql: |words| {
@@ -245,6 +249,7 @@ static RULES: [Rule; 9] = [
         titles: [
             "CUSTOMER has 3 000 rows per district with the loaded balance, bad credit in a tenth",
             "CUSTOMER has 300 rows per district with the loaded balance, bad credit in a tenth",
+            "CUSTOMER has 30 rows per district with the loaded balance, bad credit in a tenth",
         ],
         reads: &[Table::District, Table::Customer],
         sql: |words| {
@@ -278,6 +283,7 @@ static RULES: [Rule; 9] = [
         titles: [
             "HISTORY has 3 000 rows per district, each a payment of 10.00 at home",
             "HISTORY has 300 rows per district, each a payment of 10.00 at home",
+            "HISTORY has 30 rows per district, each a payment of 10.00 at home",
         ],
         reads: &[Table::District, Table::History],
         sql: |words| {
@@ -303,6 +309,7 @@ static RULES: [Rule; 9] = [
         titles: [
             "ORDER has 3 000 rows per district, one for each customer, the first 2 100 delivered",
             "ORDER has 300 rows per district, one for each customer, the first 210 delivered",
+            "ORDER has 30 rows per district, one for each customer, the first 21 delivered",
         ],
         reads: &[Table::District, Table::Orders],
         sql: |words| {
@@ -337,7 +344,7 @@ static RULES: [Rule; 9] = [
         },
     },
     Rule {
-        titles: [LINES; 2],
+        titles: [LINES; Size::ALL.len()],
         reads: &[Table::OrderLine],
         sql: |words| {
             let rule = format!(
@@ -362,6 +369,7 @@ static RULES: [Rule; 9] = [
         titles: [
             "NEW-ORDER has the last 900 orders of each district",
             "NEW-ORDER has the last 90 orders of each district",
+            "NEW-ORDER has the last 9 orders of each district",
         ],
         reads: &[Table::District, Table::NewOrder],
         sql: |words| {
@@ -406,7 +414,7 @@ fn address(letter: char) -> String {
 static FORMATS: [Rule; 5] = [
     Rule {
         titles: ["addresses: streets and cities of 10 to 20 characters, zip codes of four digits and 11111";
-            2],
+            Size::ALL.len()],
         reads: &[Table::Warehouse, Table::District, Table::Customer],
         sql: |words| {
             vec![
@@ -418,7 +426,7 @@ static FORMATS: [Rule; 5] = [
     },
     Rule {
         titles: ["names: W_NAME and D_NAME of 6 to 10 characters, C_FIRST of 8 to 16, C_PHONE of 16 digits";
-            2],
+            Size::ALL.len()],
         reads: &[Table::Warehouse, Table::District, Table::Customer],
         sql: |words| {
             let of_customer = format!(
@@ -436,6 +444,7 @@ static FORMATS: [Rule; 5] = [
         titles: [
             "C_LAST: the first 1 000 customers of each district have one name each",
             "C_LAST: the first 100 customers of each district have one name each",
+            "C_LAST: the first 10 customers of each district have one name each",
         ],
         reads: &[Table::Customer],
         sql: |words| {
@@ -453,7 +462,7 @@ static FORMATS: [Rule; 5] = [
         },
     },
     Rule {
-        titles: ["S_DIST_01 to S_DIST_10 have 24 characters"; 2],
+        titles: ["S_DIST_01 to S_DIST_10 have 24 characters"; Size::ALL.len()],
         reads: &[Table::Stock],
         sql: |words| {
             let columns: Vec<String> = (1..=DISTRICTS_PER_WAREHOUSE)
@@ -463,7 +472,7 @@ static FORMATS: [Rule; 5] = [
         },
     },
     Rule {
-        titles: ["OL_DIST_INFO has 24 characters, H_DATA 12 to 24"; 2],
+        titles: ["OL_DIST_INFO has 24 characters, H_DATA 12 to 24"; Size::ALL.len()],
         reads: &[Table::OrderLine, Table::History],
         sql: |words| {
             let line = ["ol_w_id", "ol_d_id", "ol_o_id", "ol_number"];

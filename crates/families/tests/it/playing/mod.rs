@@ -1,13 +1,36 @@
 //! Loaded databases on servers that tests share.
 
 pub(crate) use lydite_database::playing::{
-    Answers, SEED, assert_conditions, fight, inputs, inputs_on, load, load_as, meta, play, population,
+    Answers, SEED, assert_conditions, fight, inputs_on, load_as, play,
 };
 use lydite_database::{Target, TxMode};
 use lydite_families::TargetSpec;
 use lydite_testkit::{mariadb, postgres};
+use lydite_tpcc::meta::DatabaseMeta;
+use lydite_tpcc::population::Population;
+use lydite_tpcc::{Size, Timestamp, Transaction};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock};
+
+/// Describes a database with this number of tiny warehouses: what these tests look for is found in few rows, too.
+pub(crate) fn meta(warehouses: u32) -> DatabaseMeta {
+    DatabaseMeta { size: Size::Tiny, ..DatabaseMeta::uniform(warehouses, SEED, "test") }
+}
+
+/// Returns the rows of a database with this number of warehouses.
+pub(crate) fn population(warehouses: u32) -> Population {
+    Population::from_meta(&meta(warehouses), Timestamp(1_700_000_000_000_000))
+}
+
+/// Loads an empty database.
+pub(crate) fn load(target: &dyn Target, warehouses: u32) {
+    load_as(target, &meta(warehouses));
+}
+
+/// Returns the first `count` inputs of all terminals in turn.
+pub(crate) fn inputs(warehouses: u32, count: usize) -> Vec<Transaction> {
+    inputs_on(&meta(warehouses), count)
+}
 
 pub(crate) fn open(url: &str, mode: TxMode) -> Arc<dyn Target> {
     TargetSpec::parse(url, mode).expect("a good URL").open().expect("a target")

@@ -60,7 +60,7 @@ class PackagedDriver(AbstractDriver):
         if tableName == constants.TABLENAME_ITEM:
             assert len(tuples) <= 500
         if tableName == constants.TABLENAME_CUSTOMER:
-            assert len(tuples) == 300 and isinstance(tuples[0][12], datetime) and isinstance(tuples[0][16], float)
+            assert len(tuples) == 30 and isinstance(tuples[0][12], datetime) and isinstance(tuples[0][16], float)
         marks = ",".join("?" * len(tuples[0]))
         self.client.execute("BEGIN IMMEDIATE")
         self.client.executemany(f"INSERT INTO {tableName} VALUES ({marks})", tuples)

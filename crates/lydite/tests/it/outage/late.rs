@@ -161,8 +161,8 @@ fn ctrl_c_during_the_check_after_a_run_in_a_temporary_database_leaves_nothing_be
     let temporary = scratch();
     let result = directory.path().join("result.json");
     longer_windows(|window| {
-        let arguments =
-            ["run", "sqlite:", "-w", "8", "--warmup", "0", "-d", window, "--quiet", "--json", text(&result)];
+        let run = ["run", "sqlite:", "-w", "8", "--size", "small", "--quiet", "--json", text(&result)];
+        let arguments = [&run[..], &["--warmup", "0", "-d", window]].concat();
         let mut running = Program::new(&arguments).env("TMPDIR", temporary.path()).start();
         // What was measured is written before the check begins, which takes long with so many warehouses.
         running.wait_until("the measurement", || result.exists());

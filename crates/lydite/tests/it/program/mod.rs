@@ -366,7 +366,22 @@ pub(crate) fn longer_windows<T>(measure: impl FnMut(&str) -> Option<T>) -> T {
 
 /// As [`longer_windows`], for a run of which an idle machine needs another duration first.
 pub(crate) fn windows_from<T>(first: &str, mut measure: impl FnMut(&str) -> Option<T>) -> T {
-    [first, "20s", "60s"].into_iter().find_map(&mut measure).expect("a minute to be long enough")
+    const LONGEST: u32 = 60_000;
+    let millis = |text: &str| -> Option<u32> {
+        match text.strip_suffix("ms") {
+            Some(millis) => millis.parse().ok(),
+            None => Some(text.strip_suffix('s')?.parse::<u32>().ok()? * 1_000),
+        }
+    };
+    let mut window = millis(first).expect("a time in s or ms");
+    loop {
+        let text = if window % 1_000 == 0 { format!("{}s", window / 1_000) } else { format!("{window}ms") };
+        if let Some(measured) = measure(&text) {
+            return measured;
+        }
+        assert!(window < LONGEST, "a minute was not long enough");
+        window = LONGEST.min(5 * window);
+    }
 }
 
 /// True if the run completed transactions of each of these types, so that what it says of them can be judged.

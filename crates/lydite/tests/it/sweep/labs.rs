@@ -6,13 +6,13 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-/// Two clusters of small warehouses, one after the other.
+/// Two clusters of tiny warehouses, one after the other.
 const CLUSTERS: &str = r#"
 title = "Clusters"
 reload = "each-run"
 
 [plan]
-size = "small"
+size = "tiny"
 warmup = "0s"
 duration = "1s"
 check = false

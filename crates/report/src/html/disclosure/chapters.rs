@@ -9,6 +9,7 @@ use crate::html::data::RunData;
 use crate::html::markup::{Markup, figures, pill, table, words};
 use crate::html::{Section, audit, environment, standard, sweep};
 use crate::model::RunResult;
+use lydite_tpcc::Size;
 use lydite_tpcc::schema::Table;
 use lydite_tpcc::sizing::{ROWS, dynamic_bytes, row_bytes};
 
@@ -195,10 +196,11 @@ fn cardinalities(r: &RunResult) -> Markup {
         return words_of("The districts are skewed, so the tables have other rows than the standard's.");
     }
     let warehouses = r.warehouses().unwrap_or(0);
-    let tenth = if r.has_small_warehouses() { 10 } else { 1 };
+    let items = u64::from(Size::from_name(r.warehouse_size()).unwrap_or_default().items());
+    let fewer = u64::from(Size::Standard.items()) / items;
     let rows = ROWS.iter().map(|rows| {
         // WAREHOUSE and DISTRICT are never small.
-        let each = if rows.rows >= 1_000 { rows.rows / tenth } else { rows.rows };
+        let each = if rows.rows >= 1_000 { rows.rows / fewer } else { rows.rows };
         vec![
             Markup::text(rows.table.name()),
             Markup::text(&count(each)),
