@@ -22,8 +22,10 @@ const PAYMENTS: usize = 100;
 /// Least number of reads of a customer's last order, and of orders that are rolled back meanwhile.
 const LOOKS: usize = 100;
 const ROLLED_BACK: u64 = 20;
-/// Longest time for the retries of a transaction.
+/// Longest time for the retries of a transaction, which has [`ATTEMPTS`] at least.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Attempts that every transaction has. The database may keep a single one waiting for longer than [`PATIENCE`].
+const ATTEMPTS: u64 = 10;
 /// Longest time for which a check may go on after it was stopped.
 const STOPPING: Duration = Duration::from_secs(60);
 /// Time for a stop to arrive at the target.
@@ -34,17 +36,27 @@ const D: DistrictId = DistrictId(1);
 
 /// Executes a transaction until it is not aborted. Returns the answer and the number of aborts.
 fn insist(session: &mut dyn Session, input: &Transaction) -> Result<(Option<Outcome>, u64), String> {
+    retry(PATIENCE, || session.execute(input))
+}
+
+/// Makes attempts until one is not aborted, for `patience` and [`ATTEMPTS`] at least. Returns the answer and the number
+/// of aborts.
+fn retry(
+    patience: Duration,
+    mut attempt: impl FnMut() -> Result<Outcome, TxError>,
+) -> Result<(Option<Outcome>, u64), String> {
     let begun = Instant::now();
     let mut aborted = 0;
     loop {
-        match session.execute(input) {
+        match attempt() {
             Ok(outcome) => return Ok((Some(outcome), aborted)),
             Err(TxError::RolledBack(_)) => return Ok((None, aborted)),
-            Err(TxError::Aborted { detail, .. }) if begun.elapsed() > PATIENCE => {
-                return Err(format!("aborted {aborted} times within {} s: {detail}", PATIENCE.as_secs()));
-            }
-            Err(TxError::Aborted { .. }) => {
+            Err(TxError::Aborted { detail, .. }) => {
                 aborted += 1;
+                let elapsed = begun.elapsed();
+                if aborted >= ATTEMPTS && elapsed > patience {
+                    return Err(format!("aborted {aborted} times in {} s: {detail}", elapsed.as_secs()));
+                }
                 // Two sessions that abort each other must fall out of step.
                 std::thread::sleep(Duration::from_micros(200 * aborted.min(50)));
             }
@@ -203,10 +215,10 @@ pub(super) fn cancellation(target: &dyn Target) -> Seen {
     let ended = target.check(&CONDITIONS, &|_| {
         let mut stopped = stopped.lock().unwrap_or_else(PoisonError::into_inner);
         if stopped.is_none() {
+            *stopped = Some(Instant::now());
             target.capabilities().stop_work();
             // The kit's tables are small. The other conditions would be over before the stop arrives.
             std::thread::sleep(ARRIVAL);
-            *stopped = Some(Instant::now());
         }
     });
     let begun = stopped.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -219,5 +231,40 @@ pub(super) fn cancellation(target: &dyn Target) -> Seen {
     match ended {
         Err(_) => Ok("a check was stopped after its first condition".into()),
         Ok(_) => Err(Trouble::NotSupported("a stopped check goes on to its end".into())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ATTEMPTS, retry};
+    use lydite_database::{AbortReason, TxError};
+    use lydite_tpcc::Outcome;
+    use lydite_tpcc::outcome::StockLevelOutcome;
+    use std::time::Duration;
+
+    fn aborted<T>() -> Result<T, TxError> {
+        Err(TxError::Aborted { reason: AbortReason::Serialization, detail: "a conflict".into() })
+    }
+
+    #[test]
+    fn an_attempt_that_takes_longer_than_the_patience_is_made_again() {
+        let answer = Outcome::StockLevel(StockLevelOutcome { low_stock: 3 });
+        let mut attempts = 0;
+        let ended = retry(Duration::ZERO, || {
+            attempts += 1;
+            if attempts < ATTEMPTS { aborted() } else { Ok(answer.clone()) }
+        });
+        assert_eq!(ended, Ok((Some(answer), ATTEMPTS - 1)));
+    }
+
+    #[test]
+    fn a_transaction_that_is_always_aborted_is_given_up() {
+        let mut attempts = 0;
+        let ended = retry(Duration::ZERO, || {
+            attempts += 1;
+            aborted()
+        });
+        assert_eq!(attempts, ATTEMPTS);
+        assert!(ended.is_err_and(|error| error.contains("10 times") && error.contains("a conflict")));
     }
 }
