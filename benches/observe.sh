@@ -1,69 +1,91 @@
 #!/usr/bin/env bash
-# Measures what observation costs: runs on PostgreSQL with --observe off and with db and host, in turns. It prints the
-# processor time of the threads that observe and of their connection's backend, and the ratio of the throughputs: the
-# geometric mean over all pairs, with a 95 % interval. The aims are 3 % of a processor, and at least 0.99.
-# Variables: PAIRS (10), SECONDS_EACH (20), TERMINALS (4), WAREHOUSES (4), SIZE (standard).
+# Measures what observation costs. One observer costs less than a machine's speed changes from second to second, so the
+# script measures twenty and divides. PostgreSQL has one long run of reads without observation. Beside it, in turns,
+# twenty further lydites run, which send a transaction a second each: in one turn they observe db and host, in the next
+# they do not. The throughput of the long run in each turn with observers is compared with that in the turns before and
+# after it. The script prints what one observer costs, with a 95 % interval, and the processor time of its threads and of
+# its connection's backend. The aims are at most 1 % of the throughput, and at most 3 % of a processor.
+# Variables: TURNS (40 turns with observers), OBSERVERS (20), SECONDS_EACH (12, of which the first three and the last do
+# not count), SESSIONS (4 of the long run).
 source "$(dirname "$0")/server.bash"
-pairs=${PAIRS:-10}
-seconds=${SECONDS_EACH:-20}
-terminals=${TERMINALS:-4}
-warehouses=${WAREHOUSES:-4}
+turns=${TURNS:-40}
+observers=${OBSERVERS:-20}
+seconds=${SECONDS_EACH:-12}
 
-# The time of a commit on the disk varies by more than an observer costs.
-start_postgres fsync=off
-sql postgres -c 'CREATE DATABASE tpcc'
-"$lydite" load "$pg_url/tpcc" --warehouses "$warehouses" --size "${SIZE:-standard}" --quiet >"$work/out"
+start_postgres max_connections=300
+sql postgres -c 'CREATE DATABASE micro'
+"$lydite" load "$pg_url/micro" --workload micro --quiet >"$work/out"
 
-# percent PID NAME: prints the processor time of the threads whose names begin so, in percent of a processor
-# over the window so far. A tick is 10 ms, so a tick in each second is 1 %.
-percent() {
-  cat "/proc/$1/task"/*/stat | awk -v name="$2" -v seconds="$((seconds - 1))" \
-    'index($0, "(" name) { sub(/.*\) /, ""); ticks += $12 + $13 } END { printf "%.2f\n", ticks / seconds }'
+# reads RESULT FLAGS…: a run of reads.
+reads() {
+  exec "$lydite" run "$pg_url/micro" --workload micro --set micro.updates=0 --no-check --quiet --json "$work/$1.json" \
+    "${@:2}" >"$work/$1.out" 2>&1
 }
 
-# tps SOURCES: prints the transactions per second of a run that observes them.
-tps() {
-  # -e is off in $(…), so a failed run must not leave the result of the run before.
-  rm -f "$work/result.json"
-  "$lydite" run "$pg_url/tpcc" --terminals "$terminals" --duration "${seconds}s" --warmup 2s --no-check --quiet \
-    --observe "$1" --json "$work/result.json" >"$work/out" &
-  local run=$!
+# ticks NAME PID…: prints the processor time of these processes' threads whose names begin so. A tick is 10 ms.
+ticks() {
+  local name=$1 pid
+  shift
+  for pid in "$@"; do cat "/proc/$pid/task"/*/stat; done | awk -v name="$name" \
+    'index($0, "(" name) { sub(/.*\) /, ""); ticks += $12 + $13 } END { print ticks + 0 }'
+}
+
+# turn SOURCES: a turn of the further lydites. They do the same in turns without observation.
+turn() {
+  local runs=() number run backends
+  for number in $(seq "$observers"); do
+    reads "turn-$number" --mode open --rate 1 --sessions 1 --warmup 0s --duration "${seconds}s" --observe "$1" &
+    runs+=($!)
+  done
   if [ "$1" != off ]; then
-    # The warm-up of 2 s, and all but the last second of the window.
-    sleep $((seconds + 1))
-    backend=$(sql postgres -c "SELECT pid FROM pg_stat_activity WHERE application_name = 'lydite observer'")
-    echo "$(percent "$run" observ) $(percent "$backend" '')" >>"$work/costs"
+    sleep $((seconds - 1))
+    backends=$(sql postgres -c "SELECT pid FROM pg_stat_activity WHERE application_name = 'lydite observer'")
+    # shellcheck disable=SC2086 # several numbers
+    echo "$(ticks observ "${runs[@]}") $(ticks '' $backends)" >>"$work/costs"
   fi
-  wait "$run" || return 1
-  python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["tps"])' "$work/result.json"
+  for run in "${runs[@]}"; do wait "$run" || { cat "$work"/turn-*.out >&2; return 1; }; done
+  python3 - "$1" "$work"/turn-*.json >>"$work/turns" <<'PYTHON'
+import json, sys
+print(sys.argv[1], max(json.load(open(path))["window"]["start"] for path in sys.argv[2:]))
+PYTHON
 }
 
-tps off >"$work/first"
-for pair in $(seq "$pairs"); do
-  # They take turns in going first, because the speed of a machine varies by the minute.
-  if [ $((pair % 2)) = 0 ]; then
-    without=$(tps off)
-    with=$(tps db,host)
-  else
-    with=$(tps db,host)
-    without=$(tps off)
-  fi
-  echo "$with $without" >>"$work/pairs"
+reads long --terminals "${SESSIONS:-4}" --duration 24h --warmup 5s --observe off &
+long=$!
+sleep 6
+for _ in $(seq "$turns"); do
+  turn off
+  turn db,host
 done
+turn off
+kill -INT "$long" || { cat "$work/long.out" >&2; exit 1; }
+wait "$long" || [ -s "$work/long.json" ]
 
-python3 - "$work/pairs" "$work/costs" <<'PYTHON'
-import math, statistics, sys
-pairs = [[float(number) for number in line.split()] for line in open(sys.argv[1])]
-logs = [math.log(observed / plain) for observed, plain in pairs]
-mean = statistics.mean(logs)
-# Quantiles of Student's t at 97.5 % by degrees of freedom.
-t = {1: 12.71, 2: 4.30, 3: 3.18, 4: 2.78, 5: 2.57, 6: 2.45, 7: 2.36, 8: 2.31, 9: 2.26}.get(len(logs) - 1, 2.2)
-half = t * statistics.stdev(logs) / math.sqrt(len(logs)) if len(logs) > 1 else math.inf
-costs = [[float(number) for number in line.split()] for line in open(sys.argv[2])]
-client, server = (statistics.mean(values) for values in zip(*costs))
-print(f"observing db and host took {client:.2f} % of a processor in Lydite and {server:.2f} % in the server")
-plain = statistics.mean(plain for _, plain in pairs)
-print(f"transactions per second without observation: {plain:.0f} (mean of {len(pairs)} runs)")
-print(f"with db and host: {math.exp(mean):.4f} of that, 95 % interval {math.exp(mean - half):.4f} to "
-      f"{math.exp(mean + half):.4f} (aim: at least 0.99)")
+python3 - "$work" "$seconds" "$observers" <<'PYTHON'
+import datetime, json, math, statistics, sys
+work, seconds, observers = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+moment = lambda text: datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+run = json.load(open(f"{work}/long.json"))
+begun, committed = moment(run["window"]["start"]), run["series"]["micro"]
+
+
+def rate(start):
+    """Transactions per second of the long run in a turn, of which the last lydite began its window at `start`."""
+    first = math.ceil(moment(start) + 2 - begun)
+    return statistics.mean(committed[first:first + seconds - 4])
+
+
+rates = [(source, rate(start)) for source, start in (line.split() for line in open(f"{work}/turns"))]
+losses = [
+    (1 - rates[k][1] / statistics.mean((rates[k - 1][1], rates[k + 1][1]))) / observers * 100
+    for k in range(len(rates)) if rates[k][0] != "off"
+]
+half = 1.96 * statistics.stdev(losses) / math.sqrt(len(losses))
+costs = [[float(number) for number in line.split()] for line in open(f"{work}/costs")]
+client, server = (statistics.mean(values) / observers / (seconds - 1) for values in zip(*costs))
+plain = statistics.mean(value for source, value in rates if source == "off")
+mean = statistics.mean(losses)
+print(f"an observer of db and host took {client:.2f} % of a processor in Lydite and {server:.2f} % in the server (aim: 3 %)")
+print(f"it cost {mean:.2f} % of the throughput, 95 % interval {mean - half:.2f} to {mean + half:.2f} % (aim: 1 %; "
+      f"{len(losses)} turns with {observers} observers; {plain:.0f} transactions per second without)")
 PYTHON

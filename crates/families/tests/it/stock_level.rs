@@ -1,11 +1,11 @@
 //! Stock-Levels of several warehouses (dStockLevel of the Dike paper), whose low stock one statement counts.
 
-use crate::playing::{load, meta, on_mariadb, on_postgres, open};
+use crate::playing::{load, on_mariadb, on_postgres, open, play};
 use lydite_database::{Target, TxError, TxMode};
 use lydite_testkit::{mariadb, postgres};
 use lydite_tpcc::outcome::StockLevelOutcome;
 use lydite_tpcc::transaction::StockLevel;
-use lydite_tpcc::{DistrictId, Outcome, Transaction, WarehouseId};
+use lydite_tpcc::{DistrictId, Outcome, Size, Transaction, WarehouseId};
 
 /// Makes a Stock-Level of these districts. The first is the terminal's own.
 fn level(districts: &[(u32, u16)], threshold: u8) -> Transaction {
@@ -14,13 +14,9 @@ fn level(districts: &[(u32, u16)], threshold: u8) -> Transaction {
     Transaction::StockLevel(StockLevel { w_id, d_id, threshold, others: districts.collect() })
 }
 
-fn answer(target: &dyn Target, input: &Transaction) -> Result<Outcome, TxError> {
-    target.connect().expect("a session").execute(input)
-}
-
-/// Returns the low stock that a Stock-Level answers.
+/// Returns the answer of a Stock-Level.
 fn low_stock(target: &dyn Target, districts: &[(u32, u16)], threshold: u8) -> u32 {
-    match answer(target, &level(districts, threshold)) {
+    match play(target, &[level(districts, threshold)]).remove(0) {
         Ok(Outcome::StockLevel(StockLevelOutcome { low_stock })) => low_stock,
         other => panic!("{districts:?}: {other:?}"),
     }
@@ -38,7 +34,7 @@ pub(crate) fn assert_many_are_the_sum(target: &dyn Target) {
 /// Statements after which the newest 20 orders of each district have the items 1 to 3, and the 21st has the item 4.
 /// Only these items have low stock: 1 in all warehouses, 2 and 4 in the first one, 3 in the second one.
 fn known() -> Vec<String> {
-    let newest = meta(4).size.customers() - 20;
+    let newest = Size::Small.customers() - 20;
     vec![
         format!("UPDATE order_line SET ol_i_id = 1 + ol_number % 3 WHERE ol_o_id > {newest}"),
         format!("UPDATE order_line SET ol_i_id = 4 WHERE ol_o_id = {newest}"),
@@ -82,7 +78,7 @@ fn one_statement_counts_the_low_stock_of_several_warehouses_as_one_after_the_oth
         }
         assert_eq!(low_stock(&**target, &[(1, 1), (2, 5)], 12), 0, "{name}: none is below 12");
         assert_many_are_the_sum(&**target);
-        let answer = answer(&**target, &level(&[(1, 1), (2, 11)], 13));
+        let answer = play(&**target, &[level(&[(1, 1), (2, 11)], 13)]).remove(0);
         assert!(
             matches!(&answer, Err(TxError::Fatal(text)) if text.contains("district 2/11 is missing")),
             "{name}: {answer:?}"
