@@ -28,7 +28,9 @@ pub fn population(warehouses: u32) -> Population {
     population_of(&meta(warehouses))
 }
 
-fn population_of(meta: &DatabaseMeta) -> Population {
+/// Returns the rows of a described database.
+#[must_use]
+pub fn population_of(meta: &DatabaseMeta) -> Population {
     Population::from_meta(meta, Timestamp(1_700_000_000_000_000))
 }
 
@@ -161,12 +163,12 @@ pub fn assert_conditions(target: &dyn Target) {
     }
 }
 
-/// Runs `count` inputs of a terminal of the first warehouse of a loaded database, with twice as many Deliveries as usual, because they go
-/// wrong below repeatable read. Retries aborted transactions, and returns the committed ones.
-pub fn fight(target: &dyn Target, terminal: u32, count: usize) -> Vec<Transaction> {
+/// Runs `count` inputs of a terminal of the first warehouse, with twice as many Deliveries as usual, because they go
+/// wrong below repeatable read. `meta` describes a database of one warehouse. Retries aborted transactions, and returns
+/// the committed ones.
+pub fn fight(target: &dyn Target, meta: &DatabaseMeta, terminal: u32, count: usize) -> Vec<Transaction> {
     let mix = Mix::weights([40.0, 40.0, 5.0, 10.0, 5.0]).expect("shares of 100");
-    let DatabaseState::Ready { meta } = target.state().expect("a state") else { panic!("a loaded database") };
-    let plan = InputPlan::on(&DatabaseMeta { warehouses: 1, ..meta }, SEED, mix);
+    let plan = InputPlan::on(meta, SEED, mix);
     let mut terminal = plan.terminal(terminal);
     let mut session = target.connect().expect("connect");
     let mut committed = Vec::new();

@@ -84,7 +84,7 @@ pub fn sessions_that_fight_for_one_warehouse_keep_the_conditions<S: Store>(confi
             .map(|fighter| {
                 let target = &target;
                 scope.spawn(move || {
-                    let committed = fight(target, fighter, 300);
+                    let committed = fight(target, &meta(1), fighter, 300);
                     committed.iter().filter(|input| matches!(input, Transaction::Payment(_))).count() as u64
                 })
             })

@@ -586,10 +586,8 @@ pub(crate) fn plan_in_words(r: &RunResult) -> String {
         words.extend(micro_in_words(r));
     }
     if let Some(w) = r.warehouses() {
-        words.push(match r.warehouse_size() {
-            "standard" => plural(w, "warehouse"),
-            size => plural(w, &format!("{size} warehouse")),
-        });
+        let size = if r.has_small_warehouses() { format!("{} ", r.warehouse_size()) } else { String::new() };
+        words.push(plural(w, &format!("{size}warehouse")));
     }
     let plan = &r.plan;
     words.extend(plan.terminals.map(|terminals| plural(terminals, "terminal")));

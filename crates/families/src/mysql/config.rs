@@ -79,7 +79,7 @@ pub(crate) const OPTIONS: &[OptionSpec] = &[
         default: "the server's",
         about: "TiDB's mode of every transaction: locks from the beginning, or conflicts found at the commit",
     },
-    batch::option("10000 on TiDB and OceanBase; else all rows of a warehouse in one"),
+    batch::option("10000 on TiDB; else all rows of a warehouse in one"),
     NODES,
     CONNECTION_LIFETIME,
     OptionSpec {

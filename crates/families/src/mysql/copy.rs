@@ -27,8 +27,11 @@ pub(crate) enum Way {
     Insert,
 }
 
-/// Returns the method that this server supports.
+/// Returns the method by which this server takes rows as a part of the transaction.
 pub(crate) fn way(wire: &mut Wire) -> Result<Way, SqlError> {
+    if !wire.product.file_in_transaction {
+        return Ok(Way::Insert);
+    }
     let allowed = wire.column("SELECT @@GLOBAL.local_infile")?.concat();
     Ok(if matches!(allowed.as_str(), "0" | "OFF") { Way::Insert } else { Way::File })
 }

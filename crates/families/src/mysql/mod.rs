@@ -511,11 +511,11 @@ impl Mysql {
         let mut wire = self.connect_wire()?;
         let way = copy::way(&mut wire).map_err(self.failed("ask for local_infile"))?;
         Ok(match way {
-            Way::File => Vec::new(),
-            Way::Insert => vec![
+            Way::Insert if wire.product.file_in_transaction => vec![
                 "the server forbids LOAD DATA LOCAL INFILE (local_infile is off): rows go by INSERT, which is slower"
                     .to_string(),
             ],
+            Way::File | Way::Insert => Vec::new(),
         })
     }
 

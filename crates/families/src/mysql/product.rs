@@ -53,6 +53,8 @@ pub(crate) struct Product {
     pub(crate) check: &'static [&'static str],
     /// Statement that sets a session's transaction mode, up to the name of the mode; empty if there is only one.
     pub(crate) set_transactions: &'static str,
+    /// True if LOAD DATA is part of the current transaction; false if it commits its rows by itself.
+    pub(crate) file_in_transaction: bool,
     /// Rows per transaction of a load; `None` if a warehouse is one transaction.
     pub(crate) batch: Option<u32>,
     /// Codes for a transaction that is too large.
@@ -141,6 +143,7 @@ static MYSQL: Product = Product {
                        'character_set_results', 'collation_connection')",
     check: &[],
     set_transactions: "",
+    file_in_transaction: true,
     batch: None,
     // Larger than the binary log's cache.
     too_large: &[1197],
@@ -207,8 +210,7 @@ static OCEANBASE: Product = Product {
     schemes: &["mysql", "oceanbase"],
     // Not in all of its versions.
     json_table: false,
-    // LOAD DATA commits by itself, also within a transaction.
-    batch: Some(10_000),
+    file_in_transaction: false,
     always_durable: true,
     named_locks: false,
     follows: false,

@@ -1,6 +1,6 @@
 //! `oceanbase://` on a real server of OceanBase's single-node kernel. `LYDITE_TEST_SEEKDB=off` skips it.
 
-use crate::playing::{assert_conditions, fight, inputs, load, open, play};
+use crate::playing::{assert_conditions, fight, inputs, load, meta, open, play};
 use lydite_database::{AbortReason, TxError, TxMode};
 use lydite_testkit::seekdb::Server;
 use lydite_tpcc::Transaction;
@@ -35,8 +35,9 @@ fn oceanbase_answers_as_sqlite_does_in_every_mode_and_keeps_the_conditions_when_
         let target = open(&url, mode);
         let committed: usize = std::thread::scope(|scope| {
             let target = &*target;
-            let fighters: Vec<_> =
-                (0..4).map(|fighter| scope.spawn(move || fight(target, fighter, 60).len())).collect();
+            let fighters: Vec<_> = (0..4)
+                .map(|fighter| scope.spawn(move || fight(target, &meta(1), fighter, 60).len()))
+                .collect();
             fighters.into_iter().map(|fighter| fighter.join().expect("no panic")).sum()
         });
         assert!(committed > 0, "{mode}");

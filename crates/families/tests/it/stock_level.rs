@@ -34,7 +34,7 @@ pub(crate) fn assert_many_are_the_sum(target: &dyn Target) {
 /// Statements after which the newest 20 orders of each district have the items 1 to 3, and the 21st has the item 4.
 /// Only these items have low stock: 1 in all warehouses, 2 and 4 in the first one, 3 in the second one.
 fn known() -> Vec<String> {
-    let newest = Size::Small.customers() - 20;
+    let newest = Size::Tiny.customers() - 20;
     vec![
         format!("UPDATE order_line SET ol_i_id = 1 + ol_number % 3 WHERE ol_o_id > {newest}"),
         format!("UPDATE order_line SET ol_i_id = 4 WHERE ol_o_id = {newest}"),

@@ -3,6 +3,7 @@
 
 use crate::playing::open;
 use crate::replay::{self, Mysql};
+// With more rows than a transaction of TiDB has.
 use lydite_database::playing::population;
 use lydite_database::{LoadProgress, LoadUnit, TargetErrorKind, TxMode};
 use lydite_testkit::mariadb;

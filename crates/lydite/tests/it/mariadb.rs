@@ -41,7 +41,8 @@ fn a_load_whose_server_or_whose_program_is_killed_is_resumed_to_the_same_rows() 
             assert_eq!(running.wait().code, None);
         }
         let ended = lydite(&["run", &url, "--quiet"]).code(2);
-        loaded::assert_some_are_missing(ended.only_error());
+        let said = loaded::broken_off(units_of(&server, killed));
+        assert!(ended.only_error().contains(&said), "{said}: {ended:?}");
         lydite(&[load.as_slice(), &["--resume"]].concat()).code(0);
         assert_eq!(checksums(&url), loaded::sums(6), "{killed}");
         assert_consistent(&url);

@@ -8,6 +8,7 @@ use crate::{kit, loaded};
 use lydite_testkit::mariadb::{self, FAST};
 use lydite_testkit::postgres::{self, Server};
 use lydite_testkit::{etcd, galera, redis, seekdb, spider};
+use lydite_tpcc::Size;
 use serde_json::Value;
 
 const TESTS: [&str; 4] = ["global snapshot", "deadlock of two", "deadlock of three", "random order"];
@@ -57,11 +58,13 @@ fn of<'a>((ended, found): &'a (Ended, Value), test: &str) -> (&'a str, &'a str) 
 #[track_caller]
 fn assert_as_loaded(url: &str, ended: &Ended) {
     let sums = checksums(url);
-    let warehouses =
-        sums.iter().find_map(|line| line.strip_prefix("warehouse ")?.split(' ').next()?.parse().ok());
-    let warehouses = warehouses.expect("a count of warehouses");
-    let as_loaded = [loaded::sums(warehouses), loaded::tiny_sums(warehouses)];
-    assert!(as_loaded.contains(&sums), "not every row is as it was: {ended:?}\n{sums:?}\n{as_loaded:?}");
+    let rows = |table: &str| -> u32 {
+        let of = sums.iter().find_map(|line| line.strip_prefix(table)?.split(' ').next()?.parse().ok());
+        of.unwrap_or_else(|| panic!("{table}: {sums:?}"))
+    };
+    let size = Size::ALL.into_iter().find(|size| size.items() == rows("item ")).expect("a size");
+    let loaded = loaded::sums_of_size(size.name(), rows("warehouse "));
+    assert_eq!(sums, loaded, "not every row is as it was: {ended:?}");
 }
 
 #[track_caller]

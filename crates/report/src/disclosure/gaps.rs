@@ -170,7 +170,7 @@ impl Disclosure<'_> {
         }
         gaps.extend(self.of_audit_loads(document, &again));
         if self.result.warehouses().is_some_and(|count| count != of.warehouses)
-            || self.result.has_small_warehouses() != (of.size != "standard")
+            || self.result.warehouse_size() != of.size
         {
             let warehouses = self.result.warehouses().unwrap_or(0);
             gaps.push(gap(

@@ -8,7 +8,7 @@ use super::plot::{
 };
 use crate::figures::number;
 use crate::sweep::Spread;
-use crate::sweep::figure::Panel;
+use crate::sweep::figure::{Cell, Panel};
 
 /// Height of a label, and its distance from a mark.
 const LABEL: f64 = 12.0;
@@ -125,27 +125,39 @@ pub(super) fn scatter(along: &Panel, up: &Panel, alone: bool) -> Picture {
     Picture { content: all, width, height: HEIGHT, says }
 }
 
-/// Returns the points that have both numbers.
-fn points<'a>(along: &'a Panel, up: &'a Panel) -> impl Iterator<Item = Point<'a>> {
+/// Returns all points: the place of the series, its name, the label, and the cells along the bottom and the side.
+fn cells<'a>(
+    along: &'a Panel,
+    up: &'a Panel,
+) -> impl Iterator<Item = (usize, &'a str, &'a str, [&'a Cell; 2])> {
     along.series.iter().zip(&up.series).enumerate().flat_map(|(series, (of_along, of_up))| {
-        along.x.iter().zip(of_along.cells.iter().zip(&of_up.cells)).filter_map(move |(label, (along, up))| {
-            Some(Point { series, name: &of_along.name, label, along: along.value?, up: up.value? })
-        })
+        let cells = of_along.cells.iter().zip(&of_up.cells);
+        along
+            .x
+            .iter()
+            .zip(cells)
+            .map(move |(label, (along, up))| (series, of_along.name.as_str(), label.as_str(), [along, up]))
     })
 }
 
-/// Returns the names of the points that lack one of the numbers, and so have no mark.
+/// Returns the points that have both numbers.
+fn points<'a>(along: &'a Panel, up: &'a Panel) -> impl Iterator<Item = Point<'a>> {
+    cells(along, up).filter_map(|(series, name, label, [along, up])| {
+        Some(Point { series, name, label, along: along.value?, up: up.value? })
+    })
+}
+
+/// Returns the names of the points that lack a number, and so have no mark.
 pub(super) fn without_mark(along: &Panel, up: &Panel) -> Vec<String> {
-    let marked: Vec<(usize, &str)> = points(along, up).map(|point| (point.series, point.label)).collect();
-    let all =
-        along.series.iter().enumerate().flat_map(|(series, of)| {
-            along.x.iter().map(move |label| (series, of.name.as_str(), label.as_str()))
-        });
-    all.filter(|&(series, _, label)| !marked.contains(&(series, label)))
-        .map(|(_, name, label)| {
-            [name, label].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
-        })
+    cells(along, up)
+        .filter(|(.., cells)| cells.iter().any(|cell| cell.value.is_none()))
+        .map(|(_, name, label, _)| name_of(name, label))
         .collect()
+}
+
+/// Returns the name of a point: that of its series, if it has one, and its label.
+fn name_of(series: &str, label: &str) -> String {
+    if series.is_empty() { label.to_owned() } else { format!("{series}, {label}") }
 }
 
 /// Returns the area of a mark.
@@ -172,7 +184,6 @@ fn places((x, y): (f64, f64), wide: f64) -> [(&'static str, f64, f64, Area); 4] 
 
 /// Returns the tooltip of a mark.
 fn tip(point: &Point<'_>, along: &Panel, up: &Panel) -> String {
-    let name: Vec<&str> = [point.name, point.label].into_iter().filter(|part| !part.is_empty()).collect();
     let value = |panel: &Panel, value: Spread| {
         let range = if value.min < value.max {
             format!(" ({} to {})", number(value.min), number(value.max))
@@ -181,7 +192,7 @@ fn tip(point: &Point<'_>, along: &Panel, up: &Panel) -> String {
         };
         format!("{} {}{range}", panel.y_title, number(value.median))
     };
-    format!("{}: {}, {}", name.join(", "), value(along, point.along), value(up, point.up))
+    format!("{}: {}, {}", name_of(point.name, point.label), value(along, point.along), value(up, point.up))
 }
 
 #[cfg(test)]

@@ -1,14 +1,14 @@
 //! Loaded databases on servers that tests share.
 
 pub(crate) use lydite_database::playing::{
-    Answers, SEED, assert_conditions, fight, inputs_on, load_as, play,
+    Answers, SEED, assert_conditions, fight, inputs_on, load_as, play, population_of,
 };
 use lydite_database::{Target, TxMode};
 use lydite_families::TargetSpec;
 use lydite_testkit::{mariadb, postgres};
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::population::Population;
-use lydite_tpcc::{Size, Timestamp, Transaction};
+use lydite_tpcc::{Size, Transaction};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -19,7 +19,7 @@ pub(crate) fn meta(warehouses: u32) -> DatabaseMeta {
 
 /// Returns the rows of a database with this number of warehouses.
 pub(crate) fn population(warehouses: u32) -> Population {
-    Population::from_meta(&meta(warehouses), Timestamp(1_700_000_000_000_000))
+    population_of(&meta(warehouses))
 }
 
 /// Loads an empty database.

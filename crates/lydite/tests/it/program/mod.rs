@@ -1,5 +1,6 @@
 //! Runs the built program as a user does, and looks at what comes out: exit code, lines, result documents.
 
+use lydite_plan::values::time;
 use serde_json::Value;
 use std::ffi::{CStr, OsStr};
 use std::fs::File;
@@ -366,22 +367,9 @@ pub(crate) fn longer_windows<T>(measure: impl FnMut(&str) -> Option<T>) -> T {
 
 /// As [`longer_windows`], for a run of which an idle machine needs another duration first.
 pub(crate) fn windows_from<T>(first: &str, mut measure: impl FnMut(&str) -> Option<T>) -> T {
-    const LONGEST: u32 = 60_000;
-    let millis = |text: &str| -> Option<u32> {
-        match text.strip_suffix("ms") {
-            Some(millis) => millis.parse().ok(),
-            None => Some(text.strip_suffix('s')?.parse::<u32>().ok()? * 1_000),
-        }
-    };
-    let mut window = millis(first).expect("a time in s or ms");
-    loop {
-        let text = if window % 1_000 == 0 { format!("{}s", window / 1_000) } else { format!("{window}ms") };
-        if let Some(measured) = measure(&text) {
-            return measured;
-        }
-        assert!(window < LONGEST, "a minute was not long enough");
-        window = LONGEST.min(5 * window);
-    }
+    let length = |window: &str| time(window).expect("a time");
+    let longer = ["1s", "6s", "20s", "60s"].into_iter().filter(|window| length(window) >= 2 * length(first));
+    std::iter::once(first).chain(longer).find_map(&mut measure).expect("a minute to be long enough")
 }
 
 /// True if the run completed transactions of each of these types, so that what it says of them can be judged.
