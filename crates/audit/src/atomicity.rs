@@ -1,9 +1,9 @@
 //! Atomicity (clause 3.2.2): a transaction changes all its rows or none.
 
-use crate::Test;
 use crate::act::Ended;
 use crate::finding::{Property, Seen, Trouble};
 use crate::stage::{Stage, committed, require};
+use crate::{Extent, Test};
 use lydite_database::{Balance, LedgerCounts, Then, TxError};
 use lydite_tpcc::random::Stream;
 use lydite_tpcc::{Cents, DistrictId, Outcome};
@@ -14,7 +14,7 @@ pub(crate) static TESTS: &[Test] = &[
         id: "atomicity-1",
         clause: "3.2.2.1",
         title: "a committed Payment changes customer, district and warehouse",
-        whole: false,
+        extent: Extent::Rows,
         play: committed_payment,
     },
     Test {
@@ -22,7 +22,7 @@ pub(crate) static TESTS: &[Test] = &[
         id: "atomicity-2",
         clause: "3.2.2.2",
         title: "a rolled-back Payment changes nothing",
-        whole: false,
+        extent: Extent::Rows,
         play: rolled_back_payment,
     },
     Test {
@@ -30,7 +30,7 @@ pub(crate) static TESTS: &[Test] = &[
         id: "atomicity-3",
         clause: "3.2.2.2",
         title: "a rolled-back New-Order changes nothing",
-        whole: false,
+        extent: Extent::Rows,
         play: rolled_back_order,
     },
 ];

@@ -1,11 +1,11 @@
 //! Consistency (clause 3.3): the twelve conditions hold before a load and after it.
 
-use crate::Test;
 use crate::act::PATIENCE;
 use crate::finding::{LoadFacts, Property, Seen, Trouble};
 use crate::load::{Load, Loaded, shortness};
 use crate::stage::Stage;
-use lydite_database::{Observer, TargetError};
+use crate::{Extent, Test};
+use lydite_database::{Observer, Target, TargetError};
 use lydite_tpcc::consistency::CONDITIONS;
 use lydite_tpcc::random::Stream;
 use lydite_verify::conditions::{Checked, check_aside, check_in_turn};
@@ -24,25 +24,25 @@ pub(crate) static TESTS: &[Test] = &[
         id: "consistency-1",
         clause: "3.3.3.1",
         title: "the twelve conditions before a load",
-        whole: true,
-        play: |stage, _| conditions(stage),
+        extent: Extent::Whole,
+        play: |stage, _| conditions(stage, stage.target),
     },
     Test {
         property: Property::Consistency,
         id: "consistency-2",
         clause: "3.3.3.2",
         title: "the twelve conditions after a load",
-        whole: true,
+        extent: Extent::Whole,
         play: after_load,
     },
 ];
 
-/// Evaluates the conditions, each as a step.
-fn conditions(stage: &mut Stage<'_>) -> Result<Seen, Trouble> {
+/// Evaluates the conditions on a server of the database, each as a step.
+pub(crate) fn conditions(stage: &Stage<'_>, server: &Arc<dyn Target>) -> Result<Seen, Trouble> {
     let checked = if stage.audit.embedded {
-        check_in_turn(&**stage.target, &CONDITIONS, stage.stop, &mut |_| {})?
+        check_in_turn(&**server, &CONDITIONS, stage.stop, &mut |_| {})?
     } else {
-        check_aside(stage.target, &CONDITIONS, stage.stop, &mut |_| {})?
+        check_aside(server, &CONDITIONS, stage.stop, &mut |_| {})?
     };
     let Checked::All(findings) = checked else { return Err(Trouble::Stopped) };
     let mut broken = Vec::new();
@@ -98,7 +98,7 @@ fn after_load(stage: &mut Stage<'_>, _: &mut Stream) -> Result<Seen, Trouble> {
         Some(false) => "no checkpoint was seen: use a longer --duration",
     };
     stage.step(checkpoint);
-    let seen = conditions(stage)?;
+    let seen = conditions(stage, stage.target)?;
     Ok(Seen::plain(format!(
         "{} after {} New-Orders in {seconds:.0} s{short}; {checkpoint}",
         seen.words, loaded.new_orders

@@ -14,6 +14,7 @@ mod finding;
 mod ground;
 mod isolation;
 pub mod load;
+mod replicas;
 mod stage;
 
 pub use finding::{Finding, LoadFacts, Property, Scope, Verdict};
@@ -21,7 +22,7 @@ pub use finding::{Finding, LoadFacts, Property, Scope, Verdict};
 use act::Crew;
 use finding::{Seen, Trouble};
 use ground::Ground;
-use lydite_database::{Placement, Target, TargetError};
+use lydite_database::{Placement, Replicas, Target, TargetError};
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::random::{Purpose, Stream};
 use stage::Stage;
@@ -34,13 +35,24 @@ struct Test {
     id: &'static str,
     clause: &'static str,
     title: &'static str,
-    /// True if the test is about the whole database, so that it runs once.
-    whole: bool,
+    extent: Extent,
     play: fn(&mut Stage<'_>, &mut Stream) -> Result<Seen, Trouble>,
 }
 
+/// The part of the database that a test is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Extent {
+    /// Some rows. The test runs on one node, and again over nodes if the database has several.
+    Rows,
+    /// The whole database. The test runs once.
+    Whole,
+    /// The replicas. The test runs once, if there are any.
+    Replicas,
+}
+
 /// Tests, in order. Those of the data come first, before a test enters orders.
-static TESTS: &[&[Test]] = &[data::TESTS, atomicity::TESTS, consistency::TESTS, isolation::TESTS];
+static TESTS: &[&[Test]] =
+    &[data::TESTS, atomicity::TESTS, consistency::TESTS, isolation::TESTS, replicas::TESTS];
 
 /// The ACID tests of a database, ready to run.
 pub struct Audit<'a> {
@@ -50,6 +62,10 @@ pub struct Audit<'a> {
     pub meta: &'a DatabaseMeta,
     /// Nodes of its warehouses; `None` on one node, or if they are not known.
     pub placement: Option<&'a Placement>,
+    /// The database's replicas, if the user named any.
+    pub replicas: Option<&'a Replicas>,
+    /// Receives a text about a long wait.
+    pub say: &'a dyn Fn(&str),
     /// Properties to test.
     pub only: &'a [Property],
     /// Time after which a transaction without an answer counts as one that waits.
@@ -88,12 +104,13 @@ impl Audit<'_> {
         }
     }
 
-    /// Returns the scopes of a test: over nodes too if the database has several.
+    /// Returns the scopes in which a test runs; none for a test of replicas without replicas.
     fn scopes(&self, test: &Test) -> Vec<Scope> {
-        match self.widest() {
-            widest if test.whole => vec![widest],
-            Scope::Nodes => vec![Scope::Local, Scope::Nodes],
-            Scope::Local => vec![Scope::Local],
+        match (test.extent, self.widest()) {
+            (Extent::Replicas, _) if self.replicas.is_none() => vec![],
+            (Extent::Whole | Extent::Replicas, widest) => vec![widest],
+            (Extent::Rows, Scope::Nodes) => vec![Scope::Local, Scope::Nodes],
+            (Extent::Rows, Scope::Local) => vec![Scope::Local],
         }
     }
 

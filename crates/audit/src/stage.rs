@@ -12,6 +12,7 @@ use lydite_database::{
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::outcome::{NewOrderOutcome, OrderStatusOutcome};
 use lydite_tpcc::{Cents, Outcome, Transaction};
+use lydite_verify::conditions::read_aside;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -220,6 +221,19 @@ impl<'a> Stage<'a> {
         let read = BalanceTransaction::Select { balances: balances.to_vec(), between: Between::NOTHING };
         let ended = Aside::begin("read balances", &**self.target, read, true)?.end(self.crew)?;
         ended.map_err(|error| trouble("read balances", &error))
+    }
+
+    /// Reads from a server of the database, on a thread of its own if that can be left behind.
+    pub(crate) fn read_from<R: Send + 'static>(
+        &self,
+        server: &Arc<dyn Target>,
+        read: impl FnOnce(&dyn Target) -> Result<R, TargetError> + Send + 'static,
+    ) -> Result<R, Trouble> {
+        self.goes_on()?;
+        if self.audit.embedded {
+            return Ok(read(&**server)?);
+        }
+        read_aside(server, self.stop, read)?.ok_or(Trouble::Stopped)
     }
 
     /// Counts orders and payments of the ground's warehouses.

@@ -43,7 +43,9 @@ pub use lydite_tpcc::Placement;
 pub use micro::{MicroLoader, MicroTarget};
 pub use observe::{Configuration, Observe, Observer, Sample, SampleKind};
 pub use patience::Waiter;
-pub use replicas::{LONGEST_WAIT, LagWatch, Replicas, ReplicasReport, Staleness};
+pub use replicas::{
+    CATCH_UP, CATCH_UP_WITH_LOAD, LONGEST_WAIT, LagWatch, Replicas, ReplicasReport, Staleness,
+};
 pub use replication::{Positions, Replication, Role};
 pub use session::{Commit, Session, Submitted, TerminalLines};
 pub use statements::{StatementCounts, StatementUse, StatementWork, with_texts};

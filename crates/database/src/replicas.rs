@@ -42,10 +42,10 @@ impl fmt::Display for Staleness {
 
 /// Longest wait of a session for a replica to have its commits. It is shorter than a run's wait for its last answers.
 pub const LONGEST_WAIT: Duration = Duration::from_secs(3);
-/// Longest time for a replica to reach the primary's position at the beginning of the run.
-const CATCH_UP: Duration = Duration::from_secs(60);
-/// Longest time for a replica to receive the rows that this run has loaded.
-const CATCH_UP_WITH_LOAD: Duration = Duration::from_secs(30 * 60);
+/// Longest time for a replica to reach the primary's position if nobody has just loaded the database.
+pub const CATCH_UP: Duration = Duration::from_secs(60);
+/// Longest time for a replica to receive the rows of a load.
+pub const CATCH_UP_WITH_LOAD: Duration = Duration::from_secs(30 * 60);
 /// Time between two samples of a replica's lag, unless a short bound needs more samples.
 const LOOK: Duration = Duration::from_millis(100);
 /// Least number of samples in the time of a bound.
@@ -195,19 +195,29 @@ impl Replicas {
                 (Role::Replica | Role::Member, _, _) => {}
             }
             replica.target.admit(&Demand::Sessions(share)).map_err(|error| replica.named(error))?;
-            let tells = found.role == Role::Replica
+        }
+        if self.shared.staleness != Staleness::Any {
+            self.check_positions(&format!("staleness {}", self.shared.staleness), "use staleness any")?;
+        }
+        Ok(())
+    }
+
+    /// Checks that the primary and its replicas report their positions, which only `what` needs.
+    ///
+    /// # Errors
+    /// They do not; the message ends with `advice`. Or a server is away.
+    pub fn check_positions(&self, what: &str, advice: &str) -> Result<(), TargetError> {
+        for replica in &self.replicas {
+            let server = replica.target.capabilities().replication().map_err(|error| replica.named(error))?;
+            let tells = server.replication().map_err(|error| replica.named(error))?.role == Role::Replica
                 && server.positions().map_err(|error| replica.named(error))?.is_some();
-            if !tells && self.shared.staleness != Staleness::Any {
+            if !tells {
                 return Err(replica.named(TargetError::usage(format!(
-                    "staleness {}: this server does not report its position in the replication: use staleness any",
-                    self.shared.staleness
+                    "{what}: this server does not report its position in the replication: {advice}"
                 ))));
             }
         }
-        if self.shared.staleness != Staleness::Any {
-            self.position()?;
-        }
-        Ok(())
+        self.position().map(drop)
     }
 
     /// Returns the position of the primary, if it reports one.
@@ -216,23 +226,21 @@ impl Replicas {
         positions.map(|mut primary| primary.position().map_err(asked)).transpose()
     }
 
-    /// Waits until every replica has the database of the primary. `loaded` is true if this run has loaded it, which
-    /// permits a longer wait. `say` receives a text about the wait; `stop` ends it. Returns true if all replicas have
-    /// the database.
+    /// Waits until every replica has the database of the primary, for at most `limit`. `say` receives a text about the
+    /// wait; `stop` ends it. Returns true if all replicas have the database.
     ///
     /// # Errors
     /// A replica does not get it, or is lost.
     pub fn catch_up(
         &self,
         meta: &DatabaseMeta,
-        loaded: bool,
+        limit: Duration,
         say: &dyn Fn(&str),
         stop: &dyn Fn() -> bool,
     ) -> Result<bool, TargetError> {
         // Only the position proves that a replica is up to date: the database may look the same before and after a
         // load, and so may a replica of another primary.
         let position = self.position()?;
-        let limit = if loaded { CATCH_UP_WITH_LOAD } else { CATCH_UP };
         let begun = Instant::now();
         for replica in &self.replicas {
             let mut positions = match &position {
@@ -332,9 +340,9 @@ impl Replicas {
         Ok(watch)
     }
 
-    /// Returns the replicas as targets.
-    pub fn targets(&self) -> impl Iterator<Item = &Arc<dyn Target>> {
-        self.replicas.iter().map(|replica| &replica.target)
+    /// Returns the URLs of the replicas, without passwords, and the replicas as targets.
+    pub fn servers(&self) -> impl Iterator<Item = (&str, &Arc<dyn Target>)> {
+        self.replicas.iter().map(|replica| (replica.url.as_str(), &replica.target))
     }
 
     /// Returns the counts so far.

@@ -445,6 +445,9 @@ pub(crate) struct AuditArgs {
     /// Shell command that starts the database again after --kill
     #[arg(long, value_name = "COMMAND")]
     pub(crate) restart: Option<String>,
+    /// Replicas of the database, on which the conditions must hold too
+    #[arg(long, value_name = "URL,URL,…")]
+    pub(crate) replicas: Option<String>,
     /// Warehouses to load into an empty database [default: 3]
     #[arg(short, long, value_name = "N")]
     pub(crate) warehouses: Option<String>,

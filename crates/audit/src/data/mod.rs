@@ -5,9 +5,9 @@ mod inputs;
 mod stored;
 mod streams;
 
-use crate::Test;
 use crate::finding::{Property, Seen, Trouble};
 use crate::stage::Stage;
+use crate::{Extent, Test};
 use lydite_tpcc::chi_squared::excess_deviations;
 use lydite_tpcc::random::Stream;
 
@@ -21,7 +21,7 @@ const fn test(
     title: &'static str,
     play: fn(&mut Stage<'_>, &mut Stream) -> Result<Seen, Trouble>,
 ) -> Test {
-    Test { property: Property::Data, id, clause, title, whole: true, play }
+    Test { property: Property::Data, id, clause, title, extent: Extent::Whole, play }
 }
 
 pub(crate) static TESTS: &[Test] = &[

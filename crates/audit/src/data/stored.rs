@@ -8,7 +8,6 @@ use lydite_database::sql::stored::SPREADS;
 use lydite_database::{ConditionFinding, LedgerCounts, Target, TargetError};
 use lydite_tpcc::WarehouseId;
 use lydite_tpcc::schema::Table;
-use lydite_verify::conditions::read_aside;
 
 /// Largest deviation of ORDER-LINE from ten lines per order: 1 % (clause 4.2.2), or what chance does to few orders.
 fn line_tolerance(orders: u64) -> f64 {
@@ -16,16 +15,12 @@ fn line_tolerance(orders: u64) -> f64 {
     f64::max(0.01, 5.0 * deviation)
 }
 
-/// Reads from the database, on a thread of its own if that can be left behind.
+/// Reads from the database.
 fn read<R: Send + 'static>(
     stage: &Stage<'_>,
     read: impl FnOnce(&dyn Target) -> Result<R, TargetError> + Send + 'static,
 ) -> Result<R, Trouble> {
-    stage.goes_on()?;
-    if stage.audit.embedded {
-        return Ok(read(&**stage.target)?);
-    }
-    read_aside(stage.target, stage.stop, read)?.ok_or(Trouble::Stopped)
+    stage.read_from(stage.target, read)
 }
 
 /// Reads in a session that can change nothing.

@@ -10,10 +10,10 @@ mod phantoms;
 mod prices;
 mod snapshot;
 
-use crate::Test;
 use crate::act::{Act, Ended, Look};
 use crate::finding::{Property, Trouble};
 use crate::stage::{Stage, committed};
+use crate::{Extent, Test};
 
 /// Makes a row of the table.
 const fn test(
@@ -22,7 +22,7 @@ const fn test(
     title: &'static str,
     play: fn(&mut Stage<'_>, &mut lydite_tpcc::random::Stream) -> Result<crate::Seen, Trouble>,
 ) -> Test {
-    Test { property: Property::Isolation, id, clause, title, whole: false, play }
+    Test { property: Property::Isolation, id, clause, title, extent: Extent::Rows, play }
 }
 
 pub(crate) static TESTS: &[Test] = &[

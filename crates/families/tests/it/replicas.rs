@@ -1,7 +1,9 @@
 //! Reads on real replicas: the rows that a session sees, the server that answers, and the rejected configurations.
 
 use crate::playing::{load, meta, open};
-use lydite_database::{Replicas, ReplicasReport, Session, Staleness, TargetErrorKind, TxError, TxMode};
+use lydite_database::{
+    CATCH_UP_WITH_LOAD, Replicas, ReplicasReport, Session, Staleness, TargetErrorKind, TxError, TxMode,
+};
 use lydite_testkit::{mariadb, postgres};
 use lydite_tpcc::transaction::{CustomerSelector, OrderStatus, Payment};
 use lydite_tpcc::{Cents, CustomerId, DistrictId, Outcome, Transaction, WarehouseId};
@@ -78,7 +80,7 @@ fn until(what: &str, mut there: impl FnMut() -> bool) {
 /// Checks the guarantees that hold for every family whose servers report their position.
 fn assert_each_staleness(pair: &Pair<'_>) {
     let any = pair.with(Staleness::Any);
-    assert!(any.catch_up(&meta(1), true, &|_| (), &|| false).expect("the same database"));
+    assert!(any.catch_up(&meta(1), CATCH_UP_WITH_LOAD, &|_| (), &|| false).expect("the same database"));
 
     // Any staleness: the read accepts the replica as it is.
     let mut session = any.connect().expect("connect");
@@ -196,7 +198,9 @@ fn reads_go_to_a_replica_of_postgresql_as_old_as_they_may_be() {
     drop(stranger);
     assert_refused(&url, &gone, TargetErrorKind::Unreachable, "connect");
     let replicas = with(&url, &[&replica.url("tpcc")], Staleness::Any);
-    let never = replicas.catch_up(&meta(2), false, &|_| (), &|| false).expect_err("another database");
+    let never = replicas
+        .catch_up(&meta(2), Duration::from_secs(10), &|_| (), &|| false)
+        .expect_err("another database");
     assert!(never.message.contains("it holds 1 tiny warehouse of seed 7, the primary 2"), "{never}");
 
     // The error names the lost replica, and the session is unusable.

@@ -216,7 +216,8 @@ fn used(before: &[ServerTime], after: &[ServerTime]) -> Option<f64> {
 fn servers(target: &Arc<dyn Target>, replicas: Option<&Replicas>) -> Vec<Source> {
     let name = SourceSpec::Database.name();
     let mut sources = Vec::new();
-    for target in std::iter::once(target).chain(replicas.iter().flat_map(|replicas| replicas.targets())) {
+    let followers = replicas.iter().flat_map(|replicas| replicas.servers()).map(|(_, replica)| replica);
+    for target in std::iter::once(target).chain(followers) {
         for (number, server) in target.capabilities().observed_servers().into_iter().enumerate() {
             let main = sources.is_empty();
             let target = Arc::clone(target);

@@ -21,7 +21,8 @@ use crate::output::complain;
 use crate::proven;
 use lydite_bench::{LoadReport, Measurement, Mode, RunPlan, Step};
 use lydite_database::{
-    DatabaseState, Demand, Description, Kind, Placement, Replicas, Target, Tpcc, Workload,
+    CATCH_UP, CATCH_UP_WITH_LOAD, DatabaseState, Demand, Description, Kind, Placement, Replicas, Target,
+    Tpcc, Workload,
 };
 use lydite_faults::FaultSpec;
 use lydite_plan::Plan;
@@ -386,9 +387,15 @@ fn begin_endpoints(
     Ok(())
 }
 
-/// Waits until all replicas have the rows of the primary. `loaded` is true if this run loaded them.
-fn catch_up(replicas: &Replicas, meta: &DatabaseMeta, loaded: bool, interrupt: &Interrupt) -> Outcome {
-    if replicas.catch_up(meta, loaded, &complain, &|| interrupt.asked())? {
+/// Waits until all replicas have the rows of the primary. `loaded` is true if this command has loaded them.
+pub(crate) fn catch_up(
+    replicas: &Replicas,
+    meta: &DatabaseMeta,
+    loaded: bool,
+    interrupt: &Interrupt,
+) -> Outcome {
+    let limit = if loaded { CATCH_UP_WITH_LOAD } else { CATCH_UP };
+    if replicas.catch_up(meta, limit, &complain, &|| interrupt.asked())? {
         Ok(())
     } else {
         Err(Failure::Interrupted("interrupted while waiting for the replicas: nothing was measured".into()))

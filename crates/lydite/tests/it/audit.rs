@@ -4,6 +4,7 @@
 use crate::loaded;
 use crate::program::{Ended, Program, assert_no_panic, json, lydite, scratch, text};
 use crate::success_log::{freeze_writers, orders};
+use lydite_testkit::mariadb;
 use lydite_testkit::postgres::Server;
 use serde_json::Value;
 use std::fs;
@@ -45,7 +46,9 @@ fn assert_passed((ended, found): &(Ended, Value), count: usize) {
     assert_eq!(with_verdict(found, "passed").len(), count, "{found}");
     for test in found["tests"].as_array().expect("tests") {
         let is_about_data = test["id"].as_str().is_some_and(|id| id.starts_with("data-"));
-        let is_acid = test["clause"].as_str().is_some_and(|clause| clause.starts_with("3."));
+        // Clause 1.4.6 is about replicas.
+        let is_acid =
+            test["clause"].as_str().is_some_and(|clause| clause.starts_with("3.") || clause == "1.4.6");
         assert!(is_about_data || is_acid, "{test}");
         let least = if is_about_data { 0 } else { 3 };
         assert!(test["steps"].as_array().is_some_and(|steps| steps.len() >= least), "{test}");
@@ -115,6 +118,69 @@ fn a_database_within_the_process_passes_all_tests_and_survives_the_end_of_its_pr
     assert!(all.0.stdout.contains("19 passed, 0 failed, 0 skipped, 4 not run"), "{}", all.0.stdout);
     let page = fs::read_to_string(page).expect("the page");
     assert!(page.contains("isolation-9") && page.contains("19 passed"), "{page}");
+}
+
+/// Clause 1.4.6: each copy is consistent.
+#[test]
+fn the_conditions_hold_on_a_replica_of_postgresql_too() {
+    let settings = ["fsync=off", "shared_buffers=64MB"];
+    let primary = Server::start(&settings);
+    let url = primary.create_database("tpcc");
+    let replica = primary.replica(&settings);
+    let with_password = replica.url("tpcc").replace("postgres@", "postgres:s3cret@");
+    let only =
+        ["--only", "consistency", "--duration", "1s", "--warehouses", "1", "--replicas", &with_password];
+    let all = audit(&url, &only);
+    assert_passed(&all, 3);
+    let test = test_of(&all.1, "consistency-3", "local");
+    assert_eq!(
+        test["seen"],
+        "all 12 conditions hold on the replica; orders and payments are as many as on the primary"
+    );
+    assert_eq!(all.1["audit"]["replicas"][0], replica.url("tpcc"));
+    assert!(!all.1.to_string().contains("s3cret"), "{}", all.1);
+}
+
+/// A replica of MariaDB accepts writes of its own.
+#[test]
+fn a_replica_that_differs_from_its_primary_fails() {
+    let (primary, replica) = mariadb::Server::with_replica(&mariadb::FAST);
+    let url = primary.create_database("tpcc");
+    let replica_url = replica.url("tpcc");
+    let only = ["--only", "consistency", "--duration", "1s", "--warehouses", "2", "--replicas", &replica_url];
+    assert_passed(&audit(&url, &only), 3);
+    // No transaction of the load touches these rows.
+    for (damage, says) in [
+        (
+            "DELETE FROM order_line WHERE ol_w_id = 1 AND ol_d_id = 3 AND ol_o_id = 1 AND ol_number = 1",
+            "3.3.2.6 is broken by 1 keys",
+        ),
+        ("DELETE FROM history LIMIT 1", "the rows of HISTORY are "),
+    ] {
+        replica.sql("tpcc", damage);
+        let (ended, found) = audit(&url, &only);
+        assert_eq!(ended.code, Some(1), "{damage}: {ended:?}");
+        assert_eq!(with_verdict(&found, "failed"), ["consistency-3 local"], "{damage}");
+        let seen = test_of(&found, "consistency-3", "local")["seen"].as_str().expect("words");
+        assert!(
+            seen.contains(&format!("replica {replica_url}: ")) && seen.contains(says),
+            "{damage}: {seen}"
+        );
+    }
+    // A replica that goes away ends its own test, not the audit.
+    let directory = scratch();
+    let file = directory.path().join("audit.json");
+    let both = ["--only", "consistency,isolation", "--duration", "1s", "--quick", "--replicas", &replica_url];
+    let more = ["--json", text(&file)];
+    let mut running = Program::new(&[&["audit", &url][..], &both, &more].concat()).start();
+    // It writes its document right before the first test.
+    assert!(running.reaches("its tests", || file.exists()));
+    replica.kill();
+    let ended = running.wait();
+    assert_eq!(ended.code, Some(3), "{ended:?}");
+    let found = json(&file);
+    assert_eq!(with_verdict(&found, "not_run"), ["consistency-3 local"], "{found}");
+    assert_eq!(with_verdict(&found, "passed").len(), 2 + 9 + 1, "{found}");
 }
 
 /// Makes the durability test of a server that `kill` kills, and that is started again.
@@ -212,6 +278,8 @@ fn everything_that_is_wrong_is_rejected_together() {
         "true",
         "--size",
         "huge",
+        "--replicas",
+        "oracle://h/tpcc",
         "--json",
         "/nonexistent/audit.json",
     ];
@@ -222,6 +290,8 @@ fn everything_that_is_wrong_is_rejected_together() {
         "--warehouses: must be a whole number",
         "--kill: needs --restart",
         "size",
+        "--replicas: target scheme \"oracle\" is not known",
+        "--replicas: needs the tests of consistency",
         "--json: ",
         "null: stores nothing",
     ];

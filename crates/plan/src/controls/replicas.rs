@@ -52,6 +52,11 @@ impl Control for Reading {
 }
 
 impl Reading {
+    /// Reads `--replicas` of a command without a plan. `target` is the primary, if its URL is good.
+    pub fn without_plan(entries: &mut Entries, target: Option<&TargetSpec>) -> Self {
+        Self(read(entries, target, TxMode::Statements))
+    }
+
     /// Returns true if the plan has replicas.
     pub fn is_asked(&self) -> bool {
         self.0.is_some()
@@ -65,7 +70,7 @@ impl Reading {
     }
 
     /// Makes `waiter` watch over waits for the replicas, and end them.
-    pub(crate) fn waited_for_by(&mut self, waiter: &Arc<dyn Waiter>) {
+    pub fn waited_for_by(&mut self, waiter: &Arc<dyn Waiter>) {
         for (spec, _) in self.0.iter_mut().flat_map(|asked| &mut asked.specs) {
             *spec = spec.clone().waited_for_by(Arc::clone(waiter));
         }

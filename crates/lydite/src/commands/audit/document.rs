@@ -21,6 +21,8 @@ pub(super) struct Document<'a> {
     pub(super) description: &'a Description,
     pub(super) meta: &'a DatabaseMeta,
     pub(super) nodes: Option<usize>,
+    /// URLs of the replicas, without passwords.
+    pub(super) replicas: Vec<&'a str>,
     pub(super) only: &'a [Property],
     pub(super) quick: bool,
     pub(super) duration: Duration,
@@ -50,6 +52,8 @@ struct JsonAudit<'a> {
     warehouses: u32,
     size: &'static str,
     nodes: Option<usize>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    replicas: &'a [&'a str],
     only: &'a [Property],
     quick: bool,
     duration_s: f64,
@@ -73,9 +77,14 @@ impl Document<'_> {
     pub(super) fn header(&self) -> String {
         let Description { kind, version, url, isolation, .. } = self.description;
         let nodes = self.nodes.map_or_else(String::new, |nodes| format!(" on {nodes} nodes"));
+        let replicas = match self.replicas.len() {
+            0 => String::new(),
+            1 => " and a replica".into(),
+            count => format!(" and {count} replicas"),
+        };
         let quick = if self.quick { ", quick: short loads and waits" } else { "" };
         let warehouses = self.meta.warehouses_in_words();
-        format!("{url}: {kind} {version}, isolation {isolation}, {warehouses}{nodes}{quick}\n")
+        format!("{url}: {kind} {version}, isolation {isolation}, {warehouses}{nodes}{replicas}{quick}\n")
     }
 
     /// Writes one of the documents.
@@ -103,6 +112,7 @@ impl Document<'_> {
                 warehouses: self.meta.warehouses,
                 size: self.meta.size.name(),
                 nodes: self.nodes,
+                replicas: &self.replicas,
                 only: self.only,
                 quick: self.quick,
                 duration_s: self.duration.as_secs_f64(),

@@ -10,6 +10,7 @@ use crate::interrupt::{Interrupt, watch, watched};
 use crate::output::{complain, print, reserve_stdout};
 use crate::run::loading;
 use crate::run::readiness::unusable;
+use crate::run::tpcc::catch_up;
 use crate::scratch::Scratch;
 use crate::shell::typed;
 use document::Document;
@@ -18,6 +19,7 @@ use lydite_audit::load::LENGTH;
 use lydite_audit::{Audit, Finding, Property, Report, Verdict};
 use lydite_database::{DatabaseState, Demand, Description, Target, TxMode};
 use lydite_families::TargetSpec;
+use lydite_plan::controls::replicas::Reading;
 use lydite_plan::data::{self, Data};
 use lydite_plan::destination::{Destination, apart};
 use lydite_plan::entries::Entries;
@@ -47,6 +49,7 @@ struct Plan {
     spec: TargetSpec,
     /// URL with its password.
     url: String,
+    replicas: Reading,
     only: Vec<Property>,
     data: Data,
     /// True if the user named the size of the warehouses.
@@ -74,7 +77,18 @@ pub(crate) fn command(args: &AuditArgs) -> Outcome {
     let target: Arc<dyn Target> = spec.open()?;
     let description = target.describe()?;
     let interrupt = interrupt.map_or_else(|| watch(style), Ok)?;
-    let meta = ready(&*target, &description, &plan, style, &interrupt)?;
+    plan.replicas.waited_for_by(&interrupt.waiter());
+    let replicas = plan.replicas.open(1, &target)?;
+    if let Some(replicas) = &replicas {
+        replicas.check_positions(
+            "the audit",
+            "nobody can say when it has what the primary has, so leave it out of --replicas",
+        )?;
+    }
+    let (meta, loaded) = ready(&*target, &description, &plan, style, &interrupt)?;
+    if let Some(replicas) = &replicas {
+        catch_up(replicas, &meta, loaded, &interrupt)?;
+    }
     let placement = lydite_audit::placement(&*target, &meta)?;
     let tests_durability = plan.only.contains(&Property::Durability);
     let crash = match plan.commands.take() {
@@ -91,6 +105,7 @@ pub(crate) fn command(args: &AuditArgs) -> Outcome {
         description: &description,
         meta: &meta,
         nodes: placement.as_ref().map(|placement| placement.nodes.len()),
+        replicas: replicas.iter().flat_map(|replicas| replicas.servers()).map(|(url, _)| url).collect(),
         only: &plan.only,
         quick: args.quick,
         duration: plan.duration,
@@ -125,6 +140,8 @@ pub(crate) fn command(args: &AuditArgs) -> Outcome {
         target: &target,
         meta: &meta,
         placement: placement.as_ref(),
+        replicas: replicas.as_deref(),
+        say: &complain,
         only: &plan.only,
         wait: document.wait,
         duration: plan.duration,
@@ -220,6 +237,9 @@ fn plan(args: &AuditArgs) -> Result<Plan, Failure> {
     let size = args.size.clone().or_else(|| args.quick.then(|| "small".into()));
     entries.flag("size", size);
     let data = Data::read(&mut entries, None);
+    let spec = TargetSpec::parse(&args.target, TxMode::Statements);
+    entries.flag("replicas", args.replicas.clone());
+    let replicas = Reading::without_plan(&mut entries, spec.as_ref().ok());
     let mut errors = entries.errors;
     let only =
         args.only.as_deref().map_or_else(|| Property::ALL.to_vec(), |text| properties(text, &mut errors));
@@ -247,7 +267,7 @@ fn plan(args: &AuditArgs) -> Result<Plan, Failure> {
         errors.push(format!("--duration: {problem}"));
         default
     });
-    let spec = TargetSpec::parse(&args.target, TxMode::Statements).map_err(|more| errors.extend(more)).ok();
+    let spec = spec.map_err(|more| errors.extend(more)).ok();
     if spec.as_ref().is_some_and(|spec| !spec.stores()) {
         errors.push(format!("{} stores nothing that could be tested", args.target));
     }
@@ -265,6 +285,9 @@ fn plan(args: &AuditArgs) -> Result<Plan, Failure> {
             None
         }
     };
+    if replicas.is_asked() && !only.contains(&Property::Consistency) {
+        errors.push("--replicas: needs the tests of consistency: add consistency to --only".into());
+    }
     if commands.is_some() && !only.contains(&Property::Durability) {
         errors.push("--kill: is for the durability test, which --only leaves out".into());
     }
@@ -297,6 +320,7 @@ fn plan(args: &AuditArgs) -> Result<Plan, Failure> {
     Ok(Plan {
         spec,
         url,
+        replicas,
         only,
         data,
         sized,
@@ -334,14 +358,14 @@ fn properties(text: &str, errors: &mut Vec<String>) -> Vec<Property> {
     chosen
 }
 
-/// Returns the description of the loaded database, and loads an empty one first.
+/// Returns the description of the loaded database, and whether this command has loaded it because it was empty.
 fn ready(
     target: &dyn Target,
     description: &Description,
     plan: &Plan,
     style: Style,
     interrupt: &Interrupt,
-) -> Result<DatabaseMeta, Failure> {
+) -> Result<(DatabaseMeta, bool), Failure> {
     let url = &description.url;
     let Plan { data, warehouses, seed, .. } = plan;
     match target.state()? {
@@ -359,7 +383,7 @@ fn ready(
                     size.name()
                 )));
             }
-            Ok(meta)
+            Ok((meta, false))
         }
         // These tests only read.
         DatabaseState::Empty if plan.only == [Property::Data] => Err(Failure::usage(format!(
@@ -379,7 +403,7 @@ fn ready(
                     data::flags(&meta)
                 )));
             }
-            Ok(meta)
+            Ok((meta, true))
         }
         state => Err(unusable(&state, url)
             .unwrap_or_else(|| Failure::usage(format!("{url} stores nothing that could be tested")))),
