@@ -2,11 +2,12 @@
 # Measures what observation costs. One observer costs less than a machine's speed changes from second to second, so the
 # script measures twenty and divides. PostgreSQL has one long run of reads without observation. Beside it, in turns,
 # twenty further lydites run, which send a transaction a second each: in one turn they observe db and host, in the next
-# they do not. The throughput of the long run in each turn with observers is compared with that in the turns before and
-# after it. The script prints what one observer costs, with a 95 % interval, and the processor time of its threads and of
-# its connection's backend. The aims are at most 1 % of the throughput, and at most 3 % of a processor.
-# Variables: TURNS (40 turns with observers), OBSERVERS (20), SECONDS_EACH (12, of which the first three and the last do
-# not count), SESSIONS (4 of the long run).
+# they do not. The throughput of the long run in each turn with observers is compared with that in its neighbour without.
+# The script prints what one observer costs if the cost grows with their number, with a 95 % interval, and the processor
+# time of its threads and of its connection's backend. The aims are at most 1 % of the throughput, and at most 3 % of a
+# processor.
+# Variables: TURNS (40 turns with observers, 11 at least), OBSERVERS (20), SECONDS_EACH (12, of which the first two after
+# the last start and the last do not count), SESSIONS (4 of the long run).
 source "$(dirname "$0")/server.bash"
 turns=${TURNS:-40}
 observers=${OBSERVERS:-20}
@@ -32,6 +33,7 @@ ticks() {
 
 # turn SOURCES: a turn of the further lydites. They do the same in turns without observation.
 turn() {
+  kill -0 "$long" 2>/dev/null || { cat "$work/long.out" >&2; return 1; }
   local runs=() number run backends
   for number in $(seq "$observers"); do
     reads "turn-$number" --mode open --rate 1 --sessions 1 --warmup 0s --duration "${seconds}s" --observe "$1" &
@@ -40,6 +42,7 @@ turn() {
   if [ "$1" != off ]; then
     sleep $((seconds - 1))
     backends=$(sql postgres -c "SELECT pid FROM pg_stat_activity WHERE application_name = 'lydite observer'")
+    [ "$(wc -w <<<"$backends")" = "$observers" ] || { say "not $observers observers: $backends"; return 1; }
     # shellcheck disable=SC2086 # several numbers
     echo "$(ticks observ "${runs[@]}") $(ticks '' $backends)" >>"$work/costs"
   fi
@@ -52,12 +55,17 @@ PYTHON
 
 reads long --terminals "${SESSIONS:-4}" --duration 24h --warmup 5s --observe off &
 long=$!
+trap 'kill -INT "$long" 2>/dev/null || true; finish' EXIT
 sleep 6
-for _ in $(seq "$turns"); do
-  turn off
-  turn db,host
+for pair in $(seq "$turns"); do
+  if [ $((pair % 2)) = 1 ]; then
+    turn off
+    turn db,host
+  else
+    turn db,host
+    turn off
+  fi
 done
-turn off
 kill -INT "$long" || { cat "$work/long.out" >&2; exit 1; }
 wait "$long" || [ -s "$work/long.json" ]
 
@@ -72,15 +80,18 @@ begun, committed = moment(run["window"]["start"]), run["series"]["micro"]
 def rate(start):
     """Transactions per second of the long run in a turn, of which the last lydite began its window at `start`."""
     first = math.ceil(moment(start) + 2 - begun)
+    assert first >= 0, "the long run began late"
     return statistics.mean(committed[first:first + seconds - 4])
 
 
 rates = [(source, rate(start)) for source, start in (line.split() for line in open(f"{work}/turns"))]
-losses = [
-    (1 - rates[k][1] / statistics.mean((rates[k - 1][1], rates[k + 1][1]))) / observers * 100
-    for k in range(len(rates)) if rates[k][0] != "off"
-]
-half = 1.96 * statistics.stdev(losses) / math.sqrt(len(losses))
+# Pairs of turns, of which each begins with the other kind than the one before: off and on, on and off, off and on.
+losses = []
+for first, second in zip(rates[::2], rates[1::2]):
+    (_, plain), (_, observed) = (first, second) if first[0] == "off" else (second, first)
+    losses.append((1 - observed / plain) / observers * 100)
+# For ten degrees of freedom and more, Student's t at 97.5 % is no greater than this.
+half = 2.23 * statistics.stdev(losses) / math.sqrt(len(losses))
 costs = [[float(number) for number in line.split()] for line in open(f"{work}/costs")]
 client, server = (statistics.mean(values) / observers / (seconds - 1) for values in zip(*costs))
 plain = statistics.mean(value for source, value in rates if source == "off")

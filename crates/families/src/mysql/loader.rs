@@ -1,5 +1,5 @@
-//! Loading by `LOAD DATA LOCAL INFILE`, streamed from memory, or by INSERT of many rows where the server does not
-//! support that.
+//! Loading by `LOAD DATA LOCAL INFILE`, streamed from memory, or by INSERT of many rows where the server forbids that or
+//! commits its rows by itself.
 //!
 //! A warehouse is one transaction, so it is stored whole or not at all. Databases that are not made for large
 //! transactions load in batches with a transaction each.

@@ -89,8 +89,8 @@ fn is_told_to_end(pid: u32) -> bool {
 fn a_shutdown_that_is_cleared_before_the_server_has_stopped_starts_it_again() {
     let lab = lab();
     let [server] = servers(&lab.directory())[..] else { panic!("one server") };
-    // It can't stop in its orderly way while it stands still.
-    let faults = ["stop@0.2s..590s/nodes=1", "shutdown@0.5s..595s/lab:gemel/0"];
+    // It can't stop in its orderly way while it stands still. On a machine under load a fault may begin seconds late.
+    let faults = ["stop@0.2s..590s/nodes=1", "shutdown@10s..595s/lab:gemel/0"];
     let mut run = lab.run("600s", &faults, &["--no-check"]);
     run.wait_until("the shutdown", || is_told_to_end(server));
     let cleared = lab.place.lydite(&["faults", "clear"]).code(0).stdout;

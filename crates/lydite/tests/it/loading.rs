@@ -58,7 +58,7 @@ fn assert_resumable(url: &str, units: u32) {
     for arguments in [vec!["check", url], vec!["run", url, "--quiet"]] {
         let ended = lydite(&arguments).code(2);
         let error = ended.only_error();
-        assert!(error.contains(&loaded::broken_off(units)), "{error}");
+        loaded::assert_broken_off(error, units);
         let advice = format!("lydite load {url} --warehouses 6 --size small --seed 1 --resume");
         assert!(error.contains(&advice), "{error}");
         assert!(error.contains("or start again with --fresh instead of --resume"), "{error}");

@@ -22,9 +22,9 @@ const PAYMENTS: usize = 100;
 /// Least number of reads of a customer's last order, and of orders that are rolled back meanwhile.
 const LOOKS: usize = 100;
 const ROLLED_BACK: u64 = 20;
-/// Longest time for the retries of a transaction, which has [`ATTEMPTS`] at least.
+/// A transaction is given up after this time and [`ATTEMPTS`] attempts, whichever comes later.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Attempts that every transaction has. The database may keep a single one waiting for longer than [`PATIENCE`].
+/// The database may keep a single attempt waiting for longer than [`PATIENCE`].
 const ATTEMPTS: u64 = 10;
 /// Longest time for which a check may go on after it was stopped.
 const STOPPING: Duration = Duration::from_secs(60);
@@ -39,8 +39,8 @@ fn insist(session: &mut dyn Session, input: &Transaction) -> Result<(Option<Outc
     retry(PATIENCE, || session.execute(input))
 }
 
-/// Makes attempts until one is not aborted, for `patience` and [`ATTEMPTS`] at least. Returns the answer and the number
-/// of aborts.
+/// Makes attempts until one is not aborted, or until `patience` is over and [`ATTEMPTS`] were made. Returns the answer
+/// and the number of aborts.
 fn retry(
     patience: Duration,
     mut attempt: impl FnMut() -> Result<Outcome, TxError>,
