@@ -6,7 +6,7 @@
 # The script prints what one observer costs if the cost grows with their number, with a 95 % interval, and the processor
 # time of its threads and of its connection's backend. The aims are at most 1 % of the throughput, and at most 3 % of a
 # processor.
-# Variables: TURNS (40 turns with observers, 11 at least), OBSERVERS (20), SECONDS_EACH (12, of which the first two after
+# Variables: TURNS (40 turns with observers, 2 at least), OBSERVERS (20), SECONDS_EACH (12, of which the first two after
 # the last start and the last do not count), SESSIONS (4 of the long run).
 source "$(dirname "$0")/server.bash"
 turns=${TURNS:-40}
@@ -90,8 +90,9 @@ losses = []
 for first, second in zip(rates[::2], rates[1::2]):
     (_, plain), (_, observed) = (first, second) if first[0] == "off" else (second, first)
     losses.append((1 - observed / plain) / observers * 100)
-# For ten degrees of freedom and more, Student's t at 97.5 % is no greater than this.
-half = 2.23 * statistics.stdev(losses) / math.sqrt(len(losses))
+# Quantiles of Student's t at 97.5 % by degrees of freedom.
+quantile = {1: 12.71, 2: 4.30, 3: 3.18, 4: 2.78, 5: 2.57, 6: 2.45, 7: 2.36, 8: 2.31, 9: 2.26}
+half = quantile.get(len(losses) - 1, 2.23) * statistics.stdev(losses) / math.sqrt(len(losses))
 costs = [[float(number) for number in line.split()] for line in open(f"{work}/costs")]
 client, server = (statistics.mean(values) / observers / (seconds - 1) for values in zip(*costs))
 plain = statistics.mean(value for source, value in rates if source == "off")

@@ -104,7 +104,7 @@ impl Audit<'_> {
         }
     }
 
-    /// Returns the scopes in which a test runs; none for a test of replicas without replicas.
+    /// Returns the scopes in which a test runs. A test of the replicas runs in none if the user named no replicas.
     fn scopes(&self, test: &Test) -> Vec<Scope> {
         match (test.extent, self.widest()) {
             (Extent::Replicas, _) if self.replicas.is_none() => vec![],

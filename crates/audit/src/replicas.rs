@@ -5,7 +5,7 @@ use crate::consistency::conditions;
 use crate::finding::{Property, Seen, Trouble};
 use crate::stage::Stage;
 use crate::{Extent, Test};
-use lydite_database::{CATCH_UP_WITH_LOAD, LedgerCounts, Target, TargetError, TargetErrorKind};
+use lydite_database::{CATCH_UP_WITH_LOAD, LedgerCounts, Target};
 use lydite_tpcc::consistency::CONDITIONS;
 use std::sync::Arc;
 
@@ -24,14 +24,15 @@ fn on_replicas(stage: &Stage<'_>) -> Result<Seen, Trouble> {
         return Err(Trouble::NotRun("no replicas are named".into()));
     };
     let caught_up = replicas.catch_up(stage.meta, CATCH_UP_WITH_LOAD, stage.audit.say, stage.stop);
-    match caught_up {
-        Ok(true) => {}
-        Ok(false) => return Err(Trouble::Stopped),
-        Err(error) if error.kind == TargetErrorKind::Interrupted => return Err(Trouble::Stopped),
+    let caught_up = caught_up.map_err(|error| match Trouble::from(error) {
         // The server that is away may be a replica. If it is the primary, the next test says so.
-        Err(error) => return Err(Trouble::NotRun(error.message)),
+        Trouble::Lost(words) => Trouble::NotRun(words),
+        other => other,
+    })?;
+    if !caught_up {
+        return Err(Trouble::Stopped);
     }
-    let wanted = stage.read_from(stage.target, counts(stage))?;
+    let wanted = stage.all_counts(stage.target)?;
     let (mut failed, mut not_run) = (Vec::new(), Vec::new());
     for (url, replica) in replicas.servers() {
         match on_replica(stage, url, replica, wanted) {
@@ -66,7 +67,7 @@ fn on_replica(
     replica: &Arc<dyn Target>,
     wanted: LedgerCounts,
 ) -> Result<(), Trouble> {
-    let found = stage.read_from(replica, counts(stage))?;
+    let found = stage.all_counts(replica)?;
     let differences: Vec<String> = [
         ("the sum of D_NEXT_O_ID is", found.next_order_ids, wanted.next_order_ids),
         ("the rows of HISTORY are", found.payments, wanted.payments),
@@ -81,12 +82,4 @@ fn on_replica(
     }
     stage.step(format!("replica {url}: orders and payments are as many as on the primary"));
     conditions(stage, replica).map(drop)
-}
-
-/// Returns a query for the orders and payments of all warehouses.
-fn counts(
-    stage: &Stage<'_>,
-) -> impl FnOnce(&dyn Target) -> Result<LedgerCounts, TargetError> + Send + 'static {
-    let warehouses = 1..=stage.meta.warehouses;
-    move |target| target.counts(&warehouses)
 }

@@ -236,6 +236,12 @@ impl<'a> Stage<'a> {
         read_aside(server, self.stop, read)?.ok_or(Trouble::Stopped)
     }
 
+    /// Counts orders and payments of all warehouses on a server of the database.
+    pub(crate) fn all_counts(&self, server: &Arc<dyn Target>) -> Result<LedgerCounts, Trouble> {
+        let all = 1..=self.meta.warehouses;
+        self.read_from(server, move |target| target.counts(&all))
+    }
+
     /// Counts orders and payments of the ground's warehouses.
     pub(crate) fn counts(&self) -> Result<[LedgerCounts; 2], Trouble> {
         let of = |w_id: u32| self.target.counts(&(w_id..=w_id)).map_err(Trouble::from);

@@ -5,7 +5,7 @@ use crate::finding::{Seen, Trouble};
 use crate::stage::Stage;
 use lydite_database::sql::foreign::ReadOnly;
 use lydite_database::sql::stored::SPREADS;
-use lydite_database::{ConditionFinding, LedgerCounts, Target, TargetError};
+use lydite_database::{ConditionFinding, LedgerCounts, TargetError};
 use lydite_tpcc::WarehouseId;
 use lydite_tpcc::schema::Table;
 
@@ -13,14 +13,6 @@ use lydite_tpcc::schema::Table;
 fn line_tolerance(orders: u64) -> f64 {
     let deviation = 10.0_f64.sqrt() / 10.0 / (orders as f64).sqrt();
     f64::max(0.01, 5.0 * deviation)
-}
-
-/// Reads from the database.
-fn read<R: Send + 'static>(
-    stage: &Stage<'_>,
-    read: impl FnOnce(&dyn Target) -> Result<R, TargetError> + Send + 'static,
-) -> Result<R, Trouble> {
-    stage.read_from(stage.target, read)
 }
 
 /// Reads in a session that can change nothing.
@@ -34,7 +26,7 @@ fn read_tables<R: Send + 'static>(
                 .into(),
         ));
     }
-    read(stage, move |target| by(&mut target.capabilities().foreign()?.read_only()?))
+    stage.read_from(stage.target, move |target| by(&mut target.capabilities().foreign()?.read_only()?))
 }
 
 /// Returns the counts that transactions change, as loaded.
@@ -54,8 +46,7 @@ fn districts(stage: &Stage<'_>) -> u64 {
 
 /// True if no New-Order, Payment or Delivery has run since the load.
 fn is_fresh(stage: &Stage<'_>) -> Result<bool, Trouble> {
-    let all = 1..=stage.meta.warehouses;
-    let fresh = read(stage, move |target| target.counts(&all))? == as_loaded(stage);
+    let fresh = stage.all_counts(stage.target)? == as_loaded(stage);
     stage.step(if fresh {
         "no transaction has run since the load: D_NEXT_O_ID, HISTORY and NEW-ORDER are as loaded"
     } else {
@@ -70,7 +61,7 @@ pub(super) fn cardinalities(stage: &Stage<'_>) -> Result<Seen, Trouble> {
     let rows = if stage.target.capabilities().foreign.is_some() {
         read_tables(stage, |tables| tables.table_rows())?
     } else {
-        let sums = read(stage, |target| target.checksums())?;
+        let sums = stage.read_from(stage.target, |target| target.checksums())?;
         sums.into_iter().map(|sum| (sum.table, sum.rows)).collect()
     };
     let orders = rows.iter().find(|(table, _)| *table == Table::Orders).map_or(0, |(_, rows)| *rows);
@@ -188,7 +179,8 @@ pub(super) fn spreads(stage: &Stage<'_>) -> Result<Seen, Trouble> {
 
 /// Tells which node has how many warehouses and bytes.
 pub(super) fn nodes(stage: &Stage<'_>) -> Result<Seen, Trouble> {
-    let sizes = read(stage, |target| target.capabilities().node_sizes())?.unwrap_or_default();
+    let sizes =
+        stage.read_from(stage.target, |target| target.capabilities().node_sizes())?.unwrap_or_default();
     let bytes = |node: &str| {
         let size = sizes.iter().find(|size| size.node == node);
         size.map_or_else(String::new, |size| format!(", {} bytes", size.bytes))

@@ -27,7 +27,8 @@ pub(crate) enum Way {
     Insert,
 }
 
-/// Returns the method by which this server takes rows as a part of the transaction.
+/// Returns how to load rows into this server. They must belong to the current transaction, so that a rollback removes
+/// them.
 pub(crate) fn way(wire: &mut Wire) -> Result<Way, SqlError> {
     if !wire.product.file_in_transaction {
         return Ok(Way::Insert);

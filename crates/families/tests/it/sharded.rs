@@ -104,6 +104,7 @@ fn warehouses_are_parted_over_shards_and_the_database_is_the_same() {
     let sizes = target.capabilities().node_sizes().expect("sizes").expect("sizes that are known");
     let named: Vec<&String> = sizes.iter().map(|of| &of.node).collect();
     assert_eq!(named, placement.nodes.iter().collect::<Vec<_>>());
+    // A tiny warehouse has more than half a megabyte.
     assert!(sizes[2].bytes > sizes[0].bytes + (512 << 10), "two warehouses are more than one: {sizes:?}");
 
     let plain = open(&on_postgres("beside_shards", WAREHOUSES, ""));

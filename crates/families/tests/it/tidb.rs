@@ -3,7 +3,7 @@
 
 use crate::playing::open;
 use crate::replay::{self, Mysql};
-// With more rows than a transaction of TiDB has.
+// Small, not tiny: a warehouse must have more rows than one batch.
 use lydite_database::playing::population;
 use lydite_database::{LoadProgress, LoadUnit, TargetErrorKind, TxMode};
 use lydite_testkit::mariadb;

@@ -40,6 +40,8 @@ fn a_load_whose_server_or_whose_program_is_killed_is_resumed_to_the_same_rows() 
             running.signal(libc::SIGKILL);
             assert_eq!(running.wait().code, None);
         }
+        let sessions = format!("SELECT count(*) FROM processlist WHERE db = '{killed}'");
+        loaded::wait_until_alone(|| server.sql("information_schema", &sessions));
         let ended = lydite(&["run", &url, "--quiet"]).code(2);
         loaded::assert_broken_off(ended.only_error(), units_of(&server, killed));
         lydite(&[load.as_slice(), &["--resume"]].concat()).code(0);

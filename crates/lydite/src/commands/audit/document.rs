@@ -7,7 +7,7 @@ use lydite_audit::{Finding, Property, Verdict};
 use lydite_database::Description;
 use lydite_plan::destination::Destination;
 use lydite_report::audit::{AuditPage, AuditTest, render_audit};
-use lydite_report::figures::moment;
+use lydite_report::figures::{moment, plural};
 use lydite_tpcc::meta::DatabaseMeta;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -77,10 +77,9 @@ impl Document<'_> {
     pub(super) fn header(&self) -> String {
         let Description { kind, version, url, isolation, .. } = self.description;
         let nodes = self.nodes.map_or_else(String::new, |nodes| format!(" on {nodes} nodes"));
-        let replicas = match self.replicas.len() {
+        let replicas = match self.replicas.len() as u64 {
             0 => String::new(),
-            1 => " and a replica".into(),
-            count => format!(" and {count} replicas"),
+            count => format!(" and {}", plural(count, "replica")),
         };
         let quick = if self.quick { ", quick: short loads and waits" } else { "" };
         let warehouses = self.meta.warehouses_in_words();
