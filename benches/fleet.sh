@@ -96,20 +96,17 @@ for agents in ${AGENTS:-1 2 4 8 16}; do
 done
 
 python3 - "$work" "$seconds" <<'PYTHON'
-import math, statistics, sys
+import math, statistics, student, sys
 work, seconds = sys.argv[1], float(sys.argv[2])
 def rows(name):
     return [[float(number) for number in line.split()] for line in open(f"{work}/{name}")]
-# Quantiles of Student's t at 97.5 % by degrees of freedom.
-quantile = {1: 12.71, 2: 4.30, 3: 3.18, 4: 2.78, 5: 2.57, 6: 2.45, 7: 2.36, 8: 2.31, 9: 2.26}
 print("| agents | of one process, with 95 % interval | starts within | clocks within | messages in per s | "
       "bytes in per s | messages out per s | bytes out per s | coordinator, of a processor |")
 print("|---|---|---|---|---|---|---|---|---|")
 for agents in (int(agents) for [agents] in rows("agents")):
     logs = [math.log(fleet / one) for fleet, one in rows(f"pairs-{agents}")]
     mean = statistics.mean(logs)
-    half = (quantile.get(len(logs) - 1, 2.2) * statistics.stdev(logs) / math.sqrt(len(logs))
-            if len(logs) > 1 else math.inf)
+    half = student.half(logs) if len(logs) > 1 else math.inf
     varz = rows(f"varz-{agents}")
     rates = [[(after - before) / (end[0] - begin[0]) for before, after in zip(begin[1:], end[1:])]
              for begin, end in zip(varz[::2], varz[1::2])]

@@ -70,7 +70,7 @@ kill -INT "$long" || { cat "$work/long.out" >&2; exit 1; }
 wait "$long" || [ -s "$work/long.json" ]
 
 python3 - "$work" "$seconds" "$observers" <<'PYTHON'
-import datetime, json, math, statistics, sys
+import datetime, json, math, statistics, student, sys
 work, seconds, observers = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 moment = lambda text: datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
 run = json.load(open(f"{work}/long.json"))
@@ -90,9 +90,7 @@ losses = []
 for first, second in zip(rates[::2], rates[1::2]):
     (_, plain), (_, observed) = (first, second) if first[0] == "off" else (second, first)
     losses.append((1 - observed / plain) / observers * 100)
-# Quantiles of Student's t at 97.5 % by degrees of freedom.
-quantile = {1: 12.71, 2: 4.30, 3: 3.18, 4: 2.78, 5: 2.57, 6: 2.45, 7: 2.36, 8: 2.31, 9: 2.26}
-half = quantile.get(len(losses) - 1, 2.23) * statistics.stdev(losses) / math.sqrt(len(losses))
+half = student.half(losses)
 costs = [[float(number) for number in line.split()] for line in open(f"{work}/costs")]
 client, server = (statistics.mean(values) / observers / (seconds - 1) for values in zip(*costs))
 plain = statistics.mean(value for source, value in rates if source == "off")

@@ -4,6 +4,8 @@ set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 lydite=${LYDITE:-${CARGO_TARGET_DIR:-$root/target}/release/lydite}
+# For the Python modules beside this file.
+export PYTHONPATH=$root/benches PYTHONDONTWRITEBYTECODE=1
 work=$(mktemp -d "${TMPDIR:-/tmp}/lydite-bench-XXXXXX")
 chmod 755 "$work"
 pg_bin=${PG_BIN:-$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -1)}

@@ -1,11 +1,12 @@
 //! Consistency (clause 3.3): the twelve conditions hold before a load and after it.
 
 use crate::act::PATIENCE;
+use crate::checkpoints::Checkpoints;
 use crate::finding::{LoadFacts, Property, Seen, Trouble};
 use crate::load::{Load, Loaded, shortness};
 use crate::stage::Stage;
 use crate::{Extent, Test};
-use lydite_database::{Observer, Target, TargetError};
+use lydite_database::Target;
 use lydite_tpcc::consistency::CONDITIONS;
 use lydite_tpcc::random::Stream;
 use lydite_verify::conditions::{Checked, check_aside, check_in_turn};
@@ -32,7 +33,7 @@ pub(crate) static TESTS: &[Test] = &[
         id: "consistency-2",
         clause: "3.3.3.2",
         title: "the twelve conditions after a load",
-        extent: Extent::Whole,
+        extent: Extent::Loaded,
         play: after_load,
     },
 ];
@@ -63,36 +64,24 @@ pub(crate) fn conditions(stage: &Stage<'_>, server: &Arc<dyn Target>) -> Result<
     }
 }
 
-/// Returns the sum of the counters that grow with each checkpoint; none if the database has no such counter.
-fn checkpoints(
-    observer: &mut Option<Box<dyn Observer>>,
-    is_checkpoint: fn(&str) -> bool,
-) -> Result<Option<f64>, TargetError> {
-    let Some(observer) = observer else { return Ok(None) };
-    let samples = observer.sample()?;
-    let counts: Vec<f64> =
-        samples.iter().filter(|sample| is_checkpoint(&sample.name)).map(|sample| sample.value).collect();
-    Ok((!counts.is_empty()).then(|| counts.iter().sum()))
-}
-
 fn after_load(stage: &mut Stage<'_>, _: &mut Stream) -> Result<Seen, Trouble> {
-    let mut observer = stage.target.capabilities().observer(0)?;
-    let before = checkpoints(&mut observer, stage.audit.is_checkpoint)?;
-    let (loaded, seconds) = load(stage)?;
-    if let Some(lost) = loaded.lost.first() {
-        return Err(Trouble::Lost(lost.clone()));
-    }
-    let after = checkpoints(&mut observer, stage.audit.is_checkpoint)?;
-    let facts =
-        LoadFacts::new(seconds, loaded.new_orders, before.zip(after).map(|(before, after)| after > before));
+    let (facts, load) = match stage.load.get() {
+        Some(facts) => (facts, "the load of durability-1, which the failure ended".to_owned()),
+        None => {
+            let mut checkpoints = Checkpoints::watch(&**stage.target, stage.audit.is_checkpoint)?;
+            let (loaded, seconds) = load(stage)?;
+            if let Some(lost) = loaded.lost.first() {
+                return Err(Trouble::Lost(lost.clone()));
+            }
+            let facts = LoadFacts::new(seconds, loaded.new_orders.iter().sum(), checkpoints.seen()?);
+            (facts, format!("load of {} terminals without waits, as fast as they go", stage.audit.terminals))
+        }
+    };
     stage.load.set(Some(facts));
     let short = shortness(stage.audit.duration);
-    stage.step(format!(
-        "load of {} terminals without waits, as fast as they go: {} New-Orders in {seconds:.0} s \
-         ({:.0} NOPM){short}",
-        stage.audit.terminals, loaded.new_orders, facts.nopm
-    ));
-    let checkpoint = match facts.checkpoint {
+    let LoadFacts { seconds, new_orders, nopm, checkpoint } = facts;
+    stage.step(format!("{load}: {new_orders} New-Orders in {seconds:.0} s ({nopm:.0} NOPM){short}"));
+    let checkpoint = match checkpoint {
         None => "the database reports no checkpoints",
         Some(true) => "a checkpoint was seen",
         Some(false) => "no checkpoint was seen: use a longer --duration",
@@ -100,8 +89,8 @@ fn after_load(stage: &mut Stage<'_>, _: &mut Stream) -> Result<Seen, Trouble> {
     stage.step(checkpoint);
     let seen = conditions(stage, stage.target)?;
     Ok(Seen::plain(format!(
-        "{} after {} New-Orders in {seconds:.0} s{short}; {checkpoint}",
-        seen.words, loaded.new_orders
+        "{} after {new_orders} New-Orders in {seconds:.0} s{short}; {checkpoint}",
+        seen.words
     )))
 }
 
@@ -113,6 +102,7 @@ fn load(stage: &Stage<'_>) -> Result<(Loaded, f64), Trouble> {
         terminals: stage.audit.terminals,
         seed: stage.audit.seed,
         file: None,
+        turns: None,
     };
     let (stop, (ready, is_ready), (send, ended)) = (Arc::new(AtomicBool::new(false)), channel(), channel());
     let asked = Arc::clone(&stop);

@@ -1,4 +1,4 @@
-//! Durability (clause 3.5.4): after a failure, the database has each order that it acknowledged, and no other.
+//! Durability (clause 3.5): after a failure, the database has each order that it acknowledged, and no other.
 
 use crate::finding::{Finding, LoadFacts, Scope, Seen, Trouble};
 use crate::load::{Order, SuccessFile, shortness};
@@ -11,8 +11,18 @@ use std::time::{Duration, Instant};
 /// Most orders that a finding names.
 const EXAMPLES: usize = 3;
 
+/// A failure that the database has to survive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The database ends at once, and starts again on its data.
+    Crash,
+    /// A node loses its data for good, and gets a new disk.
+    DiskLoss,
+}
+
 /// The test: begun before the load, judged after the recovery.
 pub struct Trial {
+    failure: Failure,
     scope: Scope,
     begun: Instant,
     steps: Vec<String>,
@@ -25,18 +35,23 @@ impl Trial {
     ///
     /// # Errors
     /// The database fails.
-    pub fn begin(target: &dyn Target, meta: &DatabaseMeta, scope: Scope) -> Result<Self, TargetError> {
+    pub fn begin(
+        target: &dyn Target,
+        meta: &DatabaseMeta,
+        failure: Failure,
+        scope: Scope,
+    ) -> Result<Self, TargetError> {
         let begun = Instant::now();
         let before = Before(target.written(&(1..=meta.warehouses), None)?);
         let steps = vec![format!("count1, the sum of D_NEXT_O_ID, is {}", before.count())];
-        Ok(Self { scope, begun, steps, load: None, before })
+        Ok(Self { failure, scope, begun, steps, load: None, before })
     }
 
     /// Returns the finding of a test that could not begin.
     #[must_use]
-    pub fn impossible(scope: Scope, why: impl Into<String>) -> Finding {
+    pub fn impossible(failure: Failure, scope: Scope, why: impl Into<String>) -> Finding {
         let before = Before(Written::default());
-        Self { scope, begun: Instant::now(), steps: Vec::new(), load: None, before }.not_run(why)
+        Self { failure, scope, begun: Instant::now(), steps: Vec::new(), load: None, before }.not_run(why)
     }
 
     /// Notes a step.
@@ -44,9 +59,10 @@ impl Trial {
         self.steps.push(words.into());
     }
 
-    /// Notes the load before the failure: its terminals, its duration, and the entries of its success file.
-    pub fn loaded(&mut self, terminals: u32, duration: Duration, entries: usize) {
-        let load = LoadFacts::new(duration.as_secs_f64(), entries as u64, None);
+    /// Notes the load before the failure: its terminals, its duration, the entries of its success file, and whether a
+    /// checkpoint was seen (`None` if the database counts none).
+    pub fn loaded(&mut self, terminals: u32, duration: Duration, entries: usize, checkpoint: Option<bool>) {
+        let load = LoadFacts::new(duration.as_secs_f64(), entries as u64, checkpoint);
         self.step(format!(
             "a load of {terminals} terminals for {:.0} s{}: {entries} entries in the success file ({:.0} NOPM)",
             load.seconds,
@@ -56,7 +72,7 @@ impl Trial {
         self.load = Some(load);
     }
 
-    /// Reads the recovered database.
+    /// Reads the recovered database: after the loss of a disk, on the node that had lost it.
     ///
     /// # Errors
     /// The database fails: perhaps a node still recovers.
@@ -112,8 +128,15 @@ impl Trial {
     }
 
     fn finding(self, ended: Result<Seen, Trouble>) -> Finding {
-        let title = "each acknowledged order survives a failure, and no other";
-        let finding = Finding::of("durability-1", "3.5.4", title, self.scope);
+        let (id, clause, title) = match self.failure {
+            Failure::Crash => {
+                ("durability-1", "3.5.4", "each acknowledged order survives a failure, and no other")
+            }
+            Failure::DiskLoss => {
+                ("durability-2", "3.5.3.1", "each acknowledged order is on a node that had lost its disk")
+            }
+        };
+        let finding = Finding::of(id, clause, title, self.scope);
         Finding { load: self.load, ..finding }.ended(ended, self.steps, self.begun)
     }
 }

@@ -7,6 +7,7 @@
 mod act;
 mod aside;
 mod atomicity;
+pub mod checkpoints;
 mod consistency;
 mod data;
 pub mod durability;
@@ -46,6 +47,8 @@ enum Extent {
     Rows,
     /// The whole database. The test runs once.
     Whole,
+    /// The whole database, after a load. The test runs once.
+    Loaded,
     /// The replicas. The test runs once, if there are any.
     Replicas,
 }
@@ -54,10 +57,19 @@ enum Extent {
 static TESTS: &[&[Test]] =
     &[data::TESTS, atomicity::TESTS, consistency::TESTS, isolation::TESTS, replicas::TESTS];
 
+/// The tests to run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Part {
+    /// All.
+    All,
+    /// All but the one after a load: the load of the durability test will serve it.
+    BeforeLoad,
+    /// Only the one after a load: after that of the durability test, or after one of its own.
+    AfterLoad(Option<LoadFacts>),
+}
+
 /// The ACID tests of a database, ready to run.
 pub struct Audit<'a> {
-    /// The loaded database.
-    pub target: &'a Arc<dyn Target>,
     /// Description of the database.
     pub meta: &'a DatabaseMeta,
     /// Nodes of its warehouses; `None` on one node, or if they are not known.
@@ -93,6 +105,23 @@ pub struct Report {
     pub stopped: bool,
 }
 
+/// A run of a part of the tests.
+struct Round<'a> {
+    target: &'a Arc<dyn Target>,
+    part: Part,
+    stop: &'a dyn Fn() -> bool,
+    crew: &'a Crew,
+}
+
+impl Report {
+    /// Adds the result of further tests.
+    pub fn extend(&mut self, more: Self) {
+        self.findings.extend(more.findings);
+        self.lost = self.lost.take().or(more.lost);
+        self.stopped |= more.stopped;
+    }
+}
+
 impl Audit<'_> {
     /// Returns the scope of tests of the whole database.
     #[must_use]
@@ -104,26 +133,42 @@ impl Audit<'_> {
         }
     }
 
+    /// Returns true if a test is asked for.
+    fn includes(&self, part: Part, test: &Test) -> bool {
+        let of_part = match part {
+            Part::All => true,
+            Part::BeforeLoad => test.extent != Extent::Loaded,
+            Part::AfterLoad(_) => test.extent == Extent::Loaded,
+        };
+        of_part && self.only.contains(&test.property)
+    }
+
     /// Returns the scopes in which a test runs. A test of the replicas runs in none if the user named no replicas.
     fn scopes(&self, test: &Test) -> Vec<Scope> {
         match (test.extent, self.widest()) {
             (Extent::Replicas, _) if self.replicas.is_none() => vec![],
-            (Extent::Whole | Extent::Replicas, widest) => vec![widest],
+            (Extent::Whole | Extent::Loaded | Extent::Replicas, widest) => vec![widest],
             (Extent::Rows, Scope::Nodes) => vec![Scope::Local, Scope::Nodes],
             (Extent::Rows, Scope::Local) => vec![Scope::Local],
         }
     }
 
-    /// Runs the tests until `stop` says so, and reports each finding as it comes.
-    pub fn run(&self, stop: &dyn Fn() -> bool, found: &mut dyn FnMut(&Finding)) -> Report {
+    /// Runs a part of the tests on the loaded database until `stop` says so, and reports each finding as it comes.
+    pub fn run(
+        &self,
+        target: &Arc<dyn Target>,
+        part: Part,
+        stop: &dyn Fn() -> bool,
+        found: &mut dyn FnMut(&Finding),
+    ) -> Report {
         let mut report = Report::default();
-        let crew = Crew::default();
+        let round = Round { target, part, stop, crew: &Crew::default() };
         let tests = TESTS.iter().flat_map(|tests| tests.iter());
         let mut number = 0;
-        for test in tests.filter(|test| self.only.contains(&test.property)) {
+        for test in tests.filter(|test| self.includes(part, test)) {
             for scope in self.scopes(test) {
                 number += 1;
-                let finding = self.finding(test, scope, number, stop, &crew, &mut report);
+                let finding = self.finding(test, scope, number, &round, &mut report);
                 found(&finding);
                 report.findings.push(finding);
             }
@@ -137,8 +182,7 @@ impl Audit<'_> {
         test: &Test,
         scope: Scope,
         number: u64,
-        stop: &dyn Fn() -> bool,
-        crew: &Crew,
+        round: &Round<'_>,
         report: &mut Report,
     ) -> Finding {
         let begun = Instant::now();
@@ -146,14 +190,14 @@ impl Audit<'_> {
         let ground = Ground::choose(scope, self.meta, self.placement, &mut stream);
         let (mut steps, mut load) = (Vec::new(), None);
         let ended = match ground {
-            _ if report.stopped || stop() => Err(Trouble::Stopped),
+            _ if report.stopped || (round.stop)() => Err(Trouble::Stopped),
             _ if report.lost.is_some() => Err(Trouble::NotRun("the database is away".into())),
-            _ if crew.is_incomplete() => {
+            _ if round.crew.is_incomplete() => {
                 Err(Trouble::NotRun("a session of an earlier test still has no answer".into()))
             }
             None => Err(Trouble::NotRun("the warehouses are on one node".into())),
             Some(ground) => {
-                let mut stage = Stage::new(self, ground, stop, crew);
+                let mut stage = Stage::new(self, ground, round);
                 let ended = (test.play)(&mut stage, &mut stream);
                 (steps, load) = (stage.steps.take(), stage.load.take());
                 ended

@@ -9,17 +9,20 @@ use lydite_tpcc::{CustomerId, DistrictId, Mix, OrderId, Outcome, Transaction, Wa
 use std::collections::HashMap;
 use std::fmt::Display;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Length of the loads that the clauses ask for (3.3.3.2, 3.5.4).
 pub const LENGTH: Duration = Duration::from_secs(5 * 60);
 /// Time between two attempts of a transaction.
 const AGAIN: Duration = Duration::from_millis(1);
+/// Zeros that are written ahead of a success file's lines.
+static ZEROS: [u8; 1 << 20] = [0; 1 << 20];
 
 /// A district and the customer of an order.
 pub(crate) type Orderer = (WarehouseId, DistrictId, CustomerId);
@@ -27,30 +30,127 @@ pub(crate) type Orderer = (WarehouseId, DistrictId, CustomerId);
 pub(crate) type Order = (Orderer, OrderId);
 
 /// A success file that is written. An entry counts once it is on the disk.
+///
+/// One thread waits for the disk, for all terminals together. A terminal goes on meanwhile, and waits for its entry only
+/// before its next New-Order. So of each terminal at most one order is acknowledged or under way without an entry, which
+/// is what the clause allows.
+///
+/// Zeros are written ahead of the entries. Without them each sync would also write the file's new length, and disturb the
+/// database on the same disk.
 struct Writer {
     file: File,
-    /// Keeps lines whole.
-    turn: Mutex<()>,
+    state: Mutex<State>,
+    /// Wakes the thread that waits for the disk.
+    appended: Condvar,
+    /// Wakes the terminals.
+    synced: Condvar,
 }
+
+/// The state of a success file.
+#[derive(Default)]
+struct State {
+    /// Bytes of the lines.
+    length: u64,
+    /// Bytes of the file, with the zeros ahead.
+    prepared: u64,
+    /// Number of entries in the file.
+    appended: u64,
+    /// Number of entries that are on the disk.
+    synced: u64,
+    /// The reason why no further entry gets to the disk.
+    failed: Option<String>,
+    /// True once there will be no further entry.
+    ended: bool,
+}
+
+/// An entry of a success file, by its number from 1.
+#[derive(Clone, Copy, Debug)]
+struct Entry(u64);
 
 impl Writer {
     fn create(path: &Path) -> io::Result<Self> {
-        let mut file = File::create(path)?;
-        file.write_all(
-            b"# success file of lydite audit (clause 3.5.4)\n# try W_ID D_ID C_ID, before the first attempt; not synced\n\
+        let file = File::create(path)?;
+        let writer = Self { file, state: Mutex::default(), appended: Condvar::new(), synced: Condvar::new() };
+        writer.append(
+            &mut writer.lock(),
+            "# success file of lydite audit (clause 3.5.4)\n# try W_ID D_ID C_ID, before the first attempt; not synced\n\
               # committed W_ID D_ID C_ID O_ID\n# rolled_back W_ID D_ID C_ID O_ID\n",
         )?;
-        file.sync_all()?;
-        Ok(Self { file, turn: Mutex::new(()) })
+        writer.file.sync_all()?;
+        Ok(writer)
     }
 
-    fn line(&self, word: &str, order: &NewOrder, o_id: Option<OrderId>) -> io::Result<()> {
-        let number = o_id.map_or_else(String::new, |o_id| format!(" {o_id}"));
-        let line = format!("{word} {} {} {}{number}\n", order.w_id, order.d_id, order.c_id);
-        let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        (&self.file).write_all(line.as_bytes())?;
-        drop(turn);
-        if o_id.is_some() { self.file.sync_data() } else { Ok(()) }
+    /// Appends lines. The lock keeps them whole.
+    fn append(&self, state: &mut State, lines: &str) -> io::Result<()> {
+        let end = state.length + lines.len() as u64;
+        while state.prepared < end {
+            self.file.write_all_at(&ZEROS, state.prepared)?;
+            state.prepared += ZEROS.len() as u64;
+        }
+        self.file.write_all_at(lines.as_bytes(), state.length)?;
+        state.length = end;
+        Ok(())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes an attempt. The line gets to the disk with the next entry.
+    fn attempt(&self, order: &NewOrder) -> io::Result<()> {
+        let line = format!("try {} {} {}\n", order.w_id, order.d_id, order.c_id);
+        self.append(&mut self.lock(), &line)
+    }
+
+    /// Appends an entry.
+    fn entry(&self, word: &str, order: &NewOrder, o_id: OrderId) -> io::Result<Entry> {
+        let line = format!("{word} {} {} {} {o_id}\n", order.w_id, order.d_id, order.c_id);
+        let mut state = self.lock();
+        self.append(&mut state, &line)?;
+        state.appended += 1;
+        self.appended.notify_one();
+        Ok(Entry(state.appended))
+    }
+
+    /// Waits until an entry is on the disk.
+    fn wait_for(&self, entry: Entry) -> io::Result<()> {
+        let mut state = self.lock();
+        while state.synced < entry.0 {
+            if let Some(problem) = &state.failed {
+                return Err(io::Error::other(problem.clone()));
+            }
+            state = self.synced.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        Ok(())
+    }
+
+    /// Brings entries to the disk until the end.
+    fn sync(&self) {
+        let mut state = self.lock();
+        while state.failed.is_none() {
+            if state.appended == state.synced {
+                if state.ended {
+                    return;
+                }
+                state = self.appended.wait(state).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            }
+            let upto = state.appended;
+            drop(state);
+            let synced = self.file.sync_data();
+            state = self.lock();
+            match synced {
+                Ok(()) => state.synced = upto,
+                Err(error) => state.failed = Some(error.to_string()),
+            }
+            self.synced.notify_all();
+        }
+    }
+
+    /// Announces that there will be no further entry.
+    fn end(&self) {
+        self.lock().ended = true;
+        self.appended.notify_one();
     }
 }
 
@@ -66,7 +166,7 @@ pub struct SuccessFile {
 }
 
 impl SuccessFile {
-    /// Reads a file. A last line without an end was cut off by the failure, and never counted.
+    /// Reads a file, up to the zeros. A last line without an end was cut off by the failure, and never counted.
     ///
     /// # Errors
     /// The file can't be read, or a line is none of a success file.
@@ -74,6 +174,7 @@ impl SuccessFile {
         let failed = |error: &dyn Display| format!("{}: {error}", path.display());
         let text = std::fs::read_to_string(path).map_err(|error| failed(&error))?;
         let mut file = Self::default();
+        let text = text.split('\0').next().unwrap_or_default();
         for line in text.split_inclusive('\n').filter(|line| line.ends_with('\n') && !line.starts_with('#')) {
             file.add(line).ok_or_else(|| failed(&format!("{line:?} is no line of a success file")))?;
         }
@@ -128,6 +229,8 @@ pub struct Load {
     pub seed: u64,
     /// Success file, if there is one.
     pub file: Option<PathBuf>,
+    /// Length of turns of which only every second one uses the success file, to measure its cost; `None` to use it always.
+    pub turns: Option<Duration>,
 }
 
 /// Returns the number of terminals: two for each warehouse, but at least 8 and at most 64.
@@ -145,8 +248,8 @@ pub fn shortness(duration: Duration) -> &'static str {
 /// Result of a load.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Loaded {
-    /// New-Orders that were committed or rolled back.
-    pub new_orders: u64,
+    /// New-Orders that were committed or rolled back, by turn; of one turn if there are none.
+    pub new_orders: Vec<u64>,
     /// Losses of the database, one line each.
     pub lost: Vec<String>,
 }
@@ -163,20 +266,31 @@ impl Load {
         let writer =
             self.file.as_deref().map(Writer::create).transpose().map_err(|error| unwritable(&error))?;
         let plan = InputPlan::on(&self.meta, self.seed, Mix::Deck);
-        let counted = AtomicU64::new(0);
         ready();
+        let play = Play { plan, writer, turns: self.turns, begun: Instant::now(), counted: Mutex::default() };
         let ends: Vec<_> = thread::scope(|scope| {
+            if let Some(writer) = &play.writer {
+                scope.spawn(|| writer.sync());
+            }
             let threads: Vec<_> = (0..)
                 .zip(sessions)
                 .map(|(number, session)| {
-                    let terminal = plan.terminal_of(number, self.terminals);
-                    let (plan, writer, counted) = (&plan, writer.as_ref(), &counted);
-                    scope.spawn(move || play(session, terminal, plan, writer, counted, stop))
+                    let terminal = play.plan.terminal_of(number, self.terminals);
+                    let play = &play;
+                    scope.spawn(move || play.terminal(session, terminal, stop))
                 })
                 .collect();
-            threads.into_iter().map(thread::ScopedJoinHandle::join).collect()
+            let ends = threads.into_iter().map(thread::ScopedJoinHandle::join).collect();
+            if let Some(writer) = &play.writer {
+                writer.end();
+            }
+            ends
         });
-        let mut loaded = Loaded { new_orders: counted.load(Ordering::Relaxed), lost: Vec::new() };
+        if let Some(problem) = play.writer.and_then(|writer| writer.lock().failed.take()) {
+            return Err(unwritable(&problem));
+        }
+        let counted = play.counted.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut loaded = Loaded { new_orders: counted, lost: Vec::new() };
         for end in ends {
             match end {
                 Ok(Ok(lost)) => loaded.lost.extend(lost),
@@ -188,46 +302,88 @@ impl Load {
     }
 }
 
-fn unwritable(error: &io::Error) -> TargetError {
+fn unwritable(error: &dyn Display) -> TargetError {
     TargetError::usage(format!("the success file can't be written: {error}: set TMPDIR to another disk"))
 }
 
-/// Plays the transactions of one terminal. Returns the loss of the database.
-fn play(
-    mut session: Box<dyn Session>,
-    mut terminal: Terminal,
-    plan: &InputPlan,
-    writer: Option<&Writer>,
-    counted: &AtomicU64,
-    stop: &AtomicBool,
-) -> Result<Option<String>, TargetError> {
-    while !stop.load(Ordering::Relaxed) {
-        let transaction = terminal.next(plan);
-        let order = if let Transaction::NewOrder(order) = &transaction { Some(order) } else { None };
-        let note = |word: &str, o_id: Option<OrderId>| match (writer, order) {
-            (Some(writer), Some(order)) => writer.line(word, order, o_id).map_err(|error| unwritable(&error)),
-            _ => Ok(()),
-        };
-        note("try", None)?;
-        let ended = loop {
-            match session.execute(&transaction) {
-                Err(TxError::Aborted { .. }) if !stop.load(Ordering::Relaxed) => thread::sleep(AGAIN),
-                ended => break ended,
-            }
-        };
-        match ended {
-            Ok(Outcome::NewOrder(outcome)) => note("committed", Some(outcome.o_id))?,
-            Ok(_) => {}
-            Err(TxError::Aborted { .. }) => return Ok(None),
-            Err(TxError::RolledBack(outcome)) => note("rolled_back", Some(outcome.o_id))?,
-            Err(error @ (TxError::Unavailable { .. } | TxError::Broken(_))) => {
-                return Ok(Some(error.to_string()));
-            }
-            Err(TxError::Fatal(problem)) => return Err(TargetError::database(problem)),
-        }
-        counted.fetch_add(u64::from(order.is_some()), Ordering::Relaxed);
+/// A load that is played.
+struct Play {
+    plan: InputPlan,
+    writer: Option<Writer>,
+    turns: Option<Duration>,
+    begun: Instant,
+    /// New-Orders by turn.
+    counted: Mutex<Vec<u64>>,
+}
+
+impl Play {
+    /// Returns the number of the current turn.
+    fn turn(&self) -> usize {
+        self.turns.map_or(0, |length| self.begun.elapsed().div_duration_f64(length) as usize)
     }
-    Ok(None)
+
+    /// Counts a New-Order.
+    fn count(&self) {
+        let turn = self.turn();
+        let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        if counted.len() <= turn {
+            counted.resize(turn + 1, 0);
+        }
+        if let Some(of_turn) = counted.get_mut(turn) {
+            *of_turn += 1;
+        }
+    }
+
+    /// Returns the success file, if a New-Order that begins now is noted.
+    fn writer(&self) -> Option<&Writer> {
+        self.writer.as_ref().filter(|_| self.turns.is_none() || self.turn() % 2 == 1)
+    }
+
+    /// Plays the transactions of one terminal. Returns the loss of the database.
+    fn terminal(
+        &self,
+        mut session: Box<dyn Session>,
+        mut terminal: Terminal,
+        stop: &AtomicBool,
+    ) -> Result<Option<String>, TargetError> {
+        let failed = |error: io::Error| unwritable(&error);
+        let mut last: Option<Entry> = None;
+        while !stop.load(Ordering::Relaxed) {
+            let transaction = terminal.next(&self.plan);
+            let order = if let Transaction::NewOrder(order) = &transaction { Some(order) } else { None };
+            let noted = order.and_then(|order| Some((self.writer()?, order)));
+            if let Some((writer, order)) = noted {
+                if let Some(entry) = last.take() {
+                    writer.wait_for(entry).map_err(failed)?;
+                }
+                writer.attempt(order).map_err(failed)?;
+            }
+            let mut note = |word: &str, o_id: OrderId| {
+                let entry = noted.map(|(writer, order)| writer.entry(word, order, o_id)).transpose();
+                entry.map(|entry| last = entry).map_err(failed)
+            };
+            let ended = loop {
+                match session.execute(&transaction) {
+                    Err(TxError::Aborted { .. }) if !stop.load(Ordering::Relaxed) => thread::sleep(AGAIN),
+                    ended => break ended,
+                }
+            };
+            match ended {
+                Ok(Outcome::NewOrder(outcome)) => note("committed", outcome.o_id)?,
+                Ok(_) => {}
+                Err(TxError::Aborted { .. }) => return Ok(None),
+                Err(TxError::RolledBack(outcome)) => note("rolled_back", outcome.o_id)?,
+                Err(error @ (TxError::Unavailable { .. } | TxError::Broken(_))) => {
+                    return Ok(Some(error.to_string()));
+                }
+                Err(TxError::Fatal(problem)) => return Err(TargetError::database(problem)),
+            }
+            if order.is_some() {
+                self.count();
+            }
+        }
+        Ok(None)
+    }
 }
 
 #[cfg(test)]
@@ -240,6 +396,60 @@ mod tests {
         let read = SuccessFile::read(&directory);
         std::fs::remove_file(&directory).expect("the file");
         read
+    }
+
+    fn new_order() -> NewOrder {
+        let plan = InputPlan::on(&DatabaseMeta::uniform(1, 1, "0.1.0"), 1, Mix::Deck);
+        let mut terminal = plan.terminal_of(0, 1);
+        loop {
+            if let Transaction::NewOrder(order) = terminal.next(&plan) {
+                return order;
+            }
+        }
+    }
+
+    #[test]
+    fn an_entry_is_there_once_it_was_waited_for_and_all_are_at_the_end() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("success");
+        let writer = Writer::create(&path).expect("a file");
+        let order = new_order();
+        thread::scope(|scope| {
+            scope.spawn(|| writer.sync());
+            let threads: Vec<_> = (0..4)
+                .map(|_| {
+                    scope.spawn(|| {
+                        for number in 0..50 {
+                            writer.attempt(&order).expect("a line");
+                            let entry = writer.entry("committed", &order, OrderId(number)).expect("a line");
+                            if number % 2 == 0 {
+                                writer.wait_for(entry).expect("a disk");
+                                assert!(writer.lock().synced >= entry.0);
+                            }
+                        }
+                    })
+                })
+                .collect();
+            threads.into_iter().for_each(|thread| thread.join().expect("no panic"));
+            writer.end();
+        });
+        assert_eq!(writer.lock().synced, 200);
+        assert_eq!(SuccessFile::read(&path).expect("a file").entries(), 200);
+    }
+
+    #[test]
+    fn a_disk_that_fails_ends_the_waits() {
+        // This device takes bytes and has no disk.
+        let file = File::options().write(true).open("/dev/null").expect("the device");
+        let state = Mutex::default();
+        let writer = Writer { file, state, appended: Condvar::new(), synced: Condvar::new() };
+        thread::scope(|scope| {
+            let entry = writer.entry("committed", &new_order(), OrderId(1)).expect("a line");
+            scope.spawn(|| writer.sync());
+            assert!(writer.wait_for(entry).is_err());
+            let later = writer.entry("committed", &new_order(), OrderId(2)).expect("a line");
+            assert!(writer.wait_for(later).is_err());
+        });
     }
 
     #[test]

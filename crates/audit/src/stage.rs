@@ -1,10 +1,10 @@
 //! The stage of a test: the database, the rows, and the list of steps. A test plays transactions on it.
 
-use crate::Audit;
 use crate::act::{Aborts, Act, Crew, Ended, Look, PATIENCE};
 use crate::aside::Aside;
 use crate::finding::{LoadFacts, Trouble};
 use crate::ground::Ground;
+use crate::{Audit, Part, Round};
 use lydite_database::{
     Balance, BalanceTransaction, Between, LedgerCounts, Point, Target, TargetError, TargetErrorKind, Then,
     TxError,
@@ -31,7 +31,7 @@ pub(crate) struct Stage<'a> {
     pub(crate) stop: &'a dyn Fn() -> bool,
     pub(crate) crew: &'a Crew,
     pub(crate) steps: RefCell<Vec<String>>,
-    /// Load of the test, once it has ended.
+    /// Load of the test, once it has ended; from the beginning if another test has played it.
     pub(crate) load: Cell<Option<LoadFacts>>,
     /// False once the database has turned out to have no view of its locks.
     sees_locks: Cell<bool>,
@@ -90,22 +90,17 @@ pub(crate) fn require(holds: bool, words: impl FnOnce() -> String) -> Result<(),
 }
 
 impl<'a> Stage<'a> {
-    pub(crate) fn new(
-        audit: &'a Audit<'a>,
-        ground: Ground,
-        stop: &'a dyn Fn() -> bool,
-        crew: &'a Crew,
-    ) -> Self {
-        let (target, meta) = (audit.target, audit.meta);
+    pub(crate) fn new(audit: &'a Audit<'a>, ground: Ground, round: &Round<'a>) -> Self {
+        let played = if let Part::AfterLoad(played) = round.part { played } else { None };
         Self {
             audit,
-            target,
-            meta,
+            target: round.target,
+            meta: audit.meta,
             ground,
-            stop,
-            crew,
+            stop: round.stop,
+            crew: round.crew,
             steps: RefCell::default(),
-            load: Cell::default(),
+            load: Cell::new(played),
             sees_locks: Cell::new(true),
             restores: Cell::new(false),
         }

@@ -139,6 +139,11 @@ pub(crate) trait Configured: fmt::Debug + Send + Sync + Any {
         1
     }
 
+    /// Returns the same database on one server alone, if the URL names one of this port, and each server has all rows.
+    fn on_port(&self, _port: u16) -> Option<Arc<dyn Configured>> {
+        None
+    }
+
     /// True if it can be the primary of replicas.
     fn may_lead(&self) -> bool {
         false

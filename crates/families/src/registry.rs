@@ -210,6 +210,12 @@ impl TargetSpec {
         self.config.endpoints()
     }
 
+    /// Returns the same database on one server alone, if the URL names one of this port, and each server has all rows.
+    #[must_use]
+    pub fn on_port(&self, port: u16) -> Option<Self> {
+        Some(Self { config: self.config.on_port(port)?, ..self.clone() })
+    }
+
     /// True if the target has a server. See [`TargetSpec::waited_for_by`].
     #[must_use]
     pub fn has_server(&self) -> bool {

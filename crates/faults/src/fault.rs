@@ -39,6 +39,8 @@ pub struct Server {
     pub data: PathBuf,
     /// Directory where the file system of the data is mounted, if that is the lab's own.
     pub disk: Option<PathBuf>,
+    /// Directory with the data of a new server, if one that starts with them copies all rows from the other servers.
+    pub new_data: Option<PathBuf>,
 }
 
 impl Site {

@@ -112,6 +112,11 @@ impl Down {
         })
     }
 
+    /// Returns the server.
+    pub(crate) fn server(&self) -> &Server {
+        &self.server
+    }
+
     /// Notes that the servers go down now.
     pub(crate) fn begins(servers: &mut [Self]) {
         let now = now_ms();

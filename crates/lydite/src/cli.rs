@@ -150,8 +150,8 @@ pub(crate) struct RunArgs {
     pub(crate) phase: Option<String>,
     /// Fault to inject into the database, as stop@8s..11s/lab:pg; repeat it for more. Kinds: stop, kill, restart,
     /// shutdown, cpu-burn:N, cpu-limit:CORES, net-delay:TIME, net-loss:PERCENT, net-partition, net-rate:BYTES,
-    /// disk-read:N, disk-write:N, disk-slow:BYTES_PER_S, disk-full, clock-jump:OFFSET; WHERE: lab:NAME[/NODE], nodes=N,
-    /// pid:N, service:NAME, local, ssh://HOST[/pid:N]
+    /// disk-read:N, disk-write:N, disk-slow:BYTES_PER_S, disk-full, disk-loss, clock-jump:OFFSET; WHERE: lab:NAME[/NODE],
+    /// nodes=N, pid:N, service:NAME, local, ssh://HOST[/pid:N]
     #[arg(long, value_name = "KIND@FROM[..TO]/WHERE")]
     pub(crate) fault: Vec<String>,
     /// Statistics to sample each second: db, host, host=ssh://HOST[/port:N], prometheus=URL with names of metrics, or
@@ -479,5 +479,8 @@ pub(crate) struct AuditLoadArgs {
     pub(crate) seed: u64,
     /// The success file
     #[arg(long)]
-    pub(crate) file: PathBuf,
+    pub(crate) file: Option<PathBuf>,
+    /// Use it in every second turn of this length only, and print the New-Orders of each turn
+    #[arg(long)]
+    pub(crate) turns: Option<String>,
 }

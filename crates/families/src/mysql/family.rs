@@ -44,6 +44,15 @@ impl Configured for Config {
         1 + self.nodes.len()
     }
 
+    fn on_port(&self, port: u16) -> Option<Arc<dyn Configured>> {
+        let mut found =
+            self.of_nodes().into_iter().filter(|node| node.port == port && node.shards.is_empty());
+        match (found.next(), found.next()) {
+            (Some(node), None) => Some(Arc::new(node.alone())),
+            _ => None,
+        }
+    }
+
     fn may_lead(&self) -> bool {
         true
     }

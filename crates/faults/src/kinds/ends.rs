@@ -2,7 +2,7 @@
 
 use super::stop::stop_all;
 use super::{Acts, Kind, counted, no_arguments};
-use crate::fault::{Fault, Site};
+use crate::fault::{Fault, Server, Site};
 use crate::process::{ProcessId, trees, wait_while};
 use crate::server::Down;
 use crate::spec::FaultSpec;
@@ -28,6 +28,32 @@ pub(super) trait EndKind: Sync {
     /// # Errors
     /// The problem; it continues the fault's name.
     fn read(fault: &FaultSpec) -> Result<(), String>;
+
+    /// Returns the reason why a server can't take this fault, if there is one.
+    fn problem(_: &Server) -> Option<String> {
+        None
+    }
+
+    /// Returns what happens besides the signal and the new start, in words; may be empty.
+    fn besides() -> &'static str {
+        ""
+    }
+
+    /// Does the rest of the begin, once the servers have ended. Returns further proof; may be empty.
+    ///
+    /// # Errors
+    /// The fault could not begin, or only in part.
+    fn ended(_: &[Down]) -> Result<String, String> {
+        Ok(String::new())
+    }
+
+    /// Prepares servers for their new start, also a second time.
+    ///
+    /// # Errors
+    /// They can't be started.
+    fn before_start(_: &[Down]) -> Result<(), String> {
+        Ok(())
+    }
 }
 
 /// The kind of a fault that ends processes.
@@ -63,6 +89,14 @@ impl<E: EndKind> Kind for Ends<E> {
 
     fn check(&self, fault: &Fault) -> Result<State, Vec<String>> {
         let roots = fault.roots()?;
+        let of_site = |site: &Site| match site {
+            Site::Server(server) => E::problem(server),
+            Site::Machine | Site::Process(_) => None,
+        };
+        let problems: Vec<String> = fault.sites.iter().filter_map(of_site).collect();
+        if !problems.is_empty() {
+            return Err(problems);
+        }
         let servers = Down::of(fault, &roots)?;
         let signal = |site: &Site| match site {
             Site::Server(server) if E::ORDERLY => server.stop_signal,
@@ -78,7 +112,7 @@ impl<E: EndKind> Kind for Ends<E> {
             _ => "SIGKILL",
         };
         let again = if state.servers.is_empty() { "" } else { ", then the server's own command line" };
-        format!("{signal}{again}")
+        format!("{signal}{}{again}", E::besides())
     }
 
     fn begin(&self, state: &mut State) -> Result<String, String> {
@@ -98,7 +132,10 @@ impl<E: EndKind> Kind for Ends<E> {
                 Err(format!("process {} did not end within {} s", process.pid, patience.as_secs()))
             }
             None if E::ORDERLY => Ok(format!("{} stopped", counted(all.len(), "server", "servers"))),
-            None => Ok(format!("killed {}", counted(all.len(), "process", "processes"))),
+            None => {
+                let more = E::ended(&state.servers)?;
+                Ok(format!("killed {}{more}", counted(all.len(), "process", "processes")))
+            }
         }
     }
 
@@ -119,7 +156,7 @@ impl<E: EndKind> Kind for Ends<E> {
                 process.pid,
                 patience.as_secs()
             )),
-            _ => Down::start_all(&state.servers),
+            _ => E::before_start(&state.servers).and_then(|()| Down::start_all(&state.servers)),
         }
     }
 }

@@ -7,6 +7,7 @@ mod cpu_burn;
 mod cpu_limit;
 mod disk_full;
 mod disk_load;
+mod disk_loss;
 mod disk_slow;
 mod ends;
 mod kill;
@@ -35,6 +36,7 @@ static KINDS: &[&dyn AnyKind] = &[
     &ends::Ends(kill::Kill),
     &ends::Ends(restart::Restart),
     &ends::Ends(shutdown::Shutdown),
+    &ends::Ends(disk_loss::DiskLoss),
     &cpu_burn::CpuBurn,
     &limit::Limit(cpu_limit::CpuLimit),
     &net::Net(net_delay::NetDelay),

@@ -168,6 +168,13 @@ fn everything_that_is_missing_is_listed_with_the_command_that_supplies_it() {
     };
     let plain = result();
     let audited = audit();
+    let disk_loss = "durability after the loss of a disk: ";
+    assert!(usual.iter().any(|gap| gap.starts_with(disk_loss)), "{usual:#?}");
+    let mut tests = audited["tests"].as_array().expect("tests").clone();
+    tests.push(with(&tests[3], "id", value!("durability-2")));
+    let tested = Case { audit: Some(with(&audited, "tests", value!(tests))), ..Case::whole() }.missing();
+    assert!(tested.len() + 1 == usual.len() && !tested.iter().any(|gap| gap.starts_with(disk_loss)));
+    let one = "postgres://one/shop";
     for (case, wanted) in [
         (Case { audit: None, ..Case::whole() }, vec!["there is no audit | lydite audit postgres://"]),
         (
@@ -204,6 +211,21 @@ fn everything_that_is_missing_is_listed_with_the_command_that_supplies_it() {
             vec![
                 "data and inputs of the standard: the database fails data-3 | load it again",
                 "tests that did not run: isolation-8 | lydite audit",
+            ],
+        ),
+        (
+            Case {
+                result: with(
+                    &plain,
+                    "controls",
+                    value!({ "replicas": { "urls": [one, "postgres://two/shop"] } }),
+                ),
+                audit: Some(with(&audited, "audit/replicas", value!([one]))),
+                ..Case::whole()
+            },
+            vec![
+                "replicas that the run read and the audit did not: postgres://two/shop | lydite audit \
+                 postgres://me@127.0.0.1:1/shop --replicas postgres://two/shop --json audit.json",
             ],
         ),
         (

@@ -10,6 +10,7 @@ use lydite_testkit::mariadb::{self, FAST};
 use lydite_testkit::postgres::{self, Server};
 use lydite_testkit::{etcd, redis};
 use serde_json::Value;
+use std::time::{Duration, Instant};
 
 /// Checks a database. The document, too.
 fn check(url: &str, duration: &str, more: &[&str]) -> (Ended, Value) {
@@ -35,9 +36,28 @@ fn anomaly<'a>(document: &'a Value, kind: &str) -> Option<&'a Value> {
     anomalies.iter().find(|anomaly| anomaly["kind"] == kind && anomaly["order"] == "data")
 }
 
-/// Checks a database until its transactions have met often enough, which must not refute its level.
+/// Checks a database until its transactions have met often enough, which must not refute its level. Then checks it for as
+/// many seconds as `LYDITE_TEST_ISOLATION` says, with a new seed every 20 s.
 #[track_caller]
 fn assert_not_refuted(url: &str, more: &[&str]) -> Value {
+    let document = assert_not_refuted_soon(url, more);
+    let seconds =
+        std::env::var("LYDITE_TEST_ISOLATION").ok().map_or(0, |text| text.parse().expect("seconds"));
+    let (begun, mut transactions) = (Instant::now(), 0);
+    for seed in (2..).take_while(|_| begun.elapsed() < Duration::from_secs(seconds)) {
+        let (ended, document) = check(url, "20s", &[more, &["--seed", &format!("{seed}")]].concat());
+        assert!(document["isolation"]["refuted"] == false, "{url}, seed {seed}: {ended:?}");
+        ended.code(0);
+        transactions += document["isolation"]["transactions"]["committed"].as_u64().expect("a number");
+    }
+    if seconds > 0 {
+        println!("{url} {more:?}: {transactions} committed transactions in {seconds} s refute nothing");
+    }
+    document
+}
+
+#[track_caller]
+fn assert_not_refuted_soon(url: &str, more: &[&str]) -> Value {
     longer_windows(|duration| {
         let (ended, document) = check(url, duration, more);
         let isolation = &document["isolation"];

@@ -21,6 +21,7 @@ mod fleet_bad;
 mod fleet_lab;
 mod fleet_load;
 mod foreign;
+mod galera_lab;
 mod gates;
 mod gemel_lab;
 mod golden;

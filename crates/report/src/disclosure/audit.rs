@@ -37,6 +37,9 @@ pub struct Conditions {
     pub warehouses: u64,
     /// Size of the warehouses.
     pub size: String,
+    /// URLs of the replicas that it tested, without passwords.
+    #[serde(default)]
+    pub replicas: Vec<String>,
     /// Nodes; `None` if they are not known.
     pub nodes: Option<u64>,
     /// True if loads and waits were short.

@@ -1,10 +1,10 @@
-//! The durability test (clause 3.5.4): a load with a success file, a failure, the recovery, and the comparison.
+//! The durability tests (clause 3.5.4): a load with a success file, a failure, the recovery, and the comparison.
 
 use super::load::LoadProcess;
 use crate::commands::faults::places;
 use crate::interrupt::Interrupt;
 use crate::scratch::Scratch;
-use lydite_audit::durability::{Recovered, Trial};
+use lydite_audit::durability::{Failure, Recovered, Trial};
 use lydite_audit::load::SuccessFile;
 use lydite_audit::{Finding, Scope};
 use lydite_database::{DatabaseState, Target, TargetError};
@@ -12,6 +12,7 @@ use lydite_families::TargetSpec;
 use lydite_faults::{Commands, Fault, FaultSpec, Injector, Where};
 use lydite_plan::controls::faults::addresses_of;
 use lydite_tpcc::meta::DatabaseMeta;
+use std::num::NonZeroU32;
 use std::os::unix::process::ExitStatusExt;
 use std::sync::Arc;
 use std::thread;
@@ -28,6 +29,8 @@ const LEAST_ENTRIES: usize = 10;
 /// A failure that is none.
 const WENT_ON: &str =
     "answered all terminals without a break: use a --kill that ends the servers of this database";
+/// The kind of fault that takes a node's disk.
+const DISK_LOSS: &str = "disk-loss";
 /// Time between two looks.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -37,8 +40,15 @@ pub(super) enum Crash {
     Process,
     /// The servers of a lab are killed and started again, or the user's own commands do that.
     Fault(Fault),
+    /// A node of a lab loses its data, and copies them from the other nodes again.
+    DiskLoss {
+        /// The fault.
+        fault: Fault,
+        /// The node alone.
+        node: Box<TargetSpec>,
+    },
     /// None, for this reason.
-    Unknown(String),
+    Unknown(Failure, String),
 }
 
 impl Crash {
@@ -47,10 +57,40 @@ impl Crash {
         match places::resolve(&fault("kill", Where::Nodes(None), None), &addresses_of(url)) {
             Ok(fault) => Self::Fault(fault),
             // The advice comes first: the problems advise places of faults, which an audit does not have.
-            Err(problems) => Self::Unknown(format!(
-                "use --kill COMMAND and --restart COMMAND: Lydite can't kill these servers by itself ({})",
-                problems.join("; ")
-            )),
+            Err(problems) => Self::Unknown(
+                Failure::Crash,
+                format!(
+                    "use --kill COMMAND and --restart COMMAND: Lydite can't kill these servers by itself ({})",
+                    problems.join("; ")
+                ),
+            ),
+        }
+    }
+
+    /// Returns the loss of a node's disk, if the URL names a lab whose nodes have all rows each.
+    pub(super) fn disk_loss(url: &str, spec: &TargetSpec) -> Option<Self> {
+        let addresses = addresses_of(url);
+        let server = places::last_server(&addresses)?;
+        server.new_data.as_ref()?;
+        let node = Box::new(spec.on_port(server.port)?);
+        let last = Where::Nodes(Some(NonZeroU32::MIN));
+        Some(match places::resolve(&fault(DISK_LOSS, last, None), &addresses) {
+            Ok(fault) => Self::DiskLoss { fault, node },
+            Err(problems) => Self::Unknown(Failure::DiskLoss, problems.join("; ")),
+        })
+    }
+
+    /// Returns true unless there is no way to make the database fail.
+    pub(super) fn is_known(&self) -> bool {
+        !matches!(self, Self::Unknown(..))
+    }
+
+    /// Returns what the database has to survive.
+    fn failure(&self) -> Failure {
+        match self {
+            Self::Process | Self::Fault(_) => Failure::Crash,
+            Self::DiskLoss { .. } => Failure::DiskLoss,
+            Self::Unknown(failure, _) => *failure,
         }
     }
 
@@ -94,14 +134,19 @@ pub(super) struct Test<'a> {
 }
 
 impl Test<'_> {
+    /// Returns the finding of a test that could not begin.
+    pub(super) fn impossible(&self, why: impl Into<String>) -> Finding {
+        Trial::impossible(self.crash.failure(), self.scope, why)
+    }
+
     /// Runs the test. A database within this process is closed first, so it takes the only handle.
     pub(super) fn run(&self, target: Arc<dyn Target>) -> Finding {
-        let mut trial = match Trial::begin(&*target, self.meta, self.scope) {
+        let mut trial = match Trial::begin(&*target, self.meta, self.crash.failure(), self.scope) {
             Ok(trial) => trial,
-            Err(error) => return Trial::impossible(self.scope, error.message),
+            Err(error) => return self.impossible(error.message),
         };
         drop(target);
-        if let Crash::Unknown(why) = self.crash {
+        if let Crash::Unknown(_, why) = self.crash {
             return trial.not_run(why.clone());
         }
         match self.fail(&mut trial) {
@@ -161,7 +206,7 @@ impl Test<'_> {
             }
             thread::sleep(LOOK);
         };
-        trial.loaded(self.terminals, begun.elapsed(), entries);
+        trial.loaded(self.terminals, begun.elapsed(), entries, load.checkpoint());
         match self.crash {
             Crash::Process => {
                 let status = load
@@ -172,17 +217,22 @@ impl Test<'_> {
                 }
                 trial.step("the process with the database and its terminals is killed (SIGKILL)");
             }
-            Crash::Fault(fault) => inject(fault, load, trial)?,
-            Crash::Unknown(why) => return Err(Problem::NotRun(why.clone())),
+            Crash::Fault(fault) | Crash::DiskLoss { fault, .. } => inject(fault, load, trial)?,
+            Crash::Unknown(_, why) => return Err(Problem::NotRun(why.clone())),
         }
         Ok(())
     }
 
-    /// Opens the database again and reads it, once all its nodes have recovered.
+    /// Opens the database again and reads it, once all its nodes have recovered: after the loss of a disk, on the node
+    /// that has lost it.
     fn recovered(&self, trial: &Trial) -> Result<Recovered, Problem> {
         let begun = Instant::now();
+        let spec = match self.crash {
+            Crash::DiskLoss { node, .. } => node,
+            _ => self.spec,
+        };
         let look = || {
-            let target = self.spec.open()?;
+            let target = spec.open()?;
             match target.state()? {
                 DatabaseState::Ready { .. } => trial.recovered(&*target, self.meta),
                 state => {
@@ -223,6 +273,9 @@ fn inject(fault: &Fault, load: LoadProcess, trial: &mut Trial) -> Result<(), Pro
     let begun = injector.begin().map_err(Problem::NotRun)?;
     trial.step(match commands {
         Some(Commands { begin, .. }) => format!("failure: {begin}"),
+        None if fault.spec.kind == DISK_LOSS => {
+            format!("the last node is killed and loses its data: {}", begun.proof)
+        }
         None => format!("all servers are killed: {}", begun.proof),
     });
     let failed = load.end(LOAD_ENDS);

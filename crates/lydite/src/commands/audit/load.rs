@@ -4,21 +4,30 @@ use crate::cli::AuditLoadArgs;
 use crate::exit::{Failure, Outcome};
 use crate::host::program;
 use crate::output::print;
+use lydite_audit::checkpoints::Checkpoints;
 use lydite_audit::load::Load;
 use lydite_database::{DatabaseState, Target, TxMode};
 use lydite_families::TargetSpec;
+use lydite_plan::values::time;
+use lydite_report::observed::counts_checkpoints;
 use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// Line that the process prints once all terminals are connected.
 const READY: &str = "ready";
+/// Line that it prints while the database counts checkpoints, and there was none yet.
+const NO_CHECKPOINT: &str = "no checkpoint yet";
+/// Line that it prints after a checkpoint.
+const CHECKPOINT: &str = "checkpoint";
+/// Time between two looks at the counters of checkpoints.
+const COUNT: Duration = Duration::from_secs(1);
 /// Time between two looks at the process.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -42,14 +51,45 @@ pub(crate) fn command(args: &AuditLoadArgs) -> Outcome {
             over.store(true, Ordering::Relaxed);
         })
         .map_err(|error| Failure::usage(format!("the system gives no thread to watch the input: {error}")))?;
+    let counted = (Arc::clone(&target), Arc::clone(&stop));
+    let turns = args.turns.as_deref().map(time).transpose().map_err(Failure::usage)?;
     let load =
-        Load { target, meta, terminals: args.terminals, seed: args.seed, file: Some(args.file.clone()) };
+        Load { target, meta, terminals: args.terminals, seed: args.seed, file: args.file.clone(), turns };
     let mut printed = Ok(());
-    let played = load.play(|| printed = print(&format!("{READY}\n")), &stop)?;
+    let ready = || {
+        printed = print(&format!("{READY}\n"));
+        // Without the thread nobody knows of checkpoints.
+        let counter = thread::Builder::new().name("checkpoints".into());
+        let _started = counter.spawn(move || report_checkpoints(&*counted.0, &counted.1));
+    };
+    let played = load.play(ready, &stop)?;
+    if turns.is_some() {
+        let counts: Vec<String> = played.new_orders.iter().map(u64::to_string).collect();
+        print(&format!("New-Orders of each turn: {}\n", counts.join(" ")))?;
+    }
     // The test that made the database fail does not read it; one whose database failed by itself does.
     match played.lost.first() {
         Some(lost) => Err(Failure::Target(lost.clone())),
         None => printed,
+    }
+}
+
+/// Prints whether the database has made a checkpoint, until it has. A database that counts none ends it, and so does one
+/// that has failed.
+fn report_checkpoints(target: &dyn Target, stop: &AtomicBool) {
+    let Ok(mut checkpoints) = Checkpoints::watch(target, counts_checkpoints) else { return };
+    let mut printed = "";
+    while !stop.load(Ordering::Relaxed) && printed != CHECKPOINT {
+        let line = match checkpoints.seen() {
+            Ok(Some(true)) => CHECKPOINT,
+            Ok(Some(false)) => NO_CHECKPOINT,
+            Ok(None) | Err(_) => return,
+        };
+        if line != printed && print(&format!("{line}\n")).is_err() {
+            return;
+        }
+        printed = line;
+        thread::sleep(COUNT);
     }
 }
 
@@ -59,6 +99,8 @@ pub(super) struct LoadProcess {
     /// The load stops when it is closed.
     input: Option<ChildStdin>,
     ready: Receiver<()>,
+    /// True once the database has made a checkpoint; `None` while it is not known to count them.
+    checkpoint: Arc<Mutex<Option<bool>>>,
 }
 
 impl LoadProcess {
@@ -82,16 +124,28 @@ impl LoadProcess {
             io::Write::write_all(input, format!("{url}\n").as_bytes())?;
         }
         let (send, ready) = channel();
+        let checkpoint = Arc::<Mutex<Option<bool>>>::default();
+        let seen = Arc::clone(&checkpoint);
         if let Some(output) = child.stdout.take() {
             thread::Builder::new().name("audit-load".into()).spawn(move || {
-                let line = BufReader::new(output).lines().next();
-                if line.is_some_and(|line| line.is_ok_and(|line| line == READY)) {
-                    // Nobody waits if the test is over.
-                    let _heard = send.send(());
+                for line in BufReader::new(output).lines().map_while(Result::ok) {
+                    match line.as_str() {
+                        // Nobody waits if the test is over.
+                        READY => drop(send.send(())),
+                        CHECKPOINT | NO_CHECKPOINT => {
+                            *seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(line == CHECKPOINT);
+                        }
+                        _ => {}
+                    }
                 }
             })?;
         }
-        Ok(Self { child, input, ready })
+        Ok(Self { child, input, ready, checkpoint })
+    }
+
+    /// Returns true if the database has made a checkpoint; `None` if it is not known to count them.
+    pub(super) fn checkpoint(&self) -> Option<bool> {
+        *self.checkpoint.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until all terminals are connected.

@@ -16,7 +16,7 @@ use crate::shell::typed;
 use document::Document;
 use durability::{Crash, Test};
 use lydite_audit::load::LENGTH;
-use lydite_audit::{Audit, Finding, Property, Report, Verdict};
+use lydite_audit::{Audit, Finding, Part, Property, Report, Verdict};
 use lydite_database::{DatabaseState, Demand, Description, Target, TxMode};
 use lydite_families::TargetSpec;
 use lydite_plan::controls::replicas::Reading;
@@ -90,13 +90,20 @@ pub(crate) fn command(args: &AuditArgs) -> Outcome {
         catch_up(replicas, &meta, loaded, &interrupt)?;
     }
     let placement = lydite_audit::placement(&*target, &meta)?;
-    let tests_durability = plan.only.contains(&Property::Durability);
-    let crash = match plan.commands.take() {
-        _ if !tests_durability => Crash::Unknown(String::new()),
-        _ if description.embedded => Crash::Process,
-        Some(crash) => crash,
-        None => Crash::of_lab(&plan.url),
-    };
+    let mut crashes = Vec::new();
+    if plan.only.contains(&Property::Durability) {
+        crashes.push(match plan.commands.take() {
+            _ if description.embedded => Crash::Process,
+            Some(crash) => crash,
+            None => Crash::of_lab(&plan.url),
+        });
+        crashes.extend(Crash::disk_loss(&plan.url, &spec));
+    }
+    // The conditions can be evaluated after the load of the durability test, so that there is one load of 5 minutes. The
+    // test of the replicas comes before that, and needs a load of its own.
+    let shares_load = crashes.first().is_some_and(Crash::is_known)
+        && plan.only.contains(&Property::Consistency)
+        && replicas.is_none();
     let terminals = plan.terminals.unwrap_or_else(|| lydite_audit::load::terminals(&meta));
     if plan.only.iter().any(|property| matches!(property, Property::Consistency | Property::Durability)) {
         target.admit(&Demand::Sessions(terminals))?;
@@ -137,7 +144,6 @@ pub(crate) fn command(args: &AuditArgs) -> Outcome {
         }
     };
     let audit = Audit {
-        target: &target,
         meta: &meta,
         placement: placement.as_ref(),
         replicas: replicas.as_deref(),
@@ -150,15 +156,21 @@ pub(crate) fn command(args: &AuditArgs) -> Outcome {
         is_checkpoint: counts_checkpoints,
         seed: plan.seed,
     };
-    let mut report = audit.run(&|| interrupt.asked(), &mut show);
+    let stop = || interrupt.asked();
+    let part = if shares_load { Part::BeforeLoad } else { Part::All };
+    let mut report = audit.run(&target, part, &stop, &mut show);
     let scope = audit.widest();
-    if tests_durability && report.lost.is_none() && !report.stopped {
+    let mut handle = Some(target);
+    for (crash, is_first) in crashes.iter().zip([true, false]) {
+        if report.lost.is_some() || report.stopped {
+            break;
+        }
         let test = Test {
             spec: &spec,
             url: &plan.url,
             meta: &meta,
             scope,
-            crash: &crash,
+            crash,
             durable: description.durable,
             duration: plan.duration,
             terminals: document.terminals,
@@ -166,10 +178,21 @@ pub(crate) fn command(args: &AuditArgs) -> Outcome {
             scratch: &plan.scratch,
             interrupt: &interrupt,
         };
-        let finding = test.run(target);
+        // A database within this process has one handle, which the first test closes.
+        let finding = match handle.take().map_or_else(|| spec.open(), Ok) {
+            Ok(target) => test.run(target),
+            Err(error) => test.impossible(error.message),
+        };
         report.stopped |= finding.verdict == Verdict::Skipped;
         show(&finding);
+        let load = finding.load;
         report.findings.push(finding);
+        if is_first && shares_load && !report.stopped {
+            match spec.open() {
+                Ok(target) => report.extend(audit.run(&target, Part::AfterLoad(load), &stop, &mut show)),
+                Err(error) => report.lost = Some(error.message),
+            }
+        }
     }
     conclude(args, &report, &document, places, unprinted, &interrupt)
 }

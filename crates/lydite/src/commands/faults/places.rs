@@ -5,7 +5,7 @@ use crate::commands::lab;
 use crate::exit::Failure;
 use lydite_faults::process::{ProcessId, Processes};
 use lydite_faults::sockets::{Address, Listeners, listeners};
-use lydite_faults::{Fault, FaultSpec, Site, Where, kinds};
+use lydite_faults::{Fault, FaultSpec, Server, Site, Where, kinds};
 use lydite_plan::controls::faults::Faults;
 use std::num::NonZeroU32;
 
@@ -51,9 +51,7 @@ pub(crate) fn resolve(spec: &FaultSpec, addresses: &[Address]) -> Result<Fault, 
 /// # Errors
 /// See [`resolve`].
 pub(super) fn resolve_here(spec: &FaultSpec, addresses: &[Address]) -> Result<Fault, Vec<String>> {
-    // Only servers of this machine can be reached by its signals.
-    let ports: Vec<u16> =
-        addresses.iter().filter(|address| address.is_here()).map(|address| address.port).collect();
+    let ports = ports_here(addresses);
     let (mut sites, mut problems) = (Vec::new(), Vec::new());
     for place in &spec.places {
         let found = match place {
@@ -87,10 +85,24 @@ pub(super) fn resolve_here(spec: &FaultSpec, addresses: &[Address]) -> Result<Fa
     kind.check(&fault).map(|_| fault)
 }
 
+/// Returns the ports of the servers of this machine: only those can be reached by its signals.
+fn ports_here(addresses: &[Address]) -> Vec<u16> {
+    addresses.iter().filter(|address| address.is_here()).map(|address| address.port).collect()
+}
+
+/// Returns the last server of the lab that has one of these addresses, if there is one.
+pub(crate) fn last_server(addresses: &[Address]) -> Option<Server> {
+    match nodes(Some(NonZeroU32::MIN), &ports_here(addresses)).ok()?.pop()? {
+        Site::Server(server) => Some(server),
+        Site::Machine | Site::Process(_) => None,
+    }
+}
+
 /// Returns the problem of a fault that ends a whole Galera cluster and should start it again: only the node with the
 /// last commits may begin the cluster anew.
 fn no_node_left(spec: &FaultSpec, sites: &[Site]) -> Option<String> {
-    let again = spec.to.is_some() && ["kill", "restart", "shutdown"].contains(&spec.kind.as_str());
+    let again =
+        spec.to.is_some() && ["kill", "restart", "shutdown", "disk-loss"].contains(&spec.kind.as_str());
     let joins = |site: &&Site| matches!(site, Site::Server(server) if server.begins_cluster.is_some());
     let down = sites.iter().filter(joins).count();
     let all = lab::servers("galera").map_or(0, |servers| servers.len());

@@ -188,10 +188,11 @@ pub(super) fn start_all(
     in_parallel(directory, servers, |server| install(programs, server, password))?;
     let is_first = |server: &Server| servers.first().is_some_and(|first| first.port == server.port);
     if let Some(galera) = &programs.galera {
-        let certificate = match servers.first() {
-            Some(first) => Certificate::make(programs, galera, first).map_err(failed)?,
-            None => return Ok(()),
-        };
+        let Some(first) = servers.first() else { return Ok(()) };
+        let certificate = Certificate::make(programs, galera, first).map_err(failed)?;
+        let mut copy = programs.command(Path::new("cp"));
+        copy.arg("-a").arg(first.data()).arg(new_data(first));
+        run_to_end(copy, "cp").map_err(failed)?;
         // One after the other: each node copies the data of a node that runs already.
         for (server, settings) in servers.iter().zip(galera_settings(galera, servers, &certificate)?) {
             start_one(programs, server, password, &settings).map_err(failed)?;
@@ -298,6 +299,12 @@ fn install(programs: &Programs, server: &Server, password: &str) -> Result<(), S
         input.write_all(sql.as_bytes()).map_err(failed)?;
     }
     check_success(&running.wait_with_output().map_err(failed)?, "mariadbd --bootstrap")
+}
+
+/// Returns the directory with the data of a new server of a Galera cluster. A node that has lost its data starts with a
+/// copy, and gets all rows from the other nodes.
+pub(super) fn new_data(first: &Server) -> PathBuf {
+    first.path.join("new-data")
 }
 
 /// Returns the option file of a server. It holds options that must not be on the command line, where others see them.
