@@ -36,11 +36,8 @@ impl Checkpoints {
     fn count(&mut self) -> Result<Option<f64>, TargetError> {
         let Some(observer) = &mut self.observer else { return Ok(None) };
         let samples = observer.sample()?;
-        let counts: Vec<f64> = samples
-            .iter()
-            .filter(|sample| (self.is_counter)(&sample.name))
-            .map(|sample| sample.value)
-            .collect();
+        let counters = samples.iter().filter(|sample| (self.is_counter)(&sample.name));
+        let counts: Vec<f64> = counters.map(|sample| sample.value).collect();
         Ok((!counts.is_empty()).then(|| counts.iter().sum()))
     }
 }

@@ -2,14 +2,15 @@
 
 use crate::act::PATIENCE;
 use crate::checkpoints::Checkpoints;
-use crate::finding::{LoadFacts, Property, Seen, Trouble};
-use crate::load::{Load, Loaded, shortness};
+use crate::finding::{Finding, LoadFacts, Property, Scope, Seen, Trouble};
+use crate::load::{Gate, Load, Loaded, shortness};
 use crate::stage::Stage;
 use crate::{Extent, Test};
-use lydite_database::Target;
+use lydite_database::{ConditionFinding, Target, TargetError};
 use lydite_tpcc::consistency::CONDITIONS;
 use lydite_tpcc::random::Stream;
 use lydite_verify::conditions::{Checked, check_aside, check_in_turn};
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
@@ -46,52 +47,164 @@ pub(crate) fn conditions(stage: &Stage<'_>, server: &Arc<dyn Target>) -> Result<
         check_aside(server, &CONDITIONS, stage.stop, &mut |_| {})?
     };
     let Checked::All(findings) = checked else { return Err(Trouble::Stopped) };
-    let mut broken = Vec::new();
-    for finding in &findings {
-        let (clause, title) = (finding.condition.clause, finding.condition.title);
-        if finding.holds() {
-            stage.step(format!("{clause} {title}: holds ({:.1} s)", finding.seconds));
-        } else {
-            let examples = finding.examples.join("; ");
-            stage.step(format!("{clause} {title}: broken by {}: {examples}", finding.offenders));
-            broken.push(format!("{clause} is broken by {} keys: {examples}", finding.offenders));
+    let judged = Judged::of(&findings);
+    judged.steps.iter().for_each(|step| stage.step(step.clone()));
+    judged.verdict()
+}
+
+/// The conditions, evaluated.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Judged {
+    /// A step for each condition.
+    steps: Vec<String>,
+    /// Conditions that do not hold, in words.
+    broken: Vec<String>,
+}
+
+impl Judged {
+    fn of(findings: &[ConditionFinding]) -> Self {
+        let mut judged = Self { steps: Vec::new(), broken: Vec::new() };
+        for finding in findings {
+            let (clause, title) = (finding.condition.clause, finding.condition.title);
+            judged.steps.push(if finding.holds() {
+                format!("{clause} {title}: holds ({:.1} s)", finding.seconds)
+            } else {
+                let examples = finding.examples.join("; ");
+                judged.broken.push(format!("{clause} is broken by {} keys: {examples}", finding.offenders));
+                format!("{clause} {title}: broken by {}: {examples}", finding.offenders)
+            });
         }
+        judged
     }
-    if broken.is_empty() {
-        Ok(Seen::plain(format!("all {} conditions hold", findings.len())))
-    } else {
-        Err(Trouble::Failed(broken.join("; ")))
+
+    fn verdict(&self) -> Result<Seen, Trouble> {
+        if self.broken.is_empty() {
+            Ok(Seen::plain(format!("all {} conditions hold", self.steps.len())))
+        } else {
+            Err(Trouble::Failed(self.broken.join("; ")))
+        }
     }
 }
 
-fn after_load(stage: &mut Stage<'_>, _: &mut Stream) -> Result<Seen, Trouble> {
-    let (facts, load) = match stage.load.get() {
-        Some(facts) => (facts, "the load of durability-1, which the failure ended".to_owned()),
-        None => {
-            let mut checkpoints = Checkpoints::watch(&**stage.target, stage.audit.is_checkpoint)?;
-            let (loaded, seconds) = load(stage)?;
-            if let Some(lost) = loaded.lost.first() {
-                return Err(Trouble::Lost(lost.clone()));
+/// What the process of a load found while its terminals stood still.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Look {
+    conditions: Result<Judged, String>,
+    /// True if there was a checkpoint since the load began; `None` if the database counts none; or why it is not known.
+    checkpoint: Result<Option<bool>, String>,
+}
+
+impl Look {
+    /// Looks at a database while the terminals of `gate` stand still. `checkpoints` are watched since the load began.
+    #[must_use]
+    pub fn at(target: &dyn Target, gate: &Gate, checkpoints: &mut Result<Checkpoints, TargetError>) -> Self {
+        let checkpoint = match checkpoints {
+            Ok(checkpoints) => checkpoints.seen().map_err(|error| error.message),
+            Err(error) => Err(error.message.clone()),
+        };
+        let conditions = if gate.close(PATIENCE) {
+            target.check(&CONDITIONS, &|_| {}).map(|found| Judged::of(&found)).map_err(|error| error.message)
+        } else {
+            Err(unanswered())
+        };
+        gate.open();
+        Self { conditions, checkpoint }
+    }
+
+    /// Returns the finding of `consistency-2`, whose load is that of `durability-1`. `begun` is when it began.
+    #[must_use]
+    pub fn finding(self, scope: Scope, load: (u32, Duration, usize), begun: Instant) -> Finding {
+        let (terminals, duration, entries) = load;
+        let facts = LoadFacts::new(
+            duration.as_secs_f64(),
+            entries as u64,
+            self.checkpoint.as_ref().ok().copied().flatten(),
+        );
+        let mut steps = load_steps("the load of durability-1, ", terminals, &facts, &self.checkpoint);
+        steps.push("the terminals stand still".to_owned());
+        let ended = match self.conditions {
+            Ok(judged) => {
+                let ended = judged.verdict();
+                steps.extend(judged.steps);
+                ended.map(|seen| after(&seen, &facts, &self.checkpoint))
             }
-            let facts = LoadFacts::new(seconds, loaded.new_orders.iter().sum(), checkpoints.seen()?);
-            (facts, format!("load of {} terminals without waits, as fast as they go", stage.audit.terminals))
-        }
-    };
+            Err(problem) => Err(Trouble::NotRun(problem)),
+        };
+        let finding = Finding { load: Some(facts), ..empty(scope) };
+        finding.ended(ended, steps, begun)
+    }
+}
+
+/// Returns the finding of `consistency-2` if it was not made: for this reason, or because the user ended the audit.
+#[must_use]
+pub fn not_made(scope: Scope, why: Option<String>) -> Finding {
+    let trouble = why.map_or(Trouble::Stopped, Trouble::NotRun);
+    empty(scope).ended(Err(trouble), Vec::new(), Instant::now())
+}
+
+/// Returns the finding of `consistency-2` before it begins.
+fn empty(scope: Scope) -> Finding {
+    let test = &TESTS[1];
+    Finding::of(test.id, test.clause, test.title, scope)
+}
+
+/// Returns the steps of a load, and of the checkpoint in it. `whose` load it is ends with a comma, or is empty.
+fn load_steps(
+    whose: &str,
+    terminals: u32,
+    facts: &LoadFacts,
+    checkpoint: &Result<Option<bool>, String>,
+) -> Vec<String> {
+    let LoadFacts { seconds, new_orders, nopm, .. } = facts;
+    let short = shortness(Duration::from_secs_f64(*seconds));
+    vec![
+        format!(
+            "{whose}load of {terminals} terminals without waits, as fast as they go: {new_orders} New-Orders in \
+             {seconds:.0} s ({nopm:.0} NOPM){short}"
+        ),
+        checkpoint_words(checkpoint),
+    ]
+}
+
+fn checkpoint_words(checkpoint: &Result<Option<bool>, String>) -> String {
+    match checkpoint {
+        Ok(None) => "the database reports no checkpoints".to_owned(),
+        Ok(Some(true)) => "a checkpoint was seen".to_owned(),
+        Ok(Some(false)) => "no checkpoint was seen: use a longer --duration".to_owned(),
+        Err(problem) => format!("its counters of checkpoints could not be read: {problem}"),
+    }
+}
+
+/// Returns what was seen after a load.
+fn after(seen: &Seen, facts: &LoadFacts, checkpoint: &Result<Option<bool>, String>) -> Seen {
+    let LoadFacts { seconds, new_orders, .. } = facts;
+    let short = shortness(Duration::from_secs_f64(*seconds));
+    Seen::plain(format!(
+        "{} after {new_orders} New-Orders in {seconds:.0} s{short}; {}",
+        seen.words,
+        checkpoint_words(checkpoint)
+    ))
+}
+
+fn after_load(stage: &mut Stage<'_>, _: &mut Stream) -> Result<Seen, Trouble> {
+    let mut checkpoints = Checkpoints::watch(&**stage.target, stage.audit.is_checkpoint)?;
+    let (loaded, seconds) = load(stage)?;
+    if let Some(lost) = loaded.lost.first() {
+        return Err(Trouble::Lost(lost.clone()));
+    }
+    let checkpoint = checkpoints.seen()?;
+    let facts = LoadFacts::new(seconds, loaded.new_orders.iter().sum(), checkpoint);
     stage.load.set(Some(facts));
-    let short = shortness(stage.audit.duration);
-    let LoadFacts { seconds, new_orders, nopm, checkpoint } = facts;
-    stage.step(format!("{load}: {new_orders} New-Orders in {seconds:.0} s ({nopm:.0} NOPM){short}"));
-    let checkpoint = match checkpoint {
-        None => "the database reports no checkpoints",
-        Some(true) => "a checkpoint was seen",
-        Some(false) => "no checkpoint was seen: use a longer --duration",
-    };
-    stage.step(checkpoint);
+    for step in load_steps("", stage.audit.terminals, &facts, &Ok(checkpoint)) {
+        stage.step(step);
+    }
     let seen = conditions(stage, stage.target)?;
-    Ok(Seen::plain(format!(
-        "{} after {new_orders} New-Orders in {seconds:.0} s{short}; {checkpoint}",
-        seen.words
-    )))
+    Ok(after(&seen, &facts, &Ok(checkpoint)))
+}
+
+/// Returns the words for terminals that do not answer.
+fn unanswered() -> String {
+    format!("the terminals have no answer after {} s", PATIENCE.as_secs())
 }
 
 /// Plays the load for its time. Returns its result, and its seconds.
@@ -103,6 +216,7 @@ fn load(stage: &Stage<'_>) -> Result<(Loaded, f64), Trouble> {
         seed: stage.audit.seed,
         file: None,
         turns: None,
+        gate: Arc::default(),
     };
     let (stop, (ready, is_ready), (send, ended)) = (Arc::new(AtomicBool::new(false)), channel(), channel());
     let asked = Arc::clone(&stop);
@@ -126,7 +240,7 @@ fn load(stage: &Stage<'_>) -> Result<(Loaded, f64), Trouble> {
     stop.store(true, Ordering::Relaxed);
     let loaded = early.map_or_else(|| ended.recv_timeout(PATIENCE), Ok).map_err(|_| {
         stage.crew.leave_behind();
-        Trouble::Failed(format!("the terminals have no answer after {} s", PATIENCE.as_secs()))
+        Trouble::Failed(unanswered())
     })?;
     stage.goes_on()?;
     Ok((loaded?, seconds))

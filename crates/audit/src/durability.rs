@@ -59,10 +59,9 @@ impl Trial {
         self.steps.push(words.into());
     }
 
-    /// Notes the load before the failure: its terminals, its duration, the entries of its success file, and whether a
-    /// checkpoint was seen (`None` if the database counts none).
-    pub fn loaded(&mut self, terminals: u32, duration: Duration, entries: usize, checkpoint: Option<bool>) {
-        let load = LoadFacts::new(duration.as_secs_f64(), entries as u64, checkpoint);
+    /// Notes the load before the failure: its terminals, its duration, and the entries of its success file.
+    pub fn loaded(&mut self, terminals: u32, duration: Duration, entries: usize) {
+        let load = LoadFacts::new(duration.as_secs_f64(), entries as u64, None);
         self.step(format!(
             "a load of {terminals} terminals for {:.0} s{}: {entries} entries in the success file ({:.0} NOPM)",
             load.seconds,
@@ -85,7 +84,7 @@ impl Trial {
     }
 
     /// Compares the recovered database with the success file. `promised` is true if the database's settings make a commit
-    /// survive the loss of power, which a killed process can't show.
+    /// survive the loss of power, which a killed process can't show, and a lost disk is not about.
     #[must_use]
     pub fn judge(
         mut self,
@@ -94,7 +93,11 @@ impl Trial {
         terminals: u32,
         promised: bool,
     ) -> Finding {
-        let ended = match self.before.compare(recovered, file, terminals, &mut self.steps) {
+        let compared = self.before.compare(recovered, file, terminals, &mut self.steps);
+        if self.failure == Failure::DiskLoss {
+            return self.finding(compared);
+        }
+        let ended = match compared {
             Ok(seen) if !promised => Err(Trouble::Failed(format!(
                 "by its settings a commit does not survive the loss of power (clause 3.5.3.4); this time {}",
                 seen.words

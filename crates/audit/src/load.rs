@@ -32,8 +32,8 @@ pub(crate) type Order = (Orderer, OrderId);
 /// A success file that is written. An entry counts once it is on the disk.
 ///
 /// One thread waits for the disk, for all terminals together. A terminal goes on meanwhile, and waits for its entry only
-/// before its next New-Order. So of each terminal at most one order is acknowledged or under way without an entry, which
-/// is what the clause allows.
+/// before its next New-Order. So of each terminal at most one order is acknowledged, or under way, whose entry is not on
+/// the disk. The clause allows one for each terminal.
 ///
 /// Zeros are written ahead of the entries. Without them each sync would also write the file's new length, and disturb the
 /// database on the same disk.
@@ -124,8 +124,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Brings entries to the disk until the end.
-    fn sync(&self) {
+    /// Brings entries to the disk until the end, each time by `sync`.
+    fn sync_by(&self, sync: impl Fn() -> io::Result<()>) {
         let mut state = self.lock();
         while state.failed.is_none() {
             if state.appended == state.synced {
@@ -137,7 +137,7 @@ impl Writer {
             }
             let upto = state.appended;
             drop(state);
-            let synced = self.file.sync_data();
+            let synced = sync();
             state = self.lock();
             match synced {
                 Ok(()) => state.synced = upto,
@@ -151,6 +151,15 @@ impl Writer {
     fn end(&self) {
         self.lock().ended = true;
         self.appended.notify_one();
+    }
+}
+
+/// Ends a success file when it is dropped, also by a panic: its thread would wait for further entries.
+struct Ending<'a>(&'a Writer);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.0.end();
     }
 }
 
@@ -231,6 +240,67 @@ pub struct Load {
     pub file: Option<PathBuf>,
     /// Length of turns of which only every second one uses the success file, to measure its cost; `None` to use it always.
     pub turns: Option<Duration>,
+    /// Lets the terminals stand still.
+    pub gate: Arc<Gate>,
+}
+
+/// A gate that each transaction of a load passes. While it is closed, the terminals stand still.
+#[derive(Debug, Default)]
+pub struct Gate {
+    state: Mutex<Passing>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Passing {
+    closed: bool,
+    /// Number of transactions that have passed and not ended.
+    under_way: usize,
+}
+
+/// A transaction that has passed a gate. Dropping it ends it.
+struct Pass<'a>(&'a Gate);
+
+impl Drop for Pass<'_> {
+    fn drop(&mut self) {
+        self.0.lock().under_way -= 1;
+        self.0.changed.notify_all();
+    }
+}
+
+impl Gate {
+    fn lock(&self) -> MutexGuard<'_, Passing> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until the gate is open, and passes it.
+    fn pass(&self) -> Pass<'_> {
+        let mut passing = self
+            .changed
+            .wait_while(self.lock(), |passing| passing.closed)
+            .unwrap_or_else(PoisonError::into_inner);
+        passing.under_way += 1;
+        Pass(self)
+    }
+
+    /// Closes the gate, and waits until no transaction is under way. Returns false if one still is after `patience`.
+    #[must_use]
+    pub fn close(&self, patience: Duration) -> bool {
+        let mut passing = self.lock();
+        passing.closed = true;
+        let (passing, waited) = self
+            .changed
+            .wait_timeout_while(passing, patience, |passing| passing.under_way > 0)
+            .unwrap_or_else(PoisonError::into_inner);
+        drop(passing);
+        !waited.timed_out()
+    }
+
+    /// Opens the gate.
+    pub fn open(&self) {
+        self.lock().closed = false;
+        self.changed.notify_all();
+    }
 }
 
 /// Returns the number of terminals: two for each warehouse, but at least 8 and at most 64.
@@ -267,10 +337,13 @@ impl Load {
             self.file.as_deref().map(Writer::create).transpose().map_err(|error| unwritable(&error))?;
         let plan = InputPlan::on(&self.meta, self.seed, Mix::Deck);
         ready();
-        let play = Play { plan, writer, turns: self.turns, begun: Instant::now(), counted: Mutex::default() };
+        let gate = Arc::clone(&self.gate);
+        let play =
+            Play { plan, writer, gate, turns: self.turns, begun: Instant::now(), counted: Mutex::default() };
         let ends: Vec<_> = thread::scope(|scope| {
+            let _ending = play.writer.as_ref().map(Ending);
             if let Some(writer) = &play.writer {
-                scope.spawn(|| writer.sync());
+                scope.spawn(|| writer.sync_by(|| writer.file.sync_data()));
             }
             let threads: Vec<_> = (0..)
                 .zip(sessions)
@@ -280,11 +353,7 @@ impl Load {
                     scope.spawn(move || play.terminal(session, terminal, stop))
                 })
                 .collect();
-            let ends = threads.into_iter().map(thread::ScopedJoinHandle::join).collect();
-            if let Some(writer) = &play.writer {
-                writer.end();
-            }
-            ends
+            threads.into_iter().map(thread::ScopedJoinHandle::join).collect()
         });
         if let Some(problem) = play.writer.and_then(|writer| writer.lock().failed.take()) {
             return Err(unwritable(&problem));
@@ -310,6 +379,7 @@ fn unwritable(error: &dyn Display) -> TargetError {
 struct Play {
     plan: InputPlan,
     writer: Option<Writer>,
+    gate: Arc<Gate>,
     turns: Option<Duration>,
     begun: Instant,
     /// New-Orders by turn.
@@ -349,6 +419,7 @@ impl Play {
         let failed = |error: io::Error| unwritable(&error);
         let mut last: Option<Entry> = None;
         while !stop.load(Ordering::Relaxed) {
+            let _pass = self.gate.pass();
             let transaction = terminal.next(&self.plan);
             let order = if let Transaction::NewOrder(order) = &transaction { Some(order) } else { None };
             let noted = order.and_then(|order| Some((self.writer()?, order)));
@@ -358,9 +429,11 @@ impl Play {
                 }
                 writer.attempt(order).map_err(failed)?;
             }
-            let mut note = |word: &str, o_id: OrderId| {
-                let entry = noted.map(|(writer, order)| writer.entry(word, order, o_id)).transpose();
-                entry.map(|entry| last = entry).map_err(failed)
+            let mut note = |word: &str, o_id: OrderId| -> Result<(), TargetError> {
+                if let Some((writer, order)) = noted {
+                    last = Some(writer.entry(word, order, o_id).map_err(failed)?);
+                }
+                Ok(())
             };
             let ended = loop {
                 match session.execute(&transaction) {
@@ -389,6 +462,7 @@ impl Play {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::AtomicU64;
 
     fn read(text: &str) -> Result<SuccessFile, String> {
         let directory = std::env::temp_dir().join(format!("lydite-audit-test-{}", std::process::id()));
@@ -408,48 +482,84 @@ mod tests {
         }
     }
 
+    fn writer(file: File) -> Writer {
+        Writer { file, state: Mutex::default(), appended: Condvar::new(), synced: Condvar::new() }
+    }
+
     #[test]
-    fn an_entry_is_there_once_it_was_waited_for_and_all_are_at_the_end() {
+    fn entries_are_waited_for_and_all_are_there_at_the_end() {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("success");
-        let writer = Writer::create(&path).expect("a file");
-        let order = new_order();
+        let (writer, order) = (Writer::create(&path).expect("a file"), new_order());
         thread::scope(|scope| {
-            scope.spawn(|| writer.sync());
-            let threads: Vec<_> = (0..4)
-                .map(|_| {
-                    scope.spawn(|| {
-                        for number in 0..50 {
-                            writer.attempt(&order).expect("a line");
-                            let entry = writer.entry("committed", &order, OrderId(number)).expect("a line");
-                            if number % 2 == 0 {
-                                writer.wait_for(entry).expect("a disk");
-                                assert!(writer.lock().synced >= entry.0);
-                            }
-                        }
-                    })
-                })
-                .collect();
-            threads.into_iter().for_each(|thread| thread.join().expect("no panic"));
-            writer.end();
+            let _ending = Ending(&writer);
+            scope.spawn(|| writer.sync_by(|| writer.file.sync_data()));
+            let terminal = || {
+                for number in 0..50 {
+                    writer.attempt(&order).expect("a line");
+                    let entry = writer.entry("committed", &order, OrderId(number)).expect("a line");
+                    if number % 2 == 0 {
+                        writer.wait_for(entry).expect("a disk");
+                    }
+                }
+            };
+            let terminals: Vec<_> = (0..4).map(|_| scope.spawn(terminal)).collect();
+            terminals.into_iter().for_each(|terminal| terminal.join().expect("no panic"));
         });
         assert_eq!(writer.lock().synced, 200);
         assert_eq!(SuccessFile::read(&path).expect("a file").entries(), 200);
     }
 
     #[test]
-    fn a_disk_that_fails_ends_the_waits() {
-        // This device takes bytes and has no disk.
-        let file = File::options().write(true).open("/dev/null").expect("the device");
-        let state = Mutex::default();
-        let writer = Writer { file, state, appended: Condvar::new(), synced: Condvar::new() };
+    fn an_entry_that_comes_during_a_sync_counts_only_after_the_next_one() {
+        let writer = writer(tempfile::tempfile().expect("a file"));
+        let order = new_order();
+        let syncs = AtomicU64::new(0);
         thread::scope(|scope| {
+            let _ending = Ending(&writer);
+            let first = writer.entry("committed", &order, OrderId(1)).expect("a line");
+            scope.spawn(|| {
+                writer.sync_by(|| {
+                    let number = syncs.fetch_add(1, Ordering::SeqCst);
+                    assert_eq!(writer.lock().synced, number, "what was appended before the sync before");
+                    if number == 0 {
+                        writer.entry("committed", &order, OrderId(2)).expect("a line");
+                    }
+                    Ok(())
+                });
+            });
+            writer.wait_for(first).expect("a disk");
+            writer.wait_for(Entry(2)).expect("a disk");
+        });
+        assert_eq!(syncs.load(Ordering::SeqCst), 2);
+    }
+
+    #[test]
+    fn a_disk_that_fails_ends_the_waits() {
+        let writer = writer(tempfile::tempfile().expect("a file"));
+        thread::scope(|scope| {
+            let _ending = Ending(&writer);
             let entry = writer.entry("committed", &new_order(), OrderId(1)).expect("a line");
-            scope.spawn(|| writer.sync());
+            scope.spawn(|| writer.sync_by(|| Err(io::Error::other("it is broken"))));
             assert!(writer.wait_for(entry).is_err());
             let later = writer.entry("committed", &new_order(), OrderId(2)).expect("a line");
             assert!(writer.wait_for(later).is_err());
         });
+    }
+
+    #[test]
+    fn a_closed_gate_lets_nobody_pass_and_waits_for_those_who_have() {
+        let gate = Gate::default();
+        let pass = gate.pass();
+        assert!(!gate.close(Duration::from_millis(10)), "one is under way");
+        drop(pass);
+        assert!(gate.close(Duration::from_secs(60)));
+        thread::scope(|scope| {
+            let waits = scope.spawn(|| drop(gate.pass()));
+            gate.open();
+            waits.join().expect("no panic");
+        });
+        assert!(gate.close(Duration::ZERO), "nobody is under way");
     }
 
     #[test]

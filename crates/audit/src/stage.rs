@@ -4,7 +4,7 @@ use crate::act::{Aborts, Act, Crew, Ended, Look, PATIENCE};
 use crate::aside::Aside;
 use crate::finding::{LoadFacts, Trouble};
 use crate::ground::Ground;
-use crate::{Audit, Part, Round};
+use crate::{Audit, Round};
 use lydite_database::{
     Balance, BalanceTransaction, Between, LedgerCounts, Point, Target, TargetError, TargetErrorKind, Then,
     TxError,
@@ -31,7 +31,7 @@ pub(crate) struct Stage<'a> {
     pub(crate) stop: &'a dyn Fn() -> bool,
     pub(crate) crew: &'a Crew,
     pub(crate) steps: RefCell<Vec<String>>,
-    /// Load of the test, once it has ended; from the beginning if another test has played it.
+    /// Load of the test, once it has ended.
     pub(crate) load: Cell<Option<LoadFacts>>,
     /// False once the database has turned out to have no view of its locks.
     sees_locks: Cell<bool>,
@@ -91,7 +91,6 @@ pub(crate) fn require(holds: bool, words: impl FnOnce() -> String) -> Result<(),
 
 impl<'a> Stage<'a> {
     pub(crate) fn new(audit: &'a Audit<'a>, ground: Ground, round: &Round<'a>) -> Self {
-        let played = if let Part::AfterLoad(played) = round.part { played } else { None };
         Self {
             audit,
             target: round.target,
@@ -100,7 +99,7 @@ impl<'a> Stage<'a> {
             stop: round.stop,
             crew: round.crew,
             steps: RefCell::default(),
-            load: Cell::new(played),
+            load: Cell::default(),
             sees_locks: Cell::new(true),
             restores: Cell::new(false),
         }

@@ -39,8 +39,17 @@ pub struct Server {
     pub data: PathBuf,
     /// Directory where the file system of the data is mounted, if that is the lab's own.
     pub disk: Option<PathBuf>,
-    /// Directory with the data of a new server, if one that starts with them copies all rows from the other servers.
-    pub new_data: Option<PathBuf>,
+    /// The other servers with the same rows, if a server without data copies them from there.
+    pub copies: Option<Copies>,
+}
+
+/// Servers that each have all rows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Copies {
+    /// Data of a new server. A server that starts with them copies all rows from the others.
+    pub new_data: PathBuf,
+    /// Ports of all servers, with this one.
+    pub ports: Vec<u16>,
 }
 
 impl Site {

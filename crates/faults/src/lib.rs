@@ -33,7 +33,7 @@ use std::io;
 use std::path::Path;
 
 pub use data::is_mounted;
-pub use fault::{Fault, Server, Site};
+pub use fault::{Copies, Fault, Server, Site};
 pub use guard::guard;
 pub use hold::hold;
 pub use injector::{Begun, Injector, Undone};

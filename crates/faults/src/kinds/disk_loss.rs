@@ -5,6 +5,7 @@ use super::Acts;
 use super::ends::EndKind;
 use crate::fault::Server;
 use crate::server::Down;
+use crate::sockets::accepts;
 use crate::spec::FaultSpec;
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -26,14 +27,31 @@ impl EndKind for DiskLoss {
         }
     }
 
-    fn problem(server: &Server) -> Option<String> {
-        server.new_data.is_none().then(|| {
+    fn bear(servers: &[&Server]) -> Result<(), Vec<String>> {
+        let alone = servers.iter().filter(|server| server.copies.is_none()).map(|server| {
             format!(
                 "the server on port {} has no other server to copy its data from: use a lab galera that this version of \
                  lydite has started",
                 server.port
             )
-        })
+        });
+        let alone: Vec<String> = alone.collect();
+        if !alone.is_empty() {
+            return Err(alone);
+        }
+        let Some(copies) = servers.first().and_then(|server| server.copies.as_ref()) else { return Ok(()) };
+        let running: Vec<u16> = copies.ports.iter().copied().filter(|port| accepts(*port)).collect();
+        let left = running.iter().filter(|port| servers.iter().all(|server| server.port != **port)).count();
+        // Less than a majority stops, and a server without data can't join it.
+        if 2 * left > running.len() {
+            Ok(())
+        } else {
+            Err(vec![format!(
+                "{left} of {} running servers would be left, and only more than half of them go on: name fewer, or start \
+                 the others first",
+                running.len()
+            )])
+        }
     }
 
     fn besides() -> &'static str {
@@ -50,10 +68,10 @@ impl EndKind for DiskLoss {
     }
 
     fn before_start(servers: &[Down]) -> Result<(), String> {
-        let with_data = servers.iter().filter_map(|down| Some((down, down.server().new_data.as_ref()?)));
-        for (down, new) in with_data {
+        let with_data = servers.iter().filter_map(|down| Some((down, down.server().copies.as_ref()?)));
+        for (down, copies) in with_data {
             let data = &down.server().data;
-            renew(data, new).map_err(|error| format!("{}: {error}", data.display()))?;
+            renew(data, &copies.new_data).map_err(|error| format!("{}: {error}", data.display()))?;
         }
         Ok(())
     }
@@ -64,14 +82,13 @@ fn beside(data: &Path, ending: &str) -> PathBuf {
     data.with_added_extension(ending)
 }
 
-/// Removes a directory with all files, and returns the number of its bytes. It loses its name first: the end of a fault
-/// that was cut off here finds either all data or none.
+/// Takes the name of a directory with data, so that an end finds all of it or none, and returns the number of its bytes.
+/// The end removes the files: that takes longer, and disturbs others on the same disk.
 fn lose(data: &Path) -> io::Result<u64> {
     let lost = beside(data, "lost");
+    remove(&lost)?;
     fs::rename(data, &lost)?;
-    let bytes = size(&lost)?;
-    fs::remove_dir_all(&lost)?;
-    Ok(bytes)
+    size(&lost)
 }
 
 /// Returns the number of bytes in the files of a directory.
@@ -92,10 +109,11 @@ fn renew(data: &Path, new: &Path) -> Result<(), String> {
     if data.exists() {
         return Ok(());
     }
-    let copy = beside(data, "new");
+    // The guard of an end that was cut off may be gone before its `cp`, so each end has a copy of its own.
+    let copy = beside(data, &format!("new-{}", std::process::id()));
     remove(&copy).map_err(|error| error.to_string())?;
     // Keeps the owner, the rights and the holes of files.
-    let output = Command::new("cp").arg("-a").arg("--").arg(new).arg(&copy).output();
+    let output = Command::new("cp").arg("-aT").arg("--").arg(new).arg(&copy).output();
     let output = output.map_err(|error| format!("cp can't be run: {error}"))?;
     if !output.status.success() {
         return Err(format!("cp: {}", String::from_utf8_lossy(&output.stderr).trim()));
@@ -127,13 +145,15 @@ mod tests {
         renew(&data, &new).unwrap();
         assert_eq!(fs::read_to_string(data.join("tpcc/orders")).unwrap(), "12345", "it was not lost");
 
+        // Remains of a begin that was cut off.
+        fs::create_dir(beside(&data, "lost")).unwrap();
+        fs::write(beside(&data, "lost").join("orders"), "1").unwrap();
         assert_eq!(lose(&data).unwrap(), 5);
         assert!(!data.exists());
-        // Remains of an end, and of a begin, that were cut off.
-        for (ending, file) in [("new", "half"), ("lost", "orders")] {
-            fs::create_dir(beside(&data, ending)).unwrap();
-            fs::write(beside(&data, ending).join(file), "").unwrap();
-        }
+        // Remains of an end that was cut off.
+        let copy = beside(&data, &format!("new-{}", std::process::id()));
+        fs::create_dir(&copy).unwrap();
+        fs::write(copy.join("half"), "").unwrap();
         for _ in 0..2 {
             renew(&data, &new).unwrap();
             assert_eq!(fs::read_to_string(data.join("mysql/user")).unwrap(), "root");

@@ -29,9 +29,12 @@ pub(super) trait EndKind: Sync {
     /// The problem; it continues the fault's name.
     fn read(fault: &FaultSpec) -> Result<(), String>;
 
-    /// Returns the reason why a server can't take this fault, if there is one.
-    fn problem(_: &Server) -> Option<String> {
-        None
+    /// Rejects servers that can't take this fault, or not now. Called when the fault is checked, and before it begins.
+    ///
+    /// # Errors
+    /// All problems.
+    fn bear(_: &[&Server]) -> Result<(), Vec<String>> {
+        Ok(())
     }
 
     /// Returns what happens besides the signal and the new start, in words; may be empty.
@@ -89,14 +92,11 @@ impl<E: EndKind> Kind for Ends<E> {
 
     fn check(&self, fault: &Fault) -> Result<State, Vec<String>> {
         let roots = fault.roots()?;
-        let of_site = |site: &Site| match site {
-            Site::Server(server) => E::problem(server),
+        let servers = fault.sites.iter().filter_map(|site| match site {
+            Site::Server(server) => Some(server),
             Site::Machine | Site::Process(_) => None,
-        };
-        let problems: Vec<String> = fault.sites.iter().filter_map(of_site).collect();
-        if !problems.is_empty() {
-            return Err(problems);
-        }
+        });
+        E::bear(&servers.collect::<Vec<_>>())?;
         let servers = Down::of(fault, &roots)?;
         let signal = |site: &Site| match site {
             Site::Server(server) if E::ORDERLY => server.stop_signal,
@@ -116,6 +116,8 @@ impl<E: EndKind> Kind for Ends<E> {
     }
 
     fn begin(&self, state: &mut State) -> Result<String, String> {
+        E::bear(&state.servers.iter().map(Down::server).collect::<Vec<_>>())
+            .map_err(|problems| problems.join("; "))?;
         let roots = state.roots();
         // Stopped first, so that no process starts another one between the look and the signal.
         let killed = if E::ORDERLY { Vec::new() } else { stop_all(&roots)? };

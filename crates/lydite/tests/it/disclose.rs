@@ -225,7 +225,7 @@ fn everything_that_is_missing_is_listed_with_the_command_that_supplies_it() {
             },
             vec![
                 "replicas that the run read and the audit did not: postgres://two/shop | lydite audit \
-                 postgres://me@127.0.0.1:1/shop --replicas postgres://two/shop --json audit.json",
+                 postgres://me@127.0.0.1:1/shop --replicas postgres://one/shop,postgres://two/shop --json audit.json",
             ],
         ),
         (

@@ -23,7 +23,7 @@ fn check(url: &str, duration: &str, more: &[&str]) -> (Ended, Value) {
 }
 
 /// Checks a database for longer and longer, until an anomaly of this kind is found.
-fn found(url: &str, kind: &str, more: &[&str]) -> (Ended, Value) {
+pub(crate) fn found(url: &str, kind: &str, more: &[&str]) -> (Ended, Value) {
     longer_windows(|duration| {
         let (ended, document) = check(url, duration, more);
         anomaly(&document, kind).is_some().then_some((ended, document))
@@ -37,10 +37,10 @@ fn anomaly<'a>(document: &'a Value, kind: &str) -> Option<&'a Value> {
 }
 
 /// Checks a database until its transactions have met often enough, which must not refute its level. Then checks it for as
-/// many seconds as `LYDITE_TEST_ISOLATION` says, with a new seed every 20 s.
+/// many seconds as `LYDITE_TEST_ISOLATION` says, with a new seed for each check.
 #[track_caller]
-fn assert_not_refuted(url: &str, more: &[&str]) -> Value {
-    let document = assert_not_refuted_soon(url, more);
+pub(crate) fn assert_not_refuted(url: &str, more: &[&str]) -> Value {
+    let document = checked_until_proof(url, more);
     let seconds =
         std::env::var("LYDITE_TEST_ISOLATION").ok().map_or(0, |text| text.parse().expect("seconds"));
     let (begun, mut transactions) = (Instant::now(), 0);
@@ -56,8 +56,9 @@ fn assert_not_refuted(url: &str, more: &[&str]) -> Value {
     document
 }
 
+/// Checks a database for longer and longer, until its transactions have met often enough.
 #[track_caller]
-fn assert_not_refuted_soon(url: &str, more: &[&str]) -> Value {
+fn checked_until_proof(url: &str, more: &[&str]) -> Value {
     longer_windows(|duration| {
         let (ended, document) = check(url, duration, more);
         let isolation = &document["isolation"];

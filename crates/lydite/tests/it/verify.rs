@@ -4,7 +4,7 @@
 use crate::program::{
     Ended, Program, assert_no_panic, checksums, json, longer_windows, lydite, scratch, text,
 };
-use crate::{kit, loaded};
+use crate::{isolation, kit, loaded};
 use lydite_testkit::mariadb::{self, FAST};
 use lydite_testkit::postgres::{self, Server};
 use lydite_testkit::{etcd, galera, redis, seekdb, spider};
@@ -269,6 +269,11 @@ fn the_kernel_of_oceanbase_has_one_snapshot_and_lets_deadlocks_last_until_a_time
         assert_eq!(verdict, "TIMEOUT", "{detail}");
         assert!(detail.starts_with("timeout instead of detection"), "{detail}");
     }
+    let url = server.create_database("isolated");
+    isolation::assert_not_refuted(&format!("{url}&isolation=repeatable-read"), &[]);
+    let (ended, document) = isolation::found(&format!("{url}&isolation=serializable"), "write-skew", &[]);
+    ended.code(1);
+    assert_eq!(document["isolation"]["strongest_not_refuted"], "snapshot-isolation");
 }
 
 #[test]

@@ -24,11 +24,17 @@ const PATIENCE: Duration = Duration::from_secs(300);
 const COMMAND_LIMIT: Duration = Duration::from_secs(240);
 /// Longest wait until the terminals of a database that has failed notice it, and then until they stop.
 const LOAD_ENDS: Duration = Duration::from_secs(10);
+/// Load on the other nodes after the loss of a disk.
+const GOES_ON: Duration = Duration::from_secs(3);
 /// Entries of the success file before the failure.
 const LEAST_ENTRIES: usize = 10;
 /// A failure that is none.
 const WENT_ON: &str =
     "answered all terminals without a break: use a --kill that ends the servers of this database";
+/// Longest load between a standstill of the terminals and the failure.
+const RESUMED: Duration = Duration::from_secs(5);
+/// Longest wait until a node with a new disk has all rows.
+const COPIED: Duration = Duration::from_secs(30 * 60);
 /// The kind of fault that takes a node's disk.
 const DISK_LOSS: &str = "disk-loss";
 /// Time between two looks.
@@ -71,7 +77,7 @@ impl Crash {
     pub(super) fn disk_loss(url: &str, spec: &TargetSpec) -> Option<Self> {
         let addresses = addresses_of(url);
         let server = places::last_server(&addresses)?;
-        server.new_data.as_ref()?;
+        server.copies.as_ref()?;
         let node = Box::new(spec.on_port(server.port)?);
         let last = Where::Nodes(Some(NonZeroU32::MIN));
         Some(match places::resolve(&fault(DISK_LOSS, last, None), &addresses) {
@@ -131,25 +137,41 @@ pub(super) struct Test<'a> {
     pub(super) seed: u64,
     pub(super) scratch: &'a Scratch,
     pub(super) interrupt: &'a Interrupt,
+    /// True if the load serves `consistency-2`, too.
+    pub(super) judges_conditions: bool,
+}
+
+/// The findings of a test.
+pub(super) struct Tested {
+    /// That of `consistency-2`, if the load served it.
+    pub(super) conditions: Option<Finding>,
+    pub(super) durability: Finding,
 }
 
 impl Test<'_> {
-    /// Returns the finding of a test that could not begin.
-    pub(super) fn impossible(&self, why: impl Into<String>) -> Finding {
-        Trial::impossible(self.crash.failure(), self.scope, why)
+    /// Returns the findings of a test that could not begin.
+    pub(super) fn impossible(&self, why: impl Into<String>) -> Tested {
+        let durability = Trial::impossible(self.crash.failure(), self.scope, why);
+        Tested { conditions: None, durability }
     }
 
     /// Runs the test. A database within this process is closed first, so it takes the only handle.
-    pub(super) fn run(&self, target: Arc<dyn Target>) -> Finding {
+    pub(super) fn run(&self, target: Arc<dyn Target>) -> Tested {
+        let mut conditions = None;
+        let durability = self.durability(target, &mut conditions);
+        Tested { conditions, durability }
+    }
+
+    fn durability(&self, target: Arc<dyn Target>, conditions: &mut Option<Finding>) -> Finding {
         let mut trial = match Trial::begin(&*target, self.meta, self.crash.failure(), self.scope) {
             Ok(trial) => trial,
-            Err(error) => return self.impossible(error.message),
+            Err(error) => return self.impossible(error.message).durability,
         };
         drop(target);
         if let Crash::Unknown(_, why) = self.crash {
             return trial.not_run(why.clone());
         }
-        match self.fail(&mut trial) {
+        match self.fail(&mut trial, conditions) {
             Ok(()) => {}
             Err(Problem::NotRun(why)) => return trial.not_run(why),
             Err(Problem::Gone(why)) => return trial.failed(why),
@@ -159,7 +181,8 @@ impl Test<'_> {
         let recovered = match self.recovered(&trial) {
             Ok(recovered) => recovered,
             Err(Problem::Stopped) => return trial.stopped(),
-            Err(Problem::NotRun(why) | Problem::Gone(why)) => return trial.failed(why),
+            Err(Problem::NotRun(why)) => return trial.not_run(why),
+            Err(Problem::Gone(why)) => return trial.failed(why),
         };
         trial.step(format!("the database answers again after {:.1} s", begun.elapsed().as_secs_f64()));
         match SuccessFile::read(&self.file()) {
@@ -173,7 +196,7 @@ impl Test<'_> {
     }
 
     /// Runs the load, and the failure in it. Afterwards the database has been started again.
-    fn fail(&self, trial: &mut Trial) -> Result<(), Problem> {
+    fn fail(&self, trial: &mut Trial, conditions: &mut Option<Finding>) -> Result<(), Problem> {
         let failed = |error: std::io::Error| Problem::NotRun(format!("the load can't be started: {error}"));
         let mut load =
             LoadProcess::start(self.url, &self.file(), self.terminals, self.seed).map_err(failed)?;
@@ -206,7 +229,20 @@ impl Test<'_> {
             }
             thread::sleep(LOOK);
         };
-        trial.loaded(self.terminals, begun.elapsed(), entries, load.checkpoint());
+        let duration = begun.elapsed();
+        trial.loaded(self.terminals, duration, entries);
+        if self.judges_conditions {
+            let look = load
+                .look(&asked)
+                .map_err(|problem| if asked() { Problem::Stopped } else { Problem::NotRun(problem) })?;
+            *conditions = Some(look.finding(self.scope, (self.terminals, duration, entries), begun));
+            trial.step("the terminals stand still for consistency-2, and go on");
+            // The failure comes under the full load.
+            let resumed = Instant::now();
+            while resumed.elapsed() < RESUMED.min(self.duration) && !asked() {
+                thread::sleep(LOOK);
+            }
+        }
         match self.crash {
             Crash::Process => {
                 let status = load
@@ -217,7 +253,13 @@ impl Test<'_> {
                 }
                 trial.step("the process with the database and its terminals is killed (SIGKILL)");
             }
-            Crash::Fault(fault) | Crash::DiskLoss { fault, .. } => inject(fault, load, trial)?,
+            Crash::Fault(fault) => inject(fault, load, trial)?,
+            Crash::DiskLoss { fault, .. } => {
+                inject(fault, load, trial)?;
+                let all = SuccessFile::read(&self.file()).map_err(Problem::NotRun)?.entries();
+                let more = all.saturating_sub(entries);
+                trial.step(format!("{more} more New-Orders ended before the load did"));
+            }
             Crash::Unknown(_, why) => return Err(Problem::NotRun(why.clone())),
         }
         Ok(())
@@ -227,9 +269,9 @@ impl Test<'_> {
     /// that has lost it.
     fn recovered(&self, trial: &Trial) -> Result<Recovered, Problem> {
         let begun = Instant::now();
-        let spec = match self.crash {
-            Crash::DiskLoss { node, .. } => node,
-            _ => self.spec,
+        let (spec, patience) = match self.crash {
+            Crash::DiskLoss { node, .. } => (&**node, COPIED),
+            _ => (self.spec, PATIENCE),
         };
         let look = || {
             let target = spec.open()?;
@@ -244,8 +286,15 @@ impl Test<'_> {
             match look() {
                 Ok(recovered) => return Ok(recovered),
                 Err(_) if self.interrupt.asked() => return Err(Problem::Stopped),
-                Err(error) if begun.elapsed() > PATIENCE => {
-                    return Err(Problem::Gone(format!("the database did not come back: {error}")));
+                Err(error) if begun.elapsed() > patience => {
+                    let minutes = patience.as_secs() / 60;
+                    return Err(match self.crash {
+                        // Only rows that are missing or wrong speak against the database.
+                        Crash::DiskLoss { .. } => Problem::NotRun(format!(
+                            "the node has not copied all rows from the others within {minutes} min: {error}"
+                        )),
+                        _ => Problem::Gone(format!("the database did not come back: {error}")),
+                    });
                 }
                 Err(_) => thread::sleep(LOOK),
             }
@@ -266,6 +315,7 @@ enum Problem {
 /// Makes the database fail under its load, and starts it again.
 fn inject(fault: &Fault, load: LoadProcess, trial: &mut Trial) -> Result<(), Problem> {
     let commands = fault.spec.commands.as_ref();
+    let loses_disk = fault.spec.kind == DISK_LOSS;
     let mut injector = Injector::start(fault.clone(), Some(PATIENCE))
         .map_err(|error| Problem::NotRun(format!("the guard can't be started: {error}")))?;
     injector.wait_until_ready().map_err(Problem::NotRun)?;
@@ -273,12 +323,11 @@ fn inject(fault: &Fault, load: LoadProcess, trial: &mut Trial) -> Result<(), Pro
     let begun = injector.begin().map_err(Problem::NotRun)?;
     trial.step(match commands {
         Some(Commands { begin, .. }) => format!("failure: {begin}"),
-        None if fault.spec.kind == DISK_LOSS => {
-            format!("the last node is killed and loses its data: {}", begun.proof)
-        }
+        None if loses_disk => format!("the last node is killed and loses its data: {}", begun.proof),
         None => format!("all servers are killed: {}", begun.proof),
     });
-    let failed = load.end(LOAD_ENDS);
+    // The others go on after the loss of a disk.
+    let failed = load.end(if loses_disk { GOES_ON } else { LOAD_ENDS }, LOAD_ENDS);
     let ended = injector.end();
     match commands {
         Some(Commands { end, .. }) => {
@@ -287,10 +336,16 @@ fn inject(fault: &Fault, load: LoadProcess, trial: &mut Trial) -> Result<(), Pro
         }
         None => {
             let ended = ended.map_err(Problem::Gone)?;
-            trial.step(format!("the servers are started again: {}", ended.proof));
+            let who = if loses_disk {
+                "the node is started with empty data"
+            } else {
+                "the servers are started again"
+            };
+            trial.step(format!("{who}: {}", ended.proof));
         }
     }
-    if failed.map_err(Problem::NotRun)? {
+    // No terminal may have a session on the node that has lost its disk.
+    if failed.map_err(Problem::NotRun)? || loses_disk {
         return Ok(());
     }
     Err(Problem::NotRun(match commands {

@@ -5,7 +5,8 @@ use crate::exit::{Failure, Outcome};
 use crate::host::program;
 use crate::output::print;
 use lydite_audit::checkpoints::Checkpoints;
-use lydite_audit::load::Load;
+use lydite_audit::consistency::Look;
+use lydite_audit::load::{Gate, Load};
 use lydite_database::{DatabaseState, Target, TxMode};
 use lydite_families::TargetSpec;
 use lydite_plan::values::time;
@@ -14,20 +15,16 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// Line that the process prints once all terminals are connected.
 const READY: &str = "ready";
-/// Line that it prints while the database counts checkpoints, and there was none yet.
-const NO_CHECKPOINT: &str = "no checkpoint yet";
-/// Line that it prints after a checkpoint.
-const CHECKPOINT: &str = "checkpoint";
-/// Time between two looks at the counters of checkpoints.
-const COUNT: Duration = Duration::from_secs(1);
+/// Line that it reads: the terminals stand still while it looks at the database, and prints what it saw as JSON.
+const LOOK_NOW: &str = "look";
 /// Time between two looks at the process.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -42,27 +39,20 @@ pub(crate) fn command(args: &AuditLoadArgs) -> Outcome {
     let DatabaseState::Ready { meta } = target.state()? else {
         return Err(Failure::usage("the database is not loaded: use lydite audit"));
     };
-    let stop = Arc::new(AtomicBool::new(false));
-    let over = Arc::clone(&stop);
+    let turns = args.turns.as_deref().map(time).transpose().map_err(Failure::usage)?;
+    if turns == Some(Duration::ZERO) {
+        return Err(Failure::usage("--turns: must be longer than 0"));
+    }
+    let (stop, gate) = (Arc::new(AtomicBool::new(false)), Arc::<Gate>::default());
+    let asked = (Arc::clone(&target), Arc::clone(&gate), Arc::clone(&stop));
     thread::Builder::new()
         .name("input".into())
-        .spawn(move || {
-            let _ended = input.read_to_end(&mut Vec::new());
-            over.store(true, Ordering::Relaxed);
-        })
+        .spawn(move || obey(input, &asked.0, &asked.1, &asked.2))
         .map_err(|error| Failure::usage(format!("the system gives no thread to watch the input: {error}")))?;
-    let counted = (Arc::clone(&target), Arc::clone(&stop));
-    let turns = args.turns.as_deref().map(time).transpose().map_err(Failure::usage)?;
-    let load =
-        Load { target, meta, terminals: args.terminals, seed: args.seed, file: args.file.clone(), turns };
+    let (terminals, seed, file) = (args.terminals, args.seed, args.file.clone());
+    let load = Load { target, meta, terminals, seed, file, turns, gate };
     let mut printed = Ok(());
-    let ready = || {
-        printed = print(&format!("{READY}\n"));
-        // Without the thread nobody knows of checkpoints.
-        let counter = thread::Builder::new().name("checkpoints".into());
-        let _started = counter.spawn(move || report_checkpoints(&*counted.0, &counted.1));
-    };
-    let played = load.play(ready, &stop)?;
+    let played = load.play(|| printed = print(&format!("{READY}\n")), &stop)?;
     if turns.is_some() {
         let counts: Vec<String> = played.new_orders.iter().map(u64::to_string).collect();
         print(&format!("New-Orders of each turn: {}\n", counts.join(" ")))?;
@@ -74,23 +64,17 @@ pub(crate) fn command(args: &AuditLoadArgs) -> Outcome {
     }
 }
 
-/// Prints whether the database has made a checkpoint, until it has. A database that counts none ends it, and so does one
-/// that has failed.
-fn report_checkpoints(target: &dyn Target, stop: &AtomicBool) {
-    let Ok(mut checkpoints) = Checkpoints::watch(target, counts_checkpoints) else { return };
-    let mut printed = "";
-    while !stop.load(Ordering::Relaxed) && printed != CHECKPOINT {
-        let line = match checkpoints.seen() {
-            Ok(Some(true)) => CHECKPOINT,
-            Ok(Some(false)) => NO_CHECKPOINT,
-            Ok(None) | Err(_) => return,
-        };
-        if line != printed && print(&format!("{line}\n")).is_err() {
-            return;
+/// Looks at the database as often as the input asks for it, and sets `stop` when the input ends.
+fn obey(input: impl BufRead, target: &Arc<dyn Target>, gate: &Gate, stop: &AtomicBool) {
+    let mut checkpoints = Checkpoints::watch(&**target, counts_checkpoints);
+    for line in input.lines().map_while(Result::ok) {
+        if line == LOOK_NOW {
+            let look = Look::at(&**target, gate, &mut checkpoints);
+            // One who does not read any more has closed the input, too.
+            let _read = serde_json::to_string(&look).map(|text| print(&format!("{text}\n")));
         }
-        printed = line;
-        thread::sleep(COUNT);
     }
+    stop.store(true, Ordering::Relaxed);
 }
 
 /// A load in another process. Dropping it kills the process.
@@ -98,9 +82,8 @@ pub(super) struct LoadProcess {
     child: Child,
     /// The load stops when it is closed.
     input: Option<ChildStdin>,
-    ready: Receiver<()>,
-    /// True once the database has made a checkpoint; `None` while it is not known to count them.
-    checkpoint: Arc<Mutex<Option<bool>>>,
+    /// Lines that it prints.
+    lines: Receiver<String>,
 }
 
 impl LoadProcess {
@@ -123,29 +106,14 @@ impl LoadProcess {
         if let Some(input) = &mut input {
             io::Write::write_all(input, format!("{url}\n").as_bytes())?;
         }
-        let (send, ready) = channel();
-        let checkpoint = Arc::<Mutex<Option<bool>>>::default();
-        let seen = Arc::clone(&checkpoint);
+        let (send, lines) = channel();
         if let Some(output) = child.stdout.take() {
             thread::Builder::new().name("audit-load".into()).spawn(move || {
-                for line in BufReader::new(output).lines().map_while(Result::ok) {
-                    match line.as_str() {
-                        // Nobody waits if the test is over.
-                        READY => drop(send.send(())),
-                        CHECKPOINT | NO_CHECKPOINT => {
-                            *seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(line == CHECKPOINT);
-                        }
-                        _ => {}
-                    }
-                }
+                // Nobody waits if the test is over.
+                BufReader::new(output).lines().map_while(Result::ok).try_for_each(|line| send.send(line))
             })?;
         }
-        Ok(Self { child, input, ready, checkpoint })
-    }
-
-    /// Returns true if the database has made a checkpoint; `None` if it is not known to count them.
-    pub(super) fn checkpoint(&self) -> Option<bool> {
-        *self.checkpoint.lock().unwrap_or_else(PoisonError::into_inner)
+        Ok(Self { child, input, lines })
     }
 
     /// Waits until all terminals are connected.
@@ -157,16 +125,35 @@ impl LoadProcess {
         patience: Duration,
         interrupted: &dyn Fn() -> bool,
     ) -> Result<(), String> {
+        let line = self.line(Some(patience), interrupted)?;
+        if line == READY { Ok(()) } else { Err(format!("the load begins with {line:?}: please report this")) }
+    }
+
+    /// Lets the terminals stand still while the process looks at the database.
+    ///
+    /// # Errors
+    /// The process ended before, and said why.
+    pub(super) fn look(&mut self, interrupted: &dyn Fn() -> bool) -> Result<Look, String> {
+        if let Some(input) = &mut self.input {
+            io::Write::write_all(input, format!("{LOOK_NOW}\n").as_bytes())
+                .map_err(|error| format!("the load takes no requests: {error}"))?;
+        }
+        let line = self.line(None, interrupted)?;
+        serde_json::from_str(&line).map_err(|error| format!("the load answers {line:?}: {error}"))
+    }
+
+    /// Waits for the next line that the process prints.
+    fn line(&mut self, patience: Option<Duration>, interrupted: &dyn Fn() -> bool) -> Result<String, String> {
         let begun = Instant::now();
         loop {
-            match self.ready.recv_timeout(LOOK) {
-                Ok(()) => return Ok(()),
+            match self.lines.recv_timeout(LOOK) {
+                Ok(line) => return Ok(line),
                 Err(RecvTimeoutError::Disconnected) => return Err(self.last_words()),
                 Err(RecvTimeoutError::Timeout) if interrupted() => return Err("interrupted".into()),
-                Err(RecvTimeoutError::Timeout) if begun.elapsed() >= patience => {
-                    return Err(format!("the load did not begin in {} s", patience.as_secs()));
-                }
                 Err(RecvTimeoutError::Timeout) => {}
+            }
+            if let Some(patience) = patience.filter(|patience| begun.elapsed() >= *patience) {
+                return Err(format!("the load did not begin in {} s", patience.as_secs()));
             }
         }
     }
@@ -193,13 +180,13 @@ impl LoadProcess {
         self.child.wait()
     }
 
-    /// Ends the process after a failure of the database. Waits for the terminals to notice the failure, then asks those
-    /// that have not to stop, then kills the process. Returns false if all terminals went on: nothing has failed.
+    /// Ends the process after a failure of the database. Waits for `notice` until the terminals notice the failure, then
+    /// asks those that have not to stop, and kills the process after `patience`. Returns false if all terminals went on: nothing has failed.
     ///
     /// # Errors
     /// The load ended for a reason of its own, for example because the success file can't be written.
-    pub(super) fn end(mut self, patience: Duration) -> Result<bool, String> {
-        let noticed = self.ended_within(patience);
+    pub(super) fn end(mut self, notice: Duration, patience: Duration) -> Result<bool, String> {
+        let noticed = self.ended_within(notice);
         drop(self.input.take());
         if !noticed && !self.ended_within(patience) {
             return Ok(true);

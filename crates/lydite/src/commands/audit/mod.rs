@@ -15,6 +15,7 @@ use crate::scratch::Scratch;
 use crate::shell::typed;
 use document::Document;
 use durability::{Crash, Test};
+use lydite_audit::consistency::not_made;
 use lydite_audit::load::LENGTH;
 use lydite_audit::{Audit, Finding, Part, Property, Report, Verdict};
 use lydite_database::{DatabaseState, Demand, Description, Target, TxMode};
@@ -99,8 +100,8 @@ pub(crate) fn command(args: &AuditArgs) -> Outcome {
         });
         crashes.extend(Crash::disk_loss(&plan.url, &spec));
     }
-    // The conditions can be evaluated after the load of the durability test, so that there is one load of 5 minutes. The
-    // test of the replicas comes before that, and needs a load of its own.
+    // The load of durability-1 serves consistency-2, too, so that there is one load of 5 minutes. With replicas it does not:
+    // consistency-3 needs them after a load, and comes before the failure.
     let shares_load = crashes.first().is_some_and(Crash::is_known)
         && plan.only.contains(&Property::Consistency)
         && replicas.is_none();
@@ -160,8 +161,8 @@ pub(crate) fn command(args: &AuditArgs) -> Outcome {
     let part = if shares_load { Part::BeforeLoad } else { Part::All };
     let mut report = audit.run(&target, part, &stop, &mut show);
     let scope = audit.widest();
-    let mut handle = Some(target);
-    for (crash, is_first) in crashes.iter().zip([true, false]) {
+    let (mut handle, mut judged) = (Some(target), !shares_load);
+    for (number, crash) in crashes.iter().enumerate() {
         if report.lost.is_some() || report.stopped {
             break;
         }
@@ -177,22 +178,31 @@ pub(crate) fn command(args: &AuditArgs) -> Outcome {
             seed: plan.seed,
             scratch: &plan.scratch,
             interrupt: &interrupt,
+            judges_conditions: shares_load && number == 0,
         };
         // A database within this process has one handle, which the first test closes.
-        let finding = match handle.take().map_or_else(|| spec.open(), Ok) {
+        let tested = match handle.take().map_or_else(|| spec.open(), Ok) {
             Ok(target) => test.run(target),
             Err(error) => test.impossible(error.message),
         };
-        report.stopped |= finding.verdict == Verdict::Skipped;
-        show(&finding);
-        let load = finding.load;
-        report.findings.push(finding);
-        if is_first && shares_load && !report.stopped {
-            match spec.open() {
-                Ok(target) => report.extend(audit.run(&target, Part::AfterLoad(load), &stop, &mut show)),
-                Err(error) => report.lost = Some(error.message),
-            }
+        judged |= tested.conditions.is_some();
+        for finding in tested.conditions.into_iter().chain([tested.durability]) {
+            report.stopped |= finding.verdict == Verdict::Skipped;
+            show(&finding);
+            report.findings.push(finding);
         }
+    }
+    if !judged {
+        let away = report.lost.is_some().then(|| "the database is away".to_owned());
+        let made = match away.map_or_else(|| spec.open().map_err(|error| error.message), Err) {
+            Ok(target) => audit.run(&target, Part::AfterLoad, &stop, &mut show),
+            Err(why) => {
+                let finding = not_made(scope, (!report.stopped).then_some(why));
+                show(&finding);
+                Report { findings: vec![finding], ..Report::default() }
+            }
+        };
+        report.extend(made);
     }
     conclude(args, &report, &document, places, unprinted, &interrupt)
 }

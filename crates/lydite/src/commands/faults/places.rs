@@ -101,8 +101,7 @@ pub(crate) fn last_server(addresses: &[Address]) -> Option<Server> {
 /// Returns the problem of a fault that ends a whole Galera cluster and should start it again: only the node with the
 /// last commits may begin the cluster anew.
 fn no_node_left(spec: &FaultSpec, sites: &[Site]) -> Option<String> {
-    let again =
-        spec.to.is_some() && ["kill", "restart", "shutdown", "disk-loss"].contains(&spec.kind.as_str());
+    let again = spec.to.is_some() && ["kill", "restart", "shutdown"].contains(&spec.kind.as_str());
     let joins = |site: &&Site| matches!(site, Site::Server(server) if server.begins_cluster.is_some());
     let down = sites.iter().filter(joins).count();
     let all = lab::servers("galera").map_or(0, |servers| servers.len());

@@ -60,7 +60,11 @@ pub(crate) fn servers(name: &str) -> Result<Vec<lydite_faults::Server>, String> 
     let lab = Lab::read(&directories::root().join(name)).map_err(line)?;
     let lab = lab.ok_or_else(|| format!("lab {name} does not run: start it with lydite lab up {name}"))?;
     let disk = lab.disk.map(|disk| disk.mount);
-    let new_data = lab.servers.first().map(mariadb::new_data).filter(|path| path.exists());
+    let first = lab.servers.first().filter(|_| kind.servers == Servers::Galera);
+    // A lab of an older version has none.
+    let new_data = first.map(mariadb::new_data).filter(|path| path.exists());
+    let ports: Vec<u16> = lab.servers.iter().map(|server| server.port).collect();
+    let copies = new_data.map(|new_data| lydite_faults::Copies { new_data, ports });
     let of = |server: note::Server| lydite_faults::Server {
         port: server.port,
         // For PostgreSQL the stop that does not wait for sessions to end.
@@ -68,7 +72,7 @@ pub(crate) fn servers(name: &str) -> Result<Vec<lydite_faults::Server>, String> 
         begins_cluster: (kind.servers == Servers::Galera).then(|| mariadb::NEW_CLUSTER.to_owned()),
         data: server.data(),
         disk: disk.clone(),
-        new_data: new_data.clone(),
+        copies: copies.clone(),
     };
     Ok(lab.servers.into_iter().map(of).collect())
 }
