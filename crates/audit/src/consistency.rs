@@ -29,15 +29,17 @@ pub(crate) static TESTS: &[Test] = &[
         extent: Extent::Whole,
         play: |stage, _| conditions(stage, stage.target),
     },
-    Test {
-        property: Property::Consistency,
-        id: "consistency-2",
-        clause: "3.3.3.2",
-        title: "the twelve conditions after a load",
-        extent: Extent::Loaded,
-        play: after_load,
-    },
+    AFTER_LOAD,
 ];
+
+const AFTER_LOAD: Test = Test {
+    property: Property::Consistency,
+    id: "consistency-2",
+    clause: "3.3.3.2",
+    title: "the twelve conditions after a load",
+    extent: Extent::Loaded,
+    play: after_load,
+};
 
 /// Evaluates the conditions on a server of the database, each as a step.
 pub(crate) fn conditions(stage: &Stage<'_>, server: &Arc<dyn Target>) -> Result<Seen, Trouble> {
@@ -86,13 +88,15 @@ impl Judged {
     }
 }
 
-/// What the process of a load found while its terminals stood still.
+/// Findings of the process of a load while its terminals stand still.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Look {
     conditions: Result<Judged, String>,
-    /// True if there was a checkpoint since the load began; `None` if the database counts none; or why it is not known.
-    checkpoint: Result<Option<bool>, String>,
+    checkpoint: Checkpoint,
 }
+
+/// True if there was a checkpoint since the load began; `None` if the database counts none; or why it is not known.
+type Checkpoint = Result<Option<bool>, String>;
 
 impl Look {
     /// Looks at a database while the terminals of `gate` stand still. `checkpoints` are watched since the load began.
@@ -102,12 +106,13 @@ impl Look {
             Ok(checkpoints) => checkpoints.seen().map_err(|error| error.message),
             Err(error) => Err(error.message.clone()),
         };
-        let conditions = if gate.close(PATIENCE) {
-            target.check(&CONDITIONS, &|_| {}).map(|found| Judged::of(&found)).map_err(|error| error.message)
-        } else {
-            Err(unanswered())
+        let conditions = match gate.try_write_for(PATIENCE) {
+            Some(_closed) => target
+                .check(&CONDITIONS, &|_| {})
+                .map(|found| Judged::of(&found))
+                .map_err(|error| error.message),
+            None => Err(unanswered()),
         };
-        gate.open();
         Self { conditions, checkpoint }
     }
 
@@ -115,22 +120,18 @@ impl Look {
     #[must_use]
     pub fn finding(self, scope: Scope, load: (u32, Duration, usize), begun: Instant) -> Finding {
         let (terminals, duration, entries) = load;
-        let facts = LoadFacts::new(
-            duration.as_secs_f64(),
-            entries as u64,
-            self.checkpoint.as_ref().ok().copied().flatten(),
-        );
-        let mut steps = load_steps("the load of durability-1, ", terminals, &facts, &self.checkpoint);
+        let played = Played::of(terminals, duration.as_secs_f64(), entries as u64, self.checkpoint);
+        let mut steps = played.steps("the load of durability-1, ");
         steps.push("the terminals stand still".to_owned());
         let ended = match self.conditions {
             Ok(judged) => {
                 let ended = judged.verdict();
                 steps.extend(judged.steps);
-                ended.map(|seen| after(&seen, &facts, &self.checkpoint))
+                ended.map(|seen| played.seen(&seen))
             }
             Err(problem) => Err(Trouble::NotRun(problem)),
         };
-        let finding = Finding { load: Some(facts), ..empty(scope) };
+        let finding = Finding { load: Some(played.facts), ..not_begun(scope) };
         finding.ended(ended, steps, begun)
     }
 }
@@ -139,51 +140,56 @@ impl Look {
 #[must_use]
 pub fn not_made(scope: Scope, why: Option<String>) -> Finding {
     let trouble = why.map_or(Trouble::Stopped, Trouble::NotRun);
-    empty(scope).ended(Err(trouble), Vec::new(), Instant::now())
+    not_begun(scope).ended(Err(trouble), Vec::new(), Instant::now())
 }
 
 /// Returns the finding of `consistency-2` before it begins.
-fn empty(scope: Scope) -> Finding {
-    let test = &TESTS[1];
-    Finding::of(test.id, test.clause, test.title, scope)
+fn not_begun(scope: Scope) -> Finding {
+    Finding::of(AFTER_LOAD.id, AFTER_LOAD.clause, AFTER_LOAD.title, scope)
 }
 
-/// Returns the steps of a load, and of the checkpoint in it. `whose` load it is ends with a comma, or is empty.
-fn load_steps(
-    whose: &str,
+/// A load that was played.
+struct Played {
     terminals: u32,
-    facts: &LoadFacts,
-    checkpoint: &Result<Option<bool>, String>,
-) -> Vec<String> {
-    let LoadFacts { seconds, new_orders, nopm, .. } = facts;
-    let short = shortness(Duration::from_secs_f64(*seconds));
-    vec![
-        format!(
-            "{whose}load of {terminals} terminals without waits, as fast as they go: {new_orders} New-Orders in \
-             {seconds:.0} s ({nopm:.0} NOPM){short}"
-        ),
-        checkpoint_words(checkpoint),
-    ]
+    facts: LoadFacts,
+    /// The length of the load in words, if it was too short.
+    short: &'static str,
+    /// The checkpoint in words.
+    checkpoint: String,
 }
 
-fn checkpoint_words(checkpoint: &Result<Option<bool>, String>) -> String {
-    match checkpoint {
-        Ok(None) => "the database reports no checkpoints".to_owned(),
-        Ok(Some(true)) => "a checkpoint was seen".to_owned(),
-        Ok(Some(false)) => "no checkpoint was seen: use a longer --duration".to_owned(),
-        Err(problem) => format!("its counters of checkpoints could not be read: {problem}"),
+impl Played {
+    fn of(terminals: u32, seconds: f64, new_orders: u64, checkpoint: Checkpoint) -> Self {
+        let facts = LoadFacts::new(seconds, new_orders, checkpoint.clone().unwrap_or_default());
+        let checkpoint = match checkpoint {
+            Ok(None) => "the database reports no checkpoints".to_owned(),
+            Ok(Some(true)) => "a checkpoint was seen".to_owned(),
+            Ok(Some(false)) => "no checkpoint was seen: use a longer --duration".to_owned(),
+            Err(problem) => format!("its counters of checkpoints could not be read: {problem}"),
+        };
+        Self { terminals, facts, short: shortness(Duration::from_secs_f64(seconds)), checkpoint }
     }
-}
 
-/// Returns what was seen after a load.
-fn after(seen: &Seen, facts: &LoadFacts, checkpoint: &Result<Option<bool>, String>) -> Seen {
-    let LoadFacts { seconds, new_orders, .. } = facts;
-    let short = shortness(Duration::from_secs_f64(*seconds));
-    Seen::plain(format!(
-        "{} after {new_orders} New-Orders in {seconds:.0} s{short}; {}",
-        seen.words,
-        checkpoint_words(checkpoint)
-    ))
+    /// Returns the steps of the load, and of the checkpoint in it. `whose` load it is ends with a comma, or is empty.
+    fn steps(&self, whose: &str) -> Vec<String> {
+        let Self { terminals, facts: LoadFacts { seconds, new_orders, nopm, .. }, short, checkpoint } = self;
+        vec![
+            format!(
+                "{whose}load of {terminals} terminals without waits, as fast as they go: {new_orders} New-Orders in \
+                 {seconds:.0} s ({nopm:.0} NOPM){short}"
+            ),
+            checkpoint.clone(),
+        ]
+    }
+
+    /// Returns what was seen after the load.
+    fn seen(&self, conditions: &Seen) -> Seen {
+        let Self { facts: LoadFacts { seconds, new_orders, .. }, short, checkpoint, .. } = self;
+        Seen::plain(format!(
+            "{} after {new_orders} New-Orders in {seconds:.0} s{short}; {checkpoint}",
+            conditions.words
+        ))
+    }
 }
 
 fn after_load(stage: &mut Stage<'_>, _: &mut Stream) -> Result<Seen, Trouble> {
@@ -192,14 +198,12 @@ fn after_load(stage: &mut Stage<'_>, _: &mut Stream) -> Result<Seen, Trouble> {
     if let Some(lost) = loaded.lost.first() {
         return Err(Trouble::Lost(lost.clone()));
     }
-    let checkpoint = checkpoints.seen()?;
-    let facts = LoadFacts::new(seconds, loaded.new_orders.iter().sum(), checkpoint);
-    stage.load.set(Some(facts));
-    for step in load_steps("", stage.audit.terminals, &facts, &Ok(checkpoint)) {
-        stage.step(step);
-    }
+    let new_orders = loaded.new_orders.iter().sum();
+    let played = Played::of(stage.audit.terminals, seconds, new_orders, Ok(checkpoints.seen()?));
+    stage.load.set(Some(played.facts));
+    played.steps("").into_iter().for_each(|step| stage.step(step));
     let seen = conditions(stage, stage.target)?;
-    Ok(after(&seen, &facts, &Ok(checkpoint)))
+    Ok(played.seen(&seen))
 }
 
 /// Returns the words for terminals that do not answer.

@@ -1,7 +1,8 @@
 //! Durability (clause 3.5): after a failure, the database has each order that it acknowledged, and no other.
 
 use crate::finding::{Finding, LoadFacts, Scope, Seen, Trouble};
-use crate::load::{Order, SuccessFile, shortness};
+use crate::load::shortness;
+use crate::success_file::{Order, SuccessFile};
 use lydite_database::{Target, TargetError, Written, WrittenOrder};
 use lydite_tpcc::consistency::CONDITIONS;
 use lydite_tpcc::meta::DatabaseMeta;

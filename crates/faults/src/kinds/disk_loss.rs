@@ -2,7 +2,7 @@
 //! the data of a new server, and copies all rows from the other servers.
 
 use super::Acts;
-use super::ends::EndKind;
+use super::ends::{EndKind, require_end};
 use crate::fault::Server;
 use crate::server::Down;
 use crate::sockets::accepts;
@@ -21,10 +21,7 @@ impl EndKind for DiskLoss {
     const ORDERLY: bool = false;
 
     fn read(fault: &FaultSpec) -> Result<(), String> {
-        match fault.to {
-            Some(_) => Ok(()),
-            None => Err("needs an end, when the server gets a new disk: write FROM..TO".into()),
-        }
+        require_end(fault, "the server gets a new disk")
     }
 
     fn bear(servers: &[&Server]) -> Result<(), Vec<String>> {

@@ -59,6 +59,14 @@ pub(super) trait EndKind: Sync {
     }
 }
 
+/// Rejects a fault without an end. `when` says in words what the end does.
+pub(super) fn require_end(fault: &FaultSpec, when: &str) -> Result<(), String> {
+    match fault.to {
+        Some(_) => Ok(()),
+        None => Err(format!("needs an end, when {when}: write FROM..TO")),
+    }
+}
+
 /// The kind of a fault that ends processes.
 pub(super) struct Ends<E>(pub(super) E);
 

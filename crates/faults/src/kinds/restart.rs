@@ -1,7 +1,7 @@
 //! `restart`: a `kill` of a lab's server that must have an end, when the server is started again.
 
 use super::Acts;
-use super::ends::EndKind;
+use super::ends::{EndKind, require_end};
 use crate::spec::FaultSpec;
 
 /// The kind.
@@ -13,9 +13,6 @@ impl EndKind for Restart {
     const ORDERLY: bool = false;
 
     fn read(fault: &FaultSpec) -> Result<(), String> {
-        match fault.to {
-            Some(_) => Ok(()),
-            None => Err("needs an end, when the server is started again: write FROM..TO".into()),
-        }
+        require_end(fault, "the server is started again")
     }
 }

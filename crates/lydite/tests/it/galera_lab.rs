@@ -26,7 +26,7 @@ fn a_node_that_loses_its_disk_gets_each_acknowledged_order_from_the_others() {
 
     let file = lab.place.file("audit.json");
     let audit = ["audit", &lab.url, "--quick", "--only", "durability", "--json", text(&file)];
-    // Lydite can't start a Galera cluster again of which all nodes were killed, so that test does not run.
+    // durability-1 kills all nodes. Lydite can't start such a cluster again, so the test does not run.
     let ended = lab.place.lydite(&audit).code(3);
     let found = json(&file);
     let [all, one] = &found["tests"].as_array().expect("tests")[..] else { panic!("{found}") };

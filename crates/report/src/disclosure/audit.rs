@@ -113,6 +113,11 @@ impl Tested {
         self.verdict == "passed"
     }
 
+    /// Returns true if the test has a verdict on the database.
+    pub(crate) fn ran(&self) -> bool {
+        self.passed() || self.failed()
+    }
+
     /// Returns true if the database failed.
     pub(crate) fn failed(&self) -> bool {
         self.verdict == "failed"

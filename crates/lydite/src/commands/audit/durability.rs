@@ -5,7 +5,7 @@ use crate::commands::faults::places;
 use crate::interrupt::Interrupt;
 use crate::scratch::Scratch;
 use lydite_audit::durability::{Failure, Recovered, Trial};
-use lydite_audit::load::SuccessFile;
+use lydite_audit::success_file::SuccessFile;
 use lydite_audit::{Finding, Scope};
 use lydite_database::{DatabaseState, Target, TargetError};
 use lydite_families::TargetSpec;
@@ -143,8 +143,9 @@ pub(super) struct Test<'a> {
 
 /// The findings of a test.
 pub(super) struct Tested {
-    /// That of `consistency-2`, if the load served it.
+    /// Finding of `consistency-2`, if the load served it.
     pub(super) conditions: Option<Finding>,
+    /// Finding of the test itself.
     pub(super) durability: Finding,
 }
 

@@ -180,8 +180,9 @@ impl LoadProcess {
         self.child.wait()
     }
 
-    /// Ends the process after a failure of the database. Waits for `notice` until the terminals notice the failure, then
-    /// asks those that have not to stop, and kills the process after `patience`. Returns false if all terminals went on: nothing has failed.
+    /// Ends the process after a failure of the database. The terminals have the time `notice` to notice the failure. Those
+    /// that have not are asked to stop, and killed after `patience`. Returns false if all terminals went on: nothing has
+    /// failed.
     ///
     /// # Errors
     /// The load ended for a reason of its own, for example because the success file can't be written.

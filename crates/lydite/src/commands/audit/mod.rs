@@ -100,8 +100,8 @@ pub(crate) fn command(args: &AuditArgs) -> Outcome {
         });
         crashes.extend(Crash::disk_loss(&plan.url, &spec));
     }
-    // The load of durability-1 serves consistency-2, too, so that there is one load of 5 minutes. With replicas it does not:
-    // consistency-3 needs them after a load, and comes before the failure.
+    // consistency-2 and durability-1 share one load of 5 minutes. With replicas they can't: consistency-3 comes before the
+    // failure, and must find the replicas after a load.
     let shares_load = crashes.first().is_some_and(Crash::is_known)
         && plan.only.contains(&Property::Consistency)
         && replicas.is_none();
