@@ -154,7 +154,8 @@ impl Act {
         let work = move || {
             let (at, armed) = (Mutex::new((send.clone(), heard)), AtomicBool::new(true));
             let (scripted, stopped) = (Arc::clone(&obeyed), Arc::new(AtomicBool::new(false)));
-            let has_stopped = Arc::clone(&stopped);
+            let (has_stopped, gives_up) = (Arc::clone(&stopped), Arc::new(AtomicBool::new(false)));
+            let gave_up = Arc::clone(&gives_up);
             let script = Script::new(move |point| {
                 // The test is over, and the transaction must leave nothing behind.
                 if scripted.over.load(Ordering::Relaxed) {
@@ -169,6 +170,7 @@ impl Act {
                 if told.is_some_and(|then| then != Then::Repeat) {
                     armed.store(false, Ordering::Relaxed);
                 }
+                gives_up.store(told == Some(Then::RollBack), Ordering::Relaxed);
                 told.unwrap_or(Then::RollBack)
             });
             let held = HeldTransaction { transaction, script };
@@ -177,7 +179,9 @@ impl Act {
                 let event = match ended {
                     Err(TxError::Aborted { detail, .. })
                         if aborts.are_retried(has_stopped.load(Ordering::Relaxed))
-                            && !obeyed.over.load(Ordering::Relaxed) =>
+                            && !obeyed.over.load(Ordering::Relaxed)
+                            // One that was told to roll back and is aborted leaves nothing: it did what it should.
+                            && !gave_up.load(Ordering::Relaxed) =>
                     {
                         Event::Aborted(detail)
                     }

@@ -51,8 +51,18 @@ impl Trial {
     /// Returns the finding of a test that could not begin.
     #[must_use]
     pub fn impossible(failure: Failure, scope: Scope, why: impl Into<String>) -> Finding {
+        Self::unbegun(failure, scope).not_run(why)
+    }
+
+    /// Returns the finding of a test that did not begin because the user wants that.
+    #[must_use]
+    pub fn skipped(failure: Failure, scope: Scope) -> Finding {
+        Self::unbegun(failure, scope).stopped()
+    }
+
+    fn unbegun(failure: Failure, scope: Scope) -> Self {
         let before = Before(Written::default());
-        Self { failure, scope, begun: Instant::now(), steps: Vec::new(), load: None, before }.not_run(why)
+        Self { failure, scope, begun: Instant::now(), steps: Vec::new(), load: None, before }
     }
 
     /// Notes a step.
@@ -64,7 +74,7 @@ impl Trial {
     pub fn loaded(&mut self, terminals: u32, duration: Duration, entries: usize) {
         let load = LoadFacts::new(duration.as_secs_f64(), entries as u64, None);
         self.step(format!(
-            "a load of {terminals} terminals for {:.0} s{}: {entries} entries in the success file ({:.0} NOPM)",
+            "a load of {terminals} terminals for {:.0} s{}: {entries} entries in the success file so far ({:.0} NOPM)",
             load.seconds,
             shortness(duration),
             load.nopm
@@ -72,29 +82,35 @@ impl Trial {
         self.load = Some(load);
     }
 
-    /// Reads the recovered database: after the loss of a disk, on the node that had lost it.
+    /// Reads the recovered database, or one of its nodes, which has this port.
     ///
     /// # Errors
     /// The database fails: perhaps a node still recovers.
-    pub fn recovered(&self, target: &dyn Target, meta: &DatabaseMeta) -> Result<Recovered, TargetError> {
+    pub fn recovered(
+        &self,
+        target: &dyn Target,
+        meta: &DatabaseMeta,
+        port: Option<u16>,
+    ) -> Result<Recovered, TargetError> {
         let from = self.before.0.next_orders.values().min().copied();
         let written = target.written(&(1..=meta.warehouses), from)?;
         let findings = target.check(&CONDITIONS[2..3], &|_| {})?;
         let broken = findings.iter().find(|finding| !finding.holds());
-        Ok(Recovered { written, broken: broken.map(|finding| finding.examples.join("; ")) })
+        Ok(Recovered { port, written, broken: broken.map(|finding| finding.examples.join("; ")) })
     }
 
-    /// Compares the recovered database with the success file. `promised` is true if the database's settings make a commit
-    /// survive the loss of power, which a killed process can't show, and a lost disk is not about.
+    /// Compares the recovered database, or each of its nodes alone, with the success file. `promised` is true if the
+    /// database's settings make a commit survive the loss of power, which a killed process can't show, and a lost disk is
+    /// not about.
     #[must_use]
     pub fn judge(
         mut self,
-        recovered: &Recovered,
+        recovered: &[Recovered],
         file: &SuccessFile,
         terminals: u32,
         promised: bool,
     ) -> Finding {
-        let compared = self.before.compare(recovered, file, terminals, &mut self.steps);
+        let compared = self.before.compare_all(recovered, file, terminals, &mut self.steps);
         if self.failure == Failure::DiskLoss {
             return self.finding(compared);
         }
@@ -145,8 +161,10 @@ impl Trial {
     }
 }
 
-/// The database after its recovery.
+/// The database after its recovery, or one of its nodes.
 pub struct Recovered {
+    /// Port of the node.
+    port: Option<u16>,
     written: Written,
     /// Keys that break condition 3, if it does not hold.
     broken: Option<String>,
@@ -176,6 +194,36 @@ impl Before {
         count(&self.0)
     }
 
+    /// Compares each recovered node with the success file, and notes each step.
+    fn compare_all(
+        &self,
+        recovered: &[Recovered],
+        file: &SuccessFile,
+        terminals: u32,
+        steps: &mut Vec<String>,
+    ) -> Result<Seen, Trouble> {
+        let (mut seen, mut ports) = (None, Vec::new());
+        for one in recovered {
+            let Some(port) = one.port else { return self.compare(one, file, terminals, steps) };
+            steps.push(format!("the node on port {port} is read alone"));
+            seen = Some(self.compare(one, file, terminals, steps).map_err(|trouble| match trouble {
+                Trouble::Failed(words) => {
+                    Trouble::Failed(format!("on the node on port {port} alone: {words}"))
+                }
+                trouble => trouble,
+            })?);
+            ports.push(port.to_string());
+        }
+        let place = match &ports[..] {
+            [port] => format!("on the node on port {port} alone"),
+            ports => format!("on each of the nodes on ports {} alone", ports.join(", ")),
+        };
+        match seen {
+            Some(seen) => Ok(Seen { words: format!("{place}: {}", seen.words), ..seen }),
+            None => Err(Trouble::NotRun("no node was read".into())),
+        }
+    }
+
     /// Compares the recovered database with the success file, and notes each step.
     fn compare(
         &self,
@@ -184,7 +232,7 @@ impl Before {
         terminals: u32,
         steps: &mut Vec<String>,
     ) -> Result<Seen, Trouble> {
-        let Recovered { written: after, broken } = recovered;
+        let Recovered { written: after, broken, .. } = recovered;
         let key = |order: &WrittenOrder| ((order.w_id, order.d_id, order.c_id), order.o_id);
         let there: HashSet<Order> = after.orders.iter().map(key).collect();
         let committed: HashSet<Order> = file.committed.iter().copied().collect();
@@ -243,7 +291,7 @@ impl Before {
             let excess = excess.unwrap_or_default();
             Ok(Seen::plain(format!(
                 "each of {entries} committed New-Orders is there, none of {} rolled-back ones, and {excess} without an \
-                 answer (at most {terminals} could be)",
+                 answer (up to {terminals}, one for each terminal, are allowed)",
                 file.rolled_back.len()
             )))
         } else {
@@ -277,8 +325,8 @@ mod tests {
     }
 
     fn judge(next: u32, orders: &[WrittenOrder], file: &SuccessFile) -> Result<Seen, Trouble> {
-        let recovered = Recovered { written: written(next, orders), broken: None };
-        Before(written(301, &[])).compare(&recovered, file, 2, &mut Vec::new())
+        let recovered = Recovered { port: None, written: written(next, orders), broken: None };
+        Before(written(301, &[])).compare_all(&[recovered], file, 2, &mut Vec::new())
     }
 
     fn failure(judged: Result<Seen, Trouble>) -> String {
@@ -324,6 +372,24 @@ mod tests {
         assert_eq!(words, "1 rolled-back New-Orders are there: order 302 of customer 1/2/5");
         file.open.insert(entry(302, 5).0, 1);
         assert!(judge(303, &orders, &file).is_ok());
+    }
+
+    #[test]
+    fn each_node_must_have_all_orders() {
+        let on = |port, orders: &[WrittenOrder]| {
+            let next = 301 + orders.len() as u32;
+            Recovered { port: Some(port), written: written(next, orders), broken: None }
+        };
+        let all = [order(301, 7), order(302, 8)];
+        let compared =
+            |nodes: &[Recovered]| Before(written(301, &[])).compare_all(nodes, &file(), 2, &mut Vec::new());
+        let seen = compared(&[on(4001, &all), on(4002, &all)]).expect("all are there");
+        let words = "on each of the nodes on ports 4001, 4002 alone: each of 2 committed New-Orders is there";
+        assert!(seen.words.starts_with(words), "{}", seen.words);
+        let words = failure(compared(&[on(4001, &all), on(4002, &all[..1])]));
+        assert!(words.starts_with("on the node on port 4002 alone: 1 of 2 committed New-Orders"), "{words}");
+        let seen = compared(&[on(4002, &all)]).expect("all are there");
+        assert!(seen.words.starts_with("on the node on port 4002 alone: each of 2"), "{}", seen.words);
     }
 
     #[test]

@@ -33,8 +33,8 @@ pub struct Server {
     pub port: u16,
     /// Signal of its orderly stop.
     pub stop_signal: i32,
-    /// Argument that begins a new cluster. A new start leaves it out, so that the server joins the others again.
-    pub begins_cluster: Option<String>,
+    /// True for a node of Galera, whose new start has arguments of its own.
+    pub is_galera: bool,
     /// Directory of its data.
     pub data: PathBuf,
     /// Directory where the file system of the data is mounted, if that is the lab's own.

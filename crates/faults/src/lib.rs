@@ -7,11 +7,12 @@
 //!
 //! On another host, ssh starts the guard ([`remote`]). It holds the guard's input open like a pipe does.
 //!
-//! Nothing here knows databases or Lydite, except that this program runs `faults guard`, `faults burn`, `faults disk` and
-//! `faults hold` as it should.
+//! Nothing here knows Lydite, except that this program runs `faults guard`, `faults burn`, `faults disk` and `faults hold`
+//! as it should, and no database but Galera, whose nodes start again in a way of their own ([`galera`]).
 
 mod data;
 mod fault;
+pub mod galera;
 mod group;
 mod guard;
 mod helper;

@@ -1,7 +1,8 @@
 //! A server that is down for a fault, and its new start: the same command line and environment, as the same user, in the
-//! same directory, with the same priority and processors.
+//! same directory, with the same priority and processors. Only a node of Galera gets arguments of its own ([`galera`]).
 
 use crate::fault::{Fault, Server, Site};
+use crate::galera::{self, NEW_CLUSTER, Position};
 use crate::process::{ProcessId, Processes, environment, now_ms, wait_while};
 use crate::schedule::Schedule;
 use crate::sockets::{accepts, wait_until_accepts};
@@ -11,6 +12,7 @@ use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// Longest wait until a server that was started again accepts connections: it may recover first.
@@ -26,7 +28,7 @@ pub(crate) struct Down {
     /// The process that goes down.
     process: ProcessId,
     program: PathBuf,
-    /// Arguments, the program's name first.
+    /// Arguments of each start, the program's name first.
     arguments: Vec<String>,
     /// Names and values of the environment.
     environment: Vec<(String, String)>,
@@ -85,7 +87,7 @@ impl Down {
             .collect::<Result<Vec<_>, _>>()
             .map_err(|_| "its command line is not in UTF-8".to_owned())?
             .into_iter()
-            .filter(|argument| server.begins_cluster.as_ref() != Some(argument))
+            .filter(|argument| is_of_each_start(server, argument))
             .collect();
         let owner = fs::metadata(&proc).map_err(|error| format!("its user: {error}"))?;
         let output = link("fd/2").ok().filter(|path| path.is_file());
@@ -126,45 +128,115 @@ impl Down {
     /// Starts the servers that are down, and waits until all accept connections. Returns the length of each outage.
     ///
     /// # Errors
-    /// The first server that could not be started.
+    /// The first server that could not be started, or did not come back.
     pub(crate) fn start_all(servers: &[Self]) -> Result<String, String> {
         // Until its parent has noticed the end of a process, a new server takes the old one to be running. One that
         // still runs did not go down: it holds the port, or its new start says why it can't.
         let gone: Vec<ProcessId> =
             servers.iter().map(|server| server.process).filter(|old| !old.lives()).collect();
         let _unnoticed = wait_while(&gone, UNNOTICED, ProcessId::is_listed);
-        let started = servers.iter().map(Self::start).collect::<Result<Vec<_>, _>>()?;
+        let positions = Self::positions(servers)?;
+        let leader = Self::leader(servers, &positions);
+        let mut started = vec![None; servers.len()];
+        if let Some(leader) = leader.map(|number| &servers[number].server) {
+            let all = servers.iter().map(|server| &*server.server.data);
+            galera::begin_anew(&leader.data, all).map_err(|error| {
+                format!("the cluster can't begin anew: {}: {error}", leader.data.display())
+            })?;
+        }
+        for number in leader.into_iter().chain((0..servers.len()).filter(|number| Some(*number) != leader)) {
+            let position = positions[number].as_ref();
+            started[number] = servers[number].start(position, Some(number) == leader)?;
+            // Without a cluster to join the others would wait for its old nodes.
+            if Some(number) == leader {
+                servers[number].wait_until_accepts(started[number], Instant::now() + PATIENCE)?;
+            }
+        }
         let (mut told, until) = (Vec::new(), Instant::now() + PATIENCE);
         for (server, child) in servers.iter().zip(started) {
             let port = server.server.port;
-            let lives = || child.is_none_or(ProcessId::lives);
-            if !wait_until_accepts(port, until.saturating_duration_since(Instant::now()), lives) {
-                return Err(format!("the server on port {port} did not come back: {}", server.last_words()));
-            }
+            server.wait_until_accepts(child, until)?;
             let since = now_ms().saturating_sub(server.since_ms);
             told.push(format!("port {port} refused connections for {:.1} s", since as f64 / 1e3));
         }
         Ok(told.join(", "))
     }
 
-    /// Starts the server unless somebody listens on its port already. Returns the new process.
-    fn start(&self) -> Result<Option<ProcessId>, String> {
+    /// Waits until the server, which is this process, accepts connections.
+    fn wait_until_accepts(&self, child: Option<ProcessId>, until: Instant) -> Result<(), String> {
+        let lives = || child.is_none_or(ProcessId::lives);
         let port = self.server.port;
-        if accepts(port) {
+        if wait_until_accepts(port, until.saturating_duration_since(Instant::now()), lives) {
+            return Ok(());
+        }
+        Err(format!("the server on port {port} did not come back: {}", self.last_words()))
+    }
+
+    /// Returns true if somebody listens on the server's port, or the server was started and may still recover.
+    fn runs(&self) -> bool {
+        accepts(self.server.port) || self.started().is_some()
+    }
+
+    /// Returns the process that was started in place of the one that went down.
+    fn started(&self) -> Option<ProcessId> {
+        Processes::now().all().find(|process| self.is(*process))
+    }
+
+    /// Returns the positions of the nodes of Galera that are down.
+    ///
+    /// # Errors
+    /// All nodes that do not report theirs.
+    fn positions(servers: &[Self]) -> Result<Vec<Option<Position>>, String> {
+        // At the same time: each recovers its data.
+        let all: Vec<Result<_, String>> = thread::scope(|scope| {
+            let asked: Vec<_> = servers.iter().map(|server| scope.spawn(|| server.position())).collect();
+            let panicked = |_| Err("a thread of Lydite's own panicked: please report this".to_owned());
+            asked.into_iter().map(|thread| thread.join().unwrap_or_else(panicked)).collect()
+        });
+        let problems: Vec<&str> =
+            all.iter().filter_map(|position| position.as_ref().err().map(String::as_str)).collect();
+        if problems.is_empty() { Ok(all.into_iter().flatten().collect()) } else { Err(problems.join("; ")) }
+    }
+
+    /// Returns the position of a node of Galera that is down; `None` for other servers.
+    fn position(&self) -> Result<Option<Position>, String> {
+        if !self.server.is_galera || self.runs() {
             return Ok(None);
         }
-        // One that was started before may still recover.
-        if let Some(started) = Processes::now().all().find(|process| self.is(*process)) {
+        let log = self.output.as_ref().ok_or_else(|| self.not_started("its messages go to no file"))?;
+        let position = self.schedule.during(|| galera::position(self.command(), log));
+        let position = position.unwrap_or_else(|error| Err(error.to_string()));
+        position.map(Some).map_err(|problem| self.not_started(&problem))
+    }
+
+    /// Returns the number of the node that begins its cluster anew; `None` if a node runs, or there is no cluster.
+    fn leader(servers: &[Self], positions: &[Option<Position>]) -> Option<usize> {
+        let copies = servers.iter().find_map(|server| server.server.copies.as_ref())?;
+        if servers.iter().any(Self::runs) || copies.ports.iter().any(|port| accepts(*port)) {
+            return None;
+        }
+        let known =
+            positions.iter().enumerate().filter_map(|(number, position)| Some((number, position.as_ref()?)));
+        known.max_by_key(|(_, position)| position.commits).map(|(number, _)| number)
+    }
+
+    fn not_started(&self, problem: &str) -> String {
+        format!("the server on port {} can't be started: {problem}", self.server.port)
+    }
+
+    /// Starts the server unless it runs. Returns the new process.
+    fn start(&self, position: Option<&Position>, is_leader: bool) -> Result<Option<ProcessId>, String> {
+        if accepts(self.server.port) {
+            return Ok(None);
+        }
+        if let Some(started) = self.started() {
             return Ok(Some(started));
         }
-        let failed = |error: std::io::Error| format!("the server on port {port} can't be started: {error}");
-        let mut command = Command::new(&self.program);
-        if let Some((name, arguments)) = self.arguments.split_first() {
-            command.arg0(name).args(arguments);
+        let mut command = self.command();
+        command.args(position.map(Position::argument));
+        if is_leader {
+            command.arg(NEW_CLUSTER);
         }
-        // The guard's own would lack variables of the server, such as LD_PRELOAD.
-        command.env_clear().envs(self.environment.iter().map(|(name, value)| (name, value)));
-        command.current_dir(&self.directory).stdin(Stdio::null()).process_group(0);
         let outputs = match &self.output {
             Some(path) => {
                 [append(path), append(path)].map(|file| file.map_or_else(|_| Stdio::null(), Stdio::from))
@@ -173,19 +245,33 @@ impl Down {
         };
         let [stdout, stderr] = outputs;
         command.stdout(stdout).stderr(stderr);
+        let child = self.schedule.during(|| command.spawn()).flatten();
+        let child = child.map_err(|error| self.not_started(&error.to_string()))?;
+        Ok(ProcessId::of(child.id()))
+    }
+
+    /// Returns the command of each start, whose output nobody has yet.
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        if let Some((name, arguments)) = self.arguments.split_first() {
+            command.arg0(name).args(arguments);
+        }
+        // The guard's own would lack variables of the server, such as LD_PRELOAD.
+        command.env_clear().envs(self.environment.iter().map(|(name, value)| (name, value)));
+        command.current_dir(&self.directory).stdin(Stdio::null()).process_group(0);
         // SAFETY: geteuid has no preconditions.
         if unsafe { libc::geteuid() } == 0 {
             command.uid(self.user).gid(self.group);
         }
-        let child = self.schedule.during(|| command.spawn()).flatten().map_err(failed)?;
-        Ok(ProcessId::of(child.id()))
+        command
     }
 
     /// Returns true if a process was started with the command line of the server.
     fn is(&self, process: ProcessId) -> bool {
         let line = fs::read(format!("/proc/{}/cmdline", process.pid)).unwrap_or_default();
-        let own = self.arguments.iter().flat_map(|argument| [argument.as_bytes(), &[0]]).flatten();
-        process != self.process && line.iter().eq(own) && process.lives()
+        let text = String::from_utf8_lossy(&line);
+        let its = text.split_terminator('\0').filter(|argument| is_of_each_start(&self.server, argument));
+        process != self.process && its.eq(self.arguments.iter()) && process.lives()
     }
 
     /// Returns the last line of the server's output.
@@ -194,6 +280,11 @@ impl Down {
         let text = String::from_utf8_lossy(&text);
         text.lines().last().unwrap_or("it wrote no reason").to_owned()
     }
+}
+
+/// Returns true for an argument that the server's next start has, too.
+fn is_of_each_start(server: &Server, argument: &str) -> bool {
+    !server.is_galera || !galera::is_of_one_start(argument)
 }
 
 /// Opens a file to append to it.

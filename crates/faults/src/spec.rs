@@ -300,11 +300,15 @@ impl FaultSpec {
         self.to.or((!stays).then_some(window))
     }
 
-    /// Returns true if both are of one kind and act on one host at the same time, in a window of this length.
+    /// Returns true if both are of one kind, or both end servers, and act on one host at the same time, in a window of this
+    /// length.
     #[must_use]
     pub fn coincides(&self, other: &Self, window: Duration) -> bool {
         let ends = |fault: &Self| fault.to.unwrap_or(window);
-        self.kind == other.kind
+        // Only kinds that end servers stay without an end.
+        let ends_servers =
+            |fault: &Self| kinds::named(&fault.kind).is_some_and(|kind| kind.stays_without_end());
+        (self.kind == other.kind || ends_servers(self) && ends_servers(other))
             && self.host == other.host
             && self.from < ends(other)
             && other.from < ends(self)

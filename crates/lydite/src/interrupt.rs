@@ -128,6 +128,17 @@ impl Interrupt {
 
     /// Does `work`, and stops `control` when the user asks to stop.
     pub(crate) fn during<T>(&self, control: &RunControl, work: impl FnOnce() -> T) -> T {
+        self.when_asked(&|| control.stop(), work)
+    }
+
+    /// Does `work`, and says `words` when the user asks to stop.
+    pub(crate) fn saying<T>(&self, words: &str, work: impl FnOnce() -> T) -> T {
+        // Who asked before has read something else.
+        if self.asked() { work() } else { self.when_asked(&|| complain(words), work) }
+    }
+
+    /// Does `work`, and `act` when the user asks to stop.
+    fn when_asked<T>(&self, act: &(dyn Fn() + Sync), work: impl FnOnce() -> T) -> T {
         let done = AtomicBool::new(false);
         thread::scope(|scope| {
             // The thread ends too if the work panics.
@@ -135,7 +146,7 @@ impl Interrupt {
             let watching = thread::Builder::new().spawn_scoped(scope, || {
                 while !done.load(Ordering::Relaxed) {
                     if self.asked() {
-                        control.stop();
+                        act();
                         return;
                     }
                     thread::sleep(LOOK);

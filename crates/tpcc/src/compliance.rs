@@ -480,7 +480,7 @@ fn durability(facts: &RunFacts) -> Compliance {
     let note = match facts.durable_commits {
         _ if facts.storage_in_memory => "the database's files are in memory, and lost with power",
         None => "not known",
-        Some(true) => "commits wait for durable storage; failures were not tested",
+        Some(true) => "commits wait for durable storage; a run tests no failures, lydite audit does",
         Some(false) => "a commit may be lost with power",
     };
     // Settings alone can break the rule. Only the tests of clause 3.5.4 can show that it is kept.

@@ -57,18 +57,18 @@ impl Replicated for Mysql {
 
 impl HeldTarget for Mysql {
     fn connect_held(&self) -> Result<Box<dyn Session<Held>>, TargetError> {
-        let (connection, dialect, _) = self.tpcc_connection(TxMode::Statements)?;
-        Ok(Box::new(HeldSession::new(connection, dialect)))
+        let (connection, dialect, seat) = self.tpcc_connection(TxMode::Statements)?;
+        Ok(seated(Box::new(HeldSession::new(connection, dialect)), seat))
     }
 }
 
 impl BalanceTarget for Mysql {
     fn connect_balances(&self, longest_wait: Duration) -> Result<Box<dyn Session<Balances>>, TargetError> {
-        let (mut wire, dialect, _) = self.connect_tpcc_session()?;
+        let (mut wire, dialect, seat) = self.connect_tpcc_session()?;
         self.limit_waits(&mut wire, longest_wait)?;
         let connection = MysqlConnection::new(wire, &BalanceStatement::all(dialect))
             .map_err(|error| refused(error, &self.config))?;
-        Ok(Box::new(BalanceSession::new(connection)))
+        Ok(seated(Box::new(BalanceSession::new(connection)), seat))
     }
 
     fn engines(&self) -> Result<Option<[String; 2]>, TargetError> {

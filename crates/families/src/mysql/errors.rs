@@ -21,6 +21,12 @@ const RETRYABLE: [(u16, AbortReason); 5] = [
 /// Code for a variable that the server does not have.
 pub(super) const UNKNOWN_VARIABLE: &str = "1193";
 
+/// Code for a database that the server does not have.
+pub(super) const UNKNOWN_DATABASE: &str = "1049";
+
+/// Code for a node that is not in its cluster, or not yet.
+pub(super) const NOT_IN_ITS_CLUSTER: &str = "1047";
+
 /// SQLSTATE of a transaction that lost against another one. It is used if the code is unknown.
 const SERIALIZATION: &str = "40001";
 

@@ -57,6 +57,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use wire::Wire;
 
+/// States of a node of Galera (`wsrep_local_state`) that copies what it lacks: all rows, then the commits since.
+const JOINING: &str = "1";
+const JOINED: &str = "3";
+
 /// The procedures of `--tx procedures`.
 const PROCEDURES: &str = include_str!("procedures.sql");
 
@@ -78,9 +82,42 @@ pub(crate) struct Mysql {
 
 /// Connects to a server of the kind that the scheme names. Errors come with advice.
 fn connected(config: &Config) -> Result<Wire, TargetError> {
-    let wire = net::connecting(|| Wire::connect(config)).map_err(|error| refused(error, config))?;
+    let wire = net::connecting(|| Wire::connect(config)).map_err(|error| {
+        let why = has_code(&error, errors::UNKNOWN_DATABASE).then(|| without_rows(config)).flatten();
+        why.map_or_else(
+            || refused(error, config),
+            |why| TargetError::unreachable(format!("{}: {why}", config.place())),
+        )
+    })?;
     suits(config, wire.product)?;
     Ok(wire)
+}
+
+/// Returns true for the server's error with this code.
+fn has_code(error: &SqlError, wanted: &str) -> bool {
+    matches!(error, SqlError::Database { code, .. } if code == wanted)
+}
+
+/// Returns why a node of Galera may lack a database that its cluster has; `None` for a node that has all rows, and for other
+/// servers.
+fn without_rows(config: &Config) -> Option<&'static str> {
+    let mut config = config.clone();
+    config.database = "information_schema".into();
+    let state = net::connecting(|| {
+        Wire::connect(&config)?.column(
+            "SELECT variable_value FROM global_status WHERE variable_name = 'wsrep_local_state_comment' \
+             AND (SELECT variable_value FROM global_variables WHERE variable_name = 'wsrep_on') = 'ON'",
+        )
+    });
+    match state {
+        Ok(state) if state.iter().any(|state| state.starts_with("Joining") || state == "Initialized") => {
+            Some("this node of a cluster still copies its rows from the others: wait until it has them")
+        }
+        Err(error) if has_code(&error, errors::NOT_IN_ITS_CLUSTER) => Some(
+            "this node is not in its cluster, or not yet: wait until it has all rows, or see why it finds no others in its log",
+        ),
+        _ => None,
+    }
 }
 
 /// Checks that the server is of the kind that the scheme names and supports the mode.
@@ -342,15 +379,29 @@ impl Mysql {
 }
 
 /// Waits until a server has every earlier commit of the others in its cluster.
+///
+/// # Errors
+/// The server does not get there, or is a node that still copies what it lacks: there the wait ends too early.
 fn in_step(wire: &mut Wire) -> Result<(), SqlError> {
     match wire.product.in_step {
-        "" => Ok(()),
+        "" => return Ok(()),
         wait => match wire.execute(wait) {
             // The server was built without clusters, so there is nothing to wait for.
-            Err(SqlError::Database { code, .. }) if code == errors::UNKNOWN_VARIABLE => Ok(()),
-            waited => waited,
+            Err(error) if has_code(&error, errors::UNKNOWN_VARIABLE) => return Ok(()),
+            waited => waited?,
         },
     }
+    let mut state = String::new();
+    wire.query_each("SHOW STATUS LIKE 'wsrep_local_state'", &mut |row| {
+        if let [_, Some(value)] = row {
+            state = (*value).to_owned();
+        }
+    })?;
+    if [JOINING, JOINED].contains(&&*state) {
+        let message = "the node still copies commits from the others";
+        return Err(errors::error(Some(wire.product), 1047, "08S01", message));
+    }
+    Ok(())
 }
 
 fn panicked() -> TargetError {

@@ -52,8 +52,8 @@ impl Replicated for Postgres {
 impl HeldTarget for Postgres {
     fn connect_held(&self) -> Result<Box<dyn Session<Held>>, TargetError> {
         let dialect = session::dialect(self.config.isolation);
-        let (connection, _) = self.tpcc_connection(TxMode::Statements, dialect)?;
-        Ok(Box::new(HeldSession::new(connection, dialect)))
+        let (connection, seat) = self.tpcc_connection(TxMode::Statements, dialect)?;
+        Ok(seated(Box::new(HeldSession::new(connection, dialect)), seat))
     }
 
     /// Rows are locked where they are, so over shards the shards are asked as well.
@@ -81,8 +81,8 @@ impl BalanceTarget for Postgres {
         let settings =
             format!("{}; SET lock_timeout = {}", self.checked_settings()?, longest_wait.as_millis());
         let statements = BalanceStatement::all(session::dialect(self.config.isolation));
-        let (connection, _) = self.open_session(&settings, &statements)?;
-        Ok(Box::new(BalanceSession::new(connection)))
+        let (connection, seat) = self.open_session(&settings, &statements)?;
+        Ok(seated(Box::new(BalanceSession::new(connection)), seat))
     }
 
     fn deadlock_timeout(&self) -> Result<Option<Duration>, TargetError> {

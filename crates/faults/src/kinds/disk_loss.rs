@@ -27,8 +27,7 @@ impl EndKind for DiskLoss {
     fn bear(servers: &[&Server]) -> Result<(), Vec<String>> {
         let alone = servers.iter().filter(|server| server.copies.is_none()).map(|server| {
             format!(
-                "the server on port {} has no other server to copy its data from: use a lab galera that this version of \
-                 lydite has started",
+                "the server on port {} has no other server to copy its data from: use the lab galera",
                 server.port
             )
         });
@@ -45,7 +44,7 @@ impl EndKind for DiskLoss {
         } else {
             Err(vec![format!(
                 "{left} of {} running servers would be left, and only more than half of them go on: name fewer, or start \
-                 the others first",
+                 the others with lydite lab restart",
                 running.len()
             )])
         }

@@ -29,7 +29,8 @@ pub(super) trait EndKind: Sync {
     /// The problem; it continues the fault's name.
     fn read(fault: &FaultSpec) -> Result<(), String>;
 
-    /// Rejects servers that can't take this fault, or not now. Called when the fault is checked, and before it begins.
+    /// Rejects servers that can't take this fault, or not now. They are those that the end starts again, so there are none
+    /// without an end. Called when the fault is checked, and before it begins.
     ///
     /// # Errors
     /// All problems.
@@ -100,12 +101,8 @@ impl<E: EndKind> Kind for Ends<E> {
 
     fn check(&self, fault: &Fault) -> Result<State, Vec<String>> {
         let roots = fault.roots()?;
-        let servers = fault.sites.iter().filter_map(|site| match site {
-            Site::Server(server) => Some(server),
-            Site::Machine | Site::Process(_) => None,
-        });
-        E::bear(&servers.collect::<Vec<_>>())?;
         let servers = Down::of(fault, &roots)?;
+        E::bear(&servers.iter().map(Down::server).collect::<Vec<_>>())?;
         let signal = |site: &Site| match site {
             Site::Server(server) if E::ORDERLY => server.stop_signal,
             _ => libc::SIGKILL,

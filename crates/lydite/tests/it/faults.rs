@@ -254,7 +254,10 @@ fn nothing_stays_broken_when_lydite_is_killed_interrupted_or_the_fault_is_cleare
     // One server under two names: the first end would end the other fault too.
     let by_number = format!("stop@2s..4s/pid:{}", lab.postmaster().expect("a server"));
     let refused = lab.run("9s", &["stop@1s..3s/lab:pg", &by_number], &[]).wait().code(2);
-    assert!(refused.only_error().contains("overlaps stop@1s..3s/lab:pg, of the same kind"), "{refused:?}");
+    assert!(
+        refused.only_error().contains("overlaps stop@1s..3s/lab:pg on the same processes"),
+        "{refused:?}"
+    );
     let twice = format!("stop@2s..4s/lab:pg,{}", by_number.rsplit_once('/').expect("a place").1);
     let refused = lab.run("9s", &[&twice], &[]).wait().code(2);
     assert!(refused.only_error().contains("names one process under two names"), "{refused:?}");

@@ -114,7 +114,6 @@ fn a_lab_whose_servers_have_ended_is_started_again_on_its_data() {
     for (place, word) in [
         ("gemel/1", "lab gemel has no node 1: use 0 to 0"),
         ("gemel/x", "is no node"),
-        ("galera", "restart is not for galera"),
         ("pg", "there is no lab"),
     ] {
         let error = lab.place.lydite(&["lab", "restart", place]).code(2);

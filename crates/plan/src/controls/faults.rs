@@ -207,7 +207,7 @@ fn of_table(entries: &mut Entries, table: &BTreeMap<String, Entry>, reader: &Rea
     read.map(|spec| Planned { spec, entry: kind.clone() })
 }
 
-/// Rejects faults beyond the window, and those of one kind that overlap at one place.
+/// Rejects faults beyond the window, and those that overlap at one place and are of one kind, or both end servers.
 fn check_times(entries: &mut Entries, window: Duration, planned: &[Planned]) {
     let window_s = window.as_secs_f64();
     for (number, Planned { spec, entry }) in planned.iter().enumerate() {
@@ -219,7 +219,7 @@ fn check_times(entries: &mut Entries, window: Duration, planned: &[Planned]) {
             entries.wrong_entry(entry, &problem);
         }
         if let Some(other) = planned[..number].iter().find(|other| other.spec.overlaps(spec, window)) {
-            let problem = format!("{spec}: overlaps {}, of the same kind: let one end before", other.spec);
+            let problem = format!("{spec}: overlaps {} at the same place: let one end before", other.spec);
             entries.wrong_entry(entry, &problem);
         }
     }

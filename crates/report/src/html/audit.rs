@@ -54,7 +54,7 @@ pub(super) fn tests(page: &AuditPage<'_>) -> Markup {
     let columns = [
         words("Test"),
         words("Clause"),
-        words("Rows"),
+        words("Scope"),
         words("Verdict"),
         words("Subject"),
         words("Seen"),

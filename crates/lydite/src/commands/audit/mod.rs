@@ -14,11 +14,11 @@ use crate::run::tpcc::catch_up;
 use crate::scratch::Scratch;
 use crate::shell::typed;
 use document::Document;
-use durability::{Crash, Test};
+use durability::{Crash, Test, lab_of};
 use lydite_audit::consistency::not_made;
 use lydite_audit::load::LENGTH;
 use lydite_audit::{Audit, Finding, Part, Property, Report, Verdict};
-use lydite_database::{DatabaseState, Demand, Description, Target, TxMode};
+use lydite_database::{DatabaseState, Demand, Description, Target, TargetError, TargetErrorKind, TxMode};
 use lydite_families::TargetSpec;
 use lydite_plan::controls::replicas::Reading;
 use lydite_plan::data::{self, Data};
@@ -42,6 +42,10 @@ const WAIT: Duration = Duration::from_secs(2);
 const QUICK_WAIT: Duration = Duration::from_millis(500);
 /// Most terminals of a load. A larger number is a mistake.
 const TERMINALS_MAX: u32 = 10_000;
+/// Why no test can be made after the database was lost.
+const AWAY: &str = "the database is away";
+/// What a first Ctrl-C says.
+const ROLLED_BACK: &str = "interrupted: open transactions are rolled back; once more ends at once";
 /// Length of a load with `--quick`.
 const QUICK_DURATION: Duration = Duration::from_secs(5);
 
@@ -75,8 +79,9 @@ pub(crate) fn command(args: &AuditArgs) -> Outcome {
     }
     let style = Style::detect(args.quiet);
     let (spec, interrupt) = watched(plan.spec.clone(), style)?;
-    let target: Arc<dyn Target> = spec.open()?;
-    let description = target.describe()?;
+    let advised = |error: TargetError| with_lab(error, &plan.url);
+    let target: Arc<dyn Target> = spec.open().map_err(advised)?;
+    let description = target.describe().map_err(advised)?;
     let interrupt = interrupt.map_or_else(|| watch(style), Ok)?;
     plan.replicas.waited_for_by(&interrupt.waiter());
     let replicas = plan.replicas.open(1, &target)?;
@@ -96,7 +101,7 @@ pub(crate) fn command(args: &AuditArgs) -> Outcome {
         crashes.push(match plan.commands.take() {
             _ if description.embedded => Crash::Process,
             Some(crash) => crash,
-            None => Crash::of_lab(&plan.url),
+            None => Crash::of_lab(&plan.url, &spec),
         });
         crashes.extend(Crash::disk_loss(&plan.url, &spec));
     }
@@ -122,26 +127,31 @@ pub(crate) fn command(args: &AuditArgs) -> Outcome {
         seed: plan.seed,
         start: jiff::Timestamp::now(),
     };
-    // Written early: a file that can't be written must fail before the tests change any row.
     let places = [(&plan.json, true), (&plan.report, false)];
-    for (place, is_json) in places {
-        if let Some(place) = place.as_ref().filter(|place| place.is_replaced()) {
-            document.save(place, is_json, &[], "partial", &interrupt)?;
-        }
-    }
+    // Written as each finding comes, so that a command that is killed leaves what it found.
+    let keep = |findings: &[Finding]| {
+        places.into_iter().try_for_each(|(place, is_json)| match place {
+            Some(place) if place.is_replaced() => {
+                document.save(place, is_json, findings, "partial", &interrupt)
+            }
+            _ => Ok(()),
+        })
+    };
+    // A file that can't be written must fail before the tests change any row.
+    keep(&[])?;
     if !args.quiet {
         print(&document.header())?;
     }
-    let (mut unprinted, mut interrupt_reported) = (Ok(()), false);
+    let (mut unprinted, mut so_far) = (Ok(()), Vec::new());
     let mut show = |finding: &Finding| {
+        so_far.push(finding.clone());
+        // The end writes them again, and says what is wrong.
+        let _kept = keep(&so_far);
         if !args.quiet || finding.verdict != Verdict::Passed {
             let shown = print(&line(finding));
             if unprinted.is_ok() {
                 unprinted = shown;
             }
-        }
-        if interrupt.asked() && !std::mem::replace(&mut interrupt_reported, true) {
-            complain("interrupted: open transactions are rolled back; once more ends at once");
         }
     };
     let audit = Audit {
@@ -159,13 +169,10 @@ pub(crate) fn command(args: &AuditArgs) -> Outcome {
     };
     let stop = || interrupt.asked();
     let part = if shares_load { Part::BeforeLoad } else { Part::All };
-    let mut report = audit.run(&target, part, &stop, &mut show);
+    let mut report = interrupt.saying(ROLLED_BACK, || audit.run(&target, part, &stop, &mut show));
     let scope = audit.widest();
     let (mut handle, mut judged) = (Some(target), !shares_load);
     for (number, crash) in crashes.iter().enumerate() {
-        if report.lost.is_some() || report.stopped {
-            break;
-        }
         let test = Test {
             spec: &spec,
             url: &plan.url,
@@ -181,9 +188,15 @@ pub(crate) fn command(args: &AuditArgs) -> Outcome {
             judges_conditions: shares_load && number == 0,
         };
         // A database within this process has one handle, which the first test closes.
-        let tested = match handle.take().map_or_else(|| spec.open(), Ok) {
-            Ok(target) => test.run(target),
-            Err(error) => test.impossible(error.message),
+        let tested = if report.stopped {
+            test.skipped()
+        } else if report.lost.is_some() {
+            test.impossible(AWAY)
+        } else {
+            match handle.take().map_or_else(|| spec.open(), Ok) {
+                Ok(target) => test.run(target),
+                Err(error) => test.impossible(error.message),
+            }
         };
         judged |= tested.conditions.is_some();
         for finding in tested.conditions.into_iter().chain([tested.durability]) {
@@ -193,9 +206,11 @@ pub(crate) fn command(args: &AuditArgs) -> Outcome {
         }
     }
     if !judged {
-        let away = report.lost.is_some().then(|| "the database is away".to_owned());
+        let away = report.lost.is_some().then(|| AWAY.to_owned());
         let made = match away.map_or_else(|| spec.open().map_err(|error| error.message), Err) {
-            Ok(target) => audit.run(&target, Part::AfterLoad, &stop, &mut show),
+            Ok(target) => {
+                interrupt.saying(ROLLED_BACK, || audit.run(&target, Part::AfterLoad, &stop, &mut show))
+            }
             Err(why) => {
                 let finding = not_made(scope, (!report.stopped).then_some(why));
                 show(&finding);
@@ -224,7 +239,8 @@ fn conclude(
     }
     let untested = untested(document.only, &report.findings);
     if whole && !untested.is_empty() {
-        failures.push(Failure::Target(format!("not tested: {} (their lines say why)", untested.join(", "))));
+        failures
+            .push(Failure::Target(format!("not tested: {} (the lines above say why)", untested.join(", "))));
     }
     failures.extend(unprinted.err());
     if !args.quiet {
@@ -391,6 +407,17 @@ fn properties(text: &str, errors: &mut Vec<String>) -> Vec<Property> {
     chosen
 }
 
+/// Adds how to start the servers of a lab to the error of one that can't be reached.
+fn with_lab(mut error: TargetError, url: &str) -> TargetError {
+    if error.kind == TargetErrorKind::Unreachable
+        && let Some(name) = lab_of(url)
+    {
+        error.message +=
+            &format!("; it is of the lab {name}: lydite lab restart {name} starts servers that have ended");
+    }
+    error
+}
+
 /// Returns the description of the loaded database, and whether this command has loaded it because it was empty.
 fn ready(
     target: &dyn Target,
@@ -401,7 +428,7 @@ fn ready(
 ) -> Result<(DatabaseMeta, bool), Failure> {
     let url = &description.url;
     let Plan { data, warehouses, seed, .. } = plan;
-    match target.state()? {
+    match target.state().map_err(|error| with_lab(error, &plan.url))? {
         DatabaseState::Ready { meta } => {
             if let Some(asked) = warehouses.filter(|asked| *asked != meta.warehouses) {
                 return Err(Failure::usage(format!(

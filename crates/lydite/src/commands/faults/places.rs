@@ -25,7 +25,7 @@ pub(crate) fn resolve_all(faults: &Faults) -> Result<Vec<Fault>, Failure> {
         let same = |other: &&Fault| fault.spec.coincides(&other.spec, faults.window) && fault.meets(other);
         let other = resolved[..number].iter().find(same)?;
         Some(format!(
-            "fault {}: overlaps {}, of the same kind on the same processes: let one end before",
+            "fault {}: overlaps {} on the same processes: let one end before",
             fault.spec, other.spec
         ))
     };
@@ -72,7 +72,6 @@ pub(super) fn resolve_here(spec: &FaultSpec, addresses: &[Address]) -> Result<Fa
             Err(problem) => problems.push(problem),
         }
     }
-    problems.extend(no_node_left(spec, &sites));
     if (1..sites.len()).any(|number| sites[..number].iter().any(|other| other.meets(&sites[number]))) {
         problems.push("names one process under two names: name it once".to_owned());
     }
@@ -90,25 +89,23 @@ fn ports_here(addresses: &[Address]) -> Vec<u16> {
     addresses.iter().filter(|address| address.is_here()).map(|address| address.port).collect()
 }
 
-/// Returns the last server of the lab that has one of these addresses, if there is one.
-pub(crate) fn last_server(addresses: &[Address]) -> Option<Server> {
-    match nodes(Some(NonZeroU32::MIN), &ports_here(addresses)).ok()?.pop()? {
-        Site::Server(server) => Some(server),
-        Site::Machine | Site::Process(_) => None,
-    }
+/// Returns the name of the lab that has one of these addresses, if there is one.
+///
+/// # Errors
+/// A lab can't be read.
+pub(crate) fn lab_of(addresses: &[Address]) -> Result<Option<&'static str>, String> {
+    lab::at(&ports_here(addresses))
 }
 
-/// Returns the problem of a fault that ends a whole Galera cluster and should start it again: only the node with the
-/// last commits may begin the cluster anew.
-fn no_node_left(spec: &FaultSpec, sites: &[Site]) -> Option<String> {
-    let again = spec.to.is_some() && ["kill", "restart", "shutdown"].contains(&spec.kind.as_str());
-    let joins = |site: &&Site| matches!(site, Site::Server(server) if server.begins_cluster.is_some());
-    let down = sites.iter().filter(joins).count();
-    let all = lab::servers("galera").map_or(0, |servers| servers.len());
-    (again && down > 0 && down >= all).then(|| {
-        "no node of Galera would be left for the others to join: name fewer nodes, leave out ..TO, or use stop"
-            .to_owned()
-    })
+/// Returns the last server of the lab that has one of these addresses, if there is one; the URL may lack that server.
+///
+/// # Errors
+/// A lab can't be read.
+pub(crate) fn last_server(addresses: &[Address]) -> Result<Option<Server>, String> {
+    match lab_of(addresses)? {
+        Some(name) => Ok(lab::servers(name)?.pop()),
+        None => Ok(None),
+    }
 }
 
 /// Returns the number of the main process of a systemd unit.
@@ -155,7 +152,9 @@ fn process(pid: u32, ports: &[u16]) -> Result<ProcessId, String> {
 /// Returns the last servers of the lab that has one of these ports; all without a count. A coordinator or a primary is
 /// the first server.
 fn nodes(count: Option<NonZeroU32>, ports: &[u16]) -> Result<Vec<Site>, String> {
-    let name = lab::at(ports)?;
+    let name = lab::at(ports)?.ok_or_else(|| {
+        "the database is no lab that runs without --dir: name its processes, as pid:4711".to_owned()
+    })?;
     let mut sites = servers(name, None, ports)?;
     let count = count.map_or(sites.len(), |count| count.get() as usize);
     let rest = sites.len().checked_sub(count).ok_or_else(|| {
@@ -174,7 +173,8 @@ fn servers(name: &str, node: Option<u32>, ports: &[u16]) -> Result<Vec<Site>, St
     }
     if let Some(other) = servers.iter().find(|server| !ports.contains(&server.port)) {
         return Err(format!(
-            "lab {name} is not the database under test: its server on port {} is not in the URL, which has {}",
+            "not all servers of lab {name} are in the URL: port {} is missing, it has {}: use the URL that lydite lab up \
+             {name} prints",
             other.port,
             words(ports)
         ));

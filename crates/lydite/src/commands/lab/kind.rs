@@ -33,11 +33,6 @@ impl Servers {
         matches!(self, Self::PostgresOverShards | Self::Spider)
     }
 
-    /// Returns true if servers that have ended can be started again one by one: nodes of Galera start each other.
-    pub(super) fn start_again(self) -> bool {
-        self != Self::Galera
-    }
-
     /// Returns true for PostgreSQL's servers.
     pub(super) fn are_postgres(self) -> bool {
         matches!(self, Self::Postgres | Self::PostgresOverShards | Self::PostgresWithReplicas)

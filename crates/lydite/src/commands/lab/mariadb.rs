@@ -7,8 +7,9 @@ use super::privacy::{make_directory, unprivileged, write_private};
 use super::process;
 use super::servers::{check_success, in_parallel, program, run_to_end};
 use crate::exit::{Failure, Outcome};
+use lydite_faults::galera::{self, NEW_CLUSTER, Position};
 use std::fs;
-use std::io::Write;
+use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -27,8 +28,6 @@ const SETTINGS: [&str; 5] = [
 ];
 /// Maximum time for a server to start or to end.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// The argument of the first node: it begins a new Galera cluster.
-pub(super) const NEW_CLUSTER: &str = "--wsrep-new-cluster";
 /// A server's log, in its directory. MariaDB appends `.err` to names without an ending.
 const LOG: &str = "log.err";
 /// The paths of Galera's library in several distributions.
@@ -159,7 +158,7 @@ pub(super) fn start_again(
     start(programs, kind, is_first, server, password)
 }
 
-/// Starts a server. Nodes of Galera need settings of their own.
+/// Starts a server on new or old data. The first node of Galera begins the cluster.
 fn start(
     programs: &Programs,
     kind: Servers,
@@ -173,7 +172,12 @@ fn start(
         (Servers::Spider, false) => Some("--innodb-lock-wait-timeout=5"),
         _ => programs.rocksdb.then_some("--plugin-load-add=ha_rocksdb"),
     };
-    start_one(programs, server, password, &plugin.map(str::to_string).into_iter().collect::<Vec<_>>())
+    let mut more: Vec<String> = plugin.map(str::to_owned).into_iter().collect();
+    if kind == Servers::Galera {
+        more.push(position(programs, server)?.argument());
+        more.extend(is_first.then(|| NEW_CLUSTER.to_owned()));
+    }
+    start_one(programs, server, password, &more)
 }
 
 /// Creates and starts the servers, and creates the database on them.
@@ -195,7 +199,10 @@ pub(super) fn start_all(
         run_to_end(copy, "cp").map_err(failed)?;
         // One after the other: each node copies the data of a node that runs already.
         for (server, settings) in servers.iter().zip(galera_settings(galera, servers, &certificate)?) {
-            start_one(programs, server, password, &settings).map_err(failed)?;
+            let path = option_file(server);
+            append(&path, &settings).map_err(|error| failed(format!("{}: {error}", path.display())))?;
+            let more: Vec<String> = is_first(server).then(|| NEW_CLUSTER.into()).into_iter().collect();
+            start_one(programs, server, password, &more).map_err(failed)?;
         }
     } else {
         in_parallel(directory, servers, |server| start(programs, kind, is_first(server), server, password))?;
@@ -230,45 +237,71 @@ impl Certificate {
     }
 }
 
-/// Returns the settings of each node of a Galera cluster.
+/// Returns the lines for the option file of each node of a Galera cluster.
 fn galera_settings(
     galera: &Galera,
     servers: &[Server],
     certificate: &Certificate,
-) -> Result<Vec<Vec<String>>, Failure> {
+) -> Result<Vec<String>, Failure> {
     let nodes = servers.len();
     let ports = free_ports(2 * nodes)?;
     let ports: Vec<&[u16]> = ports.chunks(2).collect();
     let members: Vec<String> = ports.iter().map(|ports| format!("127.0.0.1:{}", ports[0])).collect();
+    let members = members.join(",");
+    let library = galera.library.display();
     let (key, certificate) = (certificate.key.display(), certificate.certificate.display());
     let of_node = |(node, (server, ports)): (usize, (&Server, &&[u16]))| {
         let (group, transfer) = (ports[0], ports[1]);
-        let mut settings = vec![
-            format!("--server-id={}", node + 1),
-            "--binlog-format=ROW".into(),
-            "--innodb-autoinc-lock-mode=2".into(),
-            "--wsrep-on=ON".into(),
-            format!("--wsrep-provider={}", galera.library.display()),
-            "--wsrep-cluster-name=lydite-lab".into(),
-            format!("--wsrep-cluster-address=gcomm://{}", members.join(",")),
-            format!("--wsrep-node-name=node-{}", node + 1),
-            format!("--wsrep-node-address=127.0.0.1:{group}"),
-            // mysqldump uses the servers' own ports and passwords. The other methods open unprotected ports.
-            "--wsrep-sst-method=mysqldump".into(),
-            format!("--wsrep-sst-receive-address=127.0.0.1:{}", server.port),
-            "--wsrep-slave-threads=2".into(),
-            format!(
-                "--wsrep-provider-options=base_port={group};gmcast.listen_addr=ssl://127.0.0.1:{group};\
-                 ist.recv_addr=ssl://127.0.0.1:{transfer};ist.recv_bind=ssl://127.0.0.1:{transfer};gcache.size=128M;\
-                 socket.ssl_key={key};socket.ssl_cert={certificate};socket.ssl_ca={certificate}"
-            ),
-        ];
-        if node == 0 {
-            settings.push(NEW_CLUSTER.into());
-        }
-        settings
+        let number = node + 1;
+        // mysqldump uses the servers' own ports and passwords. The other methods open unprotected ports.
+        format!(
+            "server-id = {number}\n\
+             binlog-format = ROW\n\
+             innodb-autoinc-lock-mode = 2\n\
+             wsrep-on = ON\n\
+             wsrep-provider = \"{library}\"\n\
+             wsrep-cluster-name = lydite-lab\n\
+             wsrep-cluster-address = gcomm://{members}\n\
+             wsrep-node-name = node-{number}\n\
+             wsrep-node-address = 127.0.0.1:{group}\n\
+             wsrep-sst-method = mysqldump\n\
+             wsrep-sst-receive-address = 127.0.0.1:{}\n\
+             wsrep-slave-threads = 2\n\
+             wsrep-provider-options = \"base_port={group};gmcast.listen_addr=ssl://127.0.0.1:{group};\
+             ist.recv_addr=ssl://127.0.0.1:{transfer};ist.recv_bind=ssl://127.0.0.1:{transfer};gcache.size=128M;\
+             socket.ssl_key={key};socket.ssl_cert={certificate};socket.ssl_ca={certificate}\"\n",
+            server.port
+        )
     };
     Ok(servers.iter().zip(&ports).enumerate().map(of_node).collect())
+}
+
+/// Appends text to a file.
+fn append(path: &Path, text: &str) -> io::Result<()> {
+    fs::OpenOptions::new().append(true).open(path)?.write_all(text.as_bytes())
+}
+
+/// Returns the number of the node of Galera with the most commits, which may then begin the cluster anew; `None` if a node
+/// runs.
+pub(super) fn leader(programs: &Programs, servers: &[Server]) -> Result<Option<usize>, String> {
+    if servers.iter().any(|server| server.answers() || process::find(&[datadir(server)]).is_some()) {
+        return Ok(None);
+    }
+    let commits = |server| position(programs, server).map(|position| position.commits);
+    let commits: Vec<i64> = servers.iter().map(commits).collect::<Result<_, _>>()?;
+    let most = commits.iter().enumerate().max_by_key(|(_, commits)| **commits);
+    let all: Vec<PathBuf> = servers.iter().map(Server::data).collect();
+    let Some((number, leader)) = most.and_then(|(number, _)| Some((number, all.get(number)?))) else {
+        return Ok(None);
+    };
+    galera::begin_anew(leader, all.iter().map(PathBuf::as_path))
+        .map_err(|error| format!("{}: {error}", leader.display()))?;
+    Ok(Some(number))
+}
+
+/// Returns the position of a node of Galera that is down.
+fn position(programs: &Programs, server: &Server) -> Result<Position, String> {
+    galera::position(server_command(programs, server, &[]), &server.path.join(LOG))
 }
 
 /// Creates a server's directory and its system tables, and sets the password of its administrators.
@@ -307,21 +340,18 @@ pub(super) fn new_data(first: &Server) -> PathBuf {
     first.path.join("new-data")
 }
 
-/// Returns the option file of a server. It holds options that must not be on the command line, where others see them.
+/// Returns the option file of a server: a password, which others would see on the command line, and the settings of a node of
+/// Galera, which are the same at each start.
 fn option_file(server: &Server) -> PathBuf {
     server.path.join("options")
 }
 
-fn start_one(
-    programs: &Programs,
-    server: &Server,
-    password: &str,
-    settings: &[String],
-) -> Result<(), String> {
+/// Returns the command that starts a server, with further arguments.
+fn server_command(programs: &Programs, server: &Server, more: &[String]) -> Command {
     let path = |name: &str| server.path.join(name).display().to_string();
     let mut start = programs.command(&programs.server);
     start.arg(format!("--defaults-file={}", option_file(server).display()));
-    start.arg(datadir(server)).args(SETTINGS).args(settings);
+    start.arg(datadir(server)).args(SETTINGS).args(more);
     start.args([
         format!("--port={}", server.port),
         format!("--socket={}", path("socket")),
@@ -329,17 +359,26 @@ fn start_one(
         format!("--log-error={}", path(LOG)),
         format!("--tmpdir={}", server.data().display()),
     ]);
-    // The server outlives this process, and a Ctrl-C in the terminal must not reach it.
-    start.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
-    let mut child = start.spawn().map_err(|error| format!("mariadbd: {error}"))?;
-    wait_until_ready(programs, server, password, &mut child)
+    start
 }
 
+fn start_one(programs: &Programs, server: &Server, password: &str, more: &[String]) -> Result<(), String> {
+    let mut start = server_command(programs, server, more);
+    // The server outlives this process, and a Ctrl-C in the terminal must not reach it.
+    start.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+    // Earlier starts have written to the log, too.
+    let before = fs::metadata(server.path.join(LOG)).map_or(0, |log| log.len() as usize);
+    let mut child = start.spawn().map_err(|error| format!("mariadbd: {error}"))?;
+    wait_until_ready(programs, server, password, &mut child, before)
+}
+
+/// Waits until a server is ready. `before` is the length of its log before this start.
 fn wait_until_ready(
     programs: &Programs,
     server: &Server,
     password: &str,
     child: &mut Child,
+    before: usize,
 ) -> Result<(), String> {
     // A node accepts statements only after it has copied all data.
     let (query, ready) = if programs.galera.is_some() {
@@ -358,12 +397,15 @@ fn wait_until_ready(
             return Ok(());
         }
         if ended || begun.elapsed() > PATIENCE {
-            let log = fs::read_to_string(server.path.join(LOG)).unwrap_or_default();
+            let log = fs::read(server.path.join(LOG)).unwrap_or_default();
+            let log = String::from_utf8_lossy(log.get(before..).unwrap_or_default());
             let error = log.lines().rfind(|line| line.contains("[ERROR]")).or(log.lines().last());
+            let what = if ended { "has ended again" } else { "is not ready yet" };
             return Err(format!(
-                "the server for port {} did not start: {}",
+                "the server for port {} {what}: {} (its log is {})",
                 server.port,
-                error.unwrap_or("its log is empty")
+                error.unwrap_or("it wrote no reason"),
+                server.path.join(LOG).display()
             ));
         }
         thread::sleep(Duration::from_millis(100));

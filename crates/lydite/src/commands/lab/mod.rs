@@ -69,7 +69,7 @@ pub(crate) fn servers(name: &str) -> Result<Vec<lydite_faults::Server>, String> 
         port: server.port,
         // For PostgreSQL the stop that does not wait for sessions to end.
         stop_signal: if kind.servers.are_postgres() { libc::SIGINT } else { libc::SIGTERM },
-        begins_cluster: (kind.servers == Servers::Galera).then(|| mariadb::NEW_CLUSTER.to_owned()),
+        is_galera: kind.servers == Servers::Galera,
         data: server.data(),
         disk: disk.clone(),
         copies: copies.clone(),
@@ -77,16 +77,17 @@ pub(crate) fn servers(name: &str) -> Result<Vec<lydite_faults::Server>, String> 
     Ok(lab.servers.into_iter().map(of).collect())
 }
 
-/// Returns the name of the lab with a server on one of these ports, for faults.
+/// Returns the name of the lab with a server on one of these ports, for faults; `None` if there is none among the labs that
+/// run without `--dir`.
 ///
 /// # Errors
-/// There is none among the labs that run without `--dir`.
-pub(crate) fn at(ports: &[u16]) -> Result<&'static str, String> {
+/// The note of a lab can't be read.
+pub(crate) fn at(ports: &[u16]) -> Result<Option<&'static str>, String> {
     for kind in kind::KINDS.iter().filter(|kind| kind.servers != Servers::Fleet) {
         let lab = Lab::read(&directories::root().join(kind.name)).map_err(|failure| failure.line())?;
         if lab.is_some_and(|lab| lab.servers.iter().any(|server| ports.contains(&server.port))) {
-            return Ok(kind.name);
+            return Ok(Some(kind.name));
         }
     }
-    Err("the database is no lab that runs without --dir: name its processes, as pid:4711".into())
+    Ok(None)
 }

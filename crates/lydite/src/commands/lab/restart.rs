@@ -1,8 +1,8 @@
 //! `lydite lab restart`.
 
 use super::directories::directory;
-use super::kind::Kind;
-use super::note::Lab;
+use super::kind::{Kind, Servers};
+use super::note::{Lab, Server};
 use super::servers::{Programs, in_parallel};
 use crate::exit::{Failure, Outcome};
 use crate::output::{complain, print};
@@ -21,12 +21,6 @@ pub(super) fn restart(place: &str, dir: Option<PathBuf>) -> Outcome {
         }
     };
     let kind = Kind::named(name)?;
-    if !kind.servers.start_again() {
-        return Err(Failure::usage(
-            "restart is not for galera, whose nodes start each other: end the lab with: lydite lab down galera, and \
-             start another",
-        ));
-    }
     let directory = directory(kind, dir)?;
     let lab = Lab::of(kind, &directory)?;
     // Held until this program ends.
@@ -36,22 +30,27 @@ pub(super) fn restart(place: &str, dir: Option<PathBuf>) -> Outcome {
         return Err(Failure::usage(format!("lab {name} has no node {node}: use 0 to {}", count - 1)));
     }
     let programs = Programs::find(kind.servers)?;
-    let (mut first, mut others) = (Vec::new(), Vec::new());
-    for (number, server) in lab.servers.iter().enumerate() {
-        if node.is_none_or(|node| node == number) && !server.answers() {
-            if number == 0 { first.push(server) } else { others.push(server) }
-        }
+    let run = lab.servers.iter().filter(|server| server.answers()).count();
+    if kind.servers == Servers::Galera && node.is_some() && 2 * run <= count {
+        return Err(Failure::usage(format!(
+            "{place}: {run} of {count} nodes run, and the others wait for more: start all with: lydite lab restart {name}"
+        )));
     }
+    let first = programs.first(kind.servers, &lab)?;
+    let is_down =
+        |(number, server): &(usize, &Server)| node.is_none_or(|node| node == *number) && !server.answers();
+    let (first, others): (Vec<_>, Vec<_>) =
+        lab.servers.iter().enumerate().filter(is_down).partition(|(number, _)| Some(*number) == first);
     let started = first.len() + others.len();
-    // A primary, a coordinator and NATS before the others.
     for (servers, is_first) in [(first, true), (others, false)] {
-        in_parallel(&directory, servers, |server| {
+        in_parallel(&directory, servers.into_iter().map(|(_, server)| server), |server| {
             programs.start_again(kind.servers, is_first, server, &lab)
         })?;
     }
-    complain(&match started {
-        0 => "all servers run already".to_owned(),
-        1 => "a server runs again".to_owned(),
+    complain(&match (started, node.and_then(|node| lab.servers.get(node))) {
+        (0, Some(server)) => format!("the {} runs already", server.shown()),
+        (0, None) => "all servers run already".to_owned(),
+        (1, _) => "a server runs again".to_owned(),
         _ => format!("{started} servers run again"),
     });
     print(&format!("{}\n", lab.arguments()))

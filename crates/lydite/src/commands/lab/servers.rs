@@ -76,6 +76,20 @@ impl Programs {
         }
     }
 
+    /// Returns the number of the server that must run before the others: a primary, a coordinator, NATS, or the node that
+    /// begins a Galera cluster anew. `None` if a node of it runs, which the others join.
+    ///
+    /// # Errors
+    /// A node can't say what it has.
+    pub(super) fn first(&self, kind: Servers, lab: &Lab) -> Result<Option<usize>, Failure> {
+        match self {
+            Self::Mariadb(programs) if kind == Servers::Galera => {
+                mariadb::leader(programs, &lab.servers).map_err(Failure::Target)
+            }
+            _ => Ok(Some(0)),
+        }
+    }
+
     /// Starts a server of a lab on the data that it has, unless it runs and may still recover.
     pub(super) fn start_again(
         &self,

@@ -79,11 +79,11 @@ pub(super) fn up(name: &str, options: &Options, dir: Option<PathBuf>) -> Outcome
         Some(dir) => format!("lydite lab {verb} {name} --dir {}", typed(&dir.display().to_string())),
     };
     let (up_again, end_with) = (command("up"), command("down"));
-    let start_again = kind.servers.start_again().then(|| command("restart"));
+    let start_again = command("restart");
     let directory = directories::directory(kind, dir)?;
     options.check(kind)?;
     match Lab::read(&directory)? {
-        Some(lab) => show_running(kind, &lab, &directory, options, (&end_with, start_again.as_deref())),
+        Some(lab) => show_running(kind, &lab, &directory, options, (&end_with, &start_again)),
         None => start_and_print(kind, &directory, options, &up_again, &end_with),
     }
 }
@@ -95,7 +95,7 @@ fn show_running(
     lab: &Lab,
     directory: &Path,
     options: &Options,
-    (end_with, start_again): (&str, Option<&str>),
+    (end_with, start_again): (&str, &str),
 ) -> Outcome {
     lab.require_kind(kind.name, directory)?;
     if options.members().is_some_and(|members| lab.servers.len() != kind.servers.count(members)) {
@@ -139,15 +139,12 @@ fn show_running(
     }
     match lab.servers.iter().find(|server| !server.answers()) {
         None => print(&format!("{}\n", lab.arguments())),
-        Some(server) => {
-            let again = start_again.map(|command| format!("start it again with: {command}, or "));
-            Err(Failure::usage(format!(
-                "{}: there is a lab, but its {} does not answer: {}end the lab with: {end_with}",
-                directory.display(),
-                server.shown(),
-                again.unwrap_or_default()
-            )))
-        }
+        Some(server) => Err(Failure::usage(format!(
+            "{}: there is a lab, but its {} does not answer: start it again with: {start_again}, or end the lab with: \
+             {end_with}",
+            directory.display(),
+            server.shown()
+        ))),
     }
 }
 

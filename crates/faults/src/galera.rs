@@ -1,0 +1,159 @@
+//! New starts of Galera's nodes.
+//!
+//! A node first reads from its data how many commits of the cluster it has. If no node runs, the one with the most begins the
+//! cluster anew. The others join, and copy the commits that they lack. A node that did not know its number would copy all
+//! rows; nodes that all don't are taken to have the same rows, whatever each lacks.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Argument of the node that begins the cluster. A start without it joins the others.
+pub const NEW_CLUSTER: &str = "--wsrep-new-cluster";
+/// Argument with the [`Position`]; each start has its own.
+const START_POSITION: &str = "--wsrep-start-position=";
+/// File among a node's data that names the nodes of its cluster: after a crash it waits for them.
+const MEMBERS: &str = "gvwstate.dat";
+/// File among a node's data that says whether the node may begin the cluster.
+const STATE: &str = "grastate.dat";
+/// Its line about that, without the digit.
+const SAFE: &str = "safe_to_bootstrap: ";
+/// What precedes that number in the server's messages.
+const RECOVERED: &str = "WSREP: Recovered position: ";
+/// Longest recovery of a node's data.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// Time between two looks at it.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Returns true for an argument that the next start of the same server leaves out.
+pub(crate) fn is_of_one_start(argument: &str) -> bool {
+    argument == NEW_CLUSTER || argument.starts_with(START_POSITION)
+}
+
+/// The commits that a node has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// The cluster and the number, as the server writes them.
+    text: String,
+    /// Number of commits since the begin of the cluster; -1 if the node knows none.
+    pub commits: i64,
+}
+
+impl Position {
+    /// Returns the argument that tells the server.
+    #[must_use]
+    pub fn argument(&self) -> String {
+        format!("{START_POSITION}{}", self.text)
+    }
+
+    /// Reads the server's messages.
+    fn of(messages: &str) -> Option<Self> {
+        let (_, text) = messages.lines().rev().find_map(|line| line.split_once(RECOVERED))?;
+        let (_, commits) = text.trim().split_once(':')?;
+        Some(Self { text: text.trim().to_owned(), commits: commits.parse().ok()? })
+    }
+}
+
+/// Prepares nodes that are all down: the one with the data `leader` may begin the cluster anew, and no other waits for the
+/// old one. Otherwise only the last node that was stopped in order may begin it.
+///
+/// # Errors
+/// The disk rejects it.
+pub fn begin_anew<'a>(leader: &Path, all: impl Iterator<Item = &'a Path>) -> io::Result<()> {
+    for data in all {
+        match fs::remove_file(data.join(MEMBERS)) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    let path = leader.join(STATE);
+    let text = fs::read_to_string(&path)?;
+    fs::write(&path, text.replace(&format!("{SAFE}0"), &format!("{SAFE}1")))
+}
+
+/// Returns the position of a node that is down. `command` starts its server. The server recovers its data, and ends
+/// without taking connections. Its messages go to the end of the file `log`.
+///
+/// # Errors
+/// The server can't be run, fails, or does not report the position.
+pub fn position(mut command: Command, log: &Path) -> Result<Position, String> {
+    let program = format!("{} --wsrep-recover", command.get_program().display());
+    let failed = |error: io::Error| format!("{program}: {error}");
+    let in_log = |error: io::Error| format!("{}: {error}", log.display());
+    let file = OpenOptions::new().append(true).open(log).map_err(in_log)?;
+    let before = file.metadata().map_err(in_log)?.len() as usize;
+    command.args(["--skip-log-error", "--skip-networking", "--wsrep-recover"]);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(file).process_group(0);
+    let mut child = command.spawn().map_err(failed)?;
+    let begun = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait().map_err(failed)? {
+            break status;
+        }
+        if begun.elapsed() > PATIENCE {
+            child.kill().and_then(|()| child.wait()).map_err(failed)?;
+            return Err(format!("{program}: it has not recovered the data in {} s", PATIENCE.as_secs()));
+        }
+        thread::sleep(LOOK);
+    };
+    let text = fs::read(log).map_err(in_log)?;
+    let messages = String::from_utf8_lossy(text.get(before..).unwrap_or_default());
+    if !status.success() {
+        let error = messages.lines().find(|line| line.contains("[ERROR]"));
+        return Err(format!("{program}: {}", error.map_or_else(|| status.to_string(), str::to_owned)));
+    }
+    Position::of(&messages).ok_or_else(|| format!("{program}: it reports no position, see {}", log.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_position_is_that_of_the_last_message() {
+        let messages = "0 [Note] InnoDB: log sequence number 47\n\
+                        0 [Note] WSREP: Recovered position: 5ec72d2d-e97a-11f1-bce9-ffa8bd4ba2c3:1133\n\
+                        0 [Note] mariadbd: done\n";
+        let found = Position::of(messages).unwrap();
+        assert_eq!(found.commits, 1133);
+        assert_eq!(found.argument(), "--wsrep-start-position=5ec72d2d-e97a-11f1-bce9-ffa8bd4ba2c3:1133");
+        assert_eq!(Position::of("0 [ERROR] Aborting\n"), None);
+        let others = ["--wsrep-on=ON", "--port=4001"];
+        assert!(is_of_one_start(&found.argument()) && is_of_one_start(NEW_CLUSTER));
+        assert!(!others.into_iter().any(is_of_one_start));
+    }
+
+    #[test]
+    fn a_node_is_let_begin_the_cluster() {
+        let data = tempfile::tempdir().unwrap();
+        let path = data.path().join(STATE);
+        let state = "# GALERA saved state\nversion: 2.1\nseqno:   -1\nsafe_to_bootstrap: 0\n";
+        fs::write(&path, state).unwrap();
+        fs::write(data.path().join(MEMBERS), "").unwrap();
+        let other = tempfile::tempdir().unwrap();
+        begin_anew(data.path(), [data.path(), other.path()].into_iter()).unwrap();
+        assert!(!data.path().join(MEMBERS).exists());
+        assert_eq!(fs::read_to_string(&path).unwrap(), state.replace(": 0", ": 1"));
+    }
+
+    #[test]
+    fn a_recovery_that_fails_is_an_error_with_the_first_reason() {
+        let log = tempfile::NamedTempFile::new().unwrap();
+        fs::write(&log, "0 [ERROR] of an earlier start\n").unwrap();
+        let recovered = |script: &str| {
+            let mut command = Command::new("sh");
+            command.args(["-c", script]);
+            position(command, log.path())
+        };
+        let script = "echo '0 [ERROR] the disk is full' >&2; echo '0 [ERROR] Aborting' >&2; exit 1";
+        assert_eq!(recovered(script).unwrap_err(), "sh --wsrep-recover: 0 [ERROR] the disk is full");
+        assert!(recovered("kill -9 $$").unwrap_err().contains("signal: 9"));
+        assert!(recovered("true").unwrap_err().contains("it reports no position"));
+        let script = "echo '0 [Note] WSREP: Recovered position: 5ec72d2d:7' >&2";
+        assert_eq!(recovered(script).unwrap().commits, 7);
+    }
+}
