@@ -180,7 +180,7 @@ impl Act {
                     Err(TxError::Aborted { detail, .. })
                         if aborts.are_retried(has_stopped.load(Ordering::Relaxed))
                             && !obeyed.over.load(Ordering::Relaxed)
-                            // One that was told to roll back and is aborted leaves nothing: it did what it should.
+                            // A transaction that was told to roll back is over: an abort rolls it back, too.
                             && !gave_up.load(Ordering::Relaxed) =>
                     {
                         Event::Aborted(detail)

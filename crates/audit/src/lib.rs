@@ -143,7 +143,7 @@ impl Audit<'_> {
         of_part && self.only.contains(&test.property)
     }
 
-    /// Returns the scopes in which a test runs. Without replicas there are none for a test of the replicas.
+    /// Returns the scopes in which a test runs. A test of the replicas has none if the user named no replicas.
     fn scopes(&self, test: &Test) -> Vec<Scope> {
         match (test.extent, self.widest()) {
             (Extent::Replicas, _) if self.replicas.is_none() => vec![],

@@ -33,22 +33,20 @@ pub struct Server {
     pub port: u16,
     /// Signal of its orderly stop.
     pub stop_signal: i32,
-    /// True for a node of Galera, whose new start has arguments of its own.
-    pub is_galera: bool,
     /// Directory of its data.
     pub data: PathBuf,
     /// Directory where the file system of the data is mounted, if that is the lab's own.
     pub disk: Option<PathBuf>,
-    /// The other servers with the same rows, if a server without data copies them from there.
-    pub copies: Option<Copies>,
+    /// The cluster, for a node of Galera.
+    pub galera: Option<Galera>,
 }
 
-/// Servers that each have all rows.
+/// A cluster whose nodes each have all rows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Copies {
-    /// Data of a new server. A server that starts with them copies all rows from the others.
+pub struct Galera {
+    /// Data of a new node. A node that starts with them copies all rows from the others.
     pub new_data: PathBuf,
-    /// Ports of all servers, with this one.
+    /// Ports of all nodes, with this one.
     pub ports: Vec<u16>,
 }
 

@@ -20,9 +20,9 @@ const START_POSITION: &str = "--wsrep-start-position=";
 const MEMBERS: &str = "gvwstate.dat";
 /// File among a node's data that says whether the node may begin the cluster.
 const STATE: &str = "grastate.dat";
-/// Its line about that, without the digit.
+/// Begin of the line about that; a digit follows.
 const SAFE: &str = "safe_to_bootstrap: ";
-/// What precedes that number in the server's messages.
+/// Begin of the server's message about its position, which follows.
 const RECOVERED: &str = "WSREP: Recovered position: ";
 /// Longest recovery of a node's data.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -40,7 +40,7 @@ pub struct Position {
     /// The cluster and the number, as the server writes them.
     text: String,
     /// Number of commits since the begin of the cluster; -1 if the node knows none.
-    pub commits: i64,
+    commits: i64,
 }
 
 impl Position {
@@ -58,13 +58,16 @@ impl Position {
     }
 }
 
-/// Prepares nodes that are all down: the one with the data `leader` may begin the cluster anew, and no other waits for the
-/// old one. Otherwise only the last node that was stopped in order may begin it.
+/// Chooses the node that begins the cluster anew, of nodes that are all down: the one with the most commits. Prepares all:
+/// without that only the last one that was stopped in order may begin it, and the others wait for the old cluster. Returns
+/// its number; none without nodes. A node is its data and its position.
 ///
 /// # Errors
 /// The disk rejects it.
-pub fn begin_anew<'a>(leader: &Path, all: impl Iterator<Item = &'a Path>) -> io::Result<()> {
-    for data in all {
+pub fn begin_anew(nodes: &[(&Path, &Position)]) -> io::Result<Option<usize>> {
+    let most = nodes.iter().enumerate().max_by_key(|(_, (_, position))| position.commits);
+    let Some((number, (leader, _))) = most else { return Ok(None) };
+    for (data, _) in nodes {
         match fs::remove_file(data.join(MEMBERS)) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
             _ => {}
@@ -72,7 +75,8 @@ pub fn begin_anew<'a>(leader: &Path, all: impl Iterator<Item = &'a Path>) -> io:
     }
     let path = leader.join(STATE);
     let text = fs::read_to_string(&path)?;
-    fs::write(&path, text.replace(&format!("{SAFE}0"), &format!("{SAFE}1")))
+    fs::write(&path, text.replace(&format!("{SAFE}0"), &format!("{SAFE}1")))?;
+    Ok(Some(number))
 }
 
 /// Returns the position of a node that is down. `command` starts its server. The server recovers its data, and ends
@@ -128,16 +132,20 @@ mod tests {
     }
 
     #[test]
-    fn a_node_is_let_begin_the_cluster() {
-        let data = tempfile::tempdir().unwrap();
-        let path = data.path().join(STATE);
+    fn the_node_with_the_most_commits_begins_the_cluster() {
+        let nodes: Vec<_> = (0..3).map(|_| tempfile::tempdir().unwrap()).collect();
         let state = "# GALERA saved state\nversion: 2.1\nseqno:   -1\nsafe_to_bootstrap: 0\n";
-        fs::write(&path, state).unwrap();
-        fs::write(data.path().join(MEMBERS), "").unwrap();
-        let other = tempfile::tempdir().unwrap();
-        begin_anew(data.path(), [data.path(), other.path()].into_iter()).unwrap();
-        assert!(!data.path().join(MEMBERS).exists());
-        assert_eq!(fs::read_to_string(&path).unwrap(), state.replace(": 0", ": 1"));
+        let read = |number: usize| fs::read_to_string(nodes[number].path().join(STATE)).unwrap();
+        for node in &nodes {
+            fs::write(node.path().join(STATE), state).unwrap();
+        }
+        fs::write(nodes[0].path().join(MEMBERS), "").unwrap();
+        let positions = [-1, 12, 7].map(|commits| Position { text: String::new(), commits });
+        let all: Vec<_> = nodes.iter().map(|node| node.path()).zip(&positions).collect();
+        assert_eq!(begin_anew(&all).unwrap(), Some(1));
+        assert!(!nodes[0].path().join(MEMBERS).exists());
+        assert_eq!([read(0), read(1), read(2)], [state, &state.replace(": 0", ": 1"), state]);
+        assert_eq!(begin_anew(&[]).unwrap(), None);
     }
 
     #[test]

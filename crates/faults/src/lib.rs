@@ -34,7 +34,7 @@ use std::io;
 use std::path::Path;
 
 pub use data::is_mounted;
-pub use fault::{Copies, Fault, Server, Site};
+pub use fault::{Fault, Galera, Server, Site};
 pub use guard::guard;
 pub use hold::hold;
 pub use injector::{Begun, Injector, Undone};

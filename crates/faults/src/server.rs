@@ -136,14 +136,8 @@ impl Down {
             servers.iter().map(|server| server.process).filter(|old| !old.lives()).collect();
         let _unnoticed = wait_while(&gone, UNNOTICED, ProcessId::is_listed);
         let positions = Self::positions(servers)?;
-        let leader = Self::leader(servers, &positions);
+        let leader = Self::leader(servers, &positions)?;
         let mut started = vec![None; servers.len()];
-        if let Some(leader) = leader.map(|number| &servers[number].server) {
-            let all = servers.iter().map(|server| &*server.server.data);
-            galera::begin_anew(&leader.data, all).map_err(|error| {
-                format!("the cluster can't begin anew: {}: {error}", leader.data.display())
-            })?;
-        }
         for number in leader.into_iter().chain((0..servers.len()).filter(|number| Some(*number) != leader)) {
             let position = positions[number].as_ref();
             started[number] = servers[number].start(position, Some(number) == leader)?;
@@ -200,7 +194,7 @@ impl Down {
 
     /// Returns the position of a node of Galera that is down; `None` for other servers.
     fn position(&self) -> Result<Option<Position>, String> {
-        if !self.server.is_galera || self.runs() {
+        if self.server.galera.is_none() || self.runs() {
             return Ok(None);
         }
         let log = self.output.as_ref().ok_or_else(|| self.not_started("its messages go to no file"))?;
@@ -209,15 +203,20 @@ impl Down {
         position.map(Some).map_err(|problem| self.not_started(&problem))
     }
 
-    /// Returns the number of the node that begins its cluster anew; `None` if a node runs, or there is no cluster.
-    fn leader(servers: &[Self], positions: &[Option<Position>]) -> Option<usize> {
-        let copies = servers.iter().find_map(|server| server.server.copies.as_ref())?;
-        if servers.iter().any(Self::runs) || copies.ports.iter().any(|port| accepts(*port)) {
-            return None;
+    /// Lets a node begin its cluster anew, and returns its number; `None` if a node runs, or there is no cluster.
+    fn leader(servers: &[Self], positions: &[Option<Position>]) -> Result<Option<usize>, String> {
+        let runs = |server: &Self| {
+            let nodes = server.server.galera.iter().flat_map(|galera| &galera.ports);
+            server.runs() || nodes.copied().any(accepts)
+        };
+        // Whoever has no position is no node, or runs.
+        let nodes: Option<Vec<_>> = servers.iter().zip(positions).map(node_of).collect();
+        match nodes {
+            Some(nodes) if !servers.iter().any(runs) => {
+                galera::begin_anew(&nodes).map_err(|error| format!("the cluster can't begin anew: {error}"))
+            }
+            _ => Ok(None),
         }
-        let known =
-            positions.iter().enumerate().filter_map(|(number, position)| Some((number, position.as_ref()?)));
-        known.max_by_key(|(_, position)| position.commits).map(|(number, _)| number)
     }
 
     fn not_started(&self, problem: &str) -> String {
@@ -282,9 +281,14 @@ impl Down {
     }
 }
 
+/// Returns the data and the position of a node of Galera that is down.
+fn node_of<'a>((server, position): (&'a Down, &'a Option<Position>)) -> Option<(&'a Path, &'a Position)> {
+    Some((&server.server.data, position.as_ref()?))
+}
+
 /// Returns true for an argument that the server's next start has, too.
 fn is_of_each_start(server: &Server, argument: &str) -> bool {
-    !server.is_galera || !galera::is_of_one_start(argument)
+    server.galera.is_none() || !galera::is_of_one_start(argument)
 }
 
 /// Opens a file to append to it.

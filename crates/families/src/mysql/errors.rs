@@ -19,13 +19,13 @@ const RETRYABLE: [(u16, AbortReason); 5] = [
 ];
 
 /// Code for a variable that the server does not have.
-pub(super) const UNKNOWN_VARIABLE: &str = "1193";
+pub(super) const UNKNOWN_VARIABLE: u16 = 1193;
 
 /// Code for a database that the server does not have.
-pub(super) const UNKNOWN_DATABASE: &str = "1049";
+pub(super) const UNKNOWN_DATABASE: u16 = 1049;
 
 /// Code for a node that is not in its cluster, or not yet.
-pub(super) const NOT_IN_ITS_CLUSTER: &str = "1047";
+pub(super) const NOT_IN_ITS_CLUSTER: u16 = 1047;
 
 /// SQLSTATE of a transaction that lost against another one. It is used if the code is unknown.
 const SERIALIZATION: &str = "40001";
@@ -36,15 +36,26 @@ const SNAPSHOT_CONFLICT: &str = "snapshot conflict";
 /// Codes of a server that shuts down or takes no connections now.
 const UNAVAILABLE: [u16; 15] = [
     1040, // too many connections
-    1047, // a node that is not in its cluster
+    NOT_IN_ITS_CLUSTER,
     1053, // shutting down
-    1077, 1079, // the same in other words
+    1077,
+    1079, // the same in other words
     1129, // the host is blocked
-    1152, 1158, 1159, 1160, 1161, // the network
-    1429, 12701, // of Spider: a shard can't be reached, or has gone; others may have committed
+    1152,
+    1158,
+    1159,
+    1160,
+    1161, // the network
+    1429,
+    12701, // of Spider: a shard can't be reached, or has gone; others may have committed
     1180, // a commit that failed on its way, as that of a node that has left its cluster: nobody knows its end
     1927, // the connection was killed
 ];
+
+/// Returns true for the server's error with this code.
+pub(super) fn has_code(error: &SqlError, wanted: u16) -> bool {
+    matches!(error, SqlError::Database { code, .. } if *code == wanted.to_string())
+}
 
 /// Converts an error that the server sent.
 pub(crate) fn error(product: Option<&Product>, code: u16, state: &str, message: &str) -> SqlError {

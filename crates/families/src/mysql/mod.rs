@@ -9,6 +9,7 @@ mod describe;
 mod errors;
 mod family;
 mod foreign;
+mod galera;
 mod lists;
 mod load_lock;
 mod loader;
@@ -36,6 +37,8 @@ use crate::net;
 use crate::net::url::on_any;
 use crate::stoppable::Stoppable;
 use copy::Way;
+use errors::has_code;
+use galera::{in_step, without_rows};
 use load_lock::{LoadLock, MARK};
 use loader::MysqlLoader;
 use lydite_database::sql::counts::counts;
@@ -56,10 +59,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use wire::Wire;
-
-/// States of a node of Galera (`wsrep_local_state`) that copies what it lacks: all rows, then the commits since.
-const JOINING: &str = "1";
-const JOINED: &str = "3";
 
 /// The procedures of `--tx procedures`.
 const PROCEDURES: &str = include_str!("procedures.sql");
@@ -91,33 +90,6 @@ fn connected(config: &Config) -> Result<Wire, TargetError> {
     })?;
     suits(config, wire.product)?;
     Ok(wire)
-}
-
-/// Returns true for the server's error with this code.
-fn has_code(error: &SqlError, wanted: &str) -> bool {
-    matches!(error, SqlError::Database { code, .. } if code == wanted)
-}
-
-/// Returns why a node of Galera may lack a database that its cluster has; `None` for a node that has all rows, and for other
-/// servers.
-fn without_rows(config: &Config) -> Option<&'static str> {
-    let mut config = config.clone();
-    config.database = "information_schema".into();
-    let state = net::connecting(|| {
-        Wire::connect(&config)?.column(
-            "SELECT variable_value FROM global_status WHERE variable_name = 'wsrep_local_state_comment' \
-             AND (SELECT variable_value FROM global_variables WHERE variable_name = 'wsrep_on') = 'ON'",
-        )
-    });
-    match state {
-        Ok(state) if state.iter().any(|state| state.starts_with("Joining") || state == "Initialized") => {
-            Some("this node of a cluster still copies its rows from the others: wait until it has them")
-        }
-        Err(error) if has_code(&error, errors::NOT_IN_ITS_CLUSTER) => Some(
-            "this node is not in its cluster, or not yet: wait until it has all rows, or see why it finds no others in its log",
-        ),
-        _ => None,
-    }
 }
 
 /// Checks that the server is of the kind that the scheme names and supports the mode.
@@ -376,32 +348,6 @@ impl Mysql {
         let mut wire = self.connect_wire()?;
         wire.execute(meta::READY).map_err(self.failed("note the end of the load"))
     }
-}
-
-/// Waits until a server has every earlier commit of the others in its cluster.
-///
-/// # Errors
-/// The server does not get there, or is a node that still copies what it lacks: there the wait ends too early.
-fn in_step(wire: &mut Wire) -> Result<(), SqlError> {
-    match wire.product.in_step {
-        "" => return Ok(()),
-        wait => match wire.execute(wait) {
-            // The server was built without clusters, so there is nothing to wait for.
-            Err(error) if has_code(&error, errors::UNKNOWN_VARIABLE) => return Ok(()),
-            waited => waited?,
-        },
-    }
-    let mut state = String::new();
-    wire.query_each("SHOW STATUS LIKE 'wsrep_local_state'", &mut |row| {
-        if let [_, Some(value)] = row {
-            state = (*value).to_owned();
-        }
-    })?;
-    if [JOINING, JOINED].contains(&&*state) {
-        let message = "the node still copies commits from the others";
-        return Err(errors::error(Some(wire.product), 1047, "08S01", message));
-    }
-    Ok(())
 }
 
 fn panicked() -> TargetError {

@@ -25,7 +25,7 @@ impl EndKind for DiskLoss {
     }
 
     fn bear(servers: &[&Server]) -> Result<(), Vec<String>> {
-        let alone = servers.iter().filter(|server| server.copies.is_none()).map(|server| {
+        let alone = servers.iter().filter(|server| !has_copies(server)).map(|server| {
             format!(
                 "the server on port {} has no other server to copy its data from: use the lab galera",
                 server.port
@@ -35,8 +35,8 @@ impl EndKind for DiskLoss {
         if !alone.is_empty() {
             return Err(alone);
         }
-        let Some(copies) = servers.first().and_then(|server| server.copies.as_ref()) else { return Ok(()) };
-        let running: Vec<u16> = copies.ports.iter().copied().filter(|port| accepts(*port)).collect();
+        let Some(cluster) = servers.first().and_then(|server| server.galera.as_ref()) else { return Ok(()) };
+        let running: Vec<u16> = cluster.ports.iter().copied().filter(|port| accepts(*port)).collect();
         let left = running.iter().filter(|port| servers.iter().all(|server| server.port != **port)).count();
         // Less than a majority stops, and a server without data can't join it.
         if 2 * left > running.len() {
@@ -64,13 +64,19 @@ impl EndKind for DiskLoss {
     }
 
     fn before_start(servers: &[Down]) -> Result<(), String> {
-        let with_data = servers.iter().filter_map(|down| Some((down, down.server().copies.as_ref()?)));
-        for (down, copies) in with_data {
+        let with_data = servers.iter().filter_map(|down| Some((down, down.server().galera.as_ref()?)));
+        for (down, cluster) in with_data {
             let data = &down.server().data;
-            renew(data, &copies.new_data).map_err(|error| format!("{}: {error}", data.display()))?;
+            renew(data, &cluster.new_data).map_err(|error| format!("{}: {error}", data.display()))?;
         }
         Ok(())
     }
+}
+
+/// Returns true if other servers have the rows of a server, and it can start without any.
+fn has_copies(server: &Server) -> bool {
+    // A lab of an older version has no data of a new node.
+    server.galera.as_ref().is_some_and(|cluster| cluster.new_data.exists())
 }
 
 /// Returns a path beside the data.

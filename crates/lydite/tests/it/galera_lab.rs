@@ -44,7 +44,7 @@ fn nodes_that_were_killed_or_lost_their_disk_have_each_acknowledged_order_again(
     let [isolation @ .., all, one] = &found["tests"].as_array().expect("tests")[..] else {
         panic!("{found}")
     };
-    // T1 and T2 are on two nodes. What both change is refused at the end of one.
+    // T1 and T2 run on two nodes. If both change a row, Galera aborts one of them at its end.
     let passed = isolation.iter().filter(|test| test["verdict"] == "passed").count();
     assert_eq!(passed, 9, "the tenth needs two warehouses: {found}");
     assert_eq!([&all["id"], &all["verdict"]], ["durability-1", "passed"], "{found}\n{ended:?}");

@@ -69,16 +69,13 @@ pub(super) struct Node {
 }
 
 impl Node {
-    /// Returns the nodes of these ports.
+    /// Returns the node of a port.
     ///
     /// # Errors
-    /// The URL can't name one of them alone.
-    fn all(spec: &TargetSpec, ports: &[u16]) -> Result<Vec<Self>, Vec<String>> {
-        let node = |port: &u16| {
-            let problem = || vec![format!("this URL can't name the node on port {port} alone")];
-            spec.on_port(*port).map(|spec| Self { port: *port, spec }).ok_or_else(problem)
-        };
-        ports.iter().map(node).collect()
+    /// The URL can't name it alone.
+    fn on(spec: &TargetSpec, port: u16) -> Result<Self, Vec<String>> {
+        let problem = || vec![format!("this URL can't name the node on port {port} alone")];
+        spec.on_port(port).map(|spec| Self { port, spec }).ok_or_else(problem)
     }
 }
 
@@ -88,8 +85,9 @@ impl Crash {
         let addresses = addresses_of(url);
         let made = places::resolve(&fault("kill", Where::Nodes(None), None), &addresses).and_then(|fault| {
             let last = places::last_server(&addresses).map_err(|problem| vec![problem])?;
-            let ports = last.and_then(|server| server.copies).map_or_else(Vec::new, |copies| copies.ports);
-            Ok(Self::Fault { fault, nodes: Node::all(spec, &ports)? })
+            let ports = last.and_then(|server| server.galera).map_or_else(Vec::new, |cluster| cluster.ports);
+            let nodes = ports.into_iter().map(|port| Node::on(spec, port)).collect::<Result<_, _>>()?;
+            Ok(Self::Fault { fault, nodes })
         });
         let is_lab = lab_of(url).is_some();
         made.unwrap_or_else(|problems| {
@@ -111,17 +109,14 @@ impl Crash {
         let addresses = addresses_of(url);
         let made = match places::last_server(&addresses) {
             Ok(last) => {
-                let server = last.filter(|server| server.copies.is_some())?;
+                let server = last.filter(|server| server.galera.is_some())?;
                 let last = Where::Nodes(Some(NonZeroU32::MIN));
                 places::resolve(&fault(DISK_LOSS, last, None), &addresses)
-                    .and_then(|fault| Ok((fault, Node::all(spec, &[server.port])?)))
+                    .and_then(|fault| Ok(Self::DiskLoss { fault, node: Node::on(spec, server.port)? }))
             }
             Err(problem) => Err(vec![problem]),
         };
-        Some(match made {
-            Ok((fault, mut nodes)) => Self::DiskLoss { fault, node: nodes.pop()? },
-            Err(problems) => Self::Unknown(Failure::DiskLoss, problems.join("; ")),
-        })
+        Some(made.unwrap_or_else(|problems| Self::Unknown(Failure::DiskLoss, problems.join("; "))))
     }
 
     /// Returns true unless there is no way to make the database fail.

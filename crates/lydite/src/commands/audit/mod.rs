@@ -44,7 +44,7 @@ const QUICK_WAIT: Duration = Duration::from_millis(500);
 const TERMINALS_MAX: u32 = 10_000;
 /// Why no test can be made after the database was lost.
 const AWAY: &str = "the database is away";
-/// What a first Ctrl-C says.
+/// Message after a first Ctrl-C.
 const ROLLED_BACK: &str = "interrupted: open transactions are rolled back; once more ends at once";
 /// Length of a load with `--quick`.
 const QUICK_DURATION: Duration = Duration::from_secs(5);

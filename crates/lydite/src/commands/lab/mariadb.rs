@@ -281,22 +281,16 @@ fn append(path: &Path, text: &str) -> io::Result<()> {
     fs::OpenOptions::new().append(true).open(path)?.write_all(text.as_bytes())
 }
 
-/// Returns the number of the node of Galera with the most commits, which may then begin the cluster anew; `None` if a node
-/// runs.
+/// Lets a node of Galera begin its cluster anew, and returns its number; `None` if a node runs.
 pub(super) fn leader(programs: &Programs, servers: &[Server]) -> Result<Option<usize>, String> {
     if servers.iter().any(|server| server.answers() || process::find(&[datadir(server)]).is_some()) {
         return Ok(None);
     }
-    let commits = |server| position(programs, server).map(|position| position.commits);
-    let commits: Vec<i64> = servers.iter().map(commits).collect::<Result<_, _>>()?;
-    let most = commits.iter().enumerate().max_by_key(|(_, commits)| **commits);
-    let all: Vec<PathBuf> = servers.iter().map(Server::data).collect();
-    let Some((number, leader)) = most.and_then(|(number, _)| Some((number, all.get(number)?))) else {
-        return Ok(None);
-    };
-    galera::begin_anew(leader, all.iter().map(PathBuf::as_path))
-        .map_err(|error| format!("{}: {error}", leader.display()))?;
-    Ok(Some(number))
+    let positions: Vec<Position> =
+        servers.iter().map(|server| position(programs, server)).collect::<Result<_, _>>()?;
+    let data: Vec<PathBuf> = servers.iter().map(Server::data).collect();
+    let nodes: Vec<_> = data.iter().map(PathBuf::as_path).zip(&positions).collect();
+    galera::begin_anew(&nodes).map_err(|error| format!("the cluster can't begin anew: {error}"))
 }
 
 /// Returns the position of a node of Galera that is down.

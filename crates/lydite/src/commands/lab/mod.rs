@@ -61,18 +61,15 @@ pub(crate) fn servers(name: &str) -> Result<Vec<lydite_faults::Server>, String> 
     let lab = lab.ok_or_else(|| format!("lab {name} does not run: start it with lydite lab up {name}"))?;
     let disk = lab.disk.map(|disk| disk.mount);
     let first = lab.servers.first().filter(|_| kind.servers == Servers::Galera);
-    // A lab of an older version has none.
-    let new_data = first.map(mariadb::new_data).filter(|path| path.exists());
     let ports: Vec<u16> = lab.servers.iter().map(|server| server.port).collect();
-    let copies = new_data.map(|new_data| lydite_faults::Copies { new_data, ports });
+    let galera = first.map(|first| lydite_faults::Galera { new_data: mariadb::new_data(first), ports });
     let of = |server: note::Server| lydite_faults::Server {
         port: server.port,
         // For PostgreSQL the stop that does not wait for sessions to end.
         stop_signal: if kind.servers.are_postgres() { libc::SIGINT } else { libc::SIGTERM },
-        is_galera: kind.servers == Servers::Galera,
         data: server.data(),
         disk: disk.clone(),
-        copies: copies.clone(),
+        galera: galera.clone(),
     };
     Ok(lab.servers.into_iter().map(of).collect())
 }
