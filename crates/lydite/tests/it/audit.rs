@@ -69,6 +69,15 @@ fn postgresql_at_repeatable_read_passes_atomicity_and_isolation() {
     }
 }
 
+/// `disclose` compares these settings with those of a run, which finds the database loaded.
+#[test]
+fn an_audit_that_loads_the_database_tells_its_settings_as_a_later_one_does() {
+    let url = lydite_testkit::postgres::shared().create_database("audited_empty");
+    let (_, first) = audit(&url, &["--only", "atomicity", "--warehouses", "1"]);
+    let (_, second) = audit(&url, &["--only", "atomicity"]);
+    assert_eq!(first["audit"]["target"], second["audit"]["target"]);
+}
+
 #[test]
 fn postgresql_at_read_committed_fails_the_tests_that_read_twice_and_no_others() {
     let url = loaded::on_postgres("audited_committed", 2) + "?isolation=read-committed";

@@ -92,6 +92,8 @@ pub(crate) fn command(args: &AuditArgs) -> Outcome {
         )?;
     }
     let (meta, loaded) = ready(&*target, &description, &plan, style, &interrupt)?;
+    // An empty database has no tables yet whose foreign keys and engines it could tell.
+    let description = if loaded { target.describe()? } else { description };
     if let Some(replicas) = &replicas {
         catch_up(replicas, &meta, loaded, &interrupt)?;
     }
