@@ -7,7 +7,7 @@ use lydite_database::kv::KvTarget;
 use lydite_database::kv::codec::KvRow;
 use lydite_database::kv::layout::{customer_by_name, order_by_customer};
 use lydite_database::kv::scan::{Scanned, rows_of};
-use lydite_database::kv::{Access, Direction, KeyRange, KvTable, Store, StoreTx};
+use lydite_database::kv::{Access, AnyStore, AnyTx, Direction, KeyRange, KvTable, Store, StoreTx};
 use lydite_database::playing::{assert_conditions, fight, inputs, load, meta, play, population};
 use lydite_database::{DatabaseState, LoadProgress, LoadUnit, Target, TxError, TxMode};
 use lydite_tpcc::consistency::CONDITIONS;
@@ -40,7 +40,7 @@ pub fn the_answers_and_the_rows_are_those_of_sqlite<S: Store>(config: S::Config)
     let sums = target.checksums().expect("checksums");
     assert_ne!(sums, loaded, "the transactions changed something");
     assert_eq!(sums, sqlite.checksums().expect("checksums"), "the rows that are left");
-    the_indexes_name_every_row_once(&target);
+    the_indexes_name_every_row_once(&*target.store().expect("open"));
 
     target.reset().expect("reset");
     assert_eq!(target.state(), Ok(DatabaseState::Empty));
@@ -48,9 +48,8 @@ pub fn the_answers_and_the_rows_are_those_of_sqlite<S: Store>(config: S::Config)
 }
 
 /// Secondary entries are written by hand, so one may be forgotten.
-fn the_indexes_name_every_row_once<S: Store>(target: &KvTarget<S>) {
-    let store = target.store().expect("open");
-    let mut tx = store.begin(Access::Read).expect("begin");
+fn the_indexes_name_every_row_once(store: &dyn AnyStore) {
+    let mut tx = store.begin_any(Access::Read).expect("begin");
     let mut customers = BTreeSet::new();
     rows_of(&mut tx, KeyRange::ALL, |row: &rows::Customer| {
         customers.insert(customer_by_name::key(row).to_vec());
@@ -65,7 +64,7 @@ fn the_indexes_name_every_row_once<S: Store>(target: &KvTarget<S>) {
     assert_eq!(keys(&mut tx, KvTable::OrderByCustomer), orders);
 }
 
-fn keys(tx: &mut impl StoreTx, table: KvTable) -> BTreeSet<Vec<u8>> {
+fn keys(tx: &mut AnyTx<'_>, table: KvTable) -> BTreeSet<Vec<u8>> {
     let mut keys = BTreeSet::new();
     tx.scan(table, KeyRange::ALL, Direction::Forward, |key, _| {
         assert!(keys.insert(key.to_vec()), "a key comes twice");
@@ -134,10 +133,10 @@ pub fn an_interrupted_load_can_be_resumed<S: Store>(config: S::Config) {
 /// The conditions about a spoiled row find it and name it.
 pub fn a_spoiled_row_is_found_and_named<S: Store>(config: S::Config) {
     /// The name of the spoiled row, the function that spoils it, and the conditions about it.
-    type Case<T> = (&'static str, fn(&mut T), &'static [u8]);
+    type Case = (&'static str, fn(&mut AnyTx<'_>), &'static [u8]);
     let target = KvTarget::<S>::new(config);
     load(&target, 1);
-    let cases: [Case<S::Tx<'_>>; 5] = [
+    let cases: [Case; 5] = [
         (
             "w=1 d=4",
             |tx| {
@@ -173,7 +172,7 @@ pub fn a_spoiled_row_is_found_and_named<S: Store>(config: S::Config) {
     ];
     let store = target.store().expect("open");
     for (place, spoil, broken) in cases {
-        let mut tx = store.begin(Access::Write).expect("begin");
+        let mut tx = store.begin_any(Access::Write).expect("begin");
         spoil(&mut tx);
         let findings =
             lydite_database::kv::check::check(&mut Scanned(&mut tx), &meta(1), &CONDITIONS).expect("check");
@@ -194,7 +193,7 @@ pub fn a_spoiled_row_is_found_and_named<S: Store>(config: S::Config) {
     assert!(only[0].holds());
 }
 
-fn change<R: KvRow>(tx: &mut impl StoreTx, key: &[u8], spoil: impl FnOnce(&mut R)) {
+fn change<R: KvRow>(tx: &mut AnyTx<'_>, key: &[u8], spoil: impl FnOnce(&mut R)) {
     tx.modify(R::KV_TABLE, key, |value| {
         let mut row = R::decode(key, value).expect("decode");
         spoil(&mut row);

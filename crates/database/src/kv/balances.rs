@@ -2,24 +2,25 @@
 
 use crate::balances::{Balance, BalanceTransaction, Balances, Between, missing};
 use crate::error::TxError;
+use crate::kv::any::{AnyStore, AnyTx};
 use crate::kv::codec::{Field, Key, Malformed};
 use crate::kv::layout::{district, warehouse};
-use crate::kv::store::{Access, KvTable, Pending, Store, StoreTx};
+use crate::kv::store::{Access, KvTable, Pending, StoreTx};
 use crate::kv::store_error::StoreError;
 use crate::session::Session;
 use lydite_tpcc::Cents;
 use std::sync::Arc;
 
 /// Session for these transactions on an open store.
-pub(super) struct KvBalances<S>(pub(super) Arc<S>);
+pub(super) struct KvBalances(pub(super) Arc<dyn AnyStore>);
 
-impl<S: Store> Session<Balances> for KvBalances<S> {
+impl Session<Balances> for KvBalances {
     fn execute(&mut self, transaction: &BalanceTransaction) -> Result<Vec<Cents>, TxError> {
         let access = match transaction {
             BalanceTransaction::Select { .. } => Access::Read,
             BalanceTransaction::Add { .. } | BalanceTransaction::Set(_) => Access::Write,
         };
-        let mut tx = self.0.begin(access).map_err(StoreError::in_transaction)?;
+        let mut tx = self.0.begin_any(access).map_err(StoreError::in_transaction)?;
         let values = play(&mut tx, transaction).map_err(StoreError::in_transaction)?;
         let pending = tx.commit().map_err(StoreError::in_transaction)?;
         pending.wait().map_err(StoreError::in_wait)?;
@@ -35,14 +36,14 @@ fn place(balance: Balance) -> (KvTable, Key, Field<Cents>) {
     }
 }
 
-fn read(tx: &mut impl StoreTx, balance: Balance) -> Result<Cents, StoreError> {
+fn read(tx: &mut AnyTx<'_>, balance: Balance) -> Result<Cents, StoreError> {
     let (table, key, ytd) = place(balance);
     let found = tx.read(table, &key, |row| ytd.get(row))?;
     Ok(found.ok_or_else(|| StoreError::Failed(missing(balance)))??)
 }
 
 fn change(
-    tx: &mut impl StoreTx,
+    tx: &mut AnyTx<'_>,
     balance: Balance,
     change: impl Fn(&Field<Cents>, &mut Vec<u8>) -> Result<(), Malformed>,
 ) -> Result<(), StoreError> {
@@ -51,7 +52,7 @@ fn change(
     Ok(found.ok_or_else(|| StoreError::Failed(missing(balance)))??)
 }
 
-fn play(tx: &mut impl StoreTx, transaction: &BalanceTransaction) -> Result<Vec<Cents>, StoreError> {
+fn play(tx: &mut AnyTx<'_>, transaction: &BalanceTransaction) -> Result<Vec<Cents>, StoreError> {
     match transaction {
         BalanceTransaction::Select { balances, between } => {
             in_turn(balances, between, |balance| read(tx, balance))

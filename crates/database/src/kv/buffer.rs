@@ -50,38 +50,14 @@ impl<T> Buffered<T> {
     }
 }
 
-impl<T: Remote> StoreTx for Buffered<T> {
-    type Pending = ();
-
-    fn read<R>(
-        &mut self,
-        table: KvTable,
-        key: &[u8],
-        found: impl FnOnce(&[u8]) -> R,
-    ) -> Result<Option<R>, StoreError> {
-        // The transaction's own write to a key hides the store's value.
-        match self.writes.get(&(table, key.to_vec())) {
-            Some(written) => Ok(written.as_deref().map(found)),
-            None => Ok(self.remote.value(table, key)?.as_deref().map(found)),
-        }
-    }
-
-    fn put(&mut self, table: KvTable, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
-        self.writes.insert((table, key.to_vec()), Some(value.to_vec()));
-        Ok(())
-    }
-
-    fn delete(&mut self, table: KvTable, key: &[u8]) -> Result<(), StoreError> {
-        self.writes.insert((table, key.to_vec()), None);
-        Ok(())
-    }
-
-    fn scan(
+impl<T: Remote> Buffered<T> {
+    /// Scans as [`StoreTx::scan`] does. It is compiled once for each store, not once for each caller.
+    fn scan_to(
         &mut self,
         table: KvTable,
         range: KeyRange<'_>,
         direction: Direction,
-        mut each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+        each: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
         let below = range.below.map_or(Bound::Unbounded, |below| Bound::Excluded(below.to_vec()));
         let mut rest: Bounds = (Bound::Included(range.from.to_vec()), below);
@@ -127,6 +103,43 @@ impl<T: Remote> StoreTx for Buffered<T> {
             }
             count = (count * 4).min(KEYS_MOST);
         }
+    }
+}
+
+impl<T: Remote> StoreTx for Buffered<T> {
+    type Pending = ();
+
+    fn read<R>(
+        &mut self,
+        table: KvTable,
+        key: &[u8],
+        found: impl FnOnce(&[u8]) -> R,
+    ) -> Result<Option<R>, StoreError> {
+        // The transaction's own write to a key hides the store's value.
+        match self.writes.get(&(table, key.to_vec())) {
+            Some(written) => Ok(written.as_deref().map(found)),
+            None => Ok(self.remote.value(table, key)?.as_deref().map(found)),
+        }
+    }
+
+    fn put(&mut self, table: KvTable, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
+        self.writes.insert((table, key.to_vec()), Some(value.to_vec()));
+        Ok(())
+    }
+
+    fn delete(&mut self, table: KvTable, key: &[u8]) -> Result<(), StoreError> {
+        self.writes.insert((table, key.to_vec()), None);
+        Ok(())
+    }
+
+    fn scan(
+        &mut self,
+        table: KvTable,
+        range: KeyRange<'_>,
+        direction: Direction,
+        mut each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        self.scan_to(table, range, direction, &mut each)
     }
 
     fn commit(self) -> Result<(), StoreError> {

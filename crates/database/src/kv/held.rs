@@ -3,10 +3,11 @@
 
 use crate::error::TxError;
 use crate::held::{Held, HeldTransaction, Point, Script, Then};
+use crate::kv::any::{AnyPending, AnyStore, AnyTx};
 use crate::kv::codec::{KeyPart, KvRow};
 use crate::kv::layout::{HistoryNumber, order_by_customer};
 use crate::kv::session::{access, failed, next_number, play};
-use crate::kv::store::{Direction, KeyRange, KvTable, Pending, Store, StoreTx};
+use crate::kv::store::{Direction, KeyRange, KvTable, Pending, StoreTx};
 use crate::kv::store_error::StoreError;
 use crate::kv::transactions::KvTxError;
 use crate::session::Session;
@@ -15,22 +16,22 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// Session for transactions that stop, on an open store.
-pub(super) struct KvHeld<S: Store> {
-    store: Arc<S>,
+pub(super) struct KvHeld {
+    store: Arc<dyn AnyStore>,
     number: HistoryNumber,
 }
 
-impl<S: Store> KvHeld<S> {
+impl KvHeld {
     /// Makes a session. Opens nothing.
-    pub(super) fn new(store: Arc<S>) -> Self {
+    pub(super) fn new(store: Arc<dyn AnyStore>) -> Self {
         Self { store, number: next_number() }
     }
 }
 
-impl<S: Store> Session<Held> for KvHeld<S> {
+impl Session<Held> for KvHeld {
     fn execute(&mut self, held: &HeldTransaction) -> Result<Outcome, TxError> {
         let HeldTransaction { transaction, script } = held;
-        let inner = self.store.begin(access(transaction)).map_err(StoreError::in_transaction)?;
+        let inner = self.store.begin_any(access(transaction)).map_err(StoreError::in_transaction)?;
         let mut tx = HeldTx { inner, script, items: 0 };
         match play(&mut tx, transaction, &mut self.number) {
             Ok(outcome) => {
@@ -51,8 +52,8 @@ impl<S: Store> Session<Held> for KvHeld<S> {
 }
 
 /// A transaction of the store that calls a script.
-struct HeldTx<'a, T> {
-    inner: T,
+struct HeldTx<'a> {
+    inner: AnyTx<'a>,
     script: &'a Script,
     /// Items that it has read.
     items: usize,
@@ -81,8 +82,8 @@ fn behind(table: KvTable, from: &[u8], first: Option<(Vec<u8>, Vec<u8>)>) -> Opt
     }
 }
 
-impl<T: StoreTx> StoreTx for HeldTx<'_, T> {
-    type Pending = T::Pending;
+impl StoreTx for HeldTx<'_> {
+    type Pending = AnyPending;
 
     /// Each item is a point, also if several are read: [`StoreTx::read_each`] reads them by this function.
     fn read<R>(
@@ -154,7 +155,7 @@ impl<T: StoreTx> StoreTx for HeldTx<'_, T> {
         }
     }
 
-    fn commit(self) -> Result<Self::Pending, StoreError> {
+    fn commit(self) -> Result<AnyPending, StoreError> {
         self.inner.commit()
     }
 }

@@ -2,7 +2,8 @@
 //! its register, eight bytes each. A range is the keys that begin with its own.
 
 use crate::error::{AbortReason, TargetError, TxError};
-use crate::kv::store::{Access, Direction, KeyRange, KvTable, Pending, Store, StoreTx};
+use crate::kv::any::{AnyStore, AnyTx};
+use crate::kv::store::{Access, Direction, KeyRange, KvTable, Pending, StoreTx};
 use crate::kv::store_error::StoreError;
 use crate::lists::{ListKey, ListOp, ListTransaction, Lists, exist};
 use crate::session::Session;
@@ -92,13 +93,13 @@ fn numbers(value: &[u8]) -> Result<Vec<u64>, StoreError> {
 }
 
 /// Entries of a store's transaction.
-struct OfStore<'a, T>(&'a mut T);
+struct OfStore<'a, 'b>(&'a mut AnyTx<'b>);
 
 fn name(key: ListKey) -> Vec<u8> {
     [PREFIX, &key.number.to_be_bytes()].concat()
 }
 
-impl<T: StoreTx> Entries for OfStore<'_, T> {
+impl Entries for OfStore<'_, '_> {
     fn get(&mut self, key: ListKey) -> Result<Vec<u8>, StoreError> {
         Ok(self.0.read(TABLE, &name(key), <[u8]>::to_vec)?.unwrap_or_default())
     }
@@ -134,12 +135,12 @@ impl<T: StoreTx> Entries for OfStore<'_, T> {
 }
 
 /// Session for isolation checks on an open store.
-pub(super) struct KvLists<S>(pub(super) Arc<S>);
+pub(super) struct KvLists(pub(super) Arc<dyn AnyStore>);
 
-impl<S: Store> Session<Lists> for KvLists<S> {
+impl Session<Lists> for KvLists {
     fn execute(&mut self, transaction: &ListTransaction) -> Result<Vec<Vec<u64>>, TxError> {
         let access = if transaction.is_read_only() { Access::Read } else { Access::Write };
-        let mut tx = self.0.begin(access).map_err(StoreError::in_transaction)?;
+        let mut tx = self.0.begin_any(access).map_err(StoreError::in_transaction)?;
         let reads = play(&mut OfStore(&mut tx), transaction).map_err(StoreError::in_transaction)?;
         let pending = tx.commit().map_err(StoreError::in_transaction)?;
         pending.wait().map_err(StoreError::in_wait)?;
@@ -148,12 +149,12 @@ impl<S: Store> Session<Lists> for KvLists<S> {
 }
 
 /// Notes that a check is running. Rejects a store where one is.
-pub(super) fn create<S: Store>(
-    store: &S,
+pub(super) fn create(
+    store: &dyn AnyStore,
     place: &str,
     failed: impl Fn(StoreError) -> TargetError,
 ) -> Result<(), TargetError> {
-    let mut tx = store.begin(Access::Write).map_err(&failed)?;
+    let mut tx = store.begin_any(Access::Write).map_err(&failed)?;
     if !some_keys(&mut tx, 1).map_err(&failed)?.is_empty() {
         return Err(exist(place, "a key of an isolation check"));
     }
@@ -161,9 +162,9 @@ pub(super) fn create<S: Store>(
 }
 
 /// Removes all keys of a check.
-pub(super) fn drop_all<S: Store>(store: &S) -> Result<(), StoreError> {
+pub(super) fn drop_all(store: &dyn AnyStore) -> Result<(), StoreError> {
     loop {
-        let mut tx = store.begin(Access::Load)?;
+        let mut tx = store.begin_any(Access::Load)?;
         let keys = some_keys(&mut tx, DROPPED_AT_ONCE)?;
         keys.iter().try_for_each(|key| tx.delete(TABLE, key))?;
         tx.commit()?.wait()?;
@@ -174,7 +175,7 @@ pub(super) fn drop_all<S: Store>(store: &S) -> Result<(), StoreError> {
 }
 
 /// Returns the first keys of a check.
-fn some_keys(tx: &mut impl StoreTx, count: usize) -> Result<Vec<Vec<u8>>, StoreError> {
+fn some_keys(tx: &mut AnyTx<'_>, count: usize) -> Result<Vec<Vec<u8>>, StoreError> {
     let mut keys: Vec<Vec<u8>> = Vec::new();
     let range = KeyRange { from: PREFIX, below: Some(BEHIND) };
     tx.scan(TABLE, range, Direction::Forward, |key, _| {

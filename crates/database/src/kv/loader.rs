@@ -4,11 +4,12 @@
 //! stays.
 
 use crate::error::TargetError;
+use crate::kv::any::{AnyPending, AnyStore, AnyTx};
 use crate::kv::codec::KvRow;
 use crate::kv::layout::{HistoryNumber, customer_by_name, history, order_by_customer};
 use crate::kv::load_lock::LoadLockRef;
 use crate::kv::meta;
-use crate::kv::store::{Access, KvTable, Pending, Store, StoreTx};
+use crate::kv::store::{Access, KvTable, Pending, StoreTx};
 use crate::kv::store_error::StoreError;
 use crate::load::{LoadProgress, LoadUnit, Loader};
 use lydite_tpcc::population::{Population, RowWriter};
@@ -20,14 +21,14 @@ use std::sync::Arc;
 const BATCH_BYTES: u64 = 1 << 20;
 
 /// Loader of a store. See [`Loader`].
-pub(crate) struct KvLoader<S> {
-    store: Arc<S>,
+pub(crate) struct KvLoader {
+    store: Arc<dyn AnyStore>,
     load_lock: LoadLockRef,
     place: String,
 }
 
-impl<S: Store> KvLoader<S> {
-    pub(crate) fn new(store: Arc<S>, load_lock: LoadLockRef, place: String) -> Self {
+impl KvLoader {
+    pub(crate) fn new(store: Arc<dyn AnyStore>, load_lock: LoadLockRef, place: String) -> Self {
         Self { store, load_lock, place }
     }
 
@@ -54,14 +55,14 @@ impl<S: Store> KvLoader<S> {
         batch.commit()?;
         // The unit is complete only once all its rows are durable.
         batch.pending.into_iter().try_for_each(Pending::wait)?;
-        let mut tx = self.store.begin(Access::Load)?;
+        let mut tx = self.store.begin_any(Access::Load)?;
         meta::note_loaded(&mut tx, unit)?;
         self.load_lock.check()?;
         tx.commit()?.wait()
     }
 }
 
-impl<S: Store> Loader for KvLoader<S> {
+impl Loader for KvLoader {
     fn load(
         &mut self,
         unit: LoadUnit,
@@ -73,11 +74,11 @@ impl<S: Store> Loader for KvLoader<S> {
     }
 }
 
-struct Batch<'a, S: Store> {
-    store: &'a S,
+struct Batch<'a> {
+    store: &'a dyn AnyStore,
     load_lock: &'a LoadLockRef,
     /// Transaction that the first row begins.
-    tx: Option<S::Tx<'a>>,
+    tx: Option<AnyTx<'a>>,
     /// Reused buffer for values.
     value: Vec<u8>,
     /// Rows and bytes of this transaction.
@@ -85,16 +86,16 @@ struct Batch<'a, S: Store> {
     bytes: u64,
     /// Rows of HISTORY in this unit.
     history: u32,
-    pending: Vec<S::Pending>,
+    pending: Vec<AnyPending>,
     progress: &'a LoadProgress,
 }
 
-impl<S: Store> Batch<'_, S> {
+impl Batch<'_> {
     fn put(&mut self, table: KvTable, key: &[u8]) -> Result<(), StoreError> {
         self.bytes += (key.len() + self.value.len()) as u64;
         let tx = match &mut self.tx {
             Some(tx) => tx,
-            none => none.insert(self.store.begin(Access::Load)?),
+            none => none.insert(self.store.begin_any(Access::Load)?),
         };
         tx.put(table, key, &self.value)
     }
@@ -131,7 +132,7 @@ impl<S: Store> Batch<'_, S> {
     }
 }
 
-impl<S: Store> RowWriter for Batch<'_, S> {
+impl RowWriter for Batch<'_> {
     type Error = StoreError;
 
     fn write<R: Row>(&mut self, row: &R) -> Result<(), StoreError> {

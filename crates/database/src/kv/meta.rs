@@ -1,9 +1,10 @@
 //! Lydite's own notes in a store: the description of the database, and the progress of its load. The names are those of
 //! the SQL databases.
 
+use crate::kv::any::{AnyStore, AnyTx};
 use crate::kv::codec::Key;
 use crate::kv::lists;
-use crate::kv::store::{Access, Direction, KeyRange, KvTable, Pending, Store, StoreTx};
+use crate::kv::store::{Access, Direction, KeyRange, KvTable, Pending, StoreTx};
 use crate::kv::store_error::StoreError;
 use crate::load::LoadUnit;
 use crate::target::DatabaseState;
@@ -28,7 +29,7 @@ const DATA_SKEW: &str = "data_skew";
 const SIZE: &str = "size";
 
 /// Stores `meta` in the state "loading".
-pub fn create(tx: &mut impl StoreTx, meta: &DatabaseMeta) -> Result<(), StoreError> {
+pub fn create(tx: &mut AnyTx<'_>, meta: &DatabaseMeta) -> Result<(), StoreError> {
     tx.put(TABLE, b"state", b"loading")?;
     notes(meta).iter().try_for_each(|(name, value)| tx.put(TABLE, name.as_bytes(), value.as_bytes()))
 }
@@ -48,21 +49,21 @@ pub fn notes(meta: &DatabaseMeta) -> Vec<(&'static str, String)> {
 }
 
 /// Notes that a unit is loaded: a warehouse, or 0 for ITEM.
-pub fn note_loaded(tx: &mut impl StoreTx, unit: LoadUnit) -> Result<(), StoreError> {
+pub fn note_loaded(tx: &mut AnyTx<'_>, unit: LoadUnit) -> Result<(), StoreError> {
     let mut key: Key = LOADED.iter().copied().collect();
     key.extend(unit.warehouse().0.to_be_bytes());
     tx.put(TABLE, &key, &[])
 }
 
 /// Notes that the load has ended.
-pub fn note_ready<S: Store>(store: &S) -> Result<(), StoreError> {
-    let mut tx = store.begin(Access::Write)?;
+pub fn note_ready(store: &dyn AnyStore) -> Result<(), StoreError> {
+    let mut tx = store.begin_any(Access::Write)?;
     tx.put(TABLE, b"state", b"ready")?;
     tx.commit()?.wait()
 }
 
 /// Reads the notes.
-pub fn state(tx: &mut impl StoreTx) -> Result<DatabaseState, StoreError> {
+pub fn state(tx: &mut AnyTx<'_>) -> Result<DatabaseState, StoreError> {
     let mut notes: BTreeMap<String, String> = BTreeMap::new();
     let mut units: Vec<u32> = Vec::new();
     tx.scan(TABLE, KeyRange::ALL, Direction::Forward, |key, value| {
@@ -155,7 +156,7 @@ fn bad(name: &str) -> String {
 }
 
 /// Returns the tables with rows. Rows without notes were not loaded by Lydite, or their reset was interrupted.
-fn tables_with_rows(tx: &mut impl StoreTx) -> Result<Vec<String>, StoreError> {
+fn tables_with_rows(tx: &mut AnyTx<'_>) -> Result<Vec<String>, StoreError> {
     let mut tables = Vec::new();
     for table in Table::ALL {
         let mut found = false;

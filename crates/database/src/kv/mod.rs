@@ -1,6 +1,6 @@
 //! The code that key-value stores share: one text of the transactions, of loading, checking and checksums over the
-//! traits [`Store`] and [`StoreTx`]. It is compiled separately for each store, so no row goes through a pointer to a
-//! function.
+//! traits [`Store`] and [`StoreTx`]. The measured transactions are compiled separately for each store, so none of their
+//! rows goes through a pointer to a function. All else runs on [`AnyTx`].
 //!
 //! A new store implements the two traits, and [`Pending`] if a commit returns before it is durable. [`KvTarget`] makes
 //! it a target like any other:
@@ -18,6 +18,7 @@
 //! `benches/peers` does so for databases that are no part of Lydite. The tests that every store must pass are in
 //! `lydite-families`, behind the feature `conformance`.
 
+mod any;
 mod balances;
 pub mod buffer;
 pub mod check;
@@ -46,6 +47,7 @@ pub mod memory;
 #[cfg(test)]
 mod tests;
 
+pub use any::{AnyPending, AnyStore, AnyTx};
 pub use load_lock::LoadLock;
 pub use store::clear_in_batches;
 pub use store::{Access, Direction, KeyRange, KvTable, Pending, Store, StoreTx};

@@ -1,5 +1,6 @@
 //! Sources of rows for checks and checksums: scans of a key-value store, or a driver that reads tables back.
 
+use crate::kv::any::AnyTx;
 use crate::kv::codec::{Key, KeyPart, KvRow, behind};
 use crate::kv::columns::FromColumns;
 use crate::kv::layout::warehouse;
@@ -27,9 +28,9 @@ pub trait RowSource {
 }
 
 /// Rows that a transaction of a store sees, by key.
-pub struct Scanned<'a, T>(pub &'a mut T);
+pub struct Scanned<'a, 'b>(pub &'a mut AnyTx<'b>);
 
-impl<T: StoreTx> RowSource for Scanned<'_, T> {
+impl RowSource for Scanned<'_, '_> {
     fn next_warehouse(
         &mut self,
         tables: &[Table],
@@ -67,7 +68,7 @@ impl<T: StoreTx> RowSource for Scanned<'_, T> {
 
 /// Passes all rows of a range to `each`, by key.
 pub fn rows_of<R: KvRow>(
-    tx: &mut impl StoreTx,
+    tx: &mut AnyTx<'_>,
     range: KeyRange<'_>,
     mut each: impl FnMut(&R),
 ) -> Result<(), StoreError> {

@@ -133,7 +133,7 @@ pub trait Store: Send + Sync + Sized + 'static {
     /// Settings in a target's URL.
     type Config: Send + Sync + 'static;
     /// A transaction.
-    type Tx<'a>: StoreTx<Pending = Self::Pending>;
+    type Tx<'a>: StoreTx<Pending = Self::Pending> + 'a;
     /// A commit that is accepted but perhaps not durable yet.
     type Pending: Pending;
 

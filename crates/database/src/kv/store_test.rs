@@ -1,6 +1,6 @@
 //! Tests the functions of [`StoreTx`] one by one, for authors of a store or a driver, before any transaction runs.
 
-use crate::kv::{Access, Direction, KeyRange, KvTable, Pending, Store, StoreError, StoreTx};
+use crate::kv::{Access, AnyStore, AnyTx, Direction, KeyRange, KvTable, Pending, StoreError, StoreTx};
 use std::ops::ControlFlow;
 
 /// Table whose keys are tested. HISTORY takes keys of any form, so none is mistaken for a row.
@@ -15,9 +15,9 @@ type Found = Vec<(Vec<u8>, Vec<u8>)>;
 ///
 /// # Errors
 /// The first function that is wrong: its name, its result, and the expected result.
-pub fn test_store<S: Store>(store: &S, rolls_back: bool) -> Result<String, String> {
+pub fn test_store(store: &dyn AnyStore, rolls_back: bool) -> Result<String, String> {
     let tested = functions(store, rolls_back);
-    let cleared = store.clear(TABLE).map_err(|error| format!("removing all keys: {}", error.line()));
+    let cleared = store.clear_any(TABLE).map_err(|error| format!("removing all keys: {}", error.line()));
     tested.and(cleared)?;
     let last = if rolls_back { "commit and rollback" } else { "commit" };
     Ok(format!("get, put, delete and scan, both ways, with a transaction's own writes; {last}"))
@@ -28,8 +28,8 @@ fn of(name: &str) -> impl Fn(StoreError) -> String {
     move |error| format!("{name}: {}", error.line())
 }
 
-fn functions<S: Store>(store: &S, rolls_back: bool) -> Result<(), String> {
-    let begin = |access| store.begin(access).map_err(of("begin"));
+fn functions(store: &dyn AnyStore, rolls_back: bool) -> Result<(), String> {
+    let begin = |access| store.begin_any(access).map_err(of("begin"));
     // Keys of which one is a prefix of another, the smallest and largest bytes, and an empty value.
     let entries: Found = [(&[1][..], &b"one"[..]), (&[1, 0], b""), (&[2], &[0, 255]), (&[255, 255], b"last")]
         .map(|(key, value)| (key.to_vec(), value.to_vec()))
@@ -90,12 +90,12 @@ fn functions<S: Store>(store: &S, rolls_back: bool) -> Result<(), String> {
     same("scan of 200 keys backward", &backward, &many)
 }
 
-fn commit<T: StoreTx>(tx: T) -> Result<(), String> {
+fn commit(tx: AnyTx<'_>) -> Result<(), String> {
     tx.commit().and_then(Pending::wait).map_err(of("commit"))
 }
 
 /// Reads every entry, a missing entry, and all entries by scans.
-fn looks(tx: &mut impl StoreTx, entries: &[(Vec<u8>, Vec<u8>)], when: &str) -> Result<(), String> {
+fn looks(tx: &mut AnyTx<'_>, entries: &[(Vec<u8>, Vec<u8>)], when: &str) -> Result<(), String> {
     let absent = vec![3];
     let wanted = entries.iter().map(|(key, value)| (key, Some(value.clone()))).chain([(&absent, None)]);
     for (key, value) in wanted {
@@ -110,7 +110,7 @@ fn looks(tx: &mut impl StoreTx, entries: &[(Vec<u8>, Vec<u8>)], when: &str) -> R
     same(&format!("scan backward {when}, turned round,"), &backward, entries)
 }
 
-fn scanned(tx: &mut impl StoreTx, range: KeyRange<'_>, direction: Direction) -> Result<Found, String> {
+fn scanned(tx: &mut AnyTx<'_>, range: KeyRange<'_>, direction: Direction) -> Result<Found, String> {
     let mut found = Vec::new();
     tx.scan(TABLE, range, direction, |key, value| {
         found.push((key.to_vec(), value.to_vec()));

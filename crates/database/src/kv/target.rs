@@ -4,6 +4,7 @@ use crate::balances::Balances;
 use crate::capabilities::{BalanceTarget, Capabilities, HeldTarget, Server, StoreTest};
 use crate::error::TargetError;
 use crate::held::Held;
+use crate::kv::any::{AnyStore, AnyTx};
 use crate::kv::balances::KvBalances;
 use crate::kv::check::check;
 use crate::kv::checksum::checksums;
@@ -85,7 +86,7 @@ impl<S: Store> KvTarget<S> {
     /// The database is not loaded.
     fn loaded_store(&self) -> Result<Arc<S>, TargetError> {
         let store = self.store()?;
-        let mut tx = store.begin(Access::Read).map_err(self.failed("read lydite_meta"))?;
+        let mut tx = store.begin_any(Access::Read).map_err(self.failed("read lydite_meta"))?;
         self.loaded(&mut tx)?;
         drop(tx);
         Ok(store)
@@ -95,7 +96,7 @@ impl<S: Store> KvTarget<S> {
     ///
     /// # Errors
     /// The database is not loaded.
-    fn loaded(&self, tx: &mut S::Tx<'_>) -> Result<DatabaseMeta, TargetError> {
+    fn loaded(&self, tx: &mut AnyTx<'_>) -> Result<DatabaseMeta, TargetError> {
         match meta::state(tx).map_err(self.failed("read lydite_meta"))? {
             DatabaseState::Ready { meta } => Ok(meta),
             _ => Err(TargetError::usage(format!(
@@ -114,7 +115,7 @@ impl<S: Store> Target for KvTarget<S> {
     fn state(&self) -> Result<DatabaseState, TargetError> {
         let Some(store) = self.store_if_there()? else { return Ok(DatabaseState::Empty) };
         let failed = self.failed("read lydite_meta");
-        let mut tx = store.begin(Access::Read).map_err(&failed)?;
+        let mut tx = store.begin_any(Access::Read).map_err(&failed)?;
         meta::state(&mut tx).map_err(failed)
     }
 
@@ -137,7 +138,7 @@ impl<S: Store> Target for KvTarget<S> {
     fn create_schema(&self, meta: &DatabaseMeta) -> Result<(), TargetError> {
         let store = self.store()?;
         let failed = self.failed("create the tables");
-        let mut tx = store.begin(Access::Write).map_err(&failed)?;
+        let mut tx = store.begin_any(Access::Write).map_err(&failed)?;
         if meta::state(&mut tx).map_err(&failed)? != DatabaseState::Empty {
             return Err(TargetError::usage(format!(
                 "{}: there are rows already, which may be somebody else's: name another database; if nobody needs \
@@ -185,7 +186,7 @@ impl<S: Store> Target for KvTarget<S> {
     ) -> Result<Vec<ConditionFinding>, TargetError> {
         let store = self.store()?;
         let failed = self.failed("check the conditions");
-        let mut tx = store.begin(Access::Read).map_err(&failed)?;
+        let mut tx = store.begin_any(Access::Read).map_err(&failed)?;
         let meta = self.loaded(&mut tx)?;
         let findings = check(&mut Scanned(&mut tx), &meta, conditions).map_err(failed)?;
         findings.iter().for_each(done);
@@ -195,14 +196,14 @@ impl<S: Store> Target for KvTarget<S> {
     fn checksums(&self) -> Result<Vec<TableChecksum>, TargetError> {
         let store = self.store()?;
         let failed = self.failed("read the tables");
-        let mut tx = store.begin(Access::Read).map_err(&failed)?;
+        let mut tx = store.begin_any(Access::Read).map_err(&failed)?;
         checksums(&mut Scanned(&mut tx)).map_err(failed)
     }
 
     fn counts(&self, warehouses: &RangeInclusive<u32>) -> Result<LedgerCounts, TargetError> {
         let store = self.store()?;
         let failed = self.failed("count orders and payments");
-        let mut tx = store.begin(Access::Read).map_err(&failed)?;
+        let mut tx = store.begin_any(Access::Read).map_err(&failed)?;
         counts(&mut Scanned(&mut tx), warehouses).map_err(failed)
     }
 
@@ -213,7 +214,7 @@ impl<S: Store> Target for KvTarget<S> {
     ) -> Result<Written, TargetError> {
         let store = self.store()?;
         let failed = self.failed("read orders and payments");
-        let mut tx = store.begin(Access::Read).map_err(&failed)?;
+        let mut tx = store.begin_any(Access::Read).map_err(&failed)?;
         written(&mut Scanned(&mut tx), warehouses, orders_from).map_err(failed)
     }
 

@@ -71,15 +71,15 @@ impl Prepared for BalanceStatement {
 }
 
 /// A session that plays the transactions of the function tests.
-pub struct BalanceSession<C> {
-    connection: C,
+pub struct BalanceSession {
+    connection: Box<dyn Connection<BalanceStatement>>,
     rows: Rows,
 }
 
-impl<C: Connection<BalanceStatement>> BalanceSession<C> {
+impl BalanceSession {
     /// Makes a session that plays the function tests over `connection`.
-    pub fn new(connection: C) -> Self {
-        Self { connection, rows: Rows::default() }
+    pub fn new(connection: impl Connection<BalanceStatement> + 'static) -> Self {
+        Self { connection: Box::new(connection), rows: Rows::default() }
     }
 
     fn step(&mut self, statement: BalanceStatement, params: &[Value<'_>]) -> Result<(), SqlError> {
@@ -151,8 +151,8 @@ impl<C: Connection<BalanceStatement>> BalanceSession<C> {
     }
 }
 
-impl<C: Connection<BalanceStatement>> Session<Balances> for BalanceSession<C> {
+impl Session<Balances> for BalanceSession {
     fn execute(&mut self, transaction: &BalanceTransaction) -> Result<Vec<Cents>, TxError> {
-        self.play(transaction).map_err(|error| error.roll_back(&mut self.connection))
+        self.play(transaction).map_err(|error| error.roll_back(&mut *self.connection))
     }
 }

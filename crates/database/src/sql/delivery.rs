@@ -1,6 +1,6 @@
 //! Delivery (clause 2.7): its statements, and a function for each way of sending them.
 
-use crate::sql::connection::{Connection, Step};
+use crate::sql::connection::Step;
 use crate::sql::session::{Played, SqlSession, changed, present};
 use crate::sql::statement::SqlText::{Made, Sql};
 use crate::sql::statement::{Statement, Way, any_of, first, statements};
@@ -88,7 +88,7 @@ statements! {
 }
 
 /// Runs one Delivery.
-pub(crate) fn play<C: Connection>(session: &mut SqlSession<C>, input: &Delivery) -> Played {
+pub(crate) fn play(session: &mut SqlSession, input: &Delivery) -> Played {
     match session.way {
         Way::Statements => statements(session, input),
         Way::Batched => batched(session, input),
@@ -97,7 +97,7 @@ pub(crate) fn play<C: Connection>(session: &mut SqlSession<C>, input: &Delivery)
     }
 }
 
-fn statements<C: Connection>(session: &mut SqlSession<C>, input: &Delivery) -> Played {
+fn statements(session: &mut SqlSession, input: &Delivery) -> Played {
     let w = Value::Int(input.w_id.get());
     session.step(Statement::BeginWrite, &[])?;
     let mut outcome = DeliveryOutcome::default();
@@ -126,8 +126,8 @@ fn statements<C: Connection>(session: &mut SqlSession<C>, input: &Delivery) -> P
 
 /// Returns the oldest undelivered order of a district. Below repeatable read, a locking read may wait for a row that is
 /// then deleted, and finds nothing although there are more orders. So it is repeated while there are orders.
-fn oldest_new_order<C: Connection>(
-    session: &mut SqlSession<C>,
+fn oldest_new_order(
+    session: &mut SqlSession,
     w: Value<'_>,
     d: Value<'_>,
 ) -> Result<Option<OrderId>, SqlTxError> {
@@ -143,7 +143,7 @@ fn oldest_new_order<C: Connection>(
     }
 }
 
-fn batched<C: Connection>(session: &mut SqlSession<C>, input: &Delivery) -> Played {
+fn batched(session: &mut SqlSession, input: &Delivery) -> Played {
     let w = Value::Int(input.w_id.get());
     let carrier = Value::Int(input.carrier_id.get());
     let mut missing: Vec<i32> = input.district_ids().map(|district| i32::from(district.0)).collect();
@@ -172,7 +172,7 @@ fn batched<C: Connection>(session: &mut SqlSession<C>, input: &Delivery) -> Play
     Ok(Outcome::Delivery(outcome))
 }
 
-fn multi_row<C: Connection>(session: &mut SqlSession<C>, input: &Delivery) -> Played {
+fn multi_row(session: &mut SqlSession, input: &Delivery) -> Played {
     let all: Vec<DistrictId> = input.district_ids().collect();
     let mut outcome = DeliveryOutcome::default();
     // A statement takes at most `DISTRICTS` districts. The first part begins the transaction.
@@ -184,8 +184,8 @@ fn multi_row<C: Connection>(session: &mut SqlSession<C>, input: &Delivery) -> Pl
 }
 
 /// Delivers the oldest orders of at most [`DISTRICTS`] districts. Begins the transaction if `begins` is set.
-fn deliver<C: Connection>(
-    session: &mut SqlSession<C>,
+fn deliver(
+    session: &mut SqlSession,
     input: &Delivery,
     districts: &[DistrictId],
     begins: bool,
@@ -262,7 +262,7 @@ fn credits(
         .collect()
 }
 
-fn procedures<C: Connection>(session: &mut SqlSession<C>, input: &Delivery) -> Played {
+fn procedures(session: &mut SqlSession, input: &Delivery) -> Played {
     let params = [
         Value::Int(input.w_id.get()),
         Value::Int(input.carrier_id.get()),

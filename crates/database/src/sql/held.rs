@@ -12,29 +12,35 @@ use crate::sql::statement::Statement;
 use crate::sql::value::{Rows, Value};
 use crate::target::TxMode;
 use lydite_tpcc::{DistrictId, OrderId, Outcome};
+use parking_lot::Mutex;
+use std::sync::Arc;
 
 /// A session for transactions that stop.
-pub struct HeldSession<C>(SqlSession<HeldConnection<C>>);
+pub struct HeldSession {
+    session: SqlSession,
+    /// Shared with the session's connection.
+    turn: Arc<Mutex<Turn>>,
+}
 
-impl<C: Connection> HeldSession<C> {
+impl HeldSession {
     /// Makes a session over a connection that has prepared the statements of [`TxMode::Statements`].
-    pub fn new(connection: C, dialect: &'static Dialect) -> Self {
-        let connection = HeldConnection { inner: connection, script: None, items: 0, failed: false };
-        Self(SqlSession::new(connection, TxMode::Statements, dialect))
+    pub fn new(connection: impl Connection + 'static, dialect: &'static Dialect) -> Self {
+        let turn = Arc::default();
+        let connection = HeldConnection { inner: Box::new(connection), turn: Arc::clone(&turn) };
+        Self { session: SqlSession::new(connection, TxMode::Statements, dialect), turn }
     }
 }
 
-impl<C: Connection> Session<Held> for HeldSession<C> {
+impl Session<Held> for HeldSession {
     fn execute(&mut self, held: &HeldTransaction) -> Result<Outcome, TxError> {
-        let connection = &mut self.0.connection;
-        (connection.script, connection.items, connection.failed) = (Some(held.script.clone()), 0, false);
-        self.0.execute(&held.transaction)
+        *self.turn.lock() = Turn { script: Some(held.script.clone()), ..Turn::default() };
+        self.session.execute(&held.transaction)
     }
 }
 
-/// A connection that calls the script of its transaction.
-struct HeldConnection<C> {
-    inner: C,
+/// State of the transaction that runs.
+#[derive(Default)]
+struct Turn {
     script: Option<Script>,
     /// Items that the transaction has read.
     items: usize,
@@ -42,14 +48,22 @@ struct HeldConnection<C> {
     failed: bool,
 }
 
-impl<C: Connection> HeldConnection<C> {
+/// A connection that calls the script of its transaction.
+struct HeldConnection {
+    inner: Box<dyn Connection>,
+    turn: Arc<Mutex<Turn>>,
+}
+
+impl HeldConnection {
     fn reach(&self, point: Point) -> Then {
-        self.script.as_ref().map_or(Then::Continue, |script| script.reach(point))
+        // Not called under the lock, because it may block.
+        let script = self.turn.lock().script.clone();
+        script.map_or(Then::Continue, |script| script.reach(point))
     }
 
     /// Returns the point behind a statement with its answer.
     fn behind(
-        &mut self,
+        &self,
         statement: Statement,
         params: &[Value<'_>],
         rows: &Rows,
@@ -57,8 +71,9 @@ impl<C: Connection> HeldConnection<C> {
         let order = || if rows.is_empty() { Ok(None) } else { rows.int(0, 0).map(|id| Some(OrderId(id))) };
         Ok(match (statement, params) {
             (Statement::Item, _) => {
-                self.items += 1;
-                Some(Point::Item(self.items))
+                let mut turn = self.turn.lock();
+                turn.items += 1;
+                Some(Point::Item(turn.items))
             }
             (Statement::OldestNewOrder, [_, Value::Int(district), ..]) => u16::try_from(*district)
                 .ok()
@@ -70,14 +85,14 @@ impl<C: Connection> HeldConnection<C> {
     }
 }
 
-impl<C: Connection> Connection for HeldConnection<C> {
+impl Connection for HeldConnection {
     fn run(&mut self, statement: Statement, params: &[Value<'_>], rows: &mut Rows) -> Result<(), SqlError> {
         if statement == Statement::Commit && self.reach(Point::End) == Then::RollBack {
             return self.inner.roll_back();
         }
         loop {
             let ran = self.inner.run(statement, params, rows);
-            self.failed = ran.is_err();
+            self.turn.lock().failed = ran.is_err();
             ran?;
             match self.behind(statement, params, rows)? {
                 Some(point) if self.reach(point) == Then::Repeat => {}
@@ -87,7 +102,8 @@ impl<C: Connection> Connection for HeldConnection<C> {
     }
 
     fn roll_back(&mut self) -> Result<(), SqlError> {
-        if !self.failed {
+        let failed = self.turn.lock().failed;
+        if !failed {
             self.reach(Point::End);
         }
         self.inner.roll_back()

@@ -124,15 +124,15 @@ impl Prepared for ListStatement {
 }
 
 /// A session that plays isolation checks.
-pub struct ListSession<C> {
-    connection: C,
+pub struct ListSession {
+    connection: Box<dyn Connection<ListStatement>>,
     rows: Rows,
 }
 
-impl<C: Connection<ListStatement>> ListSession<C> {
+impl ListSession {
     /// Makes a session that plays isolation checks over `connection`.
-    pub fn new(connection: C) -> Self {
-        Self { connection, rows: Rows::default() }
+    pub fn new(connection: impl Connection<ListStatement> + 'static) -> Self {
+        Self { connection: Box::new(connection), rows: Rows::default() }
     }
 
     fn step(&mut self, statement: ListStatement, params: &[Value<'_>]) -> Result<(), SqlError> {
@@ -214,9 +214,9 @@ fn numbers(text: &str) -> Result<Vec<u64>, SqlError> {
     text.split_terminator(',').map(number).collect()
 }
 
-impl<C: Connection<ListStatement>> Session<Lists> for ListSession<C> {
+impl Session<Lists> for ListSession {
     fn execute(&mut self, transaction: &ListTransaction) -> Result<Vec<Vec<u64>>, TxError> {
-        self.play(transaction).map_err(|error| error.roll_back(&mut self.connection))
+        self.play(transaction).map_err(|error| error.roll_back(&mut *self.connection))
     }
 }
 

@@ -1,7 +1,7 @@
 //! New-Order (clause 2.4): its statements, and a function for each way of sending them.
 
 use crate::profile::{OrderHead, has_unused_item, is_brand, left_in_stock};
-use crate::sql::connection::{Connection, Step};
+use crate::sql::connection::Step;
 use crate::sql::session::{LONGEST_PIPELINE, Played, SqlSession, changed, present};
 use crate::sql::sql_error::SqlError;
 use crate::sql::statement::SqlText::{Made, Sql};
@@ -189,7 +189,7 @@ impl Statement {
 }
 
 /// Runs one New-Order.
-pub(crate) fn play<C: Connection>(session: &mut SqlSession<C>, input: &NewOrder) -> Played {
+pub(crate) fn play(session: &mut SqlSession, input: &NewOrder) -> Played {
     match session.way {
         Way::Statements => statements(session, input),
         Way::Batched => batched(session, input),
@@ -198,7 +198,7 @@ pub(crate) fn play<C: Connection>(session: &mut SqlSession<C>, input: &NewOrder)
     }
 }
 
-fn statements<C: Connection>(session: &mut SqlSession<C>, input: &NewOrder) -> Played {
+fn statements(session: &mut SqlSession, input: &NewOrder) -> Played {
     let w = Value::Int(input.w_id.get());
     let d = Value::Int(input.d_id.get());
     let c = Value::Int(input.c_id.get());
@@ -315,7 +315,7 @@ fn rounds(input: &NewOrder) -> ArrayVec<i32, MAX_ORDER_LINES> {
         .collect()
 }
 
-fn batched<C: Connection>(session: &mut SqlSession<C>, input: &NewOrder) -> Played {
+fn batched(session: &mut SqlSession, input: &NewOrder) -> Played {
     let w = Value::Int(input.w_id.get());
     let d = Value::Int(input.d_id.get());
     let c = Value::Int(input.c_id.get());
@@ -453,7 +453,7 @@ fn taken(
     Ok(())
 }
 
-fn multi_row<C: Connection>(session: &mut SqlSession<C>, input: &NewOrder) -> Played {
+fn multi_row(session: &mut SqlSession, input: &NewOrder) -> Played {
     let w = Value::Int(input.w_id.get());
     let d = Value::Int(input.d_id.get());
     let c = Value::Int(input.c_id.get());
@@ -599,7 +599,7 @@ fn book(
 /// SQLSTATE that `lydite_new_order` raises for an unused item. The detail is `O_ID|C_CREDIT|C_LAST`.
 pub const UNUSED_ITEM: &str = "LY001";
 
-fn procedures<C: Connection>(session: &mut SqlSession<C>, input: &NewOrder) -> Played {
+fn procedures(session: &mut SqlSession, input: &NewOrder) -> Played {
     type Column = ArrayVec<i32, MAX_ORDER_LINES>;
     let order = input.access_order();
     let rounds = rounds(input);

@@ -1,6 +1,5 @@
 //! Order-Status (clause 2.6): its statements, and a function for each way of sending them.
 
-use crate::sql::connection::Connection;
 use crate::sql::payment::{find_customer, number_or_name};
 use crate::sql::session::{Played, SqlSession, present};
 use crate::sql::sql_error::SqlError;
@@ -41,7 +40,7 @@ statements! {
 }
 
 /// Runs one Order-Status.
-pub(crate) fn play<C: Connection>(session: &mut SqlSession<C>, input: &OrderStatus) -> Played {
+pub(crate) fn play(session: &mut SqlSession, input: &OrderStatus) -> Played {
     match session.way {
         Way::Statements => statements(session, input),
         Way::Batched | Way::MultiRow => batched(session, input),
@@ -49,7 +48,7 @@ pub(crate) fn play<C: Connection>(session: &mut SqlSession<C>, input: &OrderStat
     }
 }
 
-fn statements<C: Connection>(session: &mut SqlSession<C>, input: &OrderStatus) -> Played {
+fn statements(session: &mut SqlSession, input: &OrderStatus) -> Played {
     let w = Value::Int(input.w_id.get());
     let d = Value::Int(input.d_id.get());
     session.step(Statement::BeginRead, &[])?;
@@ -103,7 +102,7 @@ fn status_line(rows: &Rows, row: usize, column: usize) -> Result<OrderStatusLine
 }
 
 /// Sends the commit together with the reads, in [`Way::MultiRow`] too, because the transaction changes nothing.
-fn batched<C: Connection>(session: &mut SqlSession<C>, input: &OrderStatus) -> Played {
+fn batched(session: &mut SqlSession, input: &OrderStatus) -> Played {
     let w = Value::Int(input.w_id.get());
     let d = Value::Int(input.d_id.get());
     let (mut outcome, order) = match &input.customer {
@@ -140,7 +139,7 @@ fn batched<C: Connection>(session: &mut SqlSession<C>, input: &OrderStatus) -> P
     Ok(Outcome::OrderStatus(outcome))
 }
 
-fn procedures<C: Connection>(session: &mut SqlSession<C>, input: &OrderStatus) -> Played {
+fn procedures(session: &mut SqlSession, input: &OrderStatus) -> Played {
     let (c_id, c_last) = number_or_name(&input.customer);
     let params = [Value::Int(input.w_id.get()), Value::Int(input.d_id.get()), c_id, c_last];
     session.call(Statement::BeginRead, Statement::CallOrderStatus, &params, called)

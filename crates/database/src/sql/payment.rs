@@ -3,7 +3,7 @@
 //! shortest time.
 
 use crate::profile::{bad_credit_data, history_data, middle};
-use crate::sql::connection::{Connection, Step};
+use crate::sql::connection::Step;
 use crate::sql::session::{Played, SqlSession, changed, present};
 use crate::sql::sql_error::SqlError;
 use crate::sql::statement::SqlText::{Made, Sql};
@@ -107,7 +107,7 @@ fn batch_pay_customer_text(c_id: &str) -> String {
 }
 
 /// Runs one Payment.
-pub(crate) fn play<C: Connection>(session: &mut SqlSession<C>, input: &Payment) -> Played {
+pub(crate) fn play(session: &mut SqlSession, input: &Payment) -> Played {
     match session.way {
         Way::Statements => statements(session, input),
         Way::Batched => batched(session, input),
@@ -116,7 +116,7 @@ pub(crate) fn play<C: Connection>(session: &mut SqlSession<C>, input: &Payment) 
     }
 }
 
-fn statements<C: Connection>(session: &mut SqlSession<C>, input: &Payment) -> Played {
+fn statements(session: &mut SqlSession, input: &Payment) -> Played {
     let w = Value::Int(input.w_id.get());
     let d = Value::Int(input.d_id.get());
     let c_w = Value::Int(input.c_w_id.get());
@@ -156,8 +156,8 @@ fn statements<C: Connection>(session: &mut SqlSession<C>, input: &Payment) -> Pl
 }
 
 /// Returns the number of the customer that the terminal selects; by last name, the middle customer of that name.
-pub(crate) fn find_customer<C: Connection>(
-    session: &mut SqlSession<C>,
+pub(crate) fn find_customer(
+    session: &mut SqlSession,
     w_id: WarehouseId,
     d_id: DistrictId,
     customer: &CustomerSelector,
@@ -220,7 +220,7 @@ fn paid_customer_with_data(rows: &Rows, c_id: CustomerId) -> Result<PaymentOutco
     Ok(outcome)
 }
 
-fn batched<C: Connection>(session: &mut SqlSession<C>, input: &Payment) -> Played {
+fn batched(session: &mut SqlSession, input: &Payment) -> Played {
     let w = Value::Int(input.w_id.get());
     let d = Value::Int(input.d_id.get());
     let c_w = Value::Int(input.c_w_id.get());
@@ -254,7 +254,7 @@ fn batched<C: Connection>(session: &mut SqlSession<C>, input: &Payment) -> Playe
     Ok(Outcome::Payment(Box::new(outcome)))
 }
 
-fn multi_row<C: Connection>(session: &mut SqlSession<C>, input: &Payment) -> Played {
+fn multi_row(session: &mut SqlSession, input: &Payment) -> Played {
     let w = Value::Int(input.w_id.get());
     let d = Value::Int(input.d_id.get());
     let c_w = Value::Int(input.c_w_id.get());
@@ -308,7 +308,7 @@ fn multi_row<C: Connection>(session: &mut SqlSession<C>, input: &Payment) -> Pla
     Ok(Outcome::Payment(Box::new(outcome)))
 }
 
-fn procedures<C: Connection>(session: &mut SqlSession<C>, input: &Payment) -> Played {
+fn procedures(session: &mut SqlSession, input: &Payment) -> Played {
     let (c_id, c_last) = number_or_name(&input.customer);
     let params = [
         Value::Int(input.w_id.get()),

@@ -1,6 +1,6 @@
 //! dSelectBalance of the Dike paper (its section 5): its statements, and a function for each way of sending them.
 
-use crate::sql::connection::{Connection, Step};
+use crate::sql::connection::Step;
 use crate::sql::session::{LONGEST_PIPELINE, Played, SqlSession, present};
 use crate::sql::statement::SqlText::Sql;
 use crate::sql::statement::{Statement, Way, first, statements};
@@ -20,7 +20,7 @@ statements! {
 }
 
 /// Runs one dSelectBalance.
-pub(crate) fn play<C: Connection>(session: &mut SqlSession<C>, input: &WarehouseBalances) -> Played {
+pub(crate) fn play(session: &mut SqlSession, input: &WarehouseBalances) -> Played {
     match session.way {
         Way::Statements => statements(session, input),
         Way::Batched | Way::MultiRow => batched(session, input),
@@ -28,7 +28,7 @@ pub(crate) fn play<C: Connection>(session: &mut SqlSession<C>, input: &Warehouse
     }
 }
 
-fn statements<C: Connection>(session: &mut SqlSession<C>, input: &WarehouseBalances) -> Played {
+fn statements(session: &mut SqlSession, input: &WarehouseBalances) -> Played {
     session.step(Statement::BeginRead, &[])?;
     let mut balances = Vec::with_capacity(input.warehouses.len());
     for &w_id in &input.warehouses {
@@ -46,7 +46,7 @@ fn balance(rows: &Rows, w_id: WarehouseId) -> Result<Cents, SqlTxError> {
 }
 
 /// Sends the commit together with the reads, in [`Way::MultiRow`] too, because the transaction changes nothing.
-fn batched<C: Connection>(session: &mut SqlSession<C>, input: &WarehouseBalances) -> Played {
+fn batched(session: &mut SqlSession, input: &WarehouseBalances) -> Played {
     let params: ArrayVec<[Value<'_>; 1], MAX_ORDER_LINES> =
         input.warehouses.iter().map(|w_id| [Value::Int(w_id.get())]).collect();
     let mut steps: ArrayVec<Step<'_>, LONGEST_PIPELINE> = ArrayVec::new();
@@ -59,7 +59,7 @@ fn batched<C: Connection>(session: &mut SqlSession<C>, input: &WarehouseBalances
     Ok(Outcome::SelectBalance(SelectBalanceOutcome { balances }))
 }
 
-fn procedures<C: Connection>(session: &mut SqlSession<C>, input: &WarehouseBalances) -> Played {
+fn procedures(session: &mut SqlSession, input: &WarehouseBalances) -> Played {
     let warehouses: ArrayVec<i32, MAX_ORDER_LINES> =
         input.warehouses.iter().map(|w_id| w_id.0 as i32).collect();
     session.call(Statement::BeginRead, Statement::CallSelectBalance, &[Value::Ints(&warehouses)], |rows| {

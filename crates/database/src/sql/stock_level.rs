@@ -3,7 +3,7 @@
 //! A Stock-Level of several warehouses (dStockLevel of the Dike paper) counts all of them in one statement, so that a
 //! distributed database can work on them side by side.
 
-use crate::sql::connection::{Connection, Step};
+use crate::sql::connection::Step;
 use crate::sql::session::{Played, SqlSession, present};
 use crate::sql::statement::SqlText::{Made, Sql};
 use crate::sql::statement::{Statement, Way, any_of, first, statements};
@@ -94,7 +94,7 @@ fn newest_lines() -> String {
 }
 
 /// Runs one Stock-Level.
-pub(crate) fn play<C: Connection>(session: &mut SqlSession<C>, input: &StockLevel) -> Played {
+pub(crate) fn play(session: &mut SqlSession, input: &StockLevel) -> Played {
     let low_stock = match session.way {
         way if !input.others.is_empty() => of_many(session, input, way == Way::Statements),
         Way::Statements => statements(session, input),
@@ -104,7 +104,7 @@ pub(crate) fn play<C: Connection>(session: &mut SqlSession<C>, input: &StockLeve
     Ok(Outcome::StockLevel(StockLevelOutcome { low_stock }))
 }
 
-fn statements<C: Connection>(session: &mut SqlSession<C>, input: &StockLevel) -> Result<u32, SqlTxError> {
+fn statements(session: &mut SqlSession, input: &StockLevel) -> Result<u32, SqlTxError> {
     session.step(Statement::BeginRead, &[])?;
     let (w, d) = (Value::Int(input.w_id.get()), Value::Int(input.d_id.get()));
     let rows = session.step(Statement::NextOrderId, &[w, d])?;
@@ -118,7 +118,7 @@ fn statements<C: Connection>(session: &mut SqlSession<C>, input: &StockLevel) ->
 }
 
 /// Sends the commit together with the reads, in [`Way::MultiRow`] too, because the transaction changes nothing.
-fn batched<C: Connection>(session: &mut SqlSession<C>, input: &StockLevel) -> Result<u32, SqlTxError> {
+fn batched(session: &mut SqlSession, input: &StockLevel) -> Result<u32, SqlTxError> {
     let params =
         [Value::Int(input.w_id.get()), Value::Int(input.d_id.get()), Value::Int(i64::from(input.threshold))];
     session.send_with_commit(&[
@@ -129,7 +129,7 @@ fn batched<C: Connection>(session: &mut SqlSession<C>, input: &StockLevel) -> Re
     Ok(session.rows[1].int(0, 0)?)
 }
 
-fn procedures<C: Connection>(session: &mut SqlSession<C>, input: &StockLevel) -> Result<u32, SqlTxError> {
+fn procedures(session: &mut SqlSession, input: &StockLevel) -> Result<u32, SqlTxError> {
     let params =
         [Value::Int(input.w_id.get()), Value::Int(input.d_id.get()), Value::Int(i64::from(input.threshold))];
     session.call(Statement::BeginRead, Statement::CallStockLevel, &params, |rows| rows.int(0, 0))
@@ -137,11 +137,7 @@ fn procedures<C: Connection>(session: &mut SqlSession<C>, input: &StockLevel) ->
 
 /// Counts the low stock of several districts: one statement reads their next orders, and one counts. Begin and commit
 /// go with these unless each step is `alone`.
-fn of_many<C: Connection>(
-    session: &mut SqlSession<C>,
-    input: &StockLevel,
-    alone: bool,
-) -> Result<u32, SqlTxError> {
+fn of_many(session: &mut SqlSession, input: &StockLevel, alone: bool) -> Result<u32, SqlTxError> {
     let mut keys = [Value::Int(0); 2 * MAX_DISTRICTS];
     for (pair, (w_id, d_id)) in keys.chunks_exact_mut(2).zip(repeated(input)) {
         pair.copy_from_slice(&[Value::Int(w_id.get()), Value::Int(d_id.get())]);

@@ -29,7 +29,7 @@ impl From<SqlError> for SqlTxError {
 impl SqlTxError {
     /// Rolls back, unless the connection is lost, so that the session can begin the next transaction. Returns the error
     /// of the transaction.
-    pub(crate) fn roll_back<S: Prepared, C: Connection<S>>(self, connection: &mut C) -> TxError {
+    pub(crate) fn roll_back<S: Prepared>(self, connection: &mut dyn Connection<S>) -> TxError {
         let (error, alive) = match self {
             Self::Failed(error) => {
                 let alive = !matches!(error, SqlError::Lost(_));

@@ -1,6 +1,6 @@
 //! dUpdateBalance of the Dike paper (its section 5): its statements, and a function for each way of sending them.
 
-use crate::sql::connection::{Connection, Step};
+use crate::sql::connection::Step;
 use crate::sql::session::{LONGEST_PIPELINE, Played, SqlSession, changed};
 use crate::sql::statement::SqlText::Sql;
 use crate::sql::statement::{Statement, Way, first, statements};
@@ -17,7 +17,7 @@ statements! {
 }
 
 /// Runs one dUpdateBalance.
-pub(crate) fn play<C: Connection>(session: &mut SqlSession<C>, input: &WarehouseBalances) -> Played {
+pub(crate) fn play(session: &mut SqlSession, input: &WarehouseBalances) -> Played {
     match session.way {
         Way::Statements => statements(session, input),
         Way::Batched | Way::MultiRow => batched(session, input),
@@ -25,7 +25,7 @@ pub(crate) fn play<C: Connection>(session: &mut SqlSession<C>, input: &Warehouse
     }
 }
 
-fn statements<C: Connection>(session: &mut SqlSession<C>, input: &WarehouseBalances) -> Played {
+fn statements(session: &mut SqlSession, input: &WarehouseBalances) -> Played {
     session.step(Statement::BeginWrite, &[])?;
     for w_id in &input.warehouses {
         session.step(Statement::PayWarehouse, &[Value::Money(BALANCE_UPDATE), Value::Int(w_id.get())])?;
@@ -35,7 +35,7 @@ fn statements<C: Connection>(session: &mut SqlSession<C>, input: &WarehouseBalan
     Ok(Outcome::UpdateBalance)
 }
 
-fn batched<C: Connection>(session: &mut SqlSession<C>, input: &WarehouseBalances) -> Played {
+fn batched(session: &mut SqlSession, input: &WarehouseBalances) -> Played {
     let params = input.warehouses.iter().map(|w_id| [Value::Money(BALANCE_UPDATE), Value::Int(w_id.get())]);
     let params: ArrayVec<[Value<'_>; 2], MAX_ORDER_LINES> = params.collect();
     let mut steps: ArrayVec<Step<'_>, LONGEST_PIPELINE> = ArrayVec::new();
@@ -50,7 +50,7 @@ fn batched<C: Connection>(session: &mut SqlSession<C>, input: &WarehouseBalances
     Ok(Outcome::UpdateBalance)
 }
 
-fn procedures<C: Connection>(session: &mut SqlSession<C>, input: &WarehouseBalances) -> Played {
+fn procedures(session: &mut SqlSession, input: &WarehouseBalances) -> Played {
     let warehouses: ArrayVec<i32, MAX_ORDER_LINES> =
         input.warehouses.iter().map(|w_id| w_id.0 as i32).collect();
     let params = [Value::Ints(&warehouses), Value::Money(BALANCE_UPDATE)];

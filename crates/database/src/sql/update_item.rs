@@ -1,6 +1,6 @@
 //! dUpdateItem of the Dike paper (its appendix A.1): its statements, and a function for each way of sending them.
 
-use crate::sql::connection::{Connection, Step};
+use crate::sql::connection::Step;
 use crate::sql::session::{Played, SqlSession, present};
 use crate::sql::statement::SqlText::Sql;
 use crate::sql::statement::{Statement, Way, first, statements};
@@ -21,7 +21,7 @@ statements! {
 }
 
 /// Runs one dUpdateItem.
-pub(crate) fn play<C: Connection>(session: &mut SqlSession<C>, input: &UpdateItem) -> Played {
+pub(crate) fn play(session: &mut SqlSession, input: &UpdateItem) -> Played {
     match session.way {
         Way::Statements => statements(session, input),
         Way::Batched | Way::MultiRow => batched(session, input),
@@ -29,7 +29,7 @@ pub(crate) fn play<C: Connection>(session: &mut SqlSession<C>, input: &UpdateIte
     }
 }
 
-fn statements<C: Connection>(session: &mut SqlSession<C>, input: &UpdateItem) -> Played {
+fn statements(session: &mut SqlSession, input: &UpdateItem) -> Played {
     let [one, other] = input.items.map(|item| Value::Int(item.get()));
     session.step(Statement::BeginWrite, &[])?;
     let price_of_one = item_price(session.step(Statement::ItemPrice, &[one])?, input.items[0])?;
@@ -46,7 +46,7 @@ fn item_price(rows: &Rows, item: ItemId) -> Result<Cents, SqlTxError> {
     Ok(rows.money(0, 0)?)
 }
 
-fn batched<C: Connection>(session: &mut SqlSession<C>, input: &UpdateItem) -> Played {
+fn batched(session: &mut SqlSession, input: &UpdateItem) -> Played {
     let [one, other] = input.items.map(|item| Value::Int(item.get()));
     session.send(&[
         (Statement::BeginWrite, &[]),
@@ -68,7 +68,7 @@ fn batched<C: Connection>(session: &mut SqlSession<C>, input: &UpdateItem) -> Pl
     Ok(Outcome::UpdateItem(UpdateItemOutcome { prices: [price_of_other, price_of_one] }))
 }
 
-fn procedures<C: Connection>(session: &mut SqlSession<C>, input: &UpdateItem) -> Played {
+fn procedures(session: &mut SqlSession, input: &UpdateItem) -> Played {
     let params = input.items.map(|item| Value::Int(item.get()));
     session.call(Statement::BeginWrite, Statement::CallUpdateItem, &params, |rows| {
         let prices = rows.array(0, 0)?;

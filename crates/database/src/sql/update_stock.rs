@@ -1,7 +1,7 @@
 //! dUpdateStock of the Dike paper (its section 4.3.2): its statements, and a function for each way of sending them.
 
 use crate::profile::left_in_stock;
-use crate::sql::connection::{Connection, Step};
+use crate::sql::connection::Step;
 use crate::sql::new_order::taken_from_stock;
 use crate::sql::session::{LONGEST_PIPELINE, Played, SqlSession, changed, present};
 use crate::sql::sql_error::SqlError;
@@ -39,7 +39,7 @@ statements! {
 }
 
 /// Runs one dUpdateStock.
-pub(crate) fn play<C: Connection>(session: &mut SqlSession<C>, input: &UpdateStock) -> Played {
+pub(crate) fn play(session: &mut SqlSession, input: &UpdateStock) -> Played {
     match session.way {
         Way::Statements => statements(session, input),
         Way::Batched => batched(session, input),
@@ -48,7 +48,7 @@ pub(crate) fn play<C: Connection>(session: &mut SqlSession<C>, input: &UpdateSto
     }
 }
 
-fn statements<C: Connection>(session: &mut SqlSession<C>, input: &UpdateStock) -> Played {
+fn statements(session: &mut SqlSession, input: &UpdateStock) -> Played {
     session.step(Statement::BeginWrite, &[])?;
     let mut quantities = Vec::with_capacity(input.rounds.len());
     for round in &input.rounds {
@@ -72,7 +72,7 @@ fn columns(input: &UpdateStock) -> [ArrayVec<i32, MAX_ORDER_LINES>; 3] {
     ]
 }
 
-fn batched<C: Connection>(session: &mut SqlSession<C>, input: &UpdateStock) -> Played {
+fn batched(session: &mut SqlSession, input: &UpdateStock) -> Played {
     let numbers: ArrayVec<i32, MAX_ORDER_LINES> = (0..).take(input.rounds.len()).collect();
     let [items, supplies, quantities] = columns(input);
     let params = [
@@ -104,7 +104,7 @@ fn left_in_rounds(rows: &Rows, input: &UpdateStock) -> Result<Outcome, SqlError>
     Ok(Outcome::UpdateStock(UpdateStockOutcome { quantities }))
 }
 
-fn multi_row<C: Connection>(session: &mut SqlSession<C>, input: &UpdateStock) -> Played {
+fn multi_row(session: &mut SqlSession, input: &UpdateStock) -> Played {
     let rows_of: ArrayVec<[Value<'_>; 2], MAX_ORDER_LINES> = input
         .rounds
         .iter()
@@ -133,7 +133,7 @@ fn multi_row<C: Connection>(session: &mut SqlSession<C>, input: &UpdateStock) ->
     Ok(Outcome::UpdateStock(UpdateStockOutcome { quantities }))
 }
 
-fn procedures<C: Connection>(session: &mut SqlSession<C>, input: &UpdateStock) -> Played {
+fn procedures(session: &mut SqlSession, input: &UpdateStock) -> Played {
     let [items, supplies, quantities] = columns(input);
     let params =
         [Value::Int(input.w_id.get()), Value::Ints(&items), Value::Ints(&supplies), Value::Ints(&quantities)];

@@ -317,12 +317,16 @@ pub(super) fn decode<'de, T: Deserialize<'de>>(body: &'de [u8]) -> Result<Answer
         // A second and slower pass finds the field.
         Err(_) => {
             let mut deserializer = rmp_serde::Deserializer::from_read_ref(body);
-            serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
-                let path = error.path().to_string();
+            let mut track = serde_path_to_error::Track::new();
+            let tracked = serde_path_to_error::Deserializer::new(&mut deserializer, &mut track);
+            // Behind a trait object, this pass is compiled once, not once for each type of answer.
+            let mut tracked = <dyn erased_serde::Deserializer>::erase(tracked);
+            erased_serde::deserialize(&mut tracked).map_err(|error| {
+                let path = track.path().to_string();
                 let path = path.strip_prefix("ok.").unwrap_or(&path);
                 match path {
-                    "." | "ok" => error.inner().to_string(),
-                    path => format!("{path}: {}", error.inner()),
+                    "." | "ok" => error.to_string(),
+                    path => format!("{path}: {error}"),
                 }
             })
         }
