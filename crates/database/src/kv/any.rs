@@ -3,7 +3,7 @@
 //! What runs on [`AnyTx`] is compiled once, where a function over [`StoreTx`] is compiled for each store. So all but the
 //! measured transactions runs on it: a call through a pointer costs nothing beside a row that is loaded or checked.
 
-use crate::kv::store::{Access, Direction, KeyRange, KvTable, Pending, Store, StoreTx};
+use crate::kv::store::{Access, Direction, Each, KeyRange, KvTable, Pending, Store, StoreTx};
 use crate::kv::store_error::StoreError;
 use std::ops::ControlFlow;
 
@@ -75,7 +75,7 @@ trait Object {
         table: KvTable,
         range: KeyRange<'_>,
         direction: Direction,
-        each: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+        each: &mut Each<'_>,
     ) -> Result<(), StoreError>;
     fn commit(self: Box<Self>) -> Result<AnyPending, StoreError>;
 }
@@ -134,7 +134,7 @@ impl<T: StoreTx> Object for T {
         table: KvTable,
         range: KeyRange<'_>,
         direction: Direction,
-        each: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+        each: &mut Each<'_>,
     ) -> Result<(), StoreError> {
         StoreTx::scan(self, table, range, direction, each)
     }

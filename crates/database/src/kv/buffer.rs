@@ -1,7 +1,7 @@
 //! Writes that wait in the client until the commit, and reads that see them: for stores that take all writes of a
 //! transaction at once.
 
-use crate::kv::{Direction, KeyRange, KvTable, StoreError, StoreTx};
+use crate::kv::{Direction, Each, KeyRange, KvTable, StoreError, StoreTx};
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow, RangeBounds};
 
@@ -57,7 +57,7 @@ impl<T: Remote> Buffered<T> {
         table: KvTable,
         range: KeyRange<'_>,
         direction: Direction,
-        each: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+        each: &mut Each<'_>,
     ) -> Result<(), StoreError> {
         let below = range.below.map_or(Bound::Unbounded, |below| Bound::Excluded(below.to_vec()));
         let mut rest: Bounds = (Bound::Included(range.from.to_vec()), below);

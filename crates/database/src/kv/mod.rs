@@ -50,6 +50,6 @@ mod tests;
 pub use any::{AnyPending, AnyStore, AnyTx};
 pub use load_lock::LoadLock;
 pub use store::clear_in_batches;
-pub use store::{Access, Direction, KeyRange, KvTable, Pending, Store, StoreTx};
+pub use store::{Access, Direction, Each, KeyRange, KvTable, Pending, Store, StoreTx};
 pub use store_error::StoreError;
 pub use target::KvTarget;

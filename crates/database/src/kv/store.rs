@@ -128,6 +128,9 @@ impl KeyRange<'_> {
     pub const ALL: KeyRange<'static> = KeyRange { from: &[], below: None };
 }
 
+/// A function that gets a key and its value, until it breaks.
+pub type Each<'a> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'a;
+
 /// An open store. All its transactions come from it, from any thread.
 pub trait Store: Send + Sync + Sized + 'static {
     /// Settings in a target's URL.

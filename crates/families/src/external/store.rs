@@ -6,7 +6,7 @@
 use super::channel::CallError;
 use super::messages::{Clear, Entries, Get, Got, Nothing, Purpose, Reason, RefusalKind, Scan, Write, Writes};
 use super::pool::{Driver, Lease};
-use lydite_database::kv::{Access, Direction, KeyRange, KvTable, Store, StoreError, StoreTx};
+use lydite_database::kv::{Access, Direction, Each, KeyRange, KvTable, Store, StoreError, StoreTx};
 use lydite_database::{AbortReason, Committed, Description};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -145,7 +145,7 @@ impl DriverTx {
         table: KvTable,
         range: KeyRange<'_>,
         direction: Direction,
-        each: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+        each: &mut Each<'_>,
     ) -> Result<(), StoreError> {
         if self.writes.iter().any(|write| write.0 == table.name()) {
             self.flush()?;
