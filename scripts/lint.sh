@@ -18,8 +18,11 @@ check_format() {
 }
 
 check_clippy() {
+    # The second crate is apart from the workspace, and no test compiles it.
     # shellcheck disable=SC2086 # flags, split on purpose
-    needs_component clippy clippy && cargo clippy ${CARGO_FLAGS:-} --workspace --all-targets -- -D warnings
+    needs_component clippy clippy &&
+        cargo clippy ${CARGO_FLAGS:-} --workspace --all-targets -- -D warnings &&
+        cargo clippy ${CARGO_FLAGS:-} --manifest-path benches/peers/Cargo.toml --all-targets -- -D warnings
 }
 
 check_docs() {

@@ -1,5 +1,5 @@
-//! TPC-C-derived load on one embedded database: loads it, runs it, checks the twelve consistency conditions, and prints one
-//! line of numbers with tabs between: transactions/s, NOPM, p99 of New-Order in ms, µs of processor per transaction,
+//! TPC-C-derived load on one embedded database: loads it, runs it, checks the twelve consistency conditions, and prints
+//! one line of numbers with tabs between: transactions/s, NOPM, p99 of New-Order in ms, µs of processor per transaction,
 //! aborts, transactions.
 //!
 //! usage: lydite-peers redb|surrealkv|URL relaxed|full WAREHOUSES SESSIONS SECONDS
@@ -18,7 +18,7 @@ use lydite_tpcc::consistency::CONDITIONS;
 use lydite_tpcc::meta::{DatabaseMeta, POPULATION_VERSION};
 use lydite_tpcc::nurand::{CLoad, RunConstants};
 use lydite_tpcc::population::Population;
-use lydite_tpcc::{Timestamp, TransactionKind};
+use lydite_tpcc::{Districts, Size, Timestamp, TransactionKind};
 use options::{Config, Durability};
 use std::error::Error;
 use std::process::ExitCode;
@@ -64,6 +64,7 @@ fn run() -> Result<(), Box<dyn Error>> {
     let meta = DatabaseMeta {
         warehouses,
         districts: Districts::uniform(),
+        size: Size::Standard,
         seed: SEED,
         c_load: CLoad::from_seed(SEED),
         population: POPULATION_VERSION,

@@ -101,6 +101,7 @@ self_cell! {
     }
 }
 
+#[expect(clippy::large_enum_variant, reason = "a box would cost redb an allocation for each transaction")]
 enum Open {
     Reader(ReadTransaction, [Option<ReadOnlyTable<Bytes, Bytes>>; KvTable::COUNT]),
     Writer(Writer),
