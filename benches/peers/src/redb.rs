@@ -1,7 +1,7 @@
 //! redb: a copy-on-write B-tree in a file, one writer at a time, so serializable.
 
 use crate::options::{Config, Durability, SYNC_EVERY};
-use lydite_database::kv::{Access, Direction, KeyRange, KvTable, Store, StoreError, StoreTx};
+use lydite_database::kv::{Access, Direction, Each, KeyRange, KvTable, Store, StoreError, StoreTx};
 use lydite_database::{Committed, Description};
 use redb::{
     Builder, Database, ReadOnlyTable, ReadTransaction, ReadableDatabase, ReadableTable, Table,
@@ -225,7 +225,7 @@ impl StoreTx for RedbTx<'_> {
         table: KvTable,
         range: KeyRange<'_>,
         direction: Direction,
-        each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+        each: &mut Each<'_>,
     ) -> Result<(), StoreError> {
         match &mut self.open {
             Open::Reader(transaction, tables) => {

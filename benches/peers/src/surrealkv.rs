@@ -1,9 +1,8 @@
 //! surrealkv: an LSM tree, snapshots, many writers at once; of two that write the same key the first to commit wins.
 
 use crate::options::{Config, Durability};
-use lydite_database::kv::{Access, Direction, KeyRange, KvTable, Store, StoreError, StoreTx};
+use lydite_database::kv::{Access, Direction, Each, KeyRange, KvTable, Store, StoreError, StoreTx};
 use lydite_database::{AbortReason, Committed, Description};
-use std::ops::ControlFlow;
 use surrealkv::{LSMIterator, Mode, Transaction, Tree, TreeBuilder};
 use tokio::runtime::{Builder, Runtime};
 
@@ -151,7 +150,7 @@ impl StoreTx for SurrealTx<'_> {
         table: KvTable,
         range: KeyRange<'_>,
         direction: Direction,
-        mut each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+        each: &mut Each<'_>,
     ) -> Result<(), StoreError> {
         let tagged = |key: &[u8]| [&[tag(table)], key].concat();
         let below = range.below.map_or_else(|| vec![tag(table) + 1], tagged);

@@ -66,7 +66,7 @@ fn the_indexes_name_every_row_once(store: &dyn AnyStore) {
 
 fn keys(tx: &mut AnyTx<'_>, table: KvTable) -> BTreeSet<Vec<u8>> {
     let mut keys = BTreeSet::new();
-    tx.scan(table, KeyRange::ALL, Direction::Forward, |key, _| {
+    tx.scan(table, KeyRange::ALL, Direction::Forward, &mut |key, _| {
         assert!(keys.insert(key.to_vec()), "a key comes twice");
         ControlFlow::Continue(())
     })

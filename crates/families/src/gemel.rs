@@ -18,12 +18,12 @@ use ::gemel::{
     CommitStamps, Conflict, Database, Durability, Engine, Error, FullDisk, Isolation, Keyspace, LogMode,
     Options, Ticket, Transaction,
 };
-use lydite_database::kv::{Access, Direction, KeyRange, KvTable, Pending, Store, StoreError, StoreTx};
+use lydite_database::kv::{Access, Direction, Each, KeyRange, KvTable, Pending, Store, StoreError, StoreTx};
 use lydite_database::target_url::{OptionSpec, ParsedUrl, encoded};
 use lydite_tpcc::schema::Table;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::ops::{Bound, ControlFlow};
+use std::ops::Bound;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -544,7 +544,7 @@ impl StoreTx for GemelTx<'_> {
         table: KvTable,
         range: KeyRange<'_>,
         direction: Direction,
-        each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+        each: &mut Each<'_>,
     ) -> Result<(), StoreError> {
         let keyspace = &self.store.keyspaces[table.index()];
         let lower = if range.from.is_empty() { Bound::Unbounded } else { Bound::Included(range.from) };

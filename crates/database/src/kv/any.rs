@@ -1,11 +1,10 @@
 //! Stores and their transactions behind trait objects.
 //!
-//! What runs on [`AnyTx`] is compiled once, where a function over [`StoreTx`] is compiled for each store. So all but the
-//! measured transactions runs on it: a call through a pointer costs nothing beside a row that is loaded or checked.
+//! A function over [`StoreTx`] is compiled for each store, a function over [`AnyTx`] once. So all but the measured
+//! transactions runs on [`AnyTx`]: a call through a pointer costs little beside a row that is loaded or checked.
 
 use crate::kv::store::{Access, Direction, Each, KeyRange, KvTable, Pending, Store, StoreTx};
 use crate::kv::store_error::StoreError;
-use std::ops::ControlFlow;
 
 /// Any store.
 pub trait AnyStore: Send + Sync {
@@ -38,18 +37,12 @@ pub struct AnyTx<'a>(Box<dyn Object + 'a>);
 /// A commit of any store: the wait for it.
 pub struct AnyPending(Box<dyn FnOnce() -> Result<(), StoreError> + Send>);
 
-/// Keys of several reads or changes.
+/// Keys of several changes.
 type Keys<'a> = dyn Iterator<Item = Vec<u8>> + 'a;
 
 /// [`StoreTx`] without types of the caller. What a function of the caller returns stays with the caller.
 trait Object {
     fn read(&mut self, table: KvTable, key: &[u8], found: &mut dyn FnMut(&[u8])) -> Result<(), StoreError>;
-    fn read_each(
-        &mut self,
-        table: KvTable,
-        keys: &mut Keys<'_>,
-        found: &mut dyn FnMut(usize, &[u8]),
-    ) -> Result<(), StoreError>;
     fn modify(
         &mut self,
         table: KvTable,
@@ -83,15 +76,6 @@ trait Object {
 impl<T: StoreTx> Object for T {
     fn read(&mut self, table: KvTable, key: &[u8], found: &mut dyn FnMut(&[u8])) -> Result<(), StoreError> {
         StoreTx::read(self, table, key, found).map(drop)
-    }
-
-    fn read_each(
-        &mut self,
-        table: KvTable,
-        keys: &mut Keys<'_>,
-        found: &mut dyn FnMut(usize, &[u8]),
-    ) -> Result<(), StoreError> {
-        StoreTx::read_each(self, table, keys, found)
     }
 
     fn modify(
@@ -170,16 +154,6 @@ impl StoreTx for AnyTx<'_> {
         Ok(result)
     }
 
-    fn read_each<K: AsRef<[u8]>>(
-        &mut self,
-        table: KvTable,
-        keys: impl IntoIterator<Item = K>,
-        mut found: impl FnMut(usize, &[u8]),
-    ) -> Result<(), StoreError> {
-        let mut keys = keys.into_iter().map(|key| key.as_ref().to_vec());
-        self.0.read_each(table, &mut keys, &mut found)
-    }
-
     fn modify_in_place<R>(
         &mut self,
         table: KvTable,
@@ -215,9 +189,9 @@ impl StoreTx for AnyTx<'_> {
         table: KvTable,
         range: KeyRange<'_>,
         direction: Direction,
-        mut each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+        each: &mut Each<'_>,
     ) -> Result<(), StoreError> {
-        self.0.scan(table, range, direction, &mut each)
+        self.0.scan(table, range, direction, each)
     }
 
     fn commit(self) -> Result<AnyPending, StoreError> {

@@ -50,9 +50,33 @@ impl<T> Buffered<T> {
     }
 }
 
-impl<T: Remote> Buffered<T> {
-    /// Scans as [`StoreTx::scan`] does. It is compiled once for each store, not once for each caller.
-    fn scan_to(
+impl<T: Remote> StoreTx for Buffered<T> {
+    type Pending = ();
+
+    fn read<R>(
+        &mut self,
+        table: KvTable,
+        key: &[u8],
+        found: impl FnOnce(&[u8]) -> R,
+    ) -> Result<Option<R>, StoreError> {
+        // The transaction's own write to a key hides the store's value.
+        match self.writes.get(&(table, key.to_vec())) {
+            Some(written) => Ok(written.as_deref().map(found)),
+            None => Ok(self.remote.value(table, key)?.as_deref().map(found)),
+        }
+    }
+
+    fn put(&mut self, table: KvTable, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
+        self.writes.insert((table, key.to_vec()), Some(value.to_vec()));
+        Ok(())
+    }
+
+    fn delete(&mut self, table: KvTable, key: &[u8]) -> Result<(), StoreError> {
+        self.writes.insert((table, key.to_vec()), None);
+        Ok(())
+    }
+
+    fn scan(
         &mut self,
         table: KvTable,
         range: KeyRange<'_>,
@@ -103,43 +127,6 @@ impl<T: Remote> Buffered<T> {
             }
             count = (count * 4).min(KEYS_MOST);
         }
-    }
-}
-
-impl<T: Remote> StoreTx for Buffered<T> {
-    type Pending = ();
-
-    fn read<R>(
-        &mut self,
-        table: KvTable,
-        key: &[u8],
-        found: impl FnOnce(&[u8]) -> R,
-    ) -> Result<Option<R>, StoreError> {
-        // The transaction's own write to a key hides the store's value.
-        match self.writes.get(&(table, key.to_vec())) {
-            Some(written) => Ok(written.as_deref().map(found)),
-            None => Ok(self.remote.value(table, key)?.as_deref().map(found)),
-        }
-    }
-
-    fn put(&mut self, table: KvTable, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
-        self.writes.insert((table, key.to_vec()), Some(value.to_vec()));
-        Ok(())
-    }
-
-    fn delete(&mut self, table: KvTable, key: &[u8]) -> Result<(), StoreError> {
-        self.writes.insert((table, key.to_vec()), None);
-        Ok(())
-    }
-
-    fn scan(
-        &mut self,
-        table: KvTable,
-        range: KeyRange<'_>,
-        direction: Direction,
-        mut each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
-    ) -> Result<(), StoreError> {
-        self.scan_to(table, range, direction, &mut each)
     }
 
     fn commit(self) -> Result<(), StoreError> {
@@ -218,7 +205,7 @@ mod tests {
         let mut tx = Buffered::new(Answer { keys, last });
         tx.put(KvTable::Stock, b"m", &[])?;
         let range = KeyRange { from: b"b", below: Some(b"y") };
-        tx.scan(KvTable::Stock, range, direction, |_, _| ControlFlow::Continue(()))
+        tx.scan(KvTable::Stock, range, direction, &mut |_, _| ControlFlow::Continue(()))
     }
 
     #[test]

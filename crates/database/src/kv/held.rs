@@ -7,12 +7,11 @@ use crate::kv::any::{AnyPending, AnyStore, AnyTx};
 use crate::kv::codec::{KeyPart, KvRow};
 use crate::kv::layout::{HistoryNumber, order_by_customer};
 use crate::kv::session::{access, failed, next_number, play};
-use crate::kv::store::{Direction, KeyRange, KvTable, Pending, StoreTx};
+use crate::kv::store::{Direction, Each, KeyRange, KvTable, Pending, StoreTx};
 use crate::kv::store_error::StoreError;
 use crate::kv::transactions::KvTxError;
 use crate::session::Session;
 use lydite_tpcc::{DistrictId, Outcome, WarehouseId, rows};
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// Session for transactions that stop, on an open store.
@@ -140,11 +139,11 @@ impl StoreTx for HeldTx<'_> {
         table: KvTable,
         range: KeyRange<'_>,
         direction: Direction,
-        mut each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+        each: &mut Each<'_>,
     ) -> Result<(), StoreError> {
         loop {
             let mut first = None;
-            self.inner.scan(table, range, direction, |key, value| {
+            self.inner.scan(table, range, direction, &mut |key, value| {
                 first.get_or_insert_with(|| (key.to_vec(), value.to_vec()));
                 each(key, value)
             })?;

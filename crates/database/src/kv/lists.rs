@@ -126,7 +126,7 @@ impl Entries for OfStore<'_, '_> {
         // No value is so large that its row lies behind.
         let behind = [&name[..], &[u8::MAX; 8]].concat();
         let rows = KeyRange { from: &name, below: Some(&behind) };
-        self.0.scan(TABLE, rows, Direction::Forward, |_, value| {
+        self.0.scan(TABLE, rows, Direction::Forward, &mut |_, value| {
             values.extend_from_slice(value);
             ControlFlow::Continue(())
         })?;
@@ -178,7 +178,7 @@ pub(super) fn drop_all(store: &dyn AnyStore) -> Result<(), StoreError> {
 fn some_keys(tx: &mut AnyTx<'_>, count: usize) -> Result<Vec<Vec<u8>>, StoreError> {
     let mut keys: Vec<Vec<u8>> = Vec::new();
     let range = KeyRange { from: PREFIX, below: Some(BEHIND) };
-    tx.scan(TABLE, range, Direction::Forward, |key, _| {
+    tx.scan(TABLE, range, Direction::Forward, &mut |key, _| {
         keys.push(key.to_vec());
         if keys.len() < count { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })?;

@@ -2,12 +2,12 @@
 
 use crate::error::AbortReason;
 use crate::kv::load_lock::LoadLock;
-use crate::kv::store::{Access, Direction, KeyRange, KvTable, Store, StoreTx};
+use crate::kv::store::{Access, Direction, Each, KeyRange, KvTable, Store, StoreTx};
 use crate::kv::store_error::StoreError;
 use crate::target::Description;
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
-use std::ops::{Bound, ControlFlow};
+use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -126,7 +126,7 @@ impl StoreTx for MemoryTx<'_> {
         table: KvTable,
         range: KeyRange<'_>,
         direction: Direction,
-        mut each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+        each: &mut Each<'_>,
     ) -> Result<(), StoreError> {
         let below = range.below.map_or(Bound::Unbounded, Bound::Excluded);
         let mut entries = self.tables[table.index()].range::<[u8], _>((Bound::Included(range.from), below));

@@ -66,7 +66,7 @@ pub fn note_ready(store: &dyn AnyStore) -> Result<(), StoreError> {
 pub fn state(tx: &mut AnyTx<'_>) -> Result<DatabaseState, StoreError> {
     let mut notes: BTreeMap<String, String> = BTreeMap::new();
     let mut units: Vec<u32> = Vec::new();
-    tx.scan(TABLE, KeyRange::ALL, Direction::Forward, |key, value| {
+    tx.scan(TABLE, KeyRange::ALL, Direction::Forward, &mut |key, value| {
         if lists::is_ours(key) {
             return ControlFlow::Continue(());
         }
@@ -160,7 +160,7 @@ fn tables_with_rows(tx: &mut AnyTx<'_>) -> Result<Vec<String>, StoreError> {
     let mut tables = Vec::new();
     for table in Table::ALL {
         let mut found = false;
-        tx.scan(table.into(), KeyRange::ALL, Direction::Forward, |_, _| {
+        tx.scan(table.into(), KeyRange::ALL, Direction::Forward, &mut |_, _| {
             found = true;
             ControlFlow::Break(())
         })?;

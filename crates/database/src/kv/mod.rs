@@ -1,6 +1,6 @@
 //! The code that key-value stores share: one text of the transactions, of loading, checking and checksums over the
-//! traits [`Store`] and [`StoreTx`]. The measured transactions are compiled separately for each store, so none of their
-//! rows goes through a pointer to a function. All else runs on [`AnyTx`].
+//! traits [`Store`] and [`StoreTx`]. The measured transactions are compiled separately for each store: only the rows of a
+//! scan go through a pointer to a function. All else runs on [`AnyTx`].
 //!
 //! A new store implements the two traits, and [`Pending`] if a commit returns before it is durable. [`KvTarget`] makes
 //! it a target like any other:

@@ -46,7 +46,7 @@ impl RowSource for Scanned<'_, '_> {
         let mut next: Option<WarehouseId> = None;
         for &table in tables {
             let range = KeyRange { from: &from, below: None };
-            self.0.scan(KvTable::from(table), range, Direction::Forward, |mut key, _| {
+            self.0.scan(KvTable::from(table), range, Direction::Forward, &mut |mut key, _| {
                 let found = WarehouseId::take(&mut key);
                 next = next.into_iter().chain(found).min();
                 ControlFlow::Break(())
@@ -73,7 +73,7 @@ pub fn rows_of<R: KvRow>(
     mut each: impl FnMut(&R),
 ) -> Result<(), StoreError> {
     let mut decoded = Ok(());
-    tx.scan(R::KV_TABLE, range, Direction::Forward, |key, value| match R::decode(key, value) {
+    tx.scan(R::KV_TABLE, range, Direction::Forward, &mut |key, value| match R::decode(key, value) {
         Ok(row) => {
             each(&row);
             ControlFlow::Continue(())

@@ -128,7 +128,8 @@ impl KeyRange<'_> {
     pub const ALL: KeyRange<'static> = KeyRange { from: &[], below: None };
 }
 
-/// A function that gets a key and its value, until it breaks.
+/// A function that gets a key and its value, until it breaks. It is behind a pointer, so a store's scan is compiled once
+/// and not once for each caller.
 pub type Each<'a> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'a;
 
 /// An open store. All its transactions come from it, from any thread.
@@ -304,7 +305,7 @@ pub trait StoreTx: Sized {
         table: KvTable,
         range: KeyRange<'_>,
         direction: Direction,
-        each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+        each: &mut Each<'_>,
     ) -> Result<(), StoreError>;
 
     /// Commits. The transaction must not be acknowledged before [`Pending::wait`] has returned.
@@ -352,7 +353,7 @@ pub fn clear_in_batches<S: Store>(store: &S, table: KvTable) -> Result<(), Store
     loop {
         let mut tx = store.begin(Access::Load)?;
         let mut keys: Vec<Vec<u8>> = Vec::with_capacity(DROPPED_AT_ONCE);
-        tx.scan(table, KeyRange::ALL, Direction::Forward, |key, _| {
+        tx.scan(table, KeyRange::ALL, Direction::Forward, &mut |key, _| {
             keys.push(key.to_vec());
             if keys.len() < DROPPED_AT_ONCE { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;

@@ -48,7 +48,7 @@ fn functions(store: &dyn AnyStore, rolls_back: bool) -> Result<(), String> {
     let inner = KeyRange { from: &[1, 0], below: Some(&[255]) };
     same("scan from 01 00 to below ff", &scanned(&mut tx, inner, Direction::Forward)?, &entries[1..3])?;
     let mut first = Vec::new();
-    tx.scan(TABLE, KeyRange::ALL, Direction::Backward, |key, value| {
+    tx.scan(TABLE, KeyRange::ALL, Direction::Backward, &mut |key, value| {
         first.push((key.to_vec(), value.to_vec()));
         ControlFlow::Break(())
     })
@@ -112,7 +112,7 @@ fn looks(tx: &mut AnyTx<'_>, entries: &[(Vec<u8>, Vec<u8>)], when: &str) -> Resu
 
 fn scanned(tx: &mut AnyTx<'_>, range: KeyRange<'_>, direction: Direction) -> Result<Found, String> {
     let mut found = Vec::new();
-    tx.scan(TABLE, range, direction, |key, value| {
+    tx.scan(TABLE, range, direction, &mut |key, value| {
         found.push((key.to_vec(), value.to_vec()));
         ControlFlow::Continue(())
     })

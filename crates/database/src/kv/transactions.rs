@@ -89,10 +89,10 @@ fn scan_prefix(
     table: KvTable,
     prefix: &Key,
     direction: Direction,
-    each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+    mut each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
 ) -> Result<(), StoreError> {
     let behind = behind(prefix);
-    tx.scan(table, KeyRange { from: prefix, below: behind.as_deref() }, direction, each)
+    tx.scan(table, KeyRange { from: prefix, below: behind.as_deref() }, direction, &mut each)
 }
 
 /// Runs New-Order, clause 2.4.2.
@@ -539,7 +539,7 @@ fn low_stock_of(
         let item = order_line::I_ID.get(row)?;
         order_line::SUPPLY_W_ID.get(row).map(|supply_w_id| (item, supply_w_id != w_id))
     };
-    tx.scan(order_line::TABLE, range, Direction::Forward, |_, row| match item(row) {
+    tx.scan(order_line::TABLE, range, Direction::Forward, &mut |_, row| match item(row) {
         Ok(item) => {
             items.push(item);
             ControlFlow::Continue(())

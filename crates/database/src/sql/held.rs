@@ -102,8 +102,7 @@ impl Connection for HeldConnection {
     }
 
     fn roll_back(&mut self) -> Result<(), SqlError> {
-        let failed = self.turn.lock().failed;
-        if !failed {
+        if !self.turn.lock().failed {
             self.reach(Point::End);
         }
         self.inner.roll_back()

@@ -24,7 +24,7 @@ fn put(store: &EtcdStore, key: &[u8], value: &[u8]) {
 
 fn keys(tx: &mut impl StoreTx, direction: Direction) -> Vec<Vec<u8>> {
     let mut seen = Vec::new();
-    tx.scan(KvTable::Stock, KeyRange::ALL, direction, |key, _| {
+    tx.scan(KvTable::Stock, KeyRange::ALL, direction, &mut |key, _| {
         seen.push(key.to_vec());
         ControlFlow::Continue(())
     })

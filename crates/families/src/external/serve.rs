@@ -192,7 +192,7 @@ impl<'a, S: Store> Session<'a, S> {
             return Err(fatal("the limit of a scan is 0"));
         }
         self.tx(begin)?
-            .scan(table, KeyRange { from, below }, direction, |key, value| {
+            .scan(table, KeyRange { from, below }, direction, &mut |key, value| {
                 entries.push((ByteBuf::from(key), ByteBuf::from(value)));
                 if entries.len() < limit as usize {
                     ControlFlow::Continue(())

@@ -8,7 +8,6 @@ use super::messages::{Clear, Entries, Get, Got, Nothing, Purpose, Reason, Refusa
 use super::pool::{Driver, Lease};
 use lydite_database::kv::{Access, Direction, Each, KeyRange, KvTable, Store, StoreError, StoreTx};
 use lydite_database::{AbortReason, Committed, Description};
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// Entries in the first request of a scan, since most scans of the transactions want one or fifteen; and most entries
@@ -139,62 +138,6 @@ impl DriverTx {
         }
     }
 
-    /// Scans as [`StoreTx::scan`] does. It is compiled once, not once for each caller.
-    fn scan_to(
-        &mut self,
-        table: KvTable,
-        range: KeyRange<'_>,
-        direction: Direction,
-        each: &mut Each<'_>,
-    ) -> Result<(), StoreError> {
-        if self.writes.iter().any(|write| write.0 == table.name()) {
-            self.flush()?;
-        }
-        let (mut from, mut below) = (range.from.to_vec(), range.below.map(<[u8]>::to_vec));
-        let backward = direction == Direction::Backward;
-        let mut limit = ENTRIES_FIRST;
-        loop {
-            let begin = self.begin();
-            let request =
-                Scan { begin, table: table.name(), from: &from, below: below.as_deref(), backward, limit };
-            let answer = self.lease.call::<Entries>("scan", &request);
-            let Entries { entries } = answer.map_err(|error| self.failed(error))?;
-            if entries.len() > limit as usize {
-                let place = &self.lease.driver().config.place;
-                let (table, count) = (table.name(), entries.len());
-                let detail =
-                    format!("{place}: a scan of {table} gave {count} entries, and the limit was {limit}");
-                return Err(self.failed(CallError::Malformed(detail)));
-            }
-            let mut last: Option<&[u8]> = None;
-            for (key, value) in &entries {
-                let ordered =
-                    last.is_none_or(|last| if backward { key[..] < *last } else { key[..] > *last });
-                let within = key[..] >= *from && below.as_deref().is_none_or(|below| key[..] < *below);
-                if !ordered || !within {
-                    let what = if ordered { "outside of the range" } else { "not in the order of keys" };
-                    let place = &self.lease.driver().config.place;
-                    let detail =
-                        format!("{place}: a scan of {} gave the key {key:02x?}, {what}", table.name());
-                    return Err(self.failed(CallError::Malformed(detail)));
-                }
-                if each(key, value).is_break() {
-                    return Ok(());
-                }
-                last = Some(key);
-            }
-            let Some(last) = last.filter(|_| entries.len() >= limit as usize) else { return Ok(()) };
-            if backward {
-                below = Some(last.to_vec());
-            } else {
-                // The key with a zero byte appended is the next key.
-                from = last.to_vec();
-                from.push(0);
-            }
-            limit = (limit * 4).min(ENTRIES_MOST);
-        }
-    }
-
     /// Returns the value that this transaction sees.
     fn get(&mut self, table: KvTable, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
         let name = table.name();
@@ -247,9 +190,54 @@ impl StoreTx for DriverTx {
         table: KvTable,
         range: KeyRange<'_>,
         direction: Direction,
-        mut each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+        each: &mut Each<'_>,
     ) -> Result<(), StoreError> {
-        self.scan_to(table, range, direction, &mut each)
+        if self.writes.iter().any(|write| write.0 == table.name()) {
+            self.flush()?;
+        }
+        let (mut from, mut below) = (range.from.to_vec(), range.below.map(<[u8]>::to_vec));
+        let backward = direction == Direction::Backward;
+        let mut limit = ENTRIES_FIRST;
+        loop {
+            let begin = self.begin();
+            let request =
+                Scan { begin, table: table.name(), from: &from, below: below.as_deref(), backward, limit };
+            let answer = self.lease.call::<Entries>("scan", &request);
+            let Entries { entries } = answer.map_err(|error| self.failed(error))?;
+            if entries.len() > limit as usize {
+                let place = &self.lease.driver().config.place;
+                let (table, count) = (table.name(), entries.len());
+                let detail =
+                    format!("{place}: a scan of {table} gave {count} entries, and the limit was {limit}");
+                return Err(self.failed(CallError::Malformed(detail)));
+            }
+            let mut last: Option<&[u8]> = None;
+            for (key, value) in &entries {
+                let ordered =
+                    last.is_none_or(|last| if backward { key[..] < *last } else { key[..] > *last });
+                let within = key[..] >= *from && below.as_deref().is_none_or(|below| key[..] < *below);
+                if !ordered || !within {
+                    let what = if ordered { "outside of the range" } else { "not in the order of keys" };
+                    let place = &self.lease.driver().config.place;
+                    let detail =
+                        format!("{place}: a scan of {} gave the key {key:02x?}, {what}", table.name());
+                    return Err(self.failed(CallError::Malformed(detail)));
+                }
+                if each(key, value).is_break() {
+                    return Ok(());
+                }
+                last = Some(key);
+            }
+            let Some(last) = last.filter(|_| entries.len() >= limit as usize) else { return Ok(()) };
+            if backward {
+                below = Some(last.to_vec());
+            } else {
+                // The key with a zero byte appended is the next key.
+                from = last.to_vec();
+                from.push(0);
+            }
+            limit = (limit * 4).min(ENTRIES_MOST);
+        }
     }
 
     fn commit(mut self) -> Result<(), StoreError> {

@@ -84,7 +84,7 @@ fn a_key_whose_value_was_deleted_after_the_range_was_read_is_not_there() {
     let mut tx = store.begin(Access::Write).expect("a transaction");
     let mut seen = Vec::new();
     let range = KeyRange { from: b"a", below: Some(b"z") };
-    let scanned = tx.scan(KvTable::Stock, range, Direction::Forward, |key, _| {
+    let scanned = tx.scan(KvTable::Stock, range, Direction::Forward, &mut |key, _| {
         seen.push(key.to_vec());
         ControlFlow::Continue(())
     });

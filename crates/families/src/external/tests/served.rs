@@ -133,7 +133,7 @@ fn an_abandoned_transaction_is_rolled_back_and_a_new_start_keeps_commits() {
         KvTable::Item,
         lydite_database::kv::KeyRange::ALL,
         lydite_database::kv::Direction::Forward,
-        |_, _| std::ops::ControlFlow::Continue(()),
+        &mut |_, _| std::ops::ControlFlow::Continue(()),
     )
     .expect("scan");
     // The server ends with the transaction open.
