@@ -348,6 +348,8 @@ impl Rest {
         let mut files = files(db.path());
         // The number of a tree's tables depends on its compactions.
         let tables = files.remove("disk./ks-#./tables./#.").unwrap_or_default();
+        // A tree removes the file of an old version when it makes the next one, if no reader has the old one then.
+        let versions = files.remove("disk./ks-#./#.").unwrap_or_default();
         let most = |value: u64, most: u64| value.saturating_sub(most);
         let left = [
             ("running transactions", state.running.len() as u64),
@@ -361,6 +363,7 @@ impl Rest {
             // Deleted rows stay in the trees' files until enough of them are merged.
             ("bytes of the disk engine's files over 16 MB", most(state.disk.file_bytes, 16 << 20)),
             ("tables of the disk engine's trees over 50", most(tables as u64, 50)),
+            ("versions of the disk engine's trees over 20", most(versions as u64, 20)),
         ];
         Self {
             memory_bytes: state.memory.bytes,
