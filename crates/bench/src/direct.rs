@@ -86,6 +86,9 @@ impl<W: Runnable> Rotation<W> {
             if worker.must_rest(cursor, now) {
                 break;
             }
+            if !gated.gate.is_open() {
+                worker.hurry();
+            }
             if !gated.gate.pass(|| worker.shared.window.over(worker.now())) || !worker.ensure_connected() {
                 return None;
             }

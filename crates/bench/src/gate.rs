@@ -24,6 +24,10 @@ impl Gate {
         self.opened.notify_all();
     }
 
+    pub(crate) fn is_open(&self) -> bool {
+        !*self.shut.lock()
+    }
+
     /// Waits until the gate is open. Returns false if `in_vain` returns true first.
     pub(crate) fn pass(&self, mut in_vain: impl FnMut() -> bool) -> bool {
         let mut shut = self.shut.lock();

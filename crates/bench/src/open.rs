@@ -297,17 +297,17 @@ impl<W: Runnable> RequestSource<W> for Open<W> {
             let next = self.take(&worker.shared.window, worker.index, worker.now(), contends);
             let (due, terminal, transaction) = match next {
                 NextAction::Request(due, terminal, transaction) => (due, terminal, transaction),
-                NextAction::Rest(until) if worker.shared.sleep_until(until) => continue,
+                NextAction::Rest(until) if worker.wait_until(until) => continue,
                 NextAction::Rest(_) => return,
                 NextAction::Over => {
                     // No more requests are due, but a run whose sessions have all ended would count as broken.
-                    worker.shared.sleep_until(Nanos::MAX);
+                    worker.wait_until(Nanos::MAX);
                     return;
                 }
             };
             let waits = worker.now() < due;
             // The end of the run may cut most of the wait short; the last moment must be precise.
-            if waits && worker.shared.sleep_until(due.saturating_sub(LAST_MOMENT)) {
+            if waits && worker.wait_until(due.saturating_sub(LAST_MOMENT)) {
                 os::wait_precisely(&worker.shared.clock, due);
             }
             let picked = worker.now();

@@ -255,9 +255,9 @@ impl<W: Runnable> Worker<W> {
 
     /// Rests while the session must rest. Sets `now` to the time at which it plays again. Returns false if the run is
     /// over first.
-    pub(crate) fn rest<I>(&self, cursor: &mut Cursor<I>, now: &mut Nanos) -> bool {
+    pub(crate) fn rest<I>(&mut self, cursor: &mut Cursor<I>, now: &mut Nanos) -> bool {
         while self.must_rest(cursor, *now) {
-            if !self.shared.sleep_until(cursor.next(*now)) {
+            if !self.wait_until(cursor.next(*now)) {
                 return false;
             }
             *now = self.now();
@@ -323,6 +323,19 @@ impl<W: Runnable> Worker<W> {
         let mut take = || then.take().unwrap_or_else(|| unreachable!("it is taken once"));
         if let Some(answer) = self.play(times, transaction, &mut take) {
             take()(answer);
+        }
+    }
+
+    /// Waits until `at`. Returns false if the run is over first.
+    pub(crate) fn wait_until(&mut self, at: Nanos) -> bool {
+        self.hurry();
+        self.shared.sleep_until(at)
+    }
+
+    /// Tells the database that the session is about to wait.
+    pub(crate) fn hurry(&mut self) {
+        if let Some(session) = &mut self.session {
+            session.hurry();
         }
     }
 
@@ -523,7 +536,8 @@ impl<W: Runnable> Worker<W> {
     }
 
     /// Waits for the answers of pipelined commits, because the last session may close the database when it ends.
-    pub(crate) fn await_commits(&self) {
+    pub(crate) fn await_commits(&mut self) {
+        self.hurry();
         let patience = self.shared.window.end().saturating_add(PATIENCE);
         while self.shared.in_flight[self.index].unanswered_commits() > 0 && self.now() < patience {
             std::thread::sleep(Duration::from_millis(1));

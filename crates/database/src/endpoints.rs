@@ -445,6 +445,10 @@ impl<W: Workload> Session<W> for Seated<W> {
         self.seen(result)
     }
 
+    fn hurry(&mut self) {
+        self.session.hurry();
+    }
+
     fn seat(&self) -> Option<&Seat> {
         Some(&self.seat)
     }

@@ -50,6 +50,10 @@ pub trait Session<W: Workload = Tpcc>: Send {
     fn submit(&mut self, transaction: &W::Transaction) -> Result<Submitted<W>, TxError> {
         self.execute(transaction).map(Submitted::Done)
     }
+
+    /// Tells a database that pipelines commits that this session is about to wait, for these commits or for anything
+    /// else.
+    fn hurry(&mut self) {}
 }
 
 /// Lines of emulated terminals to a tier between them and the database.

@@ -58,6 +58,13 @@ pub(crate) const OPTIONS: &[OptionSpec] = &[
         about: "whether a session takes the next terminal's transaction while a commit becomes durable",
     },
     OptionSpec {
+        name: "gather",
+        values: "MS, off",
+        default: "1",
+        about: "longest time, 1 to 1000 milliseconds, for which the log gathers pipelined commits to write them \
+                together; a session that is about to wait ends it; off with any other durability or commit",
+    },
+    OptionSpec {
         name: "isolation",
         values: "snapshot, serializable, read-committed",
         default: "snapshot",
@@ -249,6 +256,22 @@ pub(crate) fn parse(parsed: &ParsedUrl) -> Result<Parsed, Vec<String>> {
         }
     }
     let pipelined = parsed.choice("commit", &["pipelined", "wait"], &mut errors) == "pipelined";
+    let can_gather = pipelined && options.durability == Durability::Full;
+    options.gather = match parsed.options.get("gather").map(String::as_str) {
+        None => can_gather.then_some(Duration::from_millis(1)),
+        Some("off") => None,
+        Some(text) => {
+            let ms = text.parse().ok().filter(|ms| (1..=1_000).contains(ms));
+            if ms.is_none() {
+                errors.push(format!("target option gather={text:?} is not known: use 1 to 1000 (ms) or off"));
+            } else if !can_gather {
+                errors.push(
+                    "target option gather needs durability=full and commit=pipelined: leave it out".into(),
+                );
+            }
+            ms.map(Duration::from_millis)
+        }
+    };
     let isolation =
         match parsed.choice("isolation", &["snapshot", "serializable", "read-committed"], &mut errors) {
             "serializable" => Isolation::Serializable,
@@ -295,6 +318,9 @@ pub(crate) fn parse(parsed: &ParsedUrl) -> Result<Parsed, Vec<String>> {
         .map(|option| {
             let value = match homes.get(option.name) {
                 Some(engine) => engine.name().to_string(),
+                None if option.name == "gather" => {
+                    options.gather.map_or("off".into(), |longest| longest.as_millis().to_string())
+                }
                 None => parsed.options.get(option.name).map_or(option.default, String::as_str).to_string(),
             };
             (option.name.to_string(), value)
@@ -457,6 +483,10 @@ impl Store for GemelStore {
         let isolation = if access == Access::Write { self.isolation } else { Isolation::Snapshot };
         let transaction = self.db.begin(isolation).map_err(store_error)?;
         Ok(GemelTx { store: self, transaction })
+    }
+
+    fn hurry(&self) {
+        self.db.hurry();
     }
 
     fn settle(&self, stage: &(dyn Fn(&str) + Sync)) -> Result<(), StoreError> {

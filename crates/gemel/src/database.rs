@@ -429,6 +429,12 @@ impl Database {
         self.inner.core.logs.sync()
     }
 
+    /// Asks a database with [`Options::gather`] to write its commits now. Returns at once. Call it when a thread that
+    /// leaves its commits to callbacks is about to wait.
+    pub fn hurry(&self) {
+        self.inner.core.logs.hurry();
+    }
+
     /// Writes a checkpoint of the memory engine, flushes the disk engine's buffers, and drops the log before the
     /// checkpoint. The database does the same by itself after every [`Options::checkpoint_log_bytes`]. Transactions go
     /// on meanwhile.

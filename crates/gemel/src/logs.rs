@@ -109,6 +109,11 @@ impl Logs {
         }
     }
 
+    /// See [`Database::hurry`](crate::Database::hurry).
+    pub(crate) fn hurry(&self) {
+        self.all().iter().for_each(|log| log.hurry());
+    }
+
     /// Makes all current bytes of the logs durable.
     pub(crate) fn sync(&self) -> Result<()> {
         self.all().iter().try_for_each(|log| log.sync(log.end()))

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 /// Longest interval of [`Durability::Relaxed`].
 const LONGEST_INTERVAL: Duration = Duration::from_secs(86_400);
+/// Longest [`Options::gather`].
+const LONGEST_GATHER: Duration = Duration::from_secs(1);
 /// Shortest [`Options::max_snapshot_age`]. A shorter one would hit transactions that are just slow.
 const SHORTEST_AGE: Duration = Duration::from_secs(1);
 
@@ -94,6 +96,14 @@ impl Isolation {
 pub struct Options {
     /// The moment at which a commit's ticket resolves.
     pub durability: Durability,
+    /// Longest time for which the log gathers commits before it writes them together; none to write each at once. It
+    /// needs full durability, and applies to commits for which no thread or task waits: those whose tickets have a
+    /// callback ([`Ticket::on_done`](crate::Ticket::on_done)) or were dropped.
+    ///
+    /// The log does not use the whole time. It begins to write when a thread or task waits for a ticket, when the caller
+    /// asks ([`Database::hurry`](crate::Database::hurry)), and when enough commits have come. How many are enough, it
+    /// learns from the calls of `hurry`.
+    pub gather: Option<Duration>,
     /// One log, or one per engine. A database keeps the mode that it was made with.
     pub log: LogMode,
     /// True if snapshots over both engines go through the registry. False only demonstrates what the registry prevents.
@@ -132,6 +142,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             durability: Durability::default(),
+            gather: None,
             log: LogMode::default(),
             csr: true,
             commit_stamps: CommitStamps::default(),
@@ -181,6 +192,12 @@ impl Options {
                 "the interval of relaxed durability must be at most one day: \
                  use durability none to leave syncs to the system",
             );
+        }
+        if self.gather.is_some_and(|longest| longest.is_zero() || longest > LONGEST_GATHER) {
+            wrong.push("gather must be more than zero and at most one second: use none to write at once");
+        }
+        if self.gather.is_some() && self.durability != Durability::Full {
+            wrong.push("gather needs full durability: with another one, no commit waits for the log");
         }
         if wrong.is_empty() { Ok(()) } else { Err(crate::Error::Usage(wrong.join("; "))) }
     }

@@ -130,7 +130,7 @@ pub(crate) fn recover(
             name,
             manifest.database,
             end,
-            Policy { durability: options.durability, full_disk: options.full_disk },
+            Policy { durability: options.durability, gather: options.gather, full_disk: options.full_disk },
         )?);
     }
     let _ = durable.set(logs.clone());

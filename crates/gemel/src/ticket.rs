@@ -1,8 +1,10 @@
 //! Tickets: commits on their way to stable storage.
 
+use crate::engine::MAX_ENGINES;
 use crate::error::{Error, Result};
 use crate::log::waiter::{Outcome, Waiter};
-use crate::log::{Log, Lsn};
+use crate::log::{Log, Lsn, Place};
+use arrayvec::ArrayVec;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -22,27 +24,35 @@ pub struct Ticket(State);
 #[derive(Debug)]
 enum State {
     Known(Outcome),
+    /// The logs gather commits, and nobody waits for this one yet.
+    Open(Places),
     Waiting(Arc<Waiter>),
+}
+
+/// A position in each of some logs.
+type Places = ArrayVec<Place, MAX_ENGINES>;
+
+/// Notifies `waiter`, which counts all places, when they are durable.
+fn enqueue(places: &Places, waiter: &Arc<Waiter>, blocks: bool) {
+    places.iter().for_each(|place| place.enqueue(waiter, blocks));
 }
 
 impl Ticket {
     /// Returns a ticket that resolves when every log is durable up to its position. It does not wait for logs that
     /// acknowledge at once.
     pub(crate) fn after(waits: &[(&Log, Lsn)]) -> Self {
-        let is_open = |(log, lsn): &&(&Log, Lsn)| log.is_awaited() && log.durable() < *lsn;
-        let open = waits.iter().filter(is_open).count();
-        if open == 0 {
-            let failure =
-                waits.iter().filter(|(log, lsn)| log.durable() < *lsn).find_map(|(log, _)| log.failure());
+        let undurable = waits.iter().filter(|(log, lsn)| log.durable() < *lsn);
+        let places: Places =
+            undurable.clone().filter(|(log, _)| log.is_awaited()).map(|(log, lsn)| log.place(*lsn)).collect();
+        if places.is_empty() {
+            let failure = undurable.clone().find_map(|(log, _)| log.failure());
             return Self(State::Known(failure.map_or(Ok(()), Err)));
         }
-        // The waiter counts all logs before the first one can report. A log that has become durable meanwhile reports
-        // at once.
-        let awaited = waits.iter().filter(|(log, _)| log.is_awaited());
-        let waiter = Arc::new(Waiter::new(awaited.clone().count()));
-        for (log, lsn) in awaited {
-            log.enqueue(*lsn, &waiter);
+        if places.iter().all(Place::gathers) {
+            return Self(State::Open(places));
         }
+        let waiter = Arc::new(Waiter::new(places.len()));
+        enqueue(&places, &waiter, true);
         Self(State::Waiting(waiter))
     }
 
@@ -53,6 +63,11 @@ impl Ticket {
     pub fn wait(self) -> Result<()> {
         answer(match self.0 {
             State::Known(outcome) => outcome,
+            State::Open(places) => {
+                let waiter = Arc::new(Waiter::new(places.len()));
+                enqueue(&places, &waiter, true);
+                waiter.wait()
+            }
             State::Waiting(waiter) => waiter.wait(),
         })
     }
@@ -62,15 +77,26 @@ impl Ticket {
     pub fn is_done(&self) -> bool {
         match &self.0 {
             State::Known(_) => true,
+            State::Open(places) => {
+                let mut missing = places.iter().filter(|place| !place.is_durable()).peekable();
+                missing.peek().is_none() || missing.any(|place| place.failure().is_some())
+            }
             State::Waiting(waiter) => waiter.is_done(),
         }
     }
 
     /// Calls `callback` with the answer: at once if it is known, otherwise on the log's own thread. There it delays all
     /// other commits, so it should be short and must not wait for a commit.
+    ///
+    /// With [`Options::gather`](crate::Options::gather) the log may wait for more commits before it writes this one.
     pub fn on_done(self, callback: impl FnOnce(Result<()>) + Send + 'static) {
         match self.0 {
             State::Known(outcome) => callback(answer(outcome)),
+            State::Open(places) => {
+                let waiter = Waiter::new(places.len());
+                waiter.on_done(Box::new(|outcome| callback(answer(outcome))));
+                enqueue(&places, &Arc::new(waiter), false);
+            }
             State::Waiting(waiter) => waiter.on_done(Box::new(|outcome| callback(answer(outcome)))),
         }
     }
@@ -79,11 +105,18 @@ impl Ticket {
 impl Future for Ticket {
     type Output = Result<()>;
 
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        match &self.0 {
-            State::Known(outcome) => Poll::Ready(answer(outcome.clone())),
-            State::Waiting(waiter) => waiter.poll(context).map(answer),
-        }
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let waiter = match &self.0 {
+            State::Known(outcome) => return Poll::Ready(answer(outcome.clone())),
+            State::Waiting(waiter) => Arc::clone(waiter),
+            State::Open(places) => {
+                let waiter = Arc::new(Waiter::new(places.len()));
+                enqueue(places, &waiter, true);
+                self.0 = State::Waiting(Arc::clone(&waiter));
+                waiter
+            }
+        };
+        waiter.poll(context).map(answer)
     }
 }
 

@@ -574,6 +574,14 @@ fn invalid_options_are_reported_all_at_once_before_anything_is_made() {
         let options = Options { durability: Durability::Relaxed(interval), ..Options::default() };
         assert_words(&usage(Database::open(&place.path, options)), &["relaxed", "at most one day"]);
     }
+    for (gather, durability, words) in [
+        (Duration::ZERO, Durability::Full, "more than zero"),
+        (Duration::from_millis(1_001), Durability::Full, "at most one second"),
+        (Duration::from_millis(1), Durability::None, "full durability"),
+    ] {
+        let options = Options { gather: Some(gather), durability, ..Options::default() };
+        assert_words(&usage(Database::open(&place.path, options)), &["gather", words]);
+    }
     assert!(!place.path.exists());
     // Without a cache the engine is slow, but correct.
     let db = Database::open(&place.path, Options { cache_bytes: 0, ..self::options() }).unwrap();

@@ -272,8 +272,10 @@ impl Rte {
 impl RequestSource<Tpcc> for Rte {
     fn work(self: Arc<Self>, worker: &mut Worker<Tpcc>) {
         let mut cursor = Cursor::new(&self.stages);
+        let shared = Arc::clone(&worker.shared);
         while worker.ensure_connected() {
-            let Some(request) = self.queue.pop(&worker.shared.clock, &worker.shared.window) else { return };
+            let next = self.queue.pop(&shared.clock, &shared.window, || worker.hurry());
+            let Some(request) = next else { return };
             let (due, picked) = (request.due, worker.now());
             let rte = Arc::clone(&self);
             let terminal = request.terminal;

@@ -3,7 +3,7 @@
 use crate::clock::{Clock, Nanos, Window};
 use lydite_tpcc::TransactionKind;
 use lydite_tpcc::transaction::Delivery;
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::VecDeque;
 
 /// Request of a terminal.
@@ -63,8 +63,14 @@ impl RequestQueue {
         }
     }
 
-    /// Takes the next request. Returns `None` once the run is over.
-    pub(super) fn pop(&self, clock: &Clock, window: &Window) -> Option<Request> {
+    /// Takes the next request. Calls `before_waiting` if there is none yet. Returns `None` once the run is over.
+    pub(super) fn pop(
+        &self,
+        clock: &Clock,
+        window: &Window,
+        before_waiting: impl FnOnce(),
+    ) -> Option<Request> {
+        let mut before_waiting = Some(before_waiting);
         let mut requests = self.requests.lock();
         loop {
             if window.over(clock.now()) {
@@ -72,6 +78,10 @@ impl RequestQueue {
             }
             if let Some(request) = requests.pop_front() {
                 return Some(request);
+            }
+            if let Some(before) = before_waiting.take() {
+                MutexGuard::unlocked(&mut requests, before);
+                continue;
             }
             self.filled.wait_until(&mut requests, clock.instant(window.end()));
         }

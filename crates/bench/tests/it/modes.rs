@@ -311,6 +311,21 @@ fn a_pool_takes_other_users_requests_while_a_commit_is_on_its_way_and_each_user_
 }
 
 #[test]
+fn a_session_hurries_a_database_that_gathers_commits_before_it_waits() {
+    let open = Mode::Open { rate: 200.0, arrival: Arrival::Constant, sessions: 1 };
+    for mode in [Mode::Direct { terminals: 1 }, open, rte(20, 1, 0.0)] {
+        longer(300, |length| {
+            let target = Arc::new(Scripted::new(|_| None).gathering());
+            let found = measure(&target, &plan(mode.clone(), length)).unwrap();
+            let unanswered = found.warnings.iter().find(|warning| warning.contains("pipelined commits"));
+            assert_eq!(unanswered, None, "the last ones are answered too");
+            // Ten terminals of a warehouse, or twenty users, have one commit each on their way.
+            (found.completed() > 20).then_some(())
+        });
+    }
+}
+
+#[test]
 fn a_run_warns_about_commits_without_an_answer() {
     let target = Arc::new(Scripted::new(|_| None).pipelined(Duration::from_secs(3_600)));
     let mut plan = plan(Mode::Open { rate: 100.0, arrival: Arrival::Constant, sessions: 1 }, 300);

@@ -99,6 +99,10 @@ impl<S: Store> Session for KvSession<S> {
         let (outcome, pending) = self.play(transaction)?;
         OnItsWay::submitted(outcome, pending)
     }
+
+    fn hurry(&mut self) {
+        self.store.hurry();
+    }
 }
 
 /// A commit that the session does not wait for.

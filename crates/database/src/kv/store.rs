@@ -182,6 +182,9 @@ pub trait Store: Send + Sync + Sized + 'static {
     /// The store accepts no transactions.
     fn begin(&self, access: Access) -> Result<Self::Tx<'_>, StoreError>;
 
+    /// Tells a store that pipelines commits that a session is about to wait. See [`Session::hurry`](crate::Session::hurry).
+    fn hurry(&self) {}
+
     /// Removes all entries of a table.
     ///
     /// # Errors

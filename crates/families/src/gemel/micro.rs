@@ -298,4 +298,8 @@ impl Session<Micro> for GemelMicroSession {
         let (outcome, pending) = self.play(transaction)?;
         OnItsWay::submitted(outcome, pending)
     }
+
+    fn hurry(&mut self) {
+        self.database.hurry();
+    }
 }

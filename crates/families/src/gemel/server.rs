@@ -74,6 +74,9 @@ pub struct GemelServer {
     hello: Hello,
 }
 
+/// Options of pipelined commits. Each client of the server waits for its commits.
+const PIPELINING: [&str; 2] = ["commit", "gather"];
+
 impl GemelServer {
     /// Opens the database of a URL `gemel:PATH`, and makes it if there is none.
     ///
@@ -84,8 +87,10 @@ impl GemelServer {
         // The table of families checks the options' names.
         crate::TargetSpec::parse(url, TxMode::Statements).map_err(usage)?;
         let scheme = url.split_once(':').map_or("", |(scheme, _)| scheme);
-        if ParsedUrl::new(url, &mut Vec::new()).options.contains_key("commit") {
-            let problem = "target option commit is for sessions in the database's process: leave it out";
+        let options = ParsedUrl::new(url, &mut Vec::new()).options;
+        if let Some(option) = PIPELINING.into_iter().find(|option| options.contains_key(*option)) {
+            let problem =
+                format!("target option {option} is for sessions in the database's process: leave it out");
             return Err(vec![TargetError::usage(problem)]);
         }
         let parsed = match scheme {
@@ -101,13 +106,13 @@ impl GemelServer {
             parsed.config().map_err(|error| vec![TargetError::usage(format!("gemel: {error}"))])?;
         // Others may make space while it serves.
         config.options.full_disk = FullDisk::Wait;
+        config.options.gather = None;
         let place = GemelStore::place(&config);
         let open = || Ok((GemelStore::describe(&config)?, GemelStore::open(&config)?));
         let (description, store) =
             open().map_err(|error: lydite_database::kv::StoreError| vec![error.on_target("open", &place)])?;
         let mut settings = description.settings;
-        // Each client waits for its commits.
-        settings.remove("commit");
+        settings.retain(|name, _| !PIPELINING.contains(&name.as_str()));
         let hello = Hello {
             protocol: PROTOCOL,
             name: SCHEME.into(),

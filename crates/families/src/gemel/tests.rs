@@ -60,6 +60,32 @@ fn all_that_is_wrong_in_a_url_is_told_at_once() {
 }
 
 #[test]
+fn commits_are_gathered_where_sessions_do_not_wait_for_them() {
+    let parse = |options: &str| super::parse(&ParsedUrl::new(&format!("gemel:x?{options}"), &mut Vec::new()));
+    for (options, gather) in [
+        ("", "1"),
+        ("gather=20", "20"),
+        ("gather=off", "off"),
+        ("commit=wait", "off"),
+        ("durability=relaxed", "off"),
+        ("durability=none&gather=off", "off"),
+    ] {
+        let settings = config(options).settings;
+        assert_eq!(settings.get("gather").map(String::as_str), Some(gather), "{options}");
+    }
+    for (options, message) in [
+        ("gather=0", "gather=\"0\" is not known: use 1 to 1000 (ms) or off"),
+        ("gather=1001", "gather=\"1001\" is not known"),
+        ("gather=1ms", "gather=\"1ms\" is not known"),
+        ("gather=1&commit=wait", "gather needs durability=full and commit=pipelined: leave it out"),
+        ("gather=1&durability=relaxed", "gather needs durability=full"),
+    ] {
+        let errors = parse(options).err().unwrap();
+        assert!(matches!(&errors[..], [error] if error.contains(message)), "{options}: {errors:?}");
+    }
+}
+
+#[test]
 fn another_placement_than_that_of_the_database_is_refused_before_anything_is_read() {
     let directory = tempfile::tempdir().unwrap();
     let at = |placement: &str| {

@@ -137,7 +137,7 @@ fn let_go_in_a_callback_of_the_log(db: Database) {
         drop(db);
         dropped.send(Database::open(&path, Options::default()).is_ok()).unwrap();
     }));
-    log.enqueue(log.end(), &waiter);
+    log.place(log.end()).enqueue(&waiter, true);
     let opened = dropping.recv_timeout(Duration::from_secs(60)).expect("the log's thread hangs");
     assert!(!opened, "the lock was given up before the log had ended");
 }

@@ -1,12 +1,13 @@
 //! A log whose disk has no space, for a while or until it is closed.
 
-use super::tests::{EIO, ENOSPC, open, payloads, read_from};
-use super::{Log, Lsn};
+use super::tests::{EIO, ENOSPC, open, open_by, payloads, read_from};
+use super::{Log, Lsn, Policy};
 use crate::error::{Error, Result};
 use crate::files::faulty::{FaultyFiles, Operation};
 use crate::options::Durability;
 use crate::ticket::Ticket;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
 
 /// A record that takes several writes.
 const LONG: usize = 3 << 20;
@@ -153,4 +154,28 @@ fn a_ticket_resolves_without_another_commit_once_there_is_space() {
     let end = log.append(b"next").unwrap();
     Ticket::after(&[(&log, end)]).wait().unwrap();
     assert_eq!(payloads(&files.power_cut(0)).unwrap(), [b"good", b"next"]);
+}
+
+#[test]
+fn commits_that_are_gathered_on_a_full_disk_are_written_once_there_is_space() {
+    let files = FaultyFiles::default();
+    let policy = Policy { gather: Some(Duration::from_millis(1)), ..Durability::Full.into() };
+    let log = open_by(&files, Lsn(0), policy, 1 << 20);
+    files.fail_from(Operation::Write, 1, ENOSPC);
+    let (sender, answers) = mpsc::channel();
+    let commit = || {
+        let (end, sender) = (log.append(b"next").unwrap(), sender.clone());
+        Ticket::after(&[(&log, end)]).on_done(move |outcome| sender.send(outcome).unwrap());
+    };
+    commit();
+    assert_full(log.sync(log.end()));
+    commit();
+    log.hurry();
+    assert_full(log.wait_for_room());
+    assert!(answers.try_recv().is_err());
+    assert!(files.mend());
+    for _ in 0..2 {
+        answers.recv().unwrap().unwrap();
+    }
+    assert_eq!(payloads(&files.power_cut(0)).unwrap(), [b"next", b"next"]);
 }

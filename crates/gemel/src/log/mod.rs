@@ -28,12 +28,13 @@ use crate::error::{Error, Result};
 use crate::files::{Blocks, File, Files};
 use crate::options::{Durability, FullDisk};
 use entry::Entry;
-use pipeline::Pipeline;
+use pipeline::{Meanwhile, Pipeline};
 use std::collections::VecDeque;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 use waiter::Waiter;
 use writer::Writer;
 
@@ -69,12 +70,14 @@ type Segments = Arc<Mutex<VecDeque<u64>>>;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Policy {
     pub(crate) durability: Durability,
+    /// See [`Options::gather`](crate::Options::gather).
+    pub(crate) gather: Option<Duration>,
     pub(crate) full_disk: FullDisk,
 }
 
 impl From<Durability> for Policy {
     fn from(durability: Durability) -> Self {
-        Self { durability, full_disk: FullDisk::default() }
+        Self { durability, gather: None, full_disk: FullDisk::default() }
     }
 }
 
@@ -86,6 +89,36 @@ pub(crate) struct Log {
     directory: PathBuf,
     name: &'static str,
     writer: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// A position in an open log, to wait for. It does not keep the log open.
+#[derive(Debug)]
+pub(crate) struct Place {
+    pipeline: Arc<Pipeline>,
+    lsn: Lsn,
+}
+
+impl Place {
+    pub(crate) fn is_durable(&self) -> bool {
+        self.pipeline.durable() >= self.lsn
+    }
+
+    /// Returns the reason why the log rejects records, if it failed.
+    pub(crate) fn failure(&self) -> Option<Arc<str>> {
+        self.pipeline.failure()
+    }
+
+    /// Returns true if the log gathers commits.
+    pub(crate) fn gathers(&self) -> bool {
+        self.pipeline.gathers()
+    }
+
+    /// Notifies `waiter` when the log is durable up to here, however long it waits for space on the disk. `blocks` is
+    /// true if a thread or task can't go on until then.
+    pub(crate) fn enqueue(&self, waiter: &Arc<Waiter>, blocks: bool) {
+        let meanwhile = if blocks { Meanwhile::Nothing } else { Meanwhile::Work };
+        self.pipeline.enqueue(self.lsn, waiter, meanwhile);
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -169,7 +202,7 @@ impl Log {
         };
         let blocks = Blocks::new(&mut *file, frame::SEGMENT_HEADER as u64 + (end.0 - first))?;
         let segments = Arc::new(Mutex::new(VecDeque::from(firsts)));
-        let pipeline = Arc::new(Pipeline::new(end, policy.durability));
+        let pipeline = Arc::new(Pipeline::new(end, policy.durability, policy.gather));
         let writer = Writer {
             pipeline: pipeline.clone(),
             segments: segments.clone(),
@@ -238,7 +271,7 @@ impl Log {
             return Ok(());
         }
         let waiter = Arc::new(Waiter::new(1));
-        self.pipeline.enqueue(to, &waiter, false);
+        self.pipeline.enqueue(to, &waiter, Meanwhile::NothingForLong);
         waiter.wait().map_err(|cause| match self.failure() {
             Some(_) => Error::Poisoned(cause.to_string()),
             None => Error::DiskFull(cause.to_string()),
@@ -265,9 +298,14 @@ impl Log {
         self.pipeline.full()
     }
 
-    /// Notifies `waiter` when the log is durable up to `lsn`, however long it waits for space on the disk.
-    pub(crate) fn enqueue(&self, lsn: Lsn, waiter: &Arc<Waiter>) {
-        self.pipeline.enqueue(lsn, waiter, true);
+    /// Returns a position as something to wait for.
+    pub(crate) fn place(&self, lsn: Lsn) -> Place {
+        Place { pipeline: Arc::clone(&self.pipeline), lsn }
+    }
+
+    /// Asks a log that gathers commits to write them now. Does not wait.
+    pub(crate) fn hurry(&self) {
+        self.pipeline.hurry();
     }
 
     /// Deletes the segments that lie wholly below `lsn`, but never the newest one.

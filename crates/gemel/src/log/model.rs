@@ -2,8 +2,9 @@
 //! the checker runs them in many orders.
 
 mod sync {
-    pub(super) use shuttle::sync::atomic::{AtomicU64, AtomicUsize};
+    pub(super) use shuttle::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
     pub(super) use shuttle::sync::{Condvar, Mutex, MutexGuard};
+    pub(super) use shuttle::thread::yield_now;
 }
 
 #[path = "pipeline.rs"]
@@ -17,7 +18,7 @@ use super::entry::{self, Entry, Large};
 use super::{Lsn, frame};
 use crate::error::Error;
 use crate::options::Durability;
-use pipeline::Pipeline;
+use pipeline::{Meanwhile, Pipeline};
 use shuttle::thread;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -49,7 +50,7 @@ struct Logs {
 }
 
 fn logs(fail_at: Option<u64>) -> Arc<Logs> {
-    let pipelines = [(); 2].map(|()| Arc::new(Pipeline::new(Lsn(0), Durability::Full)));
+    let pipelines = [(); 2].map(|()| Arc::new(Pipeline::new(Lsn(0), Durability::Full, None)));
     let synced = [(); 2].map(|()| Arc::new(AtomicU64::new(0)));
     let writers = (0..2)
         .map(|log| {
@@ -75,8 +76,8 @@ impl Logs {
             (one.append(b"a").ok()?, two.end())
         };
         let waiter = Arc::new(Waiter::new(2));
-        one.enqueue(first, &waiter, true);
-        two.enqueue(second, &waiter, true);
+        one.enqueue(first, &waiter, Meanwhile::Nothing);
+        two.enqueue(second, &waiter, Meanwhile::Nothing);
         Some((first, second, waiter))
     }
 
@@ -215,7 +216,7 @@ struct SmallDisk {
 impl SmallDisk {
     fn new() -> (Self, thread::JoinHandle<()>) {
         let disk = Self {
-            pipeline: Arc::new(Pipeline::new(Lsn(0), Durability::Full)),
+            pipeline: Arc::new(Pipeline::new(Lsn(0), Durability::Full, None)),
             synced: Arc::default(),
             space: Arc::default(),
         };
@@ -238,7 +239,7 @@ impl SmallDisk {
             Err(_) => return None,
         };
         let waiter = Arc::new(Waiter::new(1));
-        self.pipeline.enqueue(lsn, &waiter, true);
+        self.pipeline.enqueue(lsn, &waiter, Meanwhile::Nothing);
         let outcome = waiter.wait();
         let is_synced = self.synced.load(Ordering::SeqCst) >= lsn.0;
         assert!(outcome.is_err() || is_synced, "released before it was synced");
@@ -247,7 +248,7 @@ impl SmallDisk {
 
     fn sync(&self) -> Result<(), Arc<str>> {
         let waiter = Arc::new(Waiter::new(1));
-        self.pipeline.enqueue(self.pipeline.end(), &waiter, false);
+        self.pipeline.enqueue(self.pipeline.end(), &waiter, Meanwhile::NothingForLong);
         waiter.wait()
     }
 }
@@ -297,4 +298,157 @@ fn closing_a_log_without_space_releases_every_waiter_with_the_cause() {
     };
     shuttle::check_random(run, 2000);
     shuttle::check_pct(run, 2000, 3);
+}
+
+/// A time that no test waits for. The checker's condition variables never time out.
+const LONG: std::time::Duration = std::time::Duration::from_secs(3_600);
+
+/// A log that gathers commits, and the number of callbacks that it has called.
+#[derive(Clone)]
+struct GatheringLog {
+    pipeline: Arc<Pipeline>,
+    synced: Arc<AtomicU64>,
+    called: Arc<AtomicU64>,
+}
+
+impl GatheringLog {
+    fn new() -> (Self, thread::JoinHandle<()>) {
+        let log = Self {
+            pipeline: Arc::new(Pipeline::new(Lsn(0), Durability::Full, Some(LONG))),
+            synced: Arc::default(),
+            called: Arc::default(),
+        };
+        let of_writer = log.clone();
+        let writer = thread::spawn(move || write(of_writer.pipeline, of_writer.synced, None));
+        (log, writer)
+    }
+
+    /// Commits, and leaves the answer to a callback that also calls `then`.
+    fn commit(&self, then: impl FnOnce() + Send + 'static) -> Lsn {
+        let lsn = self.pipeline.append(b"a").unwrap();
+        let log = self.clone();
+        let waiter = Waiter::new(1);
+        waiter.on_done(Box::new(move |outcome| {
+            outcome.unwrap();
+            assert!(log.synced.load(Ordering::SeqCst) >= lsn.0, "released before it was synced");
+            log.called.fetch_add(1, Ordering::SeqCst);
+            then();
+        }));
+        self.pipeline.enqueue(lsn, &Arc::new(waiter), Meanwhile::Work);
+        lsn
+    }
+
+    fn commits(&self, count: u64) {
+        (0..count).for_each(|_| {
+            self.commit(|| ());
+        });
+    }
+
+    /// Waits until this number of callbacks were called and the writer rests.
+    fn rest(&self, called: u64) {
+        while self.called.load(Ordering::SeqCst) < called || !self.pipeline.rests() {
+            thread::yield_now();
+        }
+        assert_eq!(self.called.load(Ordering::SeqCst), called);
+    }
+}
+
+/// Threads leave their commits to callbacks, and hurry the log when they have nothing else to do. A hurry that the log
+/// misses hangs the model.
+#[test]
+fn a_log_that_gathers_commits_releases_every_callback_after_a_hurry() {
+    let run = || {
+        let (log, writer) = GatheringLog::new();
+        let committers: Vec<_> = (0..2)
+            .map(|_| {
+                let log = log.clone();
+                thread::spawn(move || {
+                    for _ in 0..2 {
+                        let released = Arc::new((sync::Mutex::new(0), sync::Condvar::new()));
+                        for _ in 0..3 {
+                            let released = released.clone();
+                            log.commit(move || {
+                                *released.0.lock().unwrap() += 1;
+                                released.1.notify_one();
+                            });
+                        }
+                        log.pipeline.hurry();
+                        let mut count = released.0.lock().unwrap();
+                        while *count < 3 {
+                            count = released.1.wait(count).unwrap();
+                        }
+                    }
+                })
+            })
+            .collect();
+        committers.into_iter().for_each(|committer| committer.join().unwrap());
+        log.pipeline.close();
+        writer.join().unwrap();
+    };
+    shuttle::check_random(run, 2000);
+    shuttle::check_pct(run, 2000, 3);
+}
+
+#[test]
+fn a_log_gathers_commits_with_callbacks_until_somebody_waits_or_enough_have_come() {
+    shuttle::check_random(
+        || {
+            let (log, writer) = GatheringLog::new();
+            log.commits(9);
+            let last = log.commit(|| ());
+            log.rest(0);
+            // A thread that waits has all of them written, in one batch.
+            let waiter = Arc::new(Waiter::new(1));
+            log.pipeline.enqueue(last, &waiter, Meanwhile::Nothing);
+            waiter.wait().unwrap();
+            log.rest(10);
+            assert_eq!(log.pipeline.counts().batches, 1);
+            // Enough of them need nobody who waits.
+            log.commits(64);
+            log.rest(74);
+            assert_eq!(log.pipeline.counts().batches, 2);
+            // The rest is written when the log is closed.
+            log.commits(3);
+            log.pipeline.close();
+            writer.join().unwrap();
+            assert_eq!(log.called.load(Ordering::SeqCst), 77);
+        },
+        200,
+    );
+}
+
+#[test]
+fn a_log_learns_how_many_commits_are_enough() {
+    shuttle::check_random(
+        || {
+            let (log, writer) = GatheringLog::new();
+            // The caller has four commits under way at most, so two are enough.
+            log.commits(4);
+            log.rest(0);
+            log.pipeline.hurry();
+            log.rest(4);
+            log.commits(1);
+            log.rest(4);
+            log.commits(1);
+            log.rest(6);
+            // After 64 writes with enough commits, these two among them, a third one can come.
+            for write in 2..=63 {
+                log.commits(2);
+                log.rest(4 + 2 * write);
+            }
+            log.commits(2);
+            log.rest(130);
+            log.commits(1);
+            log.rest(133);
+            // A record without a waiter is written too.
+            let end = log.pipeline.append(b"a").unwrap();
+            log.pipeline.hurry();
+            while log.pipeline.durable() < end {
+                thread::yield_now();
+            }
+            log.pipeline.close();
+            writer.join().unwrap();
+        },
+        50,
+    );
 }

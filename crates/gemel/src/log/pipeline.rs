@@ -2,12 +2,14 @@
 //! positions. It knows no files, so a model checker can run it (see `model.rs`).
 //!
 //! One mutex guards all of it. The writer takes the whole buffer; while it writes and syncs, the next batch collects. A
-//! large record becomes a batch of its own, without a copy.
-//! Group commit needs nothing more. A waiter for a position either enters the queue before the writer publishes that
-//! position, or sees the position published: both happen under the mutex.
+//! large record becomes a batch of its own, without a copy. That is all that group commit needs. A log that gathers
+//! commits also leaves a batch in the buffer until enough commits have come, or somebody can't wait.
+//!
+//! A waiter for a position either enters the queue before the writer publishes that position, or sees the position
+//! published: both happen under the mutex.
 
 use super::entry::Entry;
-use super::sync::{AtomicU64, Condvar, Mutex, MutexGuard};
+use super::sync::{AtomicBool, AtomicU64, Condvar, Mutex, MutexGuard, yield_now};
 use super::waiter::Waiter;
 use super::{Lsn, frame};
 use crate::error::{Error, Result};
@@ -20,6 +22,10 @@ use std::time::{Duration, Instant};
 
 /// Bytes in the buffer that are written even if nobody waits for them.
 const MUCH: usize = 1 << 20;
+/// Largest number of commits that a log gathers before it writes.
+const ENOUGH_MAX: usize = 64;
+/// Number of writes without a hurry after which a log gathers one commit more.
+const CALM: usize = 64;
 /// Maximum capacity that a buffer keeps after its batch was written, in bytes. A batch of [`MUCH`] bytes ends with a record
 /// that exceeds it, so its buffer has grown to twice that.
 const KEPT: usize = 2 * MUCH;
@@ -34,7 +40,7 @@ const RETRY_EVERY: Duration = Duration::from_secs(1);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sleep {
     Awake,
-    /// Sleeps until there is work. With durability other than full, an append is work.
+    /// Sleeps until there is work. If records become durable by a time, without being asked for, an append is work.
     UntilWork,
     /// Sleeps until a time, at the latest. An append does not wake it.
     UntilTime,
@@ -52,13 +58,16 @@ struct State {
     end: u64,
     written: u64,
     durable: u64,
-    /// The largest position that anybody waits for.
+    /// The largest position that must become durable without delay.
     wanted: u64,
+    gathering: Gathering,
+    /// Position after the last batch that the writer has taken.
+    taken: u64,
     /// Waiters, the smallest position first.
     waiting: VecDeque<Waiting>,
     sleep: Sleep,
     counts: LogCounts,
-    /// Time by which the bytes not yet written (or synced, with relaxed durability) must be.
+    /// Time by which the bytes not yet written (or synced, with relaxed durability or gathered commits) must be.
     due: Option<Instant>,
     /// True if somebody waits for the buffer to shrink.
     crowded: bool,
@@ -74,6 +83,60 @@ struct State {
     /// True if a closing log must still write its mark: an empty batch whose header says that all before it is durable.
     unmarked: bool,
     failed: Option<Arc<str>>,
+}
+
+/// What a log that gathers commits goes by.
+#[derive(Debug)]
+struct Gathering {
+    /// Number of waiters for positions that the writer has not taken yet.
+    count: usize,
+    /// The count with which a write begins.
+    enough: usize,
+    /// Number of writes that began with enough waiters, since `enough` has changed.
+    calm: usize,
+    /// Time at which the writer was woken or took its last step.
+    stepped: Instant,
+    /// Usual time of a write and its sync: a mean in which older ones weigh less.
+    usual: Duration,
+}
+
+impl Gathering {
+    fn new() -> Self {
+        Self { count: 0, enough: ENOUGH_MAX, calm: 0, stepped: Instant::now(), usual: Duration::ZERO }
+    }
+
+    /// Notes that the writer takes a batch. `left` is the number of waiters for later positions.
+    fn take(&mut self, left: usize) {
+        if self.count >= self.enough {
+            // As long as nobody is in a hurry, more may come before a write.
+            self.calm += 1;
+            if self.calm >= CALM {
+                self.calm = 0;
+                self.enough = (self.enough + 1).min(ENOUGH_MAX);
+            }
+        }
+        self.count = left;
+        self.stepped = Instant::now();
+    }
+
+    /// Notes that the writer has written and synced a batch.
+    fn finish(&mut self) {
+        let now = Instant::now();
+        self.usual = (self.usual * 7 + (now - self.stepped)) / 8;
+        self.stepped = now;
+    }
+
+    /// Notes that somebody can't wait any more while `waiting` commits were gathered and none was being written.
+    fn gathered_too_long(&mut self, waiting: usize) {
+        // The one half can be written while the other is gathered.
+        self.enough = (waiting / 2).clamp(1, ENOUGH_MAX);
+        self.calm = 0;
+    }
+
+    /// Returns true if the writer, which is not asleep, takes much longer for its step than usual.
+    fn is_late(&self) -> bool {
+        self.count >= self.enough && self.stepped.elapsed() > 2 * self.usual
+    }
 }
 
 #[derive(Debug)]
@@ -108,12 +171,27 @@ pub(super) struct Pipeline {
     /// Copies of the state's fields, for reading without the lock.
     end: AtomicU64,
     durable: AtomicU64,
+    has_failed: AtomicBool,
     durability: Durability,
+    /// See [`Policy::gather`](super::Policy::gather).
+    gather: Option<Duration>,
+}
+
+/// What a waiter does meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Meanwhile {
+    /// Its thread or task can't go on. It waits for space if the disk is full.
+    Nothing,
+    /// Its thread or task can't go on. If the disk is full, it asks for an attempt to write, and is released with its
+    /// failure.
+    NothingForLong,
+    /// Its thread does other work until a callback tells it.
+    Work,
 }
 
 impl Pipeline {
     /// Makes the core of a log that is durable up to its end, `end`.
-    pub(super) fn new(end: Lsn, durability: Durability) -> Self {
+    pub(super) fn new(end: Lsn, durability: Durability, gather: Option<Duration>) -> Self {
         Self {
             state: Mutex::new(State {
                 closed: VecDeque::new(),
@@ -123,6 +201,8 @@ impl Pipeline {
                 written: end.0,
                 durable: end.0,
                 wanted: 0,
+                gathering: Gathering::new(),
+                taken: end.0,
                 waiting: VecDeque::new(),
                 sleep: Sleep::Awake,
                 counts: LogCounts::default(),
@@ -140,7 +220,9 @@ impl Pipeline {
             room: Condvar::new(),
             end: AtomicU64::new(end.0),
             durable: AtomicU64::new(end.0),
+            has_failed: AtomicBool::new(false),
             durability,
+            gather,
         }
     }
 
@@ -164,7 +246,8 @@ impl Pipeline {
 
     /// Returns the reason why the log rejects records, if it failed.
     pub(super) fn failure(&self) -> Option<Arc<str>> {
-        self.lock().failed.clone()
+        // Tickets ask often, and the lock is the one of every commit.
+        if self.has_failed.load(Ordering::Acquire) { self.lock().failed.clone() } else { None }
     }
 
     /// Returns the reason why the log waits for space on the disk, if it does.
@@ -236,7 +319,7 @@ impl Pipeline {
         let now = state.unwritten();
         state.end += (now - before) as u64;
         self.end.store(state.end, Ordering::Release);
-        let timed = !self.is_awaited() && state.sleep == Sleep::UntilWork;
+        let timed = (!self.is_awaited() || self.gather.is_some()) && state.sleep == Sleep::UntilWork;
         if timed || (before < MUCH && now >= MUCH) {
             self.wake(state);
         }
@@ -246,13 +329,41 @@ impl Pipeline {
     fn wake(&self, state: &mut State) {
         if state.sleep != Sleep::Awake {
             state.sleep = Sleep::Awake;
+            state.gathering.stepped = Instant::now();
             self.work.notify_one();
         }
     }
 
-    /// Notifies `waiter` when the log is durable up to `lsn`, and wakes the writer to make it so. If the disk is full, a
-    /// patient waiter waits for space. Another one asks for an attempt to write, and is released with its failure.
-    pub(super) fn enqueue(&self, lsn: Lsn, waiter: &Arc<Waiter>, patient: bool) {
+    /// Returns true if the log gathers commits.
+    pub(super) fn gathers(&self) -> bool {
+        self.gather.is_some()
+    }
+
+    /// Asks a log that gathers commits to write them now. See [`Database::hurry`](crate::Database::hurry).
+    pub(super) fn hurry(&self) {
+        if !self.gathers() || self.durable() == self.end() {
+            return;
+        }
+        let mut state = self.lock();
+        let waiting = state.waiting.len();
+        // A writer that waits for space on the disk sleeps for another reason.
+        if waiting > 0 && state.sleep != Sleep::Awake && state.full.is_none() {
+            state.gathering.gathered_too_long(waiting);
+        }
+        let end = state.end;
+        self.want(&mut state, end);
+    }
+
+    fn want(&self, state: &mut State, lsn: u64) {
+        if lsn > state.wanted {
+            state.wanted = lsn;
+            self.wake(state);
+        }
+    }
+
+    /// Notifies `waiter` when the log is durable up to `lsn`. Wakes the writer, unless the commit can be gathered. May
+    /// yield the processor to the writer.
+    pub(super) fn enqueue(&self, lsn: Lsn, waiter: &Arc<Waiter>, meanwhile: Meanwhile) {
         if self.durable() >= lsn {
             return waiter.arrive();
         }
@@ -273,14 +384,21 @@ impl Pipeline {
             _ => state.waiting.len(),
         };
         // An attempt that has begun already may have found the disk full before the caller made space.
-        let patience = (!patient).then_some(state.attempts + 1);
+        let patience = (meanwhile == Meanwhile::NothingForLong).then_some(state.attempts + 1);
         state.waiting.insert(place, Waiting { lsn, waiter: waiter.clone(), patience });
-        if !patient && state.full.is_some() {
+        if patience.is_some() && state.full.is_some() {
             self.ask_to_retry(&mut state);
         }
-        if lsn > state.wanted {
-            state.wanted = lsn;
-            self.wake(&mut state);
+        state.gathering.count += usize::from(lsn > state.taken);
+        let gathers = self.gathers() && meanwhile == Meanwhile::Work;
+        // It may wait for this processor: the system's scheduler lets it wait for milliseconds.
+        let yields = gathers && state.sleep == Sleep::Awake && state.gathering.is_late();
+        if !gathers || state.gathering.count >= state.gathering.enough {
+            self.want(&mut state, lsn);
+        }
+        drop(state);
+        if yields {
+            yield_now();
         }
     }
 
@@ -381,6 +499,7 @@ impl Pipeline {
                     self.room.notify_all();
                 }
                 let end = start + batch.len() as u64;
+                state.took(end);
                 return Some(Work { batch, start, end, durable: state.durable, sync });
             }
             state = match state.due {
@@ -405,7 +524,10 @@ impl Pipeline {
         }
         let much = state.unwritten() >= MUCH;
         let (late, after, sync) = match self.durability {
-            Durability::Full => return much.then_some(true),
+            Durability::Full => match self.gather {
+                None => return much.then_some(true),
+                Some(delay) => (state.durable, delay, true),
+            },
             Durability::Relaxed(interval) => (state.durable, interval, true),
             Durability::None => (state.written, SOON, false),
         };
@@ -414,7 +536,18 @@ impl Pipeline {
         }
         let now = Instant::now();
         let due = *state.due.get_or_insert_with(|| now + after);
-        if due <= now { Some(sync) } else { much.then_some(false) }
+        if due <= now && self.is_awaited() {
+            // All of it, not only the first batch.
+            state.wanted = state.end;
+        }
+        if due <= now { Some(sync) } else { much.then_some(self.is_awaited()) }
+    }
+
+    /// Returns true if the writer sleeps, or is about to.
+    #[cfg(test)]
+    #[allow(dead_code, reason = "only the model's copy of this file is asked")]
+    pub(super) fn rests(&self) -> bool {
+        self.lock().sleep != Sleep::Awake
     }
 
     /// Returns the work of the writer since the log was opened.
@@ -429,6 +562,7 @@ impl Pipeline {
         state.counts.batches += u64::from(!work.batch.is_empty());
         state.counts.syncs += u64::from(work.sync);
         state.written = work.end;
+        state.gathering.finish();
         if state.full.take().is_some() {
             state.retry = false;
             self.room.notify_all();
@@ -453,6 +587,7 @@ impl Pipeline {
     pub(super) fn fail(&self, cause: &Arc<str>) {
         let mut state = self.lock();
         state.failed.get_or_insert_with(|| cause.clone());
+        self.has_failed.store(true, Ordering::Release);
         state.full = None;
         state.buffer = Vec::new();
         state.closed = VecDeque::new();
@@ -481,6 +616,13 @@ impl Pipeline {
 }
 
 impl State {
+    /// Notes that the writer takes a batch that ends at `end`.
+    fn took(&mut self, end: u64) {
+        self.taken = end;
+        let left = self.waiting.len() - self.waiting.partition_point(|waiting| waiting.lsn <= end);
+        self.gathering.take(left);
+    }
+
     /// Returns the bytes of the batches that the writer has not taken.
     fn unwritten(&self) -> usize {
         self.buffer.len() + self.closed.iter().map(|(_, batch)| batch.len()).sum::<usize>()

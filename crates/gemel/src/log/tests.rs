@@ -26,7 +26,7 @@ pub(super) fn open(files: &FaultyFiles, end: Lsn, durability: Durability, segmen
     open_by(files, end, durability.into(), segment_bytes)
 }
 
-fn open_by(files: &FaultyFiles, end: Lsn, policy: Policy, segment_bytes: u64) -> Arc<Log> {
+pub(super) fn open_by(files: &FaultyFiles, end: Lsn, policy: Policy, segment_bytes: u64) -> Arc<Log> {
     Log::open_with(Arc::new(files.clone()), dir(), "main", DATABASE, end, policy, segment_bytes).unwrap()
 }
 
@@ -308,7 +308,7 @@ fn a_failed_sync_poisons_the_log_and_is_not_retried() {
         [(Operation::Sync, EIO, "can't sync"), (Operation::Write, ENOSPC, "the disk is full (can't write")]
     {
         let files = FaultyFiles::default();
-        let policy = Policy { durability: Durability::Full, full_disk: FullDisk::Fail };
+        let policy = Policy { full_disk: FullDisk::Fail, ..Durability::Full.into() };
         let log = open_by(&files, Lsn(0), policy, 1 << 20);
         let good = log.append(b"good").unwrap();
         Ticket::after(&[(&log, good)]).wait().unwrap();
@@ -535,7 +535,7 @@ proptest! {
 fn the_buffers_of_a_log_shrink_after_a_large_batch() {
     use super::pipeline::Pipeline;
     // With this durability there is always something to do.
-    let pipeline = Pipeline::new(Lsn(0), Durability::Relaxed(Duration::ZERO));
+    let pipeline = Pipeline::new(Lsn(0), Durability::Relaxed(Duration::ZERO), None);
     let mut spare = Vec::new();
     let mut kept = Vec::new();
     // Each batch becomes the spare buffer, and after the next batch the buffer that collects.

@@ -1,7 +1,7 @@
 //! Tickets over logs: when they resolve, and how many resolve in a second.
 
 use super::tests::{DATABASE, dir, wait_until};
-use super::{Log, Lsn};
+use super::{Log, Lsn, Policy};
 use crate::error::Result;
 use crate::files::faulty::FaultyFiles;
 use crate::files::{Files, RealFiles};
@@ -139,6 +139,86 @@ fn a_callback_that_panics_harms_nobody_and_may_drop_the_log() {
     });
     drop(closed);
     receiver.recv().unwrap().unwrap();
+}
+
+fn gathering(files: impl Files + 'static, longest: Duration) -> Arc<Log> {
+    let policy = Policy { gather: Some(longest), ..Durability::Full.into() };
+    Log::open(Arc::new(files), dir(), "main", DATABASE, Lsn(0), policy).unwrap()
+}
+
+/// A time that no test waits for.
+const LONG: Duration = Duration::from_secs(3_600);
+
+#[test]
+fn a_log_gathers_commits_for_a_limited_time() {
+    let log = gathering(FaultyFiles::default(), Duration::from_millis(1));
+    // Also if the ticket was dropped.
+    let end = log.append(b"commit").unwrap();
+    drop(Ticket::after(&[(&log, end)]));
+    wait_until(|| log.durable() == end);
+    // A large record is a batch of its own, and both are due.
+    let (sender, receiver) = std::sync::mpsc::channel();
+    for record in [vec![7; 10], vec![7; 1 << 20]] {
+        let end = log.append(&record).unwrap();
+        let sender = sender.clone();
+        Ticket::after(&[(&log, end)]).on_done(move |outcome| sender.send(outcome).unwrap());
+    }
+    receiver.recv().unwrap().unwrap();
+    receiver.recv().unwrap().unwrap();
+    assert_eq!(log.durable(), log.end());
+}
+
+#[test]
+fn only_commits_with_callbacks_are_gathered() {
+    let log = gathering(FaultyFiles::default(), LONG);
+    let commit = || Ticket::after(&[(&log, log.append(b"commit").unwrap())]);
+    commit().wait().unwrap();
+    let (first, mut second) = (commit(), commit());
+    assert!(!first.is_done());
+    let flag = Arc::new(Flag(AtomicU64::new(0)));
+    let waker = flag.clone().into();
+    let mut context = std::task::Context::from_waker(&waker);
+    if std::future::Future::poll(std::pin::Pin::new(&mut second), &mut context).is_pending() {
+        wait_until(|| flag.0.load(Ordering::SeqCst) == 1);
+    }
+    assert!(first.is_done());
+    assert_eq!(log.counts().batches, 2, "the first is written together with the second");
+    let called = Arc::new(AtomicU64::new(0));
+    for _ in 0..3 {
+        let called = called.clone();
+        commit().on_done(move |_| {
+            called.fetch_add(1, Ordering::SeqCst);
+        });
+    }
+    assert_eq!(called.load(Ordering::SeqCst), 0);
+    log.hurry();
+    wait_until(|| called.load(Ordering::SeqCst) == 3);
+    assert_eq!(log.counts().batches, 3);
+}
+
+#[test]
+fn a_ticket_that_nobody_waits_for_yet_is_done_when_its_answer_is_known() {
+    let gates = [Gate::default(), Gate::default()];
+    let [first, second] = gates.each_ref().map(|gate| gathering(gate.clone(), LONG));
+    let commit = || {
+        let (one, two) = Log::append_both((&first, b"half".into()), (&second, b"other half".into())).unwrap();
+        Ticket::after(&[(&first, one), (&second, two)])
+    };
+    let (ticket, lost) = (commit(), commit());
+    let closed = gates[1].1.lock();
+    first.sync(first.end()).unwrap();
+    // A log that fails later has no part in the answer.
+    first.fail(&Arc::from("it failed"));
+    assert!(!ticket.is_done());
+    drop(closed);
+    second.sync(second.end()).unwrap();
+    assert!(ticket.is_done());
+    ticket.wait().unwrap();
+    lost.wait().unwrap();
+    let log = gathering(FaultyFiles::default(), LONG);
+    let lost = Ticket::after(&[(&log, log.append(b"commit").unwrap())]);
+    log.fail(&Arc::from("it failed"));
+    assert!(lost.is_done() && lost.wait().is_err());
 }
 
 /// Measures durable commits per second on a disk, from two threads with up to a thousand in flight each. `cargo test

@@ -32,6 +32,19 @@ type Script = dyn Fn(&Call<'_>) -> Option<TxError> + Send + Sync;
 /// Decision to accept a connection, by its number.
 type Door = dyn Fn(usize) -> Result<(), TargetError> + Send + Sync;
 
+type Answer = Box<dyn FnOnce(Result<(), TxError>) + Send>;
+
+/// The time at which commits are answered.
+#[derive(Clone)]
+enum Commits {
+    /// With the transaction: the session waits.
+    Awaited,
+    /// After this time, while the session is free.
+    After(Duration),
+    /// When a session hurries. Until then they gather here.
+    Gathered(Arc<Mutex<Vec<Answer>>>),
+}
+
 /// A database that follows a script. See the module.
 pub(crate) struct Scripted {
     script: Arc<Script>,
@@ -39,9 +52,7 @@ pub(crate) struct Scripted {
     seen: Arc<Mutex<Vec<Transaction>>>,
     total: Arc<AtomicUsize>,
     connections: AtomicUsize,
-    /// Time from the end of a transaction to the end of its commit, while the session is free; `None` if sessions wait
-    /// for commits.
-    commit: Option<Duration>,
+    commits: Commits,
     /// Placement of the warehouses, if the database reports it.
     placement: Option<Box<dyn Fn() -> Placement + Send + Sync>>,
 }
@@ -55,7 +66,7 @@ impl Scripted {
             seen: Arc::default(),
             total: Arc::default(),
             connections: AtomicUsize::new(0),
-            commit: None,
+            commits: Commits::Awaited,
             placement: None,
         }
     }
@@ -68,7 +79,13 @@ impl Scripted {
 
     /// Makes commits pipelined: each takes `latency`.
     pub(crate) fn pipelined(mut self, latency: Duration) -> Self {
-        self.commit = Some(latency);
+        self.commits = Commits::After(latency);
+        self
+    }
+
+    /// Makes commits pipelined: each takes until a session hurries.
+    pub(crate) fn gathering(mut self) -> Self {
+        self.commits = Commits::Gathered(Arc::default());
         self
     }
 
@@ -120,20 +137,21 @@ struct ScriptedSession {
     total: Arc<AtomicUsize>,
     index: usize,
     number: usize,
-    commit: Option<Duration>,
+    commits: Commits,
     /// Session of `null:` that gives the answers.
     null: Box<dyn Session>,
 }
 
-/// A commit that takes this time.
-struct OnItsWay(Duration);
-
-impl Commit for OnItsWay {
-    fn on_done(self: Box<Self>, done: Box<dyn FnOnce(Result<(), TxError>) + Send>) {
-        std::thread::spawn(move || {
-            std::thread::sleep(self.0);
-            done(Ok(()));
-        });
+impl Commit for Commits {
+    fn on_done(self: Box<Self>, done: Answer) {
+        match *self {
+            Self::Awaited => done(Ok(())),
+            Self::After(latency) => drop(std::thread::spawn(move || {
+                std::thread::sleep(latency);
+                done(Ok(()));
+            })),
+            Self::Gathered(answers) => lock(&answers).push(done),
+        }
     }
 }
 
@@ -151,10 +169,17 @@ impl Session for ScriptedSession {
 
     fn submit(&mut self, transaction: &Transaction) -> Result<Submitted, TxError> {
         let outcome = self.execute(transaction)?;
-        Ok(match self.commit {
-            Some(latency) => Submitted::Committing(outcome, Box::new(OnItsWay(latency))),
-            None => Submitted::Done(outcome),
+        Ok(match &self.commits {
+            Commits::Awaited => Submitted::Done(outcome),
+            commits => Submitted::Committing(outcome, Box::new(commits.clone())),
         })
+    }
+
+    fn hurry(&mut self) {
+        if let Commits::Gathered(answers) = &self.commits {
+            let answers = std::mem::take(&mut *lock(answers));
+            answers.into_iter().for_each(|answer| answer(Ok(())));
+        }
     }
 }
 
@@ -193,7 +218,7 @@ impl Target for Scripted {
             total: Arc::clone(&self.total),
             index,
             number: 0,
-            commit: self.commit,
+            commits: self.commits.clone(),
             null,
         }))
     }

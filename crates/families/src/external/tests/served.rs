@@ -151,6 +151,7 @@ fn a_url_that_cannot_be_served_is_rejected() {
         ("gemel:", "names no directory"),
         ("sqlite:x", "can't be served"),
         ("gemel:x?commit=wait", "leave it out"),
+        ("gemel:x?gather=off", "leave it out"),
         ("gemel:x?speed=1", "speed"),
     ] {
         let errors = GemelServer::open(url).err().expect("rejected");
