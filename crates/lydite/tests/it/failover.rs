@@ -6,6 +6,7 @@ use lydite_testkit::postgres::query;
 use serde_json::Value;
 use std::fs;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 /// A new cluster with a small warehouse.
 fn cluster(options: &[&str]) -> Lab {
@@ -31,7 +32,7 @@ fn signal(pid: i32, signal: i32) {
     unsafe { libc::kill(pid, signal) };
 }
 
-/// Kills all processes of the primary at one moment.
+/// Kills all processes of the primary at one moment, and waits until it has ended.
 fn kill_primary(lab: &Lab) {
     let primary = lab.postmaster().expect("a primary") as i32;
     // It starts no further processes.
@@ -40,6 +41,10 @@ fn kill_primary(lab: &Lab) {
     let children: Vec<i32> = children.split(' ').filter_map(|pid| pid.parse().ok()).collect();
     children.iter().for_each(|pid| signal(*pid, libc::SIGSTOP));
     children.iter().chain([&primary]).for_each(|pid| signal(*pid, libc::SIGKILL));
+    // The script would find it running. A process that has ended has no program.
+    while fs::read_link(format!("/proc/{primary}/exe")).is_ok() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 /// A run on a new cluster whose primary is killed once `is_ripe` is true, and replaced. None if the run ended before the
