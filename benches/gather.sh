@@ -1,13 +1,8 @@
 #!/usr/bin/env bash
 # Measures what Gemel gains when its log gathers pipelined commits: runs with gather=1 and with gather=off, in turns.
 # Prints the ratios of throughput and of processor time per transaction, with the 95 % interval of Student's t.
-# Variables: PAIRS (10), SECONDS_EACH (8), WAREHOUSES (2), SESSIONS (2).
-set -euo pipefail
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-lydite=${LYDITE:-${CARGO_TARGET_DIR:-$root/target}/release/lydite}
-[ -x "$lydite" ] || { echo "building lydite (release)" >&2; cargo build --release --manifest-path "$root/Cargo.toml" -p lydite; }
-work=$(mktemp -d "${TMPDIR:-/tmp}/lydite-bench-XXXXXX")
-trap 'rm -rf "$work"' EXIT
+# Variables: PAIRS (10), SECONDS_EACH (8), WAREHOUSES (2), SESSIONS (2), LYDITE (the release build).
+source "$(dirname "$0")/server.bash"
 
 for _ in $(seq "${PAIRS:-10}"); do
   for gather in off 1; do
@@ -19,7 +14,7 @@ import json
 r = json.load(open('$work/r.json'))
 print(r['tps'], r['client']['cpu_us_per_transaction'], r['nopm'])"
   done
-done | PYTHONPATH="$root/benches" python3 -c '
+done | python3 -c '
 import statistics, student, sys
 rows = [[float(word) for word in line.split()] for line in sys.stdin]
 off, on = rows[::2], rows[1::2]

@@ -61,8 +61,8 @@ pub(crate) const OPTIONS: &[OptionSpec] = &[
         name: "gather",
         values: "MS, off",
         default: "1",
-        about: "longest time, 1 to 1000 milliseconds, for which the log gathers pipelined commits to write them \
-                together; a session that is about to wait ends it; off with any other durability or commit",
+        about: "longest time in ms (1 to 1000) that the log waits for more pipelined commits, to write them together; \
+                it waits no longer once a session has nothing else to do; off with any other durability or commit",
     },
     OptionSpec {
         name: "isolation",

@@ -96,9 +96,9 @@ impl Isolation {
 pub struct Options {
     /// The moment at which a commit's ticket resolves.
     pub durability: Durability,
-    /// Longest time for which the log gathers commits before it writes them together; none to write each at once. It
-    /// needs full durability, and applies to commits for which no thread or task waits: those whose tickets have a
-    /// callback ([`Ticket::on_done`](crate::Ticket::on_done)) or were dropped.
+    /// Longest time that the log waits for more commits, to write them together; none to write each at once. It needs
+    /// full durability. It applies to commits for which no thread or task waits: the ticket has a callback
+    /// ([`Ticket::on_done`](crate::Ticket::on_done)), or was dropped.
     ///
     /// The log does not use the whole time. It begins to write when a thread or task waits for a ticket, when the caller
     /// asks ([`Database::hurry`](crate::Database::hurry)), and when enough commits have come. How many are enough, it

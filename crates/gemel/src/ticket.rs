@@ -32,9 +32,11 @@ enum State {
 /// A position in each of some logs.
 type Places = ArrayVec<Place, MAX_ENGINES>;
 
-/// Notifies `waiter`, which counts all places, when they are durable.
-fn enqueue(places: &Places, waiter: &Arc<Waiter>, blocks: bool) {
-    places.iter().for_each(|place| place.enqueue(waiter, blocks));
+/// Returns a waiter that is released when all places are durable, for a thread or task that can't go on until then.
+fn blocked(places: &Places) -> Arc<Waiter> {
+    let waiter = Arc::new(Waiter::new(places.len()));
+    places.iter().for_each(|place| place.enqueue(&waiter, true));
+    waiter
 }
 
 impl Ticket {
@@ -51,9 +53,7 @@ impl Ticket {
         if places.iter().all(Place::gathers) {
             return Self(State::Open(places));
         }
-        let waiter = Arc::new(Waiter::new(places.len()));
-        enqueue(&places, &waiter, true);
-        Self(State::Waiting(waiter))
+        Self(State::Waiting(blocked(&places)))
     }
 
     /// Blocks the thread until the commit is durable.
@@ -63,11 +63,7 @@ impl Ticket {
     pub fn wait(self) -> Result<()> {
         answer(match self.0 {
             State::Known(outcome) => outcome,
-            State::Open(places) => {
-                let waiter = Arc::new(Waiter::new(places.len()));
-                enqueue(&places, &waiter, true);
-                waiter.wait()
-            }
+            State::Open(places) => blocked(&places).wait(),
             State::Waiting(waiter) => waiter.wait(),
         })
     }
@@ -93,9 +89,9 @@ impl Ticket {
         match self.0 {
             State::Known(outcome) => callback(answer(outcome)),
             State::Open(places) => {
-                let waiter = Waiter::new(places.len());
+                let waiter = Arc::new(Waiter::new(places.len()));
                 waiter.on_done(Box::new(|outcome| callback(answer(outcome))));
-                enqueue(&places, &Arc::new(waiter), false);
+                places.iter().for_each(|place| place.enqueue(&waiter, false));
             }
             State::Waiting(waiter) => waiter.on_done(Box::new(|outcome| callback(answer(outcome)))),
         }
@@ -110,8 +106,7 @@ impl Future for Ticket {
             State::Known(outcome) => return Poll::Ready(answer(outcome.clone())),
             State::Waiting(waiter) => Arc::clone(waiter),
             State::Open(places) => {
-                let waiter = Arc::new(Waiter::new(places.len()));
-                enqueue(places, &waiter, true);
+                let waiter = blocked(places);
                 self.0 = State::Waiting(Arc::clone(&waiter));
                 waiter
             }

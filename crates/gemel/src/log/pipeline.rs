@@ -67,7 +67,7 @@ struct State {
     waiting: VecDeque<Waiting>,
     sleep: Sleep,
     counts: LogCounts,
-    /// Time by which the bytes not yet written (or synced, with relaxed durability or gathered commits) must be.
+    /// Time by which the bytes must be written that are not; with relaxed durability or gathered commits, synced.
     due: Option<Instant>,
     /// True if somebody waits for the buffer to shrink.
     crowded: bool,
@@ -85,7 +85,7 @@ struct State {
     failed: Option<Arc<str>>,
 }
 
-/// What a log that gathers commits goes by.
+/// Counts and times by which a log that gathers commits decides when to write.
 #[derive(Debug)]
 struct Gathering {
     /// Number of waiters for positions that the writer has not taken yet.
@@ -96,7 +96,7 @@ struct Gathering {
     calm: usize,
     /// Time at which the writer was woken or took its last step.
     stepped: Instant,
-    /// Usual time of a write and its sync: a mean in which older ones weigh less.
+    /// Mean time of a write with its sync. Older ones weigh less.
     usual: Duration,
 }
 
@@ -177,15 +177,15 @@ pub(super) struct Pipeline {
     gather: Option<Duration>,
 }
 
-/// What a waiter does meanwhile.
+/// Occupation of a waiter until it is released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Meanwhile {
-    /// Its thread or task can't go on. It waits for space if the disk is full.
+    /// None: a thread or task can't go on. It waits for space if the disk is full.
     Nothing,
-    /// Its thread or task can't go on. If the disk is full, it asks for an attempt to write, and is released with its
+    /// None: a thread or task can't go on. If the disk is full, it asks for an attempt to write, and is released with its
     /// failure.
     NothingForLong,
-    /// Its thread does other work until a callback tells it.
+    /// Other work: a callback tells the thread.
     Work,
 }
 
