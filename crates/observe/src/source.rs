@@ -7,7 +7,9 @@ use std::fmt;
 /// Words that switch all sources off.
 const NONE: [&str; 2] = ["off", "none"];
 /// Advice about unknown sources.
-const USE: &str = "use db, host, host=ssh://HOST, prometheus=URL or off";
+const USE: &str = "use db, host, host/port:N, host=ssh://HOST, prometheus=URL or off";
+/// Beginning of this machine with a server's port.
+const WITH_PORT: &str = "host/port:";
 /// Beginning of an exporter.
 const EXPORTER: &str = "prometheus=";
 /// Beginning of another machine.
@@ -18,8 +20,8 @@ const REMOTE: &str = "host=";
 pub enum SourceSpec {
     /// The database under test.
     Database,
-    /// This machine.
-    Host,
+    /// This machine, and the server that listens on this TCP port, if the target's URL does not name it.
+    Host(Option<u16>),
     /// Another machine.
     Remote(Remote),
     /// An exporter of Prometheus.
@@ -32,7 +34,7 @@ impl SourceSpec {
     pub fn name(&self) -> String {
         match self {
             Self::Database => "db".into(),
-            Self::Host => "host".into(),
+            Self::Host(_) => "host".into(),
             Self::Remote(remote) => format!("host:{}", remote.name()),
             Self::Exporter(exporter) => exporter.name().into(),
         }
@@ -43,7 +45,8 @@ impl fmt::Display for SourceSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Database => f.write_str("db"),
-            Self::Host => f.write_str("host"),
+            Self::Host(None) => f.write_str("host"),
+            Self::Host(Some(port)) => write!(f, "{WITH_PORT}{port}"),
             Self::Remote(remote) => write!(f, "{REMOTE}{remote}"),
             Self::Exporter(exporter) => write!(f, "{EXPORTER}{exporter}"),
         }
@@ -69,11 +72,16 @@ pub fn read_sources(text: &str) -> Result<Vec<SourceSpec>, String> {
         let (source, more) = text.split_once(',').map_or((text, None), |(one, more)| (one, Some(more)));
         sources.push(match source.trim() {
             "db" => SourceSpec::Database,
-            "host" => SourceSpec::Host,
+            "host" => SourceSpec::Host(None),
             word if NONE.contains(&word) => {
                 return Err(format!("{word} must stand alone: leave out the sources beside it"));
             }
             "" => return Err(format!("a source is empty: {USE}")),
+            word if word.starts_with(WITH_PORT) => {
+                let port = word[WITH_PORT.len()..].parse().ok().filter(|port| *port > 0);
+                let port = port.ok_or_else(|| format!("{word:?} has no port: use {WITH_PORT}5432"))?;
+                SourceSpec::Host(Some(port))
+            }
             word if word.starts_with(REMOTE) => SourceSpec::Remote(Remote::parse(&word[REMOTE.len()..])?),
             word => return Err(format!("{word:?} is not known: {USE}")),
         });
@@ -94,6 +102,7 @@ mod tests {
     fn commas_separate_sources_and_after_an_exporter_its_names() {
         let ok = |texts: &[&str]| Ok(texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>());
         assert_eq!(written("db, host"), ok(&["db", "host"]));
+        assert_eq!(written("host/port:5432,db"), ok(&["host/port:5432", "db"]));
         assert_eq!(written("host=ssh://db1,db"), ok(&["host=ssh://db1", "db"]));
         assert_eq!(written("off"), ok(&[]));
         assert_eq!(written("none"), ok(&[]));
@@ -112,7 +121,12 @@ mod tests {
     #[test]
     fn wrong_sources_are_rejected_with_those_that_are_allowed() {
         for (text, words) in [
-            ("dbx", "\"dbx\" is not known: use db, host, host=ssh://HOST, prometheus=URL or off"),
+            (
+                "dbx",
+                "\"dbx\" is not known: use db, host, host/port:N, host=ssh://HOST, prometheus=URL or off",
+            ),
+            ("host/port:0", "\"host/port:0\" has no port: use host/port:5432"),
+            ("host/port:", "has no port"),
             ("host=db1", "\"db1\" is no machine: use ssh://root@db1"),
             ("db,off", "off must stand alone"),
             ("", "a source is empty"),

@@ -12,6 +12,7 @@ use crate::model::{
     ClientCost, DeliveryReport, HostInfo, Latency, LoadInfo, RunResult, TRANSACTION_TYPES, TransactionResult,
     Window,
 };
+use crate::observed::Observed;
 use crate::suggest::nearest;
 
 /// Transaction types of workloads other than TPC-C.
@@ -53,7 +54,7 @@ pub const SHORT_NAMES: &str = "nopm, tps, tps.TYPE, TYPE.p95 or latency.TYPE.p95
      p999, max), efficiency, failed, unknown, failed_rate, abort_rate, abort_rate.REASON, rollback_rate, \
      cpu_per_transaction, driver_cpu_per_transaction, tps_per_node, t_e, r_e, r_e_during, \
      seconds_without_commit, nodes.ops.median, nodes.bytes.median (or \
-     nodes.warehouses, nodes.districts; or min, q1, q3, max)";
+     nodes.warehouses, nodes.districts; or min, q1, q3, max), observed.SOURCE.NAME";
 
 /// Units of times, with their lengths in seconds.
 const TIMES: [(&str, f64); 5] = [("ms", 1e-3), ("us", 1e-6), ("µs", 1e-6), ("μs", 1e-6), ("s", 1.0)];
@@ -196,6 +197,8 @@ enum Quantity {
         of: NodeQuantity,
         number: Option<usize>,
     },
+    /// Mean over the window of an observed value: its source, a dot, and its name.
+    Observed(String),
     Path(Vec<String>),
 }
 
@@ -232,6 +235,10 @@ impl Metric {
                 }
                 None => Quantity::Path(path(&parts)?),
             },
+            // `observed.0.values` is a path.
+            ["observed", source, .., _] if source.parse::<usize>().is_err() => {
+                Quantity::Observed(parts[1..].join("."))
+            }
             // `delivery.p99` is a latency, but `delivery.queued` is a path into the report of deferred Deliveries.
             [of, share] if type_of(of).is_ok() && share_of(share).is_ok() => {
                 Quantity::Latency { of: Some(type_of(of)?), share: share_of(share)? }
@@ -301,6 +308,7 @@ impl Metric {
                 let names = [", least", ", first quartile", ", median", ", third quartile", ", greatest"];
                 format!("{of}{}", number.and_then(|number| names.get(number).copied()).unwrap_or_default())
             }
+            Quantity::Observed(of) => format!("Mean of {of}"),
             Quantity::Path(_) => self.name.clone(),
         }
     }
@@ -319,7 +327,7 @@ impl Metric {
             Quantity::CpuPerTransaction | Quantity::DriverCpuPerTransaction => "µs/transaction",
             Quantity::TpsPerNode => "transactions/s and node",
             Quantity::Availability(AvailabilityQuantity::SecondsWithoutCommit) => "s",
-            Quantity::Availability(_) => "",
+            Quantity::Availability(_) | Quantity::Observed(_) => "",
             Quantity::Nodes { of, .. } => of.unit(),
             Quantity::Path(parts) => {
                 // A name ends with its unit; a percentile's unit is in the name before it.
@@ -420,6 +428,12 @@ impl Metric {
             Quantity::Availability(of) => of.of(result),
             // A box is not one number; the median stands for it.
             Quantity::Nodes { of, number } => of.spread(result)?.numbers().get(number.unwrap_or(2)).copied(),
+            Quantity::Observed(of) => {
+                let named = |it: &&Observed| {
+                    of.strip_prefix(&it.source).and_then(|rest| rest.strip_prefix('.')) == Some(&it.name)
+                };
+                result.observed.iter().find(named)?.extent().map(|extent| extent.mean)
+            }
             Quantity::Path(parts) => Document::of(result)?.number(parts),
         };
         value.filter(|value| value.is_finite())
@@ -663,6 +677,9 @@ fn path(parts: &[&str]) -> Result<Vec<String>, String> {
         return Err(format!(
             "names a list: use {number} for the worst fault, or availability.0.{number} for the first"
         ));
+    }
+    if let ["observed"] | ["observed", _] = parts {
+        return Err("is incomplete: use observed.SOURCE.NAME, as observed.host.db.cpu".to_owned());
     }
     let known = has(&[first]) || optional.contains(&first);
     if !known || parts.iter().any(|part| part.is_empty()) {

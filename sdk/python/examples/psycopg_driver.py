@@ -7,13 +7,12 @@ from datetime import timezone
 from decimal import Decimal
 
 import psycopg
-from psycopg import errors
 
 import lydite
 from lydite import TABLES, micros, when
 
-#: Tables, indexes and statements are those of Lydite's own client (postgres:// with foreign_keys=off), so that the two can be
-#: compared.
+#: Tables, indexes and statements are those of Lydite's own client (postgres:// with foreign_keys=off), so that the two
+#: can be compared.
 SCHEMA = """
 CREATE TABLE item (i_id integer NOT NULL, i_im_id integer NOT NULL, i_name varchar(24) NOT NULL,
     i_price numeric(5, 2) NOT NULL, i_data varchar(50) NOT NULL);
@@ -52,8 +51,9 @@ INDEXES = {
     "customer_by_name": "customer (c_w_id, c_d_id, c_last, c_first)",
     "orders_by_customer": "orders (o_w_id, o_d_id, o_c_id, o_id)",
 }
-REASONS = [(errors.SerializationFailure, "serialization"), (errors.DeadlockDetected, "deadlock"),
-           (errors.LockNotAvailable, "lock_timeout")]
+#: Reasons by SQLSTATE, the server's code of an error.
+REASONS = {"40001": "serialization", "40P01": "deadlock", "55P03": "lock_timeout"}
+INSUFFICIENT_PRIVILEGE = "42501"
 ADDRESS = "{0}_street_1, {0}_street_2, {0}_city, {0}_state, {0}_zip"
 CUSTOMER = "c_w_id = %s AND c_d_id = %s AND c_id = %s"
 STOCK = "SELECT s_quantity, s_data, s_dist_{0:02} FROM stock WHERE s_w_id = %s AND s_i_id = %s FOR NO KEY UPDATE"
@@ -77,75 +77,131 @@ THEIRS = {"money": money, "rate": lambda value: Decimal(value).scaleb(-4),
           "time": lambda value: when(value).replace(tzinfo=timezone.utc)}
 
 
+def converted(table, rows, converters):
+    """Rows of a table with each value converted by its column's type; nulls and other types stay as they are."""
+    functions = [converters.get(kind.rstrip("?")) for _, kind in TABLES[table].columns]
+    for row in rows:
+        yield [value if value is None or function is None else function(value)
+               for value, function in zip(row, functions)]
+
+
 class Database(lydite.Driver):
-    """A session, with a connection of its own."""
+    """A session, with a connection of its own. `postgres_libraries.py` replaces the calls of the library."""
 
     name = "psycopg"
+    library = psycopg.__version__
+    #: Exceptions that the library raises when the connection is lost.
+    lost = (psycopg.OperationalError,)
     guarantee = "optimistic"
     isolation = "repeatable read"
 
     def __init__(self, connection):
         self.connection = connection
+        self.committing = False
         self.connect()
-        self.version = f"{psycopg.__version__}, PostgreSQL {self.db.info.parameter_status('server_version')}"
+        self.version = f"{self.library}, PostgreSQL {self.one('SHOW server_version')[0]}"
         self.durable = self.one("SHOW fsync")[0] == "on" and self.one("SHOW synchronous_commit")[0] == "on"
+
+    # The calls of the library.
 
     def connect(self):
         # Prepared when it is met first.
         self.db = psycopg.connect(self.connection, autocommit=True, prepare_threshold=0)
-        self.committing = False
+
+    def closed(self):
+        return bool(self.db.closed)
+
+    def fetch(self, sql, *values):
+        """The rows of a statement."""
+        return self.db.execute(sql, values).fetchall()
+
+    def execute(self, sql, *values):
+        """The number of rows that a statement changes."""
+        return self.db.execute(sql, values).rowcount
+
+    def undo(self):
+        """Rolls the open transaction back, if any."""
+        # psycopg forgets its prepared statements here, so the next transactions prepare them again.
+        self.db.rollback()
+
+    def copy(self, table, rows):
+        """Appends rows to a table."""
+        with self.db.cursor().copy(f"COPY {table} FROM STDIN") as copy:
+            for row in rows:
+                copy.write_row(row)
+
+    def read(self, sql):
+        """The rows of a statement, one after another."""
+        # A cursor of the server: else all rows would be fetched at once.
+        with self.db.cursor(name="rows") as cursor:
+            cursor.itersize = 2_000
+            cursor.execute(sql)
+            yield from cursor
+
+    def sqlstate(self, error):
+        return getattr(error, "sqlstate", None)
+
+    def close(self):
+        self.db.close()
+
+    # Statements and transactions.
 
     def one(self, sql, *values):
         """The only row, which must be there."""
-        row = self.db.execute(sql, values).fetchone()
-        if row is None:
+        rows = self.fetch(sql, *values)
+        if not rows:
             raise lydite.Fatal(f"no row: {sql} {values}: run lydite check")
-        return row
+        return rows[0]
 
     def change(self, sql, *values):
         """Has to change exactly one row."""
-        count = self.db.execute(sql, values).rowcount
+        count = self.execute(sql, *values)
         if count != 1:
             raise lydite.Fatal(f"{count} rows changed instead of 1: {sql} {values}: run lydite check")
 
     def begin(self, access="READ WRITE"):
         self.committing = False
-        self.db.execute(f"BEGIN ISOLATION LEVEL REPEATABLE READ {access}")
+        self.execute(f"BEGIN ISOLATION LEVEL REPEATABLE READ {access}")
 
     def commit(self):
         self.committing = True
-        self.db.execute("COMMIT")
+        self.execute("COMMIT")
 
     def rollback(self):
-        if self.db.closed:
-            # It was lost, and the session outlives it. While the server is away the next request fails, and comes here again.
-            with contextlib.suppress(psycopg.OperationalError):
+        self.committing = False
+        # The session outlives its connection. If this fails, the next request fails too and comes here again.
+        with contextlib.suppress(*self.lost):
+            if self.closed():
                 self.connect()
-        elif self.db.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
-            self.db.rollback()
+            else:
+                self.undo()
 
     # The tables.
 
     def tables(self):
-        found = self.db.execute("SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()")
+        found = self.fetch("SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()")
         names = {name for (name,) in found}
         return [name for name in TABLES if name in names]
 
     def create(self):
-        self.db.execute(SCHEMA, prepare=False)
+        self.begin()
+        # One at a time, because psycopg prepares each, and the server prepares no lists of statements.
+        for statement in SCHEMA.strip().removesuffix(";").split(";"):
+            self.execute(statement)
+        self.commit()
 
     def drop(self):
         for name in [*TABLES, "lydite_meta", "lydite_load"]:
-            self.db.execute(f"DROP TABLE IF EXISTS {name} CASCADE")
+            self.execute(f"DROP TABLE IF EXISTS {name} CASCADE")
 
     def notes(self):
         if self.one("SELECT to_regclass('lydite_meta')")[0] is None:
             return {}
-        return dict(self.db.execute("SELECT name, value FROM lydite_meta").fetchall())
+        return dict(self.fetch("SELECT name, value FROM lydite_meta"))
 
     def note(self, name, value):
-        self.db.execute("INSERT INTO lydite_meta VALUES (%s, %s) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-                        (name, value))
+        self.execute("INSERT INTO lydite_meta VALUES (%s, %s) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+                     name, value)
 
     # Loading: a warehouse is one transaction, so an interrupted one leaves nothing.
 
@@ -156,37 +212,37 @@ class Database(lydite.Driver):
             return
         for table in TABLES.values():
             if w_id == 0 and table.name == "item":
-                self.db.execute("DELETE FROM item")
+                self.execute("DELETE FROM item")
             elif w_id > 0 and table.warehouse:
-                self.db.execute(f"DELETE FROM {table.name} WHERE {table.warehouse} = %s", (w_id,))
+                self.execute(f"DELETE FROM {table.name} WHERE {table.warehouse} = %s", w_id)
 
     def load(self, table, rows):
-        converters = [THEIRS.get(kind.rstrip("?")) for _, kind in TABLES[table].columns]
-        with self.db.cursor().copy(f"COPY {table} FROM STDIN") as copy:
-            for row in rows:
-                copy.write_row([value if value is None or convert is None else convert(value)
-                                for value, convert in zip(row, converters)])
+        self.copy(table, converted(table, rows, THEIRS))
 
     def load_end(self, w_id):
-        self.db.execute("INSERT INTO lydite_load VALUES (%s) ON CONFLICT DO NOTHING", (w_id,))
+        self.execute("INSERT INTO lydite_load VALUES (%s) ON CONFLICT DO NOTHING", w_id)
         self.commit()
 
     def finish_load(self):
         for table in TABLES.values():
             if table.key:
                 lydite.alive(f"key of {table.name}")
-                self.db.execute(f"CREATE UNIQUE INDEX IF NOT EXISTS {table.name}_key ON {table.name} ({', '.join(table.key)})")
+                columns = ", ".join(table.key)
+                self.execute(f"CREATE UNIQUE INDEX IF NOT EXISTS {table.name}_key ON {table.name} ({columns})")
         for name, what in INDEXES.items():
             lydite.alive(f"index {name}")
-            self.db.execute(f"CREATE INDEX IF NOT EXISTS {name} ON {what}")
+            self.execute(f"CREATE INDEX IF NOT EXISTS {name} ON {what}")
         for name in TABLES:
             lydite.alive(f"statistics of {name}")
             # VACUUM too: else the first readers of each page would set its hint bits, and the first run be slower.
-            self.db.execute(f"VACUUM (ANALYZE) {name}")
+            self.execute(f"VACUUM (ANALYZE) {name}")
         lydite.alive("checkpoint")
-        # Not everybody may, and the next timed one comes anyway.
-        with contextlib.suppress(errors.InsufficientPrivilege):
-            self.db.execute("CHECKPOINT")
+        try:
+            self.execute("CHECKPOINT")
+        except Exception as error:
+            # Not everybody may, and the next timed one comes anyway.
+            if self.sqlstate(error) != INSUFFICIENT_PRIVILEGE:
+                raise
 
     # The transactions.
 
@@ -194,7 +250,8 @@ class Database(lydite.Driver):
         w, d, c = order.w_id, order.d_id, order.c_id
         self.begin()
         w_tax, entered = self.one("SELECT w_tax, CURRENT_TIMESTAMP FROM warehouse WHERE w_id = %s", w)
-        discount, last, credit = self.one(f"SELECT c_discount, c_last, c_credit FROM customer WHERE {CUSTOMER}", w, d, c)
+        discount, last, credit = self.one(
+            f"SELECT c_discount, c_last, c_credit FROM customer WHERE {CUSTOMER}", w, d, c)
         d_tax, o_id = self.one(
             "SELECT d_tax, d_next_o_id FROM district WHERE d_w_id = %s AND d_id = %s FOR NO KEY UPDATE", w, d)
         self.change("UPDATE district SET d_next_o_id = d_next_o_id + 1 WHERE d_w_id = %s AND d_id = %s", w, d)
@@ -205,11 +262,11 @@ class Database(lydite.Driver):
         # Always in the same order of stock, so that two orders do not wait for each other in a ring.
         for number, line in sorted(enumerate(order.lines), key=lambda each: (each[1].i_id > 100_000,
                                                                              each[1].supply_w_id, each[1].i_id)):
-            item = self.db.execute("SELECT i_price, i_name, i_data FROM item WHERE i_id = %s", (line.i_id,)).fetchone()
-            if item is None:
+            items = self.fetch("SELECT i_price, i_name, i_data FROM item WHERE i_id = %s", line.i_id)
+            if not items:
                 self.rollback()
                 raise lydite.RolledBack(o_id, last, credit)
-            price, name, data = item
+            price, name, data = items[0]
             left, s_data, info = self.one(STOCK.format(d), line.supply_w_id, line.i_id)
             left -= line.quantity
             if left < 10:
@@ -233,9 +290,9 @@ class Database(lydite.Driver):
         """C_ID of the customer who is meant."""
         if who.c_id is not None:
             return who.c_id
-        found = self.db.execute(
+        found = self.fetch(
             "SELECT c_id FROM customer WHERE c_w_id = %s AND c_d_id = %s AND c_last = %s "
-            'ORDER BY c_first COLLATE "C", c_id', (w, d, who.c_last)).fetchall()
+            'ORDER BY c_first COLLATE "C", c_id', w, d, who.c_last)
         if not found:
             raise lydite.Fatal(f"no customer {who.c_last} in district {w}/{d}: run lydite check")
         return found[(len(found) + 1) // 2 - 1][0]
@@ -246,8 +303,8 @@ class Database(lydite.Driver):
         c = self.customer(payment.c_w_id, payment.c_d_id, payment)
         key = (payment.c_w_id, payment.c_d_id, c)
         first, middle, last, *address, phone, since, credit, limit, discount, balance = self.one(
-            f"SELECT c_first, c_middle, c_last, {ADDRESS.format('c')}, c_phone, c_since, c_credit, c_credit_lim, c_discount, "
-            f"c_balance FROM customer WHERE {CUSTOMER} FOR NO KEY UPDATE", *key)
+            f"SELECT c_first, c_middle, c_last, {ADDRESS.format('c')}, c_phone, c_since, c_credit, c_credit_lim, "
+            f"c_discount, c_balance FROM customer WHERE {CUSTOMER} FOR NO KEY UPDATE", *key)
         data = None
         if credit == "BC":
             (old,) = self.one(f"SELECT c_data FROM customer WHERE {CUSTOMER}", *key)
@@ -280,9 +337,9 @@ class Database(lydite.Driver):
         o_id, entry_d, carrier = self.one(
             "SELECT o_id, o_entry_d, o_carrier_id FROM orders WHERE o_w_id = %s AND o_d_id = %s AND o_c_id = %s "
             "ORDER BY o_id DESC LIMIT 1", w, d, c)
-        found = self.db.execute(
+        found = self.fetch(
             "SELECT ol_i_id, ol_supply_w_id, ol_quantity, ol_amount, ol_delivery_d FROM order_line "
-            "WHERE ol_w_id = %s AND ol_d_id = %s AND ol_o_id = %s ORDER BY ol_number", (w, d, o_id)).fetchall()
+            "WHERE ol_w_id = %s AND ol_d_id = %s AND ol_o_id = %s ORDER BY ol_number", w, d, o_id)
         self.commit()
         lines = [lydite.OrderStatusLine(item, supply, quantity, cents(amount), None if time is None else micros(time))
                  for item, supply, quantity, amount, time in found]
@@ -292,18 +349,18 @@ class Database(lydite.Driver):
         w, delivered = delivery.w_id, []
         self.begin()
         for d in range(1, 11):
-            oldest = self.db.execute("SELECT no_o_id FROM new_order WHERE no_w_id = %s AND no_d_id = %s "
-                                     "ORDER BY no_o_id LIMIT 1 FOR NO KEY UPDATE", (w, d)).fetchone()
-            if oldest is None:
+            oldest = self.fetch("SELECT no_o_id FROM new_order WHERE no_w_id = %s AND no_d_id = %s "
+                                "ORDER BY no_o_id LIMIT 1 FOR NO KEY UPDATE", w, d)
+            if not oldest:
                 continue
-            (o_id,) = oldest
+            o_id = oldest[0][0]
             key = (w, d, o_id)
             self.change("DELETE FROM new_order WHERE no_w_id = %s AND no_d_id = %s AND no_o_id = %s", *key)
             self.change("UPDATE orders SET o_carrier_id = %s WHERE o_w_id = %s AND o_d_id = %s AND o_id = %s",
                         delivery.o_carrier_id, *key)
             (c,) = self.one("SELECT o_c_id FROM orders WHERE o_w_id = %s AND o_d_id = %s AND o_id = %s", *key)
-            self.db.execute("UPDATE order_line SET ol_delivery_d = CURRENT_TIMESTAMP "
-                            "WHERE ol_w_id = %s AND ol_d_id = %s AND ol_o_id = %s", key)
+            self.execute("UPDATE order_line SET ol_delivery_d = CURRENT_TIMESTAMP "
+                         "WHERE ol_w_id = %s AND ol_d_id = %s AND ol_o_id = %s", *key)
             (amount,) = self.one(
                 "SELECT sum(ol_amount) FROM order_line WHERE ol_w_id = %s AND ol_d_id = %s AND ol_o_id = %s", *key)
             self.change("UPDATE customer SET c_balance = c_balance + %s, c_delivery_cnt = c_delivery_cnt + 1 "
@@ -332,26 +389,16 @@ class Database(lydite.Driver):
         self.commit()
 
     def rows(self, table, w_id):
-        converters = [OURS.get(kind.rstrip("?")) for _, kind in TABLES[table].columns]
         where = "" if w_id is None else f" WHERE {TABLES[table].warehouse} = {int(w_id)}"
-        # A cursor of the server: else all rows would be fetched at once.
-        with self.db.cursor(name="rows") as cursor:
-            cursor.itersize = 2_000
-            cursor.execute(f"SELECT * FROM {table}{where}")
-            for row in cursor:
-                yield [value if value is None or convert is None else convert(value)
-                       for value, convert in zip(row, converters)]
+        return converted(table, self.read(f"SELECT * FROM {table}{where}"), OURS)
 
     def explain(self, error):
-        for kind, reason in REASONS:
-            if isinstance(error, kind):
-                return lydite.Aborted(reason, f"{error.sqlstate}: {error}")
-        if isinstance(error, psycopg.OperationalError) and self.db.closed:
+        code = self.sqlstate(error)
+        if code in REASONS:
+            return lydite.Aborted(REASONS[code], f"{code}: {error}")
+        if isinstance(error, self.lost) and self.closed():
             return lydite.Unavailable(str(error), None if self.committing else False)
         return None
-
-    def close(self):
-        self.db.close()
 
 
 if __name__ == "__main__":

@@ -222,6 +222,15 @@ pub(crate) fn parse(url: &ParsedUrl) -> Result<Config, Vec<String>> {
             Vec::new()
         }
     };
+    // `driver:DIR?log=f host=db1`: the words after the option would silently become a part of its value.
+    let options = url.whole.split_once('?').map_or("", |(_, options)| options);
+    if variables.is_none() && options.contains(char::is_whitespace) {
+        errors.push(
+            "target driver: no argument can follow an option: write the driver's arguments before the question mark, \
+             and %20 for a space in an option"
+                .into(),
+        );
+    }
     let processes = url.options.get("processes").and_then(|text| match text.parse() {
         Ok(count @ 1..=1000) => Some(count),
         _ => {
@@ -281,6 +290,16 @@ mod tests {
         let errors = parsed("driver:?processes=0&timeout=soon").expect_err("bad");
         assert_eq!(errors.len(), 3, "{errors:?}");
         assert!(parsed("driver:python3 'x").is_err());
+    }
+
+    #[test]
+    fn arguments_after_an_option_are_rejected() {
+        let errors = parsed("driver:./demo?log=f host=db1").expect_err("bad");
+        assert!(errors[0].contains("no argument can follow an option"), "{errors:?}");
+        let Reach::Program(program) = parsed("driver:./demo host=db1?log=a%20b").expect("good").reach else {
+            panic!("a program")
+        };
+        assert_eq!(program.log, Some(PathBuf::from("a b")));
     }
 
     #[test]

@@ -28,7 +28,8 @@ const OTHERS: f64 = 0.1;
 pub(crate) fn reach(source: &SourceSpec) -> Option<String> {
     match source {
         SourceSpec::Database => None,
-        SourceSpec::Host => host::observer(Vec::new()).err(),
+        SourceSpec::Host(None) => host::observer(Vec::new()).err(),
+        SourceSpec::Host(Some(port)) => Server::find(String::new(), *port).err(),
         SourceSpec::Remote(remote) => remote.check().err(),
         SourceSpec::Exporter(exporter) => exporter.check().err(),
     }
@@ -88,7 +89,7 @@ impl Observing {
         let others_known = problems.is_empty() && !faults && plan.target.fingerprint().is_none();
         let sources = plan.observe.sources.iter().flat_map(|spec| match spec {
             SourceSpec::Database => servers(target, replicas),
-            SourceSpec::Host => vec![Source {
+            SourceSpec::Host(_) => vec![Source {
                 name: spec.name(),
                 open: Box::new({
                     let here = here.clone();
@@ -106,7 +107,7 @@ impl Observing {
             }
         });
         let sources = sources.collect();
-        if !plan.observe.sources.contains(&SourceSpec::Host) {
+        if !plan.observe.sources.iter().any(|source| matches!(source, SourceSpec::Host(_))) {
             // Nobody asked for the processes.
             problems.clear();
         }
@@ -296,19 +297,30 @@ fn crowded(shares: Shares, own: f64, servers: Option<f64>) -> Vec<String> {
 /// can't be found.
 fn processes(plan: &Plan) -> (Vec<Server>, Vec<String>) {
     let embedded = plan.target.path().is_some() || plan.target.is_temporary();
-    if embedded {
-        return (vec![Server::own()], Vec::new());
-    }
     let addresses: &[Address] = if plan.target.has_server() { &plan.controls.faults.addresses } else { &[] };
-    let (mut found, mut problems) = (Vec::new(), Vec::new());
+    let mut found: Vec<Server> = embedded.then(Server::own).into_iter().collect();
+    let mut problems = Vec::new();
     if plan.target.has_server() && plan.target.fingerprint().is_none() && addresses.is_empty() {
         problems.push("the processes of the database: its URL names a Unix socket: use HOST:PORT".to_owned());
     }
+    let mut here: Vec<(usize, &str, u16)> = Vec::new();
+    for (number, Address { host, port }) in
+        addresses.iter().enumerate().filter(|(_, address)| address.is_here())
+    {
+        here.push((number, host, *port));
+    }
+    for source in &plan.observe.sources {
+        // The server that a driver talks to, for example: only the user knows it.
+        if let SourceSpec::Host(Some(port)) = source
+            && here.iter().all(|(.., known)| known != port)
+        {
+            here.push((addresses.len(), "localhost", *port));
+        }
+    }
     let db = SourceSpec::Database.name();
-    for (number, address) in addresses.iter().enumerate().filter(|(_, address)| address.is_here()) {
-        let Address { host, port } = address;
+    for (number, host, port) in here {
         let name = if number == 0 { db.clone() } else { format!("{db}:{host}:{port}") };
-        match Server::find(name, *port) {
+        match Server::find(name, port) {
             Ok(server) => found.push(server),
             Err(problem) => problems.push(format!("the processes of {host}:{port}: {problem}")),
         }

@@ -447,7 +447,7 @@ fn options_of_py_tpcc_are_checked_before_anything_is_started() {
     }
 }
 
-/// What psycopg and pgx read as a connection to a new database of the server.
+/// What PostgreSQL's client libraries read as a connection to a new database of the server.
 fn connection(server: &Server, database: &str) -> String {
     server.psql("postgres", &format!("CREATE DATABASE {database}"));
     format!("host=127.0.0.1 port={} user=postgres dbname={database}", server.port())
@@ -461,10 +461,16 @@ fn assert_proved_on_postgresql(url: &str) {
 }
 
 fn psycopg(connection: &str) -> String {
-    format!(
-        "driver:env PYTHONPATH={SDK} {} {SDK}/examples/psycopg_driver.py {connection}",
-        python_with_drivers()
-    )
+    example_in_python("psycopg_driver.py", connection)
+}
+
+/// The driver over psycopg2, SQLAlchemy or asyncpg.
+fn library(name: &str, connection: &str) -> String {
+    example_in_python(&format!("postgres_libraries.py {name}"), connection)
+}
+
+fn example_in_python(example: &str, arguments: &str) -> String {
+    format!("driver:env PYTHONPATH={SDK} {} {SDK}/examples/{example} {arguments}", python_with_drivers())
 }
 
 const PGX: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk/go/examples/pgx");
@@ -522,12 +528,51 @@ fn the_pgx_driver_passes_the_kit_on_postgresql() {
 }
 
 #[test]
+fn the_psycopg2_driver_passes_the_kit_on_postgresql() {
+    assert_proved_on_postgresql(&library("psycopg2", &connection(postgres::shared(), "psycopg2")));
+}
+
+#[test]
+fn the_sqlalchemy_driver_passes_the_kit_on_postgresql() {
+    assert_proved_on_postgresql(&library("sqlalchemy", &connection(postgres::shared(), "sqlalchemy")));
+}
+
+#[test]
+fn the_asyncpg_driver_passes_the_kit_on_postgresql() {
+    assert_proved_on_postgresql(&library("asyncpg", &connection(postgres::shared(), "asyncpg")));
+}
+
+/// `LYDITE_TEST_JDBC=on` switches it on: it needs a Java compiler, and Maven, which fetches the library.
+#[test]
+fn the_jdbc_driver_passes_the_kit_on_postgresql() {
+    if !std::env::var("LYDITE_TEST_JDBC").is_ok_and(|switch| switch == "on") {
+        eprintln!("LYDITE_TEST_JDBC is not on: the driver over pgjdbc is not tested");
+        return;
+    }
+    let jdbc = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk/java/examples/jdbc");
+    let connection = connection(postgres::shared(), "jdbc");
+    assert_proved_on_postgresql(&format!("driver:{jdbc} {connection}?timeout=300s"));
+}
+
+#[test]
+fn a_python_example_without_its_library_says_which_one_to_install() {
+    for (arguments, words) in [
+        ("", "the library is missing: use psycopg2, sqlalchemy or asyncpg"),
+        ("psycopg4 host=h", "unknown library 'psycopg4': use psycopg2, sqlalchemy or asyncpg"),
+    ] {
+        let ended = lydite(&["check", &example_in_python("postgres_libraries.py", arguments)]);
+        assert!(ended.stderr.contains(words), "{}", ended.stderr);
+    }
+}
+
+#[test]
 fn drivers_of_postgresql_go_on_when_their_connections_were_lost() {
     let server = postgres::shared();
     let place = directory();
     let pgx = pgx(&place, &connection(server, "pgx_lost"));
     let psycopg = psycopg(&connection(server, "psycopg_lost"));
-    for (url, database) in [(pgx, "pgx_lost"), (psycopg, "psycopg_lost")] {
+    let asyncpg = library("asyncpg", &connection(server, "asyncpg_lost"));
+    for (url, database) in [(pgx, "pgx_lost"), (psycopg, "psycopg_lost"), (asyncpg, "asyncpg_lost")] {
         lydite(&["load", &url, "--warehouses", "1", "--size", "tiny", "--quiet"]).code(0);
         let orders = || -> u64 {
             let count = server.psql(database, "SELECT sum(d_next_o_id - 31) FROM district");

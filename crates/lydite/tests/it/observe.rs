@@ -128,6 +128,16 @@ fn all_servers_are_observed_with_their_processes_and_statements() {
 }
 
 #[test]
+fn a_server_that_the_url_does_not_name_is_observed_by_its_port() {
+    let port = format!("host/port:{}", postgres::shared().port());
+    let entries = windows_from("2s", |duration| {
+        let entries = observed(&result_of("null:", duration, &["--observe", &port]));
+        entry(&entries, "host", "db.cpu").is_some().then_some(entries)
+    });
+    assert!(sum(&entries, "host", "db.memory") > 0.0, "{entries:?}");
+}
+
+#[test]
 fn mariadb_is_observed_with_its_changed_settings() {
     let server = loaded::mariadb(1, &["innodb-lock-wait-timeout=7", "performance-schema=ON"]);
     let result = windows_from("2s", |duration| {
@@ -274,11 +284,13 @@ fn sources_that_can_not_be_observed_are_rejected_together_before_the_run() {
     ])
     .code(2);
     ended.told(&[
-        &["--observe", "\"dbx\"", "use db, host, host=ssh://HOST, prometheus=URL or off"],
+        &["--observe", "\"dbx\"", "use db, host, host/port:N, host=ssh://HOST, prometheus=URL or off"],
         &["--observe", "is the exporter running?"],
         &["--observe", "302 series, and at most 200 are observed: name some"],
         &["--observe", "no metric begins with humidity"],
     ]);
+    let ended = lydite(&["run", "null:", "--observe", &format!("host/port:{}", free_port())]).code(2);
+    assert!(ended.only_error().contains("no process listens on port"), "{ended:?}");
     let ended = lydite(&["run", "null:", "--observe", "db"]).code(2);
     assert!(ended.only_error().contains("leave db out"), "{ended:?}");
 }

@@ -6,6 +6,7 @@ use hdrhistogram::Histogram;
 use lydite_report::faults::FaultAvailability;
 use lydite_report::metric::Metric;
 use lydite_report::model::{Latency, NodeBytes, NodeFigures, RunResult, Status, TransactionResult};
+use lydite_report::observed::Observed;
 use lydite_report::sweep::figure::{FigureSpec, Kind, Scale};
 use lydite_report::sweep::{
     Axis, Environment, Point, Run, SWEEP_FORMAT, Spread, State, Sweep, render_csv, render_summary,
@@ -71,6 +72,30 @@ fn short_names_and_paths_find_their_numbers() {
     for wrong in ["tsp", "", "latency", "latency.neworder.p95", "window.lenght", "client..cpu_s"] {
         assert!(Metric::parse(wrong).is_err(), "{wrong}");
     }
+}
+
+#[test]
+fn the_mean_of_an_observed_value_is_a_metric() {
+    let mut result = result();
+    let of = |source: &str, name: &str, values: &[Option<f64>]| Observed {
+        source: source.into(),
+        name: name.into(),
+        values: values.to_vec(),
+        ..Default::default()
+    };
+    result.observed = vec![
+        of("db", "cpu", &[Some(9.0)]),
+        of("host", "db.cpu", &[Some(0.5), None, Some(1.0)]),
+        of("db:db1.test:5432", "cpu", &[Some(0.25)]),
+        of("host", "silent", &[None]),
+    ];
+    let value = |name: &str| Metric::parse(name).unwrap().of(&result);
+    assert_eq!(value("observed.host.db.cpu"), Some(0.75), "seconds without a value do not count");
+    assert_eq!(value("observed.db:db1.test:5432.cpu"), Some(0.25), "the source has dots too");
+    assert_eq!(value("observed.host.silent"), None);
+    assert_eq!(value("observed.host.cpu"), None);
+    assert_eq!(value("observed.1.values.2"), Some(1.0), "a path");
+    assert!(Metric::parse("observed").is_err() && Metric::parse("observed.host").is_err());
 }
 
 #[test]

@@ -5,6 +5,7 @@ use crate::commands::lab::LabTarget;
 use crate::run::observing;
 use crate::source::{Entry, Source};
 use lydite_families::TargetSpec;
+use lydite_observe::SourceSpec;
 use lydite_plan::controls::faults::Rehearse;
 use lydite_plan::entries::{Entries, Listed, text_of};
 use lydite_plan::{Plan, keys};
@@ -413,7 +414,12 @@ fn point(
     // The servers of a lab run only later.
     let rehearse: Rehearse<'_> = if lab.is_some() { &|_, _| Vec::new() } else { &rehearse };
     given.insert("target".to_owned(), url);
-    let plan = match Plan::read_rehearsed(entries, rehearse, &observing::reach) {
+    // A server of this machine may start later, and a sweep that is only drawn again needs none. Each run looks itself.
+    let reach = |source: &SourceSpec| match source {
+        SourceSpec::Host(Some(_)) => None,
+        _ => observing::reach(source),
+    };
+    let plan = match Plan::read_rehearsed(entries, rehearse, &reach) {
         Ok(plan) => plan,
         Err(failure) => {
             for problem in failure.lines() {

@@ -61,11 +61,13 @@ pub(crate) fn assert_green(ended: &Ended) {
 /// A Python that has psycopg 3, redis-py and msgpack: the one that `make test` makes, else that of the system.
 pub(crate) fn python_with_drivers() -> String {
     let python = std::env::var("PSYCOPG_PYTHON").unwrap_or_else(|_| "python3".into());
-    let found = std::process::Command::new(&python).args(["-c", "import psycopg, redis, msgpack"]).output();
+    let found = std::process::Command::new(&python)
+        .args(["-c", "import psycopg, psycopg2, sqlalchemy, asyncpg, redis, msgpack"])
+        .output();
     let found = found.expect("a Python");
     assert!(
         found.status.success(),
-        "{python} lacks psycopg, redis or msgpack: run `make test`, or set PSYCOPG_PYTHON"
+        "{python} lacks a library of a driver: run `make test`, or set PSYCOPG_PYTHON: {found:?}"
     );
     python
 }

@@ -273,7 +273,7 @@ fn the_experiments_and_the_example_of_the_book_are_valid() {
     assert!(ended.stdout.contains("3 points"), "{ended:?}");
     let adapters = root.join("experiments/adapters.toml");
     let ended = lydite(&["sweep", text(&adapters), "--dry-run", "--out", "/nonexistent/out"]).code(0);
-    assert!(ended.stdout.contains("6 points, 3 runs of each"), "{ended:?}");
+    assert!(ended.stdout.contains("21 points, 3 runs of each"), "{ended:?}");
     let book = fs::read_to_string(root.join("docs/src/sweeps.md")).unwrap();
     let example = book.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
     let ended = Bench::new(example).sweep(&["--dry-run"]).run().code(0);
