@@ -1,11 +1,17 @@
 #!/usr/bin/env bash
-# Runs every executable benches/*.sh, from the root of the repository, with LYDITE set to the release binary.
+# Runs every executable benches/*.sh, from the root of the repository, with LYDITE set to the release binary. pytpcc.sh
+# runs only if PYTPCC names a checkout of py-tpcc.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 benches=()
 for bench in benches/*.sh; do
-    [ ! -x "$bench" ] || benches+=("$bench")
+    [ -x "$bench" ] || continue
+    if [ "$bench" = benches/pytpcc.sh ] && [ -z "${PYTPCC:-}" ]; then
+        echo "==> $bench is left out: PYTPCC names no checkout of py-tpcc" >&2
+        continue
+    fi
+    benches+=("$bench")
 done
 if [ ${#benches[@]} -eq 0 ]; then
     echo "error: no executable benches/*.sh: nothing to run" >&2

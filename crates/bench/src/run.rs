@@ -253,8 +253,9 @@ fn run_workload<W: Runnable>(
     if settings.steady.is_none() {
         control.begins(shared.clock.instant(shared.window.start()));
     }
-    start.give(Some(Arc::clone(&shared)));
+    // Before: the sessions may take the processor from this thread at once.
     control.note_begun();
+    start.give(Some(Arc::clone(&shared)));
     let mut run = Run {
         settings,
         shared,

@@ -154,8 +154,8 @@ pub(crate) struct RunArgs {
     /// nodes=N, pid:N, service:NAME, local, ssh://HOST[/pid:N]
     #[arg(long, value_name = "KIND@FROM[..TO]/WHERE")]
     pub(crate) fault: Vec<String>,
-    /// Statistics to sample each second: db, host, host=ssh://HOST[/port:N], prometheus=URL with names of metrics, or
-    /// off; repeat it for more [default: db]
+    /// Statistics to sample each second: db, host, host/port:N, host=ssh://HOST[/port:N], prometheus=URL with names of
+    /// metrics, or off; repeat it for more [default: db]
     #[arg(long, value_name = "SOURCE,…")]
     pub(crate) observe: Vec<String>,
     /// Nodes of a database that does not report its placement: N ranges, or modulo:N

@@ -108,9 +108,9 @@ mod tests {
 
     #[test]
     fn all_wrong_sources_are_rejected_together() {
-        let (_, errors) = read("dbx;host,host;prometheus=http://h:1/metrics;off");
+        let (_, errors) = read("dbx;host,host/port:1;prometheus=http://h:1/metrics;off");
         let expected = [
-            "use db, host, host=ssh://HOST, prometheus=URL or off",
+            "use db, host, host/port:N, host=ssh://HOST, prometheus=URL or off",
             "host is named twice",
             "nobody answers",
             "off must stand alone",

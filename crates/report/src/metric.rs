@@ -236,7 +236,9 @@ impl Metric {
                 None => Quantity::Path(path(&parts)?),
             },
             // `observed.0.values` is a path.
-            ["observed", source, .., _] if source.parse::<usize>().is_err() => {
+            ["observed", source, .., _]
+                if source.parse::<usize>().is_err() && parts.iter().all(|part| !part.is_empty()) =>
+            {
                 Quantity::Observed(parts[1..].join("."))
             }
             // `delivery.p99` is a latency, but `delivery.queued` is a path into the report of deferred Deliveries.
@@ -246,6 +248,15 @@ impl Metric {
             _ => Quantity::Path(path(&parts)?),
         };
         Ok(Self { name: name.to_owned(), quantity })
+    }
+
+    /// Returns the source of an observed value, a dot, and its name; `None` for other metrics.
+    #[must_use]
+    pub fn observed(&self) -> Option<&str> {
+        match &self.quantity {
+            Quantity::Observed(of) => Some(of),
+            _ => None,
+        }
     }
 
     /// Returns the name as it was written.

@@ -25,13 +25,11 @@ import re
 import sys
 import urllib.parse
 
-try:
-    import lydite
-    from psycopg.conninfo import conninfo_to_dict
-    from psycopg_driver import Database
-except ImportError as error:
-    reason = str(error).splitlines()[0]
-    sys.exit(f"psycopg 3 and Lydite's SDK are needed ({reason}): pip install 'psycopg[binary]' ./sdk/python")
+# First, because it says what to install if psycopg or the SDK is missing.
+from psycopg_driver import Database  # isort: skip
+
+import lydite
+from psycopg.conninfo import conninfo_to_dict
 
 #: Characters with a meaning in COPY's text format.
 ESCAPES = str.maketrans({"\\": r"\\", "\t": r"\t", "\n": r"\n", "\r": r"\r"})
@@ -57,7 +55,6 @@ class Psycopg2(Database):
         import psycopg2
 
         self.library = psycopg2.__version__.split()[0]
-        self.lost = (psycopg2.OperationalError, psycopg2.InterfaceError)
         self.db = psycopg2.connect(self.connection)
         self.db.autocommit = True
 
@@ -105,7 +102,6 @@ class SqlAlchemy(Database):
         super().connect()
         self.sqlalchemy = sqlalchemy
         self.library = f"{sqlalchemy.__version__} over psycopg {Database.library}"
-        self.lost = (*Database.lost, sqlalchemy.exc.SQLAlchemyError)
         engine = sqlalchemy.create_engine("postgresql+psycopg://", creator=lambda: self.db,
                                           isolation_level="AUTOCOMMIT", poolclass=sqlalchemy.NullPool)
         self.core = engine.connect()
@@ -142,9 +138,6 @@ class Asyncpg(Database):
         import asyncpg
 
         self.library = asyncpg.__version__
-        # The internal error comes if the server ends the connection between two calls.
-        self.lost = (OSError, asyncio.TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError,
-                     asyncpg.InternalClientError)
         parameters = urllib.parse.urlencode(conninfo_to_dict(self.connection))
         self.db = self.wait(asyncpg.connect(f"postgresql://?{parameters}"))
 
@@ -176,8 +169,17 @@ class Asyncpg(Database):
         while batch := self.wait(batches.fetch()):
             yield from batch
 
+    def explain(self, error):
+        import asyncpg
+
+        if isinstance(error, asyncpg.InternalClientError):
+            # "cannot switch to state …": the server ended the connection between two calls.
+            self.db.terminate()
+        return super().explain(error)
+
     def close(self):
-        self.wait(self.db.close())
+        # Unlike its `close`, this fails in no state of the connection.
+        self.db.terminate()
 
 
 #: Driver and package of each library.
@@ -189,6 +191,7 @@ LIBRARIES = {
 
 
 def main(library="", *connection):
+    library = library.lower()
     if library not in LIBRARIES:
         wrong = f"unknown library {library!r}" if library else "the library is missing"
         sys.exit(f"{wrong}: use psycopg2, sqlalchemy or asyncpg, as in: "

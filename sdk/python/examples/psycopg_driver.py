@@ -1,15 +1,23 @@
 #!/usr/bin/env python3
 """PostgreSQL, and what speaks like it, through psycopg 3: `psycopg_driver.py CONNECTION`, as psycopg reads it."""
 
-import contextlib
+import os
 import sys
 from datetime import timezone
 from decimal import Decimal
 
-import psycopg
+try:
+    import psycopg
 
-import lydite
-from lydite import TABLES, micros, when
+    import lydite
+    from lydite import TABLES, micros, when
+except ImportError as missing:
+    sys.exit(f"psycopg 3 and Lydite's SDK are needed ({str(missing).splitlines()[0]}): "
+             "pip install 'psycopg[binary]' ./sdk/python")
+
+# As in Lydite's own client, this one comes first.
+if os.environ.get("LYDITE_PASSWORD"):
+    os.environ["PGPASSWORD"] = os.environ["LYDITE_PASSWORD"]
 
 #: Tables, indexes and statements are those of Lydite's own client (postgres:// with foreign_keys=off), so that the two
 #: can be compared.
@@ -90,14 +98,11 @@ class Database(lydite.Driver):
 
     name = "psycopg"
     library = psycopg.__version__
-    #: Exceptions that the library raises when the connection is lost.
-    lost = (psycopg.OperationalError,)
     guarantee = "optimistic"
     isolation = "repeatable read"
 
     def __init__(self, connection):
         self.connection = connection
-        self.committing = False
         self.connect()
         self.version = f"{self.library}, PostgreSQL {self.one('SHOW server_version')[0]}"
         self.durable = self.one("SHOW fsync")[0] == "on" and self.one("SHOW synchronous_commit")[0] == "on"
@@ -160,7 +165,6 @@ class Database(lydite.Driver):
             raise lydite.Fatal(f"{count} rows changed instead of 1: {sql} {values}: run lydite check")
 
     def begin(self, access="READ WRITE"):
-        self.committing = False
         self.execute(f"BEGIN ISOLATION LEVEL REPEATABLE READ {access}")
 
     def commit(self):
@@ -168,13 +172,19 @@ class Database(lydite.Driver):
         self.execute("COMMIT")
 
     def rollback(self):
-        self.committing = False
-        # The session outlives its connection. If this fails, the next request fails too and comes here again.
-        with contextlib.suppress(*self.lost):
-            if self.closed():
-                self.connect()
-            else:
+        if not self.closed():
+            try:
                 self.undo()
+                return
+            except Exception as error:
+                print(f"the rollback failed: {error}", file=sys.stderr)
+                # Nobody knows what is still open in this connection.
+                self.close()
+        # The session outlives its connection. While the server is away, the next request fails and comes here again.
+        try:
+            self.connect()
+        except Exception as error:
+            print(f"no new connection: {error}", file=sys.stderr)
 
     # The tables.
 
@@ -393,10 +403,10 @@ class Database(lydite.Driver):
         return converted(table, self.read(f"SELECT * FROM {table}{where}"), OURS)
 
     def explain(self, error):
-        code = self.sqlstate(error)
-        if code in REASONS:
-            return lydite.Aborted(REASONS[code], f"{code}: {error}")
-        if isinstance(error, self.lost) and self.closed():
+        reason = REASONS.get(self.sqlstate(error))
+        if reason is not None:
+            return lydite.Aborted(reason, f"{self.sqlstate(error)}: {error}")
+        if self.closed():
             return lydite.Unavailable(str(error), None if self.committing else False)
         return None
 

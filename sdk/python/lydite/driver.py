@@ -282,10 +282,14 @@ class Driver:
     def close(self) -> None:
         """The session ends."""
 
+    #: Set it before a transaction commits: then an error that `explain` does not know leaves the outcome unknown, instead
+    #: of promising that nothing was committed. Each request begins with False.
+    committing: bool = False
     _reading: Optional[Iterator[Sequence[Any]]] = None
 
     def handle(self, what: str, fields: Dict[str, Any]) -> Any:
         """Does what a request asks."""
+        self.committing = False
         act = _ACTS.get(what)
         if act is None:
             raise Unsupported(f"a driver of transactions has no {what}")

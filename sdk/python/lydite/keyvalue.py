@@ -80,11 +80,11 @@ class KeyValue:
 
     _open = False
     #: Whether `commit` has been called for the request at hand.
-    _committing = False
+    committing: bool = False
 
     def handle(self, what: str, fields: Dict[str, Any]) -> Any:
         """Does what a request asks."""
-        self._committing = False
+        self.committing = False
         begin = fields.get("begin")
         if begin is not None:
             self._open = True
@@ -99,7 +99,7 @@ class KeyValue:
         elif what == "commit":
             if fields["writes"]:
                 self.write(fields["writes"])
-            self._committing = True
+            self.committing = True
             self.commit()
             self._open = False
         elif what == "abort":

@@ -124,7 +124,17 @@ def converted(source: str, path: str, in_package: bool) -> str:
 
 
 class _Loader(importlib.machinery.SourceFileLoader):
-    """Loads a module of a fork."""
+    """Loads a module of a fork, which has these folders."""
+
+    def __init__(self, name: str, path: str, folders: Sequence[str]) -> None:
+        super().__init__(name, path)
+        self.folders = folders
+
+    def _imports_beside(self, source: str, path: str) -> bool:
+        """True if a module of a package imports one beside it by its bare name, which only Python 2 allows."""
+        find, beside = importlib.machinery.PathFinder.find_spec, [os.path.dirname(path)]
+        names = re.findall(r"^[ \t]*(?:import|from)[ \t]+(\w+)", source, re.MULTILINE)
+        return any(find(name, beside) and not find(name, self.folders) and not find(name) for name in names)
 
     def get_code(self, fullname: str) -> Any:
         # Never from a cache, which may hold the code of the source as it is.
@@ -133,10 +143,10 @@ class _Loader(importlib.machinery.SourceFileLoader):
             source = importlib.util.decode_source(self.get_data(path))
         except (SyntaxError, UnicodeDecodeError) as error:
             raise lydite.Fatal(f"{path}: {error}") from None
-        if not is_for_python_2(source):
+        in_package = "." in fullname or os.path.basename(path) == "__init__.py"
+        if not is_for_python_2(source) and not (in_package and self._imports_beside(source, path)):
             return compile(source, path, "exec", dont_inherit=True)
         floors = not re.search(r"^\s*from\s+__future__\s+import\s[^#\n]*\bdivision\b", source, re.MULTILINE)
-        in_package = "." in fullname or os.path.basename(path) == "__init__.py"
         try:
             tree = ast.parse(converted(source, path, in_package), path)
         except SyntaxError as error:
@@ -161,7 +171,7 @@ class Finder:
         spec = importlib.machinery.PathFinder.find_spec(name, folders)
         if spec is None or not isinstance(spec.loader, importlib.machinery.SourceFileLoader):
             return None
-        spec.loader = _Loader(spec.loader.name, spec.loader.path)
+        spec.loader = _Loader(spec.loader.name, spec.loader.path, self.folders)
         return spec
 
     def find_spec(self, name: str, path: Optional[Sequence[str]] = None, target: Any = None) -> Any:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from datetime import date, datetime
-from typing import Any, Optional
+from typing import Any, List, Optional
 
 import lydite
 from lydite import TABLES, micros
@@ -32,12 +33,18 @@ _LAYOUTS = {
 }
 
 
+@functools.lru_cache(maxsize=None)
+def _layouts(place: str) -> List[List[str]]:
+    """The layouts of a place such as `new_order.items[3]`."""
+    return _LAYOUTS[re.sub(r"\[\d+\]", "", place)]
+
+
 class Record:
     """A part of a result, by the names of columns; whatever is wrong is told with its place."""
 
     def __init__(self, place: str, value: Any) -> None:
         self.place = place
-        layouts = _LAYOUTS[re.sub(r"\[\d+\]", "", place)]
+        layouts = _layouts(place)
         if isinstance(value, dict):
             self.values = {str(name).upper(): each for name, each in value.items()}
             return

@@ -91,7 +91,7 @@ def _explained(driver: Any, error: Exception) -> Refused:
     for code, line in (own or places)[:1]:
         words += f" ({os.path.basename(code.co_filename)}, line {line}, in {code.co_name})"
     # At a commit nobody knows what came of it.
-    return Unavailable(words) if getattr(driver, "_committing", False) else Refused(words)
+    return Unavailable(words) if getattr(driver, "committing", False) else Refused(words)
 
 
 _HERE = os.path.dirname(os.path.abspath(__file__))

@@ -14,7 +14,8 @@ pub(crate) static FAMILY: Family = Family {
     modes: &[TxMode::Statements],
     guarantees: "as the driver reports: none, per-key, atomic, optimistic, serializable",
     placement: &[],
-    tested: "drivers in Python and Go over SQLite, bbolt, a store in memory, and PostgreSQL by six libraries",
+    tested: "drivers in Python and Go over SQLite, bbolt, a store in memory, and PostgreSQL by psycopg, \
+             psycopg2, SQLAlchemy, asyncpg and pgx",
     options: OPTIONS,
     tpcc_options: &[],
     parse: |url, _| parse(url).map(|config| Arc::new(config) as _),

@@ -83,17 +83,22 @@ impl Observing {
         target: &Arc<dyn Target>,
         replicas: Option<&Replicas>,
     ) -> Result<Self, Failure> {
-        let (here, mut problems) = processes(plan);
+        let (here, mut problems) = servers_here(plan);
         // Without all of the database's processes nobody knows what the others did, nor with the helpers of faults.
         let faults = plan.controls.faults.specs().next().is_some();
         let others_known = problems.is_empty() && !faults && plan.target.fingerprint().is_none();
+        let mut processes = here.clone();
+        if plan.target.path().is_some() || plan.target.is_temporary() {
+            // An embedded database works in this one.
+            processes.insert(0, Server::own());
+        }
         let sources = plan.observe.sources.iter().flat_map(|spec| match spec {
             SourceSpec::Database => servers(target, replicas),
             SourceSpec::Host(_) => vec![Source {
                 name: spec.name(),
                 open: Box::new({
-                    let here = here.clone();
-                    move || host::observer(here.clone()).map(Some).map_err(TargetError::database)
+                    let processes = processes.clone();
+                    move || host::observer(processes.clone()).map(Some).map_err(TargetError::database)
                 }),
             }],
             SourceSpec::Remote(remote) => {
@@ -119,8 +124,7 @@ impl Observing {
             sources: Mutex::new(sources),
             length: plan.duration,
             configuration,
-            // The client's own time is known without them.
-            servers: Mutex::new(if plan.target.has_server() { here } else { Vec::new() }),
+            servers: Mutex::new(here),
             others_known,
             watch: Mutex::default(),
             times: Mutex::default(),
@@ -293,22 +297,15 @@ fn crowded(shares: Shares, own: f64, servers: Option<f64>) -> Vec<String> {
     warnings
 }
 
-/// Returns the database's servers on this machine, or this process for an embedded one, and the problems of those that
-/// can't be found.
-fn processes(plan: &Plan) -> (Vec<Server>, Vec<String>) {
-    let embedded = plan.target.path().is_some() || plan.target.is_temporary();
+/// Returns the database's servers on this machine that the target's URL or the plan's sources name, and the problems of
+/// those that can't be found.
+fn servers_here(plan: &Plan) -> (Vec<Server>, Vec<String>) {
     let addresses: &[Address] = if plan.target.has_server() { &plan.controls.faults.addresses } else { &[] };
-    let mut found: Vec<Server> = embedded.then(Server::own).into_iter().collect();
-    let mut problems = Vec::new();
-    if plan.target.has_server() && plan.target.fingerprint().is_none() && addresses.is_empty() {
-        problems.push("the processes of the database: its URL names a Unix socket: use HOST:PORT".to_owned());
-    }
-    let mut here: Vec<(usize, &str, u16)> = Vec::new();
-    for (number, Address { host, port }) in
-        addresses.iter().enumerate().filter(|(_, address)| address.is_here())
-    {
-        here.push((number, host, *port));
-    }
+    let mut here: Vec<(usize, &str, u16)> = (0..)
+        .zip(addresses)
+        .filter(|(_, address)| address.is_here())
+        .map(|(number, Address { host, port })| (number, host.as_str(), *port))
+        .collect();
     for source in &plan.observe.sources {
         // The server that a driver talks to, for example: only the user knows it.
         if let SourceSpec::Host(Some(port)) = source
@@ -317,7 +314,19 @@ fn processes(plan: &Plan) -> (Vec<Server>, Vec<String>) {
             here.push((addresses.len(), "localhost", *port));
         }
     }
+    let mut problems = Vec::new();
+    if plan.target.has_server()
+        && plan.target.fingerprint().is_none()
+        && addresses.is_empty()
+        && here.is_empty()
+    {
+        problems.push(
+            "the processes of the database: its URL names a Unix socket: use HOST:PORT, or --observe host/port:N"
+                .to_owned(),
+        );
+    }
     let db = SourceSpec::Database.name();
+    let mut found = Vec::new();
     for (number, host, port) in here {
         let name = if number == 0 { db.clone() } else { format!("{db}:{host}:{port}") };
         match Server::find(name, port) {

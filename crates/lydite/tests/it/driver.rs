@@ -321,6 +321,23 @@ fn commits_are_left_open(url: &str, terminals: &str, committed: u64) {
 }
 
 #[test]
+fn an_error_after_a_commit_of_a_python_driver_leaves_the_outcome_unknown() {
+    let place = directory();
+    let url = scaffold(&place, "store", &["--lang", "python"]);
+    let file = place.path().join("store").join("driver");
+    let text = std::fs::read_to_string(&file).expect("the driver");
+    let (right, wrong) = (
+        "        self.db.execute(\"COMMIT\")\n        return lydite.PaymentResult(",
+        "        self.committing = True\n        self.db.execute(\"COMMIT\")\n        \
+         self.paid = getattr(self, \"paid\", 0) + 1\n        if self.paid % 100 == 0:\n            raise ValueError(\"an answer is lost\")\n        return lydite.PaymentResult(",
+    );
+    assert_eq!(text.matches(right).count(), 1, "{text}");
+    std::fs::write(&file, text.replace(right, wrong)).expect("a change");
+    // Not so often that all sessions would be likely to be without a connection at the end.
+    commits_are_left_open(&url, "2", 20);
+}
+
+#[test]
 fn a_py_tpcc_driver_whose_connection_is_lost_gets_a_new_one() {
     let place = directory();
     let url = pytpcc(&place, "losing");
@@ -555,7 +572,7 @@ fn the_jdbc_driver_passes_the_kit_on_postgresql() {
 }
 
 #[test]
-fn a_python_example_without_its_library_says_which_one_to_install() {
+fn an_unknown_library_of_python_is_rejected_with_the_known_ones() {
     for (arguments, words) in [
         ("", "the library is missing: use psycopg2, sqlalchemy or asyncpg"),
         ("psycopg4 host=h", "unknown library 'psycopg4': use psycopg2, sqlalchemy or asyncpg"),
@@ -571,8 +588,14 @@ fn drivers_of_postgresql_go_on_when_their_connections_were_lost() {
     let place = directory();
     let pgx = pgx(&place, &connection(server, "pgx_lost"));
     let psycopg = psycopg(&connection(server, "psycopg_lost"));
-    let asyncpg = library("asyncpg", &connection(server, "asyncpg_lost"));
-    for (url, database) in [(pgx, "pgx_lost"), (psycopg, "psycopg_lost"), (asyncpg, "asyncpg_lost")] {
+    let of = |name: &str| library(name, &connection(server, &format!("{name}_lost")));
+    for (url, database) in [
+        (pgx, "pgx_lost"),
+        (psycopg, "psycopg_lost"),
+        (of("psycopg2"), "psycopg2_lost"),
+        (of("sqlalchemy"), "sqlalchemy_lost"),
+        (of("asyncpg"), "asyncpg_lost"),
+    ] {
         lydite(&["load", &url, "--warehouses", "1", "--size", "tiny", "--quiet"]).code(0);
         let orders = || -> u64 {
             let count = server.psql(database, "SELECT sum(d_next_o_id - 31) FROM district");

@@ -96,6 +96,7 @@ fn the_mean_of_an_observed_value_is_a_metric() {
     assert_eq!(value("observed.host.cpu"), None);
     assert_eq!(value("observed.1.values.2"), Some(1.0), "a path");
     assert!(Metric::parse("observed").is_err() && Metric::parse("observed.host").is_err());
+    assert!(Metric::parse("observed.host.").is_err() && Metric::parse("observed..cpu").is_err());
 }
 
 #[test]

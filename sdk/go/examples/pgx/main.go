@@ -11,6 +11,10 @@ import (
 )
 
 func main() {
+	// As Lydite's own client, this one comes first.
+	if password := os.Getenv("LYDITE_PASSWORD"); password != "" {
+		os.Setenv("PGPASSWORD", password)
+	}
 	connection := strings.Join(os.Args[1:], " ")
 	lydite.ServeDriver(func() (lydite.Driver, error) { return postgres.Open(connection) })
 }

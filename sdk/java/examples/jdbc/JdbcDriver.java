@@ -204,7 +204,11 @@ public final class JdbcDriver {
         source.setPrepareThreshold(1);
         List<String> words = new ArrayList<>(List.of(arguments));
         if (!words.isEmpty() && words.get(0).startsWith("jdbc:")) {
-            source.setURL(words.remove(0));
+            String url = words.remove(0);
+            if (!url.startsWith("jdbc:postgresql://")) {
+                throw new IllegalArgumentException("'" + url + "': use jdbc:postgresql://HOST:PORT/DBNAME");
+            }
+            source.setURL(url);
         } else {
             Map<String, String> environment = System.getenv();
             Map.of("PGHOST", "PGHOST", "PGPORT", "PGPORT", "PGDATABASE", "PGDBNAME", "PGUSER", "user")
@@ -220,12 +224,26 @@ public final class JdbcDriver {
             if (parts.length == 1) {
                 throw new IllegalArgumentException("argument '" + word + "': use NAME=VALUE, as in host=localhost");
             }
-            source.setProperty(names.getOrDefault(parts[0], parts[0]), parts[1]);
+            String property = names.getOrDefault(parts[0], parts[0]);
+            // pgjdbc would take its default port instead of a wrong one.
+            if (property.equals("PGPORT") && !isPort(parts[1])) {
+                throw new IllegalArgumentException("port=" + parts[1] + ": use a number from 1 to 65535");
+            }
+            source.setProperty(property, parts[1]);
         }
-        for (String variable : List.of("PGPASSWORD", "LYDITE_PASSWORD")) {
+        for (String variable : List.of("LYDITE_PASSWORD", "PGPASSWORD")) {
             if (source.getPassword() == null) {
                 source.setPassword(System.getenv(variable));
             }
+        }
+    }
+
+    private static boolean isPort(String text) {
+        try {
+            int port = Integer.parseInt(text);
+            return port >= 1 && port <= 65_535;
+        } catch (NumberFormatException notANumber) {
+            return false;
         }
     }
 
@@ -241,8 +259,10 @@ public final class JdbcDriver {
         Thread thread = new Thread(() -> {
             try {
                 work.run();
-            } catch (IOException error) {
+            } catch (ClosedChannelException closed) {
                 // Lydite has closed the connection.
+            } catch (IOException error) {
+                System.err.println("a session ends: " + error);
             }
         });
         thread.setDaemon(true);

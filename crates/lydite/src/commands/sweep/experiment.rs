@@ -5,6 +5,7 @@ use super::grid::{self, Axis, Point};
 use crate::cli::SweepArgs;
 use crate::exit::Failure;
 use crate::source::{Entry, Source};
+use lydite_observe::SourceSpec;
 use lydite_plan::data::Data;
 use lydite_plan::values::{time, whole};
 use lydite_report::metric::Metric;
@@ -122,6 +123,12 @@ impl Experiment {
         }
         let (metrics, by_second) =
             metrics_of(&figures, &axes).map_err(|problem| Failure::usage(format!("{file}: {problem}")))?;
+        if let Some(metric) = metrics.iter().find(|metric| unobserved(metric, &points)) {
+            return Err(Failure::usage(format!(
+                "{file}: {} needs a source that no run observes: add it to observe in [plan]",
+                metric.name()
+            )));
+        }
         let lossy = |part: &OsStr| part.to_string_lossy().into_owned();
         let stem = args.experiment.file_stem().map(lossy);
         Ok(Self {
@@ -163,6 +170,19 @@ impl Experiment {
             .map(|(key, value)| (key.as_str(), value.as_str()))
             .collect()
     }
+}
+
+/// Returns true for an observed value whose source no point observes.
+fn unobserved(metric: &Metric, points: &[Point]) -> bool {
+    let Some(of) = metric.observed() else { return false };
+    let has = |source: &SourceSpec| {
+        // A dot follows the source, or after `db` the address of a further server.
+        let rest = of.strip_prefix(source.name().as_str());
+        rest.is_some_and(|rest| {
+            rest.starts_with('.') || (*source == SourceSpec::Database && rest.starts_with(':'))
+        })
+    };
+    !points.iter().any(|point| point.plan.observe.sources.iter().any(has))
 }
 
 /// A value that the file or a flag gives.

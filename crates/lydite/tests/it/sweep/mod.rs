@@ -284,6 +284,24 @@ fn the_experiments_and_the_example_of_the_book_are_valid() {
 }
 
 #[test]
+fn a_figure_of_an_observed_value_needs_a_run_that_observes_its_source() {
+    let mean =
+        "[[figure]]\ntitle = \"u\"\nkind = \"bar\"\nx = \"terminals\"\ny = \"observed.host.cpu.user\"\n";
+    let axes = "[axes]\nterminals = [1, 2]\n";
+    for (observe, code) in [("", 2), ("observe = \"host\"\n", 0)] {
+        let bench = Bench::new(&format!("[plan]\ntarget = \"null:\"\n{observe}{axes}{mean}"));
+        let ended = bench.sweep(&["--dry-run"]).run().code(code);
+        assert_eq!(
+            ended
+                .stderr
+                .contains("observed.host.cpu.user needs a source that no run observes: add it to observe"),
+            code == 2,
+            "{ended:?}"
+        );
+    }
+}
+
+#[test]
 fn a_key_without_a_value_is_taken_out_of_the_plan() {
     let bench = Bench::new("[plan]\ntarget = \"null:\"\nnodes = 3\nduration = \"300ms\"\nwarmup = \"0s\"\n");
     let with = bench.sweep(&["--dry-run"]).run().code(0);

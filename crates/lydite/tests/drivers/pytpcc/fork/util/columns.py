@@ -1,0 +1,2 @@
+def listed(columns):
+    return ", ".join(columns.split())
