@@ -418,13 +418,17 @@ fn the_log_holds_what_the_driver_writes_to_its_standard_error() {
 }
 
 #[test]
-fn the_document_of_the_protocol_lists_the_columns_of_every_table() {
+fn the_document_of_the_protocol_lists_the_columns_and_the_key_of_every_table() {
     let document = include_str!("../../../../docs/src/driver-protocol.md");
     for table in Table::ALL {
         let columns: Vec<&str> = table.schema().columns.iter().map(|column| column.name).collect();
         let dists: Vec<String> = (1..=10).map(|number| format!("s_dist_{number:02}")).collect();
         let listed = columns.join(", ").replace(&dists.join(", "), "s_dist_01 … s_dist_10");
-        let row = format!("| `{}` | {listed} |", table.name());
+        let key = match table.schema().primary_key {
+            [] => "none".to_owned(),
+            key => key.join(", "),
+        };
+        let row = format!("| `{}` | {listed} | {key} |", table.name());
         assert!(document.lines().any(|line| line == row), "not there: {row}");
     }
 }
