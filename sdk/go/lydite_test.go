@@ -308,7 +308,11 @@ func TestTheTablesAreThoseOfTheProtocol(t *testing.T) {
 				t.Fatal(column)
 			}
 		}
-		line := "| `" + table.Name + "` | " + strings.Join(names, ", ") + " |\n"
+		key := strings.Join(table.Key, ", ")
+		if key == "" {
+			key = "none"
+		}
+		line := "| `" + table.Name + "` | " + strings.Join(names, ", ") + " | " + key + " |\n"
 		line = strings.Replace(line, "s_dist_01, s_dist_02, s_dist_03, s_dist_04, s_dist_05, s_dist_06, s_dist_07, s_dist_08, s_dist_09",
 			"s_dist_01 …", 1)
 		line = strings.Replace(line, "…, s_dist_10", "… s_dist_10", 1)
