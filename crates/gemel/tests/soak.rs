@@ -343,19 +343,6 @@ struct Rest {
 }
 
 impl Rest {
-    /// Waits until a new database is at rest. What it holds is read once, because its threads go on.
-    fn of_new(db: &Database) -> Self {
-        let until = Instant::now() + PATIENCE;
-        loop {
-            let rest = Self::of(db);
-            if rest.left.is_empty() {
-                return rest;
-            }
-            assert!(Instant::now() < until, "{rest:#?}");
-            std::thread::sleep(Duration::from_millis(10));
-        }
-    }
-
     fn of(db: &Database) -> Self {
         let state = db.state();
         let mut files = files(db.path());
@@ -393,10 +380,18 @@ impl Rest {
 
 /// Waits until `look` returns what is expected.
 fn wait_for<T: PartialEq + std::fmt::Debug>(what: &str, expected: &T, look: impl Fn() -> T) {
+    wait_until(look, |found| found == expected, |found| format!("{what}: {found:#?}, not {expected:#?}"));
+}
+
+/// Waits until `look` returns what `is_it` accepts, and returns that. What it accepts is looked at once.
+fn wait_until<T>(look: impl Fn() -> T, is_it: impl Fn(&T) -> bool, problem: impl Fn(&T) -> String) -> T {
     let until = Instant::now() + PATIENCE;
-    while &look() != expected {
+    loop {
         let found = look();
-        assert!(Instant::now() < until || &found == expected, "{what}: {found:#?}, not {expected:#?}");
+        if is_it(&found) {
+            return found;
+        }
+        assert!(Instant::now() < until, "{}", problem(&found));
         std::thread::sleep(Duration::from_millis(10));
     }
 }
@@ -438,7 +433,11 @@ fn soak(log: LogMode, rounds: u64, counts: &mut Counts) {
     shop.reset();
     shop.db.checkpoint().unwrap();
     let whole = shop.content(&mut shop.db.begin(Isolation::Snapshot).unwrap()).unwrap();
-    let rest = Rest::of_new(&shop.db);
+    let rest = wait_until(
+        || Rest::of(&shop.db),
+        |rest| rest.left.is_empty(),
+        |rest| format!("a new database does not come to rest: {rest:#?}"),
+    );
     for number in 0..rounds {
         shop.round(number, &copy);
         wait_for(&format!("round {number}, {log:?}"), &rest, || shop.rest());

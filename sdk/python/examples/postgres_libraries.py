@@ -58,15 +58,10 @@ class Psycopg2(Database):
         self.db = psycopg2.connect(self.connection)
         self.db.autocommit = True
 
-    def fetch(self, sql, *values):
-        with self.db.cursor() as cursor:
-            cursor.execute(sql, values)
-            return cursor.fetchall()
-
-    def execute(self, sql, *values):
-        with self.db.cursor() as cursor:
-            cursor.execute(sql, values)
-            return cursor.rowcount
+    def run(self, sql, values):
+        cursor = self.db.cursor()
+        cursor.execute(sql, values)
+        return cursor
 
     def undo(self):
         from psycopg2.extensions import TRANSACTION_STATUS_IDLE
@@ -107,7 +102,7 @@ class SqlAlchemy(Database):
         self.core = engine.connect()
         self.texts = {}
 
-    def result(self, sql, values):
+    def run(self, sql, values):
         text = self.texts.get(sql)
         if text is None:
             text = self.texts[sql] = self.sqlalchemy.text(numbered(sql, ":v"))
@@ -116,12 +111,6 @@ class SqlAlchemy(Database):
         except self.sqlalchemy.exc.DBAPIError as error:
             # psycopg's error, which has the SQLSTATE.
             raise error.orig from None
-
-    def fetch(self, sql, *values):
-        return self.result(sql, values).fetchall()
-
-    def execute(self, sql, *values):
-        return self.result(sql, values).rowcount
 
 
 class Asyncpg(Database):

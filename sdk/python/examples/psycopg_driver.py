@@ -116,13 +116,17 @@ class Database(lydite.Driver):
     def closed(self):
         return bool(self.db.closed)
 
+    def run(self, sql, values):
+        """Runs a statement; gives its cursor."""
+        return self.db.execute(sql, values)
+
     def fetch(self, sql, *values):
         """The rows of a statement."""
-        return self.db.execute(sql, values).fetchall()
+        return self.run(sql, values).fetchall()
 
     def execute(self, sql, *values):
         """The number of rows that a statement changes."""
-        return self.db.execute(sql, values).rowcount
+        return self.run(sql, values).rowcount
 
     def undo(self):
         """Rolls the open transaction back, if any."""

@@ -67,7 +67,7 @@ struct State {
     waiting: VecDeque<Waiting>,
     sleep: Sleep,
     counts: LogCounts,
-    /// Time by which the bytes must be written that are not; with relaxed durability or gathered commits, synced.
+    /// Time by which the log must be written up to its end; with relaxed durability or gathered commits, also synced.
     due: Option<Instant>,
     /// True if somebody waits for the buffer to shrink.
     crowded: bool,
@@ -85,7 +85,7 @@ struct State {
     failed: Option<Arc<str>>,
 }
 
-/// Counts and times by which a log that gathers commits decides when to write.
+/// What a log that gathers commits needs to decide when it writes.
 #[derive(Debug)]
 struct Gathering {
     /// Number of waiters for positions that the writer has not taken yet.
