@@ -5,6 +5,7 @@
 
 use crate::host;
 use crate::processes::Server;
+use crate::source;
 use lydite_database::{Observer, Sample, SampleKind, TargetError};
 use lydite_faults::remote::{failure, program};
 use std::io::{self, BufRead, BufReader, Write};
@@ -41,8 +42,7 @@ impl Remote {
             return Err(wrong());
         }
         let port = port.filter(|port| !port.is_empty());
-        let number = port.map(|port| port.strip_prefix("port:").and_then(|port| port.parse().ok()));
-        let port = number.map(|number| number.filter(|port| *port > 0).ok_or_else(wrong)).transpose()?;
+        let port = port.map(|port| source::port(port).ok_or_else(wrong)).transpose()?;
         Ok(Self { host: host.to_owned(), port })
     }
 

@@ -8,12 +8,19 @@ use std::fmt;
 const NONE: [&str; 2] = ["off", "none"];
 /// Advice about unknown sources.
 const USE: &str = "use db, host, host/port:N, host=ssh://HOST, prometheus=URL or off";
+/// Beginning of this machine with a server.
+const HERE: &str = "host/";
 /// Beginning of this machine with a server's port.
 const WITH_PORT: &str = "host/port:";
 /// Beginning of an exporter.
 const EXPORTER: &str = "prometheus=";
 /// Beginning of another machine.
 const REMOTE: &str = "host=";
+
+/// Reads `port:N`, the TCP port of a server; none if the text is wrong.
+pub(crate) fn port(text: &str) -> Option<u16> {
+    text.strip_prefix("port:")?.parse().ok().filter(|port| *port > 0)
+}
 
 /// A source of samples.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,8 +85,8 @@ pub fn read_sources(text: &str) -> Result<Vec<SourceSpec>, String> {
             }
             "" => return Err(format!("a source is empty: {USE}")),
             word if word.starts_with(WITH_PORT) => {
-                let port = word[WITH_PORT.len()..].parse().ok().filter(|port| *port > 0);
-                let port = port.ok_or_else(|| format!("{word:?} has no port: use {WITH_PORT}5432"))?;
+                let port = port(&word[HERE.len()..])
+                    .ok_or_else(|| format!("{word:?} has no port: use {WITH_PORT}5432"))?;
                 SourceSpec::Host(Some(port))
             }
             word if word.starts_with(REMOTE) => SourceSpec::Remote(Remote::parse(&word[REMOTE.len()..])?),
