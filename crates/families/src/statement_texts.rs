@@ -105,10 +105,7 @@ fn mysql_and_its_kin_get_the_same_texts_as_before() {
         Sent::new("OceanBase", product::of("5.7.25-OceanBase-v4.3.5.3", "").dialect),
         Sent::new("Spider", &product::SPIDER_DIALECT),
     ];
-    let procedures = |dialect: &Dialect| {
-        include_str!("mysql/procedures.sql").replace(product::DELETE_NEW_ORDER, dialect.delete_new_order)
-    };
-    assert_as_before("mysql.sql", &written(&sent, &TxMode::ALL, procedures));
+    assert_as_before("mysql.sql", &written(&sent, &TxMode::ALL, crate::mysql::procedures));
 }
 
 #[test]

@@ -29,6 +29,9 @@ pub struct Dialect {
     pub now: &'static str,
     /// Suffix that makes a SELECT lock its rows.
     pub for_update: &'static str,
+    /// Suffix that makes a SELECT of a row take the lock that a foreign key to the row takes when a row is inserted that
+    /// refers to it. It is empty if that lock keeps no transaction waiting, or if the database breaks deadlocks at once.
+    pub parent_lock: &'static str,
     /// Suffix that makes a SELECT of rows that the transaction has locked return their newest state, if it would return
     /// the state in its snapshot otherwise.
     pub newest: &'static str,
@@ -52,6 +55,7 @@ impl Dialect {
         let gaps = [
             ("{now}", self.now),
             ("{for_update}", self.for_update),
+            ("{parent_lock}", self.parent_lock),
             ("{newest}", self.newest),
             ("{call}", self.call),
             ("{delete_new_order}", self.delete_new_order),

@@ -355,8 +355,10 @@ fn panicked() -> TargetError {
 }
 
 /// Returns the procedures in a dialect.
-fn procedures(dialect: &Dialect) -> String {
-    PROCEDURES.replace(product::DELETE_NEW_ORDER, dialect.delete_new_order)
+pub(crate) fn procedures(dialect: &Dialect) -> String {
+    PROCEDURES
+        .replace(product::DELETE_NEW_ORDER, dialect.delete_new_order)
+        .replace("{parent_lock}", dialect.parent_lock)
 }
 
 /// Replaces the procedures of an older version.

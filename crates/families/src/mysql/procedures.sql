@@ -50,7 +50,7 @@ BEGIN
     SET v_entry = CURRENT_TIMESTAMP(6);
     SELECT w_tax INTO v_w_tax FROM warehouse WHERE w_id = in_w;
     SELECT c_discount, c_last, c_credit INTO v_discount, v_last, v_credit
-        FROM customer WHERE c_w_id = in_w AND c_d_id = in_d AND c_id = in_c;
+        FROM customer WHERE c_w_id = in_w AND c_d_id = in_d AND c_id = in_c{parent_lock};
     SELECT d_tax, d_next_o_id INTO v_d_tax, v_o
         FROM district WHERE d_w_id = in_w AND d_id = in_d FOR UPDATE;
     IF v_gone THEN
@@ -133,7 +133,7 @@ BEGIN
         SET v_entry = CURRENT_TIMESTAMP(6);
         SELECT w_tax INTO v_w_tax FROM warehouse WHERE w_id = in_w;
         SELECT c_discount, c_last, c_credit INTO v_discount, v_last, v_credit
-            FROM customer WHERE c_w_id = in_w AND c_d_id = in_d AND c_id = in_c;
+            FROM customer WHERE c_w_id = in_w AND c_d_id = in_d AND c_id = in_c{parent_lock};
         SELECT d_tax, d_next_o_id INTO v_d_tax, v_o
             FROM district WHERE d_w_id = in_w AND d_id = in_d FOR UPDATE;
         IF v_gone THEN

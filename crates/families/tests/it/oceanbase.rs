@@ -67,4 +67,26 @@ fn oceanbase_answers_as_sqlite_does_in_every_mode_and_keeps_the_conditions_when_
         );
         assert!(matches!(session.execute(order), Ok(_) | Err(TxError::RolledBack(_))), "{mode}");
     }
+
+    // The kernel does not break deadlocks. Payment locks the customer, then the district, so an order that waits for its
+    // customer must not hold its district.
+    let Transaction::NewOrder(head) = order else { unreachable!("found as an order") };
+    let of_customer = format!("c_w_id = 1 AND c_d_id = {} AND c_id = {}", head.d_id, head.c_id);
+    for mode in TxMode::ALL {
+        let target = open(&url, mode);
+        let mut session = target.connect().expect("a session");
+        std::thread::scope(|scope| {
+            let payment = scope.spawn(|| {
+                server.sql(&format!(
+                    "USE tpcc; BEGIN; SELECT c_id FROM customer WHERE {of_customer} FOR UPDATE; SELECT sleep(3); \
+                     SELECT d_id FROM district WHERE d_w_id = 1 AND d_id = {} FOR UPDATE NOWAIT; COMMIT",
+                    head.d_id
+                ))
+            });
+            std::thread::sleep(Duration::from_secs(1));
+            // The kernel counts a lock of the customer as a change, too, so this attempt may be aborted.
+            let _ = session.execute(order);
+            payment.join().expect("the district is free");
+        });
+    }
 }
