@@ -103,6 +103,7 @@ fn mysql_and_its_kin_get_the_same_texts_as_before() {
         Sent::new("snapshots of all engines", mysql.snapshot_dialect.expect("MySQL has it")),
         Sent::new("TiDB", product::of("8.0.11-TiDB-v8.5.0", "").dialect),
         Sent::new("OceanBase", product::of("5.7.25-OceanBase-v4.3.5.3", "").dialect),
+        Sent::new("seekdb", product::of("5.7.25-OceanBase seekdb-v1.4.0.0", "").dialect),
         Sent::new("Spider", &product::SPIDER_DIALECT),
     ];
     assert_as_before("mysql.sql", &written(&sent, &TxMode::ALL, crate::mysql::procedures));

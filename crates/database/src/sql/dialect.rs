@@ -29,9 +29,9 @@ pub struct Dialect {
     pub now: &'static str,
     /// Suffix that makes a SELECT lock its rows.
     pub for_update: &'static str,
-    /// Suffix that makes a SELECT of a row take the lock that a foreign key to the row takes when a row is inserted that
-    /// refers to it. It is empty if that lock keeps no transaction waiting, or if the database breaks deadlocks at once.
-    pub parent_lock: &'static str,
+    /// Suffix that makes New-Order's SELECT of its customer lock the row. Empty unless the database needs it: there,
+    /// New-Order and Payment would wait for each other.
+    pub customer_lock: &'static str,
     /// Suffix that makes a SELECT of rows that the transaction has locked return their newest state, if it would return
     /// the state in its snapshot otherwise.
     pub newest: &'static str,
@@ -51,11 +51,12 @@ pub struct Dialect {
 
 impl Dialect {
     /// Replaces the names of fields in braces, such as `{now}`, by the values of this dialect.
-    pub(crate) fn fill(&self, text: &str) -> String {
+    #[must_use]
+    pub fn fill(&self, text: &str) -> String {
         let gaps = [
             ("{now}", self.now),
             ("{for_update}", self.for_update),
-            ("{parent_lock}", self.parent_lock),
+            ("{customer_lock}", self.customer_lock),
             ("{newest}", self.newest),
             ("{call}", self.call),
             ("{delete_new_order}", self.delete_new_order),

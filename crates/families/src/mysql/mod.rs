@@ -356,9 +356,7 @@ fn panicked() -> TargetError {
 
 /// Returns the procedures in a dialect.
 pub(crate) fn procedures(dialect: &Dialect) -> String {
-    PROCEDURES
-        .replace(product::DELETE_NEW_ORDER, dialect.delete_new_order)
-        .replace("{parent_lock}", dialect.parent_lock)
+    dialect.fill(PROCEDURES)
 }
 
 /// Replaces the procedures of an older version.

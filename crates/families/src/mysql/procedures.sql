@@ -5,7 +5,8 @@
 --
 -- There are no arrays. Numbers of order lines come as texts of eight digits each, and go back as texts with `|` between.
 -- Procedures whose names end in `_arrays` make rows of them by JSON_TABLE; servers without it get the others alone.
--- Parts of this file are sent one by one; a line of dashes and a slash parts them.
+-- Parts of this file are sent one by one; a line of dashes and a slash parts them. Words in braces stand for fields of
+-- the dialect.
 
 --/
 CREATE PROCEDURE lydite_customer(
@@ -50,7 +51,7 @@ BEGIN
     SET v_entry = CURRENT_TIMESTAMP(6);
     SELECT w_tax INTO v_w_tax FROM warehouse WHERE w_id = in_w;
     SELECT c_discount, c_last, c_credit INTO v_discount, v_last, v_credit
-        FROM customer WHERE c_w_id = in_w AND c_d_id = in_d AND c_id = in_c{parent_lock};
+        FROM customer WHERE c_w_id = in_w AND c_d_id = in_d AND c_id = in_c{customer_lock};
     SELECT d_tax, d_next_o_id INTO v_d_tax, v_o
         FROM district WHERE d_w_id = in_w AND d_id = in_d FOR UPDATE;
     IF v_gone THEN
@@ -133,7 +134,7 @@ BEGIN
         SET v_entry = CURRENT_TIMESTAMP(6);
         SELECT w_tax INTO v_w_tax FROM warehouse WHERE w_id = in_w;
         SELECT c_discount, c_last, c_credit INTO v_discount, v_last, v_credit
-            FROM customer WHERE c_w_id = in_w AND c_d_id = in_d AND c_id = in_c{parent_lock};
+            FROM customer WHERE c_w_id = in_w AND c_d_id = in_d AND c_id = in_c;
         SELECT d_tax, d_next_o_id INTO v_d_tax, v_o
             FROM district WHERE d_w_id = in_w AND d_id = in_d FOR UPDATE;
         IF v_gone THEN
@@ -274,7 +275,7 @@ BEGIN
         IF v_gone THEN
             SET v_o = 0;
         ELSE
-            DELETE FROM new_order WHERE no_w_id = in_w AND no_d_id = v_d AND no_o_id = v_o;
+            {delete_new_order} WHERE no_w_id = in_w AND no_d_id = v_d AND no_o_id = v_o;
             -- Changed first: a snapshot that is older than the order shows it from then on.
             UPDATE orders SET o_carrier_id = in_carrier WHERE o_w_id = in_w AND o_d_id = v_d AND o_id = v_o;
             SELECT o_c_id INTO v_c FROM orders WHERE o_w_id = in_w AND o_d_id = v_d AND o_id = v_o;

@@ -67,47 +67,34 @@ pub(crate) struct Product {
 }
 
 /// MySQL's SQL. Sessions use `||` to join texts, see [`crate::mysql::session`].
-macro_rules! dialect {
-    ($begin_write:literal, $begin_read:literal, $delete_new_order:expr, $parent_lock:literal) => {
-        Dialect {
-            column_type,
-            money_text: str::to_string,
-            joins_by_row: true,
-            as_text: |value| format!("CAST({value} AS char(500))"),
-            placeholder: '$',
-            now: "CURRENT_TIMESTAMP(6)",
-            for_update: " FOR UPDATE",
-            parent_lock: $parent_lock,
-            // A plain SELECT shows the transaction's snapshot, even of rows that the transaction has locked.
-            newest: " FOR UPDATE",
-            call: "CALL",
-            procedures_commit: true,
-            batches: Batches::Rows,
-            delete_new_order: $delete_new_order,
-            begin_write: $begin_write,
-            begin_read: $begin_read,
-        }
-    };
-}
-
-/// The procedures have the same text.
-pub(crate) const DELETE_NEW_ORDER: &str = "DELETE FROM new_order";
-
-static DIALECT: Dialect = dialect!("START TRANSACTION", "START TRANSACTION READ ONLY", DELETE_NEW_ORDER, "");
-static SNAPSHOT_DIALECT: Dialect = dialect!(
-    "START TRANSACTION",
-    "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",
-    DELETE_NEW_ORDER,
-    ""
-);
+static DIALECT: Dialect = Dialect {
+    column_type,
+    money_text: str::to_string,
+    joins_by_row: true,
+    as_text: |value| format!("CAST({value} AS char(500))"),
+    placeholder: '$',
+    now: "CURRENT_TIMESTAMP(6)",
+    for_update: " FOR UPDATE",
+    // InnoDB breaks the deadlock at once.
+    customer_lock: "",
+    // A plain SELECT shows the transaction's snapshot, even of rows that the transaction has locked.
+    newest: " FOR UPDATE",
+    call: "CALL",
+    procedures_commit: true,
+    batches: Batches::Rows,
+    delete_new_order: "DELETE FROM new_order",
+    begin_write: "START TRANSACTION",
+    begin_read: "START TRANSACTION READ ONLY",
+};
+static SNAPSHOT_DIALECT: Dialect =
+    Dialect { begin_read: "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY", ..DIALECT };
 /// TiDB accepts READ ONLY only if functions without effect are enabled.
-static TIDB_DIALECT: Dialect = dialect!("START TRANSACTION", "START TRANSACTION", DELETE_NEW_ORDER, "");
-/// A foreign key locks the row that it refers to as an update does, and a deadlock lasts until a limit of time.
-static OCEANBASE_DIALECT: Dialect =
-    dialect!("START TRANSACTION", "START TRANSACTION READ ONLY", DELETE_NEW_ORDER, " FOR UPDATE");
+static TIDB_DIALECT: Dialect = Dialect { begin_read: "START TRANSACTION", ..DIALECT };
+/// seekdb breaks no deadlock before a statement's limit of time.
+static SEEKDB_DIALECT: Dialect = Dialect { customer_lock: " FOR UPDATE", ..DIALECT };
 /// Spider deletes the rows of a single-table DELETE but reports none. It counts the rows of the multi-table form.
 pub(crate) static SPIDER_DIALECT: Dialect =
-    dialect!("START TRANSACTION", "START TRANSACTION READ ONLY", "DELETE new_order FROM new_order", "");
+    Dialect { delete_new_order: "DELETE new_order FROM new_order", ..DIALECT };
 
 /// Returns the SQL type of a column.
 fn column_type(kind: ColumnType) -> String {
@@ -239,7 +226,6 @@ static OCEANBASE: Product = Product {
     // One hour, in microseconds.
     patient: &["SET SESSION ob_query_timeout = 3600000000", "SET SESSION ob_trx_timeout = 3600000000"],
     longest_wait: "SET SESSION ob_trx_lock_timeout = #000000",
-    dialect: &OCEANBASE_DIALECT,
     ..MYSQL
 };
 
@@ -250,6 +236,7 @@ static SEEKDB: Product = Product {
     before_together: "",
     everywhere: "",
     placement: None,
+    dialect: &SEEKDB_DIALECT,
     ..OCEANBASE
 };
 

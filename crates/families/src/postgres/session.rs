@@ -68,8 +68,8 @@ macro_rules! at {
             now: "CURRENT_TIMESTAMP",
             // Not FOR UPDATE: it would also block the foreign key checks of other transactions' inserts.
             for_update: " FOR NO KEY UPDATE",
-            // A foreign key's lock and those of for_update do not exclude each other.
-            parent_lock: "",
+            // A foreign key does not wait for the locks of for_update.
+            customer_lock: "",
             // A locked row shows its current values, or the lock has failed.
             newest: "",
             call: "SELECT * FROM",

@@ -79,7 +79,7 @@ pub(crate) static DIALECT: Dialect = Dialect {
     now: "strftime('%Y-%m-%d %H:%M:%f', 'now')",
     // A writer has the whole database to itself.
     for_update: "",
-    parent_lock: "",
+    customer_lock: "",
     newest: "",
     call: "CALL",
     procedures_commit: false,

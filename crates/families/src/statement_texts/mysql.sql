@@ -193,10 +193,15 @@ procedures, SHA-256:
 
 -- OceanBase
 
+procedures, SHA-256:
+    dd9766264c9e481edbe9a9f985a843791aacd25eb7e06437c36063932ce66a42
+
+-- seekdb
+
 OrderCustomer: statements, batched
     SELECT c_discount, c_last, c_credit FROM customer WHERE c_w_id = $1 AND c_d_id = $2 AND c_id = $3 FOR UPDATE
 procedures, SHA-256:
-    0cf953f31b858c8d8582c9c6eb06016f4b8af5427ee4b87b706811dee0c589df
+    75234b54766458d91d5a3c73e0061dc58ea2eef4c6f7543e1d1b0cfb19cf3010
 
 -- Spider
 

@@ -68,8 +68,8 @@ fn oceanbase_answers_as_sqlite_does_in_every_mode_and_keeps_the_conditions_when_
         assert!(matches!(session.execute(order), Ok(_) | Err(TxError::RolledBack(_))), "{mode}");
     }
 
-    // The kernel does not break deadlocks. Payment locks the customer, then the district, so an order that waits for its
-    // customer must not hold its district.
+    // The kernel breaks no deadlock. Payment locks the customer, then the district, so an order that waits for its
+    // customer must not have its district locked.
     let Transaction::NewOrder(head) = order else { unreachable!("found as an order") };
     let of_customer = format!("c_w_id = 1 AND c_d_id = {} AND c_id = {}", head.d_id, head.c_id);
     for mode in TxMode::ALL {
@@ -84,8 +84,17 @@ fn oceanbase_answers_as_sqlite_does_in_every_mode_and_keeps_the_conditions_when_
                 ))
             });
             std::thread::sleep(Duration::from_secs(1));
-            // The kernel counts a lock of the customer as a change, too, so this attempt may be aborted.
-            let _ = session.execute(order);
+            let answer = session.execute(order);
+            assert!(
+                // The kernel counts the other transaction's lock as a change.
+                matches!(
+                    &answer,
+                    Ok(_)
+                        | Err(TxError::RolledBack(_)
+                            | TxError::Aborted { reason: AbortReason::Serialization, .. })
+                ),
+                "{mode}: {answer:?}"
+            );
             payment.join().expect("the district is free");
         });
     }
