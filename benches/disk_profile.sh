@@ -1,16 +1,10 @@
 #!/usr/bin/env bash
 # Shows where Gemel's disk engine spends its processor time under TPC-C, with all rows on disk and in the cache: shares of
 # the threads, and of the parts of the code within the sessions. Needs Linux' `perf`.
-# Variables: SECONDS_EACH (12), WAREHOUSES (2).
-set -euo pipefail
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-lydite=${CARGO_TARGET_DIR:-$root/target}/release/lydite
-work=$(mktemp -d "${TMPDIR:-/tmp}/lydite-bench-XXXXXX")
-trap 'rm -rf "$work"' EXIT
+# Variables: SECONDS_EACH (12), WAREHOUSES (2), LYDITE (the release build).
+source "$(dirname "$0")/server.bash"
 
-say() { printf '%s\n' "$*" >&2; }
 perf record -o "$work/try" true >/dev/null 2>&1 || { say "left out: perf is not there, or may not record"; exit 0; }
-[ -x "$lydite" ] || { say "building lydite (release)"; cargo build --release --manifest-path "$root/Cargo.toml" -p lydite; }
 
 url="gemel:$work/db?placement=all-disk&durability=relaxed&cache=1GB"
 "$lydite" load "$url" --warehouses "${WAREHOUSES:-2}" --quiet >/dev/null

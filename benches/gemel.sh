@@ -1,18 +1,12 @@
 #!/usr/bin/env bash
 # Measures Gemel, the embedded database, under TPC-C: the placements of its tables, and the gain of pipelined commit.
 # registry.sh measures the cost of the registry of snapshots.
-# Variables: SECONDS_EACH (15), WAREHOUSES (2), SESSIONS (2).
-set -euo pipefail
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-lydite=${CARGO_TARGET_DIR:-$root/target}/release/lydite
+# Variables: SECONDS_EACH (15), WAREHOUSES (2), SESSIONS (2), LYDITE (the release build).
+source "$(dirname "$0")/server.bash"
 seconds=${SECONDS_EACH:-15}
 warehouses=${WAREHOUSES:-2}
 sessions=${SESSIONS:-2}
-work=$(mktemp -d "${TMPDIR:-/tmp}/lydite-bench-XXXXXX")
-trap 'rm -rf "$work"' EXIT
 
-say() { printf '%s\n' "$*" >&2; }
-[ -x "$lydite" ] || { say "building lydite (release)"; cargo build --release --manifest-path "$root/Cargo.toml" -p lydite; }
 ratio() { awk "BEGIN { printf \"%.2f\", $1 / $2 }"; }
 
 # tpcc NAME OPTIONS [FLAGS]: sets tps, csr (aborts by the registry) and count (transactions).

@@ -4,18 +4,13 @@
 # second; then runs of TPC-C. For each case it prints ratios of throughput and of processor time, with a 95 % interval.
 # The aims: at most 2 % with one engine, at most 5 % with both.
 # Variables: TURNS (200 pairs of turns of the microbenchmark; 0 for none), PAIRS (20 pairs of runs of TPC-C; 0 for none),
-# SECONDS_EACH (3), SESSIONS (2), WAREHOUSES (2), CASES (a pattern of cases of TPC-C).
-set -euo pipefail
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-lydite=${CARGO_TARGET_DIR:-$root/target}/release/lydite
+# SECONDS_EACH (3), SESSIONS (2), WAREHOUSES (2), CASES (a pattern of cases of TPC-C),
+# LYDITE (the release build).
+source "$(dirname "$0")/server.bash"
 pairs=${PAIRS:-20}
 seconds=${SECONDS_EACH:-3}
 sessions=${SESSIONS:-2}
-work=$(mktemp -d "${TMPDIR:-/tmp}/lydite-bench-XXXXXX")
-trap 'rm -rf "$work"' EXIT
 
-say() { printf '%s\n' "$*" >&2; }
-[ -x "$lydite" ] || { say "building lydite (release)"; cargo build --release --manifest-path "$root/Cargo.toml" -p lydite; }
 
 # measure CASE CSR FLAGS…: appends the case, the switch, throughput and processor time to the results.
 measure() {

@@ -8,7 +8,7 @@ lydite=${LYDITE:-${CARGO_TARGET_DIR:-$root/target}/release/lydite}
 export PYTHONPATH=$root/benches PYTHONDONTWRITEBYTECODE=1
 work=$(mktemp -d "${TMPDIR:-/tmp}/lydite-bench-XXXXXX")
 chmod 755 "$work"
-pg_bin=${PG_BIN:-$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -1)}
+pg_bin=${PG_BIN:-$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -1 || true)}
 pg_process=
 my_process=
 

@@ -91,7 +91,7 @@ fn postgres_gets_the_same_texts_as_before() {
         Sent::new("read committed", session::dialect(Isolation::ReadCommitted)),
         over_shards,
     ];
-    let procedures = |_: &Dialect| include_str!("postgres/procedures.sql").to_string();
+    let procedures = |_: &Dialect| crate::postgres::PROCEDURES.to_string();
     assert_as_before("postgres.sql", &written(&sent, &TxMode::ALL, procedures));
 }
 

@@ -97,7 +97,7 @@ pub struct Options {
     /// The moment at which a commit's ticket resolves.
     pub durability: Durability,
     /// Longest time that the log waits for more commits, to write them together; none to write each at once. It needs
-    /// full durability. It delays only commits for which no thread or task waits: those whose ticket has a callback
+    /// full durability. It delays a commit only if no thread or task waits for it: its ticket has a callback
     /// ([`Ticket::on_done`](crate::Ticket::on_done)), or was dropped.
     ///
     /// The log does not use the whole time. It begins to write when a thread or task waits for a ticket, when the caller

@@ -383,7 +383,7 @@ fn wait_for<T: PartialEq + std::fmt::Debug>(what: &str, expected: &T, look: impl
     wait_until(look, |found| found == expected, |found| format!("{what}: {found:#?}, not {expected:#?}"));
 }
 
-/// Waits until `look` returns what `is_it` accepts, and returns that. What it accepts is looked at once.
+/// Calls `look` until `is_it` accepts the result, and returns that very result: another look could find something else.
 fn wait_until<T>(look: impl Fn() -> T, is_it: impl Fn(&T) -> bool, problem: impl Fn(&T) -> String) -> T {
     let until = Instant::now() + PATIENCE;
     loop {

@@ -22,8 +22,8 @@ statements! {
     OrderWarehouse [Statements Batched MultiRow]
         Sql("SELECT w_tax, {now} FROM warehouse WHERE w_id = $1");
 
-    /// Payment locks the customer, then the district. InsertOrder's foreign key may wait for the customer while New-Order
-    /// has the district locked.
+    /// Some databases need a lock here. Payment locks the customer, then the district; InsertOrder's foreign key may wait
+    /// for the customer while New-Order has the district locked.
     OrderCustomer [Statements Batched MultiRow]
         Sql("SELECT c_discount, c_last, c_credit FROM customer \
              WHERE c_w_id = $1 AND c_d_id = $2 AND c_id = $3{customer_lock}");

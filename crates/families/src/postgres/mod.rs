@@ -59,7 +59,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use wire::{Backend, Wire};
 
 /// The functions of `--tx procedures`.
-const PROCEDURES: &str = include_str!("procedures.sql");
+pub(crate) const PROCEDURES: &str = include_str!("procedures.sql");
 
 /// Returns the fill factor of pages at loading, in percent, for tables whose rows are updated in place for ever. With
 /// room on the page a new version needs no index entries (a heap-only tuple). The rows of the two smallest tables are

@@ -1,9 +1,9 @@
 //! `oceanbase://` on a real server of OceanBase's single-node kernel. `LYDITE_TEST_SEEKDB=off` skips it.
 
 use crate::playing::{assert_conditions, fight, inputs, load, meta, open, play};
-use lydite_database::{AbortReason, TxError, TxMode};
+use lydite_database::{AbortReason, Session, TxError, TxMode};
 use lydite_testkit::seekdb::Server;
-use lydite_tpcc::Transaction;
+use lydite_tpcc::{Outcome, Transaction};
 use std::time::Duration;
 
 #[test]
@@ -49,18 +49,8 @@ fn oceanbase_answers_as_sqlite_does_in_every_mode_and_keeps_the_conditions_when_
     for mode in TxMode::ALL {
         let target = open(&url, mode);
         let mut session = target.connect().expect("a session");
-        let answer = std::thread::scope(|scope| {
-            let other = scope.spawn(|| {
-                server.sql(
-                    "USE tpcc; BEGIN; UPDATE district SET d_tax = d_tax + 0.0001; SELECT sleep(3); \
-                     UPDATE district SET d_tax = d_tax - 0.0001; COMMIT",
-                )
-            });
-            std::thread::sleep(Duration::from_secs(1));
-            let answer = session.execute(order);
-            other.join().expect("the other transaction");
-            answer
-        });
+        let update = |sign| format!("UPDATE district SET d_tax = d_tax {sign} 0.0001");
+        let answer = execute_within(&server, &update("+"), &update("-"), &mut *session, order);
         assert!(
             matches!(&answer, Err(TxError::Aborted { reason: AbortReason::Serialization, detail }) if detail.contains("6235")),
             "{mode}: {answer:?}"
@@ -75,27 +65,40 @@ fn oceanbase_answers_as_sqlite_does_in_every_mode_and_keeps_the_conditions_when_
     for mode in TxMode::ALL {
         let target = open(&url, mode);
         let mut session = target.connect().expect("a session");
-        std::thread::scope(|scope| {
-            let payment = scope.spawn(|| {
-                server.sql(&format!(
-                    "USE tpcc; BEGIN; SELECT c_id FROM customer WHERE {of_customer} FOR UPDATE; SELECT sleep(3); \
-                     SELECT d_id FROM district WHERE d_w_id = 1 AND d_id = {} FOR UPDATE NOWAIT; COMMIT",
-                    head.d_id
-                ))
-            });
-            std::thread::sleep(Duration::from_secs(1));
-            let answer = session.execute(order);
-            assert!(
-                // The kernel counts the other transaction's lock as a change.
-                matches!(
-                    &answer,
-                    Ok(_)
-                        | Err(TxError::RolledBack(_)
-                            | TxError::Aborted { reason: AbortReason::Serialization, .. })
-                ),
-                "{mode}: {answer:?}"
-            );
-            payment.join().expect("the district is free");
-        });
+        let lock_customer = format!("SELECT c_id FROM customer WHERE {of_customer} FOR UPDATE");
+        let lock_district =
+            format!("SELECT d_id FROM district WHERE d_w_id = 1 AND d_id = {} FOR UPDATE NOWAIT", head.d_id);
+        let answer = execute_within(&server, &lock_customer, &lock_district, &mut *session, order);
+        assert!(
+            // The kernel counts the other transaction's lock as a change.
+            matches!(
+                &answer,
+                Ok(_)
+                    | Err(
+                        TxError::RolledBack(_) | TxError::Aborted { reason: AbortReason::Serialization, .. }
+                    )
+            ),
+            "{mode}: {answer:?}"
+        );
     }
+}
+
+/// Executes a transaction while another one, of two statements, is between them. Both statements must succeed.
+fn execute_within(
+    server: &Server,
+    first: &str,
+    second: &str,
+    session: &mut dyn Session,
+    input: &Transaction,
+) -> Result<Outcome, TxError> {
+    std::thread::scope(|scope| {
+        let other = scope
+            .spawn(|| server.sql(&format!("USE tpcc; BEGIN; {first}; SELECT sleep(3); {second}; COMMIT")));
+        while !server.sql("SHOW FULL PROCESSLIST").contains("sleep(3)") && !other.is_finished() {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let answer = session.execute(input);
+        other.join().expect("the other transaction");
+        answer
+    })
 }

@@ -67,7 +67,7 @@ struct State {
     waiting: VecDeque<Waiting>,
     sleep: Sleep,
     counts: LogCounts,
-    /// Time by which the log must be written up to its end; with relaxed durability or gathered commits, also synced.
+    /// Deadline for writing the log up to its end. With relaxed durability or gathered commits, it is synced by then too.
     due: Option<Instant>,
     /// True if somebody waits for the buffer to shrink.
     crowded: bool,
@@ -85,7 +85,7 @@ struct State {
     failed: Option<Arc<str>>,
 }
 
-/// What a log that gathers commits needs to decide when it writes.
+/// Counts and times by which a log that gathers commits decides when it writes.
 #[derive(Debug)]
 struct Gathering {
     /// Number of waiters for positions that the writer has not taken yet.
