@@ -2,9 +2,10 @@
 //! one line of numbers with tabs between: transactions/s, NOPM, p99 of New-Order in ms, µs of processor per transaction,
 //! aborts, transactions.
 //!
-//! usage: lydite-peers redb|surrealkv|URL relaxed|full WAREHOUSES SESSIONS SECONDS
+//! usage: lydite-peers redb|surrealkv relaxed|full CACHE_MB WAREHOUSES SESSIONS SECONDS
+//!        lydite-peers URL WAREHOUSES SESSIONS SECONDS
 //!
-//! A URL is one that `lydite run` takes; what it says of durability counts, and the second argument must be `-`.
+//! A URL is one that `lydite run` takes. It sets durability and cache.
 
 mod options;
 mod redb;
@@ -31,36 +32,42 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 const SEED: u64 = 1;
 const WARMUP: Duration = Duration::from_secs(3);
-const USAGE: &str = "usage: lydite-peers redb|surrealkv relaxed|full WAREHOUSES SESSIONS SECONDS, \
-                     or lydite-peers URL - WAREHOUSES SESSIONS SECONDS";
+const USAGE: &str = "usage: lydite-peers redb|surrealkv relaxed|full CACHE_MB WAREHOUSES SESSIONS SECONDS, \
+                     or lydite-peers URL WAREHOUSES SESSIONS SECONDS";
 
-fn target(name: &str, durability: &str) -> Result<Arc<dyn Target>, Box<dyn Error>> {
-    let durability = match durability {
-        "relaxed" => Some(Durability::Relaxed),
-        "full" => Some(Durability::Full),
-        "-" => None,
+fn number(text: &str) -> Result<u32, String> {
+    text.parse().map_err(|_| format!("{text:?} is no number: {USAGE}"))
+}
+
+/// Opens the database that the arguments name.
+fn target(arguments: &[String]) -> Result<Arc<dyn Target>, Box<dyn Error>> {
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    if let [url] = arguments.as_slice() {
+        let spec = TargetSpec::parse(url, TxMode::Statements).map_err(|errors| errors.join("; "))?;
+        return Ok(spec.open()?);
+    }
+    let [name, durability, cache_mb] = arguments.as_slice() else { return Err(USAGE.into()) };
+    let durability = match *durability {
+        "relaxed" => Durability::Relaxed,
+        "full" => Durability::Full,
         _ => return Err(USAGE.into()),
     };
-    Ok(match (name, durability) {
-        ("redb", Some(durability)) => Arc::new(KvTarget::<redb::Redb>::new(Config::new(durability)?)),
-        ("surrealkv", Some(durability)) => {
-            Arc::new(KvTarget::<surrealkv::SurrealKv>::new(Config::new(durability)?))
-        }
-        (url, None) => {
-            TargetSpec::parse(url, TxMode::Statements).map_err(|errors| errors.join("; "))?.open()?
-        }
+    let config = Config::new(durability, number(cache_mb)? as usize * 1_000_000)?;
+    Ok(match *name {
+        "redb" => Arc::new(KvTarget::<redb::Redb>::new(config)),
+        "surrealkv" => Arc::new(KvTarget::<surrealkv::SurrealKv>::new(config)),
         _ => return Err(USAGE.into()),
     })
 }
 
 fn run() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [name, durability, warehouses, sessions, seconds] = arguments.as_slice() else {
+    let [database @ .., warehouses, sessions, seconds] = arguments.as_slice() else {
         return Err(USAGE.into());
     };
-    let number = |text: &str| text.parse::<u32>().map_err(|_| format!("{text:?} is no number: {USAGE}"));
     let (warehouses, sessions, seconds) = (number(warehouses)?, number(sessions)?, number(seconds)?);
-    let target = target(name, durability)?;
+    let target = target(database)?;
+    let name = database.join(" ");
     let meta = DatabaseMeta {
         warehouses,
         districts: Districts::uniform(),

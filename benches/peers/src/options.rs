@@ -7,8 +7,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// Bytes of cache that each database on disk gets: enough for all rows of a few warehouses.
-pub(crate) const CACHE_BYTES: usize = 1 << 30;
 /// How often a relaxed store is synced, if that is up to its user. As often as Gemel does.
 pub(crate) const SYNC_EVERY: Duration = Duration::from_millis(50);
 
@@ -26,6 +24,7 @@ pub(crate) enum Durability {
 pub(crate) struct Config {
     pub(crate) path: PathBuf,
     pub(crate) durability: Durability,
+    /// Maximum size of the database's cache of its files.
     pub(crate) cache_bytes: usize,
     /// Deleted with the last one that has it.
     _temporary: Arc<TempDir>,
@@ -33,15 +32,15 @@ pub(crate) struct Config {
 
 impl Config {
     /// A store of which nothing is there yet.
-    pub(crate) fn new(durability: Durability) -> std::io::Result<Self> {
+    pub(crate) fn new(durability: Durability, cache_bytes: usize) -> std::io::Result<Self> {
         let directory = tempfile::Builder::new().prefix("lydite-peers-").tempdir()?;
         let path = directory.path().join("db");
-        Ok(Self { path, durability, cache_bytes: CACHE_BYTES, _temporary: Arc::new(directory) })
+        Ok(Self { path, durability, cache_bytes, _temporary: Arc::new(directory) })
     }
 
     #[cfg(test)]
     pub(crate) fn temporary(durability: Durability) -> Self {
-        Self::new(durability).unwrap()
+        Self::new(durability, 1 << 26).unwrap()
     }
 
     /// For results.
