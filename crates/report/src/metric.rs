@@ -682,6 +682,7 @@ fn path(parts: &[&str]) -> Result<Vec<String>, String> {
         "availability",
         "observed",
         "statements",
+        "phases",
     ];
     let first = parts.first().copied().unwrap_or_default();
     if let ["availability", number @ ("t_e" | "r_e" | "r_e_during" | "seconds_without_commit")] = parts {

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use hdrhistogram::Histogram;
 use lydite_report::faults::FaultAvailability;
 use lydite_report::metric::Metric;
-use lydite_report::model::{Latency, NodeBytes, NodeFigures, RunResult, Status, TransactionResult};
+use lydite_report::model::{
+    Latency, NodeBytes, NodeFigures, PhaseResult, RunResult, Status, TransactionResult,
+};
 use lydite_report::observed::Observed;
 use lydite_report::sweep::figure::{FigureSpec, Kind, Scale};
 use lydite_report::sweep::{
@@ -215,6 +217,15 @@ fn the_availability_of_a_run_is_that_of_its_worst_fault() {
     assert_eq!(value("r_e", &[]), None, "a run without faults");
     let problem = Metric::parse("availability.r_e").unwrap_err();
     assert!(problem.contains("use r_e for the worst fault, or availability.0.r_e"), "{problem}");
+}
+
+#[test]
+fn the_number_of_a_phase_is_a_metric() {
+    let phase = |tps| PhaseResult { tps, ..PhaseResult::default() };
+    let result = RunResult { phases: vec![phase(10.0), phase(20.0)], ..RunResult::default() };
+    let value = |name: &str| Metric::parse(name).unwrap().of(&result);
+    assert_eq!(value("phases.1.tps"), Some(20.0));
+    assert_eq!(value("phases.2.tps"), None, "there are two");
 }
 
 #[test]
