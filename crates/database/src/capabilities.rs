@@ -10,7 +10,7 @@ use crate::observe::{Configuration, Observe, Observer};
 use crate::replication::{Positions, Replication};
 use crate::session::Session;
 use crate::sql::foreign::Foreign;
-use lydite_tpcc::Placement;
+use lydite_tpcc::{Placement, WarehouseId};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -142,6 +142,14 @@ impl<'a> Capabilities<'a> {
         self.nodes.map_or(Ok(None), Nodes::sizes)
     }
 
+    /// Moves warehouses to a shard; see [`Nodes::move_warehouses`].
+    ///
+    /// # Errors
+    /// See [`Nodes::move_warehouses`].
+    pub fn move_warehouses(self, warehouses: &[WarehouseId], shard: usize) -> Result<Moved, TargetError> {
+        self.nodes.ok_or_else(no_moves)?.move_warehouses(warehouses, shard)
+    }
+
     /// Stops work that the database would continue; see [`StoppableWork::stop_work`].
     pub fn stop_work(self) {
         if let Some(work) = self.work {
@@ -203,6 +211,30 @@ pub trait Nodes: Send + Sync {
     fn of_endpoints(&self) -> Result<Vec<String>, TargetError> {
         Ok(Vec::new())
     }
+
+    /// Moves all rows of some warehouses to a shard, counted from 0, while others may use the database.
+    ///
+    /// # Errors
+    /// See [`crate::Target::describe`]; also if there is no such warehouse or shard, or the database does not support
+    /// moves.
+    fn move_warehouses(&self, _warehouses: &[WarehouseId], _shard: usize) -> Result<Moved, TargetError> {
+        Err(no_moves())
+    }
+}
+
+/// A move of warehouses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moved {
+    /// Number of the warehouses that moved; the others were there.
+    pub warehouses: usize,
+    /// Time until the transactions of others had left the tables.
+    pub waited: Duration,
+    /// Time of the copy, in which the transactions of others waited.
+    pub copied: Duration,
+}
+
+fn no_moves() -> TargetError {
+    TargetError::usage("Lydite moves warehouses only between shards of PostgreSQL (postgres://…?shards=…)")
 }
 
 /// A server of a database with a primary and replicas.

@@ -32,7 +32,8 @@ mod written;
 
 pub use balances::{Balance, BalanceTransaction, Balances, Between};
 pub use capabilities::{
-    BalanceTarget, Capabilities, HeldTarget, NodeSize, Nodes, Replicated, Server, StoppableWork, StoreTest,
+    BalanceTarget, Capabilities, HeldTarget, Moved, NodeSize, Nodes, Replicated, Server, StoppableWork,
+    StoreTest,
 };
 pub use endpoints::{EndpointReport, Endpoints, Probe, Seat, seated};
 pub use error::{AbortReason, Committed, TargetError, TargetErrorKind, TxError};

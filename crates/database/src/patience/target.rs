@@ -4,7 +4,7 @@ use super::Patience;
 use super::lent::{Held, Lent};
 use crate::balances::Balances;
 use crate::capabilities::{
-    BalanceTarget, Capabilities, HeldTarget, NodeSize, Nodes, Replicated, StoppableWork, StoreTest,
+    BalanceTarget, Capabilities, HeldTarget, Moved, NodeSize, Nodes, Replicated, StoppableWork, StoreTest,
 };
 use crate::error::TargetError;
 use crate::held;
@@ -22,7 +22,7 @@ use crate::written::Written;
 use lydite_micro::{Engines, Meta, TableId, Totals};
 use lydite_tpcc::consistency::{CONDITIONS, Condition};
 use lydite_tpcc::meta::DatabaseMeta;
-use lydite_tpcc::{OrderId, Placement};
+use lydite_tpcc::{OrderId, Placement, WarehouseId};
 use std::ops::{Range, RangeInclusive};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::Builder;
@@ -203,6 +203,11 @@ impl Nodes for Patient {
 
     fn of_endpoints(&self) -> Result<Vec<String>, TargetError> {
         self.ask("the nodes of its endpoints", |target| target.capabilities().nodes_of_endpoints())
+    }
+
+    /// Waits without a limit, because a move copies rows.
+    fn move_warehouses(&self, warehouses: &[WarehouseId], shard: usize) -> Result<Moved, TargetError> {
+        self.target.capabilities().move_warehouses(warehouses, shard)
     }
 }
 

@@ -212,30 +212,36 @@ pub fn check_empty(place: &str, there: &[String]) -> Result<(), TargetError> {
     )))
 }
 
-/// Returns the placement from the partitions of the table WAREHOUSE: the node's name of each, and its range of
-/// warehouses if that can be read. Returns `None` without partitions.
-pub fn placement(
-    parts: Vec<(String, Option<Range<u32>>)>,
-    warehouses: u32,
-    place: &str,
-) -> Result<Option<Placement>, TargetError> {
+/// A partition of the table WAREHOUSE.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Name of its node.
+    pub node: String,
+    /// Its warehouses, as ranges; empty if they can't be read.
+    pub warehouses: Vec<Range<u32>>,
+}
+
+/// Returns the placement from the partitions of the table WAREHOUSE, each of which is a node of its own. Returns `None`
+/// without partitions.
+pub fn placement(parts: Vec<Part>, warehouses: u32, place: &str) -> Result<Option<Placement>, TargetError> {
     if parts.is_empty() {
         return Ok(None);
     }
-    let mut node_of = Vec::new();
-    for warehouse in 1..=warehouses {
-        let node = parts
-            .iter()
-            .position(|(_, range)| range.as_ref().is_some_and(|range| range.contains(&warehouse)));
-        let node = node.ok_or_else(|| {
-            TargetError::database(format!(
-                "{place}: no partition of the table warehouse takes warehouse {warehouse} by its range: load again \
-                 with --fresh"
-            ))
-        })?;
-        node_of.push(node as u32);
+    let mut node_of = vec![None; warehouses as usize];
+    for (node, part) in (0..).zip(&parts) {
+        for warehouse in part.warehouses.iter().flat_map(|of| of.start.max(1)..of.end.min(warehouses + 1)) {
+            node_of[warehouse as usize - 1] = Some(node);
+        }
     }
-    Ok(Some(Placement { nodes: parts.into_iter().map(|(name, _)| name).collect(), node_of }))
+    let found = (1..).zip(node_of).map(|(warehouse, node): (u32, Option<u32>)| {
+        node.ok_or_else(|| {
+            TargetError::database(format!(
+                "{place}: no partition of the table warehouse takes warehouse {warehouse}: load again with --fresh"
+            ))
+        })
+    });
+    let node_of = found.collect::<Result<_, _>>()?;
+    Ok(Some(Placement { nodes: parts.into_iter().map(|part| part.node).collect(), node_of }))
 }
 
 #[cfg(test)]
@@ -268,11 +274,14 @@ mod tests {
 
     #[test]
     fn a_warehouse_that_no_partition_takes_is_an_error() {
-        let parts = vec![("a".to_string(), Some(1..3)), ("b".to_string(), None)];
-        let known = placement(parts.clone(), 2, "here").expect("a placement").expect("one that is known");
-        assert_eq!(known.node_of, [0, 0]);
-        let lost = placement(parts, 3, "here").expect_err("the third warehouse");
-        assert!(lost.message.contains("takes warehouse 3"), "{lost}");
+        let part = |node: &str, warehouses| Part { node: node.into(), warehouses };
+        let parts =
+            vec![part("a", vec![1..2, 3..4]), part("b", Vec::new()), part("c", vec![2..3, 5..u32::MAX])];
+        let known = placement(parts.clone(), 3, "here").expect("a placement").expect("one that is known");
+        assert_eq!(known.node_of, [0, 2, 0]);
+        assert_eq!(known.nodes, ["a", "b", "c"]);
+        let lost = placement(parts, 5, "here").expect_err("the fourth warehouse");
+        assert!(lost.message.contains("takes warehouse 4"), "{lost}");
         assert_eq!(placement(Vec::new(), 3, "here"), Ok(None));
     }
 }

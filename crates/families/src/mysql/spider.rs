@@ -13,7 +13,7 @@ use crate::mysql::wire::Wire;
 use crate::mysql::{Mysql, schema};
 use lydite_database::sql::ddl;
 use lydite_database::sql::meta::{self, Admin};
-use lydite_database::sql::shards::{self, Layout, ShardedLoader};
+use lydite_database::sql::shards::{self, Layout, Part, ShardedLoader};
 use lydite_database::{NodeSize, Target, TargetError};
 use lydite_tpcc::Placement;
 use lydite_tpcc::meta::DatabaseMeta;
@@ -246,10 +246,10 @@ impl Mysql {
             &mut |row| {
                 if let [Some(below), node] = row {
                     let end = below.parse().ok();
-                    parts.push((
-                        node.unwrap_or("a shard without a server").to_string(),
-                        end.map(|end| from..end),
-                    ));
+                    parts.push(Part {
+                        node: node.unwrap_or("a shard without a server").to_string(),
+                        warehouses: end.map(|end| from..end).into_iter().collect(),
+                    });
                     from = end.unwrap_or(u32::MAX);
                 }
             },

@@ -8,10 +8,10 @@ use lydite_database::sql::meta::Admin;
 use lydite_database::sql::session::SqlSession;
 use lydite_database::sql::sql_error::SqlError;
 use lydite_database::{
-    BalanceTarget, Balances, Held, HeldTarget, NodeSize, Nodes, Positions, Replicated, Replication, Server,
-    Session, StoppableWork, TargetError, TxMode, seated,
+    BalanceTarget, Balances, Held, HeldTarget, Moved, NodeSize, Nodes, Positions, Replicated, Replication,
+    Server, Session, StoppableWork, TargetError, TxMode, seated,
 };
-use lydite_tpcc::Placement;
+use lydite_tpcc::{Placement, WarehouseId};
 use std::time::Duration;
 
 impl Nodes for Postgres {
@@ -27,6 +27,10 @@ impl Nodes for Postgres {
 
     fn of_endpoints(&self) -> Result<Vec<String>, TargetError> {
         self.read_own_nodes()
+    }
+
+    fn move_warehouses(&self, warehouses: &[WarehouseId], shard: usize) -> Result<Moved, TargetError> {
+        self.move_to_shard(warehouses, shard)
     }
 }
 

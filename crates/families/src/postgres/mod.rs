@@ -13,6 +13,7 @@ mod lists;
 mod load_lock;
 mod loader;
 mod micro;
+mod moves;
 mod nodes;
 mod numeric;
 mod observe;

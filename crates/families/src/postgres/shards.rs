@@ -13,12 +13,13 @@ use crate::postgres::wire::Wire;
 use crate::postgres::{Postgres, SCHEMA, create_table, session};
 use lydite_database::sql::ddl;
 use lydite_database::sql::meta::Admin;
-use lydite_database::sql::shards::{self, Layout, ShardedLoader};
+use lydite_database::sql::shards::{self, Layout, Part, ShardedLoader};
 use lydite_database::sql::sql_error::SqlError;
 use lydite_database::{NodeSize, TargetError};
 use lydite_tpcc::Placement;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::schema::Table;
+use std::ops::Range;
 
 /// Longest wait of a statement for a lock on a shard. Without it, transactions that wait for each other on two shards
 /// would wait for ever, because each server sees half of the ring.
@@ -32,6 +33,17 @@ pub(super) const SESSION: &str = "SET plan_cache_mode = force_custom_plan; \
 /// Returns the name of a shard's foreign server.
 fn server(shard: usize) -> String {
     format!("lydite_shard_{}", shard + 1)
+}
+
+/// Returns the name of a table's partition on a shard, counted from 0.
+pub(super) fn partition(table: Table, shard: usize) -> String {
+    format!("{}_{}", table.name(), shard + 1)
+}
+
+/// Returns the numbers of warehouses as SQL: `1, 2, 3`.
+pub(super) fn list(warehouses: impl IntoIterator<Item = u32>) -> String {
+    let numbers: Vec<String> = warehouses.into_iter().map(|number| number.to_string()).collect();
+    numbers.join(", ")
 }
 
 /// Returns a text as an SQL literal.
@@ -56,7 +68,7 @@ impl Postgres {
         let mut sql = String::from("CREATE EXTENSION IF NOT EXISTS postgres_fdw; ");
         for table in Table::OF_WAREHOUSE {
             let Some(column) = table.warehouse_column() else { continue };
-            sql += &format!("{} PARTITION BY RANGE ({column}); ", ddl::create_table(dialect, table, ""));
+            sql += &format!("{} PARTITION BY LIST ({column}); ", ddl::create_table(dialect, table, ""));
         }
         let mut schemas = Vec::new();
         for (index, shard) in self.shards.iter().enumerate() {
@@ -83,14 +95,12 @@ impl Postgres {
         }
         let count = self.shards.len();
         for index in 0..count {
-            let range = shards::planned_range(count, meta.warehouses, index);
+            let warehouses = list(shards::planned_range(count, meta.warehouses, index));
             for table in Table::OF_WAREHOUSE {
-                let name = table.name();
                 sql += &format!(
-                    "CREATE FOREIGN TABLE {name}_{} PARTITION OF {name} FOR VALUES FROM ({}) TO ({}) {}",
-                    index + 1,
-                    range.start,
-                    range.end,
+                    "CREATE FOREIGN TABLE {} PARTITION OF {} FOR VALUES IN ({warehouses}) {}",
+                    partition(table, index),
+                    table.name(),
                     on_shard(table, self.config.layout.shard_of(table, index, count)),
                 );
             }
@@ -195,11 +205,14 @@ impl Postgres {
                  FROM pg_class AS parent JOIN pg_inherits ON inhparent = parent.oid JOIN pg_class AS child \
                  ON child.oid = inhrelid JOIN pg_foreign_table ON ftrelid = child.oid JOIN pg_foreign_server AS server \
                  ON server.oid = ftserver WHERE parent.relname = 'warehouse' AND parent.relnamespace = {SCHEMA} \
-                 ORDER BY srvname"
+                 ORDER BY length(srvname), srvname"
             ),
             &mut |row| {
                 if let [Some(name), Some(bounds), options] = row {
-                    parts.push((format!("{name} ({})", options.unwrap_or_default()), range(bounds)));
+                    parts.push(Part {
+                        node: format!("{name} ({})", options.unwrap_or_default()),
+                        warehouses: warehouses_of(bounds),
+                    });
                 }
             },
         )
@@ -258,10 +271,19 @@ impl Postgres {
     }
 }
 
-/// Reads `FOR VALUES FROM (1) TO (4)`.
-fn range(bounds: &str) -> Option<std::ops::Range<u32>> {
-    let (from, to) = bounds.strip_prefix("FOR VALUES FROM (")?.split_once(") TO (")?;
-    Some(from.trim_matches('\'').parse().ok()?..to.strip_suffix(')')?.trim_matches('\'').parse().ok()?)
+/// Reads the warehouses of a partition: `FOR VALUES IN (1, 2, 3)`, as a load makes them, or `FOR VALUES FROM (1) TO (4)`.
+/// Empty if the bounds are others.
+pub(super) fn warehouses_of(bounds: &str) -> Vec<Range<u32>> {
+    let number = |text: &str| text.trim().trim_matches('\'').parse::<u32>().ok();
+    let read = || {
+        if let Some(list) = bounds.strip_prefix("FOR VALUES IN (") {
+            let numbers = list.strip_suffix(')')?.split(',').map(number);
+            return numbers.map(|number| number.map(|number| number..number + 1)).collect();
+        }
+        let (from, to) = bounds.strip_prefix("FOR VALUES FROM (")?.split_once(") TO (")?;
+        Some(std::iter::once(number(from)?..number(to.strip_suffix(')')?)?).collect())
+    };
+    read().unwrap_or_default()
 }
 
 /// Returns a loader for the coordinator and its shards.
@@ -297,9 +319,13 @@ mod tests {
 
     #[test]
     fn the_bounds_of_a_partition_are_read_as_the_catalog_writes_them() {
-        assert_eq!(range("FOR VALUES FROM (1) TO (4)"), Some(1..4));
-        assert_eq!(range("FOR VALUES FROM ('1') TO ('4')"), Some(1..4));
-        assert_eq!(range("FOR VALUES FROM (MINVALUE) TO (4)"), None);
-        assert_eq!(range("DEFAULT"), None);
+        assert_eq!(warehouses_of("FOR VALUES IN (1, 2, 5)"), [1..2, 2..3, 5..6]);
+        assert_eq!(warehouses_of("FOR VALUES IN ('1', '5')"), [1..2, 5..6]);
+        assert_eq!(warehouses_of("FOR VALUES IN (1, NULL)"), []);
+        let range = std::slice::from_ref(&(1..4));
+        assert_eq!(warehouses_of("FOR VALUES FROM (1) TO (4)"), range);
+        assert_eq!(warehouses_of("FOR VALUES FROM ('1') TO ('4')"), range);
+        assert_eq!(warehouses_of("FOR VALUES FROM (MINVALUE) TO (4)"), []);
+        assert_eq!(warehouses_of("DEFAULT"), []);
     }
 }

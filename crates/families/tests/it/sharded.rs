@@ -2,7 +2,8 @@
 
 use crate::playing::on_postgres;
 use lydite_database::{
-    Committed, DatabaseState, LoadProgress, LoadUnit, Target, TargetErrorKind, TxError, TxMode, Written,
+    Committed, DatabaseState, LoadProgress, LoadUnit, Moved, Target, TargetErrorKind, TxError, TxMode,
+    Written,
 };
 use lydite_families::TargetSpec;
 use lydite_testkit::postgres::Server;
@@ -14,6 +15,8 @@ use lydite_tpcc::population::Population;
 use lydite_tpcc::{OrderId, Size, Timestamp, Transaction, WarehouseId};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 const WAREHOUSES: u32 = 4;
 
@@ -78,7 +81,12 @@ fn warehouses_are_parted_over_shards_and_the_database_is_the_same() {
     assert!(refused.message.contains("3 shards need at least as many warehouses"), "{refused:?}");
     assert_eq!(target.state().expect("a state"), DatabaseState::Empty);
 
+    let refused = target.capabilities().move_warehouses(&[WarehouseId(1)], 1).expect_err("no tables");
+    assert!(refused.message.contains("the database is empty: load it first"), "{refused:?}");
     target.create_schema(&meta()).expect("create_schema");
+    let refused =
+        target.capabilities().move_warehouses(&[WarehouseId(3)], 1).expect_err("a load that did not end");
+    assert!(refused.message.contains("only the warehouses of a complete TPC-C database"), "{refused:?}");
     load(target.as_ref(), [LoadUnit::Items, warehouse(1), warehouse(3)]);
     // Simulates a kill between the two notes: the shard has the rows, the coordinator does not know of them.
     cluster.coordinator.psql("postgres", "DELETE FROM lydite_load WHERE unit = 3");
@@ -125,6 +133,8 @@ fn warehouses_are_parted_over_shards_and_the_database_is_the_same() {
         assert_eq!(written(&*target, &warehouses), written(&*plain, &warehouses));
     }
 
+    assert_warehouses_move(&cluster, target.as_ref());
+
     // The URL without the shards opens the same database. It rejects modes that would lock whole tables.
     let url = cluster.coordinator.url("postgres");
     assert!(open(&url).capabilities().placement(WAREHOUSES).expect("a placement").is_some());
@@ -162,6 +172,72 @@ fn warehouses_are_parted_over_shards_and_the_database_is_the_same() {
     let refused = target.create_schema(&meta()).expect_err("a shard with a table of that name");
     assert!(refused.message.contains("has tables already: stock"), "{refused:?}");
     assert_eq!(target.state().expect("a state"), DatabaseState::Empty);
+}
+
+/// Sets a flag when it is dropped.
+struct SetWhenDropped<'a>(&'a AtomicBool);
+
+impl Drop for SetWhenDropped<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+/// Moves warehouses while others play transactions: each finds all of its rows, whatever shard has them. In the end they
+/// are where they were.
+fn assert_warehouses_move(cluster: &Cluster, target: &dyn Target) {
+    let capabilities = target.capabilities();
+    let refused = capabilities.move_warehouses(&[WarehouseId(2)], 0).expect_err("the only one of its shard");
+    assert!(refused.message.contains("shard 2 would have no warehouse"), "{refused:?}");
+    let refused = capabilities.move_warehouses(&[WarehouseId(5)], 0).expect_err("an unknown one");
+    assert!(refused.message.contains("there is no warehouse 5: use 1 to 4"), "{refused:?}");
+    // The coordinator's URL alone is enough, as for transactions.
+    let alone = open(&cluster.coordinator.url("postgres"));
+    let (moved, played) = (AtomicBool::new(false), [const { AtomicUsize::new(0) }; 4]);
+    let all_played_since = |before: &[usize]| {
+        let since = |(played, before): (&AtomicUsize, &usize)| played.load(Ordering::Acquire) > *before;
+        while !moved.load(Ordering::Acquire) && !played.iter().zip(before).all(since) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    };
+    let now = || played.iter().map(|played| played.load(Ordering::Acquire)).collect::<Vec<_>>();
+    std::thread::scope(|scope| {
+        // All end if an assertion fails anywhere.
+        let _end = SetWhenDropped(&moved);
+        for (seed, played) in (1..).zip(&played) {
+            let moved = &moved;
+            scope.spawn(move || {
+                let _end = SetWhenDropped(moved);
+                let mut session = target.connect().expect("a session");
+                let inputs = InputPlan::on(&meta(), seed, Mix::Deck).in_turn(5_000);
+                for input in inputs.iter().cycle().take_while(|_| !moved.load(Ordering::Acquire)) {
+                    match session.execute(input) {
+                        Ok(_) | Err(TxError::RolledBack(_)) => drop(played.fetch_add(1, Ordering::AcqRel)),
+                        Err(TxError::Aborted { .. }) => {}
+                        Err(other) => panic!("{other:?}"),
+                    }
+                }
+            });
+        }
+        for (warehouse, node, node_of) in
+            [(3, 0, [0, 1, 0, 2]), (1, 1, [1, 1, 0, 2]), (1, 0, [0, 1, 0, 2]), (3, 2, [0, 1, 2, 2])]
+        {
+            all_played_since(&now());
+            let moves = alone.capabilities().move_warehouses(&[WarehouseId(warehouse)], node);
+            assert_eq!(moves.expect("a move").warehouses, 1);
+            let placement =
+                capabilities.placement(WAREHOUSES).expect("a placement").expect("one that is known");
+            assert_eq!(placement.node_of, node_of);
+        }
+        all_played_since(&now());
+    });
+    let again = capabilities.move_warehouses(&[WarehouseId(1)], 0);
+    assert_eq!(again, Ok(Moved::default()), "it is there");
+    let there =
+        |shard: &Server| shard.psql("postgres", "SELECT string_agg(DISTINCT s_w_id::text, ',') FROM stock");
+    assert_eq!(cluster.shards.iter().map(there).collect::<Vec<_>>(), ["1", "2", "3,4"]);
+    let findings = target.check(&CONDITIONS, &|_| ()).expect("a check");
+    assert!(findings.iter().all(|finding| finding.holds()), "{findings:?}");
 }
 
 /// The database and the answers are the same for every layout.
@@ -229,6 +305,12 @@ fn items_on_one_shard_and_tables_apart_are_the_same_database() {
         assert_eq!(target.counts(&(1..=WAREHOUSES)), plain.counts(&(1..=WAREHOUSES)), "{options}");
         let all = 1..=WAREHOUSES;
         assert_eq!(written(&*target, &all), written(&*plain, &all), "{options}");
+        // Each table has a shard of its own for a warehouse, so its rows move apart, too.
+        let nodes = target.capabilities();
+        nodes.move_warehouses(&[WarehouseId(3), WarehouseId(1)], 1).expect_err("all of a shard's warehouses");
+        nodes.move_warehouses(&[WarehouseId(3)], 1).expect("a move");
+        assert_eq!(numbers("stock", "s_w_id"), if apart { ["4", "1", "2,3"] } else { ["1", "2,3", "4"] });
+        assert_eq!(target.checksums().expect("checksums"), played, "{options}");
         let settings = target.describe().expect("a description").settings;
         assert_eq!(settings["items"], if single { "single" } else { "replicated" });
         assert_eq!(settings["colocated"], if apart { "off" } else { "on" });

@@ -12,8 +12,8 @@ use std::process::{Child, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Longest time limit of a command. The answers of guards are awaited longer.
-const LIMIT: Duration = Duration::from_secs(120);
+/// Longest time limit of a command. Injectors wait longer for the answer of a guard.
+pub(super) const LIMIT: Duration = Duration::from_secs(120);
 /// Most bytes of a failed command's errors that are read, from their end.
 const SAID: u64 = 400;
 /// Time between two looks at a command.
@@ -83,16 +83,30 @@ fn syntax(text: &str) -> Result<(), String> {
 
 /// Runs a command to its end, and ends it with all that it started when its time is over.
 fn run(name: &str, text: &str, limit: Duration) -> Result<String, String> {
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", text]).stdout(Stdio::null());
+    run_to_end(name, shell, limit)
+}
+
+/// Runs a command to its end. Returns how long it took. A command that takes longer than `limit` is killed with all
+/// processes that it started.
+///
+/// # Errors
+/// It can't be started, fails, or takes too long.
+pub(super) fn run_to_end(
+    name: &str,
+    mut command: std::process::Command,
+    limit: Duration,
+) -> Result<String, String> {
     let begun = Instant::now();
     let mut errors = memory_file().map_err(|error| format!("{name}: {error}"))?;
-    let mut shell = std::process::Command::new("sh");
-    shell
-        .args(["-c", text])
+    command
         .stdin(Stdio::null())
-        .stdout(Stdio::null())
         .stderr(errors.try_clone().map_or_else(|_| Stdio::null(), Stdio::from))
         .process_group(0);
-    let mut child = shell.spawn().map_err(|error| format!("{name}: sh can't be started: {error}"))?;
+    let mut child = command
+        .spawn()
+        .map_err(|error| format!("{name}: {} can't be started: {error}", command.get_program().display()))?;
     let status = match wait(&mut child, begun, limit).map_err(|error| format!("{name}: {error}"))? {
         Some(status) => status,
         None => {
@@ -111,7 +125,7 @@ fn run(name: &str, text: &str, limit: Duration) -> Result<String, String> {
 
 /// Makes a file without a name, for what a command says. A pipe would be full at some time, or stay open as long as a
 /// process that the command started.
-fn memory_file() -> std::io::Result<File> {
+pub(super) fn memory_file() -> std::io::Result<File> {
     // SAFETY: the name is a string with an end, and lives longer than the call.
     let file = unsafe { libc::memfd_create(c"lydite-fault".as_ptr(), libc::MFD_CLOEXEC) };
     if file < 0 {
@@ -122,7 +136,7 @@ fn memory_file() -> std::io::Result<File> {
 }
 
 /// Returns the last line that a command said, behind a colon; empty if it said nothing that can be read.
-fn last_line(said: &mut File) -> String {
+pub(super) fn last_line(said: &mut File) -> String {
     let mut text = Vec::new();
     let length = said.seek(SeekFrom::End(0)).unwrap_or_default();
     let tail = SeekFrom::Start(length.saturating_sub(SAID));

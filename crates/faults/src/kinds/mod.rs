@@ -12,6 +12,7 @@ mod disk_slow;
 mod ends;
 mod kill;
 mod limit;
+mod moves;
 mod net;
 mod net_delay;
 mod net_loss;
@@ -48,6 +49,7 @@ static KINDS: &[&dyn AnyKind] = &[
     &limit::Limit(disk_slow::DiskSlow),
     &disk_full::DiskFull,
     &clock_jump::ClockJump,
+    &moves::Move,
     &command::Command,
 ];
 

@@ -130,6 +130,17 @@ pub(crate) enum LabCommand {
         #[arg(long, value_name = "DIR")]
         dir: Option<PathBuf>,
     },
+    /// Move warehouses to a shard of the lab pg-sharded, while others may use the database
+    Move {
+        /// Kind of the lab, and the shard to move to, from 1, as pg-sharded/1
+        #[arg(value_name = "KIND/SHARD")]
+        place: String,
+        /// Numbers of the warehouses, as 4,7
+        warehouses: String,
+        /// Directory that the lab was started with
+        #[arg(long, value_name = "DIR")]
+        dir: Option<PathBuf>,
+    },
     /// End a lab and delete its data
     Down {
         /// Kind of the lab

@@ -18,6 +18,7 @@ mod gemel;
 mod kind;
 mod list;
 mod mariadb;
+mod moves;
 mod note;
 mod ports;
 mod postgres;
@@ -43,6 +44,7 @@ pub(crate) fn command(args: LabArgs) -> Outcome {
         }
         LabCommand::Down { kind, dir } => down::down(&kind, dir),
         LabCommand::Restart { place, dir } => restart::restart(&place, dir),
+        LabCommand::Move { place, warehouses, dir } => moves::move_to(&place, &warehouses, dir),
         LabCommand::List => list::list(),
     }
 }

@@ -128,6 +128,61 @@ fn a_lab_that_ran_before_stays_and_one_with_other_shards_is_rejected() {
     let ended = labs.sweep(&["--set", "nodes=2", "--out", "two"]).run().code(0);
     assert!(ended.stdout.contains("1 complete run "), "{ended:?}");
     assert_eq!(labs.servers(), servers, "the same servers still run");
+    assert_warehouses_move(&labs);
+}
+
+/// Moves warehouses of the running lab of two shards, by hand and during a run.
+fn assert_warehouses_move(labs: &Labs) {
+    for (place, warehouses, problem) in [
+        ("pg/1", "1", "lab pg: only the warehouses of pg-sharded can move"),
+        ("pg-sharded", "1", "name one of the shards, pg-sharded/1 to pg-sharded/2"),
+        ("pg-sharded/0", "1", "name one of the shards"),
+        ("pg-sharded/3", "1", "name one of the shards"),
+        ("pg-sharded/x", "1", "name one of the shards"),
+        ("pg-sharded/1", "1,", "\"\" is no warehouse: write numbers with commas, as 4,7"),
+        ("pg-sharded/1", "1-2", "\"1-2\" is no warehouse"),
+        ("pg-sharded/1", "1,2,1", "warehouse 1 is named twice"),
+        ("pg-sharded/1", "3", "there is no warehouse 3: use 1 to 2"),
+        ("pg-sharded/1", "2", "shard 2 would have no warehouse, and each needs one"),
+    ] {
+        let refused = labs.lab(&["move", place, warehouses]).run().code(2);
+        assert!(refused.only_error().contains(problem), "{refused:?}");
+    }
+    let url = labs.lab(&["up", "pg-sharded"]).run().code(0).stdout;
+    let url = url.trim();
+    let result = labs.bench.out().with_extension("json");
+    let run = |arguments: &[&str]| {
+        let run =
+            ["run", url, "-d", "2s", "--warmup", "0s", "--set", "refresh=200ms", "--json", text(&result)];
+        labs.within(Program::new(&[&run[..], arguments].concat())).run()
+    };
+    let fault = |text: &str| run(&["--fault", text]).code(2).only_error().to_owned();
+    assert!(fault("move@1s/lab:pg-sharded/1").contains("needs the numbers of warehouses, as move:4,7"));
+    assert!(fault("move:0@1s/lab:pg-sharded/1").contains("needs the numbers of warehouses"));
+    for place in ["lab:pg-sharded", "lab:pg-sharded/0", "nodes=1"] {
+        let refused = fault(&format!("move:2@1s/{place}"));
+        assert!(refused.contains("needs one shard of the lab pg-sharded, as lab:pg-sharded/1"), "{refused}");
+    }
+    assert!(fault("move:2@1s..2s/lab:pg-sharded/1").contains("warehouses do not move back by themselves"));
+
+    let fresh =
+        ["-w", "4", "--size", "tiny", "--fresh", "--terminals", "2", "--fault", "move:2@1s/lab:pg-sharded/2"];
+    let ran = run(&fresh).code(0);
+    assert!(ran.stdout.contains("12/12 after the run"), "{ran:?}");
+    let told = json(&result);
+    let moved = &told["faults"][0];
+    assert_eq!(moved["ok"], true, "{moved}");
+    let detail = moved["detail"].as_str().unwrap();
+    assert!(detail.contains(": pg-sharded/2: 1 warehouse moved, "), "{moved}");
+    // The placement at the begin of the next run, since a slow move ends after the window.
+    run(&["--set", "check=false"]).code(0);
+    let told = json(&result);
+    let nodes = told["controls"]["distribution"]["nodes"].as_array().unwrap();
+    assert_eq!(nodes.iter().map(|node| node["warehouses"].as_u64()).collect::<Vec<_>>(), [Some(1), Some(3)]);
+    let moved = labs.lab(&["move", "pg-sharded/1", "2,3"]).run().code(0);
+    assert!(moved.stdout.starts_with("pg-sharded/1: 2 warehouses moved, "), "{moved:?}");
+    let again = labs.lab(&["move", "pg-sharded/1", "2, 3"]).run().code(0);
+    assert_eq!(again.stdout, "pg-sharded/1: nothing to move, the warehouses are there\n");
 }
 
 #[test]
