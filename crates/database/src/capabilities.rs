@@ -227,9 +227,9 @@ pub trait Nodes: Send + Sync {
 pub struct Moved {
     /// Number of the warehouses that moved; the others were there.
     pub warehouses: usize,
-    /// Time until the transactions of others had left the tables.
+    /// Time until the move had locked the tables.
     pub waited: Duration,
-    /// Time of the copy, in which the transactions of others waited.
+    /// Time from the locks to the end of the commit. Transactions of others wait meanwhile.
     pub copied: Duration,
 }
 

@@ -217,12 +217,12 @@ pub fn check_empty(place: &str, there: &[String]) -> Result<(), TargetError> {
 pub struct Part {
     /// Name of its node.
     pub node: String,
-    /// Its warehouses, as ranges; empty if they can't be read.
+    /// Warehouses of the partition, as ranges; empty if they can't be read.
     pub warehouses: Vec<Range<u32>>,
 }
 
-/// Returns the placement from the partitions of the table WAREHOUSE, each of which is a node of its own. Returns `None`
-/// without partitions.
+/// Makes the placement of the partitions of the table WAREHOUSE, where each partition is a node. Returns `None` without
+/// partitions.
 pub fn placement(parts: Vec<Part>, warehouses: u32, place: &str) -> Result<Option<Placement>, TargetError> {
     if parts.is_empty() {
         return Ok(None);

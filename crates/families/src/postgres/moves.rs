@@ -13,19 +13,23 @@ use crate::postgres::shards::{list, partition, warehouses_of};
 use crate::postgres::wire::Wire;
 use crate::postgres::{Postgres, SCHEMA};
 use lydite_database::sql::meta::Admin;
+use lydite_database::sql::sql_error::SqlError;
 use lydite_database::{DatabaseState, Moved, Target, TargetError};
 use lydite_tpcc::WarehouseId;
 use lydite_tpcc::schema::Table;
 use std::collections::BTreeSet;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Settings of the move's transaction, for a superuser.
 ///
-/// A transaction that holds one table and waits for another that the move has locked is in a deadlock with the move. The
-/// server aborts whoever looks for deadlocks first. The load repeats an aborted transaction, so the move looks last. The
-/// server rolls the move back if its client is gone.
-const SETTINGS: &str = "SET LOCAL deadlock_timeout = '60s'; SET LOCAL lock_timeout = '30s'; \
+/// A transaction that holds one table and waits for another that the move has locked is in a deadlock with the move. A
+/// transaction looks for deadlocks once, a second after it began to wait, and is aborted then; the load repeats it. If it
+/// began to wait before the deadlock was there, only the move can end the deadlock: it gives all its locks back and tries
+/// again. The server rolls the move back if its client is gone.
+const SETTINGS: &str = "SET LOCAL deadlock_timeout = '60s'; SET LOCAL lock_timeout = '2s'; \
      SET LOCAL client_connection_check_interval = '200ms'";
+/// Time after which the move asks for the locks no more.
+const PATIENCE: Duration = Duration::from_secs(60);
 /// The tables in the order of their locks. With it few transactions are in a deadlock with the move: a New-Order that has
 /// read WAREHOUSE and comes to CUSTOMER, and a Delivery, which comes to CUSTOMER last.
 const LOCKED: [Table; 8] = [
@@ -77,8 +81,21 @@ impl Postgres {
         }
         let begun = Instant::now();
         let tables = LOCKED.map(Table::name).join(", ");
-        wire.execute(&format!("BEGIN; {SETTINGS}; LOCK TABLE {tables} IN ACCESS EXCLUSIVE MODE"))
-            .map_err(self.failed("lock the tables for the move (nothing has moved; try again)"))?;
+        let lock = format!("BEGIN; {SETTINGS}; LOCK TABLE {tables} IN ACCESS EXCLUSIVE MODE");
+        loop {
+            match wire.execute(&lock) {
+                Ok(()) => break,
+                Err(SqlError::Database { retry: Some(_), .. }) if begun.elapsed() < PATIENCE => {
+                    wire.execute("ROLLBACK")
+                        .map_err(self.failed("give the locks back (nothing has moved)"))?;
+                }
+                Err(error) => {
+                    return Err(self.failed("lock the tables for the move (nothing has moved; try again)")(
+                        error,
+                    ));
+                }
+            }
+        }
         let waited = begun.elapsed();
         // Others may have moved some since.
         let moved = self.planned_move(&mut wire, warehouses, shard)?;

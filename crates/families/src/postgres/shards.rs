@@ -111,7 +111,7 @@ impl Postgres {
     /// Returns the layout of the existing partitioned tables, from the coordinator's catalog.
     pub(super) fn found_layout(&self, wire: &mut Wire) -> Result<Layout, TargetError> {
         let first: Vec<String> =
-            Table::OF_WAREHOUSE.iter().map(|table| format!("'{}_1'", table.name())).collect();
+            Table::OF_WAREHOUSE.iter().map(|&table| quoted(&partition(table, 0))).collect();
         let told = wire
             .column(&format!(
                 "SELECT (SELECT relkind = 'f' FROM pg_class WHERE relname = 'item' AND relnamespace = {SCHEMA}) \
@@ -167,8 +167,8 @@ impl Postgres {
         // The coordinator plans joins over rows of a shard by statistics of its own. To gather them it reads the
         // shard's tables.
         let item = self.config.layout.items_single().then(|| "ANALYZE item".to_string());
-        let analyze: Vec<String> = (1..=self.shards.len())
-            .flat_map(|shard| Table::OF_WAREHOUSE.map(|table| format!("ANALYZE {}_{shard}", table.name())))
+        let analyze: Vec<String> = (0..self.shards.len())
+            .flat_map(|shard| Table::OF_WAREHOUSE.map(|table| format!("ANALYZE {}", partition(table, shard))))
             .chain(item)
             .collect();
         self.run_all(&analyze, jobs)

@@ -81,7 +81,7 @@ fn syntax(text: &str) -> Result<(), String> {
     ))
 }
 
-/// Runs a command to its end, and ends it with all that it started when its time is over.
+/// Runs a shell command; see [`run_to_end`].
 fn run(name: &str, text: &str, limit: Duration) -> Result<String, String> {
     let mut shell = std::process::Command::new("sh");
     shell.args(["-c", text]).stdout(Stdio::null());
