@@ -4,10 +4,12 @@
 //! a commit at (c_a, c_d) and a snapshot (a, d), a ≥ c_a if and only if d ≥ c_d.
 
 mod partition;
+pub(super) mod settled;
 
 use super::clock::{Broken, Timestamp};
 use super::sync::{Mutex, MutexGuard};
 use partition::Partition;
+use settled::Settled;
 use std::collections::VecDeque;
 
 /// The reason why the registry rejects a transaction.
@@ -37,6 +39,9 @@ impl Refused {
     }
 }
 
+/// The most partitions that are left when no transaction runs: the open one, and the one before it.
+const PARTITIONS_AT_REST: usize = 2;
+
 /// State and counters of the registry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -45,7 +50,7 @@ pub struct CsrState {
     pub partitions: usize,
     /// Entries in all partitions.
     pub entries: usize,
-    /// Snapshots selected since the database was opened.
+    /// Snapshots looked up since the database was opened. Those that equal the last one are not: they need no latch.
     pub selections: u64,
     /// Commits over both engines that were entered.
     pub commits: u64,
@@ -65,6 +70,7 @@ pub struct CsrState {
 pub(crate) struct Registry {
     capacity: usize,
     recycle: u64,
+    settled: Settled,
     inner: Mutex<Inner>,
 }
 
@@ -75,6 +81,10 @@ struct Inner {
     accesses: u64,
     /// True if a partition was opened since the last search for partitions to drop.
     opened: bool,
+    /// The newest horizon of the other engine that a selection has brought.
+    horizon: Timestamp,
+    /// The snapshot selected last: anchor, other engine.
+    last: (Timestamp, Timestamp),
     state: CsrState,
 }
 
@@ -86,9 +96,16 @@ impl Registry {
             partitions: [Partition::new(Timestamp::ZERO)].into(),
             accesses: 0,
             opened: false,
+            horizon: Timestamp::ZERO,
+            last: (Timestamp::ZERO, Timestamp::ZERO),
             state: CsrState::default(),
         };
-        Self { capacity: capacity.max(1), recycle: recycle.max(1), inner: Mutex::new(inner) }
+        Self {
+            capacity: capacity.max(1),
+            recycle: recycle.max(1),
+            settled: Settled::new(),
+            inner: Mutex::new(inner),
+        }
     }
 
     /// Selects the snapshot of the engine that belongs with `anchor`: the newest that keeps the invariants. `horizon`
@@ -101,18 +118,30 @@ impl Registry {
         horizon: Timestamp,
         oldest: impl FnOnce() -> Timestamp,
     ) -> Result<Timestamp, Refused> {
+        if self.settled.is(anchor, horizon) {
+            return Ok(horizon);
+        }
         let mut inner = self.inner.lock();
         inner.state.selections += 1;
         inner.recycle(self.recycle, oldest);
+        // The caller may have read its horizon long before others that were here first.
+        inner.horizon = inner.horizon.max(horizon);
+        let horizon = inner.horizon;
         let (low, high) = inner.bounds(anchor);
         debug_assert!(high.is_none_or(|high| low <= high), "snapshots are monotone");
         let choice = high.map_or(horizon, |high| high.min(horizon)).max(low);
         // At the upper bound no entry is needed: every other snapshot between this one and the entry that bounds it
-        // gets the same result, because the horizon only grows.
-        if high == Some(choice) {
-            return Ok(choice);
+        // gets the same result, because `inner.horizon` only grows.
+        if high != Some(choice) {
+            inner.enter(self.capacity, anchor, choice, choice)?;
         }
-        inner.enter(self.capacity, anchor, choice, choice)?;
+        // Published only if it comes a second time: where many commit, few snapshots are equal, and nobody should pay
+        // for a cache line that changes with each of them. And only if no partition waits to be dropped, because
+        // lookups drop them.
+        let again = std::mem::replace(&mut inner.last, (anchor, choice)) == (anchor, choice);
+        if again && choice == horizon && inner.partitions.len() <= PARTITIONS_AT_REST {
+            self.settled.publish(anchor, choice);
+        }
         Ok(choice)
     }
 

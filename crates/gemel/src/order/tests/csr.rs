@@ -50,7 +50,7 @@ fn the_registry_is_exact_for_any_number_of_snapshots_at_one_anchor_timestamp() {
         assert_eq!(registry.select(at(9), at(d), never), Ok(at(d)));
     }
     assert_eq!(registry.select(at(8), at(200), never), Ok(at(40)), "bounded by the smallest");
-    assert_eq!(registry.select(at(10), at(20), never), Ok(at(139)), "and by the largest");
+    assert_eq!(registry.least(at(10)), at(139), "and by the largest");
 }
 
 /// The prototype looked only at the chosen partition, so the first entry of a new one had no lower bound.
@@ -61,9 +61,9 @@ fn bounds_hold_across_partitions() {
     registry.latch().admit(at(20), at(200)).unwrap();
     registry.latch().admit(at(30), at(300)).unwrap();
     assert_eq!(registry.state().partitions, 3);
+    assert_eq!(registry.select(at(35), at(10), never), Ok(at(300)));
     assert_eq!(registry.select(at(15), at(400), never), Ok(at(199)));
     assert_eq!(registry.select(at(9), at(400), never), Ok(at(99)));
-    assert_eq!(registry.select(at(35), at(10), never), Ok(at(300)));
     assert_eq!(registry.latch().admit(at(40), at(250)), Err(Refused::Crossing));
 }
 
@@ -96,10 +96,52 @@ fn partitions_below_every_running_transaction_are_dropped_but_their_bound_stays(
     for k in 1..=5 {
         registry.latch().admit(at(k * 10), at(k * 100)).unwrap();
     }
-    assert_eq!(registry.select(at(35), at(900), || at(35)), Ok(at(399)));
+    assert_eq!(registry.select(at(35), at(450), || at(35)), Ok(at(399)));
     assert_eq!(registry.state().partitions, 3, "those at 30, 40 and 50 are needed");
-    assert_eq!(registry.select(at(60), at(100), || at(60)), Ok(at(500)));
+    assert_eq!(registry.select(at(60), at(450), || at(60)), Ok(at(500)));
     assert_eq!(registry.state().recycled, 4);
+}
+
+/// A reader may be late: others that came after it have brought newer horizons.
+#[test]
+fn a_horizon_read_long_ago_does_not_set_a_snapshot_behind_an_older_one() {
+    let registry = Registry::new(10, 10);
+    assert_eq!(registry.select(at(9), at(7), never), Ok(at(7)));
+    assert_eq!(registry.select(at(5), at(7), never), Ok(at(7)));
+    assert_eq!(registry.select(at(7), at(3), never), Ok(at(7)), "between two snapshots at 7");
+}
+
+#[test]
+fn equal_snapshots_are_looked_up_twice_and_a_commit_ends_that() {
+    let registry = Registry::new(10, 10);
+    for _ in 0..5 {
+        assert_eq!(registry.select(at(9), at(40), never), Ok(at(40)));
+    }
+    assert_eq!(registry.state().selections, 2);
+    registry.latch().admit(at(10), at(41)).unwrap();
+    assert_eq!(
+        registry.select(at(9), at(41), never),
+        Ok(at(40)),
+        "the commit is not in an older anchor snapshot"
+    );
+    assert_eq!(registry.select(at(10), at(40), never), Ok(at(41)), "and in the newer one, even if it waits");
+    assert_eq!(registry.state().selections, 4);
+}
+
+#[test]
+fn snapshots_are_looked_up_while_partitions_wait_to_be_dropped() {
+    let registry = Registry::new(1, 1);
+    for k in 1..=5 {
+        registry.latch().admit(at(k * 10), at(k * 100)).unwrap();
+    }
+    let select = |oldest| registry.select(at(60), at(600), || at(oldest));
+    // A transaction at 35 still needs three of them.
+    assert!((0..4).all(|_| select(35) == Ok(at(600))));
+    assert!(registry.state().partitions > 2);
+    assert_eq!(registry.state().selections, 4);
+    assert!((0..4).all(|_| select(60) == Ok(at(600))));
+    assert!(registry.state().partitions <= 2, "the first lookup after its end drops them");
+    assert_eq!(registry.state().selections, 5, "and the others are none");
 }
 
 #[derive(Clone, Debug)]
@@ -109,6 +151,8 @@ enum Step {
     CommitOther,
     /// Begins a transaction, which selects later.
     Begin,
+    /// Reads the horizon for the i-th transaction that has begun.
+    ReadHorizon(usize),
     /// Selects for the i-th transaction that has begun.
     Select(usize),
 }
@@ -119,6 +163,7 @@ fn step() -> impl Strategy<Value = Step> {
         Just(Step::CommitAnchor),
         Just(Step::CommitOther),
         Just(Step::Begin),
+        any::<usize>().prop_map(Step::ReadHorizon),
         any::<usize>().prop_map(Step::Select),
     ]
 }
@@ -131,7 +176,8 @@ proptest! {
     ) {
         let registry = Registry::new(capacity, recycle);
         let (mut a, mut d) = (1, 1);
-        let mut waiting: Vec<u64> = Vec::new();
+        // The anchor snapshot, and the horizon of the other engine once it is read.
+        let mut waiting: Vec<(u64, Option<u64>)> = Vec::new();
         let mut selected: Vec<(u64, u64)> = Vec::new();
         let mut commits: Vec<(u64, u64)> = Vec::new();
         for step in steps {
@@ -141,21 +187,25 @@ proptest! {
                     d += 1;
                     let mut latch = registry.latch();
                     prop_assert_eq!(latch.admit(at(a), at(d)), Ok(()), "timestamps drawn together never cross");
-                    latch.recycle(|| at(waiting.iter().copied().chain([a - 1]).min().unwrap()));
+                    latch.recycle(|| at(waiting.iter().map(|(s, _)| *s).chain([a - 1]).min().unwrap()));
                     commits.push((a, d));
                 }
                 Step::CommitAnchor => a += 1,
                 Step::CommitOther => d += 1,
-                Step::Begin => waiting.push(a),
+                Step::Begin => waiting.push((a, None)),
+                Step::ReadHorizon(index) if !waiting.is_empty() => {
+                    let index = index % waiting.len();
+                    waiting[index].1.get_or_insert(d);
+                }
                 Step::Select(index) if !waiting.is_empty() => {
-                    let s = waiting.swap_remove(index % waiting.len());
-                    let oldest = waiting.iter().copied().chain([s]).min().unwrap();
-                    if let Ok(choice) = registry.select(at(s), at(d), || at(oldest)) {
+                    let (s, horizon) = waiting.swap_remove(index % waiting.len());
+                    let oldest = waiting.iter().map(|(s, _)| *s).chain([s]).min().unwrap();
+                    if let Ok(choice) = registry.select(at(s), at(horizon.unwrap_or(d)), || at(oldest)) {
                         prop_assert!(choice.0 <= d);
                         selected.push((s, choice.0));
                     }
                 }
-                Step::Select(_) => {}
+                Step::ReadHorizon(_) | Step::Select(_) => {}
             }
         }
         for &(s, x) in &selected {
