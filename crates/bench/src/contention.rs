@@ -40,6 +40,8 @@ struct Row {
     /// Number of transactions that may join: the configured number and the correction. The bits of an `f64`.
     limit: AtomicU64,
     queue: Mutex<TurnQueue>,
+    /// True while the transaction that has the turn was aborted in it.
+    overtaken: AtomicBool,
     feedback: Mutex<Feedback>,
 }
 
@@ -242,6 +244,9 @@ impl Contention {
     /// Removes a session whose transaction has ended from the queue of a row, and passes the turn on.
     fn end_turn(&self, session: usize, row: usize) {
         let mut queue = self.rows[row].queue.lock();
+        if queue.waiting.front().is_some_and(|(first, _)| *first == session) {
+            self.rows[row].overtaken.store(false, Ordering::Relaxed);
+        }
         queue.waiting.retain(|(waiting, _)| *waiting != session);
         if let Some((_, next)) = queue.waiting.front() {
             next.open();
@@ -403,6 +408,21 @@ impl Contender {
     /// True if the current transaction has been in the queue.
     pub(crate) fn has_queued(&self) -> bool {
         self.queued.load(Ordering::Relaxed)
+    }
+
+    /// Records that the current transaction was aborted in its turn: one that came later was faster. Until it ends,
+    /// those that come later must queue before their first attempt. Without that rule it would lose to one after the
+    /// other, since it backs off and they do not.
+    pub(crate) fn note_overtaken(&self) {
+        if let Some(row) = self.row() {
+            self.contention.rows[row].overtaken.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// True if the current transaction must queue before its first attempt.
+    pub(crate) fn must_queue(&self) -> bool {
+        let overtaken = |row: usize| self.contention.rows[row].overtaken.load(Ordering::Relaxed);
+        self.row().is_some_and(overtaken) && !self.has_queued()
     }
 
     /// See [`Contention::take_turn`].

@@ -83,9 +83,8 @@ pub struct Step {
     pub sessions: Option<u32>,
     /// Share of dUpdateStocks on one whole group of warehouses, if it is controlled. All steps have the same groups.
     pub coaccess: Option<CoAccess>,
-    /// Number of transactions that compete for each hot row. Only in direct mode with a terminal for each session, so
-    /// that each has a district of its own (with skewed data: a warehouse for each session). All steps have the same
-    /// number of rows.
+    /// Number of transactions that compete for each hot row. There are districts for all sessions (with skewed data:
+    /// warehouses). All steps have the same number of rows.
     pub contention: Vec<u32>,
 }
 

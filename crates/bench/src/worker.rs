@@ -391,6 +391,13 @@ impl<W: Runnable> Worker<W> {
         mut send: impl FnMut(&mut dyn Session<W>) -> Result<Submitted<W>, TxError>,
     ) -> Ending<W> {
         let lost = || Ending { given_up: true, ..Ending::new(Fate::Failed) };
+        if let Some(contender) = self.contender.as_ref().filter(|contender| contender.must_queue()) {
+            contender.request_row();
+            if !contender.take_turn(|| self.shared.window.over(self.now())) {
+                return Ending::new(Fate::Failed);
+            }
+            sent = self.now();
+        }
         loop {
             let Some(session) = self.session.as_mut() else {
                 return lost();
@@ -437,6 +444,9 @@ impl<W: Runnable> Worker<W> {
                         // The transaction competes in the queue now, instead of at the row.
                         contender.request_row();
                         let again = contender.has_queued();
+                        if again {
+                            contender.note_overtaken();
+                        }
                         if !contender.take_turn(|| self.shared.window.over(self.now())) {
                             return Ending::new(Fate::Failed);
                         }

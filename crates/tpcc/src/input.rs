@@ -298,9 +298,8 @@ impl Terminal {
         }
     }
 
-    /// Makes a New-Order that uses hot row number `row`. A hot row of stock is the first line of an order in the
-    /// terminal's own district. So the order meets no other terminal's order anywhere else, and its hot row is locked
-    /// first, since stock is locked by warehouse and item. A hot district is the order's district.
+    /// Makes a New-Order that uses hot row number `row`. A hot row of stock replaces the first line of an order in the
+    /// terminal's own district. A hot district is the order's district.
     ///
     /// # Panics
     /// Panics if the plan has no such row.
@@ -325,7 +324,7 @@ impl Terminal {
     /// Makes a New-Order (clause 2.4.1). The same item may occur twice in an order.
     fn new_order(&mut self, plan: &InputPlan) -> NewOrder {
         let stream = &mut self.stream;
-        // With skewed data each session has a warehouse to itself, with all districts of it.
+        // With skewed data there is one session for each warehouse, with all districts of it.
         let own = !plan.hot.is_empty() && plan.districts.skew().is_none();
         let d_id = if own { self.d_id } else { plan.any_district(self.w_id, stream) };
         let c_id = plan.constants.customer(stream, plan.size);
@@ -349,7 +348,7 @@ impl Terminal {
                 })
                 .collect(),
         };
-        leave_hot_rows(plan, &mut order.lines);
+        keep_apart(plan, self.d_id, &mut order.lines);
         if rolls_back && let Some(last) = order.lines.last_mut() {
             last.i_id = UNUSED_ITEM;
         }
@@ -462,7 +461,7 @@ impl Terminal {
             quantity: stream.uniform(1, 10) as u8,
         };
         let mut rounds: ArrayVec<_, MAX_ORDER_LINES> = warehouses.into_iter().map(round).collect();
-        leave_hot_rows(plan, &mut rounds);
+        keep_apart(plan, self.d_id, &mut rounds);
         UpdateStock { w_id, rounds }
     }
 
@@ -488,14 +487,28 @@ fn add_others(plan: &InputPlan, home: WarehouseId, count: u32, warehouses: &mut 
     }
 }
 
-/// Replaces each hot item by the next one that is not hot.
-fn leave_hot_rows(plan: &InputPlan, lines: &mut [OrderLineInput]) {
+/// With hot rows, replaces each item by a near one that only terminals of the same district number use, and that is not
+/// hot. Orders of different terminals then meet in hot rows only, or where another warehouse supplies a line. Items as
+/// they are drawn (clause 2.1.6) often coincide: two orders of ten lines in a warehouse share an item in 2 % of all
+/// cases, and in 14 % if there is a tenth of the items.
+///
+/// With skewed data only hot items are replaced, since contention control allows one session for each warehouse.
+fn keep_apart(plan: &InputPlan, d_id: DistrictId, lines: &mut [OrderLineInput]) {
     if plan.hot.is_empty() {
         return;
     }
+    let (step, own) = match plan.districts.skew() {
+        None => (u32::from(DISTRICTS_PER_WAREHOUSE), Some(u32::from(d_id.0))),
+        Some(_) => (1, None),
+    };
     for line in lines {
+        // Without skew a multiple of ten, so a step never leads to another terminal's items.
+        let stock = plan.districts.stock(line.supply_w_id, plan.size);
+        if let Some(own) = own {
+            line.i_id = ItemId((line.i_id.0 - 1) / step * step + own);
+        }
         while plan.hot.contains(&HotRow::Stock(line.supply_w_id, line.i_id)) {
-            line.i_id = ItemId(line.i_id.0 % plan.districts.stock(line.supply_w_id, plan.size) + 1);
+            line.i_id = ItemId((line.i_id.0 + step - 1) % stock + 1);
         }
     }
 }

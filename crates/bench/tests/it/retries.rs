@@ -4,7 +4,7 @@ use crate::scripted::{Call, Scripted, longer, measure, pause, plan};
 use lydite_bench::{Mode, OutageCause, RunError, Status};
 use lydite_database::{AbortReason, Committed, TargetError, TargetErrorKind, TxError};
 use lydite_tpcc::TransactionKind;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -51,6 +51,39 @@ fn an_aborted_transaction_is_sent_again_with_the_same_input_and_all_its_time_cou
         assert!(u128::from(kind.latency.min()) >= 3 * ATTEMPT.as_nanos() * 999 / 1_000);
         assert_eq!(kind.latency, kind.service, "in a closed loop nothing waits for a session");
     }
+}
+
+/// The database aborts session 0 if others have requested the hot row since its last attempt, and never aborts them.
+/// So it loses as long as they come, and backs off while they do not.
+#[test]
+fn later_transactions_wait_behind_one_that_was_aborted_in_its_turn() {
+    // Aborted at first and in its turn, then once for each of three others that were on their way.
+    const ATTEMPTS: usize = 6;
+    longer(1_000, |length| {
+        let ended = Arc::new(AtomicUsize::new(0));
+        let (committed, others, before) = (Arc::clone(&ended), AtomicUsize::new(0), AtomicUsize::new(0));
+        let target = Arc::new(Scripted::new(move |call| {
+            pause();
+            if call.session > 0 {
+                others.fetch_add(1, Ordering::SeqCst);
+                return None;
+            }
+            let now = others.load(Ordering::SeqCst);
+            if before.swap(now, Ordering::SeqCst) != now {
+                return aborted(AbortReason::Serialization);
+            }
+            committed.fetch_add(1, Ordering::SeqCst);
+            None
+        }));
+        let mut plan = plan(Mode::Direct { terminals: 4 }, length);
+        for step in &mut plan.steps {
+            step.contention = vec![4];
+        }
+        let found = measure(&target, &plan).unwrap();
+        let (aborts, ended) = (found.aborts.iter().sum::<u64>() as usize, ended.load(Ordering::SeqCst));
+        assert!(aborts < ATTEMPTS * (ended + 1), "{aborts} aborts for {ended} transactions");
+        (ended > 2).then_some(())
+    });
 }
 
 #[test]

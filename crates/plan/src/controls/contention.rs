@@ -14,8 +14,8 @@ use lydite_tpcc::input::{Contended, HotRow, TERMINALS_PER_WAREHOUSE};
 use lydite_tpcc::scale::MIN_STOCK;
 use lydite_tpcc::{DataSkew, Districts, WarehouseId};
 
-/// The most hot rows.
-const MAX_ROWS: usize = 1_000;
+/// The most hot rows: half of the items of the smallest size, so each terminal keeps items that are not hot.
+const MAX_ROWS: usize = 500;
 
 /// The hot rows of a plan.
 #[derive(Clone, Copy, Debug)]

@@ -4,10 +4,12 @@ use crate::chi_squared::{excess_deviations, uniform};
 use lydite_tpcc::compliance::{WindowVerdict, judge_inputs, judge_mix};
 use lydite_tpcc::input::{Contended, HotRow, TERMINALS_PER_WAREHOUSE, UNUSED_ITEM};
 use lydite_tpcc::nurand::{CLoad, last_name};
+use lydite_tpcc::scale::Size;
 use lydite_tpcc::text::LastName;
-use lydite_tpcc::transaction::{CustomerSelector, NewOrder};
+use lydite_tpcc::transaction::{CustomerSelector, NewOrder, OrderLineInput};
 use lydite_tpcc::{
-    DistrictId, ITEMS, InputPlan, InputStatistics, Mix, Terminal, Transaction, TransactionKind, WarehouseId,
+    DistrictId, ITEMS, InputPlan, InputStatistics, ItemId, Mix, Terminal, Transaction, TransactionKind,
+    WarehouseId,
 };
 use proptest::prelude::*;
 use std::collections::HashMap;
@@ -321,5 +323,44 @@ fn a_hot_district_is_changed_by_those_alone_who_contend_for_it() {
             assert_eq!((order.w_id, order.d_id), places[turn % 2]);
         }
         assert_eq!((terminal.warehouse(), terminal.district()), own);
+    }
+}
+
+/// The Dike paper, section 4.2.2: orders that contend meet at the hot row and nowhere else.
+#[test]
+fn orders_of_different_terminals_meet_at_the_hot_row_alone() {
+    let first = WarehouseId(1);
+    let hot: Vec<HotRow> = (0..30).map(|row| HotRow::nth(Contended::Stock, row, first, 3)).collect();
+    for size in [Size::Standard, Size::Small, Size::Tiny] {
+        let plan = InputPlan { hot: hot.clone(), size, ..plan(3) };
+        let mut users: HashMap<(WarehouseId, ItemId), u32> = HashMap::new();
+        let mut use_rows = |terminal: u32, w_id: WarehouseId, lines: &[OrderLineInput]| {
+            for line in lines.iter().filter(|line| line.i_id != UNUSED_ITEM) {
+                assert!((1..=size.items()).contains(&line.i_id.0), "{line:?}");
+                assert!(!hot.contains(&HotRow::Stock(line.supply_w_id, line.i_id)), "{line:?} is hot");
+                // Clause 2.4.1.5: another warehouse supplies 1 % of the lines.
+                if line.supply_w_id == w_id {
+                    assert_eq!(*users.entry((w_id, line.i_id)).or_insert(terminal), terminal, "{line:?}");
+                }
+            }
+        };
+        for index in 0..plan.terminals() {
+            let mut terminal = plan.terminal(index);
+            let home = terminal.warehouse();
+            for turn in 0..200 {
+                let Transaction::NewOrder(order) = terminal.input(&plan, TransactionKind::NewOrder) else {
+                    panic!("an order")
+                };
+                use_rows(index, home, &order.lines);
+                let Transaction::NewOrder(order) = terminal.contending(&plan, turn % hot.len()) else {
+                    panic!("an order")
+                };
+                let (row, others) = order.lines.split_first().unwrap();
+                assert_eq!(HotRow::Stock(row.supply_w_id, row.i_id), hot[turn % hot.len()]);
+                use_rows(index, home, others);
+            }
+        }
+        let used = users.len() as u32;
+        assert!(used > 3 * size.items() / 10, "only {used} rows are used");
     }
 }
