@@ -28,6 +28,12 @@ port=$(shuf -i 20000-29999 -n 1)
 "$nats" --addr 127.0.0.1 --port "$port" --http_port $((port + 1)) >"$work/nats.log" 2>&1 &
 server=$!
 join=nats://127.0.0.1:$port
+for _ in $(seq 100); do
+  (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null && break
+  sleep 0.1
+done
+# For the messages of runs whose time is taken.
+exec 4>&2
 
 # counts: prints the time and the server's counters: messages and bytes in, messages and bytes out.
 counts() {
@@ -42,7 +48,7 @@ PYTHON
 run() {
   rm -f "$work/result.json"
   "$lydite" run null: --terminals "$terminals" --duration "${seconds}s" --warmup 1s --no-check --quiet \
-    --json "$work/result.json" "$@" >"$work/out" 2>"$work/err" || { cat "$work/err" >&2; return 1; }
+    --json "$work/result.json" "$@" >"$work/out" 2>"$work/err" || { cat "$work/err" >&4; return 1; }
 }
 
 # tps: prints the transactions per second of the last run.
