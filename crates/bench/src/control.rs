@@ -8,9 +8,6 @@ use std::time::{Duration, Instant};
 const LOOK: Duration = Duration::from_millis(2);
 /// Longest sleep before the start, so that the wait notices a stop.
 const NAP: Duration = Duration::from_millis(20);
-/// Time before the start at which the wait stops sleeping and spins. A thread that sleeps until the start may wake
-/// milliseconds late, when sessions of other processes already run.
-const SPIN: Duration = Duration::from_millis(2);
 
 /// Request to stop, shared by a run or a load and the code that may end it.
 #[derive(Debug, Default)]
@@ -65,11 +62,7 @@ impl RunControl {
             if left.is_zero() {
                 return Some(at);
             }
-            if left > SPIN {
-                std::thread::sleep((left - SPIN).min(NAP));
-            } else {
-                std::hint::spin_loop();
-            }
+            std::thread::sleep(left.min(NAP));
         }
     }
 
