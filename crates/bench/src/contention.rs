@@ -223,11 +223,14 @@ impl Contention {
     }
 
     /// Waits in the queue of a row until it is the session's turn. Returns false if `over` returns true first. Returns
-    /// at once if the session is in the queue already.
+    /// at once if the session is in the queue already: its transaction was aborted in its turn, because one that came
+    /// later was faster. Until it ends, those that come later must queue before their first attempt. Without that rule
+    /// it would lose to one after the other, since it backs off and they do not.
     pub(crate) fn take_turn(&self, session: usize, row: usize, mut over: impl FnMut() -> bool) -> bool {
         let gate = {
             let mut queue = self.rows[row].queue.lock();
             if queue.waiting.iter().any(|(waiting, _)| *waiting == session) {
+                self.rows[row].overtaken.store(true, Ordering::Relaxed);
                 return true;
             }
             let gate = Arc::<Gate>::default();
@@ -244,9 +247,7 @@ impl Contention {
     /// Removes a session whose transaction has ended from the queue of a row, and passes the turn on.
     fn end_turn(&self, session: usize, row: usize) {
         let mut queue = self.rows[row].queue.lock();
-        if queue.waiting.front().is_some_and(|(first, _)| *first == session) {
-            self.rows[row].overtaken.store(false, Ordering::Relaxed);
-        }
+        self.rows[row].overtaken.store(false, Ordering::Relaxed);
         queue.waiting.retain(|(waiting, _)| *waiting != session);
         if let Some((_, next)) = queue.waiting.front() {
             next.open();
@@ -410,23 +411,15 @@ impl Contender {
         self.queued.load(Ordering::Relaxed)
     }
 
-    /// Records that the current transaction was aborted in its turn: one that came later was faster. Until it ends,
-    /// those that come later must queue before their first attempt. Without that rule it would lose to one after the
-    /// other, since it backs off and they do not.
-    pub(crate) fn note_overtaken(&self) {
-        if let Some(row) = self.row() {
-            self.contention.rows[row].overtaken.store(true, Ordering::Relaxed);
-        }
-    }
-
     /// True if the current transaction must queue before its first attempt.
     pub(crate) fn must_queue(&self) -> bool {
         let overtaken = |row: usize| self.contention.rows[row].overtaken.load(Ordering::Relaxed);
         self.row().is_some_and(overtaken) && !self.has_queued()
     }
 
-    /// See [`Contention::take_turn`].
+    /// See [`Contention::take_turn`]. The current transaction competes while it waits.
     pub(crate) fn take_turn(&self, over: impl FnMut() -> bool) -> bool {
+        self.request_row();
         self.queued.store(true, Ordering::Relaxed);
         self.row().is_none_or(|row| self.contention.take_turn(self.session, row, over))
     }

@@ -392,7 +392,6 @@ impl<W: Runnable> Worker<W> {
     ) -> Ending<W> {
         let lost = || Ending { given_up: true, ..Ending::new(Fate::Failed) };
         if let Some(contender) = self.contender.as_ref().filter(|contender| contender.must_queue()) {
-            contender.request_row();
             if !contender.take_turn(|| self.shared.window.over(self.now())) {
                 return Ending::new(Fate::Failed);
             }
@@ -441,12 +440,7 @@ impl<W: Runnable> Worker<W> {
                     if let Some(contender) =
                         self.contender.as_ref().filter(|contender| contender.has_joined())
                     {
-                        // The transaction competes in the queue now, instead of at the row.
-                        contender.request_row();
                         let again = contender.has_queued();
-                        if again {
-                            contender.note_overtaken();
-                        }
                         if !contender.take_turn(|| self.shared.window.over(self.now())) {
                             return Ending::new(Fate::Failed);
                         }

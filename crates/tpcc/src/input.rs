@@ -210,6 +210,12 @@ impl InputPlan {
         ItemId((drawn.0 - 1) % self.districts.stock(w_id, self.size) + 1)
     }
 
+    /// True if each terminal orders in its own district, as contention control needs it. With skewed data it allows one
+    /// session for each warehouse instead, which orders in all districts.
+    fn has_own_districts(&self) -> bool {
+        !self.hot.is_empty() && self.districts.skew().is_none()
+    }
+
     /// True if the district is a hot row.
     #[must_use]
     pub fn is_hot(&self, w_id: WarehouseId, d_id: DistrictId) -> bool {
@@ -324,9 +330,7 @@ impl Terminal {
     /// Makes a New-Order (clause 2.4.1). The same item may occur twice in an order.
     fn new_order(&mut self, plan: &InputPlan) -> NewOrder {
         let stream = &mut self.stream;
-        // With skewed data there is one session for each warehouse, with all districts of it.
-        let own = !plan.hot.is_empty() && plan.districts.skew().is_none();
-        let d_id = if own { self.d_id } else { plan.any_district(self.w_id, stream) };
+        let d_id = if plan.has_own_districts() { self.d_id } else { plan.any_district(self.w_id, stream) };
         let c_id = plan.constants.customer(stream, plan.size);
         let line_count = stream.uniform(5, 15);
         let rolls_back = stream.percent(1);
@@ -492,21 +496,18 @@ fn add_others(plan: &InputPlan, home: WarehouseId, count: u32, warehouses: &mut 
 /// they are drawn (clause 2.1.6) often coincide: two orders of ten lines in a warehouse share an item in 2 % of all
 /// cases, and in 14 % if there is a tenth of the items.
 ///
-/// With skewed data only hot items are replaced, since contention control allows one session for each warehouse.
+/// With skewed data only hot items are replaced.
 fn keep_apart(plan: &InputPlan, d_id: DistrictId, lines: &mut [OrderLineInput]) {
     if plan.hot.is_empty() {
         return;
     }
-    let (step, own) = match plan.districts.skew() {
-        None => (u32::from(DISTRICTS_PER_WAREHOUSE), Some(u32::from(d_id.0))),
-        Some(_) => (1, None),
-    };
+    // With a step of ten, each district number has an item of each ten; with a step of one, items stay as drawn.
+    let step = if plan.has_own_districts() { u32::from(DISTRICTS_PER_WAREHOUSE) } else { 1 };
+    let own = u32::from(d_id.0 - 1) % step;
     for line in lines {
-        // Without skew a multiple of ten, so a step never leads to another terminal's items.
+        // A multiple of the step, so a step around the end never leads to another terminal's items.
         let stock = plan.districts.stock(line.supply_w_id, plan.size);
-        if let Some(own) = own {
-            line.i_id = ItemId((line.i_id.0 - 1) / step * step + own);
-        }
+        line.i_id = ItemId((line.i_id.0 - 1) / step * step + own + 1);
         while plan.hot.contains(&HotRow::Stock(line.supply_w_id, line.i_id)) {
             line.i_id = ItemId((line.i_id.0 + step - 1) % stock + 1);
         }

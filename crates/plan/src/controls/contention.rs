@@ -12,10 +12,10 @@ use lydite_report::figures::plural;
 use lydite_report::plan::PlanInfo;
 use lydite_tpcc::input::{Contended, HotRow, TERMINALS_PER_WAREHOUSE};
 use lydite_tpcc::scale::MIN_STOCK;
-use lydite_tpcc::{DataSkew, Districts, WarehouseId};
+use lydite_tpcc::{DataSkew, Districts, Size, WarehouseId};
 
 /// The most hot rows: half of the items of the smallest size, so each terminal keeps items that are not hot.
-const MAX_ROWS: usize = 500;
+const MAX_ROWS: usize = Size::Tiny.items() as usize / 2;
 
 /// The hot rows of a plan.
 #[derive(Clone, Copy, Debug)]

@@ -8,6 +8,7 @@ pub(super) mod settled;
 
 use super::clock::{Broken, Timestamp};
 use super::sync::{Mutex, MutexGuard};
+use crossbeam_utils::CachePadded;
 use partition::Partition;
 use settled::Settled;
 use std::collections::VecDeque;
@@ -50,7 +51,7 @@ pub struct CsrState {
     pub partitions: usize,
     /// Entries in all partitions.
     pub entries: usize,
-    /// Snapshots looked up since the database was opened. Those that equal the last one are not: they need no latch.
+    /// Snapshots looked up since the database was opened. While nothing commits, most need no lookup.
     pub selections: u64,
     /// Commits over both engines that were entered.
     pub commits: u64,
@@ -70,7 +71,8 @@ pub struct CsrState {
 pub(crate) struct Registry {
     capacity: usize,
     recycle: u64,
-    settled: Settled,
+    /// In a cache line of its own: readers that need no latch must not wait for those that take it.
+    settled: CachePadded<Settled>,
     inner: Mutex<Inner>,
 }
 
@@ -103,7 +105,7 @@ impl Registry {
         Self {
             capacity: capacity.max(1),
             recycle: recycle.max(1),
-            settled: Settled::new(),
+            settled: CachePadded::new(Settled::new()),
             inner: Mutex::new(inner),
         }
     }

@@ -376,6 +376,17 @@ impl Rig {
         }
     }
 
+    /// Runs each of these in a thread of its own, and waits for all.
+    fn play<const THREADS: usize>(self: &Arc<Self>, works: [fn(&Self); THREADS]) {
+        let threads = works.map(|work| {
+            let rig = Arc::clone(self);
+            thread::spawn(move || work(&rig))
+        });
+        for thread in threads {
+            thread.join().unwrap();
+        }
+    }
+
     /// Checks the rules that hold for all snapshots and commits together.
     fn check(&self) {
         for half in &self.halves {
@@ -402,40 +413,33 @@ impl Rig {
 /// at a time, readers, a collector, and a thread that seals memtables.
 fn scene(plan: Plan) {
     let rig = Rig::new(plan);
-    let run = |work: fn(&Rig)| {
-        let rig = Arc::clone(&rig);
-        thread::spawn(move || work(&rig))
-    };
-    let threads = [
-        run(|rig| {
+    rig.play([
+        |rig| {
             rig.commit(1, &[0, 1], false);
             rig.read();
             rig.commit(2, &[0, 1], false);
-        }),
-        run(|rig| {
+        },
+        |rig| {
             rig.commit(3, &[0, 1], true);
             rig.commit(4, &[0, 1], false);
             rig.read();
-        }),
-        run(|rig| {
+        },
+        |rig| {
             rig.commit(5, &[1], false);
             rig.commit(6, &[0], false);
             rig.read_committed();
-        }),
-        run(|rig| {
+        },
+        |rig| {
             rig.read();
             rig.read();
-        }),
-        run(|rig| {
+        },
+        |rig| {
             rig.collect();
             rig.gate.alone();
             rig.active.close_idle();
             rig.collect();
-        }),
-    ];
-    for thread in threads {
-        thread.join().unwrap();
-    }
+        },
+    ]);
     rig.read();
     rig.check();
 }
@@ -444,26 +448,19 @@ fn scene(plan: Plan) {
 /// collect.
 fn crowd(plan: Plan) {
     let rig = Rig::new(plan);
-    let run = |work: fn(&Rig)| {
-        let rig = Arc::clone(&rig);
-        thread::spawn(move || work(&rig))
-    };
     let twice = |rig: &Rig| (0..2).for_each(|_| rig.read_twice());
-    let threads = [
-        run(twice),
-        run(twice),
-        run(|rig| (0..4).for_each(|_| rig.active.close_idle())),
-        run(|rig| (1..=4).for_each(|number| rig.commit(number, &[0], false))),
-        run(|rig| {
+    rig.play([
+        twice,
+        twice,
+        |rig| (0..4).for_each(|_| rig.active.close_idle()),
+        |rig| (1..=4).for_each(|number| rig.commit(number, &[0], false)),
+        |rig| {
             for _ in 0..3 {
                 rig.collect();
                 rig.active.close_idle();
             }
-        }),
-    ];
-    for thread in threads {
-        thread.join().unwrap();
-    }
+        },
+    ]);
     assert_eq!(rig.active.count(Count::ReadOnly), 8, "a transaction was not counted");
     assert!(rig.active.running().is_empty());
     rig.active.close_idle();
@@ -474,21 +471,14 @@ fn crowd(plan: Plan) {
 /// Runs readers whose snapshots may expire, beside commits, a collector, and a registry that drops its partitions.
 fn aging(plan: Plan) {
     let rig = Rig::new(plan);
-    let run = |work: fn(&Rig)| {
-        let rig = Arc::clone(&rig);
-        thread::spawn(move || work(&rig))
-    };
     let limited = |rig: &Rig| (0..2).for_each(|_| rig.read_limited());
-    let threads = [
-        run(limited),
-        run(limited),
-        run(|rig| (1..=3).for_each(|number| rig.commit(number, &[0, 1], false))),
-        run(|rig| (4..=5).for_each(|number| rig.commit(number, &[1], false))),
-        run(|rig| (0..3).for_each(|_| rig.collect())),
-    ];
-    for thread in threads {
-        thread.join().unwrap();
-    }
+    rig.play([
+        limited,
+        limited,
+        |rig| (1..=3).for_each(|number| rig.commit(number, &[0, 1], false)),
+        |rig| (4..=5).for_each(|number| rig.commit(number, &[1], false)),
+        |rig| (0..3).for_each(|_| rig.collect()),
+    ]);
     rig.check();
     rig.collect();
     rig.read();
@@ -499,24 +489,17 @@ fn aging(plan: Plan) {
 fn resting(plan: Plan) -> bool {
     const READS: u64 = 4;
     let rig = Rig::new(plan);
-    let run = |work: fn(&Rig)| {
-        let rig = Arc::clone(&rig);
-        thread::spawn(move || work(&rig))
-    };
     let reads = |rig: &Rig| (0..READS).for_each(|_| rig.read());
-    let threads = [
-        run(reads),
-        run(reads),
-        run(|rig| rig.commit(1, &[0, 1], false)),
-        run(|rig| {
+    rig.play([
+        reads,
+        reads,
+        |rig| rig.commit(1, &[0, 1], false),
+        |rig| {
             rig.commit(2, &[1], false);
             rig.commit(3, &[0], false);
             rig.commit(4, &[0, 1], false);
-        }),
-    ];
-    for thread in threads {
-        thread.join().unwrap();
-    }
+        },
+    ]);
     rig.check();
     rig.registries[0].state().selections < 2 * READS
 }

@@ -12,6 +12,15 @@ fn never() -> Timestamp {
     Timestamp::ZERO
 }
 
+/// Makes a registry with commits at (10, 100) to (50, 500), each in a partition of its own.
+fn five_partitions() -> Registry {
+    let registry = Registry::new(1, 1);
+    for k in 1..=5 {
+        registry.latch().admit(at(k * 10), at(k * 100)).unwrap();
+    }
+    registry
+}
+
 #[test]
 fn a_fresh_registry_selects_the_newest() {
     let registry = Registry::new(10, 10);
@@ -92,10 +101,7 @@ fn crossing_commits_are_rejected() {
 
 #[test]
 fn partitions_below_every_running_transaction_are_dropped_but_their_bound_stays() {
-    let registry = Registry::new(1, 1);
-    for k in 1..=5 {
-        registry.latch().admit(at(k * 10), at(k * 100)).unwrap();
-    }
+    let registry = five_partitions();
     assert_eq!(registry.select(at(35), at(450), || at(35)), Ok(at(399)));
     assert_eq!(registry.state().partitions, 3, "those at 30, 40 and 50 are needed");
     assert_eq!(registry.select(at(60), at(450), || at(60)), Ok(at(500)));
@@ -130,10 +136,7 @@ fn equal_snapshots_are_looked_up_twice_and_a_commit_ends_that() {
 
 #[test]
 fn snapshots_are_looked_up_while_partitions_wait_to_be_dropped() {
-    let registry = Registry::new(1, 1);
-    for k in 1..=5 {
-        registry.latch().admit(at(k * 10), at(k * 100)).unwrap();
-    }
+    let registry = five_partitions();
     let select = |oldest| registry.select(at(60), at(600), || at(oldest));
     // A transaction at 35 still needs three of them.
     assert!((0..4).all(|_| select(35) == Ok(at(600))));
