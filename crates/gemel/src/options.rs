@@ -112,7 +112,7 @@ pub struct Options {
     pub commit_stamps: CommitStamps,
     /// Entries in a partition of the registry.
     pub csr_capacity: usize,
-    /// Lookups and commits in the registry between searches for partitions to drop. It also searches after it opened one.
+    /// Accesses to the registry between searches for partitions to drop. It also searches after it opened a partition.
     pub csr_recycle: u64,
     /// Bytes of the disk engine's block cache.
     pub cache_bytes: u64,

@@ -4,13 +4,10 @@
 //! a commit at (c_a, c_d) and a snapshot (a, d), a ≥ c_a if and only if d ≥ c_d.
 
 mod partition;
-pub(super) mod settled;
 
 use super::clock::{Broken, Timestamp};
 use super::sync::{Mutex, MutexGuard};
-use crossbeam_utils::CachePadded;
 use partition::Partition;
-use settled::Settled;
 use std::collections::VecDeque;
 
 /// The reason why the registry rejects a transaction.
@@ -40,9 +37,6 @@ impl Refused {
     }
 }
 
-/// The most partitions that are left when no transaction runs: the open one, and the one before it.
-const PARTITIONS_AT_REST: usize = 2;
-
 /// State and counters of the registry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -51,7 +45,7 @@ pub struct CsrState {
     pub partitions: usize,
     /// Entries in all partitions.
     pub entries: usize,
-    /// Snapshots looked up since the database was opened. While nothing commits, most need no lookup.
+    /// Snapshots selected since the database was opened.
     pub selections: u64,
     /// Commits over both engines that were entered.
     pub commits: u64,
@@ -71,8 +65,6 @@ pub struct CsrState {
 pub(crate) struct Registry {
     capacity: usize,
     recycle: u64,
-    /// In a cache line of its own: readers that need no latch must not wait for those that take it.
-    settled: CachePadded<Settled>,
     inner: Mutex<Inner>,
 }
 
@@ -85,8 +77,6 @@ struct Inner {
     opened: bool,
     /// The newest horizon of the other engine that a selection has brought.
     horizon: Timestamp,
-    /// The snapshot selected last: anchor, other engine.
-    last: (Timestamp, Timestamp),
     state: CsrState,
 }
 
@@ -99,15 +89,9 @@ impl Registry {
             accesses: 0,
             opened: false,
             horizon: Timestamp::ZERO,
-            last: (Timestamp::ZERO, Timestamp::ZERO),
             state: CsrState::default(),
         };
-        Self {
-            capacity: capacity.max(1),
-            recycle: recycle.max(1),
-            settled: CachePadded::new(Settled::new()),
-            inner: Mutex::new(inner),
-        }
+        Self { capacity: capacity.max(1), recycle: recycle.max(1), inner: Mutex::new(inner) }
     }
 
     /// Selects the snapshot of the engine that belongs with `anchor`: the newest that keeps the invariants. `horizon`
@@ -120,9 +104,6 @@ impl Registry {
         horizon: Timestamp,
         oldest: impl FnOnce() -> Timestamp,
     ) -> Result<Timestamp, Refused> {
-        if self.settled.is(anchor, horizon) {
-            return Ok(horizon);
-        }
         let mut inner = self.inner.lock();
         inner.state.selections += 1;
         inner.recycle(self.recycle, oldest);
@@ -136,13 +117,6 @@ impl Registry {
         // gets the same result, because `inner.horizon` only grows.
         if high != Some(choice) {
             inner.enter(self.capacity, anchor, choice, choice)?;
-        }
-        // Published only if it comes a second time: where many commit, few snapshots are equal, and nobody should pay
-        // for a cache line that changes with each of them. And only if no partition waits to be dropped, because
-        // lookups drop them.
-        let again = std::mem::replace(&mut inner.last, (anchor, choice)) == (anchor, choice);
-        if again && choice == horizon && inner.partitions.len() <= PARTITIONS_AT_REST {
-            self.settled.publish(anchor, choice);
         }
         Ok(choice)
     }

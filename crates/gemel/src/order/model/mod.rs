@@ -8,8 +8,7 @@
 //! one shows that each of these checks can fail.
 //!
 //! The checker knows one order of all steps only. So it does not prove that the orderings of the atomics suffice: those
-//! of clocks and slots are sequentially consistent, and so is that of the snapshot that readers share. The rest of the
-//! registry is under a mutex.
+//! of clocks and slots are sequentially consistent, and the registry is under a mutex.
 
 #![allow(
     dead_code,
@@ -32,7 +31,6 @@ use crate::options::{CommitStamps, Isolation};
 use active::{Active, Count, Seat};
 use clock::{Clock, Timestamp};
 use csr::Registry;
-use csr::settled::Settled;
 use protocol::Part;
 use shuttle::sync::{Condvar, Mutex};
 use shuttle::thread;
@@ -484,26 +482,6 @@ fn aging(plan: Plan) {
     rig.read();
 }
 
-/// Runs readers that mostly find the snapshot of a reader before them, beside few commits. Returns true if one of them
-/// got it without the registry's latch.
-fn resting(plan: Plan) -> bool {
-    const READS: u64 = 4;
-    let rig = Rig::new(plan);
-    let reads = |rig: &Rig| (0..READS).for_each(|_| rig.read());
-    rig.play([
-        reads,
-        reads,
-        |rig| rig.commit(1, &[0, 1], false),
-        |rig| {
-            rig.commit(2, &[1], false);
-            rig.commit(3, &[0], false);
-            rig.commit(4, &[0, 1], false);
-        },
-    ]);
-    rig.check();
-    rig.registries[0].state().selections < 2 * READS
-}
-
 const STAMPS: [CommitStamps; 2] = [CommitStamps::Latched, CommitStamps::Independent];
 
 /// Returns the number of orders to try. `GEMEL_MODEL` overrides it.
@@ -554,47 +532,6 @@ fn they_agree_while_the_registrys_partitions_are_closed_and_dropped() {
             by_priority(plan, orders() / 2);
         }
     }
-}
-
-#[test]
-fn readers_that_share_a_snapshot_agree_with_all_others() {
-    use std::sync::atomic::{AtomicBool, Ordering};
-    static SHARED: AtomicBool = AtomicBool::new(false);
-    let scene = |plan| _ = SHARED.fetch_or(resting(plan), Ordering::Relaxed);
-    for stamps in STAMPS {
-        for size in [1, 100] {
-            let plan = Plan { stamps, broken: Broken::Nothing, capacity: size, recycle: size as u64 };
-            randomly_in(scene, plan, orders() / 4);
-            by_priority_in(scene, plan, orders() / 4);
-            assert!(SHARED.swap(false, Ordering::Relaxed), "every snapshot was looked up");
-        }
-    }
-}
-
-#[test]
-fn a_shared_snapshot_is_never_mixed_from_two() {
-    const PUBLISHED: [(u64, u64); 4] = [(5, 10), (6, 10), (6, 20), (7, 30)];
-    const MIXED: [(u64, u64); 5] = [(7, 20), (5, 20), (7, 10), (6, 30), (5, 30)];
-    let scene = |_: Plan| {
-        let settled = Arc::new(Settled::new());
-        let shared = Arc::clone(&settled);
-        let reader = thread::spawn(move || {
-            for (anchor, other) in MIXED.repeat(2) {
-                assert!(
-                    !shared.is(Timestamp(anchor), Timestamp(other)),
-                    "({anchor}, {other}) was never published"
-                );
-            }
-        });
-        for (anchor, other) in PUBLISHED {
-            settled.publish(Timestamp(anchor), Timestamp(other));
-            assert!(settled.is(Timestamp(anchor), Timestamp(other)));
-        }
-        reader.join().unwrap();
-    };
-    let plan = Plan { stamps: STAMPS[0], broken: Broken::Nothing, capacity: 1, recycle: 1 };
-    randomly_in(scene, plan, orders());
-    by_priority_in(scene, plan, orders());
 }
 
 #[test]

@@ -12,15 +12,6 @@ fn never() -> Timestamp {
     Timestamp::ZERO
 }
 
-/// Makes a registry with commits at (10, 100) to (50, 500), each in a partition of its own.
-fn five_partitions() -> Registry {
-    let registry = Registry::new(1, 1);
-    for k in 1..=5 {
-        registry.latch().admit(at(k * 10), at(k * 100)).unwrap();
-    }
-    registry
-}
-
 #[test]
 fn a_fresh_registry_selects_the_newest() {
     let registry = Registry::new(10, 10);
@@ -101,7 +92,10 @@ fn crossing_commits_are_rejected() {
 
 #[test]
 fn partitions_below_every_running_transaction_are_dropped_but_their_bound_stays() {
-    let registry = five_partitions();
+    let registry = Registry::new(1, 1);
+    for k in 1..=5 {
+        registry.latch().admit(at(k * 10), at(k * 100)).unwrap();
+    }
     assert_eq!(registry.select(at(35), at(450), || at(35)), Ok(at(399)));
     assert_eq!(registry.state().partitions, 3, "those at 30, 40 and 50 are needed");
     assert_eq!(registry.select(at(60), at(450), || at(60)), Ok(at(500)));
@@ -115,36 +109,6 @@ fn a_horizon_read_long_ago_does_not_set_a_snapshot_behind_an_older_one() {
     assert_eq!(registry.select(at(9), at(7), never), Ok(at(7)));
     assert_eq!(registry.select(at(5), at(7), never), Ok(at(7)));
     assert_eq!(registry.select(at(7), at(3), never), Ok(at(7)), "between two snapshots at 7");
-}
-
-#[test]
-fn equal_snapshots_are_looked_up_twice_and_a_commit_ends_that() {
-    let registry = Registry::new(10, 10);
-    for _ in 0..5 {
-        assert_eq!(registry.select(at(9), at(40), never), Ok(at(40)));
-    }
-    assert_eq!(registry.state().selections, 2);
-    registry.latch().admit(at(10), at(41)).unwrap();
-    assert_eq!(
-        registry.select(at(9), at(41), never),
-        Ok(at(40)),
-        "the commit is not in an older anchor snapshot"
-    );
-    assert_eq!(registry.select(at(10), at(40), never), Ok(at(41)), "and in the newer one, even if it waits");
-    assert_eq!(registry.state().selections, 4);
-}
-
-#[test]
-fn snapshots_are_looked_up_while_partitions_wait_to_be_dropped() {
-    let registry = five_partitions();
-    let select = |oldest| registry.select(at(60), at(600), || at(oldest));
-    // A transaction at 35 still needs three of them.
-    assert!((0..4).all(|_| select(35) == Ok(at(600))));
-    assert!(registry.state().partitions > 2);
-    assert_eq!(registry.state().selections, 4);
-    assert!((0..4).all(|_| select(60) == Ok(at(600))));
-    assert!(registry.state().partitions <= 2, "the first lookup after its end drops them");
-    assert_eq!(registry.state().selections, 5, "and the others are none");
 }
 
 #[derive(Clone, Debug)]
