@@ -1,5 +1,6 @@
 //! Stops a run or a load from outside.
 
+use crate::os;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -54,6 +55,8 @@ impl RunControl {
     /// Waits for the start, whose time is known, and returns it. Returns `None` if the run was stopped before.
     pub(crate) fn await_start(&self) -> Option<Instant> {
         let Some(&at) = self.start.get() else { return Some(Instant::now()) };
+        // Processes that share the processors begin one after the other, and the sessions of the first keep them busy.
+        let _prompt = os::prompt_wakeups();
         loop {
             let left = at.saturating_duration_since(Instant::now());
             if self.is_stopped() {
