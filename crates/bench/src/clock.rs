@@ -27,9 +27,10 @@ impl Clock {
         Self::begun_at(Instant::now())
     }
 
-    /// Returns a clock that began at an instant that is over.
+    /// Returns a clock that begins at an instant. It stands at zero before.
     pub(crate) fn begun_at(origin: Instant) -> Self {
-        Self { origin, wall: SystemTime::now() - origin.elapsed() }
+        let ahead = origin.saturating_duration_since(Instant::now());
+        Self { origin, wall: SystemTime::now() + ahead - origin.elapsed() }
     }
 
     pub(crate) fn now(&self) -> Nanos {

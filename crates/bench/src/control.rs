@@ -1,8 +1,7 @@
 //! Stops a run or a load from outside.
 
-use crate::os;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// Time between two looks for the order to start.
@@ -19,7 +18,7 @@ pub struct RunControl {
     held: bool,
     ready: AtomicBool,
     start: OnceLock<Instant>,
-    begun: OnceLock<Instant>,
+    begun: Arc<OnceLock<Instant>>,
 }
 
 impl RunControl {
@@ -40,30 +39,30 @@ impl RunControl {
         let _first = self.start.set(at);
     }
 
-    /// Waits until the time of the start is known, if the run waits for it. Returns false if it was stopped before.
-    pub(crate) fn await_order(&self) -> bool {
+    /// Waits until the time of the start is known, if the run waits for it, and returns it. Returns `None` if the run was
+    /// stopped before.
+    pub(crate) fn await_order(&self) -> Option<Instant> {
         self.ready.store(true, Ordering::Release);
-        while self.held && self.start.get().is_none() {
-            if self.is_stopped() {
-                return false;
-            }
-            std::thread::sleep(LOOK);
+        if !self.held {
+            return Some(Instant::now());
         }
-        true
-    }
-
-    /// Waits for the start, whose time is known, and returns it. Returns `None` if the run was stopped before.
-    pub(crate) fn await_start(&self) -> Option<Instant> {
-        let Some(&at) = self.start.get() else { return Some(Instant::now()) };
-        // Processes that share the processors begin one after the other, and the sessions of the first keep them busy.
-        let _prompt = os::prompt_wakeups();
         loop {
-            let left = at.saturating_duration_since(Instant::now());
             if self.is_stopped() {
                 return None;
             }
-            if left.is_zero() {
+            if let Some(&at) = self.start.get() {
                 return Some(at);
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    /// Waits for the start, at `at`. Returns false if the run was stopped before.
+    pub(crate) fn await_start(&self, at: Instant) -> bool {
+        loop {
+            let left = at.saturating_duration_since(Instant::now());
+            if left.is_zero() || self.is_stopped() {
+                return left.is_zero();
             }
             std::thread::sleep(left.min(NAP));
         }
@@ -81,15 +80,15 @@ impl RunControl {
         self.window.get().copied()
     }
 
-    /// Returns the instant at which the sessions were let go. It is not before that of [`RunControl::start_at`].
+    /// Returns the instant at which the first session began. It is not before that of [`RunControl::start_at`].
     #[must_use]
     pub fn begun(&self) -> Option<Instant> {
         self.begun.get().copied()
     }
 
-    /// Notes that the sessions are let go.
-    pub(crate) fn note_begun(&self) {
-        let _first = self.begun.set(Instant::now());
+    /// Returns the place where the first session notes the instant at which it begins.
+    pub(crate) fn begun_place(&self) -> Arc<OnceLock<Instant>> {
+        Arc::clone(&self.begun)
     }
 
     /// Announces the start of the window. The first call counts. Runs call it themselves.

@@ -3,7 +3,7 @@
 use crate::clock::{Nanos, Window, nanos};
 use crate::collector::Collector;
 use crate::finished::{Ended, Finished, Part, seconds_between};
-use crate::measurement::{ClientCost, ErrorCount, Measurement, OpenFacts, Outage, Status};
+use crate::measurement::{ClientCost, ErrorCount, Measurement, OpenFacts, Outage, OutageCause, Status};
 use crate::plan::RunPlan;
 use crate::run::RunError;
 use crate::snapshot::{KindSnapshot, Phase, Snapshot};
@@ -37,6 +37,20 @@ struct Agent {
     at: Nanos,
     ended: Option<Ended>,
     lost: bool,
+}
+
+impl Agent {
+    /// Returns the times of the window in which it certainly had no answer: its outages, and the time after it was lost.
+    /// The outages of an agent that did not report its end are unknown. `measured_s` is the length of the window.
+    fn without_answer(&self, window_start: Nanos, measured_s: f64) -> Vec<Outage> {
+        let mut all = self.ended.as_ref().map(|ended| ended.outages.clone()).unwrap_or_default();
+        let last = self.ended.as_ref().map_or(self.at, |ended| ended.end);
+        let from_s = seconds_between(window_start, last.max(window_start));
+        if self.lost && from_s < measured_s {
+            all.push(Outage { cause: OutageCause::Lost, from_s, to_s: measured_s });
+        }
+        all
+    }
 }
 
 impl Merging {
@@ -179,7 +193,7 @@ impl Merging {
     }
 }
 
-/// Merges the ends of all agents. An agent that was lost has none.
+/// Merges the ends of all agents. One that was lost before it reported its end has none.
 fn merged(agents: &[Agent], window_start: Nanos) -> Ended {
     let ends: Vec<(&str, &Ended)> =
         agents.iter().filter_map(|agent| Some((agent.name.as_str(), agent.ended.as_ref()?))).collect();
@@ -208,13 +222,21 @@ fn merged(agents: &[Agent], window_start: Nanos) -> Ended {
         .collect();
     errors.sort_by_key(|error| Reverse(error.count));
     let measured = seconds_between(window_start, end.max(window_start));
+    let no_end = agents.iter().filter(|agent| agent.ended.is_none()).map(|agent| {
+        with_name(
+            &agent.name,
+            "was lost without its processor time and error messages, so those of the run are too low",
+        )
+    });
+    let warnings =
+        ends.iter().flat_map(|(name, ended)| ended.warnings.iter().map(|warning| with_name(name, warning)));
     let sum = |of: fn(&Ended) -> Duration| ends.iter().map(|(_, ended)| of(ended)).sum();
     Ended {
         status,
         lost,
         end,
         errors,
-        outages: common(ends.iter().map(|(_, ended)| ended.outages.as_slice())),
+        outages: common(agents.iter().map(|agent| agent.without_answer(window_start, measured))),
         backlog: ends.iter().map(|(_, ended)| ended.backlog).sum(),
         open: open(ends.iter().filter_map(|(_, ended)| ended.open), measured),
         client: ClientCost {
@@ -222,10 +244,7 @@ fn merged(agents: &[Agent], window_start: Nanos) -> Ended {
             driver_cpu: None,
             peak_rss_bytes: ends.iter().map(|(_, ended)| ended.client.peak_rss_bytes).sum(),
         },
-        warnings: ends
-            .iter()
-            .flat_map(|(name, ended)| ended.warnings.iter().map(|warning| with_name(name, warning)))
-            .collect(),
+        warnings: warnings.chain(no_end).collect(),
     }
 }
 
@@ -242,7 +261,7 @@ fn open(parts: impl Iterator<Item = OpenFacts>, measured_s: f64) -> Option<OpenF
 }
 
 /// Returns the outages that all agents share: no session of any agent had an answer then.
-fn common<'a>(agents: impl Iterator<Item = &'a [Outage]>) -> Vec<Outage> {
+fn common(agents: impl Iterator<Item = Vec<Outage>>) -> Vec<Outage> {
     let both = |one: Vec<Outage>, other: Vec<Outage>| {
         let pairs = one.iter().flat_map(|one| other.iter().map(move |other| (one, other)));
         let overlap = pairs.map(|(one, other)| Outage {
@@ -252,13 +271,12 @@ fn common<'a>(agents: impl Iterator<Item = &'a [Outage]>) -> Vec<Outage> {
         });
         overlap.filter(|outage| outage.from_s < outage.to_s).collect()
     };
-    agents.map(<[Outage]>::to_vec).reduce(both).unwrap_or_default()
+    agents.reduce(both).unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measurement::OutageCause;
 
     fn outage(from_s: f64, to_s: f64) -> Outage {
         Outage { cause: OutageCause::Lost, from_s, to_s }
@@ -268,8 +286,51 @@ mod tests {
     fn an_outage_of_the_run_is_one_of_every_agent() {
         let one = [outage(1.0, 4.0), outage(6.0, 9.0)];
         let other = [outage(2.0, 7.0)];
-        assert_eq!(common([&one[..], &other[..]].into_iter()), [outage(2.0, 4.0), outage(6.0, 7.0)]);
-        assert_eq!(common([&one[..], &[]].into_iter()), []);
-        assert_eq!(common([&one[..]].into_iter()), one);
+        assert_eq!(common([one.to_vec(), other.to_vec()].into_iter()), [outage(2.0, 4.0), outage(6.0, 7.0)]);
+        assert_eq!(common([one.to_vec(), vec![]].into_iter()), []);
+        assert_eq!(common([one.to_vec()].into_iter()), one);
+    }
+
+    /// An agent that was lost may have had answers until its last report.
+    #[test]
+    fn an_outage_of_the_run_is_after_the_last_report_of_a_lost_agent() {
+        const SECOND: Nanos = 1_000_000_000;
+        let ended = |outages| Ended {
+            status: Status::Complete,
+            lost: None,
+            end: 20 * SECOND,
+            errors: Vec::new(),
+            outages,
+            backlog: 0,
+            open: None,
+            client: ClientCost { cpu: Duration::ZERO, driver_cpu: None, peak_rss_bytes: 0 },
+            warnings: Vec::new(),
+        };
+        let agent = |name: &str, at, ended, lost| Agent {
+            name: name.to_owned(),
+            totals: Totals::new(),
+            seconds: 0,
+            connected: 0,
+            at,
+            ended,
+            lost,
+        };
+        let stays = || agent("a", 20 * SECOND, Some(ended(vec![outage(2.0, 4.0), outage(8.0, 12.0)])), false);
+        // The window begins after a warm-up of one second.
+        let run = |agents: &[Agent]| merged(agents, SECOND);
+        let whole = run(&[stays(), agent("b", 20 * SECOND, Some(ended(vec![outage(3.0, 9.0)])), false)]);
+        assert_eq!(whole.outages, [outage(3.0, 4.0), outage(8.0, 9.0)]);
+        assert_eq!(whole.warnings, [""; 0]);
+        let lost = run(&[stays(), agent("b", 11 * SECOND, None, true)]);
+        assert_eq!(lost.outages, [outage(10.0, 12.0)]);
+        assert!(
+            lost.warnings[0].starts_with("b: was lost without its processor time"),
+            "{:?}",
+            lost.warnings
+        );
+        let early = Ended { end: 11 * SECOND, ..ended(vec![outage(3.0, 9.0)]) };
+        let early = run(&[stays(), agent("b", 11 * SECOND, Some(early), true)]);
+        assert_eq!(early.outages, [outage(3.0, 4.0), outage(8.0, 9.0), outage(10.0, 12.0)]);
+        assert_eq!(run(&[agent("b", 11 * SECOND, None, true)]).outages, []);
     }
 }

@@ -1,6 +1,7 @@
 //! Resource use of this process, and timers, from the operating system. The only unsafe code of this crate.
 
 use crate::clock::{Clock, Nanos};
+use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::time::Duration;
 
@@ -103,31 +104,38 @@ const SHORT_SLICE: Duration = Duration::from_micros(100);
 /// By default it waits until one of them has used up its slice, which takes milliseconds. From Linux 6.12 on, a thread
 /// with a shorter slice goes first; it needs no privilege. Elsewhere this does nothing.
 pub(crate) fn prompt_wakeups() -> PromptWakeups {
-    set_slice(SHORT_SLICE);
-    PromptWakeups(std::marker::PhantomData)
+    PromptWakeups { before: set_slice(SHORT_SLICE), of_this_thread: PhantomData }
 }
 
-/// Keeps the wake-ups of a thread prompt. Bound to this thread.
-pub(crate) struct PromptWakeups(std::marker::PhantomData<*const ()>);
+/// Keeps the wake-ups of a thread prompt.
+pub(crate) struct PromptWakeups {
+    /// The thread's slice before; `None` if it was not changed.
+    before: Option<Duration>,
+    of_this_thread: PhantomData<*const ()>,
+}
 
 impl Drop for PromptWakeups {
     fn drop(&mut self) {
-        set_slice(Duration::ZERO);
+        if let Some(before) = self.before {
+            set_slice(before);
+        }
     }
 }
 
-/// Sets the slice of this thread. Zero is the system's default.
+/// Sets the slice of this thread, and returns the one before. `None` if the system has no slices of threads, or if the
+/// thread's policy is not `SCHED_OTHER`.
 #[cfg(target_os = "linux")]
-fn set_slice(slice: Duration) {
-    let Some(mut attributes) = scheduling() else { return };
+fn set_slice(slice: Duration) -> Option<Duration> {
+    let mut attributes = scheduling()?;
+    let before = Duration::from_nanos(attributes.sched_runtime);
     attributes.sched_runtime = slice.as_nanos() as u64;
     // SAFETY: sched_setattr reads the attributes, which are initialized. Thread 0 is the calling one.
-    unsafe {
-        libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0);
-    }
+    let set = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
+    (set == 0).then_some(before)
 }
 
-/// Returns how this thread is scheduled, if that is the way of most threads.
+/// Returns the scheduling attributes of this thread. `None` if its policy is not `SCHED_OTHER`, or if Linux is older
+/// than 6.12 and reports no slice.
 #[cfg(target_os = "linux")]
 fn scheduling() -> Option<libc::sched_attr> {
     let mut attributes = MaybeUninit::<libc::sched_attr>::zeroed();
@@ -138,11 +146,14 @@ fn scheduling() -> Option<libc::sched_attr> {
         let done = libc::syscall(libc::SYS_sched_getattr, 0, attributes.as_mut_ptr(), size, 0) == 0;
         done.then(|| attributes.assume_init())?
     };
-    (attributes.sched_policy == libc::SCHED_OTHER as u32).then_some(attributes)
+    (attributes.sched_policy == libc::SCHED_OTHER as u32 && attributes.sched_runtime > 0)
+        .then_some(attributes)
 }
 
 #[cfg(not(target_os = "linux"))]
-fn set_slice(_: Duration) {}
+fn set_slice(_: Duration) -> Option<Duration> {
+    None
+}
 
 /// Time before the target at which sleeping stops and spinning begins. A sleep never ends early and, with precise
 /// timers, seldom ends later than this.
@@ -198,11 +209,10 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn wake_ups_are_prompt_while_asked_for() {
-        let slice = || Duration::from_nanos(scheduling().unwrap().sched_runtime);
+        let slice = || Some(scheduling()?.sched_runtime);
         let before = slice();
         let prompt = prompt_wakeups();
-        // Linux before 6.12 reports no slice.
-        assert_eq!(slice(), if before.is_zero() { before } else { SHORT_SLICE });
+        assert_eq!(slice(), before.map(|_| SHORT_SLICE.as_nanos() as u64));
         drop(prompt);
         assert_eq!(slice(), before);
     }

@@ -227,15 +227,15 @@ fn run_workload<W: Runnable>(
     let log = settings.success_log.as_deref().filter(|_| watching.part.is_none());
     let log = log.map(success_log::create).transpose().map_err(no_log)?;
     let sessions = connect_all(&*connect, settings.sessions, control)?;
-    let start = Arc::new(StartSignal::new());
+    let start = Arc::new(StartSignal::new(control.begun_place()));
     let scheduler = spawn_all(&connect, &source, sessions, &start).inspect_err(|_| start.give(None))?;
     let warmup = settings.steady.map_or(settings.warmup, |limit| limit.max(settings.warmup));
     let window = Window::new(warmup, settings.duration, settings.counting);
     // All that takes time comes before the start, which other processes may share.
     let mut shared = Shared::new(window, &settings, stages);
-    let ordered = control.await_order();
+    let begins = control.await_order();
     let (driver, usage) = (os::descendants_cpu(), os::usage());
-    let Some(begins) = control.await_start().filter(|_| ordered) else {
+    let Some(begins) = begins else {
         start.give(None);
         return Err(RunError::Interrupted);
     };
@@ -250,12 +250,14 @@ fn run_workload<W: Runnable>(
         .transpose()
         .inspect_err(|_| start.give(None))
         .map_err(no_log)?;
+    start.give(Some(Arc::clone(&shared)));
+    if !control.await_start(begins) {
+        shared.window.cut(0);
+        return Err(RunError::Interrupted);
+    }
     if settings.steady.is_none() {
         control.begins(shared.clock.instant(shared.window.start()));
     }
-    // Before: the sessions may take the processor from this thread at once.
-    control.note_begun();
-    start.give(Some(Arc::clone(&shared)));
     let mut run = Run {
         settings,
         shared,

@@ -1,34 +1,50 @@
 //! The start of a run: sessions connect, and their threads wait for a common signal.
 
 use crate::control::RunControl;
+use crate::os;
 use crate::request_source::RequestSource;
 use crate::run::RunError;
 use crate::worker::{Shared, Worker};
 use crate::workload::{Connect, Runnable};
 use lydite_database::Session;
 use parking_lot::{Condvar, Mutex};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
+use std::time::Instant;
 
 /// Connections that are opened at the same time. Servers handle hundreds at once badly.
 const CONNECTING_MAX: usize = 16;
 
-/// Signal that threads wait for before the run begins; `None` means that the run does not begin.
+/// Signal that threads wait for before the run begins; `None` means that the run does not begin. It comes before the
+/// start, and each thread waits for that by itself: one that has to be woken by another would wait for the processor twice.
 pub(crate) struct StartSignal<W: Runnable> {
     shared: Mutex<Option<Option<Arc<Shared<W>>>>>,
     given: Condvar,
+    /// Instant at which the first thread began.
+    begun: Arc<OnceLock<Instant>>,
 }
 
 impl<W: Runnable> StartSignal<W> {
-    pub(crate) fn new() -> Self {
-        Self { shared: Mutex::new(None), given: Condvar::new() }
+    pub(crate) fn new(begun: Arc<OnceLock<Instant>>) -> Self {
+        Self { shared: Mutex::new(None), given: Condvar::new(), begun }
     }
 
     fn wait(&self) -> Option<Arc<Shared<W>>> {
-        let mut shared = self.shared.lock();
-        self.given.wait_while(&mut shared, |shared| shared.is_none());
-        shared.clone().flatten()
+        let given = {
+            let mut shared = self.shared.lock();
+            self.given.wait_while(&mut shared, |shared| shared.is_none());
+            shared.clone()
+        };
+        let shared = given.flatten()?;
+        // Sessions that have begun, also those of another agent on this machine, keep the processors busy.
+        let prompt = os::prompt_wakeups();
+        std::thread::sleep(shared.clock.instant(0).saturating_duration_since(Instant::now()));
+        let _first = self.begun.set(Instant::now());
+        drop(prompt);
+        // Those that wake at the same time would wait until this one has used up its slice.
+        std::thread::yield_now();
+        Some(shared)
     }
 
     pub(crate) fn give(&self, shared: Option<Arc<Shared<W>>>) {

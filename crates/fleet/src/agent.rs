@@ -5,6 +5,7 @@ use crate::clocks::{Clock, day};
 use crate::error::FleetError;
 use crate::messages::{
     CALLS, Event, FromAgent, Hello, ToAgent, VERSION, decode, encode_named, to_agent, to_all, to_coordinator,
+    to_member,
 };
 use crate::parts::Packer;
 use crate::{BEAT, SILENCE};
@@ -114,6 +115,7 @@ impl Agent<'_> {
         ends: &dyn Fn() -> bool,
     ) -> Result<&'static str, FleetError> {
         let _all = self.bus.subscribe(to_all(run), &self.inbox)?;
+        let _own = self.bus.subscribe(to_member(run, number as usize), &self.inbox)?;
         let control = RunControl::held();
         let done = AtomicBool::new(false);
         let failed = Mutex::new(None);

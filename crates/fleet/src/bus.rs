@@ -104,8 +104,7 @@ fn address(text: &str) -> Result<Address, FleetError> {
     if url.host_str().is_none_or(str::is_empty) {
         return Err(wrong("has no host".into()));
     }
-    let plain = |text: &str| percent(text);
-    let (user, password) = (plain(url.username()), url.password().map(plain));
+    let (user, password) = (percent(url.username()), url.password().map(percent));
     let no_host = |()| wrong("has no host".into());
     url.set_username("").map_err(no_host)?;
     url.set_password(None).map_err(no_host)?;

@@ -4,7 +4,7 @@ use crate::bus::{Bus, Inbox, Subscription};
 use crate::clocks::{Clock, Compared, ROUND_TRIPS, RoundTrip, compare, day};
 use crate::error::FleetError;
 use crate::messages::{
-    CALLS, Event, FromAgent, Hello, ToAgent, VERSION, decode, to_agent, to_all, to_coordinator,
+    CALLS, Event, FromAgent, Hello, ToAgent, VERSION, decode, to_agent, to_all, to_coordinator, to_member,
 };
 use crate::parts::Unpacker;
 use crate::running::Running;
@@ -26,7 +26,7 @@ const AHEAD: Duration = Duration::from_millis(500);
 const TRIPS_AHEAD: u32 = 10;
 /// Agents that are pinged at the same time. More would wait for each other's answers.
 const PINGED: usize = 8;
-/// Longest wait for the answer to a ping: NATS may lose messages.
+/// Time after which an agent that has not answered is pinged again: NATS may lose messages.
 const PING_AGAIN: Duration = Duration::from_secs(1);
 
 /// Demands on a fleet.
@@ -47,9 +47,9 @@ pub struct Member {
     pub host: String,
     /// Agent's time of day minus the coordinator's.
     pub clock_offset_s: f64,
-    /// Greatest error of the offset, and of `start_s`.
+    /// Greatest error of the offset when the clocks were compared, before the start.
     pub clock_bound_s: f64,
-    /// Start of its run, since the common start.
+    /// Start of its first session, since the common start.
     pub start_s: Option<f64>,
     /// Time since the window began until which its reports go, if it was lost; negative in the warm-up.
     pub lost_at_s: Option<f64>,
@@ -79,6 +79,10 @@ impl Seen {
     }
 }
 
+/// Reason of a loss by an end that the coordinator did not ask for.
+pub(crate) const ENDED_EARLY: &str =
+    "it ended its share early: it was ended there, or heard nothing of the coordinator";
+
 /// Returns the reason of a loss by silence.
 pub(crate) fn silence() -> String {
     format!("no sign of life for {} s", SILENCE.as_secs())
@@ -88,6 +92,7 @@ pub(crate) fn silence() -> String {
 pub struct Fleet {
     pub(crate) bus: Bus,
     pub(crate) run: String,
+    terms: Terms,
     pub(crate) clock: Clock,
     pub(crate) inbox: Inbox,
     pub(crate) agents: Vec<Seen>,
@@ -112,6 +117,30 @@ impl Fleet {
     ) -> Result<Self, FleetError> {
         let inbox = Inbox::new();
         let subscription = bus.subscribe(to_coordinator(&run), &inbox)?;
+        let mut fleet = Self {
+            bus,
+            run,
+            terms,
+            clock: Clock::start(),
+            inbox,
+            agents: Vec::new(),
+            beat: Instant::now(),
+            looked: Instant::now(),
+            _subscription: subscription,
+        };
+        fleet.choose(stopped, tell)?;
+        Ok(fleet)
+    }
+
+    /// Waits until enough agents are free. Keeps the agents if all of them are, otherwise chooses the first ones by name.
+    pub(crate) fn choose(
+        &mut self,
+        stopped: &dyn Fn() -> bool,
+        tell: &dyn Fn(&str),
+    ) -> Result<(), FleetError> {
+        let terms = self.terms;
+        // Answers to earlier calls may be outdated.
+        while self.inbox.messages.try_recv().is_ok() {}
         let begun = Instant::now();
         let (mut called, mut told) = (None::<Instant>, false);
         let mut there: BTreeMap<String, (Hello, Instant)> = BTreeMap::new();
@@ -119,16 +148,16 @@ impl Fleet {
             if stopped() {
                 return Err(FleetError::Interrupted);
             }
-            if let Some(problem) = bus.problem() {
+            if let Some(problem) = self.bus.problem() {
                 return Err(problem);
             }
             if called.is_none_or(|called| called.elapsed() >= CALL_AGAIN) {
                 called = Some(Instant::now());
-                bus.send(CALLS.to_owned(), &ToAgent::Call { run: run.clone() })?;
+                self.bus.send(CALLS.to_owned(), &ToAgent::Call { run: self.run.clone() })?;
                 // An agent that was ended, and maybe started again, does not answer any more.
                 there.retain(|_, (_, heard)| heard.elapsed() <= SILENCE);
             }
-            if let Ok(message) = inbox.messages.recv_timeout(LOOK)
+            if let Ok(message) = self.inbox.messages.recv_timeout(LOOK)
                 && let Some(FromAgent::Hello(hello)) = decode(&message)
             {
                 let same = there.values().find(|(known, _)| known.name == hello.name && known.id != hello.id);
@@ -145,27 +174,22 @@ impl Fleet {
             let hellos = there.values().map(|(hello, _)| hello);
             let mut usable: Vec<&Hello> =
                 hellos.filter(|hello| !hello.busy && hello.version == VERSION).collect();
+            let free = |agent: &Seen| usable.iter().any(|hello| hello.id == agent.id);
+            if !self.agents.is_empty() && self.agents.iter().all(free) {
+                return Ok(());
+            }
             if begun.elapsed() >= ANSWERS && usable.len() >= terms.agents as usize {
                 usable.sort_unstable_by(|one, other| one.name.cmp(&other.name));
-                let agents = usable.into_iter().take(terms.agents as usize).map(seen).collect();
-                return Ok(Self {
-                    bus,
-                    run,
-                    clock: Clock::start(),
-                    inbox,
-                    agents,
-                    beat: Instant::now(),
-                    looked: Instant::now(),
-                    _subscription: subscription,
-                });
+                self.agents = usable.into_iter().take(terms.agents as usize).map(seen).collect();
+                return Ok(());
             }
             if begun.elapsed() >= terms.timeout {
-                let missing = missing(&there, terms.agents, bus.url());
+                let missing = missing(&there, terms.agents, self.bus.url());
                 return Err(FleetError::Lost(format!("{missing}: start more with lydite agent --join URL")));
             }
             if begun.elapsed() >= 2 * CALL_AGAIN && !told {
                 told = true;
-                tell(&format!("{}: waiting for more", missing(&there, terms.agents, bus.url())));
+                tell(&format!("{}: waiting for more", missing(&there, terms.agents, self.bus.url())));
             }
         }
     }
@@ -176,7 +200,7 @@ impl Fleet {
     }
 
     /// Runs `plan` on the agents, who read it from `work`. Returns the measurement of the whole run. Lost agents are in
-    /// [`Fleet::members`].
+    /// [`Fleet::members`]. If another coordinator has taken one since, it waits for other agents again; `tell` says so.
     ///
     /// # Errors
     /// The run could not begin. Later events are part of the measurement.
@@ -186,7 +210,9 @@ impl Fleet {
         plan: &RunPlan,
         control: &RunControl,
         observer: &mut dyn FnMut(&Snapshot),
+        tell: &dyn Fn(&str),
     ) -> Result<Measurement, FleetError> {
+        self.choose(&|| control.is_stopped(), tell)?;
         let names: Vec<String> = self.members().map(|member| member.name.clone()).collect();
         // Before the agents begin: the success log may be impossible to create.
         let merging = Merging::new(plan, names).map_err(|error| FleetError::Usage(error.to_string()))?;
@@ -194,12 +220,12 @@ impl Fleet {
         self.await_ready(control)?;
         let ahead = AHEAD.max(TRIPS_AHEAD * self.compare_clocks(control)?);
         let start = Instant::now() + ahead;
-        for agent in &self.agents {
+        for (number, agent) in self.agents.iter().enumerate() {
             let at = self.clock.at(start) as i64 + agent.compared.offset;
             let at = u64::try_from(at).map_err(|_| {
                 FleetError::Lost(format!("agent {}: its clock runs backwards", agent.member.name))
             })?;
-            self.bus.send(to_agent(&agent.id), &ToAgent::Start { at })?;
+            self.bus.send(to_member(&self.run, number), &ToAgent::Start { at })?;
         }
         Running::new(self, merging, plan, start).watch(control, observer)
     }
@@ -320,26 +346,25 @@ impl Fleet {
         trips: &mut [Vec<RoundTrip>],
         control: &RunControl,
     ) -> Result<(), FleetError> {
-        // Times of the last ping to each agent that has not answered.
-        let mut open: Vec<Option<u64>> = vec![Some(0); some.len()];
+        // Answers to pings before this time are those of an earlier round.
+        let begun = self.clock.now();
+        let mut answered = vec![false; some.len()];
         let mut sent_at: Option<Instant> = None;
-        while open.iter().any(Option::is_some) {
+        while answered.contains(&false) {
             if sent_at.is_none_or(|at| at.elapsed() >= PING_AGAIN) {
                 sent_at = Some(Instant::now());
-                for (agent, open) in self.agents[some.clone()].iter().zip(&mut open) {
-                    if let Some(sent) = open {
-                        *sent = self.clock.now();
-                        self.bus.send(to_agent(&agent.id), &ToAgent::Ping { sent: *sent })?;
-                    }
+                for (number, _) in some.clone().zip(&answered).filter(|(_, answered)| !**answered) {
+                    let ping = ToAgent::Ping { sent: self.clock.now() };
+                    self.bus.send(to_member(&self.run, number), &ping)?;
                 }
             }
             let event = self.before_start(control)?;
             let (came, came_day) = (self.clock.now(), day());
             if let Some((agent, Event::Pong { sent, clock, day })) = event
                 && some.contains(&agent)
-                && open[agent - some.start] == Some(sent)
+                && sent >= begun
+                && !std::mem::replace(&mut answered[agent - some.start], true)
             {
-                open[agent - some.start] = None;
                 trips[agent - some.start].push(RoundTrip { sent, came, clock, day, came_day });
             }
         }
@@ -401,10 +426,17 @@ mod tests {
     use super::*;
     use crate::Login;
     use lydite_testkit::nats;
+    use std::sync::Mutex;
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    /// Gathers a fleet while agents with these names and versions answer, and returns the names or the error.
-    fn gathered(agents: &[(&str, &str)], wanted: u32) -> Result<Vec<String>, String> {
+    /// Passes the result of gathering a fleet to `test`, while agents with these names and versions answer. Those in
+    /// `busy` say that they are.
+    fn gather<T>(
+        agents: &[(&str, &str)],
+        wanted: u32,
+        busy: &Mutex<Vec<&str>>,
+        test: impl FnOnce(Result<Fleet, FleetError>) -> T,
+    ) -> T {
         let server = nats::Server::start(&[]);
         let bus = |()| Bus::connect(&server.url(), &Login::default()).unwrap();
         let ended = &AtomicBool::new(false);
@@ -417,18 +449,29 @@ mod tests {
                     let Ok(message) = inbox.messages.recv_timeout(LOOK) else { continue };
                     let Some(ToAgent::Call { run }) = decode(&message) else { panic!("no call") };
                     for (number, (name, version)) in agents.iter().enumerate() {
+                        let busy = busy.lock().unwrap().contains(name);
                         let (id, name, version) = (number.to_string(), (*name).into(), (*version).into());
-                        let hello = Hello { id, name, host: "host".into(), version, busy: false };
+                        let hello = Hello { id, name, host: "host".into(), version, busy };
                         answering.send(to_coordinator(&run), &FromAgent::Hello(hello)).unwrap();
                     }
                 }
             });
             let terms = Terms { agents: wanted, timeout: Duration::from_secs(1) };
             let fleet = Fleet::gather(bus(()), "run".to_owned(), terms, &|| false, &|_| {});
+            let tested = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| test(fleet)));
             ended.store(true, Ordering::Relaxed);
-            fleet
-                .map(|fleet| fleet.members().map(|member| member.name.clone()).collect())
-                .map_err(|error| error.to_string())
+            tested.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+
+    fn names(fleet: &Fleet) -> Vec<String> {
+        fleet.members().map(|member| member.name.clone()).collect()
+    }
+
+    /// Gathers a fleet while agents with these names and versions answer, and returns the names or the error.
+    fn gathered(agents: &[(&str, &str)], wanted: u32) -> Result<Vec<String>, String> {
+        gather(agents, wanted, &Mutex::default(), |fleet| {
+            fleet.map(|fleet| names(&fleet)).map_err(|error| error.to_string())
         })
     }
 
@@ -446,5 +489,23 @@ mod tests {
         assert_eq!(gathered(&three, 2), Ok(vec!["a".to_owned(), "b".to_owned()]));
         let error = gathered(&[("a", VERSION), ("a", VERSION)], 2).unwrap_err();
         assert!(error.contains("two agents have the name a (on host and host)"), "{error}");
+    }
+
+    #[test]
+    fn an_agent_that_another_run_took_meanwhile_is_replaced() {
+        let busy = Mutex::new(vec![]);
+        let agents = [("a", VERSION), ("b", VERSION), ("c", VERSION)];
+        gather(&agents, 2, &busy, |fleet| {
+            let mut fleet = fleet.unwrap();
+            fleet.choose(&|| false, &|_| {}).unwrap();
+            assert_eq!(names(&fleet), ["a", "b"]);
+            busy.lock().unwrap().push("a");
+            fleet.choose(&|| false, &|_| {}).unwrap();
+            assert_eq!(names(&fleet), ["b", "c"]);
+            busy.lock().unwrap().push("b");
+            let error = fleet.choose(&|| false, &|_| {}).unwrap_err().to_string();
+            assert!(error.contains("1 of 2 agents are missing"), "{error}");
+            assert!(error.contains("a (plays another run), b (plays another run), c"), "{error}");
+        });
     }
 }

@@ -1,6 +1,6 @@
 //! A load by a fleet: each agent loads its share of the rows.
 
-use crate::coordinator::{Fleet, silence};
+use crate::coordinator::{ENDED_EARLY, Fleet, silence};
 use crate::error::FleetError;
 use crate::messages::{Event, ToAgent, to_all};
 use lydite_bench::{Loaded, RunControl};
@@ -31,7 +31,7 @@ impl Fleet {
     /// Lets each agent load its share, which it reads from `work`. Passes the sum of their counts to `observer` several
     /// times a second. Returns false if `control` asked for a stop.
     ///
-    /// If an agent fails or is lost, the others stop, and all that is left open is rolled back.
+    /// If another coordinator has taken an agent since, it waits for others; `tell` says so. If an agent fails or is lost, the others stop, and all that is left open is rolled back.
     ///
     /// # Errors
     /// An agent fails or is lost: the first one is named. Or NATS has a problem.
@@ -40,7 +40,9 @@ impl Fleet {
         work: &[u8],
         control: &RunControl,
         observer: &mut dyn FnMut(Loaded),
+        tell: &dyn Fn(&str),
     ) -> Result<bool, FleetError> {
+        self.choose(&|| control.is_stopped(), tell)?;
         self.give(work)?;
         let mut parts = vec![Part::default(); self.agents.len()];
         let mut shown = Instant::now();
@@ -62,13 +64,15 @@ impl Fleet {
                 match event {
                     Event::Load { loaded, ended } => {
                         (parts[agent].loaded, parts[agent].ended) = (loaded, ended);
+                        if ended == Some(false) && stopped.is_none() {
+                            failure.get_or_insert(FleetError::Lost(self.words(agent, ENDED_EARLY)));
+                        }
                     }
                     Event::Failed(problem) => {
                         parts[agent].failed = true;
                         failure.get_or_insert(FleetError::Lost(self.words(agent, &problem)));
                     }
-                    Event::Ready | Event::Pong { .. } | Event::Begun { .. } => {}
-                    Event::Alive | Event::Piece { .. } => {}
+                    _ => {}
                 }
             }
             for (agent, part) in parts.iter_mut().enumerate() {

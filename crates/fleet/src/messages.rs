@@ -11,7 +11,7 @@ pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Subject of calls for agents.
 pub(crate) const CALLS: &str = "lydite.agents";
 
-/// Returns the subject of the messages to one agent.
+/// Returns the subject of the messages to one agent that plays no run.
 pub(crate) fn to_agent(id: &str) -> String {
     format!("lydite.agent.{id}")
 }
@@ -19,6 +19,11 @@ pub(crate) fn to_agent(id: &str) -> String {
 /// Returns the subject of the messages to the coordinator of a run.
 pub(crate) fn to_coordinator(run: &str) -> String {
     format!("lydite.run.{run}")
+}
+
+/// Returns the subject of the messages to one agent of a run, by its number.
+pub(crate) fn to_member(run: &str, agent: usize) -> String {
+    format!("lydite.run.{run}.{agent}")
 }
 
 /// Returns the subject of the messages to all agents of a run.
@@ -102,14 +107,16 @@ pub(crate) enum Event {
 /// # Errors
 /// It holds what can't be sent.
 pub fn encode<T: Serialize>(message: &T) -> Result<Vec<u8>, FleetError> {
-    rmp_serde::to_vec(message)
-        .map_err(|error| FleetError::Lost(format!("a message can't be encoded: {error}")))
+    rmp_serde::to_vec(message).map_err(not_encoded)
 }
 
 /// Encodes a message with the names of its fields, so that another version of Lydite can read those that it knows.
 pub(crate) fn encode_named<T: Serialize>(message: &T) -> Result<Vec<u8>, FleetError> {
-    rmp_serde::to_vec_named(message)
-        .map_err(|error| FleetError::Lost(format!("a message can't be encoded: {error}")))
+    rmp_serde::to_vec_named(message).map_err(not_encoded)
+}
+
+fn not_encoded(error: rmp_serde::encode::Error) -> FleetError {
+    FleetError::Lost(format!("a message can't be encoded: {error}"))
 }
 
 /// Decodes a message; `None` if another version of Lydite sent it.

@@ -1,8 +1,8 @@
 //! A run of a fleet, from its start to the last report.
 
-use crate::coordinator::{Fleet, silence};
+use crate::coordinator::{ENDED_EARLY, Fleet, silence};
 use crate::error::FleetError;
-use crate::messages::{Event, ToAgent, to_agent, to_all};
+use crate::messages::{Event, ToAgent, to_all, to_member};
 use lydite_bench::{Measurement, Merging, RunControl, RunPlan, Snapshot, Status};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -112,8 +112,7 @@ impl<'a> Running<'a> {
         match self.merging.end_of(number) {
             Some(Status::Failing(_)) => self.failing = true,
             Some(Status::Interrupted) if self.stopped.is_none() => {
-                let why = "it ended its share early: it was ended there, or heard nothing of the coordinator";
-                self.lose(number, why.to_owned());
+                self.lose(number, ENDED_EARLY.to_owned());
             }
             _ => {}
         }
@@ -139,8 +138,7 @@ impl<'a> Running<'a> {
     fn lose(&mut self, number: usize, why: String) {
         self.merging.lose(number);
         // Its load would go on, and nobody would count it. If it can't be sent, the agent notices the silence.
-        let id = to_agent(&self.fleet.agents[number].id);
-        let _ = self.fleet.bus.send(id, &ToAgent::Stop);
+        let _ = self.fleet.bus.send(to_member(&self.fleet.run, number), &ToAgent::Stop);
         let reported = self.start + self.merging.reported(number);
         let member = &mut self.fleet.agents[number].member;
         member.lost = Some(why);

@@ -168,7 +168,7 @@ impl Fleet {
             logs: plan.success_log.is_some(),
         });
         let mut agents = self.agents.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(agents.run(&encode(&work)?, plan, control, observer)?)
+        Ok(agents.run(&encode(&work)?, plan, control, observer, &complain)?)
     }
 
     /// Releases the agents, and returns their part in the run.

@@ -5,6 +5,7 @@ use super::loading::{now, show_load, tell_notes};
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::memory;
+use crate::output::complain;
 use lydite_bench::{LoadReport, Loaded, Missing, RunControl, Share, load_by, load_share};
 use lydite_database::{DatabaseState, Demand, Target, TargetError, TxMode};
 use lydite_families::TargetSpec;
@@ -58,7 +59,7 @@ pub(crate) fn load(
                 jobs,
             };
             let work = encode(&super::fleet::Work::Load(work)).map_err(failed)?;
-            fleet.load(&work, control, progress).map_err(failed)
+            fleet.load(&work, control, progress, &complain).map_err(failed)
         };
         load_by(target, &population, all_jobs, resume, control, observer, &mut by_agents)
     })

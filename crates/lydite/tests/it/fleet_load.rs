@@ -22,26 +22,36 @@ fn agents_load_the_same_rows_as_one_process() {
     }
 }
 
-#[test]
-fn a_load_of_which_an_agent_dies_names_it_and_is_resumed() {
+/// Loads with two agents, ends one of them by a signal, and loads the rest. The error says `words` of the agent.
+fn load_without_one(database: &str, signal: i32, words: &str) {
     let server = nats::Server::start(&[]);
     let url = server.url();
-    let (_stays, mut dies) = (agent(&url, "a"), agent(&url, "b"));
-    let database = postgres::shared().create_database("fleet_load_dies");
+    let (_stays, mut ends) = (agent(&url, "a"), agent(&url, "b"));
+    let database = postgres::shared().create_database(database);
     let load = |more: &[&str]| {
         let load = [&["load", &database, "--join", &url], &loaded::SLOWLY[..]].concat();
         Program::new(&[&load[..], more].concat())
     };
     let running = load(&["--agents", "2"]).start();
-    let said = dies.said();
-    dies.wait_until("its share begins", || said.has("share 2 of 2"));
-    dies.signal(libc::SIGKILL);
+    let said = ends.said();
+    ends.wait_until("its share begins", || said.has("share 2 of 2"));
+    ends.signal(signal);
     let ended = running.wait().code(3);
     let error = ended.only_error();
-    assert!(error.contains("agent b on ") && error.contains("no sign of life for 4 s"), "{error}");
+    assert!(error.contains("agent b on ") && error.contains(words), "{error}");
     assert!(error.contains("lydite load --resume"), "{error}");
     load(&["--agents", "1", "--resume"]).run().code(0);
     assert_eq!(checksums(&database), loaded::sums(6));
+}
+
+#[test]
+fn a_load_of_which_an_agent_dies_names_it_and_is_resumed() {
+    load_without_one("fleet_load_dies", libc::SIGKILL, "no sign of life for 4 s");
+}
+
+#[test]
+fn a_load_of_which_an_agent_is_ended_names_it_and_is_resumed() {
+    load_without_one("fleet_load_ends", libc::SIGINT, "ended its share early");
 }
 
 #[test]
