@@ -6,8 +6,8 @@
 //! processor time of a transaction. Each is a geometric mean over all pairs of turns, with a 95 % interval.
 //!
 //! Two equal databases differ by some percent for as long as they are open, by the place of their rows in memory, and
-//! because one is filled and read first: that one was 4 % slower in reads on disk. So they are filled anew twice in each
-//! of ten rounds, and each is the first once. The interval comes from the means of the rounds.
+//! because one is filled and read first: that one was 4 % slower in reads on disk. So each of ten rounds fills both anew
+//! twice, and each of them comes first in one of the two. The interval comes from the means of the rounds.
 //!
 //! `cargo run --release -p gemel --example registry -- DIRECTORY [PAIRS]`
 
@@ -166,11 +166,11 @@ fn measure(sides: &[Side; 2], case: &Case, pairs: u32) -> Result<[Vec<Turn>; 2],
         let mut pair = |number: u32| {
             // They take turns in going first.
             if number.is_multiple_of(2) {
-                let with = turn(&sides[0]);
-                [with, turn(&sides[1])]
+                let one = turn(&sides[0]);
+                [one, turn(&sides[1])]
             } else {
-                let without = turn(&sides[1]);
-                [turn(&sides[0]), without]
+                let other = turn(&sides[1]);
+                [turn(&sides[0]), other]
             }
         };
         (0..WARMUP + pairs).map(&mut pair).collect()

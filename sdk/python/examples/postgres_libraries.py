@@ -12,7 +12,7 @@ COMMIT are statements too. Only the calls of the library differ, so a comparison
 - `asyncpg` speaks PostgreSQL's protocol itself and prepares each statement when it runs for the first time. The
   transactions are no coroutines, so each call runs the event loop until its answer is there. That is part of the cost.
 
-All of them need psycopg 3 too: `pip install 'psycopg[binary]' psycopg2-binary sqlalchemy asyncpg ./sdk/python`.
+All of them need psycopg 3 too: `pip install 'psycopg[binary]' psycopg2-binary sqlalchemy asyncpg './sdk/python[fast]'`.
 KEY=VALUE is a parameter of libpq. asyncpg knows the common ones and sends all others to the server as settings.
 """
 

@@ -13,7 +13,7 @@ try:
     from lydite import TABLES, micros, when
 except ImportError as missing:
     sys.exit(f"psycopg 3 and Lydite's SDK are needed ({str(missing).splitlines()[0]}): "
-             "pip install 'psycopg[binary]' ./sdk/python")
+             "pip install 'psycopg[binary]' './sdk/python[fast]'")
 
 # As in Lydite's own client, this one comes first.
 if os.environ.get("LYDITE_PASSWORD"):
