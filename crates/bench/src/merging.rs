@@ -40,11 +40,13 @@ struct Agent {
 }
 
 impl Agent {
-    /// Returns the times of the window in which it certainly had no answer: its outages, and the time after it was lost.
-    /// The outages of an agent that did not report its end are unknown. `measured_s` is the length of the window.
+    /// Returns the agent's outages. If it was lost, the time from its last report to the end of the window is one. Its
+    /// outages before that are known only if it reported its end. `measured_s` is the length of the window.
     fn without_answer(&self, window_start: Nanos, measured_s: f64) -> Vec<Outage> {
-        let mut all = self.ended.as_ref().map(|ended| ended.outages.clone()).unwrap_or_default();
-        let last = self.ended.as_ref().map_or(self.at, |ended| ended.end);
+        let (mut all, last) = match &self.ended {
+            Some(ended) => (ended.outages.clone(), ended.end),
+            None => (Vec::new(), self.at),
+        };
         let from_s = seconds_between(window_start, last.max(window_start));
         if self.lost && from_s < measured_s {
             all.push(Outage { cause: OutageCause::Lost, from_s, to_s: measured_s });

@@ -17,7 +17,7 @@ use std::time::Instant;
 const CONNECTING_MAX: usize = 16;
 
 /// Signal that threads wait for before the run begins; `None` means that the run does not begin. It comes before the
-/// start, and each thread waits for that by itself: one that has to be woken by another would wait for the processor twice.
+/// start, and each thread waits for that by itself: if another had to wake it, it would wait for the processor twice.
 pub(crate) struct StartSignal<W: Runnable> {
     shared: Mutex<Option<Option<Arc<Shared<W>>>>>,
     given: Condvar,
@@ -37,9 +37,10 @@ impl<W: Runnable> StartSignal<W> {
             shared.clone()
         };
         let shared = given.flatten()?;
+        let ahead = shared.clock.instant(0).saturating_duration_since(Instant::now());
         // Sessions that have begun, also those of another agent on this machine, keep the processors busy.
-        let prompt = os::prompt_wakeups();
-        std::thread::sleep(shared.clock.instant(0).saturating_duration_since(Instant::now()));
+        let prompt = (!ahead.is_zero()).then(os::prompt_wakeups);
+        std::thread::sleep(ahead);
         let _first = self.begun.set(Instant::now());
         drop(prompt);
         // Those that wake at the same time would wait until this one has used up its slice.

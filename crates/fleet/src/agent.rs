@@ -221,8 +221,8 @@ impl Agent<'_> {
     }
 }
 
-/// Notes that a share has ended when it is dropped, also if its thread panics.
-struct Done<'a>(&'a AtomicBool);
+/// Notes that its thread's work is done when it is dropped, also if the thread panics.
+pub(crate) struct Done<'a>(pub(crate) &'a AtomicBool);
 
 impl Drop for Done<'_> {
     fn drop(&mut self) {

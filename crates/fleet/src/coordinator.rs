@@ -425,6 +425,7 @@ fn missing(there: &BTreeMap<String, (Hello, Instant)>, wanted: u32, url: &str) -
 mod tests {
     use super::*;
     use crate::Login;
+    use crate::agent::Done;
     use lydite_testkit::nats;
     use std::sync::Mutex;
     use std::sync::atomic::{AtomicBool, Ordering};
@@ -445,7 +446,7 @@ mod tests {
         let _calls = answering.subscribe(CALLS.to_owned(), &inbox).unwrap();
         std::thread::scope(|scope| {
             scope.spawn(move || {
-                while !ended.load(Ordering::Relaxed) {
+                while !ended.load(Ordering::Acquire) {
                     let Ok(message) = inbox.messages.recv_timeout(LOOK) else { continue };
                     let Some(ToAgent::Call { run }) = decode(&message) else { panic!("no call") };
                     for (number, (name, version)) in agents.iter().enumerate() {
@@ -456,11 +457,10 @@ mod tests {
                     }
                 }
             });
+            let _done = Done(ended);
             let terms = Terms { agents: wanted, timeout: Duration::from_secs(1) };
             let fleet = Fleet::gather(bus(()), "run".to_owned(), terms, &|| false, &|_| {});
-            let tested = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| test(fleet)));
-            ended.store(true, Ordering::Relaxed);
-            tested.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            test(fleet)
         })
     }
 

@@ -31,10 +31,11 @@ impl Fleet {
     /// Lets each agent load its share, which it reads from `work`. Passes the sum of their counts to `observer` several
     /// times a second. Returns false if `control` asked for a stop.
     ///
-    /// If another coordinator has taken an agent since, it waits for others; `tell` says so. If an agent fails or is lost, the others stop, and all that is left open is rolled back.
+    /// If another coordinator has taken an agent since, it waits for others; `tell` says so. If an agent fails, ends by
+    /// itself or is lost, the others stop, and all that is left open is rolled back.
     ///
     /// # Errors
-    /// An agent fails or is lost: the first one is named. Or NATS has a problem.
+    /// An agent fails, ends by itself or is lost: the first one is named. Or NATS has a problem.
     pub fn load(
         &mut self,
         work: &[u8],
@@ -72,7 +73,11 @@ impl Fleet {
                         parts[agent].failed = true;
                         failure.get_or_insert(FleetError::Lost(self.words(agent, &problem)));
                     }
-                    _ => {}
+                    Event::Ready
+                    | Event::Pong { .. }
+                    | Event::Begun { .. }
+                    | Event::Alive
+                    | Event::Piece { .. } => {}
                 }
             }
             for (agent, part) in parts.iter_mut().enumerate() {

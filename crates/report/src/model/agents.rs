@@ -13,9 +13,9 @@ pub struct AgentResult {
     pub terminals: u64,
     /// The agent's time of day minus the coordinator's.
     pub clock_offset_s: f64,
-    /// Greatest error of `clock_offset_s` and of `start_s`.
+    /// Greatest error of `clock_offset_s` when the clocks were compared, before the start.
     pub clock_bound_s: f64,
-    /// Start of its run after the common start; `None` (null) if it reported none.
+    /// Start of its first session after the common start; `None` (null) if it reported none.
     #[serde(default)]
     pub start_s: Option<f64>,
     /// End of the agent's counts, since the window began, if it was lost; negative in the warm-up.
