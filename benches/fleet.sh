@@ -60,7 +60,7 @@ spread() {
 import json, sys
 agents = json.load(open(sys.argv[1]))["agents"]
 starts = [agent["start_s"] for agent in agents]
-print(1000 * (max(starts) - min(starts)), 1000 * max(agent["clock_bound_s"] for agent in agents))
+print(1000 * (max(starts) - min(starts)), max(agent["clock_bound_ms"] for agent in agents))
 PYTHON
 }
 

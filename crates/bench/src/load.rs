@@ -60,6 +60,32 @@ pub struct LoadReport {
     pub interrupted: bool,
 }
 
+/// Failure of a load of TPC-C.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{error}")]
+pub struct LoadError {
+    /// Error of the database, or of an agent.
+    pub error: TargetError,
+    /// Rows that the load leaves in the database; `None` if it had not begun.
+    pub left: Option<Left>,
+}
+
+/// Rows that a failed load leaves in the database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Left {
+    /// Complete warehouses; `None` if the database does not report their number. The load can be resumed.
+    Complete(Option<u32>),
+    /// Rows of a load that the database can't resume.
+    Unusable,
+}
+
+impl From<TargetError> for LoadError {
+    /// Makes the failure of a load that had not begun.
+    fn from(error: TargetError) -> Self {
+        Self { error, left: None }
+    }
+}
+
 /// Loads `population` through `jobs` connections (at least 1). Creates the tables in an empty database. Completes an
 /// unfinished load of the same rows if `resume` is set. Blocks until the load is over and calls `observer` several
 /// times a second on this thread.
@@ -76,7 +102,7 @@ pub fn load(
     resume: bool,
     control: &RunControl,
     observer: &mut dyn FnMut(&LoadSnapshot),
-) -> Result<LoadReport, TargetError> {
+) -> Result<LoadReport, LoadError> {
     load_alone(target, population, jobs, resume, |load| load.run(control, observer))
 }
 
@@ -97,7 +123,7 @@ pub fn load_by(
     control: &RunControl,
     observer: &mut dyn FnMut(&LoadSnapshot),
     agents: &mut Agents<'_>,
-) -> Result<LoadReport, TargetError> {
+) -> Result<LoadReport, LoadError> {
     load_alone(target, population, jobs, resume, |load| {
         let missing = Missing::new(load.source.items, &load.source.warehouses);
         let whole = agents(&missing, &mut |loaded| {
@@ -115,11 +141,11 @@ fn load_alone(
     jobs: usize,
     resume: bool,
     work: impl FnOnce(&Load<'_, TpccRows<'_>>) -> Result<LoadReport, TargetError>,
-) -> Result<LoadReport, TargetError> {
-    let begun = Instant::now();
+) -> Result<LoadReport, LoadError> {
+    let started = Instant::now();
     let _alone = target.begin_load()?;
     let source = prepare(target, population, resume)?;
-    work(&Load::new(&source, jobs, begun)).map_err(|error| resumable(target, error))
+    work(&Load::new(&source, jobs, started)).map_err(|error| begun(target, error))
 }
 
 /// Loads a share of the missing rows of `population` through `jobs` connections (at least 1), into tables that
@@ -184,14 +210,16 @@ pub fn load_micro(
     Load::new(&source, jobs, begun).run(control, observer)
 }
 
-/// Returns the error of a load that has begun, with advice to resume it, if the database can: units are loaded whole or
-/// not at all, so every complete unit is kept.
-fn resumable(target: &dyn Target, mut error: TargetError) -> TargetError {
-    error.message += match target.admit(&Demand::Resume) {
-        Err(refused) if refused.kind == TargetErrorKind::Usage => "; load again with --fresh",
-        Ok(_) | Err(_) => "; complete warehouses are kept: finish the load with `lydite load --resume`",
+/// Returns the failure of a load that has begun.
+fn begun(target: &dyn Target, error: TargetError) -> LoadError {
+    let left = match target.admit(&Demand::Resume) {
+        Err(refused) if refused.kind == TargetErrorKind::Usage => Left::Unusable,
+        Ok(_) | Err(_) => Left::Complete(match target.state() {
+            Ok(DatabaseState::Loading { warehouses, .. }) => Some(warehouses.len() as u32),
+            Ok(_) | Err(_) => None,
+        }),
     };
-    error
+    LoadError { error, left: Some(left) }
 }
 
 /// Finds out which units must be loaded, and creates the tables if there are none.

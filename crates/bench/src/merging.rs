@@ -3,7 +3,9 @@
 use crate::clock::{Nanos, Window, nanos};
 use crate::collector::Collector;
 use crate::finished::{Ended, Finished, Part, seconds_between};
-use crate::measurement::{ClientCost, ErrorCount, Measurement, OpenFacts, Outage, OutageCause, Status};
+use crate::measurement::{
+    ClientCost, ErrorCount, KindMeasurement, Measurement, OpenFacts, Outage, OutageCause, Status,
+};
 use crate::plan::RunPlan;
 use crate::run::RunError;
 use crate::snapshot::{KindSnapshot, Phase, Snapshot};
@@ -135,6 +137,18 @@ impl Merging {
     #[must_use]
     pub fn end_of(&self, agent: usize) -> Option<&Status> {
         self.agents[agent].ended.as_ref().map(|ended| &ended.status)
+    }
+
+    /// Returns the completed transactions that an agent has reported, those of the window.
+    #[must_use]
+    pub fn completed(&self, agent: usize) -> u64 {
+        self.agents[agent].totals.kinds.iter().map(KindMeasurement::completed).sum()
+    }
+
+    /// Returns the processor time of an agent in the window; `None` before its last part.
+    #[must_use]
+    pub fn cpu(&self, agent: usize) -> Option<Duration> {
+        self.agents[agent].ended.as_ref().map(|ended| ended.client.cpu)
     }
 
     /// Returns the progress at a time of the run.

@@ -3,11 +3,16 @@
 use crate::clock::{Counting, Nanos, nanos};
 use crate::share::Share;
 use crate::stages::Stage;
+use crate::workload::Runnable;
+use lydite_database::Tpcc;
 use lydite_micro::{Inputs, Meta};
 use lydite_tpcc::home::Homes;
 use lydite_tpcc::input::{BalancePlan, Contended, HotRow};
 use lydite_tpcc::nurand::RunConstants;
-use lydite_tpcc::{CoAccess, Distribution, Districts, InputPlan, Mix, Placement, Size, WarehouseId};
+use lydite_tpcc::{
+    CoAccess, Distribution, Districts, InputPlan, Mix, Placement, Size, Terminal, WarehouseId,
+};
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -234,6 +239,31 @@ impl RunPlan {
         }
     }
 
+    /// Returns the number of warehouses that have terminals in each of `shares` equal [shares](Share) of the run. One
+    /// warehouse can have terminals in several.
+    #[must_use]
+    pub fn warehouses_by_share(&self, shares: u32) -> Vec<u32> {
+        let mut homes_of = vec![HashSet::new(); shares as usize];
+        let Some(first) = self.steps.first() else { return vec![0; homes_of.len()] };
+        let inputs = self.inputs(first);
+        let homes: Vec<Option<WarehouseId>> = match self.mode {
+            Mode::Direct { terminals } => {
+                let groups = Tpcc::groups(&inputs, terminals);
+                groups.iter().map(|group| group.first().map(Terminal::warehouse)).collect()
+            }
+            Mode::Rte { terminals, .. } => {
+                (0..terminals).map(|number| Some(inputs.terminal_of(number, terminals).warehouse())).collect()
+            }
+            Mode::Open { .. } => {
+                Tpcc::in_turn(&inputs).iter().map(|terminal| Some(terminal.warehouse())).collect()
+            }
+        };
+        for (number, home) in (0..).zip(homes) {
+            homes_of[Share::owner(number, shares) as usize].extend(home);
+        }
+        homes_of.iter().map(|homes| homes.len() as u32).collect()
+    }
+
     /// Returns the rule for the transactions that count.
     pub(crate) fn counting(&self) -> Counting {
         match self.mode {
@@ -385,6 +415,33 @@ impl MicroPlan {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lydite_tpcc::nurand::CLoad;
+
+    #[test]
+    fn shares_have_the_warehouses_of_their_terminals() {
+        let rte = |terminals| Mode::Rte {
+            terminals,
+            sessions: 1,
+            wait_factor: 1.0,
+            display_delay: Duration::ZERO,
+            lines: false,
+            delivery_log: None,
+        };
+        let direct = |terminals| Mode::Direct { terminals };
+        let open = || Mode::Open { rate: 1.0, arrival: Arrival::Constant, sessions: 2 };
+        let by_share = |mode, warehouses, shares| {
+            RunPlan::new(mode, warehouses, 1, RunConstants::new(1, CLoad(0))).warehouses_by_share(shares)
+        };
+        // Whole warehouses in turn.
+        assert_eq!(by_share(direct(3), 5, 3), [2, 2, 1]);
+        // The two halves of the terminals of one warehouse.
+        assert_eq!(by_share(direct(2), 1, 2), [1, 1]);
+        assert_eq!(by_share(rte(20), 2, 2), [2, 2]);
+        assert_eq!(by_share(rte(3), 3, 2), [2, 1]);
+        // One terminal of each warehouse in turn.
+        assert_eq!(by_share(open(), 4, 2), [2, 2]);
+        assert_eq!(by_share(open(), 3, 2), [3, 3]);
+    }
 
     #[test]
     fn the_longest_back_off_doubles_from_half_a_millisecond_to_fifty() {

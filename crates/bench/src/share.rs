@@ -16,10 +16,16 @@ impl Share {
     /// The share of a run in one process.
     pub const WHOLE: Self = Self { index: 0, of: 1 };
 
+    /// Returns the index of the share to which the thing with this number belongs, if there are `of` shares.
+    #[must_use]
+    pub fn owner(number: u64, of: u32) -> u32 {
+        (number % u64::from(of)) as u32
+    }
+
     /// True if the thing with this number belongs to the share.
     #[must_use]
     pub fn owns(self, number: u64) -> bool {
-        number % u64::from(self.of) == u64::from(self.index)
+        Self::owner(number, self.of) == self.index
     }
 
     /// Returns how many of `total` things belong to the share.

@@ -19,6 +19,11 @@ const LOOK: Duration = Duration::from_millis(10);
 /// The same between two runs.
 const IDLE: Duration = Duration::from_millis(100);
 
+/// Reason of an end by a signal to the agent.
+const INTERRUPTED: &str = "interrupted at its host";
+/// Reason of an end by the coordinator's silence.
+const NOT_HEARD: &str = "no sign of life of the coordinator";
+
 /// Name of an agent, and its host.
 #[derive(Clone, Debug)]
 pub struct Identity {
@@ -75,9 +80,10 @@ pub fn serve(
         if let Some(ToAgent::Play { run, agent: number, share, work }) = agent.read(&message, false)? {
             tell(&format!("share {} of {} of run {run} begins", share.index + 1, share.of));
             let end = agent.share(&run, number, play, &work, share, ends)?;
-            tell(&format!("share {} of {} of run {run}: {end}", share.index + 1, share.of));
+            tell(&format!("share {} of {} of run {run} ends: {end}", share.index + 1, share.of));
         }
     }
+    tell(&format!("agent {} ends: interrupted", me.name));
     Ok(())
 }
 
@@ -175,14 +181,14 @@ impl Agent<'_> {
     ) -> Result<&'static str, FleetError> {
         let (mut heard, mut beat) = (Instant::now(), Instant::now());
         let (mut ready, mut begun) = (false, false);
-        let mut end = "played";
+        let mut end = None;
         while !done.load(Ordering::Acquire) {
-            if ends() {
-                end = "ended here";
-                control.stop();
-            }
-            if heard.elapsed() > SILENCE && !control.is_stopped() {
-                end = "the coordinator is gone";
+            let silent = heard.elapsed() > SILENCE;
+            if end.is_none() && (ends() || silent) {
+                let why = if silent { NOT_HEARD } else { INTERRUPTED };
+                end = Some(why);
+                // If it can't be sent, the coordinator notices the end without its reason.
+                let _ = send(Event::Ending(why.to_owned()));
                 control.stop();
             }
             if !ready && control.is_ready() {
@@ -210,14 +216,14 @@ impl Agent<'_> {
                 }
                 Some(ToAgent::Start { at }) => control.start_at(self.clock.instant(at)),
                 Some(ToAgent::Stop | ToAgent::Release) => {
-                    end = "stopped by the coordinator";
+                    end = end.or(Some("the coordinator stopped it"));
                     control.stop();
                 }
                 Some(ToAgent::Alive) => {}
             }
             heard = Instant::now();
         }
-        Ok(end)
+        Ok(end.unwrap_or("played"))
     }
 }
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 use tokio::runtime::{Builder, Handle};
-use url::Url;
+use url::{ParseError, Url};
 
 /// Longest wait for the server when connecting.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -36,6 +36,8 @@ pub struct Bus {
     runtime: Handle,
     /// URL without user, password and token.
     url: String,
+    /// Parts of the login that are in the URL, for messages.
+    login: &'static str,
     state: Arc<Mutex<State>>,
     /// Ends the thread of the connection when it is dropped.
     _ends: tokio::sync::oneshot::Sender<()>,
@@ -97,7 +99,10 @@ fn address(text: &str) -> Result<Address, FleetError> {
             shown(text)
         ))
     };
-    let mut url = Url::parse(text).map_err(|error| wrong(error.to_string()))?;
+    let mut url = Url::parse(text).map_err(|error| match error {
+        ParseError::RelativeUrlWithoutBase => wrong("has no scheme".into()),
+        other => wrong(other.to_string()),
+    })?;
     if !["nats", "tls"].contains(&url.scheme()) {
         return Err(wrong(format!("{}: is no scheme of NATS", url.scheme())));
     }
@@ -152,13 +157,23 @@ impl Bus {
                 let _ = runtime.block_on(ended);
             })
             .map_err(|error| FleetError::Usage(format!("the system gives no thread for NATS: {error}")))?;
-        Ok(Self { client, runtime: handle, url: address.url, state, _ends: ends })
+        let login = match &address {
+            Address { password: Some(_), .. } => "USER:PASSWORD@",
+            Address { user, .. } if !user.is_empty() => "TOKEN@",
+            _ => "",
+        };
+        Ok(Self { client, runtime: handle, url: address.url, login, state, _ends: ends })
     }
 
     /// Returns the URL without user, password and token.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
+    }
+
+    /// Returns the URL as a user types it, with a placeholder for the login.
+    pub(crate) fn url_to_type(&self) -> String {
+        self.url.replacen("://", &format!("://{}", self.login), 1)
     }
 
     /// Returns the problem of the connection in one line, if there is one.
@@ -295,9 +310,12 @@ fn unreachable_at(url: &str, error: &async_nats::ConnectError) -> FleetError {
                      as in the certificate"
                 ));
             }
-            FleetError::Lost(format!(
-                "{url}: no NATS server can be reached: {error}: start one with nats-server"
-            ))
+            let advice = match kind {
+                ConnectErrorKind::Dns => "is the host's name right?",
+                ConnectErrorKind::TimedOut => "is its address right, and does no firewall keep you away?",
+                _ => "start one with nats-server",
+            };
+            FleetError::Lost(format!("{url}: no NATS server can be reached: {error}: {advice}"))
         }
     }
 }

@@ -57,6 +57,10 @@ pub struct Member {
     pub missing_s: f64,
     /// Reason why it was lost.
     pub lost: Option<String>,
+    /// Completed transactions of its terminals in the window.
+    pub completed: u64,
+    /// Processor time in the window; `None` if it did not report its end.
+    pub cpu_s: Option<f64>,
     /// Messages that it sent.
     pub messages: u64,
     /// Bytes of these messages.
@@ -70,18 +74,26 @@ pub(crate) struct Seen {
     pub(crate) compared: Compared,
     pub(crate) heard: Instant,
     pub(crate) unpacker: Unpacker,
+    /// Reason for which it ends its share before its time, once it has sent one.
+    pub(crate) ending: Option<String>,
 }
 
 impl Seen {
+    /// Returns its name and host for messages.
+    pub(crate) fn shown(&self) -> String {
+        format!("agent {} on {}", self.member.name, self.member.host)
+    }
+
     /// Returns true if it has sent no sign of life for [`SILENCE`].
     pub(crate) fn is_silent(&self) -> bool {
         self.heard.elapsed() > SILENCE
     }
-}
 
-/// Reason of a loss by an end that the coordinator did not ask for.
-pub(crate) const ENDED_EARLY: &str =
-    "it ended its share early: it was ended there, or heard nothing of the coordinator";
+    /// Returns the reason of a loss by an end that the coordinator did not ask for.
+    pub(crate) fn early_end(&self) -> String {
+        format!("it ended its share early: {}", self.ending.as_deref().unwrap_or("for an unknown reason"))
+    }
+}
 
 /// Returns the reason of a loss by silence.
 pub(crate) fn silence() -> String {
@@ -164,8 +176,13 @@ impl Fleet {
                 // One that has not answered this call may have been ended and started again.
                 if let Some((same, _)) = same.filter(|(_, heard)| called.is_some_and(|at| *heard >= at)) {
                     return Err(FleetError::Usage(format!(
-                        "two agents have the name {} (on {} and {}): give each its own with --name",
-                        hello.name, same.host, hello.host
+                        "two agents have the name {} ({}): give each its own with --name",
+                        hello.name,
+                        if same.host == hello.host {
+                            format!("both on {}", same.host)
+                        } else {
+                            format!("on {} and {}", same.host, hello.host)
+                        }
                     )));
                 }
                 there.retain(|_, (known, _)| known.name != hello.name);
@@ -174,22 +191,37 @@ impl Fleet {
             let hellos = there.values().map(|(hello, _)| hello);
             let mut usable: Vec<&Hello> =
                 hellos.filter(|hello| !hello.busy && hello.version == VERSION).collect();
-            let free = |agent: &Seen| usable.iter().any(|hello| hello.id == agent.id);
-            if !self.agents.is_empty() && self.agents.iter().all(free) {
+            let left = |agent: &&Seen| !usable.iter().any(|hello| hello.id == agent.id);
+            if !self.agents.is_empty() && !self.agents.iter().any(|agent| left(&agent)) {
                 return Ok(());
             }
-            if begun.elapsed() >= ANSWERS && usable.len() >= terms.agents as usize {
+            if begun.elapsed() < ANSWERS.min(terms.timeout) {
+                continue;
+            }
+            let left: Vec<String> = self.agents.iter().filter(left).map(Seen::shown).collect();
+            if usable.len() >= terms.agents as usize {
                 usable.sort_unstable_by(|one, other| one.name.cmp(&other.name));
                 self.agents = usable.into_iter().take(terms.agents as usize).map(seen).collect();
+                if !left.is_empty() {
+                    tell(&format!(
+                        "{} left the fleet before the start: others take their shares",
+                        left.join(", ")
+                    ));
+                }
                 return Ok(());
             }
+            let problem = || {
+                let before = left.iter().map(|agent| format!("{agent} left the fleet before the start; "));
+                before.collect::<String>() + &missing(&there, terms.agents, self.bus.url())
+            };
+            let limit = terms.timeout.as_secs_f64();
             if begun.elapsed() >= terms.timeout {
-                let missing = missing(&there, terms.agents, self.bus.url());
-                return Err(FleetError::Lost(format!("{missing}: start more with lydite agent --join URL")));
+                let more = format!("start more with: lydite agent --join {}", self.bus.url_to_type());
+                return Err(FleetError::Lost(format!("{} after {limit:.0} s: {more}", problem())));
             }
             if begun.elapsed() >= 2 * CALL_AGAIN && !told {
                 told = true;
-                tell(&format!("{}: waiting for more", missing(&there, terms.agents, self.bus.url())));
+                tell(&format!("{}: waiting for up to {limit:.0} s", problem()));
             }
         }
     }
@@ -264,18 +296,18 @@ impl Fleet {
         if let Some(problem) = self.bus.problem() {
             return Err(problem);
         }
+        if let Some(agent) = self.agents.iter().find(|agent| agent.ending.is_some()) {
+            return Err(FleetError::Lost(format!("{}: {}", agent.shown(), agent.early_end())));
+        }
         if let Some(silent) = self.agents.iter().find(|agent| agent.is_silent()) {
-            return Err(FleetError::Lost(format!(
-                "agent {} on {} is gone: start it again",
-                silent.member.name, silent.member.host
-            )));
+            return Err(FleetError::Lost(format!("{} is gone: start it again", silent.shown())));
         }
         self.beat()?;
         self.looked = Instant::now();
         let Ok(message) = self.inbox.messages.recv_timeout(LOOK) else { return Ok(None) };
         let Some((agent, event)) = self.event(&message) else { return Ok(None) };
         if let Event::Failed(problem) = event {
-            return Err(FleetError::Lost(format!("agent {}: {problem}", self.agents[agent].member.name)));
+            return Err(FleetError::Lost(format!("{}: {problem}", self.agents[agent].shown())));
         }
         Ok(Some((agent, event)))
     }
@@ -316,6 +348,10 @@ impl Fleet {
         agent.heard = Instant::now();
         agent.member.messages += 1;
         agent.member.bytes += message.len() as u64;
+        if let Event::Ending(why) = event {
+            agent.ending = Some(why);
+            return None;
+        }
         Some((number, event))
     }
 
@@ -393,12 +429,15 @@ fn seen(hello: &Hello) -> Seen {
             lost_at_s: None,
             missing_s: 0.0,
             lost: None,
+            completed: 0,
+            cpu_s: None,
             messages: 0,
             bytes: 0,
         },
         compared: Compared { offset: 0, day_offset: 0, bound: 0 },
         heard: Instant::now(),
         unpacker: Unpacker::default(),
+        ending: None,
     }
 }
 
@@ -488,7 +527,7 @@ mod tests {
         let three = [("c", VERSION), ("a", VERSION), ("b", VERSION)];
         assert_eq!(gathered(&three, 2), Ok(vec!["a".to_owned(), "b".to_owned()]));
         let error = gathered(&[("a", VERSION), ("a", VERSION)], 2).unwrap_err();
-        assert!(error.contains("two agents have the name a (on host and host)"), "{error}");
+        assert!(error.contains("two agents have the name a (both on host)"), "{error}");
     }
 
     #[test]
@@ -497,14 +536,22 @@ mod tests {
         let agents = [("a", VERSION), ("b", VERSION), ("c", VERSION)];
         gather(&agents, 2, &busy, |fleet| {
             let mut fleet = fleet.unwrap();
-            fleet.choose(&|| false, &|_| {}).unwrap();
+            let told = Mutex::new(Vec::new());
+            let tell = |line: &str| told.lock().unwrap().push(line.to_owned());
+            fleet.choose(&|| false, &tell).unwrap();
             assert_eq!(names(&fleet), ["a", "b"]);
             busy.lock().unwrap().push("a");
-            fleet.choose(&|| false, &|_| {}).unwrap();
+            fleet.choose(&|| false, &tell).unwrap();
             assert_eq!(names(&fleet), ["b", "c"]);
+            let left = "agent a on host left the fleet before the start: others take their shares";
+            assert_eq!(*told.lock().unwrap(), [left]);
             busy.lock().unwrap().push("b");
-            let error = fleet.choose(&|| false, &|_| {}).unwrap_err().to_string();
-            assert!(error.contains("1 of 2 agents are missing"), "{error}");
+            let error = fleet.choose(&|| false, &tell).unwrap_err().to_string();
+            assert!(error.starts_with("agent b on host left the fleet before the start; nats://"), "{error}");
+            assert!(
+                error.contains("1 of 2 agents are missing") && error.contains("after 1 s: start more"),
+                "{error}"
+            );
             assert!(error.contains("a (plays another run), b (plays another run), c"), "{error}");
         });
     }

@@ -1,6 +1,6 @@
 //! A load by a fleet: each agent loads its share of the rows.
 
-use crate::coordinator::{ENDED_EARLY, Fleet, silence};
+use crate::coordinator::{Fleet, silence};
 use crate::error::FleetError;
 use crate::messages::{Event, ToAgent, to_all};
 use lydite_bench::{Loaded, RunControl};
@@ -66,7 +66,9 @@ impl Fleet {
                     Event::Load { loaded, ended } => {
                         (parts[agent].loaded, parts[agent].ended) = (loaded, ended);
                         if ended == Some(false) && stopped.is_none() {
-                            failure.get_or_insert(FleetError::Lost(self.words(agent, ENDED_EARLY)));
+                            failure.get_or_insert(FleetError::Lost(
+                                self.words(agent, &self.agents[agent].early_end()),
+                            ));
                         }
                     }
                     Event::Failed(problem) => {
@@ -77,6 +79,7 @@ impl Fleet {
                     | Event::Pong { .. }
                     | Event::Begun { .. }
                     | Event::Alive
+                    | Event::Ending(_)
                     | Event::Piece { .. } => {}
                 }
             }
@@ -98,8 +101,7 @@ impl Fleet {
 
     /// Returns the problem of an agent in words.
     fn words(&self, agent: usize, problem: &str) -> String {
-        let member = &self.agents[agent].member;
-        format!("agent {} on {}: {problem}", member.name, member.host)
+        format!("{}: {problem}", self.agents[agent].shown())
     }
 }
 

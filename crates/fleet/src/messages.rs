@@ -90,6 +90,8 @@ pub(crate) enum Event {
     Begun { at: u64 },
     /// The agent is alive.
     Alive,
+    /// The agent ends its share before its time, with the reason. Its counts follow.
+    Ending(String),
     /// Counts of a load so far. `ended` is `Some` once the share has ended, true if it is loaded whole.
     Load { loaded: Loaded, ended: Option<bool> },
     /// A piece of packed counts.

@@ -1,6 +1,6 @@
 //! A run of a fleet, from its start to the last report.
 
-use crate::coordinator::{ENDED_EARLY, Fleet, silence};
+use crate::coordinator::{Fleet, silence};
 use crate::error::FleetError;
 use crate::messages::{Event, ToAgent, to_all, to_member};
 use lydite_bench::{Measurement, Merging, RunControl, RunPlan, Snapshot, Status};
@@ -102,7 +102,7 @@ impl<'a> Running<'a> {
                 }
             }
             Event::Failed(problem) => self.lose(number, problem),
-            Event::Alive | Event::Ready | Event::Pong { .. } | Event::Load { .. } => {}
+            Event::Alive | Event::Ready | Event::Pong { .. } | Event::Ending(_) | Event::Load { .. } => {}
         }
     }
 
@@ -112,7 +112,7 @@ impl<'a> Running<'a> {
         match self.merging.end_of(number) {
             Some(Status::Failing(_)) => self.failing = true,
             Some(Status::Interrupted) if self.stopped.is_none() => {
-                self.lose(number, ENDED_EARLY.to_owned());
+                self.lose(number, self.fleet.agents[number].early_end());
             }
             _ => {}
         }
@@ -148,7 +148,9 @@ impl<'a> Running<'a> {
     /// Puts the measurement together.
     fn conclude(self, end: Instant) -> Result<Measurement, FleetError> {
         let measured_s = seconds(self.window, end).max(0.0);
-        for agent in &mut self.fleet.agents {
+        for (number, agent) in self.fleet.agents.iter_mut().enumerate() {
+            agent.member.completed = self.merging.completed(number);
+            agent.member.cpu_s = self.merging.cpu(number).map(|cpu| cpu.as_secs_f64());
             let lost_at = agent.member.lost_at_s.map(|at| at.max(0.0));
             agent.member.missing_s = lost_at.map_or(0.0, |at| (measured_s - at).max(0.0));
         }

@@ -25,7 +25,7 @@ pub(crate) enum Command {
     /// Measure a database; an empty one is loaded first
     #[command(args_override_self = true)]
     Run(Box<RunArgs>),
-    /// Wait for runs at a NATS server and play shares of them, for lydite run --join
+    /// Wait at a NATS server, and play shares of runs and loads with --agents
     Agent(AgentArgs),
     /// Load a database
     Load(LoadArgs),

@@ -105,7 +105,12 @@ impl Data {
     }
 }
 
-/// Returns the options of `lydite load` that load the data of `meta`, with a space before each.
+/// Returns the options of `lydite load` that load the data of `meta`.
+pub fn load_flags(meta: &DatabaseMeta) -> String {
+    format!("--warehouses {}{} --seed {}", meta.warehouses, flags(meta), meta.seed)
+}
+
+/// Returns the options of `lydite load` that set the size and skew of `meta`, with a space before each.
 pub fn flags(meta: &DatabaseMeta) -> String {
     let skew = meta.districts.skew().map(|skew| format!(" --data-skew '{skew}'")).unwrap_or_default();
     let size =

@@ -55,16 +55,25 @@ pub(super) fn named() -> Option<String> {
 /// Returns the URL of the lab of a fleet, and reports that its agents are taken.
 fn on_this_machine(agents: u32, errors: &mut Vec<String>) -> Option<String> {
     match lab::running_fleet() {
-        Ok(Some((_, there))) if there < agents as usize => {
+        Ok(Some(fleet)) if fleet.agents < agents as usize => {
             errors.push(format!(
-                "--agents: the lab fleet has {there}, not {agents}: end it with lydite lab down fleet, and start it with \
-                 lydite lab up fleet --agents {agents}, or name another NATS server with --join"
+                "--agents: the lab fleet has {}, not {agents}: end it with lydite lab down fleet, and start it with \
+                 lydite lab up fleet --agents {agents}, or name another NATS server with --join",
+                fleet.agents
             ));
             None
         }
-        Ok(Some((url, _))) => {
-            complain(&format!("agents: those of the lab fleet at {}", shown(&url)));
-            Some(url)
+        Ok(Some(fleet)) => {
+            complain(&format!("agents: those of the lab fleet at {}", shown(&fleet.url)));
+            if !fleet.ended.is_empty() {
+                complain(&format!(
+                    "agents: {} of {} have ended ({}): start them again with: lydite lab restart fleet",
+                    fleet.ended.len(),
+                    fleet.agents,
+                    fleet.ended.join(", ")
+                ));
+            }
+            Some(fleet.url)
         }
         Ok(None) => {
             errors.push(format!(

@@ -15,7 +15,7 @@ use lydite_fleet::{Bus, Login, Member, Report, Terms, decode, encode};
 use lydite_plan::entries::Entries;
 use lydite_plan::{Document, Plan};
 use lydite_report::RunResult;
-use lydite_report::model::{AgentResult, Status};
+use lydite_report::model::{AgentResult, AgentStatus, Status};
 use lydite_tpcc::DISTRICTS_PER_WAREHOUSE;
 use lydite_tpcc::meta::DatabaseMeta;
 use serde::{Deserialize, Serialize};
@@ -172,19 +172,24 @@ impl Fleet {
     }
 
     /// Releases the agents, and returns their part in the run.
-    pub(crate) fn finish(self, mode: &Mode) -> Agents {
+    pub(crate) fn finish(self, plan: &RunPlan) -> Agents {
         let fleet = self.agents.into_inner().unwrap_or_else(PoisonError::into_inner);
         let (Mode::Direct { terminals }
         | Mode::Rte { terminals, .. }
-        | Mode::Open { sessions: terminals, .. }) = *mode;
+        | Mode::Open { sessions: terminals, .. }) = plan.mode;
         let members: Vec<&Member> = fleet.members().collect();
         let of = members.len() as u32;
-        let result = |(index, member): (u32, &&Member)| AgentResult {
+        let warehouses = plan.warehouses_by_share(of);
+        let result = |((index, member), warehouses): ((u32, &&Member), u32)| AgentResult {
             name: member.name.clone(),
             host: member.host.clone(),
+            status: if member.lost.is_some() { AgentStatus::Lost } else { AgentStatus::Complete },
+            warehouses,
             terminals: Share { index, of }.count(terminals).into(),
-            clock_offset_s: member.clock_offset_s,
-            clock_bound_s: member.clock_bound_s,
+            completed: member.completed,
+            cpu_s: member.cpu_s,
+            clock_offset_ms: 1e3 * member.clock_offset_s,
+            clock_bound_ms: 1e3 * member.clock_bound_s,
             start_s: member.start_s,
             lost_at_s: member.lost_at_s,
             missing_s: member.missing_s,
@@ -192,7 +197,7 @@ impl Fleet {
             messages: member.messages,
             message_bytes: member.bytes,
         };
-        Agents((0..).zip(&members).map(result).collect())
+        Agents((0..).zip(&members).zip(warehouses).map(result).collect())
     }
 }
 

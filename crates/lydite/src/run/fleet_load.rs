@@ -46,7 +46,8 @@ pub(crate) fn load(
     let time = now();
     let population = Population::from_meta(meta, time);
     let all_jobs = (jobs * agents.terms.agents) as usize;
-    show_load(meta, style, interrupt, |control, observer| {
+    let who = ", alone or with --agents and --join as before, with any number of them";
+    show_load((target, who), meta, style, interrupt, |control, observer| {
         let mut by_agents = |missing: &Missing, progress: &mut dyn FnMut(Loaded)| {
             let work = LoadWork {
                 url: url.to_owned(),

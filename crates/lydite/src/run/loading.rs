@@ -3,8 +3,10 @@
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::complain;
-use lydite_bench::{LoadReport, LoadSnapshot, RunControl};
-use lydite_database::{Demand, Target, TargetError};
+use crate::shell::typed;
+use lydite_bench::{Left, LoadError, LoadReport, LoadSnapshot, RunControl};
+use lydite_database::{Demand, Target};
+use lydite_plan::data;
 use lydite_report::live::{LoadProgress, LoadView, Style};
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::population::Population;
@@ -22,21 +24,45 @@ pub(crate) fn load(
 ) -> Result<LoadReport, Failure> {
     tell_notes(&target.admit(&Demand::Load)?);
     let population = Population::from_meta(meta, now());
-    show_load(meta, style, interrupt, |control, observer| {
+    show_load((target, ""), meta, style, interrupt, |control, observer| {
         lydite_bench::load(target, &population, jobs, resume, control, observer)
     })
 }
 
-/// Loads the tables of TPC-C with `work`, and shows the progress.
+/// Loads the tables of TPC-C with `work`, and shows the progress. After a failure it says how to finish the load, and `who` can do
+/// that.
 pub(super) fn show_load(
+    (target, who): (&dyn Target, &str),
     meta: &DatabaseMeta,
     style: Style,
     interrupt: &Interrupt,
-    work: impl FnOnce(&RunControl, &mut dyn FnMut(&LoadSnapshot)) -> Result<LoadReport, TargetError>,
+    work: impl FnOnce(&RunControl, &mut dyn FnMut(&LoadSnapshot)) -> Result<LoadReport, LoadError>,
 ) -> Result<LoadReport, Failure> {
     let title = format!("Loading {}", meta.warehouses_in_words());
     let expected = (expected_rows(meta), u64::from(meta.warehouses));
-    show(style, &title, expected, interrupt, work)
+    let loaded = show(style, &title, expected, interrupt, work);
+    loaded.map_err(|LoadError { mut error, left }| {
+        let kept = match left {
+            None => return error.into(),
+            Some(Left::Unusable) => {
+                error.message += "; load again with --fresh";
+                return error.into();
+            }
+            Some(Left::Complete(Some(kept))) => {
+                format!("{kept} of {} are kept", meta.warehouses_in_words())
+            }
+            Some(Left::Complete(None)) => "complete warehouses are kept".to_owned(),
+        };
+        // If the database does not answer, its URL without the password is unknown.
+        let url = target.describe().map_or_else(|_| "URL".to_owned(), |description| description.url);
+        error.message += &format!("; {kept}: finish the load with `{}`{who}", resume_command(&url, meta));
+        error.into()
+    })
+}
+
+/// Returns the command that resumes the load of a database, whose URL has no password.
+pub(crate) fn resume_command(url: &str, meta: &DatabaseMeta) -> String {
+    format!("lydite load {} {} --resume", typed(url), data::load_flags(meta))
 }
 
 /// Reports the notes of the database about its way of loading.
@@ -47,13 +73,13 @@ pub(crate) fn tell_notes(notes: &[String]) {
 }
 
 /// Loads with `work`, and shows the progress towards the expected numbers of rows and units.
-pub(crate) fn show(
+pub(crate) fn show<E>(
     style: Style,
     title: &str,
     (rows, units): (u64, u64),
     interrupt: &Interrupt,
-    work: impl FnOnce(&RunControl, &mut dyn FnMut(&LoadSnapshot)) -> Result<LoadReport, TargetError>,
-) -> Result<LoadReport, Failure> {
+    work: impl FnOnce(&RunControl, &mut dyn FnMut(&LoadSnapshot)) -> Result<LoadReport, E>,
+) -> Result<LoadReport, E> {
     let mut view = LoadView::new(style, title, rows, units);
     let control = RunControl::default();
     let loading = || {

@@ -41,9 +41,9 @@ pub(crate) fn load(
     let tables = meta.data.all_tables(engines).count() as u64;
     let title = format!("Loading {tables} tables of {} records", meta.data.records);
     let expected = (meta.data.all_records(engines), tables);
-    loading::show(style, &title, expected, interrupt, |control, observer| {
+    Ok(loading::show(style, &title, expected, interrupt, |control, observer| {
         lydite_bench::load_micro(target, meta, jobs, control, observer)
-    })
+    })?)
 }
 
 /// Returns the error of a database whose state the microbenchmark can't use.

@@ -6,8 +6,8 @@ use crate::exit::{Failure, Outcome};
 use crate::shell::typed;
 use lydite_bench::{LoadReport, Mode};
 use lydite_database::{DatabaseState, Demand, Target};
+use lydite_plan::Plan;
 use lydite_plan::controls::Scale;
-use lydite_plan::{Plan, data};
 use lydite_report::figures::plural;
 use lydite_tpcc::meta::DatabaseMeta;
 
@@ -112,14 +112,8 @@ pub(crate) fn make_ready(
                 let next = if plan.target.is_temporary() {
                     String::new()
                 } else {
-                    format!(
-                        ": go on with `lydite load {} --warehouses {}{} --seed {} --resume`, or start again with \
-                         --fresh",
-                        typed(&target.describe()?.url),
-                        meta.warehouses,
-                        data::flags(&meta),
-                        meta.seed
-                    )
+                    let go_on = loading::resume_command(&target.describe()?.url, &meta);
+                    format!(": go on with `{go_on}`, or start again with --fresh")
                 };
                 return Err(Failure::Interrupted(format!("interrupted while loading{next}")));
             }
@@ -151,16 +145,15 @@ pub(crate) fn described(target: &dyn Target, plan: &Plan) -> Result<DatabaseMeta
 
 /// Returns the error of a database whose state TPC-C can't use; none if it can.
 pub(crate) fn unusable(state: &DatabaseState, url: &str) -> Option<Failure> {
+    let go_on = |meta| loading::resume_command(url, meta);
     let url = typed(url);
     match state {
         DatabaseState::Loading { meta, warehouses, .. } => Some(Failure::usage(format!(
-            "the database holds a load that is running or was interrupted ({} of {}): wait for it, or go on with \
-             `lydite load {url} --warehouses {}{} --seed {} --resume`, or start again with --fresh instead of --resume",
+            "the database holds a load that is running or was interrupted ({} of {}): wait for it, or go on with `{}`, \
+             or start again with --fresh instead of --resume",
             warehouses.len(),
             plural(meta.warehouses.into(), "warehouse"),
-            meta.warehouses,
-            data::flags(meta),
-            meta.seed
+            go_on(meta)
         ))),
         DatabaseState::Foreign { tables } => Some(Failure::usage(format!(
             "the database has tables that Lydite did not make ({}), or was dropping when it was stopped: name another \

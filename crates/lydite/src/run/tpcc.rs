@@ -65,7 +65,8 @@ pub(crate) fn run(request: &Request) -> Outcome {
         lines.close();
     }
     let measurement = measured?;
-    let agents = fleet.map(|fleet| fleet.finish(&ready.mode)).unwrap_or_default();
+    let whole = |()| run_plan(plan, (&ready.meta, ready.active), &ready.mode, &ready.settled);
+    let agents = fleet.map(|fleet| fleet.finish(&whole(()))).unwrap_or_default();
     let endpoints = if request.fleet.is_some() { Vec::new() } else { endpoints(&*ready.target) };
     let observed = observing.finish();
     let balances = balances.filter(|_| agents.all_reported());

@@ -57,9 +57,12 @@ fn agents_enter_what_one_process_enters() {
         assert_eq!(completed(&together), completed(&alone), "{agents} agents");
         assert_eq!(together["inputs"], alone["inputs"], "{agents} agents");
         let found = together["agents"].as_array().expect("agents");
+        let parts = found.iter().map(|agent| agent["completed"].as_u64().expect("a count"));
+        assert_eq!(parts.sum::<u64>(), completed(&alone).iter().sum::<u64>(), "{agents} agents");
         assert_eq!(found.len().to_string(), agents);
         for agent in found {
-            assert!(agent["start_s"].is_number() && agent["clock_bound_s"].as_f64() > Some(0.0), "{agent}");
+            assert!(agent["start_s"].is_number() && agent["clock_bound_ms"].as_f64() > Some(0.0), "{agent}");
+            assert!(agent["status"] == "complete" && agent["warehouses"].as_u64() >= Some(1), "{agent}");
             assert!(agent["lost"].is_null() && agent["missing_s"] == 0.0, "{agent}");
         }
     }
@@ -109,7 +112,12 @@ fn a_killed_agent_is_reported_and_nothing_is_scaled_up() {
     let agents = result["agents"].as_array().expect("agents");
     assert_eq!((&agents[0]["name"], &agents[1]["name"]), (&"a".into(), &"b".into()));
     assert!(agents[0]["lost"].is_null() && agents[0]["missing_s"] == 0.0, "{agents:?}");
+    assert_eq!((&agents[0]["status"], &agents[1]["status"]), (&"complete".into(), &"lost".into()));
     assert_eq!(agents[1]["terminals"], 2);
+    assert!(
+        agents[0]["cpu_s"].is_number() && agents[1]["cpu_s"].is_null(),
+        "it did not report its end: {agents:?}"
+    );
     let number = |key: &str| agents[1][key].as_f64().expect("a number");
     assert!((number("lost_at_s") + number("missing_s") - 10.0).abs() < 0.01, "{agents:?}");
 }
@@ -125,7 +133,7 @@ fn an_agent_whose_coordinator_dies_waits_for_the_next_run() {
     run.wait_until("it measures", || said.has("NOPM"));
     run.signal(libc::SIGKILL);
     let said = agent.said();
-    agent.wait_until("it stops", || said.has("the coordinator is gone"));
+    agent.wait_until("it stops", || said.has("ends: no sign of life of the coordinator"));
     let fleet = ["--duration", "1s", "--warmup", "0s", "--join", &url, "--agents", "1"];
     result(directory.path(), &fleet).0.code(0);
 }

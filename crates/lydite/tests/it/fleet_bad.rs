@@ -163,7 +163,7 @@ fn a_run_whose_nats_server_dies_ends_with_what_it_has_and_the_agents_stop() {
     }
     for agent in &mut agents {
         let said = agent.said();
-        agent.wait_until("it stops", || said.has("the coordinator is gone"));
+        agent.wait_until("it stops", || said.has("no sign of life of the coordinator"));
     }
 }
 
@@ -196,8 +196,12 @@ fn an_agent_that_is_ended_at_its_host_is_lost_from_then_on() {
     let (_plays, ends) = (agent(&url, "a"), agent(&url, "b"));
     let run = measuring(&path, &url, "10s");
     ends.signal(libc::SIGINT);
-    let ended = run.wait().code(3);
-    let lost = |line: &&str| line.contains("agent b") && line.contains("ended its share early");
+    let (ended, agent) = (run.wait().code(3), ends.wait().code(0));
+    assert!(
+        agent.stderr.contains("ends: interrupted at its host\nlydite: agent b ends: interrupted"),
+        "{agent:?}"
+    );
+    let lost = |line: &&str| line.contains("agent b") && line.contains("interrupted at its host");
     assert!(ended.errors().iter().any(lost), "{ended:?}");
     let result = json(&path);
     assert_eq!(result["status"], "partial");

@@ -101,17 +101,24 @@ fn the_fleet_of_a_lab_plays_runs_and_ends_with_the_lab() {
     // SAFETY: kill has no memory preconditions; the process is an agent of this lab.
     let kill = |server: usize| assert_eq!(unsafe { libc::kill(processes[server], libc::SIGKILL) }, 0);
     kill(2);
-    let gone = format!("agent lab-{port}-2 does not answer");
-    for refused in [run(&["2"]), place.lydite(&["lab", "up", "fleet"])] {
-        let refused = refused.code(2);
-        let error = refused.only_error();
-        assert!(error.contains(&gone) && error.contains("lydite lab restart fleet"), "{error}");
-    }
-    let one_is_down = || place.lydite(&["lab", "list"]).stdout.contains("(1 server does not answer)");
-    assert!(one_is_down());
+    let gone = format!("agent lab-{port}-2");
+    let refused = place.lydite(&["lab", "up", "fleet"]).code(2);
+    let error = refused.only_error();
+    assert!(error.contains(&format!("{gone} does not answer")), "{error}");
+    assert!(error.contains("lydite lab restart fleet"), "{error}");
+    // The others still play, with and without --join.
+    let ended = format!("1 of 2 have ended (lab-{port}-2): start them again with: lydite lab restart fleet");
+    assert!(run(&["1"]).code(0).stderr.contains(&ended));
+    let few = run(&["2", "--agents-timeout", "1s"]).code(3);
+    assert!(few.stderr.contains(&ended) && few.stderr.contains("1 of 2 agents are missing"), "{few:?}");
+    let is_down = |agent: u32| {
+        let list = place.lydite(&["lab", "list"]).stdout;
+        list.contains(&format!("(agent lab-{port}-{agent} does not answer)"))
+    };
+    assert!(is_down(2));
     kill(1);
     place.lydite(&["lab", "restart", "fleet/1"]).code(0);
-    assert!(one_is_down(), "only the node that was named is started again");
+    assert!(is_down(2), "only the node that was named is started again");
     assert_eq!(place.lydite(&["lab", "restart", "fleet"]).code(0).stdout.trim(), url);
     run(&["2"]).code(0);
 

@@ -39,7 +39,11 @@ fn load_without_one(database: &str, signal: i32, words: &str) {
     let ended = running.wait().code(3);
     let error = ended.only_error();
     assert!(error.contains("agent b on ") && error.contains(words), "{error}");
-    assert!(error.contains("lydite load --resume"), "{error}");
+    assert!(
+        error.contains(" of 6 ") && error.contains(" are kept: finish the load with `lydite load"),
+        "{error}"
+    );
+    assert!(error.contains("--warehouses 6 ") && error.contains(" --resume`"), "{error}");
     load(&["--agents", "1", "--resume"]).run().code(0);
     assert_eq!(checksums(&database), loaded::sums(6));
 }
@@ -51,7 +55,7 @@ fn a_load_of_which_an_agent_dies_names_it_and_is_resumed() {
 
 #[test]
 fn a_load_of_which_an_agent_is_ended_names_it_and_is_resumed() {
-    load_without_one("fleet_load_ends", libc::SIGINT, "ended its share early");
+    load_without_one("fleet_load_ends", libc::SIGINT, "it ended its share early: interrupted at its host");
 }
 
 #[test]

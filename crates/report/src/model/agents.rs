@@ -2,6 +2,17 @@
 
 use serde::{Deserialize, Serialize};
 
+/// End of an agent's part in a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AgentStatus {
+    /// It reported its end.
+    #[default]
+    Complete,
+    /// It was lost: its terminals are missing from then on.
+    Lost,
+}
+
 /// An agent of a fleet, and its part in the run.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct AgentResult {
@@ -9,13 +20,22 @@ pub struct AgentResult {
     pub name: String,
     /// Host name.
     pub host: String,
+    /// End of its part in the run.
+    pub status: AgentStatus,
+    /// Warehouses of its terminals. Several agents can have terminals of one warehouse.
+    pub warehouses: u32,
     /// Terminals that it played: sessions (direct, open) or emulated users (rte).
     pub terminals: u64,
-    /// The agent's time of day minus the coordinator's.
-    pub clock_offset_s: f64,
-    /// Greatest error of `clock_offset_s` when the clocks were compared, before the start.
-    pub clock_bound_s: f64,
-    /// Start of its first session after the common start; `None` (null) if it reported none.
+    /// Completed transactions of its terminals in the window, those that were reported.
+    pub completed: u64,
+    /// Processor time in the window, in seconds; `None` (null) if it did not report its end.
+    pub cpu_s: Option<f64>,
+    /// The agent's time of day minus the coordinator's, in milliseconds: positive if the agent's clock is ahead.
+    pub clock_offset_ms: f64,
+    /// Greatest error of `clock_offset_ms` when the clocks were compared, before the start.
+    pub clock_bound_ms: f64,
+    /// Time from the common start, which is the begin of the warm-up, to that of its first session, in seconds; `None`
+    /// (null) if it reported none.
     #[serde(default)]
     pub start_s: Option<f64>,
     /// End of the agent's counts, since the window began, if it was lost; negative in the warm-up.
@@ -40,15 +60,17 @@ impl AgentResult {
     #[must_use]
     pub fn loss(&self) -> Option<String> {
         let (lost, at) = (self.lost.as_ref()?, self.lost_at_s?);
-        let plural = if self.terminals == 1 { "" } else { "s" };
+        let terminals = match self.terminals {
+            1 => "its terminal is".to_owned(),
+            several => format!("its {several} terminals are"),
+        };
         Some(format!(
-            "agent {} on {} was lost {:.1} s {} the window began ({lost}): its {} terminal{plural} are missing for \
-             {:.1} s, and the results are not scaled up",
+            "agent {} on {} was lost {:.1} s {} the window began ({lost}): {terminals} missing for {:.1} s, and the \
+             results are not scaled up",
             self.name,
             self.host,
             at.abs(),
             if at < 0.0 { "before" } else { "after" },
-            self.terminals,
             self.missing_s
         ))
     }
@@ -71,7 +93,7 @@ pub(crate) fn agents_in_words(agents: &[AgentResult]) -> Option<String> {
     if let (Some(first), Some(last)) = (starts().reduce(f64::min), starts().reduce(f64::max)) {
         words.push_str(&format!(", started within {:.2} ms", 1e3 * (last - first)));
     }
-    let bound = agents.iter().map(|agent| agent.clock_bound_s).fold(0.0, f64::max);
-    words.push_str(&format!(" (clocks known to {:.2} ms)", 1e3 * bound));
+    let bound = agents.iter().map(|agent| agent.clock_bound_ms).fold(0.0, f64::max);
+    words.push_str(&format!(" (clocks known to {bound:.2} ms)"));
     Some(words)
 }

@@ -21,7 +21,7 @@ use lydite_audit::{Audit, Finding, Part, Property, Report, Verdict};
 use lydite_database::{DatabaseState, Demand, Description, Target, TargetError, TargetErrorKind, TxMode};
 use lydite_families::TargetSpec;
 use lydite_plan::controls::replicas::Reading;
-use lydite_plan::data::{self, Data};
+use lydite_plan::data::Data;
 use lydite_plan::destination::{Destination, apart};
 use lydite_plan::entries::Entries;
 use lydite_plan::values::{number, time, whole};
@@ -459,10 +459,8 @@ fn ready(
             let report = loading::load(target, &meta, JOBS, false, style, interrupt)?;
             if report.interrupted {
                 return Err(Failure::Interrupted(format!(
-                    "interrupted while loading: go on with `lydite load {} --warehouses {warehouses}{} --seed {seed} \
-                     --resume`",
-                    typed(url),
-                    data::flags(&meta)
+                    "interrupted while loading: go on with `{}`",
+                    loading::resume_command(url, &meta)
                 )));
             }
             Ok((meta, true))

@@ -8,7 +8,7 @@ use super::process;
 use super::servers::program;
 use crate::exit::{Failure, Outcome};
 use crate::run::fleet::JOIN;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
@@ -110,12 +110,21 @@ pub(super) fn stop(server: &Server) -> Outcome {
     process::kill(server, &arguments(server))
 }
 
-/// Returns the URL of the fleet that this user has started without `--dir`, and the number of its agents; `None` if
-/// there is none.
+/// A fleet that runs.
+pub(crate) struct RunningFleet {
+    /// URL of its NATS server.
+    pub(crate) url: String,
+    /// Number of agents that were started.
+    pub(crate) agents: usize,
+    /// Names of those that have ended.
+    pub(crate) ended: Vec<String>,
+}
+
+/// Returns the fleet that this user has started without `--dir`; `None` if there is none.
 ///
 /// # Errors
-/// It is not whole.
-pub(crate) fn running() -> Result<Option<(String, usize)>, Failure> {
+/// It is being started, or its NATS server does not answer.
+pub(crate) fn running() -> Result<Option<RunningFleet>, Failure> {
     let kind = Kind::of(Servers::Fleet);
     let directory = root().join(kind.name);
     // Everybody can make a directory of this name. A plan with its password goes to a server of one's own only.
@@ -123,21 +132,14 @@ pub(crate) fn running() -> Result<Option<(String, usize)>, Failure> {
         return Ok(None);
     }
     let Some(lab) = Lab::read(&directory)? else { return Ok(None) };
-    usable(&lab, &directory)?;
-    Ok(Some((lab.url, lab.servers.len().saturating_sub(1))))
-}
-
-/// Rejects a fleet that is being started or that has ended in part.
-fn usable(lab: &Lab, directory: &Path) -> Outcome {
-    let problem = if is_starting(directory) {
-        "is being started: wait until that is done".to_owned()
-    } else if let Some(server) = lab.servers.iter().find(|server| !server.answers()) {
-        format!(
-            "is not whole: the {} does not answer: start it again with: lydite lab restart fleet",
-            server.shown()
-        )
+    let problem = if is_starting(&directory) {
+        "is being started: wait until that is done"
+    } else if lab.servers.first().is_none_or(|nats| !nats.answers()) {
+        "has no NATS server that answers: start it again with: lydite lab restart fleet"
     } else {
-        return Ok(());
+        let agents = || lab.servers.iter().filter_map(|server| Some((server, server.agent.as_ref()?)));
+        let ended = agents().filter(|(server, _)| !server.answers()).map(|(_, name)| name.clone()).collect();
+        return Ok(Some(RunningFleet { agents: agents().count(), ended, url: lab.url }));
     };
     Err(Failure::usage(format!("--agents: the lab fleet {problem}, or name another NATS server with --join")))
 }

@@ -2,7 +2,7 @@
 
 use super::directories::root;
 use super::kind::KINDS;
-use super::note::{Lab, is_starting};
+use super::note::{Lab, Server, is_starting};
 use crate::exit::Outcome;
 use crate::output::print;
 
@@ -18,12 +18,13 @@ pub(super) fn list() -> Outcome {
         let directory = root().join(kind.name);
         if let Some(lab) = Lab::read(&directory)? {
             let starting = is_starting(&directory);
-            let silent = lab.servers.iter().filter(|server| !server.answers()).count();
-            let state = match silent {
+            let silent: Vec<String> =
+                lab.servers.iter().filter(|server| !server.answers()).map(Server::shown).collect();
+            let state = match silent.as_slice() {
                 _ if starting => "  (starting)".into(),
-                0 => String::new(),
-                1 => "  (1 server does not answer)".into(),
-                silent => format!("  ({silent} servers do not answer)"),
+                [] => String::new(),
+                [one] => format!("  ({one} does not answer)"),
+                several => format!("  (these do not answer: {})", several.join(", ")),
             };
             text += &format!("    {:11} {}{state}\n", lab.kind, lab.arguments_without_password());
             none = false;

@@ -41,17 +41,17 @@ pub(super) fn restart(place: &str, dir: Option<PathBuf>) -> Outcome {
         |(number, server): &(usize, &Server)| node.is_none_or(|node| node == *number) && !server.answers();
     let (first, others): (Vec<_>, Vec<_>) =
         lab.servers.iter().enumerate().filter(is_down).partition(|(number, _)| Some(*number) == first);
-    let started = first.len() + others.len();
+    let started: Vec<String> = first.iter().chain(&others).map(|(_, server)| server.shown()).collect();
     for (servers, is_first) in [(first, true), (others, false)] {
         in_parallel(&directory, servers.into_iter().map(|(_, server)| server), |server| {
             programs.start_again(kind.servers, is_first, server, &lab)
         })?;
     }
-    complain(&match (started, node.and_then(|node| lab.servers.get(node))) {
-        (0, Some(server)) => format!("the {} runs already", server.shown()),
-        (0, None) => "all servers run already".to_owned(),
-        (1, _) => "a server runs again".to_owned(),
-        _ => format!("{started} servers run again"),
+    complain(&match (started.as_slice(), node.and_then(|node| lab.servers.get(node))) {
+        ([], Some(server)) => format!("the {} runs already", server.shown()),
+        ([], None) => format!("all of lab {name} runs already"),
+        ([one], _) => format!("the {one} runs again"),
+        (several, _) => format!("these run again: {}", several.join(", ")),
     });
     print(&format!("{}\n", lab.arguments()))
 }

@@ -220,7 +220,7 @@ fn new_lab(
     let above = disk.as_ref().map_or(directory, |disk| disk.mount.as_path());
     let count = kind.servers.count(options.members().unwrap_or(DEFAULT_MEMBERS));
     let server = |number: usize, port: u16, agent: Option<String>| Server {
-        path: above.join(format!("server-{number}")),
+        path: above.join(format!("{}-{number}", if agent.is_some() { "agent" } else { "server" })),
         port,
         agent,
         clock: library.map(|library| clock::clock(library, directory, number)),
