@@ -38,6 +38,8 @@ pub struct Part<W: Runnable = Tpcc> {
     pub(crate) totals: Totals<W>,
     /// Lines of the success log since the last part.
     pub(crate) log: Taken,
+    /// Cost of the agent since the window began.
+    pub(crate) client: ClientCost,
     /// End of the agent's run; only in its last part.
     pub(crate) ended: Option<Ended>,
 }
@@ -74,6 +76,7 @@ impl<W: Runnable> Finished<W> {
             news: self.collector.take_news(seconds),
             totals: self.totals,
             log: self.log,
+            client: self.ended.client,
             ended: Some(self.ended),
         }
     }

@@ -69,7 +69,7 @@ mod workload;
 pub use control::RunControl;
 pub use finished::Part;
 pub use hdrhistogram::Histogram;
-pub use load::{Left, LoadError, LoadReport, LoadSnapshot, load, load_by, load_micro, load_share};
+pub use load::{Kept, LoadError, LoadReport, LoadSnapshot, load, load_by, load_micro, load_share};
 pub use load_share::{Loaded, Missing};
 pub use logged::Logged;
 pub use measurement::{

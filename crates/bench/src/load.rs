@@ -62,28 +62,21 @@ pub struct LoadReport {
 
 /// Failure of a load of TPC-C.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{error}")]
+#[error("{cause}")]
 pub struct LoadError {
     /// Error of the database, or of an agent.
-    pub error: TargetError,
-    /// Rows that the load leaves in the database; `None` if it had not begun.
-    pub left: Option<Left>,
+    pub cause: TargetError,
+    /// Rows that the failed load leaves in the database; `None` if it changed nothing.
+    pub kept: Option<Kept>,
 }
 
-/// Rows that a failed load leaves in the database.
+/// Rows of a failed load in the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Left {
-    /// Complete warehouses; `None` if the database does not report their number. The load can be resumed.
-    Complete(Option<u32>),
-    /// Rows of a load that the database can't resume.
-    Unusable,
-}
-
-impl From<TargetError> for LoadError {
-    /// Makes the failure of a load that had not begun.
-    fn from(error: TargetError) -> Self {
-        Self { error, left: None }
-    }
+pub enum Kept {
+    /// Complete warehouses, so the load can be resumed. The number is `None` if the database does not answer.
+    Warehouses(Option<u32>),
+    /// None of use: the database can't resume a load.
+    Nothing,
 }
 
 /// Loads `population` through `jobs` connections (at least 1). Creates the tables in an empty database. Completes an
@@ -142,10 +135,11 @@ fn load_alone(
     resume: bool,
     work: impl FnOnce(&Load<'_, TpccRows<'_>>) -> Result<LoadReport, TargetError>,
 ) -> Result<LoadReport, LoadError> {
-    let started = Instant::now();
-    let _alone = target.begin_load()?;
-    let source = prepare(target, population, resume)?;
-    work(&Load::new(&source, jobs, started)).map_err(|error| begun(target, error))
+    let begun = Instant::now();
+    let unchanged = |cause| LoadError { cause, kept: None };
+    let _alone = target.begin_load().map_err(unchanged)?;
+    let source = prepare(target, population, resume).map_err(unchanged)?;
+    work(&Load::new(&source, jobs, begun)).map_err(|cause| failed_halfway(target, cause))
 }
 
 /// Loads a share of the missing rows of `population` through `jobs` connections (at least 1), into tables that
@@ -210,16 +204,18 @@ pub fn load_micro(
     Load::new(&source, jobs, begun).run(control, observer)
 }
 
-/// Returns the failure of a load that has begun.
-fn begun(target: &dyn Target, error: TargetError) -> LoadError {
-    let left = match target.admit(&Demand::Resume) {
-        Err(refused) if refused.kind == TargetErrorKind::Usage => Left::Unusable,
-        Ok(_) | Err(_) => Left::Complete(match target.state() {
-            Ok(DatabaseState::Loading { warehouses, .. }) => Some(warehouses.len() as u32),
-            Ok(_) | Err(_) => None,
-        }),
+/// Returns the failure of a load that had begun to change the database.
+fn failed_halfway(target: &dyn Target, cause: TargetError) -> LoadError {
+    let kept = match (target.admit(&Demand::Resume), target.state()) {
+        (Err(refused), _) if refused.kind == TargetErrorKind::Usage => Some(Kept::Nothing),
+        (_, Ok(DatabaseState::Loading { warehouses, .. })) => {
+            Some(Kept::Warehouses(Some(warehouses.len() as u32)))
+        }
+        // Nothing is stored, or the load was complete before its last answer got lost.
+        (_, Ok(_)) => None,
+        (_, Err(_)) => Some(Kept::Warehouses(None)),
     };
-    LoadError { error, left: Some(left) }
+    LoadError { cause, kept }
 }
 
 /// Finds out which units must be loaded, and creates the tables if there are none.

@@ -37,6 +37,7 @@ struct Agent {
     connected: u32,
     /// Time of the run at which the last part was made.
     at: Nanos,
+    client: ClientCost,
     ended: Option<Ended>,
     lost: bool,
 }
@@ -73,6 +74,7 @@ impl Merging {
             seconds: 0,
             connected: 0,
             at: 0,
+            client: ClientCost::default(),
             ended: None,
             lost: false,
         };
@@ -100,7 +102,7 @@ impl Merging {
             of.connected = connected;
         }
         of.seconds = part.news.from + part.news.connected.len();
-        (of.totals, of.at, of.ended) = (part.totals, part.at, part.ended);
+        (of.totals, of.at, of.client, of.ended) = (part.totals, part.at, part.client, part.ended);
         if let Some(log) = &self.log {
             log.add(&part.log);
         }
@@ -139,16 +141,16 @@ impl Merging {
         self.agents[agent].ended.as_ref().map(|ended| &ended.status)
     }
 
-    /// Returns the completed transactions that an agent has reported, those of the window.
+    /// Returns the transactions that an agent reported as completed in the window.
     #[must_use]
     pub fn completed(&self, agent: usize) -> u64 {
         self.agents[agent].totals.kinds.iter().map(KindMeasurement::completed).sum()
     }
 
-    /// Returns the processor time of an agent in the window; `None` before its last part.
+    /// Returns the processor time of an agent in the window, until its last report.
     #[must_use]
-    pub fn cpu(&self, agent: usize) -> Option<Duration> {
-        self.agents[agent].ended.as_ref().map(|ended| ended.client.cpu)
+    pub fn cpu(&self, agent: usize) -> Duration {
+        self.agents[agent].client.cpu
     }
 
     /// Returns the progress at a time of the run.
@@ -215,7 +217,7 @@ fn merged(agents: &[Agent], window_start: Nanos) -> Ended {
         agents.iter().filter_map(|agent| Some((agent.name.as_str(), agent.ended.as_ref()?))).collect();
     let end = ends.iter().map(|(_, ended)| ended.end).max();
     let end = end.unwrap_or_else(|| agents.iter().map(|agent| agent.at).max().unwrap_or_default());
-    let with_name = |name: &str, text: &str| format!("{name}: {text}");
+    let with_name = |name: &str, text: &str| format!("agent {name}: {text}");
     let failing = ends.iter().find_map(|(name, ended)| match &ended.status {
         Status::Failing(why) => Some(Status::Failing(with_name(name, why))),
         Status::Complete | Status::Interrupted => None,
@@ -239,14 +241,10 @@ fn merged(agents: &[Agent], window_start: Nanos) -> Ended {
     errors.sort_by_key(|error| Reverse(error.count));
     let measured = seconds_between(window_start, end.max(window_start));
     let no_end = agents.iter().filter(|agent| agent.ended.is_none()).map(|agent| {
-        with_name(
-            &agent.name,
-            "was lost without its processor time and error messages, so those of the run are too low",
-        )
+        with_name(&agent.name, "was lost without its error messages, so those of the run are too few")
     });
     let warnings =
         ends.iter().flat_map(|(name, ended)| ended.warnings.iter().map(|warning| with_name(name, warning)));
-    let sum = |of: fn(&Ended) -> Duration| ends.iter().map(|(_, ended)| of(ended)).sum();
     Ended {
         status,
         lost,
@@ -256,9 +254,9 @@ fn merged(agents: &[Agent], window_start: Nanos) -> Ended {
         backlog: ends.iter().map(|(_, ended)| ended.backlog).sum(),
         open: open(ends.iter().filter_map(|(_, ended)| ended.open), measured),
         client: ClientCost {
-            cpu: sum(|ended| ended.client.cpu),
+            cpu: agents.iter().map(|agent| agent.client.cpu).sum(),
             driver_cpu: None,
-            peak_rss_bytes: ends.iter().map(|(_, ended)| ended.client.peak_rss_bytes).sum(),
+            peak_rss_bytes: agents.iter().map(|agent| agent.client.peak_rss_bytes).sum(),
         },
         warnings: warnings.chain(no_end).collect(),
     }
@@ -328,6 +326,7 @@ mod tests {
             seconds: 0,
             connected: 0,
             at,
+            client: ClientCost { cpu: Duration::from_secs(2), ..ClientCost::default() },
             ended,
             lost,
         };
@@ -339,8 +338,9 @@ mod tests {
         assert_eq!(whole.warnings, [""; 0]);
         let lost = run(&[stays(), agent("b", 11 * SECOND, None, true)]);
         assert_eq!(lost.outages, [outage(10.0, 12.0)]);
+        assert_eq!(lost.client.cpu, Duration::from_secs(4), "the cost until its last report counts");
         assert!(
-            lost.warnings[0].starts_with("b: was lost without its processor time"),
+            lost.warnings[0].starts_with("agent b: was lost without its error messages"),
             "{:?}",
             lost.warnings
         );

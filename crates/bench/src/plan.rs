@@ -239,10 +239,13 @@ impl RunPlan {
         }
     }
 
-    /// Returns the number of warehouses that have terminals in each of `shares` equal [shares](Share) of the run. One
-    /// warehouse can have terminals in several.
+    /// Returns the number of home warehouses of the transactions in each of `shares` equal [shares](Share) of the run.
+    /// A warehouse can be home in several.
     #[must_use]
     pub fn warehouses_by_share(&self, shares: u32) -> Vec<u32> {
+        if self.steps.iter().any(|step| step.homes.is_some()) {
+            return vec![self.warehouses; shares as usize];
+        }
         let mut homes_of = vec![HashSet::new(); shares as usize];
         let Some(first) = self.steps.first() else { return vec![0; homes_of.len()] };
         let inputs = self.inputs(first);

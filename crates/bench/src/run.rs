@@ -345,7 +345,8 @@ impl<W: Runnable> Run<W> {
                         let news = collector.take_news(second);
                         let mut log = Taken::default();
                         log.take(recorders);
-                        report(Part { at: now, news, totals, log, ended: None });
+                        let client = self.cost(now, os::usage(), None);
+                        report(Part { at: now, news, totals, log, client, ended: None });
                     }
                 }
                 // A thread that stalled since it read the clock decides in the next second.
@@ -439,12 +440,13 @@ impl<W: Runnable> Run<W> {
         let shared = &self.shared;
         let window = &shared.window;
         let (hung, last_answered, unanswered) = self.close();
+        // A session may have counted a moment longer after the run was stopped. Then that is the end.
+        let end = window.end().max(last_answered.saturating_add(u64::from(last_answered > 0)));
+        let client = self.cost(end, usage_end, driver_end);
         let log_problem = self.log.and_then(LogWriter::finish);
         // Those of a share; a writer has taken all others.
         let mut log = Taken::default();
         log.take(&shared.recorders);
-        // A session may have counted a moment longer after the run was stopped. Then that is the end.
-        let end = window.end().max(last_answered.saturating_add(u64::from(last_answered > 0)));
         let cuts = &self.settings.cuts;
         let mut collector = self.collector.unwrap_or_else(|| Collector::new(window, W::KINDS.len(), cuts));
         let seconds = window.second(end.saturating_sub(1)) + usize::from(end > 0);
@@ -479,7 +481,6 @@ impl<W: Runnable> Run<W> {
         warnings.extend(finished.warnings);
         merge(&mut total.lateness, &finished.lateness);
         total.facts.merge(&finished.facts);
-        let measured = end.saturating_sub(window.start());
         let relative = |at: Nanos| seconds_between(window.start(), at);
         let outages = outages(shared.connections.outages(end), self.silence.outages(&total.kinds, end));
         let status = match self.status {
@@ -503,15 +504,7 @@ impl<W: Runnable> Run<W> {
                 .collect(),
             backlog: finished.backlog,
             open: finished.open,
-            client: ClientCost {
-                cpu: if measured > 0 { usage_end.cpu.saturating_sub(self.usage.cpu) } else { Duration::ZERO },
-                driver_cpu: driver_end
-                    .filter(|_| measured > 0)
-                    .map(|end| end.saturating_sub(self.driver.unwrap_or_default()))
-                    // `cargo run` replaces itself by this program, so its compilers count as this program's children.
-                    .filter(|cpu| !cpu.is_zero()),
-                peak_rss_bytes: usage_end.peak_rss_bytes,
-            },
+            client,
             warnings,
         };
         Finished {
@@ -524,6 +517,20 @@ impl<W: Runnable> Run<W> {
             contention,
             log,
             log_problem,
+        }
+    }
+
+    /// Returns the cost of this process in the window until `at`. `usage` and `driver` are the resources used until then.
+    fn cost(&self, at: Nanos, usage: Usage, driver: Option<Duration>) -> ClientCost {
+        let in_window = at > self.shared.window.start();
+        ClientCost {
+            cpu: if in_window { usage.cpu.saturating_sub(self.usage.cpu) } else { Duration::ZERO },
+            driver_cpu: driver
+                .filter(|_| in_window)
+                .map(|end| end.saturating_sub(self.driver.unwrap_or_default()))
+                // `cargo run` replaces itself by this program, so its compilers count as this program's children.
+                .filter(|cpu| !cpu.is_zero()),
+            peak_rss_bytes: usage.peak_rss_bytes,
         }
     }
 

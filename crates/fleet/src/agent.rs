@@ -119,7 +119,7 @@ impl Agent<'_> {
         work: &[u8],
         share: Share,
         ends: &dyn Fn() -> bool,
-    ) -> Result<&'static str, FleetError> {
+    ) -> Result<String, FleetError> {
         let _all = self.bus.subscribe(to_all(run), &self.inbox)?;
         let _own = self.bus.subscribe(to_member(run, number as usize), &self.inbox)?;
         let control = RunControl::held();
@@ -150,8 +150,8 @@ impl Agent<'_> {
             let thread = match thread {
                 Ok(thread) => thread,
                 Err(error) => {
-                    return send(Event::Failed(format!("the system gives no thread: {error}")))
-                        .map(|()| "failed");
+                    note(&failed, format!("the system gives no thread: {error}"));
+                    return Ok("");
                 }
             };
             let end = self.attend(&control, &done, &send, ends);
@@ -163,9 +163,14 @@ impl Agent<'_> {
         })
         .and_then(|end| {
             // A share that was stopped before its start has nothing to report.
-            if let Some(problem) = failed.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {
-                send(Event::Failed(problem))?;
-            }
+            let failed = failed.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let end = match failed {
+                None => end.to_owned(),
+                Some(problem) => {
+                    send(Event::Failed(problem.clone()))?;
+                    format!("failed: {problem}")
+                }
+            };
             self.bus.flush();
             Ok(end)
         })
@@ -179,13 +184,54 @@ impl Agent<'_> {
         send: &dyn Fn(Event) -> Result<(), FleetError>,
         ends: &dyn Fn() -> bool,
     ) -> Result<&'static str, FleetError> {
-        let (mut heard, mut beat) = (Instant::now(), Instant::now());
+        let (mut heard, mut looked, mut beat) = (Instant::now(), Instant::now(), Instant::now());
         let (mut ready, mut begun) = (false, false);
         let mut end = None;
         while !done.load(Ordering::Acquire) {
-            let silent = heard.elapsed() > SILENCE;
-            if end.is_none() && (ends() || silent) {
-                let why = if silent { NOT_HEARD } else { INTERRUPTED };
+            let mut next = self.inbox.messages.recv_timeout(LOOK).ok();
+            while let Some(message) = next {
+                if let Some(order) = self.read(&message, true)? {
+                    match order {
+                        ToAgent::Ping { sent } => {
+                            send(Event::Pong { sent, clock: self.clock.now(), day: day() })?;
+                        }
+                        ToAgent::Start { at } => control.start_at(self.clock.instant(at)),
+                        ToAgent::Stop => {
+                            end.get_or_insert("the coordinator stopped it");
+                            control.stop();
+                        }
+                        // After its start it comes when all counts are there: the share was played.
+                        ToAgent::Release => {
+                            if !begun {
+                                end.get_or_insert("the coordinator gave the run up");
+                            }
+                            control.stop();
+                        }
+                        ToAgent::Alive => {}
+                        ToAgent::Play { run, agent, .. } => {
+                            let busy =
+                                Event::Failed("plays a share of another run: wait for its end".to_owned());
+                            self.bus.send(to_coordinator(&run), &FromAgent::Run(agent, busy))?;
+                        }
+                        ToAgent::Call { .. } => {}
+                    }
+                    heard = Instant::now();
+                }
+                next = self.inbox.messages.try_recv().ok();
+            }
+            // If this process stood still, so did its knowledge of the coordinator.
+            if looked.elapsed() > BEAT {
+                heard = Instant::now();
+            }
+            looked = Instant::now();
+            let why = if ends() {
+                Some(INTERRUPTED)
+            } else if heard.elapsed() > SILENCE {
+                Some(NOT_HEARD)
+            } else {
+                None
+            };
+            if let Some(why) = why.filter(|_| end.is_none()) {
                 end = Some(why);
                 // If it can't be sent, the coordinator notices the end without its reason.
                 let _ = send(Event::Ending(why.to_owned()));
@@ -203,25 +249,6 @@ impl Agent<'_> {
                 beat = Instant::now();
                 send(Event::Alive)?;
             }
-            let Ok(message) = self.inbox.messages.recv_timeout(LOOK) else { continue };
-            match self.read(&message, true)? {
-                None | Some(ToAgent::Call { .. }) => continue,
-                Some(ToAgent::Play { run, agent, .. }) => {
-                    let busy = Event::Failed("plays a share of another run: wait for its end".to_owned());
-                    self.bus.send(to_coordinator(&run), &FromAgent::Run(agent, busy))?;
-                    continue;
-                }
-                Some(ToAgent::Ping { sent }) => {
-                    send(Event::Pong { sent, clock: self.clock.now(), day: day() })?;
-                }
-                Some(ToAgent::Start { at }) => control.start_at(self.clock.instant(at)),
-                Some(ToAgent::Stop | ToAgent::Release) => {
-                    end = end.or(Some("the coordinator stopped it"));
-                    control.stop();
-                }
-                Some(ToAgent::Alive) => {}
-            }
-            heard = Instant::now();
         }
         Ok(end.unwrap_or("played"))
     }

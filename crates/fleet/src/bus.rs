@@ -36,8 +36,6 @@ pub struct Bus {
     runtime: Handle,
     /// URL without user, password and token.
     url: String,
-    /// Parts of the login that are in the URL, for messages.
-    login: &'static str,
     state: Arc<Mutex<State>>,
     /// Ends the thread of the connection when it is dropped.
     _ends: tokio::sync::oneshot::Sender<()>,
@@ -81,6 +79,18 @@ pub fn shown(url: &str) -> String {
             None => url.to_owned(),
         },
         None => url.rsplit_once('@').map_or(url, |(_, host)| host).to_owned(),
+    }
+}
+
+/// Returns a URL as users type it: placeholders stand for the user, the password and the token.
+#[must_use]
+pub fn without_login(url: &str) -> String {
+    match url.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.rsplit_once('@')?))) {
+        Some((scheme, (login, host))) => {
+            let login = if login.contains(':') { "USER:PASSWORD" } else { "TOKEN" };
+            format!("{scheme}://{login}@{host}")
+        }
+        None => url.to_owned(),
     }
 }
 
@@ -157,23 +167,13 @@ impl Bus {
                 let _ = runtime.block_on(ended);
             })
             .map_err(|error| FleetError::Usage(format!("the system gives no thread for NATS: {error}")))?;
-        let login = match &address {
-            Address { password: Some(_), .. } => "USER:PASSWORD@",
-            Address { user, .. } if !user.is_empty() => "TOKEN@",
-            _ => "",
-        };
-        Ok(Self { client, runtime: handle, url: address.url, login, state, _ends: ends })
+        Ok(Self { client, runtime: handle, url: address.url, state, _ends: ends })
     }
 
     /// Returns the URL without user, password and token.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
-    }
-
-    /// Returns the URL as a user types it, with a placeholder for the login.
-    pub(crate) fn url_to_type(&self) -> String {
-        self.url.replacen("://", &format!("://{}", self.login), 1)
     }
 
     /// Returns the problem of the connection in one line, if there is one.
@@ -304,6 +304,11 @@ fn unreachable_at(url: &str, error: &async_nats::ConnectError) -> FleetError {
         kind => {
             let words = causes(error);
             // The client reports a rejected certificate as an error of input and output.
+            if words.contains("InvalidContentType") {
+                return FleetError::Lost(format!(
+                    "{url}: the server speaks no TLS: write nats:// instead of tls://"
+                ));
+            }
             if kind == ConnectErrorKind::Tls || words.contains("certificate") {
                 return FleetError::Lost(format!(
                     "{url}: no connection by TLS: {words}: name the CA of NATS's certificate with --tls-ca, and the host \
@@ -311,8 +316,8 @@ fn unreachable_at(url: &str, error: &async_nats::ConnectError) -> FleetError {
                 ));
             }
             let advice = match kind {
-                ConnectErrorKind::Dns => "is the host's name right?",
-                ConnectErrorKind::TimedOut => "is its address right, and does no firewall keep you away?",
+                ConnectErrorKind::Dns => "check the name of the host",
+                ConnectErrorKind::TimedOut => "check the address, and the firewall between",
                 _ => "start one with nats-server",
             };
             FleetError::Lost(format!("{url}: no NATS server can be reached: {error}: {advice}"))
@@ -329,6 +334,9 @@ mod tests {
         assert_eq!(shown("nats://me:secret@host:4222"), "nats://host:4222");
         assert_eq!(shown("tls://token@host"), "tls://host");
         assert_eq!(shown("nats://host"), "nats://host");
+        assert_eq!(without_login("nats://me:secret@host:4222"), "nats://USER:PASSWORD@host:4222");
+        assert_eq!(without_login("tls://token@host"), "tls://TOKEN@host");
+        assert_eq!(without_login("nats://host"), "nats://host");
         let address = address("nats://me:s%40cret@host:4222").unwrap();
         assert_eq!((address.user.as_str(), address.password.as_deref()), ("me", Some("s@cret")));
         assert_eq!(address.url, "nats://host:4222");
@@ -336,7 +344,7 @@ mod tests {
 
     #[test]
     fn a_wrong_url_is_rejected_without_its_password() {
-        for url in ["http://me:secret@host", "nats://", "host:4222"] {
+        for url in ["http://me:secret@host", "nats://", "host:4222", "127.0.0.1:4222"] {
             let error = address(url).err().map(|error| error.to_string()).unwrap_or_default();
             assert!(error.contains("write nats://HOST:4222"), "{url}: {error}");
             assert!(!error.contains("secret"), "{error}");

@@ -30,16 +30,18 @@ const PINGED: usize = 8;
 const PING_AGAIN: Duration = Duration::from_secs(1);
 
 /// Demands on a fleet.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Terms {
     /// Number of agents.
     pub agents: u32,
     /// Longest wait for them.
     pub timeout: Duration,
+    /// Advice on how to start agents, for the error if too few come.
+    pub advice: String,
 }
 
 /// An agent of a run, and its part in it. Times are seconds.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Member {
     /// Name of the agent.
     pub name: String,
@@ -57,10 +59,10 @@ pub struct Member {
     pub missing_s: f64,
     /// Reason why it was lost.
     pub lost: Option<String>,
-    /// Completed transactions of its terminals in the window.
+    /// Transactions that it reported as completed in the window.
     pub completed: u64,
-    /// Processor time in the window; `None` if it did not report its end.
-    pub cpu_s: Option<f64>,
+    /// Processor time in the window, until its last report.
+    pub cpu_s: f64,
     /// Messages that it sent.
     pub messages: u64,
     /// Bytes of these messages.
@@ -79,6 +81,36 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
+    /// Returns an agent before the run.
+    fn new(hello: &Hello) -> Self {
+        Self {
+            id: hello.id.clone(),
+            member: Member { name: hello.name.clone(), host: hello.host.clone(), ..Member::default() },
+            compared: Compared { offset: 0, day_offset: 0, bound: 0 },
+            heard: Instant::now(),
+            unpacker: Unpacker::default(),
+            ending: None,
+        }
+    }
+
+    /// Begins a work: forgets the earlier one.
+    fn begin(&mut self) {
+        let Member { name, host, .. } = std::mem::take(&mut self.member);
+        self.member = Member { name, host, ..Member::default() };
+        (self.heard, self.unpacker, self.ending) = (Instant::now(), Unpacker::default(), None);
+    }
+
+    /// Returns why the agent can't be used, in words after its name. `there` has the agents that answer.
+    fn absence(&self, there: &BTreeMap<String, (Hello, Instant)>) -> &'static str {
+        if there.contains_key(&self.id) {
+            "plays another run"
+        } else if there.values().any(|(hello, _)| hello.name == self.member.name) {
+            "was started again"
+        } else {
+            "is gone"
+        }
+    }
+
     /// Returns its name and host for messages.
     pub(crate) fn shown(&self) -> String {
         format!("agent {} on {}", self.member.name, self.member.host)
@@ -89,11 +121,17 @@ impl Seen {
         self.heard.elapsed() > SILENCE
     }
 
-    /// Returns the reason of a loss by an end that the coordinator did not ask for.
-    pub(crate) fn early_end(&self) -> String {
-        format!("it ended its share early: {}", self.ending.as_deref().unwrap_or("for an unknown reason"))
+    /// Returns the reason why it ended its share early, if it has sent one, else `otherwise`.
+    pub(crate) fn reason_or(&self, otherwise: &str) -> String {
+        match &self.ending {
+            Some(why) => format!("it ended its share early: {why}"),
+            None => otherwise.to_owned(),
+        }
     }
 }
+
+/// Reason of an early end if the agent sent none.
+pub(crate) const ENDED: &str = "it ended its share early, and sent no reason";
 
 /// Returns the reason of a loss by silence.
 pub(crate) fn silence() -> String {
@@ -150,7 +188,10 @@ impl Fleet {
         stopped: &dyn Fn() -> bool,
         tell: &dyn Fn(&str),
     ) -> Result<(), FleetError> {
-        let terms = self.terms;
+        let Terms { agents: wanted, timeout, advice } = self.terms.clone();
+        let wanted = wanted as usize;
+        // An agent that was chosen before is called twice.
+        let answers = if self.agents.is_empty() { ANSWERS } else { CALL_AGAIN + ANSWERS };
         // Answers to earlier calls may be outdated.
         while self.inbox.messages.try_recv().is_ok() {}
         let begun = Instant::now();
@@ -191,37 +232,33 @@ impl Fleet {
             let hellos = there.values().map(|(hello, _)| hello);
             let mut usable: Vec<&Hello> =
                 hellos.filter(|hello| !hello.busy && hello.version == VERSION).collect();
-            let left = |agent: &&Seen| !usable.iter().any(|hello| hello.id == agent.id);
-            if !self.agents.is_empty() && !self.agents.iter().any(|agent| left(&agent)) {
+            let free = |agent: &&Seen| usable.iter().any(|hello| hello.id == agent.id);
+            if !self.agents.is_empty() && self.agents.iter().all(|agent| free(&agent)) {
                 return Ok(());
             }
-            if begun.elapsed() < ANSWERS.min(terms.timeout) {
+            if begun.elapsed() < answers {
                 continue;
             }
-            let left: Vec<String> = self.agents.iter().filter(left).map(Seen::shown).collect();
-            if usable.len() >= terms.agents as usize {
-                usable.sort_unstable_by(|one, other| one.name.cmp(&other.name));
-                self.agents = usable.into_iter().take(terms.agents as usize).map(seen).collect();
-                if !left.is_empty() {
-                    tell(&format!(
-                        "{} left the fleet before the start: others take their shares",
-                        left.join(", ")
-                    ));
+            if usable.len() >= wanted {
+                for left in self.agents.iter().filter(|agent| !free(agent)) {
+                    tell(&format!("{} {}: another takes its place", left.shown(), left.absence(&there)));
                 }
+                usable.sort_unstable_by(|one, other| one.name.cmp(&other.name));
+                self.agents = usable.into_iter().take(wanted).map(Seen::new).collect();
                 return Ok(());
             }
             let problem = || {
-                let before = left.iter().map(|agent| format!("{agent} left the fleet before the start; "));
-                before.collect::<String>() + &missing(&there, terms.agents, self.bus.url())
+                let gone = self.agents.iter().filter(|agent| !there.contains_key(&agent.id));
+                let gone = gone.map(|agent| format!("{} {}; ", agent.shown(), agent.absence(&there)));
+                gone.collect::<String>() + &too_few(&there, wanted, self.bus.url())
             };
-            let limit = terms.timeout.as_secs_f64();
-            if begun.elapsed() >= terms.timeout {
-                let more = format!("start more with: lydite agent --join {}", self.bus.url_to_type());
-                return Err(FleetError::Lost(format!("{} after {limit:.0} s: {more}", problem())));
+            if begun.elapsed() >= timeout {
+                let waited = timeout.as_secs_f64();
+                return Err(FleetError::Lost(format!("{} after {waited} s: {advice}", problem())));
             }
             if begun.elapsed() >= 2 * CALL_AGAIN && !told {
                 told = true;
-                tell(&format!("{}: waiting for up to {limit:.0} s", problem()));
+                tell(&format!("{}: waiting for up to {} s", problem(), timeout.as_secs_f64()));
             }
         }
     }
@@ -232,7 +269,8 @@ impl Fleet {
     }
 
     /// Runs `plan` on the agents, who read it from `work`. Returns the measurement of the whole run. Lost agents are in
-    /// [`Fleet::members`]. If another coordinator has taken one since, it waits for other agents again; `tell` says so.
+    /// [`Fleet::members`], and are passed to `lost` at once. If an agent left before the start, it takes another one, or
+    /// waits for one; `tell` says so.
     ///
     /// # Errors
     /// The run could not begin. Later events are part of the measurement.
@@ -243,6 +281,7 @@ impl Fleet {
         control: &RunControl,
         observer: &mut dyn FnMut(&Snapshot),
         tell: &dyn Fn(&str),
+        lost: &dyn Fn(&str),
     ) -> Result<Measurement, FleetError> {
         self.choose(&|| control.is_stopped(), tell)?;
         let names: Vec<String> = self.members().map(|member| member.name.clone()).collect();
@@ -259,7 +298,7 @@ impl Fleet {
             })?;
             self.bus.send(to_member(&self.run, number), &ToAgent::Start { at })?;
         }
-        Running::new(self, merging, plan, start).watch(control, observer)
+        Running::new(self, merging, plan, start, lost).watch(control, observer)
     }
 
     /// Gives each agent its share of the work.
@@ -270,7 +309,8 @@ impl Fleet {
             let play = ToAgent::Play { run: self.run.clone(), agent: index, share, work: work.to_vec() };
             self.bus.send(to_agent(&agent.id), &play)?;
         }
-        self.agents.iter_mut().for_each(|agent| agent.heard = Instant::now());
+        // Nothing of an earlier work of these agents counts.
+        self.agents.iter_mut().for_each(Seen::begin);
         Ok(())
     }
 
@@ -297,7 +337,7 @@ impl Fleet {
             return Err(problem);
         }
         if let Some(agent) = self.agents.iter().find(|agent| agent.ending.is_some()) {
-            return Err(FleetError::Lost(format!("{}: {}", agent.shown(), agent.early_end())));
+            return Err(FleetError::Lost(format!("{}: {}", agent.shown(), agent.reason_or(ENDED))));
         }
         if let Some(silent) = self.agents.iter().find(|agent| agent.is_silent()) {
             return Err(FleetError::Lost(format!("{} is gone: start it again", silent.shown())));
@@ -416,33 +456,8 @@ impl Drop for Fleet {
     }
 }
 
-/// Returns an agent before the run.
-fn seen(hello: &Hello) -> Seen {
-    Seen {
-        id: hello.id.clone(),
-        member: Member {
-            name: hello.name.clone(),
-            host: hello.host.clone(),
-            clock_offset_s: 0.0,
-            clock_bound_s: 0.0,
-            start_s: None,
-            lost_at_s: None,
-            missing_s: 0.0,
-            lost: None,
-            completed: 0,
-            cpu_s: None,
-            messages: 0,
-            bytes: 0,
-        },
-        compared: Compared { offset: 0, day_offset: 0, bound: 0 },
-        heard: Instant::now(),
-        unpacker: Unpacker::default(),
-        ending: None,
-    }
-}
-
-/// Says who is there and how many are missing.
-fn missing(there: &BTreeMap<String, (Hello, Instant)>, wanted: u32, url: &str) -> String {
+/// Says who is there, and how many of them are free.
+fn too_few(there: &BTreeMap<String, (Hello, Instant)>, wanted: usize, url: &str) -> String {
     let hellos = || there.values().map(|(hello, _)| hello);
     let mut names: Vec<String> = hellos()
         .map(|hello| match hello {
@@ -455,9 +470,8 @@ fn missing(there: &BTreeMap<String, (Hello, Instant)>, wanted: u32, url: &str) -
         .collect();
     names.sort_unstable();
     let usable = hellos().filter(|hello| !hello.busy && hello.version == VERSION).count();
-    let list =
-        if names.is_empty() { "none is there".to_owned() } else { format!("there: {}", names.join(", ")) };
-    format!("{url}: {} of {wanted} agents are missing; {list}", (wanted as usize).saturating_sub(usable))
+    let list = if names.is_empty() { "no agent answers".to_owned() } else { names.join(", ") };
+    format!("{url}: {usable} of {wanted} agents are free ({list})")
 }
 
 #[cfg(test)]
@@ -497,7 +511,8 @@ mod tests {
                 }
             });
             let _done = Done(ended);
-            let terms = Terms { agents: wanted, timeout: Duration::from_secs(1) };
+            let advice = "start more".to_owned();
+            let terms = Terms { agents: wanted, timeout: Duration::from_millis(1500), advice };
             let fleet = Fleet::gather(bus(()), "run".to_owned(), terms, &|| false, &|_| {});
             test(fleet)
         })
@@ -517,7 +532,7 @@ mod tests {
     #[test]
     fn agents_of_another_version_are_named_and_not_taken() {
         let error = gathered(&[("old", "0.0.1"), ("same", VERSION)], 2).unwrap_err();
-        assert!(error.contains("1 of 2 agents are missing"), "{error}");
+        assert!(error.contains("1 of 2 agents are free"), "{error}");
         assert!(error.contains(&format!("old (Lydite 0.0.1, and this is {VERSION}), same")), "{error}");
         assert_eq!(gathered(&[("old", "0.0.1"), ("same", VERSION)], 1), Ok(vec!["same".to_owned()]));
     }
@@ -543,16 +558,11 @@ mod tests {
             busy.lock().unwrap().push("a");
             fleet.choose(&|| false, &tell).unwrap();
             assert_eq!(names(&fleet), ["b", "c"]);
-            let left = "agent a on host left the fleet before the start: others take their shares";
-            assert_eq!(*told.lock().unwrap(), [left]);
+            assert_eq!(*told.lock().unwrap(), ["agent a on host plays another run: another takes its place"]);
             busy.lock().unwrap().push("b");
             let error = fleet.choose(&|| false, &tell).unwrap_err().to_string();
-            assert!(error.starts_with("agent b on host left the fleet before the start; nats://"), "{error}");
-            assert!(
-                error.contains("1 of 2 agents are missing") && error.contains("after 1 s: start more"),
-                "{error}"
-            );
-            assert!(error.contains("a (plays another run), b (plays another run), c"), "{error}");
+            let free = "1 of 2 agents are free (a (plays another run), b (plays another run), c) after 1.5 s: start more";
+            assert!(error.starts_with("nats://") && error.contains(free), "{error}");
         });
     }
 }

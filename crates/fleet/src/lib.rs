@@ -17,7 +17,7 @@ mod parts;
 mod running;
 
 pub use agent::{Identity, Play, Report, serve};
-pub use bus::{Bus, Login, shown};
+pub use bus::{Bus, Login, shown, without_login};
 pub use coordinator::{Fleet, Member, Terms};
 pub use error::FleetError;
 pub use messages::{decode, encode};

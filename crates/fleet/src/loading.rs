@@ -1,6 +1,6 @@
 //! A load by a fleet: each agent loads its share of the rows.
 
-use crate::coordinator::{Fleet, silence};
+use crate::coordinator::{ENDED, Fleet, silence};
 use crate::error::FleetError;
 use crate::messages::{Event, ToAgent, to_all};
 use lydite_bench::{Loaded, RunControl};
@@ -66,9 +66,7 @@ impl Fleet {
                     Event::Load { loaded, ended } => {
                         (parts[agent].loaded, parts[agent].ended) = (loaded, ended);
                         if ended == Some(false) && stopped.is_none() {
-                            failure.get_or_insert(FleetError::Lost(
-                                self.words(agent, &self.agents[agent].early_end()),
-                            ));
+                            failure.get_or_insert(FleetError::Lost(self.words(agent, ENDED)));
                         }
                     }
                     Event::Failed(problem) => {
@@ -99,9 +97,10 @@ impl Fleet {
         }
     }
 
-    /// Returns the problem of an agent in words.
+    /// Returns the problem of an agent in words, with the reason that the agent has sent, if it has.
     fn words(&self, agent: usize, problem: &str) -> String {
-        format!("{}: {problem}", self.agents[agent].shown())
+        let agent = &self.agents[agent];
+        format!("{}: {}", agent.shown(), agent.reason_or(problem))
     }
 }
 

@@ -1,6 +1,6 @@
 //! A run of a fleet, from its start to the last report.
 
-use crate::coordinator::{Fleet, silence};
+use crate::coordinator::{ENDED, Fleet, silence};
 use crate::error::FleetError;
 use crate::messages::{Event, ToAgent, to_all, to_member};
 use lydite_bench::{Measurement, Merging, RunControl, RunPlan, Snapshot, Status};
@@ -8,6 +8,9 @@ use std::time::{Duration, Instant, SystemTime};
 
 /// Longest wait for the last reports, after the window and its drain.
 const REPORTS: Duration = Duration::from_secs(10);
+
+/// Time that the view of the run allows the counts of a second to come.
+const ON_THE_WAY: Duration = Duration::from_millis(300);
 
 /// A run that has been ordered to start.
 pub(crate) struct Running<'a> {
@@ -26,14 +29,33 @@ pub(crate) struct Running<'a> {
     stopped: Option<Instant>,
     /// True if the share of an agent can't go on.
     failing: bool,
+    /// Reports the loss of an agent.
+    lost: &'a dyn Fn(&str),
 }
 
 impl<'a> Running<'a> {
-    pub(crate) fn new(fleet: &'a mut Fleet, merging: Merging, plan: &RunPlan, start: Instant) -> Self {
+    pub(crate) fn new(
+        fleet: &'a mut Fleet,
+        merging: Merging,
+        plan: &RunPlan,
+        start: Instant,
+        lost: &'a dyn Fn(&str),
+    ) -> Self {
         let window = start + plan.warmup;
         let end = window + plan.duration;
         let limit = end + plan.drain + REPORTS;
-        Self { fleet, merging, start, window, end, drain: plan.drain, limit, stopped: None, failing: false }
+        Self {
+            fleet,
+            merging,
+            start,
+            window,
+            end,
+            drain: plan.drain,
+            limit,
+            stopped: None,
+            failing: false,
+            lost,
+        }
     }
 
     /// Watches the run until all agents have reported or are lost.
@@ -53,8 +75,10 @@ impl<'a> Running<'a> {
                 let _ = self.fleet.bus.send(to_all(&self.fleet.run), &ToAgent::Stop);
             }
             let elapsed = self.start.elapsed();
-            if elapsed.as_secs() >= second {
-                second = elapsed.as_secs() + 1;
+            // The counts of a second come a little after it.
+            let counted = elapsed.saturating_sub(ON_THE_WAY).as_secs();
+            if counted >= second {
+                second = counted + 1;
                 observer(&self.merging.snapshot(elapsed));
             }
             for (agent, event) in self.fleet.attend() {
@@ -98,10 +122,10 @@ impl<'a> Running<'a> {
                         self.judge_end(number);
                     }
                     Ok(None) => {}
-                    Err(problem) => self.lose(number, problem),
+                    Err(problem) => self.lose(number, &problem),
                 }
             }
-            Event::Failed(problem) => self.lose(number, problem),
+            Event::Failed(problem) => self.lose(number, &problem),
             Event::Alive | Event::Ready | Event::Pong { .. } | Event::Ending(_) | Event::Load { .. } => {}
         }
     }
@@ -112,7 +136,7 @@ impl<'a> Running<'a> {
         match self.merging.end_of(number) {
             Some(Status::Failing(_)) => self.failing = true,
             Some(Status::Interrupted) if self.stopped.is_none() => {
-                self.lose(number, self.fleet.agents[number].early_end());
+                self.lose(number, ENDED);
             }
             _ => {}
         }
@@ -130,12 +154,16 @@ impl<'a> Running<'a> {
                     None if silent => silence(),
                     None => "did not report its end".to_owned(),
                 };
-                self.lose(number, why);
+                self.lose(number, &why);
             }
         }
     }
 
-    fn lose(&mut self, number: usize, why: String) {
+    /// Declares an agent lost. `why` is the reason unless the agent has sent one.
+    fn lose(&mut self, number: usize, why: &str) {
+        let agent = &self.fleet.agents[number];
+        let why = agent.reason_or(why);
+        (self.lost)(&format!("{} is lost: {why}", agent.shown()));
         self.merging.lose(number);
         // Its load would go on, and nobody would count it. If it can't be sent, the agent notices the silence.
         let _ = self.fleet.bus.send(to_member(&self.fleet.run, number), &ToAgent::Stop);
@@ -150,7 +178,7 @@ impl<'a> Running<'a> {
         let measured_s = seconds(self.window, end).max(0.0);
         for (number, agent) in self.fleet.agents.iter_mut().enumerate() {
             agent.member.completed = self.merging.completed(number);
-            agent.member.cpu_s = self.merging.cpu(number).map(|cpu| cpu.as_secs_f64());
+            agent.member.cpu_s = self.merging.cpu(number).as_secs_f64();
             let lost_at = agent.member.lost_at_s.map(|at| at.max(0.0));
             agent.member.missing_s = lost_at.map_or(0.0, |at| (measured_s - at).max(0.0));
         }

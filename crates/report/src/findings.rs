@@ -4,8 +4,8 @@
 use crate::faults::FaultResult;
 use crate::figures::{count, duration, kind_of, number, plural, type_name};
 use crate::model::{
-    AgentStatus, CheckResult, LEDGER_CHECK, Outage, OutageCause, RunResult, SUCCESS_LOG_CHECK, Status,
-    TransactionResult, WindowVerdict,
+    CheckResult, LEDGER_CHECK, Outage, OutageCause, RunResult, SUCCESS_LOG_CHECK, Status, TransactionResult,
+    WindowVerdict,
 };
 use lydite_tpcc::{Mix, TransactionKind};
 
@@ -240,13 +240,12 @@ fn seconds_of_outages(result: &RunResult) -> f64 {
 
 fn partial_result(result: &RunResult) -> Option<Finding> {
     let measured = duration(result.window.measured_s);
-    let lost = result.agents.iter().filter(|agent| agent.status == AgentStatus::Lost).count();
-    let text = if lost > 0 {
-        let agents = result.agents.len();
-        format!("The result is partial: {lost} of {agents} agents did not play to the end of the {measured}.")
-    } else {
-        format!("The result is partial: its numbers cover the {measured} that were measured.")
+    let lost = match result.agents.iter().filter(|agent| agent.lost.is_some()).count() {
+        0 => String::new(),
+        1 => format!("; 1 of {} was lost", plural(result.agents.len() as u64, "agent")),
+        lost => format!("; {lost} of {} were lost", plural(result.agents.len() as u64, "agent")),
     };
+    let text = format!("The result is partial: its numbers cover the {measured} that were measured{lost}.");
     (result.status == Status::Partial).then(|| Finding::warning(text))
 }
 

@@ -1,6 +1,6 @@
 //! Loading: loaded units, loaded once, and rejected databases.
 
-use lydite_bench::{Left, LoadError, LoadReport, RunControl, load};
+use lydite_bench::{Kept, LoadError, LoadReport, RunControl, load};
 use lydite_database::{
     Capabilities, ConditionFinding, DatabaseState, Demand, Description, LedgerCounts, LoadProgress, LoadUnit,
     Loader, Session, TableChecksum, Target, TargetError, TargetErrorKind, Written,
@@ -183,9 +183,9 @@ fn an_empty_database_gets_every_warehouse_once() {
 fn an_unfinished_load_is_completed_only_when_asked() {
     let shelf = Shelf::new(loading(5, &[2, 4]));
     let error = fill(&shelf, 5, false).unwrap_err();
-    assert_eq!(error.error.kind, TargetErrorKind::Usage);
+    assert_eq!(error.cause.kind, TargetErrorKind::Usage);
     assert_eq!(
-        error.error.message,
+        error.cause.message,
         "the database holds an unfinished load of 5 warehouses from seed 7: complete it with --resume, or start \
          again with --fresh"
     );
@@ -206,7 +206,7 @@ fn an_unfinished_load_of_other_rows_is_refused() {
     let shelf = Shelf::new(loading(5, &[2]));
     let error = fill(&shelf, 6, true).unwrap_err();
     assert!(
-        error.error.message.contains("of 5 warehouses from seed 7, not of 6 warehouses from seed 7"),
+        error.cause.message.contains("of 5 warehouses from seed 7, not of 6 warehouses from seed 7"),
         "{error}"
     );
     assert_eq!(shelf.now(), loading(5, &[2]));
@@ -217,7 +217,7 @@ fn an_unfinished_load_of_other_rows_is_refused() {
     let shelf = Shelf::new(skewed.clone());
     let error = fill(&shelf, 5, true).unwrap_err();
     assert!(
-        error.error.message.contains("of 5 warehouses with data_skew zipf(1.5) from seed 7, not of 5"),
+        error.cause.message.contains("of 5 warehouses with data_skew zipf(1.5) from seed 7, not of 5"),
         "{error}"
     );
     assert_eq!(shelf.now(), skewed);
@@ -231,8 +231,8 @@ fn a_database_with_data_is_refused_and_left_alone() {
     {
         let shelf = Shelf::new(state.clone());
         let error = fill(&shelf, 1, true).unwrap_err();
-        assert_eq!(error.error.kind, TargetErrorKind::Usage);
-        assert!(error.error.message.contains(words), "{error}");
+        assert_eq!(error.cause.kind, TargetErrorKind::Usage);
+        assert!(error.cause.message.contains(words), "{error}");
         assert_eq!(shelf.now(), state);
     }
 }
@@ -262,8 +262,8 @@ fn an_error_in_one_job_stops_the_others_and_is_the_one_that_is_told() {
     });
     let error = fill(&shelf, 100, false).unwrap_err();
     assert_eq!(
-        (error.error.message.as_str(), error.left),
-        ("no space left on device", Some(Left::Complete(Some(1))))
+        (error.cause.message.as_str(), error.kept),
+        ("no space left on device", Some(Kept::Warehouses(Some(1))))
     );
     assert_eq!(*lock(&shelf.finished), 0);
     assert!(

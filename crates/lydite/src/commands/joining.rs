@@ -4,7 +4,7 @@ use super::lab;
 use crate::cli::{FleetArgs, LoginArgs};
 use crate::output::complain;
 use crate::run::fleet::{JOIN, Joining};
-use lydite_fleet::{Login, Terms, shown};
+use lydite_fleet::{Login, Terms, shown, without_login};
 use lydite_plan::values::{time, whole};
 use std::time::Duration;
 
@@ -26,24 +26,34 @@ pub(super) fn joining(args: &FleetArgs, errors: &mut Vec<String>) -> Option<Join
             errors.push(format!("--join: {:?} needs --agents with their number", shown(join)));
         } else {
             for (flag, _) in login_given.iter().chain([&waits]).filter(|(_, given)| *given) {
-                errors.push(format!("{flag}: needs --agents and --join with the URL of a NATS server"));
+                errors.push(format!("{flag}: needs --agents with the number of agents"));
             }
         }
         return None;
     };
-    if args.join.is_none() {
+    if args.join.is_none() && named().is_none() {
         for (flag, _) in login_given.iter().filter(|(_, given)| *given) {
-            errors.push(format!("{flag}: needs --join with the URL of a NATS server"));
+            errors.push(format!("{flag}: needs --join with the URL of a NATS server, or {JOIN}"));
         }
     }
+    let right = errors.len();
     let agents = whole(agents, 1, MAX_AGENTS)
         .map_err(|problem| errors.push(format!("--agents: {agents:?} {problem}")))
         .unwrap_or(1);
     let timeout = args.agents_timeout.as_deref().map_or(Ok(AGENTS_TIMEOUT), |text| {
         time(text).inspect_err(|problem| errors.push(format!("--agents-timeout: {text:?} {problem}")))
     });
-    let join = args.join.clone().or_else(named).or_else(|| on_this_machine(agents, errors))?;
-    let terms = Terms { agents, timeout: timeout.unwrap_or(AGENTS_TIMEOUT) };
+    let (join, advice) = match args.join.clone().or_else(named) {
+        Some(join) => {
+            let advice = format!("start more with: lydite agent --join {}", without_login(&join));
+            (join, advice)
+        }
+        None if errors.len() > right => return None,
+        None => {
+            (on_this_machine(agents, errors)?, "start them again with: lydite lab restart fleet".to_owned())
+        }
+    };
+    let terms = Terms { agents, timeout: timeout.unwrap_or(AGENTS_TIMEOUT), advice };
     Some(Joining { join, login: login(&args.login), terms })
 }
 

@@ -5,7 +5,8 @@ use crate::cli::LoadArgs;
 use crate::exit::{Failure, Outcome};
 use crate::interrupt::{watch, watched};
 use crate::run::fleet::check_shared;
-use crate::run::{fleet_load, loading, micro};
+use crate::run::loading::TpccLoad;
+use crate::run::{fleet_load, micro};
 use lydite_database::{DatabaseState, Demand, TxMode};
 use lydite_families::TargetSpec;
 use lydite_micro::{Data as MicroRecords, Meta};
@@ -81,17 +82,17 @@ pub(crate) fn command(args: LoadArgs) -> Outcome {
         target.reset()?;
     }
     let interrupt = interrupt.map_or_else(|| watch(style), Ok)?;
+    let load = TpccLoad::new((&*target, spec.is_temporary()), &meta, style, &interrupt)?;
     let report = match fleet {
-        None => loading::load(&*target, &meta, jobs, args.resume, style, &interrupt)?,
+        None => load.alone(jobs, args.resume)?,
         Some((mut agents, joining)) => {
-            let (target, how) = ((&*target, args.target.as_str()), (jobs as u32, args.resume));
-            fleet_load::load((&mut agents, &joining), target, &meta, how, style, &interrupt)?
+            let how = (jobs as u32, args.resume);
+            fleet_load::load((&mut agents, &joining), &load, &args.target, how)?
         }
     };
     if report.interrupted {
-        let message =
-            "interrupted: the load is unfinished: go on with the same command and --resume, without --fresh";
-        return Err(Failure::Interrupted(message.into()));
+        let line = format!("interrupted: the load is unfinished{}", load.go_on(": go on with "));
+        return Err(Failure::Interrupted(line));
     }
     Ok(())
 }

@@ -21,7 +21,7 @@ use lydite_tpcc::meta::DatabaseMeta;
 use serde::{Deserialize, Serialize};
 use std::hash::{BuildHasher, RandomState};
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Keys of a plan that a fleet can't play, with the reason.
 const REFUSED: &[(&str, &str)] = &[
@@ -55,7 +55,7 @@ impl Joining {
     pub(crate) fn gather(&self, interrupt: &Interrupt) -> Result<lydite_fleet::Fleet, Failure> {
         let bus = Bus::connect(&self.join, &self.login)?;
         let stopped = || interrupt.asked();
-        Ok(lydite_fleet::Fleet::gather(bus, random_name(), self.terms, &stopped, &complain)?)
+        Ok(lydite_fleet::Fleet::gather(bus, random_name(), self.terms.clone(), &stopped, &complain)?)
     }
 }
 
@@ -104,26 +104,36 @@ impl Asked {
                 (warehouses.saturating_mul(DISTRICTS_PER_WAREHOUSE.into()), *sessions)
             }
         };
+        let agents = self.joining.terms.agents;
         let few = |what: &str, count: u32| {
+            let flag = match mode {
+                Mode::Open { .. } if what == "terminals" => {
+                    format!("--warehouses {}", agents.div_ceil(DISTRICTS_PER_WAREHOUSE.into()))
+                }
+                _ => format!("--{what} {agents}"),
+            };
             Failure::usage(format!(
-                "--agents {}: the run has {count} {what}: give each agent at least one, with --{}",
-                self.joining.terms.agents,
-                if matches!(mode, Mode::Open { .. }) && what == "terminals" { "warehouses" } else { what }
+                "--agents {agents}: the run has {count} {what}: give each agent at least one, with {flag} or more"
             ))
         };
-        if terminals < self.joining.terms.agents {
+        if terminals < agents {
             return Err(few("terminals", terminals));
         }
-        if sessions < self.joining.terms.agents {
+        if sessions < agents {
             return Err(few("sessions", sessions));
         }
         Ok(())
     }
 
+    /// Returns the number of agents.
+    pub(crate) fn agents(&self) -> u32 {
+        self.joining.terms.agents
+    }
+
     /// Waits for the agents.
     pub(crate) fn gather(&self, request: &Request) -> Result<Fleet, Failure> {
         let fleet = self.joining.gather(&request.interrupt)?;
-        Ok(Fleet { agents: Mutex::new(fleet), document: self.document.clone() })
+        Ok(Fleet { agents: Mutex::new(fleet), document: self.document.clone(), lines: Mutex::default() })
     }
 }
 
@@ -150,6 +160,8 @@ pub(super) struct RunWork {
 pub(crate) struct Fleet {
     agents: Mutex<lydite_fleet::Fleet>,
     document: Document,
+    /// Lines for the live view.
+    lines: Mutex<Vec<String>>,
 }
 
 impl Fleet {
@@ -168,7 +180,17 @@ impl Fleet {
             logs: plan.success_log.is_some(),
         });
         let mut agents = self.agents.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(agents.run(&encode(&work)?, plan, control, observer, &complain)?)
+        let lost = |line: &str| self.lines().push(line.to_owned());
+        Ok(agents.run(&encode(&work)?, plan, control, observer, &complain, &lost)?)
+    }
+
+    fn lines(&self) -> MutexGuard<'_, Vec<String>> {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the lines about lost agents since the last call, for the live view.
+    pub(crate) fn take_lines(&self) -> Vec<String> {
+        std::mem::take(&mut *self.lines())
     }
 
     /// Releases the agents, and returns their part in the run.

@@ -1,18 +1,16 @@
 //! Loads by a fleet: the coordinator's side, and the share of an agent.
 
 use super::fleet::Joining;
-use super::loading::{now, show_load, tell_notes};
+use super::loading::{TpccLoad, now, tell_notes};
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::memory;
 use crate::output::complain;
 use lydite_bench::{LoadReport, Loaded, Missing, RunControl, Share, load_by, load_share};
-use lydite_database::{DatabaseState, Demand, Target, TargetError, TxMode};
+use lydite_database::{DatabaseState, Demand, TargetError, TxMode};
 use lydite_families::TargetSpec;
 use lydite_fleet::{Fleet, FleetError, encode};
 use lydite_plan::data::Data;
-use lydite_report::live::Style;
-use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::population::Population;
 use lydite_tpcc::{DataSkew, Size, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -33,21 +31,19 @@ pub(super) struct LoadWork {
     jobs: u32,
 }
 
-/// Lets a fleet load the tables of TPC-C through `jobs` connections for each agent, and shows the progress.
+/// Lets a fleet load the tables of TPC-C at `url` through `jobs` connections for each agent, and shows the progress.
 pub(crate) fn load(
     (fleet, agents): (&mut Fleet, &Joining),
-    (target, url): (&dyn Target, &str),
-    meta: &DatabaseMeta,
+    load: &TpccLoad<'_>,
+    url: &str,
     (jobs, resume): (u32, bool),
-    style: Style,
-    interrupt: &Interrupt,
 ) -> Result<LoadReport, Failure> {
+    let TpccLoad { target, meta, .. } = *load;
     tell_notes(&target.admit(&Demand::Load)?);
     let time = now();
     let population = Population::from_meta(meta, time);
     let all_jobs = (jobs * agents.terms.agents) as usize;
-    let who = ", alone or with --agents and --join as before, with any number of them";
-    show_load((target, who), meta, style, interrupt, |control, observer| {
+    load.show(", with or without --agents", |control, observer| {
         let mut by_agents = |missing: &Missing, progress: &mut dyn FnMut(Loaded)| {
             let work = LoadWork {
                 url: url.to_owned(),

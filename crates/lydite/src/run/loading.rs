@@ -4,7 +4,7 @@ use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::complain;
 use crate::shell::typed;
-use lydite_bench::{Left, LoadError, LoadReport, LoadSnapshot, RunControl};
+use lydite_bench::{Kept, LoadError, LoadReport, LoadSnapshot, RunControl};
 use lydite_database::{Demand, Target};
 use lydite_plan::data;
 use lydite_report::live::{LoadProgress, LoadView, Style};
@@ -13,55 +13,73 @@ use lydite_tpcc::population::Population;
 use lydite_tpcc::schema::Table;
 use lydite_tpcc::{DISTRICTS_PER_WAREHOUSE, Timestamp, WarehouseId};
 
-/// Loads the tables of TPC-C, and shows the progress.
-pub(crate) fn load(
-    target: &dyn Target,
-    meta: &DatabaseMeta,
-    jobs: usize,
-    resume: bool,
+/// A load of TPC-C's tables.
+pub(crate) struct TpccLoad<'a> {
+    pub(super) target: &'a dyn Target,
+    pub(super) meta: &'a DatabaseMeta,
     style: Style,
-    interrupt: &Interrupt,
-) -> Result<LoadReport, Failure> {
-    tell_notes(&target.admit(&Demand::Load)?);
-    let population = Population::from_meta(meta, now());
-    show_load((target, ""), meta, style, interrupt, |control, observer| {
-        lydite_bench::load(target, &population, jobs, resume, control, observer)
-    })
+    interrupt: &'a Interrupt,
+    /// Command that resumes it; `None` if the database ends with this program.
+    resume_command: Option<String>,
 }
 
-/// Loads the tables of TPC-C with `work`, and shows the progress. After a failure it says how to finish the load, and `who` can do
-/// that.
-pub(super) fn show_load(
-    (target, who): (&dyn Target, &str),
-    meta: &DatabaseMeta,
-    style: Style,
-    interrupt: &Interrupt,
-    work: impl FnOnce(&RunControl, &mut dyn FnMut(&LoadSnapshot)) -> Result<LoadReport, LoadError>,
-) -> Result<LoadReport, Failure> {
-    let title = format!("Loading {}", meta.warehouses_in_words());
-    let expected = (expected_rows(meta), u64::from(meta.warehouses));
-    let loaded = show(style, &title, expected, interrupt, work);
-    loaded.map_err(|LoadError { mut error, left }| {
-        let kept = match left {
-            None => return error.into(),
-            Some(Left::Unusable) => {
-                error.message += "; load again with --fresh";
-                return error.into();
+impl<'a> TpccLoad<'a> {
+    /// Describes a load. A `temporary` database ends with this program.
+    pub(crate) fn new(
+        (target, temporary): (&'a dyn Target, bool),
+        meta: &'a DatabaseMeta,
+        style: Style,
+        interrupt: &'a Interrupt,
+    ) -> Result<Self, Failure> {
+        // Asked now: after a failure, the database may not answer.
+        let url = target.describe()?.url;
+        let resume_command = (!temporary).then(|| resume_command(&url, meta));
+        Ok(Self { target, meta, style, interrupt, resume_command })
+    }
+
+    /// Loads through `jobs` connections of this process, and shows the progress.
+    pub(crate) fn alone(&self, jobs: usize, resume: bool) -> Result<LoadReport, Failure> {
+        tell_notes(&self.target.admit(&Demand::Load)?);
+        let population = Population::from_meta(self.meta, now());
+        self.show("", |control, observer| {
+            lydite_bench::load(self.target, &population, jobs, resume, control, observer)
+        })
+    }
+
+    /// Loads with `work`, and shows the progress. An error says how to finish the load; `how` follows the command.
+    pub(super) fn show(
+        &self,
+        how: &str,
+        work: impl FnOnce(&RunControl, &mut dyn FnMut(&LoadSnapshot)) -> Result<LoadReport, LoadError>,
+    ) -> Result<LoadReport, Failure> {
+        let all = self.meta.warehouses_in_words();
+        let expected = (expected_rows(self.meta), u64::from(self.meta.warehouses));
+        let loaded = show(self.style, &format!("Loading {all}"), expected, self.interrupt, work);
+        loaded.map_err(|LoadError { mut cause, kept }| {
+            let complete = match kept {
+                Some(Kept::Warehouses(Some(complete))) => format!("complete: {complete} of {all}"),
+                Some(Kept::Warehouses(None)) => "complete warehouses are kept".to_owned(),
+                Some(Kept::Nothing) => {
+                    cause.message += "; load again with --fresh";
+                    return cause.into();
+                }
+                None => return cause.into(),
+            };
+            if let Some(command) = &self.resume_command {
+                cause.message += &format!("; {complete}; finish the load with `{command}`{how}");
             }
-            Some(Left::Complete(Some(kept))) => {
-                format!("{kept} of {} are kept", meta.warehouses_in_words())
-            }
-            Some(Left::Complete(None)) => "complete warehouses are kept".to_owned(),
-        };
-        // If the database does not answer, its URL without the password is unknown.
-        let url = target.describe().map_or_else(|_| "URL".to_owned(), |description| description.url);
-        error.message += &format!("; {kept}: finish the load with `{}`{who}", resume_command(&url, meta));
-        error.into()
-    })
+            cause.into()
+        })
+    }
+
+    /// Returns advice to go on with the load, after `before`; nothing if the database ends with this program.
+    pub(crate) fn go_on(&self, before: &str) -> String {
+        self.resume_command.as_ref().map_or_else(String::new, |command| format!("{before}`{command}`"))
+    }
 }
 
-/// Returns the command that resumes the load of a database, whose URL has no password.
-pub(crate) fn resume_command(url: &str, meta: &DatabaseMeta) -> String {
+/// Returns the command that resumes the load of a database. `url` must not contain its password.
+pub(super) fn resume_command(url: &str, meta: &DatabaseMeta) -> String {
     format!("lydite load {} {} --resume", typed(url), data::load_flags(meta))
 }
 

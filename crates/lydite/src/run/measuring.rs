@@ -1,6 +1,7 @@
 //! The measured part of a run, with its live view.
 
 use super::faults::Faults;
+use super::fleet::Fleet;
 use super::observing::Observing;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
@@ -21,6 +22,8 @@ pub(crate) struct Live<'a> {
     /// The faults of the run.
     pub(crate) faults: Option<&'a Faults>,
     pub(crate) observing: &'a Observing,
+    /// The fleet that plays the run, if one does.
+    pub(crate) fleet: Option<&'a Fleet>,
 }
 
 /// Measures with `work`, and shows its progress. `kinds` are the transaction types to show, with their numbers.
@@ -55,6 +58,9 @@ fn show(
     live: &Live<'_>,
     phases: &[Span],
 ) {
+    for line in live.fleet.into_iter().flat_map(Fleet::take_lines) {
+        view.note(&line);
+    }
     let changes = phases.iter().any(|phase| !phase.asked.is_empty());
     let message = phases.get(now.in_phase).filter(|_| changes).map(|phase| {
         let asked = match asked_in_words(&phase.asked) {

@@ -229,7 +229,7 @@ pub(crate) fn run(request: &Request, asked: &MicroAsked) -> Outcome {
     let observing = Observing::new(plan, &target, None)?;
     let measurement = measure(
         plan,
-        Live { title: &title, style: *style, queue, faults: None, observing: &observing },
+        Live { title: &title, style: *style, queue, faults: None, observing: &observing, fleet: None },
         run_plan.sessions(),
         &[(0, Micro::KINDS[0])],
         interrupt,

@@ -1,7 +1,8 @@
 //! Readiness of the database for a run of TPC-C: templates, loading, and the check that its state fits the plan.
 
 use super::Request;
-use super::loading;
+use super::fleet::Asked;
+use super::loading::{TpccLoad, resume_command};
 use crate::exit::{Failure, Outcome};
 use crate::shell::typed;
 use lydite_bench::{LoadReport, Mode};
@@ -11,7 +12,7 @@ use lydite_plan::controls::Scale;
 use lydite_report::figures::plural;
 use lydite_tpcc::meta::DatabaseMeta;
 
-/// The default number of warehouses to load.
+/// Least default of the number of warehouses to load.
 const DEFAULT_WAREHOUSES: u32 = 2;
 /// The default number of warehouses that `null:` pretends to have.
 const DEFAULT_NULL_WAREHOUSES: u32 = 10;
@@ -25,6 +26,24 @@ pub(crate) fn fitting(plan: &Plan, meta: &DatabaseMeta) -> Result<Mode, Failure>
     let active = plan.active(meta.warehouses)?;
     plan.controls.fit(&plan.schedule, &Scale { mode: &mode, active, districts: Some(&meta.districts) })?;
     Ok(mode)
+}
+
+/// Returns the mode of a run on the database of `meta`.
+///
+/// # Errors
+/// The database is too small for the plan, or the run has fewer terminals than agents.
+pub(crate) fn fitting_run(request: &Request, meta: &DatabaseMeta) -> Result<Mode, Failure> {
+    let mode = fitting(&request.plan, meta)?;
+    if let Some(fleet) = &request.fleet {
+        fleet.fit(&mode, request.plan.active(meta.warehouses)?.1)?;
+    }
+    Ok(mode)
+}
+
+/// Returns the number of warehouses to load if the user gives none: with a fleet at least one for each agent, since a run
+/// has a terminal for each warehouse.
+fn default_warehouses(request: &Request) -> u32 {
+    request.fleet.as_ref().map_or(0, Asked::agents).max(DEFAULT_WAREHOUSES)
 }
 
 /// Rejects a target that can't run the plan, before anything is loaded.
@@ -81,8 +100,8 @@ pub(crate) fn make_ready(
             data.size = data.size.or(Some(meta.size));
         }
         // The plan is checked before the data is dropped.
-        let meta = data.describe(warehouses.unwrap_or(DEFAULT_WAREHOUSES), plan.seed)?;
-        fitting(plan, &meta)?;
+        let meta = data.describe(warehouses.unwrap_or_else(|| default_warehouses(request)), plan.seed)?;
+        fitting_run(request, &meta)?;
         target.admit(&Demand::Districts(meta.districts.clone()))?;
         target.reset()?;
         state = DatabaseState::Empty;
@@ -103,19 +122,18 @@ pub(crate) fn make_ready(
             }
         },
         DatabaseState::Empty => {
-            let meta = data.describe(warehouses.unwrap_or(DEFAULT_WAREHOUSES), plan.seed)?;
-            fitting(plan, &meta)?;
+            let meta = data.describe(warehouses.unwrap_or_else(|| default_warehouses(request)), plan.seed)?;
+            fitting_run(request, &meta)?;
             target.admit(&Demand::Districts(meta.districts.clone()))?;
-            let report = loading::load(target, &meta, plan.jobs, false, request.style, &request.interrupt)?;
+            let place = (target, plan.target.is_temporary());
+            let load = TpccLoad::new(place, &meta, request.style, &request.interrupt)?;
+            let report = load.alone(plan.jobs, false)?;
             if report.interrupted {
-                // A temporary database can't be resumed.
-                let next = if plan.target.is_temporary() {
-                    String::new()
-                } else {
-                    let go_on = loading::resume_command(&target.describe()?.url, &meta);
-                    format!(": go on with `{go_on}`, or start again with --fresh")
-                };
-                return Err(Failure::Interrupted(format!("interrupted while loading{next}")));
+                let mut line = format!("interrupted while loading{}", load.go_on(": go on with "));
+                if !plan.target.is_temporary() {
+                    line += ", or start again with --fresh";
+                }
+                return Err(Failure::Interrupted(line));
             }
             Ok((meta, Some(report)))
         }
@@ -145,7 +163,7 @@ pub(crate) fn described(target: &dyn Target, plan: &Plan) -> Result<DatabaseMeta
 
 /// Returns the error of a database whose state TPC-C can't use; none if it can.
 pub(crate) fn unusable(state: &DatabaseState, url: &str) -> Option<Failure> {
-    let go_on = |meta| loading::resume_command(url, meta);
+    let go_on = |meta| resume_command(url, meta);
     let url = typed(url);
     match state {
         DatabaseState::Loading { meta, warehouses, .. } => Some(Failure::usage(format!(

@@ -12,7 +12,7 @@ use super::ledger::Ledger;
 use super::measuring::{Live, measure};
 use super::node_sizes::SizeWatch;
 use super::observing::{self, Observing};
-use super::readiness::{begin_with_template, check_target, fitting, make_ready};
+use super::readiness::{begin_with_template, check_target, fitting_run, make_ready};
 use super::result::{Parts, endpoints};
 use super::success_log::SuccessLog;
 use crate::exit::{Failure, Outcome};
@@ -65,8 +65,7 @@ pub(crate) fn run(request: &Request) -> Outcome {
         lines.close();
     }
     let measurement = measured?;
-    let whole = |()| run_plan(plan, (&ready.meta, ready.active), &ready.mode, &ready.settled);
-    let agents = fleet.map(|fleet| fleet.finish(&whole(()))).unwrap_or_default();
+    let agents = fleet.map(|fleet| fleet.finish(&ready.run_plan(plan))).unwrap_or_default();
     let endpoints = if request.fleet.is_some() { Vec::new() } else { endpoints(&*ready.target) };
     let observed = observing.finish();
     let balances = balances.filter(|_| agents.all_reported());
@@ -164,11 +163,8 @@ impl Ready {
         if let Some(replicas) = &replicas {
             catch_up(replicas, &meta, load.is_some(), &request.interrupt)?;
         }
-        let mode = fitting(plan, &meta)?;
+        let mode = fitting_run(request, &meta)?;
         let active = plan.active(meta.warehouses)?;
-        if let Some(fleet) = &request.fleet {
-            fleet.fit(&mode, active.1)?;
-        }
         let stored = !matches!(target.state()?, DatabaseState::AnyScale);
         let description = target.describe()?;
         if plan.success_log.is_some() && !stored {
@@ -207,13 +203,18 @@ impl Ready {
                 self.description.url
             )));
         }
-        let run_plan = run_plan(plan, (&self.meta, self.active), &self.mode, &self.settled);
+        let run_plan = self.run_plan(plan);
         let homes = run_plan.steps.first().map(|step| {
             let inputs = run_plan.inputs(step);
             let one = |number| inputs.terminal_of(number, terminals);
             (0..terminals).map(|number| (one(number).warehouse(), one(number).district())).collect()
         });
         Ok(Lines::connect(address, homes.unwrap_or_default())?)
+    }
+
+    /// Returns the plan of the run in this process.
+    fn run_plan(&self, plan: &Plan) -> RunPlan {
+        run_plan(plan, (&self.meta, self.active), &self.mode, &self.settled)
     }
 
     /// Begins to watch the balances, if the mix has dUpdateBalances.
@@ -281,7 +282,7 @@ impl Ready {
         fleet: Option<&Fleet>,
     ) -> Result<Measurement, Failure> {
         let plan = &request.plan;
-        let run_plan = run_plan(plan, (&self.meta, self.active), &self.mode, &self.settled);
+        let run_plan = self.run_plan(plan);
         let title = format!("{}  {}", self.description.url, self.meta.warehouses_in_words());
         let queue = !matches!(self.mode, Mode::Direct { .. });
         let kinds: Vec<(usize, Kind)> =
@@ -291,7 +292,7 @@ impl Ready {
         let _lag = self.replicas.as_ref().map(Replicas::watch).transpose()?;
         measure(
             plan,
-            Live { title: &title, style: request.style, queue, faults: Some(faults), observing },
+            Live { title: &title, style: request.style, queue, faults: Some(faults), observing, fleet },
             run_plan.sessions(),
             &kinds,
             &request.interrupt,

@@ -5,7 +5,7 @@ use crate::program::{
     Ended, Program, Running, TYPES, assert_checks_hold, check_after, json, lydite, scratch, text,
 };
 use crate::success_log::lines;
-use lydite_testkit::nats;
+use lydite_testkit::{nats, postgres};
 use serde_json::Value;
 use std::path::Path;
 
@@ -93,6 +93,49 @@ fn the_ledger_the_success_log_and_the_conditions_hold_over_the_transactions_of_a
 }
 
 #[test]
+fn an_empty_database_gets_a_warehouse_for_each_agent() {
+    let (directory, server) = (scratch(), nats::Server::start(&[]));
+    let (url, path) = (server.url(), directory.path().join("result.json"));
+    let _agents = ["a", "b", "c"].map(|name| agent(&url, name));
+    let postgres = postgres::shared();
+    let database = postgres.create_database("fleet_empty");
+    let run = ["run", &database, "--size", "small", "--duration", "1s", "--warmup", "0s", "--quiet"];
+    let fleet = ["--json", text(&path), "--join", &url, "--agents", "3"];
+    let run = [&run[..], &fleet].concat();
+    let few = lydite(&[&run[..], &["--terminals", "2"]].concat()).code(2);
+    let words =
+        "--agents 3: the run has 2 terminals: give each agent at least one, with --terminals 3 or more";
+    assert_eq!(few.only_error(), words);
+    assert_eq!(
+        postgres.psql("fleet_empty", "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'"),
+        "0"
+    );
+    lydite(&run).code(0);
+    let result = json(&path);
+    assert_checks_hold(&result, &["before", "after"]);
+    let found = result["agents"].as_array().expect("agents");
+    assert_eq!(found.iter().map(|agent| agent["warehouses"].as_u64()).collect::<Vec<_>>(), [Some(1); 3]);
+}
+
+#[test]
+fn an_agent_that_can_not_play_logs_the_reason_that_the_coordinator_names() {
+    let server = nats::Server::start(&[]);
+    let url = server.url();
+    let database = loaded::on_postgres("fleet_failing", 1);
+    let agent = ["agent", "--join", &url, "--name", "a"];
+    let mut agent = Program::new(&agent).env("PGSSLMODE", "require").start();
+    let said = agent.said();
+    agent.wait_until("it waits for runs", || said.has("waits for runs"));
+    let run = ["run", &database, "--no-check", "--quiet", "--join", &url, "--agents", "1"];
+    let ended = lydite(&run).code(3);
+    let error = ended.only_error();
+    let (_, reason) =
+        error.split_once("agent a on ").and_then(|(_, error)| error.split_once(": ")).expect("an agent");
+    let failed = format!("ends: failed: {reason}");
+    agent.wait_until("it logs the reason", || said.has(&failed));
+}
+
+#[test]
 fn a_killed_agent_is_reported_and_nothing_is_scaled_up() {
     let (directory, server) = (scratch(), nats::Server::start(&[]));
     let (url, path) = (server.url(), directory.path().join("result.json"));
@@ -107,6 +150,7 @@ fn a_killed_agent_is_reported_and_nothing_is_scaled_up() {
         ended.errors().iter().any(|line| line.contains("agent b") && line.contains("was lost")),
         "{ended:?}"
     );
+    assert!(ended.stderr.contains(" is lost: no sign of life for 4 s"), "while it runs: {ended:?}");
     let result = json(&path);
     assert_eq!(result["status"], "partial");
     let agents = result["agents"].as_array().expect("agents");
@@ -114,10 +158,8 @@ fn a_killed_agent_is_reported_and_nothing_is_scaled_up() {
     assert!(agents[0]["lost"].is_null() && agents[0]["missing_s"] == 0.0, "{agents:?}");
     assert_eq!((&agents[0]["status"], &agents[1]["status"]), (&"complete".into(), &"lost".into()));
     assert_eq!(agents[1]["terminals"], 2);
-    assert!(
-        agents[0]["cpu_s"].is_number() && agents[1]["cpu_s"].is_null(),
-        "it did not report its end: {agents:?}"
-    );
+    let of_all: f64 = agents.iter().map(|agent| agent["cpu_s"].as_f64().expect("a time")).sum();
+    assert!((result["client"]["cpu_s"].as_f64().expect("a time") - of_all).abs() < 1e-6, "{agents:?}");
     let number = |key: &str| agents[1][key].as_f64().expect("a number");
     assert!((number("lost_at_s") + number("missing_s") - 10.0).abs() < 0.01, "{agents:?}");
 }
@@ -165,7 +207,7 @@ fn missing_agents_and_names_given_twice_are_named() {
     };
     let few = run("3", &url).code(3);
     let last = few.errors().last().map(ToString::to_string).unwrap_or_default();
-    assert!(last.contains("2 of 3 agents are missing; there: one"), "{few:?}");
+    assert!(last.contains("1 of 3 agents are free (one) after 1 s: start more with: lydite agent --join nats://USER:PASSWORD@"), "{few:?}");
     assert!(!few.stderr.contains("secret"), "{few:?}");
     let refused = run("1", &server.url()).code(2);
     assert!(refused.only_error().contains("refuses the login"), "{refused:?}");

@@ -110,7 +110,8 @@ fn the_fleet_of_a_lab_plays_runs_and_ends_with_the_lab() {
     let ended = format!("1 of 2 have ended (lab-{port}-2): start them again with: lydite lab restart fleet");
     assert!(run(&["1"]).code(0).stderr.contains(&ended));
     let few = run(&["2", "--agents-timeout", "1s"]).code(3);
-    assert!(few.stderr.contains(&ended) && few.stderr.contains("1 of 2 agents are missing"), "{few:?}");
+    assert!(few.stderr.contains(&ended) && few.stderr.contains("1 of 2 agents are free"), "{few:?}");
+    assert!(few.stderr.contains("after 1 s: start them again with: lydite lab restart fleet"), "{few:?}");
     let is_down = |agent: u32| {
         let list = place.lydite(&["lab", "list"]).stdout;
         list.contains(&format!("(agent lab-{port}-{agent} does not answer)"))

@@ -211,7 +211,7 @@ fn ctrl_c_ends_what_waits_for_a_network_that_swallows_everything_at_once() {
     let fresh = vec!["load", &load, "-w", "1", "--size", "tiny", "--jobs", "1", "--quiet"];
     let resume = [fresh.as_slice(), &["--resume"]].concat();
     let run = vec!["run", &url, "--terminals", "1", "--duration", "1h", "--no-check", "--quiet"];
-    let unfinished = "the load is unfinished: go on with the same command and --resume";
+    let unfinished = "the load is unfinished: go on with `lydite load ";
     for (command, trap, said) in [
         (&check, "pg_extension", "interrupted while waiting for the server: its version and settings"),
         (&check, "SELECT example", "conditions were evaluated"),

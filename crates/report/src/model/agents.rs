@@ -15,6 +15,7 @@ pub enum AgentStatus {
 
 /// An agent of a fleet, and its part in the run.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct AgentResult {
     /// Name of the agent.
     pub name: String,
@@ -22,36 +23,32 @@ pub struct AgentResult {
     pub host: String,
     /// End of its part in the run.
     pub status: AgentStatus,
-    /// Warehouses of its terminals. Several agents can have terminals of one warehouse.
+    /// Number of home warehouses of its transactions. A warehouse can be home for several agents.
     pub warehouses: u32,
     /// Terminals that it played: sessions (direct, open) or emulated users (rte).
     pub terminals: u64,
-    /// Completed transactions of its terminals in the window, those that were reported.
+    /// Transactions that it reported as completed in the window.
     pub completed: u64,
-    /// Processor time in the window, in seconds; `None` (null) if it did not report its end.
-    pub cpu_s: Option<f64>,
+    /// Processor time in the window until its last report, in seconds.
+    pub cpu_s: f64,
     /// The agent's time of day minus the coordinator's, in milliseconds: positive if the agent's clock is ahead.
     pub clock_offset_ms: f64,
     /// Greatest error of `clock_offset_ms` when the clocks were compared, before the start.
     pub clock_bound_ms: f64,
-    /// Time from the common start, which is the begin of the warm-up, to that of its first session, in seconds; `None`
+    /// Time from the common start, at which the warm-up begins, to that of its first session, in seconds; `None`
     /// (null) if it reported none.
-    #[serde(default)]
     pub start_s: Option<f64>,
     /// End of the agent's counts, since the window began, if it was lost; negative in the warm-up.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub lost_at_s: Option<f64>,
     /// Part of the window without the agent's terminals.
-    #[serde(default)]
     pub missing_s: f64,
     /// Reason why it was lost.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub lost: Option<String>,
     /// Messages that it sent to the coordinator.
-    #[serde(default)]
     pub messages: u64,
     /// Bytes of these messages, without those of NATS.
-    #[serde(default)]
     pub message_bytes: u64,
 }
 

@@ -4,7 +4,8 @@ use crate::sample::{Look, sample};
 use lydite_report::compare::{ThroughputVerdict, compare, render_comparison};
 use lydite_report::faults::FaultResult;
 use lydite_report::model::{
-    CheckResult, CheckedWhen, LEDGER_CHECK, Latency, Outage, RunResult, Status, TransactionResult,
+    AgentResult, CheckResult, CheckedWhen, LEDGER_CHECK, Latency, Outage, RunResult, Status,
+    TransactionResult,
 };
 use lydite_report::observed::Observed;
 use lydite_report::{render_table, render_verbose_table};
@@ -170,6 +171,32 @@ fn a_run_with_faults_says_that_its_numbers_include_them() {
     result.faults.iter_mut().for_each(|fault| fault.begun_s = None);
     assert!(!lydite_report::render_run_summary(&result).contains(sentence));
     assert!(!warnings(&result).iter().any(|warning| warning.contains("injected")));
+}
+
+#[test]
+fn a_result_without_an_agent_says_that_it_is_partial_and_what_is_missing() {
+    let agent = |name: &str, lost: Option<&str>| AgentResult {
+        name: name.into(),
+        host: "host".into(),
+        terminals: 1,
+        lost: lost.map(Into::into),
+        lost_at_s: lost.map(|_| 4.0),
+        missing_s: 6.0,
+        ..AgentResult::default()
+    };
+    let mut result = RunResult { status: Status::Partial, ..quick(1, 1.0) };
+    result.agents = vec![agent("a", None), agent("b", Some("no sign of life"))];
+    result.warnings.extend(result.agents.iter().filter_map(AgentResult::loss));
+    let text = render_table(&result, 200, false);
+    assert!(text.contains("that were measured; 1 of 2 agents was lost."), "{text}");
+    assert!(
+        text.contains("agent b on host was lost 4.0 s after the window began (no sign of life)"),
+        "{text}"
+    );
+    assert!(text.contains("its terminal is missing for 6.0 s"), "{text}");
+    // Documents of other versions lack fields.
+    let read: AgentResult = serde_json::from_str(r#"{"name": "a", "host": "host"}"#).unwrap();
+    assert_eq!(read.name, "a");
 }
 
 #[test]

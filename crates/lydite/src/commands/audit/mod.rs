@@ -8,7 +8,7 @@ use crate::cli::AuditArgs;
 use crate::exit::{Failure, Outcome};
 use crate::interrupt::{Interrupt, watch, watched};
 use crate::output::{complain, print, reserve_stdout};
-use crate::run::loading;
+use crate::run::loading::TpccLoad;
 use crate::run::readiness::unusable;
 use crate::run::tpcc::catch_up;
 use crate::scratch::Scratch;
@@ -456,12 +456,11 @@ fn ready(
             let warehouses = warehouses.unwrap_or(DEFAULT_WAREHOUSES);
             let meta = data.describe(warehouses, *seed)?;
             target.admit(&Demand::Districts(meta.districts.clone()))?;
-            let report = loading::load(target, &meta, JOBS, false, style, interrupt)?;
-            if report.interrupted {
-                return Err(Failure::Interrupted(format!(
-                    "interrupted while loading: go on with `{}`",
-                    loading::resume_command(url, &meta)
-                )));
+            // A temporary database has a directory by now.
+            let load = TpccLoad::new((target, false), &meta, style, interrupt)?;
+            if load.alone(JOBS, false)?.interrupted {
+                let line = format!("interrupted while loading{}", load.go_on(": go on with "));
+                return Err(Failure::Interrupted(line));
             }
             Ok((meta, true))
         }
