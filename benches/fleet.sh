@@ -102,7 +102,7 @@ for agents in ${AGENTS:-1 2 4 8 16}; do
 done
 
 python3 - "$work" "$seconds" <<'PYTHON'
-import math, statistics, student, sys
+import statistics, student, sys
 work, seconds = sys.argv[1], float(sys.argv[2])
 def rows(name):
     return [[float(number) for number in line.split()] for line in open(f"{work}/{name}")]
@@ -110,16 +110,14 @@ print("| agents | of one process, with 95 % interval | starts within | clocks wi
       "bytes in per s | messages out per s | bytes out per s | coordinator, of a processor |")
 print("|---|---|---|---|---|---|---|---|---|")
 for agents in (int(agents) for [agents] in rows("agents")):
-    logs = [math.log(fleet / one) for fleet, one in rows(f"pairs-{agents}")]
-    mean = statistics.mean(logs)
-    half = student.half(logs) if len(logs) > 1 else math.inf
+    ratio, low, high = student.ratio(rows(f"pairs-{agents}"))
     varz = rows(f"varz-{agents}")
     rates = [[(after - before) / (end[0] - begin[0]) for before, after in zip(begin[1:], end[1:])]
              for begin, end in zip(varz[::2], varz[1::2])]
     messages_in, bytes_in, messages_out, bytes_out = (statistics.mean(values) for values in zip(*rates))
     starts, clocks = (max(values) for values in zip(*rows(f"spread-{agents}")))
     cpu = statistics.mean(user + system for user, system in rows(f"cpu-{agents}"))
-    print(f"| {agents} | {math.exp(mean):.3f} ({math.exp(mean - half):.3f} to {math.exp(mean + half):.3f}) | "
+    print(f"| {agents} | {ratio:.3f} ({low:.3f} to {high:.3f}) | "
           f"{starts:.2f} ms | {clocks:.2f} ms | {messages_in:.1f} | {bytes_in:,.0f} | {messages_out:.1f} | "
           f"{bytes_out:,.0f} | {100 * cpu / seconds:.1f} % |")
 PYTHON

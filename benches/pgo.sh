@@ -46,17 +46,14 @@ for placement in "${placements[@]}"; do
 done
 
 python3 - "$work/pairs" <<'PYTHON'
-import collections, math, statistics, student, sys
+import collections, statistics, student, sys
 pairs = collections.defaultdict(list)
 for line in open(sys.argv[1]):
     placement, guided, plain = line.split()
     pairs[placement].append((float(guided), float(plain)))
 for placement, both in pairs.items():
-    logs = [math.log(guided / plain) for guided, plain in both]
-    mean = statistics.mean(logs)
-    half = student.half(logs) if len(logs) > 1 else math.inf
+    ratio, low, high = student.ratio(both)
     guided, plain = (statistics.median(values) for values in zip(*both))
-    print(f"{placement}: {guided:.0f} tx/s against {plain:.0f}, ratio {math.exp(mean):.2f} "
-          f"({math.exp(mean - half):.2f} to {math.exp(mean + half):.2f})")
+    print(f"{placement}: {guided:.0f} tx/s against {plain:.0f}, ratio {ratio:.2f} ({low:.2f} to {high:.2f})")
 PYTHON
 say "the program: $program"

@@ -1,4 +1,4 @@
-"""The interval of a mean."""
+"""The interval of a mean, and of a ratio."""
 
 import math
 import statistics
@@ -11,3 +11,11 @@ def half(values):
     """Returns half the length of the 95 % interval of the mean of at least two values."""
     quantile = QUANTILES[min(len(values) - 1, len(QUANTILES)) - 1]
     return quantile * statistics.stdev(values) / math.sqrt(len(values))
+
+
+def ratio(pairs):
+    """Returns the geometric mean of the ratios of the pairs, and the ends of its 95 % interval: infinite for one pair."""
+    logs = [math.log(one / other) for one, other in pairs]
+    mean = statistics.mean(logs)
+    width = half(logs) if len(logs) > 1 else math.inf
+    return math.exp(mean), math.exp(mean - width), math.exp(mean + width)

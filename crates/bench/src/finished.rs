@@ -23,7 +23,6 @@ pub(crate) struct Ended {
     pub(crate) outages: Vec<Outage>,
     pub(crate) backlog: u64,
     pub(crate) open: Option<OpenFacts>,
-    pub(crate) client: ClientCost,
     pub(crate) warnings: Vec<String>,
 }
 
@@ -54,6 +53,7 @@ pub(crate) struct Finished<W: Runnable> {
     pub(crate) steady: Option<bool>,
     pub(crate) collector: Collector,
     pub(crate) totals: Totals<W>,
+    pub(crate) client: ClientCost,
     pub(crate) ended: Ended,
     pub(crate) contention: Option<ContentionFacts>,
     /// Lines of the success log that are in no part and no file yet.
@@ -76,7 +76,7 @@ impl<W: Runnable> Finished<W> {
             news: self.collector.take_news(seconds),
             totals: self.totals,
             log: self.log,
-            client: self.ended.client,
+            client: self.client,
             ended: Some(self.ended),
         }
     }
@@ -113,7 +113,7 @@ impl<W: Runnable> Finished<W> {
             moves: Vec::new(),
             contention: self.contention,
             straddling: totals.straddling,
-            client: ended.client,
+            client: self.client,
             log_problem: self.log_problem,
             warnings: ended.warnings,
         };

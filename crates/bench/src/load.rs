@@ -206,14 +206,16 @@ pub fn load_micro(
 
 /// Returns the failure of a load that had begun to change the database.
 fn failed_halfway(target: &dyn Target, cause: TargetError) -> LoadError {
-    let kept = match (target.admit(&Demand::Resume), target.state()) {
-        (Err(refused), _) if refused.kind == TargetErrorKind::Usage => Some(Kept::Nothing),
-        (_, Ok(DatabaseState::Loading { warehouses, .. })) => {
-            Some(Kept::Warehouses(Some(warehouses.len() as u32)))
-        }
-        // Nothing is stored, or the load was complete before its last answer got lost.
-        (_, Ok(_)) => None,
-        (_, Err(_)) => Some(Kept::Warehouses(None)),
+    let kept = match target.admit(&Demand::Resume) {
+        Err(refused) if refused.kind == TargetErrorKind::Usage => Some(Kept::Nothing),
+        Ok(_) | Err(_) => match target.state() {
+            Ok(DatabaseState::Loading { warehouses, .. }) => {
+                Some(Kept::Warehouses(Some(warehouses.len() as u32)))
+            }
+            // Nothing is stored, or the load was complete before its last answer got lost.
+            Ok(_) => None,
+            Err(_) => Some(Kept::Warehouses(None)),
+        },
     };
     LoadError { cause, kept }
 }

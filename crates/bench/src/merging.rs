@@ -202,6 +202,7 @@ impl Merging {
             steady: None,
             collector: self.collector,
             totals,
+            client: cost(&self.agents),
             ended,
             contention: None,
             log: Taken::default(),
@@ -253,12 +254,16 @@ fn merged(agents: &[Agent], window_start: Nanos) -> Ended {
         outages: common(agents.iter().map(|agent| agent.without_answer(window_start, measured))),
         backlog: ends.iter().map(|(_, ended)| ended.backlog).sum(),
         open: open(ends.iter().filter_map(|(_, ended)| ended.open), measured),
-        client: ClientCost {
-            cpu: agents.iter().map(|agent| agent.client.cpu).sum(),
-            driver_cpu: None,
-            peak_rss_bytes: agents.iter().map(|agent| agent.client.peak_rss_bytes).sum(),
-        },
         warnings: warnings.chain(no_end).collect(),
+    }
+}
+
+/// Returns the cost of all agents, each until its last report.
+fn cost(agents: &[Agent]) -> ClientCost {
+    ClientCost {
+        cpu: agents.iter().map(|agent| agent.client.cpu).sum(),
+        driver_cpu: None,
+        peak_rss_bytes: agents.iter().map(|agent| agent.client.peak_rss_bytes).sum(),
     }
 }
 
@@ -317,7 +322,6 @@ mod tests {
             outages,
             backlog: 0,
             open: None,
-            client: ClientCost { cpu: Duration::ZERO, driver_cpu: None, peak_rss_bytes: 0 },
             warnings: Vec::new(),
         };
         let agent = |name: &str, at, ended, lost| Agent {
@@ -336,9 +340,10 @@ mod tests {
         let whole = run(&[stays(), agent("b", 20 * SECOND, Some(ended(vec![outage(3.0, 9.0)])), false)]);
         assert_eq!(whole.outages, [outage(3.0, 4.0), outage(8.0, 9.0)]);
         assert_eq!(whole.warnings, [""; 0]);
-        let lost = run(&[stays(), agent("b", 11 * SECOND, None, true)]);
+        let agents = [stays(), agent("b", 11 * SECOND, None, true)];
+        let lost = run(&agents);
         assert_eq!(lost.outages, [outage(10.0, 12.0)]);
-        assert_eq!(lost.client.cpu, Duration::from_secs(4), "the cost until its last report counts");
+        assert_eq!(cost(&agents).cpu, Duration::from_secs(4), "the cost until its last report counts");
         assert!(
             lost.warnings[0].starts_with("agent b: was lost without its error messages"),
             "{:?}",

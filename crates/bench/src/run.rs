@@ -504,7 +504,6 @@ impl<W: Runnable> Run<W> {
                 .collect(),
             backlog: finished.backlog,
             open: finished.open,
-            client,
             warnings,
         };
         Finished {
@@ -513,6 +512,7 @@ impl<W: Runnable> Run<W> {
             steady: self.steady,
             collector,
             totals: total,
+            client,
             ended,
             contention,
             log,

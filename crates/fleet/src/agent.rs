@@ -188,49 +188,40 @@ impl Agent<'_> {
         let (mut ready, mut begun) = (false, false);
         let mut end = None;
         while !done.load(Ordering::Acquire) {
-            let mut next = self.inbox.messages.recv_timeout(LOOK).ok();
-            while let Some(message) = next {
-                if let Some(order) = self.read(&message, true)? {
-                    match order {
-                        ToAgent::Ping { sent } => {
-                            send(Event::Pong { sent, clock: self.clock.now(), day: day() })?;
-                        }
-                        ToAgent::Start { at } => control.start_at(self.clock.instant(at)),
-                        ToAgent::Stop => {
-                            end.get_or_insert("the coordinator stopped it");
-                            control.stop();
-                        }
-                        // After its start it comes when all counts are there: the share was played.
-                        ToAgent::Release => {
-                            if !begun {
-                                end.get_or_insert("the coordinator gave the run up");
-                            }
-                            control.stop();
-                        }
-                        ToAgent::Alive => {}
-                        ToAgent::Play { run, agent, .. } => {
-                            let busy =
-                                Event::Failed("plays a share of another run: wait for its end".to_owned());
-                            self.bus.send(to_coordinator(&run), &FromAgent::Run(agent, busy))?;
-                        }
-                        ToAgent::Call { .. } => {}
+            for message in self.inbox.wait(LOOK) {
+                match self.read(&message, true)? {
+                    None | Some(ToAgent::Call { .. }) => continue,
+                    Some(ToAgent::Play { run, agent, .. }) => {
+                        let busy = Event::Failed("plays a share of another run: wait for its end".to_owned());
+                        self.bus.send(to_coordinator(&run), &FromAgent::Run(agent, busy))?;
+                        continue;
                     }
-                    heard = Instant::now();
+                    Some(ToAgent::Ping { sent }) => {
+                        send(Event::Pong { sent, clock: self.clock.now(), day: day() })?;
+                    }
+                    Some(ToAgent::Start { at }) => control.start_at(self.clock.instant(at)),
+                    Some(ToAgent::Stop) => {
+                        end.get_or_insert("the coordinator stopped it");
+                        control.stop();
+                    }
+                    // After its start it comes when all counts are there: the share was played.
+                    Some(ToAgent::Release) => {
+                        if !begun {
+                            end.get_or_insert("the coordinator gave the run up");
+                        }
+                        control.stop();
+                    }
+                    Some(ToAgent::Alive) => {}
                 }
-                next = self.inbox.messages.try_recv().ok();
+                heard = Instant::now();
             }
             // If this process stood still, so did its knowledge of the coordinator.
             if looked.elapsed() > BEAT {
                 heard = Instant::now();
             }
             looked = Instant::now();
-            let why = if ends() {
-                Some(INTERRUPTED)
-            } else if heard.elapsed() > SILENCE {
-                Some(NOT_HEARD)
-            } else {
-                None
-            };
+            let why =
+                if ends() { Some(INTERRUPTED) } else { (heard.elapsed() > SILENCE).then_some(NOT_HEARD) };
             if let Some(why) = why.filter(|_| end.is_none()) {
                 end = Some(why);
                 // If it can't be sent, the coordinator notices the end without its reason.

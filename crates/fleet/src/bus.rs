@@ -68,29 +68,36 @@ impl Inbox {
         let (sender, messages) = channel();
         Self { sender, messages }
     }
+
+    /// Waits for a message, at most for `longest`. Returns all that have come.
+    pub(crate) fn wait(&self, longest: Duration) -> impl Iterator<Item = Vec<u8>> {
+        self.messages.recv_timeout(longest).into_iter().chain(self.messages.try_iter())
+    }
+}
+
+/// Splits a URL into its scheme with `://`, its user, password or token if it has one, and the rest.
+fn split_login(url: &str) -> (&str, Option<&str>, &str) {
+    let (scheme, rest) = url.split_at(url.find("://").map_or(0, |at| at + "://".len()));
+    match rest.rsplit_once('@') {
+        Some((login, host)) => (scheme, Some(login), host),
+        None => (scheme, None, rest),
+    }
 }
 
 /// Returns a URL without its user, password and token, for messages.
 #[must_use]
 pub fn shown(url: &str) -> String {
-    match url.split_once("://") {
-        Some((scheme, rest)) => match rest.rsplit_once('@') {
-            Some((_, host)) => format!("{scheme}://{host}"),
-            None => url.to_owned(),
-        },
-        None => url.rsplit_once('@').map_or(url, |(_, host)| host).to_owned(),
-    }
+    let (scheme, _, host) = split_login(url);
+    format!("{scheme}{host}")
 }
 
-/// Returns a URL as users type it: placeholders stand for the user, the password and the token.
+/// Returns a URL with placeholders for its user, password and token, for commands that a user types.
 #[must_use]
-pub fn without_login(url: &str) -> String {
-    match url.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.rsplit_once('@')?))) {
-        Some((scheme, (login, host))) => {
-            let login = if login.contains(':') { "USER:PASSWORD" } else { "TOKEN" };
-            format!("{scheme}://{login}@{host}")
-        }
-        None => url.to_owned(),
+pub fn with_placeholders(url: &str) -> String {
+    match split_login(url) {
+        (scheme, Some(login), host) if login.contains(':') => format!("{scheme}USER:PASSWORD@{host}"),
+        (scheme, Some(_), host) => format!("{scheme}TOKEN@{host}"),
+        (scheme, None, host) => format!("{scheme}{host}"),
     }
 }
 
@@ -303,12 +310,12 @@ fn unreachable_at(url: &str, error: &async_nats::ConnectError) -> FleetError {
         }
         kind => {
             let words = causes(error);
-            // The client reports a rejected certificate as an error of input and output.
             if words.contains("InvalidContentType") {
                 return FleetError::Lost(format!(
                     "{url}: the server speaks no TLS: write nats:// instead of tls://"
                 ));
             }
+            // The client reports a rejected certificate as an error of input and output.
             if kind == ConnectErrorKind::Tls || words.contains("certificate") {
                 return FleetError::Lost(format!(
                     "{url}: no connection by TLS: {words}: name the CA of NATS's certificate with --tls-ca, and the host \
@@ -334,9 +341,9 @@ mod tests {
         assert_eq!(shown("nats://me:secret@host:4222"), "nats://host:4222");
         assert_eq!(shown("tls://token@host"), "tls://host");
         assert_eq!(shown("nats://host"), "nats://host");
-        assert_eq!(without_login("nats://me:secret@host:4222"), "nats://USER:PASSWORD@host:4222");
-        assert_eq!(without_login("tls://token@host"), "tls://TOKEN@host");
-        assert_eq!(without_login("nats://host"), "nats://host");
+        assert_eq!(with_placeholders("nats://me:secret@host:4222"), "nats://USER:PASSWORD@host:4222");
+        assert_eq!(with_placeholders("tls://token@host"), "tls://TOKEN@host");
+        assert_eq!(with_placeholders("nats://host"), "nats://host");
         let address = address("nats://me:s%40cret@host:4222").unwrap();
         assert_eq!((address.user.as_str(), address.password.as_deref()), ("me", Some("s@cret")));
         assert_eq!(address.url, "nats://host:4222");

@@ -76,16 +76,16 @@ pub(crate) struct Seen {
     pub(crate) compared: Compared,
     pub(crate) heard: Instant,
     pub(crate) unpacker: Unpacker,
-    /// Reason for which it ends its share before its time, once it has sent one.
+    /// Reason of its early end, once it has sent one.
     pub(crate) ending: Option<String>,
 }
 
 impl Seen {
-    /// Returns an agent before the run.
-    fn new(hello: &Hello) -> Self {
+    /// Returns an agent before its work.
+    fn new(id: String, name: String, host: String) -> Self {
         Self {
-            id: hello.id.clone(),
-            member: Member { name: hello.name.clone(), host: hello.host.clone(), ..Member::default() },
+            id,
+            member: Member { name, host, ..Member::default() },
             compared: Compared { offset: 0, day_offset: 0, bound: 0 },
             heard: Instant::now(),
             unpacker: Unpacker::default(),
@@ -96,8 +96,7 @@ impl Seen {
     /// Begins a work: forgets the earlier one.
     fn begin(&mut self) {
         let Member { name, host, .. } = std::mem::take(&mut self.member);
-        self.member = Member { name, host, ..Member::default() };
-        (self.heard, self.unpacker, self.ending) = (Instant::now(), Unpacker::default(), None);
+        *self = Self::new(std::mem::take(&mut self.id), name, host);
     }
 
     /// Returns why the agent can't be used, in words after its name. `there` has the agents that answer.
@@ -121,12 +120,9 @@ impl Seen {
         self.heard.elapsed() > SILENCE
     }
 
-    /// Returns the reason why it ended its share early, if it has sent one, else `otherwise`.
-    pub(crate) fn reason_or(&self, otherwise: &str) -> String {
-        match &self.ending {
-            Some(why) => format!("it ended its share early: {why}"),
-            None => otherwise.to_owned(),
-        }
+    /// Returns the reason of its early end, if it has sent one, else `otherwise`.
+    pub(crate) fn reason_or<'a>(&'a self, otherwise: &'a str) -> &'a str {
+        self.ending.as_deref().unwrap_or(otherwise)
     }
 }
 
@@ -188,8 +184,7 @@ impl Fleet {
         stopped: &dyn Fn() -> bool,
         tell: &dyn Fn(&str),
     ) -> Result<(), FleetError> {
-        let Terms { agents: wanted, timeout, advice } = self.terms.clone();
-        let wanted = wanted as usize;
+        let (wanted, timeout) = (self.terms.agents as usize, self.terms.timeout);
         // An agent that was chosen before is called twice.
         let answers = if self.agents.is_empty() { ANSWERS } else { CALL_AGAIN + ANSWERS };
         // Answers to earlier calls may be outdated.
@@ -230,21 +225,22 @@ impl Fleet {
                 there.insert(hello.id.clone(), (hello, Instant::now()));
             }
             let hellos = there.values().map(|(hello, _)| hello);
-            let mut usable: Vec<&Hello> =
-                hellos.filter(|hello| !hello.busy && hello.version == VERSION).collect();
-            let free = |agent: &&Seen| usable.iter().any(|hello| hello.id == agent.id);
-            if !self.agents.is_empty() && self.agents.iter().all(|agent| free(&agent)) {
+            let mut usable: Vec<&Hello> = hellos.filter(|hello| hello.is_free()).collect();
+            let is_free = |agent: &Seen| usable.iter().any(|hello| hello.id == agent.id);
+            if !self.agents.is_empty() && self.agents.iter().all(is_free) {
                 return Ok(());
             }
             if begun.elapsed() < answers {
                 continue;
             }
             if usable.len() >= wanted {
-                for left in self.agents.iter().filter(|agent| !free(agent)) {
+                for left in self.agents.iter().filter(|agent| !is_free(agent)) {
                     tell(&format!("{} {}: another takes its place", left.shown(), left.absence(&there)));
                 }
                 usable.sort_unstable_by(|one, other| one.name.cmp(&other.name));
-                self.agents = usable.into_iter().take(wanted).map(Seen::new).collect();
+                let seen =
+                    |hello: &Hello| Seen::new(hello.id.clone(), hello.name.clone(), hello.host.clone());
+                self.agents = usable.into_iter().take(wanted).map(seen).collect();
                 return Ok(());
             }
             let problem = || {
@@ -254,7 +250,11 @@ impl Fleet {
             };
             if begun.elapsed() >= timeout {
                 let waited = timeout.as_secs_f64();
-                return Err(FleetError::Lost(format!("{} after {waited} s: {advice}", problem())));
+                return Err(FleetError::Lost(format!(
+                    "{} after {waited} s: {}",
+                    problem(),
+                    self.terms.advice
+                )));
             }
             if begun.elapsed() >= 2 * CALL_AGAIN && !told {
                 told = true;
@@ -336,8 +336,9 @@ impl Fleet {
         if let Some(problem) = self.bus.problem() {
             return Err(problem);
         }
-        if let Some(agent) = self.agents.iter().find(|agent| agent.ending.is_some()) {
-            return Err(FleetError::Lost(format!("{}: {}", agent.shown(), agent.reason_or(ENDED))));
+        if let Some((agent, why)) = self.agents.iter().find_map(|agent| Some((agent, agent.ending.as_ref()?)))
+        {
+            return Err(FleetError::Lost(format!("{}: {why}", agent.shown())));
         }
         if let Some(silent) = self.agents.iter().find(|agent| agent.is_silent()) {
             return Err(FleetError::Lost(format!("{} is gone: start it again", silent.shown())));
@@ -366,12 +367,8 @@ impl Fleet {
     pub(crate) fn attend(&mut self) -> Vec<(usize, Event)> {
         // If it can't be sent, the agents notice the silence.
         let _ = self.beat();
-        let mut events = Vec::new();
-        let mut next = self.inbox.messages.recv_timeout(LOOK).ok();
-        while let Some(message) = next {
-            events.extend(self.event(&message));
-            next = self.inbox.messages.try_recv().ok();
-        }
+        let messages: Vec<Vec<u8>> = self.inbox.wait(LOOK).collect();
+        let events = messages.iter().filter_map(|message| self.event(message)).collect();
         // If this process stood still, so did its knowledge of the others.
         if self.looked.elapsed() > BEAT {
             self.agents.iter_mut().for_each(|agent| agent.heard = Instant::now());
@@ -389,7 +386,7 @@ impl Fleet {
         agent.member.messages += 1;
         agent.member.bytes += message.len() as u64;
         if let Event::Ending(why) = event {
-            agent.ending = Some(why);
+            agent.ending = Some(format!("it ended its share early: {why}"));
             return None;
         }
         Some((number, event))
@@ -469,7 +466,7 @@ fn too_few(there: &BTreeMap<String, (Hello, Instant)>, wanted: usize, url: &str)
         })
         .collect();
     names.sort_unstable();
-    let usable = hellos().filter(|hello| !hello.busy && hello.version == VERSION).count();
+    let usable = hellos().filter(|hello| hello.is_free()).count();
     let list = if names.is_empty() { "no agent answers".to_owned() } else { names.join(", ") };
     format!("{url}: {usable} of {wanted} agents are free ({list})")
 }

@@ -17,7 +17,7 @@ mod parts;
 mod running;
 
 pub use agent::{Identity, Play, Report, serve};
-pub use bus::{Bus, Login, shown, without_login};
+pub use bus::{Bus, Login, shown, with_placeholders};
 pub use coordinator::{Fleet, Member, Terms};
 pub use error::FleetError;
 pub use messages::{decode, encode};

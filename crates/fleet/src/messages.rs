@@ -43,6 +43,13 @@ pub(crate) struct Hello {
     pub(crate) busy: bool,
 }
 
+impl Hello {
+    /// True if a run of this version can have the agent.
+    pub(crate) fn is_free(&self) -> bool {
+        !self.busy && self.version == VERSION
+    }
+}
+
 /// A message to an agent.
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) enum ToAgent {

@@ -162,7 +162,7 @@ impl<'a> Running<'a> {
     /// Declares an agent lost. `why` is the reason unless the agent has sent one.
     fn lose(&mut self, number: usize, why: &str) {
         let agent = &self.fleet.agents[number];
-        let why = agent.reason_or(why);
+        let why = agent.reason_or(why).to_owned();
         (self.lost)(&format!("{} is lost: {why}", agent.shown()));
         self.merging.lose(number);
         // Its load would go on, and nobody would count it. If it can't be sent, the agent notices the silence.

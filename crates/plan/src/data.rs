@@ -111,7 +111,7 @@ pub fn load_flags(meta: &DatabaseMeta) -> String {
 }
 
 /// Returns the options of `lydite load` that set the size and skew of `meta`, with a space before each.
-pub fn flags(meta: &DatabaseMeta) -> String {
+fn flags(meta: &DatabaseMeta) -> String {
     let skew = meta.districts.skew().map(|skew| format!(" --data-skew '{skew}'")).unwrap_or_default();
     let size =
         if meta.size == Size::Standard { String::new() } else { format!(" --size {}", meta.size.name()) };

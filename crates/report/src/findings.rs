@@ -5,7 +5,7 @@ use crate::faults::FaultResult;
 use crate::figures::{count, duration, kind_of, number, plural, type_name};
 use crate::model::{
     CheckResult, LEDGER_CHECK, Outage, OutageCause, RunResult, SUCCESS_LOG_CHECK, Status, TransactionResult,
-    WindowVerdict,
+    WindowVerdict, lost_agents,
 };
 use lydite_tpcc::{Mix, TransactionKind};
 
@@ -240,10 +240,12 @@ fn seconds_of_outages(result: &RunResult) -> f64 {
 
 fn partial_result(result: &RunResult) -> Option<Finding> {
     let measured = duration(result.window.measured_s);
-    let lost = match result.agents.iter().filter(|agent| agent.lost.is_some()).count() {
+    let lost = match lost_agents(&result.agents) {
         0 => String::new(),
-        1 => format!("; 1 of {} was lost", plural(result.agents.len() as u64, "agent")),
-        lost => format!("; {lost} of {} were lost", plural(result.agents.len() as u64, "agent")),
+        lost => {
+            let were = if lost == 1 { "was" } else { "were" };
+            format!("; {lost} of {} {were} lost", plural(result.agents.len() as u64, "agent"))
+        }
     };
     let text = format!("The result is partial: its numbers cover the {measured} that were measured{lost}.");
     (result.status == Status::Partial).then(|| Finding::warning(text))

@@ -4,7 +4,7 @@ use super::lab;
 use crate::cli::{FleetArgs, LoginArgs};
 use crate::output::complain;
 use crate::run::fleet::{JOIN, Joining};
-use lydite_fleet::{Login, Terms, shown, without_login};
+use lydite_fleet::{Login, Terms, shown, with_placeholders};
 use lydite_plan::values::{time, whole};
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ pub(super) fn joining(args: &FleetArgs, errors: &mut Vec<String>) -> Option<Join
             errors.push(format!("{flag}: needs --join with the URL of a NATS server, or {JOIN}"));
         }
     }
-    let right = errors.len();
+    let before = errors.len();
     let agents = whole(agents, 1, MAX_AGENTS)
         .map_err(|problem| errors.push(format!("--agents: {agents:?} {problem}")))
         .unwrap_or(1);
@@ -45,10 +45,10 @@ pub(super) fn joining(args: &FleetArgs, errors: &mut Vec<String>) -> Option<Join
     });
     let (join, advice) = match args.join.clone().or_else(named) {
         Some(join) => {
-            let advice = format!("start more with: lydite agent --join {}", without_login(&join));
+            let advice = format!("start more with: lydite agent --join {}", with_placeholders(&join));
             (join, advice)
         }
-        None if errors.len() > right => return None,
+        None if errors.len() > before => return None,
         None => {
             (on_this_machine(agents, errors)?, "start them again with: lydite lab restart fleet".to_owned())
         }

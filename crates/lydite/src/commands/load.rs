@@ -91,8 +91,8 @@ pub(crate) fn command(args: LoadArgs) -> Outcome {
         }
     };
     if report.interrupted {
-        let line = format!("interrupted: the load is unfinished{}", load.go_on(": go on with "));
-        return Err(Failure::Interrupted(line));
+        let next = load.go_on().unwrap_or_default();
+        return Err(Failure::Interrupted(format!("interrupted: the load is unfinished{next}")));
     }
     Ok(())
 }

@@ -1,13 +1,13 @@
 //! Loads by a fleet: the coordinator's side, and the share of an agent.
 
 use super::fleet::Joining;
-use super::loading::{TpccLoad, now, tell_notes};
+use super::loading::{TpccLoad, now};
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::memory;
 use crate::output::complain;
 use lydite_bench::{LoadReport, Loaded, Missing, RunControl, Share, load_by, load_share};
-use lydite_database::{DatabaseState, Demand, TargetError, TxMode};
+use lydite_database::{DatabaseState, TargetError, TxMode};
 use lydite_families::TargetSpec;
 use lydite_fleet::{Fleet, FleetError, encode};
 use lydite_plan::data::Data;
@@ -39,7 +39,6 @@ pub(crate) fn load(
     (jobs, resume): (u32, bool),
 ) -> Result<LoadReport, Failure> {
     let TpccLoad { target, meta, .. } = *load;
-    tell_notes(&target.admit(&Demand::Load)?);
     let time = now();
     let population = Population::from_meta(meta, time);
     let all_jobs = (jobs * agents.terms.agents) as usize;

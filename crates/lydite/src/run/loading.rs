@@ -39,7 +39,6 @@ impl<'a> TpccLoad<'a> {
 
     /// Loads through `jobs` connections of this process, and shows the progress.
     pub(crate) fn alone(&self, jobs: usize, resume: bool) -> Result<LoadReport, Failure> {
-        tell_notes(&self.target.admit(&Demand::Load)?);
         let population = Population::from_meta(self.meta, now());
         self.show("", |control, observer| {
             lydite_bench::load(self.target, &population, jobs, resume, control, observer)
@@ -52,6 +51,7 @@ impl<'a> TpccLoad<'a> {
         how: &str,
         work: impl FnOnce(&RunControl, &mut dyn FnMut(&LoadSnapshot)) -> Result<LoadReport, LoadError>,
     ) -> Result<LoadReport, Failure> {
+        tell_notes(&self.target.admit(&Demand::Load)?);
         let all = self.meta.warehouses_in_words();
         let expected = (expected_rows(self.meta), u64::from(self.meta.warehouses));
         let loaded = show(self.style, &format!("Loading {all}"), expected, self.interrupt, work);
@@ -72,9 +72,10 @@ impl<'a> TpccLoad<'a> {
         })
     }
 
-    /// Returns advice to go on with the load, after `before`; nothing if the database ends with this program.
-    pub(crate) fn go_on(&self, before: &str) -> String {
-        self.resume_command.as_ref().map_or_else(String::new, |command| format!("{before}`{command}`"))
+    /// Returns the advice to go on with the load, for the end of a message; `None` if the database ends with this
+    /// program.
+    pub(crate) fn go_on(&self) -> Option<String> {
+        self.resume_command.as_ref().map(|command| format!(": go on with `{command}`"))
     }
 }
 

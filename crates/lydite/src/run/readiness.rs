@@ -129,11 +129,9 @@ pub(crate) fn make_ready(
             let load = TpccLoad::new(place, &meta, request.style, &request.interrupt)?;
             let report = load.alone(plan.jobs, false)?;
             if report.interrupted {
-                let mut line = format!("interrupted while loading{}", load.go_on(": go on with "));
-                if !plan.target.is_temporary() {
-                    line += ", or start again with --fresh";
-                }
-                return Err(Failure::Interrupted(line));
+                let next =
+                    load.go_on().map(|next| next + ", or start again with --fresh").unwrap_or_default();
+                return Err(Failure::Interrupted(format!("interrupted while loading{next}")));
             }
             Ok((meta, Some(report)))
         }

@@ -73,12 +73,17 @@ impl AgentResult {
     }
 }
 
+/// Returns the number of lost agents.
+pub(crate) fn lost_agents(agents: &[AgentResult]) -> usize {
+    agents.iter().filter(|agent| agent.lost.is_some()).count()
+}
+
 /// Returns the number of agents, the spread of their starts and the greatest error of their clocks in words; none for a
 /// run in one process.
 #[must_use]
 pub(crate) fn agents_in_words(agents: &[AgentResult]) -> Option<String> {
     let starts = || agents.iter().filter_map(|agent| agent.start_s);
-    let lost = agents.iter().filter(|agent| agent.lost.is_some()).count();
+    let lost = lost_agents(agents);
     let mut words = match agents.len() {
         0 => return None,
         1 => "1 agent".to_owned(),

@@ -24,8 +24,8 @@ use crate::observed::Observed;
 use crate::plan::PlanInfo;
 use crate::statements::StatementResult;
 
-pub(crate) use agents::agents_in_words;
 pub use agents::{AgentResult, AgentStatus};
+pub(crate) use agents::{agents_in_words, lost_agents};
 pub(crate) use checks::CHECKS_OF_RUNS;
 pub use checks::{
     ANSWERS_CHECK, BALANCES_CHECK, CheckResult, CheckedWhen, ComplianceLine, InputFinding, LEDGER_CHECK,

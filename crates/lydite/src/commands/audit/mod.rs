@@ -459,8 +459,8 @@ fn ready(
             // A temporary database has a directory by now.
             let load = TpccLoad::new((target, false), &meta, style, interrupt)?;
             if load.alone(JOBS, false)?.interrupted {
-                let line = format!("interrupted while loading{}", load.go_on(": go on with "));
-                return Err(Failure::Interrupted(line));
+                let next = load.go_on().unwrap_or_default();
+                return Err(Failure::Interrupted(format!("interrupted while loading{next}")));
             }
             Ok((meta, true))
         }
