@@ -20,8 +20,8 @@ work = sys.argv[1]
 PARTS = [
     ("kernel", r"^\[k\]"),
     ("client", r"^\[\.\] <?lydite"),
-    ("Gemel", r"^\[\.\] <?gemel|drop_in_place<gemel"),
-    ("library: memtable (skip list)", r"skiplist|memtable"),
+    ("Gemel: memtable", r"gemel::(mvcc|disk::memtable|disk::merge)|LsmStore as gemel::disk::store::Store>::(insert|scan)"),
+    ("Gemel: the rest", r"^\[\.\] <?gemel|drop_in_place<gemel"),
     ("library: block cache", r"quick_cache"),
     ("library: filters", r"lsm_tree.*filter"),
     ("library: index blocks", r"index_block|block_index"),

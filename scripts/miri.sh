@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs tests of Gemel's code with pointers in Miri, which finds undefined behaviour. Skipped if rustup has no nightly
-# toolchain with Miri. The tests take some 40 s. Arguments are names of more tests: memory::tree::tests takes 70 s more.
+# toolchain with Miri. The tests take some 40 s. Arguments are names of more tests: mvcc::tree::tests takes 70 s more.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -15,4 +15,4 @@ export MIRIFLAGS="-Zmiri-tree-borrows -Zmiri-permissive-provenance -Zmiri-ignore
 echo "==> cargo miri test (gemel)"
 # shellcheck disable=SC2086 # flags, split on purpose
 cargo +nightly miri test ${CARGO_FLAGS:-} -p gemel --lib -- \
-    memory::tests::chains memory::tree::tests::a_key memory::tree::tests::keys_that_never_change "$@"
+    memory::tests::chains mvcc::history mvcc::tree::tests::a_key mvcc::tree::tests::keys_that_never_change "$@"

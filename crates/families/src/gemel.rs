@@ -79,8 +79,9 @@ pub(crate) const OPTIONS: &[OptionSpec] = &[
     OptionSpec {
         name: "write_buffer",
         values: "a size",
-        default: "64MB",
-        about: "writes that the disk engine collects in memory",
+        default: "a quarter of the cache, at least 64MB",
+        about: "writes that the disk engine collects in memory before it writes a file; up to three times as many if the \
+                files can't keep up",
     },
     OptionSpec {
         name: "memory",
@@ -288,6 +289,7 @@ pub(crate) fn parse(parsed: &ParsedUrl) -> Result<Parsed, Vec<String>> {
         }
     };
     bytes("cache", 1 << 20, &mut options.cache_bytes);
+    options.write_buffer_bytes = options.write_buffer_bytes.max(options.cache_bytes / 4);
     bytes("write_buffer", 1 << 20, &mut options.write_buffer_bytes);
     bytes("memory", 16 << 20, &mut options.memory_limit_bytes);
     bytes("checkpoint", 1 << 20, &mut options.checkpoint_log_bytes);

@@ -3,7 +3,8 @@
 use crate::clock::{Clock, Timestamp};
 use crate::error::{Conflict, Result};
 use crate::key::{Key, KeyRange};
-use crate::memory::{Draft, Hidden, RecordRef};
+use crate::memory::{Hidden, RecordRef};
+use crate::mvcc::Draft;
 use std::ops::ControlFlow;
 
 /// Maximum number of engines in one database: the anchor and three more.
@@ -74,7 +75,7 @@ pub(crate) type Each<'a> = dyn FnMut(&[u8], &[u8], Timestamp) -> ControlFlow<()>
 /// The coordinator drives the commit protocol: [`Engine::enter`]; [`Engine::lock`]; a timestamp from the clock; for
 /// serializable transactions `validate_*`; then [`Engine::install`] or [`Engine::give_up`]; [`Engine::leave`]; last
 /// `clock().publish(ts)`. A large commit calls [`Engine::install_hidden`] before it draws. Only `enter` may wait for
-/// space, and only the `install` of an engine other than the anchor may wait for a disk.
+/// space or for a disk.
 pub(crate) trait Engine: Send + Sync {
     /// Returns the engine's name in messages and counters.
     fn name(&self) -> &'static str;

@@ -25,6 +25,7 @@ mod manifest;
 mod map_engine;
 mod memory;
 mod metrics;
+mod mvcc;
 mod options;
 #[doc(hidden)]
 pub mod oracle;

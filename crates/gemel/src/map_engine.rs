@@ -5,7 +5,7 @@ use crate::clock::{Clock, Timestamp};
 use crate::engine::{Clash, Direction, Each, Engine, Found, Handle, KeyspaceId, Refusal, Write};
 use crate::error::{Conflict, Result};
 use crate::key::{Key, KeyRange};
-use crate::memory::Draft;
+use crate::mvcc::Draft;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;

@@ -116,7 +116,10 @@ pub struct Options {
     pub csr_recycle: u64,
     /// Bytes of the disk engine's block cache.
     pub cache_bytes: u64,
-    /// Bytes of writes that the disk engine collects in memory before it writes a file.
+    /// Bytes of writes that the disk engine collects in memory before it writes a file. A quarter of `cache_bytes` is a good
+    /// size: reads of rows that were written lately take the shortest way. If the files can't keep up, commits wait at
+    /// three times as many. A checkpoint writes the files too, so a buffer larger than `checkpoint_log_bytes` is never
+    /// full.
     pub write_buffer_bytes: u64,
     /// Number of writes that each disk keyspace remembers for conflict checks while a snapshot is older than they are.
     /// Each takes some 250 bytes of memory. Commits exceed the limit for a moment, until garbage is collected. A

@@ -7,7 +7,8 @@
 //! - `recent`: the keys committed since the watermark, for first-committer-wins;
 //! - `gaps`: ranges that scans can skip, because all rows there were deleted;
 //! - `space`: a look at the free space before files are written;
-//! - `store`, `lsm`: the versions themselves; `intact` verifies files that the store's crate does not verify;
+//! - `store`, `lsm`: the versions themselves, the newest in a `memtable`, the others in files; `merge` scans both; `intact`
+//!   verifies files that the store's crate does not verify;
 //!   `identity` binds a tree to its database and keyspace.
 
 mod background;
@@ -17,6 +18,8 @@ pub(crate) mod identity;
 mod intact;
 mod keyspaces;
 mod lsm;
+mod memtable;
+mod merge;
 mod recent;
 mod space;
 mod store;
@@ -29,6 +32,7 @@ use crate::error::{Error, Result};
 use crate::key::{Key, KeyRange};
 use crate::keyspace;
 use crate::manifest::{KeyspaceEntry, Manifest, TreeEntry};
+use crate::mvcc::Draft;
 use crate::options::Options;
 use background::Shared;
 pub(crate) use intact::{ListedTable, TreeFiles, tree_files, verify_table};
@@ -222,7 +226,7 @@ impl DiskEngine {
         }
         self.shared.clock.recover(at);
         if at > keyspace.found {
-            self.shared.inserted(key.with(|key| keyspace.store.insert(key, value, at)));
+            self.shared.inserted(keyspace.store.restore(key, value.map(Draft::from), at));
         }
         Ok(())
     }
@@ -373,7 +377,7 @@ impl Engine for DiskEngine {
         found: &mut Found<'_>,
     ) -> Result<bool> {
         let store = &self.keyspace(keyspace)?.store;
-        key.with(|key| store.get(key, at, found))
+        store.get(key, at, found)
     }
 
     fn scan(
@@ -432,14 +436,14 @@ impl Engine for DiskEngine {
 
     fn install(&self, writes: &mut [Write], at: Timestamp) {
         let mut bytes = 0;
-        for write in writes.iter() {
+        for write in writes.iter_mut() {
             // The keyspace is open, because the write is locked.
             if let Some(keyspace) = self.shared.keyspaces.get(write.keyspace) {
-                bytes += write.key.with(|key| keyspace.store.insert(key, write.value.as_deref(), at));
                 match write.value {
                     Some(_) => keyspace.gaps.note_put(&write.key),
                     None => keyspace.gaps.note_delete(),
                 }
+                bytes += keyspace.store.insert(&write.key, write.value.take(), at);
             }
         }
         self.shared.inserted(bytes);

@@ -4,7 +4,8 @@
 use crate::clock::Timestamp;
 use crate::engine::{Direction, Each, Found};
 use crate::error::Result;
-use crate::key::KeyRange;
+use crate::key::{Key, KeyRange};
+use crate::mvcc::Draft;
 
 /// The result of a step of [`Store::compact`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,14 +29,18 @@ pub(crate) struct BlockReads {
 
 /// One keyspace on disk. The caller's timestamps distinguish the versions of a key.
 ///
-/// Callers ensure that nobody inserts while [`Store::rotate`] runs, that only one thread flushes at a time, and that
-/// only one compacts.
+/// Callers ensure that nobody inserts while [`Store::rotate`] runs, that only one thread at a time rotates, flushes or
+/// clears, and that only one compacts.
 pub(crate) trait Store: Send + Sync {
     /// Adds the version of `key` at `at`; none deletes the key. Returns the bytes that the version takes in memory.
-    fn insert(&self, key: &[u8], value: Option<&[u8]>, at: Timestamp) -> u64;
+    /// `at` must be newer than all versions of the key, and nobody else may add one meanwhile.
+    fn insert(&self, key: &Key, value: Option<Draft>, at: Timestamp) -> u64;
+
+    /// Same as [`Store::insert`], for a version of the log that may be there already.
+    fn restore(&self, key: &Key, value: Option<Draft>, at: Timestamp) -> u64;
 
     /// Passes the newest value at or before `at` to `found`. Returns false if there is none.
-    fn get(&self, key: &[u8], at: Timestamp, found: &mut Found<'_>) -> Result<bool>;
+    fn get(&self, key: &Key, at: Timestamp, found: &mut Found<'_>) -> Result<bool>;
 
     /// Passes all keys of the range that have a value at `at` to `each`, in order, until it breaks.
     fn scan(&self, range: &KeyRange, direction: Direction, at: Timestamp, each: &mut Each<'_>) -> Result<()>;

@@ -11,13 +11,9 @@ mod index;
 mod keyspaces;
 #[cfg(test)]
 mod model;
-mod prefetch;
 mod record;
-mod sync;
 #[cfg(test)]
 mod tests;
-mod tree;
-mod version;
 
 pub(crate) use hidden::Hidden;
 pub(crate) use record::RecordRef;
@@ -26,7 +22,8 @@ use crate::clock::{Clock, Timestamp};
 use crate::engine::{Clash, Direction, Each, Engine, Found, FoundEach, Handle, KeyspaceId, Refusal, Write};
 use crate::error::{Conflict, Error, Result};
 use crate::key::{Key, KeyRange};
-use crossbeam_utils::{Backoff, CachePadded};
+use crate::mvcc::{Counters, Draft, Retired, Seen, Tree, prefetch, stamp, sync, tree, version};
+use crossbeam_utils::Backoff;
 use garbage::{Batch, Deleted, Garbage};
 use index::{Collected, Index};
 use keyspaces::Keyspaces;
@@ -34,12 +31,9 @@ use record::{Attempt, RECORD_BYTES, RECOVERY};
 use std::mem;
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering, fence};
+use std::sync::atomic::{Ordering, fence};
 use sync::Pin;
-use tree::Tree;
-use version::{Seen, version_bytes};
-
-pub(crate) use version::{Draft, Retired};
+use version::version_bytes;
 
 /// Entries of a scan that are read under one pin. A pin keeps everything that any thread removes during it from being
 /// freed, and the reader's code runs under it.
@@ -66,42 +60,6 @@ pub struct MemoryState {
     pub records: u64,
     /// Versions collected since the database was opened.
     pub versions_collected: u64,
-}
-
-/// The counters of [`MemoryState`], in one cache line: a commit that inserts changes two of them. The epoch may free
-/// memory when the engine is gone, so whoever retires memory has a reference of its own.
-#[derive(Debug, Default)]
-struct Counters(CachePadded<Counts>);
-
-#[derive(Debug, Default)]
-struct Counts {
-    bytes: AtomicU64,
-    unfreed: AtomicU64,
-    records: AtomicU64,
-    versions_collected: AtomicU64,
-}
-
-impl Counters {
-    /// Adds held bytes. Returns the sum.
-    fn add(&self, bytes: u64) -> u64 {
-        self.0.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes
-    }
-
-    /// Subtracts bytes that are free, or that a commit does not need after all.
-    fn subtract(&self, bytes: u64) {
-        self.0.bytes.fetch_sub(bytes, Ordering::Relaxed);
-    }
-
-    /// Notes that held bytes were passed to the epoch.
-    fn note_retired(&self, bytes: u64) {
-        self.0.unfreed.fetch_add(bytes, Ordering::Relaxed);
-    }
-
-    /// Notes that the epoch has freed bytes.
-    fn note_freed(&self, bytes: u64) {
-        self.0.unfreed.fetch_sub(bytes, Ordering::Relaxed);
-        self.subtract(bytes);
-    }
 }
 
 /// Records of new keys, and their bytes.
@@ -588,7 +546,7 @@ impl Engine for MemoryEngine {
             } else if !record.versions.is_empty() {
                 hidden.garbage.updated.push(record.clone());
             }
-            record.versions.push_hidden(&hidden, value);
+            record.versions.push_hidden(hidden.mark, value);
         }
         Some(hidden)
     }

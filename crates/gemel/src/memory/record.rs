@@ -1,7 +1,7 @@
 //! Records: a lock and the versions of one key.
 
 use super::sync::{AtomicU64, Pin};
-use super::version::{ALLOCATION_BYTES, Chain};
+use super::version::{Chain, shared_bytes};
 use crate::clock::Timestamp;
 use std::fmt;
 use std::sync::Arc;
@@ -15,9 +15,8 @@ const DEAD: u64 = u64::MAX;
 /// The owner of locks during recovery. No transaction has this number.
 pub(super) const RECOVERY: u64 = u64::MAX - 1;
 
-/// Bytes of a record, with its two reference counts and the allocator's overhead.
-pub(super) const RECORD_BYTES: u64 =
-    (size_of::<Record>() + 2 * size_of::<usize>() + ALLOCATION_BYTES).next_multiple_of(16) as u64;
+/// Bytes of a record behind an `Arc`.
+pub(super) const RECORD_BYTES: u64 = shared_bytes::<Record>();
 
 /// The result of an attempt to lock a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use crate::engine::Handle;
 use crate::error::Result;
 use crate::key::Key;
 use crate::keyspace::Keyspace;
-use crate::memory::Draft;
+use crate::mvcc::Draft;
 use crate::options::Isolation;
 
 impl Transaction {

@@ -18,7 +18,7 @@ use crate::engine::{Direction, Handle, KeyspaceId, MAX_ENGINES};
 use crate::error::{Error, Result};
 use crate::key::{Key, KeyRange, MAX_KEY_BYTES, MAX_VALUE_BYTES};
 use crate::keyspace::Keyspace;
-use crate::memory::Draft;
+use crate::mvcc::Draft;
 use crate::options::Isolation;
 use crate::oracle::{Access, Scanned, Trace};
 use crate::ticket::Ticket;

@@ -3,7 +3,7 @@
 use crate::clock::Timestamp;
 use crate::engine::{Direction, Handle, KeyspaceId};
 use crate::key::{Key, KeyRange};
-use crate::memory::Draft;
+use crate::mvcc::Draft;
 use foldhash::fast::RandomState;
 use indexmap::IndexMap;
 use indexmap::map::Entry;

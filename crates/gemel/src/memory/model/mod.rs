@@ -24,9 +24,11 @@ mod hidden;
 mod index;
 #[path = "../record.rs"]
 mod record;
+#[path = "../../mvcc/stamp.rs"]
+mod stamp;
 mod sync;
 mod tree;
-#[path = "../version.rs"]
+#[path = "../../mvcc/version.rs"]
 mod version;
 
 use crate::clock::Timestamp;
@@ -254,7 +256,7 @@ impl World {
         for (key, record) in &*locked {
             let first = record.versions.is_empty();
             let bytes = tag.map(|tag| [*key, tag]);
-            record.versions.push_hidden(&hidden, bytes.as_ref().map(Draft::from));
+            record.versions.push_hidden(hidden.mark, bytes.as_ref().map(Draft::from));
             // The owner's own reads are still current.
             assert!(record.is_unchanged(owner, since, &Pin::new()), "key {key}");
             if tag.is_none() {

@@ -1,4 +1,4 @@
-//! The model checker's locks and atomics, with the interface of `memory/sync.rs`.
+//! The model checker's locks and atomics, with the interface of `mvcc/sync.rs`.
 //!
 //! The reclamation here runs deferred work as early as the epoch ever may: at the end of the last pin that there was
 //! when the work was deferred. Freed memory stays allocated until the end, so the model sees who still uses it.

@@ -3,8 +3,8 @@
 use crate::clock::Timestamp;
 use crate::memory::hidden::Hidden;
 use crate::memory::record::{Attempt, RecordRef};
-use crate::memory::sync::Pin;
-use crate::memory::version::{Chain, Cut, Draft, Retired, Seen, version_bytes};
+use crate::mvcc::sync::Pin;
+use crate::mvcc::version::{Chain, Cut, Draft, Retired, Seen, version_bytes};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -145,7 +145,7 @@ fn hidden_versions_are_seen_all_at_once() {
         for at in 2..=ROUNDS {
             let hidden = Hidden::new();
             for chain in &chains {
-                chain.push_hidden(&hidden, Some(format!("v{at}").as_str().into()));
+                chain.push_hidden(hidden.mark, Some(format!("v{at}").as_str().into()));
                 let pin = Pin::new();
                 assert_eq!(chain.newest(&pin).unwrap().timestamp, Timestamp(at - 1));
             }
@@ -163,9 +163,9 @@ fn hidden_versions_are_seen_all_at_once() {
 fn hidden_versions_that_are_taken_back_leave_the_older_ones() {
     let counters = Arc::default();
     let (chain, hidden) = (chain([1, 2]), Hidden::new());
-    chain.push_hidden(&hidden, None);
+    chain.push_hidden(hidden.mark, None);
     assert!(chain.take_back(&Pin::new(), &mut Retired::new(&counters)).is_none());
-    chain.push_hidden(&hidden, Some(b"new".into()));
+    chain.push_hidden(hidden.mark, Some(b"new".into()));
     let value = chain.take_back(&Pin::new(), &mut Retired::new(&counters));
     assert_eq!(value.as_deref(), Some(&b"new"[..]));
     assert_eq!(chain.newest(&Pin::new()).unwrap().timestamp, Timestamp(2));

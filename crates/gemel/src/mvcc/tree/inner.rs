@@ -4,7 +4,7 @@
 use super::leaf::Leaf;
 use super::sync::{AtomicPtr, FANOUT};
 use crate::key::Key;
-use crate::memory::prefetch::prefetch_value;
+use crate::mvcc::prefetch::prefetch_value;
 use arrayvec::ArrayVec;
 use std::cmp;
 use std::sync::atomic::Ordering;

@@ -1,10 +1,10 @@
 //! Source of the tree's locks, atomics and reclamation: the fast ones here, a model checker's in `model/sync.rs`.
 
-use crate::memory::version::ALLOCATION_BYTES;
+use crate::mvcc::version::ALLOCATION_BYTES;
 use crossbeam_epoch as epoch;
 use std::sync::{Arc, PoisonError};
 
-pub(super) use crate::memory::Counters;
+pub(super) use crate::mvcc::Counters;
 pub(super) use std::sync::MutexGuard;
 pub(super) use std::sync::atomic::{AtomicPtr, AtomicU64};
 

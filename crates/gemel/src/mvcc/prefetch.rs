@@ -6,7 +6,7 @@ const LINE: usize = 64;
 /// Brings memory from `first` on into the processor's caches, without waiting for it. Any address is allowed: a hint
 /// reads nothing that the program could see. Does nothing where the standard library has no such hint.
 #[inline]
-pub(super) fn prefetch<T>(first: *const T, bytes: usize) {
+pub(crate) fn prefetch<T>(first: *const T, bytes: usize) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     for offset in (0..bytes).step_by(LINE) {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
@@ -19,6 +19,6 @@ pub(super) fn prefetch<T>(first: *const T, bytes: usize) {
 
 /// Same as [`prefetch`], for a whole value.
 #[inline]
-pub(super) fn prefetch_value<T>(value: &T) {
+pub(crate) fn prefetch_value<T>(value: &T) {
     prefetch(std::ptr::from_ref(value), size_of::<T>());
 }

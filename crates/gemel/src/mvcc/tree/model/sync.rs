@@ -26,7 +26,7 @@ impl<T> Mutex<T> {
 
 /// The model counts nothing.
 #[derive(Default)]
-pub(in crate::memory) struct Counters;
+pub(crate) struct Counters;
 
 std::thread_local! {
     /// The nodes retired in this order of steps, oldest first. All threads of the model run on one thread.

@@ -2,7 +2,7 @@
 
 use super::sync::{AtomicU64, Mutex, MutexGuard, SLOTS};
 use crate::key::Key;
-use crate::memory::prefetch::{prefetch, prefetch_value};
+use crate::mvcc::prefetch::{prefetch, prefetch_value};
 use std::mem::offset_of;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;

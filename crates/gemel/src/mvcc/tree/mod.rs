@@ -1,4 +1,4 @@
-//! The ordered index of the memory engine: a B+-tree whose readers take no locks.
+//! The ordered index of rows in memory: a B+-tree whose readers take no locks.
 //!
 //! - `leaf`: an entry is written into a slot once and stays there as long as the leaf. One word says which entries are
 //!   live and in what order. So a reader that reads the word has the state of the whole leaf.
@@ -23,4 +23,4 @@ mod sync;
 #[cfg(test)]
 mod tests;
 
-pub(super) use root::Tree;
+pub(crate) use root::Tree;

@@ -8,10 +8,10 @@
 //! Versions are passed to the epoch many at a time ([`Retired`]), and their bytes count as held until they are free.
 
 use super::Counters;
-use super::hidden::{Hidden, Stamp};
+use super::stamp::{Mark, Stamp};
 use super::sync::{AtomicPtr, Pin, alloc, dealloc};
 use crate::clock::Timestamp;
-use crate::memory::prefetch::prefetch;
+use crate::mvcc::prefetch::prefetch;
 use std::alloc::{Layout, handle_alloc_error};
 use std::fmt;
 use std::mem;
@@ -24,7 +24,12 @@ use std::sync::atomic::Ordering;
 /// The length that marks a version as a tombstone.
 const TOMBSTONE: u32 = u32::MAX;
 /// Estimated overhead of the allocator per allocation, in bytes.
-pub(super) const ALLOCATION_BYTES: usize = 8;
+pub(crate) const ALLOCATION_BYTES: usize = 8;
+/// Returns the bytes of a value behind an `Arc`, with the two reference counts and the allocator's overhead.
+pub(crate) const fn shared_bytes<T>() -> u64 {
+    (size_of::<T>() + 2 * size_of::<usize>() + ALLOCATION_BYTES).next_multiple_of(16) as u64
+}
+
 /// Bytes of a version that are worth a prefetch. The processor itself fetches the rest of a long value ahead of whoever
 /// copies it.
 const FETCHED_BYTES: usize = 128;
@@ -179,24 +184,24 @@ impl fmt::Debug for Draft {
 }
 
 /// Returns the bytes of memory that a version with a value of `len` bytes takes.
-pub(super) fn version_bytes(len: usize) -> u64 {
+pub(crate) fn version_bytes(len: usize) -> u64 {
     (size_of::<Version>() + len + ALLOCATION_BYTES).next_multiple_of(16) as u64
 }
 
 /// The content of a version for a reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Seen<'a> {
+pub(crate) struct Seen<'a> {
     /// Timestamp of the commit that wrote the version.
-    pub(super) timestamp: Timestamp,
+    pub(crate) timestamp: Timestamp,
     /// The value; none if the version deletes.
-    pub(super) value: Option<&'a [u8]>,
+    pub(crate) value: Option<&'a [u8]>,
 }
 
 /// Number and bytes of the versions that were cut off a chain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Cut {
-    pub(super) versions: u64,
-    pub(super) bytes: u64,
+pub(crate) struct Cut {
+    pub(crate) versions: u64,
+    pub(crate) bytes: u64,
 }
 
 /// Memory that nobody finds any more: versions that were cut off their chains, and removed records. Dropping it passes
@@ -210,12 +215,12 @@ pub(crate) struct Retired<'a> {
 }
 
 impl<'a> Retired<'a> {
-    pub(super) fn new(counters: &'a Arc<Counters>) -> Self {
+    pub(crate) fn new(counters: &'a Arc<Counters>) -> Self {
         Self { counters, versions: Vec::new(), bytes: 0 }
     }
 
     /// Adds the bytes of a record that was removed from the index. The handles of the record free it.
-    pub(super) fn add_bytes(&mut self, bytes: u64) {
+    pub(crate) fn add_bytes(&mut self, bytes: u64) {
         self.bytes += bytes;
     }
 
@@ -262,31 +267,31 @@ impl Drop for Retired<'_> {
     }
 }
 
-/// The versions of a record, newest first.
+/// The versions of a key, newest first.
 #[derive(Debug, Default)]
-pub(super) struct Chain {
+pub(crate) struct Chain {
     head: AtomicPtr<Version>,
 }
 
 impl Chain {
     /// Returns true if there is no version.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.head.load(Ordering::Acquire).is_null()
     }
 
     /// Returns the newest version.
-    pub(super) fn newest<'a>(&'a self, pin: &'a Pin) -> Option<Seen<'a>> {
+    pub(crate) fn newest<'a>(&'a self, pin: &'a Pin) -> Option<Seen<'a>> {
         self.at(Timestamp::MAX, pin)
     }
 
     /// Brings the newest version into the processor's caches: its header and the beginning of its value.
-    pub(super) fn prefetch_newest(&self, _: &Pin) {
+    pub(crate) fn prefetch_newest(&self, _: &Pin) {
         prefetch(self.head.load(Ordering::Acquire), FETCHED_BYTES);
     }
 
     /// Returns the newest version committed at or before `at`.
     #[inline]
-    pub(super) fn at<'a>(&'a self, at: Timestamp, pin: &'a Pin) -> Option<Seen<'a>> {
+    pub(crate) fn at<'a>(&'a self, at: Timestamp, pin: &'a Pin) -> Option<Seen<'a>> {
         let (version, timestamp) = self.find(at, pin)?;
         // SAFETY: the pin keeps the version from being freed by a cut, and the borrow of the chain keeps it from being
         // dropped with the chain.
@@ -312,19 +317,31 @@ impl Chain {
         }
     }
 
-    /// Adds a version. The caller holds the record's lock, and `timestamp` is newer than all existing versions.
-    pub(super) fn push(&self, timestamp: Timestamp, value: Option<Draft>) {
+    /// Returns all versions, newest first. None of them may be hidden.
+    pub(crate) fn versions<'a>(&'a self, pin: &'a Pin) -> impl Iterator<Item = Seen<'a>> {
+        let behind = |next: &AtomicPtr<Version>| NonNull::new(next.load(Ordering::Acquire));
+        // SAFETY: same as in `find`.
+        let older = move |version: &NonNull<Version>| behind(&unsafe { pin.see(*version) }.next);
+        std::iter::successors(behind(&self.head), older).map(move |version| {
+            // SAFETY: same as in `at`.
+            let (header, value) = unsafe { (pin.see(version), Version::value(version)) };
+            Seen { timestamp: header.stamp.get(pin), value }
+        })
+    }
+
+    /// Adds a version. Nobody else adds one meanwhile, and `timestamp` is newer than all existing versions.
+    pub(crate) fn push(&self, timestamp: Timestamp, value: Option<Draft>) {
         self.push_version(Draft::into_version(value, Stamp::new(timestamp)));
     }
 
     /// Adds a version that no snapshot contains yet. The caller holds the record's lock until it has settled the version
     /// or taken it back.
-    pub(super) fn push_hidden(&self, hidden: &Hidden, value: Option<Draft>) {
-        self.push_version(Draft::into_version(value, Stamp::of(hidden.mark)));
+    pub(crate) fn push_hidden(&self, mark: Mark, value: Option<Draft>) {
+        self.push_version(Draft::into_version(value, Stamp::of(mark)));
     }
 
     /// Gives the newest version, which was hidden, its timestamp, so it needs the mark no more.
-    pub(super) fn settle(&self, at: Timestamp, pin: &Pin) {
+    pub(crate) fn settle(&self, at: Timestamp, pin: &Pin) {
         if let Some(newest) = NonNull::new(self.head.load(Ordering::Acquire)) {
             // SAFETY: same as in `find`.
             unsafe { pin.see(newest) }.stamp.settle(at);
@@ -332,7 +349,7 @@ impl Chain {
     }
 
     /// Removes the newest version, which is hidden. Returns a copy of its value.
-    pub(super) fn take_back(&self, pin: &Pin, retired: &mut Retired<'_>) -> Option<Draft> {
+    pub(crate) fn take_back(&self, pin: &Pin, retired: &mut Retired<'_>) -> Option<Draft> {
         let newest = NonNull::new(self.head.load(Ordering::Acquire))?;
         // SAFETY: same as in `find`.
         let header = unsafe { pin.see(newest) };
@@ -361,7 +378,7 @@ impl Chain {
 
     /// Cuts off all versions that are older than the newest one at or before `watermark`: no snapshot at or after
     /// `watermark` sees them.
-    pub(super) fn cut(&self, watermark: Timestamp, pin: &Pin, retired: &mut Retired<'_>) -> Cut {
+    pub(crate) fn cut(&self, watermark: Timestamp, pin: &Pin, retired: &mut Retired<'_>) -> Cut {
         match self.find(watermark, pin) {
             // SAFETY: same as in `find`.
             Some((version, _)) => Self::retire(&unsafe { version.as_ref() }.next, retired),
@@ -370,7 +387,7 @@ impl Chain {
     }
 
     /// Removes all versions.
-    pub(super) fn clear(&self, retired: &mut Retired<'_>) -> Cut {
+    pub(crate) fn clear(&self, retired: &mut Retired<'_>) -> Cut {
         Self::retire(&self.head, retired)
     }
 

@@ -5,7 +5,7 @@ use super::leaf::{Added, Entry, Leaf, Order, Replaced};
 use super::sync::{AtomicPtr, Counters, FANOUT, Guard, Mutex, SLOTS};
 use crate::engine::Direction;
 use crate::key::{Key, KeyRange};
-use crate::memory::prefetch::prefetch;
+use crate::mvcc::prefetch::prefetch;
 use arrayvec::ArrayVec;
 use std::ops::{Bound, ControlFlow, Range};
 use std::sync::atomic::Ordering;
@@ -19,12 +19,12 @@ const SIDE_BY_SIDE: usize = 16;
 const FEW: usize = SLOTS / 4;
 
 /// An ordered map from keys to values. Readers and scans take no locks and never wait. The tree never loses height.
-pub(in crate::memory) struct Tree<V> {
+pub(crate) struct Tree<V> {
     /// The root. Leaves may be at any depth below it; there is always one.
     root: AtomicPtr<Inner<V>>,
     /// Held while nodes are replaced. Adding and removing entries lock only a leaf.
     structure: Mutex<()>,
-    /// Counters of the engine, for nodes that have left the tree and are not freed yet.
+    /// Counters of nodes that have left the tree and are not freed yet.
     counters: Arc<Counters>,
 }
 
@@ -116,13 +116,13 @@ impl<V: Clone + Send + Sync + 'static> Default for Tree<V> {
 
 impl<V: Clone + Send + Sync + 'static> Tree<V> {
     /// Makes an empty tree that counts its retired nodes in `counters`.
-    pub(in crate::memory) fn new(counters: Arc<Counters>) -> Self {
+    pub(crate) fn new(counters: Arc<Counters>) -> Self {
         let root = Inner::new([], [leaf([])]);
         Self { root: AtomicPtr::new(Box::into_raw(root)), structure: Mutex::new(()), counters }
     }
 
     /// Bytes of an entry in a leaf.
-    pub(in crate::memory) const ENTRY_BYTES: usize = size_of::<OnceLock<Entry<V>>>();
+    pub(crate) const ENTRY_BYTES: usize = size_of::<OnceLock<Entry<V>>>();
 
     /// Returns the leaf at the end of the path on which `choose` selects the child of each inner node.
     #[inline]
@@ -159,7 +159,7 @@ impl<V: Clone + Send + Sync + 'static> Tree<V> {
 
     /// Passes the value of `key` to `found`, in place.
     #[inline]
-    pub(in crate::memory) fn get<R>(&self, key: &Key, found: impl FnOnce(&V) -> R) -> Option<R> {
+    pub(crate) fn get<R>(&self, key: &Key, found: impl FnOnce(&V) -> R) -> Option<R> {
         let guard = Guard::pin();
         self.leaf(&guard, key).get(key).map(found)
     }
@@ -167,7 +167,7 @@ impl<V: Clone + Send + Sync + 'static> Tree<V> {
     /// Passes the values of keys that have one to `found`, in the order of the keys and with their numbers, some at a
     /// time. The keys descend side by side, so the memory serves several of them at once. A thread that looks up one key
     /// after another waits for the memory about five times for each.
-    pub(in crate::memory) fn get_each(&self, keys: &[Key], mut found: impl FnMut(&[(usize, &V)])) {
+    pub(crate) fn get_each(&self, keys: &[Key], mut found: impl FnMut(&[(usize, &V)])) {
         for (round, keys) in keys.chunks(SIDE_BY_SIDE).enumerate() {
             let guard = Guard::pin();
             // SAFETY: same as in `descend`.
@@ -208,7 +208,7 @@ impl<V: Clone + Send + Sync + 'static> Tree<V> {
     }
 
     /// Returns the value of `key`. If there is none, adds the value that `make` returns, and returns true with it.
-    pub(in crate::memory) fn get_or_insert(&self, key: &Key, mut make: impl FnMut() -> V) -> (V, bool) {
+    pub(crate) fn get_or_insert(&self, key: &Key, mut make: impl FnMut() -> V) -> (V, bool) {
         let guard = Guard::pin();
         loop {
             let leaf = self.leaf(&guard, key);
@@ -229,7 +229,7 @@ impl<V: Clone + Send + Sync + 'static> Tree<V> {
     }
 
     /// Removes `key` if `is` returns true for its value.
-    pub(in crate::memory) fn remove(&self, key: &Key, is: impl Fn(&V) -> bool) {
+    pub(crate) fn remove(&self, key: &Key, is: impl Fn(&V) -> bool) {
         let guard = Guard::pin();
         loop {
             match self.leaf(&guard, key).remove(key, &is) {
@@ -246,7 +246,7 @@ impl<V: Clone + Send + Sync + 'static> Tree<V> {
     /// Passes the entries of a range to `each`, in order, until it breaks. Entries that are in the tree during the
     /// whole scan are passed, and no key is passed twice. Before that, `coming` gets the values of some entries at a
     /// time, so it can bring what is behind them into the processor's caches side by side.
-    pub(in crate::memory) fn scan(
+    pub(crate) fn scan(
         &self,
         range: &KeyRange,
         direction: Direction,

@@ -1,0 +1,130 @@
+//! Memtables: the newest writes of a keyspace on disk, which are in no file yet.
+
+use crate::clock::Timestamp;
+use crate::engine::Direction;
+use crate::key::{Key, KeyRange};
+use crate::mvcc::prefetch::prefetch_value;
+use crate::mvcc::{Draft, History, Tree};
+use crossbeam_utils::CachePadded;
+use std::ops::{Bound, ControlFlow};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::vec;
+
+/// Number of keys that a cursor takes from the index first. Many scans need only a few.
+const FIRST_KEYS: usize = 8;
+/// Maximum number of keys that a cursor takes at once. The index frees no replaced node meanwhile.
+const MOST_KEYS: usize = 64;
+
+/// Writes in memory: an index of keys with their versions.
+#[derive(Default)]
+pub(super) struct Memtable {
+    rows: Tree<Arc<History>>,
+    /// Padded, because each insert changes it, and each read begins with the line before.
+    bytes: CachePadded<AtomicU64>,
+}
+
+impl Memtable {
+    /// Adds a version of `key`; none deletes it. Returns the bytes of memory that it takes. `at` must be newer than all
+    /// versions of the key, and nobody else may add one meanwhile.
+    pub(super) fn insert(&self, key: &Key, value: Option<Draft>, at: Timestamp) -> u64 {
+        let (history, new) = self.rows.get_or_insert(key, Arc::default);
+        debug_assert!(history.at(Timestamp::MAX).is_none_or(|newest| newest.timestamp < at));
+        let mut bytes = history.push(at, value);
+        if new {
+            // Leaves are assumed to be two thirds full.
+            let entry = Tree::<Arc<History>>::ENTRY_BYTES * 3 / 2 + key.heap_bytes();
+            bytes += entry as u64 + History::BYTES;
+        }
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        bytes
+    }
+
+    /// Adds a version that the log has, unless the memtable has it already.
+    pub(super) fn restore(&self, key: &Key, value: Option<Draft>, at: Timestamp) -> u64 {
+        let newest =
+            self.rows.get(key, |history| history.at(Timestamp::MAX).map(|seen| seen.timestamp)).flatten();
+        if newest.is_some_and(|newest| newest >= at) { 0 } else { self.insert(key, value, at) }
+    }
+
+    /// Passes the newest version of `key` at or before `at` to `found`, if there is one: its value, none if it deletes.
+    pub(super) fn get<R>(
+        &self,
+        key: &Key,
+        at: Timestamp,
+        found: impl FnOnce(Option<&[u8]>, Timestamp) -> R,
+    ) -> Option<R> {
+        let seen = |history: &Arc<History>| history.at(at).map(|seen| found(seen.value, seen.timestamp));
+        self.rows.get(key, seen).flatten()
+    }
+
+    /// Returns the bytes of memory that the versions take, as [`Memtable::insert`] counted them.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Returns the keys of a range that have a version at or before `at`, with all versions, in order.
+    pub(super) fn range(&self, range: &KeyRange, direction: Direction, at: Timestamp) -> Cursor<'_> {
+        Cursor {
+            rows: &self.rows,
+            rest: Some(range.clone()),
+            direction,
+            at,
+            most: FIRST_KEYS,
+            taken: Vec::new().into_iter(),
+        }
+    }
+}
+
+/// An iterator over the keys of a memtable and their versions, some of which are taken from the index at once.
+pub(super) struct Cursor<'m> {
+    rows: &'m Tree<Arc<History>>,
+    /// The keys that are not taken yet.
+    rest: Option<KeyRange>,
+    direction: Direction,
+    at: Timestamp,
+    /// Number of keys to take next.
+    most: usize,
+    taken: vec::IntoIter<(Key, Arc<History>)>,
+}
+
+impl Cursor<'_> {
+    fn take_more(&mut self) {
+        let Some(mut rest) = self.rest.take() else { return };
+        let mut taken = Vec::with_capacity(self.most);
+        let flow = self.rows.scan(
+            &rest,
+            self.direction,
+            |histories| {
+                histories.iter().for_each(|history| prefetch_value(&***history));
+                histories.iter().for_each(|history| history.prefetch());
+            },
+            |key, history| {
+                if history.at(self.at).is_some() {
+                    taken.push((key.clone(), Arc::clone(history)));
+                }
+                if taken.len() < self.most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            },
+        );
+        if let (ControlFlow::Break(()), Some((last, _))) = (flow, taken.last()) {
+            match self.direction {
+                Direction::Forward => rest.lower = Bound::Excluded(last.clone()),
+                Direction::Backward => rest.upper = Bound::Excluded(last.clone()),
+            }
+            self.rest = Some(rest);
+        }
+        self.most = (2 * self.most).min(MOST_KEYS);
+        self.taken = taken.into_iter();
+    }
+}
+
+impl Iterator for Cursor<'_> {
+    type Item = (Key, Arc<History>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.taken.len() == 0 {
+            self.take_more();
+        }
+        self.taken.next()
+    }
+}
