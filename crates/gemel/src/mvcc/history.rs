@@ -60,7 +60,7 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
     fn pushed(history: &History, at: u64) {
-        history.push(Timestamp(at), (at % 3 != 0).then(|| Draft::from(&at.to_be_bytes())));
+        history.push(Timestamp(at), (!at.is_multiple_of(3)).then(|| Draft::from(&at.to_be_bytes())));
     }
 
     #[test]
@@ -93,7 +93,7 @@ mod tests {
             }
             for seen in kept {
                 let expected = seen.timestamp.0.to_be_bytes();
-                let value = (seen.timestamp.0 % 3 != 0).then_some(&expected[..]);
+                let value = (!seen.timestamp.0.is_multiple_of(3)).then_some(&expected[..]);
                 assert_eq!(seen.value, value);
             }
         });
