@@ -216,6 +216,11 @@ fn size(text: &str) -> Option<u64> {
     number.parse::<u64>().ok()?.checked_mul(factor)
 }
 
+/// Returns a size as [`size`] reads it.
+fn shown(bytes: u64) -> String {
+    if bytes.is_multiple_of(1 << 20) { format!("{}MB", bytes >> 20) } else { bytes.to_string() }
+}
+
 fn durability(text: &str) -> Option<Durability> {
     Some(match text {
         "full" => Durability::Full,
@@ -323,7 +328,11 @@ pub(crate) fn parse(parsed: &ParsedUrl) -> Result<Parsed, Vec<String>> {
                 None if option.name == "gather" => {
                     options.gather.map_or("off".into(), |longest| longest.as_millis().to_string())
                 }
-                None => parsed.options.get(option.name).map_or(option.default, String::as_str).to_string(),
+                None => match parsed.options.get(option.name) {
+                    Some(text) => text.clone(),
+                    None if option.name == "write_buffer" => shown(options.write_buffer_bytes),
+                    None => option.default.to_string(),
+                },
             };
             (option.name.to_string(), value)
         })

@@ -86,6 +86,21 @@ fn commits_are_gathered_where_sessions_do_not_wait_for_them() {
 }
 
 #[test]
+fn the_write_buffer_is_a_quarter_of_the_cache_unless_it_is_named() {
+    for (options, size, bytes) in [
+        ("", "64MB", 64 << 20),
+        ("cache=16MB", "64MB", 64 << 20),
+        ("cache=1GB", "256MB", 256 << 20),
+        ("cache=300000001", "75000000", 75_000_000),
+        ("cache=1GB&write_buffer=8MB", "8MB", 8 << 20),
+    ] {
+        let config = config(options);
+        assert_eq!(config.settings.get("write_buffer").map(String::as_str), Some(size), "{options}");
+        assert_eq!(config.options.write_buffer_bytes, bytes, "{options}");
+    }
+}
+
+#[test]
 fn another_placement_than_that_of_the_database_is_refused_before_anything_is_read() {
     let directory = tempfile::tempdir().unwrap();
     let at = |placement: &str| {
