@@ -5,7 +5,7 @@ use crate::error::{Conflict, Result};
 use crate::key::{Key, KeyRange};
 use crate::memory::{Hidden, RecordRef};
 use crate::mvcc::Draft;
-use std::ops::ControlFlow;
+use std::ops::{Bound, ControlFlow};
 
 /// Maximum number of engines in one database: the anchor and three more.
 pub(crate) const MAX_ENGINES: usize = 4;
@@ -22,6 +22,16 @@ pub enum Direction {
     Forward,
     /// From the largest key to the smallest.
     Backward,
+}
+
+impl Direction {
+    /// Leaves out the keys of a range up to `last`, so that a scan in this direction goes on after it.
+    pub(crate) fn go_on(self, range: &mut KeyRange, last: Key) {
+        match self {
+            Self::Forward => range.lower = Bound::Excluded(last),
+            Self::Backward => range.upper = Bound::Excluded(last),
+        }
+    }
 }
 
 /// A place for an engine to remember what it found, so a later write need not search again.

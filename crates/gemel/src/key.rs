@@ -124,6 +124,9 @@ pub(crate) struct KeyRange {
 }
 
 impl KeyRange {
+    /// All keys.
+    pub(crate) const ALL: Self = Self { lower: Bound::Unbounded, upper: Bound::Unbounded };
+
     /// Returns the bounds as keys, if the range has both.
     fn bounds(&self) -> Option<(&Key, &Key)> {
         match (&self.lower, &self.upper) {

@@ -25,6 +25,8 @@ mod manifest;
 mod map_engine;
 mod memory;
 mod metrics;
+#[cfg(test)]
+mod model_checker;
 mod mvcc;
 mod options;
 #[doc(hidden)]

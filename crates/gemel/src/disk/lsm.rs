@@ -78,7 +78,7 @@ impl LsmShared {
 /// Maximum number of files kept open, well below the usual limit of 1,024 descriptors.
 const OPEN_FILES: usize = 256;
 
-/// A keyspace as an LSM tree. The module's comment describes it.
+/// A keyspace as memtables and files. The module's comment describes it.
 pub(crate) struct LsmStore {
     path: PathBuf,
     /// The files. The tree's own memtable stays empty.
@@ -124,9 +124,8 @@ impl LsmStore {
 
     /// Writes a memtable to files, which are not part of the tree yet.
     fn write_files(&self, memtable: &Memtable, watermark: Timestamp) -> lsm_tree::Result<Vec<Table>> {
-        let all = KeyRange { lower: Bound::Unbounded, upper: Bound::Unbounded };
         let entries = memtable
-            .range(&all, Direction::Forward, Timestamp::MAX)
+            .range(&KeyRange::ALL, Direction::Forward, Timestamp::MAX)
             .flat_map(|(key, history)| surviving(&key, &history, watermark))
             .map(Ok);
         Ok(self.tree.flush_to_tables(entries)?.map_or_else(Vec::new, |(tables, _)| tables))

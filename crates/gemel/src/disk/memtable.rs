@@ -6,7 +6,7 @@ use crate::key::{Key, KeyRange};
 use crate::mvcc::prefetch::prefetch_value;
 use crate::mvcc::{Draft, History, Tree};
 use crossbeam_utils::CachePadded;
-use std::ops::{Bound, ControlFlow};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::vec;
@@ -29,22 +29,22 @@ impl Memtable {
     /// versions of the key, and nobody else may add one meanwhile.
     pub(super) fn insert(&self, key: &Key, value: Option<Draft>, at: Timestamp) -> u64 {
         let (history, new) = self.rows.get_or_insert(key, Arc::default);
-        debug_assert!(history.at(Timestamp::MAX).is_none_or(|newest| newest.timestamp < at));
-        let mut bytes = history.push(at, value);
-        if new {
-            // Leaves are assumed to be two thirds full.
-            let entry = Tree::<Arc<History>>::ENTRY_BYTES * 3 / 2 + key.heap_bytes();
-            bytes += entry as u64 + History::BYTES;
-        }
-        self.bytes.fetch_add(bytes, Ordering::Relaxed);
-        bytes
+        debug_assert!(!has(&history, at));
+        self.push(&history, new.then_some(key), value, at)
     }
 
     /// Adds a version that the log has, unless the memtable has it already.
     pub(super) fn restore(&self, key: &Key, value: Option<Draft>, at: Timestamp) -> u64 {
-        let newest =
-            self.rows.get(key, |history| history.at(Timestamp::MAX).map(|seen| seen.timestamp)).flatten();
-        if newest.is_some_and(|newest| newest >= at) { 0 } else { self.insert(key, value, at) }
+        let (history, new) = self.rows.get_or_insert(key, Arc::default);
+        if has(&history, at) { 0 } else { self.push(&history, new.then_some(key), value, at) }
+    }
+
+    /// Adds a version to a history, which is that of `new` if it was made for it.
+    fn push(&self, history: &History, new: Option<&Key>, value: Option<Draft>, at: Timestamp) -> u64 {
+        let made = new.map_or(0, |key| History::BYTES + Tree::<Arc<History>>::entry_bytes(key));
+        let bytes = history.push(at, value) + made;
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        bytes
     }
 
     /// Passes the newest version of `key` at or before `at` to `found`, if there is one: its value, none if it deletes.
@@ -76,7 +76,12 @@ impl Memtable {
     }
 }
 
-/// An iterator over the keys of a memtable and their versions, some of which are taken from the index at once.
+/// Returns true if a history has a version at `at` or later.
+fn has(history: &History, at: Timestamp) -> bool {
+    history.at(Timestamp::MAX).is_some_and(|newest| newest.timestamp >= at)
+}
+
+/// An iterator over keys of a memtable, each with its versions. It takes several keys from the index at a time.
 pub(super) struct Cursor<'m> {
     rows: &'m Tree<Arc<History>>,
     /// The keys that are not taken yet.
@@ -107,10 +112,7 @@ impl Cursor<'_> {
             },
         );
         if let (ControlFlow::Break(()), Some((last, _))) = (flow, taken.last()) {
-            match self.direction {
-                Direction::Forward => rest.lower = Bound::Excluded(last.clone()),
-                Direction::Backward => rest.upper = Bound::Excluded(last.clone()),
-            }
+            self.direction.go_on(&mut rest, last.clone());
             self.rest = Some(rest);
         }
         self.most = (2 * self.most).min(MOST_KEYS);

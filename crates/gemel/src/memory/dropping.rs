@@ -6,7 +6,7 @@ use crate::engine::{Direction, KeyspaceId};
 use crate::error::Result;
 use crate::key::{Key, KeyRange};
 use crossbeam_utils::Backoff;
-use std::ops::{Bound, ControlFlow};
+use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 
 impl MemoryEngine {
@@ -16,13 +16,12 @@ impl MemoryEngine {
         let tree = self.keyspaces.get(keyspace)?;
         let backoff = Backoff::new();
         loop {
-            let mut lower = Bound::Unbounded;
+            let mut rest = KeyRange::ALL;
             let mut was_empty = true;
             loop {
                 let mut some: Vec<(Key, RecordRef)> = Vec::with_capacity(ENTRIES_PER_PIN);
-                let range = KeyRange { lower, upper: Bound::Unbounded };
                 let _ = tree.scan(
-                    &range,
+                    &rest,
                     Direction::Forward,
                     |_| (),
                     |key, record| {
@@ -35,7 +34,7 @@ impl MemoryEngine {
                     },
                 );
                 let Some((last, _)) = some.last() else { break };
-                lower = Bound::Excluded(last.clone());
+                Direction::Forward.go_on(&mut rest, last.clone());
                 was_empty = false;
                 let mut retired = self.retired();
                 for (key, record) in &some {

@@ -29,7 +29,7 @@ use index::{Collected, Index};
 use keyspaces::Keyspaces;
 use record::{Attempt, RECORD_BYTES, RECOVERY};
 use std::mem;
-use std::ops::{Bound, ControlFlow};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 use sync::Pin;
@@ -76,14 +76,9 @@ impl Placeholders {
     }
 }
 
-/// Returns the bytes of a record and its entry in the index. Leaves are assumed to be two thirds full.
+/// Returns the bytes of a record and its entry in the index.
 fn record_bytes(key: &Key) -> u64 {
-    let entry = Index::ENTRY_BYTES * 3 / 2;
-    let heap = match key.heap_bytes() {
-        0 => 0,
-        heap => (heap + version::ALLOCATION_BYTES).next_multiple_of(16),
-    };
-    RECORD_BYTES + (entry + heap) as u64
+    RECORD_BYTES + Index::entry_bytes(key)
 }
 
 /// Returns the bytes of the version that a write makes.
@@ -458,10 +453,7 @@ impl Engine for MemoryEngine {
                 },
             );
             match (flow, last) {
-                (ControlFlow::Break(()), Some(last)) => match direction {
-                    Direction::Forward => rest.lower = Bound::Excluded(last),
-                    Direction::Backward => rest.upper = Bound::Excluded(last),
-                },
+                (ControlFlow::Break(()), Some(last)) => direction.go_on(&mut rest, last),
                 // The end of the range, or `each` broke.
                 _ => return Ok(()),
             }

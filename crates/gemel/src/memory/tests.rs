@@ -6,6 +6,7 @@ mod limits;
 use super::*;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::{Duration, Instant};
 
@@ -81,7 +82,7 @@ fn read(engine: &MemoryEngine, key: &str, at: Timestamp) -> Option<(String, u64)
 }
 
 fn all() -> KeyRange {
-    KeyRange { lower: Bound::Unbounded, upper: Bound::Unbounded }
+    KeyRange::ALL
 }
 
 fn scan(

@@ -1,4 +1,4 @@
-//! Versions of a key of which none is removed.
+//! The versions of a key that a memtable keeps until its end.
 
 use super::sync::Pin;
 use super::version::{Chain, Draft, Seen, shared_bytes, version_bytes};

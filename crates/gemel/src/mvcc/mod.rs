@@ -6,6 +6,7 @@
 //! - `stamp`: the timestamp of a version, which a large commit gives to all its versions at once;
 //! - `history`: a chain that only grows;
 //! - `counters`: bytes in use, and bytes that wait to be freed;
+//! - `prefetch`: hints to the processor about memory that will be read soon;
 //! - `sync`: locks, atomics and reclamation, so a model checker's can replace them.
 
 mod counters;

@@ -86,7 +86,7 @@ fn get(engine: &DiskEngine, name: impl AsRef<[u8]>, at: Timestamp) -> Option<Str
 }
 
 fn all() -> KeyRange {
-    KeyRange { lower: Bound::Unbounded, upper: Bound::Unbounded }
+    KeyRange::ALL
 }
 
 /// Returns up to `most` rows of a scan.

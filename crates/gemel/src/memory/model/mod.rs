@@ -34,6 +34,7 @@ mod version;
 use crate::clock::Timestamp;
 use crate::engine::KeyspaceId;
 use crate::key::Key;
+use crate::model_checker;
 use garbage::{Batch, Deleted, Garbage};
 use hidden::Hidden;
 use index::Index;
@@ -460,18 +461,8 @@ fn large_commits() {
     );
 }
 
-/// Returns the number of orders to try. `GEMEL_MODEL` overrides it.
-fn orders() -> usize {
-    std::env::var("GEMEL_MODEL").ok().and_then(|count| count.parse().ok()).unwrap_or(5000)
-}
-
 fn check(scene: impl Fn() + Copy + Send + Sync + 'static) {
-    let mut config = shuttle::Config::new();
-    config.max_steps = shuttle::MaxSteps::FailAfter(50_000);
-    let random = shuttle::scheduler::RandomScheduler::new(orders());
-    shuttle::Runner::new(random, config.clone()).run(scene);
-    let by_priority = shuttle::scheduler::PctScheduler::new(4, orders());
-    shuttle::Runner::new(by_priority, config).run(scene);
+    model_checker::check(50_000, scene);
 }
 
 #[test]

@@ -8,50 +8,9 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
 use std::ptr::NonNull;
-use std::sync::PoisonError;
 
+pub(super) use crate::model_checker::{Backoff, Mutex};
 pub(super) use shuttle::sync::atomic::{AtomicPtr, AtomicU64};
-
-pub(super) struct Mutex<T>(shuttle::sync::Mutex<T>);
-
-impl<T> Mutex<T> {
-    pub(super) fn new(inner: T) -> Self {
-        Self(shuttle::sync::Mutex::new(inner))
-    }
-
-    pub(super) fn lock(&self) -> shuttle::sync::MutexGuard<'_, T> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(super) fn try_lock(&self) -> Option<shuttle::sync::MutexGuard<'_, T>> {
-        self.0.try_lock().ok()
-    }
-}
-
-impl<T: Default> Default for Mutex<T> {
-    fn default() -> Self {
-        Self::new(T::default())
-    }
-}
-
-impl<T> std::fmt::Debug for Mutex<T> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("mutex")
-    }
-}
-
-/// A back-off that lets other threads run.
-pub(super) struct Backoff;
-
-impl Backoff {
-    pub(super) fn new() -> Self {
-        Self
-    }
-
-    pub(super) fn snooze(&self) {
-        shuttle::thread::yield_now();
-    }
-}
 
 /// Deferred work, and the pins that it waits for.
 struct Deferred {

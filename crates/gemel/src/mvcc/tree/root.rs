@@ -6,6 +6,7 @@ use super::sync::{AtomicPtr, Counters, FANOUT, Guard, Mutex, SLOTS};
 use crate::engine::Direction;
 use crate::key::{Key, KeyRange};
 use crate::mvcc::prefetch::prefetch;
+use crate::mvcc::version::ALLOCATION_BYTES;
 use arrayvec::ArrayVec;
 use std::ops::{Bound, ControlFlow, Range};
 use std::sync::atomic::Ordering;
@@ -121,8 +122,14 @@ impl<V: Clone + Send + Sync + 'static> Tree<V> {
         Self { root: AtomicPtr::new(Box::into_raw(root)), structure: Mutex::new(()), counters }
     }
 
-    /// Bytes of an entry in a leaf.
-    pub(crate) const ENTRY_BYTES: usize = size_of::<OnceLock<Entry<V>>>();
+    /// Returns the estimated bytes of memory of an entry with this key. Leaves are assumed to be two thirds full.
+    pub(crate) fn entry_bytes(key: &Key) -> u64 {
+        let heap = match key.heap_bytes() {
+            0 => 0,
+            heap => (heap + ALLOCATION_BYTES).next_multiple_of(16),
+        };
+        (size_of::<OnceLock<Entry<V>>>() * 3 / 2 + heap) as u64
+    }
 
     /// Returns the leaf at the end of the path on which `choose` selects the child of each inner node.
     #[inline]

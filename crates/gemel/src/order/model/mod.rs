@@ -27,6 +27,7 @@ mod csr;
 mod protocol;
 mod sync;
 
+use crate::model_checker::{check_by_priority, check_randomly, orders};
 use crate::options::{CommitStamps, Isolation};
 use active::{Active, Count, Seat};
 use clock::{Clock, Timestamp};
@@ -484,17 +485,8 @@ fn aging(plan: Plan) {
 
 const STAMPS: [CommitStamps; 2] = [CommitStamps::Latched, CommitStamps::Independent];
 
-/// Returns the number of orders to try. `GEMEL_MODEL` overrides it.
-fn orders() -> usize {
-    std::env::var("GEMEL_MODEL").ok().and_then(|count| count.parse().ok()).unwrap_or(5000)
-}
-
-/// Limits the steps, so an endless wait is found soon. No scene has half as many steps.
-fn config() -> shuttle::Config {
-    let mut config = shuttle::Config::new();
-    config.max_steps = shuttle::MaxSteps::FailAfter(20_000);
-    config
-}
+/// No scene has half as many steps.
+const MAX_STEPS: usize = 20_000;
 
 fn randomly(plan: Plan, orders: usize) {
     randomly_in(scene, plan, orders);
@@ -505,13 +497,11 @@ fn by_priority(plan: Plan, orders: usize) {
 }
 
 fn randomly_in(scene: fn(Plan), plan: Plan, orders: usize) {
-    let scheduler = shuttle::scheduler::RandomScheduler::new(orders);
-    shuttle::Runner::new(scheduler, config()).run(move || scene(plan));
+    check_randomly(MAX_STEPS, orders, move || scene(plan));
 }
 
 fn by_priority_in(scene: fn(Plan), plan: Plan, orders: usize) {
-    let scheduler = shuttle::scheduler::PctScheduler::new(4, orders);
-    shuttle::Runner::new(scheduler, config()).run(move || scene(plan));
+    check_by_priority(MAX_STEPS, orders, move || scene(plan));
 }
 
 #[test]

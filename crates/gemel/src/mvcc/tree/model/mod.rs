@@ -25,6 +25,7 @@ mod sync;
 
 use crate::engine::Direction;
 use crate::key::{Key, KeyRange};
+use crate::model_checker;
 use root::Tree;
 use shuttle::thread;
 use std::ops::{Bound, ControlFlow};
@@ -167,18 +168,8 @@ fn neighbours() {
     assert_eq!(scanned(&tree, 0, u8::MAX, Direction::Forward), stable);
 }
 
-/// Returns the number of orders to try. `GEMEL_MODEL` overrides it.
-fn orders() -> usize {
-    std::env::var("GEMEL_MODEL").ok().and_then(|count| count.parse().ok()).unwrap_or(5000)
-}
-
 fn check(scene: impl Fn() + Copy + Send + Sync + 'static) {
-    let mut config = shuttle::Config::new();
-    config.max_steps = shuttle::MaxSteps::FailAfter(50_000);
-    let random = shuttle::scheduler::RandomScheduler::new(orders());
-    shuttle::Runner::new(random, config.clone()).run(scene);
-    let by_priority = shuttle::scheduler::PctScheduler::new(4, orders());
-    shuttle::Runner::new(by_priority, config).run(scene);
+    model_checker::check(50_000, scene);
 }
 
 #[test]

@@ -2,27 +2,15 @@
 //! the end, but fails if a thread reaches a node that could have been freed.
 
 use std::cell::RefCell;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
+pub(super) use crate::model_checker::Mutex;
 pub(super) use shuttle::sync::MutexGuard;
 pub(super) use shuttle::sync::atomic::{AtomicPtr, AtomicU64};
 
 /// Small, so few keys make a tree of some height.
 pub(super) const FANOUT: usize = 2;
 pub(super) const SLOTS: usize = 4;
-
-#[derive(Debug)]
-pub(super) struct Mutex<T>(shuttle::sync::Mutex<T>);
-
-impl<T> Mutex<T> {
-    pub(super) fn new(inner: T) -> Self {
-        Self(shuttle::sync::Mutex::new(inner))
-    }
-
-    pub(super) fn lock(&self) -> MutexGuard<'_, T> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 /// The model counts nothing.
 #[derive(Default)]
