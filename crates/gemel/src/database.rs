@@ -15,6 +15,7 @@ use crate::error::{Error, Result, io};
 use crate::files::{Files, RealFiles, fail_point};
 use crate::lock::Lock;
 use crate::log::LogCounts;
+use crate::log::segments::remove_spares;
 use crate::mailbox;
 use crate::manifest::Manifest;
 use crate::memory::{MemoryEngine, MemoryState};
@@ -183,8 +184,11 @@ pub struct State {
     pub memory: MemoryState,
     /// The disk engine.
     pub disk: DiskState,
-    /// Bytes of log files.
+    /// Bytes of log, from the beginning of the oldest file to the end.
     pub log_bytes: u64,
+    /// Bytes of older log files that are kept to be overwritten, of which each counts as full. See
+    /// [`Options::checkpoint_log_bytes`].
+    pub log_spare_bytes: u64,
     /// The work of writing the log since the database was opened.
     pub log: LogCounts,
     /// Bytes of the log that are appended but not durable yet.
@@ -354,6 +358,9 @@ impl Database {
         // A crash interrupted what was filling them. The next replacement of the manifest forgets them.
         manifest.keyspaces.retain(|entry| !entry.unfinished);
         remove_strays(&*files, &path, &manifest)?;
+        for log in recovery::log_names(manifest.log) {
+            remove_spares(&*files, &path, log)?;
+        }
         backup::remove_links(&path)?;
         mailbox::remove(&path)?;
         let opened = recovery::recover(Arc::clone(&files), &path, manifest, &options, begun)?;
@@ -474,9 +481,10 @@ impl Database {
             memory: self.inner.memory.state(),
             disk: self.inner.disk.state(),
             log_bytes: core.logs.bytes(),
+            log_spare_bytes: core.logs.spare_bytes(),
             log: core.logs.counts(),
             durable_lag_bytes: core.logs.lag(),
-            disk_full: core.logs.full().map(|cause| cause.to_string()).or_else(|| self.inner.disk.full()),
+            disk_full: self.inner.disk_full(),
             checkpoints: self.inner.checkpoints.lock().clone(),
             moves: self.inner.moves.lock().clone(),
             recovered: self.inner.recovered.clone(),
@@ -560,6 +568,9 @@ fn look_around(inner: &Inner, closing: &Closing, mut look: impl FnMut()) {
             // The state reports the failure; the log grows until the next attempt.
             not_before = Instant::now() + RETRY_CHECKPOINT;
         }
+        if inner.disk_full().is_some() {
+            inner.core.logs.drop_spares();
+        }
     }
 }
 
@@ -600,7 +611,7 @@ pub(crate) fn is_data(name: &str) -> bool {
     let logs = [LogMode::Shared, LogMode::PerEngine].into_iter().flat_map(recovery::log_names);
     [crate::manifest::FILE, crate::manifest::TEMPORARY, recovery::DISK_DIRECTORY].contains(&name)
         || is_checkpoint(name)
-        || name.ends_with(".log") && logs.copied().any(|log| is_log(&log))
+        || (name.ends_with(".log") || name.ends_with(".spare")) && logs.copied().any(|log| is_log(&log))
 }
 
 pub(crate) fn absolute(path: &Path) -> Result<PathBuf> {

@@ -115,4 +115,15 @@ impl Error {
     pub fn is_retryable(&self) -> bool {
         matches!(self, Self::Conflict { .. } | Self::Csr(_) | Self::TooOld(_) | Self::Moved(_))
     }
+
+    /// Returns true if a file found no space on the disk.
+    pub(crate) fn is_for_lack_of_space(&self) -> bool {
+        match self {
+            Self::DiskFull(_) => true,
+            Self::Io { source, .. } => {
+                matches!(source.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded)
+            }
+            _ => false,
+        }
+    }
 }

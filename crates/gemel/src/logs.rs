@@ -154,6 +154,16 @@ impl Logs {
         self.all().iter().zip(positions).try_for_each(|(log, position)| log.drop_before(*position))
     }
 
+    /// Removes dropped log files that are kept to be overwritten. Returns true if it removed any.
+    pub(crate) fn drop_spares(&self) -> bool {
+        self.all().iter().filter(|log| log.drop_spares()).count() > 0
+    }
+
+    /// Returns the number of bytes in dropped log files that are kept to be overwritten.
+    pub(crate) fn spare_bytes(&self) -> u64 {
+        self.all().iter().map(|log| log.spare_bytes()).sum()
+    }
+
     /// Returns true on a thread that writes one of the logs. Callbacks run on these threads.
     pub(crate) fn is_thread_of_one(&self) -> bool {
         self.all().iter().any(|log| log.is_own_thread())

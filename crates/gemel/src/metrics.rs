@@ -144,6 +144,7 @@ impl State {
                     recent_keys,
                 },
             log_bytes,
+            log_spare_bytes,
             log: LogCounts { bytes: log_written, batches, syncs },
             durable_lag_bytes,
             disk_full,
@@ -258,7 +259,9 @@ impl State {
                 "Keys of the disk engine that are being committed, or were since the oldest snapshot",
             )
             .one(recent_keys),
-            gauge("gemel_log_bytes", BYTES, "Bytes of log files").one(log_bytes),
+            gauge("gemel_log_bytes", BYTES, "Bytes of log, from the oldest file to the end").one(log_bytes),
+            gauge("gemel_log_spare_bytes", BYTES, "Bytes of older log files that are kept to be overwritten")
+                .one(log_spare_bytes),
             counter("gemel_log_written_bytes_total", BYTES, "Bytes written to the log").one(log_written),
             counter("gemel_log_batches_total", NONE, "Groups of commits that were written to the log together")
                 .one(batches),

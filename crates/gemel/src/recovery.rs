@@ -130,7 +130,12 @@ pub(crate) fn recover(
             name,
             manifest.database,
             end,
-            Policy { durability: options.durability, gather: options.gather, full_disk: options.full_disk },
+            Policy {
+                durability: options.durability,
+                gather: options.gather,
+                full_disk: options.full_disk,
+                spare_bytes: options.checkpoint_log_bytes / names.len() as u64,
+            },
         )?);
     }
     let _ = durable.set(logs.clone());

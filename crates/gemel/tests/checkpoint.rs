@@ -63,3 +63,50 @@ fn log_from_before_the_database_was_opened_counts_towards_the_next_checkpoint() 
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
 }
+
+/// Names of the files in a database's directory that end with `suffix`.
+fn names(path: &std::path::Path, suffix: &str) -> Vec<String> {
+    let names =
+        std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.filter(|name| name.ends_with(suffix)).collect()
+}
+
+#[test]
+fn log_files_before_a_checkpoint_are_overwritten_and_gone_when_the_database_is_closed_or_was_killed() {
+    const SEGMENT: u64 = 64 << 20;
+    let directory = tempfile::tempdir().unwrap();
+    let (path, copy) = (directory.path().join("db"), directory.path().join("copy"));
+    let options = Options { checkpoint_log_bytes: 3 * SEGMENT, ..Options::default() };
+    let db = Database::open(&path, options.clone()).unwrap();
+    let rows = db.keyspace("rows", Engine::Memory).unwrap();
+    let write = |byte: u8, segments: u64| {
+        for _ in 0..segments * 8 {
+            let mut transaction = db.begin(Isolation::Snapshot).unwrap();
+            transaction.put(&rows, b"key", &vec![byte; 8 << 20]).unwrap();
+            transaction.commit().unwrap().wait().unwrap();
+        }
+    };
+    write(1, 2);
+    db.checkpoint().unwrap();
+    let spares = db.state().log_spare_bytes / SEGMENT;
+    assert!(spares >= 2 && names(&path, ".spare").len() as u64 == spares, "{spares}");
+    let files = names(&path, "").len();
+    write(2, 1);
+    let left = db.state().log_spare_bytes / SEGMENT;
+    assert!(left < spares && names(&path, "").len() == files, "{left} of {spares} spares");
+    // What a killed process leaves.
+    std::fs::create_dir(&copy).unwrap();
+    for name in names(&path, "").iter().filter(|name| *name != "disk") {
+        std::fs::copy(path.join(name), copy.join(name)).unwrap();
+    }
+    drop(rows);
+    db.close().unwrap();
+    assert!(names(&path, ".spare").is_empty() && !names(&copy, ".spare").is_empty());
+    for path in [&path, &copy] {
+        let db = Database::open(path, options.clone()).unwrap();
+        let rows = db.keyspace("rows", Engine::Memory).unwrap();
+        let mut transaction = db.begin(Isolation::Snapshot).unwrap();
+        assert_eq!(transaction.get(&rows, b"key").unwrap().unwrap(), vec![2; 8 << 20]);
+        assert!(names(path, ".spare").is_empty() && db.state().log_spare_bytes == 0);
+    }
+}

@@ -1,7 +1,8 @@
-//! Databases that earlier versions wrote. Every later version that reads format 1 must open them.
+//! Databases that earlier versions wrote. Every later version must open them.
 //!
 //! Each directory below `tests/golden` is a database as the version in its name left it: `first` is the first one with
-//! format 1, `marked` the first one that marks trees and closed logs. To add those of a new version:
+//! format 1, `marked` the first one that marks trees and closed logs, `seeded` the first one with format 2 of the log, in
+//! which the checksums of a segment's batches begin with a seed. To add those of a new version:
 //! `GEMEL_GOLDEN=crates/gemel/tests/golden/NAME cargo test -p gemel --test golden -- --ignored`
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]

@@ -5,7 +5,7 @@ use crate::active::{Count, Seat};
 use crate::checkpoint;
 use crate::clock::Timestamp;
 use crate::engine::{Direction, Engine as _, KeyspaceId};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::files::{Files, fail_point};
 use crate::key::{Key, KeyRange};
 use crate::keyspace::Engine;
@@ -21,7 +21,10 @@ impl Inner {
     pub(super) fn checkpoint(&self) -> Result<()> {
         let _one = self.checkpointing.lock();
         let begun = Instant::now();
-        let outcome = self.write_checkpoint();
+        let mut outcome = self.write_checkpoint();
+        if outcome.as_ref().is_err_and(Error::is_for_lack_of_space) && self.core.logs.drop_spares() {
+            outcome = self.write_checkpoint();
+        }
         let mut state = self.checkpoints.lock();
         match outcome {
             Ok(bytes) => {
@@ -170,6 +173,11 @@ impl Inner {
         next.write(&*self.files, &self.path)?;
         *manifest = next;
         Ok(())
+    }
+
+    /// Returns the reason why the log or the disk engine waits for space on the disk, if one does.
+    pub(super) fn disk_full(&self) -> Option<String> {
+        self.core.logs.full().map(|cause| cause.to_string()).or_else(|| self.disk.full())
     }
 
     pub(super) fn checkpoint_is_due(&self) -> bool {

@@ -113,8 +113,8 @@ mod tests {
         assert_eq!(moved.header().unwrap(), header);
         let Entry::Moved(large) = moved else { unreachable!() };
         let mut batch = large.into_batch(header);
-        frame::seal(&mut batch, 77, 5);
-        let read = frame::batch(&batch, 77).unwrap();
+        frame::seal(&mut batch, 3, 77, 5);
+        let read = frame::batch(&batch, 3, 77).unwrap();
         assert_eq!(frame::record(read.records), Some((&payload[..], &[][..])));
         assert!(Large::take(&mut vec![0; ROOM + LARGE - 1], 20).is_none());
     }

@@ -2,14 +2,17 @@
 //!
 //! All integers are little-endian. A position (LSN) counts the bytes of batches, with the headers of batches but not
 //! those of segments. So a batch's offset in its file follows from its position and the segment's first position.
+//!
+//! The checksums of a segment's batches begin with a seed of the segment, the checksum of its header. So no batch counts
+//! in another segment, and nobody who does not know the database's number can make a value that looks like a batch.
 
 /// Bytes of a segment's header. Its layout never changes, so a newer format can be distinguished from damage: magic
 /// (8), format (4), zeros (4), database (8), first position (8), zeros (28), checksum (4).
 pub(super) const SEGMENT_HEADER: usize = 64;
-/// The format that is written, and the newest that can be read.
-pub(super) const FORMAT: u32 = 1;
-/// Bytes of a batch's header: magic (4), checksum of everything after it (4), bytes of records (8), position of this
-/// header (8), durable LSN when the batch was written (8).
+/// The format that is written, and the newest that can be read. In format 1 the seed of all segments was 0.
+pub(super) const FORMAT: u32 = 2;
+/// Bytes of a batch's header: magic (4), checksum of everything after it, with the segment's seed (4), bytes of records
+/// (8), position of this header (8), durable LSN when the batch was written (8).
 pub(super) const BATCH_HEADER: usize = 32;
 /// Bytes of a record's header: length (4), checksum of length and payload (4).
 pub(super) const RECORD_HEADER: usize = 8;
@@ -58,6 +61,17 @@ impl Segment {
         }
         Some(Self { format: u32_at(header, 8)?, database: u64_at(header, 16)?, first: u64_at(header, 24)? })
     }
+
+    /// Returns the seed of the checksums of the segment's batches.
+    pub(super) fn seed(self) -> u32 {
+        if self.format == 1 { 0 } else { crc32fast::hash(&self.encode()[..SEGMENT_HEADER - 4]) }
+    }
+}
+
+fn batch_sum(seed: u32, batch: &[u8]) -> u32 {
+    let mut sum = crc32fast::Hasher::new_with_initial(seed);
+    sum.update(&batch[8..]);
+    sum.finalize()
 }
 
 fn record_sum(len: [u8; 4], payload: &[u8]) -> u32 {
@@ -67,14 +81,14 @@ fn record_sum(len: [u8; 4], payload: &[u8]) -> u32 {
     sum.finalize()
 }
 
-/// Fills in the header of a batch, for which the first bytes are reserved.
-pub(super) fn seal(batch: &mut [u8], start: u64, durable: u64) {
+/// Fills in the header of a batch of the segment with this seed. The first bytes are reserved for it.
+pub(super) fn seal(batch: &mut [u8], seed: u32, start: u64, durable: u64) {
     let len = (batch.len() - BATCH_HEADER) as u64;
     batch[..4].copy_from_slice(&BATCH_MAGIC);
     batch[8..16].copy_from_slice(&len.to_le_bytes());
     batch[16..24].copy_from_slice(&start.to_le_bytes());
     batch[24..32].copy_from_slice(&durable.to_le_bytes());
-    let sum = crc32fast::hash(&batch[8..]);
+    let sum = batch_sum(seed, batch);
     batch[4..8].copy_from_slice(&sum.to_le_bytes());
 }
 
@@ -92,14 +106,15 @@ impl Batch<'_> {
     }
 }
 
-/// Returns the batch at the beginning of `content`, if there is an intact one whose position is `start`.
-pub(super) fn batch(content: &[u8], start: u64) -> Option<Batch<'_>> {
+/// Returns the batch at the beginning of `content`, if there is an intact one of the segment with this seed whose position
+/// is `start`.
+pub(super) fn batch(content: &[u8], seed: u32, start: u64) -> Option<Batch<'_>> {
     if content.get(..4)? != BATCH_MAGIC || u64_at(content, 16)? != start {
         return None;
     }
     let len = usize::try_from(u64_at(content, 8)?).ok()?.checked_add(BATCH_HEADER)?;
     let whole = content.get(..len)?;
-    (u32_at(whole, 4)? == crc32fast::hash(&whole[8..]))
+    (u32_at(whole, 4)? == batch_sum(seed, whole))
         .then_some(Batch { durable: u64_at(whole, 24)?, records: &whole[BATCH_HEADER..] })
 }
 
@@ -117,13 +132,15 @@ mod tests {
     use crate::log::entry::Entry;
     use proptest::prelude::*;
 
+    const SEED: u32 = 0x5EED;
+
     fn sealed(payloads: &[Vec<u8>], start: u64, durable: u64) -> Vec<u8> {
         let mut bytes = vec![0; BATCH_HEADER];
         for payload in payloads {
             bytes.extend_from_slice(&Entry::from(payload).header().unwrap());
             bytes.extend_from_slice(payload);
         }
-        seal(&mut bytes, start, durable);
+        seal(&mut bytes, SEED, start, durable);
         bytes
     }
 
@@ -137,7 +154,7 @@ mod tests {
             let mut bytes = sealed(&payloads, start, durable);
             let len = bytes.len();
             bytes.extend(more);
-            let found = batch(&bytes, start).unwrap();
+            let found = batch(&bytes, SEED, start).unwrap();
             prop_assert_eq!((found.durable, found.len()), (durable, len));
             let mut rest = found.records;
             for payload in &payloads {
@@ -146,7 +163,8 @@ mod tests {
                 rest = behind;
             }
             prop_assert!(rest.is_empty());
-            prop_assert!(batch(&bytes, start ^ 1).is_none());
+            prop_assert!(batch(&bytes, SEED, start ^ 1).is_none());
+            prop_assert!(batch(&bytes, SEED ^ 1, start).is_none());
         }
 
         #[test]
@@ -154,13 +172,13 @@ mod tests {
             let mut bytes = sealed(&payloads, start, 7);
             let place = place.index(bytes.len());
             bytes[place] ^= 1 << bit;
-            prop_assert!(batch(&bytes, start).is_none());
+            prop_assert!(batch(&bytes, SEED, start).is_none());
         }
 
         #[test]
         fn a_shortened_batch_is_not_intact(payloads in payloads(), start: u64, place: prop::sample::Index) {
             let bytes = sealed(&payloads, start, 7);
-            prop_assert!(batch(&bytes[..place.index(bytes.len())], start).is_none());
+            prop_assert!(batch(&bytes[..place.index(bytes.len())], SEED, start).is_none());
         }
 
         #[test]

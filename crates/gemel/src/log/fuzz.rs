@@ -17,8 +17,12 @@ fn put(files: &FaultyFiles, first: u64, content: &[u8]) {
     files.put(&segment_path(directory(), NAME, first), content);
 }
 
+fn segment(first: u64) -> frame::Segment {
+    frame::Segment { format: frame::FORMAT, database: DATABASE, first }
+}
+
 fn header(first: u64) -> Vec<u8> {
-    frame::Segment { format: frame::FORMAT, database: DATABASE, first }.encode().to_vec()
+    segment(first).encode().to_vec()
 }
 
 /// Returns the records read before the end or an error, and that end or error.
@@ -78,8 +82,8 @@ pub(crate) fn a_damaged_log(data: &[u8]) {
             // Each payload is noted with the position of its batch.
             written.push((end, payload.to_vec()));
         }
-        frame::seal(&mut batch, end, durable);
-        if let Some((_, content)) = segments.last_mut() {
+        if let Some((first, content)) = segments.last_mut() {
+            frame::seal(&mut batch, segment(*first).seed(), end, durable);
             content.extend_from_slice(&batch);
         }
         end += batch.len() as u64;

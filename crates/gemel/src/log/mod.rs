@@ -16,6 +16,9 @@ pub(crate) mod fuzz;
 mod model;
 mod pipeline;
 pub(crate) mod reader;
+pub(crate) mod segments;
+#[cfg(test)]
+mod spare_tests;
 mod sync;
 #[cfg(test)]
 mod tests;
@@ -25,11 +28,11 @@ pub(crate) mod waiter;
 mod writer;
 
 use crate::error::{Error, Result};
-use crate::files::{Blocks, File, Files};
+use crate::files::{Blocks, Files};
 use crate::options::{Durability, FullDisk};
 use entry::Entry;
 use pipeline::{Meanwhile, Pipeline};
-use std::collections::VecDeque;
+use segments::{Limits, Newest, Segments, list_segments, segment_path};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -38,8 +41,9 @@ use std::time::Duration;
 use waiter::Waiter;
 use writer::Writer;
 
-/// Maximum length of a segment in bytes, except that a longer batch gets a segment of its own.
-const SEGMENT_BYTES: u64 = 64 << 20;
+/// Maximum length of a segment in bytes, except that a longer batch gets a segment of its own. Unit tests have short ones,
+/// so segments are dropped and overwritten in all tests of faults.
+const SEGMENT_BYTES: u64 = if cfg!(test) { 4 << 10 } else { 64 << 20 };
 
 /// The work of writing a log since the database was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -63,9 +67,6 @@ impl fmt::Display for Lsn {
     }
 }
 
-/// First positions of the existing segments, oldest first.
-type Segments = Arc<Mutex<VecDeque<u64>>>;
-
 /// The options of a log.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Policy {
@@ -73,20 +74,20 @@ pub(crate) struct Policy {
     /// See [`Options::gather`](crate::Options::gather).
     pub(crate) gather: Option<Duration>,
     pub(crate) full_disk: FullDisk,
+    /// Maximum number of bytes in dropped segments that are kept, to be overwritten.
+    pub(crate) spare_bytes: u64,
 }
 
 impl From<Durability> for Policy {
     fn from(durability: Durability) -> Self {
-        Self { durability, gather: None, full_disk: FullDisk::default() }
+        Self { durability, gather: None, full_disk: FullDisk::default(), spare_bytes: 0 }
     }
 }
 
 /// An open log.
 pub(crate) struct Log {
     pipeline: Arc<Pipeline>,
-    segments: Segments,
-    files: Arc<dyn Files>,
-    directory: PathBuf,
+    segments: Arc<Segments>,
     name: &'static str,
     writer: Mutex<Option<JoinHandle<()>>>,
 }
@@ -126,42 +127,28 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns the path of the segment that begins at `first`.
-fn segment_path(directory: &Path, name: &str, first: u64) -> PathBuf {
-    directory.join(format!("{name}-{first:016x}.log"))
+/// An error, by what can be done about it.
+#[derive(Debug)]
+enum Failure {
+    /// Nothing of the batch can count as durable, and the same bytes can be written again to the same place: a write, or
+    /// making a file, found no space on the disk.
+    NoSpace(Error),
+    /// The content of a file is unknown. A sync that failed is one such case: the operating system may have dropped the
+    /// data, and report success next time.
+    Final(Error),
 }
 
-/// Returns the first positions of the segments in a directory, in order.
-fn list_segments(files: &dyn Files, directory: &Path, name: &str) -> Result<Vec<u64>> {
-    let parse = |file: &str| {
-        let digits = file.strip_prefix(name)?.strip_prefix('-')?.strip_suffix(".log")?;
-        let first = u64::from_str_radix(digits, 16).ok()?;
-        // Only the lower half of all positions is valid, so adding a length to a position can't overflow.
-        (digits.len() == 16 && first < 1 << 63).then_some(first)
-    };
-    let mut firsts: Vec<u64> = files.list(directory)?.iter().filter_map(|file| parse(file)).collect();
-    firsts.sort_unstable();
-    Ok(firsts)
-}
+impl Failure {
+    /// Sorts an error of a write, or of making a file.
+    fn of_write(error: Error) -> Self {
+        if error.is_for_lack_of_space() { Self::NoSpace(error) } else { Self::Final(error) }
+    }
 
-/// Makes an empty segment. [`settle_segment`] makes it durable.
-fn begin_segment(
-    files: &dyn Files,
-    directory: &Path,
-    name: &str,
-    database: u64,
-    first: u64,
-) -> Result<Box<dyn File>> {
-    let mut file = files.create(&segment_path(directory, name, first))?;
-    file.write_at(0, &frame::Segment { format: frame::FORMAT, database, first }.encode())?;
-    Ok(file)
-}
-
-/// Makes a new segment durable. Its header is durable before the first batch is written, and its name before any commit
-/// is acknowledged.
-fn settle_segment(file: &mut dyn File, files: &dyn Files, directory: &Path) -> Result<()> {
-    file.sync()?;
-    files.sync_dir(directory)
+    fn error(self) -> Error {
+        match self {
+            Self::NoSpace(error) | Self::Final(error) => error,
+        }
+    }
 }
 
 impl Log {
@@ -189,32 +176,22 @@ impl Log {
     ) -> Result<Arc<Self>> {
         files.create_dir(directory)?;
         reader::truncate(&*files, directory, name, end)?;
-        let mut firsts = list_segments(&*files, directory, name)?;
-        let (mut file, first) = match firsts.last() {
-            Some(first) => (files.open(&segment_path(directory, name, *first))?, *first),
-            None if end == Lsn(0) => {
-                firsts.push(0);
-                let mut file = begin_segment(&*files, directory, name, database, 0)?;
-                settle_segment(&mut *file, &*files, directory)?;
-                (file, 0)
-            }
+        let limits = Limits { segment: segment_bytes, spares: policy.spare_bytes };
+        let segments = Arc::new(Segments::find(Arc::clone(&files), directory, name, database, limits)?);
+        let Newest { mut file, header } = match segments.newest()? {
+            Some(newest) => newest,
+            None if end == Lsn(0) => segments.begin(0).map_err(Failure::error)?,
             None => return Err(reader::nothing_there(directory, name, end)),
         };
-        let blocks = Blocks::new(&mut *file, frame::SEGMENT_HEADER as u64 + (end.0 - first))?;
-        let segments = Arc::new(Mutex::new(VecDeque::from(firsts)));
+        let blocks = Blocks::new(&mut *file, frame::SEGMENT_HEADER as u64 + (end.0 - header.first))?;
         let pipeline = Arc::new(Pipeline::new(end, policy.durability, policy.gather));
         let writer = Writer {
             pipeline: pipeline.clone(),
             segments: segments.clone(),
-            files: files.clone(),
-            directory: directory.to_path_buf(),
-            name,
-            database,
+            prepared: writer::Prepared::of(&mut *file)?,
             file,
-            first,
-            prepared: writer::Prepared::upto(blocks.end()),
+            header,
             blocks,
-            segment_bytes,
             full_disk: policy.full_disk,
         };
         let thread = std::thread::Builder::new().name(format!("gemel-{name}-log"));
@@ -224,7 +201,7 @@ impl Log {
             source,
         })?;
         let writer = Mutex::new(Some(handle));
-        Ok(Arc::new(Self { pipeline, segments, files, directory: directory.to_path_buf(), name, writer }))
+        Ok(Arc::new(Self { pipeline, segments, name, writer }))
     }
 
     /// Appends a record to the buffer, without waiting for a disk. Returns the position after the record.
@@ -308,43 +285,22 @@ impl Log {
         self.pipeline.hurry();
     }
 
-    /// Deletes the segments that lie wholly below `lsn`, but never the newest one.
+    /// Drops the segments that lie wholly below `lsn`, but never the newest one. Some are kept as spares.
     pub(crate) fn drop_before(&self, lsn: Lsn) -> Result<()> {
-        let mut dropped = false;
-        loop {
-            let mut segments = lock(&self.segments);
-            let first = match (segments.front(), segments.get(1)) {
-                (Some(first), Some(next)) if *next <= lsn.0 => *first,
-                _ => break,
-            };
-            // The oldest goes first, so a crash in between leaves no gap.
-            self.files.remove(&segment_path(&self.directory, self.name, first))?;
-            segments.pop_front();
-            dropped = true;
-        }
-        if dropped {
-            self.files.sync_dir(&self.directory)?;
-        }
-        Ok(())
+        self.segments.drop_before(lsn)
+    }
+
+    /// Removes the spares, so others can have their space. Returns true if it removed any.
+    pub(crate) fn drop_spares(&self) -> bool {
+        self.segments.drop_spares()
     }
 
     /// Returns the segments that hold the bytes between two positions, with the lengths of their durable contents, which
     /// are whole batches. There is at least one segment. `to` must be durable, and nobody may drop segments.
     pub(crate) fn segments_between(&self, from: Lsn, to: Lsn) -> Vec<(PathBuf, u64)> {
-        // Read before the segments: each segment that begins below this position is among them.
+        // The position is read before the segments, so each segment that begins below it is among them.
         let durable = self.durable().0;
-        let segments = lock(&self.segments);
-        let skipped = segments.partition_point(|first| *first <= from.0).saturating_sub(1);
-        let mut found = Vec::new();
-        for (index, first) in segments.iter().enumerate().skip(skipped) {
-            if *first >= to.0 && !found.is_empty() {
-                break;
-            }
-            let end = segments.get(index + 1).copied().unwrap_or(u64::MAX).min(durable);
-            let bytes = frame::SEGMENT_HEADER as u64 + end.saturating_sub(*first);
-            found.push((segment_path(&self.directory, self.name, *first), bytes));
-        }
-        found
+        self.segments.between(from, to, durable)
     }
 
     /// Returns the work of the thread that writes this log since it was opened.
@@ -354,8 +310,12 @@ impl Log {
 
     /// Returns the number of bytes from the beginning of the oldest segment to the end.
     pub(crate) fn bytes(&self) -> u64 {
-        let oldest = lock(&self.segments).front().copied();
-        self.end().0 - oldest.unwrap_or_default()
+        self.end().0 - self.segments.oldest().unwrap_or_default()
+    }
+
+    /// Returns the number of bytes in spares.
+    pub(crate) fn spare_bytes(&self) -> u64 {
+        self.segments.spare_bytes()
     }
 
     /// Returns true on the thread that writes this log.
@@ -375,6 +335,7 @@ impl Log {
             // The thread catches its panics, so `join` has no error worth reporting.
             drop(handle.join());
         }
+        self.drop_spares();
         self.failure().map_or(Ok(()), |cause| Err(Error::Poisoned(cause.to_string())))
     }
 }

@@ -57,10 +57,8 @@ pub(crate) fn read(
         }
         read_over(files, &path, &mut content)?;
         let next = firsts.get(index + 1).copied();
-        if !check_header(&path, &content, database, first, next.is_none())? {
-            break;
-        }
-        end = read_segment(&path, &content, first, from, each)?;
+        let Some(header) = check_header(&path, &content, database, first, next.is_none())? else { break };
+        end = read_segment(&path, &content, header, from, each)?;
         let offset = frame::SEGMENT_HEADER + (end - first) as usize;
         match next {
             // The next segment exists, so all before it had been durable.
@@ -74,7 +72,7 @@ pub(crate) fn read(
                 ));
             }
             Some(_) => {}
-            None => check_tail(&path, &content, first, end)?,
+            None => check_tail(&path, &content, header, end)?,
         }
     }
     if end < from.0 {
@@ -84,14 +82,20 @@ pub(crate) fn read(
     Ok(Lsn(end))
 }
 
-/// Returns true if the header is valid. Returns false if there is none and the segment is the last: a power cut came
-/// while it was made.
-fn check_header(path: &Path, content: &[u8], database: u64, first: u64, is_last: bool) -> Result<bool> {
+/// Returns the header if it is valid. Returns none if there is none and the segment is the last: a power cut came while it
+/// was made.
+fn check_header(
+    path: &Path,
+    content: &[u8],
+    database: u64,
+    first: u64,
+    is_last: bool,
+) -> Result<Option<frame::Segment>> {
     let Some(header) = frame::Segment::decode(content) else {
         // The header is durable before anything is written after it.
         let rest = content.get(frame::SEGMENT_HEADER..).unwrap_or_default();
         if is_last && is_zero(rest) {
-            return Ok(false);
+            return Ok(None);
         }
         return Err(corruption(path, "the header at offset 0 is damaged".to_owned()));
     };
@@ -112,7 +116,12 @@ fn check_header(path: &Path, content: &[u8], database: u64, first: u64, is_last:
     if header.first != first {
         return Err(corruption(path, format!("it begins at {}, not where its name says", header.first)));
     }
-    Ok(true)
+    Ok(Some(header))
+}
+
+/// Returns the seed of a segment's batches. Without a header it does not matter, because there is no batch either.
+fn seed_of(content: &[u8]) -> u32 {
+    frame::Segment::decode(content).map_or(0, frame::Segment::seed)
 }
 
 fn is_zero(bytes: &[u8]) -> bool {
@@ -120,10 +129,17 @@ fn is_zero(bytes: &[u8]) -> bool {
 }
 
 /// Reads batches up to the first one that is not intact. Returns its position.
-fn read_segment(path: &Path, content: &[u8], first: u64, from: Lsn, each: &mut Each<'_>) -> Result<u64> {
-    let mut start = first;
+fn read_segment(
+    path: &Path,
+    content: &[u8],
+    header: frame::Segment,
+    from: Lsn,
+    each: &mut Each<'_>,
+) -> Result<u64> {
+    let seed = header.seed();
+    let mut start = header.first;
     let mut rest = &content[frame::SEGMENT_HEADER..];
-    while let Some(batch) = frame::batch(rest, start) {
+    while let Some(batch) = frame::batch(rest, seed, start) {
         let after = start + batch.len() as u64;
         if after > from.0 {
             let mut position = start;
@@ -148,12 +164,13 @@ fn read_segment(path: &Path, content: &[u8], first: u64, from: Lsn, each: &mut E
 }
 
 /// Returns an error if a batch after `end` says that the log had been durable beyond `end`.
-fn check_tail(path: &Path, content: &[u8], first: u64, end: u64) -> Result<()> {
-    let from = frame::SEGMENT_HEADER + (end - first) as usize;
+fn check_tail(path: &Path, content: &[u8], header: frame::Segment, end: u64) -> Result<()> {
+    let seed = header.seed();
+    let from = frame::SEGMENT_HEADER + (end - header.first) as usize;
     let tail = content.get(from..).unwrap_or_default();
     let [mark, ..] = frame::BATCH_MAGIC;
     for (offset, _) in tail.iter().enumerate().filter(|(_, byte)| **byte == mark) {
-        if let Some(batch) = frame::batch(&tail[offset..], end + offset as u64)
+        if let Some(batch) = frame::batch(&tail[offset..], seed, end + offset as u64)
             && batch.durable > end
         {
             return Err(corruption(
@@ -194,11 +211,12 @@ pub(crate) fn truncate(files: &dyn Files, directory: &Path, name: &str, to: Lsn)
     let Some(&first) = firsts.last() else { return Ok(()) };
     let path = segment_path(directory, name, first);
     let content = read_all(files, &path)?;
+    let seed = seed_of(&content);
     let mut start = first;
     let mut durable = first;
     let mut rest = content.get(frame::SEGMENT_HEADER..).unwrap_or_default();
     while start < to.0 {
-        let batch = frame::batch(rest, start).ok_or_else(|| {
+        let batch = frame::batch(rest, seed, start).ok_or_else(|| {
             corruption(&path, format!("can't cut the log at {to}: it is intact up to {start} only"))
         })?;
         let after = start + batch.len() as u64;
@@ -244,6 +262,6 @@ fn cut_batch(
         return Err(corruption(path, format!("can't cut the log at {to}: no record ends there")));
     }
     let mut kept = content[..offset + len].to_vec();
-    frame::seal(&mut kept[offset..], start, batch.durable);
+    frame::seal(&mut kept[offset..], seed_of(content), start, batch.durable);
     replace(files, path, &kept)
 }

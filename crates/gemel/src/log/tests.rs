@@ -256,10 +256,13 @@ fn a_segment_half_made_at_a_power_cut_is_not_damage() {
 #[test]
 fn a_newer_format_is_rejected_by_its_number() {
     let files = FaultyFiles::default();
-    files.put(&only_segment(), &frame::Segment { format: 2, database: DATABASE, first: 0 }.encode());
+    files.put(
+        &only_segment(),
+        &frame::Segment { format: frame::FORMAT + 1, database: DATABASE, first: 0 }.encode(),
+    );
     let error = read_from(&files, Lsn(0)).unwrap_err();
     assert!(matches!(error, Error::Usage(_)));
-    assert!(error.to_string().contains("has format 2, and this version reads up to 1"), "{error}");
+    assert!(error.to_string().contains("has format 3, and this version reads up to 2"), "{error}");
 }
 
 #[test]
