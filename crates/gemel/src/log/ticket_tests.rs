@@ -229,7 +229,9 @@ fn durable_commits_per_second() {
     let directory = tempfile::tempdir_in(".").unwrap();
     for in_flight in [1, 64, 1024] {
         let path = directory.path().join(in_flight.to_string());
-        let log = Log::open(Arc::new(RealFiles), &path, "main", 1, Lsn(0), Durability::Full).unwrap();
+        // The segments of unit tests are short.
+        let (policy, segment) = (Durability::Full.into(), 64 << 20);
+        let log = Log::open_with(Arc::new(RealFiles), &path, "main", 1, Lsn(0), policy, segment).unwrap();
         let begun = Instant::now();
         let commits: u64 = std::thread::scope(|scope| {
             let work = || {
