@@ -338,7 +338,7 @@ fn lasting(manifest: &Manifest) -> Result<u32> {
 fn length(files: &dyn Files, path: &Path) -> Result<Option<u64>> {
     match files.open(path) {
         Ok(mut file) => file.len().map(Some),
-        Err(Error::Io { source, .. }) if source.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) if error.is_missing_file() => Ok(None),
         Err(error) => Err(error),
     }
 }

@@ -186,7 +186,7 @@ pub struct State {
     pub disk: DiskState,
     /// Bytes of log, from the beginning of the oldest file to the end.
     pub log_bytes: u64,
-    /// Bytes of older log files that are kept to be overwritten, of which each counts as full. See
+    /// Bytes of older log files, which are kept to be overwritten. Each file counts as full. See
     /// [`Options::checkpoint_log_bytes`].
     pub log_spare_bytes: u64,
     /// The work of writing the log since the database was opened.

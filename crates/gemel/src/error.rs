@@ -1,5 +1,6 @@
 //! Errors of the database.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// A result whose error is [`Error`] by default.
@@ -116,12 +117,17 @@ impl Error {
         matches!(self, Self::Conflict { .. } | Self::Csr(_) | Self::TooOld(_) | Self::Moved(_))
     }
 
+    /// Returns true if a file or directory does not exist.
+    pub(crate) fn is_missing_file(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if source.kind() == ErrorKind::NotFound)
+    }
+
     /// Returns true if a file found no space on the disk.
     pub(crate) fn is_for_lack_of_space(&self) -> bool {
         match self {
             Self::DiskFull(_) => true,
             Self::Io { source, .. } => {
-                matches!(source.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded)
+                matches!(source.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
             }
             _ => false,
         }

@@ -7,7 +7,6 @@ use crate::keyspace::Engine;
 use crate::options::LogMode;
 use crate::row::Schema;
 use serde::{Deserialize, Serialize};
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// The format that this version writes, and the only one that it reads.
@@ -122,7 +121,7 @@ impl Manifest {
         let path = Self::path(directory);
         let bytes = match files::read_all(files, &path) {
             Ok(bytes) => bytes,
-            Err(Error::Io { source, .. }) if source.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) if error.is_missing_file() => return Ok(None),
             Err(error) => return Err(error),
         };
         let corrupt = |what: &str| Error::Corruption {

@@ -1,4 +1,4 @@
-//! What the model checks share: locks with the interface of the real ones, and the checker's runs.
+//! Common parts of the model checks: locks with the interface of the real ones, and the checker's runs.
 
 use std::fmt;
 use std::sync::PoisonError;
@@ -44,8 +44,8 @@ pub(crate) fn orders() -> usize {
     std::env::var("GEMEL_MODEL").ok().and_then(|count| count.parse().ok()).unwrap_or(5000)
 }
 
-/// Runs a scene in random orders of its steps, and in orders in which few threads are interrupted. An order with more than
-/// `max_steps` fails, so an endless wait is found soon.
+/// Runs a scene in many orders of its threads' steps: in random ones, and in ones with few switches between threads. An
+/// order with more than `max_steps` fails, so an endless wait is found soon.
 pub(crate) fn check(max_steps: usize, scene: impl Fn() + Clone + Send + Sync + 'static) {
     check_randomly(max_steps, orders(), scene.clone());
     check_by_priority(max_steps, orders(), scene);
@@ -57,7 +57,7 @@ pub(crate) fn check_randomly(max_steps: usize, orders: usize, scene: impl Fn() +
     shuttle::Runner::new(scheduler, config(max_steps)).run(scene);
 }
 
-/// Runs a scene in orders in which few threads are interrupted.
+/// Runs a scene in orders with few switches between threads.
 pub(crate) fn check_by_priority(max_steps: usize, orders: usize, scene: impl Fn() + Send + Sync + 'static) {
     let scheduler = shuttle::scheduler::PctScheduler::new(4, orders);
     shuttle::Runner::new(scheduler, config(max_steps)).run(scene);

@@ -135,8 +135,9 @@ pub struct Options {
     pub max_snapshot_age: Option<Duration>,
     /// Memory limit of the memory engine in bytes, old versions included.
     pub memory_limit_bytes: u64,
-    /// Bytes of log between checkpoints. At most as many bytes of older log files, of 64 MiB each, are kept and overwritten,
-    /// instead of making new ones. They are removed when the database is closed, and when the disk is full.
+    /// Bytes of log between checkpoints. The database also keeps older log files, at most as many bytes, and overwrites
+    /// them instead of making new files. Each has 64 MiB. They are removed when the database is closed, and when the disk
+    /// is full.
     pub checkpoint_log_bytes: u64,
     /// The behaviour when the disk has no space for the log.
     pub full_disk: FullDisk,

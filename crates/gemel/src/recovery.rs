@@ -172,11 +172,11 @@ fn load_checkpoint(
             what: format!("{what}: restore the directory from a backup"),
         },
     };
-    let input = files.open(path).map_err(|error| match error {
-        Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
-            fault(Fault::Damaged("the checkpoint that the manifest names is missing".into()))
+    let input = files.open(path).map_err(|error| {
+        if error.is_missing_file() {
+            return fault(Fault::Damaged("the checkpoint that the manifest names is missing".into()));
         }
-        other => other,
+        error
     })?;
     let rows = AtomicU64::new(0);
     let (at, said) = on_threads(

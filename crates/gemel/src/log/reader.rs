@@ -19,6 +19,11 @@ fn corruption(path: &Path, what: String) -> Error {
     Error::Corruption { path: path.to_path_buf(), what }
 }
 
+/// Returns the error for a segment whose header is not intact.
+pub(super) fn damaged_header(path: &Path) -> Error {
+    corruption(path, "the header at offset 0 is damaged".to_owned())
+}
+
 /// Returns the error for a log without any segment.
 pub(super) fn nothing_there(directory: &Path, name: &str, from: Lsn) -> Error {
     corruption(directory, format!("there is no segment of the log {name}, which must continue at {from}"))
@@ -97,7 +102,7 @@ fn check_header(
         if is_last && is_zero(rest) {
             return Ok(None);
         }
-        return Err(corruption(path, "the header at offset 0 is damaged".to_owned()));
+        return Err(damaged_header(path));
     };
     if header.format > frame::FORMAT {
         return Err(Error::Usage(format!(

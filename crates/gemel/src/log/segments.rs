@@ -6,11 +6,10 @@
 //! The old batches in a spare do no harm: a batch counts only at its own position and in its own segment. A new segment
 //! takes a spare before it makes a file, so the log never has more files than it had when it was longest.
 
-use super::{Failure, Lsn, frame, lock};
-use crate::error::{Error, Result};
+use super::{Failure, Lsn, frame, lock, reader};
+use crate::error::Result;
 use crate::files::{File, Files};
 use std::collections::VecDeque;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -56,7 +55,7 @@ pub(crate) fn remove_spares(files: &dyn Files, directory: &Path, name: &str) -> 
 pub(super) struct Limits {
     /// Maximum bytes of batches in a segment, except that a longer batch gets a segment of its own.
     pub(super) segment: u64,
-    /// Maximum bytes of spares, of which each counts as a full segment.
+    /// Maximum bytes of spares. Each counts as a full segment.
     pub(super) spares: u64,
 }
 
@@ -78,6 +77,13 @@ struct Known {
     /// Dropped segments whose new names may not be durable.
     dropped: Vec<u64>,
     spares: Vec<u64>,
+}
+
+impl Known {
+    /// Returns the number of files that are no segments.
+    fn kept(&self) -> usize {
+        self.dropped.len() + self.spares.len()
+    }
 }
 
 /// The newest segment.
@@ -111,10 +117,7 @@ impl Segments {
         let mut file = self.files.open(&path)?;
         let mut bytes = [0; frame::SEGMENT_HEADER];
         file.read_at(0, &mut bytes)?;
-        let header = frame::Segment::decode(&bytes).ok_or_else(|| Error::Corruption {
-            path,
-            what: "the header at offset 0 is damaged; restore the directory from a backup".to_owned(),
-        })?;
+        let header = frame::Segment::decode(&bytes).ok_or_else(|| reader::damaged_header(&path))?;
         Ok(Some(Newest { file, header }))
     }
 
@@ -154,7 +157,7 @@ impl Segments {
             match self.files.open(&path) {
                 Ok(file) => return Some((file, path)),
                 // Somebody removed it.
-                Err(error) if is_missing(&error) => {}
+                Err(error) if error.is_missing_file() => {}
                 Err(_) => {
                     lock(&self.known).spares.push(first);
                     return None;
@@ -173,7 +176,7 @@ impl Segments {
                 (Some(first), Some(next)) if *next <= lsn.0 => (*first, *next),
                 _ => break,
             };
-            let spares = (known.spares.len() + known.dropped.len() + 1) as u64;
+            let spares = known.kept() as u64 + 1;
             let fits =
                 next - first <= self.limits.segment && spares * self.limits.segment <= self.limits.spares;
             // The oldest goes first, so a crash in between leaves no gap.
@@ -188,8 +191,8 @@ impl Segments {
         if has_dropped {
             self.files.sync_dir(&self.directory)?;
             let mut known = lock(&self.known);
-            let mut dropped = std::mem::take(&mut known.dropped);
-            known.spares.append(&mut dropped);
+            let Known { dropped, spares, .. } = &mut *known;
+            spares.append(dropped);
         }
         Ok(())
     }
@@ -197,20 +200,19 @@ impl Segments {
     /// Removes the spares. Returns true if it removed any. One that can't be removed stays a spare.
     pub(super) fn drop_spares(&self) -> bool {
         let mut known = lock(&self.known);
-        let before = known.spares.len() + known.dropped.len();
+        let before = known.kept();
         let is_kept = |first: &u64| {
             let removed = self.files.remove(&self.path(*first, SPARE));
-            removed.is_err_and(|error| !is_missing(&error))
+            removed.is_err_and(|error| !error.is_missing_file())
         };
         known.spares.retain(is_kept);
         known.dropped.retain(is_kept);
-        known.spares.len() + known.dropped.len() < before
+        known.kept() < before
     }
 
-    /// Returns the bytes of the spares, of which each counts as a full segment.
+    /// Returns the bytes of the spares. Each counts as a full segment.
     pub(super) fn spare_bytes(&self) -> u64 {
-        let known = lock(&self.known);
-        (known.spares.len() + known.dropped.len()) as u64 * self.limits.segment
+        lock(&self.known).kept() as u64 * self.limits.segment
     }
 
     /// Returns the first position of the oldest segment.
@@ -234,8 +236,4 @@ impl Segments {
         }
         found
     }
-}
-
-fn is_missing(error: &Error) -> bool {
-    matches!(error, Error::Io { source, .. } if source.kind() == ErrorKind::NotFound)
 }

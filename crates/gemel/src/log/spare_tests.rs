@@ -44,7 +44,7 @@ fn spares(files: &dyn Files) -> Vec<String> {
     files.list(dir()).unwrap().into_iter().filter(|name| name.ends_with(".spare")).collect()
 }
 
-/// What a log has promised.
+/// The records that a log has accepted, and how many of them are durable.
 struct Promised {
     shape: Shape,
     /// The end of each record that was appended.
@@ -157,10 +157,10 @@ fn a_power_cut_at_any_step_loses_nothing_from_a_log_with_spares() {
     }
 }
 
-/// A log with ten segments' worth of records, some of them dropped, and some spares.
-fn with_spares(files: &FaultyFiles, shape: Shape) -> (Arc<Log>, Promised) {
-    let log = open(files, shape, 3);
-    let mut promised = Promised::nothing(shape);
+/// Opens a log and fills some segments. Some of them are dropped, and some of these are spares.
+fn with_spares(files: &FaultyFiles) -> (Arc<Log>, Promised) {
+    let log = open(files, UNEVEN, 3);
+    let mut promised = Promised::nothing(UNEVEN);
     work(&log, 56, &mut promised).unwrap();
     assert!(spares(files).len() > 1);
     (log, promised)
@@ -170,14 +170,14 @@ fn with_spares(files: &FaultyFiles, shape: Shape) -> (Arc<Log>, Promised) {
 fn a_log_that_finds_no_space_takes_that_of_its_spares_and_waits_only_without_any() {
     for nth in 1..25 {
         let files = FaultyFiles::default();
-        let (log, mut promised) = with_spares(&files, UNEVEN);
+        let (log, mut promised) = with_spares(&files);
         files.fail(Operation::Write, nth, ENOSPC, 0);
         work(&log, 80, &mut promised).unwrap();
         assert!(files.mend(), "nothing failed");
         assert_there(&files.power_cut(0), &promised, "with spares");
 
         let files = FaultyFiles::default();
-        let (log, mut promised) = with_spares(&files, UNEVEN);
+        let (log, mut promised) = with_spares(&files);
         files.fail_from(Operation::Write, nth, ENOSPC);
         let refused = work(&log, 90, &mut promised).unwrap_err();
         assert!(matches!(refused, Error::DiskFull(_)), "{refused}");
@@ -197,7 +197,7 @@ fn an_error_at_any_step_loses_nothing_from_a_log_with_spares() {
     for (nth, errno) in (1..100).flat_map(|nth| [(nth, EIO), (nth, ENOSPC)]) {
         let what = format!("error {errno} at step {nth}");
         let files = FaultyFiles::default();
-        let (log, mut promised) = with_spares(&files, UNEVEN);
+        let (log, mut promised) = with_spares(&files);
         files.fail(Operation::Any, nth, errno, 0);
         refused += usize::from(work(&log, 90, &mut promised).is_err());
         let _ = log.close();
@@ -213,7 +213,7 @@ fn an_error_at_any_step_loses_nothing_from_a_log_with_spares() {
 #[test]
 fn a_spare_that_somebody_removed_is_left_out() {
     let files = FaultyFiles::default();
-    let (log, mut promised) = with_spares(&files, UNEVEN);
+    let (log, mut promised) = with_spares(&files);
     for name in spares(&files) {
         files.remove(&dir().join(name)).unwrap();
     }

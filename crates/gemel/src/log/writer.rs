@@ -18,8 +18,8 @@ const SMALL: usize = 64 << 10;
 /// zeros.
 ///
 /// Overwriting existing blocks saves the file system from recording a new length and new blocks at each sync, a third
-/// of its time for batches of 4 to 48 KiB (`the_time_of_a_sync_in_new_and_in_old_blocks`). Allocating without writing, as `fallocate` does, gained
-/// nothing: the first write of such a block must be recorded too.
+/// of its time for batches of 4 to 48 KiB (`the_time_of_a_sync_in_new_and_in_old_blocks`). Allocating without writing,
+/// as `fallocate` does, gained nothing: the first write of such a block must be recorded too.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Prepared {
     Upto(u64),
