@@ -3,9 +3,9 @@
 # disturbs both alike. First the microbenchmark of the Skeena thesis, in one process that changes sides ten times a
 # second; then runs of TPC-C. For each case it prints ratios of throughput and of processor time, with a 95 % interval.
 # The aims: at most 2 % with one engine, at most 5 % with both.
-# Variables: TURNS (200 pairs of turns of the microbenchmark, at least 20; 0 for none), PAIRS (20 pairs of runs of TPC-C;
-# 0 for none), SECONDS_EACH (3), SESSIONS (2), WAREHOUSES (2), CASES (a pattern of cases of TPC-C), LYDITE (the release
-# build).
+# Variables: TURNS (200 pairs of turns of the microbenchmark, at least 20; 0 for none), KIND (read-only, read-write or
+# write-only; all of them without it), PAIRS (20 pairs of runs of TPC-C; 0 for none), SECONDS_EACH (3), SESSIONS (2),
+# WAREHOUSES (2), CASES (a pattern of cases of TPC-C), LYDITE (the release build).
 source "$(dirname "$0")/server.bash"
 pairs=${PAIRS:-20}
 seconds=${SECONDS_EACH:-3}
@@ -37,7 +37,7 @@ compare() {
 }
 
 if [ "${TURNS:-200}" != 0 ]; then
-  cargo run --quiet --release --manifest-path "$root/Cargo.toml" -p gemel --example registry -- "$work/micro" "${TURNS:-200}"
+  cargo run --quiet --release --manifest-path "$root/Cargo.toml" -p gemel --example registry -- "$work/micro" "${TURNS:-200}" ${KIND:+"$KIND"}
 fi
 [ "$pairs" != 0 ] || exit 0
 compare "TPC-C, all in memory" "gemel:?placement=all-memory&durability=relaxed" --warehouses "${WAREHOUSES:-2}"

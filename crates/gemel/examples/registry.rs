@@ -9,7 +9,8 @@
 //! because one is filled and read first: that one was 4 % slower in reads on disk. So each of ten rounds fills both anew
 //! twice, and each of them comes first in one of the two. The interval comes from the means of the rounds.
 //!
-//! `cargo run --release -p gemel --example registry -- DIRECTORY [PAIRS]`
+//! `cargo run --release -p gemel --example registry -- DIRECTORY [PAIRS [KIND]]`, where KIND is `read-only`, `read-write` or
+//! `write-only`
 
 use gemel::{Database, Durability, Engine, Error, Isolation, Keyspace, Options};
 use std::path::Path;
@@ -238,11 +239,18 @@ fn main() -> Result<(), Error> {
             return Err(Error::Usage(format!("the second argument is a number from {} on", 2 * ROUNDS)));
         }
     };
+    let mut kinds = vec![("read-only", 0), ("read-write", 2), ("write-only", 10)];
+    if let Some(kind) = arguments.next() {
+        kinds.retain(|(name, _)| *name == kind);
+        if kinds.is_empty() {
+            return Err(Error::Usage(format!("{kind:?} is not read-only, read-write or write-only")));
+        }
+    }
     println!(
         "{:28} {:>12} {:>12} {:>24} {:>24}",
         "", "with, tx/s", "without", "throughput, with/without", "processor, with/without"
     );
-    for (name, updates) in [("read-only", 0), ("read-write", 2), ("write-only", 10)] {
+    for (name, updates) in kinds {
         let cases = [0, 3, 5, 8, 10].map(|on_disk| Case { updates, on_disk });
         let mut ratios = [(); 5].map(|()| Ratios::default());
         for round in 0..ROUNDS {

@@ -11,6 +11,7 @@ use crate::error::{Conflict, Error, Result};
 use crate::files::fail_point;
 use crate::key::{Key, KeyRange};
 use crate::keyspace::Keyspace;
+use crate::lock::Lock;
 use crate::logs::Logs;
 use crate::memory::Hidden;
 use crate::options::Options;
@@ -55,6 +56,9 @@ pub(crate) struct Coordinator {
     changes: AtomicU64,
     moves: Moves,
     recorder: OnceLock<Arc<Recorder>>,
+    /// Transactions keep the engines, which keep files. So nobody else opens the directory before the last one ends. The
+    /// system releases the lock when the process ends, even if it is killed.
+    _lock: Option<Arc<Lock>>,
 }
 
 /// A successful commit.
@@ -120,7 +124,13 @@ fn refused(refused: Refused) -> Error {
 }
 
 impl Coordinator {
-    pub(crate) fn new(database: u64, engines: Vec<Arc<dyn Engine>>, logs: Logs, options: Options) -> Self {
+    pub(crate) fn new(
+        database: u64,
+        engines: Vec<Arc<dyn Engine>>,
+        logs: Logs,
+        options: Options,
+        lock: Option<Arc<Lock>>,
+    ) -> Self {
         let registries = engines
             .iter()
             .skip(1)
@@ -138,6 +148,7 @@ impl Coordinator {
             changes: AtomicU64::new(0),
             moves: Moves::default(),
             recorder: OnceLock::new(),
+            _lock: lock,
         }
     }
 
@@ -263,14 +274,14 @@ impl Coordinator {
         Ok(Outcome { count: outcome?, ticket: self.logs.ticket() })
     }
 
-    fn commit_entered(
-        &self,
+    fn commit_entered<'e>(
+        &'e self,
         transaction: &mut Transaction,
         parts: &mut [Part],
-        entered: &mut [Option<Entered<'_>>],
+        entered: &mut [Option<Entered<'e>>; MAX_ENGINES],
     ) -> Result<Count, Failure> {
         let owner = transaction.seat.number;
-        self.lock_all(owner, parts).map_err(|(engine, refusal)| match refusal {
+        self.lock_all(owner, parts, entered).map_err(|(engine, refusal)| match refusal {
             Refusal::Clash(clash) => self.conflict(clash.kind, engine, clash.keyspace),
             Refusal::Error(error) => (count_of(&error), error),
         })?;

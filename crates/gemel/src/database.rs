@@ -14,8 +14,8 @@ use crate::disk::{DiskEngine, DiskState};
 use crate::error::{Error, Result, io};
 use crate::files::{Files, RealFiles, fail_point};
 use crate::lock::Lock;
-use crate::log::LogCounts;
 use crate::log::segments::remove_spares;
+use crate::log::{LogCounts, may_wait};
 use crate::mailbox;
 use crate::manifest::Manifest;
 use crate::memory::{MemoryEngine, MemoryState};
@@ -49,7 +49,9 @@ const CHECKPOINT_PIECE: usize = if cfg!(test) {
     1000
 };
 /// Time between a failed checkpoint and the next attempt.
-const RETRY_CHECKPOINT: Duration = Duration::from_secs(10);
+const RETRY_CHECKPOINT: Duration = Duration::from_millis(if cfg!(test) { 100 } else { 10_000 });
+/// The failure of a checkpoint whose thread panicked.
+const HOUSEKEEPER_PANICKED: &str = "the thread that writes checkpoints panicked";
 
 /// An open database. Cheap to clone; closed when the last clone is dropped, or by [`Database::close`].
 ///
@@ -145,9 +147,8 @@ pub(crate) struct Inner {
     moves: Mutex<MoveState>,
     /// Log bytes ever appended, as of the last checkpoint.
     log_at_checkpoint: AtomicU64,
-    /// The directory, locked while the database is open. The system releases the lock when the process ends, even if it
-    /// is killed.
-    _lock: Lock,
+    /// Released last: by then the files are closed.
+    _lock: Arc<Lock>,
 }
 
 /// Checkpoints of the memory engine.
@@ -363,7 +364,8 @@ impl Database {
         }
         backup::remove_links(&path)?;
         mailbox::remove(&path)?;
-        let opened = recovery::recover(Arc::clone(&files), &path, manifest, &options, begun)?;
+        let lock = Arc::new(lock);
+        let opened = recovery::recover(Arc::clone(&files), &path, &lock, manifest, &options, begun)?;
         let core = opened.core;
         let inner = Arc::new(Inner {
             log_at_checkpoint: AtomicU64::new(opened.manifest.log_from.iter().sum()),
@@ -389,8 +391,11 @@ impl Database {
                 move || {
                     // Even after a panic the housekeeper keeps `inner` until the last clone is gone. A log's thread
                     // that drops the last clone relies on that: it leaves the closing to the housekeeper.
-                    let house = std::panic::catch_unwind(AssertUnwindSafe(|| keep_house(&inner, &closing)));
-                    while house.is_err() && !closing.wait_for(LOOK_EVERY) {}
+                    while std::panic::catch_unwind(AssertUnwindSafe(|| keep_house(&inner, &closing))).is_err()
+                    {
+                        inner.checkpoints.lock().failure = Some(HOUSEKEEPER_PANICKED.to_owned());
+                        closing.wait_for(RETRY_CHECKPOINT);
+                    }
                 }
             })
             .map_err(io("can't start a thread for", &inner.path))?;
@@ -450,6 +455,7 @@ impl Database {
     /// A file can't be written. If only the checkpoint fails, the log grows until one succeeds. If the disk engine's
     /// files can't be written, its tables reject writes until the database is opened again.
     pub fn checkpoint(&self) -> Result<()> {
+        may_wait()?;
         self.inner.checkpoint()
     }
 
@@ -498,7 +504,8 @@ impl Database {
         self.inner.core.record_into(recorder)
     }
 
-    /// Makes all commits durable, and closes the database if this is the last clone.
+    /// Makes all commits durable, and closes the database if this is the last clone. The directory can be opened again when
+    /// this returns, or when the last transaction ends, if one is still there.
     ///
     /// # Errors
     /// The log can't be written. The database is closed nevertheless.

@@ -1,4 +1,11 @@
 //! The interface of an engine. An engine knows nothing of the other engine, nor of the registry.
+//!
+//! [`Handle`] and [`Hidden`] carry what the memory engine remembers through the coordinator, by its own types. Behind a
+//! trait object each key would need an allocation.
+
+mod keyspaces;
+
+pub(crate) use keyspaces::Keyspaces;
 
 use crate::clock::{Clock, Timestamp};
 use crate::error::{Conflict, Result};
@@ -97,7 +104,7 @@ pub(crate) trait Engine: Send + Sync {
     fn open_keyspace(&self, keyspace: KeyspaceId) -> Result<()>;
 
     /// Frees the memory and the files of a keyspace, for good. The caller ensures that later commits to it are given
-    /// up before they draw a timestamp, and that the results of reads are discarded. Waits for earlier commits, and fails if
+    /// up before they append to the log, and that the results of reads are discarded. Waits for earlier commits, and fails if
     /// one of them panicked.
     fn drop_keyspace(&self, keyspace: KeyspaceId) -> Result<()>;
 

@@ -98,7 +98,8 @@ pub enum Error {
     /// has changed nothing. Once there is space, commits succeed again; the database need not be opened again.
     #[error("no commit is accepted: {0}; make space on the disk, and retry")]
     DiskFull(String),
-    /// Writing the log failed earlier, so no further commit can become durable.
+    /// An earlier error of the log, or of the files of tables on disk, or a panic of a commit. After an error of those
+    /// files only commits that write tables on disk are rejected.
     #[error(
         "the database rejects transactions since an earlier error: {0}; fix the cause and open the database again"
     )]

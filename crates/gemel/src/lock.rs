@@ -41,7 +41,7 @@ impl Lock {
     pub(crate) fn of_database(path: &Path) -> Result<Self> {
         Self::try_take(path)?.ok_or_else(|| {
             Error::Usage(format!(
-                "{} is open already, here or in another process: close it there first",
+                "{} is open already, here or in another process: close it there first, and end its transactions",
                 path.display()
             ))
         })

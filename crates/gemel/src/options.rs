@@ -116,8 +116,9 @@ pub struct Options {
     pub csr_recycle: u64,
     /// Bytes of the disk engine's block cache.
     pub cache_bytes: u64,
-    /// Bytes of writes that the disk engine collects in memory before it writes a file. A quarter of `cache_bytes` is a good
-    /// size: reads of rows that were written lately take the shortest way. If the files can't keep up, commits wait at
+    /// Bytes of writes that the disk engine collects in memory before it writes a file. The larger, the more reads find rows
+    /// that were written lately without a look into the files: TPC-C with a cache of 1 GB gets faster up to a quarter of the
+    /// cache, the largest size that was tried. If the files can't keep up, commits wait at
     /// three times as many. A checkpoint writes the files too, so a buffer larger than `checkpoint_log_bytes` is never
     /// full.
     pub write_buffer_bytes: u64,

@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::files::Files;
 use crate::key::Key;
 use crate::keyspace::{Engine, Keyspace};
+use crate::lock::Lock;
 use crate::log::{Log, Lsn, Policy, reader};
 use crate::logs::Logs;
 use crate::manifest::{KeyspaceEntry, Manifest};
@@ -75,6 +76,7 @@ pub(crate) fn log_names(mode: LogMode) -> &'static [&'static str] {
 pub(crate) fn recover(
     files: Arc<dyn Files>,
     directory: &Path,
+    lock: &Arc<Lock>,
     mut manifest: Manifest,
     options: &Options,
     begun: Instant,
@@ -89,7 +91,8 @@ pub(crate) fn recover(
         Arc::new(move || logs.get().into_iter().flatten().try_for_each(|log: &Arc<Log>| log.sync(log.end())))
     };
     let disk = Arc::new(DiskEngine::open(&directory.join(DISK_DIRECTORY), manifest.database, options, hook)?);
-    disk.remove_strays(&manifest.keyspaces.iter().map(|entry| entry.id).collect::<Vec<_>>())?;
+    let on_disk = manifest.keyspaces.iter().filter(|entry| entry.engine == Engine::Disk);
+    disk.remove_strays(&on_disk.map(|entry| entry.id).collect::<Vec<_>>())?;
     for entry in &manifest.keyspaces {
         match entry.engine {
             Engine::Memory => memory.open_keyspace(entry.id)?,
@@ -150,7 +153,8 @@ pub(crate) fn recover(
         manifest.write(&*files, directory)?;
     }
     let engines: Vec<Arc<dyn crate::engine::Engine>> = vec![memory.clone(), disk.clone()];
-    let core = Arc::new(Coordinator::new(manifest.database, engines, logs, options.clone()));
+    let lock = Some(Arc::clone(lock));
+    let core = Arc::new(Coordinator::new(manifest.database, engines, logs, options.clone(), lock));
     *core.keyspaces.write() =
         manifest.keyspaces.iter().map(|entry| handle(manifest.database, entry)).collect();
     recovered.took = begun.elapsed();

@@ -3,7 +3,7 @@
 use crate::engine::MAX_ENGINES;
 use crate::error::{Error, Result};
 use crate::log::waiter::{Outcome, Waiter};
-use crate::log::{Log, Lsn, Place};
+use crate::log::{Log, Lsn, Place, may_wait};
 use arrayvec::ArrayVec;
 use std::future::Future;
 use std::pin::Pin;
@@ -59,8 +59,11 @@ impl Ticket {
     /// Blocks the thread until the commit is durable.
     ///
     /// # Errors
-    /// [`Error::Unknown`] if the log failed.
+    /// [`Error::Unknown`] if the log failed. [`Error::Usage`] in the callback of a ticket, if the answer is not known yet.
     pub fn wait(self) -> Result<()> {
+        if !self.is_done() {
+            may_wait()?;
+        }
         answer(match self.0 {
             State::Known(outcome) => outcome,
             State::Open(places) => blocked(&places).wait(),
@@ -81,8 +84,11 @@ impl Ticket {
         }
     }
 
-    /// Calls `callback` with the answer: at once if it is known, otherwise on the log's own thread. There it delays all
-    /// other commits, so it should be short and must not wait for a commit.
+    /// Calls `callback` with the answer: at once if it is known, otherwise on the thread that writes the log, or on one
+    /// whose commit panicked. There it delays all other commits, so it should be short. It must not wait for another
+    /// thread that commits. Calls that would wait for the log return [`Error::Usage`] there: [`Ticket::wait`],
+    /// [`Database::sync`](crate::Database::sync), [`Database::checkpoint`](crate::Database::checkpoint), and a commit while
+    /// the write buffers or the log's buffer are full.
     ///
     /// With [`Options::gather`](crate::Options::gather) the log may wait for more commits before it writes this one.
     pub fn on_done(self, callback: impl FnOnce(Result<()>) + Send + 'static) {

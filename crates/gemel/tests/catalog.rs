@@ -131,6 +131,27 @@ fn a_keyspace_of_a_table_is_not_dropped_alone() {
 }
 
 #[test]
+fn the_keyspace_of_an_index_does_not_take_the_name_of_another_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let db = open(directory.path());
+    let other = db.keyspace("t.by_value", Engine::Disk).unwrap();
+    let mut transaction = db.begin(Isolation::Snapshot).unwrap();
+    transaction.put(&other, b"k", b"v").unwrap();
+    transaction.commit().unwrap().wait().unwrap();
+    let says = "\"t.by_value\" is a keyspace already: choose another name for the index";
+    refused(db.create_table("t", Engine::Memory, schema()), says);
+    assert!(db.tables().is_empty());
+    let without = Schema::new().column("id", ColumnType::I64).nullable("value", ColumnType::I64);
+    db.create_table("t", Engine::Memory, without.primary_key(["id"])).unwrap();
+    let index = IndexDef { name: "by_value".into(), columns: vec!["value".into()], unique: false };
+    refused(db.add_index("t", index), says);
+    let names: Vec<_> = db.keyspaces().into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names, ["t.by_value", "t"]);
+    let mut transaction = db.begin(Isolation::Snapshot).unwrap();
+    assert_eq!(transaction.get(&other, b"k").unwrap().as_deref(), Some(b"v".as_slice()));
+}
+
+#[test]
 fn a_transaction_over_a_drop_fails_with_a_clear_error_and_leaves_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("db");

@@ -4,9 +4,9 @@
 //! its writes before the twin was there, or may still write to a twin that is gone. Both are found as `changes.rs`
 //! describes: the commit compares the number of changes after it has locked its keys.
 
-use super::{Coordinator, Part};
+use super::{Coordinator, Entered, Part};
 use crate::clock::Timestamp;
-use crate::engine::{Clash, Handle, KeyspaceId, Refusal, Write};
+use crate::engine::{Clash, Handle, KeyspaceId, MAX_ENGINES, Refusal, Write};
 use crate::error::{Conflict, Error, Result};
 use crate::files::fail_point;
 use crate::keyspace::{Gate, Keyspace};
@@ -199,9 +199,14 @@ impl Coordinator {
         });
     }
 
-    /// Locks the writes of a commit. A twin is no reason to fail: the commit waits a moment for its keys, and gives up
-    /// the move if there is no memory for it.
-    pub(super) fn lock_all(&self, owner: u64, parts: &mut [Part]) -> Result<(), (usize, Refusal)> {
+    /// Locks the writes of a commit that has entered the engines. A twin is no reason to fail: the commit waits a moment for
+    /// its keys, and gives up the move if there is no memory for it.
+    pub(super) fn lock_all<'e>(
+        &'e self,
+        owner: u64,
+        parts: &mut [Part],
+        entered: &mut [Option<Entered<'e>>; MAX_ENGINES],
+    ) -> Result<(), (usize, Refusal)> {
         let (backoff, mut attempts) = (Backoff::new(), 0);
         loop {
             let Err((engine, refusal)) = self.lock(owner, parts) else { return Ok(()) };
@@ -209,7 +214,9 @@ impl Coordinator {
                 Refusal::Clash(Clash { kind: Conflict::Locked, keyspace })
                     if attempts < LOCK_ATTEMPTS && writes_to_twin(parts, *keyspace) =>
                 {
-                    // This commit has no lock and no timestamp now.
+                    // This commit has no lock and no timestamp now. It also leaves the engines: what must not overlap a
+                    // commit may be waiting for it, and later commits behind that.
+                    *entered = [const { None }; MAX_ENGINES];
                     fail_point("commit.twin_locked");
                     attempts += 1;
                     if backoff.is_completed() {
@@ -217,6 +224,7 @@ impl Coordinator {
                     } else {
                         backoff.snooze();
                     }
+                    *entered = self.enter(parts).map_err(|error| (engine, Refusal::Error(error)))?;
                 }
                 Refusal::Error(Error::Capacity(why)) => {
                     let ended = self.moves.give_up(engine, why);

@@ -41,7 +41,7 @@ fn rig(options: Options) -> Rig {
     let log = Log::open(Arc::new(RealFiles), directory.path(), "log", 1, Lsn(0), Durability::None).unwrap();
     let maps: Vec<_> = ["anchor", "second", "third"].map(|name| Arc::new(MapEngine::new(name))).into();
     let engines = maps.iter().map(|map| Arc::clone(map) as Arc<dyn Engine>).collect();
-    let core = Arc::new(Coordinator::new(1, engines, Logs::Shared(log), options));
+    let core = Arc::new(Coordinator::new(1, engines, Logs::Shared(log), options, None));
     let spaces = (0..ENGINES as u8).map(space).collect();
     Rig { core, maps, spaces, _directory: directory }
 }
@@ -480,7 +480,7 @@ fn a_commit_that_waits_for_space_on_disk_locks_nothing_in_memory() {
     );
     let memory = Arc::new(crate::memory::MemoryEngine::new(Timestamp::ZERO, u64::MAX));
     let engines: Vec<Arc<dyn Engine>> = vec![memory, Arc::clone(&disk) as Arc<dyn Engine>];
-    let core = Arc::new(Coordinator::new(1, engines, Logs::Shared(log), options));
+    let core = Arc::new(Coordinator::new(1, engines, Logs::Shared(log), options, None));
     let spaces = [space(0), space(1)];
     for (engine, space) in core.engines.iter().zip(&spaces) {
         engine.open_keyspace(space.id).unwrap();

@@ -12,7 +12,8 @@ impl Database {
     /// Returns the keyspace of this name, and makes it if it does not exist.
     ///
     /// # Errors
-    /// The keyspace exists in the other engine or as part of a table, or the manifest can't be written.
+    /// [`Error::Usage`] if the keyspace exists in the other engine or as part of a table. [`Error::Io`] if the manifest
+    /// can't be written.
     pub fn keyspace(&self, name: &str, engine: Engine) -> Result<Keyspace> {
         let mut manifest = self.inner.manifest.lock();
         if let Some(entry) = manifest.keyspaces.iter().find(|entry| entry.name == name && !entry.unfinished) {
@@ -32,6 +33,8 @@ impl Database {
             }
             return Ok(self.handle(entry));
         }
+        // An index with this name may be in the making.
+        check_free(&manifest, name, "keyspace")?;
         let mut next = manifest.clone();
         let entry = self.add_keyspace(&mut next, name, engine)?;
         next.write(&*self.inner.files, &self.inner.path)?;
@@ -90,8 +93,9 @@ impl Database {
     /// Returns the table of this name, and makes it if it does not exist.
     ///
     /// # Errors
-    /// The table exists with another schema or in the other engine, the schema is not valid, or the manifest can't be
-    /// written.
+    /// [`Error::Usage`] if the table exists with another schema or in the other engine, the schema is not valid, or a
+    /// keyspace has the name of the table or of one of its indexes (`TABLE.INDEX`). [`Error::Io`] if the manifest can't
+    /// be written.
     pub fn create_table(&self, name: &str, engine: Engine, schema: Schema) -> Result<Table> {
         // The whole schema is validated before anything is made.
         Layout::new(name, &schema)?;
@@ -113,15 +117,13 @@ impl Database {
             }
             return self.table_of(&manifest, entry);
         }
-        if manifest.keyspaces.iter().any(|entry| entry.name == name) {
-            return Err(Error::Usage(format!(
-                "{name:?} is a keyspace already: choose another name for the table"
-            )));
-        }
+        check_free(&manifest, name, "table")?;
         let mut next = manifest.clone();
         let mut added = vec![self.add_keyspace(&mut next, name, engine)?];
         for index in &schema.indexes {
-            added.push(self.add_keyspace(&mut next, &format!("{name}.{}", index.name), engine)?);
+            let name = index_keyspace(name, &index.name);
+            check_free(&manifest, &name, "index")?;
+            added.push(self.add_keyspace(&mut next, &name, engine)?);
         }
         let entry = TableEntry {
             name: name.to_string(),
@@ -186,6 +188,21 @@ impl Database {
         let finished = manifest.keyspaces.iter().filter(|entry| !entry.unfinished);
         finished.map(|entry| (entry.name.clone(), entry.engine)).collect()
     }
+}
+
+/// Returns the name of the keyspace of an index.
+pub(super) fn index_keyspace(table: &str, index: &str) -> String {
+    format!("{table}.{index}")
+}
+
+/// Returns an error if a keyspace has this name already. `what` is the thing that would get it.
+pub(super) fn check_free(manifest: &Manifest, name: &str, what: &str) -> Result<()> {
+    if manifest.keyspaces.iter().any(|entry| entry.name == name) {
+        return Err(Error::Usage(format!(
+            "{name:?} is a keyspace already: choose another name for the {what}"
+        )));
+    }
+    Ok(())
 }
 
 pub(super) fn no_table(name: &str) -> Error {

@@ -1,6 +1,6 @@
 //! Changes of existing tables and keyspaces: dropping, truncating, adding an index (`DESIGN.md`, "Catalog").
 
-use super::catalog::no_table;
+use super::catalog::{check_free, index_keyspace, no_table};
 use super::{Database, Inner};
 use crate::engine::KeyspaceId;
 use crate::error::{Error, Result};
@@ -122,7 +122,8 @@ impl Database {
     /// snapshots lack entries.
     ///
     /// # Errors
-    /// [`Error::Usage`] if there is no such table, or the index does not fit its schema; [`Error::Constraint`] if the
+    /// [`Error::Usage`] if there is no such table, the index does not fit its schema, or a keyspace has its name
+    /// (`TABLE.INDEX`); [`Error::Constraint`] if the
     /// index is unique and two rows have the same values; [`Error::Capacity`] if a key is too long or the memory engine
     /// is full; and the errors of files.
     pub fn add_index(&self, table: &str, index: IndexDef) -> Result<Table> {
@@ -160,8 +161,10 @@ impl Database {
         let mut schema = old.schema.clone();
         schema.indexes.push(index.clone());
         Layout::new(table, &schema)?;
+        let name = index_keyspace(table, &index.name);
+        check_free(&manifest, &name, "index")?;
         let mut next = manifest.clone();
-        let added = self.add_unfinished(&mut next, &format!("{table}.{}", index.name), old.engine)?;
+        let added = self.add_unfinished(&mut next, &name, old.engine)?;
         self.inner.write_manifest(&mut manifest, next).map_err(Failed::into_error)?;
         let mut keyspaces: Vec<Keyspace> =
             old.keyspaces.iter().filter_map(|id| self.inner.core.handle(*id)).collect();

@@ -1,7 +1,7 @@
 //! Writing checkpoints of the memory engine.
 
 use super::{CHECKPOINT_PIECE, CHECKPOINT_PREFIX, CheckpointState, Inner, is_checkpoint};
-use crate::active::{Count, Seat};
+use crate::active::{Active, Count, Seat};
 use crate::checkpoint;
 use crate::clock::Timestamp;
 use crate::engine::{Direction, Engine as _, KeyspaceId};
@@ -16,6 +16,15 @@ use std::ops::{Bound, ControlFlow};
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
+
+/// The seat of a checkpoint. It is given back even after a panic, because it holds back garbage collection.
+struct Seated<'a>(&'a Active, Seat);
+
+impl Drop for Seated<'_> {
+    fn drop(&mut self) {
+        self.0.end(self.1, Count::ReadOnly);
+    }
+}
 
 impl Inner {
     pub(super) fn checkpoint(&self) -> Result<()> {
@@ -82,6 +91,7 @@ impl Inner {
     /// Writes the rows of the memory engine into a new file. Returns the file's name, first snapshot and length.
     fn write_rows(&self) -> Result<(String, Timestamp, u64)> {
         let seat = self.core.active.begin(Isolation::Snapshot)?;
+        let seated = Seated(&self.core.active, seat);
         let at = self.core.refresh(seat);
         let name = format!("{CHECKPOINT_PREFIX}{:016x}.gmc", at.0);
         let temporary = self.path.join(format!("{name}.new"));
@@ -90,8 +100,9 @@ impl Inner {
         // The checkpoint must not contain a commit whose half in the other engine can still be lost with the log. So
         // the log is made durable before the checkpoint gets its name. The manifest may name an earlier checkpoint of
         // the same name already: one that began at the same snapshot.
-        let written =
-            self.write_rows_to(&temporary, seat, at).and_then(|bytes| self.core.logs.sync().map(|()| bytes));
+        let written = self
+            .write_rows_to(&temporary, seated, at)
+            .and_then(|bytes| self.core.logs.sync().map(|()| bytes));
         if written.is_err() {
             // On a full disk the unfinished file would keep the disk full. The caller gets the error of the write, not
             // one of the removal.
@@ -106,13 +117,13 @@ impl Inner {
     }
 
     /// Writes the rows into a file, and gives the seat back.
-    fn write_rows_to(&self, temporary: &Path, seat: Seat, at: Timestamp) -> Result<u64> {
+    fn write_rows_to(&self, temporary: &Path, seated: Seated<'_>, at: Timestamp) -> Result<u64> {
         let written = self
             .files
             .create(temporary)
             .and_then(|file| checkpoint::Writer::new(file, self.core.database, at))
-            .and_then(|mut writer| self.write_pieces(&mut writer, seat).map(|()| writer));
-        self.core.active.end(seat, Count::ReadOnly);
+            .and_then(|mut writer| self.write_pieces(&mut writer, seated.1).map(|()| writer));
+        drop(seated);
         let writer = written?;
         fail_point("checkpoint.before_sync");
         writer.finish()

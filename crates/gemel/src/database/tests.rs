@@ -126,6 +126,100 @@ fn a_database_with_a_dead_housekeeper_closes_when_a_callback_of_the_log_drops_th
     assert!(has(&opened_once_it_is_closed(&path), b"last"));
 }
 
+#[test]
+fn a_housekeeper_that_panicked_goes_on_and_holds_back_no_garbage() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("db");
+    let db = with_a_checkpoint_that("checkpoint.after_piece", &path, || panic!("as the test wants it"));
+    let begun = Instant::now();
+    let state = loop {
+        let state = db.state().checkpoints;
+        if state.done > 0 || begun.elapsed() > Duration::from_secs(60) {
+            break state;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    assert_eq!((state.done, state.failure), (1, None));
+    put(&db, b"later");
+    let core = &db.inner.core;
+    assert_eq!(core.watermark(0), core.engines[0].clock().horizon());
+}
+
+/// A callback that waited for the log would hang it for good.
+#[test]
+fn a_callback_that_would_wait_for_the_log_gets_an_error() {
+    let directory = tempfile::tempdir().unwrap();
+    // The log gathers commits, so the callback is there before the log writes, and runs on the log's thread.
+    let gather = Some(Duration::from_secs(1));
+    let options = Options { gather, write_buffer_bytes: 1 << 16, ..Options::default() };
+    let db = Database::open(directory.path().join("db"), options).unwrap();
+    let disk = db.keyspace("disk", crate::Engine::Disk).unwrap();
+    let last = Arc::new(AtomicU64::new(0));
+    let commit = move |db: &Database| {
+        let mut transaction = db.begin(Isolation::Snapshot)?;
+        transaction.put(&disk, &last.fetch_add(1, Ordering::Relaxed).to_le_bytes(), &vec![7; 10_000])?;
+        transaction.commit()
+    };
+    let refused = |outcome: Result<()>| match outcome {
+        Err(Error::Usage(text)) => assert!(text.contains("on another thread"), "{text}"),
+        outcome => panic!("{outcome:?}"),
+    };
+    let (called, calls) = mpsc::channel();
+    while !calls.try_recv().unwrap_or(false) {
+        let (other, called, commit) = (db.clone(), called.clone(), commit.clone());
+        commit(&db).unwrap().on_done(move |outcome| {
+            outcome.unwrap();
+            if !other.inner.core.logs.is_thread_of_one() {
+                return;
+            }
+            refused(commit(&other).unwrap().wait());
+            refused(other.sync());
+            refused(other.checkpoint());
+            // The write buffers fill up, because a flush waits for the log.
+            refused((0..100).find_map(|_| commit(&other).err()).map_or(Ok(()), Err));
+            called.send(true).unwrap();
+        });
+        db.hurry();
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    commit(&db).unwrap().wait().unwrap();
+}
+
+/// The transaction keeps the engines, whose files another opening would change.
+#[test]
+fn a_transaction_keeps_the_directory_locked() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("db");
+    let db = Database::open(&path, Options::default()).unwrap();
+    put(&db, b"k");
+    let keyspace = db.keyspace("k", crate::Engine::Memory).unwrap();
+    let mut transaction = db.begin(Isolation::Snapshot).unwrap();
+    db.close().unwrap();
+    let error = Database::open(&path, Options::default()).unwrap_err();
+    assert!(error.to_string().contains("is open already"), "{error}");
+    assert!(transaction.get(&keyspace, b"k").unwrap().is_some());
+    transaction.put(&keyspace, b"k", b"w").unwrap();
+    let refused = transaction.commit().map(drop);
+    assert!(matches!(&refused, Err(Error::Usage(text)) if text.contains("closed")), "{refused:?}");
+    assert!(has(&Database::open(&path, Options::default()).unwrap(), b"k"));
+}
+
+#[test]
+fn a_tree_that_no_manifest_named_is_removed_although_a_keyspace_in_memory_has_its_number() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("db");
+    let open = || Database::open(&path, Options::default()).unwrap();
+    let db = open();
+    let number = db.keyspace("k", crate::Engine::Memory).unwrap().id;
+    // What is left if the tree was made first, for a keyspace on disk, and the manifest could not be written then.
+    db.inner.core.engines[1].open_keyspace(number).unwrap();
+    drop(db);
+    let tree = path.join(format!("disk/ks-{}", number.0));
+    assert!(tree.exists());
+    drop(open());
+    assert!(!tree.exists());
+}
+
 /// Drops the last handle on a log's thread. Until that thread has ended, its log may lack bytes, so nobody may open the
 /// directory.
 fn let_go_in_a_callback_of_the_log(db: Database) {

@@ -1,10 +1,11 @@
 //! Background work from memory to files: sealing, flushing, compaction, and stalling writers when these can't keep up.
 
-use super::keyspaces::{Keyspace, Keyspaces};
+use super::keyspace::Keyspace;
 use super::space::Space;
 use super::store::Compaction;
-use super::{BeforeFlush, DiskState};
+use super::{BeforeFlush, DiskState, NAME};
 use crate::clock::{Clock, Timestamp};
+use crate::engine::Keyspaces;
 use crate::error::{Error, Result};
 use crate::files::fail_point;
 use parking_lot::lock_api::RawRwLock as _;
@@ -29,7 +30,7 @@ const LATER: Duration = Duration::from_millis(200);
 /// The state that commits and the background threads share.
 pub(crate) struct Shared {
     pub(crate) clock: Clock,
-    pub(crate) keyspaces: Keyspaces,
+    pub(crate) keyspaces: Keyspaces<Keyspace>,
     /// Held shared by a commit from before its first lock to its last insert: see [`Shared::rotate`].
     pub(crate) latch: RawRwLock,
     /// The watermark: no older snapshot will be read.
@@ -102,7 +103,7 @@ impl Shared {
     pub(crate) fn new(directory: &Path, write_buffer_bytes: u64, before_flush: BeforeFlush) -> Self {
         Self {
             clock: Clock::new(Timestamp::ZERO),
-            keyspaces: Keyspaces::default(),
+            keyspaces: Keyspaces::of(NAME),
             latch: RawRwLock::INIT,
             watermark: AtomicU64::new(0),
             before_flush,
@@ -122,6 +123,11 @@ impl Shared {
             room: Condvar::new(),
             failure: OnceLock::new(),
         }
+    }
+
+    /// Returns all keyspaces, without the dropped ones.
+    pub(crate) fn open_keyspaces(&self) -> impl Iterator<Item = &Keyspace> {
+        self.keyspaces.all().filter(|keyspace| !keyspace.is_gone.load(Ordering::SeqCst))
     }
 
     /// Returns the counters that are kept here.
@@ -185,6 +191,7 @@ impl Shared {
             if let Some(why) = orders.full() {
                 return Err(Error::DiskFull(why.clone()));
             }
+            crate::log::may_wait()?;
             // A thread that makes space signals it. The timeout covers a signal that came just before the wait.
             self.room.wait_for(&mut orders, Duration::from_millis(10));
         }
@@ -338,7 +345,7 @@ impl Shared {
     fn rotate(&self) {
         self.asked.store(false, Ordering::SeqCst);
         self.latch.lock_exclusive();
-        for keyspace in self.keyspaces.all() {
+        for keyspace in self.open_keyspaces() {
             keyspace.store.rotate();
         }
         self.sealed_bytes.fetch_add(self.active_bytes.swap(0, Ordering::Relaxed), Ordering::Relaxed);
@@ -348,7 +355,7 @@ impl Shared {
 
     /// Writes the sealed memtables to files.
     fn write_sealed(&self) -> Result<()> {
-        for keyspace in self.keyspaces.all() {
+        for keyspace in self.open_keyspaces() {
             keyspace.store.flush(self.watermark())?;
         }
         self.sealed_bytes.store(0, Ordering::Relaxed);
@@ -362,7 +369,7 @@ impl Shared {
     /// Merges files until all keyspaces are in good order or wait for the watermark.
     fn compact(&self) -> Result<Compaction> {
         let mut all = Compaction::Idle;
-        for keyspace in self.keyspaces.all() {
+        for keyspace in self.open_keyspaces() {
             loop {
                 if self.orders.lock().stop {
                     return Ok(Compaction::Idle);
@@ -413,7 +420,7 @@ impl Shared {
     }
 
     fn files_changed(&self) {
-        let most = self.keyspaces.all().map(|keyspace| keyspace.store.unsorted_runs()).max();
+        let most = self.open_keyspaces().map(|keyspace| keyspace.store.unsorted_runs()).max();
         self.runs.store(most.unwrap_or(0), Ordering::Relaxed);
         let _orders = self.orders.lock();
         self.room.notify_all();

@@ -13,8 +13,11 @@ use std::vec;
 
 /// Number of keys that a cursor takes from the index first. Many scans need only a few.
 const FIRST_KEYS: usize = 8;
-/// Maximum number of keys that a cursor takes at once. The index frees no replaced node meanwhile.
+/// Maximum number of keys that a cursor takes at once.
 const MOST_KEYS: usize = 64;
+/// Maximum number of keys that a cursor passes at once, with those that are too new for it. The index frees no replaced
+/// node meanwhile.
+const MOST_PASSED: usize = if cfg!(test) { 8 } else { 1024 };
 
 /// Writes in memory: an index of keys with their versions.
 #[derive(Default)]
@@ -94,9 +97,11 @@ pub(super) struct Cursor<'m> {
 }
 
 impl Cursor<'_> {
+    /// Takes keys, unless there are no more. Takes none if it finds only keys that are too new.
     fn take_more(&mut self) {
         let Some(mut rest) = self.rest.take() else { return };
         let mut taken = Vec::with_capacity(self.most);
+        let (mut passed, mut last) = (0, None);
         let flow = self.rows.scan(
             &rest,
             self.direction,
@@ -108,11 +113,16 @@ impl Cursor<'_> {
                 if history.at(self.at).is_some() {
                     taken.push((key.clone(), Arc::clone(history)));
                 }
-                if taken.len() < self.most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+                passed += 1;
+                if taken.len() < self.most && passed < MOST_PASSED {
+                    return ControlFlow::Continue(());
+                }
+                last = Some(key.clone());
+                ControlFlow::Break(())
             },
         );
-        if let (ControlFlow::Break(()), Some((last, _))) = (flow, taken.last()) {
-            self.direction.go_on(&mut rest, last.clone());
+        if let (ControlFlow::Break(()), Some(last)) = (flow, last) {
+            self.direction.go_on(&mut rest, last);
             self.rest = Some(rest);
         }
         self.most = (2 * self.most).min(MOST_KEYS);
@@ -124,7 +134,7 @@ impl Iterator for Cursor<'_> {
     type Item = (Key, Arc<History>);
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.taken.len() == 0 {
+        while self.taken.len() == 0 && self.rest.is_some() {
             self.take_more();
         }
         self.taken.next()

@@ -16,7 +16,7 @@ mod dropping;
 mod gaps;
 pub(crate) mod identity;
 mod intact;
-mod keyspaces;
+mod keyspace;
 mod lsm;
 mod memtable;
 mod merge;
@@ -30,13 +30,12 @@ use crate::clock::{Clock, Timestamp};
 use crate::engine::{Clash, Direction, Each, Engine, Found, Handle, KeyspaceId, Refusal, Write};
 use crate::error::{Error, Result};
 use crate::key::{Key, KeyRange};
-use crate::keyspace;
 use crate::manifest::{KeyspaceEntry, Manifest, TreeEntry};
 use crate::mvcc::Draft;
 use crate::options::Options;
 use background::Shared;
 pub(crate) use intact::{ListedTable, TreeFiles, tree_files, verify_table};
-use keyspaces::Keyspace;
+use keyspace::Keyspace;
 use lsm::{LsmShared, LsmStore};
 use parking_lot::Mutex;
 use parking_lot::lock_api::RawRwLock as _;
@@ -47,6 +46,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
+
+/// Name of the engine in messages and counters.
+const NAME: &str = "disk";
 
 /// A hook that makes the log durable up to its end as of the call. The engine calls it before every flush.
 pub(crate) type BeforeFlush = Arc<dyn Fn() -> Result<()> + Send + Sync>;
@@ -177,7 +179,7 @@ impl DiskEngine {
     /// higher one.
     pub(crate) fn reached(&self, manifest: &Manifest) -> Vec<TreeEntry> {
         let reached = |id: KeyspaceId| {
-            let list = self.shared.keyspaces.get(id)?.store.list_number();
+            let list = self.shared.keyspaces.find(id)?.store.list_number();
             Some(TreeEntry { keyspace: id, list, checksum: None })
         };
         on_disk(manifest).filter_map(reached).collect()
@@ -281,7 +283,7 @@ impl DiskEngine {
     /// Returns sizes and counters.
     pub(crate) fn state(&self) -> DiskState {
         let mut state = DiskState { cached_bytes: self.trees.cached_bytes(), ..self.shared.state() };
-        for keyspace in self.shared.keyspaces.all() {
+        for keyspace in self.shared.open_keyspaces() {
             state.file_bytes += keyspace.store.disk_bytes();
             let blocks = keyspace.store.block_reads();
             state.blocks_cached += blocks.cached;
@@ -292,9 +294,7 @@ impl DiskEngine {
     }
 
     fn keyspace(&self, keyspace: KeyspaceId) -> Result<&Keyspace> {
-        self.shared.keyspaces.get(keyspace).ok_or_else(|| {
-            Error::Usage(format!("keyspace {} is not open in the disk engine: open it first", keyspace.0))
-        })
+        self.shared.keyspaces.get(keyspace)
     }
 
     /// Locks writes until one fails. Returns the number of locked ones.
@@ -320,7 +320,7 @@ impl DiskEngine {
 
     fn unlock(&self, writes: &[Write]) {
         for write in writes {
-            if let Some(keyspace) = self.shared.keyspaces.get(write.keyspace) {
+            if let Some(keyspace) = self.shared.keyspaces.find(write.keyspace) {
                 keyspace.recent.unlock(&write.key);
             }
         }
@@ -335,7 +335,7 @@ impl Drop for DiskEngine {
 
 impl Engine for DiskEngine {
     fn name(&self) -> &'static str {
-        "disk"
+        NAME
     }
 
     fn clock(&self) -> &Clock {
@@ -345,7 +345,7 @@ impl Engine for DiskEngine {
     fn open_keyspace(&self, keyspace: KeyspaceId) -> Result<()> {
         self.shared.check()?;
         let _opening = self.opening.lock();
-        if self.shared.keyspaces.get(keyspace).is_some() {
+        if self.shared.keyspaces.find(keyspace).is_some() {
             return Ok(());
         }
         let path = self.path_of(keyspace);
@@ -361,7 +361,7 @@ impl Engine for DiskEngine {
             .map_err(|source| Error::Io { what: "can't sync", path: self.directory.clone(), source })?;
         let opened = Keyspace::new(Box::new(store));
         self.shared.clock.recover(opened.found);
-        self.shared.keyspaces.add(keyspace, opened)
+        self.shared.keyspaces.open(keyspace, || opened)
     }
 
     fn drop_keyspace(&self, keyspace: KeyspaceId) -> Result<()> {
@@ -438,7 +438,7 @@ impl Engine for DiskEngine {
         let mut bytes = 0;
         for write in writes.iter_mut() {
             // The keyspace is open, because the write is locked.
-            if let Some(keyspace) = self.shared.keyspaces.get(write.keyspace) {
+            if let Some(keyspace) = self.shared.keyspaces.find(write.keyspace) {
                 match write.value {
                     Some(_) => keyspace.gaps.note_put(&write.key),
                     None => keyspace.gaps.note_delete(),
@@ -448,7 +448,7 @@ impl Engine for DiskEngine {
         }
         self.shared.inserted(bytes);
         for write in writes.iter() {
-            if let Some(keyspace) = self.shared.keyspaces.get(write.keyspace) {
+            if let Some(keyspace) = self.shared.keyspaces.find(write.keyspace) {
                 keyspace.recent.commit(&write.key, at);
             }
         }
@@ -462,7 +462,7 @@ impl Engine for DiskEngine {
     fn collect(&self, watermark: Timestamp) {
         self.shared.watermark.fetch_max(watermark.0, Ordering::SeqCst);
         let horizon = self.shared.clock.horizon();
-        for keyspace in self.shared.keyspaces.all() {
+        for keyspace in self.shared.open_keyspaces() {
             keyspace.recent.collect(watermark, horizon, self.remembered_writes);
         }
     }
@@ -490,7 +490,11 @@ fn forgotten() -> Error {
 
 /// Returns the keyspaces of the disk engine.
 fn on_disk(manifest: &Manifest) -> impl Iterator<Item = KeyspaceId> {
-    manifest.keyspaces.iter().filter(|entry| entry.engine == keyspace::Engine::Disk).map(|entry| entry.id)
+    manifest
+        .keyspaces
+        .iter()
+        .filter(|entry| entry.engine == crate::keyspace::Engine::Disk)
+        .map(|entry| entry.id)
 }
 
 fn hex(checksum: u128) -> String {

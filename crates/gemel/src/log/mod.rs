@@ -33,6 +33,7 @@ use crate::options::{Durability, FullDisk};
 use entry::Entry;
 use pipeline::{Meanwhile, Pipeline};
 use segments::{Limits, Newest, Segments, list_segments, segment_path};
+use std::cell::Cell;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -65,6 +66,23 @@ impl fmt::Display for Lsn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
+}
+
+thread_local! {
+    /// True on a thread that writes a log of any database.
+    static WRITES_A_LOG: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Returns an error on a thread that writes a log, where the callbacks of tickets run. Call it before waiting for anything
+/// that may need a log: the thread can't wait for itself, and two threads of logs could wait for each other.
+pub(crate) fn may_wait() -> Result<()> {
+    if WRITES_A_LOG.get() {
+        return Err(Error::Usage(
+            "a ticket's callback can't wait for the log, which waits for the callback: do this on another thread"
+                .to_owned(),
+        ));
+    }
+    Ok(())
 }
 
 /// The options of a log.
@@ -195,7 +213,11 @@ impl Log {
             full_disk: policy.full_disk,
         };
         let thread = std::thread::Builder::new().name(format!("gemel-{name}-log"));
-        let handle = thread.spawn(move || writer.run()).map_err(|source| Error::Io {
+        let run = move || {
+            WRITES_A_LOG.set(true);
+            writer.run();
+        };
+        let handle = thread.spawn(run).map_err(|source| Error::Io {
             what: "can't start the thread of the log in",
             path: directory.to_path_buf(),
             source,
@@ -226,10 +248,10 @@ impl Log {
     }
 
     /// Waits while hundreds of megabytes are appended but not written, which only happens when commits don't wait to be
-    /// durable. Returns an error if the disk is full, which one more attempt to write has shown. Call it at the beginning
-    /// of a commit, before any lock is taken.
+    /// durable. Returns an error if the disk is full, which one more attempt to write has shown, or if this thread can't
+    /// wait. Call it at the beginning of a commit, before any lock is taken.
     pub(crate) fn wait_for_room(&self) -> Result<()> {
-        self.pipeline.wait_for_room()
+        self.pipeline.wait_for_room(may_wait)
     }
 
     /// Returns the position after the last appended record.
@@ -247,6 +269,7 @@ impl Log {
         if self.durable() >= to {
             return Ok(());
         }
+        may_wait()?;
         let waiter = Arc::new(Waiter::new(1));
         self.pipeline.enqueue(to, &waiter, Meanwhile::NothingForLong);
         waiter.wait().map_err(|cause| match self.failure() {

@@ -403,8 +403,8 @@ impl Pipeline {
     }
 
     /// Waits while the buffer is too large. If the disk is full, waits for one attempt to write. Callers must not hold
-    /// locks.
-    pub(super) fn wait_for_room(&self) -> Result<()> {
+    /// locks. `may_wait` is asked before a wait.
+    pub(super) fn wait_for_room(&self, may_wait: impl Fn() -> Result<()>) -> Result<()> {
         let mut state = self.lock();
         // An attempt that has begun already may have found the disk full before the caller made space.
         let patience = state.attempts + 1;
@@ -421,6 +421,7 @@ impl Pipeline {
                     self.ask_to_retry(&mut state);
                 }
             }
+            may_wait()?;
             state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
@@ -536,11 +537,18 @@ impl Pipeline {
         }
         let now = Instant::now();
         let due = *state.due.get_or_insert_with(|| now + after);
-        if due <= now && self.is_awaited() {
+        if due <= now && sync {
             // All of it, not only the first batch.
             state.wanted = state.end;
         }
         if due <= now { Some(sync) } else { much.then_some(self.is_awaited()) }
+    }
+
+    /// Returns true if there is something to write now.
+    #[cfg(test)]
+    #[allow(dead_code, reason = "the model's copy of this file is not asked")]
+    pub(super) fn is_due(&self) -> bool {
+        self.due(&mut self.lock()).is_some()
     }
 
     /// Returns true if the writer sleeps, or is about to.

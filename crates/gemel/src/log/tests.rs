@@ -1,6 +1,8 @@
 //! The log as a whole: the records read back, also after damage, and the answers to waiters.
 
+use super::entry::{Entry, Large};
 use super::frame::{self, BATCH_HEADER, SEGMENT_HEADER};
+use super::pipeline::Pipeline;
 use super::reader::{read, truncate};
 use super::{Log, Lsn, Policy, list_segments, segment_path};
 use crate::error::{Error, Result};
@@ -458,6 +460,26 @@ fn relaxed_logs_sync_by_themselves_and_unsynced_logs_are_written() {
     assert_eq!((files.counts().1, log.durable()), (syncs, Lsn(0)));
     log.sync(log.end()).unwrap();
     assert_eq!(log.durable(), log.end());
+}
+
+#[test]
+fn a_relaxed_log_that_is_due_syncs_all_of_its_batches() {
+    let pipeline = Pipeline::new(Lsn(0), Durability::Relaxed(Duration::from_millis(1)), None);
+    for _ in 0..3 {
+        // A large record is a batch of its own.
+        pipeline.append(Entry::Moved(Large::take(&mut vec![7; 300 << 10], 10).unwrap())).unwrap();
+        pipeline.append(b"small").unwrap();
+    }
+    let mut work = pipeline.next(Vec::new()).unwrap();
+    for left in (0..6).rev() {
+        assert!(work.sync);
+        pipeline.finished(&work);
+        if left > 0 {
+            assert!(pipeline.is_due(), "{left} batches wait for another interval");
+            work = pipeline.next(Vec::new()).unwrap();
+        }
+    }
+    assert_eq!(pipeline.durable(), pipeline.end());
 }
 
 pub(super) fn wait_until(condition: impl Fn() -> bool) {

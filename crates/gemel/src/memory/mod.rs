@@ -8,7 +8,6 @@ mod dropping;
 mod garbage;
 mod hidden;
 mod index;
-mod keyspaces;
 #[cfg(test)]
 mod model;
 mod record;
@@ -19,14 +18,15 @@ pub(crate) use hidden::Hidden;
 pub(crate) use record::RecordRef;
 
 use crate::clock::{Clock, Timestamp};
-use crate::engine::{Clash, Direction, Each, Engine, Found, FoundEach, Handle, KeyspaceId, Refusal, Write};
+use crate::engine::{
+    Clash, Direction, Each, Engine, Found, FoundEach, Handle, KeyspaceId, Keyspaces, Refusal, Write,
+};
 use crate::error::{Conflict, Error, Result};
 use crate::key::{Key, KeyRange};
 use crate::mvcc::{Counters, Draft, Retired, Seen, Tree, prefetch, stamp, sync, tree, version};
 use crossbeam_utils::Backoff;
 use garbage::{Batch, Deleted, Garbage};
 use index::{Collected, Index};
-use keyspaces::Keyspaces;
 use record::{Attempt, RECORD_BYTES, RECOVERY};
 use std::mem;
 use std::ops::ControlFlow;
@@ -35,9 +35,13 @@ use std::sync::atomic::{Ordering, fence};
 use sync::Pin;
 use version::version_bytes;
 
+/// Name of the engine in messages and counters.
+const NAME: &str = "memory";
 /// Entries of a scan that are read under one pin. A pin keeps everything that any thread removes during it from being
 /// freed, and the reader's code runs under it.
 const ENTRIES_PER_PIN: usize = 64;
+/// Entries that are validated under one pin. No foreign code runs meanwhile.
+const VALIDATED_PER_PIN: usize = if cfg!(test) { 4 } else { 1024 };
 /// Bytes of values after which a scan renews its pin.
 const BYTES_PER_PIN: usize = 256 << 10;
 /// A commit at the memory limit tries so many times to let the epoch free memory, and is rejected only then. Two attempts
@@ -134,7 +138,7 @@ impl MemoryEngine {
     pub(crate) fn new(last: Timestamp, limit_bytes: u64) -> Self {
         Self {
             clock: Clock::new(last),
-            keyspaces: Keyspaces::default(),
+            keyspaces: Keyspaces::of(NAME),
             garbage: Garbage::default(),
             limit_bytes,
             counters: Arc::default(),
@@ -336,7 +340,7 @@ impl MemoryEngine {
 
 impl Engine for MemoryEngine {
     fn name(&self) -> &'static str {
-        "memory"
+        NAME
     }
 
     fn clock(&self) -> &Clock {
@@ -492,17 +496,28 @@ impl Engine for MemoryEngine {
         since: Timestamp,
     ) -> Result<bool> {
         fence(Ordering::SeqCst);
-        let pin = Pin::new();
         let index = self.keyspaces.get(keyspace)?;
-        let coming = |records: &[&RecordRef]| prefetch_records(records.iter().copied(), &pin);
-        let flow = index.scan(range, Direction::Forward, coming, |_, record| {
-            if record.is_unchanged(owner, since, &pin) {
-                ControlFlow::Continue(())
-            } else {
+        let mut rest = range.clone();
+        loop {
+            let pin = Pin::new();
+            let (mut entries, mut last) = (0, None);
+            let coming = |records: &[&RecordRef]| prefetch_records(records.iter().copied(), &pin);
+            let flow = index.scan(&rest, Direction::Forward, coming, |key, record| {
+                if !record.is_unchanged(owner, since, &pin) {
+                    return ControlFlow::Break(());
+                }
+                entries += 1;
+                if entries < VALIDATED_PER_PIN {
+                    return ControlFlow::Continue(());
+                }
+                last = Some(key.clone());
                 ControlFlow::Break(())
+            });
+            match (flow, last) {
+                (ControlFlow::Break(()), Some(last)) => Direction::Forward.go_on(&mut rest, last),
+                (flow, _) => return Ok(flow.is_continue()),
             }
-        });
-        Ok(flow.is_continue())
+        }
     }
 
     fn install(&self, writes: &mut [Write], at: Timestamp) {

@@ -591,8 +591,10 @@ impl Transaction {
     /// a transaction that wrote nothing resolves when everything that it may have read is durable.
     ///
     /// # Errors
-    /// A conflict with another transaction ([`Error::is_retryable`]), a full memory engine, or a log that can't be
-    /// written. After an error the transaction has changed nothing.
+    /// A retryable error ([`Error::is_retryable`]): a conflict with another transaction, [`Error::TooOld`], or
+    /// [`Error::Moved`]. [`Error::Capacity`] if the memory engine is full or the writes exceed 1 GiB;
+    /// [`Error::DiskFull`]; [`Error::Poisoned`]; [`Error::Usage`] if the transaction failed earlier, the database is
+    /// closed, or a table that it wrote was dropped or changed. After an error the transaction has changed nothing.
     pub fn commit(mut self) -> Result<Ticket> {
         if self.failed.is_some() {
             return Err(Error::Usage(

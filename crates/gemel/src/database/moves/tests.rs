@@ -12,6 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
+use std::time::Duration;
 
 const ENGINES: [Engine; 2] = [Engine::Memory, Engine::Disk];
 /// Several batches.
@@ -267,9 +268,15 @@ fn a_commit_waits_for_a_batch_that_has_locked_its_keys() {
                 db.move_table("t", other(engine))
             });
             locked.recv().unwrap();
+            let disk = Arc::clone(&db.inner.disk);
             once_here("commit.twin_locked", move || {
                 go.send(()).unwrap();
                 installed.recv().unwrap();
+                // A flush waits for all commits in the engine, and later commits wait for the flush.
+                let (flushes, flushed) = channel();
+                std::thread::spawn(move || flushes.send(disk.flush_all()));
+                let flushed = flushed.recv_timeout(Duration::from_secs(60));
+                flushed.expect("a flush waits for a commit that pauses").unwrap();
             });
             let outcome = upsert(db, table, 3, -5);
             forget_here();

@@ -134,8 +134,8 @@ fn invalid_writes_and_keyspaces_are_rejected_with_a_reason() {
         message(engine.lock(1, &mut [write("", Some("v"), Timestamp::ZERO)])).contains("at least one byte")
     );
     let unknown = Write { keyspace: KeyspaceId(9), ..write("k", None, Timestamp::ZERO) };
-    assert!(message(engine.lock(1, &mut [unknown])).contains("keyspace 9 is not open"));
+    assert!(message(engine.lock(1, &mut [unknown])).contains("keyspace 9 is not in the disk engine"));
     assert!(engine.get(KeyspaceId(70_000), &key("k"), Timestamp::MAX, None, &mut |_, _| ()).is_err());
-    assert!(engine.open_keyspace(KeyspaceId(1 << 20)).unwrap_err().to_string().contains("limit"));
+    assert!(engine.open_keyspace(KeyspaceId(1 << 20)).unwrap_err().to_string().contains("room for 1048576"));
     engine.close();
 }

@@ -109,6 +109,6 @@ fn scan(
 
 /// Compacts until nothing is left to do with the current watermark.
 fn compact(engine: &DiskEngine) {
-    let keyspace = engine.shared.keyspaces.get(KS).unwrap();
+    let keyspace = engine.shared.keyspaces.find(KS).unwrap();
     while engine.shared.compact_once(keyspace).unwrap() == super::store::Compaction::Done {}
 }

@@ -69,7 +69,7 @@ fn a_flush_waits_for_space_and_commits_are_rejected_once_the_memtables_are_full(
 #[test]
 fn a_compaction_waits_for_space() {
     let (_directory, engine) = engine();
-    let keyspace = engine.shared.keyspaces.get(KS).unwrap();
+    let keyspace = engine.shared.keyspaces.find(KS).unwrap();
     declare(&engine, 5 << 20);
     for round in 0..6 {
         put(&engine, "k", &round.to_string());

@@ -1,6 +1,6 @@
 //! The keyspaces of an engine by number, found without a lock.
 
-use crate::engine::KeyspaceId;
+use super::KeyspaceId;
 use crate::error::{Error, Result};
 use std::sync::OnceLock;
 
@@ -13,14 +13,10 @@ const GROUPS: usize = 4096;
 type Places<T> = Box<[OnceLock<T>]>;
 
 /// The table of keyspaces. It grows by whole groups, so nothing moves under a reader.
-pub(super) struct Keyspaces<T> {
+pub(crate) struct Keyspaces<T> {
+    /// Name of the engine, for errors.
+    engine: &'static str,
     groups: Places<Places<T>>,
-}
-
-impl<T> Default for Keyspaces<T> {
-    fn default() -> Self {
-        Self { groups: empty(GROUPS) }
-    }
 }
 
 fn empty<T>(places: usize) -> Places<T> {
@@ -28,12 +24,20 @@ fn empty<T>(places: usize) -> Places<T> {
 }
 
 impl<T> Keyspaces<T> {
+    /// Makes an empty table for an engine of this name.
+    pub(crate) fn of(engine: &'static str) -> Self {
+        Self { engine, groups: empty(GROUPS) }
+    }
+
     /// Adds the keyspace that `make` returns, unless it exists.
-    pub(super) fn open(&self, keyspace: KeyspaceId, make: impl FnOnce() -> T) -> Result<()> {
+    ///
+    /// # Errors
+    /// [`Error::Capacity`] if the number is too large.
+    pub(crate) fn open(&self, keyspace: KeyspaceId, make: impl FnOnce() -> T) -> Result<()> {
         let number = keyspace.0 as usize;
         let Some(group) = self.groups.get(number / WIDTH) else {
             return Err(Error::Capacity(format!(
-                "the memory engine has room for {} keyspaces, not for number {number}: copy the rows into a new database",
+                "a database has room for {} keyspaces, not for number {number}: copy the rows into a new database",
                 WIDTH * GROUPS
             )));
         };
@@ -41,17 +45,31 @@ impl<T> Keyspaces<T> {
         Ok(())
     }
 
-    /// Returns the keyspace of a number.
+    /// Returns the keyspace of a number, if there is one.
     #[inline]
-    pub(super) fn get(&self, keyspace: KeyspaceId) -> Result<&T> {
+    pub(crate) fn find(&self, keyspace: KeyspaceId) -> Option<&T> {
         let number = keyspace.0 as usize;
-        self.groups
-            .get(number / WIDTH)
-            .and_then(OnceLock::get)
-            .and_then(|group| group[number % WIDTH].get())
-            .ok_or_else(|| {
-                Error::Usage(format!("keyspace {number} is not in the memory engine: make its table first"))
-            })
+        self.groups.get(number / WIDTH)?.get()?[number % WIDTH].get()
+    }
+
+    /// Returns the keyspace of a number.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if there is none.
+    #[inline]
+    pub(crate) fn get(&self, keyspace: KeyspaceId) -> Result<&T> {
+        self.find(keyspace).ok_or_else(|| {
+            Error::Usage(format!(
+                "keyspace {} is not in the {} engine: make its table first",
+                keyspace.0, self.engine
+            ))
+        })
+    }
+
+    /// Returns all keyspaces, in the order of their numbers.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &T> {
+        let groups = self.groups.iter().filter_map(OnceLock::get);
+        groups.flat_map(|group| group.iter().filter_map(OnceLock::get))
     }
 }
 
@@ -61,11 +79,12 @@ mod tests {
 
     #[test]
     fn keyspaces_are_found_by_number_and_opened_once() {
-        let keyspaces = Keyspaces::<OnceLock<u8>>::default();
+        let keyspaces = Keyspaces::<OnceLock<u8>>::of("test");
         for number in [70, 3, 1_048_575, 3] {
             keyspaces.open(KeyspaceId(number), OnceLock::new).unwrap();
             let _ = keyspaces.get(KeyspaceId(number)).unwrap().set(1);
         }
+        assert_eq!(keyspaces.all().count(), 3);
         assert!(matches!(keyspaces.get(KeyspaceId(4)), Err(Error::Usage(_))));
         assert!(matches!(keyspaces.open(KeyspaceId(1_048_576), OnceLock::new), Err(Error::Capacity(_))));
     }
