@@ -289,7 +289,7 @@ pub(crate) fn parse(parsed: &ParsedUrl) -> Result<Parsed, Vec<String>> {
         match size(text) {
             Some(size) if size >= least => *place = size,
             _ => errors.push(format!(
-                "target option {name}={text:?} is not a size: write for example {name}=256MB, at least {least} bytes"
+                "target option {name}={text:?} is not a size of at least {least} bytes: write for example {name}=256MB"
             )),
         }
     };
@@ -474,7 +474,8 @@ impl Store for GemelStore {
             .map_err(|error| match error {
                 Error::Usage(text) => StoreError::Failed(format!(
                     "{text}: the database was loaded with another placement than {} plus the URL's options of single \
-                     tables: name that placement, load into another path, or delete this database first",
+                     tables, or a table was moved since: name that placement, and the engine of a table that was moved \
+                     (such as history=disk), or load into another path",
                     config.placement
                 )),
                 other => store_error(other),

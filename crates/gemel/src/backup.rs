@@ -5,7 +5,7 @@
 //! backup; from then on it is the new one, and [`settle`] moves the staged files to their places, as often as needed.
 
 use crate::database::{self, Database, Inner};
-use crate::disk::{self, ListedTable, TreeFiles, tree_files, tree_name, verify_table};
+use crate::disk::{self, TreeFiles, tree_name};
 use crate::engine::KeyspaceId;
 use crate::error::{Error, Result, io};
 use crate::files::{self, File, Files, RealFiles, fail_point, remove_tree};
@@ -17,7 +17,7 @@ use crate::manifest::Manifest;
 use crate::options::Options;
 use crate::recovery::{DISK_DIRECTORY, log_names};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
@@ -514,22 +514,18 @@ impl Stage<'_> {
             (self.from.join(LINKS).join(tree_name(keyspace)), self.to.join(&name), self.staging.join(&name));
         let tables = staged.join("tables");
         RealFiles.create_dir(&tables)?;
-        // If the list is damaged, the tables are copied again.
-        let listed = tree_files(&there).ok().map(|tree| tree.tables).unwrap_or_default();
-        let listed: HashMap<u64, u128> = listed.into_iter().map(|table| (table.id, table.checksum)).collect();
-        for ListedTable { id, checksum } in &tree.tables {
+        for table in &tree.tables {
+            let id = table.id;
             let path = format!("{name}/tables/{id}");
             let mut file = RealFiles.open(&links.join(id.to_string()))?;
             let bytes = file.len()?;
             let old = there.join("tables").join(id.to_string());
-            if listed.get(id) == Some(checksum)
-                && length(&RealFiles, &old)? == Some(bytes)
-                && verify_table(&old).is_ok()
-            {
+            // What was whole once may be damaged by now.
+            if length(&RealFiles, &old)? == Some(bytes) && table.is_whole(&old).unwrap_or(false) {
                 self.kept(&path, bytes)?;
                 continue;
             }
-            if self.copy(&path, &mut *file, bytes, &tables.join(id.to_string()))? != *checksum {
+            if self.copy(&path, &mut *file, bytes, &tables.join(id.to_string()))? != table.checksum {
                 return Err(Error::Corruption {
                     path: self.from.join(path),
                     what: "the checksum of the file is wrong: restore the directory from an earlier backup"

@@ -134,7 +134,8 @@ pub(crate) fn report(db: &Database) -> Result<CheckReport> {
             engine: entry.engine,
             rows,
             bytes,
-            fault: read.and(files).err().map(|error| error.to_string()),
+            // The error of the files names the file.
+            fault: files.and(read).err().map(|error| error.to_string()),
         });
     }
     for table in &catalog.tables {

@@ -297,7 +297,10 @@ impl Database {
         let begun = Instant::now();
         let (files, lock) = (Arc::new(RealFiles), Lock::of_database(&path)?);
         backup::settle(&*files, &path)?;
-        let manifest = Manifest::read(&*files, &path)?.ok_or_else(|| no_database(&path))?;
+        let Some(manifest) = Manifest::read(&*files, &path)? else {
+            check_for_remains(&path)?;
+            return Err(no_database(&path));
+        };
         let options = Options { log: manifest.log, ..options };
         options.check()?;
         Self::start(files, path, lock, manifest, options, begun)
@@ -583,6 +586,7 @@ fn look_around(inner: &Inner, closing: &Closing, mut look: impl FnMut()) {
 
 /// Checks that a directory without a manifest is empty: only then a database may be made in it.
 fn check_fresh(path: &Path) -> Result<()> {
+    check_for_remains(path)?;
     let entries = fs::read_dir(path).map_err(io("can't read the directory", path))?;
     for entry in entries {
         let name = entry.map_err(io("can't read the directory", path))?.file_name();
@@ -622,7 +626,30 @@ pub(crate) fn is_data(name: &str) -> bool {
 }
 
 pub(crate) fn absolute(path: &Path) -> Result<PathBuf> {
+    if path.as_os_str().is_empty() {
+        return Err(Error::Usage("the path is empty: name a directory".to_owned()));
+    }
     std::path::absolute(path).map_err(io("can't find", path))
+}
+
+/// Returns an error if a directory without a manifest has logs or checkpoints: those of a database that has lost its
+/// manifest.
+fn check_for_remains(path: &Path) -> Result<()> {
+    let is_lost =
+        |name: &str| is_data(name) && ![crate::manifest::TEMPORARY, recovery::DISK_DIRECTORY].contains(&name);
+    for entry in fs::read_dir(path).map_err(io("can't read the directory", path))? {
+        let name = entry.map_err(io("can't read the directory", path))?.file_name();
+        if is_lost(&name.to_string_lossy()) {
+            return Err(Error::Corruption {
+                path: Manifest::path(path),
+                what: format!(
+                    "the file is missing, but {} of a database is there: restore the directory from a backup",
+                    name.display()
+                ),
+            });
+        }
+    }
+    Ok(())
 }
 
 fn no_database(path: &Path) -> Error {

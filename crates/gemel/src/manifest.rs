@@ -126,7 +126,9 @@ impl Manifest {
         };
         let corrupt = |what: &str| Error::Corruption {
             path: path.clone(),
-            what: format!("{what}: the file was damaged or is not Gemel's; restore it from a backup"),
+            what: format!(
+                "{what}: the file was damaged or is not Gemel's; restore the directory from a backup"
+            ),
         };
         let text = String::from_utf8(bytes).map_err(|_| corrupt("not a manifest"))?;
         let (head, body) = text.split_once('\n').ok_or_else(|| corrupt("not a manifest"))?;

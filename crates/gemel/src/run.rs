@@ -2,6 +2,7 @@
 
 use crate::database::Database;
 use crate::error::Result;
+use crate::log::may_wait;
 use crate::options::Isolation;
 use crate::ticket::Ticket;
 use crate::transaction::Transaction;
@@ -45,11 +46,13 @@ impl Database {
     /// # Errors
     /// The error of `work` or of the commit. A retryable one is returned after [`RUN_ATTEMPTS`] attempts: then the
     /// transactions contend too much for the same keys. [`Error::Unknown`](crate::Error::Unknown) if the log failed
-    /// during the commit, which may have survived; it is never retried.
+    /// during the commit, which may have survived; it is never retried. [`Error::Usage`](crate::Error::Usage) in the
+    /// callback of a ticket, before `work` runs.
     ///
     /// [`Options::durability`]: crate::Options::durability
     /// [`Error::is_retryable`]: crate::Error::is_retryable
     pub fn run<T>(&self, isolation: Isolation, work: impl FnMut(&mut Transaction) -> Result<T>) -> Result<T> {
+        may_wait()?;
         let (result, ticket) = self.run_pipelined(isolation, work)?;
         ticket.wait()?;
         Ok(result)

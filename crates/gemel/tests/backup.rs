@@ -285,6 +285,28 @@ fn a_damaged_file_is_not_backed_up_and_the_earlier_backup_stays() {
     assert_eq!(rows_in(&copy), before);
 }
 
+/// Nobody reads a backup until it is needed.
+#[test]
+fn a_file_of_a_backup_that_was_damaged_is_copied_again() {
+    let directory = directory();
+    let [path, copy] = ["db", "copy"].map(|name| directory.path().join(name));
+    let db = open(&path, LogMode::Shared);
+    commit(&db, "a", 1).wait().unwrap();
+    db.checkpoint().unwrap();
+    db.backup(&copy).unwrap();
+    let table = fs::read_dir(copy.join("disk/ks-2/tables")).unwrap().next().unwrap().unwrap().path();
+    let whole = fs::read(&table).unwrap();
+    let mut changed = whole.clone();
+    changed[50] ^= 1;
+    fs::write(&table, changed).unwrap();
+    let name = format!("tables/{}", table.file_name().unwrap().display());
+    let report = gemel::check(&copy).unwrap();
+    assert!(!report.is_good() && report.to_string().contains(&name), "the check names no file: {report}");
+    db.backup(&copy).unwrap();
+    assert_eq!(fs::read(&table).unwrap(), whole);
+    assert!(gemel::check(&copy).unwrap().is_good());
+}
+
 fn gemel(arguments: &[&Path], fail_point: Option<&str>) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_gemel"));
     command.arg("backup").args(arguments);

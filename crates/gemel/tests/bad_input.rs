@@ -199,7 +199,21 @@ fn a_manifest_that_is_cut_short_or_changed_is_reported_as_damaged() {
         match Database::open(&place.path, options()).unwrap_err() {
             Error::Corruption { path, what } => {
                 assert_eq!(path, file);
-                assert_words(&what, &["restore it from a backup"]);
+                assert_words(&what, &["restore the directory from a backup"]);
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    // Without the manifest, a log shows that there was a database.
+    fs::remove_file(&file).unwrap();
+    for outcome in [Database::open(&place.path, options()).map(drop), gemel::check(&place.path).map(drop)] {
+        match outcome.unwrap_err() {
+            Error::Corruption { path, what } => {
+                assert_eq!(path, file);
+                assert_words(
+                    &what,
+                    &["missing", ".log of a database is there", "restore the directory from a backup"],
+                );
             }
             other => panic!("{other:?}"),
         }

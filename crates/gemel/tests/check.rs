@@ -116,7 +116,7 @@ fn a_table_file_with_the_content_of_another_one_is_found() {
     let report = gemel::check(&path).unwrap();
     let faults: Vec<_> = report.faults().map(|part| &*part.name).collect();
     assert_eq!(faults, ["two"], "{report}");
-    assert!(report.to_string().contains("does not have the checksum that the list says"), "{report}");
+    assert!(report.to_string().contains("it does not have the checksum that the list says"), "{report}");
 }
 
 #[test]

@@ -17,7 +17,8 @@ A database to check or to change must not be open elsewhere. Opening runs the us
 else. The program that has a database open can move its tables meanwhile: Database::move_table.
 A database to back up may be open in another process, which then makes the backup. A backup is a database itself.
 
-Exit codes: 0 good, 1 damaged, 2 wrong usage, 3 cannot be opened, copied or moved
+Exit codes: 0 good, 1 the database or the backup is damaged, 2 wrong usage, 3 another reason why the database cannot be
+opened, copied or moved
 ";
 
 /// Exit codes, as listed in the help.
@@ -40,14 +41,19 @@ fn main() -> ExitCode {
         [command, path, name, engine] if command == "move" => match (name.to_str(), engine.to_str()) {
             (Some(name), Some("memory")) => move_to(path, name, Engine::Memory),
             (Some(name), Some("disk")) => move_to(path, name, Engine::Disk),
-            _ => misused(),
+            (None, _) => misused("the name of the table is not UTF-8"),
+            _ => misused(&format!("{} is no engine: use memory or disk", engine.display())),
         },
-        _ => misused(),
+        [] => misused("name a command"),
+        [command, ..] if command == "check" => misused("check takes one PATH"),
+        [command, ..] if command == "backup" => misused("backup takes PATH and TO"),
+        [command, ..] if command == "move" => misused("move takes PATH, TABLE, and memory or disk"),
+        [command, ..] => misused(&format!("{} is no command: use check, backup or move", command.display())),
     }
 }
 
-fn misused() -> ExitCode {
-    eprint!("{HELP}");
+fn misused(why: &str) -> ExitCode {
+    eprint!("{why}\n\n{HELP}");
     ExitCode::from(USAGE)
 }
 

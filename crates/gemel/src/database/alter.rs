@@ -53,7 +53,11 @@ impl Database {
         let _one = self.inner.changing.lock();
         let mut manifest = self.inner.manifest.lock();
         let mut next = manifest.clone();
-        let entry = next.tables.iter_mut().find(|entry| entry.name == name).ok_or_else(|| no_table(name))?;
+        let entry = next
+            .tables
+            .iter_mut()
+            .find(|entry| entry.name == name)
+            .ok_or_else(|| no_table(&manifest, name))?;
         let (schema, rows_change) = entry.schema.altered(name, changes)?;
         Layout::new(name, &schema)?;
         entry.schema = schema;

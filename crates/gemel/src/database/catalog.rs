@@ -148,7 +148,7 @@ impl Database {
         let manifest = self.inner.manifest.lock();
         match manifest.tables.iter().find(|entry| entry.name == name) {
             Some(entry) => self.table_of(&manifest, entry),
-            None => Err(no_table(name)),
+            None => Err(no_table(&manifest, name)),
         }
     }
 
@@ -197,14 +197,29 @@ pub(super) fn index_keyspace(table: &str, index: &str) -> String {
 
 /// Returns an error if a keyspace has this name already. `what` is the thing that would get it.
 pub(super) fn check_free(manifest: &Manifest, name: &str, what: &str) -> Result<()> {
-    if manifest.keyspaces.iter().any(|entry| entry.name == name) {
-        return Err(Error::Usage(format!(
-            "{name:?} is a keyspace already: choose another name for the {what}"
-        )));
+    match kind_of(manifest, name) {
+        None => Ok(()),
+        Some(kind) => {
+            Err(Error::Usage(format!("{name:?} is {kind} already: choose another name for the {what}")))
+        }
     }
-    Ok(())
 }
 
-pub(super) fn no_table(name: &str) -> Error {
-    Error::Usage(format!("there is no table {name:?}: make it with create_table"))
+/// Returns in words what has this name.
+fn kind_of(manifest: &Manifest, name: &str) -> Option<String> {
+    let entry = manifest.keyspaces.iter().find(|entry| entry.name == name)?;
+    let table = manifest.tables.iter().find(|table| table.keyspaces.contains(&entry.id));
+    Some(match table {
+        None => "a keyspace".to_owned(),
+        Some(table) if table.name == name => "a table".to_owned(),
+        Some(table) => format!("an index of table {:?}", table.name),
+    })
+}
+
+/// Returns the error for a table that does not exist.
+pub(super) fn no_table(manifest: &Manifest, name: &str) -> Error {
+    Error::Usage(match kind_of(manifest, name) {
+        Some(kind) => format!("there is no table {name:?}, which is {kind}"),
+        None => format!("there is no table {name:?}: Database::tables returns the names of all tables"),
+    })
 }

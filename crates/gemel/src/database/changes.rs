@@ -32,11 +32,15 @@ impl Failed {
 }
 
 pub(super) fn table_entry<'m>(manifest: &'m Manifest, name: &str) -> Result<&'m TableEntry> {
-    manifest.tables.iter().find(|entry| entry.name == name).ok_or_else(|| no_table(name))
+    manifest.tables.iter().find(|entry| entry.name == name).ok_or_else(|| no_table(manifest, name))
 }
 
 fn table_entry_mut<'m>(manifest: &'m mut Manifest, name: &str) -> Result<&'m mut TableEntry> {
-    manifest.tables.iter_mut().find(|entry| entry.name == name).ok_or_else(|| no_table(name))
+    let place = manifest.tables.iter().position(|entry| entry.name == name);
+    match place {
+        Some(place) => Ok(&mut manifest.tables[place]),
+        None => Err(no_table(manifest, name)),
+    }
 }
 
 /// Returns the entry of a keyspace that is not part of a table. `action` is what the caller wants to do with it.

@@ -256,9 +256,9 @@ impl Mover<'_> {
             return Ok(());
         }
         Err(Error::Capacity(format!(
-            "the memory engine holds {} bytes with the rows moved so far, and its limit is {}: \
-             raise memory_limit_bytes, or move less to memory",
-            memory.bytes, memory.limit_bytes
+            "the memory engine holds {} bytes with the rows moved so far, and a move may fill it up to {usable}, \
+             15/16 of its limit: raise memory_limit_bytes, or move less to memory",
+            memory.bytes
         )))
     }
 

@@ -175,6 +175,7 @@ fn a_callback_that_would_wait_for_the_log_gets_an_error() {
             refused(commit(&other).unwrap().wait());
             refused(other.sync());
             refused(other.checkpoint());
+            refused(other.run(Isolation::Snapshot, |_| panic!("it must not begin")));
             // The write buffers fill up, because a flush waits for the log.
             refused((0..100).find_map(|_| commit(&other).err()).map_or(Ok(()), Err));
             called.send(true).unwrap();

@@ -6,7 +6,7 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::{Xxh3Default, xxh3_128};
 
 /// Name of the file that identifies the valid version of the list: its number, its checksum, the kind of checksum.
@@ -17,6 +17,8 @@ const TRAILER_BYTES: usize = TRAILER_MAGIC.len() + 16 + 8 + 8;
 const TRAILER_MAGIC: &[u8] = b"SFA!\x01\x00";
 /// Maximum length of a table of contents, which has only a few sections with short names.
 const MOST_CONTENTS: u64 = 1 << 20;
+/// Directory of the tables, in the tree's directory.
+const TABLES: &str = "tables";
 /// Bytes of a table that are read at once.
 const PIECE: usize = 1 << 20;
 
@@ -63,6 +65,29 @@ pub(crate) struct ListedTable {
     pub(crate) checksum: u128,
 }
 
+impl ListedTable {
+    fn path(self, tree: &Path) -> PathBuf {
+        tree.join(TABLES).join(self.id.to_string())
+    }
+
+    /// Adds the name of the file to an error.
+    fn named(self, error: &io::Error) -> io::Error {
+        io::Error::new(error.kind(), format!("{TABLES}/{}: {error}", self.id))
+    }
+
+    /// Reads the file at a path, and returns true if it has the checksum.
+    pub(crate) fn is_whole(self, path: &Path) -> io::Result<bool> {
+        let (mut file, mut piece, mut sum) = (File::open(path)?, vec![0; PIECE], Xxh3Default::new());
+        loop {
+            let read = file.read(&mut piece)?;
+            if read == 0 {
+                return Ok(sum.digest128() == self.checksum);
+            }
+            sum.update(&piece[..read]);
+        }
+    }
+}
+
 /// Returns the files of the tree in a directory. Verifies the list, but no table.
 pub(crate) fn tree_files(tree: &Path) -> io::Result<TreeFiles> {
     let current = std::fs::read(tree.join(CURRENT))?;
@@ -82,7 +107,7 @@ pub(super) fn verify(tree: &Path) -> io::Result<()> {
         return Ok(());
     }
     for table in tree_files(tree)?.tables {
-        verify_table(&tree.join("tables").join(table.id.to_string()))?;
+        verify_table(&table.path(tree)).map_err(|error| table.named(&error))?;
     }
     Ok(())
 }
@@ -90,19 +115,10 @@ pub(super) fn verify(tree: &Path) -> io::Result<()> {
 /// Reads all tables of the tree in a directory, and compares them with the checksums in the list. The crate verifies the
 /// blocks that it reads, but a table with the content of another one has good blocks.
 pub(super) fn verify_contents(tree: &Path) -> io::Result<()> {
-    let mut piece = vec![0; PIECE];
     for table in tree_files(tree)?.tables {
-        let mut file = File::open(tree.join("tables").join(table.id.to_string()))?;
-        let mut sum = Xxh3Default::new();
-        loop {
-            let read = file.read(&mut piece)?;
-            if read == 0 {
-                break;
-            }
-            sum.update(&piece[..read]);
-        }
-        if sum.digest128() != table.checksum {
-            return Err(damaged(format!("table {} does not have the checksum that the list says", table.id)));
+        if !table.is_whole(&table.path(tree)).map_err(|error| table.named(&error))? {
+            let wrong = damaged("it does not have the checksum that the list says".to_owned());
+            return Err(table.named(&wrong));
         }
     }
     Ok(())
@@ -154,9 +170,8 @@ fn listed(list: &Path) -> io::Result<Vec<ListedTable>> {
 }
 
 /// Verifies the table of contents at the end of a table's file.
-pub(crate) fn verify_table(path: &Path) -> io::Result<()> {
-    let name = path.file_name().unwrap_or_default().display();
-    let wrong = |what| damaged(format!("table {name} has a wrong {what}"));
+fn verify_table(path: &Path) -> io::Result<()> {
+    let wrong = |what| damaged(format!("the file has a wrong {what}"));
     let mut file = File::open(path)?;
     let length = file.metadata()?.len();
     let end = length.checked_sub(TRAILER_BYTES as u64).ok_or_else(|| wrong("length"))?;

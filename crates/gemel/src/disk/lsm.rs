@@ -95,7 +95,7 @@ pub(crate) struct LsmStore {
 impl LsmStore {
     /// Opens the tree in a directory, and makes it if there is none.
     pub(crate) fn open(path: &Path, shared: &LsmShared) -> Result<Self> {
-        intact::verify(path).map_err(|error| refused("can't open", path, error.into()))?;
+        intact::verify(path).map_err(|error| damaged_files(path, error))?;
         let opened = Config::new(path, SequenceNumberCounter::default(), SequenceNumberCounter::default())
             .use_cache(Arc::clone(&shared.cache))
             .use_descriptor_table(Some(Arc::clone(&shared.descriptors)))
@@ -343,6 +343,18 @@ fn reader(at: Timestamp) -> SeqNo {
 
 fn bytes(bound: &Bound<Key>) -> Bound<Vec<u8>> {
     bound.as_ref().map(Key::to_vec)
+}
+
+/// Returns the error for a tree whose files can't be read, or do not have the right content.
+pub(super) fn damaged_files(path: &Path, error: std::io::Error) -> Error {
+    use std::io::ErrorKind::{InvalidData, NotFound, UnexpectedEof};
+    match error.kind() {
+        InvalidData | NotFound | UnexpectedEof => Error::Corruption {
+            path: path.into(),
+            what: format!("{error}; restore the directory from a backup"),
+        },
+        _ => Error::Io { what: "can't read", path: path.into(), source: error },
+    }
 }
 
 fn refused(what: &'static str, path: &Path, error: lsm_tree::Error) -> Error {

@@ -34,7 +34,7 @@ use crate::manifest::{KeyspaceEntry, Manifest, TreeEntry};
 use crate::mvcc::Draft;
 use crate::options::Options;
 use background::Shared;
-pub(crate) use intact::{ListedTable, TreeFiles, tree_files, verify_table};
+pub(crate) use intact::TreeFiles;
 use keyspace::Keyspace;
 use lsm::{LsmShared, LsmStore};
 use parking_lot::Mutex;
@@ -256,11 +256,8 @@ impl DiskEngine {
     /// Reads all files of a keyspace, and compares them with their checksums. No flush and no compaction ends meanwhile.
     pub(crate) fn verify_contents(&self, keyspace: KeyspaceId) -> Result<()> {
         let path = self.path_of(keyspace);
-        self.shared.while_files_stay(|| match intact::verify_contents(&path) {
-            Err(error) if error.kind() == ErrorKind::InvalidData => {
-                Err(Error::Corruption { path, what: format!("{error}: restore the directory from a backup") })
-            }
-            other => other.map_err(|source| Error::Io { what: "can't read", path, source }),
+        self.shared.while_files_stay(|| {
+            intact::verify_contents(&path).map_err(|error| lsm::damaged_files(&path, error))
         })
     }
 

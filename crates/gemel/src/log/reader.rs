@@ -26,7 +26,7 @@ pub(super) fn damaged_header(path: &Path) -> Error {
 
 /// Returns the error for a log without any segment.
 pub(super) fn nothing_there(directory: &Path, name: &str, from: Lsn) -> Error {
-    corruption(directory, format!("there is no segment of the log {name}, which must continue at {from}"))
+    corruption(directory, format!("there is no file {name}-*.log, and the log must continue at {from}"))
 }
 
 /// Reads the records that end after `from`, which must be zero or the position after a record. Returns the end of the

@@ -217,7 +217,7 @@ fn a_missing_or_damaged_segment_is_corruption() {
         missing.remove(&segment_path(dir(), "main", *first)).unwrap_or_default();
     }
     assert_eq!(read_from(&missing, Lsn(0)).unwrap().0, Lsn(0));
-    assert!(refused(&missing, Lsn(9)).contains("no segment"));
+    assert!(refused(&missing, Lsn(9)).contains("no file main-*.log"));
     let open = Log::open(Arc::new(missing), dir(), "main", DATABASE, Lsn(9), Durability::Full);
     assert!(matches!(open, Err(Error::Corruption { .. })));
 

@@ -215,10 +215,11 @@ impl<'a> RowView<'a> {
     #[cold]
     fn other(&self, column: usize, asked: &str, value: Value<'_>) -> Error {
         let (table, name) = (self.layout.table(), &self.layout.described()[column].name);
-        Error::Usage(format!(
-            "table {table}, column {name}: read as {asked}, but it holds {} {value}",
-            value.kind()
-        ))
+        let held = match value {
+            Value::Null => "is null".to_owned(),
+            value => format!("holds {} {value}", value.kind()),
+        };
+        Error::Usage(format!("table {table}, column {name}: read as {asked}, but it {held}"))
     }
 }
 
