@@ -207,7 +207,7 @@ impl State {
             gauge("gemel_registry_partitions", NONE, "Partitions of the registry, including the open one")
                 .one(partitions),
             gauge("gemel_registry_entries", NONE, "Entries in all partitions of the registry").one(entries),
-            counter("gemel_registry_selections_total", NONE, "Snapshots that the registry selected, without repeated ones")
+            counter("gemel_registry_selections_total", NONE, "Snapshots that the registry selected")
                 .one(selections),
             counter("gemel_registry_commits_total", NONE, "Commits over both engines in the registry")
                 .one(commits),

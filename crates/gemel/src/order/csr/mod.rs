@@ -47,7 +47,7 @@ pub struct CsrState {
     pub partitions: usize,
     /// Entries in all partitions.
     pub entries: usize,
-    /// Snapshots selected since the database was opened, without those that repeat the last one of their thread.
+    /// Snapshots selected since the database was opened. Those that repeat the last one of their thread are counted later.
     pub selections: u64,
     /// Commits over both engines that were entered.
     pub commits: u64,
@@ -81,6 +81,8 @@ struct Selected {
     /// The engine's horizon that the selection was called with.
     horizon: Timestamp,
     choice: Timestamp,
+    /// How often it was selected again, which the registry does not know yet.
+    again: u64,
 }
 
 thread_local! {
@@ -131,11 +133,17 @@ impl Registry {
         let is_same = |last: &Selected| {
             last.registry == self.number && last.anchor == anchor && last.horizon == horizon
         };
-        if let Some(last) = LAST.get().filter(is_same) {
+        let last = LAST.get();
+        // Now and then the registry must be asked, so it drops partitions.
+        if let Some(last) = last.filter(is_same)
+            && last.again + 1 < self.recycle
+        {
+            LAST.set(Some(Selected { again: last.again + 1, ..last }));
             return Ok(last.choice);
         }
-        let choice = self.select_anew(anchor, horizon, oldest)?;
-        LAST.set(Some(Selected { registry: self.number, anchor, horizon, choice }));
+        let uncounted = last.filter(|last| last.registry == self.number).map_or(0, |last| last.again);
+        let choice = self.select_anew(anchor, horizon, uncounted, oldest)?;
+        LAST.set(Some(Selected { registry: self.number, anchor, horizon, choice, again: 0 }));
         Ok(choice)
     }
 
@@ -143,11 +151,12 @@ impl Registry {
         &self,
         anchor: Timestamp,
         horizon: Timestamp,
+        uncounted: u64,
         oldest: impl FnOnce() -> Timestamp,
     ) -> Result<Timestamp, Refused> {
         let mut inner = self.inner.lock();
-        inner.state.selections += 1;
-        inner.recycle(self.recycle, oldest);
+        inner.state.selections += uncounted + 1;
+        inner.recycle(self.recycle, uncounted + 1, oldest);
         // The caller may have read its horizon long before others that were here first.
         inner.horizon = inner.horizon.max(horizon);
         let horizon = inner.horizon;
@@ -209,7 +218,7 @@ impl Latch<'_> {
     /// Drops partitions that nobody needs, if it is time to search for some. `oldest` returns the oldest anchor
     /// snapshot of a running transaction. The caller's commit must not be published in the anchor yet.
     pub(crate) fn recycle(mut self, oldest: impl FnOnce() -> Timestamp) {
-        self.inner.recycle(self.recycle, oldest);
+        self.inner.recycle(self.recycle, 1, oldest);
     }
 }
 
@@ -261,9 +270,10 @@ impl Inner {
         Ok(())
     }
 
-    fn recycle(&mut self, every: u64, oldest: impl FnOnce() -> Timestamp) {
-        self.accesses += 1;
-        let due = std::mem::take(&mut self.opened) || self.accesses.is_multiple_of(every);
+    fn recycle(&mut self, every: u64, accesses: u64, oldest: impl FnOnce() -> Timestamp) {
+        let before = self.accesses / every;
+        self.accesses += accesses;
+        let due = std::mem::take(&mut self.opened) || self.accesses / every > before;
         if !due || self.partitions.len() < 2 {
             return;
         }
