@@ -65,16 +65,18 @@ impl Cable {
         std::thread::spawn(move || {
             for near in listener.incoming().map_while(Result::ok) {
                 let Ok(far) = TcpStream::connect(tier) else { return };
-                for (mut from, mut to) in [
+                let ways = [
                     (near.try_clone().unwrap(), far.try_clone().unwrap()),
                     (far.try_clone().unwrap(), near.try_clone().unwrap()),
-                ] {
+                ];
+                // Before anything passes: who has an answer can be cut off.
+                accepted.lock().unwrap().extend([near, far]);
+                for (mut from, mut to) in ways {
                     std::thread::spawn(move || {
                         let _ = io::copy(&mut from, &mut to);
                         let _ = to.shutdown(Shutdown::Both);
                     });
                 }
-                accepted.lock().unwrap().extend([near, far]);
             }
         });
         Self { address, ends }
