@@ -5,7 +5,7 @@
 //! backup; from then on it is the new one, and [`settle`] moves the staged files to their places, as often as needed.
 
 use crate::database::{self, Database, Inner};
-use crate::disk::{self, TreeFiles, tree_name};
+use crate::disk::{self, TABLES, TreeFiles, tree_name};
 use crate::engine::KeyspaceId;
 use crate::error::{Error, Result, io};
 use crate::files::{self, File, Files, RealFiles, fail_point, remove_tree};
@@ -512,14 +512,14 @@ impl Stage<'_> {
         let name = format!("{DISK_DIRECTORY}/{}", tree_name(keyspace));
         let (links, there, staged) =
             (self.from.join(LINKS).join(tree_name(keyspace)), self.to.join(&name), self.staging.join(&name));
-        let tables = staged.join("tables");
+        let tables = staged.join(TABLES);
         RealFiles.create_dir(&tables)?;
         for table in &tree.tables {
             let id = table.id;
-            let path = format!("{name}/tables/{id}");
+            let path = format!("{name}/{TABLES}/{id}");
             let mut file = RealFiles.open(&links.join(id.to_string()))?;
             let bytes = file.len()?;
-            let old = there.join("tables").join(id.to_string());
+            let old = there.join(TABLES).join(id.to_string());
             // What was whole once may be damaged by now.
             if length(&RealFiles, &old)? == Some(bytes) && table.is_whole(&old).unwrap_or(false) {
                 self.kept(&path, bytes)?;
@@ -635,7 +635,7 @@ pub(crate) fn settle(files: &dyn Files, to: &Path) -> Result<()> {
         let directory = place.parent().unwrap_or(to);
         // A tree without tables has the directory for them nevertheless.
         if place.ends_with("current") {
-            directories.insert(directory.join("tables"), files);
+            directories.insert(directory.join(TABLES), files);
         }
         directories.insert(directory.to_path_buf(), files);
         if is_staged.is_some() {
@@ -679,7 +679,7 @@ fn remove_others(files: &dyn Files, to: &Path, record: &Record) -> Result<()> {
             remove_tree(&tree)?;
             continue;
         }
-        for directory in [tree.join("tables"), tree] {
+        for directory in [tree.join(TABLES), tree] {
             for path in RealFiles.list(&directory)?.into_iter().map(|name| directory.join(name)) {
                 if !named.contains(&path) && !path.is_dir() {
                     RealFiles.remove(&path)?;

@@ -157,14 +157,11 @@ fn read_all(
 }
 
 fn kind_of(catalog: &Manifest, keyspace: KeyspaceId) -> PartKind {
-    for table in &catalog.tables {
-        match table.keyspaces.iter().position(|id| *id == keyspace) {
-            Some(0) => return PartKind::Table,
-            Some(_) => return PartKind::Index,
-            None => {}
-        }
+    match catalog.table_of(keyspace) {
+        Some(table) if table.keyspaces.first() == Some(&keyspace) => PartKind::Table,
+        Some(_) => PartKind::Index,
+        None => PartKind::Keyspace,
     }
-    PartKind::Keyspace
 }
 
 /// Compares a table's rows with its indexes, unless one of its parts has a fault already.

@@ -56,9 +56,9 @@ pub(crate) struct Coordinator {
     changes: AtomicU64,
     moves: Moves,
     recorder: OnceLock<Arc<Recorder>>,
-    /// Transactions keep the engines, which keep files. So nobody else opens the directory before the last one ends. The
-    /// system releases the lock when the process ends, even if it is killed.
-    _lock: Option<Arc<Lock>>,
+    /// The directory, locked until the last transaction ends: transactions keep the engines, which keep files. The last
+    /// field, so it is released when these are closed. The system releases it too, even if the process is killed.
+    _lock: Option<Lock>,
 }
 
 /// A successful commit.
@@ -129,7 +129,7 @@ impl Coordinator {
         engines: Vec<Arc<dyn Engine>>,
         logs: Logs,
         options: Options,
-        lock: Option<Arc<Lock>>,
+        lock: Option<Lock>,
     ) -> Self {
         let registries = engines
             .iter()

@@ -132,7 +132,6 @@ impl Deref for Handle {
 pub(crate) struct Inner {
     pub(crate) path: PathBuf,
     pub(crate) files: Arc<dyn Files>,
-    pub(crate) core: Arc<Coordinator>,
     memory: Arc<MemoryEngine>,
     pub(crate) disk: Arc<DiskEngine>,
     pub(crate) manifest: Mutex<Manifest>,
@@ -147,8 +146,8 @@ pub(crate) struct Inner {
     moves: Mutex<MoveState>,
     /// Log bytes ever appended, as of the last checkpoint.
     log_at_checkpoint: AtomicU64,
-    /// Released last: by then the files are closed.
-    _lock: Arc<Lock>,
+    /// The last field: it has the lock of the directory, so the engines must be closed before it is dropped.
+    pub(crate) core: Arc<Coordinator>,
 }
 
 /// Checkpoints of the memory engine.
@@ -367,8 +366,7 @@ impl Database {
         }
         backup::remove_links(&path)?;
         mailbox::remove(&path)?;
-        let lock = Arc::new(lock);
-        let opened = recovery::recover(Arc::clone(&files), &path, &lock, manifest, &options, begun)?;
+        let opened = recovery::recover(Arc::clone(&files), &path, lock, manifest, &options, begun)?;
         let core = opened.core;
         let inner = Arc::new(Inner {
             log_at_checkpoint: AtomicU64::new(opened.manifest.log_from.iter().sum()),
@@ -384,7 +382,6 @@ impl Database {
             backing_up: Mutex::new(()),
             checkpoints: Mutex::default(),
             moves: Mutex::default(),
-            _lock: lock,
         });
         let closing = Arc::new(Closing::default());
         let housekeeper = std::thread::Builder::new()

@@ -112,6 +112,11 @@ impl Manifest {
         }
     }
 
+    /// Returns the table that a keyspace is part of.
+    pub(crate) fn table_of(&self, keyspace: KeyspaceId) -> Option<&TableEntry> {
+        self.tables.iter().find(|table| table.keyspaces.contains(&keyspace))
+    }
+
     pub(crate) fn path(directory: &Path) -> PathBuf {
         directory.join(FILE)
     }

@@ -118,9 +118,8 @@ pub struct Options {
     pub cache_bytes: u64,
     /// Bytes of writes that the disk engine collects in memory before it writes a file. The larger, the more reads find rows
     /// that were written lately without a look into the files: TPC-C with a cache of 1 GB gets faster up to a quarter of the
-    /// cache, the largest size that was tried. If the files can't keep up, commits wait at
-    /// three times as many. A checkpoint writes the files too, so a buffer larger than `checkpoint_log_bytes` is never
-    /// full.
+    /// cache, the largest size that was tried. If the files can't keep up, commits wait at three times as many. A
+    /// checkpoint writes the files too, so a buffer larger than `checkpoint_log_bytes` is never full.
     pub write_buffer_bytes: u64,
     /// Number of writes that each disk keyspace remembers for conflict checks while a snapshot is older than they are.
     /// Each takes some 250 bytes of memory. Commits exceed the limit for a moment, until garbage is collected. A

@@ -76,7 +76,7 @@ pub(crate) fn log_names(mode: LogMode) -> &'static [&'static str] {
 pub(crate) fn recover(
     files: Arc<dyn Files>,
     directory: &Path,
-    lock: &Arc<Lock>,
+    lock: Lock,
     mut manifest: Manifest,
     options: &Options,
     begun: Instant,
@@ -153,8 +153,7 @@ pub(crate) fn recover(
         manifest.write(&*files, directory)?;
     }
     let engines: Vec<Arc<dyn crate::engine::Engine>> = vec![memory.clone(), disk.clone()];
-    let lock = Some(Arc::clone(lock));
-    let core = Arc::new(Coordinator::new(manifest.database, engines, logs, options.clone(), lock));
+    let core = Arc::new(Coordinator::new(manifest.database, engines, logs, options.clone(), Some(lock)));
     *core.keyspaces.write() =
         manifest.keyspaces.iter().map(|entry| handle(manifest.database, entry)).collect();
     recovered.took = begun.elapsed();

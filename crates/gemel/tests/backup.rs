@@ -266,6 +266,16 @@ fn a_restored_copy_that_went_another_way_takes_no_files_of_the_other_way() {
     assert_eq!(rows_in(&copy), rows(&db));
 }
 
+/// Changes a byte of a data file. Returns the file's path, and its content before.
+fn with_another_byte(path: &Path) -> (PathBuf, Vec<u8>) {
+    let table = fs::read_dir(path.join("disk/ks-2/tables")).unwrap().next().unwrap().unwrap().path();
+    let whole = fs::read(&table).unwrap();
+    let mut changed = whole.clone();
+    changed[50] ^= 1;
+    fs::write(&table, changed).unwrap();
+    (table, whole)
+}
+
 #[test]
 fn a_damaged_file_is_not_backed_up_and_the_earlier_backup_stays() {
     let directory = directory();
@@ -276,10 +286,7 @@ fn a_damaged_file_is_not_backed_up_and_the_earlier_backup_stays() {
     let before = rows(&db);
     commit(&db, "a", 2).wait().unwrap();
     db.checkpoint().unwrap();
-    let table = fs::read_dir(path.join("disk/ks-2/tables")).unwrap().next().unwrap().unwrap().path();
-    let mut content = fs::read(&table).unwrap();
-    content[50] ^= 1;
-    fs::write(&table, content).unwrap();
+    let (table, _) = with_another_byte(&path);
     let error = db.backup(&copy).unwrap_err();
     assert!(matches!(&error, Error::Corruption { path, .. } if *path == table), "{error}");
     assert_eq!(rows_in(&copy), before);
@@ -294,11 +301,7 @@ fn a_file_of_a_backup_that_was_damaged_is_copied_again() {
     commit(&db, "a", 1).wait().unwrap();
     db.checkpoint().unwrap();
     db.backup(&copy).unwrap();
-    let table = fs::read_dir(copy.join("disk/ks-2/tables")).unwrap().next().unwrap().unwrap().path();
-    let whole = fs::read(&table).unwrap();
-    let mut changed = whole.clone();
-    changed[50] ^= 1;
-    fs::write(&table, changed).unwrap();
+    let (table, whole) = with_another_byte(&copy);
     let name = format!("tables/{}", table.file_name().unwrap().display());
     let report = gemel::check(&copy).unwrap();
     assert!(!report.is_good() && report.to_string().contains(&name), "the check names no file: {report}");

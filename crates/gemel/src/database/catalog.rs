@@ -17,7 +17,7 @@ impl Database {
     pub fn keyspace(&self, name: &str, engine: Engine) -> Result<Keyspace> {
         let mut manifest = self.inner.manifest.lock();
         if let Some(entry) = manifest.keyspaces.iter().find(|entry| entry.name == name && !entry.unfinished) {
-            if let Some(table) = manifest.tables.iter().find(|table| table.keyspaces.contains(&entry.id)) {
+            if let Some(table) = manifest.table_of(entry.id) {
                 return Err(Error::Usage(format!(
                     "keyspace {name:?} is part of table {:?}: use the table, which keeps rows and indexes consistent",
                     table.name
@@ -208,8 +208,7 @@ pub(super) fn check_free(manifest: &Manifest, name: &str, what: &str) -> Result<
 /// Returns in words what has this name.
 fn kind_of(manifest: &Manifest, name: &str) -> Option<String> {
     let entry = manifest.keyspaces.iter().find(|entry| entry.name == name)?;
-    let table = manifest.tables.iter().find(|table| table.keyspaces.contains(&entry.id));
-    Some(match table {
+    Some(match manifest.table_of(entry.id) {
         None => "a keyspace".to_owned(),
         Some(table) if table.name == name => "a table".to_owned(),
         Some(table) => format!("an index of table {:?}", table.name),

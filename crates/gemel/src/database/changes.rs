@@ -51,7 +51,7 @@ pub(super) fn plain_keyspace<'m>(
 ) -> Result<&'m KeyspaceEntry> {
     let found = manifest.keyspaces.iter().find(|entry| entry.name == name && !entry.unfinished);
     let entry = found.ok_or_else(|| Error::Usage(format!("there is no keyspace {name:?}")))?;
-    match manifest.tables.iter().find(|table| table.keyspaces.contains(&entry.id)) {
+    match manifest.table_of(entry.id) {
         None => Ok(entry),
         Some(table) => Err(Error::Usage(format!(
             "keyspace {name:?} is part of table {:?}: {action} the table",
@@ -127,9 +127,8 @@ impl Database {
     ///
     /// # Errors
     /// [`Error::Usage`] if there is no such table, the index does not fit its schema, or a keyspace has its name
-    /// (`TABLE.INDEX`); [`Error::Constraint`] if the
-    /// index is unique and two rows have the same values; [`Error::Capacity`] if a key is too long or the memory engine
-    /// is full; and the errors of files.
+    /// (`TABLE.INDEX`); [`Error::Constraint`] if the index is unique and two rows have the same values;
+    /// [`Error::Capacity`] if a key is too long or the memory engine is full; and the errors of files.
     pub fn add_index(&self, table: &str, index: IndexDef) -> Result<Table> {
         let _one = self.inner.changing.lock();
         let (old, added, fresh) = self.begin_index(table, &index)?;

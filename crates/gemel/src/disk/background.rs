@@ -126,7 +126,7 @@ impl Shared {
     }
 
     /// Returns all keyspaces, without the dropped ones.
-    pub(crate) fn open_keyspaces(&self) -> impl Iterator<Item = &Keyspace> {
+    pub(crate) fn keyspaces_in_use(&self) -> impl Iterator<Item = &Keyspace> {
         self.keyspaces.all().filter(|keyspace| !keyspace.is_gone.load(Ordering::SeqCst))
     }
 
@@ -345,7 +345,7 @@ impl Shared {
     fn rotate(&self) {
         self.asked.store(false, Ordering::SeqCst);
         self.latch.lock_exclusive();
-        for keyspace in self.open_keyspaces() {
+        for keyspace in self.keyspaces_in_use() {
             keyspace.store.rotate();
         }
         self.sealed_bytes.fetch_add(self.active_bytes.swap(0, Ordering::Relaxed), Ordering::Relaxed);
@@ -355,7 +355,7 @@ impl Shared {
 
     /// Writes the sealed memtables to files.
     fn write_sealed(&self) -> Result<()> {
-        for keyspace in self.open_keyspaces() {
+        for keyspace in self.keyspaces_in_use() {
             keyspace.store.flush(self.watermark())?;
         }
         self.sealed_bytes.store(0, Ordering::Relaxed);
@@ -369,7 +369,7 @@ impl Shared {
     /// Merges files until all keyspaces are in good order or wait for the watermark.
     fn compact(&self) -> Result<Compaction> {
         let mut all = Compaction::Idle;
-        for keyspace in self.open_keyspaces() {
+        for keyspace in self.keyspaces_in_use() {
             loop {
                 if self.orders.lock().stop {
                     return Ok(Compaction::Idle);
@@ -420,7 +420,7 @@ impl Shared {
     }
 
     fn files_changed(&self) {
-        let most = self.open_keyspaces().map(|keyspace| keyspace.store.unsorted_runs()).max();
+        let most = self.keyspaces_in_use().map(|keyspace| keyspace.store.unsorted_runs()).max();
         self.runs.store(most.unwrap_or(0), Ordering::Relaxed);
         let _orders = self.orders.lock();
         self.room.notify_all();

@@ -55,7 +55,7 @@ fn is_tree(path: &Path) -> io::Result<bool> {
             .is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()));
         // A temporary file, which replaces the file `current`, begins with `.tmp`.
         let is_identity = name.strip_suffix(".new").unwrap_or(name) == identity::FILE;
-        let is_other = ["tables", "manifest", intact::CURRENT].contains(&name) || is_identity;
+        let is_other = [intact::TABLES, "manifest", intact::CURRENT].contains(&name) || is_identity;
         if !(is_list || is_other || name.starts_with(".tmp")) {
             return Ok(false);
         }

@@ -18,7 +18,7 @@ const TRAILER_MAGIC: &[u8] = b"SFA!\x01\x00";
 /// Maximum length of a table of contents, which has only a few sections with short names.
 const MOST_CONTENTS: u64 = 1 << 20;
 /// Directory of the tables, in the tree's directory.
-const TABLES: &str = "tables";
+pub(crate) const TABLES: &str = "tables";
 /// Bytes of a table that are read at once.
 const PIECE: usize = 1 << 20;
 

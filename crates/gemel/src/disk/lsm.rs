@@ -320,7 +320,7 @@ pub(super) fn link(path: &Path, to: &Path) -> Result<TreeFiles> {
     std::fs::create_dir_all(to).map_err(made("can't make the directory"))?;
     for table in &tree.tables {
         let name = table.id.to_string();
-        let linked = std::fs::hard_link(path.join("tables").join(&name), to.join(name));
+        let linked = std::fs::hard_link(path.join(intact::TABLES).join(&name), to.join(name));
         linked.map_err(made(
             "the backup needs hard links within the database's file system and can't make one in",
         ))?;
@@ -345,27 +345,24 @@ fn bytes(bound: &Bound<Key>) -> Bound<Vec<u8>> {
     bound.as_ref().map(Key::to_vec)
 }
 
+/// Returns true if an error comes from wrong offsets and names in a file, or from a missing file, not from the system.
+fn is_damage(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{InvalidData, InvalidInput, NotFound, UnexpectedEof};
+    matches!(error.kind(), InvalidData | InvalidInput | NotFound | UnexpectedEof)
+}
+
 /// Returns the error for a tree whose files can't be read, or do not have the right content.
 pub(super) fn damaged_files(path: &Path, error: std::io::Error) -> Error {
-    use std::io::ErrorKind::{InvalidData, NotFound, UnexpectedEof};
-    match error.kind() {
-        InvalidData | NotFound | UnexpectedEof => Error::Corruption {
-            path: path.into(),
-            what: format!("{error}; restore the directory from a backup"),
-        },
-        _ => Error::Io { what: "can't read", path: path.into(), source: error },
+    if is_damage(&error) {
+        let what = format!("{error}; restore the directory from a backup");
+        return Error::Corruption { path: path.into(), what };
     }
+    Error::Io { what: "can't read", path: path.into(), source: error }
 }
 
 fn refused(what: &'static str, path: &Path, error: lsm_tree::Error) -> Error {
-    use std::io::ErrorKind::{InvalidData, InvalidInput, NotFound, UnexpectedEof};
     match error {
-        // These kinds come from wrong offsets and names in a file, not from the system.
-        lsm_tree::Error::Io(source)
-            if !matches!(source.kind(), InvalidData | InvalidInput | NotFound | UnexpectedEof) =>
-        {
-            Error::Io { what, path: path.into(), source }
-        }
+        lsm_tree::Error::Io(source) if !is_damage(&source) => Error::Io { what, path: path.into(), source },
         other => Error::Corruption {
             path: path.into(),
             what: format!(

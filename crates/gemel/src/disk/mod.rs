@@ -34,7 +34,7 @@ use crate::manifest::{KeyspaceEntry, Manifest, TreeEntry};
 use crate::mvcc::Draft;
 use crate::options::Options;
 use background::Shared;
-pub(crate) use intact::TreeFiles;
+pub(crate) use intact::{TABLES, TreeFiles};
 use keyspace::Keyspace;
 use lsm::{LsmShared, LsmStore};
 use parking_lot::Mutex;
@@ -280,7 +280,7 @@ impl DiskEngine {
     /// Returns sizes and counters.
     pub(crate) fn state(&self) -> DiskState {
         let mut state = DiskState { cached_bytes: self.trees.cached_bytes(), ..self.shared.state() };
-        for keyspace in self.shared.open_keyspaces() {
+        for keyspace in self.shared.keyspaces_in_use() {
             state.file_bytes += keyspace.store.disk_bytes();
             let blocks = keyspace.store.block_reads();
             state.blocks_cached += blocks.cached;
@@ -459,7 +459,7 @@ impl Engine for DiskEngine {
     fn collect(&self, watermark: Timestamp) {
         self.shared.watermark.fetch_max(watermark.0, Ordering::SeqCst);
         let horizon = self.shared.clock.horizon();
-        for keyspace in self.shared.open_keyspaces() {
+        for keyspace in self.shared.keyspaces_in_use() {
             keyspace.recent.collect(watermark, horizon, self.remembered_writes);
         }
     }

@@ -119,6 +119,37 @@ fn prefetch_records<'r>(records: impl Iterator<Item = &'r RecordRef> + Clone, pi
     records.for_each(|record| record.versions.prefetch_newest(pin));
 }
 
+/// What a scan does with its pin after a record.
+enum Held {
+    Kept,
+    Renewed,
+}
+
+/// Passes the records of a range to `each`, in order, until it breaks.
+#[inline]
+fn scan_records(
+    index: &Index,
+    range: &KeyRange,
+    direction: Direction,
+    mut each: impl FnMut(&Key, &RecordRef, &Pin) -> ControlFlow<(), Held>,
+) -> ControlFlow<()> {
+    let mut rest = range.clone();
+    loop {
+        let pin = Pin::new();
+        let mut last = None;
+        let coming = |records: &[&RecordRef]| prefetch_records(records.iter().copied(), &pin);
+        let flow = index.scan(&rest, direction, coming, |key, record| match each(key, record, &pin)? {
+            Held::Kept => ControlFlow::Continue(()),
+            Held::Renewed => {
+                last = Some(key.clone());
+                ControlFlow::Break(())
+            }
+        });
+        let Some(last) = last else { return flow };
+        direction.go_on(&mut rest, last);
+    }
+}
+
 fn clash(kind: Conflict, write: &Write) -> Refusal {
     Refusal::Clash(Clash { kind, keyspace: write.keyspace })
 }
@@ -432,36 +463,22 @@ impl Engine for MemoryEngine {
         at: Timestamp,
         each: &mut Each<'_>,
     ) -> Result<()> {
-        let tree = self.keyspaces.get(keyspace)?;
-        let mut rest = range.clone();
-        loop {
-            let pin = Pin::new();
-            let (mut entries, mut bytes, mut last) = (0, 0, None);
-            let flow = tree.scan(
-                &rest,
-                direction,
-                |records| prefetch_records(records.iter().copied(), &pin),
-                |key, record| {
-                    if let Some((value, timestamp)) =
-                        record.versions.at(at, &pin).and_then(|seen| Some((seen.value?, seen.timestamp)))
-                    {
-                        bytes += value.len();
-                        key.with(|bytes| each(bytes, value, timestamp))?;
-                    }
-                    entries += 1;
-                    if entries < ENTRIES_PER_PIN && bytes < BYTES_PER_PIN {
-                        return ControlFlow::Continue(());
-                    }
-                    last = Some(key.clone());
-                    ControlFlow::Break(())
-                },
-            );
-            match (flow, last) {
-                (ControlFlow::Break(()), Some(last)) => direction.go_on(&mut rest, last),
-                // The end of the range, or `each` broke.
-                _ => return Ok(()),
+        let (mut entries, mut bytes) = (0, 0);
+        let _ = scan_records(self.keyspaces.get(keyspace)?, range, direction, |key, record, pin| {
+            if let Some((value, timestamp)) =
+                record.versions.at(at, pin).and_then(|seen| Some((seen.value?, seen.timestamp)))
+            {
+                bytes += value.len();
+                key.with(|bytes| each(bytes, value, timestamp))?;
             }
-        }
+            entries += 1;
+            if entries < ENTRIES_PER_PIN && bytes < BYTES_PER_PIN {
+                return ControlFlow::Continue(Held::Kept);
+            }
+            (entries, bytes) = (0, 0);
+            ControlFlow::Continue(Held::Renewed)
+        });
+        Ok(())
     }
 
     /// Locks the writes, each of a different key. Writes beyond the memory limit are rejected here. The others count as
@@ -497,27 +514,16 @@ impl Engine for MemoryEngine {
     ) -> Result<bool> {
         fence(Ordering::SeqCst);
         let index = self.keyspaces.get(keyspace)?;
-        let mut rest = range.clone();
-        loop {
-            let pin = Pin::new();
-            let (mut entries, mut last) = (0, None);
-            let coming = |records: &[&RecordRef]| prefetch_records(records.iter().copied(), &pin);
-            let flow = index.scan(&rest, Direction::Forward, coming, |key, record| {
-                if !record.is_unchanged(owner, since, &pin) {
-                    return ControlFlow::Break(());
-                }
-                entries += 1;
-                if entries < VALIDATED_PER_PIN {
-                    return ControlFlow::Continue(());
-                }
-                last = Some(key.clone());
-                ControlFlow::Break(())
-            });
-            match (flow, last) {
-                (ControlFlow::Break(()), Some(last)) => Direction::Forward.go_on(&mut rest, last),
-                (flow, _) => return Ok(flow.is_continue()),
+        let mut entries = 0_usize;
+        let flow = scan_records(index, range, Direction::Forward, |_, record, pin| {
+            if !record.is_unchanged(owner, since, pin) {
+                return ControlFlow::Break(());
             }
-        }
+            entries += 1;
+            let is_last = entries.is_multiple_of(VALIDATED_PER_PIN);
+            ControlFlow::Continue(if is_last { Held::Renewed } else { Held::Kept })
+        });
+        Ok(flow.is_continue())
     }
 
     fn install(&self, writes: &mut [Write], at: Timestamp) {

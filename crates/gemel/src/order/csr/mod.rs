@@ -47,7 +47,8 @@ pub struct CsrState {
     pub partitions: usize,
     /// Entries in all partitions.
     pub entries: usize,
-    /// Snapshots selected since the database was opened. Those that repeat the last one of their thread are counted later.
+    /// Snapshots selected since the database was opened. Those that repeat the last one of their thread are
+    /// counted with the thread's next other one.
     pub selections: u64,
     /// Commits over both engines that were entered.
     pub commits: u64,
@@ -73,7 +74,7 @@ pub(crate) struct Registry {
 }
 
 /// A snapshot that a registry has selected.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 struct Selected {
     /// Number of the registry.
     registry: u64,
@@ -81,7 +82,7 @@ struct Selected {
     /// The engine's horizon that the selection was called with.
     horizon: Timestamp,
     choice: Timestamp,
-    /// How often it was selected again, which the registry does not know yet.
+    /// Number of further selections of it, which the registry has not counted yet.
     again: u64,
 }
 
