@@ -186,7 +186,9 @@ impl Play {
                 Err(error @ (TxError::Unavailable { .. } | TxError::Broken(_))) => {
                     return Ok(Some(error.to_string()));
                 }
-                Err(TxError::Fatal(problem)) => return Err(TargetError::database(problem)),
+                Err(error @ (TxError::Fatal(_) | TxError::WrongRows { .. })) => {
+                    return Err(TargetError::database(error.to_string()));
+                }
             }
             if order.is_some() {
                 self.count();

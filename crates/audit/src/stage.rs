@@ -53,7 +53,9 @@ impl From<TargetError> for Trouble {
 fn trouble(name: &str, error: &TxError) -> Trouble {
     let words = format!("{name}: {error}");
     match error {
-        TxError::Aborted { .. } | TxError::RolledBack(_) => Trouble::Failed(words),
+        TxError::Aborted { .. } | TxError::RolledBack(_) | TxError::WrongRows { .. } => {
+            Trouble::Failed(words)
+        }
         TxError::Unavailable { .. } | TxError::Broken(_) => Trouble::Lost(words),
         TxError::Fatal(_) => Trouble::NotRun(words),
     }

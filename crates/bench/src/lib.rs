@@ -74,7 +74,7 @@ pub use load_share::{Loaded, Missing};
 pub use logged::Logged;
 pub use measurement::{
     ClientCost, ContentionFacts, ContentionFound, ErrorCount, KindMeasurement, MeasuredWindow, Measurement,
-    Moved, OpenFacts, Outage, OutageCause, Piece, RowFacts, Second, Status, Whole,
+    Moved, OpenFacts, Outage, OutageCause, Piece, RowFacts, Second, Status, Whole, WrongRows,
 };
 pub use merging::Merging;
 pub use micro::MicroFacts;

@@ -1,5 +1,6 @@
 //! The results of a run.
 
+use crate::error_log;
 use crate::histogram::{histogram, merge};
 use crate::workload::{Facts, Runnable};
 use hdrhistogram::Histogram;
@@ -76,11 +77,44 @@ pub struct Whole {
     pub unanswered: u64,
     /// Orders that the committed Deliveries delivered; zero in other workloads.
     pub delivered: u64,
+    /// Transactions that found another number of rows than there must be.
+    pub wrong_rows: WrongRows,
+}
+
+/// Transactions that found another number of rows than there must be: the database is broken.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WrongRows {
+    /// Number of the transactions.
+    pub transactions: u64,
+    /// First of them in one line: the title of its type and what it found; empty if there are none.
+    pub example: String,
+}
+
+impl WrongRows {
+    pub(crate) fn note(&mut self, title: &str, detail: &str) {
+        self.transactions += 1;
+        if self.example.is_empty() {
+            self.example = error_log::line(&format!("{title}: {detail}"));
+        }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.transactions += other.transactions;
+        if self.example.is_empty() {
+            self.example.clone_from(&other.example);
+        }
+    }
 }
 
 impl Whole {
     pub(crate) fn new(kinds: usize) -> Self {
-        Self { committed: vec![0; kinds], unknown: vec![0; kinds], unanswered: 0, delivered: 0 }
+        Self {
+            committed: vec![0; kinds],
+            unknown: vec![0; kinds],
+            unanswered: 0,
+            delivered: 0,
+            wrong_rows: WrongRows::default(),
+        }
     }
 
     /// Returns the number of transactions of all types with an unknown outcome.
@@ -103,6 +137,7 @@ impl Whole {
             *into += from;
         }
         self.unanswered += other.unanswered;
+        self.wrong_rows.merge(&other.wrong_rows);
         self.delivered += other.delivered;
     }
 }

@@ -24,6 +24,8 @@ pub(crate) struct EndedTransaction<'a, W: Runnable> {
     pub(crate) transaction: &'a W::Transaction,
     pub(crate) fate: Fate,
     pub(crate) outcome: Option<&'a W::Outcome>,
+    /// Wrong numbers of rows that it found, if it did.
+    pub(crate) wrong_rows: Option<&'a str>,
     pub(crate) due: Nanos,
     pub(crate) picked: Nanos,
     pub(crate) answered: Nanos,
@@ -159,6 +161,9 @@ impl<W: Runnable> Recorder<W> {
         let kind = W::kind(ended.transaction);
         self.whole.committed[kind] += u64::from(ended.fate == Fate::Committed);
         self.whole.unknown[kind] += u64::from(ended.fate == Fate::Unknown);
+        if let Some(detail) = ended.wrong_rows {
+            self.whole.wrong_rows.note(W::KINDS[kind].title, detail);
+        }
         self.whole.delivered += ended.outcome.map_or(0, W::delivered);
         if let Some(log) = &mut self.log
             && let Some(unknown) = W::logged(ended.transaction, None)

@@ -125,7 +125,7 @@ impl<W: Runnable> Shared<W> {
             answered = answered.min(self.window.end().saturating_sub(1)).max(picked);
         }
         let kind = W::kind(transaction);
-        let Ending { fate, outcome, trouble, .. } = ending;
+        let Ending { fate, outcome, trouble, wrong_rows, .. } = ending;
         match (fate, &trouble) {
             (Fate::Committed | Fate::RolledBack, _) => self.failures.succeeded(kind, answered),
             (_, Some(trouble)) => {
@@ -139,6 +139,7 @@ impl<W: Runnable> Shared<W> {
             transaction,
             fate,
             outcome: outcome_of,
+            wrong_rows: wrong_rows.as_deref(),
             due,
             picked,
             answered,
@@ -171,6 +172,8 @@ struct Ending<W: Runnable> {
     outcome: Option<W::Outcome>,
     /// Reason why the transaction did not succeed; `None` if it did, or if the end of the run cut it short.
     trouble: Option<Trouble>,
+    /// Wrong numbers of rows that the transaction found, if it did.
+    wrong_rows: Option<String>,
     /// True if the transaction counts as ended before the end of the run, even if its end was noticed later.
     given_up: bool,
     /// Commit that is not durable yet. Until it is, the transaction has no answer.
@@ -179,7 +182,7 @@ struct Ending<W: Runnable> {
 
 impl<W: Runnable> Ending<W> {
     fn new(fate: Fate) -> Self {
-        Self { fate, outcome: None, trouble: None, given_up: false, commit: None }
+        Self { fate, outcome: None, trouble: None, wrong_rows: None, given_up: false, commit: None }
     }
 }
 
@@ -423,6 +426,13 @@ impl<W: Runnable> Worker<W> {
                 }
                 Err(TxError::RolledBack(_)) => return Ending::new(Fate::RolledBack),
                 Err(TxError::Fatal(message)) => return self.rejected(message),
+                Err(TxError::WrongRows { committed, detail }) => {
+                    let fate = match committed {
+                        Committed::No => Fate::Failed,
+                        Committed::Unknown => Fate::Unknown,
+                    };
+                    return Ending { fate, wrong_rows: Some(detail.clone()), ..self.rejected(detail) };
+                }
                 Err(TxError::Broken(message)) => {
                     in_flight.note_answer(self.now());
                     let ending = Ending { given_up: true, ..self.rejected(message.clone()) };

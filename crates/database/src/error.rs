@@ -29,6 +29,10 @@ pub enum Committed {
     Unknown,
 }
 
+/// Advice about a wrong number of rows. Errors with it are [`TxError::WrongRows`]: stored procedures, statements that
+/// check their own rows, and drivers report such rows by this text alone.
+pub const RUN_CHECK: &str = "run lydite check";
+
 /// Result of [`crate::Session::execute`] without a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TxError {
@@ -51,8 +55,30 @@ pub enum TxError {
     /// The database is open but accepts no transactions until it is opened again, so every later one would fail too.
     /// The transaction was not committed.
     Broken(String),
+    /// The transaction found another number of rows than there must be: a row that must exist is missing (clause
+    /// 2.3.6), one key has several rows, or a statement changed too few or too many. The database is broken: what it
+    /// acknowledged before can't be trusted. A retry would prove nothing.
+    WrongRows {
+        /// State of the commit: unknown if the commit was sent together with the statement. Else the transaction was
+        /// rolled back.
+        committed: Committed,
+        /// Statement or row, with the numbers expected and found.
+        detail: String,
+    },
     /// Any other error. A retry would not help. The transaction was rolled back.
     Fatal(String),
+}
+
+impl TxError {
+    /// Returns the error of a transaction that was rolled back because of a wrong number of rows.
+    pub fn wrong_rows(detail: impl Into<String>) -> Self {
+        Self::WrongRows { committed: Committed::No, detail: detail.into() }
+    }
+
+    /// Returns the error that a message stands for if a retry would not help.
+    pub fn of_message(detail: String) -> Self {
+        if detail.contains(RUN_CHECK) { Self::wrong_rows(detail) } else { Self::Fatal(detail) }
+    }
 }
 
 impl fmt::Display for TxError {
@@ -66,7 +92,9 @@ impl fmt::Display for TxError {
             Self::Unavailable { committed: Committed::Unknown, detail } => {
                 write!(f, "commit unknown: {detail}")
             }
-            Self::Broken(detail) | Self::Fatal(detail) => f.write_str(detail),
+            Self::Broken(detail) | Self::Fatal(detail) | Self::WrongRows { detail, .. } => {
+                f.write_str(detail)
+            }
         }
     }
 }

@@ -36,7 +36,7 @@ pub use capabilities::{
     StoreTest,
 };
 pub use endpoints::{EndpointReport, Endpoints, Probe, Seat, seated};
-pub use error::{AbortReason, Committed, TargetError, TargetErrorKind, TxError};
+pub use error::{AbortReason, Committed, RUN_CHECK, TargetError, TargetErrorKind, TxError};
 pub use held::{Held, HeldTransaction, Point, Script, Then};
 pub use lists::{ListKey, ListOp, ListTarget, ListTransaction, Lists};
 pub use load::{LoadProgress, LoadUnit, Loader};

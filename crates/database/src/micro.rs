@@ -1,6 +1,6 @@
 //! The microbenchmark on a database under test.
 
-use crate::error::TargetError;
+use crate::error::{RUN_CHECK, TargetError};
 use crate::load::LoadProgress;
 use crate::session::Session;
 use crate::workload::Micro;
@@ -79,6 +79,12 @@ pub fn is_table_name(name: &str) -> bool {
         .strip_prefix(PREFIX)
         .map(|rest| rest.strip_prefix("memory_").or_else(|| rest.strip_prefix("disk_")).unwrap_or(rest));
     number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// Returns the message for a record that is there another number of times than once.
+pub fn wrong_rows(engines: Engines, access: &lydite_micro::Access, found: &str) -> String {
+    let table = table_name(engines, access.table);
+    format!("record {} of {table} {found} instead of 1: {RUN_CHECK}", access.record)
 }
 
 /// Returns the message for a missing record.

@@ -492,6 +492,7 @@ fn at(server: &str, url: &str, error: TxError) -> TxError {
             TxError::Unavailable { committed, detail: named(detail) }
         }
         TxError::Broken(detail) => TxError::Broken(named(detail)),
+        TxError::WrongRows { committed, detail } => TxError::WrongRows { committed, detail: named(detail) },
         TxError::Fatal(detail) => TxError::Fatal(named(detail)),
         order @ TxError::RolledBack(_) => order,
     }
@@ -559,6 +560,7 @@ impl ReplicaSession {
                 | TxError::RolledBack(_)
                 | TxError::Broken(_)
                 | TxError::Fatal(_)
+                | TxError::WrongRows { committed: Committed::No, .. }
                 | TxError::Unavailable { committed: Committed::No, .. })
         );
         self.wrote |= !nothing;

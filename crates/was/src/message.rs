@@ -393,6 +393,8 @@ impl Field for TxError {
             Self::Unavailable { committed: Committed::Unknown, detail } => (0x11, detail.clone()),
             Self::Broken(detail) => (0x20, detail.clone()),
             Self::Fatal(detail) => (0x30, detail.clone()),
+            Self::WrongRows { committed: Committed::No, detail } => (0x40, detail.clone()),
+            Self::WrongRows { committed: Committed::Unknown, detail } => (0x41, detail.clone()),
             // A rolled-back order is a screen of its own. Only a database that rolls back something else comes here.
             Self::RolledBack(_) => (0x30, self.to_string()),
         };
@@ -407,6 +409,8 @@ impl Field for TxError {
             0x11 => Self::Unavailable { committed: Committed::Unknown, detail },
             0x20 => Self::Broken(detail),
             0x30 => Self::Fatal(detail),
+            0x40 => Self::WrongRows { committed: Committed::No, detail },
+            0x41 => Self::WrongRows { committed: Committed::Unknown, detail },
             reason => Self::Aborted {
                 reason: *AbortReason::ALL
                     .get(usize::from(reason))

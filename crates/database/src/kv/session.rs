@@ -1,6 +1,6 @@
 //! A session that runs transactions on an open store.
 
-use crate::error::TxError;
+use crate::error::{RUN_CHECK, TxError};
 use crate::kv::layout::HistoryNumber;
 use crate::kv::store::{Access, Pending, Store, StoreTx};
 use crate::kv::store_error::StoreError;
@@ -79,11 +79,12 @@ pub(super) fn play(tx: &mut impl StoreTx, transaction: &Transaction, number: &mu
 pub(super) fn failed(error: KvTxError, transaction: &Transaction) -> TxError {
     match error {
         KvTxError::Store(error) => error.in_transaction(),
+        KvTxError::Missing(detail) => TxError::wrong_rows(detail),
         KvTxError::UnusedItem(order) if asks_for_an_unused_item(transaction) => {
             TxError::RolledBack(Box::new(order))
         }
         KvTxError::UnusedItem(order) => {
-            TxError::Fatal(format!("an item of order {} is missing: run lydite check", order.o_id))
+            TxError::wrong_rows(format!("an item of order {} is missing: {RUN_CHECK}", order.o_id))
         }
     }
 }

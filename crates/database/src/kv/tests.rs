@@ -124,7 +124,7 @@ fn a_missing_row_ends_the_transaction_and_leaves_nothing_of_it() {
         let row = tx.read(table, key, <[u8]>::to_vec).expect("read");
         tx.delete(table, key).expect("delete");
         tx.commit().expect("commit");
-        assert_eq!(session.execute(input), Err(TxError::Fatal(format!("{message}: run lydite check"))));
+        assert_eq!(session.execute(input), Err(TxError::wrong_rows(format!("{message}: run lydite check"))));
         let mut tx = store.begin(Access::Write).expect("begin");
         if let Some(row) = row {
             tx.put(table, key, &row).expect("put");

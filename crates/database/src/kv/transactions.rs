@@ -1,5 +1,6 @@
 //! The transactions (clauses 2.4.2 to 2.8.2, and those of the Dike paper) over any key-value store.
 
+use crate::error::RUN_CHECK;
 use crate::kv::codec::{Key, KvRow, Malformed, behind};
 use crate::kv::layout::{
     HistoryNumber, customer, customer_by_name, district, district_prefix, history, item, new_order, order,
@@ -30,6 +31,8 @@ pub(crate) enum KvTxError {
     Store(StoreError),
     /// The order has an unused item.
     UnusedItem(RolledBackOrder),
+    /// A row that must exist is missing (clause 2.3.6). Has the message.
+    Missing(String),
 }
 
 impl From<StoreError> for KvTxError {
@@ -52,7 +55,7 @@ const RECENT_ORDERS: u32 = 20;
 
 /// Returns the error for a missing row: rows that the profile names must exist (clause 2.3.6).
 fn missing(what: fmt::Arguments<'_>) -> KvTxError {
-    KvTxError::Store(StoreError::Failed(format!("{what} is missing: run lydite check")))
+    KvTxError::Missing(format!("{what} is missing: {RUN_CHECK}"))
 }
 
 /// Reads a row that must exist.

@@ -108,7 +108,7 @@ impl BalanceSession {
                 self.step(of_district, &[cents, Value::Int(id.get()), Value::Int(district.get())])
             }
         }?;
-        if self.rows.affected() == 1 { Ok(()) } else { Err(SqlTxError::Missing(missing(balance))) }
+        if self.rows.affected() == 1 { Ok(()) } else { Err(SqlTxError::WrongRows(missing(balance))) }
     }
 
     fn read(&mut self, balance: Balance) -> Result<Cents, SqlTxError> {
@@ -119,7 +119,7 @@ impl BalanceSession {
             }
         }?;
         if self.rows.is_empty() {
-            return Err(SqlTxError::Missing(missing(balance)));
+            return Err(SqlTxError::WrongRows(missing(balance)));
         }
         Ok(self.rows.money(0, 0)?)
     }

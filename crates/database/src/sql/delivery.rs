@@ -1,7 +1,8 @@
 //! Delivery (clause 2.7): its statements, and a function for each way of sending them.
 
+use crate::error::RUN_CHECK;
 use crate::sql::connection::Step;
-use crate::sql::session::{Played, SqlSession, changed, present};
+use crate::sql::session::{Played, SqlSession, changed, one};
 use crate::sql::statement::SqlText::{Made, Sql};
 use crate::sql::statement::{Statement, Way, any_of, first, statements};
 use crate::sql::tx_error::SqlTxError;
@@ -25,7 +26,8 @@ statements! {
 
     DeleteNewOrder [Statements] Sql("{delete_new_order} WHERE no_w_id = $1 AND no_d_id = $2 AND no_o_id = $3");
 
-    DeliveredOrder [Statements] Sql("SELECT o_c_id FROM orders WHERE o_w_id = $1 AND o_d_id = $2 AND o_id = $3");
+    DeliveredOrder [Statements]
+        Sql("SELECT o_c_id, o_ol_cnt FROM orders WHERE o_w_id = $1 AND o_d_id = $2 AND o_id = $3");
 
     SetCarrier [Statements]
         Sql("UPDATE orders SET o_carrier_id = $1 WHERE o_w_id = $2 AND o_d_id = $3 AND o_id = $4");
@@ -48,15 +50,16 @@ statements! {
              taken AS (DELETE FROM new_order USING oldest \
              WHERE no_w_id = $1 AND no_d_id = district AND no_o_id = id RETURNING no_d_id, no_o_id), \
              delivered AS (UPDATE orders SET o_carrier_id = $3 FROM taken \
-             WHERE o_w_id = $1 AND o_d_id = no_d_id AND o_id = no_o_id RETURNING o_d_id, o_id, o_c_id), \
+             WHERE o_w_id = $1 AND o_d_id = no_d_id AND o_id = no_o_id RETURNING o_d_id, o_id, o_c_id, o_ol_cnt), \
              dated AS (UPDATE order_line SET ol_delivery_d = {now} FROM taken \
              WHERE ol_w_id = $1 AND ol_d_id = no_d_id AND ol_o_id = no_o_id RETURNING ol_d_id, ol_amount), \
              owed AS (SELECT ol_d_id, sum(ol_amount) AS amount FROM dated GROUP BY ol_d_id), \
              credited AS (UPDATE customer SET c_balance = c_balance + amount, c_delivery_cnt = c_delivery_cnt + 1 \
              FROM delivered JOIN owed ON ol_d_id = o_d_id \
              WHERE c_w_id = $1 AND c_d_id = o_d_id AND c_id = o_c_id RETURNING c_id) \
-             SELECT district, o_id, CAST(CASE WHEN (SELECT count(*) FROM credited) = (SELECT count(*) FROM taken) \
-             THEN '1' ELSE 'a row of a delivered order is missing: run lydite check' END AS int) \
+             SELECT district, o_id, CAST(CASE WHEN (SELECT count(*) FROM credited) <> (SELECT count(*) FROM taken) \
+             OR (SELECT count(*) FROM dated) <> (SELECT coalesce(sum(o_ol_cnt), 0) FROM delivered) \
+             THEN 'a row of a delivered order is missing: run lydite check' ELSE '1' END AS int), id \
              FROM oldest LEFT JOIN delivered ON o_d_id = district WHERE id IS NOT NULL ORDER BY district");
 
     /// Here and in the next three statements, pairs of district and order follow the warehouse. Lists of fixed length
@@ -79,7 +82,7 @@ statements! {
     DeliveredOrders [MultiRow] Made(|_| {
         let orders = any_of(2, DISTRICTS, &["o_d_id", "o_id"]);
         format!(
-            "SELECT o_d_id, o_c_id, sum(ol_amount) FROM orders JOIN order_line ON ol_w_id = o_w_id \
+            "SELECT o_d_id, o_c_id, sum(ol_amount), min(o_ol_cnt) FROM orders JOIN order_line ON ol_w_id = o_w_id \
              AND ol_d_id = o_d_id AND ol_o_id = o_id WHERE o_w_id = $1 AND ({orders}) GROUP BY o_d_id, o_c_id"
         )
     });
@@ -105,23 +108,38 @@ fn statements(session: &mut SqlSession, input: &Delivery) -> Played {
         let d = Value::Int(d_id.get());
         let Some(o_id) = oldest_new_order(session, w, d)? else { continue };
         let o = Value::Int(o_id.get());
-        if session.step(Statement::DeleteNewOrder, &[w, d, o])?.affected() != 1 {
-            return Err(SqlTxError::Overtaken("another delivery took the oldest order"));
+        let deleted = session.step(Statement::DeleteNewOrder, &[w, d, o])?.affected();
+        if deleted != 1 {
+            let rows = session.step(Statement::OldestNewOrder, &[w, d])?;
+            let is_there = !rows.is_empty() && rows.int::<u32>(0, 0)? == o_id.0;
+            return Err(if deleted == 0 && !is_there {
+                SqlTxError::Overtaken("another delivery took the oldest order")
+            } else {
+                not_taken(input, d_id, o_id, deleted)
+            });
         }
         // The change comes first, because after it even a snapshot that is older than the order shows the order.
         session.change(Statement::SetCarrier, &[Value::Int(input.carrier_id.get()), w, d, o])?;
         let rows = session.step(Statement::DeliveredOrder, &[w, d, o])?;
-        present(rows, || format!("order {}/{d_id}/{o_id}", input.w_id))?;
-        let c = Value::Int(rows.int(0, 0)?);
-        session.step(Statement::SetDeliveryDate, &[w, d, o])?;
+        one(rows, || format!("order {}/{d_id}/{o_id}", input.w_id))?;
+        let (c, lines) = (Value::Int(rows.int(0, 0)?), rows.int(0, 1)?);
+        session.change_rows(Statement::SetDeliveryDate, &[w, d, o], lines)?;
         let rows = session.step(Statement::SumOfLines, &[w, d, o])?;
-        present(rows, || format!("lines of order {}/{d_id}/{o_id}", input.w_id))?;
+        one(rows, || format!("lines of order {}/{d_id}/{o_id}", input.w_id))?;
         let amount = rows.money(0, 0)?;
         session.change(Statement::CreditCustomer, &[Value::Money(amount), w, d, c])?;
         outcome.delivered.push((d_id, o_id));
     }
     session.commit()?;
     Ok(Outcome::Delivery(outcome))
+}
+
+/// Returns the error of a Delivery whose order stays in NEW-ORDER although no other one took it.
+fn not_taken(input: &Delivery, d_id: DistrictId, o_id: OrderId, deleted: u64) -> SqlTxError {
+    SqlTxError::WrongRows(format!(
+        "DELETE FROM new_order of order {}/{d_id}/{o_id} changed {deleted} rows instead of 1: {RUN_CHECK}",
+        input.w_id
+    ))
 }
 
 /// Returns the oldest undelivered order of a district. Below repeatable read, a locking read may wait for a row that is
@@ -149,6 +167,8 @@ fn batched(session: &mut SqlSession, input: &Delivery) -> Played {
     let mut missing: Vec<i32> = input.district_ids().map(|district| i32::from(district.0)).collect();
     let mut outcome = DeliveryOutcome::default();
     let mut begun = false;
+    // The orders that the last attempt found and did not get.
+    let mut left: Vec<(i32, u32)> = Vec::new();
     // Runs once, unless another delivery took an order that this one had found (below repeatable read).
     while !missing.is_empty() {
         let params = [w, Value::Ints(&missing), carrier];
@@ -162,10 +182,15 @@ fn batched(session: &mut SqlSession, input: &Delivery) -> Played {
             let district: u16 = rows.int(row, 0)?;
             match rows.optional_int(row, 1)? {
                 Some(order) => outcome.delivered.push((DistrictId(district), OrderId(order))),
-                None => overtaken.push(i32::from(district)),
+                None => overtaken.push((i32::from(district), rows.int::<u32>(row, 3)?)),
             }
         }
-        missing = overtaken;
+        // Another delivery has taken the order for good. One that is found again is in the table for good.
+        if let Some((district, order)) = overtaken.iter().find(|found| left.contains(found)) {
+            return Err(not_taken(input, DistrictId(*district as u16), OrderId(*order), 0));
+        }
+        missing = overtaken.iter().map(|(district, _)| *district).collect();
+        left = overtaken;
     }
     outcome.delivered.sort_unstable();
     session.send_with_commit(&[(Statement::Commit, &[])])?;
@@ -226,7 +251,8 @@ fn deliver(
     ])?;
     let count = delivered.len() as u64;
     changed(&session.rows[..2], count, || format!("the delivery of {count} orders"))?;
-    let credits = credits(input.w_id, &session.rows[3], &delivered)?;
+    let (credits, lines) = credits(input.w_id, &session.rows[3], &delivered)?;
+    changed(&session.rows[2..3], lines, || format!("the lines of {count} delivered orders"))?;
     let steps: ArrayVec<Step<'_>, DISTRICTS> =
         credits.iter().map(|credit| -> Step<'_> { (Statement::CreditCustomer, credit) }).collect();
     session.send(&steps)?;
@@ -235,32 +261,38 @@ fn deliver(
     Ok(())
 }
 
-/// Returns the parameters of [`Statement::CreditCustomer`] for each delivered order, from the answer of
-/// [`Statement::DeliveredOrders`].
+/// Returns the parameters of [`Statement::CreditCustomer`] for each delivered order, and the number of their lines, from
+/// the answer of [`Statement::DeliveredOrders`].
 fn credits(
     w_id: WarehouseId,
     rows: &Rows,
     delivered: &[(DistrictId, OrderId)],
-) -> Result<ArrayVec<[Value<'static>; 4], DISTRICTS>, SqlTxError> {
+) -> Result<(Credits, u64), SqlTxError> {
+    let mut lines = 0;
     let mut found: ArrayVec<(i64, [Value<'static>; 4]), DISTRICTS> = ArrayVec::new();
     for row in 0..rows.len().min(DISTRICTS) {
         let d_id: i64 = rows.int(row, 0)?;
         let (c, amount) = (Value::Int(rows.int(row, 1)?), Value::Money(rows.money(row, 2)?));
         found.push((d_id, [amount, Value::Int(w_id.get()), Value::Int(d_id), c]));
+        lines += rows.int::<u64>(row, 3)?;
     }
     // In the order of the districts, as in every other way. Otherwise two deliveries could deadlock.
-    delivered
+    let credits = delivered
         .iter()
         .map(|(d_id, o_id)| {
             let credit = found.iter().find(|(found, _)| *found == d_id.get());
             credit.map(|(_, credit)| *credit).ok_or_else(|| {
-                SqlTxError::Missing(format!(
+                SqlTxError::WrongRows(format!(
                     "order {w_id}/{d_id}/{o_id} or its lines are missing: run lydite check"
                 ))
             })
         })
-        .collect()
+        .collect::<Result<Credits, _>>()?;
+    Ok((credits, lines))
 }
+
+/// Parameters of [`Statement::CreditCustomer`], one set for each order.
+type Credits = ArrayVec<[Value<'static>; 4], DISTRICTS>;
 
 fn procedures(session: &mut SqlSession, input: &Delivery) -> Played {
     let params = [

@@ -1,7 +1,7 @@
 //! The microbenchmark in SQL: tables, statements, and the session that runs the statements one by one.
 
 use crate::error::TxError;
-use crate::micro::{missing, table_name};
+use crate::micro::{missing, table_name, wrong_rows};
 use crate::session::Session;
 use crate::sql::connection::Connection;
 use crate::sql::dialect::Dialect;
@@ -100,21 +100,26 @@ impl<C: Connection<MicroStatement>> MicroSession<C> {
     }
 
     fn play(&mut self, transaction: &Transaction) -> Result<Outcome, SqlTxError> {
-        let gone = |access: &Access| SqlTxError::Missing(missing(Engines::One, access));
+        let gone = |access: &Access| SqlTxError::WrongRows(missing(Engines::One, access));
+        let wrong =
+            |access: &Access, found: String| SqlTxError::WrongRows(wrong_rows(Engines::One, access, &found));
         let mut outcome = Outcome::default();
         self.step(if transaction.is_read_only() { BeginRead } else { BeginWrite }, &[])?;
         for access in transaction.reads() {
             self.step(Read(access.table.number), &[Value::Int(i64::from(access.record))])?;
-            if self.rows.is_empty() {
-                return Err(gone(access));
+            match self.rows.len() {
+                1 => {}
+                0 => return Err(gone(access)),
+                found => return Err(wrong(access, format!("has {found} rows"))),
             }
             outcome.counters = outcome.counters.wrapping_add_signed(self.rows.int(0, 0)?);
             outcome.text_bytes += self.rows.text(0, 1)?.len() as u64;
         }
         for access in transaction.updates() {
             self.step(Update(access.table.number), &[Value::Int(i64::from(access.record))])?;
-            if self.rows.affected() != 1 {
-                return Err(gone(access));
+            match self.rows.affected() {
+                1 => {}
+                found => return Err(wrong(access, format!("changed {found} rows"))),
             }
         }
         self.step(Commit, &[]).map_err(SqlTxError::CommitFailed)?;

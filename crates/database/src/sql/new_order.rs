@@ -2,7 +2,7 @@
 
 use crate::profile::{OrderHead, has_unused_item, is_brand, left_in_stock};
 use crate::sql::connection::Step;
-use crate::sql::session::{LONGEST_PIPELINE, Played, SqlSession, changed, present};
+use crate::sql::session::{LONGEST_PIPELINE, Played, SqlSession, changed, committed_one_each, one};
 use crate::sql::sql_error::SqlError;
 use crate::sql::statement::SqlText::{Made, Sql};
 use crate::sql::statement::{Statement, Way, any_of, first, statements};
@@ -14,6 +14,7 @@ use lydite_tpcc::outcome::{NewOrderLine, NewOrderOutcome};
 use lydite_tpcc::text::Text;
 use lydite_tpcc::transaction::{MAX_ORDER_LINES, NewOrder, OrderLineInput};
 use lydite_tpcc::{Cents, DistrictId, OrderId, Outcome, RolledBackOrder, TransactionKind, WarehouseId};
+use std::slice;
 
 statements! {
     from first(TransactionKind::NewOrder);
@@ -85,10 +86,13 @@ statements! {
              s_dist_06, s_dist_07, s_dist_08, s_dist_09, s_dist_10])[($2::int - 1) % 10 + 1] AS dist), \
              inserted AS (INSERT INTO order_line (ol_o_id, ol_d_id, ol_w_id, ol_number, ol_i_id, ol_supply_w_id, \
              ol_delivery_d, ol_quantity, ol_amount, ol_dist_info) \
-             SELECT $1::int, $2::int, $3::int, number, item, supply, NULL, quantity, amount, dist FROM taken) \
+             SELECT $1::int, $2::int, $3::int, number, item, supply, NULL, quantity, amount, dist FROM taken \
+             RETURNING ol_number) \
              SELECT array_agg(number), array_agg(s_quantity), array_agg(s_data), \
-             CAST(CASE WHEN count(*) = cardinality($4::int[]) THEN '1' \
-             ELSE 'stock of the order is missing: run lydite check' END AS int) FROM taken");
+             CAST(CASE WHEN count(*) <> cardinality($4::int[]) \
+             THEN 'stock of the order is missing: run lydite check' \
+             WHEN count(*) <> (SELECT count(*) FROM inserted) \
+             THEN 'an order line was not inserted: run lydite check' ELSE '1' END AS int) FROM taken");
 
     /// Here and in the next statement, lists of fixed length repeat their last row.
     ManyItems [MultiRow] Made(|_| {
@@ -207,14 +211,14 @@ fn statements(session: &mut SqlSession, input: &NewOrder) -> Played {
     let c = Value::Int(input.c_id.get());
     session.step(Statement::BeginWrite, &[])?;
     let rows = session.step(Statement::OrderWarehouse, &[w])?;
-    present(rows, || format!("warehouse {}", input.w_id))?;
+    one(rows, || format!("warehouse {}", input.w_id))?;
     let (w_tax, entry_d) = (rows.rate(0, 0)?, rows.time(0, 1)?);
     let rows = session.step(Statement::OrderCustomer, &[w, d, c])?;
-    present(rows, || format!("customer {}/{}/{}", input.w_id, input.d_id, input.c_id))?;
+    one(rows, || format!("customer {}/{}/{}", input.w_id, input.d_id, input.c_id))?;
     let (c_discount, c_last, c_credit) = (rows.rate(0, 0)?, rows.fixed(0, 1)?, rows.fixed(0, 2)?);
     session.report_request(Contended::District);
     let rows = session.step(Statement::OrderDistrict, &[w, d])?;
-    present(rows, || format!("district {}/{}", input.w_id, input.d_id))?;
+    one(rows, || format!("district {}/{}", input.w_id, input.d_id))?;
     let (d_tax, o_id) = (rows.rate(0, 0)?, OrderId(rows.int(0, 1)?));
     let head = OrderHead { o_id, entry_d, c_last, c_credit, c_discount, w_tax, d_tax };
     let o = Value::Int(o_id.get());
@@ -242,7 +246,7 @@ fn statements(session: &mut SqlSession, input: &NewOrder) -> Played {
             session.report_request(Contended::Stock);
         }
         let rows = session.step(Statement::stock(input.d_id), &[supply, item])?;
-        present(rows, || format!("stock {}/{}", line.supply_w_id, line.i_id))?;
+        one(rows, || format!("stock {}/{}", line.supply_w_id, line.i_id))?;
         let quantity = i32::from(line.quantity);
         let in_stock: i32 = rows.int(0, 0)?;
         let brand = is_brand(&i_data, rows.text(0, 1)?);
@@ -268,7 +272,7 @@ fn item_is_missing(input: &NewOrder, order: RolledBackOrder) -> SqlTxError {
     if has_unused_item(input) {
         SqlTxError::UnusedItem(order)
     } else {
-        SqlTxError::Missing(format!("an item of order {} is missing: run lydite check", order.o_id))
+        SqlTxError::WrongRows(format!("an item of order {} is missing: run lydite check", order.o_id))
     }
 }
 
@@ -297,11 +301,11 @@ fn read_head(
     customer: &Rows,
     district: &Rows,
 ) -> Result<OrderHead, SqlTxError> {
-    present(warehouse, || format!("warehouse {}", input.w_id))?;
+    one(warehouse, || format!("warehouse {}", input.w_id))?;
     let (w_tax, entry_d) = (warehouse.rate(0, 0)?, warehouse.time(0, 1)?);
-    present(customer, || format!("customer {}/{}/{}", input.w_id, input.d_id, input.c_id))?;
+    one(customer, || format!("customer {}/{}/{}", input.w_id, input.d_id, input.c_id))?;
     let (c_discount, c_last, c_credit) = (customer.rate(0, 0)?, customer.fixed(0, 1)?, customer.fixed(0, 2)?);
-    present(district, || format!("district {}/{}", input.w_id, input.d_id))?;
+    one(district, || format!("district {}/{}", input.w_id, input.d_id))?;
     let (d_tax, o_id) = (district.rate(0, 0)?, OrderId(district.int(0, 1)?));
     Ok(OrderHead { o_id, entry_d, c_last, c_credit, c_discount, w_tax, d_tax })
 }
@@ -370,6 +374,15 @@ fn batched(session: &mut SqlSession, input: &NewOrder) -> Played {
             session.send_with_commit(&steps)?;
         } else {
             session.send(&steps)?;
+        }
+        let inserts = [Statement::InsertOrder, Statement::InsertNewOrder];
+        let answers = || inserts.into_iter().zip(&session.rows).take(lines_step);
+        if committed {
+            committed_one_each(answers(), session.dialect)?;
+        } else {
+            for (statement, rows) in answers() {
+                changed(slice::from_ref(rows), 1, || statement.in_words(session.dialect))?;
+            }
         }
         taken(&session.rows[lines_step], input, &found, &mut lines).map_err(|error| {
             if committed { SqlTxError::CommitFailed(error) } else { SqlTxError::Failed(error) }
@@ -480,7 +493,7 @@ fn multi_row(session: &mut SqlSession, input: &NewOrder) -> Played {
     ])?;
     let [_, warehouse, customer, district, taken, item_rows, stock_rows, ..] = &session.rows;
     let head = read_head(input, warehouse, customer, district)?;
-    changed(std::slice::from_ref(taken), 1, || format!("district {}/{}", input.w_id, input.d_id))?;
+    changed(slice::from_ref(taken), 1, || format!("district {}/{}", input.w_id, input.d_id))?;
     let (items, stocks) = found(input, item_rows, stock_rows)?;
     let mut lines: ArrayVec<Option<NewOrderLine>, MAX_ORDER_LINES> =
         input.lines.iter().map(|_| None).collect();
@@ -518,7 +531,12 @@ fn multi_row(session: &mut SqlSession, input: &NewOrder) -> Played {
         steps.push((Statement::insert_lines(booked.len()), &values));
     }
     session.send(&steps)?;
+    changed(&session.rows[..2], 1, || format!("order {}/{}/{}", input.w_id, input.d_id, head.o_id))?;
     changed(&session.rows[2..2 + updates.len()], 1, || format!("a stock of order {}", head.o_id))?;
+    if !booked.is_empty() {
+        let inserted = slice::from_ref(&session.rows[2 + updates.len()]);
+        changed(inserted, booked.len() as u64, || format!("the lines of order {}", head.o_id))?;
+    }
     if booked.len() < input.lines.len() {
         return Err(item_is_missing(input, head.rolled_back()));
     }
@@ -577,7 +595,7 @@ fn book(
         let line = &input.lines[index];
         let Some((i_price, i_name, i_data)) = &items[index] else { continue };
         let Some((in_stock, s_data, dist_info)) = stocks[index] else {
-            return Err(SqlTxError::Missing(format!(
+            return Err(SqlTxError::WrongRows(format!(
                 "stock {}/{} is missing: run lydite check",
                 line.supply_w_id, line.i_id
             )));

@@ -1,7 +1,7 @@
 //! Order-Status (clause 2.6): its statements, and a function for each way of sending them.
 
 use crate::sql::payment::{find_customer, number_or_name};
-use crate::sql::session::{Played, SqlSession, present};
+use crate::sql::session::{Played, SqlSession, one, present};
 use crate::sql::sql_error::SqlError;
 use crate::sql::statement::SqlText::Sql;
 use crate::sql::statement::{Statement, Way, first, statements};
@@ -55,12 +55,13 @@ fn statements(session: &mut SqlSession, input: &OrderStatus) -> Played {
     let c_id = find_customer(session, input.w_id, input.d_id, &input.customer)?;
     let c = Value::Int(c_id.get());
     let rows = session.step(Statement::StatusCustomer, &[w, d, c])?;
-    present(rows, || format!("customer {}/{}/{c_id}", input.w_id, input.d_id))?;
+    one(rows, || format!("customer {}/{}/{c_id}", input.w_id, input.d_id))?;
     let mut outcome = status_customer(rows)?;
     let rows = session.step(Statement::LastOrder, &[w, d, c])?;
-    present(rows, || format!("an order of customer {}/{}/{c_id}", input.w_id, input.d_id))?;
+    one(rows, || format!("an order of customer {}/{}/{c_id}", input.w_id, input.d_id))?;
     last_order(&mut outcome, rows, 0)?;
     let rows = session.step(Statement::OrderLines, &[w, d, Value::Int(outcome.o_id.get())])?;
+    present(rows, || format!("lines of order {}/{}/{}", input.w_id, input.d_id, outcome.o_id))?;
     outcome.lines = (0..rows.len()).map(|row| status_line(rows, row, 0)).collect::<Result<_, _>>()?;
     session.commit()?;
     Ok(Outcome::OrderStatus(outcome))
@@ -114,7 +115,7 @@ fn batched(session: &mut SqlSession, input: &OrderStatus) -> Played {
                 (Statement::BatchLastOrderLines, &customer),
                 (Statement::Commit, &[]),
             ])?;
-            present(&session.rows[1], || format!("customer {}/{}/{c_id}", input.w_id, input.d_id))?;
+            one(&session.rows[1], || format!("customer {}/{}/{c_id}", input.w_id, input.d_id))?;
             (status_customer(&session.rows[1])?, 2)
         }
         CustomerSelector::LastName(name) => {
@@ -122,7 +123,7 @@ fn batched(session: &mut SqlSession, input: &OrderStatus) -> Played {
                 (Statement::BeginRead, &[]),
                 (Statement::BatchStatusByName, &[w, d, Value::Text(name)]),
             ])?;
-            present(&session.rows[1], || {
+            one(&session.rows[1], || {
                 format!("a customer named {name} of district {}/{}", input.w_id, input.d_id)
             })?;
             let outcome = status_customer(&session.rows[1])?;

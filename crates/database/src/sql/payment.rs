@@ -4,7 +4,7 @@
 
 use crate::profile::{bad_credit_data, history_data, middle};
 use crate::sql::connection::Step;
-use crate::sql::session::{Played, SqlSession, changed, present};
+use crate::sql::session::{Played, SqlSession, changed, committed_one_each, one, present};
 use crate::sql::sql_error::SqlError;
 use crate::sql::statement::SqlText::{Made, Sql};
 use crate::sql::statement::{Statement, Way, first, statements};
@@ -126,12 +126,12 @@ fn statements(session: &mut SqlSession, input: &Payment) -> Played {
     let c_id = find_customer(session, input.c_w_id, input.c_d_id, &input.customer)?;
     let c = Value::Int(c_id.get());
     let rows = session.step(Statement::PaymentCustomer, &[c_w, c_d, c])?;
-    present(rows, || format!("customer {}/{}/{c_id}", input.c_w_id, input.c_d_id))?;
+    one(rows, || format!("customer {}/{}/{c_id}", input.c_w_id, input.c_d_id))?;
     let mut outcome = paid_customer(rows, c_id)?;
     outcome.c_balance -= input.amount;
     if outcome.c_credit.as_str() == "BC" {
         let rows = session.step(Statement::CustomerData, &[c_w, c_d, c])?;
-        present(rows, || format!("customer {}/{}/{c_id}", input.c_w_id, input.c_d_id))?;
+        one(rows, || format!("customer {}/{}/{c_id}", input.c_w_id, input.c_d_id))?;
         let data = bad_credit_data(input, c_id, rows.text(0, 0)?);
         session.change(Statement::PayBadCredit, &[amount, amount, Value::Text(&data), c_w, c_d, c])?;
         outcome.c_data = Some(truncated(&data));
@@ -140,12 +140,12 @@ fn statements(session: &mut SqlSession, input: &Payment) -> Played {
     }
     session.change(Statement::PayDistrict, &[amount, w, d])?;
     let rows = session.step(Statement::PaymentDistrict, &[w, d])?;
-    present(rows, || format!("district {}/{}", input.w_id, input.d_id))?;
+    one(rows, || format!("district {}/{}", input.w_id, input.d_id))?;
     outcome.district = address(rows, 0)?;
     let d_name: Text<10> = rows.fixed(0, 5)?;
     session.change(Statement::PayWarehouse, &[amount, w])?;
     let rows = session.step(Statement::PaymentWarehouse, &[w])?;
-    present(rows, || format!("warehouse {}", input.w_id))?;
+    one(rows, || format!("warehouse {}", input.w_id))?;
     outcome.warehouse = address(rows, 0)?;
     let data = history_data(rows.text(0, 5)?, &d_name);
     outcome.h_date = rows.time(0, 6)?;
@@ -237,11 +237,9 @@ fn batched(session: &mut SqlSession, input: &Payment) -> Played {
         (Statement::BatchPayWarehouse, &[amount, w]),
     ])?;
     let [_, customer, district, warehouse, ..] = &session.rows;
-    present(customer, || {
-        format!("customer {:?} of district {}/{}", input.customer, input.c_w_id, input.c_d_id)
-    })?;
-    present(district, || format!("district {}/{}", input.w_id, input.d_id))?;
-    present(warehouse, || format!("warehouse {}", input.w_id))?;
+    one(customer, || format!("customer {:?} of district {}/{}", input.customer, input.c_w_id, input.c_d_id))?;
+    one(district, || format!("district {}/{}", input.w_id, input.d_id))?;
+    one(warehouse, || format!("warehouse {}", input.w_id))?;
     let mut outcome = paid_customer_with_data(customer, CustomerId(customer.int(0, 14)?))?;
     outcome.district = address(district, 0)?;
     outcome.warehouse = address(warehouse, 0)?;
@@ -251,6 +249,7 @@ fn batched(session: &mut SqlSession, input: &Payment) -> Played {
     let date = Value::Time(outcome.h_date);
     let history = [c, c_d, c_w, d, w, date, amount, Value::Text(&data)];
     session.send_with_commit(&[(Statement::InsertHistory, &history), (Statement::Commit, &[])])?;
+    committed_one_each([(Statement::InsertHistory, &session.rows[0])], session.dialect)?;
     Ok(Outcome::Payment(Box::new(outcome)))
 }
 
@@ -292,10 +291,13 @@ fn multi_row(session: &mut SqlSession, input: &Payment) -> Played {
     ]);
     session.send(&steps)?;
     let rows = &session.rows[first..];
-    let one = |rows: &Rows, what: &dyn Fn() -> String| changed(std::slice::from_ref(rows), 1, what);
-    one(&rows[0], &|| format!("customer {}/{}/{c_id}", input.c_w_id, input.c_d_id))?;
-    one(&rows[2], &|| format!("district {}/{}", input.w_id, input.d_id))?;
-    one(&rows[4], &|| format!("warehouse {}", input.w_id))?;
+    let paid = |rows: &Rows, what: &dyn Fn() -> String| changed(std::slice::from_ref(rows), 1, what);
+    paid(&rows[0], &|| format!("customer {}/{}/{c_id}", input.c_w_id, input.c_d_id))?;
+    paid(&rows[2], &|| format!("district {}/{}", input.w_id, input.d_id))?;
+    paid(&rows[4], &|| format!("warehouse {}", input.w_id))?;
+    one(&rows[1], || format!("customer {}/{}/{c_id}", input.c_w_id, input.c_d_id))?;
+    one(&rows[3], || format!("district {}/{}", input.w_id, input.d_id))?;
+    one(&rows[5], || format!("warehouse {}", input.w_id))?;
     let mut outcome = paid_customer_with_data(&rows[1], c_id)?;
     outcome.district = address(&rows[3], 0)?;
     outcome.warehouse = address(&rows[5], 0)?;
@@ -303,7 +305,7 @@ fn multi_row(session: &mut SqlSession, input: &Payment) -> Played {
     let data = history_data(rows[5].text(0, 5)?, rows[3].text(0, 5)?);
     let date = Value::Time(outcome.h_date);
     let history = [c, c_d, c_w, d, w, date, amount, Value::Text(&data)];
-    session.send(&[(Statement::InsertHistory, &history)])?;
+    session.change(Statement::InsertHistory, &history)?;
     session.commit()?;
     Ok(Outcome::Payment(Box::new(outcome)))
 }

@@ -1,7 +1,7 @@
 //! dSelectBalance of the Dike paper (its section 5): its statements, and a function for each way of sending them.
 
 use crate::sql::connection::Step;
-use crate::sql::session::{LONGEST_PIPELINE, Played, SqlSession, present};
+use crate::sql::session::{LONGEST_PIPELINE, Played, SqlSession, one};
 use crate::sql::statement::SqlText::Sql;
 use crate::sql::statement::{Statement, Way, first, statements};
 use crate::sql::tx_error::SqlTxError;
@@ -41,7 +41,7 @@ fn statements(session: &mut SqlSession, input: &WarehouseBalances) -> Played {
 
 /// Reads the answer of [`Statement::WarehouseBalance`].
 fn balance(rows: &Rows, w_id: WarehouseId) -> Result<Cents, SqlTxError> {
-    present(rows, || format!("warehouse {w_id}"))?;
+    one(rows, || format!("warehouse {w_id}"))?;
     Ok(rows.money(0, 0)?)
 }
 

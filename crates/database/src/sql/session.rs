@@ -1,6 +1,6 @@
 //! The session of an SQL database. It gives each transaction to its module, and has the steps that the modules share.
 
-use crate::error::TxError;
+use crate::error::{RUN_CHECK, TxError};
 use crate::replication::Positions;
 use crate::session::Session;
 use crate::sql::connection::{Connection, Step};
@@ -82,12 +82,18 @@ impl SqlSession {
 
     /// Runs a statement that must change exactly one row.
     pub(crate) fn change(&mut self, statement: Statement, params: &[Value<'_>]) -> Result<(), SqlTxError> {
-        match self.step(statement, params)?.affected() {
-            1 => Ok(()),
-            rows => Err(SqlTxError::Missing(format!(
-                "{statement:?} changed {rows} rows instead of 1: run lydite check"
-            ))),
-        }
+        self.change_rows(statement, params, 1)
+    }
+
+    /// Runs a statement that must change `wanted` rows.
+    pub(crate) fn change_rows(
+        &mut self,
+        statement: Statement,
+        params: &[Value<'_>],
+        wanted: u64,
+    ) -> Result<(), SqlTxError> {
+        self.step(statement, params)?;
+        changed(&self.rows[..1], wanted, || statement.in_words(self.dialect))
     }
 
     pub(crate) fn commit(&mut self) -> Result<(), SqlTxError> {
@@ -129,10 +135,19 @@ impl SqlSession {
     }
 }
 
-/// Checks that there is a row, because a row that the profile names must exist (clause 2.3.6).
+/// Checks that there is exactly one row, because a row that the profile names must exist (clause 2.3.6).
+pub(crate) fn one(rows: &Rows, what: impl Fn() -> String) -> Result<(), SqlTxError> {
+    present(rows, &what)?;
+    match rows.len() {
+        1 => Ok(()),
+        found => Err(SqlTxError::WrongRows(format!("{} has {found} rows instead of 1: {RUN_CHECK}", what()))),
+    }
+}
+
+/// Checks that there are rows, because rows that the profile names must exist (clause 2.3.6).
 pub(crate) fn present(rows: &Rows, what: impl FnOnce() -> String) -> Result<(), SqlTxError> {
     if rows.is_empty() {
-        Err(SqlTxError::Missing(format!("{} is missing: run lydite check", what())))
+        Err(SqlTxError::WrongRows(format!("{} is missing: {RUN_CHECK}", what())))
     } else {
         Ok(())
     }
@@ -142,10 +157,24 @@ pub(crate) fn present(rows: &Rows, what: impl FnOnce() -> String) -> Result<(), 
 pub(crate) fn changed(rows: &[Rows], wanted: u64, what: impl Fn() -> String) -> Result<(), SqlTxError> {
     match rows.iter().find(|rows| rows.affected() != wanted) {
         None => Ok(()),
-        Some(rows) => Err(SqlTxError::Missing(format!(
-            "{} changed {} rows instead of {wanted}: run lydite check",
-            what(),
-            rows.affected()
-        ))),
+        Some(rows) => Err(SqlTxError::WrongRows(wrong_count(rows, wanted, what()))),
     }
+}
+
+/// Checks that the statements of the answers changed one row each, after their commit was sent with them.
+pub(crate) fn committed_one_each<'a>(
+    answers: impl IntoIterator<Item = (Statement, &'a Rows)>,
+    dialect: &Dialect,
+) -> Result<(), SqlTxError> {
+    match answers.into_iter().find(|(_, rows)| rows.affected() != 1) {
+        None => Ok(()),
+        Some((statement, rows)) => {
+            Err(SqlTxError::CommittedWrongRows(wrong_count(rows, 1, statement.in_words(dialect))))
+        }
+    }
+}
+
+fn wrong_count(rows: &Rows, wanted: u64, what: String) -> String {
+    let plural = if rows.affected() == 1 { "row" } else { "rows" };
+    format!("{what} changed {} {plural} instead of {wanted}: {RUN_CHECK}", rows.affected())
 }

@@ -49,7 +49,9 @@ impl SqlError {
             Self::Decode(_) | Self::Database { doubtful: true, .. } if committing => {
                 TxError::Unavailable { committed: Committed::Unknown, detail: line }
             }
-            Self::Database { .. } | Self::Decode(_) => TxError::Fatal(line),
+            // An error of the database undoes the commit that was sent behind it.
+            Self::Database { .. } => TxError::of_message(line),
+            Self::Decode(_) => TxError::Fatal(line),
         }
     }
 

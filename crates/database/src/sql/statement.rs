@@ -195,6 +195,16 @@ impl Statement {
         }
     }
 
+    /// Returns the name with what the statement does to which table, for messages: `PayWarehouse (UPDATE warehouse)`.
+    pub(crate) fn in_words(self, dialect: &Dialect) -> String {
+        let text = self.text(dialect);
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let verbs = ["UPDATE", "INSERT INTO", "DELETE FROM"];
+        let known = verbs.iter().find(|verb| text.starts_with(*verb));
+        let words = known.map(|verb| words[..=verb.split(' ').count()].join(" "));
+        words.map_or_else(|| format!("{self:?}"), |words| format!("{self:?} ({words})"))
+    }
+
     /// Returns the text in this dialect.
     pub fn text(self, dialect: &Dialect) -> String {
         let text = match self.definition().text {

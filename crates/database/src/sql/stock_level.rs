@@ -4,7 +4,7 @@
 //! distributed database can work on them side by side.
 
 use crate::sql::connection::Step;
-use crate::sql::session::{Played, SqlSession, present};
+use crate::sql::session::{Played, SqlSession, one};
 use crate::sql::statement::SqlText::{Made, Sql};
 use crate::sql::statement::{Statement, Way, any_of, first, statements};
 use crate::sql::tx_error::SqlTxError;
@@ -108,7 +108,7 @@ fn statements(session: &mut SqlSession, input: &StockLevel) -> Result<u32, SqlTx
     session.step(Statement::BeginRead, &[])?;
     let (w, d) = (Value::Int(input.w_id.get()), Value::Int(input.d_id.get()));
     let rows = session.step(Statement::NextOrderId, &[w, d])?;
-    present(rows, || format!("district {}/{}", input.w_id, input.d_id))?;
+    one(rows, || format!("district {}/{}", input.w_id, input.d_id))?;
     let next: i64 = rows.int(0, 0)?;
     let threshold = Value::Int(i64::from(input.threshold));
     let params = [w, d, Value::Int(next - 20), Value::Int(next), threshold];
@@ -183,5 +183,5 @@ fn next_order(rows: &Rows, w_id: WarehouseId, d_id: DistrictId) -> Result<i64, S
             return Ok(rows.int(row, 2)?);
         }
     }
-    Err(SqlTxError::Missing(format!("district {w_id}/{d_id} is missing: run lydite check")))
+    Err(SqlTxError::WrongRows(format!("district {w_id}/{d_id} is missing: run lydite check")))
 }

@@ -1,6 +1,6 @@
 //! Ends of a transaction that did not commit, and the rollback after them.
 
-use crate::error::{AbortReason, TxError};
+use crate::error::{AbortReason, Committed, TxError};
 use crate::sql::connection::Connection;
 use crate::sql::prepared::Prepared;
 use crate::sql::sql_error::SqlError;
@@ -16,8 +16,10 @@ pub(crate) enum SqlTxError {
     UnusedItem(RolledBackOrder),
     /// Another transaction took a row that this one had found (possible below repeatable read).
     Overtaken(&'static str),
-    /// A row that must exist is missing (clause 2.3.6). Has the message.
-    Missing(String),
+    /// There are other rows than there must be (clause 2.3.6). Has the message.
+    WrongRows(String),
+    /// The same, and the commit was sent with the statement and succeeded.
+    CommittedWrongRows(String),
 }
 
 impl From<SqlError> for SqlTxError {
@@ -43,7 +45,10 @@ impl SqlTxError {
             Self::Overtaken(what) => {
                 (TxError::Aborted { reason: AbortReason::Other, detail: what.to_string() }, true)
             }
-            Self::Missing(what) => (TxError::Fatal(what), true),
+            Self::WrongRows(detail) => (TxError::wrong_rows(detail), true),
+            Self::CommittedWrongRows(detail) => {
+                (TxError::WrongRows { committed: Committed::Unknown, detail }, true)
+            }
         };
         if alive
             && !matches!(error, TxError::Unavailable { .. })

@@ -1,7 +1,7 @@
 //! dUpdateItem of the Dike paper (its appendix A.1): its statements, and a function for each way of sending them.
 
 use crate::sql::connection::Step;
-use crate::sql::session::{Played, SqlSession, present};
+use crate::sql::session::{Played, SqlSession, changed, committed_one_each, one};
 use crate::sql::statement::SqlText::Sql;
 use crate::sql::statement::{Statement, Way, first, statements};
 use crate::sql::tx_error::SqlTxError;
@@ -42,7 +42,7 @@ fn statements(session: &mut SqlSession, input: &UpdateItem) -> Played {
 
 /// Reads the answer of [`Statement::ItemPrice`].
 fn item_price(rows: &Rows, item: ItemId) -> Result<Cents, SqlTxError> {
-    present(rows, || format!("item {item}"))?;
+    one(rows, || format!("item {item}"))?;
     Ok(rows.money(0, 0)?)
 }
 
@@ -58,12 +58,15 @@ fn batched(session: &mut SqlSession, input: &UpdateItem) -> Played {
     let (new_one, new_other) = ([Value::Money(price_of_other), one], [Value::Money(price_of_one), other]);
     let steps: [Step<'_>; 3] =
         [(Statement::SetPrice, &new_one), (Statement::SetPrice, &new_other), (Statement::Commit, &[])];
-    // Both rows are locked, so both exist.
+    // Both rows are locked, so both exist, and the commit may go with their changes.
     if session.way == Way::MultiRow {
         session.send(&steps[..2])?;
+        changed(&session.rows[..2], 1, || Statement::SetPrice.in_words(session.dialect))?;
         session.commit()?;
     } else {
         session.send_with_commit(&steps)?;
+        let answers = session.rows[..2].iter().map(|rows| (Statement::SetPrice, rows));
+        committed_one_each(answers, session.dialect)?;
     }
     Ok(Outcome::UpdateItem(UpdateItemOutcome { prices: [price_of_other, price_of_one] }))
 }

@@ -3,7 +3,7 @@
 use crate::profile::left_in_stock;
 use crate::sql::connection::Step;
 use crate::sql::new_order::taken_from_stock;
-use crate::sql::session::{LONGEST_PIPELINE, Played, SqlSession, changed, present};
+use crate::sql::session::{LONGEST_PIPELINE, Played, SqlSession, changed, one};
 use crate::sql::sql_error::SqlError;
 use crate::sql::statement::SqlText::Sql;
 use crate::sql::statement::{Statement, Way, first, statements};
@@ -54,7 +54,7 @@ fn statements(session: &mut SqlSession, input: &UpdateStock) -> Played {
     for round in &input.rounds {
         let (supply, item) = (Value::Int(round.supply_w_id.get()), Value::Int(round.i_id.get()));
         let rows = session.step(Statement::StockQuantity, &[supply, item])?;
-        present(rows, || format!("stock {}/{}", round.supply_w_id, round.i_id))?;
+        one(rows, || format!("stock {}/{}", round.supply_w_id, round.i_id))?;
         let left = left_in_stock(rows.int(0, 0)?, i32::from(round.quantity));
         session.change(Statement::UpdateStock, &taken_from_stock(left, round, input.w_id))?;
         quantities.push(left);
@@ -116,7 +116,7 @@ fn multi_row(session: &mut SqlSession, input: &UpdateStock) -> Played {
     session.send(&steps)?;
     let mut quantities = Vec::with_capacity(input.rounds.len());
     for (round, rows) in input.rounds.iter().zip(&session.rows[1..]) {
-        present(rows, || format!("stock {}/{}", round.supply_w_id, round.i_id))?;
+        one(rows, || format!("stock {}/{}", round.supply_w_id, round.i_id))?;
         quantities.push(left_in_stock(rows.int(0, 0)?, i32::from(round.quantity)));
     }
     let updates: ArrayVec<[Value<'_>; 5], MAX_ORDER_LINES> = input

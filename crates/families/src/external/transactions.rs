@@ -512,7 +512,7 @@ impl DriverSession {
                 (RefusalKind::RolledBack, Some(order)) if asks_for_an_unused_item(transaction) => {
                     TxError::RolledBack(Box::new(order.clone()))
                 }
-                (RefusalKind::RolledBack, Some(_)) => TxError::Fatal(format!(
+                (RefusalKind::RolledBack, Some(_)) => TxError::wrong_rows(format!(
                     "{}: it rolled back an order without an unused item: run lydite check",
                     self.0.driver().config.place
                 )),
@@ -523,7 +523,7 @@ impl DriverSession {
                 (RefusalKind::Unavailable, _) => {
                     TxError::Unavailable { committed: refusal.committed(), detail: words }
                 }
-                (RefusalKind::Unsupported | RefusalKind::Fatal, _) => TxError::Fatal(words),
+                (RefusalKind::Unsupported | RefusalKind::Fatal, _) => TxError::of_message(words),
             },
         }
     }

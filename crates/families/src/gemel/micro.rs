@@ -246,7 +246,7 @@ struct GemelMicroSession {
 impl GemelMicroSession {
     fn play(&self, transaction: &Transaction) -> Result<(Outcome, super::GemelCommit), TxError> {
         let failed = |error| store_error(error).in_transaction();
-        let gone = |access| TxError::Fatal(missing(Engines::Two, access));
+        let gone = |access| TxError::wrong_rows(missing(Engines::Two, access));
         // For a read-only transaction, serializable costs more than a snapshot and gives no more.
         let isolation = match self.isolation {
             Isolation::Serializable if transaction.is_read_only() => Isolation::Snapshot,

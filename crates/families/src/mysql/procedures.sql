@@ -30,13 +30,22 @@ BEGIN
 END
 
 --/
+-- Reports that a statement changed another number of rows than it must. Called after the fact only, since a call costs
+-- time.
+CREATE PROCEDURE lydite_wrong_rows(in_what varchar(60) CHARACTER SET utf8mb4, in_rows int, in_wanted int)
+BEGIN
+    DECLARE v_text varchar(120);
+    SET v_text = concat(in_what, ' changed ', in_rows, ' rows instead of ', in_wanted, ': run lydite check');
+    SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = v_text;
+END
+--/
 CREATE PROCEDURE lydite_new_order(
     in_w int, in_d int, in_c int,
     in_numbers varchar(120), in_items varchar(120), in_supplies varchar(120), in_quantities varchar(120),
     -- Lines are booked one by one here, so it does not matter which have the same stock.
     in_rounds varchar(120))
 BEGIN
-    DECLARE v_gone, v_o, v_k, v_at, v_number, v_item, v_supply, v_quantity, v_stock, v_brand, v_count int DEFAULT 0;
+    DECLARE v_gone, v_o, v_k, v_at, v_number, v_item, v_supply, v_quantity, v_stock, v_brand, v_count, v_rows int DEFAULT 0;
     DECLARE v_entry datetime(6);
     DECLARE v_last varchar(16);
     DECLARE v_credit char(2);
@@ -60,11 +69,17 @@ BEGIN
         SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = v_text;
     END IF;
     UPDATE district SET d_next_o_id = d_next_o_id + 1 WHERE d_w_id = in_w AND d_id = in_d;
+    SET v_rows = row_count();
+    IF v_rows <> 1 THEN CALL lydite_wrong_rows('UPDATE district', v_rows, 1); END IF;
     SET v_count = char_length(in_numbers) DIV 8;
     INSERT INTO orders (o_id, o_d_id, o_w_id, o_c_id, o_entry_d, o_carrier_id, o_ol_cnt, o_all_local)
         VALUES (v_o, in_d, in_w, in_c, v_entry, NULL, v_count,
             CASE WHEN in_supplies = repeat(lpad(in_w, 8, '0'), v_count) THEN 1 ELSE 0 END);
+    SET v_rows = row_count();
+    IF v_rows <> 1 THEN CALL lydite_wrong_rows('INSERT INTO orders', v_rows, 1); END IF;
     INSERT INTO new_order (no_o_id, no_d_id, no_w_id) VALUES (v_o, in_d, in_w);
+    SET v_rows = row_count();
+    IF v_rows <> 1 THEN CALL lydite_wrong_rows('INSERT INTO new_order', v_rows, 1); END IF;
     -- Lists by number of the line, which is not the order in which rows are locked.
     SET v_names = repeat(concat(space(24), '|'), v_count), v_stocks = repeat('     |', v_count),
         v_brands = repeat('0|', v_count), v_prices = repeat('         |', v_count);
@@ -91,9 +106,13 @@ BEGIN
         UPDATE stock SET s_quantity = v_stock, s_ytd = s_ytd + v_quantity, s_order_cnt = s_order_cnt + 1,
             s_remote_cnt = s_remote_cnt + CASE WHEN v_supply <> in_w THEN 1 ELSE 0 END
             WHERE s_w_id = v_supply AND s_i_id = v_item;
+        SET v_rows = row_count();
+        IF v_rows <> 1 THEN CALL lydite_wrong_rows('UPDATE stock', v_rows, 1); END IF;
         INSERT INTO order_line (ol_o_id, ol_d_id, ol_w_id, ol_number, ol_i_id, ol_supply_w_id, ol_delivery_d,
                 ol_quantity, ol_amount, ol_dist_info)
             VALUES (v_o, in_d, in_w, v_number, v_item, v_supply, NULL, v_quantity, v_amount, v_dist);
+        SET v_rows = row_count();
+        IF v_rows <> 1 THEN CALL lydite_wrong_rows('INSERT INTO order_line', v_rows, 1); END IF;
         SET v_names = insert(v_names, v_number * 25 - 24, 24, rpad(v_name, 24, ' ')),
             v_stocks = insert(v_stocks, v_number * 6 - 5, 5, lpad(v_stock, 5, ' ')),
             v_brands = insert(v_brands, v_number * 2 - 1, 1, v_brand),
@@ -115,7 +134,7 @@ CREATE PROCEDURE lydite_new_order_arrays(
     in_numbers varchar(120), in_items varchar(120), in_supplies varchar(120), in_quantities varchar(120),
     in_rounds varchar(120))
 BEGIN
-    DECLARE v_gone, v_o, v_count, v_done, v_known int DEFAULT 0;
+    DECLARE v_gone, v_o, v_count, v_done, v_known, v_rows, v_stocked, v_inserted int DEFAULT 0;
     DECLARE v_entry datetime(6);
     DECLARE v_last varchar(16);
     DECLARE v_credit char(2);
@@ -143,10 +162,16 @@ BEGIN
             SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = v_text;
         END IF;
         UPDATE district SET d_next_o_id = d_next_o_id + 1 WHERE d_w_id = in_w AND d_id = in_d;
+        SET v_rows = row_count();
+        IF v_rows <> 1 THEN CALL lydite_wrong_rows('UPDATE district', v_rows, 1); END IF;
         INSERT INTO orders (o_id, o_d_id, o_w_id, o_c_id, o_entry_d, o_carrier_id, o_ol_cnt, o_all_local)
             VALUES (v_o, in_d, in_w, in_c, v_entry, NULL, v_count,
                 CASE WHEN in_supplies = repeat(lpad(in_w, 8, '0'), v_count) THEN 1 ELSE 0 END);
+        SET v_rows = row_count();
+        IF v_rows <> 1 THEN CALL lydite_wrong_rows('INSERT INTO orders', v_rows, 1); END IF;
         INSERT INTO new_order (no_o_id, no_d_id, no_w_id) VALUES (v_o, in_d, in_w);
+        SET v_rows = row_count();
+        IF v_rows <> 1 THEN CALL lydite_wrong_rows('INSERT INTO new_order', v_rows, 1); END IF;
         UPDATE (SELECT CAST(substr(in_items, k * 8 - 7, 8) AS signed) AS item,
                 CAST(substr(in_supplies, k * 8 - 7, 8) AS signed) AS supply,
                 CAST(substr(in_quantities, k * 8 - 7, 8) AS signed) AS quantity
@@ -155,6 +180,7 @@ BEGIN
             s_quantity = s_quantity - quantity + CASE WHEN s_quantity >= quantity + 10 THEN 0 ELSE 91 END,
             s_ytd = s_ytd + quantity, s_order_cnt = s_order_cnt + 1,
             s_remote_cnt = s_remote_cnt + CASE WHEN supply <> in_w THEN 1 ELSE 0 END;
+        SET v_stocked = row_count();
         SELECT count(*), sum(quantity * i_price), group_concat(i_name ORDER BY number SEPARATOR '|'),
             group_concat(s_quantity ORDER BY number SEPARATOR '|'),
             group_concat(CASE WHEN locate('ORIGINAL', i_data) > 0 AND locate('ORIGINAL', s_data) > 0 THEN 1 ELSE 0 END
@@ -176,6 +202,7 @@ BEGIN
             FROM JSON_TABLE(v_lines, '$[*]' COLUMNS (
                 number int PATH '$[0]', item int PATH '$[1]', supply int PATH '$[2]', quantity int PATH '$[3]',
                 amount decimal(6, 2) PATH '$[4]', dist char(24) PATH '$[5]')) AS line;
+        SET v_inserted = row_count();
         IF v_done < v_count THEN
             SELECT count(*) INTO v_known FROM (SELECT CAST(substr(in_items, k * 8 - 7, 8) AS signed) AS item
                 FROM JSON_TABLE(v_places, '$[*]' COLUMNS (k FOR ORDINALITY)) AS place) AS line
@@ -187,6 +214,8 @@ BEGIN
             SET v_text = concat('stock of order ', in_w, '/', in_d, '/', v_o, ' is missing: run lydite check');
             SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = v_text;
         END IF;
+        IF v_stocked <> v_count THEN CALL lydite_wrong_rows('UPDATE stock', v_stocked, v_count); END IF;
+        IF v_inserted <> v_count THEN CALL lydite_wrong_rows('INSERT INTO order_line', v_inserted, v_count); END IF;
         COMMIT;
         SELECT v_o, v_entry, v_last, v_credit, v_discount, v_w_tax, v_d_tax,
             round(v_sum * (1 - v_discount) * (1 + v_w_tax + v_d_tax), 2) AS total,
@@ -199,9 +228,8 @@ CREATE PROCEDURE lydite_payment(
     in_w int, in_d int, in_c_w int, in_c_d int, in_c int,
     in_last varchar(16) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, in_amount decimal(6, 2))
 BEGIN
-    DECLARE v_c, v_changed int;
+    DECLARE v_c, v_rows int;
     DECLARE v_now datetime(6);
-    DECLARE v_text varchar(120);
     START TRANSACTION;
     SET v_now = CURRENT_TIMESTAMP(6);
     CALL lydite_customer(in_c_w, in_c_d, in_c, in_last, v_c);
@@ -212,17 +240,19 @@ BEGIN
             THEN left(concat(c_id, ' ', c_d_id, ' ', c_w_id, ' ', in_d, ' ', in_w, ' ', in_amount, '|', c_data), 500)
             ELSE c_data END
         WHERE c_w_id = in_c_w AND c_d_id = in_c_d AND c_id = v_c;
+    SET v_rows = row_count();
+    IF v_rows <> 1 THEN CALL lydite_wrong_rows('UPDATE customer', v_rows, 1); END IF;
     UPDATE district SET d_ytd = d_ytd + in_amount WHERE d_w_id = in_w AND d_id = in_d;
-    SET v_changed = row_count();
+    SET v_rows = row_count();
+    IF v_rows <> 1 THEN CALL lydite_wrong_rows('UPDATE district', v_rows, 1); END IF;
     UPDATE warehouse SET w_ytd = w_ytd + in_amount WHERE w_id = in_w;
-    SET v_changed = v_changed + row_count();
-    IF v_changed <> 2 THEN
-        SET v_text = concat('district ', in_w, '/', in_d, ' or its warehouse is missing: run lydite check');
-        SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = v_text;
-    END IF;
+    SET v_rows = row_count();
+    IF v_rows <> 1 THEN CALL lydite_wrong_rows('UPDATE warehouse', v_rows, 1); END IF;
     INSERT INTO history (h_c_id, h_c_d_id, h_c_w_id, h_d_id, h_w_id, h_date, h_amount, h_data)
         SELECT v_c, in_c_d, in_c_w, in_d, in_w, v_now, in_amount, concat(w_name, '    ', d_name)
         FROM warehouse JOIN district ON d_w_id = w_id WHERE w_id = in_w AND d_id = in_d;
+    SET v_rows = row_count();
+    IF v_rows <> 1 THEN CALL lydite_wrong_rows('INSERT INTO history', v_rows, 1); END IF;
     -- Before the commit, which ends the sight of them; an error of the commit comes behind the row.
     SELECT c_first, c_middle, c_last, c_street_1, c_street_2, c_city, c_state, c_zip, c_phone, c_since, c_credit,
         c_credit_lim, c_discount, c_balance, c_id, CASE WHEN c_credit = 'BC' THEN left(c_data, 200) END, v_now,
@@ -261,7 +291,7 @@ END
 --/
 CREATE PROCEDURE lydite_delivery(in_w int, in_carrier int, in_districts int)
 BEGIN
-    DECLARE v_gone, v_o, v_c, v_changed int DEFAULT 0;
+    DECLARE v_gone, v_o, v_c, v_lines, v_rows int DEFAULT 0;
     DECLARE v_d int DEFAULT 1;
     DECLARE v_owed decimal(12, 2);
     DECLARE v_delivered mediumtext DEFAULT '';
@@ -276,17 +306,24 @@ BEGIN
             SET v_o = 0;
         ELSE
             {delete_new_order} WHERE no_w_id = in_w AND no_d_id = v_d AND no_o_id = v_o;
+            SET v_rows = row_count();
+            IF v_rows <> 1 THEN CALL lydite_wrong_rows('DELETE FROM new_order', v_rows, 1); END IF;
             -- Changed first: a snapshot that is older than the order shows it from then on.
             UPDATE orders SET o_carrier_id = in_carrier WHERE o_w_id = in_w AND o_d_id = v_d AND o_id = v_o;
-            SELECT o_c_id INTO v_c FROM orders WHERE o_w_id = in_w AND o_d_id = v_d AND o_id = v_o;
+            SET v_rows = row_count();
+            IF v_rows <> 1 THEN CALL lydite_wrong_rows('UPDATE orders', v_rows, 1); END IF;
+            SELECT o_c_id, o_ol_cnt INTO v_c, v_lines FROM orders WHERE o_w_id = in_w AND o_d_id = v_d AND o_id = v_o;
             UPDATE order_line SET ol_delivery_d = CURRENT_TIMESTAMP(6)
                 WHERE ol_w_id = in_w AND ol_d_id = v_d AND ol_o_id = v_o;
+            SET v_rows = row_count();
+            IF v_rows <> v_lines THEN CALL lydite_wrong_rows('UPDATE order_line', v_rows, v_lines); END IF;
             SELECT sum(ol_amount) INTO v_owed FROM order_line
                 WHERE ol_w_id = in_w AND ol_d_id = v_d AND ol_o_id = v_o;
             UPDATE customer SET c_balance = c_balance + v_owed, c_delivery_cnt = c_delivery_cnt + 1
                 WHERE c_w_id = in_w AND c_d_id = v_d AND c_id = v_c;
-            SET v_changed = row_count();
-            IF v_gone OR v_owed IS NULL OR v_changed <> 1 THEN
+            SET v_rows = row_count();
+            IF v_rows <> 1 THEN CALL lydite_wrong_rows('UPDATE customer', v_rows, 1); END IF;
+            IF v_gone OR v_owed IS NULL THEN
                 SET v_text = concat('a row of delivered order ', in_w, '/', v_d, '/', v_o,
                     ' is missing: run lydite check');
                 SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = v_text;
@@ -319,7 +356,7 @@ END
 CREATE PROCEDURE lydite_update_stock(
     in_w int, in_items varchar(120), in_supplies varchar(120), in_quantities varchar(120))
 BEGIN
-    DECLARE v_gone, v_k, v_at, v_item, v_supply, v_quantity, v_stock, v_count int DEFAULT 0;
+    DECLARE v_gone, v_k, v_at, v_item, v_supply, v_quantity, v_stock, v_count, v_rows int DEFAULT 0;
     DECLARE v_left varchar(120) DEFAULT '';
     DECLARE v_text varchar(120);
     DECLARE CONTINUE HANDLER FOR NOT FOUND SET v_gone = 1;
@@ -338,6 +375,8 @@ BEGIN
         UPDATE stock SET s_quantity = v_stock, s_ytd = s_ytd + v_quantity, s_order_cnt = s_order_cnt + 1,
             s_remote_cnt = s_remote_cnt + CASE WHEN v_supply <> in_w THEN 1 ELSE 0 END
             WHERE s_w_id = v_supply AND s_i_id = v_item;
+        SET v_rows = row_count();
+        IF v_rows <> 1 THEN CALL lydite_wrong_rows('UPDATE stock', v_rows, 1); END IF;
         SET v_left = concat(v_left, CASE WHEN v_k = 1 THEN '' ELSE '|' END, v_stock);
     END WHILE;
     COMMIT;
@@ -348,6 +387,7 @@ END
 CREATE PROCEDURE lydite_update_item(in_one int, in_other int)
 BEGIN
     DECLARE v_one, v_other decimal(5, 2);
+    DECLARE v_rows int;
     DECLARE v_text varchar(120);
     START TRANSACTION;
     SELECT i_price INTO v_one FROM item WHERE i_id = in_one FOR UPDATE;
@@ -357,7 +397,11 @@ BEGIN
         SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = v_text;
     END IF;
     UPDATE item SET i_price = v_other WHERE i_id = in_one;
+    SET v_rows = row_count();
+    IF v_rows <> 1 THEN CALL lydite_wrong_rows('UPDATE item', v_rows, 1); END IF;
     UPDATE item SET i_price = v_one WHERE i_id = in_other;
+    SET v_rows = row_count();
+    IF v_rows <> 1 THEN CALL lydite_wrong_rows('UPDATE item', v_rows, 1); END IF;
     COMMIT;
     SELECT concat(v_other, '|', v_one);
 END

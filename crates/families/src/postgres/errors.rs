@@ -1,6 +1,6 @@
 //! PostgreSQL's error codes and their meaning for a transaction.
 
-use lydite_database::AbortReason;
+use lydite_database::{AbortReason, RUN_CHECK};
 
 /// Codes after which the same transaction may be retried.
 const RETRYABLE: [(&str, AbortReason); 3] = [
@@ -24,7 +24,12 @@ pub(crate) fn unavailable(code: &str) -> bool {
 
 /// Returns advice about an error that any statement may get, including those of a transaction.
 pub(crate) fn advice_always(code: &str) -> Option<&'static str> {
-    (code == "53100").then_some("make room on the server's disk")
+    match code {
+        "53100" => Some("make room on the server's disk"),
+        // A procedure found no row, or several, where there must be one.
+        "P0002" | "P0003" => Some(RUN_CHECK),
+        _ => None,
+    }
 }
 
 /// Returns advice about an error at connecting or administration.

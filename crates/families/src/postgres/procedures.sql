@@ -14,6 +14,7 @@ DECLARE
     turn integer := 1;
     lines integer := cardinality(in_numbers);
     done integer := 0;
+    written integer := 0;
     amount numeric := 0;
     part record;
 BEGIN
@@ -22,10 +23,19 @@ BEGIN
     SELECT c.c_discount, c.c_last, c.c_credit INTO STRICT c_discount, c_last, c_credit
         FROM customer c WHERE c.c_w_id = in_w AND c.c_d_id = in_d AND c.c_id = in_c;
     UPDATE district d SET d_next_o_id = d.d_next_o_id + 1 WHERE d.d_w_id = in_w AND d.d_id = in_d
-        RETURNING d.d_tax, d.d_next_o_id - 1 INTO STRICT d_tax, o_id;
+        RETURNING d.d_tax, d.d_next_o_id - 1 INTO d_tax, o_id;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'UPDATE district %/% changed 0 rows instead of 1: run lydite check', in_w, in_d;
+    END IF;
     INSERT INTO orders (o_id, o_d_id, o_w_id, o_c_id, o_entry_d, o_carrier_id, o_ol_cnt, o_all_local)
         VALUES (o_id, in_d, in_w, in_c, entry_d, NULL, lines, (in_w = ALL (in_supplies))::integer);
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'INSERT INTO orders of %/%/% changed 0 rows instead of 1: run lydite check', in_w, in_d, o_id;
+    END IF;
     INSERT INTO new_order (no_o_id, no_d_id, no_w_id) VALUES (o_id, in_d, in_w);
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'INSERT INTO new_order of %/%/% changed 0 rows instead of 1: run lydite check', in_w, in_d, o_id;
+    END IF;
     LOOP
         WITH line AS (
             SELECT l.number, l.supply, l.quantity, i_id, i_price, i_name, i_data
@@ -49,14 +59,15 @@ BEGIN
             INSERT INTO order_line (ol_o_id, ol_d_id, ol_w_id, ol_number, ol_i_id, ol_supply_w_id, ol_delivery_d,
                 ol_quantity, ol_amount, ol_dist_info)
             SELECT lydite_new_order.o_id, in_d, in_w, number, i_id, supply, NULL, quantity, quantity * i_price, dist
-            FROM taken
+            FROM taken RETURNING ol_number
         )
-        SELECT count(*) AS rows, sum(quantity * i_price) AS amount,
+        SELECT count(*) AS rows, (SELECT count(*) FROM inserted) AS written, sum(quantity * i_price) AS amount,
             array_agg(i_name ORDER BY number) AS names, array_agg(s_quantity ORDER BY number) AS stocks,
             array_agg(brand ORDER BY number) AS brands, array_agg(i_price ORDER BY number) AS prices,
             array_agg(number ORDER BY number) AS numbers
         INTO part FROM taken;
         done := done + part.rows;
+        written := written + part.written;
         amount := amount + coalesce(part.amount, 0);
         IF turn = 1 THEN
             names := part.names; stocks := part.stocks; brands := part.brands; prices := part.prices;
@@ -82,6 +93,10 @@ BEGIN
                 USING ERRCODE = 'LY001', DETAIL = concat_ws('|', o_id, c_credit, c_last);
         END IF;
         RAISE EXCEPTION 'stock of order %/%/% is missing: run lydite check', in_w, in_d, o_id;
+    END IF;
+    IF written <> lines THEN
+        RAISE EXCEPTION 'INSERT INTO order_line of order %/%/% changed % rows instead of %: run lydite check',
+            in_w, in_d, o_id, written, lines;
     END IF;
     total := round(amount * (1 - c_discount) * (1 + w_tax + d_tax), 2);
 END $$;
@@ -126,16 +141,29 @@ BEGIN
         WHERE c_w_id = in_c_w AND c_d_id = in_c_d AND c_id = o_id
         RETURNING c_first, c_middle, c_last, c_street_1, c_street_2, c_city, c_state, c_zip, c_phone, c_since,
             c_credit, c_credit_lim, c_discount, c_balance, CASE WHEN c_credit = 'BC' THEN left(c_data, 200) END
-        INTO STRICT o_first, o_middle, o_last, o_street_1, o_street_2, o_city, o_state, o_zip, o_phone, o_since,
+        INTO o_first, o_middle, o_last, o_street_1, o_street_2, o_city, o_state, o_zip, o_phone, o_since,
             o_credit, o_credit_lim, o_discount, o_balance, o_data;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'UPDATE customer %/%/% changed 0 rows instead of 1: run lydite check', in_c_w, in_c_d, o_id;
+    END IF;
     UPDATE district SET d_ytd = d_ytd + in_amount WHERE d_w_id = in_w AND d_id = in_d
         RETURNING d_street_1, d_street_2, d_city, d_state, d_zip, d_name
-        INTO STRICT d_1, d_2, d_3, d_4, d_5, district_name;
+        INTO d_1, d_2, d_3, d_4, d_5, district_name;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'UPDATE district %/% changed 0 rows instead of 1: run lydite check', in_w, in_d;
+    END IF;
     UPDATE warehouse SET w_ytd = w_ytd + in_amount WHERE w_id = in_w
         RETURNING w_street_1, w_street_2, w_city, w_state, w_zip, w_name
-        INTO STRICT w_1, w_2, w_3, w_4, w_5, warehouse_name;
+        INTO w_1, w_2, w_3, w_4, w_5, warehouse_name;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'UPDATE warehouse % changed 0 rows instead of 1: run lydite check', in_w;
+    END IF;
     INSERT INTO history (h_c_id, h_c_d_id, h_c_w_id, h_d_id, h_w_id, h_date, h_amount, h_data)
         VALUES (o_id, in_c_d, in_c_w, in_d, in_w, o_date, in_amount, warehouse_name || '    ' || district_name);
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'INSERT INTO history of customer %/%/% changed 0 rows instead of 1: run lydite check',
+            in_c_w, in_c_d, o_id;
+    END IF;
 END $$;
 
 CREATE OR REPLACE FUNCTION lydite_order_status(
@@ -166,25 +194,42 @@ DECLARE
     d integer;
     o integer;
     c integer;
+    lines integer;
+    dated_lines integer;
+    missed integer;
     owed numeric;
 BEGIN
     FOR d IN 1 .. in_districts LOOP
+        missed := NULL;
         LOOP
             SELECT no_o_id INTO o FROM new_order WHERE no_w_id = in_w AND no_d_id = d ORDER BY no_o_id LIMIT 1;
             EXIT WHEN o IS NULL;
             -- Below repeatable read another delivery may take it first; then look again.
             DELETE FROM new_order WHERE no_w_id = in_w AND no_d_id = d AND no_o_id = o;
             EXIT WHEN FOUND;
+            -- One that another delivery took is not found again.
+            IF o = missed THEN
+                RAISE EXCEPTION 'DELETE FROM new_order of %/%/% changed 0 rows instead of 1: run lydite check',
+                    in_w, d, o;
+            END IF;
+            missed := o;
         END LOOP;
         delivered[d] := coalesce(o, 0);
         CONTINUE WHEN o IS NULL;
         UPDATE orders SET o_carrier_id = in_carrier WHERE o_w_id = in_w AND o_d_id = d AND o_id = o
-            RETURNING o_c_id INTO STRICT c;
+            RETURNING o_c_id, o_ol_cnt INTO c, lines;
+        IF NOT FOUND THEN
+            RAISE EXCEPTION 'UPDATE orders %/%/% changed 0 rows instead of 1: run lydite check', in_w, d, o;
+        END IF;
         WITH dated AS (
             UPDATE order_line SET ol_delivery_d = CURRENT_TIMESTAMP
             WHERE ol_w_id = in_w AND ol_d_id = d AND ol_o_id = o RETURNING ol_amount
         )
-        SELECT sum(ol_amount) INTO STRICT owed FROM dated;
+        SELECT sum(ol_amount), count(*) INTO STRICT owed, dated_lines FROM dated;
+        IF dated_lines <> lines THEN
+            RAISE EXCEPTION 'UPDATE order_line of order %/%/% changed % rows instead of %: run lydite check',
+                in_w, d, o, dated_lines, lines;
+        END IF;
         UPDATE customer SET c_balance = c_balance + owed, c_delivery_cnt = c_delivery_cnt + 1
             WHERE c_w_id = in_w AND c_d_id = d AND c_id = c;
         IF owed IS NULL OR NOT FOUND THEN
@@ -248,7 +293,13 @@ BEGIN
         RAISE EXCEPTION 'item % is missing: run lydite check', in_other;
     END IF;
     UPDATE item SET i_price = price_of_other WHERE i_id = in_one;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'UPDATE item % changed 0 rows instead of 1: run lydite check', in_one;
+    END IF;
     UPDATE item SET i_price = price_of_one WHERE i_id = in_other;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'UPDATE item % changed 0 rows instead of 1: run lydite check', in_other;
+    END IF;
     RETURN ARRAY[price_of_other, price_of_one];
 END $$;
 

@@ -47,9 +47,9 @@ DeleteNewOrder: statements
 DeleteNewOrders: batched
     DELETE FROM new_order WHERE no_w_id = $1 AND ((no_d_id = $2 AND no_o_id = $3) OR (no_d_id = $4 AND no_o_id = $5) OR (no_d_id = $6 AND no_o_id = $7) OR (no_d_id = $8 AND no_o_id = $9) OR (no_d_id = $10 AND no_o_id = $11) OR (no_d_id = $12 AND no_o_id = $13) OR (no_d_id = $14 AND no_o_id = $15) OR (no_d_id = $16 AND no_o_id = $17) OR (no_d_id = $18 AND no_o_id = $19) OR (no_d_id = $20 AND no_o_id = $21))
 DeliveredOrder: statements
-    SELECT o_c_id FROM orders WHERE o_w_id = $1 AND o_d_id = $2 AND o_id = $3
+    SELECT o_c_id, o_ol_cnt FROM orders WHERE o_w_id = $1 AND o_d_id = $2 AND o_id = $3
 DeliveredOrders: batched
-    SELECT o_d_id, o_c_id, sum(ol_amount) FROM orders JOIN order_line ON ol_w_id = o_w_id AND ol_d_id = o_d_id AND ol_o_id = o_id WHERE o_w_id = $1 AND ((o_d_id = $2 AND o_id = $3) OR (o_d_id = $4 AND o_id = $5) OR (o_d_id = $6 AND o_id = $7) OR (o_d_id = $8 AND o_id = $9) OR (o_d_id = $10 AND o_id = $11) OR (o_d_id = $12 AND o_id = $13) OR (o_d_id = $14 AND o_id = $15) OR (o_d_id = $16 AND o_id = $17) OR (o_d_id = $18 AND o_id = $19) OR (o_d_id = $20 AND o_id = $21)) GROUP BY o_d_id, o_c_id
+    SELECT o_d_id, o_c_id, sum(ol_amount), min(o_ol_cnt) FROM orders JOIN order_line ON ol_w_id = o_w_id AND ol_d_id = o_d_id AND ol_o_id = o_id WHERE o_w_id = $1 AND ((o_d_id = $2 AND o_id = $3) OR (o_d_id = $4 AND o_id = $5) OR (o_d_id = $6 AND o_id = $7) OR (o_d_id = $8 AND o_id = $9) OR (o_d_id = $10 AND o_id = $11) OR (o_d_id = $12 AND o_id = $13) OR (o_d_id = $14 AND o_id = $15) OR (o_d_id = $16 AND o_id = $17) OR (o_d_id = $18 AND o_id = $19) OR (o_d_id = $20 AND o_id = $21)) GROUP BY o_d_id, o_c_id
 Insert01Line: batched
     INSERT INTO order_line (ol_o_id, ol_d_id, ol_w_id, ol_number, ol_i_id, ol_supply_w_id, ol_delivery_d, ol_quantity, ol_amount, ol_dist_info) VALUES ($1, $2, $3, $4, $5, $6, NULL, $7, $8, $9)
 Insert02Lines: batched
@@ -175,33 +175,33 @@ UpdateStock: statements, batched
 WarehouseBalance: statements, batched
     SELECT w_ytd FROM warehouse WHERE w_id = $1
 procedures, SHA-256:
-    dd9766264c9e481edbe9a9f985a843791aacd25eb7e06437c36063932ce66a42
+    849501805a5df67f40e216a1950b0c6e2b3d9191455734afc1c2dcf5b45beba4
 
 -- snapshots of all engines
 
 BeginRead: statements, batched, procedures
     START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY
 procedures, SHA-256:
-    dd9766264c9e481edbe9a9f985a843791aacd25eb7e06437c36063932ce66a42
+    849501805a5df67f40e216a1950b0c6e2b3d9191455734afc1c2dcf5b45beba4
 
 -- TiDB
 
 BeginRead: statements, batched, procedures
     START TRANSACTION
 procedures, SHA-256:
-    dd9766264c9e481edbe9a9f985a843791aacd25eb7e06437c36063932ce66a42
+    849501805a5df67f40e216a1950b0c6e2b3d9191455734afc1c2dcf5b45beba4
 
 -- OceanBase
 
 procedures, SHA-256:
-    dd9766264c9e481edbe9a9f985a843791aacd25eb7e06437c36063932ce66a42
+    849501805a5df67f40e216a1950b0c6e2b3d9191455734afc1c2dcf5b45beba4
 
 -- seekdb
 
 OrderCustomer: statements, batched
     SELECT c_discount, c_last, c_credit FROM customer WHERE c_w_id = $1 AND c_d_id = $2 AND c_id = $3 FOR UPDATE
 procedures, SHA-256:
-    75234b54766458d91d5a3c73e0061dc58ea2eef4c6f7543e1d1b0cfb19cf3010
+    32054ce28deb57b0ff82a45e63d77a4cb80b9e485783478b59747fa579625009
 
 -- Spider
 
@@ -210,4 +210,4 @@ DeleteNewOrder: statements
 DeleteNewOrders: batched
     DELETE new_order FROM new_order WHERE no_w_id = $1 AND ((no_d_id = $2 AND no_o_id = $3) OR (no_d_id = $4 AND no_o_id = $5) OR (no_d_id = $6 AND no_o_id = $7) OR (no_d_id = $8 AND no_o_id = $9) OR (no_d_id = $10 AND no_o_id = $11) OR (no_d_id = $12 AND no_o_id = $13) OR (no_d_id = $14 AND no_o_id = $15) OR (no_d_id = $16 AND no_o_id = $17) OR (no_d_id = $18 AND no_o_id = $19) OR (no_d_id = $20 AND no_o_id = $21))
 procedures, SHA-256:
-    fd880859307864fc81a277ba5f1c8e379f4e9da5af06a3043fa37166e2cf812a
+    cc6d2360c4341a0ddbee6b6cf604f818a3605fad2bd3f55dbdc8abc6a800821f

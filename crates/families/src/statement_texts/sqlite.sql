@@ -21,7 +21,7 @@ CustomersByName: statements
 DeleteNewOrder: statements
     DELETE FROM new_order WHERE no_w_id = ?1 AND no_d_id = ?2 AND no_o_id = ?3
 DeliveredOrder: statements
-    SELECT o_c_id FROM orders WHERE o_w_id = ?1 AND o_d_id = ?2 AND o_id = ?3
+    SELECT o_c_id, o_ol_cnt FROM orders WHERE o_w_id = ?1 AND o_d_id = ?2 AND o_id = ?3
 InsertHistory: statements
     INSERT INTO history (h_c_id, h_c_d_id, h_c_w_id, h_d_id, h_w_id, h_date, h_amount, h_data) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
 InsertNewOrder: statements

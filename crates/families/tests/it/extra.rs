@@ -176,7 +176,7 @@ fn a_round_without_its_row_undoes_the_rounds_before_it() {
             for input in [&input, &swap, &update, &select] {
                 let answer = play(&*open(url, mode), std::slice::from_ref(input)).remove(0);
                 assert!(
-                    matches!(&answer, Err(TxError::Fatal(why)) if why.contains("run lydite check")),
+                    matches!(&answer, Err(TxError::WrongRows { detail: why, .. }) if why.contains("run lydite check")),
                     "{url} {mode} {input:?}: {answer:?}"
                 );
             }
@@ -192,12 +192,12 @@ fn a_round_without_its_row_undoes_the_rounds_before_it() {
     let before = gemel.checksums().expect("checksums");
     let answer = play(&*gemel, std::slice::from_ref(&input)).remove(0);
     assert!(
-        matches!(&answer, Err(TxError::Fatal(why)) if why.contains("stock 2/5 is missing")),
+        matches!(&answer, Err(TxError::WrongRows { detail: why, .. }) if why.contains("stock 2/5 is missing")),
         "{answer:?}"
     );
     let answer = play(&*gemel, &[update]).remove(0);
     assert!(
-        matches!(&answer, Err(TxError::Fatal(why)) if why.contains("warehouse 3 is missing")),
+        matches!(&answer, Err(TxError::WrongRows { detail: why, .. }) if why.contains("warehouse 3 is missing")),
         "{answer:?}"
     );
     assert_eq!(gemel.checksums().expect("checksums"), before);

@@ -17,3 +17,4 @@ mod sql_targets;
 mod stock_level;
 mod tidb;
 mod tls;
+mod wrong_rows;

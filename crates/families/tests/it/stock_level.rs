@@ -80,7 +80,7 @@ fn one_statement_counts_the_low_stock_of_several_warehouses_as_one_after_the_oth
         assert_many_are_the_sum(&**target);
         let answer = play(&**target, &[level(&[(1, 1), (2, 11)], 13)]).remove(0);
         assert!(
-            matches!(&answer, Err(TxError::Fatal(text)) if text.contains("district 2/11 is missing")),
+            matches!(&answer, Err(TxError::WrongRows { detail: text, .. }) if text.contains("district 2/11 is missing")),
             "{name}: {answer:?}"
         );
     }

@@ -3,10 +3,10 @@
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::{complain, eprint};
-use lydite_bench::Contradictions;
+use lydite_bench::{Contradictions, WrongRows};
 use lydite_database::{ConditionFinding, Target};
 use lydite_report::live::Style;
-use lydite_report::model::{ANSWERS_CHECK, CheckResult, CheckedWhen};
+use lydite_report::model::{ANSWERS_CHECK, CheckResult, CheckedWhen, ROWS_CHECK};
 use lydite_tpcc::consistency::{CONDITIONS, Condition, EXTRA_CONDITIONS};
 use lydite_verify::conditions::{self, Checked};
 use std::sync::Arc;
@@ -64,6 +64,18 @@ pub(crate) fn of_answers(found: &Contradictions) -> CheckResult {
         }
     };
     CheckResult { id: ANSWERS_CHECK.into(), ok: found == 0, detail, when: CheckedWhen::After, seconds: 0.0 }
+}
+
+/// Returns the check that fails if transactions found another number of rows than there must be; `None` if none did.
+pub(crate) fn of_rows(found: &WrongRows) -> Option<CheckResult> {
+    let WrongRows { transactions, example } = found;
+    let subject = if *transactions == 1 { "transaction" } else { "transactions" };
+    let detail = format!(
+        "{transactions} {subject} found another number of rows than there must be: the database is broken, first \
+         {example}"
+    );
+    let (id, when) = (ROWS_CHECK.into(), CheckedWhen::After);
+    (*transactions > 0).then_some(CheckResult { id, ok: false, detail, when, seconds: 0.0 })
 }
 
 /// A line in the terminal that counts the evaluated conditions. Dropping it clears the line.

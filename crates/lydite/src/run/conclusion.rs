@@ -75,6 +75,10 @@ impl Measured<'_> {
             }
             None => {}
         }
+        if let Some(check) = checks::of_rows(&measurement.whole.wrong_rows) {
+            broken = true;
+            checks.push(check);
+        }
         if interrupted {
             failures.push(Failure::Interrupted("interrupted: the result is partial".into()));
         }

@@ -364,6 +364,7 @@ mod tests {
         let (w_id, d_id) = (WarehouseId(1), DistrictId(2));
         WrittenOrder { w_id, d_id, o_id: OrderId(o_id), c_id: CustomerId(c_id) }
     }
+    use lydite_bench::WrongRows;
 
     fn key(amount: i64) -> PaymentKey {
         let (w_id, d_id) = (WarehouseId(1), DistrictId(2));
@@ -523,6 +524,7 @@ mod tests {
         whole.committed[TransactionKind::NewOrder.index()] = 1;
         whole.unknown[TransactionKind::Payment.index()] = 1;
         assert_eq!(Acknowledged::read(&path, &whole).unwrap().unknown, 1);
+            wrong_rows: WrongRows::default(),
         whole.unknown[TransactionKind::Payment.index()] = 2;
         let error = Acknowledged::read(&path, &whole).err().unwrap();
         assert!(error.contains("1 transactions of unknown outcome, and the run 2"), "{error}");

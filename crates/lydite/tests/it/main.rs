@@ -55,3 +55,4 @@ mod sweep;
 mod usage;
 mod verify;
 mod was;
+mod wrong_rows;

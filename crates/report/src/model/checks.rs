@@ -24,15 +24,23 @@ pub const LEDGER_CHECK: &str = "ledger";
 /// The [`CheckResult::id`] of the check that holds the answers against themselves.
 pub const ANSWERS_CHECK: &str = "answers";
 
+/// The [`CheckResult::id`] of the check that reads the rows of sampled answers again, column by column.
+pub const SAMPLE_CHECK: &str = "sample";
+
+/// The [`CheckResult::id`] of the check that fails if transactions found another number of rows than there must be.
+pub const ROWS_CHECK: &str = "rows";
+
 /// The [`CheckResult::id`] of the check that compares the database with the success log, transaction by transaction.
 pub const SUCCESS_LOG_CHECK: &str = "success-log";
 
 /// The checks of a run that are no conditions over the database, with the words for one that holds and one that fails.
-pub(crate) const CHECKS_OF_RUNS: [(&str, [&str; 2]); 4] = [
+pub(crate) const CHECKS_OF_RUNS: [(&str, [&str; 2]); 6] = [
     (BALANCES_CHECK, ["balances hold", "balances FAIL"]),
     (LEDGER_CHECK, ["ledger holds", "ledger FAILS"]),
     (SUCCESS_LOG_CHECK, ["success log holds", "success log FAILS"]),
     (ANSWERS_CHECK, ["answers agree", "answers CONTRADICT"]),
+    (SAMPLE_CHECK, ["sampled rows agree", "sampled rows DIFFER"]),
+    (ROWS_CHECK, ["rows found", "rows WRONG"]),
 ];
 
 /// The success log of a run, compared with the database.

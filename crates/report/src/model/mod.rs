@@ -29,7 +29,7 @@ pub(crate) use agents::{agents_in_words, lost_agents};
 pub(crate) use checks::CHECKS_OF_RUNS;
 pub use checks::{
     ANSWERS_CHECK, BALANCES_CHECK, CheckResult, CheckedWhen, ComplianceLine, InputFinding, LEDGER_CHECK,
-    RequirementResult, SUCCESS_LOG_CHECK, SuccessLogResult, WindowVerdict,
+    ROWS_CHECK, RequirementResult, SAMPLE_CHECK, SUCCESS_LOG_CHECK, SuccessLogResult, WindowVerdict,
 };
 pub use endpoints::EndpointResult;
 pub use environment::{ClientCost, HostInfo, LoadInfo, TargetInfo};

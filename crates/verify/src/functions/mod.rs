@@ -207,9 +207,11 @@ type Tested<T> = Result<T, Trouble>;
 fn trouble(error: &TxError) -> Trouble {
     match error {
         TxError::Unavailable { .. } => Trouble::Lost(TargetError::unreachable(error.to_string())),
-        TxError::Aborted { .. } | TxError::RolledBack(_) | TxError::Broken(_) | TxError::Fatal(_) => {
-            Trouble::Failed(error.to_string())
-        }
+        TxError::Aborted { .. }
+        | TxError::RolledBack(_)
+        | TxError::Broken(_)
+        | TxError::WrongRows { .. }
+        | TxError::Fatal(_) => Trouble::Failed(error.to_string()),
     }
 }
 

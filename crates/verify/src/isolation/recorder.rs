@@ -188,8 +188,12 @@ impl<S: Source> Shared<S> {
                     session = connected;
                     0
                 }
-                Err(TxError::Fatal(_)) if failures < FAILURES_MOST => failures + 1,
-                Err(error @ TxError::Fatal(_)) => return Err(TargetError::database(error.to_string())),
+                Err(TxError::Fatal(_) | TxError::WrongRows { .. }) if failures < FAILURES_MOST => {
+                    failures + 1
+                }
+                Err(error @ (TxError::Fatal(_) | TxError::WrongRows { .. })) => {
+                    return Err(TargetError::database(error.to_string()));
+                }
             };
         }
         Ok(())

@@ -133,6 +133,8 @@ fn answers() -> Vec<Answer> {
         TxError::Unavailable { committed: Committed::Unknown, detail: detail.clone() },
         TxError::Broken(detail.clone()),
         TxError::Fatal(detail.clone()),
+        TxError::wrong_rows(detail.clone()),
+        TxError::WrongRows { committed: Committed::Unknown, detail: detail.clone() },
     ];
     let mut answers = vec![
         Answer::Operator { number: 1, served: Served { url, warehouses: 2, seed: 3 } },

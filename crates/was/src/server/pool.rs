@@ -107,6 +107,7 @@ impl Worker {
                 }
                 self.session = None;
             }
+            Err(TxError::WrongRows { committed: Committed::Unknown, .. }) => counts.unknown += 1,
             Err(_) => counts.failed += 1,
         }
         result
