@@ -2,6 +2,7 @@
 
 use crate::histogram::{histogram, merge};
 use crate::logged::Logged;
+use crate::sample::Samples;
 use crate::workload::{Facts, Runnable};
 use hdrhistogram::Histogram;
 use lydite_database::Tpcc;
@@ -27,6 +28,9 @@ pub struct TpccFacts {
     pub delivery: DeliveryFacts,
     /// Answers to committed transactions that contradict themselves or their inputs.
     pub contradictions: Contradictions,
+    /// Answers whose rows are read again after the run. Those of a fleet's agents stay with them.
+    #[serde(skip)]
+    pub samples: Samples,
     /// Measured waiting times of each type, in the order of [`TransactionKind::ALL`]; `None` unless terminals wait.
     pub waits: Option<[KindWaits; TransactionKind::COUNT]>,
     /// Think times after New-Orders, in nanoseconds (clause 5.6.3); `None` unless terminals wait.
@@ -275,6 +279,7 @@ impl Facts<Tpcc> for TpccFacts {
 
     fn answered(&mut self, transaction: &Transaction, outcome: &Outcome, took: Duration) {
         self.contradictions.examine(transaction, outcome);
+        self.samples.offer(transaction, outcome);
         if let (Transaction::Delivery(input), Outcome::Delivery(outcome)) = (transaction, outcome) {
             let skipped = usize::from(input.districts).saturating_sub(outcome.delivered.len()) as u64;
             self.delivery.completed += 1;
@@ -292,6 +297,7 @@ impl Facts<Tpcc> for TpccFacts {
         self.inputs.merge(&other.inputs);
         self.delivery.merge(&other.delivery);
         self.contradictions.merge(&other.contradictions);
+        self.samples.merge(&other.samples);
         self.phases.resize(self.phases.len().max(other.phases.len()), PhaseFacts::default());
         for (into, from) in self.phases.iter_mut().zip(&other.phases) {
             into.merge(from);

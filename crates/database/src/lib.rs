@@ -22,6 +22,7 @@ pub mod playing;
 pub mod profile;
 mod replicas;
 mod replication;
+mod reread;
 mod session;
 pub mod sql;
 mod statements;
@@ -48,6 +49,10 @@ pub use replicas::{
     CATCH_UP, CATCH_UP_WITH_LOAD, LONGEST_WAIT, LagWatch, Replicas, ReplicasReport, Staleness,
 };
 pub use replication::{Positions, Replication, Role};
+pub use reread::{
+    CustomerKey, FoundCustomer, FoundLine, FoundOrder, FoundPayment, FoundRows, FoundStock, HalfCounts,
+    OrderKey, RowKeys, StockKey,
+};
 pub use session::{Commit, Session, Submitted, TerminalLines};
 pub use statements::{StatementCounts, StatementUse, StatementWork, with_texts};
 pub use target::{

@@ -3,6 +3,7 @@
 use crate::capabilities::Capabilities;
 use crate::error::TargetError;
 use crate::load::Loader;
+use crate::reread::{FoundRows, HalfCounts, RowKeys};
 use crate::session::Session;
 use crate::written::Written;
 use lydite_tpcc::consistency::Condition;
@@ -71,6 +72,15 @@ pub trait Target: Send + Sync {
     /// Another load is running; see also [`Target::describe`].
     fn begin_load(&self) -> Result<Box<dyn Send>, TargetError>;
 
+    /// Keeps other runs on these warehouses away until the returned value is dropped. The default does nothing, for
+    /// databases that have no such locks, or that only one process can open.
+    ///
+    /// # Errors
+    /// Another run changes some of the warehouses; see also [`Target::describe`].
+    fn begin_run(&self, _warehouses: &RangeInclusive<u32>) -> Result<Box<dyn Send>, TargetError> {
+        Ok(Box::new(()))
+    }
+
     /// Opens a connection that loads. Several may work at the same time, each on warehouses of its own.
     ///
     /// # Errors
@@ -134,6 +144,23 @@ pub trait Target: Send + Sync {
         warehouses: &RangeInclusive<u32>,
         orders_from: Option<OrderId>,
     ) -> Result<Written, TargetError>;
+
+    /// Reads the rows of these keys, all on one snapshot if the database supports that.
+    ///
+    /// # Errors
+    /// The database fails.
+    fn reread(&self, keys: &RowKeys) -> Result<FoundRows, TargetError>;
+
+    /// Counts, in these warehouses, both sides of the transactions that may span servers, all on one snapshot if the
+    /// database supports that. Each district was loaded with `loaded_orders` orders.
+    ///
+    /// # Errors
+    /// The database fails.
+    fn halves(
+        &self,
+        warehouses: &RangeInclusive<u32>,
+        loaded_orders: OrderId,
+    ) -> Result<HalfCounts, TargetError>;
 
     /// Returns the further abilities of this target.
     fn capabilities(&self) -> Capabilities<'_>;

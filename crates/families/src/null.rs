@@ -3,9 +3,9 @@
 use crate::family::{Configured, Evidence, Family, PlacementSource};
 use lydite_database::target_url::{OptionSpec, ParsedUrl};
 use lydite_database::{
-    Capabilities, ConditionFinding, DatabaseState, Demand, Description, LedgerCounts, LoadProgress, LoadUnit,
-    Loader, Micro, MicroLoader, MicroTarget, Nodes, Session, TableChecksum, Target, TargetError, TxError,
-    TxMode, Written,
+    Capabilities, ConditionFinding, DatabaseState, Demand, Description, FoundRows, HalfCounts, LedgerCounts,
+    LoadProgress, LoadUnit, Loader, Micro, MicroLoader, MicroTarget, Nodes, RowKeys, Session, TableChecksum,
+    Target, TargetError, TxError, TxMode, Written,
 };
 use lydite_micro::{Engines, Meta, TableId, Totals};
 use lydite_tpcc::Placement;
@@ -152,6 +152,18 @@ impl Target for Null {
         _orders_from: Option<OrderId>,
     ) -> Result<Written, TargetError> {
         Err(TargetError::usage("null: stores nothing, so it has no orders and payments"))
+    }
+
+    fn reread(&self, _keys: &RowKeys) -> Result<FoundRows, TargetError> {
+        Err(TargetError::usage("null: stores nothing, so it has no rows"))
+    }
+
+    fn halves(
+        &self,
+        _warehouses: &RangeInclusive<u32>,
+        _loaded_orders: OrderId,
+    ) -> Result<HalfCounts, TargetError> {
+        Err(TargetError::usage("null: stores nothing, so there is nothing to count"))
     }
 
     fn capabilities(&self) -> Capabilities<'_> {

@@ -2,8 +2,9 @@
 
 use lydite_bench::{Kept, LoadError, LoadReport, RunControl, load};
 use lydite_database::{
-    Capabilities, ConditionFinding, DatabaseState, Demand, Description, LedgerCounts, LoadProgress, LoadUnit,
-    Loader, Session, TableChecksum, Target, TargetError, TargetErrorKind, Written,
+    Capabilities, ConditionFinding, DatabaseState, Demand, Description, FoundRows, HalfCounts, LedgerCounts,
+    LoadProgress, LoadUnit, Loader, RowKeys, Session, TableChecksum, Target, TargetError, TargetErrorKind,
+    Written,
 };
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
@@ -133,6 +134,18 @@ impl Target for Shelf {
         _warehouses: &RangeInclusive<u32>,
         _orders_from: Option<OrderId>,
     ) -> Result<Written, TargetError> {
+        Err(TargetError::usage("not here"))
+    }
+
+    fn reread(&self, _keys: &RowKeys) -> Result<FoundRows, TargetError> {
+        Err(TargetError::usage("not here"))
+    }
+
+    fn halves(
+        &self,
+        _warehouses: &RangeInclusive<u32>,
+        _loaded_orders: OrderId,
+    ) -> Result<HalfCounts, TargetError> {
         Err(TargetError::usage("not here"))
     }
     fn capabilities(&self) -> Capabilities<'_> {

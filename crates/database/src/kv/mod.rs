@@ -32,6 +32,7 @@ pub mod lists;
 mod load_lock;
 mod loader;
 pub mod meta;
+pub mod reread;
 pub mod scan;
 pub mod session;
 mod store;

@@ -14,6 +14,7 @@ use crate::kv::lists::{self, KvLists};
 use crate::kv::load_lock::{LoadLock, LoadLockRef};
 use crate::kv::loader::KvLoader;
 use crate::kv::meta;
+use crate::kv::reread::{halves, reread};
 use crate::kv::scan::Scanned;
 use crate::kv::session::KvSession;
 use crate::kv::store::{Access, KvTable, Pending, Store, StoreTx};
@@ -22,6 +23,7 @@ use crate::kv::store_test::test_store;
 use crate::kv::written::written;
 use crate::lists::{ListTarget, Lists};
 use crate::load::Loader;
+use crate::reread::{FoundRows, HalfCounts, RowKeys};
 use crate::session::Session;
 use crate::target::{
     ConditionFinding, DatabaseState, Demand, Description, LedgerCounts, TableChecksum, Target,
@@ -216,6 +218,24 @@ impl<S: Store> Target for KvTarget<S> {
         let failed = self.failed("read orders and payments");
         let mut tx = store.begin_any(Access::Read).map_err(&failed)?;
         written(&mut Scanned(&mut tx), warehouses, orders_from).map_err(failed)
+    }
+
+    fn reread(&self, keys: &RowKeys) -> Result<FoundRows, TargetError> {
+        let store = self.store()?;
+        let failed = self.failed("read rows again");
+        let mut tx = store.begin_any(Access::Read).map_err(&failed)?;
+        reread(&mut Scanned(&mut tx), keys).map_err(failed)
+    }
+
+    fn halves(
+        &self,
+        warehouses: &RangeInclusive<u32>,
+        loaded_orders: OrderId,
+    ) -> Result<HalfCounts, TargetError> {
+        let store = self.store()?;
+        let failed = self.failed("count both sides");
+        let mut tx = store.begin_any(Access::Read).map_err(&failed)?;
+        halves(&mut Scanned(&mut tx), warehouses, loaded_orders).map_err(failed)
     }
 
     fn capabilities(&self) -> Capabilities<'_> {

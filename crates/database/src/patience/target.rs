@@ -13,6 +13,7 @@ use crate::load::Loader;
 use crate::micro::{MicroLoader, MicroTarget};
 use crate::observe::{Configuration, Observe, Observer};
 use crate::replication::{Positions, Replication};
+use crate::reread::{FoundRows, HalfCounts, RowKeys};
 use crate::session::Session;
 use crate::target::{
     ConditionFinding, DatabaseState, Demand, Description, LedgerCounts, TableChecksum, Target,
@@ -118,6 +119,12 @@ impl Target for Patient {
         Ok(Box::new(Held { right: Some(held), patience: self.patience.clone() }))
     }
 
+    fn begin_run(&self, warehouses: &RangeInclusive<u32>) -> Result<Box<dyn Send>, TargetError> {
+        let warehouses = warehouses.clone();
+        let held = self.ask("the right to run", move |target| target.begin_run(&warehouses))?;
+        Ok(Box::new(Held { right: Some(held), patience: self.patience.clone() }))
+    }
+
     fn loader(&self) -> Result<Box<dyn Loader>, TargetError> {
         let loader = self.ask("a new connection for the load", |target| target.loader())?;
         Ok(Box::new(Lent::new(loader, &self.patience)))
@@ -170,6 +177,20 @@ impl Target for Patient {
     ) -> Result<Written, TargetError> {
         let warehouses = warehouses.clone();
         self.ask("the orders and payments", move |target| target.written(&warehouses, orders_from))
+    }
+
+    fn reread(&self, keys: &RowKeys) -> Result<FoundRows, TargetError> {
+        let keys = keys.clone();
+        self.ask("rows of the run", move |target| target.reread(&keys))
+    }
+
+    fn halves(
+        &self,
+        warehouses: &RangeInclusive<u32>,
+        loaded_orders: OrderId,
+    ) -> Result<HalfCounts, TargetError> {
+        let warehouses = warehouses.clone();
+        self.ask("both sides of transactions", move |target| target.halves(&warehouses, loaded_orders))
     }
 
     fn capabilities(&self) -> Capabilities<'_> {

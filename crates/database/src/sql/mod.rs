@@ -24,6 +24,7 @@ pub mod new_order;
 mod order_status;
 mod payment;
 pub mod prepared;
+pub mod reread;
 mod select_balance;
 pub mod session;
 pub mod shards;

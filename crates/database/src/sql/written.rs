@@ -60,7 +60,7 @@ pub fn written(
 }
 
 /// Passes the rows of a query to `each`, which returns `None` for a row that it can't read.
-fn read<const COLUMNS: usize>(
+pub(super) fn read<const COLUMNS: usize>(
     admin: &mut impl Admin,
     query: &str,
     mut each: impl FnMut([Option<&str>; COLUMNS]) -> Option<()>,
@@ -78,12 +78,12 @@ fn read<const COLUMNS: usize>(
     }
 }
 
-fn number<T: FromStr>(text: Option<&str>) -> Option<T> {
+pub(super) fn number<T: FromStr>(text: Option<&str>) -> Option<T> {
     text?.parse().ok()
 }
 
 /// Reads an amount with two decimals.
-fn cents(text: &str) -> Option<Cents> {
+pub(super) fn cents(text: &str) -> Option<Cents> {
     let (whole, part) = text.trim().split_once('.')?;
     (part.len() == 2).then(|| format!("{whole}{part}").parse().ok().map(Cents)).flatten()
 }

@@ -8,9 +8,9 @@ use super::store::DriverStore;
 use super::transactions::Transactions;
 use lydite_database::kv::KvTarget;
 use lydite_database::{
-    BalanceTarget, Balances, Capabilities, ConditionFinding, DatabaseState, Demand, Description, Held,
-    HeldTarget, LedgerCounts, ListTarget, Lists, Loader, Server, Session, StoppableWork, StoreTest,
-    TableChecksum, Target, TargetError, Written,
+    BalanceTarget, Balances, Capabilities, ConditionFinding, DatabaseState, Demand, Description, FoundRows,
+    HalfCounts, Held, HeldTarget, LedgerCounts, ListTarget, Lists, Loader, RowKeys, Server, Session,
+    StoppableWork, StoreTest, TableChecksum, Target, TargetError, Written,
 };
 use lydite_tpcc::OrderId;
 use lydite_tpcc::consistency::Condition;
@@ -171,6 +171,24 @@ impl Target for External {
         match self.speaking()? {
             Speaking::Store(target) => target.written(warehouses, orders_from),
             Speaking::Transactions(target) => target.written(warehouses, orders_from),
+        }
+    }
+
+    fn reread(&self, keys: &RowKeys) -> Result<FoundRows, TargetError> {
+        match self.speaking()? {
+            Speaking::Store(target) => target.reread(keys),
+            Speaking::Transactions(target) => target.reread(keys),
+        }
+    }
+
+    fn halves(
+        &self,
+        warehouses: &RangeInclusive<u32>,
+        loaded_orders: OrderId,
+    ) -> Result<HalfCounts, TargetError> {
+        match self.speaking()? {
+            Speaking::Store(target) => target.halves(warehouses, loaded_orders),
+            Speaking::Transactions(target) => target.halves(warehouses, loaded_orders),
         }
     }
 

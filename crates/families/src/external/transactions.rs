@@ -14,13 +14,14 @@ use lydite_database::kv::codec::KvRow;
 use lydite_database::kv::columns::{Columns, FromColumns, Loose};
 use lydite_database::kv::counts::counts;
 use lydite_database::kv::meta;
+use lydite_database::kv::reread::{halves, reread};
 use lydite_database::kv::scan::RowSource;
 use lydite_database::kv::session::now;
 use lydite_database::kv::written::written;
 use lydite_database::profile::asks_for_an_unused_item;
 use lydite_database::{
-    Committed, ConditionFinding, DatabaseState, LedgerCounts, LoadProgress, LoadUnit, Loader, Session,
-    TableChecksum, TargetError, TxError, Written,
+    Committed, ConditionFinding, DatabaseState, FoundRows, HalfCounts, LedgerCounts, LoadProgress, LoadUnit,
+    Loader, RowKeys, Session, TableChecksum, TargetError, TxError, Written,
 };
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
@@ -176,6 +177,18 @@ impl Transactions {
         orders_from: Option<OrderId>,
     ) -> Result<Written, TargetError> {
         self.reading("read orders and payments", 0, |source| written(source, warehouses, orders_from))
+    }
+
+    pub(super) fn reread(&self, keys: &RowKeys) -> Result<FoundRows, TargetError> {
+        self.reading("read rows again", 0, |source| reread(source, keys))
+    }
+
+    pub(super) fn halves(
+        &self,
+        warehouses: &RangeInclusive<u32>,
+        loaded_orders: OrderId,
+    ) -> Result<HalfCounts, TargetError> {
+        self.reading("count both sides", 0, |source| halves(source, warehouses, loaded_orders))
     }
 
     /// Reads tables on one snapshot, if the driver has snapshots.

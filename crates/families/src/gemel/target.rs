@@ -6,8 +6,9 @@ use ::gemel::{Database, Error};
 use lydite_database::kv::{KvTable, KvTarget, Store};
 use lydite_database::micro::is_table_name;
 use lydite_database::{
-    BalanceTarget, Balances, Capabilities, ConditionFinding, DatabaseState, Demand, Description, Held,
-    HeldTarget, LedgerCounts, Loader, Session, TableChecksum, Target, TargetError, Written,
+    BalanceTarget, Balances, Capabilities, ConditionFinding, DatabaseState, Demand, Description, FoundRows,
+    HalfCounts, Held, HeldTarget, LedgerCounts, Loader, RowKeys, Session, TableChecksum, Target, TargetError,
+    Written,
 };
 use lydite_tpcc::OrderId;
 use lydite_tpcc::consistency::Condition;
@@ -137,6 +138,18 @@ impl Target for GemelTarget {
         orders_from: Option<OrderId>,
     ) -> Result<Written, TargetError> {
         self.tpcc.written(warehouses, orders_from)
+    }
+
+    fn reread(&self, keys: &RowKeys) -> Result<FoundRows, TargetError> {
+        self.tpcc.reread(keys)
+    }
+
+    fn halves(
+        &self,
+        warehouses: &RangeInclusive<u32>,
+        loaded_orders: OrderId,
+    ) -> Result<HalfCounts, TargetError> {
+        self.tpcc.halves(warehouses, loaded_orders)
     }
 
     fn capabilities(&self) -> Capabilities<'_> {

@@ -19,6 +19,7 @@ mod observe;
 mod packet;
 pub(crate) mod product;
 mod replication;
+mod run_mark;
 mod schema;
 mod session;
 mod snapshot;
@@ -29,8 +30,9 @@ mod wire;
 pub(crate) use config::Config;
 pub(crate) use family::FAMILY;
 use lydite_database::{
-    Capabilities, ConditionFinding, DatabaseState, Demand, Description, Endpoints, LedgerCounts, Loader,
-    Replicated, Role, Seat, Session, TableChecksum, Target, TargetError, TxMode, Written,
+    Capabilities, ConditionFinding, DatabaseState, Demand, Description, Endpoints, FoundRows, HalfCounts,
+    LedgerCounts, Loader, Replicated, Role, RowKeys, Seat, Session, TableChecksum, Target, TargetError,
+    TxMode, Written,
 };
 
 use crate::net;
@@ -44,6 +46,7 @@ use loader::MysqlLoader;
 use lydite_database::sql::counts::counts;
 use lydite_database::sql::dialect::Dialect;
 use lydite_database::sql::meta::{self, Admin, is_ours};
+use lydite_database::sql::reread::{halves, reread};
 use lydite_database::sql::shards::Layout;
 use lydite_database::sql::sql_error::SqlError;
 use lydite_database::sql::statement::Statement;
@@ -405,6 +408,10 @@ impl Target for Mysql {
         Ok(Box::new(spider::lock(self)?))
     }
 
+    fn begin_run(&self, warehouses: &RangeInclusive<u32>) -> Result<Box<dyn Send>, TargetError> {
+        run_mark::take(&self.config, warehouses)
+    }
+
     fn loader(&self) -> Result<Box<dyn Loader>, TargetError> {
         if self.shards.is_empty() {
             Ok(Box::new(MysqlLoader::open(&self.config)?))
@@ -482,6 +489,24 @@ impl Target for Mysql {
         self.on_snapshot("read orders and payments", |wire| {
             let dialect = wire.product.dialect;
             written(wire, dialect, warehouses, orders_from)
+        })
+    }
+
+    fn reread(&self, keys: &RowKeys) -> Result<FoundRows, TargetError> {
+        self.on_snapshot("read rows again", |wire| {
+            let dialect = wire.product.dialect;
+            reread(wire, dialect, keys)
+        })
+    }
+
+    fn halves(
+        &self,
+        warehouses: &RangeInclusive<u32>,
+        loaded_orders: OrderId,
+    ) -> Result<HalfCounts, TargetError> {
+        self.on_snapshot("count both sides", |wire| {
+            let dialect = wire.product.dialect;
+            halves(wire, dialect, warehouses, loaded_orders)
         })
     }
 

@@ -20,6 +20,7 @@ mod observe;
 mod product;
 mod replication;
 mod reset;
+mod run_mark;
 pub(crate) mod session;
 mod shards;
 mod snapshot;
@@ -30,8 +31,9 @@ mod wire;
 pub(crate) use config::Config;
 pub(crate) use family::{CITUS_FAMILY, COCKROACH_FAMILY, POSTGRES_FAMILY, YUGABYTE_FAMILY};
 use lydite_database::{
-    Capabilities, ConditionFinding, DatabaseState, Demand, Description, Endpoints, LedgerCounts, Loader,
-    Replicated, Seat, Session, TableChecksum, Target, TargetError, TxMode, Written,
+    Capabilities, ConditionFinding, DatabaseState, Demand, Description, Endpoints, FoundRows, HalfCounts,
+    LedgerCounts, Loader, Replicated, RowKeys, Seat, Session, TableChecksum, Target, TargetError, TxMode,
+    Written,
 };
 
 use crate::net;
@@ -44,6 +46,7 @@ use lydite_database::sql::ddl;
 use lydite_database::sql::dialect::Dialect;
 use lydite_database::sql::isolation::Isolation;
 use lydite_database::sql::meta::{self, Admin};
+use lydite_database::sql::reread::{halves, reread};
 use lydite_database::sql::shards::Layout;
 use lydite_database::sql::sql_error::SqlError;
 use lydite_database::sql::statement::Statement;
@@ -381,6 +384,10 @@ impl Target for Postgres {
         Ok(Box::new(shards::lock(self)?))
     }
 
+    fn begin_run(&self, warehouses: &RangeInclusive<u32>) -> Result<Box<dyn Send>, TargetError> {
+        run_mark::take(&self.config, warehouses)
+    }
+
     fn loader(&self) -> Result<Box<dyn Loader>, TargetError> {
         if self.shards.is_empty() {
             Ok(Box::new(PgLoader::open(&self.config)?))
@@ -473,6 +480,20 @@ impl Target for Postgres {
     ) -> Result<Written, TargetError> {
         let dialect = session::dialect(self.config.isolation);
         self.on_snapshot("read orders and payments", |wire| written(wire, dialect, warehouses, orders_from))
+    }
+
+    fn reread(&self, keys: &RowKeys) -> Result<FoundRows, TargetError> {
+        let dialect = session::dialect(self.config.isolation);
+        self.on_snapshot("read rows again", |wire| reread(wire, dialect, keys))
+    }
+
+    fn halves(
+        &self,
+        warehouses: &RangeInclusive<u32>,
+        loaded_orders: OrderId,
+    ) -> Result<HalfCounts, TargetError> {
+        let dialect = session::dialect(self.config.isolation);
+        self.on_snapshot("count both sides", |wire| halves(wire, dialect, warehouses, loaded_orders))
     }
 
     fn capabilities(&self) -> Capabilities<'_> {

@@ -11,9 +11,9 @@ mod observe;
 
 pub(crate) use family::FAMILY;
 use lydite_database::{
-    BalanceTarget, Balances, Capabilities, ConditionFinding, DatabaseState, Demand, Description, Held,
-    HeldTarget, LedgerCounts, Loader, Session, StoppableWork, TableChecksum, Target, TargetError, TxMode,
-    Written,
+    BalanceTarget, Balances, Capabilities, ConditionFinding, DatabaseState, Demand, Description, FoundRows,
+    HalfCounts, Held, HeldTarget, LedgerCounts, Loader, RowKeys, Session, StoppableWork, TableChecksum,
+    Target, TargetError, TxMode, Written,
 };
 
 use crate::stoppable::Stoppable;
@@ -30,6 +30,7 @@ use lydite_database::sql::ddl;
 use lydite_database::sql::dialect::{Batches, Dialect};
 use lydite_database::sql::held::HeldSession;
 use lydite_database::sql::meta::{self, Admin, OWN_TABLES};
+use lydite_database::sql::reread::{halves, reread};
 use lydite_database::sql::session::SqlSession;
 use lydite_database::sql::sql_error::SqlError;
 use lydite_database::sql::written::written;
@@ -414,6 +415,24 @@ impl Target for Sqlite {
         let mut connection = self.open()?;
         connection.execute("BEGIN").map_err(&failed)?;
         written(&mut connection, &DIALECT, warehouses, orders_from).map_err(failed)
+    }
+
+    fn reread(&self, keys: &RowKeys) -> Result<FoundRows, TargetError> {
+        let failed = self.failed("read rows again");
+        let mut connection = self.open()?;
+        connection.execute("BEGIN").map_err(&failed)?;
+        reread(&mut connection, &DIALECT, keys).map_err(failed)
+    }
+
+    fn halves(
+        &self,
+        warehouses: &RangeInclusive<u32>,
+        loaded_orders: OrderId,
+    ) -> Result<HalfCounts, TargetError> {
+        let failed = self.failed("count both sides");
+        let mut connection = self.open()?;
+        connection.execute("BEGIN").map_err(&failed)?;
+        halves(&mut connection, &DIALECT, warehouses, loaded_orders).map_err(failed)
     }
 
     fn capabilities(&self) -> Capabilities<'_> {

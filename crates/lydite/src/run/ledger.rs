@@ -1,6 +1,7 @@
 //! The ledger of a run: what the database acknowledged against what it holds. The consistency conditions compare tables
 //! with one another, so they miss a commit that is gone from all of them.
 
+use super::halves::{Sides, blamed};
 use super::reading::{Reading, settled};
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
@@ -11,6 +12,9 @@ use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::{TransactionKind, WarehouseId};
 use std::sync::Arc;
 use std::time::Instant;
+
+/// Guess at the causes of rows that are too many.
+const GUESS: &str = "somebody else writes to this database, or a commit was applied twice";
 
 /// The ledger of a run, opened before its first transaction.
 pub(crate) struct Ledger {
@@ -49,7 +53,12 @@ impl Ledger {
     ///
     /// # Errors
     /// The database fails.
-    pub(crate) fn check(&self, whole: &Whole, interrupt: &Interrupt) -> Result<Option<CheckResult>, Failure> {
+    pub(crate) fn check(
+        &self,
+        whole: &Whole,
+        sides: &Sides,
+        interrupt: &Interrupt,
+    ) -> Result<Option<CheckResult>, Failure> {
         let begun = Instant::now();
         let acknowledged = Acknowledged::new(whole, self.orders_per_delivery);
         let verdict = settled(
@@ -59,10 +68,15 @@ impl Ledger {
                 Ok(after.map(|after| acknowledged.judge(&self.before, &after)))
             },
         )?;
-        let (ok, detail) = match verdict {
-            None => return Ok(None),
-            Some(Ok(detail)) => (true, detail),
-            Some(Err(detail)) => (false, detail),
+        let Some(verdict) = verdict else { return Ok(None) };
+        // The side that is counted may be the whole one. Nobody waited for the other one if the outcome is unknown.
+        let half =
+            if verdict.is_err() || whole.unknown() > 0 { sides.half_a_commit(interrupt)? } else { None };
+        let (ok, detail) = match (verdict, half) {
+            (Ok(detail), None) => (true, detail),
+            (Ok(_), Some(half)) => (false, half),
+            (Err(detail), None) => (false, detail),
+            (Err(detail), Some(half)) => (false, blamed(&detail, GUESS, &half)),
         };
         let seconds = begun.elapsed().as_secs_f64();
         Ok(Some(CheckResult { id: LEDGER_CHECK.into(), ok, detail, when: CheckedWhen::After, seconds }))
@@ -176,8 +190,7 @@ impl Entry {
             let of_unknown_outcome =
                 if unknown == 0 { String::new() } else { format!(" and {unknown} of unknown outcome") };
             Some(format!(
-                "{} {} too many for {least} acknowledged{of_unknown_outcome}: {evidence}: somebody else writes to this \
-                 database, or a commit was applied twice",
+                "{} {} too many for {least} acknowledged{of_unknown_outcome}: {evidence}: {GUESS}",
                 found - most,
                 name(found - most)
             ))

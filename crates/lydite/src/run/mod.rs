@@ -8,6 +8,7 @@ pub(crate) mod faults;
 pub(crate) mod fleet;
 pub(crate) mod fleet_load;
 pub(crate) mod function_tests;
+mod halves;
 mod ledger;
 pub(crate) mod loading;
 mod measuring;
@@ -17,6 +18,7 @@ pub(crate) mod observing;
 pub(crate) mod readiness;
 mod reading;
 mod result;
+mod sample;
 mod success_log;
 pub(crate) mod tpcc;
 

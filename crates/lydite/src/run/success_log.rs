@@ -1,6 +1,7 @@
 //! The success log of a run against the database: each order and each payment that the database acknowledged is there
 //! once, and no other.
 
+use super::halves::{Sides, blamed};
 use super::reading::{Reading, settled};
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
@@ -18,6 +19,9 @@ use std::time::Instant;
 
 /// Most transactions that a result names as examples.
 const EXAMPLES: usize = 5;
+
+/// Guess at the causes of rows that nobody acknowledged.
+const GUESS: &str = "they were rolled back or committed twice, or somebody else writes to this database";
 
 /// The success log of a run, opened before its first transaction.
 pub(crate) struct SuccessLog {
@@ -56,6 +60,7 @@ impl SuccessLog {
     pub(crate) fn check(
         &self,
         measurement: &Measurement,
+        sides: &Sides,
         interrupt: &Interrupt,
     ) -> Result<Option<CheckResult>, Failure> {
         let begun = Instant::now();
@@ -89,10 +94,12 @@ impl SuccessLog {
             path: self.path.display().to_string(),
             examples: verdict.examples(),
         }));
+        let half = if verdict.holds() { None } else { sides.half_a_commit(interrupt)? };
+        let words = verdict.words(&acknowledged);
         Ok(Some(CheckResult {
             id: SUCCESS_LOG_CHECK.into(),
             ok: verdict.holds(),
-            detail: verdict.words(&acknowledged),
+            detail: half.map_or_else(|| words.clone(), |half| blamed(&words, GUESS, &half)),
             when: CheckedWhen::After,
             seconds: begun.elapsed().as_secs_f64(),
         }))
@@ -333,8 +340,7 @@ impl Verdict {
         }
         if !self.resurrected.is_empty() {
             problems.push(format!(
-                "{} that were not acknowledged are there: {}: they were rolled back or committed twice, or somebody \
-                 else writes to this database",
+                "{} that were not acknowledged are there: {}: {GUESS}",
                 self.resurrected.len(),
                 listed(&self.resurrected)
             ));
@@ -358,13 +364,13 @@ fn listed(entries: &[Entry]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lydite_bench::WrongRows;
     use lydite_tpcc::{Cents, OrderId};
 
     fn order(o_id: u32, c_id: u32) -> WrittenOrder {
         let (w_id, d_id) = (WarehouseId(1), DistrictId(2));
         WrittenOrder { w_id, d_id, o_id: OrderId(o_id), c_id: CustomerId(c_id) }
     }
-    use lydite_bench::WrongRows;
 
     fn key(amount: i64) -> PaymentKey {
         let (w_id, d_id) = (WarehouseId(1), DistrictId(2));
@@ -518,13 +524,13 @@ mod tests {
             unknown: vec![0; TransactionKind::COUNT],
             unanswered: 0,
             delivered: 0,
+            wrong_rows: WrongRows::default(),
         };
         let error = Acknowledged::read(&path, &whole).err().unwrap();
         assert!(error.contains("1 New-Orders and 0 Payments, and the run acknowledged 0 and 0"), "{error}");
         whole.committed[TransactionKind::NewOrder.index()] = 1;
         whole.unknown[TransactionKind::Payment.index()] = 1;
         assert_eq!(Acknowledged::read(&path, &whole).unwrap().unknown, 1);
-            wrong_rows: WrongRows::default(),
         whole.unknown[TransactionKind::Payment.index()] = 2;
         let error = Acknowledged::read(&path, &whole).err().unwrap();
         assert!(error.contains("1 transactions of unknown outcome, and the run 2"), "{error}");

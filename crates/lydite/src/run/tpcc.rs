@@ -8,12 +8,15 @@ use super::fault_pieces;
 use super::faults::Faults;
 use super::fleet::Fleet;
 use super::function_tests::FunctionFindings;
+use super::halves::Sides;
 use super::ledger::Ledger;
 use super::measuring::{Live, measure};
 use super::node_sizes::SizeWatch;
 use super::observing::{self, Observing};
 use super::readiness::{begin_with_template, check_target, fitting_run, make_ready};
+use super::reading::Reading;
 use super::result::{Parts, endpoints};
+use super::sample;
 use super::success_log::SuccessLog;
 use crate::exit::{Failure, Outcome};
 use crate::interrupt::Interrupt;
@@ -30,7 +33,7 @@ use lydite_plan::controls::affinity::Affinity;
 use lydite_plan::controls::function_tests::FunctionTests;
 use lydite_plan::controls::{Ground, Ran, Settled};
 use lydite_report::figures::plural;
-use lydite_report::model::{ANSWERS_CHECK, CheckedWhen, LEDGER_CHECK, SUCCESS_LOG_CHECK};
+use lydite_report::model::{ANSWERS_CHECK, CheckedWhen, LEDGER_CHECK, SAMPLE_CHECK, SUCCESS_LOG_CHECK};
 use lydite_tpcc::TransactionKind;
 use lydite_tpcc::consistency::{ITEMS_CONDITION, STOCK_CONDITION};
 use lydite_tpcc::meta::DatabaseMeta;
@@ -47,6 +50,7 @@ pub(crate) fn run(request: &Request) -> Outcome {
     let plan = &request.plan;
     let fleet = request.fleet.as_ref().map(|asked| asked.gather(request)).transpose()?;
     let ready = Ready::new(request)?;
+    let _alone = ready.begin_run()?;
     let balances = ready.watch_balances(request)?;
     let mut checks = Vec::new();
     if plan.check && ready.stored {
@@ -89,18 +93,27 @@ pub(crate) fn run(request: &Request) -> Outcome {
         load: ready.load.as_ref(),
         lines,
     };
+    let sides = ready.sides(request);
     let mut acknowledged: Vec<(&str, Box<Check<'_>>)> = Vec::new();
     // Nobody knows the last acknowledgements of a lost agent.
     if let Some(ledger) = ledger.as_ref().filter(|_| agents.all_reported()) {
-        let check = || ledger.check(&measurement.whole, &request.interrupt);
+        let check = || ledger.check(&measurement.whole, &sides, &request.interrupt);
         acknowledged.push((LEDGER_CHECK, Box::new(check)));
     }
     if let Some(log) = success_log.as_ref().filter(|_| agents.all_reported()) {
-        acknowledged.push((SUCCESS_LOG_CHECK, Box::new(|| log.check(&measurement, &request.interrupt))));
+        let check = || log.check(&measurement, &sides, &request.interrupt);
+        acknowledged.push((SUCCESS_LOG_CHECK, Box::new(check)));
     }
     if plan.check && ready.stored {
         let check = || Ok(Some(checks::of_answers(&measurement.facts.contradictions)));
         acknowledged.push((ANSWERS_CHECK, Box::new(check)));
+    }
+    let samples = &measurement.facts.samples;
+    // The answers of a fleet stay with its agents.
+    if plan.check && ready.stored && request.fleet.is_none() && !samples.is_empty() {
+        let (reading, meta, interrupt) = (ready.reading(), &ready.meta, &request.interrupt);
+        let check = move || sample::check(&reading, meta, samples, interrupt);
+        acknowledged.push((SAMPLE_CHECK, Box::new(check)));
     }
     let run = Measured {
         request,
@@ -236,6 +249,23 @@ impl Ready {
         (request.plan.check && self.stored)
             .then(|| Ledger::open(&self.target, embedded, &self.meta, self.active, &request.interrupt))
             .transpose()
+    }
+
+    /// Keeps other runs on the active warehouses away: they would look like a broken database.
+    fn begin_run(&self) -> Result<Box<dyn Send>, Failure> {
+        let (first, count) = self.active;
+        Ok(self.target.begin_run(&(first..=first + count - 1))?)
+    }
+
+    /// Returns the reading of the active warehouses.
+    fn reading(&self) -> Reading {
+        Reading::new(&self.target, self.description.embedded, self.active)
+    }
+
+    /// Returns both sides of the transactions of the run.
+    fn sides(&self, request: &Request) -> Sides {
+        let plays_update_stock = request.plan.schedule.plays(TransactionKind::UpdateStock);
+        Sides::new(self.reading(), self.meta.size.orders(), plays_update_stock)
     }
 
     /// Opens the success log of the run, if the plan has one.

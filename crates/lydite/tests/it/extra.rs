@@ -94,11 +94,11 @@ fn orders_and_updates_of_stock_together_keep_the_conditions() {
         let checks = result["checks"].as_array().expect("checks");
         assert_eq!(
             checks.len(),
-            30,
-            "twelve conditions, items and stock, before and after, the ledger and the answers: {checks:?}"
+            31,
+            "twelve conditions, items and stock, before and after, ledger, answers and sample: {checks:?}"
         );
         assert!(checks.iter().all(|check| check["ok"] == true), "{checks:?}");
-        assert_eq!((&checks[12]["id"], &checks[29]["id"]), (&"item".into(), &"stock".into()));
+        assert_eq!((&checks[12]["id"], &checks[30]["id"]), (&"item".into(), &"stock".into()));
         assert_eq!(checks[14]["id"], "ledger");
         for of in ["update_stock", "update_item"] {
             let update = &result["transactions"][of];

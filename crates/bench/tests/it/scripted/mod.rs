@@ -2,8 +2,9 @@
 
 use lydite_bench::{Measurement, Mode, RunControl, RunError, RunPlan, run};
 use lydite_database::{
-    Capabilities, Commit, ConditionFinding, DatabaseState, Demand, Description, LedgerCounts, Loader, Nodes,
-    Session, Submitted, TableChecksum, Target, TargetError, TxError, TxMode, Written,
+    Capabilities, Commit, ConditionFinding, DatabaseState, Demand, Description, FoundRows, HalfCounts,
+    LedgerCounts, Loader, Nodes, RowKeys, Session, Submitted, TableChecksum, Target, TargetError, TxError,
+    TxMode, Written,
 };
 use lydite_families::TargetSpec;
 use lydite_tpcc::consistency::Condition;
@@ -243,6 +244,18 @@ impl Target for Scripted {
         _warehouses: &RangeInclusive<u32>,
         _orders_from: Option<OrderId>,
     ) -> Result<Written, TargetError> {
+        Err(TargetError::usage("not scripted"))
+    }
+
+    fn reread(&self, _keys: &RowKeys) -> Result<FoundRows, TargetError> {
+        Err(TargetError::usage("not scripted"))
+    }
+
+    fn halves(
+        &self,
+        _warehouses: &RangeInclusive<u32>,
+        _loaded_orders: OrderId,
+    ) -> Result<HalfCounts, TargetError> {
         Err(TargetError::usage("not scripted"))
     }
     fn capabilities(&self) -> Capabilities<'_> {
