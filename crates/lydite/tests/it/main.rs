@@ -28,6 +28,7 @@ mod golden;
 mod hang;
 mod ignite;
 mod isolation;
+mod isolation_lost;
 mod killed;
 mod kit;
 mod lab;

@@ -1,8 +1,10 @@
 //! Check of a history against a level: the function that joins all steps.
 
 use super::cycles;
+use super::explain::Explain;
 use super::graph::{Edge, Graph, Kind, counted_ids, realtime_edges, session_edges};
 use super::level::{AnomalyKind, Level, Order};
+use super::lost::lost;
 use super::model::{History, HistoryError, Outcome};
 use super::report::{Collector, Report, Tally};
 use super::versions::infer;
@@ -61,6 +63,9 @@ pub fn check(history: &History, options: &Options) -> Result<Report, HistoryErro
     let mut found = Collector::new(options.examples);
     let inferred = infer(history, &kinds, options.register_order, &mut found);
     let counted = inferred.counted;
+    for lost in history.final_from.map_or_else(Vec::new, |from| lost(&history.transactions, from)) {
+        found.add(AnomalyKind::LostAppend, || Explain::new(history).lost(&lost));
+    }
     let mut edges = inferred.edges;
     let dependencies = edges.len() as u64;
     let mut orders = vec![Order::Data];

@@ -1,6 +1,8 @@
 //! Histories as Jepsen writes them (`history.edn`), for Elle and other checkers: one operation map per line, an
 //! invocation and a completion for each transaction.
 //!
+//! Reads at the end have `:final? true`, as in Jepsen's own tests.
+//!
 //! The clock of a history is logical, so `:time` is a position and no time.
 
 use super::model::{Action, History, HistoryError, KeyKind, Op, Outcome, Seen, Transaction};
@@ -39,9 +41,10 @@ impl History {
                 }
             };
             let value = self.value(tx, &kinds, kind == ":ok");
+            let at_end = if self.is_final(tx) { ", :final? true" } else { "" };
             writeln!(
                 writer,
-                "{{:type {kind}, :f :txn, :value [{value}], :process {process}, :time {time}, :index {index}}}"
+                "{{:type {kind}, :f :txn, :value [{value}], :process {process}, :time {time}, :index {index}{at_end}}}"
             )?;
         }
         Ok(writer.flush()?)

@@ -1,6 +1,7 @@
 //! Sentences that explain anomalies.
 
 use super::graph::{Edge, Kind};
+use super::lost::{Lost, Older};
 use super::model::{Action, History, KeyId, Op, Seen, TxId};
 use super::report::Example;
 use std::collections::BTreeSet;
@@ -34,6 +35,31 @@ impl<'h> Explain<'h> {
 
     fn key(&self, key: KeyId) -> String {
         self.history.key(key).to_string()
+    }
+
+    pub(super) fn lost(&self, Lost { key, by, value, reader, older }: &Lost) -> Example {
+        let name = self.key(*key);
+        let verb = match self.ops(*by, *key).find(|action| action.written().is_some()) {
+            Some(Action::Append(_)) => format!("appended {value} to {name}"),
+            Some(Action::Insert(_)) => format!("inserted {value} into {name}"),
+            _ => format!("wrote {name} = {value}"),
+        };
+        let shown = shown(self.reads(*reader, *key).last());
+        let at = self.history.tx(*by).completed;
+        let lacks = match older {
+            None => format!("{shown}, which lacks {value}"),
+            Some(Older::Nothing) => format!("{shown}, the state before all writes"),
+            Some(Older::Read) => format!("{shown}, which {by} had read before it wrote"),
+            Some(Older::Acknowledged(writer)) => {
+                let before = self.history.tx(*writer).completed;
+                format!(
+                    "{shown}, which {writer} wrote and which was acknowledged at {before}, before {by} began"
+                )
+            }
+        };
+        let sentence =
+            format!("{by} {verb} and was acknowledged at {at}; at the end {reader} read {name} = {lacks}");
+        self.example(&[*by, *reader], *key, sentence)
     }
 
     pub(super) fn garbage(&self, reader: TxId, key: KeyId, value: u64) -> Example {

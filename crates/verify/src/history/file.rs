@@ -2,7 +2,7 @@
 //!
 //! An operation is an array: `["append", key, value]`, `["w", key, value]`, `["r", key, [list]]`,
 //! `["r", key, value or null]`, `["insert", key, value]`, `["range", key, [values]]`, and `["r", key]` for a read whose
-//! answer never came. A key is `name` or `name@engine`.
+//! answer never came. A key is `name` or `name@engine`. `"final": true` marks the reads at the end.
 
 use super::model::{Action, History, HistoryError, Key, KeyId, Op, Outcome, Seen, Transaction};
 use serde::{Deserialize, Serialize};
@@ -18,6 +18,9 @@ struct Line {
     completed: u64,
     outcome: Outcome,
     ops: Vec<Vec<Item>>,
+    /// True for a read at the end.
+    #[serde(default, rename = "final", skip_serializing_if = "std::ops::Not::not")]
+    is_final: bool,
 }
 
 /// One member of an operation's array.
@@ -58,7 +61,10 @@ impl History {
                 });
                 ops.push(Op { key, action });
             }
-            let Line { process, invoked, completed, outcome, .. } = line;
+            let Line { process, invoked, completed, outcome, is_final, .. } = line;
+            if is_final {
+                history.final_from = Some(history.final_from.map_or(invoked, |from| from.min(invoked)));
+            }
             history.transactions.push(Transaction { process, invoked, completed, outcome, ops });
         }
         Ok(history)
@@ -78,7 +84,7 @@ impl History {
         for tx in &self.transactions {
             let ops = tx.ops.iter().map(|op| self.items(op)).collect();
             let Transaction { process, invoked, completed, outcome, .. } = *tx;
-            let line = Line { process, invoked, completed, outcome, ops };
+            let line = Line { process, invoked, completed, outcome, ops, is_final: self.is_final(tx) };
             serde_json::to_writer(&mut writer, &line).map_err(std::io::Error::from)?;
             writer.write_all(b"\n")?;
         }

@@ -195,9 +195,13 @@ impl Generator {
     /// Returns transactions that read every key so far, one key each. At the end of a run they show lost writes.
     #[must_use]
     pub fn final_reads(&self) -> Vec<Generated> {
-        (0..self.keys.len() as u32)
-            .map(|at| Generated { requests: vec![self.read(KeyId(at))], rolls_back: false })
-            .collect()
+        (0..self.keys.len() as u32).map(|at| self.final_read(KeyId(at))).collect()
+    }
+
+    /// Returns the transaction that reads one key at the end.
+    #[must_use]
+    pub fn final_read(&self, key: KeyId) -> Generated {
+        Generated { requests: vec![self.read(key)], rolls_back: false }
     }
 
     fn read(&self, key: KeyId) -> Request {

@@ -7,7 +7,8 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Level {
-    /// Read committed, PL-2: no read of aborted or intermediate writes, and no circular flow of information.
+    /// Read committed, PL-2: no read of aborted or intermediate writes, no circular flow of information, and every
+    /// acknowledged write stays.
     ReadCommitted,
     /// Snapshot isolation: every transaction reads one snapshot. Of two that overlap and write the same key, one fails.
     SnapshotIsolation,
@@ -76,6 +77,9 @@ pub enum Order {
 pub enum AnomalyKind {
     /// A read returned a value that was never written.
     GarbageRead,
+    /// An acknowledged append, write or insert is not there at the end. [`super::History::final_from`] says which reads
+    /// are at the end.
+    LostAppend,
     /// A list or range holds a value twice that was written once.
     DuplicateAppend,
     /// Two reads of a list contradict each other: neither is a beginning of the other. An append was lost or moved.
@@ -115,6 +119,7 @@ impl AnomalyKind {
     pub fn weakest_without(self) -> Level {
         match self {
             Self::GarbageRead
+            | Self::LostAppend
             | Self::DuplicateAppend
             | Self::IncompatibleOrder
             | Self::OwnWrites
@@ -137,6 +142,7 @@ impl fmt::Display for AnomalyKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::GarbageRead => "garbage read",
+            Self::LostAppend => "lost append (acknowledged, gone at the end)",
             Self::DuplicateAppend => "duplicate append",
             Self::IncompatibleOrder => "incompatible order",
             Self::OwnWrites => "own writes not as written",

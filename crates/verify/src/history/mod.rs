@@ -6,6 +6,8 @@
 //! Consistency", 1999). Lists that only grow by appends reveal the order of their values; this is the idea of Elle
 //! (Kingsbury and Alvaro, VLDB 2020).
 //!
+//! Beside cycles it looks for lost writes: what was acknowledged and is not there at the end ([`History::final_from`]).
+//!
 //! The checker finds only what the history proves. Every reported anomaly did happen; others may have happened unseen.
 //!
 //! ```
@@ -34,6 +36,7 @@ mod file;
 mod generate;
 mod graph;
 mod level;
+mod lost;
 mod model;
 mod ranges;
 mod record;
@@ -43,6 +46,7 @@ mod versions;
 pub use check::{Options, RegisterOrder, check};
 pub use generate::{Generated, Generator, Request, Workload, WorkloadError, WorkloadKind};
 pub use level::{AnomalyKind, Level, Order};
+pub(crate) use lost::lost;
 pub use model::{Action, History, HistoryError, Key, KeyId, Op, Outcome, Seen, Transaction, TxId};
 pub use record::{Failure, HistoryClient, RecordError, record, record_interleaved};
 pub use report::{Anomaly, Example, Report, Tally};

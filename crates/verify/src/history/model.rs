@@ -118,6 +118,10 @@ pub struct History {
     pub keys: Vec<Key>,
     /// Transactions, in any order.
     pub transactions: Vec<Transaction>,
+    /// Position of the clock from which on transactions are the reads at the end: nobody writes any more, and what they
+    /// do not show does not come later. None if the history has no such reads; then lost appends can't be told from
+    /// stale reads.
+    pub final_from: Option<u64>,
 }
 
 /// Error of a history that cannot be checked, read or written.
@@ -173,6 +177,11 @@ pub enum HistoryError {
         /// End of the transaction before it in the process.
         free: u64,
     },
+    /// A transaction that began among the reads at the end writes.
+    #[error(
+        "{0} writes, but began after the first read at the end: mark only reads without writers beside them as final"
+    )]
+    WritesAtEnd(TxId),
     /// More than 2³¹ transactions or keys.
     #[error("the history has {0} transactions, more than {max} cannot be checked at once: cut it", max = u32::MAX / 2)]
     TooLong(usize),
@@ -231,6 +240,11 @@ impl History {
         &self.keys[id.0 as usize]
     }
 
+    /// True if a transaction is one of the reads at the end.
+    pub(super) fn is_final(&self, tx: &Transaction) -> bool {
+        self.final_from.is_some_and(|from| tx.invoked >= from)
+    }
+
     /// Returns all transactions with their numbers.
     pub(super) fn numbered(&self) -> impl Iterator<Item = (TxId, &Transaction)> {
         self.transactions.iter().enumerate().map(|(at, tx)| (TxId(at as u32), tx))
@@ -246,6 +260,9 @@ impl History {
         let mut processes: HashMap<u32, Vec<TxId>> = HashMap::new();
         for (id, tx) in self.numbered() {
             processes.entry(tx.process).or_default().push(id);
+            if self.is_final(tx) && tx.ops.iter().any(|op| op.action.written().is_some()) {
+                return Err(HistoryError::WritesAtEnd(id));
+            }
             for op in &tx.ops {
                 let Some(known) = kinds.get_mut(op.key.0 as usize) else {
                     return Err(HistoryError::NoSuchKey { tx: id, key: op.key.0, keys: self.keys.len() });

@@ -297,5 +297,5 @@ fn finish<C: HistoryClient>(
 /// Returns the history of the recorded transactions, in the order of their begins.
 fn history(generator: &Generator, mut transactions: Vec<Transaction>) -> History {
     transactions.sort_unstable_by_key(|tx| tx.invoked);
-    History { keys: generator.keys().to_vec(), transactions }
+    History { keys: generator.keys().to_vec(), transactions, final_from: None }
 }

@@ -10,16 +10,19 @@
 //! A terminal does not see every write: a Delivery changes balances that it does not show, transactions without an answer
 //! may have committed, and the database had rows before. Reads of values that no known transaction wrote are left out, and
 //! so are rows that a transaction may have changed unseen. So no conclusion rests on amounts that are equal by chance.
+//!
+//! At the end one session asks for the Order-Status of customers whose rows were written. A balance that no known
+//! transaction wrote is then the one from before the recording.
 
 use super::recorder::{Dealt, Source, lock};
 use crate::history::{Action, History, Key, KeyId, Op, Outcome as Ended, Seen, Transaction as Recorded};
 use lydite_database::{Committed, Session, Target, TargetError, Tpcc, TxError};
 use lydite_tpcc::input::{InputPlan, Terminal};
 use lydite_tpcc::meta::DatabaseMeta;
-use lydite_tpcc::transaction::{CustomerSelector, Payment};
+use lydite_tpcc::transaction::{CustomerSelector, OrderStatus, Payment};
 use lydite_tpcc::{Cents, CustomerId, DistrictId, Mix as Choice, OrderId, Outcome, Transaction, WarehouseId};
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::{Arc, Mutex};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// A district.
 type District = (WarehouseId, DistrictId);
@@ -53,6 +56,9 @@ const BALANCE_ZERO: i64 = 1_000_000_000_000;
 /// Added to the second, third, … write of the same value, because values of a history are unique.
 const AGAIN: u64 = 1_000_000_000_000_000;
 
+/// Customers whose Order-Status is asked for at the end. Of more of them, some are chosen all over the database.
+const READ_AT_END: usize = 4_000;
+
 /// Returns the value of a register for a balance.
 fn of_balance(balance: Cents) -> u64 {
     BALANCE_ZERO.saturating_add(balance.0).max(0).cast_unsigned()
@@ -69,6 +75,8 @@ pub(super) struct Mix {
     /// The terminal of each process, with the last transaction that it was dealt.
     terminals: Vec<Mutex<(Terminal, Vec<Doubt>)>>,
     notes: Mutex<Notes>,
+    /// Customers of the delivered orders, once the recording is over.
+    customers: OnceLock<HashMap<(District, OrderId), CustomerId>>,
 }
 
 /// Facts that the answers bring.
@@ -80,6 +88,8 @@ struct Notes {
     ids: HashMap<Item, KeyId>,
     /// Delivered orders.
     delivered: HashSet<(District, OrderId)>,
+    /// Customers whose rows or orders were written.
+    touched: BTreeSet<(District, CustomerId)>,
     /// Rows that transactions without an answer may have changed.
     doubts: HashSet<Doubt>,
 }
@@ -94,6 +104,9 @@ impl Notes {
     }
 
     fn write(&mut self, item: Item, value: u64) -> Op {
+        if let Item::LastOrder(district, c_id) | Item::Balance(district, c_id) = item {
+            self.touched.insert((district, c_id));
+        }
         Op { key: self.id(item), action: Action::Write(value) }
     }
 
@@ -165,19 +178,24 @@ impl Mix {
         let terminals = (0..sessions).map(terminal).collect();
         let first = target.written(&(1..=meta.warehouses), None)?.next_orders;
         let notes = Mutex::new(Notes { first, ..Notes::default() });
-        Ok(Self { target: Arc::clone(target), meta: meta.clone(), plan, terminals, notes })
+        let customers = OnceLock::new();
+        Ok(Self { target: Arc::clone(target), meta: meta.clone(), plan, terminals, notes, customers })
     }
 
-    /// Returns the customers of the delivered orders.
-    fn delivered(&self) -> Result<HashSet<(District, CustomerId)>, TargetError> {
-        let delivered = std::mem::take(&mut lock(&self.notes).delivered);
-        let Some(from) = delivered.iter().map(|(_, o_id)| *o_id).min() else { return Ok(HashSet::new()) };
-        let written = self.target.written(&(1..=self.meta.warehouses), Some(from))?;
-        let orders = written.orders.iter().map(|order| ((order.w_id, order.d_id), order.o_id, order.c_id));
-        Ok(orders
-            .filter(|(district, o_id, _)| delivered.contains(&(*district, *o_id)))
-            .map(|(district, _, c_id)| (district, c_id))
-            .collect())
+    /// Returns the customers of the delivered orders. It is called once the recording is over.
+    fn delivered(&self) -> Result<&HashMap<(District, OrderId), CustomerId>, TargetError> {
+        if let Some(known) = self.customers.get() {
+            return Ok(known);
+        }
+        let delivered = lock(&self.notes).delivered.clone();
+        let mut customers = HashMap::new();
+        if let Some(from) = delivered.iter().map(|(_, o_id)| *o_id).min() {
+            let written = self.target.written(&(1..=self.meta.warehouses), Some(from))?;
+            let orders = written.orders.iter();
+            let orders = orders.map(|order| (((order.w_id, order.d_id), order.o_id), order.c_id));
+            customers.extend(orders.filter(|(order, _)| delivered.contains(order)));
+        }
+        Ok(self.customers.get_or_init(|| customers))
     }
 }
 
@@ -210,16 +228,39 @@ impl Source for Mix {
         }
     }
 
-    fn final_reads(&self) -> Vec<Dealt<Tpcc>> {
-        Vec::new()
+    fn final_reads(&self) -> Result<Vec<Dealt<Tpcc>>, TargetError> {
+        let delivered = self.delivered()?;
+        let mut customers = lock(&self.notes).touched.clone();
+        customers.extend(delivered.iter().map(|((district, _), c_id)| (*district, *c_id)));
+        let every = customers.len().div_ceil(READ_AT_END).max(1);
+        Ok(customers.into_iter().step_by(every).map(status_of).collect())
     }
 
-    fn history(&self, mut transactions: Vec<Recorded>) -> (History, Option<String>) {
-        let delivered = self.delivered();
+    fn final_reads_of(&self, keys: &[KeyId]) -> Vec<Dealt<Tpcc>> {
+        let notes = lock(&self.notes);
+        let customer = |key: &KeyId| match *notes.items.get(key.0 as usize)? {
+            Item::LastOrder(district, c_id) | Item::Balance(district, c_id) => Some((district, c_id)),
+            Item::Carrier(district, o_id) => {
+                let c_id = self.customers.get()?.get(&(district, o_id))?;
+                Some((district, *c_id))
+            }
+            Item::NextOrder(_) => None,
+        };
+        let customers: BTreeSet<(District, CustomerId)> = keys.iter().filter_map(customer).collect();
+        customers.into_iter().map(status_of).collect()
+    }
+
+    fn history(&self, mut transactions: Vec<Recorded>, final_from: Option<u64>) -> (History, Option<String>) {
+        let delivered = self.delivered().map(|customers| -> HashSet<(District, CustomerId)> {
+            customers.iter().map(|((district, _), c_id)| (*district, *c_id)).collect()
+        });
         let mut notes = lock(&self.notes);
-        // Sessions that still hang; the last transaction of the others was answered.
+        // Sessions that still hang; the last transaction of the others was answered. The reads at the end have no
+        // terminal.
         for tx in transactions.iter().filter(|tx| tx.outcome == Ended::Unknown) {
-            notes.doubts.extend(lock(&self.terminals[tx.process as usize]).1.drain(..));
+            if let Some(terminal) = self.terminals.get(tx.process as usize) {
+                notes.doubts.extend(lock(terminal).1.drain(..));
+            }
         }
         let doubted = |district, c_id| notes.doubts.contains(&(district, c_id));
         let is_hidden = |item: &Item| match (*item, &delivered) {
@@ -233,11 +274,37 @@ impl Source for Mix {
             (Item::NextOrder(_) | Item::Carrier(..), _) => false,
         };
         let hidden: Vec<bool> = notes.items.iter().map(is_hidden).collect();
+        first_balances(&mut transactions, &notes.items, final_from);
         clean(&mut transactions, &hidden);
         let key = |item: &Item| Key { name: item.name(), engine: None };
         let keys = notes.items.iter().map(key).collect();
         let unread = delivered.err().map(|error| format!("balances are left out: {}", error.message));
-        (History { keys, transactions }, unread)
+        (History { keys, transactions, final_from }, unread)
+    }
+}
+
+/// Returns the Order-Status of a customer.
+fn status_of((district, c_id): (District, CustomerId)) -> Dealt<Tpcc> {
+    let customer = CustomerSelector::Id(c_id);
+    let transaction = Transaction::OrderStatus(OrderStatus { w_id: district.0, d_id: district.1, customer });
+    Dealt { transaction, ops: Vec::new(), rolls_back: false }
+}
+
+/// Makes balances that a read at the end shows and no known transaction wrote those from before the first write: only
+/// Payments write the balances that are not hidden.
+fn first_balances(transactions: &mut [Recorded], items: &[Item], final_from: Option<u64>) {
+    let Some(from) = final_from else { return };
+    let is_balance = |key: KeyId| matches!(items.get(key.0 as usize), Some(Item::Balance(..)));
+    let write = |op: &Op| if let Action::Write(value) = op.action { Some((op.key, value)) } else { None };
+    let written: HashSet<(KeyId, u64)> =
+        transactions.iter().flat_map(|tx| &tx.ops).filter_map(write).collect();
+    for op in transactions.iter_mut().filter(|tx| tx.invoked >= from).flat_map(|tx| &mut tx.ops) {
+        if let Action::Read(Some(Seen::Register(value))) = &mut op.action
+            && is_balance(op.key)
+            && value.is_some_and(|value| !written.contains(&(op.key, value)))
+        {
+            *value = None;
+        }
     }
 }
 
@@ -303,7 +370,7 @@ mod tests {
     use arrayvec::ArrayVec;
     use lydite_tpcc::outcome::{Address, NewOrderOutcome, OrderStatusOutcome, PaymentOutcome};
     use lydite_tpcc::text::Text;
-    use lydite_tpcc::transaction::{NewOrder, OrderStatus};
+    use lydite_tpcc::transaction::NewOrder;
     use lydite_tpcc::{Rate, Timestamp};
 
     const KEY: KeyId = KeyId(0);
@@ -425,6 +492,15 @@ mod tests {
 
     /// Checks committed transactions, each with its begin and end.
     fn found(level: Level, played: Vec<(u64, u64, (Transaction, Outcome))>) -> Vec<AnomalyKind> {
+        found_at_end(level, played, None)
+    }
+
+    /// The same. Those that began at `final_from` or later read at the end.
+    fn found_at_end(
+        level: Level,
+        played: Vec<(u64, u64, (Transaction, Outcome))>,
+        final_from: Option<u64>,
+    ) -> Vec<AnomalyKind> {
         let first = BTreeMap::from([(DISTRICT, OrderId(3_001))]);
         let mut notes = Notes { first, ..Notes::default() };
         let mut transactions: Vec<Recorded> = (0..)
@@ -434,9 +510,11 @@ mod tests {
                 Recorded { process, invoked, completed, outcome: Ended::Committed, ops }
             })
             .collect();
+        first_balances(&mut transactions, &notes.items, final_from);
         clean(&mut transactions, &vec![false; notes.items.len()]);
         let keys = notes.items.iter().map(|item| Key { name: item.name(), engine: None }).collect();
-        let report = check(&History { keys, transactions }, &Options::new(level)).expect("a history");
+        let report = check(&History { keys, transactions, final_from }, &Options::new(level));
+        let report = report.expect("a history");
         report.anomalies.iter().map(|anomaly| anomaly.kind).collect()
     }
 
@@ -461,6 +539,29 @@ mod tests {
         assert_eq!(found(Level::StrictSerializable, stale()).len(), 1);
         let fresh = vec![(0, 1, order(3_001)), (2, 3, status(3_001, 0))];
         assert_eq!(found(Level::StrictSerializable, fresh), []);
+    }
+
+    #[test]
+    fn an_acknowledged_payment_or_order_that_is_gone_at_the_end_is_lost() {
+        let read_committed = |played, final_from| found_at_end(Level::ReadCommitted, played, final_from);
+        let lost = [AnomalyKind::LostAppend];
+        // The balance is the one from before the recording, which nobody wrote.
+        let paid = || vec![(0, 1, payment(5, -1_005)), (2, 3, status(2_999, -1_000))];
+        assert_eq!(read_committed(paid(), Some(2)), lost);
+        assert_eq!(read_committed(paid(), None), [], "it may be a stale read");
+        // It is the one of an earlier Payment.
+        let second = vec![(0, 1, payment(5, -5)), (2, 3, payment(5, -10)), (4, 5, status(2_999, -5))];
+        assert_eq!(read_committed(second, Some(4)), lost);
+        let ordered = vec![(0, 1, order(3_001)), (2, 3, status(2_999, 0))];
+        assert_eq!(read_committed(ordered, Some(2)), lost);
+        let kept = vec![
+            (0, 1, order(3_001)),
+            (2, 3, payment(5, -5)),
+            (4, 6, payment(5, -15)),
+            (5, 7, payment(5, -10)),
+            (8, 9, status(3_001, -15)),
+        ];
+        assert_eq!(read_committed(kept, Some(8)), []);
     }
 
     /// One customer sees the order and misses the payment, the other way round at the same time.

@@ -119,13 +119,19 @@ impl Source for Own {
         }
     }
 
-    fn final_reads(&self) -> Vec<Dealt<Lists>> {
+    fn final_reads(&self) -> Result<Vec<Dealt<Lists>>, TargetError> {
         let dealer = lock(&self.dealer);
         let reads = dealer.generator.final_reads();
-        reads.iter().map(|read| self.dealt(read, dealer.generator.keys())).collect()
+        Ok(reads.iter().map(|read| self.dealt(read, dealer.generator.keys())).collect())
     }
 
-    fn history(&self, transactions: Vec<Transaction>) -> (History, Option<String>) {
-        (History { keys: lock(&self.dealer).generator.keys().to_vec(), transactions }, None)
+    fn final_reads_of(&self, keys: &[KeyId]) -> Vec<Dealt<Lists>> {
+        let dealer = lock(&self.dealer);
+        let read = |key: &KeyId| self.dealt(&dealer.generator.final_read(*key), dealer.generator.keys());
+        keys.iter().map(read).collect()
+    }
+
+    fn history(&self, transactions: Vec<Transaction>, final_from: Option<u64>) -> (History, Option<String>) {
+        (History { keys: lock(&self.dealer).generator.keys().to_vec(), transactions, final_from }, None)
     }
 }

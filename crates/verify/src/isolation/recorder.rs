@@ -1,7 +1,7 @@
 //! The sessions of a recording, each on its own thread, and the log that they share.
 
 use super::{Recording, Settings};
-use crate::history::{History, Op, Outcome, Transaction};
+use crate::history::{History, KeyId, Op, Outcome, Transaction, lost};
 use lydite_database::{Committed, Session, TargetError, TargetErrorKind, TxError, Workload};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -22,6 +22,11 @@ const READS_MOST: u32 = 50;
 const ABSENCE: Duration = Duration::from_secs(60);
 /// The same after the user has stopped the recording.
 const ABSENCE_STOPPED: Duration = Duration::from_secs(5);
+/// Time for which the reads at the end are repeated as long as they lack an acknowledged write. A node of a cluster may
+/// show it late, and a late write is not lost.
+const SETTLING: Duration = Duration::from_secs(5);
+/// Time between two such reads.
+const SETTLES: Duration = Duration::from_millis(100);
 
 /// Source of the transactions of a recording, and their meaning as a history.
 pub(super) trait Source: Send + Sync + 'static {
@@ -43,13 +48,17 @@ pub(super) trait Source: Send + Sync + 'static {
     );
 
     /// Returns the transactions that read everything at the end, one by one.
-    fn final_reads(&self) -> Vec<Dealt<Self::Workload>>;
+    fn final_reads(&self) -> Result<Vec<Dealt<Self::Workload>>, TargetError>;
 
-    /// Makes the history of the transactions, in the order in which they were invoked.
+    /// Returns the transactions that read these keys of the history at the end, one by one.
+    fn final_reads_of(&self, keys: &[KeyId]) -> Vec<Dealt<Self::Workload>>;
+
+    /// Makes the history of the transactions, in the order in which they were invoked. Those that began at `final_from` or
+    /// later are the reads at the end. It may be called more than once.
     ///
     /// # Errors
     /// The reason why a part of the history is left out, with the rest of it.
-    fn history(&self, transactions: Vec<Transaction>) -> (History, Option<String>);
+    fn history(&self, transactions: Vec<Transaction>, final_from: Option<u64>) -> (History, Option<String>);
 }
 
 /// A transaction in the words of its workload and of the history.
@@ -117,6 +126,13 @@ impl<S: Source> Shared<S> {
     /// Takes the next position of the clock.
     fn tick(&self) -> u64 {
         self.clock.fetch_add(1, Ordering::SeqCst)
+    }
+
+    /// Returns the transactions that have ended so far, in the order in which they were invoked.
+    fn ended(&self) -> Vec<Transaction> {
+        let mut ended = lock(&self.log).ended.clone();
+        ended.sort_unstable_by_key(|tx| tx.invoked);
+        ended
     }
 
     /// Connects anew until that succeeds or the recording is over.
@@ -261,34 +277,61 @@ impl<S: Source> Recorder<S> {
         if hanging == 0 {
             threads.into_iter().for_each(|thread| drop(thread.join()));
         }
-        let unread = if stopped || lost.is_some() {
-            Some("the recording was broken off".into())
+        // Reads at the end that did not all come prove nothing about lost writes.
+        let read = if stopped || lost.is_some() {
+            Err("the recording was broken off".into())
         } else {
-            read_all(&shared, stop).err()
+            read_all(&shared, stop)
         };
-        (taken(&shared, lost, stopped, unread), hanging)
+        (taken(&shared, lost, stopped, read), hanging)
     }
 }
 
-/// Reads all keys at the end, one by one.
-fn read_all<S: Source>(shared: &Shared<S>, stop: &dyn Fn() -> bool) -> Result<(), String> {
-    let process = shared.settings.sessions;
-    let reads = shared.source.final_reads();
-    if reads.is_empty() {
-        return Ok(());
-    }
-    let connect = || insist(stop, || shared.source.connect()).map_err(|error| error.message);
+/// Reads all keys at the end, one by one, and repeats the reads that lack acknowledged writes. Returns the position of
+/// the clock from which on the reads are those at the end.
+fn read_all<S: Source>(shared: &Shared<S>, stop: &dyn Fn() -> bool) -> Result<u64, String> {
+    let message = |error: TargetError| error.message;
+    let mut reads = insist(stop, || shared.source.final_reads()).map_err(message)?;
+    let connect = || insist(stop, || shared.source.connect()).map_err(message);
     let mut session = connect()?;
-    for dealt in reads {
-        for attempt in 1.. {
-            match shared.play(process, &mut *session, &dealt) {
-                Ok(()) => break,
-                Err(error) if attempt == READS_MOST || stop() => return Err(error.to_string()),
-                Err(TxError::Unavailable { .. } | TxError::Broken(_)) => {
-                    session = connect()?;
-                }
-                Err(_) => {}
-            }
+    let from = shared.tick();
+    let mut read_once = None;
+    loop {
+        for dealt in &reads {
+            read_one(shared, stop, &mut session, dealt, &connect)?;
+        }
+        let begun = *read_once.get_or_insert_with(Instant::now);
+        let so_far = shared.ended();
+        let (history, _) = shared.source.history(so_far, Some(from));
+        let mut keys: Vec<KeyId> =
+            lost(&history.transactions, from).into_iter().map(|lost| lost.key).collect();
+        keys.dedup();
+        if keys.is_empty() || begun.elapsed() >= SETTLING {
+            return Ok(from);
+        }
+        if stop() {
+            return Err("the recording was broken off".into());
+        }
+        thread::sleep(SETTLES);
+        reads = shared.source.final_reads_of(&keys);
+    }
+}
+
+/// Plays a read at the end until it succeeds.
+fn read_one<S: Source>(
+    shared: &Shared<S>,
+    stop: &dyn Fn() -> bool,
+    session: &mut Box<dyn Session<S::Workload>>,
+    dealt: &Dealt<S::Workload>,
+    connect: &impl Fn() -> Result<Box<dyn Session<S::Workload>>, String>,
+) -> Result<(), String> {
+    let process = shared.settings.sessions;
+    for attempt in 1.. {
+        match shared.play(process, &mut **session, dealt) {
+            Ok(()) => break,
+            Err(error) if attempt == READS_MOST || stop() => return Err(error.to_string()),
+            Err(TxError::Unavailable { .. } | TxError::Broken(_)) => *session = connect()?,
+            Err(_) => {}
         }
     }
     Ok(())
@@ -299,7 +342,7 @@ fn taken<S: Source>(
     shared: &Shared<S>,
     lost: Option<TargetError>,
     stopped: bool,
-    unread: Option<String>,
+    read: Result<u64, String>,
 ) -> Recording {
     let mut log = lock(&shared.log);
     log.closed = true;
@@ -311,6 +354,10 @@ fn taken<S: Source>(
     transactions.sort_unstable_by_key(|tx| tx.invoked);
     let aborts = std::mem::take(&mut log.aborts);
     drop(log);
-    let (history, left_out) = shared.source.history(transactions);
+    let (final_from, unread) = match read {
+        Ok(from) => (Some(from), None),
+        Err(why) => (None, Some(why)),
+    };
+    let (history, left_out) = shared.source.history(transactions, final_from);
     Recording { history, aborts, stopped, unread: unread.or(left_out), lost, undropped: None }
 }

@@ -8,7 +8,7 @@ use lydite_verify::history::{
 
 /// Reads a history of lines like `0 1-4 ok a x 1, r y [1 2]`: process, times, outcome, operations. `a` appends, `w`
 /// writes, `i` inserts into a range, `r` reads a list, a register or a range.
-fn history(text: &str) -> History {
+pub(crate) fn history(text: &str) -> History {
     let mut history = History::default();
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
         let mut words = line.splitn(4, ' ');

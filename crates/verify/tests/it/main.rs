@@ -3,4 +3,5 @@
 
 mod history_anomalies;
 mod history_gemel;
+mod history_lost;
 mod history_stores;

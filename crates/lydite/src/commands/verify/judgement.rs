@@ -36,6 +36,11 @@ impl<'a> Judgement<'a> {
         self.report.against(self.asked).next().is_some()
     }
 
+    /// True if every key was read at the end, so that lost appends were looked for.
+    fn has_reads_at_end(&self) -> bool {
+        self.history.final_from.is_some()
+    }
+
     /// True if a dependency between transactions or an anomaly was seen. Otherwise the history proves nothing.
     pub(super) fn proves(&self) -> bool {
         self.report.transactions.dependencies > 0 || !self.report.anomalies.is_empty()
@@ -57,6 +62,9 @@ impl<'a> Judgement<'a> {
              seen); {dependencies} dependencies between them\n"
         );
         self.report.anomalies.iter().for_each(|anomaly| self.anomaly(anomaly, &mut text));
+        if !self.has_reads_at_end() {
+            text += "lost appends: not looked for, since the history has no reads at the end\n";
+        }
         let strongest = match self.strongest() {
             Some(level) => level.to_string(),
             None if self.proves() => "none".into(),
@@ -149,6 +157,7 @@ impl<'a> Judgement<'a> {
                 strongest_not_refuted: self.strongest(),
                 session_order_refuted: !self.report.keeps(Order::Session),
                 real_time_refuted: !self.report.keeps(Order::Realtime),
+                reads_at_end: self.has_reads_at_end(),
                 places: about.places,
                 ranges: about.ranges,
                 transactions: self.report.transactions,
@@ -253,6 +262,7 @@ struct JsonIsolation<'a> {
     strongest_not_refuted: Option<Level>,
     session_order_refuted: bool,
     real_time_refuted: bool,
+    reads_at_end: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     places: Option<&'a [String]>,
     #[serde(skip_serializing_if = "Option::is_none")]
