@@ -2,9 +2,10 @@
 
 use crate::act::{Crew, PATIENCE};
 use crate::finding::Trouble;
-use lydite_database::{BalanceTransaction, Target, TxError};
+use lydite_database::{BalanceTransaction, Between, Target, TxError};
 use lydite_tpcc::Cents;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, Builder};
 use std::time::{Duration, Instant};
 
@@ -51,6 +52,33 @@ impl Aside {
             .spawn(work)
             .map_err(|error| Trouble::NotRun(format!("can't start a thread for a session: {error}")))?;
         Ok(Self { name, ended })
+    }
+
+    /// Begins a transaction that reads, and waits until it stops before its second read. It goes on once what is returned
+    /// beside it is dropped.
+    pub(crate) fn begin_stopped(
+        name: &'static str,
+        target: &dyn Target,
+        crew: &Crew,
+        make: impl FnOnce(Between) -> BalanceTransaction,
+    ) -> Result<(Self, Sender<()>), Trouble> {
+        let (reached, at) = channel();
+        let (reply, told) = channel::<()>();
+        let ends = Mutex::new((reached, told));
+        let between = Between::new(move || {
+            if let Ok(ends) = ends.lock()
+                && ends.0.send(()).is_ok()
+            {
+                // Without a reply the test is over.
+                let _over = ends.1.recv();
+            }
+        });
+        let reader = Self::begin(name, target, make(between), false)?;
+        if at.recv_timeout(PATIENCE).is_err() {
+            let why = reader.end(crew)?.err().map_or_else(String::new, |error| error.to_string());
+            return Err(Trouble::NotRun(format!("{name} ended before its second read: {why}")));
+        }
+        Ok((reader, reply))
     }
 
     /// Returns the end if it comes within this time.

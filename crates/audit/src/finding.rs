@@ -31,6 +31,8 @@ named_enum! {
         Local = "local",
         /// Transactions span two nodes (clause 3.1.3).
         Nodes = "nodes",
+        /// Transactions span two engines.
+        Engines = "engines",
     }
 }
 

@@ -46,14 +46,14 @@ impl Ground {
         // One node may have a single warehouse, and then its other rows are the home's own.
         let home = all[below(stream, all.len())];
         let others: Vec<WarehouseId> = match scope {
-            Scope::Local => {
+            Scope::Local | Scope::Engines => {
                 all.into_iter().filter(|&w_id| w_id != home && node(w_id) == node(home)).collect()
             }
             Scope::Nodes => all.into_iter().filter(|&w_id| node(w_id) != node(home)).collect(),
         };
         let other = match (scope, others.is_empty()) {
             (Scope::Nodes, true) => return None,
-            (Scope::Local, true) => home,
+            (Scope::Local | Scope::Engines, true) => home,
             _ => others[below(stream, others.len())],
         };
         let districts = meta.districts.of(home);

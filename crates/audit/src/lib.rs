@@ -11,6 +11,7 @@ pub mod checkpoints;
 pub mod consistency;
 mod data;
 pub mod durability;
+mod engines;
 mod finding;
 mod ground;
 mod isolation;
@@ -19,6 +20,7 @@ mod replicas;
 mod stage;
 pub mod success_file;
 
+pub use engines::Engines;
 pub use finding::{Finding, LoadFacts, Property, Scope, Verdict};
 
 use act::Crew;
@@ -50,13 +52,15 @@ enum Extent {
     Whole,
     /// The whole database, after a load. The test runs once.
     Loaded,
+    /// Tables in two engines. The test runs once, if the tables are in several.
+    Engines,
     /// The replicas. The test runs once, if there are any.
     Replicas,
 }
 
 /// Tests, in order. Those of the data come first, before a test enters orders.
 static TESTS: &[&[Test]] =
-    &[data::TESTS, atomicity::TESTS, consistency::TESTS, isolation::TESTS, replicas::TESTS];
+    &[data::TESTS, atomicity::TESTS, consistency::TESTS, isolation::TESTS, engines::TESTS, replicas::TESTS];
 
 /// The tests to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,6 +79,8 @@ pub struct Audit<'a> {
     pub meta: &'a DatabaseMeta,
     /// Nodes of its warehouses; `None` on one node, or if they are not known.
     pub placement: Option<&'a Placement>,
+    /// Engines of its tables.
+    pub engines: &'a Engines,
     /// The database's replicas, if the user named any.
     pub replicas: Option<&'a Replicas>,
     /// Receives a text about a long wait.
@@ -143,13 +149,16 @@ impl Audit<'_> {
         of_part && self.only.contains(&test.property)
     }
 
-    /// Returns the scopes in which a test runs. A test of the replicas has none if the user named no replicas.
+    /// Returns the scopes in which a test runs. A test of the replicas has none if the user named no replicas, one of engines
+    /// none if all tables are in one.
     fn scopes(&self, test: &Test) -> Vec<Scope> {
         match (test.extent, self.widest()) {
             (Extent::Replicas, _) if self.replicas.is_none() => vec![],
+            (Extent::Engines, _) if self.engines.pairs().is_empty() => vec![],
+            (Extent::Engines, _) => vec![Scope::Engines],
             (Extent::Whole | Extent::Loaded | Extent::Replicas, widest) => vec![widest],
             (Extent::Rows, Scope::Nodes) => vec![Scope::Local, Scope::Nodes],
-            (Extent::Rows, Scope::Local) => vec![Scope::Local],
+            (Extent::Rows, Scope::Local | Scope::Engines) => vec![Scope::Local],
         }
     }
 

@@ -7,7 +7,7 @@ use crate::ground::Ground;
 use crate::{Audit, Round};
 use lydite_database::{
     Balance, BalanceTransaction, Between, LedgerCounts, Point, Target, TargetError, TargetErrorKind, Then,
-    TxError,
+    Trace, TxError,
 };
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::outcome::{NewOrderOutcome, OrderStatusOutcome};
@@ -217,6 +217,14 @@ impl<'a> Stage<'a> {
         let read = BalanceTransaction::Select { balances: balances.to_vec(), between: Between::NOTHING };
         let ended = Aside::begin("read balances", &**self.target, read, true)?.end(self.crew)?;
         ended.map_err(|error| trouble("read balances", &error))
+    }
+
+    /// Reads traces in one transaction.
+    pub(crate) fn traces(&self, traces: &[Trace]) -> Result<Vec<Cents>, Trouble> {
+        self.goes_on()?;
+        let read = BalanceTransaction::Trace { traces: traces.to_vec(), between: Between::NOTHING };
+        let ended = Aside::begin("read both tables", &**self.target, read, true)?.end(self.crew)?;
+        ended.map_err(|error| trouble("read both tables", &error))
     }
 
     /// Reads from a server of the database, on a thread of its own if that can be left behind.

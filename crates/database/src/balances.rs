@@ -5,7 +5,8 @@
 //! holds DISTRICT, D_YTD is a balance as well.
 
 use crate::workload::{Kind, Workload};
-use lydite_tpcc::{Cents, DistrictId, WarehouseId};
+use lydite_tpcc::schema::Table;
+use lydite_tpcc::{Cents, CustomerId, DistrictId, ItemId, OrderId, WarehouseId};
 use std::fmt;
 use std::sync::Arc;
 
@@ -31,6 +32,44 @@ impl fmt::Display for Balance {
     }
 }
 
+/// A number that a New-Order or a Payment changes in one table, so that a read shows whether it saw the transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trace {
+    /// W_YTD or D_YTD. A Payment changes both.
+    Ytd(Balance),
+    /// C_BALANCE. A Payment changes it.
+    Customer(WarehouseId, DistrictId, CustomerId),
+    /// Number of a district's rows in HISTORY. A Payment adds one.
+    Payments(WarehouseId, DistrictId),
+    /// D_NEXT_O_ID. A New-Order changes it.
+    NextOrder(WarehouseId, DistrictId),
+    /// S_QUANTITY. A New-Order changes it.
+    Stock(WarehouseId, ItemId),
+    /// Number of rows in ORDERS that have an order's key. A New-Order adds one.
+    Order(WarehouseId, DistrictId, OrderId),
+    /// The same in NEW-ORDER.
+    NewOrder(WarehouseId, DistrictId, OrderId),
+    /// The same in ORDER-LINE, for the first line.
+    OrderLine(WarehouseId, DistrictId, OrderId),
+}
+
+impl Trace {
+    /// Returns the table of the number.
+    #[must_use]
+    pub fn table(self) -> Table {
+        match self {
+            Self::Ytd(Balance::Warehouse(_)) => Table::Warehouse,
+            Self::Ytd(Balance::District(..)) | Self::NextOrder(..) => Table::District,
+            Self::Customer(..) => Table::Customer,
+            Self::Payments(..) => Table::History,
+            Self::Stock(..) => Table::Stock,
+            Self::Order(..) => Table::Orders,
+            Self::NewOrder(..) => Table::NewOrder,
+            Self::OrderLine(..) => Table::OrderLine,
+        }
+    }
+}
+
 /// A transaction on balances. It runs one statement per balance, in the given order.
 #[derive(Clone, Debug)]
 pub enum BalanceTransaction {
@@ -50,13 +89,21 @@ pub enum BalanceTransaction {
         /// Action between two reads.
         between: Between,
     },
+    /// Reads traces of a New-Order or a Payment.
+    Trace {
+        /// Traces to read.
+        traces: Vec<Trace>,
+        /// Action between two reads.
+        between: Between,
+    },
     /// Sets each balance: before a test, and to restore the database afterwards.
     Set(Vec<(Balance, Cents)>),
 }
 
 impl Workload for Balances {
     type Transaction = BalanceTransaction;
-    /// Values that were read, in the order of the balances; empty for transactions that only write.
+    /// Values that were read, in the order of the balances or traces; empty for transactions that only write. A trace that
+    /// is no amount is as many cents.
     type Outcome = Vec<Cents>;
 
     const KINDS: &'static [Kind] = &[
@@ -68,7 +115,7 @@ impl Workload for Balances {
     fn kind(transaction: &BalanceTransaction) -> usize {
         match transaction {
             BalanceTransaction::Add { .. } => 0,
-            BalanceTransaction::Select { .. } => 1,
+            BalanceTransaction::Select { .. } | BalanceTransaction::Trace { .. } => 1,
             BalanceTransaction::Set(_) => 2,
         }
     }
@@ -104,4 +151,9 @@ impl fmt::Debug for Between {
 /// Returns the message for a missing row.
 pub(crate) fn missing(balance: Balance) -> String {
     format!("{balance} is missing: run lydite check, or load again with --fresh")
+}
+
+/// Returns the message for a missing row of a trace.
+pub(crate) fn missing_trace(trace: Trace) -> String {
+    format!("a row of {} is missing: run lydite check, or load again with --fresh", trace.table().name())
 }

@@ -10,7 +10,9 @@ use crate::observe::{Configuration, Observe, Observer};
 use crate::replication::{Positions, Replication};
 use crate::session::Session;
 use crate::sql::foreign::Foreign;
+use lydite_tpcc::schema::Table;
 use lydite_tpcc::{Placement, WarehouseId};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -259,6 +261,16 @@ pub trait Replicated: Send + Sync {
     fn connect_to_read(&self) -> Result<Box<dyn Session>, TargetError>;
 }
 
+/// Engine of each of the nine tables: a storage engine, or the server of a foreign table.
+pub type TableEngines = BTreeMap<Table, String>;
+
+/// Returns the engines if they are known for all nine tables.
+#[must_use]
+pub fn engines_of_all(engines: impl IntoIterator<Item = (String, String)>) -> Option<TableEngines> {
+    let known: BTreeMap<String, String> = engines.into_iter().collect();
+    Table::ALL.into_iter().map(|table| Some((table, known.get(table.name())?.clone()))).collect()
+}
+
 /// A target that supports the transactions of the function tests.
 pub trait BalanceTarget: Send + Sync {
     /// Opens a session for them, on the tables that TPC-C's load has made. If the database has such a setting, a
@@ -277,13 +289,25 @@ pub trait BalanceTarget: Send + Sync {
         Ok(None)
     }
 
+    /// Returns the engine of each of the nine tables; `None` if the database does not report it.
+    ///
+    /// # Errors
+    /// See [`crate::Target::describe`].
+    fn table_engines(&self) -> Result<Option<TableEngines>, TargetError> {
+        Ok(None)
+    }
+
     /// Returns the engines of WAREHOUSE and DISTRICT, in this order, if they differ: then transactions over both tables
     /// are cross-engine. `None` if all tables are in one engine, or if that is not known.
     ///
     /// # Errors
     /// See [`crate::Target::describe`].
     fn engines(&self) -> Result<Option<[String; 2]>, TargetError> {
-        Ok(None)
+        let engines = self.table_engines()?;
+        Ok(engines.and_then(|mut engines| {
+            let both = [engines.remove(&Table::Warehouse)?, engines.remove(&Table::District)?];
+            (both[0] != both[1]).then_some(both)
+        }))
     }
 }
 

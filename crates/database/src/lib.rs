@@ -31,10 +31,10 @@ pub mod target_url;
 mod workload;
 mod written;
 
-pub use balances::{Balance, BalanceTransaction, Balances, Between};
+pub use balances::{Balance, BalanceTransaction, Balances, Between, Trace};
 pub use capabilities::{
     BalanceTarget, Capabilities, HeldTarget, Moved, NodeSize, Nodes, Replicated, Server, StoppableWork,
-    StoreTest,
+    StoreTest, TableEngines, engines_of_all,
 };
 pub use endpoints::{EndpointReport, Endpoints, Probe, Seat, seated};
 pub use error::{AbortReason, Committed, RUN_CHECK, TargetError, TargetErrorKind, TxError};

@@ -59,15 +59,15 @@ pub(crate) static TESTS: &[Test] = &[
 ];
 
 /// Observation of a transaction while another one was open.
-struct Beside {
+pub(crate) struct Beside {
     /// The end, if it came while the other one was open.
     early: Option<Ended>,
     /// The observation in words.
-    words: String,
+    pub(crate) words: String,
 }
 
 /// Looks at a transaction while another one is open, and notes that as a step.
-fn beside(stage: &Stage<'_>, act: &mut Act, what: &str) -> Result<Beside, Trouble> {
+pub(crate) fn beside(stage: &Stage<'_>, act: &mut Act, what: &str) -> Result<Beside, Trouble> {
     let (early, words) = match stage.look(act)? {
         Look::Waits(how) => (None, format!("it waits: {how}")),
         Look::Rejected(times) => {
@@ -86,7 +86,11 @@ fn beside(stage: &Stage<'_>, act: &mut Act, what: &str) -> Result<Beside, Troubl
 }
 
 /// Waits for the end of a transaction that must commit, and notes that as a step.
-fn ends(stage: &Stage<'_>, name: &'static str, act: &mut Act) -> Result<lydite_tpcc::Outcome, Trouble> {
+pub(crate) fn ends(
+    stage: &Stage<'_>,
+    name: &'static str,
+    act: &mut Act,
+) -> Result<lydite_tpcc::Outcome, Trouble> {
     let outcome = committed(name, act.end()?)?;
     stage.step(format!("{name} commits{}", act.aborts()));
     Ok(outcome)

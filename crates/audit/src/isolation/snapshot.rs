@@ -2,15 +2,13 @@
 //! changes both. None of the nine tests reads two nodes without locking there, so they say nothing about nodes that take
 //! their snapshots one by one.
 
-use crate::act::{LOOK, PATIENCE};
+use crate::act::LOOK;
 use crate::aside::{Aside, Ended};
 use crate::finding::{Seen, Trouble};
 use crate::stage::{Stage, require};
 use lydite_database::{Balance, BalanceTransaction, Between, TxError};
 use lydite_tpcc::Cents;
 use lydite_tpcc::random::Stream;
-use std::sync::Mutex;
-use std::sync::mpsc::channel;
 use std::time::Instant;
 
 /// Added amount, as in the Dike paper's dUpdateBalance.
@@ -62,23 +60,8 @@ fn play(
     writer: &mut Option<Aside>,
 ) -> Result<Seen, Trouble> {
     let (home, other) = (stage.ground.home, stage.ground.other);
-    let (reached, at) = channel();
-    let (reply, told) = channel::<()>();
-    let ends = Mutex::new((reached, told));
-    let between = Between::new(move || {
-        if let Ok(ends) = ends.lock()
-            && ends.0.send(()).is_ok()
-        {
-            // Without a reply the test is over.
-            let _over = ends.1.recv();
-        }
-    });
-    let select = BalanceTransaction::Select { balances: balances.to_vec(), between };
-    let t1 = Aside::begin("T1", &**stage.target, select, false)?;
-    if at.recv_timeout(PATIENCE).is_err() {
-        let why = t1.end(stage.crew)?.err().map_or_else(String::new, |error| error.to_string());
-        return Err(Trouble::NotRun(format!("T1 ended before its second read: {why}")));
-    }
+    let select = |between| BalanceTransaction::Select { balances: balances.to_vec(), between };
+    let (t1, reply) = Aside::begin_stopped("T1", &**stage.target, stage.crew, select)?;
     stage.step(format!("T1: reads warehouse {home}, and stops before it reads warehouse {other}"));
     let add =
         BalanceTransaction::Add { amount: AMOUNT, balances: balances.to_vec(), between: Between::NOTHING };
@@ -125,9 +108,8 @@ fn play(
             values[0], values[1]
         )
     })?;
-    Ok(Seen::plain(if waits {
-        "T2 waited for T1, which read one state"
-    } else {
-        "T2 committed, and T1 read one state"
-    }))
+    let seen =
+        if waits { "T2 waited for T1, which read one state" } else { "T2 committed, and T1 read one state" };
+    let note = stage.audit.engines.note().map_or_else(String::new, |note| format!("; {note}"));
+    Ok(Seen::plain(format!("{seen}{note}")))
 }

@@ -1,14 +1,15 @@
 //! The transactions of the function tests over any key-value store.
 
-use crate::balances::{Balance, BalanceTransaction, Balances, Between, missing};
+use crate::balances::{Balance, BalanceTransaction, Balances, Between, Trace, missing, missing_trace};
 use crate::error::TxError;
 use crate::kv::any::{AnyStore, AnyTx};
-use crate::kv::codec::{Field, Key, Malformed};
-use crate::kv::layout::{district, warehouse};
-use crate::kv::store::{Access, KvTable, Pending, StoreTx};
+use crate::kv::codec::{Field, Key, Malformed, behind};
+use crate::kv::layout::{customer, district, history, new_order, order, order_line, stock, warehouse};
+use crate::kv::store::{Access, Direction, KeyRange, KvTable, Pending, StoreTx};
 use crate::kv::store_error::StoreError;
 use crate::session::Session;
 use lydite_tpcc::Cents;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// Session for these transactions on an open store.
@@ -17,7 +18,7 @@ pub(super) struct KvBalances(pub(super) Arc<dyn AnyStore>);
 impl Session<Balances> for KvBalances {
     fn execute(&mut self, transaction: &BalanceTransaction) -> Result<Vec<Cents>, TxError> {
         let access = match transaction {
-            BalanceTransaction::Select { .. } => Access::Read,
+            BalanceTransaction::Select { .. } | BalanceTransaction::Trace { .. } => Access::Read,
             BalanceTransaction::Add { .. } | BalanceTransaction::Set(_) => Access::Write,
         };
         let mut tx = self.0.begin_any(access).map_err(StoreError::in_transaction)?;
@@ -42,6 +43,48 @@ fn read(tx: &mut AnyTx<'_>, balance: Balance) -> Result<Cents, StoreError> {
     Ok(found.ok_or_else(|| StoreError::Failed(missing(balance)))??)
 }
 
+fn read_trace(tx: &mut AnyTx<'_>, trace: Trace) -> Result<Cents, StoreError> {
+    let missing = || StoreError::Failed(missing_trace(trace));
+    let count = |found: Option<()>| Cents(i64::from(found.is_some()));
+    Ok(match trace {
+        Trace::Ytd(balance) => read(tx, balance)?,
+        Trace::Customer(w_id, d_id, c_id) => {
+            let key = customer::key(w_id, d_id, c_id);
+            let balance = tx.read(customer::TABLE, &key, |row| customer::BALANCE.get(row))?;
+            balance.ok_or_else(missing)??
+        }
+        Trace::Payments(w_id, d_id) => {
+            let from = history::key(w_id, d_id);
+            let below = behind(&from);
+            let range = KeyRange { from: &from, below: below.as_deref() };
+            let mut rows = 0;
+            tx.scan(history::TABLE, range, Direction::Forward, &mut |_, _| {
+                rows += 1;
+                ControlFlow::Continue(())
+            })?;
+            Cents(rows)
+        }
+        Trace::NextOrder(w_id, d_id) => {
+            let key = district::key(w_id, d_id);
+            let next = tx.read(district::TABLE, &key, |row| district::NEXT_O_ID.get(row))?;
+            Cents(next.ok_or_else(missing)??.0.into())
+        }
+        Trace::Stock(w_id, i_id) => {
+            let quantity = tx.read(stock::TABLE, &stock::key(w_id, i_id), |row| stock::QUANTITY.get(row))?;
+            Cents(quantity.ok_or_else(missing)??.into())
+        }
+        Trace::Order(w_id, d_id, o_id) => {
+            count(tx.read(order::TABLE, &order::key(w_id, d_id, o_id), |_| ())?)
+        }
+        Trace::NewOrder(w_id, d_id, o_id) => {
+            count(tx.read(new_order::TABLE, &new_order::key(w_id, d_id, o_id), |_| ())?)
+        }
+        Trace::OrderLine(w_id, d_id, o_id) => {
+            count(tx.read(order_line::TABLE, &order_line::key(w_id, d_id, o_id, 1), |_| ())?)
+        }
+    })
+}
+
 fn change(
     tx: &mut AnyTx<'_>,
     balance: Balance,
@@ -57,6 +100,9 @@ fn play(tx: &mut AnyTx<'_>, transaction: &BalanceTransaction) -> Result<Vec<Cent
         BalanceTransaction::Select { balances, between } => {
             in_turn(balances, between, |balance| read(tx, balance))
         }
+        BalanceTransaction::Trace { traces, between } => {
+            in_turn(traces, between, |trace| read_trace(tx, trace))
+        }
         BalanceTransaction::Add { amount, balances, between } => {
             in_turn(balances, between, |balance| change(tx, balance, |ytd, row| ytd.add(row, *amount)))?;
             Ok(Vec::new())
@@ -70,16 +116,16 @@ fn play(tx: &mut AnyTx<'_>, transaction: &BalanceTransaction) -> Result<Vec<Cent
     }
 }
 
-fn in_turn<R>(
-    balances: &[Balance],
+fn in_turn<T: Copy, R>(
+    places: &[T],
     between: &Between,
-    mut step: impl FnMut(Balance) -> Result<R, StoreError>,
+    mut step: impl FnMut(T) -> Result<R, StoreError>,
 ) -> Result<Vec<R>, StoreError> {
-    let steps = balances.iter().enumerate();
+    let steps = places.iter().enumerate();
     steps
-        .map(|(number, &balance)| {
+        .map(|(number, &place)| {
             between.before(number);
-            step(balance)
+            step(place)
         })
         .collect()
 }

@@ -5,6 +5,7 @@ use super::lent::{Held, Lent};
 use crate::balances::Balances;
 use crate::capabilities::{
     BalanceTarget, Capabilities, HeldTarget, Moved, NodeSize, Nodes, Replicated, StoppableWork, StoreTest,
+    TableEngines,
 };
 use crate::error::TargetError;
 use crate::held;
@@ -260,8 +261,8 @@ impl BalanceTarget for Patient {
         self.ask("its deadlock timeout", |target| target.capabilities().balances()?.deadlock_timeout())
     }
 
-    fn engines(&self) -> Result<Option<[String; 2]>, TargetError> {
-        self.ask("the engines of its tables", |target| target.capabilities().balances()?.engines())
+    fn table_engines(&self) -> Result<Option<TableEngines>, TargetError> {
+        self.ask("the engines of its tables", |target| target.capabilities().balances()?.table_engines())
     }
 }
 

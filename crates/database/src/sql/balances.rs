@@ -1,6 +1,6 @@
 //! The transactions of the function tests in SQL, and the session that runs their statements one by one.
 
-use crate::balances::{Balance, BalanceTransaction, Balances, missing};
+use crate::balances::{Balance, BalanceTransaction, Balances, Trace, missing, missing_trace};
 use crate::error::TxError;
 use crate::session::Session;
 use crate::sql::connection::Connection;
@@ -32,6 +32,20 @@ pub enum BalanceStatement {
     SetDistrict,
     /// Reads D_YTD.
     GetDistrict,
+    /// Reads C_BALANCE.
+    GetCustomer,
+    /// Counts a district's rows in HISTORY.
+    CountPayments,
+    /// Reads D_NEXT_O_ID.
+    GetNextOrder,
+    /// Reads S_QUANTITY.
+    GetStock,
+    /// Counts rows with an order's key in ORDERS.
+    CountOrder,
+    /// Counts rows with an order's key in NEW-ORDER.
+    CountNewOrder,
+    /// Counts rows with an order's key and the first number in ORDER-LINE.
+    CountOrderLine,
 }
 
 use BalanceStatement::*;
@@ -49,6 +63,20 @@ impl BalanceStatement {
             (AddDistrict, "UPDATE district SET d_ytd = d_ytd + $1 WHERE d_w_id = $2 AND d_id = $3"),
             (SetDistrict, "UPDATE district SET d_ytd = $1 WHERE d_w_id = $2 AND d_id = $3"),
             (GetDistrict, "SELECT d_ytd FROM district WHERE d_w_id = $1 AND d_id = $2"),
+            (GetCustomer, "SELECT c_balance FROM customer WHERE c_w_id = $1 AND c_d_id = $2 AND c_id = $3"),
+            (CountPayments, "SELECT count(*) FROM history WHERE h_w_id = $1 AND h_d_id = $2"),
+            (GetNextOrder, "SELECT d_next_o_id FROM district WHERE d_w_id = $1 AND d_id = $2"),
+            (GetStock, "SELECT s_quantity FROM stock WHERE s_w_id = $1 AND s_i_id = $2"),
+            (CountOrder, "SELECT count(*) FROM orders WHERE o_w_id = $1 AND o_d_id = $2 AND o_id = $3"),
+            (
+                CountNewOrder,
+                "SELECT count(*) FROM new_order WHERE no_w_id = $1 AND no_d_id = $2 AND no_o_id = $3",
+            ),
+            (
+                CountOrderLine,
+                "SELECT count(*) FROM order_line \
+                 WHERE ol_w_id = $1 AND ol_d_id = $2 AND ol_o_id = $3 AND ol_number = 1",
+            ),
         ]
         .map(|(statement, text)| (statement, dialect.placeholders(text)))
         .into()
@@ -124,6 +152,36 @@ impl BalanceSession {
         Ok(self.rows.money(0, 0)?)
     }
 
+    fn read_trace(&mut self, trace: Trace) -> Result<Cents, SqlTxError> {
+        let int = |id: i64| Value::Int(id);
+        match trace {
+            Trace::Ytd(balance) => return self.read(balance),
+            Trace::Customer(w_id, d_id, c_id) => {
+                self.step(GetCustomer, &[int(w_id.get()), int(d_id.get()), int(c_id.get())])
+            }
+            Trace::Payments(w_id, d_id) => self.step(CountPayments, &[int(w_id.get()), int(d_id.get())]),
+            Trace::NextOrder(w_id, d_id) => self.step(GetNextOrder, &[int(w_id.get()), int(d_id.get())]),
+            Trace::Stock(w_id, i_id) => self.step(GetStock, &[int(w_id.get()), int(i_id.get())]),
+            Trace::Order(w_id, d_id, o_id) => {
+                self.step(CountOrder, &[int(w_id.get()), int(d_id.get()), int(o_id.get())])
+            }
+            Trace::NewOrder(w_id, d_id, o_id) => {
+                self.step(CountNewOrder, &[int(w_id.get()), int(d_id.get()), int(o_id.get())])
+            }
+            Trace::OrderLine(w_id, d_id, o_id) => {
+                self.step(CountOrderLine, &[int(w_id.get()), int(d_id.get()), int(o_id.get())])
+            }
+        }?;
+        if self.rows.is_empty() {
+            return Err(SqlTxError::Missing(missing_trace(trace)));
+        }
+        Ok(if matches!(trace, Trace::Customer(..)) {
+            self.rows.money(0, 0)?
+        } else {
+            Cents(self.rows.int(0, 0)?)
+        })
+    }
+
     fn play(&mut self, transaction: &BalanceTransaction) -> Result<Vec<Cents>, SqlTxError> {
         let mut values = Vec::new();
         match transaction {
@@ -143,6 +201,13 @@ impl BalanceSession {
                 for (number, &balance) in balances.iter().enumerate() {
                     between.before(number);
                     values.push(self.read(balance)?);
+                }
+            }
+            BalanceTransaction::Trace { traces, between } => {
+                self.step(BeginRead, &[])?;
+                for (number, &trace) in traces.iter().enumerate() {
+                    between.before(number);
+                    values.push(self.read_trace(trace)?);
                 }
             }
         }

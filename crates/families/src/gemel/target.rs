@@ -7,12 +7,13 @@ use lydite_database::kv::{KvTable, KvTarget, Store};
 use lydite_database::micro::is_table_name;
 use lydite_database::{
     BalanceTarget, Balances, Capabilities, ConditionFinding, DatabaseState, Demand, Description, FoundRows,
-    HalfCounts, Held, HeldTarget, LedgerCounts, Loader, RowKeys, Session, TableChecksum, Target, TargetError,
-    Written,
+    HalfCounts, Held, HeldTarget, LedgerCounts, Loader, RowKeys, Session, TableChecksum, TableEngines,
+    Target, TargetError, Written,
 };
 use lydite_tpcc::OrderId;
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
+use lydite_tpcc::schema::Table;
 use std::ops::RangeInclusive;
 use std::path::Path;
 use std::time::Duration;
@@ -169,10 +170,9 @@ impl BalanceTarget for GemelTarget {
         self.tpcc.connect_balances(longest_wait)
     }
 
-    fn engines(&self) -> Result<Option<[String; 2]>, TargetError> {
-        let [warehouse, district] =
-            [KvTable::Warehouse, KvTable::District].map(|table| home_of(&self.config, table));
-        Ok((warehouse != district).then(|| [warehouse, district].map(|engine| engine.name().to_string())))
+    fn table_engines(&self) -> Result<Option<TableEngines>, TargetError> {
+        let engine = |table| home_of(&self.config, KvTable::from(table)).name().to_string();
+        Ok(Some(Table::ALL.into_iter().map(|table| (table, engine(table))).collect()))
     }
 }
 

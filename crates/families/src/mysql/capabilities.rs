@@ -10,11 +10,9 @@ use lydite_database::sql::session::SqlSession;
 use lydite_database::sql::sql_error::SqlError;
 use lydite_database::{
     BalanceTarget, Balances, Held, HeldTarget, NodeSize, Nodes, Positions, Replicated, Replication, Server,
-    Session, StoppableWork, TargetError, TxMode, seated,
+    Session, StoppableWork, TableEngines, TargetError, TxMode, engines_of_all, seated,
 };
 use lydite_tpcc::Placement;
-use lydite_tpcc::schema::Table;
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 impl Nodes for Mysql {
@@ -71,21 +69,19 @@ impl BalanceTarget for Mysql {
         Ok(seated(Box::new(BalanceSession::new(connection)), seat))
     }
 
-    fn engines(&self) -> Result<Option<[String; 2]>, TargetError> {
-        let mut engines = BTreeMap::new();
+    fn table_engines(&self) -> Result<Option<TableEngines>, TargetError> {
+        let mut engines = Vec::new();
         let mut wire = self.connect_wire()?;
         wire.query_each(
             "SELECT table_name, engine FROM information_schema.tables WHERE table_schema = database()",
             &mut |row| {
                 if let [Some(name), Some(engine)] = row {
-                    engines.insert((*name).to_string(), (*engine).to_string());
+                    engines.push(((*name).to_string(), (*engine).to_string()));
                 }
             },
         )
         .map_err(self.failed("look for the engines of the tables"))?;
-        let [warehouse, district] =
-            [Table::Warehouse, Table::District].map(|table| engines.remove(table.name()));
-        Ok(warehouse.zip(district).filter(|(one, other)| one != other).map(|(one, other)| [one, other]))
+        Ok(engines_of_all(engines))
     }
 }
 

@@ -78,6 +78,28 @@ pub(super) fn engines_are_durable(settings: &BTreeMap<String, String>, engines: 
     !engines.is_empty() && engines.iter().all(|engine| log(engine)) && binlog && pages && synced
 }
 
+/// Returns the engines, that of most of the nine tables first; behind each other one stands which of them it has:
+/// `InnoDB, ROCKSDB (district)`.
+fn engines_in_words(of_tables: &[(String, String)]) -> String {
+    let mut engines: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (name, engine) in of_tables {
+        let tables = engines.entry(engine).or_default();
+        tables.extend(Table::ALL.map(Table::name).iter().find(|table| *table == name));
+    }
+    let mut engines: Vec<(&str, Vec<&str>)> = engines.into_iter().collect();
+    engines.sort_by_key(|(_, tables)| std::cmp::Reverse(tables.len()));
+    let words = engines.iter().enumerate().map(|(at, (engine, tables))| {
+        let mut tables = tables.clone();
+        tables.sort_unstable();
+        if at == 0 || tables.is_empty() {
+            (*engine).to_string()
+        } else {
+            format!("{engine} ({})", tables.join(", "))
+        }
+    });
+    words.collect::<Vec<_>>().join(", ")
+}
+
 impl Mysql {
     /// Connects and describes the database; see [`Target::describe`].
     pub(super) fn read_description(&self) -> Result<Description, TargetError> {
@@ -91,19 +113,29 @@ impl Mysql {
             )
             .map_err(self.failed("look for foreign keys"))?;
         // An isolation check may have left tables behind.
-        let mut engines = wire
-            .column(
-                "SELECT DISTINCT engine FROM information_schema.tables WHERE table_schema = database() \
-                 AND table_name NOT LIKE 'lydite\\_isolation\\_%'",
-            )
-            .map_err(self.failed("look for the engines of the tables"))?;
-        if engines.is_empty() {
+        let mut of_tables = Vec::new();
+        wire.query_each(
+            "SELECT table_name, engine FROM information_schema.tables WHERE table_schema = database() \
+             AND table_name NOT LIKE 'lydite\\_isolation\\_%'",
+            &mut |row| {
+                if let [Some(name), Some(engine)] = row {
+                    of_tables.push(((*name).to_string(), (*engine).to_string()));
+                }
+            },
+        )
+        .map_err(self.failed("look for the engines of the tables"))?;
+        if of_tables.is_empty() {
             let default =
                 wire.column("SELECT @@default_storage_engine").map_err(self.failed("ask for the engine"))?;
             let default = default.concat();
-            let of = |table| self.config.engine_of(table).unwrap_or(&default).to_string();
-            engines = Table::ALL.map(of).into_iter().collect::<BTreeSet<_>>().into_iter().collect();
+            let of = |table: Table| {
+                let engine = self.config.engine_of(table).unwrap_or(&default);
+                (table.name().to_string(), engine.to_string())
+            };
+            of_tables = Table::ALL.map(of).into();
         }
+        let engines: BTreeSet<&String> = of_tables.iter().map(|(_, engine)| engine).collect();
+        let engines: Vec<String> = engines.into_iter().cloned().collect();
         let isolation = self.config.isolation;
         if isolation == Isolation::Serializable && engines.iter().any(|engine| config::is_rocksdb(engine)) {
             return Err(TargetError::usage(format!("{}: {}", self.config.place(), config::NO_SERIALIZABLE)));
@@ -112,7 +144,7 @@ impl Mysql {
         let own = product.always_durable || self.is_durable(&settings, &engines)?;
         let durable = self.nodes_are_durable(&mut settings, &engines)? && own;
         settings.insert("server".into(), product.name.into());
-        settings.insert("engine".into(), engines.join(", "));
+        settings.insert("engine".into(), engines_in_words(&of_tables));
         if self.config.snapshot_at_begin {
             settings.insert("snapshot".into(), "begin".into());
         }
@@ -184,5 +216,28 @@ impl Mysql {
             .cloned()
             .collect();
         Ok(engines_are_durable(settings, &own) && shards.iter().all(|shard| shard.durable))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::engines_in_words;
+
+    #[test]
+    fn each_table_outside_of_the_main_engine_is_named() {
+        let words = |of_tables: &[(&str, &str)]| {
+            let owned = |(name, engine): &(&str, &str)| ((*name).to_string(), (*engine).to_string());
+            engines_in_words(&of_tables.iter().map(owned).collect::<Vec<_>>())
+        };
+        let mixed = [
+            ("district", "ROCKSDB"),
+            ("stock", "InnoDB"),
+            ("item", "InnoDB"),
+            ("customer", "ROCKSDB"),
+            ("orders", "InnoDB"),
+        ];
+        assert_eq!(words(&mixed), "InnoDB, ROCKSDB (customer, district)");
+        assert_eq!(words(&[("stock", "ROCKSDB"), ("lydite_meta", "InnoDB")]), "ROCKSDB, InnoDB");
+        assert_eq!(words(&[("stock", "InnoDB"), ("lydite_meta", "InnoDB")]), "InnoDB");
     }
 }

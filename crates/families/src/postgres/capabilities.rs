@@ -9,10 +9,20 @@ use lydite_database::sql::session::SqlSession;
 use lydite_database::sql::sql_error::SqlError;
 use lydite_database::{
     BalanceTarget, Balances, Held, HeldTarget, Moved, NodeSize, Nodes, Positions, Replicated, Replication,
-    Server, Session, StoppableWork, TargetError, TxMode, seated,
+    Server, Session, StoppableWork, TableEngines, TargetError, TxMode, engines_of_all, seated,
 };
 use lydite_tpcc::{Placement, WarehouseId};
 use std::time::Duration;
+
+/// Access method of each table, or the server of a foreign one; of a partitioned table, those of its partitions.
+const ENGINES: &str = "SELECT c.relname, coalesce('server ' || s.srvname, a.amname, \
+     (SELECT string_agg(DISTINCT coalesce('server ' || ps.srvname, pa.amname), ' and ') \
+      FROM pg_inherits i JOIN pg_class p ON p.oid = i.inhrelid LEFT JOIN pg_am pa ON pa.oid = p.relam \
+      LEFT JOIN pg_foreign_table pf ON pf.ftrelid = p.oid LEFT JOIN pg_foreign_server ps ON ps.oid = pf.ftserver \
+      WHERE i.inhparent = c.oid)) \
+     FROM pg_class c LEFT JOIN pg_am a ON a.oid = c.relam LEFT JOIN pg_foreign_table f ON f.ftrelid = c.oid \
+     LEFT JOIN pg_foreign_server s ON s.oid = f.ftserver \
+     WHERE c.relkind IN ('r', 'p', 'f') AND pg_table_is_visible(c.oid)";
 
 impl Nodes for Postgres {
     fn placement(&self, warehouses: u32) -> Result<Option<Placement>, TargetError> {
@@ -87,6 +97,21 @@ impl BalanceTarget for Postgres {
         let statements = BalanceStatement::all(session::dialect(self.config.isolation));
         let (connection, seat) = self.open_session(&settings, &statements)?;
         Ok(seated(Box::new(BalanceSession::new(connection)), seat))
+    }
+
+    fn table_engines(&self) -> Result<Option<TableEngines>, TargetError> {
+        let mut engines = Vec::new();
+        let asked = self.connect_wire()?.query_each(ENGINES, &mut |row| {
+            if let [Some(name), Some(engine)] = row {
+                engines.push(((*name).to_string(), (*engine).to_string()));
+            }
+        });
+        match asked {
+            Ok(()) => Ok(engines_of_all(engines)),
+            // Not all that speaks the protocol has these catalogs. Then the engines are not known, and the audit says so.
+            Err(SqlError::Database { unavailable: false, .. }) => Ok(None),
+            Err(error) => Err(self.failed("look for the engines of the tables")(error)),
+        }
     }
 
     fn deadlock_timeout(&self) -> Result<Option<Duration>, TargetError> {

@@ -13,7 +13,7 @@ pub(crate) use family::FAMILY;
 use lydite_database::{
     BalanceTarget, Balances, Capabilities, ConditionFinding, DatabaseState, Demand, Description, FoundRows,
     HalfCounts, Held, HeldTarget, LedgerCounts, Loader, RowKeys, Session, StoppableWork, TableChecksum,
-    Target, TargetError, TxMode, Written,
+    TableEngines, Target, TargetError, TxMode, Written,
 };
 
 use crate::stoppable::Stoppable;
@@ -462,6 +462,10 @@ impl BalanceTarget for Sqlite {
             SqliteConnection::open_with(&self.path, &self.config, Arc::clone(&self.shared), &statements)
                 .map_err(self.unopened())?;
         Ok(Box::new(BalanceSession::new(connection)))
+    }
+
+    fn table_engines(&self) -> Result<Option<TableEngines>, TargetError> {
+        Ok(Some(Table::ALL.into_iter().map(|table| (table, "sqlite".to_string())).collect()))
     }
 }
 

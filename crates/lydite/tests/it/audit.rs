@@ -12,7 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 /// Runs an audit with short loads and waits. The result as JSON, too.
-fn audit(url: &str, more: &[&str]) -> (Ended, Value) {
+pub(crate) fn audit(url: &str, more: &[&str]) -> (Ended, Value) {
     let directory = scratch();
     let file = directory.path().join("audit.json");
     let arguments = [&["audit", url, "--quick", "--json", text(&file)], more].concat();
@@ -25,14 +25,14 @@ fn audit(url: &str, more: &[&str]) -> (Ended, Value) {
 }
 
 /// The tests of a verdict, each as `isolation-7 local`.
-fn with_verdict(found: &Value, verdict: &str) -> Vec<String> {
+pub(crate) fn with_verdict(found: &Value, verdict: &str) -> Vec<String> {
     let tests = found["tests"].as_array().expect("tests").iter();
     let name = |test: &Value| format!("{} {}", test["id"].as_str().unwrap(), test["scope"].as_str().unwrap());
     tests.filter(|test| test["verdict"] == verdict).map(name).collect()
 }
 
 #[track_caller]
-fn test_of<'a>(found: &'a Value, id: &str, scope: &str) -> &'a Value {
+pub(crate) fn test_of<'a>(found: &'a Value, id: &str, scope: &str) -> &'a Value {
     let mut tests = found["tests"].as_array().expect("tests").iter();
     tests
         .find(|test| test["id"] == id && test["scope"] == scope)

@@ -2,6 +2,7 @@
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic")]
 
 mod audit;
+mod audit_engines;
 mod balances;
 mod book;
 mod conditions;

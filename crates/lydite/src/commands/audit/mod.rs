@@ -17,7 +17,7 @@ use document::Document;
 use durability::{Crash, Test, lab_of};
 use lydite_audit::consistency::not_made;
 use lydite_audit::load::LENGTH;
-use lydite_audit::{Audit, Finding, Part, Property, Report, Verdict};
+use lydite_audit::{Audit, Engines, Finding, Part, Property, Report, Verdict};
 use lydite_database::{DatabaseState, Demand, Description, Target, TargetError, TargetErrorKind, TxMode};
 use lydite_families::TargetSpec;
 use lydite_plan::controls::replicas::Reading;
@@ -98,6 +98,7 @@ pub(crate) fn command(args: &AuditArgs) -> Outcome {
         catch_up(replicas, &meta, loaded, &interrupt)?;
     }
     let placement = lydite_audit::placement(&*target, &meta)?;
+    let engines = Engines::of(&*target)?;
     let mut crashes = Vec::new();
     if plan.only.contains(&Property::Durability) {
         crashes.push(match plan.commands.take() {
@@ -159,6 +160,7 @@ pub(crate) fn command(args: &AuditArgs) -> Outcome {
     let audit = Audit {
         meta: &meta,
         placement: placement.as_ref(),
+        engines: &engines,
         replicas: replicas.as_deref(),
         say: &complain,
         only: &plan.only,
