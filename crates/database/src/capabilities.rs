@@ -40,6 +40,8 @@ pub struct Capabilities<'a> {
     pub work: Option<&'a dyn StoppableWork>,
     /// A server that may freeze or vanish.
     pub server: Option<&'a dyn Server>,
+    /// A program that Lydite started, and may kill.
+    pub program: Option<&'a dyn Program>,
     /// Statistics that the database reports about itself.
     pub observe: Option<&'a dyn Observe>,
     /// Tables that another program made.
@@ -109,6 +111,14 @@ impl<'a> Capabilities<'a> {
                 "Lydite can't stop the transactions of this target before their commit: its driver plays them as a whole",
             )
         })
+    }
+
+    /// Returns the program that Lydite started.
+    ///
+    /// # Errors
+    /// The target has none.
+    pub fn program(self) -> Result<&'a dyn Program, TargetError> {
+        self.program.ok_or_else(|| TargetError::usage("Lydite has started no program for this target"))
     }
 
     /// Returns the functions of a key-value store.
@@ -337,6 +347,16 @@ pub trait StoreTest: Send + Sync {
     /// # Errors
     /// A function is wrong; see also [`crate::Target::describe`].
     fn try_functions(&self) -> Result<Option<String>, TargetError>;
+}
+
+/// A program that Lydite started for the target. Later requests start it again.
+pub trait Program: Send + Sync {
+    /// Kills all processes of the program at once, with those that they started, so that none can write what it still
+    /// holds. Returns their number when they have ended.
+    ///
+    /// # Errors
+    /// A process has not ended.
+    fn kill(&self) -> Result<usize, TargetError>;
 }
 
 /// A database that would continue a statement though nobody waits for it any more.

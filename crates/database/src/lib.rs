@@ -33,13 +33,13 @@ mod written;
 
 pub use balances::{Balance, BalanceTransaction, Balances, Between, Trace};
 pub use capabilities::{
-    BalanceTarget, Capabilities, HeldTarget, Moved, NodeSize, Nodes, Replicated, Server, StoppableWork,
-    StoreTest, TableEngines, engines_of_all,
+    BalanceTarget, Capabilities, HeldTarget, Moved, NodeSize, Nodes, Program, Replicated, Server,
+    StoppableWork, StoreTest, TableEngines, engines_of_all,
 };
 pub use endpoints::{EndpointReport, Endpoints, Probe, Seat, seated};
 pub use error::{AbortReason, Committed, RUN_CHECK, TargetError, TargetErrorKind, TxError};
 pub use held::{Held, HeldTransaction, Point, Script, Then};
-pub use lists::{ListKey, ListOp, ListTarget, ListTransaction, Lists};
+pub use lists::{HeldListTransaction, HeldLists, ListKey, ListOp, ListTarget, ListTransaction, Lists, Stops};
 pub use load::{LoadProgress, LoadUnit, Loader};
 pub use lydite_tpcc::Placement;
 pub use micro::{MicroLoader, MicroTarget};

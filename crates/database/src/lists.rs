@@ -4,7 +4,9 @@
 use crate::error::TargetError;
 use crate::session::Session;
 use crate::workload::{Kind, Workload};
+use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The workload of isolation checks.
@@ -68,6 +70,53 @@ impl Workload for Lists {
     }
 }
 
+/// The same workload with transactions that stop before each operation and before their end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeldLists {}
+
+/// A transaction with the function that is called at its stops.
+#[derive(Clone, Debug)]
+pub struct HeldListTransaction {
+    /// The transaction.
+    pub transaction: ListTransaction,
+    /// The function that is called at its stops.
+    pub stops: Stops,
+}
+
+/// A function that is called before each operation, with its number from 0, and before the end, with the number of
+/// operations. It may block: then the transaction stays open.
+#[derive(Clone)]
+pub struct Stops(Arc<dyn Fn(usize) + Send + Sync>);
+
+impl Stops {
+    /// Makes stops from a function.
+    pub fn new(at: impl Fn(usize) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(at))
+    }
+
+    /// Comes to a stop.
+    pub(crate) fn reach(&self, stop: usize) {
+        (self.0)(stop);
+    }
+}
+
+impl fmt::Debug for Stops {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Stops")
+    }
+}
+
+impl Workload for HeldLists {
+    type Transaction = HeldListTransaction;
+    type Outcome = Vec<Vec<u64>>;
+
+    const KINDS: &'static [Kind] = Lists::KINDS;
+
+    fn kind(_transaction: &HeldListTransaction) -> usize {
+        0
+    }
+}
+
 /// A database under test that can hold the keys, in tables of their own.
 pub trait ListTarget: Send + Sync {
     /// Returns the names of the engines or nodes that the keys are spread over; empty if the database has one place.
@@ -104,6 +153,14 @@ pub trait ListTarget: Send + Sync {
     /// # Errors
     /// See [`crate::Target::connect`].
     fn connect_lists(&self, longest_wait: Duration) -> Result<Box<dyn Session<Lists>>, TargetError>;
+
+    /// Opens a session whose transactions stop.
+    ///
+    /// # Errors
+    /// The target can't stop its transactions; see also [`crate::Target::connect`].
+    fn connect_held_lists(&self) -> Result<Box<dyn Session<HeldLists>>, TargetError> {
+        Err(TargetError::usage("Lydite can't stop the transactions of this target between their operations"))
+    }
 
     /// Drops the tables, as far as they exist.
     ///

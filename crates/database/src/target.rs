@@ -242,6 +242,15 @@ pub struct Description {
     pub in_memory: Option<&'static str>,
 }
 
+impl Description {
+    /// Returns the guarantee that a driver declares for its transactions. Lydite itself knows what other targets
+    /// guarantee.
+    #[must_use]
+    pub fn declared_guarantee(&self) -> Option<&str> {
+        self.settings.get("guarantee").filter(|_| self.kind == "driver").map(String::as_str)
+    }
+}
+
 /// Result of one consistency condition.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConditionFinding {

@@ -1,6 +1,7 @@
 //! Writes that wait in the client until the commit, and reads that see them: for stores that take all writes of a
 //! transaction at once.
 
+use crate::kv::store_test::hex;
 use crate::kv::{Direction, Each, KeyRange, KvTable, StoreError, StoreTx};
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow, RangeBounds};
@@ -144,7 +145,7 @@ fn in_order<'a>(
     last: Option<&'a Vec<u8>>,
 ) -> Result<(), StoreError> {
     let refused = |key: &[u8], what| {
-        Err(StoreError::Failed(format!("a scan of {} gave the key {key:02x?}, {what}", table.name())))
+        Err(StoreError::Failed(format!("a scan of {} gave the key {}, {what}", table.name(), hex(key))))
     };
     let behind = |key: &Vec<u8>, before: &Vec<u8>| match direction {
         Direction::Forward => key > before,

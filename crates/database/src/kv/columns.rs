@@ -29,7 +29,7 @@ impl Loose<'_> {
             Self::Int(value) => value.to_string(),
             Self::Float(value) => format!("the float {value}"),
             Self::Bool(value) => value.to_string(),
-            Self::Text(value) => format!("the text {value:?}"),
+            Self::Text(value) => format!("the text \"{value}\""),
             Self::Null => "null".into(),
         }
     }

@@ -5,7 +5,7 @@ use crate::error::{AbortReason, TargetError, TxError};
 use crate::kv::any::{AnyStore, AnyTx};
 use crate::kv::store::{Access, Direction, KeyRange, KvTable, Pending, StoreTx};
 use crate::kv::store_error::StoreError;
-use crate::lists::{ListKey, ListOp, ListTransaction, Lists, exist};
+use crate::lists::{HeldListTransaction, HeldLists, ListKey, ListOp, ListTransaction, Lists, exist};
 use crate::session::Session;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -63,12 +63,23 @@ pub trait Entries {
 /// # Errors
 /// The transaction failed, or rolls back as it should.
 pub fn play(entries: &mut impl Entries, transaction: &ListTransaction) -> Result<Vec<Vec<u64>>, StoreError> {
-    let mut reads = Vec::new();
-    for (number, op) in transaction.ops.iter().enumerate() {
-        if number > 0 {
+    play_with_stops(entries, transaction, &|stop| {
+        if stop > 0 {
             // An operation in this process takes less time than a thread's turn: others would hardly come in between.
             std::thread::yield_now();
         }
+    })
+}
+
+/// Plays the operations, and calls `stop` before each of them and before the end.
+fn play_with_stops(
+    entries: &mut impl Entries,
+    transaction: &ListTransaction,
+    stop: &dyn Fn(usize),
+) -> Result<Vec<Vec<u64>>, StoreError> {
+    let mut reads = Vec::new();
+    for (number, op) in transaction.ops.iter().enumerate() {
+        stop(number);
         match *op {
             ListOp::ReadList(key) | ListOp::ReadRegister(key) => reads.push(numbers(&entries.get(key)?)?),
             ListOp::Append(key, value) => entries.append(key, &value.to_be_bytes())?,
@@ -77,6 +88,7 @@ pub fn play(entries: &mut impl Entries, transaction: &ListTransaction) -> Result
             ListOp::Insert(key, value) => entries.insert(key, value.to_be_bytes(), &value.to_be_bytes())?,
         }
     }
+    stop(transaction.ops.len());
     if transaction.rolls_back {
         let detail = "rolled back, as the workload wants".into();
         return Err(StoreError::Retry { reason: AbortReason::Other, detail });
@@ -137,14 +149,32 @@ impl Entries for OfStore<'_, '_> {
 /// Session for isolation checks on an open store.
 pub(super) struct KvLists(pub(super) Arc<dyn AnyStore>);
 
-impl Session<Lists> for KvLists {
-    fn execute(&mut self, transaction: &ListTransaction) -> Result<Vec<Vec<u64>>, TxError> {
+impl KvLists {
+    /// Begins a transaction, plays its operations by `play`, and commits.
+    fn transact(
+        &self,
+        transaction: &ListTransaction,
+        play: impl FnOnce(&mut OfStore<'_, '_>) -> Result<Vec<Vec<u64>>, StoreError>,
+    ) -> Result<Vec<Vec<u64>>, TxError> {
         let access = if transaction.is_read_only() { Access::Read } else { Access::Write };
         let mut tx = self.0.begin_any(access).map_err(StoreError::in_transaction)?;
-        let reads = play(&mut OfStore(&mut tx), transaction).map_err(StoreError::in_transaction)?;
+        let reads = play(&mut OfStore(&mut tx)).map_err(StoreError::in_transaction)?;
         let pending = tx.commit().map_err(StoreError::in_transaction)?;
         pending.wait().map_err(StoreError::in_wait)?;
         Ok(reads)
+    }
+}
+
+impl Session<Lists> for KvLists {
+    fn execute(&mut self, transaction: &ListTransaction) -> Result<Vec<Vec<u64>>, TxError> {
+        self.transact(transaction, |entries| play(entries, transaction))
+    }
+}
+
+impl Session<HeldLists> for KvLists {
+    fn execute(&mut self, held: &HeldListTransaction) -> Result<Vec<Vec<u64>>, TxError> {
+        let HeldListTransaction { transaction, stops } = held;
+        self.transact(transaction, |entries| play_with_stops(entries, transaction, &|stop| stops.reach(stop)))
     }
 }
 

@@ -148,7 +148,7 @@ fn told(value: &Option<Vec<u8>>) -> String {
 }
 
 /// Returns bytes in hexadecimal form.
-fn hex(bytes: &[u8]) -> String {
+pub fn hex(bytes: &[u8]) -> String {
     if bytes.is_empty() {
         return "(empty)".into();
     }

@@ -21,7 +21,7 @@ use crate::kv::store::{Access, KvTable, Pending, Store, StoreTx};
 use crate::kv::store_error::StoreError;
 use crate::kv::store_test::test_store;
 use crate::kv::written::written;
-use crate::lists::{ListTarget, Lists};
+use crate::lists::{HeldLists, ListTarget, Lists};
 use crate::load::Loader;
 use crate::reread::{FoundRows, HalfCounts, RowKeys};
 use crate::session::Session;
@@ -288,6 +288,10 @@ impl<S: Store> ListTarget for KvTarget<S> {
     }
 
     fn connect_lists(&self, _longest_wait: Duration) -> Result<Box<dyn Session<Lists>>, TargetError> {
+        Ok(Box::new(KvLists(self.store()?)))
+    }
+
+    fn connect_held_lists(&self) -> Result<Box<dyn Session<HeldLists>>, TargetError> {
         Ok(Box::new(KvLists(self.store()?)))
     }
 

@@ -4,12 +4,12 @@ use super::Patience;
 use super::lent::{Held, Lent};
 use crate::balances::Balances;
 use crate::capabilities::{
-    BalanceTarget, Capabilities, HeldTarget, Moved, NodeSize, Nodes, Replicated, StoppableWork, StoreTest,
-    TableEngines,
+    BalanceTarget, Capabilities, HeldTarget, Moved, NodeSize, Nodes, Program, Replicated, StoppableWork,
+    StoreTest, TableEngines,
 };
 use crate::error::TargetError;
 use crate::held;
-use crate::lists::{ListTarget, Lists};
+use crate::lists::{HeldLists, ListTarget, Lists};
 use crate::load::Loader;
 use crate::micro::{MicroLoader, MicroTarget};
 use crate::observe::{Configuration, Observe, Observer};
@@ -207,6 +207,7 @@ impl Target for Patient {
             store: offered.store.map(|_| self as _),
             work: offered.work.map(|_| self as _),
             server: offered.server,
+            program: offered.program.map(|_| self as _),
             observe: offered.observe.map(|_| self as _),
             // A check of foreign tables is one long read, which the user can interrupt.
             foreign: offered.foreign,
@@ -299,10 +300,22 @@ impl ListTarget for Patient {
         })
     }
 
+    fn connect_held_lists(&self) -> Result<Box<dyn Session<HeldLists>>, TargetError> {
+        self.ask("a new session that stops between operations", |target| {
+            target.capabilities().lists()?.connect_held_lists()
+        })
+    }
+
     fn drop_lists(&self) -> Result<(), TargetError> {
         self.ask("the end of the tables of an isolation check", |target| {
             target.capabilities().lists()?.drop_lists()
         })
+    }
+}
+
+impl Program for Patient {
+    fn kill(&self) -> Result<usize, TargetError> {
+        self.ask("the end of its program", |target| target.capabilities().program()?.kill())
     }
 }
 

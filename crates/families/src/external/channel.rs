@@ -324,17 +324,58 @@ pub(super) fn decode<'de, T: Deserialize<'de>>(body: &'de [u8]) -> Result<Answer
             erased_serde::deserialize(&mut tracked).map_err(|error| {
                 let path = track.path().to_string();
                 let path = path.strip_prefix("ok.").unwrap_or(&path);
+                let why = plain(&error.to_string());
                 match path {
-                    "." | "ok" => error.to_string(),
-                    path => format!("{path}: {error}"),
+                    "." | "ok" => why,
+                    path => format!("{path}: {why}"),
                 }
             })
         }
     }
 }
 
+/// Returns an error of the decoder without names of Lydite's own types, and with texts as they came.
+fn plain(why: &str) -> String {
+    let Some((found, expected)) = why.split_once("expected ") else { return why.replace("\\\"", "\"") };
+    let kinds = [("struct ", "a map"), ("tuple struct ", "an array"), ("enum ", "a name")];
+    let of_type = kinds.iter().find_map(|(kind, words)| Some((expected.strip_prefix(kind)?, *words)));
+    let expected = match of_type {
+        Some((named, words)) => {
+            named.split_once(' ').map_or(words.to_owned(), |(_, more)| format!("{words} {more}"))
+        }
+        None => expected.to_owned(),
+    };
+    format!("{found}expected {expected}").replace("\\\"", "\"")
+}
+
 /// Returns the first bytes of a message, printable on one line.
 fn shown(bytes: &[u8]) -> String {
     let some = &bytes[..bytes.len().min(SHOWN)];
-    format!("{:?}", String::from_utf8_lossy(some))
+    let text = String::from_utf8_lossy(some);
+    let readable: String =
+        text.trim().chars().map(|letter| if letter.is_control() { '\u{fffd}' } else { letter }).collect();
+    format!("\"{readable}\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plain;
+
+    #[test]
+    fn errors_of_the_decoder_name_no_types_of_rust() {
+        for (why, plainly) in [
+            (
+                "invalid type: integer `5`, expected struct StockLevelOutcome",
+                "invalid type: integer `5`, expected a map",
+            ),
+            (
+                "invalid length 2, expected struct Address with 5 elements",
+                "invalid length 2, expected a map with 5 elements",
+            ),
+            (r#"invalid type: string "a\"b", expected u32"#, r#"invalid type: string "a"b", expected u32"#),
+            ("missing field `total`", "missing field `total`"),
+        ] {
+            assert_eq!(plain(why), plainly);
+        }
+    }
 }

@@ -132,6 +132,19 @@ pub(super) enum RefusalKind {
     Fatal,
 }
 
+impl RefusalKind {
+    /// Returns the name in the protocol.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Aborted => "aborted",
+            Self::RolledBack => "rolled_back",
+            Self::Unavailable => "unavailable",
+            Self::Unsupported => "unsupported",
+            Self::Fatal => "fatal",
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Reason {

@@ -19,6 +19,9 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+/// Longest wait for the end of a killed process: one that waits for a disk ends when the disk answers.
+const DEATH: Duration = Duration::from_secs(10);
+
 /// A driver that hands out connections.
 pub(super) struct Driver {
     pub(super) config: Config,
@@ -172,6 +175,23 @@ impl Driver {
         Ok(channel)
     }
 
+    /// Kills all processes at once and waits for their end. Later leases start new ones. Returns their number.
+    pub(super) fn kill(&self) -> Result<usize, String> {
+        let Pool { idle, kept, processes } = std::mem::take(&mut *self.pool.lock());
+        processes.iter().for_each(|process| process.kill());
+        let deadline = Instant::now() + DEATH;
+        while !processes.iter().all(|process| process.has_ended()) {
+            if Instant::now() >= deadline {
+                let seconds = DEATH.as_secs();
+                return Err(format!("{}: a process has not ended {seconds} s after SIGKILL", self.place));
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let count = processes.len();
+        drop((idle, kept, processes));
+        Ok(count)
+    }
+
     /// True if a server answers a new connection.
     pub(super) fn answers(&self) -> bool {
         match &self.config.reach {
@@ -232,7 +252,7 @@ impl Driver {
             }
             Reach::Server(_) => (hello.name.clone(), hello.version.clone()),
         };
-        let isolation = hello.isolation.clone();
+        let isolation = hello.isolation.clone().filter(|words| !words.trim().is_empty());
         Description {
             kind,
             version,
@@ -279,7 +299,7 @@ impl Refusal {
         let detail = self.detail.split_whitespace().collect::<Vec<_>>().join(" ");
         match (self.kind, detail.as_str()) {
             (RefusalKind::Unsupported, "") => "the driver does not offer it".into(),
-            (_, "") => format!("the driver gave no reason ({:?})", self.kind),
+            (_, "") => format!("the driver gave no reason (error {})", self.kind.name()),
             _ => detail,
         }
     }

@@ -6,6 +6,7 @@
 use super::channel::CallError;
 use super::messages::{Clear, Entries, Get, Got, Nothing, Purpose, Reason, RefusalKind, Scan, Write, Writes};
 use super::pool::{Driver, Lease};
+use lydite_database::kv::store_test::hex;
 use lydite_database::kv::{Access, Direction, Each, KeyRange, KvTable, Store, StoreError, StoreTx};
 use lydite_database::{AbortReason, Committed, Description};
 use std::sync::Arc;
@@ -219,8 +220,8 @@ impl StoreTx for DriverTx {
                 if !ordered || !within {
                     let what = if ordered { "outside of the range" } else { "not in the order of keys" };
                     let place = &self.lease.driver().config.place;
-                    let detail =
-                        format!("{place}: a scan of {} gave the key {key:02x?}, {what}", table.name());
+                    let (table, key) = (table.name(), hex(key));
+                    let detail = format!("{place}: a scan of {table} gave the key {key}, {what}");
                     return Err(self.failed(CallError::Malformed(detail)));
                 }
                 if each(key, value).is_break() {

@@ -9,8 +9,8 @@ use super::transactions::Transactions;
 use lydite_database::kv::KvTarget;
 use lydite_database::{
     BalanceTarget, Balances, Capabilities, ConditionFinding, DatabaseState, Demand, Description, FoundRows,
-    HalfCounts, Held, HeldTarget, LedgerCounts, ListTarget, Lists, Loader, RowKeys, Server, Session,
-    StoppableWork, StoreTest, TableChecksum, Target, TargetError, Written,
+    HalfCounts, Held, HeldLists, HeldTarget, LedgerCounts, ListTarget, Lists, Loader, Program, RowKeys,
+    Server, Session, StoppableWork, StoreTest, TableChecksum, Target, TargetError, Written,
 };
 use lydite_tpcc::OrderId;
 use lydite_tpcc::consistency::Condition;
@@ -193,13 +193,14 @@ impl Target for External {
     }
 
     fn capabilities(&self) -> Capabilities<'_> {
-        let server = match &self.driver.config.reach {
+        let (server, program) = match &self.driver.config.reach {
             // Each request to a driver has a timeout of its own.
-            Reach::Program(_) => None,
-            Reach::Server(_) => Some(self as &dyn Server),
+            Reach::Program(_) => (None, Some(self as &dyn Program)),
+            Reach::Server(_) => (Some(self as &dyn Server), None),
         };
         Capabilities {
             server,
+            program,
             balances: Some(self),
             held: Some(self),
             lists: Some(self),
@@ -213,6 +214,12 @@ impl Target for External {
 impl Server for External {
     fn answers(&self) -> bool {
         self.driver.answers()
+    }
+}
+
+impl Program for External {
+    fn kill(&self) -> Result<usize, TargetError> {
+        self.driver.kill().map_err(TargetError::unreachable)
     }
 }
 
@@ -272,6 +279,10 @@ impl ListTarget for External {
 
     fn connect_lists(&self, longest_wait: Duration) -> Result<Box<dyn Session<Lists>>, TargetError> {
         self.lists()?.connect_lists(longest_wait)
+    }
+
+    fn connect_held_lists(&self) -> Result<Box<dyn Session<HeldLists>>, TargetError> {
+        self.lists()?.connect_held_lists()
     }
 
     fn drop_lists(&self) -> Result<(), TargetError> {

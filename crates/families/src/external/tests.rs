@@ -178,7 +178,7 @@ fn what_can_not_be_started_is_told() {
         ("sh -c 'echo no database >&2; exit 3'".into(), "exit code 3 (its last words: no database)"),
         (
             "echo hello".into(),
-            "wrote \"hello\\n\" to its standard output, which is not a message: it must print to standard error",
+            "wrote \"hello\" to its standard output, which is not a message: it must print to standard error",
         ),
     ] {
         let error = External::new(config(&command, "")).describe().expect_err("no driver");
@@ -216,7 +216,7 @@ fn a_stock_level() -> Transaction {
 #[test]
 fn a_driver_that_breaks_the_protocol_is_one_clear_error_and_never_a_hang() {
     for (kind, words) in [
-        ("garbage", "wrote \"Connected to the database!\\n\" to its standard output, which is not a message"),
+        ("garbage", "wrote \"Connected to the database!\" to its standard output, which is not a message"),
         ("no_message", "instead of a message of the protocol"),
         ("other_request", "answered request 8 instead of 3"),
         (
