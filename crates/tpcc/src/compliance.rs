@@ -163,6 +163,15 @@ pub struct Isolation {
     pub level_3: Option<bool>,
 }
 
+/// Knowledge about the isolation and durability that a driver declares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Declared {
+    /// Nobody tested them.
+    Untested,
+    /// The driver passed the kit, which tests them as far as it can.
+    Tested,
+}
+
 /// Facts of a run. An unknown fact is none, and the rules that need it stay open.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunFacts {
@@ -208,6 +217,8 @@ pub struct RunFacts {
     pub storage_in_memory: bool,
     /// Isolation level of the run.
     pub isolation: Option<Isolation>,
+    /// Knowledge about the two facts above if a driver declares them; none if Lydite itself knows them.
+    pub declared: Option<Declared>,
     /// True if transactions that only read ran on replicas, which may show the past.
     pub reads_replicas: bool,
     /// Numbers of the violated consistency conditions; none if they were not checked.
@@ -470,7 +481,16 @@ fn isolation(facts: &RunFacts) -> Compliance {
                 Some(false) => "does not give",
                 None => "is not known to give",
             };
-            (*level_3, format!("{name} {gives} level {ISOLATION_LEVEL} to these programs"))
+            let note = format!("{name} {gives} level {ISOLATION_LEVEL} to these programs");
+            match facts.declared.filter(|_| *level_3 == Some(true)) {
+                None => (*level_3, note),
+                Some(Declared::Tested) => {
+                    (*level_3, format!("{note}; declared by the driver, tested by the kit"))
+                }
+                Some(Declared::Untested) => {
+                    (None, format!("{name} is declared by the driver, not tested: run lydite driver test"))
+                }
+            }
         }
     };
     rule("isolation", "3.4.1", met, note)
@@ -480,7 +500,16 @@ fn durability(facts: &RunFacts) -> Compliance {
     let note = match facts.durable_commits {
         _ if facts.storage_in_memory => "the database's files are in memory, and lost with power",
         None => "not known",
-        Some(true) => "commits wait for durable storage; a run tests no failures, lydite audit does",
+        Some(true) => match facts.declared {
+            None => "commits wait for durable storage; a run tests no failures, lydite audit does",
+            Some(Declared::Untested) => {
+                "that commits are durable is declared by the driver, not tested: run lydite driver test"
+            }
+            Some(Declared::Tested) => {
+                "that commits are durable is declared by the driver; in the kit they survived the end of its process, \
+                 and a loss of power was not tested"
+            }
+        },
         Some(false) => "a commit may be lost with power",
     };
     // Settings alone can break the rule. Only the tests of clause 3.5.4 can show that it is kept.

@@ -19,7 +19,7 @@ use lydite_report::plan::{PlanInfo, PlanPhase, RetryPlan};
 use lydite_report::{RunResult, hdr};
 use lydite_tpcc::TransactionKind;
 use lydite_tpcc::compliance::{
-    self, Compliance, InputVerdict, Isolation, MeasuredWaits, ResponseTimes, RunFacts,
+    self, Compliance, Declared, InputVerdict, Isolation, MeasuredWaits, ResponseTimes, RunFacts,
 };
 use lydite_tpcc::consistency::CONDITION_COUNT;
 use lydite_tpcc::limits::{INPUT_WINDOWS_CLAUSE, MAX_NOPM_PER_WAREHOUSE};
@@ -34,6 +34,8 @@ pub(crate) struct Parts<'a> {
     pub(crate) description: &'a Description,
     /// True if the target stores anything.
     pub(crate) stored: bool,
+    /// What is known about a driver's declarations; none for other targets.
+    pub(crate) declared: Option<Declared>,
     /// The load before the run, if there was one.
     pub(crate) load: Option<&'a LoadReport>,
     /// The lines of the terminals at the end of the run, if they have.
@@ -307,6 +309,7 @@ impl Parts<'_> {
                 name: self.description.isolation.clone(),
                 level_3: Some(self.description.isolation_is_level_3),
             }),
+            declared: self.declared,
             reads_replicas: self.ran.replicas.is_some(),
             // Checks before the run do not judge the run.
             conditions_violated: {

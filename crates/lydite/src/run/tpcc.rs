@@ -90,6 +90,7 @@ pub(crate) fn run(request: &Request) -> Outcome {
         },
         description: &ready.description,
         stored: ready.stored,
+        declared: proven::declared(&plan.target, &ready.description),
         load: ready.load.as_ref(),
         lines,
     };
@@ -122,7 +123,7 @@ pub(crate) fn run(request: &Request) -> Outcome {
         check: "3.3.2",
         result: &|checks, checked| {
             let mut result = parts.result(checks, checked)?;
-            result.warnings.extend(proven::warning(&plan.target));
+            result.warnings.extend(proven::warning(parts.declared));
             result.endpoints.clone_from(&endpoints);
             let result = parts.judged(observed.add_to(result));
             let result = agents.add_to(result);

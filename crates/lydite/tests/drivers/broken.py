@@ -31,9 +31,20 @@ class Forgetful:
         return self.db.execute("ROLLBACK" if sql == "COMMIT" else sql, *values)
 
 
+class Unbegun:
+    """A connection that begins no transaction."""
+
+    def __init__(self, db):
+        self.db = db
+
+    def execute(self, sql, *values):
+        return self.db.execute("SELECT 1" if sql in ("BEGIN", "COMMIT") else sql, *values)
+
+
 class Broken(sqlite_driver.Database):
     guarantee = "none" if is_broken("promises_nothing") else "serializable"
     isolation = guarantee
+    durable = is_broken("durable")
 
     def load_begin(self, w_id):
         if is_broken("keeps_old_unit"):
@@ -127,7 +138,11 @@ class Broken(sqlite_driver.Database):
         return result
 
     def order_status(self, query):
-        result = super().order_status(query)
+        db, self.db = self.db, Unbegun(self.db) if is_broken("no_snapshot") else self.db
+        try:
+            result = super().order_status(query)
+        finally:
+            self.db = db
         if is_broken("forgets_carrier"):
             result.carrier_id = None
         return result

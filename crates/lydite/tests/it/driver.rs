@@ -1,5 +1,6 @@
 //! `lydite driver`: scaffolds that work, and the kit on good and on broken targets.
 
+use crate::claims::assert_plain;
 use crate::kit::{
     SDK, assert_green, directory, kit, python_with_drivers, scaffold, step, uses_package_msgpack,
 };
@@ -113,7 +114,7 @@ const BROKEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/drivers/broken.
 fn a_broken_driver_of_each_kind_is_told_red_with_its_reason() {
     /// How it is broken, the step that finds it, and what that says.
     type Fault = (&'static str, &'static str, &'static str);
-    let cases: [(&[Fault], &str); 6] = [
+    let cases: [(&[Fault], &str); 7] = [
         (&[("forgets_notes", "schema", "lydite_meta has no warehouses")], ""),
         (&[("keeps_old_unit", "load", "UNIQUE constraint failed")], ""),
         (
@@ -121,11 +122,11 @@ fn a_broken_driver_of_each_kind_is_told_red_with_its_reason() {
                 ("cuts_text", "rows as loaded", "stock has the right number of rows, 1000, but wrong values"),
                 ("total_before_tax", "New-Order", "total is "),
                 ("no_answer_field", "Payment", "missing field `c_data`"),
-                ("forgets_carrier", "Order-Status", "carrier_id is None instead of "),
-                ("one_district", "Delivery", " instead of Delivery("),
+                ("forgets_carrier", "Order-Status", "carrier_id is nil instead of "),
+                ("one_district", "Delivery", " instead of order "),
                 ("counts_too_many", "Stock-Level", "low_stock is "),
                 ("dirty", "dirty read", ", which was rolled back"),
-                ("forgets_on_restart", "reconnect", "after reopening, the database reports Empty"),
+                ("forgets_on_restart", "reconnect", "after reopening, the database is empty"),
             ],
             "",
         ),
@@ -150,6 +151,18 @@ fn a_broken_driver_of_each_kind_is_told_red_with_its_reason() {
                 ("commits_unused_item", "New-Order", "it was committed instead of rolled back"),
                 ("commits_unused_item", "rollback", "has an unused item and was committed"),
                 ("first_of_a_name", "Payment", "c_id is "),
+                (
+                    "no_snapshot",
+                    "isolation, provoked",
+                    "Order-Statuses beside Deliveries to their customer show ",
+                ),
+            ],
+            "",
+        ),
+        (
+            &[
+                ("durable", "durability", "SIGKILL after 1 acknowledged transaction loses commits: "),
+                ("forgets_on_restart", "reconnect", "after reopening, the database is empty"),
             ],
             "",
         ),
@@ -166,6 +179,7 @@ fn a_broken_driver_of_each_kind_is_told_red_with_its_reason() {
                 ended.stdout
             );
         }
+        assert_plain(&ended);
     }
 }
 

@@ -264,6 +264,10 @@ impl Disclosure<'_> {
             // The audit and the conditions have gaps of their own.
             "durability" | "consistency conditions" if line.met.is_none() => return None,
             "consistency conditions" => return None,
+            // A driver declares it.
+            "isolation" if line.met.is_none() => {
+                format!("lydite driver test {} on an empty database, then {}", self.target, self.run(""))
+            }
             "audit" => "an auditor certified by the TPC; no command can".to_owned(),
             "screens and menu" => "terminals with the standard's screens; no command can".to_owned(),
             "districts per warehouse" | "rows of the tables" => format!(

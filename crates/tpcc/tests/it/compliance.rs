@@ -1,8 +1,8 @@
 //! The judgement of runs: each rule is broken by its own fact and by no other.
 
 use lydite_tpcc::compliance::{
-    Compliance, DATABASE_RULES, Isolation, MeasuredWaits, ResponseTimes, RunFacts, WindowVerdict, judge,
-    judge_inputs, judge_mix,
+    Compliance, DATABASE_RULES, Declared, Isolation, MeasuredWaits, ResponseTimes, RunFacts, WindowVerdict,
+    judge, judge_inputs, judge_mix,
 };
 use lydite_tpcc::{InputStatistics, Mix, Size, TransactionKind};
 
@@ -63,6 +63,7 @@ fn good() -> RunFacts {
         durable_commits: Some(true),
         storage_in_memory: false,
         isolation: Some(Isolation { name: "serializable".to_owned(), level_3: Some(true) }),
+        declared: None,
         reads_replicas: false,
         conditions_violated: Some(Vec::new()),
     }
@@ -193,6 +194,24 @@ fn districts_that_are_not_ten_for_each_warehouse_break_the_population_of_clause_
         broken(&facts),
         std::iter::once("districts per warehouse").chain(broken(&good())).collect::<Vec<_>>()
     );
+}
+
+#[test]
+fn what_a_driver_declares_is_met_only_when_it_was_tested_and_less_than_level_3_never() {
+    let weak = Some(Isolation { name: "read committed".to_owned(), level_3: Some(false) });
+    for (declared, met, words) in [
+        (Some(Declared::Untested), None, "declared by the driver, not tested"),
+        (Some(Declared::Tested), Some(true), "declared by the driver, tested by the kit"),
+    ] {
+        let isolation = find(&RunFacts { declared, ..good() }, "isolation");
+        assert_eq!(isolation.met, met);
+        assert!(isolation.note.contains(words), "{}", isolation.note);
+        let durability = find(&RunFacts { declared, ..good() }, "durability");
+        assert_eq!(durability.met, None);
+        assert!(durability.note.contains("declared by the driver"), "{}", durability.note);
+        let weak = find(&RunFacts { declared, isolation: weak.clone(), ..good() }, "isolation");
+        assert_eq!(weak.met, Some(false), "{}", weak.note);
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Checks of sessions that work at the same time. They are a smoke test: a failure is an error, a pass proves little.
-//! The history checker looks closer.
+//! The history checker looks closer (`isolation.rs`).
 
-use super::{SEED, Seen, Trouble, meta};
+use super::{SEED, Seen, Trouble, meta, words};
 use lydite_database::{Session, TableChecksum, Target, TxError};
 use lydite_tpcc::consistency::CONDITIONS;
 use lydite_tpcc::deck::Mix;
@@ -31,11 +31,14 @@ const STOPPING: Duration = Duration::from_secs(60);
 /// Time for a stop to arrive at the target.
 const ARRIVAL: Duration = Duration::from_millis(500);
 
-const W: WarehouseId = WarehouseId(1);
-const D: DistrictId = DistrictId(1);
+pub(super) const W: WarehouseId = WarehouseId(1);
+pub(super) const D: DistrictId = DistrictId(1);
 
 /// Executes a transaction until it is not aborted. Returns the answer and the number of aborts.
-fn insist(session: &mut dyn Session, input: &Transaction) -> Result<(Option<Outcome>, u64), String> {
+pub(super) fn insist(
+    session: &mut dyn Session,
+    input: &Transaction,
+) -> Result<(Option<Outcome>, u64), String> {
     retry(PATIENCE, || session.execute(input))
 }
 
@@ -67,7 +70,7 @@ fn retry(
 
 /// Runs work in several sessions at the same time and returns the first error. All connect before any begins; otherwise
 /// one could end before the next begins.
-fn together<R: Send>(
+pub(super) fn together<R: Send>(
     target: &dyn Target,
     count: u32,
     work: impl Fn(u32, &mut dyn Session) -> Result<R, String> + Sync,
@@ -84,12 +87,13 @@ fn together<R: Send>(
     })
 }
 
-fn connect(target: &dyn Target) -> Result<Box<dyn Session>, String> {
+pub(super) fn connect(target: &dyn Target) -> Result<Box<dyn Session>, String> {
     target.connect().map_err(|error| error.message)
 }
 
-/// Runs several sessions on one warehouse and retries what is aborted. `before` has the rows that the tables held.
-pub(super) fn contention(target: &dyn Target, before: &[TableChecksum]) -> Seen {
+/// Runs several sessions on one warehouse and retries what is aborted.
+pub(super) fn contention(target: &dyn Target) -> Seen {
+    let before = target.checksums()?;
     let rows = |sums: &[TableChecksum], table: Table| -> u64 {
         sums.iter().filter(|sum| sum.table == table).map(|sum| sum.rows).sum()
     };
@@ -114,7 +118,7 @@ pub(super) fn contention(target: &dyn Target, before: &[TableChecksum]) -> Seen 
     for (what, acknowledged, table) in
         [("payments", payments, Table::History), ("new orders", orders, Table::Orders)]
     {
-        let (then, now) = (rows(before, table), rows(&after, table));
+        let (then, now) = (rows(&before, table), rows(&after, table));
         if now != then + acknowledged {
             return Err(Trouble::Anomaly(format!(
                 "{acknowledged} {what} were acknowledged, but {} went from {then} to {now} rows",
@@ -132,11 +136,12 @@ pub(super) fn contention(target: &dyn Target, before: &[TableChecksum]) -> Seen 
 }
 
 /// Returns the answer of Order-Status for a customer.
-fn status(session: &mut dyn Session, c_id: CustomerId) -> Result<OrderStatusOutcome, String> {
+pub(super) fn status(session: &mut dyn Session, c_id: CustomerId) -> Result<OrderStatusOutcome, String> {
     let query = OrderStatus { w_id: W, d_id: D, customer: CustomerSelector::Id(c_id) };
     match insist(session, &Transaction::OrderStatus(query))?.0 {
         Some(Outcome::OrderStatus(outcome)) => Ok(outcome),
-        other => Err(format!("Order-Status answered {other:?}")),
+        Some(other) => Err(format!("an Order-Status was answered as {}", words::name(&other))),
+        None => Err("an Order-Status was rolled back".into()),
     }
 }
 
@@ -177,7 +182,8 @@ pub(super) fn dirty_read(target: &dyn Target) -> Seen {
     let write = |session: &mut dyn Session| {
         while !over.load(Ordering::Relaxed) {
             if let Some(outcome) = insist(session, &order)?.0 {
-                return Err(format!("an order with an unused item was committed: {outcome:?}"));
+                let answer = words::name(&outcome);
+                return Err(format!("an order with an unused item was committed, and answered as {answer}"));
             }
             made.fetch_add(1, Ordering::Relaxed);
         }

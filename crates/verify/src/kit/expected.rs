@@ -1,6 +1,6 @@
 //! Expected answers and rows of a target: those of a reference with the same inputs over the same rows.
 
-use super::{SEED, Trouble, load_rows, meta};
+use super::{SEED, Trouble, load_rows, meta, words};
 use lydite_database::{TableChecksum, Target, TargetError, TxError};
 use lydite_tpcc::deck::Mix;
 use lydite_tpcc::input::UNUSED_ITEM;
@@ -113,39 +113,17 @@ pub(super) fn difference(seen: &Answer, wanted: &Answer) -> Option<String> {
     }
     match (seen, wanted) {
         (Err(error), Ok(_)) => Some(format!("it failed: {error}")),
-        (Err(TxError::RolledBack(seen)), Err(TxError::RolledBack(wanted))) => Some(fields(seen, wanted)),
-        (Ok(seen), Ok(wanted)) => Some(fields(seen, wanted)),
+        (Err(TxError::RolledBack(seen)), Err(TxError::RolledBack(wanted))) => {
+            Some(words::difference_of_rolled_back(seen, wanted))
+        }
+        (Ok(seen), Ok(wanted)) => Some(words::difference(seen, wanted)),
         (Ok(_), Err(TxError::RolledBack(_))) => Some("it was committed instead of rolled back".into()),
-        (seen, wanted) => Some(format!("{seen:?} instead of {wanted:?}")),
+        (Ok(_), Err(wanted)) => Some(format!("it was committed, and the reference failed: {wanted}")),
+        (Err(seen), Err(TxError::RolledBack(_))) => {
+            Some(format!("it failed instead of being rolled back: {seen}"))
+        }
+        (Err(seen), Err(wanted)) => Some(format!("it failed: {seen}; the reference failed: {wanted}")),
     }
-}
-
-/// Returns the first field that differs in two answers of one type.
-fn fields(seen: &impl std::fmt::Debug, wanted: &impl std::fmt::Debug) -> String {
-    let (seen, wanted) = (format!("{seen:?}"), format!("{wanted:?}"));
-    let mut parts = seen.split(", ").zip(wanted.split(", "));
-    let named = parts.find(|(seen, wanted)| seen != wanted).and_then(|(seen, wanted)| {
-        let (before, wanted) = wanted.rsplit_once(": ")?;
-        let (_, seen) = seen.rsplit_once(": ")?;
-        let name = before.rsplit([' ', '(', '[']).next()?;
-        Some(format!("{name} is {} instead of {}", bare(seen), bare(wanted)))
-    });
-    named.unwrap_or_else(|| format!("{} instead of {}", short(&seen), short(&wanted)))
-}
-
-/// Returns `Some(CarrierId(9))` and `Cents(100) }` as `9` and `100`.
-fn bare(value: &str) -> &str {
-    let value = value.trim_end_matches(['}', ']', ')', ' ']);
-    value.rsplit('(').next().unwrap_or(value)
-}
-
-/// Cuts a text to the length of a readable line.
-pub(super) fn short(text: &str) -> String {
-    const LONGEST: usize = 160;
-    if text.chars().count() <= LONGEST {
-        return text.to_string();
-    }
-    text.chars().take(LONGEST).chain(['…']).collect()
 }
 
 #[cfg(test)]
@@ -164,7 +142,7 @@ mod tests {
             Ok(Outcome::Delivery(DeliveryOutcome { delivered }))
         };
         let words = difference(&delivery(&[7]), &delivery(&[7, 8])).expect("a difference");
-        assert!(words.contains(" instead of Delivery(DeliveryOutcome"), "{words}");
+        assert!(words.starts_with("delivered is order 7 of district 1 instead of order 7 "), "{words}");
         let failed = Err(TxError::Fatal("no disk".into()));
         assert_eq!(difference(&failed, &level(5)).as_deref(), Some("it failed: no disk"));
     }

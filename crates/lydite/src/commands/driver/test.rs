@@ -9,7 +9,7 @@ use lydite_database::{TargetError, TxMode};
 use lydite_families::{TargetSpec, families};
 use lydite_plan::values::whole;
 use lydite_report::live::Style;
-use lydite_verify::kit::{Kit, KitError, Step, StepVerdict, prove};
+use lydite_verify::kit::{Kit, KitError, Proved, Step, StepVerdict, prove};
 
 /// The reference database. Its rows are not needed after a crash.
 const REFERENCE: &str = "sqlite:?synchronous=off";
@@ -51,7 +51,7 @@ pub(super) fn command(args: &DriverTestArgs) -> Outcome {
             unprinted = shown;
         }
     };
-    let steps = prove(kit, &|| interrupt.asked(), &mut |step| {
+    let proved = prove(kit, &|| interrupt.asked(), &mut |step| {
         if step.verdict != StepVerdict::Skipped {
             show(&format!("{}{}", skipped.take(), line(step)));
         } else if skipped.why == step.detail {
@@ -62,7 +62,7 @@ pub(super) fn command(args: &DriverTestArgs) -> Outcome {
         }
     });
     show(&skipped.take());
-    let steps = steps.map_err(|error| match error {
+    let Proved { description, steps } = proved.map_err(|error| match error {
         KitError::Usage(errors) => Failure::Usage(errors),
         KitError::Reference(error) => {
             Failure::usage(format!("the reference can't be made: {}", error.message))
@@ -83,7 +83,7 @@ pub(super) fn command(args: &DriverTestArgs) -> Outcome {
     if failed > 0 {
         failures.push(Failure::CheckFailed);
     } else if !interrupt.asked()
-        && let Err(error) = proven::note(&first)
+        && let Some(Err(error)) = description.map(|description| proven::note(&first, &description))
     {
         complain(&format!("that the driver passed can't be noted: {error}: runs will warn about it"));
     }
