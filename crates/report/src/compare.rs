@@ -7,9 +7,9 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use crate::bootstrap::{RESAMPLES, SECONDS_NEEDED, block_length, mean, median, ratio_interval};
 use crate::faults::events;
 use crate::figures::{aligned, clean, number, type_name};
+use crate::interval::{NoInterval, SECONDS_NEEDED, Statistic, median, ratio_interval};
 use crate::metric::AvailabilityQuantity;
 use crate::model::{RunResult, Status, TransactionResult};
 use crate::names::letter;
@@ -54,6 +54,8 @@ pub struct Metric {
     pub ratio: Option<f64>,
     /// 95 % interval of the ratio, for metrics whose values are known second by second.
     pub interval: Option<(f64, f64)>,
+    /// Reason why a metric that is known second by second has no interval.
+    pub no_interval: Option<String>,
     /// The better direction.
     pub better: Better,
 }
@@ -75,6 +77,8 @@ pub struct Comparison {
     pub differences: Vec<String>,
     /// Whole measured seconds of both.
     seconds: (usize, usize),
+    /// Reason why the throughput has no interval, if seconds of both were compared: its ratio may be chance.
+    pub no_interval: Option<String>,
     /// Method of the intervals, and the variation that they do not cover.
     pub method: String,
 }
@@ -97,7 +101,7 @@ fn compare_as(a: &RunResult, b: &RunResult, other: &str) -> Comparison {
     if a.workload() != b.workload() {
         return other_workload(a, b, other);
     }
-    let metrics = metrics(a, b);
+    let metrics = metrics(a, b, other);
     let (verdict, sentence) = match (other_size(a, b, other), verdict(&metrics, a, b, other)) {
         (Some(words), (_, sentence)) => (ThroughputVerdict::NotJudged, format!("{words} {sentence}")),
         (None, judged) => judged,
@@ -105,8 +109,45 @@ fn compare_as(a: &RunResult, b: &RunResult, other: &str) -> Comparison {
     let seconds = (a.whole_seconds(), b.whole_seconds());
     let method = method(seconds.0, &[(other.to_owned(), seconds.1)]);
     let (warnings, differences) = (warnings(a, b, other), differences(a, b));
+    // The method says it of runs that are too short.
+    let refused =
+        if seconds.0.min(seconds.1) < SECONDS_NEEDED { vec![] } else { without_intervals(&metrics, other) };
+    let warnings = warnings.into_iter().chain(refused).collect();
     let observed = observed::means(a, b);
-    Comparison { verdict, sentence, metrics, observed, warnings, differences, seconds, method }
+    let no_interval = metrics.first().and_then(|metric| metric.no_interval.clone());
+    Comparison { verdict, sentence, metrics, observed, warnings, differences, seconds, no_interval, method }
+}
+
+/// Returns a warning about the metrics whose seconds depend on each other too much for an interval, for each reason.
+fn without_intervals(metrics: &[Metric], other: &str) -> Vec<String> {
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    for metric in metrics {
+        let Some(reason) = metric.no_interval.as_deref() else { continue };
+        match reasons.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, names)) => names.push(&metric.name),
+            None => reasons.push((reason, vec![&metric.name])),
+        }
+    }
+    let sentence = |(reason, names): (&str, Vec<&str>)| {
+        format!("No interval of {} for {other}: {reason}.", names.join(", "))
+    };
+    reasons.into_iter().map(sentence).collect()
+}
+
+/// Returns the reason why a ratio has no interval in words. `other` is the letter of the second result.
+fn reason(no_interval: NoInterval, other: &str) -> String {
+    match no_interval {
+        NoInterval::TooShort => format!("it needs at least {SECONDS_NEEDED} measured seconds of each run"),
+        NoInterval::NotPositive => "one of the runs has none of it in most seconds".to_owned(),
+        NoInterval::TooDependent(of) => {
+            let names = ["A", other].into_iter().zip(of).filter(|(_, is)| *is).map(|(name, _)| name);
+            format!(
+                "the seconds of {} depend on each other too much: measure longer, after a longer warm-up, or compare \
+                 several runs",
+                names.collect::<Vec<_>>().join(" and ")
+            )
+        }
+    }
 }
 
 /// Returns the method of the intervals. `seconds` are those of A; `others` has the letters and seconds of the others.
@@ -136,9 +177,9 @@ fn method(seconds: usize, others: &[(String, usize)]) -> String {
     };
     let these = if others.len() > 1 { "these runs" } else { "these two runs" };
     format!(
-        "Intervals: 95 %, moving-block bootstrap over the measured seconds, {RESAMPLES} resamples, blocks of {}. They \
-         cover the variation within {these}, not that from run to run: repeat the runs to learn it.{without}",
-        in_words(&|seconds| format!("{} s", block_length(seconds)))
+        "Intervals: 95 %, Student's with the long-run variance of the measured seconds, which allows for seconds that \
+         depend on their neighbours. They cover the variation within {these}, not that from run to run: repeat the \
+         runs to learn it.{without}"
     )
 }
 
@@ -166,19 +207,26 @@ fn other_workload(a: &RunResult, b: &RunResult, other: &str) -> Comparison {
         observed: Vec::new(),
         warnings: Vec::new(),
         differences: Vec::new(),
+        no_interval: None,
         seconds: (a.whole_seconds(), b.whole_seconds()),
         method: "Compare two results of the same workload.".to_owned(),
     }
 }
 
-fn metrics(a: &RunResult, b: &RunResult) -> Vec<Metric> {
+fn metrics(a: &RunResult, b: &RunResult, other: &str) -> Vec<Metric> {
     let metric = |name: &str, of_a: f64, of_b: f64, better| Metric {
         name: name.to_owned(),
         a: of_a,
         b: of_b,
         ratio: (of_a > 0.0 && of_b.is_finite()).then(|| of_b / of_a),
         interval: None,
+        no_interval: None,
         better,
+    };
+    let with_interval = |m: Metric, found: Result<(f64, f64), NoInterval>| Metric {
+        interval: found.ok(),
+        no_interval: found.err().map(|no_interval| reason(no_interval, other)),
+        ..m
     };
     let mut all = Vec::new();
 
@@ -187,11 +235,12 @@ fn metrics(a: &RunResult, b: &RunResult) -> Vec<Metric> {
         v.into_iter().take(r.whole_seconds()).map(|n| n as f64).collect()
     };
     let mut throughput = |name, of: fn(&RunResult) -> f64, seconds: fn(&RunResult) -> Vec<u64>| {
-        let mut m = metric(name, of(a), of(b), Better::Higher);
-        if m.ratio.is_some() {
-            m.interval = ratio_interval(&whole(a, seconds(a)), &whole(b, seconds(b)), mean);
+        let m = metric(name, of(a), of(b), Better::Higher);
+        if m.ratio.is_none() {
+            return all.push(m);
         }
-        all.push(m);
+        let found = ratio_interval(&whole(a, seconds(a)), &whole(b, seconds(b)), Statistic::Mean);
+        all.push(with_interval(m, found));
     };
     if a.is_tpcc() {
         throughput("NOPM", |r| r.nopm, |r| r.series.new_order.clone());
@@ -221,10 +270,10 @@ fn metrics(a: &RunResult, b: &RunResult) -> Vec<Metric> {
         if seconds_a.is_empty() || seconds_b.is_empty() {
             continue;
         }
-        let interval = ratio_interval(&seconds_a, &seconds_b, median);
+        let found = ratio_interval(&seconds_a, &seconds_b, Statistic::Median);
         let name = format!("{} {label} ms, median second", a.first_type());
         let m = metric(&name, median(&mut seconds_a), median(&mut seconds_b), Better::Lower);
-        all.push(Metric { interval, ..m });
+        all.push(with_interval(m, found));
     }
     if a.is_paced() || b.is_paced() {
         let share = RunResult::client_percent_of_core;
@@ -259,15 +308,15 @@ fn aborts_per_thousand(r: &RunResult) -> f64 {
 fn verdict(metrics: &[Metric], a: &RunResult, b: &RunResult, other: &str) -> (ThroughputVerdict, String) {
     let has_new_orders = a.nopm > 0.0 && b.nopm > 0.0;
     let name = if has_new_orders { "NOPM" } else { "transactions/s" };
-    let found = metrics.iter().find(|m| m.name == name).and_then(|m| Some((m.ratio?, m.interval)));
-    match found {
+    let metric = metrics.iter().find(|m| m.name == name);
+    match metric.and_then(|m| Some((m.ratio?, m.interval))) {
         None => (ThroughputVerdict::NotJudged, "A has no throughput to compare with.".to_owned()),
-        Some((ratio, None)) => (
-            ThroughputVerdict::NotJudged,
-            format!(
-                "{other} has {ratio:.2}x the throughput of A, but there is too little data for a confidence interval."
-            ),
-        ),
+        Some((ratio, None)) => {
+            let why = metric.and_then(|m| m.no_interval.as_deref()).unwrap_or("there is too little data");
+            let sentence =
+                format!("{other} has {ratio:.2}x the throughput of A, but no confidence interval: {why}.");
+            (ThroughputVerdict::NotJudged, sentence)
+        }
         Some((ratio, Some((low, high)))) if low > 1.0 || high < 1.0 => (
             if low > 1.0 { ThroughputVerdict::Faster } else { ThroughputVerdict::Slower },
             format!("{other} is {ratio:.2}x as fast as A ({name}, 95 % CI {low:.2} to {high:.2})."),
@@ -467,9 +516,11 @@ pub(crate) fn row(name: &str, comparisons: &[Comparison]) -> Vec<String> {
     for metric in comparisons.iter().map(of) {
         let ratio = metric.as_ref().and_then(|metric| metric.ratio);
         let interval = metric.as_ref().and_then(|metric| metric.interval);
-        cells.push(number(metric.map(|metric| metric.b)));
+        cells.push(number(metric.as_ref().map(|metric| metric.b)));
         cells.push(ratio.map_or("–".to_owned(), |ratio| format!("{ratio:.2}")));
-        cells.push(interval.map_or(String::new(), |(low, high)| format!("{low:.2} to {high:.2}")));
+        let none =
+            if metric.as_ref().is_some_and(|metric| metric.no_interval.is_some()) { "none" } else { "" };
+        cells.push(interval.map_or(none.to_owned(), |(low, high)| format!("{low:.2} to {high:.2}")));
     }
     cells
 }

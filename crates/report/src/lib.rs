@@ -4,7 +4,6 @@
 //! here talks to a database or reads a clock.
 
 pub mod audit;
-mod bootstrap;
 pub mod compare;
 pub mod controls;
 pub mod disclosure;
@@ -16,6 +15,7 @@ pub mod findings;
 pub mod gate;
 pub mod hdr;
 pub mod html;
+mod interval;
 pub mod live;
 pub mod markdown;
 pub mod metric;

@@ -3,7 +3,7 @@
 use super::result_file::load;
 use crate::cli::CompareArgs;
 use crate::exit::{Failure, Outcome};
-use crate::output::{print, reserve_stdout};
+use crate::output::{complain, print, reserve_stdout};
 use crate::write::write;
 use lydite_plan::destination::Destination;
 use lydite_plan::requirements::known_reason;
@@ -53,6 +53,13 @@ pub(crate) fn command(args: &CompareArgs) -> Outcome {
         }
     }
     failures.extend(print(&text).err());
+    if !conditions.is_empty() {
+        // Whoever reads only the exit code must learn that chance may have decided it.
+        let reasons = comparisons.iter().zip(names.iter().skip(1));
+        for (reason, name) in reasons.filter_map(|(comparison, name)| Some((comparison.no_interval.as_ref()?, name))) {
+            complain(&format!("--fail-if judged {name} by its numbers alone, without an interval: {reason}"));
+        }
+    }
     if !failed.is_empty() {
         failures.push(Failure::Threshold(failed));
     }

@@ -9,7 +9,7 @@ pub use text::render_metrics;
 
 use serde::{Deserialize, Serialize};
 
-use crate::bootstrap::mean;
+use crate::interval::mean;
 
 /// Least, quartiles and greatest of some numbers. A quartile between two of them is interpolated linearly (definition 7
 /// of Hyndman and Fan, the default of R, NumPy and spreadsheets).
@@ -310,7 +310,7 @@ pub fn scalability(runs: &[(u32, f64)]) -> Vec<Size> {
 
 /// Returns the mean; none without numbers.
 pub(crate) fn mean_of(values: &[f64]) -> Option<f64> {
-    (!values.is_empty()).then(|| mean(&mut values.to_vec()))
+    (!values.is_empty()).then(|| mean(values))
 }
 
 #[cfg(test)]
