@@ -23,6 +23,7 @@ pub mod profile;
 mod replicas;
 mod replication;
 mod reread;
+pub mod secret;
 mod session;
 pub mod sql;
 mod statements;

@@ -92,8 +92,14 @@ impl ParsedUrl {
         if rest.is_empty() {
             return Ok(None);
         }
+        let scheme = self.whole.split_once(':').map_or("", |(scheme, _)| scheme);
+        if rest.len() < self.rest.len() && rest.split_once('@').is_some_and(|(login, _)| login.contains(':'))
+        {
+            return Err(format!(
+                "target {scheme}: names a user of a server, but it takes a path: write {scheme}:PATH"
+            ));
+        }
         if let Some((before, option)) = option_in(rest, known) {
-            let scheme = self.whole.split_once(':').map_or("", |(scheme, _)| scheme);
             return Err(format!(
                 "target {scheme}:{rest} has the option {option:?} in its path: write {scheme}:{before}?{option}, or \
                  {scheme}:{} for a file of that name",

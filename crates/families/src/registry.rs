@@ -7,6 +7,7 @@ use crate::templates::Templates;
 use crate::{etcd, external, gemel, mysql, null, postgres, redis, sqlite};
 use lydite_database::code::Code;
 use lydite_database::patience::{self, Patience, Patient};
+use lydite_database::secret;
 use lydite_database::target_url::ParsedUrl;
 use lydite_database::{Target, TargetError, TxMode, Waiter};
 use lydite_micro::Engines;
@@ -93,11 +94,13 @@ impl TargetSpec {
     /// # Errors
     /// All errors in the URL, one line each, without the password.
     pub fn parse(url: &str, mode: TxMode) -> Result<Self, Vec<String>> {
-        let (scheme, _) = url.split_once(':').ok_or_else(|| {
-            vec![format!(
-                "target {url:?} is not a URL: write for example sqlite:PATH or postgres://HOST/DATABASE"
-            )]
-        })?;
+        // A special character in a password moves its rest into any other part, so every error may repeat it.
+        Self::read(url, mode).map_err(|errors| errors.iter().map(|error| secret::mask(error, url)).collect())
+    }
+
+    /// Parses a URL. The errors may repeat parts of the password.
+    fn read(url: &str, mode: TxMode) -> Result<Self, Vec<String>> {
+        let scheme = schemes::of(url).ok_or_else(|| vec![schemes::not_a_url(url)])?;
         let Some(family) = families().iter().find(|family| family.schemes.contains(&scheme)) else {
             let known: Vec<&str> = families().iter().flat_map(|family| family.schemes).copied().collect();
             return Err(vec![schemes::not_known(url, scheme, &known)]);

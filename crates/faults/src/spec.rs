@@ -96,6 +96,10 @@ impl Where {
         if host.is_empty() || host.starts_with('-') || host.contains(char::is_whitespace) {
             return Err("needs a host, as ssh://root@db1".into());
         }
+        // Every user of this machine would see it in the list of processes.
+        if host.rsplit_once('@').is_some_and(|(login, _)| login.contains(':')) {
+            return Err("has a password, which ssh does not take: use ssh://USER@HOST and a key".into());
+        }
         let place = match place.filter(|place| !place.is_empty()) {
             None => Self::Local,
             Some(place) => match Self::parse_there(place)? {
@@ -395,6 +399,7 @@ mod tests {
             ("stop@3s..4s/pid:0", "needs the number of a process"),
             ("stop@3s..4s/ssh://", "needs a host, as ssh://root@db1"),
             ("stop@3s..4s/ssh://-oProxyCommand=x", "needs a host"),
+            ("stop@3s..4s/ssh://root:secret@db1/pid:7", "has a password, which ssh does not take"),
             ("stop@3s..4s/ssh://root@db", "can't be on ssh://root@db: use ssh://root@db/pid:N or"),
             ("stop@3s..4s/ssh://db/lab:pg", "can only be a process there: use pid:N or service:NAME"),
             ("stop@3s..4s/ssh://a/pid:1,ssh://b/pid:1", "a fault for each host"),

@@ -88,7 +88,13 @@ fn split_login(url: &str) -> (&str, Option<&str>, &str) {
 #[must_use]
 pub fn shown(url: &str) -> String {
     let (scheme, _, host) = split_login(url);
-    format!("{scheme}{host}")
+    // Hosts have no secrets, but a text that is not a URL may have one anywhere.
+    let in_hosts = |letter: char| letter.is_ascii_alphanumeric() || "-._:,/[]".contains(letter);
+    let port = |text: &str| {
+        text.chars().take_while(|letter| *letter != ',').all(|letter| "0123456789/".contains(letter))
+    };
+    let ports = host.starts_with('[') || host.split(':').skip(1).all(port);
+    if host.chars().all(in_hosts) && ports { format!("{scheme}{host}") } else { format!("{scheme}…") }
 }
 
 /// Returns a URL with placeholders for its user, password and token, for commands that a user types.

@@ -2,10 +2,12 @@
 //! at once.
 
 mod documents;
+mod refusal;
 mod tools;
 
 use clap::{Args, Parser, Subcommand};
 pub(crate) use documents::{CompareArgs, DiscloseArgs, PaperSize, ReportArgs, SweepArgs};
+pub(crate) use refusal::one_line;
 use std::path::PathBuf;
 pub(crate) use tools::{
     AgentArgs, DriverCommand, DriverNewArgs, DriverServeArgs, DriverTestArgs, FaultsArgs, FaultsCommand,

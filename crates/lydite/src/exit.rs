@@ -11,8 +11,8 @@ pub(crate) type Outcome = Result<(), Failure>;
 /// The failure of a command.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The database failed a check, which is already reported. Exit code 1.
-    CheckFailed,
+    /// The database failed a check. Exit code 1. The text names the checks; the lines before it have the details.
+    CheckFailed(String),
     /// Bad usage or plan, or an output file that can't be written. Exit code 2.
     Usage(Vec<String>),
     /// The target was unreachable, reported an error, or was lost. Exit code 3.
@@ -35,6 +35,18 @@ impl Failure {
         Self::Usage(vec![message.into()])
     }
 
+    /// Creates the failure of these checks. `what` are several of them: `ACID tests`.
+    pub(crate) fn checks<'a>(what: &str, failed: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut names: Vec<&str> = Vec::new();
+        for name in failed {
+            // A condition may fail before and after a run.
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        Self::CheckFailed(format!("failed {what}: {}", names.join(", ")))
+    }
+
     /// Returns all failures as one outcome.
     pub(crate) fn all(mut failures: Vec<Failure>) -> Outcome {
         match failures.len() {
@@ -47,11 +59,10 @@ impl Failure {
     /// Returns the errors, one line each.
     pub(crate) fn lines(&self) -> Vec<&str> {
         match self {
-            Self::CheckFailed => Vec::new(),
             Self::Usage(messages) | Self::Threshold(messages) => {
                 messages.iter().map(String::as_str).collect()
             }
-            Self::Target(message) | Self::Interrupted(message) => vec![message],
+            Self::CheckFailed(message) | Self::Target(message) | Self::Interrupted(message) => vec![message],
             Self::Several(failures) => failures.iter().flat_map(Self::lines).collect(),
         }
     }
@@ -64,7 +75,7 @@ impl Failure {
     /// Returns the exit code.
     pub(crate) fn code(&self) -> u8 {
         match self {
-            Self::CheckFailed => 1,
+            Self::CheckFailed(_) => 1,
             Self::Usage(_) => 2,
             Self::Target(_) => 3,
             Self::Threshold(_) => 4,

@@ -16,7 +16,9 @@ mod source;
 mod write;
 
 use clap::Parser;
-use cli::Cli;
+use clap::error::ErrorKind;
+use cli::{Cli, one_line};
+use exit::Failure;
 use std::process::ExitCode;
 
 /// Runs the command that the arguments of the process name, and returns its exit code.
@@ -24,7 +26,23 @@ use std::process::ExitCode;
 pub fn main() -> ExitCode {
     // A failure costs only the message about such a limit.
     let _ = interrupt::survive_file_limits();
-    match commands::run(Cli::parse().command) {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        // Help and the version go to the standard output; without a command, the help goes to the standard error.
+        Err(error)
+            if !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand =>
+        {
+            error.exit()
+        }
+        Err(error) => {
+            let arguments: Vec<String> =
+                std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect();
+            let failure = Failure::usage(one_line(&error, &arguments));
+            failure.lines().into_iter().for_each(output::complain);
+            return ExitCode::from(failure.code());
+        }
+    };
+    match commands::run(cli.command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             failure.lines().into_iter().for_each(output::complain);

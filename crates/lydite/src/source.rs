@@ -1,6 +1,6 @@
 //! A TOML file for error messages: its values with their lines, and the errors in them.
 
-use lydite_plan::entries::{Listed, by_line, scalar, text_of};
+use lydite_plan::entries::{Names, by_line, scalar, text_of};
 use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
@@ -21,21 +21,22 @@ pub(crate) struct Source {
     lines: Vec<usize>,
     /// Errors found so far, one line each.
     pub(crate) errors: Vec<String>,
-    pub(crate) listed: Listed,
+    /// The place of the lists of known names.
+    pub(crate) names: Names,
 }
 
 impl Source {
-    /// Reads a file, and returns its text for the caller to parse.
+    /// Reads a file, and returns its text for the caller to parse. `place` lists the names that it may have.
     ///
     /// # Errors
     /// The file can't be read.
-    pub(crate) fn read(path: &Path) -> Result<(Self, String), String> {
+    pub(crate) fn read(path: &Path, place: &'static str) -> Result<(Self, String), String> {
         let file = path.display().to_string();
         let text = std::fs::read_to_string(path)
             .map_err(|error| format!("{file}: {error}: name a file that can be read"))?;
         let newlines = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
         let lines = std::iter::once(0).chain(newlines).collect();
-        Ok((Self { file, lines, errors: Vec::new(), listed: Listed::default() }, text))
+        Ok((Self { file, lines, errors: Vec::new(), names: Names { place } }, text))
     }
 
     /// Returns the name of the file for messages.
@@ -71,7 +72,7 @@ impl Source {
 
     /// Adds an error about an unknown name.
     pub(crate) fn not_known(&mut self, line: usize, key: &str, name: &str, known: &[&str]) {
-        let problem = self.listed.not_known(name, known);
+        let problem = self.names.not_known(name, known);
         self.wrong(line, key, &problem);
     }
 

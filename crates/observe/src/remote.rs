@@ -41,6 +41,12 @@ impl Remote {
         if host.is_empty() || host.starts_with('-') || host.contains(char::is_whitespace) {
             return Err(wrong());
         }
+        // Every user of this machine would see it in the list of processes.
+        if host.rsplit_once('@').is_some_and(|(login, _)| login.contains(':')) {
+            return Err(
+                "the machine has a password, which ssh does not take: use ssh://USER@HOST and a key".into()
+            );
+        }
         let port = port.filter(|port| !port.is_empty());
         let port = port.map(|port| source::port(port).ok_or_else(wrong)).transpose()?;
         Ok(Self { host: host.to_owned(), port })

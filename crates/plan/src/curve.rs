@@ -25,10 +25,34 @@ const KNOWN: &str = "use ramp(FROM,TO), step(A,B,...), sine(MEAN,AMPLITUDE,PERIO
 /// The names of curves.
 const NAMES: [&str; 4] = ["ramp", "step", "sine", "gaussian"];
 
+/// Names that other programs have for curves, each with its own one and an example.
+const OTHER_NAMES: [(&str, &str, &str); 15] = [
+    ("linear", "ramp", RAMP),
+    ("line", "ramp", RAMP),
+    ("lin", "ramp", RAMP),
+    ("slope", "ramp", RAMP),
+    ("rampup", "ramp", RAMP),
+    ("ramp_up", "ramp", RAMP),
+    ("steps", "step", "step(100,200,400)"),
+    ("stairs", "step", "step(100,200,400)"),
+    ("stages", "step", "step(100,200,400)"),
+    ("sin", "sine", "sine(100,50,10s)"),
+    ("sinus", "sine", "sine(100,50,10s)"),
+    ("wave", "sine", "sine(100,50,10s)"),
+    ("gauss", "gaussian", "gaussian(15s,5s,200)"),
+    ("bell", "gaussian", "gaussian(15s,5s,200)"),
+    ("normal", "gaussian", "gaussian(15s,5s,200)"),
+];
+const RAMP: &str = "ramp(100,200)";
+
 impl Curve {
     /// Reads a curve from its name and the text between its brackets.
     fn read(name: &str, arguments: &str) -> Result<Self, String> {
-        let wrong = || format!("has {name}({arguments}), which is no curve: {KNOWN}");
+        let wrong = || {
+            let form =
+                if name == "ramp" { "use ramp(FROM,TO) with two numbers, as ramp(100,200)" } else { KNOWN };
+            format!("has {name}({arguments}), which is no curve: {form}")
+        };
         let arguments: Vec<&str> = arguments.split(',').map(str::trim).collect();
         let number =
             |text: &str| text.parse::<f64>().ok().filter(|number| number.is_finite()).ok_or_else(wrong);
@@ -96,6 +120,9 @@ impl Template {
     /// # Errors
     /// The arguments of a curve are wrong, or its closing bracket is missing.
     pub(crate) fn read(text: &str) -> Result<Self, String> {
+        if let Some(problem) = other_name(text) {
+            return Err(problem);
+        }
         let mut pieces = Vec::new();
         let mut rest = text;
         while let Some((at, name)) = first_curve(rest) {
@@ -159,6 +186,25 @@ impl Template {
     }
 }
 
+/// Returns the problem of a name before a bracket that is nearly the name of a curve: another program's, or one with
+/// capital letters or a space.
+fn other_name(text: &str) -> Option<String> {
+    text.match_indices('(').find_map(|(at, _)| {
+        let before = text[..at].trim_end();
+        let given = before.rsplit(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_').next()?;
+        let begin = before.len() - given.len();
+        let name = given.to_ascii_lowercase();
+        let arguments = text[at..].split_inclusive(')').next().unwrap_or_default();
+        if NAMES.contains(&name.as_str()) {
+            let is_written_well = name == given && before.len() == at;
+            return (!is_written_well)
+                .then(|| format!("has {}, which is no curve: write {name}{arguments}", &text[begin..]));
+        }
+        let (other, own, example) = OTHER_NAMES.iter().find(|(other, ..)| *other == name)?;
+        Some(format!("has {other}{arguments}, which is no curve: write {own}, as {example}"))
+    })
+}
+
 /// Returns the position and the name of the first curve in a text.
 fn first_curve(text: &str) -> Option<(usize, &'static str)> {
     NAMES.into_iter().filter_map(|name| Some((text.find(&format!("{name}("))?, name))).min()
@@ -203,6 +249,17 @@ mod tests {
             ("gaussian(1s,2s)", "which is no curve"),
             ("step()", "which is no curve"),
             ("sine(1,2,3,4)", "which is no curve"),
+            ("linear(100,200)", "has linear(100,200), which is no curve: write ramp, as ramp(100,200)"),
+            ("Linear(100, 200)", "write ramp, as ramp(100,200)"),
+            ("linear(100..200)", "write ramp, as ramp(100,200)"),
+            ("sin(1,2,3s)", "write sine, as sine(100,50,10s)"),
+            ("steps(1,2)", "write step, as step(100,200,400)"),
+            ("gauss(1s,2s,3)", "write gaussian, as gaussian(15s,5s,200)"),
+            ("hotspot(0.1, linear(0.2,0.9))", "has linear(0.2,0.9), which is no curve: write ramp"),
+            ("RAMP(1,2)", "has RAMP(1,2), which is no curve: write ramp(1,2)"),
+            ("ramp (1,2)", "has ramp (1,2), which is no curve: write ramp(1,2)"),
+            ("ramp(100..200)", "use ramp(FROM,TO) with two numbers, as ramp(100,200)"),
+            ("ramp(100,200,10s)", "use ramp(FROM,TO) with two numbers, as ramp(100,200)"),
         ] {
             let problem = Template::read(text).err().unwrap_or_default();
             assert!(problem.starts_with("has ") && problem.contains(said), "{text}: {problem}");

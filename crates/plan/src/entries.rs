@@ -1,5 +1,6 @@
 //! Entries of a plan: the values that the user wrote, in a file or as flags, each with its place.
 
+use lydite_database::secret;
 use lydite_report::suggest::nearest;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -56,7 +57,24 @@ impl Entry {
 
     /// Returns the place and the text as the user wrote it, the beginning of errors about the entry.
     fn place(&self) -> String {
-        format!("{}: {:?}", self.origin, self.written.as_ref().unwrap_or(&self.text))
+        format!("{}: {:?}", self.origin, self.shown(self.written.as_ref().unwrap_or(&self.text)))
+    }
+
+    /// Returns a text of the entry without secrets.
+    fn shown(&self, text: &str) -> String {
+        match &self.origin {
+            Origin::Flag(name) if name.ends_with("fault") => secret::shown_fault(text),
+            Origin::Line { key, .. } | Origin::Document { key, .. } if key == "fault" => {
+                secret::shown_fault(text)
+            }
+            _ => secret::shown(text),
+        }
+    }
+
+    /// Returns a problem of the entry without secrets.
+    fn masked(&self, problem: &str) -> String {
+        let has_secret = self.shown(&self.text) != self.text;
+        if has_secret { secret::mask(problem, &self.text) } else { problem.to_owned() }
     }
 
     /// Returns true if the value comes from a flag.
@@ -97,22 +115,34 @@ pub fn scalar(value: &DeValue<'_>) -> Option<String> {
     }
 }
 
-/// The lists of known names that errors have shown so far. Each list is shown once.
-#[derive(Clone, Debug, Default)]
-pub struct Listed(BTreeSet<String>);
+/// Most names that an error lists.
+const LISTED: usize = 8;
+/// Names that stand for a longer list.
+const EXAMPLES: usize = 3;
 
-impl Listed {
-    /// Returns the error text for an unknown name, with the nearest known one as a suggestion.
-    pub fn not_known(&mut self, name: &str, known: &[&str]) -> String {
-        let suggestion = nearest(name, known).map(|known| format!("did you mean {known}?"));
-        let list = known.join(", ");
-        let hint = match (suggestion, self.0.insert(list.clone())) {
-            (Some(suggestion), true) => format!("{suggestion} use {list}"),
-            (None, true) => format!("use {list}"),
-            (Some(suggestion), false) => suggestion,
-            (None, false) => "use one of the listed keys".to_owned(),
-        };
-        format!("is not known: {hint}")
+/// Errors about unknown names.
+#[derive(Clone, Copy, Debug)]
+pub struct Names {
+    /// The place that lists all names of a long list.
+    pub place: &'static str,
+}
+
+/// The keys of plans.
+pub const PLAN_NAMES: Names = Names { place: "'lydite run --help' and the chapter Running of the book" };
+
+impl Names {
+    /// Returns the error text for an unknown name, with the nearest known one as a suggestion, else with all of a short
+    /// list, else with examples and the place of the list.
+    #[must_use]
+    pub fn not_known(self, name: &str, known: &[&str]) -> String {
+        if let Some(known) = nearest(name, known) {
+            return format!("is not known: did you mean {known}?");
+        }
+        if known.len() <= LISTED {
+            return format!("is not known: use {}", known.join(", "));
+        }
+        let examples = known.get(..EXAMPLES).unwrap_or(known).join(", ");
+        format!("is not known: use for example {examples}; all are listed by {}", self.place)
     }
 }
 
@@ -155,7 +185,6 @@ pub struct Entries {
     pub errors: Vec<String>,
     /// The plan file's name in messages.
     file: Option<String>,
-    listed: Listed,
     /// Places and texts of the values that could not be read: each is reported once.
     unread: BTreeSet<String>,
 }
@@ -208,13 +237,13 @@ impl Entries {
     /// file and the flags.
     pub fn set(&mut self, setting: &str, known: &[&str]) {
         let Some((key, value)) = setting.split_once('=') else {
-            self.errors.push(format!("--set {setting:?} has no value: write KEY=VALUE"));
+            self.errors.push(format!("--set {:?} has no value: write KEY=VALUE", secret::shown(setting)));
             return;
         };
         let key = key.trim();
         if !known.contains(&key) {
-            let problem = self.listed.not_known(key, known);
-            self.errors.push(format!("--set {key}: {problem}"));
+            let problem = PLAN_NAMES.not_known(key, known);
+            self.errors.push(format!("--set {}: {problem}", secret::shown(key)));
             return;
         }
         let origin = Origin::Flag(format!("--set {key}"));
@@ -268,7 +297,12 @@ impl Entries {
             Ok(table) => self.table(table.get_ref(), "", &file, &line_of, keys),
             Err(error) => {
                 let line = error.span().map_or(1, |span| line_of(span.start));
-                self.errors.push(format!("{file}, line {line}: {}", error.message().replace('\n', " ")));
+                // The parser may quote what it did not expect.
+                let problem = secret::mask(
+                    &error.message().replace('\n', " "),
+                    text.lines().nth(line - 1).unwrap_or(""),
+                );
+                self.errors.push(format!("{file}, line {line}: {problem}"));
             }
         }
     }
@@ -313,8 +347,8 @@ impl Entries {
                 continue;
             }
             if !known.contains(&key.as_str()) {
-                let problem = self.listed.not_known(&key, known);
-                self.errors.push(format!("{file}, line {line}: {key} {problem}"));
+                let problem = PLAN_NAMES.not_known(&key, known);
+                self.errors.push(format!("{file}, line {line}: {} {problem}", secret::shown(&key)));
                 continue;
             }
             match text_of(&key, value.get_ref()) {
@@ -346,9 +380,8 @@ impl Entries {
                 self.errors.push(format!("{file}, line {line}: {not_tables}"));
                 continue;
             };
-            let mut own = Self { listed: std::mem::take(&mut self.listed), ..Self::default() };
+            let mut own = Self::default();
             own.table(values, "", file, line_of, Keys { plan: known, phase: &[], fault: &[] });
-            self.listed = own.listed;
             self.errors.extend(own.errors);
             read.push(own.by_key);
         }
@@ -384,7 +417,7 @@ impl Entries {
 
     /// Adds an error about an entry, with its place.
     pub(crate) fn wrong_entry(&mut self, entry: &Entry, problem: &str) {
-        self.errors.push(format!("{}: {problem}", entry.origin));
+        self.errors.push(format!("{}: {}", entry.origin, entry.masked(problem)));
     }
 
     /// Reads an entry with `read`, whose error text continues "KEY: VALUE …", as in "must be a whole number".
@@ -395,13 +428,15 @@ impl Entries {
     ) -> Option<T> {
         let problem = match read(entry.text.trim()) {
             Ok(value) => return Some(value),
-            Err(problem) => problem,
+            Err(problem) => entry.masked(&problem),
         };
         let value = entry.place();
         // Several readers may reject the same value, such as those of the plan and of a step.
         if self.unread.insert(value.clone()) {
             self.errors.push(match &entry.written {
-                Some(_) => format!("{value} is {:?} at one moment, which {problem}", entry.text),
+                Some(_) => {
+                    format!("{value} is {:?} at one moment, which {problem}", entry.shown(&entry.text))
+                }
                 None => format!("{value} {problem}"),
             });
         }
@@ -410,7 +445,7 @@ impl Entries {
 
     /// Returns the problem of an unknown name, with the nearest of the known ones as a suggestion.
     pub(crate) fn unknown(name: &str, known: &[&str]) -> String {
-        Listed::default().not_known(name, known)
+        PLAN_NAMES.not_known(name, known)
     }
 
     /// Suppresses further errors about the value of a key.
@@ -435,7 +470,7 @@ impl Entries {
     /// Adds an error about a key, with the place of its value.
     pub fn wrong(&mut self, key: &str, problem: &str) {
         let message = match self.by_key.get(key) {
-            Some(entry) => format!("{}: {problem}", entry.origin),
+            Some(entry) => format!("{}: {}", entry.origin, entry.masked(problem)),
             None => problem.to_string(),
         };
         self.errors.push(message);

@@ -237,7 +237,8 @@ fn only(entries: &mut Entries, keys: &[&str], mode: &str, hint: &str) {
 }
 
 fn rate(text: &str) -> Result<f64, String> {
-    let rate: f64 = number(text, "must be a number of transactions per second")?;
+    let rate: f64 =
+        number(text, "must be a number of transactions per second, as 100, or a curve, as ramp(100,200)")?;
     if rate > 0.0 && rate <= MAX_RATE {
         Ok(rate)
     } else {

@@ -55,7 +55,8 @@ pub fn time(text: &str) -> Result<Duration, String> {
 /// # Errors
 /// The text is no number from 0 to [`MAX_RATE`].
 pub(crate) fn step_rate(text: &str) -> Result<f64, String> {
-    let rate: f64 = number(text, "must be a number of transactions per second")?;
+    let rate: f64 =
+        number(text, "must be a number of transactions per second, as 100, or a curve, as ramp(100,200)")?;
     if (0.0..=MAX_RATE).contains(&rate) { Ok(rate) } else { Err(format!("must be from 0 to {MAX_RATE}")) }
 }
 

@@ -90,7 +90,7 @@ pub(crate) fn command(args: CheckArgs) -> Outcome {
     }
     let mut failures = Vec::new();
     if broken > 0 {
-        failures.push(Failure::CheckFailed);
+        failures.extend(failed(&findings));
     }
     failures.extend(print(&text).err());
     if stopped {
@@ -109,6 +109,16 @@ pub(crate) fn command(args: CheckArgs) -> Outcome {
         }
     }
     Failure::all(failures)
+}
+
+/// Returns the failure of the conditions that do not hold; none if all hold.
+pub(super) fn failed<'a>(findings: impl IntoIterator<Item = &'a ConditionFinding>) -> Option<Failure> {
+    let broken: Vec<&str> = findings
+        .into_iter()
+        .filter(|finding| !finding.holds())
+        .map(|finding| finding.condition.clause)
+        .collect();
+    (!broken.is_empty()).then(|| Failure::checks("consistency conditions", broken))
 }
 
 /// Formats findings as lines, with the first keys that violate them; `quiet` leaves out those that hold.
@@ -166,5 +176,5 @@ fn check_micro(
     if !args.quiet {
         print(&format!("{} records, {} updates so far\n", totals.records, totals.counters))?;
     }
-    if check.ok { Ok(()) } else { Err(Failure::CheckFailed) }
+    if check.ok { Ok(()) } else { Err(Failure::checks("checks", [check.id.as_str()])) }
 }

@@ -56,7 +56,9 @@ pub(crate) fn command(args: &CompareArgs) -> Outcome {
     if !conditions.is_empty() {
         // Whoever reads only the exit code must learn that chance may have decided it.
         let reasons = comparisons.iter().zip(names.iter().skip(1));
-        for (reason, name) in reasons.filter_map(|(comparison, name)| Some((comparison.no_interval.as_ref()?, name))) {
+        for (reason, name) in
+            reasons.filter_map(|(comparison, name)| Some((comparison.no_interval.as_ref()?, name)))
+        {
             complain(&format!("--fail-if judged {name} by its numbers alone, without an interval: {reason}"));
         }
     }

@@ -1,6 +1,6 @@
 //! `lydite check --foreign`: checks a TPC-C database that another program loaded, and only reads it.
 
-use super::check::lines;
+use super::check::{failed, lines};
 use crate::cli::CheckArgs;
 use crate::exit::{Failure, Outcome};
 use crate::interrupt::{watch, watched};
@@ -73,9 +73,7 @@ pub(super) fn command(args: &CheckArgs, spec: &TargetSpec) -> Outcome {
     let seconds = begun.elapsed().as_secs_f64();
     let url = spec.without_password(&args.target);
     let mut failures = Vec::new();
-    if found.iter().flat_map(|set| &set.findings).any(|finding| !finding.holds()) {
-        failures.push(Failure::CheckFailed);
-    }
+    failures.extend(failed(found.iter().flat_map(|set| &set.findings)));
     failures.extend(print(&text(&found, &url, args.quiet, seconds)).err());
     if let Some(place) = &json {
         let document = Document {
@@ -95,9 +93,7 @@ pub(super) fn command(args: &CheckArgs, spec: &TargetSpec) -> Outcome {
 /// Reports the findings until an interrupt.
 fn interrupted(heard: &[ConditionFinding], quiet: bool) -> Outcome {
     let mut failures = Vec::new();
-    if heard.iter().any(|finding| !finding.holds()) {
-        failures.push(Failure::CheckFailed);
-    }
+    failures.extend(failed(heard));
     failures.extend(print(&lines(heard, quiet)).err());
     failures
         .push(Failure::Interrupted(format!("interrupted after {}", plural(heard.len() as u64, "condition"))));

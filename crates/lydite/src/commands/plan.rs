@@ -334,8 +334,9 @@ fn check(
         };
         text += &format!("{word:<8}{clause:<8}  {rule}: {note}\n");
     }
-    let failures =
-        if rules.iter().any(|rule| rule.met == Some(false)) { vec![Failure::CheckFailed] } else { vec![] };
+    let failed: Vec<&str> =
+        rules.iter().filter(|rule| rule.met == Some(false)).map(|rule| rule.clause).collect();
+    let failures = if failed.is_empty() { vec![] } else { vec![Failure::checks("rules, by clause", failed)] };
     finish(&CheckDocument { lydite: env!("CARGO_PKG_VERSION"), rules: &rules }, &text, json, failures)
 }
 

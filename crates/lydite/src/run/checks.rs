@@ -2,7 +2,7 @@
 
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
-use crate::output::{complain, eprint};
+use crate::output::eprint;
 use lydite_bench::{Contradictions, WrongRows};
 use lydite_database::{ConditionFinding, Target};
 use lydite_report::live::Style;
@@ -36,12 +36,11 @@ pub(crate) fn before(found: Conditions) -> Result<Vec<CheckResult>, Failure> {
         } else {
             ""
         };
-        complain(&format!(
+        failures.push(Failure::CheckFailed(format!(
             "condition {} does not hold before the run: {}{others}: {cause}reload with --fresh, or measure it all the same \
              with --no-check",
             first.id, first.detail
-        ));
-        failures.push(Failure::CheckFailed);
+        )));
     }
     if found.stopped {
         let words = "interrupted during the check before the run: nothing was measured";

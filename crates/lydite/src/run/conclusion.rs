@@ -141,7 +141,8 @@ impl Measured<'_> {
             }
         }
         if broken {
-            failures.push(Failure::CheckFailed);
+            let failed = checks.iter().filter(|check| !check.ok).map(|check| check.id.as_str());
+            failures.push(Failure::checks("checks", failed));
         }
         match document_of(checks, checked) {
             Ok(result) => {

@@ -48,6 +48,7 @@ mod program;
 mod real_servers;
 mod replicas;
 mod report;
+mod secrets;
 mod server;
 mod spec;
 mod spec_go;

@@ -24,7 +24,7 @@ fn an_unknown_scheme_is_told_with_the_known_ones() {
     assert!(
         ended
             .only_error()
-            .contains("\"oracle\" is not known: use one of gemel, gemel-server, sqlite, postgres"),
+            .contains("\"oracle\" is not known: use for example postgres://HOST/DATABASE; all are listed by 'lydite targets'"),
         "{ended:?}"
     );
     let ended = lydite(&["load", "nonsense", "-w", "1"]).code(2);
@@ -36,7 +36,7 @@ fn an_unknown_scheme_is_told_with_the_known_ones() {
 #[test]
 fn a_url_that_another_program_takes_is_answered_with_one_that_lydite_takes() {
     for (url, words) in [
-        ("postgress://h/tpcc", "did you mean postgres? use one of gemel"),
+        ("postgress://h/tpcc", "did you mean postgres? all are listed by 'lydite targets'"),
         ("potsgres://h/tpcc", "did you mean postgres?"),
         ("pg://h/tpcc", "did you mean postgres?"),
         ("mysqll://h/tpcc", "did you mean mysql?"),
@@ -46,7 +46,7 @@ fn a_url_that_another_program_takes_is_answered_with_one_that_lydite_takes() {
             "jdbc:postgresql://h:5432/tpcc?user=me&password=s3cret",
             "leave out jdbc:, and write postgresql://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE",
         ),
-        ("jdbc:oracle:thin:@h:1521", "\"jdbc\" is not known: use one of"),
+        ("jdbc:oracle:thin:@h:1521", "\"jdbc\" is not known: use for example"),
         ("postgresql+psycopg://me:s3cret@h/tpcc", "leave out +psycopg, and write postgresql://"),
         ("mysql+pymysql://me:s3cret@h/tpcc", "leave out +pymysql, and write mysql://"),
         (
@@ -54,16 +54,13 @@ fn a_url_that_another_program_takes_is_answered_with_one_that_lydite_takes() {
             "write the scheme before host and port, for example postgres://localhost:5432/DATABASE",
         ),
         ("db.example:3306/tpcc", "for example mysql://db.example:3306/DATABASE"),
-        ("127.0.0.1:6379", "for example redis://127.0.0.1:6379;"),
+        ("127.0.0.1:6379", "for example redis://127.0.0.1:6379"),
         ("h:7777", "for example postgres://h:PORT/DATABASE"),
     ] {
         let ended = lydite(&["check", url]).code(2);
         let error = ended.only_error();
-        assert!(
-            error.contains(words) && error.contains("use one of gemel, gemel-server, sqlite, postgres"),
-            "{url}: {error}"
-        );
-        assert!(!error.contains("s3cret"), "{error}");
+        assert!(error.contains(words), "{url}: {error}");
+        assert!(error.len() < 200 && !error.contains("s3cret"), "{error}");
     }
 }
 
@@ -191,7 +188,7 @@ fn a_bad_plan_file_is_told_by_file_line_and_key_all_at_once() {
     let of = |line: u32, key: &str| format!("{file}, line {line}, {key}");
     lydite(&["run", "--config", file, "--seed", "x"]).code(2).told(&[
         &[&of(2, "warehouses"), "\"two\" must be a whole number"],
-        &[&at(4, "durration"), "is not known: did you mean duration? use target, warehouses"],
+        &[&at(4, "durration"), "is not known: did you mean duration?"],
         &[&at(5, "mix"), "must be a text, a number or true/false"],
         &[&of(7, "rte.wait_factor"), "must be from 0 to"],
         &[&of(7, "rte.wait_factor"), "is for --mode rte only"],
@@ -200,8 +197,15 @@ fn a_bad_plan_file_is_told_by_file_line_and_key_all_at_once() {
         &["--seed: \"x\" must be a whole number"],
     ]);
     let ended = lydite(&["run", "--config", file, "--seed", "x", "--set", "colour=red"]);
-    let lists = ended.errors().iter().filter(|error| error.contains("active_warehouses, terminals")).count();
-    assert_eq!(lists, 1, "the known keys are listed once: {ended:?}");
+    let colour =
+        ended.errors().into_iter().find(|error| error.contains("--set colour")).expect("the key's error");
+    assert!(
+        colour.ends_with(
+            "use for example target, warehouses, active_warehouses; all are listed by 'lydite run \
+                              --help' and the chapter Running of the book"
+        ),
+        "{colour}"
+    );
     let place = |error: &&str| match error.split_once(", line ") {
         Some((_, rest)) => rest.split([':', ',']).next().and_then(|line| line.parse().ok()).unwrap_or(0),
         None => usize::MAX,

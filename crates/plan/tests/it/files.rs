@@ -9,7 +9,7 @@ fn errors_of_a_file_have_lines_and_come_in_their_order() {
     let errors = plan_of_file(text, &["--seed", "x"]).expect_err("a plan with errors");
     for said in [
         "line 2, warehouses: \"two\" must be a whole number",
-        "line 4: durration is not known: did you mean duration? use target, warehouses, active_warehouses, terminals",
+        "line 4: durration is not known: did you mean duration?",
         "line 5: mix must be a text, a number or true/false",
         "line 7, rte.wait_factor: \"-1.0\" must be from 0 to",
         "line 9, retry.attempts: \"0\" must be a whole number from 1",

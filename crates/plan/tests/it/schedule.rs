@@ -100,7 +100,7 @@ homes = "zipf(ramp(1))"
 "#;
     let errors = plan_of_file(text, &[]).expect_err("a plan with errors");
     for said in [
-        "line 7: homez is not known: did you mean homes? use name, from, lasts, mix",
+        "line 7: homez is not known: did you mean homes?",
         "line 9, from: phase 2 begins before the one before it has ended, at 20 s",
         "line 10, lasts: \"0s\" must be more than zero",
         "line 3, duration: is 10 s, and the phases last until",

@@ -239,7 +239,8 @@ fn conclude(
     let count = |verdict| report.findings.iter().filter(|finding| finding.verdict == verdict).count();
     let mut failures = vec![];
     if count(Verdict::Failed) > 0 {
-        failures.push(Failure::CheckFailed);
+        let failed = report.findings.iter().filter(|finding| finding.verdict == Verdict::Failed);
+        failures.push(Failure::checks("ACID tests", failed.map(|finding| finding.id)));
     }
     let untested = untested(document.only, &report.findings);
     if whole && !untested.is_empty() {

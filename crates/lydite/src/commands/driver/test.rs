@@ -81,7 +81,8 @@ pub(super) fn command(args: &DriverTestArgs) -> Outcome {
         .err(),
     );
     if failed > 0 {
-        failures.push(Failure::CheckFailed);
+        let failed = steps.iter().filter(|step| step.verdict == StepVerdict::Failed);
+        failures.push(Failure::checks("steps", failed.map(|step| step.name.as_str())));
     } else if !interrupt.asked()
         && let Some(Err(error)) = description.map(|description| proven::note(&first, &description))
     {

@@ -7,6 +7,7 @@ mod remote;
 use crate::cli::{FaultsArgs, FaultsCommand};
 use crate::exit::{Failure, Outcome};
 use crate::output::{complain, print};
+use lydite_database::secret;
 use lydite_faults::Where;
 use lydite_faults::note::{self, Left};
 
@@ -69,8 +70,8 @@ struct Place {
 impl Place {
     fn parse(text: Option<&str>) -> Result<Self, Failure> {
         let Some(text) = text else { return Ok(Self { host: None, place: None }) };
-        let read =
-            Where::parse(text).map_err(|problem| Failure::usage(format!("WHERE {text:?} {problem}")))?;
+        let read = Where::parse(text)
+            .map_err(|problem| Failure::usage(format!("WHERE {:?} {problem}", secret::shown(text))))?;
         Ok(match read {
             // The host alone means all that is on it.
             (host @ Some(_), Where::Local) => Self { host, place: None },

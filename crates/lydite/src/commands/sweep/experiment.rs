@@ -79,7 +79,9 @@ impl Experiment {
     /// # Errors
     /// Everything that is wrong, one line each.
     pub(super) fn read(args: &SweepArgs) -> Result<Self, Failure> {
-        let (mut source, text) = Source::read(&args.experiment).map_err(Failure::usage)?;
+        let (mut source, text) =
+            Source::read(&args.experiment, "the chapters Sweeps and Running of the book")
+                .map_err(Failure::usage)?;
         let document = DeTable::parse(&text).map_err(|error| {
             let line = error.span().map_or(1, |span| source.line_of(span.start));
             Failure::usage(format!("{}, line {line}: {}", source.file(), error.message().replace('\n', " ")))
@@ -209,7 +211,7 @@ fn reject_unknown_keys(source: &mut Source, entries: &[Entry<'_, '_>]) {
                 "has no tables in an experiment: write lists or curves in [plan], as ci = \"10,40,50\"".into()
             }
             key => {
-                let problem = source.listed.not_known(key, &KEYS);
+                let problem = source.names.not_known(key, &KEYS);
                 let between = if problem.ends_with('?') { "" } else { ";" };
                 format!("{problem}{between} keys of the plan go below [plan]")
             }

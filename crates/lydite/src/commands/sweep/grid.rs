@@ -7,7 +7,7 @@ use crate::source::{Entry, Source};
 use lydite_families::TargetSpec;
 use lydite_observe::SourceSpec;
 use lydite_plan::controls::faults::Rehearse;
-use lydite_plan::entries::{Entries, Listed, text_of};
+use lydite_plan::entries::{Entries, Names, text_of};
 use lydite_plan::{Plan, keys};
 use std::collections::{BTreeMap, BTreeSet};
 use toml::de::{DeTable, DeValue};
@@ -125,7 +125,7 @@ pub(super) fn override_plan(
         let varied = axes.iter().find(|axis| {
             axis.values.iter().flat_map(|value| &value.settings).any(|setting| setting.key == key)
         });
-        if let Some(problem) = key_problem(key, &mut source.listed) {
+        if let Some(problem) = key_problem(key, source.names) {
             source.add(format!("--set {key}: {problem}"));
         } else if let Some(axis) = varied {
             source.add(format!("--set {key}: is varied by axis {}: change the experiment", axis.name));
@@ -163,7 +163,7 @@ fn choose(axis: &Axis, labels: &str) -> Result<Vec<AxisValue>, String> {
 
 /// Returns true if an entry may be set, and reports it otherwise.
 fn is_settable(source: &mut Source, entry: &Entry<'_, '_>) -> bool {
-    let problem = key_problem(&entry.key, &mut source.listed);
+    let problem = key_problem(&entry.key, source.names);
     if let Some(problem) = &problem {
         source.wrong(entry.line, &entry.key, problem);
     }
@@ -171,7 +171,7 @@ fn is_settable(source: &mut Source, entry: &Entry<'_, '_>) -> bool {
 }
 
 /// Returns the reason why a key can't be set; `None` if it can.
-fn key_problem(key: &str, listed: &mut Listed) -> Option<String> {
+fn key_problem(key: &str, names: Names) -> Option<String> {
     let option = key.strip_prefix(OPTION_PREFIX).is_some_and(|name| !name.is_empty());
     let own = |key: &str| OWN_KEYS.iter().find(|(own, _)| *own == key);
     if let Some((_, why)) = own(key) {
@@ -181,7 +181,7 @@ fn key_problem(key: &str, listed: &mut Listed) -> Option<String> {
         return None;
     }
     let keys: Vec<&str> = keys().plan.iter().copied().filter(|key| own(key).is_none()).collect();
-    let problem = listed.not_known(key, &keys);
+    let problem = names.not_known(key, &keys);
     let has_suggestion = problem.ends_with('?');
     Some(if has_suggestion {
         problem

@@ -270,8 +270,8 @@ impl<'a> Runner<'a> {
         let mut all = Vec::new();
         let broken = sweep.runs_with_failed_checks();
         if broken > 0 {
-            complain(&format!("{} have checks that do not hold", plural(broken as u64, "run")));
-            all.push(Failure::CheckFailed);
+            let runs = plural(broken as u64, "run");
+            all.push(Failure::CheckFailed(format!("{}: {runs} with checks that do not hold", out.display())));
         }
         if interrupted {
             all.push(Failure::Interrupted(format!(
@@ -287,7 +287,10 @@ impl<'a> Runner<'a> {
             for run in runs.iter().filter(|run| run.state != State::Complete) {
                 let ending = self.directory.ending(point, run.repetition);
                 match ending.and_then(|ending| ending.exit_code) {
-                    Some(1) => all.push(Failure::CheckFailed),
+                    Some(1) => all.push(Failure::CheckFailed(format!(
+                        "{}, run {}: ended with a failed check",
+                        point.label, run.repetition
+                    ))),
                     Some(2) => usage += 1,
                     _ => target += 1,
                 }

@@ -73,7 +73,11 @@ pub(super) fn command(name: &str, args: &VerifyArgs) -> Outcome {
     let (failed, timeouts) = (count(TestVerdict::Failed), count(TestVerdict::Timeout));
     let mut failures = vec![];
     if failed + timeouts > 0 {
-        failures.push(Failure::CheckFailed);
+        let failed = report
+            .findings
+            .iter()
+            .filter(|finding| matches!(finding.verdict, TestVerdict::Failed | TestVerdict::Timeout));
+        failures.push(Failure::checks("function tests", failed.map(|finding| finding.test)));
     }
     failures.extend(unprinted.err());
     if !args.quiet {

@@ -98,9 +98,7 @@ pub(super) fn command(target: &str, args: &VerifyArgs) -> Outcome {
     }
     let judgement = Judgement::new(&recorded, asked)
         .map_err(|error| Failure::Target(format!("the recorded history is not usable: {error}")))?;
-    if judgement.is_refuted() {
-        failures.push(Failure::CheckFailed);
-    }
+    failures.extend(judgement.failure());
     if !args.quiet || judgement.is_refuted() {
         let header = header(&description, &settings, (&places, ranges), seconds);
         let faults: String = faults.results().iter().map(fault_line).collect();

@@ -41,6 +41,15 @@ impl<'a> Judgement<'a> {
         self.history.final_from.is_some()
     }
 
+    /// Returns the failure of a refuted level, with the names of its anomalies.
+    pub(super) fn failure(&self) -> Option<Failure> {
+        let mut names: Vec<String> =
+            self.report.against(self.asked).map(|anomaly| anomaly.kind.to_string()).collect();
+        names.dedup();
+        self.is_refuted()
+            .then(|| Failure::CheckFailed(format!("{} is refuted: {}", self.asked.name(), names.join(", "))))
+    }
+
     /// True if a dependency between transactions or an anomaly was seen. Otherwise the history proves nothing.
     pub(super) fn proves(&self) -> bool {
         self.report.transactions.dependencies > 0 || !self.report.anomalies.is_empty()

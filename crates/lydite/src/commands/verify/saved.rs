@@ -47,9 +47,7 @@ pub(super) fn command(file: &Path, args: &VerifyArgs) -> Outcome {
     let judgement =
         Judgement::new(&history, asked.unwrap_or(Level::Serializable)).map_err(|error| failed(&error))?;
     let mut failures = vec![];
-    if judgement.is_refuted() {
-        failures.push(Failure::CheckFailed);
-    }
+    failures.extend(judgement.failure());
     if !judgement.proves() {
         failures.push(Failure::Target("no transaction depended on another one: nothing was proved".into()));
     }

@@ -139,7 +139,7 @@ lasts = "1s"
         &["grid.toml, line 3, reload", "each-run, restore or once"],
         &["grid.toml, line 4, pause", "must be a time"],
         &["grid.toml, line 5, colour", "is not known", "[plan]"],
-        &["grid.toml, line 9, warehuoses", "is not known: did you mean warehouses? use target"],
+        &["grid.toml, line 9, warehuoses", "is not known: did you mean warehouses?"],
         &["grid.toml, line 10, json", "leave it out"],
         &["grid.toml, line 14, terminals", "fixed in line 11"],
         &["grid.toml, line 15, storage", "is no key of a plan", "label"],

@@ -19,7 +19,8 @@ pub(in crate::commands::driver) fn read(
     path: &Path,
     language_flag: Option<Language>,
 ) -> Result<Spec, Vec<String>> {
-    let (mut source, text) = Source::read(path).map_err(|error| vec![error])?;
+    let (mut source, text) = Source::read(path, "the chapter A driver from a specification of the book")
+        .map_err(|error| vec![error])?;
     let spec = match DeTable::parse(&text) {
         Ok(document) => {
             let lines = text.lines().collect();

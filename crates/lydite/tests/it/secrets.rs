@@ -1,0 +1,127 @@
+//! Passwords in what Lydite does not understand: no command repeats them, neither in its output nor in a file.
+
+use crate::program::{Program, lydite, scratch, text};
+use std::fs;
+use std::path::Path;
+
+const MARKER: &str = "S3cr3tM";
+
+/// Fails if a file below a directory has the marker, except those that the test wrote.
+fn assert_no_file_has_it(directory: &Path, own: &[&str]) {
+    for entry in fs::read_dir(directory).expect("a directory") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            assert_no_file_has_it(&path, own);
+        } else if !own.iter().any(|name| path.ends_with(name)) {
+            let content = fs::read(&path).expect("a file");
+            let content = String::from_utf8_lossy(&content);
+            assert!(!content.contains(MARKER), "{}: {content}", path.display());
+        }
+    }
+}
+
+#[test]
+fn no_command_repeats_a_password_of_what_it_does_not_understand() {
+    let directory = scratch();
+    let place = directory.path();
+    let keywords = "host=h user=u password=S3cr3tM";
+    let (mangled, url) = ("postgres//u:S3cr3tM@h/db", "postgres://u:S3cr3tM@h:port/db");
+    fs::write(place.join("plan.toml"), format!("target = {keywords:?}\n")).expect("a plan");
+    fs::write(place.join("open.toml"), format!("target = {keywords}\n")).expect("a plan");
+    fs::write(place.join("key.toml"), format!("\"u:S3cr3tM@h\" = 1\ntarget = {url:?}\n")).expect("a plan");
+    fs::write(
+        place.join("grid.toml"),
+        format!("[plan]\ntarget = {keywords:?}\nduration = \"1s\"\n[axes]\nterminals = [1, 2]\n"),
+    )
+    .expect("an experiment");
+    let commands: &[&[&str]] = &[
+        &["check", keywords],
+        &["check", keywords, "--foreign"],
+        &["load", mangled, "-w", "1"],
+        &["run", url, "--json", "a.json", "--report", "a.html"],
+        &["run", "--config", "plan.toml"],
+        &["run", "--config", "open.toml"],
+        &["run", "--config", "key.toml"],
+        &["run", "null:", "--set", keywords],
+        &["run", "--set", "target=host=h password=S3cr3tM"],
+        &["run", "null:", "--set", "u:S3cr3tM@h=1"],
+        &["run", "null:", "--fault", "kill@1s/ssh://u:S3cr3tM@h"],
+        &["run", "null:", "--observe", "prometheus=htp://u:S3cr3tM@h"],
+        &["run", "null:", "--agents", "2", "--join", keywords],
+        &["run", "null:", "--join", "u:S3cr3tM@h"],
+        &["run", "null:", "u:S3cr3tM@h"],
+        &["run", "null:", "--warehuoses=password=S3cr3tM"],
+        &["run", "null:", "--duration", "password=S3cr3tM"],
+        &["verify", keywords, "--isolation"],
+        &["audit", mangled],
+        &["driver", "test", keywords],
+        &["driver", "test", "driver:./no --password S3cr3tM"],
+        &["sweep", "grid.toml", "--out", "out"],
+        &["agent", "--join", keywords],
+        &["agent", "--join", "nats://u:S3cr3tM@h:port"],
+        &["faults", "list", "ssh://u:S3cr3tM@h:port"],
+        &["plan", "--nopm", "1000", "--target", keywords],
+        &["S3cr3tM@h", "run"],
+    ];
+    for command in commands {
+        let ended = Program::new(command).within(place).run();
+        assert!(matches!(ended.code, Some(2 | 3)), "{ended:?}");
+        assert!(!ended.stdout.contains(MARKER) && !ended.stderr.contains(MARKER), "{ended:?}");
+    }
+    assert_no_file_has_it(place, &["plan.toml", "open.toml", "key.toml", "grid.toml"]);
+    let told = lydite(&["check", "host=db.example user=me password=S3cr3tM dbname=tpcc"]).code(2);
+    assert!(told.only_error().contains("write postgres://me@db.example/tpcc"), "{told:?}");
+}
+
+#[test]
+fn a_wrong_command_line_is_answered_in_one_line_with_the_way_out() {
+    for (arguments, line) in [
+        (
+            &["run", "--warehouse", "2"][..],
+            "unexpected argument '--warehouse' found: did you mean --warehouses?",
+        ),
+        (&["chekc", "null:"], "unrecognized subcommand 'chekc': did you mean check?"),
+        (&["run", "null:", "--duration"], "but none was supplied: see 'lydite run --help'"),
+        (&["run", "null:", "extra"], "unexpected argument 'extra' found: see 'lydite run --help'"),
+        (
+            &["check"],
+            "the following required arguments were not provided: <TARGET>: see 'lydite check --help'",
+        ),
+        (&["driver", "new", "x", "--lang", "pyton"], "did you mean python?"),
+    ] {
+        let ended = lydite(arguments).code(2);
+        assert!(ended.only_error().ends_with(line), "{ended:?}");
+    }
+    assert!(lydite(&["run", "--help"]).code(0).stdout.contains("Usage:"));
+    assert!(lydite(&["--version"]).code(0).stdout.starts_with("lydite "));
+}
+
+#[test]
+fn a_failed_check_is_one_line_on_the_standard_error_with_quiet_too() {
+    let directory = scratch();
+    let url = format!("sqlite:{}", text(&directory.path().join("tpcc.sqlite")));
+    lydite(&["load", &url, "-w", "1", "--size", "tiny"]).code(0);
+    let database = directory.path().join("tpcc.sqlite");
+    let broken = rusqlite::Connection::open(database).expect("a database");
+    broken.execute("UPDATE warehouse SET w_ytd = w_ytd + 1", []).expect("an update");
+    drop(broken);
+    let ended = lydite(&["check", &url, "--quiet"]).code(1);
+    assert!(ended.only_error().starts_with("failed consistency conditions: 3.3.2.1"), "{ended:?}");
+    let ended = lydite(&["run", &url, "-d", "1s", "--quiet"]).code(1);
+    assert!(ended.only_error().starts_with("condition 3.3.2.1 does not hold before the run"), "{ended:?}");
+}
+
+#[test]
+fn a_curve_of_another_program_is_answered_with_the_right_one() {
+    for (rate, words) in [
+        ("linear(100,200)", "write ramp, as ramp(100,200)"),
+        ("ramp(100..200)", "use ramp(FROM,TO) with two numbers"),
+        ("fast", "must be a number of transactions per second, as 100, or a curve, as ramp(100,200)"),
+        ("100..200", "or a curve, as ramp(100,200)"),
+    ] {
+        let ended = lydite(&["run", "null:", "--mode", "open", "--rate", rate, "-d", "1s"]).code(2);
+        assert!(ended.only_error().contains(words), "{ended:?}");
+    }
+    lydite(&["run", "null:", "--mode", "open", "--rate", "ramp(100,200)", "-d", "1s", "--warmup", "0s"])
+        .code(0);
+}
