@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use crate::faults::events;
-use crate::figures::{aligned, clean, number, type_name};
+use crate::figures::{aligned, clean, nopm, number, type_name};
 use crate::interval::{NoInterval, SECONDS_NEEDED, Statistic, median, ratio_interval};
 use crate::metric::AvailabilityQuantity;
 use crate::model::{RunResult, Status, TransactionResult};
@@ -16,6 +16,9 @@ use crate::names::letter;
 
 pub use observed::ObservedMeans;
 pub(crate) use observed::{observed_columns, observed_rows};
+
+/// Name of the first metric of TPC-C.
+const NOPM: &str = "NOPM";
 
 /// Verdict on throughput.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -243,7 +246,7 @@ fn metrics(a: &RunResult, b: &RunResult, other: &str) -> Vec<Metric> {
         all.push(with_interval(m, found));
     };
     if a.is_tpcc() {
-        throughput("NOPM", |r| r.nopm, |r| r.series.new_order.clone());
+        throughput(NOPM, |r| r.nopm, |r| r.series.new_order.clone());
     }
     throughput("transactions/s", |r| r.tps, |r| r.series.total());
 
@@ -307,7 +310,7 @@ fn aborts_per_thousand(r: &RunResult) -> f64 {
 /// Judges by NOPM, or by all transactions where the workload has no New-Orders.
 fn verdict(metrics: &[Metric], a: &RunResult, b: &RunResult, other: &str) -> (ThroughputVerdict, String) {
     let has_new_orders = a.nopm > 0.0 && b.nopm > 0.0;
-    let name = if has_new_orders { "NOPM" } else { "transactions/s" };
+    let name = if has_new_orders { NOPM } else { "transactions/s" };
     let metric = metrics.iter().find(|m| m.name == name);
     match metric.and_then(|m| Some((m.ratio?, m.interval))) {
         None => (ThroughputVerdict::NotJudged, "A has no throughput to compare with.".to_owned()),
@@ -512,6 +515,7 @@ pub(crate) fn metric_names(comparisons: &[Comparison]) -> Vec<String> {
 pub(crate) fn row(name: &str, comparisons: &[Comparison]) -> Vec<String> {
     let of = |comparison: &Comparison| comparison.metrics.iter().find(|metric| metric.name == name).cloned();
     let first = comparisons.iter().find_map(of).map(|metric| metric.a);
+    let number = |value: Option<f64>| if name == NOPM { nopm(value) } else { number(value) };
     let mut cells = vec![name.to_owned(), number(first)];
     for metric in comparisons.iter().map(of) {
         let ratio = metric.as_ref().and_then(|metric| metric.ratio);

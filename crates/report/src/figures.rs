@@ -40,6 +40,21 @@ pub fn number(value: impl Into<Option<f64>>) -> String {
     format!("{value:.decimals$}")
 }
 
+/// Returns new orders per minute for every rendering: as [`number`] does, but rounded down, because a throughput counts
+/// without its fraction (clause 5.4.1).
+#[must_use]
+pub fn nopm(value: impl Into<Option<f64>>) -> String {
+    let down = |value: f64| {
+        let scale = match value {
+            v if v >= 100.0 => 1.0,
+            v if v >= 10.0 => 10.0,
+            _ => 100.0,
+        };
+        (value * scale).floor() / scale
+    };
+    number(value.into().map(down))
+}
+
 /// Returns a number as [`number`] does, but shortens it to `12.3M`, `4.5G` … if it is wider than `width` columns.
 #[must_use]
 pub fn number_within(value: f64, width: usize) -> String {

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::compare::{Comparison, all_warnings};
-use crate::figures::{count, duration, moment, number, type_name};
+use crate::figures::{count, duration, moment, nopm, number, type_name};
 use crate::findings::{disclaimer, findings_with_losses, has_new_orders, shown_types};
 use crate::gate::{Gate, change_percent, signed_percent};
 use crate::model::{Latency, RunResult, Status, TransactionResult};
@@ -22,7 +22,7 @@ pub fn render_run_summary(result: &RunResult) -> String {
     rows.push(("plan", escaped(&plan_in_words(result))));
     rows.push(("measured", escaped(&format!("{}{start}", duration(result.window.measured_s)))));
     if has_new_orders(result) {
-        rows.push(("**NOPM**", format!("**{}**", number(result.nopm))));
+        rows.push(("**NOPM**", format!("**{}**", nopm(result.nopm))));
     }
     rows.push(("**tps**", format!("**{}**", number(result.tps))));
     rows.push(("aborts", count(result.aborts.values().sum())));
@@ -63,26 +63,27 @@ pub fn render_comparison_summary(
         let cells = facts.iter().map(|of| of.get(place).map_or(String::new(), |(_, text)| text.clone()));
         rows.push(std::iter::once((*name).to_owned()).chain(cells).collect());
     }
-    let mut changing = |name: String, of: &dyn Fn(&RunResult) -> Option<f64>| {
-        let first = results.first().and_then(of);
-        let cell = |(place, result): (usize, &RunResult)| {
-            let value = of(result);
-            let change =
-                first.zip(value).filter(|_| place > 0).and_then(|(from, to)| change_percent(from, to));
-            let change = change.map_or(String::new(), |change| format!(" ({})", signed_percent(change)));
-            format!("{}{change}", number(value))
+    let mut changing =
+        |name: String, shown: fn(Option<f64>) -> String, of: &dyn Fn(&RunResult) -> Option<f64>| {
+            let first = results.first().and_then(of);
+            let cell = |(place, result): (usize, &RunResult)| {
+                let value = of(result);
+                let change =
+                    first.zip(value).filter(|_| place > 0).and_then(|(from, to)| change_percent(from, to));
+                let change = change.map_or(String::new(), |change| format!(" ({})", signed_percent(change)));
+                format!("{}{change}", shown(value))
+            };
+            rows.push(std::iter::once(name).chain(results.iter().enumerate().map(cell)).collect());
         };
-        rows.push(std::iter::once(name).chain(results.iter().enumerate().map(cell)).collect());
-    };
     if results.iter().any(has_new_orders) {
-        changing("**NOPM**".to_owned(), &|result| has_new_orders(result).then_some(result.nopm));
+        changing("**NOPM**".to_owned(), nopm, &|result| has_new_orders(result).then_some(result.nopm));
     }
-    changing("**tps**".to_owned(), &|result| Some(result.tps));
+    changing("**tps**".to_owned(), number, &|result| Some(result.tps));
     for key in types_of_any(results) {
         type Percentile = (&'static str, fn(&Latency) -> Option<f64>);
         let percentiles: [Percentile; 3] = [("p50", |l| l.p50), ("p95", |l| l.p95), ("p99", |l| l.p99)];
         for (name, of) in percentiles {
-            changing(format!("{} {name} ms", escaped(type_name(key))), &|result| {
+            changing(format!("{} {name} ms", escaped(type_name(key))), number, &|result| {
                 result.transactions.get(key).and_then(|done| of(&done.latency_ms))
             });
         }
@@ -90,9 +91,9 @@ pub fn render_comparison_summary(
     let sum = |result: &RunResult, of: fn(&TransactionResult) -> u64| -> Option<f64> {
         Some(result.transactions.values().map(of).sum::<u64>() as f64)
     };
-    changing("failed".to_owned(), &|result| sum(result, |done| done.failed));
-    changing("unknown".to_owned(), &|result| sum(result, |done| done.unknown));
-    changing("aborts".to_owned(), &|result| Some(result.aborts.values().sum::<u64>() as f64));
+    changing("failed".to_owned(), number, &|result| sum(result, |done| done.failed));
+    changing("unknown".to_owned(), number, &|result| sum(result, |done| done.unknown));
+    changing("aborts".to_owned(), number, &|result| Some(result.aborts.values().sum::<u64>() as f64));
     let escaped_names: Vec<String> = names.iter().map(|name| escaped(name)).collect();
     let head: Vec<&str> = std::iter::once("").chain(escaped_names.iter().map(String::as_str)).collect();
     table(&mut out, &head, 1, rows.into_iter());

@@ -5,7 +5,7 @@ use hdrhistogram::Histogram;
 
 use crate::document::Document;
 use crate::faults::FaultAvailability;
-use crate::figures::{number, type_name};
+use crate::figures::{nopm, number, type_name};
 use crate::hdr;
 use crate::metrics::{FiveNumbers, OfNodes};
 use crate::model::{
@@ -565,6 +565,7 @@ impl Metric {
     /// Returns a value with its unit, rounded; with all digits if rounding would make it look equal to `beside`.
     #[must_use]
     pub fn shown(&self, value: f64, beside: Option<f64>) -> String {
+        let number = |value: f64| if self.name() == "nopm" { nopm(value) } else { number(value) };
         let mut text = number(value);
         if beside.is_some_and(|beside| beside != value && number(beside) == text) {
             text = value.to_string();

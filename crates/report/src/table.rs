@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::controls::contention::Competing;
 use crate::controls::distribution::{Distribution, PhaseDistribution};
 use crate::figures::{
-    P50, P90, P95, P99, THIN_NOTE, count, duration, moment, number, percent, plural, type_name,
+    P50, P90, P95, P99, THIN_NOTE, count, duration, moment, nopm, number, percent, plural, type_name,
 };
 use crate::findings::{Weight, disclaimer, findings, has_new_orders, shown_types};
 use crate::model::{CHECKS_OF_RUNS, EndpointResult, RunResult, Status, TransactionResult, agents_in_words};
@@ -129,11 +129,11 @@ impl Page {
     }
 
     fn headline(&self, out: &mut String, r: &RunResult) {
-        let mut nopm = format!("{} new orders per minute", number(r.nopm));
+        let mut throughput = format!("{} new orders per minute", nopm(r.nopm));
         // The maximum per warehouse holds only if terminals keep the standard's waiting times.
         if r.plan.mode.as_deref() == Some("rte") {
             let efficiency = number(r.efficiency_percent);
-            let _ = write!(nopm, "  ({efficiency} % of {MAX_NOPM_PER_WAREHOUSE} per warehouse)");
+            let _ = write!(throughput, "  ({efficiency} % of {MAX_NOPM_PER_WAREHOUSE} per warehouse)");
         }
         let status = match r.status {
             Status::Complete => "complete",
@@ -143,7 +143,7 @@ impl Page {
             self.wrapped(out, "label    ", label, Style::Bold);
         }
         if has_new_orders(r) {
-            self.wrapped(out, "NOPM     ", &nopm, Style::Bold);
+            self.wrapped(out, "NOPM     ", &throughput, Style::Bold);
         }
         self.wrapped(out, "tps      ", &format!("{} transactions per second", number(r.tps)), Style::Bold);
         self.checks(out, r);

@@ -2,7 +2,7 @@
 
 use super::audit::{AuditDocument, PROPERTIES, Tested};
 use super::{Disclosure, REPRODUCED_PERCENT};
-use crate::figures::{count, number, type_name};
+use crate::figures::{count, nopm, number, type_name};
 use crate::model::{CheckedWhen, ComplianceLine};
 use lydite_tpcc::TransactionKind;
 use lydite_tpcc::limits::MAX_NOPM_PER_WAREHOUSE;
@@ -229,7 +229,7 @@ impl Disclosure<'_> {
                     format!(
                         "{AUDIT_LOAD_PERCENT} % of the reported throughput in {}: its load had {} of {} NOPM",
                         test.id,
-                        number(load.nopm),
+                        nopm(load.nopm),
                         number(reported)
                     ),
                     &test.clause,

@@ -8,7 +8,7 @@ use super::{Chart, Section};
 use crate::compare::{
     Comparison, all_warnings, compare_all, method_of_all, metric_names, observed_columns, observed_rows, row,
 };
-use crate::figures::{P50, P90, P99, THIN_NOTE, moment, number};
+use crate::figures::{P50, P90, P99, THIN_NOTE, moment, nopm, number};
 use crate::model::{RunResult, TransactionResult};
 use crate::names::letter;
 
@@ -48,7 +48,7 @@ fn summary(results: &[RunResult], names: &[String], comparisons: &[Comparison]) 
             }),
         };
         let numbers = [
-            number(r.is_tpcc().then_some(r.nopm)),
+            nopm(r.is_tpcc().then_some(r.nopm)),
             ratio,
             number(r.tps),
             P50.text(samples, first.p50),

@@ -10,7 +10,7 @@ use super::observed;
 use super::standard;
 use super::{Chart, Section};
 use crate::figures::{
-    P50, P90, P95, P99, P999, THIN_NOTE, bytes, count, duration, moment, number, percent, type_name,
+    P50, P90, P95, P99, P999, THIN_NOTE, bytes, count, duration, moment, nopm, number, percent, type_name,
 };
 use crate::findings::{Weight, findings_with_losses, has_new_orders, mean_queue_and_service_ms, shown_types};
 use crate::model::{Latency, RunResult};
@@ -99,7 +99,7 @@ fn cards(r: &RunResult) -> Markup {
         (false, None) => "new orders per minute".to_owned(),
     };
     if has_new_orders(r) {
-        all.push(card("NOPM", Markup::text(&number(r.nopm)), &note, "main"));
+        all.push(card("NOPM", Markup::text(&nopm(r.nopm)), &note, "main"));
         all.push(card("Transactions", with_unit(&number(r.tps), "/s"), "completed, all types", ""));
     } else {
         all.push(card("Transactions", with_unit(&number(r.tps), "/s"), "completed", "main"));

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::sample::{Look, sample};
-use lydite_report::figures::number;
+use lydite_report::figures::{self, number};
 use lydite_report::model::RequirementResult;
 use lydite_report::names::names;
 use lydite_report::{
@@ -39,7 +39,7 @@ fn a_summary_of_a_run_has_its_numbers_and_its_requirements() {
     let result = with_requirements(three()[0].clone());
     let text = render_run_summary(&result);
     assert!(text.starts_with("### Lydite: main\n\n"), "{text}");
-    assert_eq!(cells(&text, "**NOPM**")[1], format!("**{}**", number(result.nopm)));
+    assert_eq!(cells(&text, "**NOPM**")[1], format!("**{}**", figures::nopm(result.nopm)));
     assert_eq!(cells(&text, "**tps**")[1], format!("**{}**", number(result.tps)));
     assert_eq!(cells(&text, "target")[1], "postgres 17.2 (Debian 17.2-1)");
     assert_eq!(cells(&text, "status")[1], "complete");
@@ -79,9 +79,9 @@ fn each_of_several_results_is_compared_with_the_first() {
     let head = text.lines().find(|line| line.contains("C/A")).unwrap();
     assert_eq!(words(head), ["A", "B", "B/A", "95", "%", "CI", "C", "C/A", "95", "%", "CI"]);
     let nopm = words(text.lines().find(|line| line.starts_with("NOPM")).unwrap());
-    assert_eq!(nopm[1..3], [number(results[0].nopm), number(results[1].nopm)]);
+    assert_eq!(nopm[1..3], [figures::nopm(results[0].nopm), figures::nopm(results[1].nopm)]);
     assert_eq!(nopm[3], format!("{:.2}", results[1].nopm / results[0].nopm));
-    assert_eq!(nopm[7], number(results[2].nopm));
+    assert_eq!(nopm[7], figures::nopm(results[2].nopm));
     assert!(text.contains("C is 1.") && text.contains("B is 0."), "{text}");
     assert!(text.contains("A and C: The plans differ: seed (1 / 3)."), "{text}");
     assert!(text.contains("They cover the variation within these runs"), "{text}");
@@ -157,4 +157,25 @@ fn a_verdict_of_another_version_is_shown_as_it_was_stored() {
         note: String::new(),
     }];
     assert!(render_table(&result, 110, false).contains("✓ marvels > 5 miles: 7.50 miles"));
+}
+
+#[test]
+fn every_rendering_rounds_new_orders_per_minute_down() {
+    let mut result = three()[0].clone();
+    result.nopm = 6187.6;
+    assert_eq!(figures::nopm(99.99), "99.9");
+    let names = ["A".to_owned(), "B".to_owned()];
+    let pair = [result.clone(), result.clone()];
+    let comparisons = compare_all(&pair);
+    let gates = vec![vec![FailIf::parse("nopm < -5%").unwrap().judge(&result, &result)]];
+    for text in [
+        render_table(&result, 110, false),
+        render_run_summary(&result),
+        render_comparisons(&comparisons),
+        render_comparison_summary(&pair, &names, &comparisons, &gates),
+        render_html(&pair[..1]),
+        render_report(&pair, &["a.json".into(), "b.json".into()], &Default::default()),
+    ] {
+        assert!(text.contains("6,187") && !text.contains("6,188"), "{text}");
+    }
 }

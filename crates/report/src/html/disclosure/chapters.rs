@@ -4,7 +4,7 @@ use super::charts::{over_time, response_times, think_times};
 use super::{price_sheet, quantities, system};
 use crate::audit::AuditPage;
 use crate::disclosure::{AuditDocument, Disclosure, Listing, REPRODUCED_PERCENT, SpaceFacts};
-use crate::figures::{count, moment, number, plural};
+use crate::figures::{count, moment, nopm, number, plural};
 use crate::html::data::RunData;
 use crate::html::markup::{Markup, figures, pill, table, words};
 use crate::html::{Section, audit, environment, standard, sweep};
@@ -239,7 +239,7 @@ fn space(facts: &SpaceFacts, r: &RunResult) -> Markup {
         line(
             "Daily growth",
             of.daily_growth_bytes.to_string(),
-            format!("those tables / ({} warehouses × 62.5) × {} NOPM", count(warehouses), number(r.nopm)),
+            format!("those tables / ({} warehouses × 62.5) × {} NOPM", count(warehouses), nopm(r.nopm)),
         ),
         line(
             "60 days",
@@ -305,7 +305,7 @@ fn reproducibility(of: &Disclosure<'_>) -> Markup {
     let mut rows = vec![vec![
         Markup::text("disclosed"),
         Markup::text(&moment(&of.result.window.start)),
-        Markup::text(&number(of.result.nopm)),
+        Markup::text(&nopm(of.result.nopm)),
         Markup::text("–"),
     ]];
     for ((place, other), percent) in (2..).zip(of.again).zip(of.differences()) {
@@ -314,7 +314,7 @@ fn reproducibility(of: &Disclosure<'_>) -> Markup {
         rows.push(vec![
             Markup::text(&format!("run {place}")),
             Markup::text(&moment(&other.window.start)),
-            Markup::text(&number(other.nopm)),
+            Markup::text(&nopm(other.nopm)),
             pill(kind, &text),
         ]);
     }

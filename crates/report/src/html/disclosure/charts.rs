@@ -1,6 +1,6 @@
 //! The graphs of clause 5.6 as pictures (SVG), for pages without a script.
 
-use crate::figures::{P90, count, number, percent, type_name};
+use crate::figures::{P90, count, nopm, number, percent, type_name};
 use crate::html::data::{Frequency, RunData};
 use crate::html::markup::Markup;
 use crate::html::plot::{
@@ -206,6 +206,6 @@ pub(super) fn over_time(r: &RunResult) -> Markup {
     let each = if step == 1 { "a second".to_owned() } else { format!("{step} s") };
     let note =
         format!("Each point stands for {each}. The ramp-up ends where the interval begins, at 0. {marks}");
-    let says = format!("The interval has {} new orders per minute", number(r.nopm));
+    let says = format!("The interval has {} new orders per minute", nopm(r.nopm));
     figure("New orders per minute over time", &note, axes.picture(all, says), true)
 }

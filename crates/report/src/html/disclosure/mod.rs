@@ -7,7 +7,7 @@ use super::markup::{Markup, figures, named_table, pairs, table, words};
 use super::single::card;
 use super::{Section, frame};
 use crate::disclosure::{Disclosure, Gap, Paper, Priced};
-use crate::figures::{P90, count, duration, moment, number, percent, plural, type_name};
+use crate::figures::{P90, count, duration, moment, nopm, number, percent, plural, type_name};
 use crate::findings::shown_types;
 use crate::model::{Latency, RunResult};
 use crate::observed::checkpoints;
@@ -84,11 +84,10 @@ fn head(of: &Disclosure<'_>, name: &str) -> Markup {
     }
     all.push(Markup::with_text("p", &[("class", "lead")], &lead));
     all.push(Markup::with_text("p", &[("class", "note")], DISCLAIMER));
-    // A throughput counts without its fraction (clause 5.4.1).
     let warehouses = r.warehouses().unwrap_or(0);
     let mut cards = card(
         "NOPM",
-        Markup::text(&count(r.nopm.max(0.0).trunc() as u64)),
+        Markup::text(&nopm(r.nopm)),
         &format!("new orders per minute, {}", plural(warehouses, "warehouse")),
         "main",
     );
@@ -250,7 +249,7 @@ fn quantities(of: &Disclosure<'_>) -> Markup {
             text("Measurement interval", duration(r.window.measured_s)),
             text("Checkpoints in the interval", begun),
             text("Transactions completed, all types", count(completed)),
-            text("New orders per minute", number(r.nopm)),
+            text("New orders per minute", nopm(r.nopm)),
             text(
                 "New orders per minute and warehouse",
                 number(r.warehouses().filter(|count| *count > 0).map(|count| r.nopm / count as f64)),
