@@ -34,6 +34,12 @@ impl Share {
         total / self.of + u32::from(self.index < total % self.of)
     }
 
+    /// Returns how many of `total` things belong to the shares before this one.
+    #[must_use]
+    pub fn before(self, total: u32) -> u32 {
+        total / self.of * self.index + self.index.min(total % self.of)
+    }
+
     /// Returns the number of the thing at a place in the share.
     #[must_use]
     pub fn nth(self, place: u32) -> u32 {
@@ -54,6 +60,7 @@ mod tests {
                     let share = Share { index, of };
                     let own: Vec<u32> = (0..share.count(total)).map(|place| share.nth(place)).collect();
                     assert!(own.iter().all(|&number| share.owns(number.into())));
+                    assert_eq!(share.before(total) as usize, all.len());
                     all.extend(own);
                 }
                 all.sort_unstable();

@@ -11,7 +11,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Waits before an endpoint that was lost is tried again: the first, and the longest. They double.
 const TRY_AGAIN: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(5)];
@@ -34,6 +34,8 @@ pub struct Endpoints {
     joined: AtomicU64,
     /// Number of connections that were opened, or begun.
     turns: AtomicU64,
+    /// Endpoint of the first session of a run.
+    first: AtomicU64,
     played: Vec<Played>,
     leaders: RwLock<Leaders>,
 }
@@ -66,6 +68,8 @@ struct Counts {
 struct Played {
     all: AtomicU64,
     away: AtomicU64,
+    /// Time of the last one, in milliseconds since the Unix epoch; 0 without one.
+    last_ms: AtomicU64,
 }
 
 /// The endpoint that leads each warehouse.
@@ -98,6 +102,8 @@ pub struct EndpointReport {
     pub transactions: u64,
     /// Those whose home warehouse another endpoint leads.
     pub away: u64,
+    /// Time of the last attempt.
+    pub last: Option<SystemTime>,
 }
 
 impl fmt::Debug for Endpoints {
@@ -116,6 +122,7 @@ impl Endpoints {
             states: Mutex::new(vec![State::default(); names.len()]),
             joined: AtomicU64::new(0),
             turns: AtomicU64::new(0),
+            first: AtomicU64::new(0),
             played: names.iter().map(|_| Played::default()).collect(),
             leaders: RwLock::default(),
             names,
@@ -128,13 +135,15 @@ impl Endpoints {
         &self.names
     }
 
-    /// Lets the next session go to the endpoint of this number if all have as many sessions. Processes that share a run
-    /// begin at different endpoints, so that their first sessions do not all go to one.
+    /// Lets the next session, and the first one of each run, go to the endpoint of this number if all have as many
+    /// sessions. Processes that share a run begin where the sessions of those before them end, so that all together
+    /// spread evenly.
     pub fn begin_at(&self, number: u32) {
+        self.first.store(number.into(), Ordering::Relaxed);
         self.turns.store(number.into(), Ordering::Relaxed);
     }
 
-    /// Begins the counts of a run. `nodes` has the names of the endpoints as nodes of the placement, if they are known.
+    /// Begins the counts of a run, whose first session goes to the first endpoint. `nodes` has the names of the endpoints as nodes of the placement, if they are known.
     /// Without them, the first node is the first endpoint, and so on; without a placement of as many nodes, each
     /// endpoint leads a range of the warehouses. Returns the nodes of the placement that are no endpoint.
     #[must_use]
@@ -144,7 +153,9 @@ impl Endpoints {
             state.counts = Counts { sessions: state.sessions, ..Counts::default() };
             played.all.store(0, Ordering::Relaxed);
             played.away.store(0, Ordering::Relaxed);
+            played.last_ms.store(0, Ordering::Relaxed);
         }
+        self.turns.store(self.first.load(Ordering::Relaxed), Ordering::Relaxed);
         let known = placement.filter(|_| !nodes.is_empty());
         let is_endpoint = |node: &&String| nodes.iter().any(|own| is_node(own, node));
         let missing = known.iter().flat_map(|known| &known.nodes).filter(|node| !is_endpoint(node));
@@ -175,6 +186,15 @@ impl Endpoints {
             let leader = of.get(warehouse.0 as usize - 1).map_or(at, |&leader| leader as usize);
             leader == at || vacant.get(leader).copied().unwrap_or(true)
         }
+    }
+
+    /// True if the endpoint of this number is known to lead one of these warehouses, counted from 0. Without the names of
+    /// the endpoints as nodes this is not known.
+    #[must_use]
+    pub fn leads(&self, at: usize, mut warehouses: std::ops::Range<usize>) -> bool {
+        let leaders = self.leaders.read();
+        let leader = |number: usize| leaders.of.get(number).map(|&leader| leader as usize);
+        !leaders.nodes.is_empty() && warehouses.any(|number| leader(number) == Some(at))
     }
 
     /// Opens a connection to the endpoint with the fewest sessions; if that fails, to another one.
@@ -247,8 +267,20 @@ impl Endpoints {
             let Counts { sessions, opened, lost, refused, moved, refreshed } = state.counts;
             let transactions = played.all.load(Ordering::Relaxed);
             let away = played.away.load(Ordering::Relaxed);
-            let endpoint = name.clone();
-            EndpointReport { endpoint, sessions, opened, lost, refused, moved, refreshed, transactions, away }
+            let last_ms = played.last_ms.load(Ordering::Relaxed);
+            let last = (last_ms > 0).then(|| UNIX_EPOCH + Duration::from_millis(last_ms));
+            EndpointReport {
+                endpoint: name.clone(),
+                sessions,
+                opened,
+                lost,
+                refused,
+                moved,
+                refreshed,
+                transactions,
+                away,
+                last,
+            }
         };
         self.names.iter().zip(states.iter()).zip(&self.played).map(of).collect()
     }
@@ -408,6 +440,8 @@ impl<W: Workload> Seated<W> {
         let endpoints = &self.seat.endpoints;
         let played = &endpoints.played[self.seat.at];
         played.all.fetch_add(1, Ordering::Relaxed);
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        played.last_ms.fetch_max(now.as_millis() as u64, Ordering::Relaxed);
         let Some(home) = W::home(transaction) else { return };
         let leaders = endpoints.leaders.read();
         let leader = leaders.of.get((home.0 as usize).wrapping_sub(1));

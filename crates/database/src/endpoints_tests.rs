@@ -60,6 +60,24 @@ fn processes_begin_at_different_endpoints() {
 }
 
 #[test]
+fn the_sessions_of_a_run_begin_at_the_same_endpoint_whatever_was_connected_before() {
+    let endpoints = endpoints(3, None, &Arc::default());
+    drop(sit(&endpoints));
+    let left_over = endpoints.begin(Vec::new(), None, 3);
+    assert_eq!(left_over, Vec::<String>::new());
+    let seats = [sit(&endpoints), sit(&endpoints)];
+    assert_eq!(at(&seats), [0, 1]);
+    let report = endpoints.report();
+    assert_eq!((report[2].sessions, report[2].transactions, report[2].last), (0, 0, None));
+    // Without the nodes of the endpoints nobody knows what a server leads.
+    assert!(!endpoints.leads(2, 0..3));
+    let placement = Placement::ranges(["a", "b", "c"].map(String::from).to_vec(), 3);
+    let left_over = endpoints.begin(["a", "b", "c"].map(String::from).to_vec(), Some(&placement), 3);
+    assert_eq!(left_over, Vec::<String>::new());
+    assert_eq!([0..1, 0..2, 2..3].map(|active| endpoints.leads(2, active)), [false, false, true]);
+}
+
+#[test]
 fn the_error_of_the_last_endpoint_is_reported_if_none_is_reached() {
     let endpoints = endpoints(3, None, &Arc::default());
     let mut tried = Vec::new();

@@ -36,11 +36,35 @@ const DEFAULT_SESSIONS: u32 = 8;
 /// The default number of sessions with `--mode rte`.
 const DEFAULT_POOL: u32 = 16;
 
+/// Numbers of the servers that sessions are spread over.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Servers {
+    /// Endpoints, at least 1.
+    endpoints: u32,
+    /// Replicas that sessions read on.
+    replicas: u32,
+}
+
+impl Servers {
+    fn read(entries: &Entries, target: Option<&TargetSpec>) -> Self {
+        let replicas = entries.text("replicas").map_or(0, |list| list.matches("://").count());
+        let endpoints = target.map_or(1, TargetSpec::endpoints).max(1);
+        Self { endpoints: endpoints as u32, replicas: replicas as u32 }
+    }
+
+    /// Returns the least number of sessions from `usual` on that leaves no server without one, and gives each endpoint
+    /// as many as any other.
+    fn fill(self, usual: u32) -> u32 {
+        let least = usual.max(self.replicas);
+        least.checked_next_multiple_of(self.endpoints).unwrap_or(least)
+    }
+}
+
 /// The mode in the plan. [`ModeAsked::on`] settles the numbers that depend on the database.
 #[derive(Debug)]
 pub(crate) enum ModeAsked {
-    /// Each terminal sends without waiting.
-    Direct { terminals: Option<u32> },
+    /// Each terminal sends without waiting. Without a number of terminals, every one of `servers` gets one at least.
+    Direct { terminals: Option<u32>, servers: Servers },
     /// Emulated users with keying and think times.
     Rte {
         terminals: Option<u32>,
@@ -100,8 +124,8 @@ impl ModeAsked {
     /// Returns the number of sessions, or 1 if it depends on the warehouses. `micro` is true for the microbenchmark.
     pub(crate) fn sessions(&self, micro: bool) -> u32 {
         match self {
-            Self::Direct { terminals: None } if micro => DEFAULT_SESSIONS,
-            Self::Direct { terminals } => terminals.unwrap_or(1),
+            Self::Direct { terminals: None, servers } if micro => servers.fill(DEFAULT_SESSIONS),
+            Self::Direct { terminals, servers } => terminals.unwrap_or(servers.fill(1)),
             Self::Rte { sessions, .. } | Self::Open { sessions, .. } => *sessions,
         }
     }
@@ -112,9 +136,10 @@ impl ModeAsked {
     /// The plan has more than ten emulated users for each warehouse.
     pub(crate) fn on(&self, warehouses: u32) -> Result<Mode, PlanError> {
         Ok(match self {
-            Self::Direct { terminals } => {
+            Self::Direct { terminals, servers } => {
                 // More sessions would compete for the rows of the same warehouses.
-                Mode::Direct { terminals: terminals.unwrap_or(DEFAULT_SESSIONS.min(warehouses)) }
+                let usual = || servers.fill(DEFAULT_SESSIONS.min(warehouses));
+                Mode::Direct { terminals: terminals.unwrap_or_else(usual) }
             }
             Self::Rte { terminals, sessions, wait_factor, display_delay, was, delivery_log } => {
                 if let Some(problem) =
@@ -143,8 +168,9 @@ impl ModeAsked {
     /// The mode is `rte`.
     pub(crate) fn of_micro(&self) -> Result<MicroMode, PlanError> {
         match self {
-            Self::Direct { terminals } => {
-                Ok(MicroMode::Direct { terminals: terminals.unwrap_or(DEFAULT_SESSIONS) })
+            Self::Direct { terminals, servers } => {
+                let terminals = terminals.unwrap_or_else(|| servers.fill(DEFAULT_SESSIONS));
+                Ok(MicroMode::Direct { terminals })
             }
             Self::Open { rate, arrival, sessions } => {
                 Ok(MicroMode::Open { rate: *rate, arrival: *arrival, sessions: *sessions })
@@ -164,6 +190,7 @@ struct Keys {
     display_delay: Option<Duration>,
     was: Option<String>,
     delivery_log: Option<PathBuf>,
+    servers: Servers,
 }
 
 impl Keys {
@@ -178,6 +205,7 @@ impl Keys {
             display_delay: entries.read("display_delay", display_delay),
             was: entries.read("was", was),
             delivery_log: delivery_log(entries, target),
+            servers: Servers::read(entries, target),
         }
     }
 
@@ -185,7 +213,7 @@ impl Keys {
         only(entries, &["rate", "arrival"], "open", "");
         only(entries, RTE_KEYS, "rte", "");
         only(entries, &["sessions"], "rte or open", ": in direct mode --terminals are sessions");
-        ModeAsked::Direct { terminals: self.terminals }
+        ModeAsked::Direct { terminals: self.terminals, servers: self.servers }
     }
 
     fn rte(self, entries: &mut Entries, warehouses: Option<u32>) -> ModeAsked {
@@ -203,7 +231,7 @@ impl Keys {
         }
         ModeAsked::Rte {
             terminals: self.terminals,
-            sessions: self.sessions.unwrap_or(DEFAULT_POOL),
+            sessions: self.sessions.unwrap_or_else(|| self.servers.fill(DEFAULT_POOL)),
             wait_factor: self.wait_factor.unwrap_or(1.0),
             display_delay: self.display_delay.unwrap_or_default(),
             was: self.was,
@@ -222,7 +250,7 @@ impl Keys {
         Some(ModeAsked::Open {
             rate: self.rate?,
             arrival: self.arrival.unwrap_or(Arrival::Poisson),
-            sessions: self.sessions.or(self.terminals).unwrap_or(DEFAULT_SESSIONS),
+            sessions: self.sessions.or(self.terminals).unwrap_or_else(|| self.servers.fill(DEFAULT_SESSIONS)),
         })
     }
 }
@@ -302,4 +330,39 @@ fn too_many_terminals(terminals: u32, warehouses: u32) -> Option<String> {
             plural(warehouses.into(), "warehouse")
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+    use super::*;
+    use lydite_database::TxMode;
+
+    /// The sessions of a plan on a database with two warehouses.
+    fn sessions(target: &str, values: &[(&str, &str)]) -> u32 {
+        let mut entries = Entries::default();
+        values.iter().for_each(|(key, value)| entries.put(key, (*value).to_owned()));
+        let target = TargetSpec::parse(target, TxMode::Statements).unwrap();
+        let mode = ModeAsked::read(&mut entries, None, Some(&target));
+        assert_eq!(entries.errors, [""; 0]);
+        match mode.unwrap().on(2).unwrap() {
+            Mode::Direct { terminals: sessions }
+            | Mode::Rte { sessions, .. }
+            | Mode::Open { sessions, .. } => sessions,
+        }
+    }
+
+    #[test]
+    fn defaults_leave_no_server_without_a_session_and_given_numbers_stay() {
+        let (one, three) = ("mariadb://a/t", "mariadb://a,b,c/t");
+        let (rte, open) = (("mode", "rte"), [("mode", "open"), ("rate", "1")]);
+        assert_eq!([one, three].map(|target| sessions(target, &[])), [2, 3]);
+        assert_eq!([one, three].map(|target| sessions(target, &[rte])), [16, 18]);
+        assert_eq!([one, three].map(|target| sessions(target, &open)), [8, 9]);
+        assert_eq!(sessions(three, &[("terminals", "2")]), 2);
+        assert_eq!(sessions(three, &[rte, ("sessions", "1")]), 1);
+        let replicas = [("replicas", "mariadb://r/t,mariadb://s,t/t,mariadb://u/t,mariadb://v/t")];
+        assert_eq!([one, three].map(|target| sessions(target, &replicas)), [4, 6]);
+    }
 }

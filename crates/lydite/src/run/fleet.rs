@@ -310,9 +310,6 @@ fn play_run(
     plan.waited_for_by(&interrupt.waiter());
     memory::suit(&plan.target);
     let target = plan.target.open()?;
-    if let Some(endpoints) = target.capabilities().endpoints {
-        endpoints.begin_at(share.index);
-    }
     check_target(&plan, &*target)?;
     let url = target.describe()?.url;
     let meta = described(&*target, &plan)?;
@@ -331,5 +328,8 @@ fn play_run(
         success_log: work.logs.then(PathBuf::new),
         ..run_plan(&plan, (&meta, active), &mode, &settled)
     };
+    if let Some(endpoints) = target.capabilities().endpoints {
+        endpoints.begin_at(share.before(run_plan.sessions()));
+    }
     Ok(run_share(&target, &run_plan, control, report)?)
 }

@@ -40,10 +40,11 @@ pub(crate) fn fitting_run(request: &Request, meta: &DatabaseMeta) -> Result<Mode
     Ok(mode)
 }
 
-/// Returns the number of warehouses to load if the user gives none: with a fleet at least one for each agent, since a run
-/// has a terminal for each warehouse.
+/// Returns the number of warehouses to load if the user gives none: at least one for each agent of a fleet, since a run
+/// has a terminal for each warehouse, and for each endpoint, so that it can lead one.
 fn default_warehouses(request: &Request) -> u32 {
-    request.fleet.as_ref().map_or(0, Asked::agents).max(DEFAULT_WAREHOUSES)
+    let agents = request.fleet.as_ref().map_or(0, Asked::agents);
+    agents.max(request.plan.target.endpoints() as u32).max(DEFAULT_WAREHOUSES)
 }
 
 /// Rejects a target that can't run the plan, before anything is loaded.

@@ -646,6 +646,7 @@ pub(crate) fn endpoints(target: &dyn Target) -> Vec<EndpointResult> {
             refreshed,
             transactions,
             away,
+            last: _,
         } = found;
         EndpointResult { endpoint, sessions, opened, lost, refused, moved, refreshed, transactions, away }
     };
