@@ -60,6 +60,7 @@ impl Config {
             embedded: true,
             durable: self.durability == Durability::Full,
             in_memory: None,
+            unread: Vec::new(),
         }
     }
 }

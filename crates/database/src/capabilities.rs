@@ -2,7 +2,7 @@
 
 use crate::balances::Balances;
 use crate::endpoints::Endpoints;
-use crate::error::TargetError;
+use crate::error::{TargetError, TargetErrorKind};
 use crate::held::Held;
 use crate::lists::ListTarget;
 use crate::micro::MicroTarget;
@@ -194,6 +194,26 @@ impl<'a> Capabilities<'a> {
     #[must_use]
     pub fn answers(self) -> bool {
         self.server.is_none_or(Server::answers)
+    }
+}
+
+/// Takes a query that the database rejects for an unknown answer, and adds a warning to `warnings`. It is for placement,
+/// sizes and settings, which a command can do without: an account may lack the right to read a catalog, or a server the
+/// catalog itself. `what` is the subject of the warning, such as `the nodes of the warehouses`.
+///
+/// # Errors
+/// The database is not reachable, or the user ended the wait.
+pub fn or_unknown<T: Default>(
+    what: &str,
+    answer: Result<T, TargetError>,
+    warnings: &mut Vec<String>,
+) -> Result<T, TargetError> {
+    match answer {
+        Err(TargetError { kind: TargetErrorKind::Database, message }) => {
+            warnings.push(format!("Not known: {what}: {message}"));
+            Ok(T::default())
+        }
+        answer => answer,
     }
 }
 

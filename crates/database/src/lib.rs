@@ -35,7 +35,7 @@ mod written;
 pub use balances::{Balance, BalanceTransaction, Balances, Between, Trace};
 pub use capabilities::{
     BalanceTarget, Capabilities, HeldTarget, Moved, NodeSize, Nodes, Program, Replicated, Server,
-    StoppableWork, StoreTest, TableEngines, engines_of_all,
+    StoppableWork, StoreTest, TableEngines, engines_of_all, or_unknown,
 };
 pub use endpoints::{EndpointReport, Endpoints, Probe, Seat, seated};
 pub use error::{AbortReason, Committed, RUN_CHECK, TargetError, TargetErrorKind, TxError};

@@ -82,6 +82,8 @@ pub struct Configuration {
     pub changed_settings: BTreeMap<String, String>,
     /// True if connections are encrypted; `None` if there are none, or if this is not known.
     pub encrypted: Option<bool>,
+    /// Error of a server that did not report its changed settings.
+    pub problem: Option<String>,
 }
 
 /// True if a text has one of these parts, in letters of any case.

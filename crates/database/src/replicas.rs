@@ -4,6 +4,7 @@
 //! [`Positions`] compares positions to keep the promise of a [`Staleness`]; everything else is the same for all
 //! families.
 
+use crate::capabilities::or_unknown;
 use crate::error::{Committed, TargetError, TargetErrorKind, TxError};
 use crate::replication::{Positions, Role};
 use crate::session::{Session, Submitted};
@@ -79,13 +80,15 @@ struct ReplicaState {
 }
 
 /// Samples of a replica's lag.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Lag {
     /// Latest time at which the replica is known to have had everything that the primary had.
     in_step: Option<Instant>,
     samples: u64,
     sum_s: f64,
     max_s: f64,
+    /// The first error of a server that rejects the question.
+    problem: Option<String>,
 }
 
 /// Counts of the reads on replicas, including the warm-up.
@@ -106,6 +109,8 @@ pub struct ReplicasReport {
     /// Mean and greatest measured lag, in seconds; `None` if it can't be measured. It is an upper bound of the age of a
     /// replica's data, by the clock of this machine alone.
     pub lag: Option<(f64, f64)>,
+    /// Warnings about replicas whose lag could not be measured, one line each.
+    pub unmeasured: Vec<String>,
 }
 
 impl fmt::Debug for Replicas {
@@ -240,7 +245,9 @@ impl Replicas {
     ) -> Result<bool, TargetError> {
         // Only the position proves that a replica is up to date: the database may look the same before and after a
         // load, and so may a replica of another primary.
-        let position = self.position()?;
+        let mut unknown = Vec::new();
+        let position = or_unknown("the position of the primary", self.position(), &mut unknown)?;
+        unknown.iter().for_each(|warning| say(warning));
         let begun = Instant::now();
         for replica in &self.replicas {
             let mut positions = match &position {
@@ -348,9 +355,14 @@ impl Replicas {
     /// Returns the counts so far.
     #[must_use]
     pub fn report(&self) -> ReplicasReport {
-        let lags: Vec<Lag> = self.replicas.iter().map(|replica| *replica.lag()).collect();
+        let lags: Vec<Lag> = self.replicas.iter().map(|replica| replica.lag().clone()).collect();
         let samples: u64 = lags.iter().map(|lag| lag.samples).sum();
+        let unmeasured = self.replicas.iter().zip(&lags).filter_map(|(replica, lag)| {
+            let why = lag.problem.as_ref()?;
+            Some(format!("The lag of the replica {} could not be measured all the time: {why}", replica.url))
+        });
         ReplicasReport {
+            unmeasured: unmeasured.collect(),
             urls: self.replicas.iter().map(|replica| replica.url.clone()).collect(),
             staleness: self.shared.staleness,
             reads_of: self.replicas.iter().map(|replica| replica.reads.load(Ordering::Relaxed)).collect(),
@@ -392,21 +404,22 @@ impl Behind {
     /// replica never lags more than the result says.
     ///
     /// # Errors
-    /// One of the servers did not answer.
+    /// One of the servers did not answer, or rejects the question.
     fn ask(
         &mut self,
         primary: &mut dyn Positions,
         replica: &mut dyn Positions,
     ) -> Result<Option<Instant>, Silent> {
         let now = Instant::now();
-        let position = primary.position().map_err(|_| Silent::Primary)?;
+        let position = primary.position().map_err(|error| Silent::of(Silent::Primary, error))?;
         let mut in_step = None;
         match self.waiting.back_mut() {
             Some((at, last)) if *last == position => *at = now,
             _ => self.waiting.push_back((now, position)),
         }
         while let Some((at, position)) = self.waiting.front() {
-            if !replica.reach(position, Duration::ZERO).map_err(|_| Silent::Replica)? {
+            let reached = replica.reach(position, Duration::ZERO);
+            if !reached.map_err(|error| Silent::of(Silent::Replica, error))? {
                 break;
             }
             in_step = Some(*at);
@@ -416,11 +429,25 @@ impl Behind {
     }
 }
 
-/// Server that did not answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Reason for the lack of an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Silent {
+    /// The primary is away.
     Primary,
+    /// The replica is away.
     Replica,
+    /// A server answered with an error: a missing privilege, or it is no replica any more.
+    Rejected(String),
+}
+
+impl Silent {
+    /// Returns the reason for an error of a server; `away` if it was lost.
+    fn of(away: Self, error: TxError) -> Self {
+        match error {
+            TxError::Fatal(why) => Self::Rejected(why),
+            _ => away,
+        }
+    }
 }
 
 /// Samples a replica's lag until `stop` is set.
@@ -461,6 +488,8 @@ fn look(primary: &dyn Target, replica: &Replica, interval: Duration, stop: &Atom
             if asked == Err(Silent::Primary) {
                 // As far as anybody knows, an unreachable primary has nothing new that the replica could lack.
                 last += since;
+            } else if let Err(Silent::Rejected(why)) = asked {
+                lag.problem.get_or_insert(why);
             } else {
                 let lags = last.elapsed().as_secs_f64();
                 lag.samples += 1;

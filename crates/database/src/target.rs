@@ -240,6 +240,8 @@ pub struct Description {
     /// Kind of the file system in memory (`tmpfs`, `ramfs`) that holds an embedded database's files. Then nothing
     /// survives the loss of power, whatever the settings say.
     pub in_memory: Option<&'static str>,
+    /// Warnings about settings that the server did not report, one line each.
+    pub unread: Vec<String>,
 }
 
 impl Description {

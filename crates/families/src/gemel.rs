@@ -457,6 +457,7 @@ impl Store for GemelStore {
             embedded: true,
             durable: config.options.durability == Durability::Full,
             in_memory: in_memory(&config.path),
+            unread: Vec::new(),
         })
     }
 

@@ -27,6 +27,7 @@ mod statement_texts;
 mod stoppable;
 mod storage;
 mod templates;
+mod unread;
 
 pub use duration::duration;
 pub use external::{GO_SDK, PYTHON_SDK, SdkFile};

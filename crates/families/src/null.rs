@@ -95,6 +95,7 @@ impl Target for Null {
             isolation_is_level_3: false,
             durable: false,
             in_memory: None,
+            unread: Vec::new(),
         })
     }
 

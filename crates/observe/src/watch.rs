@@ -2,7 +2,7 @@
 //! holds up neither the run nor its end.
 
 use crate::samples::{MOST, Samples, Series};
-use lydite_database::{Observer, StatementUse, TargetError};
+use lydite_database::{Observer, StatementUse, TargetError, TargetErrorKind};
 use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -44,6 +44,8 @@ struct Notes {
     statements: Vec<StatementUse>,
     /// The first problem.
     problem: Option<String>,
+    /// The database's error when it was asked for the statements.
+    uncounted: Option<String>,
 }
 
 /// The samples of a source.
@@ -56,6 +58,8 @@ pub struct Observed {
     /// The statements on which the source spent the most time in the window; none if its observer was opened anew in
     /// between.
     pub statements: Vec<StatementUse>,
+    /// Error of a database that rejects the query of its statements.
+    pub uncounted: Option<String>,
     samples: Samples,
 }
 
@@ -122,10 +126,10 @@ impl Watch {
         // Nothing is ever sent.
         let _ended = self.ended.recv_timeout(patience);
         let taken = all.into_iter().map(|(name, notes)| {
-            let Notes { samples, statements, problem } = std::mem::take(&mut *lock(&notes));
+            let Notes { samples, statements, problem, uncounted } = std::mem::take(&mut *lock(&notes));
             let cut = || samples.is_cut().then(|| format!("it had more than {MOST} series: name some"));
             let problem = problem.or_else(cut);
-            Observed { name, problem, statements, samples }
+            Observed { name, problem, statements, uncounted, samples }
         });
         taken.collect()
     }
@@ -192,8 +196,12 @@ fn watch(source: &mut Source, ticks: Ticks, stopped: &Receiver<()>, notes: &Mute
         if tick == 0
             && let Some(first) = &mut observer
         {
-            // The first reading, which returns nothing. An error is noted by the next sample.
-            counted = first.statements().is_ok();
+            // The first reading, which returns nothing. The next sample notes the loss of the connection.
+            let first = first.statements();
+            counted = first.is_ok();
+            if let Err(TargetError { kind: TargetErrorKind::Database, message }) = first {
+                lock(notes).uncounted = Some(message);
+            }
         }
         tick += 1;
         // A slow sample may have passed several ticks.

@@ -5,7 +5,7 @@ use crate::finding::{Seen, Trouble};
 use crate::stage::Stage;
 use lydite_database::sql::foreign::ReadOnly;
 use lydite_database::sql::stored::SPREADS;
-use lydite_database::{ConditionFinding, LedgerCounts, TargetError};
+use lydite_database::{ConditionFinding, LedgerCounts, TargetError, or_unknown};
 use lydite_tpcc::WarehouseId;
 use lydite_tpcc::schema::Table;
 
@@ -179,8 +179,12 @@ pub(super) fn spreads(stage: &Stage<'_>) -> Result<Seen, Trouble> {
 
 /// Tells which node has how many warehouses and bytes.
 pub(super) fn nodes(stage: &Stage<'_>) -> Result<Seen, Trouble> {
-    let sizes =
-        stage.read_from(stage.target, |target| target.capabilities().node_sizes())?.unwrap_or_default();
+    let (sizes, unknown) = stage.read_from(stage.target, |target| {
+        let mut unknown = Vec::new();
+        let sizes = or_unknown("the sizes of the nodes", target.capabilities().node_sizes(), &mut unknown)?;
+        Ok((sizes.unwrap_or_default(), unknown))
+    })?;
+    unknown.into_iter().for_each(|step| stage.step(step));
     let bytes = |node: &str| {
         let size = sizes.iter().find(|size| size.node == node);
         size.map_or_else(String::new, |size| format!(", {} bytes", size.bytes))

@@ -67,6 +67,7 @@ impl Store for Memory {
             isolation_is_level_3: true,
             durable: false,
             in_memory: None,
+            unread: Vec::new(),
         })
     }
 

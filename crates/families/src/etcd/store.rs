@@ -93,6 +93,7 @@ impl Store for EtcdStore {
             // etcd syncs every change to its log before it answers. No setting that can be read disables that.
             durable: true,
             in_memory: None,
+            unread: Vec::new(),
         })
     }
 

@@ -263,6 +263,7 @@ impl Driver {
             embedded: false,
             durable: hello.durable,
             in_memory: None,
+            unread: Vec::new(),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use crate::mysql::wire::Wire;
 use crate::mysql::{Mysql, config, spider};
+use crate::unread::Unread;
 use lydite_database::sql::isolation::Isolation;
 use lydite_database::sql::meta::Admin;
 use lydite_database::sql::shards::Layout;
@@ -105,16 +106,12 @@ impl Mysql {
     pub(super) fn read_description(&self) -> Result<Description, TargetError> {
         let mut wire = self.connect_wire()?;
         let product = wire.product;
-        let mut settings = settings(&mut wire).map_err(self.failed("ask for settings"))?;
-        let keys = wire
-            .column(
-                "SELECT count(*) FROM information_schema.table_constraints \
-                 WHERE constraint_schema = database() AND constraint_type = 'FOREIGN KEY'",
-            )
-            .map_err(self.failed("look for foreign keys"))?;
+        let mut unread = Unread::default();
+        let found = unread.or_empty("its settings", settings(&mut wire));
+        let mut settings = found.map_err(self.failed("ask for settings"))?;
         // An isolation check may have left tables behind.
         let mut of_tables = Vec::new();
-        wire.query_each(
+        let engines = wire.query_each(
             "SELECT table_name, engine FROM information_schema.tables WHERE table_schema = database() \
              AND table_name NOT LIKE 'lydite\\_isolation\\_%'",
             &mut |row| {
@@ -122,8 +119,18 @@ impl Mysql {
                     of_tables.push(((*name).to_string(), (*engine).to_string()));
                 }
             },
-        )
-        .map_err(self.failed("look for the engines of the tables"))?;
+        );
+        unread
+            .or_empty("the engines of its tables", engines)
+            .map_err(self.failed("look for the engines of the tables"))?;
+        // Nobody knows whether unknown settings lose commits.
+        let known = unread.is_empty();
+        let keys = wire.column(
+            "SELECT count(*) FROM information_schema.table_constraints \
+             WHERE constraint_schema = database() AND constraint_type = 'FOREIGN KEY'",
+        );
+        let keys = unread.or_empty("its foreign keys", keys);
+        let keys = keys.map_err(self.failed("look for foreign keys"))?.concat();
         if of_tables.is_empty() {
             let default =
                 wire.column("SELECT @@default_storage_engine").map_err(self.failed("ask for the engine"))?;
@@ -142,13 +149,15 @@ impl Mysql {
         }
         let parted = !self.shards.is_empty() || engines.iter().any(|engine| spider::is_spider(engine));
         let own = product.always_durable || self.is_durable(&settings, &engines)?;
-        let durable = self.nodes_are_durable(&mut settings, &engines)? && own;
+        let durable = self.nodes_are_durable(&mut settings, &engines, &mut unread)? && own && known;
         settings.insert("server".into(), product.name.into());
         settings.insert("engine".into(), engines_in_words(&of_tables));
         if self.config.snapshot_at_begin {
             settings.insert("snapshot".into(), "begin".into());
         }
-        settings.insert("foreign keys".into(), keys.concat());
+        if !keys.is_empty() {
+            settings.insert("foreign keys".into(), keys);
+        }
         settings.insert("isolation".into(), isolation.sql().to_lowercase());
         settings.insert("tx".into(), self.config.mode.name().into());
         if self.config.mode == TxMode::Procedures {
@@ -156,14 +165,13 @@ impl Mysql {
             settings.insert("procedures".into(), if arrays { "arrays" } else { "rows" }.into());
         }
         // The partitions that the tables have, whatever the URL says.
-        let partitions = wire
-            .column(
-                "SELECT count(*) FROM information_schema.partitions WHERE table_schema = database() \
-                 AND table_name = 'stock' AND partition_name IS NOT NULL",
-            )
-            .map_err(self.failed("look for partitions"))?
-            .concat();
-        if partitions != "0" {
+        let partitions = wire.column(
+            "SELECT count(*) FROM information_schema.partitions WHERE table_schema = database() \
+             AND table_name = 'stock' AND partition_name IS NOT NULL",
+        );
+        let partitions = unread.or_empty("its partitions", partitions);
+        let partitions = partitions.map_err(self.failed("look for partitions"))?.concat();
+        if !partitions.is_empty() && partitions != "0" {
             settings.insert("partitions".into(), partitions);
         }
         if !self.shards.is_empty() {
@@ -199,6 +207,7 @@ impl Mysql {
             },
             durable,
             in_memory: None,
+            unread: unread.into_warnings(),
         })
     }
 

@@ -38,6 +38,7 @@ use lydite_database::{
 use crate::net;
 use crate::net::url::on_any;
 use crate::stoppable::Stoppable;
+use crate::unread::Unread;
 use copy::Way;
 use errors::has_code;
 use galera::{in_step, without_rows};
@@ -547,7 +548,7 @@ impl Mysql {
         let mut wire = self.connect_wire()?;
         let product = wire.product;
         let mut limits = BTreeMap::new();
-        wire.query_each(
+        let asked = wire.query_each(
             "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('max_connections', 'max_prepared_stmt_count')",
             &mut |row| {
                 if let [Some(name), Some(value)] = row
@@ -556,8 +557,10 @@ impl Mysql {
                     limits.insert((*name).to_string(), value);
                 }
             },
-        )
-        .map_err(self.failed("ask for max_connections"))?;
+        );
+        // A server that does not report its limits rejects what is too much.
+        let asked = Unread::default().or_empty("max_connections", asked);
+        asked.map_err(self.failed("ask for max_connections"))?;
         // Outside of a cluster, endpoints are addresses of one server.
         let cluster = self.nodes.len() > 1 && self.read_replication()?.role == Role::Member;
         let servers = if cluster { self.nodes.len() as u64 } else { 1 };

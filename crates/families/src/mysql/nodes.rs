@@ -3,6 +3,7 @@
 use crate::mysql::describe::{engines_are_durable, settings};
 use crate::mysql::{Mysql, connected};
 use crate::nodes::{Node, check_one_database};
+use crate::unread::Unread;
 use lydite_database::sql::meta::Admin;
 use lydite_database::{Role, TargetError, TargetErrorKind};
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,11 +16,12 @@ impl Mysql {
     }
 
     /// Returns true if a commit survives the loss of power on these servers. Records the settings that differ from
-    /// those of the first server.
+    /// those of the first server. A server that does not report its settings counts as not durable.
     pub(super) fn nodes_are_durable(
         &self,
         noted: &mut BTreeMap<String, String>,
         engines: &[String],
+        unread: &mut Unread,
     ) -> Result<bool, TargetError> {
         let first = noted.clone();
         let mut durable = true;
@@ -37,8 +39,15 @@ impl Mysql {
                 }
                 Err(error) => return Err(error),
             };
-            let theirs =
-                settings(&mut wire).map_err(self.failed(&format!("ask {} for settings", node.place())))?;
+            let mut silent = Unread::default();
+            let theirs = silent
+                .or_empty(&format!("the settings of {}", node.place()), settings(&mut wire))
+                .map_err(self.failed(&format!("ask {} for settings", node.place())))?;
+            if !silent.is_empty() {
+                durable = false;
+                unread.extend(silent);
+                continue;
+            }
             durable &= wire.product.always_durable || engines_are_durable(&theirs, engines);
             let names: BTreeSet<&String> = first.keys().chain(theirs.keys()).collect();
             for name in names.into_iter().filter(|name| first.get(*name) != theirs.get(*name)) {

@@ -6,7 +6,6 @@ use crate::mysql::wire::Wire;
 use crate::mysql::{Config, Mysql, connected, refused};
 use crate::net::CONNECT_TIMEOUT;
 use lydite_database::sql::meta::Admin;
-use lydite_database::sql::sql_error::SqlError;
 use lydite_database::{Configuration, Observe, Observer, Sample, SampleKind, StatementUse, TargetError};
 use std::collections::BTreeMap;
 
@@ -132,10 +131,8 @@ impl Observe for Mysql {
                 found.add(name, value);
             }
         });
-        match asked {
-            // An older version may lack the table, and an account the right to read it.
-            Ok(()) | Err(SqlError::Database { unavailable: false, .. }) => Ok(found),
-            Err(error) => Err(self.failed("ask for changed settings")(error)),
-        }
+        // An older version may lack the table, and an account the right to read it.
+        found.problem = asked.err().map(|error| self.failed("ask for changed settings")(error).message);
+        Ok(found)
     }
 }

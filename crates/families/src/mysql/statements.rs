@@ -18,22 +18,19 @@ pub(super) struct Statements {
 
 impl Statements {
     /// Returns the statements with the most time since the first call; none if the server does not count them.
+    ///
+    /// # Errors
+    /// The server lacks the table, the account may not read it, or the connection is lost.
     pub(super) fn read(&mut self, wire: &mut Wire) -> Result<Vec<StatementUse>, SqlError> {
         let (mut now, mut texts) = (HashMap::new(), HashMap::new());
-        let asked = wire.query_each(COUNTS, &mut |row| {
+        wire.query_each(COUNTS, &mut |row| {
             if let [Some(digest), Some(calls), Some(seconds), Some(rows), Some(text)] = row
                 && let (Ok(calls), Ok(seconds), Ok(rows)) = (calls.parse(), seconds.parse(), rows.parse())
             {
                 now.insert((*digest).to_owned(), StatementWork { calls, seconds, rows, blocks: None });
                 texts.insert((*digest).to_owned(), (*text).to_owned());
             }
-        });
-        match asked {
-            // The server lacks the table, or the account may not read it.
-            Ok(()) | Err(SqlError::Database { unavailable: false, .. }) => {
-                Ok(with_texts(self.counts.since_first(now), &texts))
-            }
-            Err(error) => Err(error),
-        }
+        })?;
+        Ok(with_texts(self.counts.since_first(now), &texts))
     }
 }

@@ -1,6 +1,7 @@
 //! Description of a server: its version, and the settings that affect the numbers.
 
 use crate::postgres::{Postgres, SCHEMA};
+use crate::unread::Unread;
 use lydite_database::sql::isolation::Isolation;
 use lydite_database::sql::meta::Admin;
 use lydite_database::sql::shards::Layout;
@@ -42,18 +43,20 @@ impl Postgres {
             "SELECT name, current_setting(name) FROM pg_settings WHERE name IN ({})",
             names.join(", ")
         );
-        wire.query_each(&sql, &mut |row| {
+        let asked = wire.query_each(&sql, &mut |row| {
             if let [Some(name), Some(value)] = row {
                 settings.insert((*name).to_string(), (*value).to_string());
             }
-        })
-        .map_err(self.failed("ask for settings"))?;
-        let foreign_keys = wire
-            .column(&format!(
-                "SELECT count(*) FROM pg_constraint WHERE contype = 'f' AND connamespace = {SCHEMA}"
-            ))
-            .map_err(self.failed("look for foreign keys"))?;
-        settings.insert("foreign keys".into(), foreign_keys.into_iter().next().unwrap_or_default());
+        });
+        // Without its settings the server counts as not durable.
+        let mut unread = Unread::default();
+        unread.or_empty("its settings", asked).map_err(self.failed("ask for settings"))?;
+        let foreign_keys = wire.column(&format!(
+            "SELECT count(*) FROM pg_constraint WHERE contype = 'f' AND connamespace = {SCHEMA}"
+        ));
+        let foreign_keys = unread.or_empty("its foreign keys", foreign_keys);
+        let foreign_keys = foreign_keys.map_err(self.failed("look for foreign keys"))?;
+        settings.extend(foreign_keys.into_iter().next().map(|count| ("foreign keys".to_owned(), count)));
         if !self.shards.is_empty() {
             settings.insert("shards".into(), self.shards.len().to_string());
         }
@@ -77,8 +80,11 @@ impl Postgres {
         if parted && self.shards.is_empty() {
             settings.insert("durability of shards".into(), "not asked: name them with ?shards=".into());
         }
+        let shards = shards?;
         let durable =
-            durable && (!parted || !self.shards.is_empty()) && shards?.iter().all(|shard| shard.durable);
+            durable && (!parted || !self.shards.is_empty()) && shards.iter().all(|shard| shard.durable);
+        let mut unread = unread.into_warnings();
+        unread.extend(shards.into_iter().flat_map(|shard| shard.unread));
         Ok(Description {
             kind: self.config.product.schemes[0].into(),
             // "PostgreSQL 15.18 (Debian …) on x86_64…": results describe the host elsewhere.
@@ -93,6 +99,7 @@ impl Postgres {
                 && !parted,
             durable,
             in_memory: None,
+            unread,
         })
     }
 }

@@ -8,6 +8,7 @@ use crate::postgres::config::Config;
 use crate::postgres::product::Product;
 use crate::postgres::wire::Wire;
 use crate::postgres::{SCHEMA, advised, connected};
+use crate::unread::Unread;
 use lydite_database::TargetError;
 use lydite_database::sql::meta::Admin;
 use lydite_database::sql::sql_error::SqlError;
@@ -54,10 +55,11 @@ impl LoadLock {
         }
         // The connection is silent until the load is done. If the server closed it, the lock would be released.
         // Versions before 14 have no such limit.
-        wire.execute(
+        let lifted = wire.execute(
             "SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'idle_session_timeout'",
-        )
-        .map_err(failed)?;
+        );
+        // An account that may not read the settings keeps the server's limit.
+        Unread::default().or_empty("idle_session_timeout", lifted).map_err(failed)?;
         let begun = Instant::now();
         loop {
             // The exclusive lock first; then the lock is shared with the other connections of this load.

@@ -39,6 +39,7 @@ use lydite_database::{
 use crate::net;
 use crate::net::url::on_any;
 use crate::stoppable::Stoppable;
+use crate::unread::Unread;
 use config::{NOT_SERIALIZABLE, ONLY_STATEMENTS};
 use loader::PgLoader;
 use lydite_database::sql::counts::counts;
@@ -535,15 +536,15 @@ impl Postgres {
         let sessions = sessions.div_ceil(servers);
         let mut wire = self.connect_wire()?;
         // Only a superuser may use the reserved connections. A setting that a version lacks gives no row.
-        let places = wire
-            .column(
-                "SELECT sum(CASE WHEN name = 'max_connections' THEN setting::int ELSE -setting::int END) \
-                 FROM pg_settings WHERE name = 'max_connections' OR current_setting('is_superuser') = 'off' \
-                 AND name IN ('superuser_reserved_connections', 'reserved_connections')",
-            )
-            .map_err(self.failed("ask for max_connections"))?
-            .first()
-            .and_then(|places| places.parse::<i64>().ok());
+        let places = wire.column(
+            "SELECT sum(CASE WHEN name = 'max_connections' THEN setting::int ELSE -setting::int END) \
+             FROM pg_settings WHERE name = 'max_connections' OR current_setting('is_superuser') = 'off' \
+             AND name IN ('superuser_reserved_connections', 'reserved_connections')",
+        );
+        // A server that does not report its limit rejects the connections that are too many. The description warns.
+        let places = Unread::default().or_empty("max_connections", places);
+        let places = places.map_err(self.failed("ask for max_connections"))?;
+        let places = places.first().and_then(|places| places.parse::<i64>().ok());
         match places {
             Some(places) if i64::from(sessions) > places => Err(TargetError::unreachable(format!(
                 "{}: the server takes {places} connections at most (max_connections less those it reserves), but the \

@@ -56,6 +56,7 @@ impl Node for Postgres {
 
     fn cluster(&self) -> Result<Vec<String>, TargetError> {
         let mut wire = self.connect_wire()?;
-        wire.column(self.config.product.cluster).map_err(self.failed("ask for its cluster"))
+        wire.column(self.config.product.cluster)
+            .map_err(self.failed("ask for its cluster, to see that all endpoints are of one"))
     }
 }

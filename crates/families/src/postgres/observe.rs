@@ -6,7 +6,6 @@ use crate::postgres::statements::Statements;
 use crate::postgres::wire::Wire;
 use crate::postgres::{Postgres, connected};
 use lydite_database::sql::meta::Admin;
-use lydite_database::sql::sql_error::SqlError;
 use lydite_database::{Configuration, Observe, Observer, Sample, SampleKind, StatementUse, TargetError};
 use std::collections::BTreeSet;
 
@@ -252,11 +251,9 @@ impl Observe for Postgres {
                 found.add(name, value);
             }
         });
-        match asked {
-            // A server that resembles PostgreSQL may lack a column of the view.
-            Ok(()) | Err(SqlError::Database { unavailable: false, .. }) => Ok(found),
-            Err(error) => Err(self.failed("ask for changed settings")(error)),
-        }
+        // A server that resembles PostgreSQL may lack a column of the view, and an account the right to read it.
+        found.problem = asked.err().map(|error| self.failed("ask for changed settings")(error).message);
+        Ok(found)
     }
 }
 

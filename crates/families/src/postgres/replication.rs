@@ -71,7 +71,7 @@ impl Postgres {
             "SELECT pg_is_in_recovery(), system_identifier, current_database(), current_schema() FROM pg_control_system()",
             &mut |row| told.extend(row.iter().map(|value| value.unwrap_or_default().to_string())),
         )
-        .map_err(self.failed("ask whether it is a replica"))?;
+        .map_err(self.failed("ask whether it is a replica (this needs EXECUTE on pg_control_system())"))?;
         let [recovers, system, database, schema] = &told[..] else {
             return Err(TargetError::database(format!(
                 "{}: the server does not report whether it is a replica",

@@ -35,11 +35,17 @@ impl Statements {
                 found = Some(Self { view, time, counts: StatementCounts::default() });
             }
         });
-        silent_without(asked)?;
-        Ok(found)
+        // A server that only resembles PostgreSQL may lack the catalog, and then has no extensions.
+        match asked {
+            Err(SqlError::Database { unavailable: false, .. }) => Ok(None),
+            asked => asked.map(|()| found),
+        }
     }
 
     /// Returns the statements with the most time since the first call.
+    ///
+    /// # Errors
+    /// The extension's library is not loaded, the user may not read its view, or the connection is lost.
     pub(super) fn read(&mut self, wire: &mut Wire) -> Result<Vec<StatementUse>, SqlError> {
         let Self { view, time, counts } = self;
         let mut now = HashMap::new();
@@ -48,7 +54,7 @@ impl Statements {
             "SELECT queryid, sum(calls), sum({time}), sum(rows), sum(shared_blks_read), sum(shared_blks_hit) \
              FROM {view}(false) WHERE {HERE} GROUP BY queryid"
         );
-        let asked = wire.query_each(&sql, &mut |row| {
+        wire.query_each(&sql, &mut |row| {
             if let [Some(id), calls, ms, rows, read, hit] = row {
                 let number = |text: &Option<&str>| text.and_then(|text| text.parse::<u64>().ok());
                 now.insert(
@@ -61,8 +67,7 @@ impl Statements {
                     },
                 );
             }
-        });
-        silent_without(asked)?;
+        })?;
         let grown = counts.since_first(now);
         if grown.is_empty() {
             return Ok(Vec::new());
@@ -79,14 +84,5 @@ impl Statements {
             }
         })?;
         Ok(with_texts(grown, &texts))
-    }
-}
-
-/// Takes the error of a server that does not count statements for an empty answer: its library is not loaded, the user may
-/// not read it, or the server only resembles PostgreSQL.
-fn silent_without(asked: Result<(), SqlError>) -> Result<(), SqlError> {
-    match asked {
-        Err(SqlError::Database { unavailable: false, .. }) => Ok(()),
-        asked => asked,
     }
 }

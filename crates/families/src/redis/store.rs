@@ -76,6 +76,7 @@ impl Store for RedisStore {
             isolation_is_level_3: true,
             durable,
             in_memory: None,
+            unread: Vec::new(),
         })
     }
 

@@ -282,6 +282,7 @@ impl Target for Sqlite {
             isolation_is_level_3: true,
             durable: self.config.synchronous == "full",
             in_memory: in_memory(&self.path),
+            unread: Vec::new(),
         })
     }
 

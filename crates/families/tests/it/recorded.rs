@@ -2,8 +2,8 @@
 //! the documentation that `families/src/catalogs` names, for 10 000 warehouses.
 
 use crate::playing::open;
-use crate::replay::{Replay, Row, row};
-use lydite_database::TxMode;
+use crate::replay::{Replay, Row, error, row};
+use lydite_database::{TargetError, TargetErrorKind, TxMode, or_unknown};
 use lydite_families::TargetSpec;
 use lydite_tpcc::{Placement, WarehouseId};
 use std::collections::BTreeSet;
@@ -284,4 +284,45 @@ fn oceanbase_reports_the_leaders_of_partitions_and_the_tablets_of_servers() {
         ["10.0.0.2:2882", "10.0.0.1:2882", "10.0.0.1:2882", "10.0.0.1:2882"]
     );
     assert_eq!(recorded.sizes(), [("10.0.0.1:2882".to_owned(), 2_097_152)]);
+}
+
+/// Callers go on without an answer that the database rejects, and not without a database.
+#[test]
+fn a_catalog_that_can_not_be_read_is_an_error_of_the_database_and_never_a_lost_server() {
+    let rejects = |version: &'static str, extensions: &'static str| {
+        move |sql: &str| sql.starts_with("SELECT version()").then(|| vec![row([version, extensions])])
+    };
+    let yugabyte = "PostgreSQL 15.2-YB-2025.1.0.0-b0 on x86_64-pc-linux-gnu";
+    let oceanbase = ["5.7.25-OceanBase-v4.3.5.3", "OceanBase_CE 4.3.5.3"];
+    // As TiDB answers without its placement service.
+    let failing = |sql: &str| {
+        ["tikv_", "DBA_OB"]
+            .iter()
+            .any(|catalog| sql.contains(catalog))
+            .then(|| vec![error(1105, "unavailable")])
+    };
+    let nulls = |sql: &str| {
+        ["tikv_", "DBA_OB"].iter().any(|catalog| sql.contains(catalog)).then(|| vec![vec![None, None, None]])
+    };
+    for recorded in [
+        Recorded::postgres("cockroach", rejects(COCKROACH, "0")),
+        Recorded::postgres("yugabyte", rejects(yugabyte, "0")),
+        Recorded::postgres("citus", rejects("PostgreSQL 16.4 on x86_64-pc-linux-gnu", "1")),
+        Recorded::mysql("tidb", TIDB, failing),
+        Recorded::mysql("tidb", TIDB, nulls),
+        Recorded::mysql("oceanbase", oceanbase, failing),
+        Recorded::mysql("oceanbase", oceanbase, nulls),
+    ] {
+        let target = open(&recorded.url, TxMode::Statements);
+        let capabilities = target.capabilities();
+        let placement = capabilities.placement(WAREHOUSES).expect_err("no placement");
+        let sizes = capabilities.node_sizes().expect_err("no sizes");
+        let kinds = [placement.kind, sizes.kind];
+        assert_eq!(kinds, [TargetErrorKind::Database; 2], "{}: {placement}; {sizes}", recorded.url);
+        let mut warnings = Vec::new();
+        assert_eq!(or_unknown("the sizes", Err::<Option<u64>, _>(sizes), &mut warnings), Ok(None));
+        assert!(warnings.concat().starts_with("Not known: the sizes: "), "{warnings:?}");
+        let lost = TargetError::unreachable("gone");
+        assert_eq!(or_unknown("it", Err::<u64, _>(lost.clone()), &mut Vec::new()), Err(lost));
+    }
 }

@@ -15,6 +15,14 @@ pub(crate) fn row<const COLUMNS: usize>(values: [&str; COLUMNS]) -> Row {
     values.iter().map(|value| Some((*value).to_owned())).collect()
 }
 
+/// First column of a row that stands for an error of MySQL's protocol.
+const ERROR: &str = "\0error";
+
+/// Makes the only row of an answer that is an error, with its code and message.
+pub(crate) fn error(code: u16, message: &str) -> Row {
+    row([ERROR, &code.to_string(), message])
+}
+
 /// A server that replays answers, and the statements that it received.
 pub(crate) struct Replay {
     pub(crate) port: u16,
@@ -57,6 +65,13 @@ impl Replay {
             connection.greet(version)?;
             loop {
                 match answer(&connection.statement()?) {
+                    Some(rows) if rows.first().is_some_and(|row| row[0].as_deref() == Some(ERROR)) => {
+                        let part = |column: usize| rows[0][column].as_deref().expect("a part of the error");
+                        let code: u16 = part(1).parse().expect("a code");
+                        connection.send(
+                            &[&b"\xff"[..], &code.to_le_bytes(), b"#HY000", part(2).as_bytes()].concat(),
+                        );
+                    }
                     Some(rows) => {
                         let rows: Vec<Vec<Option<&str>>> =
                             rows.iter().map(|row| row.iter().map(Option::as_deref).collect()).collect();

@@ -8,7 +8,7 @@ use crate::interrupt::watched;
 use crate::output::{print, reserve_stdout};
 use crate::shell::typed;
 use crate::write::write;
-use lydite_database::{DatabaseState, TxMode};
+use lydite_database::{DatabaseState, TargetError, TargetErrorKind, TxMode};
 use lydite_families::TargetSpec;
 use lydite_plan::destination::Destination;
 use lydite_plan::values::{number, time, whole};
@@ -260,7 +260,12 @@ fn measured(spec: &TargetSpec) -> Result<Bytes, Failure> {
             "{url} has other rows than the standard's: load it without --size and data_skew"
         )));
     }
-    let nodes = target.capabilities().node_sizes()?;
+    let nodes = target.capabilities().node_sizes().map_err(|error| match error.kind {
+        TargetErrorKind::Database => {
+            TargetError::database(format!("{}: give the size with --bytes-per-warehouse", error.message))
+        }
+        _ => error,
+    })?;
     let bytes = match (nodes, spec.path()) {
         (Some(nodes), _) => nodes.iter().map(|node| node.bytes).sum(),
         (None, Some(path)) => bytes_in(path).map_err(|error| {

@@ -4,7 +4,8 @@ use crate::cli::WasArgs;
 use crate::exit::{Failure, Outcome};
 use crate::interrupt::watch;
 use crate::memory;
-use crate::output::{print, reserve_stdout};
+use crate::output::{complain, print, reserve_stdout};
+use crate::run::idle::{few_sessions, usual_sessions};
 use crate::write::write;
 use lydite_database::{Target, TxMode};
 use lydite_families::TargetSpec;
@@ -60,9 +61,11 @@ impl Plan {
         let listen = args.listen.parse().map_err(|_| {
             or_note("listen", &args.listen, "must be ADDRESS:PORT, for example 127.0.0.1:7000".into());
         });
-        let sessions = args.sessions.as_deref().map_or(Ok(SESSIONS), |text| {
-            whole(text, 1, SESSIONS_MAX).map_err(|problem| or_note("sessions", text, problem))
-        });
+        let sessions = args
+            .sessions
+            .as_deref()
+            .map(|text| whole(text, 1, SESSIONS_MAX).map_err(|problem| or_note("sessions", text, problem)));
+        let sessions = sessions.transpose();
         let json = args.json.as_ref().map(Destination::new);
         if let Some(place) = &json
             && let Err(problem) = place.check()
@@ -73,6 +76,7 @@ impl Plan {
             TargetSpec::parse(&args.target, tx.unwrap_or_default()).map_err(|more| errors.extend(more));
         match (spec, listen, sessions) {
             (Ok(spec), Ok(listen), Ok(sessions)) if errors.is_empty() => {
+                let sessions = sessions.unwrap_or_else(|| usual_sessions(SESSIONS, spec.endpoints()));
                 Ok(Self { spec, listen, sessions, json })
             }
             _ => Err(Failure::Usage(errors)),
@@ -96,6 +100,10 @@ pub(crate) fn command(args: &WasArgs) -> Outcome {
     let interrupt = watch(Style::detect(args.quiet))?;
     let target: Arc<dyn Target> = spec.waited_for_by(interrupt.waiter()).open()?;
     let url = target.describe()?.url;
+    if let Some(endpoints) = target.capabilities().endpoints {
+        let few = few_sessions(endpoints, sessions, "--sessions");
+        few.iter().for_each(|warning| complain(warning));
+    }
     let was = Was::new(&target, listen, Settings::new(sessions))?;
     let listen =
         was.address().map_err(|error| Failure::usage(format!("the address is not known: {error}")))?;

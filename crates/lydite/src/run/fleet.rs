@@ -320,7 +320,8 @@ fn play_run(
     }
     let mode = fitting(&plan, &meta)?;
     let active = plan.active(meta.warehouses)?;
-    let settled = settle(&plan, &*target, &url, (&meta, active))?;
+    // The coordinator asks the same database, and reports its warnings.
+    let (settled, _reported) = settle(&plan, &*target, &url, (&meta, active))?;
     let run_plan = RunPlan {
         share,
         cuts: work.cuts.clone(),

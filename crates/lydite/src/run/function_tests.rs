@@ -3,7 +3,7 @@
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::complain;
-use lydite_database::Target;
+use lydite_database::{Target, or_unknown};
 use lydite_report::RunResult;
 use lydite_report::controls::function_tests::{self as report, FunctionTest};
 use lydite_report::live::Style;
@@ -22,6 +22,8 @@ pub(crate) struct FunctionFindings {
     findings: Vec<Finding>,
     /// The reason why they could not be made.
     unmade: Option<String>,
+    /// Warnings about what the database did not report to the tests.
+    unknown: Vec<String>,
 }
 
 impl FunctionFindings {
@@ -33,7 +35,9 @@ impl FunctionFindings {
         style: Style,
         interrupt: &Interrupt,
     ) -> Result<Self, Failure> {
-        let looks_after = target.capabilities().balances()?.deadlock_timeout()?.unwrap_or_default();
+        let looks_after = target.capabilities().balances()?.deadlock_timeout();
+        // The preparation asks again, and its warning is in the result.
+        let looks_after = or_unknown("", looks_after, &mut Vec::new())?.unwrap_or_default();
         let functions = Functions {
             snapshot: true,
             deadlock: true,
@@ -49,8 +53,9 @@ impl FunctionFindings {
         let prepared = match prepare(target, warehouses, functions) {
             Ok(prepared) => prepared,
             Err(error) if strict => return Err(error.into()),
-            Err(error) => return Ok(Self { findings: Vec::new(), unmade: Some(error.message) }),
+            Err(error) => return Ok(Self { unmade: Some(error.message), ..Self::default() }),
         };
+        prepared.unknown().iter().for_each(|warning| complain(warning));
         if style != Style::Quiet {
             complain("function tests of transactions over several nodes (verify=off leaves them out)");
         }
@@ -71,7 +76,7 @@ impl FunctionFindings {
             let words = "interrupted during the function tests: nothing was measured";
             return Err(Failure::Interrupted(words.into()));
         }
-        let found = Self { findings: report.findings, unmade: None };
+        let found = Self { findings: report.findings, unmade: None, unknown: prepared.unknown().to_vec() };
         if strict && let Some(failed) = found.failed().next() {
             return Err(Failure::Usage(vec![format!(
                 "{failed}: verify=strict rejects such a database; verify=on measures it and reports the failure"
@@ -96,7 +101,7 @@ impl FunctionFindings {
     /// Returns the result with the findings, and with their warnings before its own.
     pub(crate) fn add_to(&self, mut result: RunResult) -> RunResult {
         let unmade = self.unmade.iter().map(|why| format!("The function tests could not be made: {why}"));
-        result.warnings.splice(0..0, self.failed().chain(unmade));
+        result.warnings.splice(0..0, self.failed().chain(unmade).chain(self.unknown.iter().cloned()));
         if !self.findings.is_empty() {
             result.controls.functions = Some(self.findings.iter().map(written).collect());
         }
@@ -149,7 +154,8 @@ mod tests {
             finding("global snapshot", TestVerdict::Passed),
             finding("deadlock of two", TestVerdict::Timeout),
         ];
-        let result = FunctionFindings { findings, unmade: None }.add_to(RunResult::default());
+        let found = FunctionFindings { findings, ..FunctionFindings::default() };
+        let result = found.add_to(RunResult::default());
         let golden = json!({ "functions": [
             { "test": "global snapshot", "verdict": "passed", "detail": "seen", "seconds": 1.5 },
             { "test": "deadlock of two", "verdict": "timeout", "detail": "seen", "seconds": 1.5 },
@@ -157,7 +163,7 @@ mod tests {
         assert_eq!(serde_json::to_value(&result.controls).ok(), Some(golden));
         let warning = "The function test deadlock of two ended by timeouts alone on this database: seen";
         assert_eq!(result.warnings, [warning]);
-        let unmade = FunctionFindings { findings: Vec::new(), unmade: Some("no session".into()) };
+        let unmade = FunctionFindings { unmade: Some("no session".into()), ..FunctionFindings::default() };
         let result = unmade.add_to(RunResult::default());
         assert_eq!(serde_json::to_value(&result.controls).ok(), Some(json!({})));
         assert_eq!(result.warnings, ["The function tests could not be made: no session"]);

@@ -3,12 +3,14 @@
 use super::Request;
 use super::checks::{Conditions, before};
 use super::conclusion::Measured;
+use super::idle::{few_sessions, idle_in_window};
 use super::loading;
 use super::measuring::{Live, measure};
 use super::observing::{self, Observing};
 use super::result::{common, direct, endpoints, loaded, micro_series, open, plan_common};
 use crate::exit::{Failure, Outcome};
 use crate::interrupt::Interrupt;
+use crate::output::complain;
 use crate::shell::typed;
 use lydite_bench::{LoadReport, Measurement, MicroMode, MicroPlan, RunPlan};
 use lydite_database::{DatabaseState, Demand, Description, Micro, Target, TargetErrorKind, Workload};
@@ -199,6 +201,7 @@ pub(crate) fn run(request: &Request, asked: &MicroAsked) -> Outcome {
     // Settings about TPC-C's tables do not affect this workload.
     let family = families().iter().find(|family| family.schemes.contains(&description.kind.as_str()));
     let tpcc_options = family.map_or(&[][..], |family| family.tpcc_options);
+    let mut warnings = std::mem::take(&mut description.unread);
     description.settings.retain(|name, _| !tpcc_options.contains(&name.as_str()));
     let engines = target.capabilities().micro()?.engines();
     let mut checks = Vec::new();
@@ -224,6 +227,13 @@ pub(crate) fn run(request: &Request, asked: &MicroAsked) -> Outcome {
         retry: plan.retry,
         drain: RunPlan::DRAIN,
     };
+    let flag = if matches!(mode, MicroMode::Direct { .. }) { "--terminals" } else { "--sessions" };
+    if let Some(endpoints) = target.capabilities().endpoints {
+        // The counts of the run begin.
+        let _no_placement = endpoints.begin(Vec::new(), None, 1);
+        warnings.extend(few_sessions(endpoints, run_plan.sessions(), flag));
+    }
+    warnings.iter().for_each(|warning| complain(warning));
     let title = format!("{}  microbenchmark, {}", description.url, asked.shape);
     let queue = matches!(mode, MicroMode::Open { .. });
     let observing = Observing::new(plan, &target, None)?;
@@ -237,6 +247,9 @@ pub(crate) fn run(request: &Request, asked: &MicroAsked) -> Outcome {
             observing.during(control, || lydite_bench::run_micro(&target, &run_plan, control, observer))
         },
     )?;
+    let idle = idle_in_window(&*target, None, (run_plan.sessions(), measurement.window.start));
+    idle.iter().for_each(|warning| complain(warning));
+    warnings.extend(idle);
     let endpoints = endpoints(&*target);
     let observed = observing.finish();
     let parts = Parts {
@@ -253,7 +266,8 @@ pub(crate) fn run(request: &Request, asked: &MicroAsked) -> Outcome {
         stored,
         check: "counters",
         result: &|checks, checked| {
-            let result = parts.result(checks, checked)?;
+            let mut result = parts.result(checks, checked)?;
+            result.warnings.extend(warnings.iter().cloned());
             Ok(observed.add_to(RunResult { endpoints: endpoints.clone(), ..result }))
         },
         acknowledged: Vec::new(),

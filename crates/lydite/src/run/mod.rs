@@ -9,6 +9,7 @@ pub(crate) mod fleet;
 pub(crate) mod fleet_load;
 pub(crate) mod function_tests;
 mod halves;
+pub(crate) mod idle;
 mod ledger;
 pub(crate) mod loading;
 mod measuring;

@@ -3,7 +3,7 @@
 use crate::exit::Failure;
 use crate::interrupt::SetOnDrop;
 use lydite_bench::RunControl;
-use lydite_database::{Configuration, Replicas, StatementUse, Target, TargetError};
+use lydite_database::{Configuration, Replicas, StatementUse, Target, TargetError, TargetErrorKind};
 use lydite_faults::process::ProcessId;
 use lydite_faults::sockets::Address;
 use lydite_observe::{Observed, Processors, Series, Server, Shares, Source, SourceSpec, Watch, host};
@@ -38,11 +38,21 @@ pub(crate) fn reach(source: &SourceSpec) -> Option<String> {
 /// Rejects a plan that observes a database with nothing to report, unless it does so by default.
 pub(crate) fn check(plan: &Plan, target: &dyn Target) -> Result<(), Failure> {
     let configured = plan.observe.configured && plan.observe.sources.contains(&SourceSpec::Database);
-    if configured && target.capabilities().observer(0)?.is_none() {
-        let problem = "observe db: this database reports no statistics that Lydite knows: leave db out";
-        return Err(Failure::usage(problem));
+    if !configured {
+        return Ok(());
     }
-    Ok(())
+    match target.capabilities().observer(0) {
+        Ok(Some(_)) => Ok(()),
+        Ok(None) => {
+            let problem = "observe db: this database reports no statistics that Lydite knows: leave db out";
+            Err(Failure::usage(problem))
+        }
+        Err(TargetError { kind: TargetErrorKind::Database, message }) => {
+            let advice = "let the user read the statistics, or leave db out";
+            Err(TargetError::database(format!("observe db: {message}: {advice}")).into())
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// The sources of a run.
@@ -116,10 +126,12 @@ impl Observing {
             // Nobody asked for the processes.
             problems.clear();
         }
-        let configuration = target.capabilities().configuration().unwrap_or_else(|error| {
-            problems.push(format!("the server's settings: {}", error.message));
-            Configuration::default()
+        let configuration = target.capabilities().configuration().unwrap_or_else(|error| Configuration {
+            problem: Some(error.message),
+            ..Configuration::default()
         });
+        problems
+            .extend(configuration.problem.iter().map(|why| format!("the server's changed settings: {why}")));
         Ok(Self {
             sources: Mutex::new(sources),
             length: plan.duration,
@@ -253,7 +265,10 @@ impl Observations {
         let silent = self.sources.iter().filter(|source| source.is_empty() || source.is_cut());
         let silent =
             silent.filter_map(|source| Some(format!("{}: {}", source.name, source.problem.as_ref()?)));
-        let failed = silent.chain(self.problems.iter().cloned());
+        let uncounted = self.sources.iter().filter_map(|source| {
+            Some(format!("the statements of {}: {}", source.name, source.uncounted.as_ref()?))
+        });
+        let failed = silent.chain(uncounted).chain(self.problems.iter().cloned());
         result.warnings.extend(failed.map(|problem| format!("Could not observe {problem}")));
         let own_s = result.client.cpu_s + result.client.driver_cpu_s.unwrap_or_default();
         let own = own_s / result.window.measured_s;

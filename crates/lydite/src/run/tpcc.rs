@@ -9,6 +9,7 @@ use super::faults::Faults;
 use super::fleet::Fleet;
 use super::function_tests::FunctionFindings;
 use super::halves::Sides;
+use super::idle::{Spread, flag_of, idle_in_window, least_sessions};
 use super::ledger::Ledger;
 use super::measuring::{Live, measure};
 use super::node_sizes::SizeWatch;
@@ -24,12 +25,13 @@ use crate::output::complain;
 use crate::proven;
 use lydite_bench::{LoadReport, Measurement, Mode, RunPlan, Step};
 use lydite_database::{
-    CATCH_UP, CATCH_UP_WITH_LOAD, DatabaseState, Demand, Description, Kind, Placement, Replicas, Target,
-    Tpcc, Workload,
+    CATCH_UP, CATCH_UP_WITH_LOAD, DatabaseState, Demand, Description, Kind, Replicas, Target,
+    TargetErrorKind, Tpcc, Workload,
 };
 use lydite_faults::FaultSpec;
 use lydite_plan::Plan;
 use lydite_plan::controls::affinity::Affinity;
+use lydite_plan::controls::distribution::Place;
 use lydite_plan::controls::function_tests::FunctionTests;
 use lydite_plan::controls::{Ground, Ran, Settled};
 use lydite_report::figures::plural;
@@ -76,6 +78,16 @@ pub(crate) fn run(request: &Request) -> Outcome {
     let balances = balances.map(|balances| balances.finish(&measurement.whole));
     let replicas = ready.replicas.as_ref().map(|replicas| replicas.report());
     let sizes = sizes.finish(measurement.window.start);
+    let mut late = match &request.fleet {
+        // Its agents open the sessions.
+        Some(_) => Vec::new(),
+        None => {
+            let sessions = ready.run_plan(plan).sessions();
+            idle_in_window(&*ready.target, replicas.as_ref(), (sessions, measurement.window.start))
+        }
+    };
+    late.extend(replicas.iter().flat_map(|replicas| replicas.unmeasured.clone()));
+    late.iter().for_each(|warning| complain(warning));
     let parts = Parts {
         plan,
         ran: Ran {
@@ -123,6 +135,7 @@ pub(crate) fn run(request: &Request) -> Outcome {
         check: "3.3.2",
         result: &|checks, checked| {
             let mut result = parts.result(checks, checked)?;
+            result.warnings.extend(ready.warnings.iter().chain(&late).cloned());
             result.warnings.extend(proven::warning(parts.declared));
             result.endpoints.clone_from(&endpoints);
             let result = parts.judged(observed.add_to(result));
@@ -155,6 +168,8 @@ struct Ready {
     settled: Settled,
     /// Lines of the terminals to a WAS, if the plan has one.
     lines: Option<Arc<Lines>>,
+    /// Warnings that were known before the run, which the user has seen.
+    warnings: Vec<String>,
 }
 
 impl Ready {
@@ -187,10 +202,26 @@ impl Ready {
                 description.url
             )));
         }
-        let settled = settle(plan, &*target, &description.url, (&meta, active))?;
+        let (settled, unread) = settle(plan, &*target, &description.url, (&meta, active))?;
+        let mut warnings = description.unread.clone();
+        warnings.extend(unread);
         let lines = None;
-        let mut ready =
-            Self { target, replicas, description, meta, load, mode, active, stored, settled, lines };
+        let mut ready = Self {
+            target,
+            replicas,
+            description,
+            meta,
+            load,
+            mode,
+            active,
+            stored,
+            settled,
+            lines,
+            warnings,
+        };
+        let idle = ready.spread(plan).warnings(&request.faults);
+        ready.warnings.extend(idle);
+        ready.warnings.iter().for_each(|warning| complain(warning));
         if let Some(address) = plan.was() {
             ready.lines = Some(ready.connect_terminals(plan, address)?);
         }
@@ -229,6 +260,26 @@ impl Ready {
     /// Returns the plan of the run in this process.
     fn run_plan(&self, plan: &Plan) -> RunPlan {
         run_plan(plan, (&self.meta, self.active), &self.mode, &self.settled)
+    }
+
+    /// Returns the spread of the sessions over servers.
+    fn spread<'a>(&'a self, plan: &'a Plan) -> Spread<'a> {
+        let run_plan = self.run_plan(plan);
+        Spread {
+            plan,
+            target: &*self.target,
+            sessions: run_plan.sessions(),
+            least: least_sessions(&run_plan),
+            flag: flag_of(&self.mode),
+            replicas: self
+                .replicas
+                .iter()
+                .flat_map(|replicas| replicas.servers())
+                .map(|(url, _)| url)
+                .collect(),
+            placement: self.settled.distribution.reported(),
+            active: self.active,
+        }
     }
 
     /// Begins to watch the balances, if the mix has dUpdateBalances.
@@ -318,8 +369,9 @@ impl Ready {
         let queue = !matches!(self.mode, Mode::Direct { .. });
         let kinds: Vec<(usize, Kind)> =
             plan.schedule.kinds().into_iter().map(|kind| (kind.index(), Tpcc::KINDS[kind.index()])).collect();
-        let placement = self.settled.distribution.place.placement.as_deref();
-        begin_endpoints(&*self.target, placement, self.meta.warehouses, plan.controls.affinity)?;
+        let place = &self.settled.distribution.place;
+        // Its warning is known.
+        let _known = begin_endpoints(&*self.target, place, self.meta.warehouses, plan.controls.affinity)?;
         let _lag = self.replicas.as_ref().map(Replicas::watch).transpose()?;
         measure(
             plan,
@@ -353,17 +405,20 @@ impl Ready {
     }
 }
 
-/// Settles the controls on a database.
+/// Settles the controls on a database. Returns also the warnings about what it could not report.
 pub(super) fn settle(
     plan: &Plan,
     target: &dyn Target,
     url: &str,
     (meta, active): (&DatabaseMeta, (u32, u32)),
-) -> Result<Settled, Failure> {
+) -> Result<(Settled, Vec<String>), Failure> {
     let nodes = &plan.controls.distribution;
     let place = nodes.place(&plan.schedule, target, url, meta.warehouses)?;
-    begin_endpoints(target, place.placement.as_deref(), meta.warehouses, plan.controls.affinity)?;
-    Ok(plan.controls.settle(&plan.schedule, &Ground { active, place })?)
+    let settled = plan.controls.settle(&plan.schedule, &Ground { active, place })?;
+    let place = &settled.distribution.place;
+    let unnamed = begin_endpoints(target, place, meta.warehouses, plan.controls.affinity)?;
+    let warnings = place.warning().into_iter().chain(unnamed).collect();
+    Ok((settled, warnings))
 }
 
 /// Returns the plan of the terminals.
@@ -399,25 +454,37 @@ pub(super) fn run_plan(
     run_plan
 }
 
-/// Begins the counts of the endpoints. With affinity, all nodes of the placement must be endpoints.
+/// Begins the counts of the endpoints. With affinity, all nodes of the placement must be endpoints. Without it, a database
+/// that can't name them is a warning, which is returned.
 fn begin_endpoints(
     target: &dyn Target,
-    placement: Option<&Placement>,
+    place: &Place,
     warehouses: u32,
     affinity: Affinity,
-) -> Outcome {
+) -> Result<Option<String>, Failure> {
     let Some(endpoints) = target.capabilities().endpoints.filter(|endpoints| endpoints.is_spread()) else {
-        return Ok(());
+        return Ok(None);
     };
-    let nodes = target.capabilities().nodes_of_endpoints()?;
-    let missing = endpoints.begin(nodes, placement, warehouses);
+    // The user's nodes have other names.
+    let named = place.reported().map(|_| target.capabilities().nodes_of_endpoints()).transpose();
+    let (nodes, warning) = match named {
+        Ok(nodes) => (nodes.unwrap_or_default(), None),
+        Err(error) if affinity.0 || error.kind != TargetErrorKind::Database => return Err(error.into()),
+        Err(error) => {
+            let warning = format!(
+                "The nodes of the endpoints could not be read, so 'away' counts by the order of the endpoints: {error}"
+            );
+            (Vec::new(), Some(warning))
+        }
+    };
+    let missing = endpoints.begin(nodes, place.placement.as_deref(), warehouses);
     if affinity.0 && !missing.is_empty() {
         return Err(Failure::usage(format!(
             "--affinity: no endpoint is the node {}, which may lead warehouses: add it to the hosts of the URL",
             missing.join(", ")
         )));
     }
-    Ok(())
+    Ok(warning)
 }
 
 /// Waits until all replicas have the rows of the primary. `loaded` is true if this command has loaded them.

@@ -123,6 +123,72 @@ fn sessions_spread_over_endpoints_keep_to_their_warehouses_and_leave_a_lost_endp
     assert_eq!(total(&result, "failed"), 0, "{result}");
 }
 
+/// The numbers of all endpoints under a name.
+fn all(result: &Value, name: &str) -> Vec<u64> {
+    let endpoints = result["endpoints"].as_array().expect("endpoints");
+    endpoints.iter().map(|endpoint| endpoint[name].as_u64().expect(name)).collect()
+}
+
+/// The warnings of a result about endpoints.
+fn about_endpoints(result: &Value) -> Vec<&str> {
+    let warnings = result["warnings"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    warnings.filter(|warning| warning.contains("endpoint")).collect()
+}
+
+#[test]
+fn every_endpoint_gets_sessions_by_default_and_one_without_is_named() {
+    let direct = loaded::on_postgres("endpoints_idle", 1);
+    let forwarders = [(); 2].map(|()| Forwarder::to(postgres::shared().port()));
+    let url = format!("{direct}?{},127.0.0.1:{}", forwarders[0].node(), forwarders[1].port);
+    let idle = format!("127.0.0.1:{}", forwarders[1].port);
+    let directory = scratch();
+    let path = directory.path().join("result.json");
+    let run = |more: &[&str]| {
+        let plan = ["run", &url, "-d", "1s", "--warmup", "0", "--no-check", "--quiet", "--json", text(&path)];
+        let ended = lydite(&[&plan[..], more].concat()).code(0);
+        (json(&path), ended.stderr)
+    };
+    // One warehouse, so the default is one terminal, except that each endpoint needs one. A pool is filled up.
+    for (mode, sessions) in [
+        (&[][..], 1),
+        (&["--mode", "open", "--rate", "100"], 3),
+        (&["--mode", "rte", "--set", "rte.wait_factor=0"], 6),
+    ] {
+        let (result, said) = run(mode);
+        assert_eq!(all(&result, "sessions"), [sessions; 3], "{mode:?}: {result}");
+        assert!(!said.contains("gets none"), "{mode:?}: {said}");
+    }
+    let expected = format!("2 sessions for 3 endpoints: {idle} gets none: use --terminals 3 or more");
+    let (result, said) = run(&["--terminals", "2"]);
+    assert_eq!(about_endpoints(&result), [&expected], "{result}");
+    assert!(said.contains(&expected), "{said}");
+    assert_eq!(all(&result, "sessions"), [1, 1, 0], "{result}");
+    assert_eq!(all(&result, "transactions")[2], 0, "{result}");
+    let (result, _) = run(&["--mode", "open", "--rate", "100", "--sessions", "1"]);
+    let warning = about_endpoints(&result).concat();
+    assert!(
+        warning.contains("1 session for 3 endpoints") && warning.contains("use --sessions 3"),
+        "{warning}"
+    );
+    // One request in all: the other two endpoints have sessions, and no transaction.
+    let (result, _) = run(&["--mode", "open", "--rate", "1", "--set", "arrival=constant"]);
+    let warnings = about_endpoints(&result).join("\n");
+    assert_eq!(
+        warnings.matches("got no transaction in the window: it had 3 sessions").count(),
+        2,
+        "{result}"
+    );
+    // All sessions of the run are connected, but most of them rest at its end.
+    let phases = directory.path().join("plan.toml");
+    let two = [3, 1].map(|terminals| format!("[[phase]]\nlasts = \"1s\"\nterminals = {terminals}\n"));
+    std::fs::write(&phases, two.concat()).expect("a file");
+    let plan =
+        ["run", "-c", text(&phases), &url, "--warmup", "0", "--no-check", "--quiet", "--json", text(&path)];
+    lydite(&plan).code(0);
+    let warnings = about_endpoints(&json(&path)).join("\n");
+    assert!(warnings.contains("only 1 of 3 endpoints have a session that plays"), "{warnings}");
+}
+
 #[test]
 fn endpoints_of_different_databases_are_refused_before_the_run() {
     let url = loaded::on_postgres("endpoints_differ", 1);

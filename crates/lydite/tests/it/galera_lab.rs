@@ -93,6 +93,18 @@ fn nodes_that_were_killed_or_lost_their_disk_have_each_acknowledged_order_again(
     let rows: Vec<String> = (0..3).map(|node| rows(&lab, node)).collect();
     assert!(rows.iter().all(|of_node| *of_node == rows[0]), "{rows:?}");
     (0..3).for_each(|node| check(&lab, &alone(&lab, node)));
+
+    // At the end, since a node that stands still may leave the cluster for a while.
+    let file = lab.place.file("result.json");
+    let more = ["--no-check", "--terminals", "2", "--json", text(&file)];
+    let idle = "has no session: the run can only show its effect on the other servers";
+    let ended = lab.run("1s", &["stop@0.2s..0.4s/lab:galera/2"], &more).wait().code(0);
+    let expected = format!("fault stop@0.2s..0.4s/lab:galera/2: 127.0.0.1:{} {idle}", ports(&lab)[2]);
+    assert!(ended.stderr.contains(&expected), "{ended:?}");
+    let warnings = json(&file)["warnings"].to_string();
+    assert!(warnings.contains(&expected) && warnings.contains("2 sessions for 3 endpoints"), "{warnings}");
+    let ended = lab.run("1s", &["stop@0.2s..0.4s/lab:galera/1"], &more).wait().code(0);
+    assert!(!ended.stderr.contains(idle), "{ended:?}");
 }
 
 /// The orders and payments of a node.

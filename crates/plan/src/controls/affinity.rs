@@ -39,8 +39,15 @@ impl Control for Affinity {
 
     fn read_step(_: &mut Entries) {}
 
-    fn settle(&self, _: &Schedule, _: &Ground) -> Result<(), PlanError> {
-        Ok(())
+    /// Rejects a database that could not report its leaders: the sessions would keep to the wrong warehouses.
+    fn settle(&self, _: &Schedule, ground: &Ground) -> Result<(), PlanError> {
+        match ground.place.missing().filter(|_| self.0) {
+            None => Ok(()),
+            Some(why) => Err(PlanError::usage(format!(
+                "--affinity: the nodes of the warehouses could not be read ({why}): leave --affinity out, or place the \
+                 warehouses on as many nodes as there are endpoints with --nodes N"
+            ))),
+        }
     }
 
     fn shape(&self, _: &(), run: &mut RunPlan) {

@@ -6,7 +6,7 @@ use crate::error::PlanError;
 use crate::phase_key::PhaseKey;
 use crate::values::{percent, time};
 use lydite_bench::{RunPlan, Step};
-use lydite_database::{DatabaseState, Demand, Placement, Target};
+use lydite_database::{DatabaseState, Demand, Placement, Target, TargetError, TargetErrorKind};
 use lydite_families::TargetSpec;
 use lydite_report::controls::distribution::{Actual, Asked, Move, Node, PerSecond, PhaseDistribution};
 use lydite_report::controls::{self as report, Controls, PhaseControls};
@@ -165,7 +165,8 @@ impl Control for Nodes {
 
     fn settle(&self, schedule: &Schedule, ground: &Ground) -> Result<Settled, PlanError> {
         let Some(placement) = ground.placement() else {
-            return Ok(Settled { place: Place::default(), distributions: vec![None; schedule.steps.len()] });
+            let distributions = vec![None; schedule.steps.len()];
+            return Ok(Settled { place: ground.place.clone(), distributions });
         };
         let (first, warehouses) = ground.active;
         let distributions = distributions(&schedule.steps, placement, WarehouseId(first), warehouses)
@@ -281,13 +282,45 @@ pub struct Place {
     pub placement: Option<Arc<Placement>>,
     /// Source of the placement.
     source: String,
+    /// Error of the database that could not report its placement.
+    unread: Option<String>,
+}
+
+impl Place {
+    /// Returns the placement if the database reports it, and not the user.
+    #[must_use]
+    pub fn reported(&self) -> Option<&Placement> {
+        self.placement.as_deref().filter(|_| self.source == THE_DATABASE)
+    }
+
+    /// Returns the error of a database that could not report its placement.
+    pub(crate) fn unread(&self) -> Option<&str> {
+        self.unread.as_deref()
+    }
+
+    /// Returns that error if the user gives no placement either.
+    pub(crate) fn missing(&self) -> Option<&str> {
+        self.unread.as_deref().filter(|_| self.placement.is_none())
+    }
+
+    /// Returns the warning about a placement that could not be read.
+    #[must_use]
+    pub fn warning(&self) -> Option<String> {
+        let why = self.unread.as_ref()?;
+        let instead = match &self.placement {
+            Some(_) => "those of --nodes were used, without function tests",
+            None => "the result has no nodes, and no sizes of them",
+        };
+        Some(format!("The nodes of the warehouses could not be read, so {instead}: {why}"))
+    }
 }
 
 impl Nodes {
-    /// Returns the placement that the database reports, or the user's.
+    /// Returns the placement that the database reports, or the user's. A database that can't report it leaves a
+    /// [`Place::warning`].
     ///
     /// # Errors
-    /// Both exist, or the plan needs one and neither exists; the database's error.
+    /// Both exist, or the plan needs one and neither exists; the user ended the wait for the database.
     pub fn place(
         &self,
         schedule: &Schedule,
@@ -295,7 +328,16 @@ impl Nodes {
         url: &str,
         loaded: u32,
     ) -> Result<Place, PlanError> {
-        let (placement, source) = match (target.capabilities().placement(loaded)?, self.map) {
+        let (reported, unread) = match target.capabilities().placement(loaded) {
+            Ok(reported) => (reported, None),
+            Err(error) if error.kind != TargetErrorKind::Database => return Err(error.into()),
+            Err(error) if self.map.is_none() && schedule.distributes() => {
+                let message = format!("{}: --dis-ratio needs the nodes: {PLACE_THEM}", error.message);
+                return Err(TargetError::database(message).into());
+            }
+            Err(error) => (None, Some(error.message)),
+        };
+        let (placement, source) = match (reported, self.map) {
             (Some(_), Some(_)) => {
                 return Err(PlanError::usage(format!(
                     "--nodes: {url} reports the nodes of its warehouses itself: leave --nodes out"
@@ -309,9 +351,9 @@ impl Nodes {
                 (placement, nodes.words())
             }
             (None, None) if schedule.distributes() => return Err(unknown_placement(url)),
-            (None, None) => return Ok(Place::default()),
+            (None, None) => return Ok(Place { unread, ..Place::default() }),
         };
-        Ok(Place { placement: Some(Arc::new(placement)), source })
+        Ok(Place { placement: Some(Arc::new(placement)), source, unread })
     }
 }
 
@@ -324,11 +366,11 @@ pub struct Settled {
     distributions: Vec<Option<Arc<Distribution>>>,
 }
 
+/// Advice for a database that does not report its placement.
+const PLACE_THEM: &str = "place them with --nodes N (N ranges of warehouses) or --nodes modulo:N";
+
 fn unknown_placement(url: &str) -> PlanError {
-    PlanError::usage(format!(
-        "--dis-ratio: {url} does not report the nodes of its warehouses: place them with --nodes N (N ranges of \
-         warehouses) or --nodes modulo:N"
-    ))
+    PlanError::usage(format!("--dis-ratio: {url} does not report the nodes of its warehouses: {PLACE_THEM}"))
 }
 
 fn as_asked(asked: DistributionAsked) -> Asked {
@@ -379,7 +421,7 @@ impl Settled {
 
     /// Returns the placement if the database reports it, and not the user.
     pub fn reported(&self) -> Option<&Placement> {
-        self.place.placement.as_deref().filter(|_| self.place.source == THE_DATABASE)
+        self.place.reported()
     }
 
     /// Returns the configured distribution of these steps; none if they differ or have none.

@@ -34,8 +34,16 @@ impl Control for FunctionTests {
 
     fn read_step(_: &mut Entries) {}
 
-    fn settle(&self, _: &Schedule, _: &Ground) -> Result<(), PlanError> {
-        Ok(())
+    /// Rejects a database whose real nodes are not known, if a failure of the tests is to end the run.
+    fn settle(&self, schedule: &Schedule, ground: &Ground) -> Result<(), PlanError> {
+        let strict = *self == Self::Strict && schedule.distributes();
+        match ground.place.unread().filter(|_| strict) {
+            None => Ok(()),
+            Some(why) => Err(PlanError::usage(format!(
+                "verify=strict: the function tests need the nodes of the warehouses, and these could not be read \
+                 ({why}): use verify=on, which measures without them and warns"
+            ))),
+        }
     }
 
     /// Writes nothing: the run adds the findings itself, with their warnings.

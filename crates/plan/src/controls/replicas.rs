@@ -196,6 +196,7 @@ mod tests {
             waited: 2,
             waited_s: 0.25,
             lag: Some((0.5, 2.0)),
+            unmeasured: Vec::new(),
         };
         let golden = |lag: Value| {
             json!({

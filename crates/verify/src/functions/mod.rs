@@ -11,7 +11,7 @@ mod snapshot;
 pub use group::Group;
 
 use lydite_database::{
-    AbortReason, Balance, BalanceTransaction, Between, Demand, Target, TargetError, TxError,
+    AbortReason, Balance, BalanceTransaction, Between, Demand, Target, TargetError, TxError, or_unknown,
 };
 use lydite_tpcc::Cents;
 use rand_core::{Rng, SeedableRng};
@@ -177,6 +177,8 @@ pub struct Prepared {
     before: Vec<Cents>,
     /// Number of sessions that tests left behind without an answer.
     hanging: Cell<usize>,
+    /// Warnings about what the database did not report.
+    unknown: Vec<String>,
 }
 
 /// Reason for an early end of a test.
@@ -231,8 +233,11 @@ pub fn prepare(
         ));
     }
     let balances = target.capabilities().balances()?;
-    let placement = target.capabilities().placement(warehouses)?;
-    let group = Group::new(warehouses, placement.as_ref(), balances.engines()?);
+    let mut unknown = Vec::new();
+    let placement = target.capabilities().placement(warehouses);
+    let placement = or_unknown("the nodes of the warehouses", placement, &mut unknown)?;
+    let engines = or_unknown("the engines of the tables", balances.engines(), &mut unknown)?;
+    let group = Group::new(warehouses, placement.as_ref(), engines);
     let members = group.members();
     let count = members.len() as u32;
     let updates = functions.updates.unwrap_or(UPDATES.min(count));
@@ -242,7 +247,7 @@ pub fn prepare(
             group.word()
         )));
     }
-    let looks_after = balances.deadlock_timeout()?;
+    let looks_after = or_unknown("deadlock_timeout", balances.deadlock_timeout(), &mut unknown)?;
     if let Some(time) =
         looks_after.filter(|time| (functions.deadlock || functions.random_order) && *time >= functions.limit)
     {
@@ -267,6 +272,7 @@ pub fn prepare(
         underway,
         before: Vec::new(),
         hanging: Cell::new(0),
+        unknown,
     };
     prepared.before = prepared.read(prepared.patience()).map_err(|error| match error {
         Trouble::Lost(error) => error,
@@ -280,6 +286,13 @@ impl Prepared {
     #[must_use]
     pub fn group(&self) -> &Group {
         &self.group
+    }
+
+    /// Returns warnings about what the database did not report, one line each. The tests then choose their rows as if it
+    /// had one node and one engine.
+    #[must_use]
+    pub fn unknown(&self) -> &[String] {
+        &self.unknown
     }
 
     /// Runs the tests, then restores the balances in any case. Calls `stop` from time to time, and `done` with each

@@ -23,6 +23,8 @@ pub(super) struct Document<'a> {
     pub(super) nodes: Option<usize>,
     /// URLs of the replicas, without passwords.
     pub(super) replicas: Vec<&'a str>,
+    /// Warnings about what the database did not report.
+    pub(super) warnings: &'a [String],
     pub(super) only: &'a [Property],
     pub(super) quick: bool,
     pub(super) duration: Duration,
@@ -54,6 +56,8 @@ struct JsonAudit<'a> {
     nodes: Option<usize>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     replicas: &'a [&'a str],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    warnings: &'a [String],
     only: &'a [Property],
     quick: bool,
     duration_s: f64,
@@ -112,6 +116,7 @@ impl Document<'_> {
                 size: self.meta.size.name(),
                 nodes: self.nodes,
                 replicas: &self.replicas,
+                warnings: self.warnings,
                 only: self.only,
                 quick: self.quick,
                 duration_s: self.duration.as_secs_f64(),

@@ -8,6 +8,7 @@ use crate::cli::AuditArgs;
 use crate::exit::{Failure, Outcome};
 use crate::interrupt::{Interrupt, watch, watched};
 use crate::output::{complain, print, reserve_stdout};
+use crate::run::idle::few_sessions;
 use crate::run::loading::TpccLoad;
 use crate::run::readiness::unusable;
 use crate::run::tpcc::catch_up;
@@ -18,7 +19,9 @@ use durability::{Crash, Test, lab_of};
 use lydite_audit::consistency::not_made;
 use lydite_audit::load::LENGTH;
 use lydite_audit::{Audit, Engines, Finding, Part, Property, Report, Verdict};
-use lydite_database::{DatabaseState, Demand, Description, Target, TargetError, TargetErrorKind, TxMode};
+use lydite_database::{
+    DatabaseState, Demand, Description, Target, TargetError, TargetErrorKind, TxMode, or_unknown,
+};
 use lydite_families::TargetSpec;
 use lydite_plan::controls::replicas::Reading;
 use lydite_plan::data::Data;
@@ -97,8 +100,12 @@ pub(crate) fn command(args: &AuditArgs) -> Outcome {
     if let Some(replicas) = &replicas {
         catch_up(replicas, &meta, loaded, &interrupt)?;
     }
-    let placement = lydite_audit::placement(&*target, &meta)?;
-    let engines = Engines::of(&*target)?;
+    let mut warnings = description.unread.clone();
+    let placement = lydite_audit::placement(&*target, &meta);
+    let what = "the nodes of the warehouses, so no test has rows on several nodes";
+    let placement = or_unknown(what, placement, &mut warnings)?;
+    let what = "the engines of the tables, so no test spans them";
+    let engines = or_unknown(what, Engines::of(&*target), &mut warnings)?;
     let mut crashes = Vec::new();
     if plan.only.contains(&Property::Durability) {
         crashes.push(match plan.commands.take() {
@@ -113,7 +120,12 @@ pub(crate) fn command(args: &AuditArgs) -> Outcome {
     let shares_load = crashes.first().is_some_and(Crash::is_known)
         && plan.only.contains(&Property::Consistency)
         && replicas.is_none();
-    let terminals = plan.terminals.unwrap_or_else(|| lydite_audit::load::terminals(&meta));
+    let endpoints = spec.endpoints() as u32;
+    let usual = || lydite_audit::load::terminals(&meta).max(endpoints);
+    let terminals = plan.terminals.unwrap_or_else(usual);
+    let spread = target.capabilities().endpoints;
+    warnings.extend(spread.and_then(|endpoints| few_sessions(endpoints, terminals, "--terminals")));
+    warnings.iter().for_each(|warning| complain(warning));
     if plan.only.iter().any(|property| matches!(property, Property::Consistency | Property::Durability)) {
         target.admit(&Demand::Sessions(terminals))?;
     }
@@ -122,6 +134,7 @@ pub(crate) fn command(args: &AuditArgs) -> Outcome {
         meta: &meta,
         nodes: placement.as_ref().map(|placement| placement.nodes.len()),
         replicas: replicas.iter().flat_map(|replicas| replicas.servers()).map(|(url, _)| url).collect(),
+        warnings: &warnings,
         only: &plan.only,
         quick: args.quick,
         duration: plan.duration,

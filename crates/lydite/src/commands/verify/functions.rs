@@ -7,6 +7,7 @@ use crate::exit::{Failure, Outcome};
 use crate::interrupt::{Interrupt, watch, watched};
 use crate::output::{complain, print, reserve_stdout};
 use crate::run::function_tests::line;
+use crate::run::idle::{few_sessions, usual_sessions};
 use crate::run::readiness::unusable;
 use crate::shell::typed;
 use crate::write::write;
@@ -21,6 +22,8 @@ use serde::Serialize;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// Default number of writers, and of readers.
+const SESSIONS: u32 = 4;
 /// Maximum number of writers, and of readers: more would find no more errors.
 const SESSIONS_MAX: u32 = 1_000;
 
@@ -44,7 +47,14 @@ pub(super) fn command(name: &str, args: &VerifyArgs) -> Outcome {
     let description = target.describe()?;
     let warehouses = warehouses_of(&*target, &description.url)?;
     let prepared = prepare(&target, warehouses, functions)?;
-    let document = Document { description: &description, group: prepared.group(), warehouses };
+    let mut warnings = prepared.unknown().to_vec();
+    // Writers and readers are sessions.
+    let spread = target.capabilities().endpoints;
+    warnings
+        .extend(spread.and_then(|endpoints| few_sessions(endpoints, 2 * functions.sessions, "--sessions")));
+    warnings.iter().for_each(|warning| complain(warning));
+    let document =
+        Document { description: &description, group: prepared.group(), warehouses, warnings: &warnings };
     let interrupt = interrupt.map_or_else(|| watch(style), Ok)?;
     // Written early: a file that can't be written must fail before the tests change any row.
     if let Some(place) = json.as_ref().filter(|place| place.is_replaced()) {
@@ -118,12 +128,12 @@ fn plan(
     reject(&mut errors, &[("--level", args.level.is_some())], why);
     let all = args.all.is_some() || !(args.global_deadlock || args.global_snapshot);
     let errors_of = &mut errors;
-    let functions = Functions {
+    let mut functions = Functions {
         snapshot: all || args.global_snapshot,
         deadlock: all || args.global_deadlock,
         random_order: all || args.global_deadlock,
         duration: read(errors_of, ("duration", args.duration.as_deref()), Duration::from_secs(10), duration),
-        sessions: read(errors_of, ("sessions", args.sessions.as_deref()), 4, |text| {
+        sessions: read(errors_of, ("sessions", args.sessions.as_deref()), SESSIONS, |text| {
             whole(text, 1, SESSIONS_MAX)
         }),
         updates: read(errors_of, ("updates", args.updates.as_deref()), None, |text| {
@@ -142,6 +152,9 @@ fn plan(
         });
     }
     let spec = TargetSpec::parse(target, TxMode::Statements).map_err(|more| errors.extend(more)).ok();
+    if let (None, Some(spec)) = (&args.sessions, &spec) {
+        functions.sessions = usual_sessions(SESSIONS, spec.endpoints());
+    }
     let json = place(&mut errors, "json", args.json.as_deref(), spec.as_ref());
     match spec {
         Some(spec) if errors.is_empty() => Ok((spec, functions, json)),
@@ -187,6 +200,7 @@ struct Document<'a> {
     description: &'a Description,
     group: &'a Group,
     warehouses: u32,
+    warnings: &'a [String],
 }
 
 /// The JSON document.
@@ -200,6 +214,8 @@ struct JsonDocument<'a> {
     group: &'a [WarehouseId],
     nodes: Option<u32>,
     engines: &'a Option<[String; 2]>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    warnings: &'a [String],
     tests: &'a [Finding],
 }
 
@@ -221,6 +237,7 @@ impl Document<'_> {
             group: &self.group.warehouses,
             nodes: self.group.nodes,
             engines: &self.group.engines,
+            warnings: self.warnings,
             tests: findings,
         };
         let document = serde_json::to_value(&document)

@@ -8,6 +8,7 @@ use crate::exit::{Failure, Outcome};
 use crate::interrupt::{Interrupt, watch, watched};
 use crate::output::{complain, print, reserve_stdout};
 use crate::run::faults::Faults;
+use crate::run::idle::{few_sessions, usual_sessions};
 use crate::shell::typed;
 use crate::write::write;
 use lydite_bench::RunControl;
@@ -28,6 +29,8 @@ use std::time::{Duration, Instant};
 const LISTS: Played = Played::Own(WorkloadKind::ListAppend);
 /// Last line about the mix of TPC-C.
 const TPCC_NOTE: &str = "terminals see few rows, so a level that the mix does not refute may be broken: --workload list-append finds out\n";
+/// Default number of sessions.
+const SESSIONS: u32 = 8;
 /// Maximum number of sessions.
 const SESSIONS_MAX: u32 = 1_000;
 /// Maximum of `--transactions`: a history is checked in memory.
@@ -74,6 +77,10 @@ pub(super) fn command(target: &str, args: &VerifyArgs) -> Outcome {
     let interrupt = interrupt.map_or_else(|| watch(style), Ok)?;
     let (faults, control) = (Faults::start(&faults, settings.duration)?, RunControl::default());
     let prepared = prepare(&target, settings)?;
+    if let Some(endpoints) = target.capabilities().endpoints {
+        let few = few_sessions(endpoints, settings.sessions, "--sessions");
+        few.iter().for_each(|warning| complain(warning));
+    }
     let (places, ranges) = (prepared.places().to_vec(), prepared.has_ranges());
     let begun = Instant::now();
     let told = Cell::new(false);
@@ -162,13 +169,13 @@ fn plan(target: &str, args: &VerifyArgs) -> Result<Plan, Vec<String>> {
         _ => Err(format!("{text:?} is not known: use list-append, register or tpcc")),
     };
     let errors_of = &mut errors;
-    let settings = Settings {
+    let mut settings = Settings {
         played: read(errors_of, ("workload", args.workload.as_deref()), LISTS, played),
         duration: read(errors_of, ("duration", args.duration.as_deref()), Duration::from_secs(20), duration),
         transactions: read(errors_of, ("transactions", args.transactions.as_deref()), 100_000, |text| {
             whole(text, 1, TRANSACTIONS_MAX).map(u64::from)
         }),
-        sessions: read(errors_of, ("sessions", args.sessions.as_deref()), 8, |text| {
+        sessions: read(errors_of, ("sessions", args.sessions.as_deref()), SESSIONS, |text| {
             whole(text, 2, SESSIONS_MAX)
         }),
         // Short: an abort costs nothing here, and a session that waits sees nothing.
@@ -183,6 +190,9 @@ fn plan(target: &str, args: &VerifyArgs) -> Result<Plan, Vec<String>> {
     }
     let level = read(errors_of, ("level", args.level.as_deref()), None, level);
     let spec = TargetSpec::parse(target, TxMode::Statements).map_err(|more| errors.extend(more)).ok();
+    if let (None, Some(spec)) = (&args.sessions, &spec) {
+        settings.sessions = usual_sessions(SESSIONS, spec.endpoints());
+    }
     let faults = Planned::of_flags(target, &args.fault, settings.duration, &rehearse);
     let faults = faults.map_err(|more| errors.extend(more)).unwrap_or_default();
     let json = place(&mut errors, "json", args.json.as_deref(), spec.as_ref());
