@@ -118,3 +118,4 @@ if ! command -v iptables >/dev/null; then
 fi
 
 scripts/install-seekdb.sh
+scripts/install-tidb.sh

@@ -15,6 +15,7 @@ mod process;
 pub mod redis;
 pub mod seekdb;
 pub mod spider;
+pub mod tidb;
 
 pub use ports::free_port;
 pub(crate) use ports::free_ports;

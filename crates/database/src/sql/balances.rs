@@ -173,7 +173,7 @@ impl BalanceSession {
             }
         }?;
         if self.rows.is_empty() {
-            return Err(SqlTxError::Missing(missing_trace(trace)));
+            return Err(SqlTxError::WrongRows(missing_trace(trace)));
         }
         Ok(if matches!(trace, Trace::Customer(..)) {
             self.rows.money(0, 0)?

@@ -6,10 +6,6 @@ use lydite_database::TargetError;
 use lydite_database::sql::foreign::{Amount, Foreign, Forms, ReadOnly};
 use lydite_database::sql::meta::Admin;
 
-/// Statements that make the session read-only, and begin its one transaction.
-const READ_ONLY: &str = "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ; SET SESSION TRANSACTION READ ONLY; \
-                         START TRANSACTION WITH CONSISTENT SNAPSHOT";
-
 static FORMS: Forms = Forms {
     columns: "SELECT table_schema, table_name, column_name, column_type FROM information_schema.columns \
               WHERE table_schema = database() ORDER BY table_name, ordinal_position",
@@ -28,10 +24,10 @@ static FORMS: Forms = Forms {
 impl Foreign for Mysql {
     fn read_only(&self) -> Result<ReadOnly<'_>, TargetError> {
         let mut wire = self.connect_wire()?;
-        let prepare = wire.product.check;
+        let (prepare, read_only) = (wire.product.check, wire.product.read_only);
         wire.be_patient()
             .and_then(|()| prepare.iter().try_for_each(|statement| wire.execute(statement)))
-            .and_then(|()| wire.execute(READ_ONLY))
+            .and_then(|()| wire.execute(read_only))
             .map_err(self.failed("begin to read"))?;
         let at_work = self.work.enter(wire.id);
         self.work.unless_stopped(self.config.place())?;

@@ -51,6 +51,8 @@ pub(crate) struct Product {
     pub(crate) changed_settings: &'static str,
     /// First statements of a connection that checks conditions.
     pub(crate) check: &'static [&'static str],
+    /// Statements that make a session read-only, and begin its one transaction.
+    pub(crate) read_only: &'static str,
     /// Statement that sets a session's transaction mode, up to the name of the mode; empty if there is only one.
     pub(crate) set_transactions: &'static str,
     /// True if LOAD DATA is part of the current transaction; false if it commits its rows by itself.
@@ -137,6 +139,8 @@ static MYSQL: Product = Product {
                        'transaction_isolation', 'tx_isolation', 'character_set_client', 'character_set_connection', \
                        'character_set_results', 'collation_connection')",
     check: &[],
+    read_only: "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ; SET SESSION TRANSACTION READ ONLY; \
+                START TRANSACTION WITH CONSISTENT SNAPSHOT",
     set_transactions: "",
     file_in_transaction: true,
     batch: None,
@@ -189,6 +193,8 @@ static TIDB: Product = Product {
         (9004, AbortReason::LockTimeout),
         (9005, AbortReason::Other),
     ],
+    // It rejects READ ONLY, so nothing but Lydite's own queries keeps this session from changes.
+    read_only: "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ; START TRANSACTION WITH CONSISTENT SNAPSHOT",
     set_transactions: "SET SESSION tidb_txn_mode = ",
     batch: Some(10_000),
     // A transaction that is too large, and an entry that is too large.

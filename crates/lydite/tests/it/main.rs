@@ -56,6 +56,7 @@ mod state;
 mod stores;
 mod success_log;
 mod sweep;
+mod tidb;
 mod unread;
 mod usage;
 mod verify;
