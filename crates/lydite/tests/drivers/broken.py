@@ -32,12 +32,13 @@ class Forgetful:
 
 
 class Unbegun:
-    """A connection that begins no transaction."""
+    """A connection that begins no transaction, and takes its time."""
 
     def __init__(self, db):
         self.db = db
 
     def execute(self, sql, *values):
+        time.sleep(0.001)
         return self.db.execute("SELECT 1" if sql in ("BEGIN", "COMMIT") else sql, *values)
 
 

@@ -18,9 +18,10 @@ use std::time::{Duration, Instant};
 
 /// Customer of all orders.
 const CUSTOMER: CustomerId = CustomerId(13);
-/// Orders that are placed and delivered, at most in this time.
+/// Orders are placed and delivered for this time, and until there are so many, but not for longer than that.
+const DURATION: Duration = Duration::from_secs(2);
 const ORDERS: usize = 100;
-const DURATION: Duration = Duration::from_secs(3);
+const DURATION_MOST: Duration = Duration::from_secs(10);
 /// Sessions that read.
 const READERS: u32 = 2;
 /// Most Deliveries until the district of the customer has no undelivered order.
@@ -85,7 +86,9 @@ pub(super) fn readers(target: &dyn Target, claim: &Claim) -> Seen {
     let tick = || clock.fetch_add(1, Ordering::SeqCst);
     let write = |session: &mut dyn Session| {
         let (begun, mut delivered) = (Instant::now(), Vec::new());
-        while delivered.len() < ORDERS && begun.elapsed() < DURATION && !over.load(Ordering::Relaxed) {
+        let goes_on =
+            |delivered: usize| begun.elapsed() < if delivered < ORDERS { DURATION_MOST } else { DURATION };
+        while goes_on(delivered.len()) && !over.load(Ordering::Relaxed) {
             let o_id = order(session)?;
             let invoked = tick();
             let found = deliver(session)?;
@@ -134,13 +137,16 @@ pub(super) fn readers(target: &dyn Target, claim: &Claim) -> Seen {
     ))
 }
 
-/// Makes the history: key 0 is the customer's balance by the number of the Delivery that left it, the others are
-/// O_CARRIER_ID of the orders.
+/// Makes the history: key 0 is the customer's balance by the number of the Delivery that left it, then come O_CARRIER_ID
+/// and OL_DELIVERY_D of the orders.
 fn history(before: &OrderStatusOutcome, delivered: &[Delivered], answered: &[Answered]) -> History {
     let named = |name: String| Key { name, engine: None };
-    let of_order = |of: &Delivered| named(format!("o_carrier_id {W}/{D}/{}", of.o_id));
+    let of_order = |of: &Delivered| {
+        ["o_carrier_id", "ol_delivery_d"].map(|column| named(format!("{column} {W}/{D}/{}", of.o_id)))
+    };
+    let keys_of: HashMap<OrderId, u32> = delivered.iter().map(|of| of.o_id).zip((1..).step_by(2)).collect();
     let balance_key = named(format!("c_balance {W}/{D}/{CUSTOMER} after Delivery"));
-    let keys = std::iter::once(balance_key).chain(delivered.iter().map(of_order)).collect();
+    let keys = std::iter::once(balance_key).chain(delivered.iter().flat_map(of_order)).collect();
     // Each Delivery adds to the balance, so each balance is of one Delivery.
     let versions: HashMap<Cents, u64> = delivered.iter().map(|of| of.balance).zip(1..).collect();
     let seen = |balance: Cents| {
@@ -152,17 +158,20 @@ fn history(before: &OrderStatusOutcome, delivered: &[Delivered], answered: &[Ans
     };
     let write = |key: u32, value: u64| Op { key: KeyId(key), action: Action::Write(value) };
     let mut transactions = Vec::new();
-    for (key, of) in (1..).zip(delivered) {
-        let last = (key > 1).then(|| u64::from(key) - 1);
-        let ops = vec![read(0, last), write(0, key.into()), write(key, 1)];
+    for (number, of) in (1..).zip(delivered) {
+        let mut ops = vec![read(0, Some(number - 1).filter(|last| *last > 0)), write(0, number)];
+        ops.extend(keys_of.get(&of.o_id).into_iter().flat_map(|key| [write(*key, 1), write(*key + 1, 1)]));
         let (invoked, completed, outcome) = (of.invoked, of.completed, Ended::Committed);
         transactions.push(Recorded { process: 0, invoked, completed, outcome, ops });
     }
     for of in answered {
         let mut ops = vec![read(0, seen(of.seen.c_balance))];
         // Older orders, and one that was placed and not delivered at the end, have no key.
-        let key = (1..).zip(delivered).find(|(_, delivered)| delivered.o_id == of.seen.o_id);
-        ops.extend(key.map(|(key, _)| read(key, of.seen.carrier_id.map(|_| 1))));
+        if let Some(key) = keys_of.get(&of.seen.o_id) {
+            ops.push(read(*key, of.seen.carrier_id.map(|_| 1)));
+            let [first, .., last] = &of.seen.lines[..] else { continue };
+            ops.extend([first, last].map(|line| read(*key + 1, line.delivery_d.map(|_| 1))));
+        }
         let Answered { process, invoked, completed, .. } = *of;
         transactions.push(Recorded { process, invoked, completed, outcome: Ended::Committed, ops });
     }
