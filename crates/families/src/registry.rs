@@ -94,17 +94,18 @@ impl TargetSpec {
     /// # Errors
     /// All errors in the URL, one line each, without the password.
     pub fn parse(url: &str, mode: TxMode) -> Result<Self, Vec<String>> {
-        // A special character in a password moves its rest into any other part, so every error may repeat it.
-        Self::read(url, mode).map_err(|errors| errors.iter().map(|error| secret::mask(error, url)).collect())
-    }
-
-    /// Parses a URL. The errors may repeat parts of the password.
-    fn read(url: &str, mode: TxMode) -> Result<Self, Vec<String>> {
         let scheme = schemes::of(url).ok_or_else(|| vec![schemes::not_a_url(url)])?;
         let Some(family) = families().iter().find(|family| family.schemes.contains(&scheme)) else {
             let known: Vec<&str> = families().iter().flat_map(|family| family.schemes).copied().collect();
             return Err(vec![schemes::not_known(url, scheme, &known)]);
         };
+        // A special character in a password moves its rest into any other part, so every error may repeat it.
+        Self::read(url, scheme, family, mode)
+            .map_err(|errors| errors.iter().map(|error| secret::mask(error, url)).collect())
+    }
+
+    /// Parses a URL of a family. The errors may repeat parts of the password.
+    fn read(url: &str, scheme: &str, family: &Family, mode: TxMode) -> Result<Self, Vec<String>> {
         let mut errors = Vec::new();
         let parsed = ParsedUrl::new(url, &mut errors);
         for name in parsed.options.keys() {

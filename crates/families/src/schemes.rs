@@ -14,6 +14,8 @@ const ALIASES: [(&str, &str); 7] = [
     ("valkey", "redis"),
     ("ysql", "yugabyte"),
 ];
+/// The scheme of Java's programs, before the scheme of a database.
+const JDBC: &str = "jdbc";
 /// Default ports of servers.
 const PORTS: [(u16, &str); 8] = [
     (2379, "etcd"),
@@ -55,6 +57,11 @@ pub(crate) fn not_a_url(text: &str) -> String {
 /// Returns the error of a target whose scheme is not among the `known` ones. The URL may hold a password after the
 /// scheme, so the error repeats nothing from there.
 pub(crate) fn not_known(url: &str, scheme: &str, known: &[&str]) -> String {
+    let rest = url.strip_prefix(scheme).unwrap_or_default();
+    // `USER:PASSWORD@HOST`, or a password with a colon before the `@`.
+    if scheme != JDBC && !rest.starts_with("://") && rest.contains('@') {
+        return not_a_url(url);
+    }
     match suggestion(url, scheme, known) {
         Some(hint) => format!("target scheme {scheme:?} is not known: {hint}"),
         None => format!(
@@ -66,7 +73,7 @@ pub(crate) fn not_known(url: &str, scheme: &str, known: &[&str]) -> String {
 
 fn suggestion(url: &str, scheme: &str, known: &[&str]) -> Option<String> {
     let rest = url.split_once(':').map_or("", |(_, rest)| rest);
-    if scheme == "jdbc" {
+    if scheme == JDBC {
         let inner = rest.split(':').next().filter(|inner| known.contains(inner))?;
         return Some(format!("leave out jdbc:, and write {inner}://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE"));
     }

@@ -55,6 +55,10 @@ fn no_error_about_a_malformed_target_repeats_its_password() {
         for scheme in SCHEMES {
             for password in PASSWORDS {
                 let target = form.replace("{s}", scheme).replace("{p}", password);
+                // Nothing tells this password's end from a host.
+                if form == "{s}://u:{p}" && password.contains('@') {
+                    continue;
+                }
                 seen += 1;
                 let shown = match TargetSpec::parse(&target, TxMode::Statements) {
                     Ok(spec) => format!("{spec:?} {}", spec.without_password(&target)),

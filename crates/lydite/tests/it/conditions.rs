@@ -278,6 +278,7 @@ fn a_broken_database_outweighs_whatever_else_went_wrong() {
         let ended = ended.code(1);
         ended.told(&[
             &["Delivery transactions did not succeed", "no deliveries"],
+            &["failed checks: 3.3.2.1"],
             &["page.html", "it was written to"],
         ]);
         assert!(ended.stdout.contains("3.3.2.1") && ended.stdout.contains("NOPM"), "{ended:?}");
