@@ -175,7 +175,7 @@ struct Before(Written);
 
 /// Returns the sum of D_NEXT_O_ID.
 fn count(written: &Written) -> u64 {
-    written.next_orders.values().map(|next| u64::from(next.0)).sum()
+    written.next_orders.values().map(|next| next.0).sum()
 }
 
 /// Returns the first orders in words.
@@ -305,7 +305,7 @@ mod tests {
     use super::*;
     use lydite_tpcc::{CustomerId, DistrictId, OrderId, WarehouseId};
 
-    fn order(o_id: u32, c_id: u32) -> WrittenOrder {
+    fn order(o_id: u64, c_id: u32) -> WrittenOrder {
         WrittenOrder {
             w_id: WarehouseId(1),
             d_id: DistrictId(2),
@@ -314,17 +314,17 @@ mod tests {
         }
     }
 
-    fn entry(o_id: u32, c_id: u32) -> Order {
+    fn entry(o_id: u64, c_id: u32) -> Order {
         ((WarehouseId(1), DistrictId(2), CustomerId(c_id)), OrderId(o_id))
     }
 
-    fn written(next: u32, orders: &[WrittenOrder]) -> Written {
+    fn written(next: u64, orders: &[WrittenOrder]) -> Written {
         let mut written = Written { orders: orders.to_vec(), ..Written::default() };
         written.next_orders.insert((WarehouseId(1), DistrictId(2)), OrderId(next));
         written
     }
 
-    fn judge(next: u32, orders: &[WrittenOrder], file: &SuccessFile) -> Result<Seen, Trouble> {
+    fn judge(next: u64, orders: &[WrittenOrder], file: &SuccessFile) -> Result<Seen, Trouble> {
         let recovered = Recovered { port: None, written: written(next, orders), broken: None };
         Before(written(301, &[])).compare_all(&[recovered], file, 2, &mut Vec::new())
     }
@@ -377,7 +377,7 @@ mod tests {
     #[test]
     fn each_node_must_have_all_orders() {
         let on = |port, orders: &[WrittenOrder]| {
-            let next = 301 + orders.len() as u32;
+            let next = 301 + orders.len() as u64;
             Recovered { port: Some(port), written: written(next, orders), broken: None }
         };
         let all = [order(301, 7), order(302, 8)];

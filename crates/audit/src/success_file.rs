@@ -191,10 +191,12 @@ impl SuccessFile {
 
     fn add(&mut self, line: &str) -> Option<()> {
         let (word, numbers) = line.trim_end().split_once(' ')?;
-        let numbers: Vec<u32> =
+        let numbers: Vec<u64> =
             numbers.split(' ').map(|number| number.parse().ok()).collect::<Option<_>>()?;
         let [w_id, d_id, c_id, rest @ ..] = &numbers[..] else { return None };
-        let orderer = (WarehouseId(*w_id), DistrictId(u16::try_from(*d_id).ok()?), CustomerId(*c_id));
+        let number = |id: &u64| u32::try_from(*id).ok();
+        let orderer =
+            (WarehouseId(number(w_id)?), DistrictId(u16::try_from(*d_id).ok()?), CustomerId(number(c_id)?));
         match (word, rest) {
             ("try", []) => *self.open.entry(orderer).or_default() += 1,
             ("committed", [o_id]) => {
@@ -211,7 +213,7 @@ impl SuccessFile {
     }
 
     /// Ends an attempt.
-    fn close(&mut self, orderer: Orderer, o_id: u32) -> Option<OrderId> {
+    fn close(&mut self, orderer: Orderer, o_id: u64) -> Option<OrderId> {
         let open = self.open.get_mut(&orderer)?;
         *open = open.checked_sub(1)?;
         Some(OrderId(o_id))

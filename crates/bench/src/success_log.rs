@@ -237,7 +237,7 @@ mod tests {
     use super::*;
     use lydite_tpcc::{CustomerId, DistrictId, OrderId, WarehouseId};
 
-    fn order(c_id: u32, o_id: Option<u32>) -> Logged {
+    fn order(c_id: u32, o_id: Option<u64>) -> Logged {
         let (w_id, d_id, c_id) = (WarehouseId(1), DistrictId(2), CustomerId(c_id));
         Logged::NewOrder { w_id, d_id, c_id, o_id: o_id.map(OrderId) }
     }

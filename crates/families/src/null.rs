@@ -240,7 +240,7 @@ impl Loader for NullLoader {
 }
 
 struct NullSession {
-    next_order: u32,
+    next_order: u64,
 }
 
 fn text<const N: usize>(value: &str) -> Text<N> {

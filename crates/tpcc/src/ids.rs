@@ -19,7 +19,7 @@ macro_rules! id {
             /// Returns the number as the database stores it.
             #[must_use]
             pub fn get(self) -> i64 {
-                i64::from(self.0)
+                self.0 as i64
             }
         }
 
@@ -48,8 +48,9 @@ id! {
     ItemId(u32)
 }
 id! {
-    /// Number of an order: O_ID, from 1 within a district; a run's first one is 3 001 at the standard's size.
-    OrderId(u32)
+    /// Number of an order: O_ID, from 1 within a district; a run's first one is 3 001 at the standard's size. A district
+    /// that is ordered from a million times a minute has more than 2^32 orders in three days.
+    OrderId(u64)
 }
 id! {
     /// Number of a carrier: O_CARRIER_ID, 1 to 10.

@@ -58,8 +58,9 @@ impl Neg for Cents {
 }
 
 impl AddAssign for Cents {
+    /// Ends at the bounds of the type, as sums do.
     fn add_assign(&mut self, other: Self) {
-        self.0 += other.0;
+        self.0 = self.0.saturating_add(other.0);
     }
 }
 
@@ -70,8 +71,10 @@ impl SubAssign for Cents {
 }
 
 impl Sum for Cents {
+    /// Ends at the bounds of the type. They are nine times as far away as any column reaches, so only damaged rows get
+    /// there, and no amount of a row equals their sum.
     fn sum<I: Iterator<Item = Self>>(iter: I) -> Self {
-        iter.fold(Self(0), Add::add)
+        iter.fold(Self(0), |sum, next| Self(sum.0.saturating_add(next.0)))
     }
 }
 

@@ -112,7 +112,7 @@ impl Population {
                 address: address(&mut stream),
                 tax: Rate(stream.uniform(0, 2_000) as i32),
                 ytd: population.initial_d_ytd(),
-                next_o_id: OrderId(population.size.orders() + 1),
+                next_o_id: OrderId(u64::from(population.size.orders()) + 1),
             }
         })
     }
@@ -195,7 +195,7 @@ impl Population {
         let size = self.size;
         self.districts.ids(w).flat_map(move |d| {
             (size.delivered() + 1..=size.orders()).map(move |o_id| NewOrder {
-                o_id: OrderId(o_id),
+                o_id: OrderId(o_id.into()),
                 d_id: d,
                 w_id: w,
             })
@@ -290,7 +290,7 @@ impl Population {
     /// demands.
     fn order_sizes(&self, w: WarehouseId, d: DistrictId) -> impl Iterator<Item = (OrderId, u8)> + use<> {
         let mut stream = self.stream(Purpose::OrderSizes, w, Some(d));
-        (1..=self.size.orders()).map(move |id| (OrderId(id), stream.uniform(5, 15) as u8))
+        (1..=self.size.orders()).map(move |id| (OrderId(id.into()), stream.uniform(5, 15) as u8))
     }
 
     /// Returns the initial D_YTD: one payment of each customer. W_YTD sums it over all districts (clause 3.3.2.1).

@@ -81,7 +81,7 @@ impl Size {
     /// True if this order of the initial population is delivered.
     #[must_use]
     pub const fn is_delivered(self, id: OrderId) -> bool {
-        id.0 <= self.delivered()
+        id.0 <= self.delivered() as u64
     }
 
     /// Returns the rows of `table` in a warehouse with `districts`, of ITEM and STOCK those of all items. None for

@@ -150,9 +150,20 @@ const W: ColumnType = ColumnType::Integer { below: 1 << 31 };
 /// Bound of district numbers. The standard's 20 are not enough for skewed data.
 const D: ColumnType = ColumnType::Integer { below: MAX_DISTRICTS as u64 + 1 };
 const C: ColumnType = ColumnType::Integer { below: 96_000 };
-const O: ColumnType = ColumnType::Integer { below: 10_000_000 };
 const I: ColumnType = ColumnType::Integer { below: 200_000 };
 const MONEY: ColumnType = ColumnType::Money { digits: 12 };
+
+/// Number of an order. Like [`COUNT`] and [`TOTAL`] it has more digits than clause 1.3.1 asks for at least: enough for a
+/// year at [`PER_MINUTE`] (the tests have the arithmetic).
+const O: ColumnType = digits(12);
+/// Counter that only grows.
+const COUNT: ColumnType = digits(12);
+/// Sum of payments, or a balance, that grows in one direction for as long as the database is in use.
+const TOTAL: ColumnType = ColumnType::Money { digits: 18 };
+
+/// New-Orders a minute, and Payments, for which the columns that only grow are wide enough for a year, even if they all
+/// go to one warehouse or to one district.
+pub const PER_MINUTE: u64 = 1_000_000;
 
 const fn digits(count: u32) -> ColumnType {
     ColumnType::Integer { below: 10_u64.pow(count) }
@@ -191,7 +202,7 @@ static WAREHOUSE: TableSchema = TableSchema {
         column("w_state", ColumnType::FixedText(2)),
         column("w_zip", ColumnType::FixedText(9)),
         column("w_tax", ColumnType::Rate),
-        column("w_ytd", MONEY),
+        column("w_ytd", TOTAL),
     ],
     primary_key: &["w_id"],
     foreign_keys: &[],
@@ -210,7 +221,7 @@ static DISTRICT: TableSchema = TableSchema {
         column("d_state", ColumnType::FixedText(2)),
         column("d_zip", ColumnType::FixedText(9)),
         column("d_tax", ColumnType::Rate),
-        column("d_ytd", MONEY),
+        column("d_ytd", TOTAL),
         column("d_next_o_id", O),
     ],
     primary_key: &["d_w_id", "d_id"],
@@ -237,10 +248,10 @@ static CUSTOMER: TableSchema = TableSchema {
         column("c_credit", ColumnType::FixedText(2)),
         column("c_credit_lim", MONEY),
         column("c_discount", ColumnType::Rate),
-        column("c_balance", MONEY),
-        column("c_ytd_payment", MONEY),
-        column("c_payment_cnt", digits(8)),
-        column("c_delivery_cnt", digits(8)),
+        column("c_balance", TOTAL),
+        column("c_ytd_payment", TOTAL),
+        column("c_payment_cnt", COUNT),
+        column("c_delivery_cnt", COUNT),
         column("c_data", ColumnType::VarText(500)),
     ],
     primary_key: &["c_w_id", "c_d_id", "c_id"],
@@ -365,9 +376,9 @@ static STOCK: TableSchema = TableSchema {
         column("s_dist_08", ColumnType::FixedText(24)),
         column("s_dist_09", ColumnType::FixedText(24)),
         column("s_dist_10", ColumnType::FixedText(24)),
-        column("s_ytd", digits(8)),
-        column("s_order_cnt", digits(8)),
-        column("s_remote_cnt", digits(8)),
+        column("s_ytd", COUNT),
+        column("s_order_cnt", COUNT),
+        column("s_remote_cnt", COUNT),
         column("s_data", ColumnType::VarText(50)),
     ],
     primary_key: &["s_w_id", "s_i_id"],
@@ -386,6 +397,41 @@ mod tests {
     fn the_tables_of_a_warehouse_are_all_but_item() {
         assert_eq!(Table::ALL[0], Table::Item);
         assert_eq!(Table::ALL[1..], Table::OF_WAREHOUSE);
+    }
+
+    /// Returns the type of a column.
+    fn kind(name: &str) -> ColumnType {
+        let all = Table::ALL.iter().flat_map(|table| table.schema().columns);
+        all.clone().find(|column| column.name == name).expect("a column").kind
+    }
+
+    #[test]
+    fn columns_that_only_grow_are_wide_enough_for_a_year_at_a_million_a_minute() {
+        const YEAR: u64 = PER_MINUTE * 60 * 24 * 365;
+        // 525 600 000 000 transactions. A district may get them all, and so may a customer.
+        assert_eq!(YEAR, 525_600_000_000);
+        for name in ["d_next_o_id", "o_id", "no_o_id", "ol_o_id", "c_payment_cnt", "c_delivery_cnt"] {
+            assert!(matches!(kind(name), ColumnType::Integer { below } if below > YEAR), "{name}");
+        }
+        // A Payment pays 5 000.00 at most, a Delivery credits 15 lines of 9 999.99 at most, and the mean of ten lines
+        // with 5 pieces for 50.50 is far below: W_YTD gets 2 628 000 000 000 000.00 at most. The other direction of
+        // C_BALANCE is the mean, since no customer has only the dearest orders.
+        let paid = u128::from(YEAR) * 5_000_00;
+        let credited = u128::from(YEAR) * 10 * 5 * 50_50;
+        for name in ["w_ytd", "d_ytd", "c_ytd_payment", "c_balance"] {
+            let ColumnType::Money { digits } = kind(name) else { panic!("money in {name}") };
+            assert!(paid.max(credited) < 10_u128.pow(digits.into()), "{name}");
+        }
+        // NURand (clause 2.1.6) takes the hottest item for 194 of 100 000 lines: each of 13 bits is set three times in
+        // four, (3/4)^13 * 2^13 times as often as another item. Ten lines of five pieces each.
+        let hottest = u128::from(YEAR) * 10 * 5 * 195 / 100_000;
+        assert_eq!(hottest, 51_246_000_000);
+        for name in ["s_ytd", "s_order_cnt", "s_remote_cnt"] {
+            assert!(
+                matches!(kind(name), ColumnType::Integer { below } if u128::from(below) > hottest),
+                "{name}"
+            );
+        }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Requests of terminals and answers to them: version 1 of the protocol.
+//! Requests of terminals and answers to them: version 2 of the protocol.
 
 use crate::field::{Field, Input};
 use crate::frame::{BadFrame, frame};
@@ -10,7 +10,7 @@ use lydite_tpcc::{DistrictId, Outcome, RolledBackOrder, Transaction, Transaction
 /// First bytes of every line.
 const MAGIC: &[u8; 6] = b"LYDWAS";
 /// Version of the protocol. The other side of a line must have the same.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 
 /// A terminal among those of all runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

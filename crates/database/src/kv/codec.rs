@@ -63,7 +63,33 @@ macro_rules! key_parts {
     )*};
 }
 
-key_parts!(WarehouseId(u32), CustomerId(u32), OrderId(u32), ItemId(u32));
+key_parts!(WarehouseId(u32), CustomerId(u32), ItemId(u32));
+
+/// A number below 2^32 - 1 takes four bytes, which is enough until a district has more orders. From there on these bytes
+/// are the greatest, and eight more follow. So keys have the order of the numbers, and no key is a prefix of another.
+impl KeyPart for OrderId {
+    fn push(self, key: &mut Key) {
+        match u32::try_from(self.0) {
+            Ok(number) if number < u32::MAX => key.extend(number.to_be_bytes()),
+            _ => {
+                key.extend(u32::MAX.to_be_bytes());
+                key.extend(self.0.to_be_bytes());
+            }
+        }
+    }
+    fn take(key: &mut &[u8]) -> Option<Self> {
+        let (bytes, rest) = key.split_first_chunk()?;
+        *key = rest;
+        match u32::from_be_bytes(*bytes) {
+            u32::MAX => {
+                let (bytes, rest) = key.split_first_chunk()?;
+                *key = rest;
+                Some(Self(u64::from_be_bytes(*bytes)))
+            }
+            number => Some(Self(number.into())),
+        }
+    }
+}
 
 /// A number up to 254 takes one byte, which is enough for every database without skewed data. From 255 on that byte is
 /// 255 and two more follow. So keys have the order of the numbers, and no key is a prefix of another.
@@ -152,13 +178,12 @@ macro_rules! numbers {
     )*};
 }
 
-/// Twelve digits, two of them fractional (clause 1.3.1). With this bound no sum over a warehouse can overflow.
-const MAX_CENTS: i64 = 999_999_999_999;
+/// Eighteen digits, two of them fractional, as in SQL databases.
+const MAX_CENTS: i64 = 999_999_999_999_999_999;
 
 numbers!(
     WarehouseId(u32) in ..,
     CustomerId(u32) in ..,
-    OrderId(u32) in ..,
     ItemId(u32) in ..,
     CarrierId(u8) in 1..,
     Timestamp(i64) in i64::MIN + 1..,
@@ -179,6 +204,17 @@ impl Column for (DistrictId, CustomerId) {
         let [a, b, c, 0] = self.1.0.to_le_bytes() else { return None };
         bytes.copy_from_slice(&[low, a, b, c, high]);
         Some(())
+    }
+}
+
+/// D_NEXT_O_ID, in four bytes.
+impl Column for OrderId {
+    const WIDTH: usize = u32::WIDTH;
+    fn read(bytes: &[u8]) -> Option<Self> {
+        u32::read(bytes).map(|number| Self(number.into()))
+    }
+    fn write(&self, bytes: &mut [u8]) -> Option<()> {
+        u32::try_from(self.0).ok()?.write(bytes)
     }
 }
 

@@ -288,7 +288,11 @@ pub mod order_by_customer {
 
     /// Reads O_ID from such a key.
     pub fn o_id(key: &[u8]) -> Result<OrderId, Malformed> {
-        let mut end = last_four(key);
-        OrderId::take(&mut end).ok_or(Malformed("the key of orders_by_customer"))
+        let mut rest = key;
+        WarehouseId::take(&mut rest)
+            .and_then(|_| DistrictId::take(&mut rest))
+            .and_then(|_| CustomerId::take(&mut rest))
+            .and_then(|_| OrderId::take(&mut rest))
+            .ok_or(Malformed("the key of orders_by_customer"))
     }
 }

@@ -51,7 +51,7 @@ impl From<Malformed> for KvTxError {
 pub(crate) type Played = Result<Outcome, KvTxError>;
 
 /// Orders that Stock-Level examines (clause 2.8.2.2).
-const RECENT_ORDERS: u32 = 20;
+const RECENT_ORDERS: u64 = 20;
 
 /// Returns the error for a missing row: rows that the profile names must exist (clause 2.3.6).
 fn missing(what: fmt::Arguments<'_>) -> KvTxError {

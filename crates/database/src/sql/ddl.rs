@@ -2,6 +2,7 @@
 
 use crate::error::TargetError;
 use crate::sql::dialect::Dialect;
+use crate::sql::meta::OWN_TABLES;
 use lydite_tpcc::schema::{ForeignKey, Table};
 
 /// Returns `CREATE TABLE` without keys. `suffix` follows the columns: an inline primary key, or storage options.
@@ -17,6 +18,11 @@ pub fn create_table(dialect: &Dialect, table: Table, suffix: &str) -> String {
         .collect();
     format!("CREATE TABLE {} ({}{suffix})", table.name(), columns.join(", "))
 }
+
+/// Name of the column that makes up HISTORY's primary key, where there is one: TPC-C's has none (clause 1.3.1), but some
+/// servers and kinds of replication demand it. The database fills the column, and no statement of a load, a transaction
+/// or a check names it, so the rows are the same with and without it.
+pub const HISTORY_KEY: &str = "h_id";
 
 /// Returns the columns of the primary key as `a, b`; `None` for HISTORY.
 pub fn primary_key(table: Table) -> Option<String> {
@@ -52,6 +58,21 @@ pub fn names_taken(taken: &[String]) -> TargetError {
     TargetError::usage(format!(
         "tables that Lydite did not make have indexes with names of Lydite's ({}): rename these indexes, or name another \
          database or schema",
+        taken.join(", ")
+    ))
+}
+
+/// Returns the names of the tables that a load makes, as a list of SQL strings.
+pub fn table_names() -> String {
+    let names = Table::ALL.map(Table::name).into_iter().chain(OWN_TABLES).map(|name| format!("'{name}'"));
+    names.collect::<Vec<_>>().join(", ")
+}
+
+/// Returns the error of a load whose tables would have the names of `taken`: sequences, types or other objects that are
+/// no tables, or tables that somebody has made since the load looked for them.
+pub fn tables_taken(taken: &[String]) -> TargetError {
+    TargetError::usage(format!(
+        "there are objects with names of Lydite's tables already ({}): rename them, or name another database or schema",
         taken.join(", ")
     ))
 }

@@ -305,7 +305,7 @@ fn procedures(session: &mut SqlSession, input: &Delivery) -> Played {
         let mut outcome = DeliveryOutcome::default();
         for (index, district) in input.district_ids().enumerate() {
             // 0 stands for a skipped district.
-            let order: u32 = orders.int(index)?;
+            let order: u64 = orders.int(index)?;
             if order > 0 {
                 outcome.delivered.push((district, OrderId(order)));
             }

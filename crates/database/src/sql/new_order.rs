@@ -86,7 +86,7 @@ statements! {
              s_dist_06, s_dist_07, s_dist_08, s_dist_09, s_dist_10])[($2::int - 1) % 10 + 1] AS dist), \
              inserted AS (INSERT INTO order_line (ol_o_id, ol_d_id, ol_w_id, ol_number, ol_i_id, ol_supply_w_id, \
              ol_delivery_d, ol_quantity, ol_amount, ol_dist_info) \
-             SELECT $1::int, $2::int, $3::int, number, item, supply, NULL, quantity, amount, dist FROM taken \
+             SELECT $1::bigint, $2::int, $3::int, number, item, supply, NULL, quantity, amount, dist FROM taken \
              RETURNING ol_number) \
              SELECT array_agg(number), array_agg(s_quantity), array_agg(s_data), \
              CAST(CASE WHEN count(*) <> cardinality($4::int[]) \

@@ -28,12 +28,27 @@ impl From<SqlError> for SqlTxError {
     }
 }
 
+/// Codes of a number that its column can't take, in PostgreSQL and in MySQL.
+const FULL: [&str; 2] = ["22003", "1264"];
+
+/// Says what to do about a column that is full.
+fn explained(mut error: SqlError) -> SqlError {
+    if let SqlError::Database { code, message, .. } = &mut error
+        && FULL.contains(&code.as_str())
+    {
+        *message +=
+            ": a column is full, and those of an older Lydite had fewer digits: load again with --fresh";
+    }
+    error
+}
+
 impl SqlTxError {
     /// Rolls back, unless the connection is lost, so that the session can begin the next transaction. Returns the error
     /// of the transaction.
     pub(crate) fn roll_back<S: Prepared>(self, connection: &mut dyn Connection<S>) -> TxError {
         let (error, alive) = match self {
             Self::Failed(error) => {
+                let error = explained(error);
                 let alive = !matches!(error, SqlError::Lost(_));
                 (error.in_transaction(false), alive)
             }

@@ -35,6 +35,8 @@ pub enum Field {
     Int(i64),
     /// An exact decimal in ten-thousandths.
     Decimal(i64),
+    /// An exact decimal in hundredths that is too large for ten-thousandths.
+    Large(i64),
     /// A text, as a range of the rows' text buffer.
     Text(Range<usize>),
     /// Microseconds since 1970.
@@ -43,6 +45,22 @@ pub enum Field {
     Bool(bool),
     /// An array, as a range of the rows' element buffer.
     Array(Range<usize>),
+}
+
+impl Field {
+    /// Makes an exact decimal. `None` if it is too large.
+    pub fn of_ten_thousandths(value: i128) -> Option<Self> {
+        match i64::try_from(value) {
+            Ok(value) => Some(Self::Decimal(value)),
+            Err(_) if value % 100 == 0 => i64::try_from(value / 100).ok().map(Self::Large),
+            Err(_) => None,
+        }
+    }
+
+    /// Reads an exact decimal. `None` if the text is not a number, has more than four decimals, or is too large.
+    pub fn of_decimal(text: &str) -> Option<Self> {
+        parse_decimal(text).and_then(Self::of_ten_thousandths)
+    }
 }
 
 /// Rows that a statement returned. The session reuses them for later statements, so that reading allocates nothing once
@@ -130,6 +148,7 @@ impl Rows {
         let value = match self.field(row, column) {
             Some(Field::Int(value)) => Some(*value),
             Some(Field::Decimal(value)) if value % 10_000 == 0 => Some(value / 10_000),
+            Some(Field::Large(value)) if value % 100 == 0 => Some(value / 100),
             _ => None,
         };
         value
@@ -213,7 +232,7 @@ pub fn time_text(time: Timestamp) -> String {
 
 fn money(field: &Field) -> Option<Cents> {
     match field {
-        Field::Int(value) => Some(Cents(*value)),
+        Field::Int(value) | Field::Large(value) => Some(Cents(*value)),
         Field::Decimal(value) if value % 100 == 0 => Some(Cents(value / 100)),
         _ => None,
     }
@@ -284,7 +303,7 @@ impl<'a> Elements<'a> {
     pub fn money(&self, index: usize) -> Result<Cents, SqlError> {
         match (self.field(index), self.item(index)) {
             (Some(field), _) => money(field),
-            (None, Some(item)) => parse_decimal(item).and_then(|value| money(&Field::Decimal(value))),
+            (None, Some(item)) => Field::of_decimal(item).as_ref().and_then(money),
             (None, None) => None,
         }
         .ok_or_else(|| self.wrong(index, "an amount"))
@@ -323,8 +342,8 @@ impl<'a> Elements<'a> {
 }
 
 /// Reads a decimal number in ten-thousandths. Returns `None` if the text is not a number, has more than four decimals,
-/// or is too large.
-pub fn parse_decimal(text: &str) -> Option<i64> {
+/// or has more digits than any type.
+fn parse_decimal(text: &str) -> Option<i128> {
     let (negative, digits) = match text.strip_prefix('-') {
         Some(digits) => (true, digits),
         None => (false, text),
@@ -333,9 +352,9 @@ pub fn parse_decimal(text: &str) -> Option<i64> {
     if whole.is_empty() && fraction.is_empty() {
         return None;
     }
-    let mut value: i64 = 0;
+    let mut value: i128 = 0;
     for digit in whole.bytes().chain(fraction.bytes()) {
-        let digit = digit.is_ascii_digit().then(|| i64::from(digit - b'0'))?;
+        let digit = digit.is_ascii_digit().then(|| i128::from(digit - b'0'))?;
         value = value.checked_mul(10)?.checked_add(digit)?;
     }
     for _ in fraction.len()..4 {
@@ -361,8 +380,15 @@ mod tests {
         }
         assert_eq!(parse_decimal("1.230000"), Some(12_300), "zeros behind the fourth decimal");
         for text in ["", "-", ".", "1.23456", "1e3", "99999999999999999999"] {
-            assert_eq!(parse_decimal(text), None, "{text}");
+            assert_eq!(Field::of_decimal(text), None, "{text}");
         }
+        let mut rows = Rows::default();
+        rows.reset(1);
+        for text in ["9999999999999999.99", "-9999999999999999.99", "9999999999999999.9900"] {
+            rows.push(Field::of_decimal(text).expect("eighteen digits"));
+        }
+        let largest = Cents(999_999_999_999_999_999);
+        assert_eq!([0, 1, 2].map(|row| rows.money(row, 0)), [Ok(largest), Ok(-largest), Ok(largest)]);
     }
 
     #[test]

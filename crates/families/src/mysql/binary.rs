@@ -2,7 +2,7 @@
 
 use crate::mysql::packet::{Reader, put_bytes, put_length};
 use lydite_database::sql::sql_error::SqlError;
-use lydite_database::sql::value::{Field, Rows, Value, parse_decimal};
+use lydite_database::sql::value::{Field, Rows, Value};
 use lydite_tpcc::{Cents, Rate, Timestamp};
 use std::io::Write;
 
@@ -173,7 +173,7 @@ fn read(reader: &mut Reader<'_>, kind: u8, rows: &mut Rows) -> Option<Field> {
         kind::SHORT => Field::Int(i64::from(reader.u16()? as i16)),
         kind::LONG | kind::INT_24 => Field::Int(i64::from(reader.u32()? as i32)),
         kind::LONG_LONG => Field::Int(reader.u64()? as i64),
-        kind::NEW_DECIMAL => Field::Decimal(parse_decimal(std::str::from_utf8(reader.bytes()?).ok()?)?),
+        kind::NEW_DECIMAL => Field::of_decimal(std::str::from_utf8(reader.bytes()?).ok()?)?,
         kind::VARCHAR | kind::VAR_STRING | kind::STRING => text(reader, rows)?,
         kind if kind::BLOBS.contains(&kind) => text(reader, rows)?,
         kind::DATE_TIME | kind::TIMESTAMP => read_time(reader)?,

@@ -45,7 +45,8 @@ CREATE PROCEDURE lydite_new_order(
     -- Lines are booked one by one here, so it does not matter which have the same stock.
     in_rounds varchar(120))
 BEGIN
-    DECLARE v_gone, v_o, v_k, v_at, v_number, v_item, v_supply, v_quantity, v_stock, v_brand, v_count, v_rows int DEFAULT 0;
+    DECLARE v_gone, v_k, v_at, v_number, v_item, v_supply, v_quantity, v_stock, v_brand, v_count, v_rows int DEFAULT 0;
+    DECLARE v_o bigint DEFAULT 0;
     DECLARE v_entry datetime(6);
     DECLARE v_last varchar(16);
     DECLARE v_credit char(2);
@@ -134,7 +135,8 @@ CREATE PROCEDURE lydite_new_order_arrays(
     in_numbers varchar(120), in_items varchar(120), in_supplies varchar(120), in_quantities varchar(120),
     in_rounds varchar(120))
 BEGIN
-    DECLARE v_gone, v_o, v_count, v_done, v_known, v_rows, v_stocked, v_inserted int DEFAULT 0;
+    DECLARE v_gone, v_count, v_done, v_known, v_rows, v_stocked, v_inserted int DEFAULT 0;
+    DECLARE v_o bigint DEFAULT 0;
     DECLARE v_entry datetime(6);
     DECLARE v_last varchar(16);
     DECLARE v_credit char(2);
@@ -266,7 +268,8 @@ END
 CREATE PROCEDURE lydite_order_status(
     in_w int, in_d int, in_c int, in_last varchar(16) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin)
 BEGIN
-    DECLARE v_c, v_o int;
+    DECLARE v_c int;
+    DECLARE v_o bigint;
     DECLARE v_text varchar(120);
     START TRANSACTION READ ONLY;
     CALL lydite_customer(in_w, in_d, in_c, in_last, v_c);
@@ -291,7 +294,8 @@ END
 --/
 CREATE PROCEDURE lydite_delivery(in_w int, in_carrier int, in_districts int)
 BEGIN
-    DECLARE v_gone, v_o, v_c, v_lines, v_rows int DEFAULT 0;
+    DECLARE v_gone, v_c, v_lines, v_rows int DEFAULT 0;
+    DECLARE v_o bigint DEFAULT 0;
     DECLARE v_d int DEFAULT 1;
     DECLARE v_owed decimal(12, 2);
     DECLARE v_delivered mediumtext DEFAULT '';
@@ -338,7 +342,7 @@ END
 --/
 CREATE PROCEDURE lydite_stock_level(in_w int, in_d int, in_threshold int)
 BEGIN
-    DECLARE v_next int;
+    DECLARE v_next bigint;
     DECLARE v_text varchar(120);
     START TRANSACTION READ ONLY;
     SELECT d_next_o_id INTO v_next FROM district WHERE d_w_id = in_w AND d_id = in_d;
@@ -429,7 +433,7 @@ END
 CREATE PROCEDURE lydite_select_balance(in_warehouses varchar(120))
 BEGIN
     DECLARE v_k, v_count, v_w int DEFAULT 0;
-    DECLARE v_balance decimal(12, 2);
+    DECLARE v_balance decimal(18, 2);
     DECLARE v_balances varchar(255) DEFAULT '';
     DECLARE v_text varchar(120);
     START TRANSACTION READ ONLY;

@@ -102,7 +102,8 @@ pub(crate) static SPIDER_DIALECT: Dialect =
 fn column_type(kind: ColumnType) -> String {
     match kind {
         ColumnType::Integer { below } if below <= 1 << 15 => "smallint".into(),
-        ColumnType::Integer { .. } => "int".into(),
+        ColumnType::Integer { below } if below <= 1 << 31 => "int".into(),
+        ColumnType::Integer { .. } => "bigint".into(),
         ColumnType::Money { digits } => format!("decimal({digits}, 2)"),
         ColumnType::Rate => "decimal(4, 4)".into(),
         ColumnType::VarText(width) => format!("varchar({width})"),

@@ -120,6 +120,7 @@ impl ColumnSink for Encoder {
     fn int(&mut self, value: i64) {
         match self.types[self.column] {
             ColumnType::Integer { below } if below <= 1 << 15 => self.field(&(value as i16).to_be_bytes()),
+            ColumnType::Integer { below } if below > 1 << 31 => self.field(&value.to_be_bytes()),
             _ => self.field(&(value as i32).to_be_bytes()),
         }
     }
@@ -200,11 +201,10 @@ pub(super) struct Batches<'a> {
 impl<'a> Batches<'a> {
     pub(super) fn new(
         wire: &'a mut Wire,
-        table: Table,
+        (table, types): (Table, Vec<ColumnType>),
         size: &'a mut u32,
         progress: &'a LoadProgress,
     ) -> Self {
-        let types = table.schema().columns.iter().map(|column| column.kind).collect();
         Self { wire, table, rows: Encoder::new(types), ends: Vec::new(), size, tally: Tally::new(progress) }
     }
 

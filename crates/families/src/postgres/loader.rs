@@ -6,7 +6,7 @@
 use crate::postgres::config::Config;
 use crate::postgres::copy::{Batches, copy_in};
 use crate::postgres::wire::Wire;
-use crate::postgres::{connected, load_lock};
+use crate::postgres::{SCHEMA, connected, load_lock};
 use lydite_database::sql::batch;
 use lydite_database::sql::ddl;
 use lydite_database::sql::meta::{self, Admin};
@@ -15,14 +15,20 @@ use lydite_database::sql::sql_error::SqlError;
 use lydite_database::{LoadProgress, LoadUnit, Loader, TargetError};
 use lydite_tpcc::WarehouseId;
 use lydite_tpcc::population::Population;
-use lydite_tpcc::schema::Table;
+use lydite_tpcc::schema::{Column, ColumnType, Table};
 
 pub(crate) struct PgLoader {
     wire: Wire,
     place: String,
     /// Rows per batch; `None` if a warehouse is one transaction.
     batch: Option<u32>,
+    /// Columns with integers of four bytes. New tables have some of eight there; those of an older Lydite, whose load is
+    /// resumed, have not.
+    four_bytes: Vec<String>,
 }
+
+/// Type of integers of four bytes.
+const FOUR_BYTES: ColumnType = ColumnType::Integer { below: 1 << 31 };
 
 impl PgLoader {
     pub(crate) fn open(config: &Config) -> Result<Self, TargetError> {
@@ -30,7 +36,14 @@ impl PgLoader {
         let mut wire = connected(config)?;
         load_lock::share(&mut wire, config.product)
             .map_err(|error| super::advised(error, "join the load", &place))?;
-        Ok(Self { wire, place, batch: config.batch })
+        let four_bytes = wire
+            .column(&format!(
+                "SELECT attname FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid \
+                 WHERE relnamespace = {SCHEMA} AND relname IN ({}) AND atttypid = 'int4'::regtype",
+                ddl::table_names()
+            ))
+            .map_err(|error| super::advised(error, "look for the types of the columns", &place))?;
+        Ok(Self { wire, place, batch: config.batch, four_bytes })
     }
 
     fn table(
@@ -40,7 +53,7 @@ impl PgLoader {
         warehouse: WarehouseId,
         progress: &LoadProgress,
     ) -> Result<(), SqlError> {
-        let types = table.schema().columns.iter().map(|column| column.kind).collect();
+        let types = types(table, &self.four_bytes);
         copy_in(&mut self.wire, table.name(), &ddl::column_list(table), types, progress, |copy| {
             population.write_table(table, warehouse, copy).map(|_| ())
         })
@@ -74,16 +87,26 @@ impl PgLoader {
         population: &Population,
         progress: &LoadProgress,
     ) -> Result<(), TargetError> {
-        let Self { wire, place, .. } = self;
+        let Self { wire, place, four_bytes, .. } = self;
         let failed = |error, doing: &str| super::advised(error, doing, place);
         batch::load_unit(wire, (unit, tables), failed, |wire, table| {
-            let mut batches = Batches::new(wire, table, &mut batch, progress);
+            let mut batches = Batches::new(wire, (table, types(table, four_bytes)), &mut batch, progress);
             population.write_table(table, unit.warehouse(), &mut batches).and_then(|_| batches.end())
         })?;
         // A batch that was too large is too large for the next unit too.
         self.batch = Some(batch);
         Ok(())
     }
+}
+
+/// Returns the types of a table's columns. The names of columns are different in all tables.
+fn types(table: Table, four_bytes: &[String]) -> Vec<ColumnType> {
+    let is_four = |column: &Column| four_bytes.iter().any(|name| name == column.name);
+    let of = |column: &Column| match column.kind {
+        ColumnType::Integer { below } if below > 1 << 31 && is_four(column) => FOUR_BYTES,
+        kind => kind,
+    };
+    table.schema().columns.iter().map(of).collect()
 }
 
 impl Loader for PgLoader {

@@ -1,5 +1,6 @@
 //! PostgreSQL's binary form of `numeric`: digits in base 10 000. The first digit has the given weight.
 
+use lydite_database::sql::value::Field;
 use lydite_tpcc::{Cents, Rate};
 
 const NEGATIVE: u16 = 0x4000;
@@ -40,8 +41,12 @@ fn put(negative: bool, whole: u64, fraction: u16, scale: u16, out: &mut Vec<u8>)
     }
 }
 
-/// Reads a number in ten-thousandths. `None` if it is not a number, has more than four decimals, or is too large.
-pub(crate) fn ten_thousandths(bytes: &[u8]) -> Option<i64> {
+/// Reads a number. `None` if it is not a number, has more than four decimals, or is too large.
+pub(crate) fn read(bytes: &[u8]) -> Option<Field> {
+    ten_thousandths(bytes).and_then(Field::of_ten_thousandths)
+}
+
+fn ten_thousandths(bytes: &[u8]) -> Option<i128> {
     let word = |index: usize| Some(u16::from_be_bytes(bytes.get(index * 2..index * 2 + 2)?.try_into().ok()?));
     let count = usize::from(word(0)?);
     let weight = i32::from(word(1)? as i16);
@@ -59,7 +64,7 @@ pub(crate) fn ten_thousandths(bytes: &[u8]) -> Option<i64> {
             _ => return None,
         }
     }
-    i64::try_from(if sign == NEGATIVE { -value } else { value }).ok()
+    Some(if sign == NEGATIVE { -value } else { value })
 }
 
 #[cfg(test)]
@@ -68,15 +73,17 @@ mod tests {
 
     #[test]
     fn amounts_and_rates_survive_the_way_there_and_back() {
-        for cents in [0, 1, -1, 99, 100, -1000, 30_000_000, 123_456_789_012, i64::from(u32::MAX) * 1_000] {
+        for cents in
+            [0, 1, -1, 99, 100, -1000, 30_000_000, 123_456_789_012, -999_999_999_999_999_999, i64::MAX]
+        {
             let mut bytes = Vec::new();
             put_cents(Cents(cents), &mut bytes);
-            assert_eq!(ten_thousandths(&bytes), Some(cents * 100), "{cents}");
+            assert_eq!(ten_thousandths(&bytes), Some(i128::from(cents) * 100), "{cents}");
         }
         for rate in [0, 1, 2_000, 5_000, 9_999, 10_000, -3] {
             let mut bytes = Vec::new();
             put_rate(Rate(rate), &mut bytes);
-            assert_eq!(ten_thousandths(&bytes), Some(i64::from(rate)), "{rate}");
+            assert_eq!(ten_thousandths(&bytes), Some(i128::from(rate)), "{rate}");
         }
     }
 

@@ -6,7 +6,7 @@ CREATE OR REPLACE FUNCTION lydite_new_order(
     in_numbers integer[], in_items integer[], in_supplies integer[], in_quantities integer[],
     -- How often the stock of this line was ordered in earlier lines, plus one: one UPDATE changes a row once only.
     in_rounds integer[],
-    OUT o_id integer, OUT entry_d timestamptz, OUT c_last varchar, OUT c_credit char,
+    OUT o_id bigint, OUT entry_d timestamptz, OUT c_last varchar, OUT c_credit char,
     OUT c_discount numeric, OUT w_tax numeric, OUT d_tax numeric, OUT total numeric,
     OUT names varchar[], OUT stocks smallint[], OUT brands boolean[], OUT prices numeric[])
 LANGUAGE plpgsql AS $$
@@ -169,7 +169,7 @@ END $$;
 CREATE OR REPLACE FUNCTION lydite_order_status(
     in_w integer, in_d integer, in_c integer, in_last varchar,
     OUT o_c_id integer, OUT o_first varchar, OUT o_middle char, OUT o_last varchar, OUT o_balance numeric,
-    OUT order_id integer, OUT entry_d timestamptz, OUT carrier_id smallint,
+    OUT order_id bigint, OUT entry_d timestamptz, OUT carrier_id smallint,
     OUT items integer[], OUT supplies integer[], OUT quantities smallint[], OUT amounts numeric[],
     OUT dates timestamptz[])
 LANGUAGE plpgsql AS $$
@@ -188,11 +188,11 @@ BEGIN
 END $$;
 
 CREATE OR REPLACE FUNCTION lydite_delivery(in_w integer, in_carrier integer, in_districts integer,
-    OUT delivered integer[])
+    OUT delivered bigint[])
 LANGUAGE plpgsql AS $$
 DECLARE
     d integer;
-    o integer;
+    o bigint;
     c integer;
     lines integer;
     dated_lines integer;
@@ -241,7 +241,7 @@ END $$;
 CREATE OR REPLACE FUNCTION lydite_stock_level(in_w integer, in_d integer, in_threshold integer)
 RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
-    next integer;
+    next bigint;
     items integer[];
 BEGIN
     SELECT d_next_o_id INTO STRICT next FROM district WHERE d_w_id = in_w AND d_id = in_d;

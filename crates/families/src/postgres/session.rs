@@ -42,7 +42,8 @@ pub(crate) fn column_type(kind: ColumnType) -> String {
     match kind {
         ColumnType::Integer { below } if below <= 1 << 15 => "smallint".into(),
         // By length: an INTEGER of CockroachDB has eight bytes unless a setting says otherwise.
-        ColumnType::Integer { .. } => "int4".into(),
+        ColumnType::Integer { below } if below <= 1 << 31 => "int4".into(),
+        ColumnType::Integer { .. } => "int8".into(),
         ColumnType::Money { digits } => format!("numeric({digits}, 2)"),
         ColumnType::Rate => "numeric(4, 4)".into(),
         ColumnType::VarText(width) => format!("varchar({width})"),
@@ -364,7 +365,7 @@ fn scalar(bytes: &[u8], oid: Oid, rows: &mut Rows) -> Option<Field> {
         INT8 => Field::Int(i64::from_be_bytes(bytes.try_into().ok()?)),
         TEXT | BPCHAR | VARCHAR => rows.text_field(std::str::from_utf8(bytes).ok()?),
         TIMESTAMPTZ => Field::Time(i64::from_be_bytes(bytes.try_into().ok()?) + EPOCH_MICROS),
-        NUMERIC => Field::Decimal(numeric::ten_thousandths(bytes)?),
+        NUMERIC => numeric::read(bytes)?,
         _ => return None,
     })
 }
@@ -382,8 +383,17 @@ mod tests {
             let sql = ddl::create_table(dialect(Isolation::Serializable), table, "");
             assert!(!sql.contains("integer") && !sql.contains(" int "), "{sql}");
             for column in table.schema().columns {
-                let four = matches!(column.kind, ColumnType::Integer { below } if below > 1 << 15);
-                assert_eq!(four, sql.contains(&format!("{} int4", column.name)), "{sql}");
+                let is = |wanted: std::ops::RangeInclusive<u64>| matches!(column.kind, ColumnType::Integer { below } if wanted.contains(&below));
+                assert_eq!(
+                    is(1 << 15 | 1..=1 << 31),
+                    sql.contains(&format!("{} int4", column.name)),
+                    "{sql}"
+                );
+                assert_eq!(
+                    is(1 << 31 | 1..=u64::MAX),
+                    sql.contains(&format!("{} int8", column.name)),
+                    "{sql}"
+                );
             }
         }
     }

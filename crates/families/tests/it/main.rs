@@ -2,6 +2,7 @@
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic")]
 
 mod extra;
+mod growth;
 mod malformed;
 mod mysql_target;
 mod nodes;

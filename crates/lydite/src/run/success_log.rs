@@ -367,7 +367,7 @@ mod tests {
     use lydite_bench::WrongRows;
     use lydite_tpcc::{Cents, OrderId};
 
-    fn order(o_id: u32, c_id: u32) -> WrittenOrder {
+    fn order(o_id: u64, c_id: u32) -> WrittenOrder {
         let (w_id, d_id) = (WarehouseId(1), DistrictId(2));
         WrittenOrder { w_id, d_id, o_id: OrderId(o_id), c_id: CustomerId(c_id) }
     }
@@ -377,7 +377,7 @@ mod tests {
         PaymentKey { w_id, d_id, c_w_id: WarehouseId(3), c_d_id: DistrictId(4), amount: Cents(amount) }
     }
 
-    fn written(next: u32, orders: &[WrittenOrder], payments: &[(i64, u32)]) -> Written {
+    fn written(next: u64, orders: &[WrittenOrder], payments: &[(i64, u32)]) -> Written {
         let mut written = Written { orders: orders.to_vec(), ..Written::default() };
         written.next_orders.insert((WarehouseId(1), DistrictId(2)), OrderId(next));
         for (amount, c_id) in payments {

@@ -322,15 +322,15 @@ impl Evaluator {
     /// Judges conditions 2, 3, 4, 9 and 11.
     fn judge_district(&mut self, w: WarehouseId, d: DistrictId, district: &OpenDistrict) {
         let key = Key { w, d: Some(d), row: RowKey::None };
-        let rows = |(id, order): (&OrderId, &OrderFacts)| order.row.map(|_| id.0);
+        let rows = |(id, order): (&OrderId, &OrderFacts)| order.row.map(|_| id.get());
         let last_order = district.orders.iter().rev().find_map(rows).unwrap_or(0);
-        let new = |(id, order): (&OrderId, &OrderFacts)| order.is_new.then_some(id.0);
+        let new = |(id, order): (&OrderId, &OrderFacts)| order.is_new.then_some(id.get());
         let last_new = district.orders.iter().rev().find_map(new);
         let first_new = district.orders.iter().find_map(new);
 
         if let Some(DistrictFacts { ytd, next_o_id }) = district.row {
             let last = next_o_id.get() - 1;
-            if last != i64::from(last_order) || last_new.is_some_and(|new| last != i64::from(new)) {
+            if last != last_order || last_new.is_some_and(|new| last != new) {
                 let new = last_new.map_or_else(|| "none".to_owned(), |new| new.to_string());
                 self.violate(
                     2,
@@ -347,7 +347,7 @@ impl Evaluator {
         }
         if let (Some(first), Some(last)) = (first_new, last_new) {
             let count = district.new_order_count;
-            if u64::from(last - first) + 1 != count {
+            if last.abs_diff(first) + 1 != count {
                 self.violate(3, key, format_args!("NO_O_ID {first} to {last}, new orders {count}"));
             }
         }

@@ -121,8 +121,8 @@ impl Notes {
                 let (district, o_id) = ((order.w_id, order.d_id), seen.o_id);
                 vec![
                     self.read(Item::NextOrder(district), self.unless_first(district, o_id)),
-                    self.write(Item::NextOrder(district), u64::from(o_id.0) + 1),
-                    self.write(Item::LastOrder(district, order.c_id), o_id.0.into()),
+                    self.write(Item::NextOrder(district), o_id.0 + 1),
+                    self.write(Item::LastOrder(district, order.c_id), o_id.0),
                 ]
             }
             (Transaction::Payment(payment), Outcome::Payment(seen)) => {
@@ -139,10 +139,7 @@ impl Notes {
                 let carrier = seen.carrier_id.map(|_| 1);
                 vec![
                     self.read(Item::Balance(district, seen.c_id), Some(of_balance(seen.c_balance))),
-                    self.read(
-                        Item::LastOrder(district, seen.c_id),
-                        (!is_first).then_some(seen.o_id.0.into()),
-                    ),
+                    self.read(Item::LastOrder(district, seen.c_id), (!is_first).then_some(seen.o_id.0)),
                     self.read(Item::Carrier(district, seen.o_id), carrier),
                 ]
             }
@@ -161,7 +158,7 @@ impl Notes {
 
     /// Returns D_NEXT_O_ID as a register has it: no value before the first write.
     fn unless_first(&self, district: District, next: OrderId) -> Option<u64> {
-        (self.first.get(&district) != Some(&next)).then_some(next.0.into())
+        (self.first.get(&district) != Some(&next)).then_some(next.0)
     }
 }
 
@@ -219,7 +216,7 @@ impl Source for Mix {
             // A read of it would be dirty.
             (Transaction::NewOrder(order), Err(TxError::RolledBack(seen))) => {
                 let last = Item::LastOrder((order.w_id, order.d_id), order.c_id);
-                ops.push(lock(&self.notes).write(last, seen.o_id.0.into()));
+                ops.push(lock(&self.notes).write(last, seen.o_id.0));
             }
             (_, Err(TxError::Unavailable { committed: Committed::Unknown, .. })) => {
                 lock(&self.notes).doubts.extend(doubts(transaction));
@@ -420,7 +417,7 @@ mod tests {
 
     const CUSTOMER: CustomerId = CustomerId(3);
 
-    fn order(o_id: u32) -> (Transaction, Outcome) {
+    fn order(o_id: u64) -> (Transaction, Outcome) {
         let input =
             NewOrder { w_id: DISTRICT.0, d_id: DISTRICT.1, c_id: CUSTOMER, lines: ArrayVec::default() };
         let seen = NewOrderOutcome {
@@ -473,7 +470,7 @@ mod tests {
         (Transaction::Payment(input), Outcome::Payment(Box::new(seen)))
     }
 
-    fn status(o_id: u32, balance: i64) -> (Transaction, Outcome) {
+    fn status(o_id: u64, balance: i64) -> (Transaction, Outcome) {
         let customer = CustomerSelector::Id(CUSTOMER);
         let seen = OrderStatusOutcome {
             c_id: CUSTOMER,

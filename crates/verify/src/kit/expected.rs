@@ -137,7 +137,7 @@ mod tests {
         let level = |low_stock| Ok(Outcome::StockLevel(StockLevelOutcome { low_stock }));
         assert_eq!(difference(&level(5), &level(5)), None);
         assert_eq!(difference(&level(6), &level(5)).as_deref(), Some("low_stock is 6 instead of 5"));
-        let delivery = |orders: &[u32]| {
+        let delivery = |orders: &[u64]| {
             let delivered = orders.iter().map(|&order| (DistrictId(1), OrderId(order))).collect();
             Ok(Outcome::Delivery(DeliveryOutcome { delivered }))
         };

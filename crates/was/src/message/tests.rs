@@ -112,7 +112,7 @@ fn outcomes() -> Vec<Outcome> {
             c_middle: text("EO"),
             c_last: text("EINGEINGEING"),
             c_balance: Cents(i64::MIN),
-            o_id: OrderId(u32::MAX),
+            o_id: OrderId(u64::MAX),
             entry_d: Timestamp(i64::MAX),
             carrier_id: Some(CarrierId(10)),
             lines: (0..MAX_ORDER_LINES as u32).map(status_line).collect(),
