@@ -191,6 +191,7 @@ pub fn load_micro(
     match target.state()? {
         DatabaseState::Empty => {}
         DatabaseState::Foreign { tables } => return Err(foreign(&tables)),
+        DatabaseState::Partial { tables, problem } => return Err(partial(&tables, &problem)),
         _ => {
             return Err(TargetError::usage(
                 "the database is not empty: name another one, or start over with --fresh",
@@ -284,7 +285,17 @@ fn prepare<'a>(
             meta.data
         ))),
         DatabaseState::Foreign { tables } => Err(foreign(&tables)),
+        DatabaseState::Partial { tables, problem } => Err(partial(&tables, &problem)),
     }
+}
+
+/// Returns the error for a database with tables of Lydite's that make up no database.
+fn partial(tables: &[String], problem: &str) -> TargetError {
+    TargetError::usage(format!(
+        "the database holds tables of Lydite's that can't be used ({}): {problem}: drop them and start over with \
+         --fresh, or name another database or schema",
+        tables.join(", ")
+    ))
 }
 
 /// Returns the error for a database with tables that Lydite did not make.

@@ -59,7 +59,8 @@ pub trait Target: Send + Sync {
     fn admit(&self, demand: &Demand) -> Result<Vec<String>, TargetError>;
 
     /// Creates the empty tables and stores `meta` with the state "loading". Leaves out the keys and indexes that
-    /// [`Target::finish_load`] builds faster afterwards.
+    /// [`Target::finish_load`] builds faster afterwards. After an error none of them is left; if it can't take them back,
+    /// [`Target::state`] says [`DatabaseState::Partial`].
     ///
     /// # Errors
     /// A table exists already, or the database rejects the tables.
@@ -192,6 +193,14 @@ pub enum DatabaseState {
     Foreign {
         /// Names of these tables.
         tables: Vec<String>,
+    },
+    /// Tables with names of Lydite's own that make up no database: what a stopped load or drop left, or what somebody
+    /// has changed since. A reset removes them.
+    Partial {
+        /// Names of these tables, and of those with data.
+        tables: Vec<String>,
+        /// Reason why they are no database, for the user.
+        problem: String,
     },
     /// An unfinished load.
     Loading {

@@ -12,7 +12,6 @@ use lydite_tpcc::limits::MAX_WAREHOUSES;
 use lydite_tpcc::meta::{DatabaseMeta, POPULATION_VERSION};
 use lydite_tpcc::nurand::CLoad;
 use lydite_tpcc::population::Population;
-use lydite_tpcc::schema::Table;
 use lydite_tpcc::{Districts, Size, Timestamp, WarehouseId};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -27,6 +26,11 @@ const DATA_SKEW: &str = "data_skew";
 
 /// Note of the size. Without it the size is the standard's.
 const SIZE: &str = "size";
+
+/// State of a database whose tables are not all there yet. A load leaves it if it is stopped there.
+pub const CREATING: &str = "creating";
+/// State of a database that is being dropped. A drop leaves it if it is stopped.
+pub const DROPPING: &str = "dropping";
 
 /// Stores `meta` in the state "loading".
 pub fn create(tx: &mut AnyTx<'_>, meta: &DatabaseMeta) -> Result<(), StoreError> {
@@ -62,6 +66,13 @@ pub fn note_ready(store: &dyn AnyStore) -> Result<(), StoreError> {
     tx.commit()?.wait()
 }
 
+/// Notes that the drop has begun. What is left after a stop is then known as Lydite's.
+pub fn note_dropping(store: &dyn AnyStore) -> Result<(), StoreError> {
+    let mut tx = store.begin_any(Access::Write)?;
+    tx.put(TABLE, b"state", DROPPING.as_bytes())?;
+    tx.commit()?.wait()
+}
+
 /// Reads the notes.
 pub fn state(tx: &mut AnyTx<'_>) -> Result<DatabaseState, StoreError> {
     let mut notes: BTreeMap<String, String> = BTreeMap::new();
@@ -79,11 +90,18 @@ pub fn state(tx: &mut AnyTx<'_>) -> Result<DatabaseState, StoreError> {
         }
         ControlFlow::Continue(())
     })?;
-    if notes.is_empty() {
+    if notes.is_empty() && units.is_empty() {
         let tables = tables_with_rows(tx)?;
         return Ok(if tables.is_empty() { DatabaseState::Empty } else { DatabaseState::Foreign { tables } });
     }
-    from_notes(&notes, &units).map_err(StoreError::Failed)
+    match from_notes(&notes, &units) {
+        Ok(state) => Ok(state),
+        Err(problem) => {
+            let mut tables = tables_with_rows(tx)?;
+            tables.push(TABLE.name().to_string());
+            Ok(DatabaseState::Partial { tables, problem })
+        }
+    }
 }
 
 /// Reads the state from notes. `units` are the loaded units; 0 is ITEM.
@@ -91,6 +109,11 @@ pub fn state(tx: &mut AnyTx<'_>) -> Result<DatabaseState, StoreError> {
 /// # Errors
 /// A note is missing or bad. The error names it.
 pub fn from_notes(notes: &BTreeMap<String, String>, units: &[u32]) -> Result<DatabaseState, String> {
+    match notes.get("state").map(String::as_str) {
+        Some(CREATING) => return Err("a load was stopped while it created the tables, or is at it".into()),
+        Some(DROPPING) => return Err("a drop was stopped, or is at work".into()),
+        _ => {}
+    }
     let meta = meta(notes)?;
     match notes.get("state").map(String::as_str) {
         Some("ready") => Ok(DatabaseState::Ready { meta }),
@@ -152,15 +175,15 @@ fn note<T: std::str::FromStr>(
 }
 
 fn bad(name: &str) -> String {
-    format!("lydite_meta has no {name} or a bad one: load with --fresh")
+    format!("lydite_meta has no {name} or a bad one")
 }
 
-/// Returns the tables with rows. Rows without notes were not loaded by Lydite, or their reset was interrupted.
+/// Returns the tables with rows, and the indexes with entries. Rows without notes were not loaded by Lydite, or their reset was interrupted.
 fn tables_with_rows(tx: &mut AnyTx<'_>) -> Result<Vec<String>, StoreError> {
     let mut tables = Vec::new();
-    for table in Table::ALL {
+    for table in KvTable::ALL.into_iter().filter(|&table| table != TABLE) {
         let mut found = false;
-        tx.scan(table.into(), KeyRange::ALL, Direction::Forward, &mut |_, _| {
+        tx.scan(table, KeyRange::ALL, Direction::Forward, &mut |_, _| {
             found = true;
             ControlFlow::Break(())
         })?;

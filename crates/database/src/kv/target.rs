@@ -174,10 +174,15 @@ impl<S: Store> Target for KvTarget<S> {
     fn reset(&self) -> Result<(), TargetError> {
         let Some(store) = self.store_if_there()? else { return Ok(()) };
         let _alone = self.begin_load()?;
-        // The notes go first: rows without notes never look like a database that can be run or resumed.
-        std::iter::once(KvTable::Meta)
-            .chain(KvTable::ALL)
-            .try_for_each(|table| self.load_lock().check().and_then(|()| store.clear(table)))
+        // The notes go last, and say from the beginning that this is no database any more: then nothing that is left
+        // after a stop can be run or resumed, and all of it is known as Lydite's.
+        self.load_lock()
+            .check()
+            .and_then(|()| meta::note_dropping(&*store))
+            .and_then(|()| {
+                let mut tables = KvTable::ALL.into_iter();
+                tables.try_for_each(|table| self.load_lock().check().and_then(|()| store.clear(table)))
+            })
             .map_err(self.failed("remove the rows"))
     }
 

@@ -37,6 +37,9 @@ pub fn is_ours(name: &str) -> bool {
     is_tpcc(name) || OWN_TABLES.contains(&name) || is_table_name(name)
 }
 
+/// Statement that creates the table of the load's progress.
+pub const CREATE_PROGRESS: &str = "CREATE TABLE lydite_load (unit int PRIMARY KEY)";
+
 /// Returns the statements that create the two tables and store `meta` in the state `loading`.
 pub fn create(meta: &DatabaseMeta) -> String {
     create_notes(&kv::notes(meta))
@@ -44,16 +47,34 @@ pub fn create(meta: &DatabaseMeta) -> String {
 
 /// Returns the statements that create the two tables and store notes and the state `loading`.
 pub fn create_notes(notes: &[(&str, String)]) -> String {
-    let rows: Vec<String> = std::iter::once(&("state", "loading".to_string()))
+    create_in_state("loading", notes).join("; ")
+}
+
+/// Returns the statements, one by one, that create the two tables and store notes and the state `creating`. They come
+/// before those of the other tables, and [`LOADING`] after them, where a server can't create all tables in one
+/// transaction. So whatever is left of a stopped load is known as Lydite's.
+pub fn begin_creating(notes: &[(&str, String)]) -> [String; 3] {
+    create_in_state(kv::CREATING, notes)
+}
+
+fn create_in_state(state: &str, notes: &[(&str, String)]) -> [String; 3] {
+    let rows: Vec<String> = std::iter::once(&("state", state.to_string()))
         .chain(notes)
         .map(|(key, value)| format!("('{key}', '{}')", value.replace('\'', "''")))
         .collect();
-    format!(
-        "CREATE TABLE lydite_meta (name varchar(32) PRIMARY KEY, value varchar(200) NOT NULL); \
-         CREATE TABLE lydite_load (unit int PRIMARY KEY); \
-         INSERT INTO lydite_meta VALUES {}",
-        rows.join(", ")
-    )
+    [
+        "CREATE TABLE lydite_meta (name varchar(32) PRIMARY KEY, value varchar(200) NOT NULL)".to_string(),
+        format!("INSERT INTO lydite_meta VALUES {}", rows.join(", ")),
+        CREATE_PROGRESS.to_string(),
+    ]
+}
+
+/// Statement that notes that all tables are there.
+pub const LOADING: &str = "UPDATE lydite_meta SET value = 'loading' WHERE name = 'state'";
+
+/// Returns the statement that notes another state.
+pub fn note_state(state: &str) -> String {
+    format!("UPDATE lydite_meta SET value = '{}' WHERE name = 'state'", state.replace('\'', "''"))
 }
 
 /// Returns the statement that notes a unit as loaded: a warehouse, or 0 for ITEM. It belongs into the transaction that
@@ -83,12 +104,23 @@ fn values(admin: &mut impl Admin) -> Result<BTreeMap<String, String>, SqlError> 
 
 /// Reads the description of a loaded database.
 pub fn read(admin: &mut impl Admin) -> Result<DatabaseMeta, SqlError> {
-    kv::meta(&values(admin)?).map_err(SqlError::Decode)
+    kv::meta(&values(admin)?).map_err(|problem| SqlError::Decode(format!("{problem}: load with --fresh")))
 }
 
 /// Reads the state of the database. `tables` has the names of all tables in the schema.
 pub fn state(admin: &mut impl Admin, tables: &[String]) -> Result<DatabaseState, SqlError> {
     let has = |name: &str| tables.iter().any(|table| table == name);
+    let partial = |problem: String| {
+        let mut tables: Vec<String> = tables.iter().filter(|name| is_ours(name)).cloned().collect();
+        tables.sort_unstable();
+        DatabaseState::Partial { tables, problem }
+    };
+    if !has("lydite_meta") && has("lydite_load") {
+        // A load makes lydite_load last, and only shards have it alone.
+        return Ok(partial(
+            "lydite_meta is missing, so this is one of several shards, or a load or drop was stopped".into(),
+        ));
+    }
     if !has("lydite_meta") {
         let foreign: Vec<String> =
             tables.iter().filter(|name| is_table_name(name) || is_tpcc(name)).cloned().collect();
@@ -98,21 +130,56 @@ pub fn state(admin: &mut impl Admin, tables: &[String]) -> Result<DatabaseState,
             DatabaseState::Foreign { tables: foreign }
         });
     }
-    let values = values(admin)?;
+    let values = match values(admin) {
+        Ok(values) => values,
+        Err(error) if has_other_columns(&error) => {
+            return Ok(partial("lydite_meta has other columns than Lydite's".into()));
+        }
+        Err(error) => return Err(error),
+    };
     if values.get("workload").is_some_and(|workload| workload == "micro") {
         let note = |name: &str| values.get(name).map(String::as_str);
         let ready = note("state") == Some("ready");
-        return match lydite_micro::Meta::from_notes(note) {
-            Ok(meta) => Ok(DatabaseState::Micro { meta, ready }),
-            Err(name) => {
-                Err(SqlError::Decode(format!("lydite_meta has no {name} or a bad one: load with --fresh")))
-            }
-        };
+        return Ok(match lydite_micro::Meta::from_notes(note) {
+            Ok(meta) => match missing(micro_tables(&meta), has) {
+                Some(problem) => partial(problem),
+                None => DatabaseState::Micro { meta, ready },
+            },
+            Err(name) => partial(format!("lydite_meta has no {name} or a bad one")),
+        });
     }
     // Only an unfinished load needs its progress.
     let ready = values.get("state").is_some_and(|state| state == "ready");
+    if let Err(problem) = kv::from_notes(&values, &[]) {
+        return Ok(partial(problem));
+    }
+    let own = (!ready).then(|| "lydite_load".to_string());
+    if let Some(problem) =
+        missing(Table::ALL.map(|table| table.name().to_string()).into_iter().chain(own), has)
+    {
+        return Ok(partial(problem));
+    }
     let units =
         if ready { Vec::new() } else { admin.column("SELECT unit FROM lydite_load ORDER BY unit")? };
     let units: Vec<u32> = units.iter().filter_map(|unit| unit.parse().ok()).collect();
     kv::from_notes(&values, &units).map_err(SqlError::Decode)
+}
+
+/// Returns the names of the microbenchmark's tables.
+fn micro_tables(meta: &lydite_micro::Meta) -> impl Iterator<Item = String> {
+    super::micro::tables(meta).map(super::micro::name)
+}
+
+/// Returns what is wrong if the notes are there but some tables are not.
+fn missing(wanted: impl Iterator<Item = String>, has: impl Fn(&str) -> bool) -> Option<String> {
+    let gone: Vec<String> = wanted.filter(|name| !has(name)).collect();
+    let verb = if gone.len() == 1 { "is" } else { "are" };
+    (!gone.is_empty()).then(|| format!("{} {verb} missing", gone.join(", ")))
+}
+
+/// True if a query of `lydite_meta` failed because it lacks the columns: somebody else's table.
+fn has_other_columns(error: &SqlError) -> bool {
+    let SqlError::Database { code, message, .. } = error else { return false };
+    // PostgreSQL and MySQL have codes of their own for it.
+    code == "42703" || code == "1054" || message.contains("no such column")
 }

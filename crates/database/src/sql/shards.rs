@@ -5,7 +5,7 @@
 
 use crate::error::TargetError;
 use crate::load::{LoadProgress, LoadUnit, Loader};
-use crate::sql::meta::OWN_TABLES;
+use crate::sql::meta::is_ours;
 use crate::target_url::{OptionSpec, ParsedUrl};
 use lydite_tpcc::Placement;
 use lydite_tpcc::meta::DatabaseMeta;
@@ -199,9 +199,7 @@ pub fn check_count(shards: usize, meta: &DatabaseMeta) -> Result<(), TargetError
 
 /// Rejects a shard with tables that have the names of Lydite's tables. `there` has the names of its tables.
 pub fn check_empty(place: &str, there: &[String]) -> Result<(), TargetError> {
-    let ours =
-        |name: &&str| OWN_TABLES.contains(name) || Table::ALL.iter().any(|table| table.name() == *name);
-    let found: Vec<&str> = there.iter().map(String::as_str).filter(ours).collect();
+    let found: Vec<&str> = there.iter().map(String::as_str).filter(|name| is_ours(name)).collect();
     if found.is_empty() {
         return Ok(());
     }

@@ -95,9 +95,8 @@ impl Transactions {
         }
         let units: Vec<u32> =
             notes.keys().filter_map(|name| name.strip_prefix(LOADED)).flat_map(str::parse).collect();
-        meta::from_notes(&notes, &units).map_err(|problem| {
-            StoreError::Failed(problem).on_target("read the notes", &self.driver.config.place)
-        })
+        Ok(meta::from_notes(&notes, &units)
+            .unwrap_or_else(|problem| DatabaseState::Partial { tables, problem }))
     }
 
     pub(super) fn create_schema(&self, meta: &DatabaseMeta) -> Result<(), TargetError> {

@@ -63,9 +63,13 @@ pub(super) fn state(database: &Database) -> GemelResult<Option<DatabaseState>> {
     }
     if !notes.is_empty() {
         let note = |name: &str| notes.get(name).map(String::as_str);
-        let meta = Meta::from_notes(note)
-            .map_err(|name| Error::Usage(format!("{NOTES} has no {name} or a bad one: load with --fresh")))?;
-        return Ok(Some(DatabaseState::Micro { meta, ready: note("state") == Some("ready") }));
+        return Ok(Some(match Meta::from_notes(note) {
+            Ok(meta) => DatabaseState::Micro { meta, ready: note("state") == Some("ready") },
+            Err(name) => DatabaseState::Partial {
+                tables: vec![NOTES.to_string()],
+                problem: format!("{NOTES} has no {name} or a bad one"),
+            },
+        }));
     }
     // Records without notes: a drop was interrupted.
     let mut tables = Vec::new();

@@ -33,6 +33,12 @@ pub(crate) const OPTIONS: &[OptionSpec] = &[
         about: "whether loading declares the foreign keys",
     },
     OptionSpec {
+        name: "history_key",
+        values: "on, off",
+        default: "off; on if the server demands primary keys",
+        about: "whether loading adds a primary key to HISTORY, which has none in TPC-C",
+    },
+    OptionSpec {
         name: "engine",
         values: "a storage engine",
         default: "the server's",
@@ -124,6 +130,7 @@ pub(crate) const OPTIONS: &[OptionSpec] = &[
 /// Options about TPC-C's tables.
 pub(crate) const TPCC_OPTIONS: &[&str] = &[
     "foreign_keys",
+    "history_key",
     "procedures",
     "partitions",
     "shards",
@@ -162,6 +169,8 @@ pub(crate) struct Config {
     pub(crate) isolation: Isolation,
     /// Configured use of foreign keys; `None` leaves it to the engine.
     pub(crate) foreign_keys: Option<bool>,
+    /// Configured primary key of HISTORY; `None` leaves it to the server.
+    pub(crate) history_key: Option<bool>,
     pub(crate) engine: Option<String>,
     /// Engines of single tables, by table name.
     pub(crate) engines: BTreeMap<&'static str, String>,
@@ -222,6 +231,7 @@ pub(crate) fn parse(parsed: &ParsedUrl, mode: TxMode) -> Result<Config, Vec<Stri
         tls: tls(parsed, &mut errors),
         isolation: Isolation::of(parsed, &mut errors),
         foreign_keys: given(parsed, "foreign_keys", &["on", "off"], &mut errors).map(|given| given == "on"),
+        history_key: given(parsed, "history_key", &["on", "off"], &mut errors).map(|given| given == "on"),
         engine,
         engines,
         snapshot_at_begin: parsed.choice("snapshot", &["first-read", "begin"], &mut errors) == "begin",

@@ -3,6 +3,7 @@
 use crate::mysql::wire::Wire;
 use crate::mysql::{Mysql, config, spider};
 use crate::unread::Unread;
+use lydite_database::sql::ddl;
 use lydite_database::sql::isolation::Isolation;
 use lydite_database::sql::meta::Admin;
 use lydite_database::sql::shards::Layout;
@@ -163,6 +164,16 @@ impl Mysql {
         if self.config.mode == TxMode::Procedures {
             let arrays = self.procedures_have_arrays(product)?;
             settings.insert("procedures".into(), if arrays { "arrays" } else { "rows" }.into());
+        }
+        let keyed = wire
+            .column(&format!(
+                "SELECT count(*) FROM information_schema.columns WHERE table_schema = database() \
+                 AND table_name = 'history' AND column_name = '{}'",
+                ddl::HISTORY_KEY
+            ))
+            .map_err(self.failed("look for a key of HISTORY"))?;
+        if keyed.concat() != "0" {
+            settings.insert("history_key".into(), "on".into());
         }
         // The partitions that the tables have, whatever the URL says.
         let partitions = wire.column(

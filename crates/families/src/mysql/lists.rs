@@ -3,7 +3,7 @@
 use crate::mysql::session::MysqlConnection;
 use crate::mysql::wire::Wire;
 use crate::mysql::{Mysql, refused, schema, spider};
-use lydite_database::lists::{check_none, table_name};
+use lydite_database::lists::{check_none, is_table_name, table_name};
 use lydite_database::sql::lists::{ListSession, ListStatement, create_table, insert};
 use lydite_database::sql::meta::Admin;
 use lydite_database::{ListTarget, Lists, Session, TargetError};
@@ -123,9 +123,10 @@ impl ListTarget for Mysql {
 
     fn drop_lists(&self) -> Result<(), TargetError> {
         let mut wire = self.connect_wire()?;
+        // Those of another URL too: of other engines, or of other shards.
         let drop_tables = |server: &Self, wire: &mut Wire| {
-            (0..self.list_tables()).try_for_each(|place| {
-                wire.execute(&format!("DROP TABLE IF EXISTS {}", table_name(place)))
+            server.tables(wire)?.iter().filter(|name| is_table_name(name)).try_for_each(|name| {
+                wire.execute(&format!("DROP TABLE IF EXISTS {name}"))
                     .map_err(server.failed("drop the tables of the isolation check"))
             })
         };

@@ -4,7 +4,6 @@ use crate::mysql::copy::{Way, copy_in, way};
 use crate::mysql::session::MysqlConnection;
 use crate::mysql::wire::Wire;
 use crate::mysql::{Mysql, advised, refused, schema};
-use lydite_database::sql::meta;
 use lydite_database::sql::micro::{COLUMNS, MicroSession, MicroStatement, name, tables, totals};
 use lydite_database::{LoadProgress, Micro, MicroLoader, MicroTarget, Session, TargetError, seated};
 use lydite_micro::{Engines, Meta, TableId, Totals};
@@ -27,7 +26,7 @@ impl MicroTarget for Mysql {
                 )
             })
             .collect();
-        schema::create_all(&mut wire, &self.config, &statements, &meta::create_notes(&meta.notes()))
+        schema::create_noted(&mut wire, &self.config, &meta.notes(), statements)
             .map_err(self.failed("create the tables"))
     }
 

@@ -44,7 +44,9 @@ use errors::has_code;
 use galera::{in_step, without_rows};
 use load_lock::{LoadLock, MARK};
 use loader::MysqlLoader;
+use lydite_database::kv::meta::{DROPPING, notes};
 use lydite_database::sql::counts::counts;
+use lydite_database::sql::ddl;
 use lydite_database::sql::dialect::Dialect;
 use lydite_database::sql::meta::{self, Admin, is_ours};
 use lydite_database::sql::reread::{halves, reread};
@@ -256,11 +258,17 @@ impl Mysql {
         })
     }
 
-    /// Reads a column of a table of the information schema for this database's tables.
+    /// Reads a column of a table of the information schema for this database's tables; of keys and indexes, for those of
+    /// Lydite's tables alone, since other tables may have indexes of the same names.
     fn catalogue(&self, wire: &mut Wire, column: &str, table: &str) -> Result<Vec<String>, TargetError> {
         let schema = if table == "table_constraints" { "constraint_schema" } else { "table_schema" };
+        let of = if table == "tables" {
+            String::new()
+        } else {
+            format!(" AND table_name IN ({})", ddl::table_names())
+        };
         wire.column(&format!(
-            "SELECT DISTINCT {column} FROM information_schema.{table} WHERE {schema} = database()"
+            "SELECT DISTINCT {column} FROM information_schema.{table} WHERE {schema} = database(){of}"
         ))
         .map_err(self.failed("look for tables, keys and indexes"))
     }
@@ -322,8 +330,14 @@ impl Mysql {
             .map_err(|error| refused(error, &self.config))
     }
 
-    /// Drops the objects with names of Lydite's tables, on this server alone. The caller has the right to load.
-    fn drop_tables(&self, wire: &mut Wire) -> Result<(), TargetError> {
+    /// Drops the objects with names of Lydite's tables, on this server alone. The caller has the right to load. The notes
+    /// go last, after `rest`, and say from the beginning that the database is being dropped: so whatever is left after a
+    /// stop is known as Lydite's.
+    fn drop_tables(
+        &self,
+        wire: &mut Wire,
+        rest: impl FnOnce(&mut Wire) -> Result<(), TargetError>,
+    ) -> Result<(), TargetError> {
         let mut there = BTreeMap::new();
         wire.query_each(
             "SELECT table_name, table_type FROM information_schema.tables WHERE table_schema = database()",
@@ -334,17 +348,33 @@ impl Mysql {
             },
         )
         .map_err(self.failed("look for tables"))?;
+        let failed = self.failed("drop the tables");
         // The tables refer to each other. Objects that others made under these names may not be tables.
-        let mut drops = vec!["SET SESSION foreign_key_checks = 0".to_string()];
-        drops.extend(there.iter().filter(|(name, _)| is_ours(name)).map(|(name, kind)| {
+        wire.execute("SET SESSION foreign_key_checks = 0").map_err(&failed)?;
+        let drop = |(name, kind): (&String, &String)| {
             let kind = match kind.as_str() {
                 "VIEW" => "VIEW",
                 "SEQUENCE" => "SEQUENCE",
                 _ => "TABLE",
             };
             format!("DROP {kind} IF EXISTS `{name}`")
-        }));
-        drops.iter().try_for_each(|drop| wire.execute(drop)).map_err(self.failed("drop the tables"))
+        };
+        let (notes, others): (Vec<_>, Vec<_>) =
+            there.iter().filter(|(name, _)| is_ours(name)).partition(|(name, _)| *name == "lydite_meta");
+        // Somebody else's table of this name may have no such columns, and then has nothing to say.
+        let state = wire.column("SELECT value FROM lydite_meta WHERE name = 'state'").unwrap_or_default();
+        let noted = !state.is_empty() && wire.execute(&meta::note_state(DROPPING)).is_ok();
+        for (number, other) in others.into_iter().enumerate() {
+            if let Err(error) = wire.execute(&drop(other)) {
+                if number == 0 && noted {
+                    // A database that can't be dropped at all stays as it was.
+                    let _stays = wire.execute(&meta::note_state(&state.concat()));
+                }
+                return Err(failed(error));
+            }
+        }
+        rest(wire)?;
+        notes.into_iter().try_for_each(|notes| wire.execute(&drop(notes))).map_err(failed)
     }
 
     /// Marks the load as complete.
@@ -402,7 +432,7 @@ impl Target for Mysql {
             return self.create_over_shards(meta);
         }
         let mut wire = self.connect_wire()?;
-        schema::create(&mut wire, &self.config, &meta::create(meta)).map_err(self.failed("create the tables"))
+        schema::create(&mut wire, &self.config, &notes(meta)).map_err(self.failed("create the tables"))
     }
 
     fn begin_load(&self) -> Result<Box<dyn Send>, TargetError> {
@@ -462,8 +492,9 @@ impl Target for Mysql {
         // The next tables may be of another kind.
         *self.parted.lock().unwrap_or_else(PoisonError::into_inner) = None;
         let mut lock = LoadLock::take(&self.config)?;
-        self.drop_tables(lock.wire())?;
-        self.reset_shards(lock.wire())
+        // An unreachable shard is reported before anything is dropped on another server.
+        self.shards.iter().try_for_each(|shard| shard.connect_wire().map(drop))?;
+        self.drop_tables(lock.wire(), |wire| self.reset_shards(wire))
     }
 
     fn check(

@@ -4,7 +4,7 @@ use crate::mysql::config::Config;
 use crate::mysql::product::Product;
 use crate::mysql::wire::Wire;
 use lydite_database::sql::ddl;
-use lydite_database::sql::meta::Admin;
+use lydite_database::sql::meta::{self, Admin};
 use lydite_database::sql::sql_error::SqlError;
 use lydite_tpcc::schema::Table;
 
@@ -41,7 +41,72 @@ pub(crate) fn without_foreign_keys(config: &Config, product: &Product) -> Option
 /// order.
 pub(crate) fn create_table(table: Table, config: &Config, product: &Product) -> String {
     let key = ddl::primary_key(table).map_or(String::new(), |key| format!(", PRIMARY KEY ({key})"));
-    let mut sql = ddl::create_table(product.dialect, table, &key);
+    create_with_key(table, config, product, &key)
+}
+
+/// Returns `CREATE TABLE` for HISTORY with a primary key: a column that the server fills, and that no statement names. A
+/// partitioned table must have the partition's column in each key.
+fn create_history_with_key(config: &Config, product: &Product) -> String {
+    let parted = if config.partitions.is_some() { ", h_w_id" } else { "" };
+    let key = format!(", {} bigint NOT NULL AUTO_INCREMENT, PRIMARY KEY ({0}{parted})", ddl::HISTORY_KEY);
+    create_with_key(Table::History, config, product, &key)
+}
+
+/// Settings of servers that reject tables without a primary key, or changes of their rows, with the part of the value
+/// that says so.
+const DEMANDS: [(&str, &[&str]); 6] = [
+    ("innodb_force_primary_key", &["ON"]),
+    ("sql_require_primary_key", &["ON"]),
+    ("wsrep_mode", &["REQUIRED_PRIMARY_KEY"]),
+    ("wsrep_certify_nonpk", &["OFF"]),
+    // Percona XtraDB Cluster.
+    ("pxc_strict_mode", &["ENFORCING", "MASTER"]),
+    // Members of a group (Group Replication) have its name, a UUID.
+    ("group_replication_group_name", &["-"]),
+];
+
+/// Returns the setting by which the server demands a primary key of each table.
+fn demanded(wire: &mut Wire) -> Result<Option<String>, SqlError> {
+    let names: Vec<String> = DEMANDS.iter().map(|(name, _)| format!("'{name}'")).collect();
+    let mut found = None;
+    let sql =
+        format!("SHOW GLOBAL VARIABLES WHERE lower(Variable_name) IN ({}, 'wsrep_on')", names.join(", "));
+    let mut galera = false;
+    let mut settings = Vec::new();
+    wire.query_each(&sql, &mut |row| {
+        if let [Some(name), Some(value)] = row {
+            galera |= name.eq_ignore_ascii_case("wsrep_on") && *value == "ON";
+            settings.push((name.to_ascii_lowercase(), (*value).to_string()));
+        }
+    })?;
+    for (name, value) in settings {
+        let asked = DEMANDS
+            .iter()
+            .any(|(known, parts)| *known == name && parts.iter().any(|part| value.contains(part)));
+        // These matter to nodes of a cluster alone.
+        if asked && (galera || !name.starts_with("wsrep_")) {
+            found.get_or_insert(format!("{name}={value}"));
+        }
+    }
+    Ok(found)
+}
+
+/// Returns `CREATE TABLE` for each of these tables, with a primary key of HISTORY if the URL or the server wants one.
+fn create_tables(wire: &mut Wire, config: &Config, tables: &[Table]) -> Result<Vec<String>, SqlError> {
+    let product = wire.product;
+    let keyed = match config.history_key {
+        Some(keyed) => keyed,
+        None => demanded(wire)?.is_some(),
+    };
+    let create = |&table: &Table| match table {
+        Table::History if keyed => create_history_with_key(config, product),
+        table => create_table(table, config, product),
+    };
+    Ok(tables.iter().map(create).collect())
+}
+
+fn create_with_key(table: Table, config: &Config, product: &Product, key: &str) -> String {
+    let mut sql = ddl::create_table(product.dialect, table, key);
     sql += CHARACTERS;
     if let Some(engine) = config.engines.get(table.name()) {
         sql += &format!(" ENGINE = {engine}");
@@ -60,32 +125,40 @@ pub(crate) fn create_table(table: Table, config: &Config, product: &Product) -> 
     sql
 }
 
-/// Creates the nine tables and then the tables in `own`, all or none. DDL has no transactions, so after an error the
-/// tables that were made are dropped again.
-pub(crate) fn create(wire: &mut Wire, config: &Config, own: &str) -> Result<(), SqlError> {
+/// Creates Lydite's own tables with these notes, and the nine tables: all or none. DDL has no transactions, so the notes
+/// come first and say that the tables are being created, and after an error the tables that were made are dropped again.
+pub(crate) fn create(wire: &mut Wire, config: &Config, notes: &[(&str, String)]) -> Result<(), SqlError> {
     let product = wire.product;
-    let mut statements: Vec<String> = Vec::new();
+    let mut tables: Vec<String> = Vec::new();
     if config.partitions.is_some() && config.layout.colocated() && !product.before_together.is_empty() {
-        statements.push(product.before_together.to_string());
+        tables.push(product.before_together.to_string());
     }
-    statements.extend(Table::ALL.map(|table| create_table(table, config, product)));
-    create_all(wire, config, &statements, own)
+    tables.extend(create_tables(wire, config, &Table::ALL)?);
+    create_noted(wire, config, notes, tables)
+}
+
+/// Creates Lydite's own tables with these notes, and these tables, as [`create`] does.
+pub(crate) fn create_noted(
+    wire: &mut Wire,
+    config: &Config,
+    notes: &[(&str, String)],
+    tables: Vec<String>,
+) -> Result<(), SqlError> {
+    let mut statements = meta::begin_creating(notes).to_vec();
+    statements.extend(tables);
+    statements.push(meta::LOADING.to_string());
+    create_all(wire, config, &statements)
 }
 
 /// Creates the tables of a shard.
 pub(crate) fn create_of_shard(wire: &mut Wire, config: &Config, tables: &[Table]) -> Result<(), SqlError> {
-    let statements: Vec<String> =
-        tables.iter().map(|&table| create_table(table, config, wire.product)).collect();
-    create_all(wire, config, &statements, "CREATE TABLE lydite_load (unit int PRIMARY KEY)")
+    let mut statements = vec![meta::CREATE_PROGRESS.to_string()];
+    statements.extend(create_tables(wire, config, tables)?);
+    create_all(wire, config, &statements)
 }
 
-/// Creates other tables as [`create`] does.
-pub(crate) fn create_all(
-    wire: &mut Wire,
-    config: &Config,
-    statements: &[String],
-    own: &str,
-) -> Result<(), SqlError> {
+/// Runs the statements. After an error the tables that they made are dropped, from the last to the first.
+fn create_all(wire: &mut Wire, config: &Config, statements: &[String]) -> Result<(), SqlError> {
     if let Some(engine) = &config.engine {
         wire.execute(&format!("SET SESSION default_storage_engine = {engine}"))?;
     }
@@ -95,16 +168,18 @@ pub(crate) fn create_all(
             wire.execute(statement)?;
             made.extend(statement.strip_prefix("CREATE TABLE ").and_then(|rest| rest.split(' ').next()));
         }
-        wire.execute(own)
+        Ok(())
     };
-    let created = create(wire);
-    if created.is_err() {
-        for table in made {
-            // The first error is the one that matters.
-            let _dropped = wire.execute(&format!("DROP TABLE IF EXISTS {table}"));
+    create(wire).map_err(|mut error| {
+        // The notes go last: while a table is left, they say whose it is.
+        let mut drops = made.iter().rev();
+        if drops.try_for_each(|table| wire.execute(&format!("DROP TABLE IF EXISTS {table}"))).is_err() {
+            let (SqlError::Database { message, .. } | SqlError::Lost(message) | SqlError::Decode(message)) =
+                &mut error;
+            *message += "; the tables made before are still there: start over with --fresh";
         }
-    }
-    created
+        error
+    })
 }
 
 /// Returns the name of a foreign key and of its index.

@@ -11,8 +11,9 @@ use crate::mysql::load_lock::LoadLock;
 use crate::mysql::loader::MysqlLoader;
 use crate::mysql::wire::Wire;
 use crate::mysql::{Mysql, schema};
+use lydite_database::kv::meta::notes;
 use lydite_database::sql::ddl;
-use lydite_database::sql::meta::{self, Admin};
+use lydite_database::sql::meta::Admin;
 use lydite_database::sql::shards::{self, Layout, Part, ShardedLoader};
 use lydite_database::{NodeSize, Target, TargetError};
 use lydite_tpcc::Placement;
@@ -127,8 +128,11 @@ impl Mysql {
         if made.is_err() {
             for shard in &self.shards {
                 // The first error is the one that matters. The load has the lock already.
-                let _dropped = shard.connect_wire().and_then(|mut wire| shard.drop_tables(&mut wire));
+                let dropped =
+                    shard.connect_wire().and_then(|mut wire| shard.drop_tables(&mut wire, |_| Ok(())));
+                let _dropped = dropped;
             }
+            let _dropped = self.drop_servers(&mut wire);
         }
         made
     }
@@ -171,7 +175,7 @@ impl Mysql {
             let Some(column) = table.warehouse_column() else { continue };
             statements.push(create_parted(wire, (table, layout), column, &servers, meta.warehouses));
         }
-        schema::create_all(wire, &self.config, &statements, &meta::create(meta))
+        schema::create_noted(wire, &self.config, &notes(meta), statements)
             .map_err(self.failed("create the tables"))
     }
 
@@ -195,6 +199,11 @@ impl Mysql {
             return Ok(());
         }
         self.shards.iter().try_for_each(Self::reset)?;
+        self.drop_servers(coordinator)
+    }
+
+    /// Drops the coordinator's server entries for the shards.
+    fn drop_servers(&self, coordinator: &mut Wire) -> Result<(), TargetError> {
         let servers = coordinator
             .column(&format!(
                 "SELECT server_name FROM mysql.servers WHERE left(server_name, 20) = {PREFIX} \

@@ -20,6 +20,12 @@ const FOREIGN_KEYS: OptionSpec = OptionSpec {
     default: "on",
     about: "whether loading declares the foreign keys",
 };
+const HISTORY_KEY: OptionSpec = OptionSpec {
+    name: "history_key",
+    values: "off, on",
+    default: "off",
+    about: "whether loading adds a primary key to HISTORY, which has none in TPC-C; logical replication wants one",
+};
 const SCHEMA: OptionSpec = OptionSpec {
     name: "schema",
     values: "a name",
@@ -63,6 +69,7 @@ macro_rules! options {
 pub(crate) const OPTIONS: &[OptionSpec] = options![
     ISOLATION,
     FOREIGN_KEYS,
+    HISTORY_KEY,
     SCHEMA,
     OptionSpec {
         name: "shards",
@@ -115,11 +122,12 @@ pub(crate) const COCKROACH_OPTIONS: &[OptionSpec] = options![
 
 /// Options of `yugabyte://`.
 pub(crate) const YUGABYTE_OPTIONS: &[OptionSpec] =
-    options![ISOLATION, FOREIGN_KEYS, SCHEMA, batch::option("10000")];
+    options![ISOLATION, FOREIGN_KEYS, HISTORY_KEY, SCHEMA, batch::option("10000")];
 
 /// Options of `citus://`.
 pub(crate) const CITUS_OPTIONS: &[OptionSpec] = options![
     ISOLATION,
+    HISTORY_KEY,
     SCHEMA,
     shards::ITEMS,
     shards::COLOCATED,
@@ -140,6 +148,8 @@ pub(crate) struct Config {
     pub(crate) connection: Connection,
     pub(crate) isolation: Isolation,
     pub(crate) foreign_keys: bool,
+    /// True if a load adds a primary key to HISTORY.
+    pub(crate) history_key: bool,
     pub(crate) schema: Option<String>,
     /// Servers over which the tables of the warehouses are split; none if one server has all rows.
     pub(crate) shards: Vec<(String, u16)>,
@@ -203,6 +213,7 @@ pub(crate) fn parse(
         connection: Connection::read(parsed, &mut errors),
         isolation: Isolation::among(product.isolation, parsed, &mut errors),
         foreign_keys,
+        history_key: parsed.choice("history_key", &["off", "on"], &mut errors) == "on",
         schema: schema(parsed, &mut errors),
         layout: Layout::of(parsed, !shards.is_empty() || product.distributes, &mut errors),
         shards,

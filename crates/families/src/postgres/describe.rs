@@ -2,6 +2,7 @@
 
 use crate::postgres::{Postgres, SCHEMA};
 use crate::unread::Unread;
+use lydite_database::sql::ddl;
 use lydite_database::sql::isolation::Isolation;
 use lydite_database::sql::meta::Admin;
 use lydite_database::sql::shards::Layout;
@@ -59,6 +60,17 @@ impl Postgres {
         settings.extend(foreign_keys.into_iter().next().map(|count| ("foreign keys".to_owned(), count)));
         if !self.shards.is_empty() {
             settings.insert("shards".into(), self.shards.len().to_string());
+        }
+        let keyed = wire
+            .column(&format!(
+                "SELECT count(*) FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid \
+                 WHERE relnamespace = {SCHEMA} AND relname = 'history' AND attname = '{}'",
+                ddl::HISTORY_KEY
+            ))
+            .map_err(self.failed("look for a key of HISTORY"))?;
+        // Over shards, the tables of the shards have the key.
+        if keyed.concat() != "0" || self.config.history_key && !self.shards.is_empty() {
+            settings.insert("history_key".into(), "on".into());
         }
         settings.insert("isolation".into(), self.config.isolation.sql().to_lowercase());
         settings.insert("tx".into(), self.config.mode.name().into());

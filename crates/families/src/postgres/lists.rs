@@ -1,11 +1,13 @@
 //! The workload of isolation checks on PostgreSQL, with a table on each shard if the URL names shards.
 
-use crate::postgres::Postgres;
 use crate::postgres::session::dialect;
 use crate::postgres::shards::{self, quoted};
-use lydite_database::lists::{check_none, table_name};
+use crate::postgres::wire::Wire;
+use crate::postgres::{Postgres, SCHEMA, TABLE_KINDS};
+use lydite_database::lists::{check_none, is_table_name, table_name};
 use lydite_database::sql::lists::{ListSession, ListStatement, create_table, insert};
 use lydite_database::sql::meta::Admin;
+use lydite_database::sql::sql_error::SqlError;
 use lydite_database::{ListTarget, Lists, Session, TargetError};
 use std::ops::Range;
 use std::time::Duration;
@@ -19,6 +21,26 @@ const KEY: &str = " PRIMARY KEY";
 /// Returns the name of a shard's foreign server. Those of a load, if there is one, stay as they are.
 fn server(shard: usize) -> String {
     format!("{}_shard", table_name(shard))
+}
+
+/// Drops all tables of isolation checks on a server.
+fn drop_list_tables(wire: &mut Wire) -> Result<(), SqlError> {
+    let mut drops = Vec::new();
+    wire.query_each(
+        &format!(
+            "SELECT relname, CASE relkind WHEN 'f' THEN 'FOREIGN TABLE' WHEN 'v' THEN 'VIEW' \
+             WHEN 'm' THEN 'MATERIALIZED VIEW' ELSE 'TABLE' END \
+             FROM pg_class WHERE relnamespace = {SCHEMA} AND relkind IN {TABLE_KINDS}"
+        ),
+        &mut |row| {
+            if let [Some(name), Some(kind)] = row
+                && is_table_name(name)
+            {
+                drops.push(format!("DROP {kind} IF EXISTS {name}"));
+            }
+        },
+    )?;
+    drops.iter().try_for_each(|drop| wire.execute(drop))
 }
 
 impl Postgres {
@@ -88,19 +110,15 @@ impl ListTarget for Postgres {
     fn drop_lists(&self) -> Result<(), TargetError> {
         let mut wire = self.connect_wire()?;
         let failed = self.failed("drop the tables of the isolation check");
-        if self.shards.is_empty() {
-            return wire.execute(&format!("DROP TABLE IF EXISTS {}", table_name(0))).map_err(failed);
-        }
+        // Those of another URL too: of other shards, or without any.
+        drop_list_tables(&mut wire).map_err(&failed)?;
         for (number, shard) in self.shards.iter().enumerate() {
-            let (table, server) = (table_name(number), server(number));
-            wire.execute(&format!("DROP FOREIGN TABLE IF EXISTS {table}")).map_err(&failed)?;
+            let server = server(number);
             wire.execute(&format!(
                 "DROP USER MAPPING IF EXISTS FOR CURRENT_USER SERVER {server}; DROP SERVER IF EXISTS {server}"
             ))
             .map_err(&failed)?;
-            shard
-                .connect_wire()?
-                .execute(&format!("DROP TABLE IF EXISTS {table}"))
+            drop_list_tables(&mut shard.connect_wire()?)
                 .map_err(shard.failed("drop the tables of the isolation check"))?;
         }
         Ok(())

@@ -1,11 +1,16 @@
 //! Dropping the tables of Lydite, whoever made them.
 
 use crate::postgres::load_lock::LoadLock;
+use crate::postgres::wire::Wire;
 use crate::postgres::{Postgres, SCHEMA, TABLE_KINDS};
 use lydite_database::TargetError;
+use lydite_database::kv::meta::DROPPING;
 use lydite_database::micro::is_table_name;
-use lydite_database::sql::meta::{Admin, OWN_TABLES};
+use lydite_database::sql::meta::{Admin, OWN_TABLES, note_state};
 use lydite_tpcc::schema::Table;
+
+/// Table of the notes.
+const NOTES: &str = OWN_TABLES[0];
 
 impl Postgres {
     /// Drops the tables on all servers; see [`lydite_database::Target::reset`].
@@ -13,7 +18,17 @@ impl Postgres {
         // An unreachable shard is reported before anything is dropped on another one.
         self.shards.iter().try_for_each(|shard| shard.connect_wire().map(drop))?;
         let mut lock = LoadLock::take(&self.config)?;
-        let wire = lock.wire();
+        let on_shards =
+            self.shards.iter().map(|shard| LoadLock::take(&shard.config)).collect::<Result<Vec<_>, _>>()?;
+        self.drop_all(lock.wire())?;
+        for lock in on_shards.into_iter().chain([lock]) {
+            lock.release().map_err(self.failed("end the load"))?;
+        }
+        Ok(())
+    }
+
+    /// Drops the tables on all servers. The caller has the right to load.
+    pub(super) fn drop_all(&self, wire: &mut Wire) -> Result<(), TargetError> {
         // Only in the schema that `state` looks at, and not objects that merely depend on the tables.
         let schema = wire.column("SELECT current_schema()").map_err(self.failed("look for the schema"))?;
         if schema.is_empty() {
@@ -23,10 +38,29 @@ impl Postgres {
             )));
         }
         let there = self.tables(wire)?;
+        if self.shards.is_empty() {
+            return self.drop_tables_but(wire, "");
+        }
+        // Several servers do not drop in one transaction. So the notes go last, and say from the beginning that the
+        // database is being dropped: whatever is left after a stop is known as Lydite's.
+        if there.iter().any(|name| name == NOTES) {
+            // Somebody else's table of this name may have no such columns, and then has nothing to say.
+            let _noted = wire.execute(&note_state(DROPPING));
+        }
+        self.shards.iter().try_for_each(|shard| shard.drop_all(&mut shard.connect_wire()?))?;
+        self.drop_tables_but(wire, NOTES)?;
+        self.drop_servers(wire)?;
+        self.drop_tables_but(wire, "")
+    }
+
+    /// Drops the tables on this server, but for one.
+    fn drop_tables_but(&self, wire: &mut Wire, kept: &str) -> Result<(), TargetError> {
+        let there = self.tables(wire)?;
         let names: Vec<String> = Table::ALL
             .map(Table::name)
             .into_iter()
             .chain(OWN_TABLES)
+            .filter(|name| *name != kept)
             .chain(there.iter().map(String::as_str).filter(|name| is_table_name(name)))
             .map(|name| format!("'{name}'"))
             .collect();
@@ -42,7 +76,7 @@ impl Postgres {
                 wire.execute(&format!("DROP TABLE {}", drops.join(", ")))
                     .map_err(self.failed("drop the tables"))?;
             }
-            return lock.release().map_err(self.failed("end the load"));
+            return Ok(());
         }
         // Objects that others made under these names may not be tables. Views go first, each before those that it
         // shows. Then all tables of a kind go at once, since they refer to each other. (Views that show each other in a
@@ -65,10 +99,6 @@ impl Postgres {
                 names.join(", ")
             ))
             .map_err(self.failed("look for tables"))?;
-        wire.execute(&drops.join("; ")).map_err(self.failed("drop the tables"))?;
-        if !self.shards.is_empty() {
-            self.reset_shards(wire)?;
-        }
-        lock.release().map_err(self.failed("end the load"))
+        wire.execute(&drops.join("; ")).map_err(self.failed("drop the tables"))
     }
 }

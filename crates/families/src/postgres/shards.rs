@@ -12,7 +12,7 @@ use crate::postgres::loader::PgLoader;
 use crate::postgres::wire::Wire;
 use crate::postgres::{Postgres, SCHEMA, create_table, session};
 use lydite_database::sql::ddl;
-use lydite_database::sql::meta::Admin;
+use lydite_database::sql::meta::{Admin, CREATE_PROGRESS};
 use lydite_database::sql::shards::{self, Layout, Part, ShardedLoader};
 use lydite_database::sql::sql_error::SqlError;
 use lydite_database::{NodeSize, TargetError};
@@ -53,8 +53,19 @@ pub(super) fn quoted(text: &str) -> String {
 
 impl Postgres {
     /// Rejects shards that already have tables of these names, and databases with too few warehouses for the shards.
-    pub(super) fn check_shards(&self, meta: &DatabaseMeta) -> Result<(), TargetError> {
+    pub(super) fn check_shards(&self, wire: &mut Wire, meta: &DatabaseMeta) -> Result<(), TargetError> {
         shards::check_count(self.shards.len(), meta)?;
+        if !self.shards.is_empty() {
+            let servers = self.servers(wire)?;
+            if !servers.is_empty() {
+                return Err(TargetError::usage(format!(
+                    "{}: there are entries of shards already ({}), of another schema, or of a load or drop that was \
+                     stopped: if nobody needs them, --fresh drops them",
+                    self.config.place(),
+                    servers.join(", ")
+                )));
+            }
+        }
         for shard in &self.shards {
             let there = shard.tables(&mut shard.connect_wire()?)?;
             shards::check_empty(&shard.config.place(), &there)?;
@@ -73,8 +84,8 @@ impl Postgres {
         let mut schemas = Vec::new();
         for (index, shard) in self.shards.iter().enumerate() {
             let mut wire = shard.connect_wire()?;
-            shard.check_index_names(&mut wire, self.config.layout.tables_of(index))?;
-            let mut tables = String::from("BEGIN; CREATE TABLE lydite_load (unit int PRIMARY KEY); ");
+            shard.check_names(&mut wire, self.config.layout.tables_of(index))?;
+            let mut tables = format!("BEGIN; {CREATE_PROGRESS}; ");
             for &table in self.config.layout.tables_of(index) {
                 tables += &create_table(&shard.config, table);
             }
@@ -174,15 +185,18 @@ impl Postgres {
         self.run_all(&analyze, jobs)
     }
 
-    /// Drops a load's tables on the shards, and the coordinator's foreign servers for the shards.
-    pub(super) fn reset_shards(&self, coordinator: &mut Wire) -> Result<(), TargetError> {
-        for shard in &self.shards {
-            lydite_database::Target::reset(shard)?;
-        }
-        let servers = coordinator
-            .column("SELECT srvname FROM pg_foreign_server WHERE srvname ~ '^lydite_shard_[0-9]+$'")
-            .map_err(self.failed("look for shards"))?;
-        for server in servers {
+    /// Returns the coordinator's foreign servers for shards.
+    fn servers(&self, coordinator: &mut Wire) -> Result<Vec<String>, TargetError> {
+        coordinator
+            .column(
+                "SELECT srvname FROM pg_foreign_server WHERE srvname ~ '^lydite_shard_[0-9]+$' ORDER BY 1",
+            )
+            .map_err(self.failed("look for shards"))
+    }
+
+    /// Drops the coordinator's foreign servers for the shards.
+    pub(super) fn drop_servers(&self, coordinator: &mut Wire) -> Result<(), TargetError> {
+        for server in self.servers(coordinator)? {
             // Other objects that depend on the server were not made by Lydite. They stay, and the drop fails.
             coordinator
                 .execute(&format!(

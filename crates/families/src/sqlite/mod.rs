@@ -292,7 +292,7 @@ impl Target for Sqlite {
         }
         let mut connection = self.open()?;
         let tables = connection
-            .column("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')")
+            .column("SELECT lower(name) FROM sqlite_master WHERE type IN ('table', 'view')")
             .map_err(self.failed("look for tables"))?;
         meta::state(&mut connection, &tables).map_err(self.failed("read lydite_meta"))
     }
@@ -309,10 +309,17 @@ impl Target for Sqlite {
         let mut connection = self.open()?;
         let names = ddl::index_names(&Table::ALL);
         let taken = connection
-            .column(&format!("SELECT name FROM sqlite_master WHERE name IN ({names}) ORDER BY 1"))
+            .column(&format!("SELECT name FROM sqlite_master WHERE lower(name) IN ({names}) ORDER BY 1"))
             .map_err(self.failed("look for indexes"))?;
         if !taken.is_empty() {
             return Err(ddl::names_taken(&taken));
+        }
+        let names = ddl::table_names();
+        let taken = connection
+            .column(&format!("SELECT name FROM sqlite_master WHERE lower(name) IN ({names}) ORDER BY 1"))
+            .map_err(self.failed("look for names of tables"))?;
+        if !taken.is_empty() {
+            return Err(ddl::tables_taken(&taken));
         }
         // The mode is stored in the file. It is set only here, because a mere look at somebody's file must not change
         // it.

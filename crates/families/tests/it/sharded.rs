@@ -71,6 +71,32 @@ fn inputs(count: usize) -> Vec<Transaction> {
     InputPlan::on(&meta(), 7, Mix::Deck).in_turn(count)
 }
 
+/// A load that fails on the coordinator leaves nothing on the shards, and what a stopped drop leaves is told and dropped.
+fn assert_halves_are_taken_back(cluster: &Cluster, target: &dyn Target) {
+    let tables = |server: &Server| {
+        server.psql(
+            "postgres",
+            "SELECT string_agg(relname, ',') FROM pg_class WHERE relkind IN ('r', 'p', 'f') \
+                                 AND relnamespace = 'public'::regnamespace",
+        )
+    };
+    // The tables of the shards are made before those of the coordinator.
+    cluster.coordinator.psql("postgres", "CREATE TABLE stock_3 (mine int)");
+    let failed = target.create_schema(&meta()).expect_err("a partition that can't be made");
+    assert!(failed.message.contains("stock_3"), "{failed:?}");
+    assert!(cluster.shards.iter().all(|shard| tables(shard).is_empty()));
+    assert_eq!(tables(&cluster.coordinator), "stock_3", "it is somebody else's");
+    cluster.coordinator.psql("postgres", "DROP TABLE stock_3");
+
+    let server = "CREATE SERVER lydite_shard_1 FOREIGN DATA WRAPPER postgres_fdw";
+    cluster.coordinator.psql("postgres", &format!("CREATE EXTENSION IF NOT EXISTS postgres_fdw; {server}"));
+    let refused = target.create_schema(&meta()).expect_err("an entry of a shard");
+    assert!(refused.message.contains("entries of shards already (lydite_shard_1)"), "{refused:?}");
+    cluster.shards[1].psql("postgres", "CREATE TABLE lydite_load (unit int); CREATE TABLE stock (mine int)");
+    target.reset().expect("reset");
+    assert_eq!(tables(&cluster.shards[1]), "");
+}
+
 /// One test with several steps, since four servers take a while to start.
 #[test]
 fn warehouses_are_parted_over_shards_and_the_database_is_the_same() {
@@ -80,6 +106,7 @@ fn warehouses_are_parted_over_shards_and_the_database_is_the_same() {
     let refused = target.create_schema(&few).expect_err("two warehouses on three shards");
     assert!(refused.message.contains("3 shards need at least as many warehouses"), "{refused:?}");
     assert_eq!(target.state().expect("a state"), DatabaseState::Empty);
+    assert_halves_are_taken_back(&cluster, &*target);
 
     let refused = target.capabilities().move_warehouses(&[WarehouseId(1)], 1).expect_err("no tables");
     assert!(refused.message.contains("the database is empty: load it first"), "{refused:?}");

@@ -34,6 +34,12 @@ fn warehouses_are_parted_over_shards_and_the_database_is_the_same() {
     assert_eq!(target.state().expect("a state"), DatabaseState::Empty);
     assert_eq!(cluster.shards[1].sql("parted", "SHOW TABLES"), "stock", "it is left alone");
     cluster.shards[1].sql("parted", "DROP TABLE stock");
+    // The tables of the shards are made before those of the coordinator.
+    cluster.coordinator.sql("parted", "CREATE TABLE stock (mine int)");
+    target.create_schema(&meta(WAREHOUSES)).expect_err("a table that can't be made");
+    assert!(cluster.shards.iter().all(|shard| shard.sql("parted", "SHOW TABLES").is_empty()));
+    assert_eq!(cluster.coordinator.sql("parted", "SHOW TABLES"), "stock", "it is somebody else's");
+    cluster.coordinator.sql("parted", "DROP TABLE stock");
 
     target.create_schema(&meta(WAREHOUSES)).expect("create_schema");
     load_units(target.as_ref(), [LoadUnit::Items, warehouse(1), warehouse(3)]);

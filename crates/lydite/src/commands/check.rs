@@ -54,7 +54,7 @@ pub(crate) fn command(args: CheckArgs) -> Outcome {
         }
         DatabaseState::Empty => {
             return Err(Failure::usage(format!(
-                "{url} is empty: load it first with `lydite load {} --warehouses N`",
+                "{url} is empty: load it first with `lydite load {} --warehouses 2`",
                 typed(&url)
             )));
         }

@@ -68,6 +68,10 @@ pub(crate) fn unusable(state: &DatabaseState, url: &str) -> Failure {
                 tables.join(", ")
             )
         }
+        DatabaseState::Partial { tables, problem } => format!(
+            "{url} holds tables of Lydite's that can't be used ({}): {problem}: {fresh}",
+            tables.join(", ")
+        ),
         DatabaseState::Micro { meta, .. } => format!(
             "{url} holds a load of the microbenchmark that is running or was interrupted ({}): wait for it, or load \
              again with --fresh",

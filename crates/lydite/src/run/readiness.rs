@@ -175,12 +175,17 @@ pub(crate) fn unusable(state: &DatabaseState, url: &str) -> Option<Failure> {
         DatabaseState::Foreign { tables } => Some(Failure::usage(format!(
             "the database has tables that Lydite did not make ({}), or was dropping when it was stopped: name another \
              database or schema; `lydite check {url} --foreign` checks TPC-C tables of other programs; if nobody needs \
-             these tables, `lydite load {url} --warehouses N --fresh` drops them with all their rows",
+             these tables, `lydite load {url} --warehouses {DEFAULT_WAREHOUSES} --fresh` drops them with all their rows",
+            tables.join(", ")
+        ))),
+        DatabaseState::Partial { tables, problem } => Some(Failure::usage(format!(
+            "the database holds tables of Lydite's that can't be used ({}): {problem}: drop them and start over with \
+             `lydite load {url} --warehouses {DEFAULT_WAREHOUSES} --fresh`, or name another database or schema",
             tables.join(", ")
         ))),
         DatabaseState::Micro { meta, .. } => Some(Failure::usage(format!(
             "the database holds the microbenchmark's tables ({}): run it with --workload micro, name another database, \
-             or replace them with `lydite load {url} --warehouses N --fresh`",
+             or replace them with `lydite load {url} --warehouses {DEFAULT_WAREHOUSES} --fresh`",
             meta.data
         ))),
         DatabaseState::Empty | DatabaseState::Ready { .. } | DatabaseState::AnyScale => None,

@@ -61,4 +61,5 @@ mod unread;
 mod usage;
 mod verify;
 mod was;
+mod wreck;
 mod wrong_rows;

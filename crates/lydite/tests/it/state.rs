@@ -171,7 +171,7 @@ fn check_on_an_empty_database_says_how_to_load_it() {
     let ended = lydite(&["check", &url]).code(2);
     let error = ended.only_error();
     assert!(
-        error.contains("is empty") && error.contains(&format!("lydite load {url} --warehouses N")),
+        error.contains("is empty") && error.contains(&format!("lydite load {url} --warehouses 2")),
         "{error}"
     );
     assert_eq!(server.psql("empty", "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'"), "0");

@@ -465,7 +465,7 @@ fn ready(
         }
         // These tests only read.
         DatabaseState::Empty if plan.only == [Property::Data] => Err(Failure::usage(format!(
-            "{url} is not loaded, and --only data only reads: load it first with `lydite load {} --warehouses N`",
+            "{url} is not loaded, and --only data only reads: load it first with `lydite load {} --warehouses 2`",
             typed(url)
         ))),
         DatabaseState::Empty => {
