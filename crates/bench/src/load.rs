@@ -227,15 +227,7 @@ fn prepare<'a>(
     population: &'a Population,
     resume: bool,
 ) -> Result<TpccRows<'a>, TargetError> {
-    let wanted = DatabaseMeta {
-        warehouses: population.warehouses,
-        districts: population.districts.clone(),
-        size: population.size,
-        seed: population.seed,
-        c_load: population.c_load,
-        population: POPULATION_VERSION,
-        lydite: env!("CARGO_PKG_VERSION").to_owned(),
-    };
+    let wanted = described(population);
     target.admit(&Demand::Districts(population.districts.clone()))?;
     let all = || population.warehouse_ids().collect();
     let source = |items, warehouses, done_before, stores| TpccRows {
@@ -295,6 +287,42 @@ fn partial(tables: &[String], problem: &str) -> TargetError {
         "the database holds tables of Lydite's that can't be used ({}): {problem}: drop them and start over with \
          --fresh, or name another database or schema",
         tables.join(", ")
+    ))
+}
+
+/// Returns the description of a database with these rows.
+fn described(population: &Population) -> DatabaseMeta {
+    DatabaseMeta {
+        warehouses: population.warehouses,
+        districts: population.districts.clone(),
+        size: population.size,
+        seed: population.seed,
+        c_load: population.c_load,
+        population: POPULATION_VERSION,
+        lydite: env!("CARGO_PKG_VERSION").to_owned(),
+    }
+}
+
+/// Returns the error of a load after which the database does not hold what was loaded. It has acknowledged all of it.
+fn not_stored(found: &DatabaseState) -> TargetError {
+    let found = match found {
+        DatabaseState::Empty => "no tables".to_owned(),
+        DatabaseState::Loading { warehouses, .. } => {
+            format!("an unfinished load ({} complete warehouses)", warehouses.len())
+        }
+        DatabaseState::Ready { meta } => format!("{} from seed {}", meta.warehouses_in_words(), meta.seed),
+        DatabaseState::Micro { meta, ready } => {
+            format!("the microbenchmark's {}{}", meta.data, if *ready { "" } else { ", unfinished" })
+        }
+        DatabaseState::Foreign { tables } => format!("tables without a description ({})", tables.join(", ")),
+        DatabaseState::Partial { tables, problem } => {
+            format!("tables that make up no database ({}): {problem}", tables.join(", "))
+        }
+        DatabaseState::AnyScale => "nothing".to_owned(),
+    };
+    TargetError::database(format!(
+        "the database acknowledged the whole load, but a new connection finds {found}: its commits are lost, or another \
+         program changed it: load again with --fresh"
     ))
 }
 
@@ -401,7 +429,13 @@ impl RowSource for TpccRows<'_> {
     }
 
     fn finish(&self, jobs: usize, stage: &(dyn Fn(&str) + Sync)) -> Result<(), TargetError> {
-        self.target.finish_load(jobs, stage)
+        self.target.finish_load(jobs, stage)?;
+        stage("reading back what is stored");
+        let wanted = described(self.population);
+        match self.target.state()? {
+            DatabaseState::Ready { meta } if meta.is_of_same_rows(&wanted) => Ok(()),
+            found => Err(not_stored(&found)),
+        }
     }
 }
 
@@ -442,7 +476,12 @@ impl RowSource for MicroRows<'_> {
     }
 
     fn finish(&self, jobs: usize, stage: &(dyn Fn(&str) + Sync)) -> Result<(), TargetError> {
-        self.micro.finish_tables(self.meta, jobs, stage)
+        self.micro.finish_tables(self.meta, jobs, stage)?;
+        stage("reading back what is stored");
+        match self.target.state()? {
+            DatabaseState::Micro { meta, ready: true } if meta == *self.meta => Ok(()),
+            found => Err(not_stored(&found)),
+        }
     }
 }
 
