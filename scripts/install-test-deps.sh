@@ -94,6 +94,10 @@ if ! command -v sshd >/dev/null; then
     scripts/install-packages.sh "the SSH server" openssh-server openssh-client
 fi
 
+if ! command -v pgbouncer >/dev/null; then
+    scripts/install-packages.sh "PgBouncer" pgbouncer
+fi
+
 if ! command -v etcd >/dev/null; then
     scripts/install-packages.sh "etcd" etcd-server
 fi

@@ -182,6 +182,8 @@ pub enum Demand {
     Transactions(Vec<TransactionKind>),
     /// This number of sessions at the same time.
     Sessions(u32),
+    /// Transactions that write, at the configured isolation level.
+    Writes,
 }
 
 /// Contents of a database.

@@ -8,6 +8,7 @@ pub mod galera;
 pub mod ignite;
 pub mod mariadb;
 pub mod nats;
+pub mod pgbouncer;
 mod ports;
 pub mod postgres;
 mod prepared;

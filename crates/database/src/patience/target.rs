@@ -105,6 +105,7 @@ impl Target for Patient {
             Demand::FarStockLevels => "its support of remote Stock-Levels",
             Demand::Transactions(_) => "its transaction types",
             Demand::Sessions(_) => "its limit of connections",
+            Demand::Writes => "whether it takes writes, and at which isolation level",
         };
         let demand = demand.clone();
         self.ask(what, move |target| target.admit(&demand))

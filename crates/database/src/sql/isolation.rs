@@ -1,5 +1,6 @@
 //! The isolation levels that a URL can choose.
 
+use crate::error::TargetError;
 use crate::target_url::ParsedUrl;
 
 /// An isolation level.
@@ -41,6 +42,63 @@ impl Isolation {
             Self::RepeatableRead => "REPEATABLE READ",
             Self::Serializable => "SERIALIZABLE",
             Self::ReadCommitted => "READ COMMITTED",
+        }
+    }
+
+    /// Rejects a server that gives transactions a weaker level than this one. `found` is the level that the server
+    /// reports within a transaction, in its words; a word that is not known proves nothing.
+    ///
+    /// # Errors
+    /// The level is weaker.
+    pub fn check_effective(self, found: &str, place: &str) -> Result<(), TargetError> {
+        let words = found.to_lowercase().replace('-', " ");
+        let known = match words.trim() {
+            "read uncommitted" => Some(0),
+            "read committed" => Some(1),
+            "repeatable read" | "snapshot" => Some(2),
+            "serializable" => Some(3),
+            _ => None,
+        };
+        let wanted = match self {
+            Self::ReadCommitted => 1,
+            Self::RepeatableRead => 2,
+            Self::Serializable => 3,
+        };
+        if known.is_none_or(|known| known >= wanted) {
+            return Ok(());
+        }
+        let advice = match known {
+            Some(1) => "or ask for it with ?isolation=read-committed",
+            Some(2) => "or ask for it with ?isolation=repeatable-read",
+            _ => "or see which setting of the server lowers it",
+        };
+        Err(TargetError::usage(format!(
+            "{place}: transactions that ask for {} get {}: a proxy or the server lowers the level: connect to the server \
+             itself, {advice}",
+            self.sql().to_lowercase(),
+            words.trim()
+        )))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Isolation;
+
+    #[test]
+    fn a_weaker_level_is_rejected_and_a_stronger_or_unknown_one_is_not() {
+        for (asked, found, weaker) in [
+            (Isolation::RepeatableRead, "read committed", true),
+            (Isolation::RepeatableRead, "READ-COMMITTED", true),
+            (Isolation::RepeatableRead, "REPEATABLE-READ", false),
+            (Isolation::RepeatableRead, "serializable", false),
+            (Isolation::Serializable, "snapshot", true),
+            (Isolation::Serializable, "repeatable read", true),
+            (Isolation::ReadCommitted, "READ UNCOMMITTED", true),
+            (Isolation::ReadCommitted, "read committed", false),
+            (Isolation::Serializable, "linearizable", false),
+        ] {
+            assert_eq!(asked.check_effective(found, "here").is_err(), weaker, "{asked:?} {found}");
         }
     }
 }

@@ -3,6 +3,7 @@
 use crate::mysql::session::MysqlConnection;
 use crate::mysql::wire::Wire;
 use crate::mysql::{Mysql, refused};
+use crate::net::Purpose;
 use lydite_database::sql::balances::{BalanceSession, BalanceStatement};
 use lydite_database::sql::held::HeldSession;
 use lydite_database::sql::meta::Admin;
@@ -101,7 +102,8 @@ impl StoppableWork for Mysql {
 impl Server for Mysql {
     fn answers(&self) -> bool {
         // A lost endpoint must not end requests to the others.
-        let answered = |config| !matches!(Wire::connect(config), Err(SqlError::Lost(_)));
+        let answered =
+            |config| !matches!(Wire::connect(config, Purpose::Administration), Err(SqlError::Lost(_)));
         self.nodes.iter().any(answered) && self.shards.iter().all(Self::answers)
     }
 }

@@ -1,7 +1,9 @@
 //! Description of a server: its version, and the settings that affect the numbers.
 
 use crate::mysql::wire::Wire;
-use crate::mysql::{Mysql, config, spider};
+use crate::mysql::{Mysql, config, connected_for, spider};
+use crate::net::Purpose;
+use crate::net::url::on_any;
 use crate::unread::Unread;
 use lydite_database::sql::ddl;
 use lydite_database::sql::isolation::Isolation;
@@ -13,7 +15,7 @@ use lydite_tpcc::schema::Table;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Server settings that affect the numbers.
-const SETTINGS: [&str; 33] = [
+const SETTINGS: [&str; 36] = [
     "innodb_buffer_pool_size",
     "innodb_flush_log_at_trx_commit",
     "innodb_flush_method",
@@ -27,6 +29,8 @@ const SETTINGS: [&str; 33] = [
     "innodb_snapshot_isolation",
     "rocksdb_flush_log_at_trx_commit",
     "rocksdb_block_cache_size",
+    "rocksdb_write_disable_wal",
+    "lock_wait_timeout",
     "log_bin",
     "sync_binlog",
     "binlog_format",
@@ -47,6 +51,7 @@ const SETTINGS: [&str; 33] = [
     "ob_query_timeout",
     "ob_trx_timeout",
     "ob_trx_lock_timeout",
+    "max_allowed_packet",
 ];
 
 /// Reads the server settings that affect the numbers.
@@ -67,7 +72,7 @@ pub(super) fn engines_are_durable(settings: &BTreeMap<String, String>, engines: 
     let is = |name: &str, wanted: &str| settings.get(name).is_none_or(|value| value == wanted);
     let log = |engine: &str| match engine.to_ascii_lowercase().as_str() {
         "innodb" => is("innodb_flush_log_at_trx_commit", "1"),
-        "rocksdb" => is("rocksdb_flush_log_at_trx_commit", "1"),
+        "rocksdb" => is("rocksdb_flush_log_at_trx_commit", "1") && is("rocksdb_write_disable_wal", "OFF"),
         // Unknown for other engines.
         _ => false,
     };
@@ -108,8 +113,11 @@ impl Mysql {
         let mut wire = self.connect_wire()?;
         let product = wire.product;
         let mut unread = Unread::default();
-        let found = unread.or_empty("its settings", settings(&mut wire));
+        // The settings that a session for transactions has.
+        let mut session = on_any(&self.nodes, |node| connected_for(node, Purpose::Transactions))?;
+        let found = unread.or_empty("its settings", settings(&mut session));
         let mut settings = found.map_err(self.failed("ask for settings"))?;
+        drop(session);
         // An isolation check may have left tables behind.
         let mut of_tables = Vec::new();
         let engines = wire.query_each(
@@ -160,6 +168,9 @@ impl Mysql {
             settings.insert("foreign keys".into(), keys);
         }
         settings.insert("isolation".into(), isolation.sql().to_lowercase());
+        if let Some(level) = self.effective.get() {
+            settings.insert("isolation_effective".into(), level.clone());
+        }
         settings.insert("tx".into(), self.config.mode.name().into());
         if self.config.mode == TxMode::Procedures {
             let arrays = self.procedures_have_arrays(product)?;

@@ -2,12 +2,13 @@
 
 use crate::mysql::product::Product;
 use lydite_database::AbortReason;
+use lydite_database::sql::meta::is_ours;
 use lydite_database::sql::new_order::UNUSED_ITEM;
 use lydite_database::sql::sql_error::SqlError;
 
 /// Codes after which the same transaction may be retried. The SQLSTATE does not matter: some servers send HY000 with
 /// every code.
-const RETRYABLE: [(u16, AbortReason); 5] = [
+const RETRYABLE: [(u16, AbortReason); 7] = [
     (1213, AbortReason::Deadlock),
     (1205, AbortReason::LockTimeout),
     // NOWAIT.
@@ -16,10 +17,16 @@ const RETRYABLE: [(u16, AbortReason); 5] = [
     (1020, AbortReason::Serialization),
     // The group's certification found a conflict (SQLSTATE 40000).
     (3101, AbortReason::Serialization),
+    // The server's time for a statement is over: MariaDB's, and MySQL's.
+    (1969, AbortReason::Other),
+    (3024, AbortReason::Other),
 ];
 
 /// Code for a variable that the server does not have.
 pub(super) const UNKNOWN_VARIABLE: u16 = 1193;
+
+/// Code for a user that may not connect so.
+pub(super) const DENIED: u16 = 1045;
 
 /// Code for a database that the server does not have.
 pub(super) const UNKNOWN_DATABASE: u16 = 1049;
@@ -78,7 +85,7 @@ pub(crate) fn error(product: Option<&Product>, code: u16, state: &str, message: 
         unavailable: UNAVAILABLE.contains(&code),
         doubtful: product.is_some_and(|product| product.doubtful_commits.contains(&code)),
         code: code.to_string(),
-        message: match advice_always(code) {
+        message: match advice_always(code, &message) {
             Some(advice) => format!("{message}: {advice}"),
             None => message,
         },
@@ -98,8 +105,20 @@ fn retryable(product: Option<&Product>, code: u16, state: &str) -> Option<AbortR
 }
 
 /// Returns advice about an error that any statement may get, including those of a transaction.
-fn advice_always(code: u16) -> Option<&'static str> {
+fn advice_always(code: u16, message: &str) -> Option<&'static str> {
     Some(match code {
+        1146 if names_own_table(message) => NO_TABLE,
+        1153 => {
+            "raise max_allowed_packet on the server to 1M at least (SET GLOBAL max_allowed_packet = 16777216)"
+        }
+        1203 | 1226 => {
+            "raise the account's limit (ALTER USER … WITH, or max_user_connections), or use fewer sessions"
+        }
+        1665 => "set binlog_format to ROW or MIXED on the server, or use ?isolation=repeatable-read",
+        1792 => {
+            "let transactions write (SET GLOBAL tx_read_only = OFF, transaction_read_only), or connect to the primary"
+        }
+        1969 | 3024 => "raise max_statement_time (MariaDB) or max_execution_time (MySQL)",
         1021 | 1114 => "make room on the server's disk",
         1461 => "use fewer sessions, or raise max_prepared_stmt_count",
         1197 => "load in smaller transactions with ?batch=, or raise max_binlog_cache_size",
@@ -110,6 +129,15 @@ fn advice_always(code: u16) -> Option<&'static str> {
     })
 }
 
+/// Advice about one of Lydite's own tables, or TPC-C's, that is missing.
+const NO_TABLE: &str =
+    "a table of a loaded database is missing: load it again with `lydite load URL --warehouses N --fresh`";
+
+/// True if the server's message about a missing table names one of those that a load makes.
+fn names_own_table(message: &str) -> bool {
+    message.split(['\'', '`', '"', '.', ' ']).any(is_ours)
+}
+
 /// Returns advice about an error at connecting or administration.
 pub(crate) fn advice(code: &str) -> Option<&'static str> {
     Some(match code {
@@ -118,8 +146,9 @@ pub(crate) fn advice(code: &str) -> Option<&'static str> {
         }
         "1044" | "1142" | "1227" | "1370" => "connect as a user with all rights on the database (GRANT ALL)",
         "1049" => "create it first (CREATE DATABASE), or name another one in the URL",
+        "3159" | "4151" => "leave sslmode=disable out: the server takes connections with TLS alone",
         "1130" => "allow the user to connect from this host",
-        "1040" | "1203" => "use fewer sessions, or raise max_connections",
+        "1040" => "use fewer sessions, or raise max_connections",
         "1148" | "3948" | "4166" => {
             "let clients send rows (SET GLOBAL local_infile = ON), or switch it off: INSERT is used then"
         }
@@ -174,6 +203,28 @@ mod tests {
             error(None, 1213, "40001", words),
             SqlError::Database { retry: Some(AbortReason::Serialization), .. }
         ));
+    }
+
+    #[test]
+    fn codes_of_limits_and_missing_tables_come_with_a_way_out() {
+        for (code, message, words) in [
+            (1226, "User 'me' has exceeded the 'max_questions' resource (current value: 9)", "ALTER USER"),
+            (
+                1203,
+                "User me already has more than 'max_user_connections' active connections",
+                "max_user_connections",
+            ),
+            (1153, "Got a packet bigger than 'max_allowed_packet' bytes", "max_allowed_packet = 16777216"),
+            (1665, "Cannot execute statement: impossible to write to binary log", "ROW or MIXED"),
+            (1792, "Cannot execute statement in a READ ONLY transaction", "tx_read_only = OFF"),
+            (1146, "Table 'tpcc.lydite_meta' doesn't exist", "--fresh"),
+            (1146, "Table 'tpcc.stock' doesn't exist", "--fresh"),
+            (1146, "Table 'mysql.gtid_slave_pos' doesn't exist", "doesn't exist"),
+        ] {
+            let line = error(None, code, "HY000", message).line();
+            assert!(line.contains(words), "{line}");
+            assert_eq!(line.contains("--fresh"), words == "--fresh", "{line}");
+        }
     }
 
     /// Spider commits shard by shard. If a shard is lost, its error says nothing about the others.

@@ -25,8 +25,9 @@ impl Foreign for Mysql {
     fn read_only(&self) -> Result<ReadOnly<'_>, TargetError> {
         let mut wire = self.connect_wire()?;
         let (prepare, read_only) = (wire.product.check, wire.product.read_only);
-        wire.be_patient()
-            .and_then(|()| prepare.iter().try_for_each(|statement| wire.execute(statement)))
+        prepare
+            .iter()
+            .try_for_each(|statement| wire.execute(statement))
             .and_then(|()| wire.execute(read_only))
             .map_err(self.failed("begin to read"))?;
         let at_work = self.work.enter(wire.id);

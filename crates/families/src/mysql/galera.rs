@@ -2,7 +2,7 @@
 
 use crate::mysql::errors::{NOT_IN_ITS_CLUSTER, UNKNOWN_VARIABLE, error, has_code};
 use crate::mysql::{Config, Wire};
-use crate::net;
+use crate::net::{self, Purpose};
 use lydite_database::sql::meta::Admin;
 use lydite_database::sql::sql_error::SqlError;
 
@@ -43,7 +43,7 @@ pub(super) fn in_step(wire: &mut Wire) -> Result<(), SqlError> {
 pub(super) fn without_rows(config: &Config) -> Option<&'static str> {
     let mut config = config.clone();
     config.database = "information_schema".into();
-    match net::connecting(|| copies(&mut Wire::connect(&config)?)) {
+    match net::connecting(|| copies(&mut Wire::connect(&config, Purpose::Administration)?)) {
         Ok(true) => {
             Some("this node of a cluster still copies its rows from the others: wait until it has them")
         }

@@ -93,6 +93,7 @@ impl ListTarget for Mysql {
     }
 
     fn create_lists(&self) -> Result<(), TargetError> {
+        self.check_engines()?;
         for server in std::iter::once(self).chain(&self.shards) {
             let there = server.tables(&mut server.connect_wire()?)?;
             check_none(&server.config.place(), there.iter().map(String::as_str))?;

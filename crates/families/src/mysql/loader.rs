@@ -30,7 +30,6 @@ impl MysqlLoader {
     pub(crate) fn open(config: &Config) -> Result<Self, TargetError> {
         let place = config.place();
         let mut wire = connected(config)?;
-        wire.be_patient().map_err(|error| advised(error, "lift the limits of statements", &place))?;
         let way = way(&mut wire).map_err(|error| advised(error, "ask for local_infile", &place))?;
         let batch = config.batch.or(wire.product.batch);
         Ok(Self { wire, place, way, batch })

@@ -6,10 +6,13 @@ mod capabilities;
 mod config;
 mod copy;
 mod describe;
+mod effective;
+mod engines;
 mod errors;
 mod family;
 mod foreign;
 mod galera;
+mod inherited;
 mod lists;
 mod load_lock;
 mod loader;
@@ -18,6 +21,7 @@ mod nodes;
 mod observe;
 mod packet;
 pub(crate) mod product;
+mod proxies;
 mod replication;
 mod run_mark;
 mod schema;
@@ -35,8 +39,8 @@ use lydite_database::{
     TxMode, Written,
 };
 
-use crate::net;
 use crate::net::url::on_any;
+use crate::net::{self, Purpose};
 use crate::stoppable::Stoppable;
 use crate::unread::Unread;
 use copy::Way;
@@ -62,7 +66,7 @@ use session::MysqlConnection;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use wire::Wire;
 
@@ -77,6 +81,10 @@ pub(crate) struct Mysql {
     /// Servers for sessions, and the spread of sessions over them.
     nodes: Vec<Config>,
     endpoints: Arc<Endpoints>,
+    /// Set once the first connection shows that it leads to one server.
+    known: OnceLock<()>,
+    /// Isolation level that the server gives to a transaction, once it was asked.
+    effective: OnceLock<String>,
     /// True if the existing tables are Spider's; `None` until this is known.
     parted: Mutex<Option<bool>>,
     /// True once this process has made or renewed the procedures.
@@ -85,9 +93,14 @@ pub(crate) struct Mysql {
     work: Stoppable<u32>,
 }
 
-/// Connects to a server of the kind that the scheme names. Errors come with advice.
+/// Connects for administration to a server of the kind that the scheme names. Errors come with advice.
 fn connected(config: &Config) -> Result<Wire, TargetError> {
-    let wire = net::connecting(|| Wire::connect(config)).map_err(|error| {
+    connected_for(config, Purpose::Administration)
+}
+
+/// Connects as [`connected`] does, for a purpose.
+fn connected_for(config: &Config, purpose: Purpose) -> Result<Wire, TargetError> {
+    let wire = net::connecting(|| Wire::connect(config, purpose)).map_err(|error| {
         let why = has_code(&error, errors::UNKNOWN_DATABASE).then(|| without_rows(config)).flatten();
         why.map_or_else(
             || refused(error, config),
@@ -177,6 +190,8 @@ impl Mysql {
             endpoints: Endpoints::new(names, config.lifetime, probe),
             nodes,
             config,
+            known: OnceLock::new(),
+            effective: OnceLock::new(),
             parted: Mutex::default(),
             procedures: Mutex::new(false),
             work: Stoppable::default(),
@@ -186,6 +201,10 @@ impl Mysql {
     /// Opens a connection for administration. It sees every earlier commit on any server of the cluster.
     fn connect_wire(&self) -> Result<Wire, TargetError> {
         let mut wire = on_any(&self.nodes, connected)?;
+        if self.known.get().is_none() {
+            proxies::reject(&mut wire, &self.config)?;
+            self.known.get_or_init(|| ());
+        }
         in_step(&mut wire).map_err(self.failed("wait for the other servers"))?;
         Ok(wire)
     }
@@ -194,7 +213,7 @@ impl Mysql {
     fn connect_session(&self) -> Result<(Wire, Seat), TargetError> {
         self.endpoints.connect(|at| {
             let config = &self.nodes[at];
-            let mut wire = connected(config)?;
+            let mut wire = connected_for(config, Purpose::Transactions)?;
             if self.nodes.len() > 1 {
                 in_step(&mut wire).map_err(|error| refused(error, config))?;
             }
@@ -243,7 +262,6 @@ impl Mysql {
             // server would copy a table row by row to add a foreign key.
             wire.execute("SET SESSION foreign_key_checks = 0")
                 .map_err(self.failed("set foreign_key_checks"))?;
-            wire.be_patient().map_err(self.failed("lift the limits of statements"))?;
             let _at_work = self.work.enter(wire.id);
             while let Some(statement) = statements.get(next.fetch_add(1, Ordering::Relaxed)) {
                 self.work.unless_stopped(self.config.place())?;
@@ -421,6 +439,10 @@ impl Target for Mysql {
         match demand {
             Demand::Load => self.load_notes(),
             Demand::Sessions(sessions) => self.check_sessions(*sessions).map(|()| Vec::new()),
+            Demand::Writes => {
+                self.check_primary()?;
+                self.check_isolation().map(|()| Vec::new())
+            }
             Demand::Resume | Demand::Districts(_) | Demand::FarStockLevels | Demand::Transactions(_) => {
                 Ok(Vec::new())
             }
@@ -562,6 +584,8 @@ impl Target for Mysql {
 
 impl Mysql {
     fn load_notes(&self) -> Result<Vec<String>, TargetError> {
+        self.check_primary()?;
+        self.check_engines()?;
         let mut wire = self.connect_wire()?;
         let way = copy::way(&mut wire).map_err(self.failed("ask for local_infile"))?;
         Ok(match way {
@@ -580,7 +604,9 @@ impl Mysql {
         let product = wire.product;
         let mut limits = BTreeMap::new();
         let asked = wire.query_each(
-            "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('max_connections', 'max_prepared_stmt_count')",
+            // The session's max_user_connections is the account's limit, if it has one of its own.
+            "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('max_connections', 'max_prepared_stmt_count'); \
+             SHOW SESSION VARIABLES WHERE Variable_name = 'max_user_connections'",
             &mut |row| {
                 if let [Some(name), Some(value)] = row
                     && let Ok(value) = value.parse::<i64>()
@@ -597,7 +623,11 @@ impl Mysql {
         let servers = if cluster { self.nodes.len() as u64 } else { 1 };
         let sessions = u64::from(sessions).div_ceil(servers);
         let statements = sessions * Self::statements(self.config.mode, product.dialect, false).len() as u64;
-        let asked = [("max_connections", sessions), ("max_prepared_stmt_count", statements)];
+        let asked = [
+            ("max_connections", sessions),
+            ("max_user_connections", sessions),
+            ("max_prepared_stmt_count", statements),
+        ];
         for (name, wanted) in asked {
             // In some of the products zero or less means no limit.
             if let Some(&limit) = limits.get(name)

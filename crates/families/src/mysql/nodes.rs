@@ -1,7 +1,8 @@
 //! The other servers of a cluster for sessions (`nodes=`): checks of their contents and their durability.
 
 use crate::mysql::describe::{engines_are_durable, settings};
-use crate::mysql::{Mysql, connected};
+use crate::mysql::{Mysql, connected_for};
+use crate::net::Purpose;
 use crate::nodes::{Node, check_one_database};
 use crate::unread::Unread;
 use lydite_database::sql::meta::Admin;
@@ -26,7 +27,7 @@ impl Mysql {
         let first = noted.clone();
         let mut durable = true;
         for (node, number) in self.nodes.iter().zip(1..).skip(1) {
-            let mut wire = match connected(node) {
+            let mut wire = match connected_for(node, Purpose::Transactions) {
                 Ok(wire) => wire,
                 Err(error) if error.kind == TargetErrorKind::Unreachable => {
                     // The cluster works on without the node. Its durability is unknown until it is back.

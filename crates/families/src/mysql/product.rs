@@ -40,8 +40,9 @@ pub(crate) struct Product {
     pub(crate) retryable: &'static [(u16, AbortReason)],
     /// Codes of a commit with unknown outcome.
     pub(crate) doubtful_commits: &'static [u16],
-    /// First statements of a connection for long statements: they lift the server's limits.
-    pub(crate) patient: &'static [&'static str],
+    /// Value of `sql_mode` in every session: a value that does not fit is an error, `||` joins texts, and no other engine
+    /// than the one that is named gets a table.
+    pub(crate) sql_mode: &'static str,
     /// Statement that limits a session's lock waits; `#` stands for the seconds.
     pub(crate) longest_wait: &'static str,
     /// Statement that waits until the connection sees every earlier commit on other servers of its cluster.
@@ -130,7 +131,7 @@ static MYSQL: Product = Product {
     placement: None,
     retryable: &[],
     doubtful_commits: &[],
-    patient: &["SET SESSION max_execution_time = 0"],
+    sql_mode: "STRICT_TRANS_TABLES,PIPES_AS_CONCAT,NO_ENGINE_SUBSTITUTION",
     longest_wait: "SET SESSION innodb_lock_wait_timeout = #",
     in_step: "",
     // Lydite's own session sets some of them, which the server then counts as changed.
@@ -155,7 +156,6 @@ static MARIADB: Product = Product {
     name: "MariaDB",
     schemes: &["mysql", "mariadb"],
     gtids: true,
-    patient: &["SET SESSION max_statement_time = 0"],
     // For Galera. Without it, this waits for nothing.
     in_step: "SET SESSION wsrep_sync_wait = 1; SELECT 1; SET SESSION wsrep_sync_wait = DEFAULT",
     changed_settings: "SELECT lower(variable_name), global_value FROM information_schema.system_variables \
@@ -230,8 +230,7 @@ static OCEANBASE: Product = Product {
     ],
     // A commit that took too long, and a transaction in an unknown state.
     doubtful_commits: &[4012, 6225],
-    // One hour, in microseconds.
-    patient: &["SET SESSION ob_query_timeout = 3600000000", "SET SESSION ob_trx_timeout = 3600000000"],
+    sql_mode: "STRICT_TRANS_TABLES,PIPES_AS_CONCAT",
     longest_wait: "SET SESSION ob_trx_lock_timeout = #000000",
     ..MYSQL
 };

@@ -14,9 +14,7 @@ impl Mysql {
     fn connect_to_check(&self) -> Result<Wire, TargetError> {
         let mut wire = self.connect_wire()?;
         let prepare = wire.product.check;
-        wire.be_patient()
-            .and_then(|()| prepare.iter().try_for_each(|statement| wire.execute(statement)))
-            .map_err(self.failed("check"))?;
+        prepare.iter().try_for_each(|statement| wire.execute(statement)).map_err(self.failed("check"))?;
         if self.is_parted()? {
             wire.execute(spider::SESSION).map_err(self.failed("check"))?;
         }
@@ -66,7 +64,6 @@ impl Mysql {
     /// Returns a checksum of each table; see [`lydite_database::Target::checksums`].
     pub(super) fn read_checksums(&self) -> Result<Vec<TableChecksum>, TargetError> {
         let mut wire = self.connect_wire()?;
-        wire.be_patient().map_err(self.failed("lift the limits of statements"))?;
         let canonical = CanonicalText {
             money: |column| format!("CAST({column} * 100 AS signed)"),
             rate: |column| format!("CAST({column} * 10000 AS signed)"),

@@ -7,9 +7,10 @@
 use crate::mysql::auth::{self, Challenge, Method, Safe};
 use crate::mysql::config::Config;
 use crate::mysql::errors;
+use crate::mysql::inherited;
 use crate::mysql::packet::{Done, Reader};
 use crate::mysql::product::{self, Product};
-use crate::net::{self, CONNECT_TIMEOUT, Host, SslMode, Transport, lost};
+use crate::net::{self, CONNECT_TIMEOUT, Host, Purpose, SslMode, Transport, lost};
 use lydite_database::sql::meta::Admin;
 use lydite_database::sql::sql_error::SqlError;
 use std::io;
@@ -127,7 +128,7 @@ impl Greeting {
 
 impl Wire {
     /// Connects, authenticates, and sets the session up in the same way on all servers.
-    pub(crate) fn connect(config: &Config) -> Result<Self, SqlError> {
+    pub(crate) fn connect(config: &Config, purpose: Purpose) -> Result<Self, SqlError> {
         let transport = match &config.host {
             Host::Unix(path) => Transport::Unix(net::dial_unix(path)?),
             Host::Tcp(name) => Transport::Tcp(net::dial_tcp(name, config.port, CONNECT_TIMEOUT)?),
@@ -146,6 +147,7 @@ impl Wire {
         };
         wire.transport.limit(Some(CONNECT_TIMEOUT)).map_err(lost)?;
         wire.start(config)?;
+        inherited::begin(&mut wire)?;
         // Some servers greet with the version of the MySQL that they resemble.
         let mut comment = String::new();
         let mut version = String::new();
@@ -156,12 +158,7 @@ impl Wire {
         })?;
         wire.product = product::of(&version, &comment);
         wire.version = version;
-        wire.execute(&format!(
-            "SET NAMES utf8mb4 COLLATE utf8mb4_bin; \
-             SET SESSION sql_mode = 'STRICT_TRANS_TABLES,PIPES_AS_CONCAT', SESSION time_zone = '+00:00'; \
-             SET SESSION TRANSACTION ISOLATION LEVEL {}",
-            config.isolation.sql()
-        ))?;
+        inherited::replace(&mut wire, config.isolation, purpose)?;
         if let Some(mode) = config.transactions.filter(|_| !wire.product.set_transactions.is_empty()) {
             wire.execute(&format!("{}'{mode}'", wire.product.set_transactions))?;
         }
@@ -202,7 +199,26 @@ impl Wire {
         self.out.push(0);
         self.finish_packet(0)?;
         self.flush()?;
-        self.authenticate(&password, safe)
+        self.authenticate(&password, safe).map_err(|error| self.denied(error, config))
+    }
+
+    /// Adds to the error of a user that may not connect what the server does not say: the user may have to use TLS.
+    fn denied(&self, mut error: SqlError, config: &Config) -> SqlError {
+        if errors::has_code(&error, errors::DENIED)
+            && let SqlError::Database { message, .. } = &mut error
+        {
+            *message += match &self.transport {
+                Transport::Tcp(_) if config.tls.mode == SslMode::Disable => {
+                    " (a user with REQUIRE SSL needs TLS: leave sslmode=disable out)"
+                }
+                Transport::Tcp(_) => " (a user with REQUIRE SSL needs TLS, which this server does not offer)",
+                Transport::Tls(_) if config.tls.identity.is_none() => {
+                    " (a user with REQUIRE X509 needs a certificate: ?ssl-cert=FILE&ssl-key=FILE)"
+                }
+                Transport::Tls(_) | Transport::Unix(_) => "",
+            };
+        }
+        error
     }
 
     /// Writes the beginning of the first two packets of a client.
@@ -300,11 +316,6 @@ impl Wire {
     /// True if the bytes on the connection are encrypted.
     pub(crate) fn is_encrypted(&self) -> bool {
         matches!(self.transport, Transport::Tls(_))
-    }
-
-    /// Lifts the server's time limits on statements.
-    pub(crate) fn be_patient(&mut self) -> Result<(), SqlError> {
-        self.product.patient.iter().try_for_each(|statement| self.execute(statement))
     }
 
     /// Appends a text statement to `out`.

@@ -14,6 +14,15 @@ use std::time::Duration;
 
 /// Longest time without any acknowledged packet before a host's connections count as lost.
 pub(crate) const GONE: Duration = Duration::from_secs(30);
+/// Purpose of a connection. It decides which limits of the server hold for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Transactions of a workload. They keep the limits that an application may rely on.
+    Transactions,
+    /// Loads, checks, observers and all other work, whose statements may take hours.
+    Administration,
+}
+
 /// Address of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Host {
@@ -148,6 +157,8 @@ fn os_text(error: &io::Error) -> String {
 pub(crate) fn lost(error: io::Error) -> SqlError {
     SqlError::Lost(match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => no_answer(CONNECT_TIMEOUT),
+        // The library of TLS has a text of its own for this, with the address of its manual.
+        io::ErrorKind::UnexpectedEof => "the server closed the connection".into(),
         _ => os_text(&error),
     })
 }
@@ -157,6 +168,19 @@ fn no_answer(limit: Duration) -> String {
         "no answer within {} s: is the server frozen or overloaded, or of another kind than the URL says?",
         limit.as_secs()
     )
+}
+
+/// Adds to a server's error about settings why Lydite sets the one that the error names. `settings` has names and reasons.
+pub(crate) fn with_reason(
+    mut error: SqlError,
+    settings: impl IntoIterator<Item = (&'static str, &'static str)>,
+) -> SqlError {
+    if let SqlError::Database { message, .. } = &mut error
+        && let Some((name, why)) = settings.into_iter().find(|(name, _)| message.contains(name))
+    {
+        *message += &format!(" (a session of Lydite sets {name}: {why})");
+    }
+    error
 }
 
 /// Returns the error of a connection attempt that had this limit.

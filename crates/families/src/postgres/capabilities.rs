@@ -1,5 +1,6 @@
 //! Features beside those of every target: placement, replication, transactions that stop, function tests, cancellation.
 
+use crate::net::Purpose;
 use crate::postgres::wire::{self, Wire};
 use crate::postgres::{Postgres, session};
 use lydite_database::sql::balances::{BalanceSession, BalanceStatement};
@@ -137,7 +138,8 @@ impl StoppableWork for Postgres {
 impl Server for Postgres {
     fn answers(&self) -> bool {
         // A lost endpoint must not end requests to the others.
-        let answered = |config| !matches!(Wire::connect(config), Err(SqlError::Lost(_)));
+        let answered =
+            |config| !matches!(Wire::connect(config, Purpose::Administration), Err(SqlError::Lost(_)));
         self.nodes.iter().any(answered) && self.shards.iter().all(Self::answers)
     }
 }

@@ -1,6 +1,9 @@
 //! Description of a server: its version, and the settings that affect the numbers.
 
+use crate::net::Purpose;
+use crate::net::url::on_any;
 use crate::postgres::{Postgres, SCHEMA};
+use crate::postgres::{Postgres, SCHEMA, connected_for};
 use crate::unread::Unread;
 use lydite_database::sql::ddl;
 use lydite_database::sql::isolation::Isolation;
@@ -10,7 +13,7 @@ use lydite_database::{Description, Target, TargetError};
 use std::collections::BTreeMap;
 
 /// Server settings that affect the numbers.
-const SETTINGS: [&str; 15] = [
+const SETTINGS: [&str; 18] = [
     "shared_buffers",
     "fsync",
     "synchronous_commit",
@@ -26,12 +29,17 @@ const SETTINGS: [&str; 15] = [
     "jit",
     "huge_pages",
     "data_checksums",
+    "lock_timeout",
+    "statement_timeout",
+    "transaction_timeout",
 ];
 
 impl Postgres {
     /// Connects and describes the database; see [`Target::describe`].
     pub(super) fn read_description(&self) -> Result<Description, TargetError> {
-        let mut wire = self.connect_wire()?;
+        // The settings that a session for transactions has.
+        drop(self.connect_wire()?);
+        let mut wire = on_any(&self.nodes, |node| connected_for(node, Purpose::Transactions))?;
         let version = wire
             .column("SELECT version()")
             .map_err(self.failed("ask for the version"))?
@@ -73,6 +81,9 @@ impl Postgres {
             settings.insert("history_key".into(), "on".into());
         }
         settings.insert("isolation".into(), self.config.isolation.sql().to_lowercase());
+        if let Some(level) = self.effective.get() {
+            settings.insert("isolation_effective".into(), level.clone());
+        }
         settings.insert("tx".into(), self.config.mode.name().into());
         if self.config.follower_reads {
             settings.insert("follower reads".into(), "on".into());

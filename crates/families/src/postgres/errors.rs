@@ -1,16 +1,20 @@
 //! PostgreSQL's error codes and their meaning for a transaction.
 
+use lydite_database::sql::meta::is_ours;
 use lydite_database::{AbortReason, RUN_CHECK};
 
 /// Codes after which the same transaction may be retried.
-const RETRYABLE: [(&str, AbortReason); 3] = [
+const RETRYABLE: [(&str, AbortReason); 4] = [
     ("40001", AbortReason::Serialization),
     ("40P01", AbortReason::Deadlock),
     ("55P03", AbortReason::LockTimeout),
+    // The server's time for a statement is over, or somebody canceled it.
+    ("57014", AbortReason::Other),
 ];
 
 /// Codes (or their first two characters) of a server that shuts down or takes no connections now.
-const UNAVAILABLE: [&str; 7] = ["08", "40003", "57P01", "57P02", "57P03", "57P05", "53300"];
+/// After 25P03, 25P04 and 57P05, limits of the time of a transaction or of a session, the connection is gone.
+const UNAVAILABLE: [&str; 9] = ["08", "40003", "57P01", "57P02", "57P03", "57P05", "25P03", "25P04", "53300"];
 
 /// Returns the abort reason if a transaction that failed with `code` may be retried.
 pub(crate) fn retryable(code: &str) -> Option<AbortReason> {
@@ -23,29 +27,67 @@ pub(crate) fn unavailable(code: &str) -> bool {
 }
 
 /// Returns advice about an error that any statement may get, including those of a transaction.
-pub(crate) fn advice_always(code: &str) -> Option<&'static str> {
-    match code {
-        "53100" => Some("make room on the server's disk"),
+pub(crate) fn advice_always(code: &str, message: &str) -> Option<&'static str> {
+    Some(match code {
+        "53100" => "make room on the server's disk",
         // A procedure found no row, or several, where there must be one.
-        "P0002" | "P0003" => Some(RUN_CHECK),
-        _ => None,
-    }
+        "P0002" | "P0003" => RUN_CHECK,
+        "25P03" => "raise idle_in_transaction_session_timeout, or set it to 0",
+        "25P04" => "raise transaction_timeout, or set it to 0",
+        "57P05" => "raise idle_session_timeout, or set it to 0",
+        "42P01" if names_own_table(message) => {
+            "a table of a loaded database is missing: load it again with `lydite load URL --warehouses N --fresh`, or name \
+             its schema with ?schema="
+        }
+        _ => return None,
+    })
+}
+
+/// True if the server's message about a missing table, in whatever language, names one of those that a load makes.
+fn names_own_table(message: &str) -> bool {
+    message.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_').any(is_ours)
 }
 
 /// Returns advice about an error at connecting or administration.
 pub(crate) fn advice(code: &str, message: &str) -> Option<&'static str> {
     Some(match code {
         "28P01" => "give the password in the URL, in LYDITE_PASSWORD or in ~/.pgpass",
-        "28000" => "check the user, and what pg_hba.conf allows from this host",
+        "28000" => not_allowed(message),
         "3D000" => "create it first (createdb), or name another one in the URL",
         "3F000" => "create the schema first, or name another one with ?schema=",
         "42501" => missing_privilege(message),
         "2BP01" => "drop what depends on it first, or name another schema with ?schema=",
-        "53300" => "use fewer sessions, or raise max_connections",
+        "53300" => too_many(message),
+        "08P01" if message.contains("startup parameter") => {
+            "a pooler is between, which takes no such parameter: leave it out of the URL (?options=), or connect to the \
+             server itself"
+        }
         "57P03" => "wait until the server has started",
         "25006" => "connect to the primary: this server only reads",
         _ => return None,
     })
+}
+
+/// Returns advice about a rule of `pg_hba.conf`.
+fn not_allowed(message: &str) -> &'static str {
+    if message.contains("client certificate") {
+        "the user must show a certificate: add ?sslcert=FILE&sslkey=FILE"
+    } else if message.contains("no encryption") || message.contains("SSL off") {
+        "check what pg_hba.conf allows from this host; a user that must use TLS (hostssl) needs ?sslmode=require"
+    } else {
+        "check the user, and what pg_hba.conf allows from this host"
+    }
+}
+
+/// Returns advice about too many connections. Only the server's message tells whose limit it is.
+fn too_many(message: &str) -> &'static str {
+    if message.contains("for role") {
+        "use fewer sessions, or raise the limit of the role (ALTER ROLE … CONNECTION LIMIT -1)"
+    } else if message.contains("for database") {
+        "use fewer sessions, or raise the limit of the database (ALTER DATABASE … CONNECTION LIMIT -1)"
+    } else {
+        "use fewer sessions, or raise max_connections"
+    }
 }
 
 /// Returns advice about a missing privilege. Only the server's message names the object. A message in another language
@@ -56,6 +98,8 @@ fn missing_privilege(message: &str) -> &'static str {
         "connect as the owner, or GRANT CREATE, USAGE on the schema"
     } else if relations.iter().any(|relation| message.contains(relation)) {
         "connect as the owner of the tables, or GRANT SELECT on them (a run needs INSERT, UPDATE and DELETE too)"
+    } else if message.contains("set parameter") {
+        "let an administrator reset it for this user (ALTER ROLE … RESET, ALTER DATABASE … RESET)"
     } else if message.contains("must be owner") {
         "connect as the owner"
     } else {
@@ -65,7 +109,34 @@ fn missing_privilege(message: &str) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::advice;
+    use super::{advice, advice_always};
+
+    #[test]
+    fn limits_and_missing_tables_come_with_a_way_out() {
+        for (code, message, words) in [
+            ("53300", "too many connections for role \"bench\"", "ALTER ROLE"),
+            ("53300", "too many connections for database \"tpcc\"", "ALTER DATABASE"),
+            ("53300", "sorry, too many clients already", "max_connections"),
+            (
+                "28000",
+                "no pg_hba.conf entry for host \"::1\", user \"me\", database \"d\", no encryption",
+                "sslmode=require",
+            ),
+            ("28000", "connection requires a valid client certificate", "sslcert=FILE"),
+            ("08P01", "unsupported startup parameter: options", "?options="),
+        ] {
+            let advice = advice(code, message).expect("advice");
+            assert!(advice.contains(words), "{message}: {advice}");
+        }
+        let always = |code, message| advice_always(code, message).unwrap_or_default();
+        assert!(always("42P01", "relation \"lydite_meta\" does not exist").contains("--fresh"));
+        assert!(always("42P01", "relation «stock» n'existe pas").contains("--fresh"));
+        assert_eq!(always("42P01", "relation \"pg_dist_node\" does not exist"), "");
+        assert!(
+            always("25P04", "terminating connection due to transaction timeout")
+                .contains("transaction_timeout")
+        );
+    }
 
     #[test]
     fn a_missing_privilege_is_advised_by_what_it_is_about() {

@@ -53,13 +53,6 @@ impl LoadLock {
         if !config.product.advisory_locks {
             return Ok(Self { wire, held: false });
         }
-        // The connection is silent until the load is done. If the server closed it, the lock would be released.
-        // Versions before 14 have no such limit.
-        let lifted = wire.execute(
-            "SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'idle_session_timeout'",
-        );
-        // An account that may not read the settings keeps the server's limit.
-        Unread::default().or_empty("idle_session_timeout", lifted).map_err(failed)?;
         let begun = Instant::now();
         loop {
             // The exclusive lock first; then the lock is shared with the other connections of this load.

@@ -5,9 +5,11 @@ mod config;
 mod copy;
 mod describe;
 mod distribution;
+mod effective;
 mod errors;
 mod family;
 mod foreign;
+mod inherited;
 mod libpq;
 mod lists;
 mod load_lock;
@@ -17,6 +19,7 @@ mod moves;
 mod nodes;
 mod numeric;
 mod observe;
+mod poolers;
 mod product;
 mod replication;
 mod reset;
@@ -36,8 +39,8 @@ use lydite_database::{
     Written,
 };
 
-use crate::net;
 use crate::net::url::on_any;
+use crate::net::{self, Purpose};
 use crate::stoppable::Stoppable;
 use crate::unread::Unread;
 use config::{NOT_SERIALIZABLE, ONLY_STATEMENTS};
@@ -100,13 +103,20 @@ pub(crate) struct Postgres {
     parted: OnceLock<bool>,
     /// True once this process has made or renewed the procedures.
     procedures: Mutex<bool>,
+    /// Isolation level that the server gives to a transaction, once it was asked.
+    effective: OnceLock<String>,
     /// Connections at work, by the server's backends.
     work: Stoppable<Backend>,
 }
 
-/// Connects. Errors come with advice.
+/// Connects for administration. Errors come with advice.
 fn connected(config: &Config) -> Result<Wire, TargetError> {
-    net::connecting(|| Wire::connect(config)).map_err(|error| refused(error, config))
+    connected_for(config, Purpose::Administration)
+}
+
+/// Connects for a purpose. Errors come with advice.
+fn connected_for(config: &Config, purpose: Purpose) -> Result<Wire, TargetError> {
+    net::connecting(|| Wire::connect(config, purpose)).map_err(|error| refused(error, config))
 }
 
 /// Returns the error of a failed connection attempt. Its kind is always "unreachable", whatever the server said.
@@ -141,6 +151,7 @@ impl Postgres {
             known: OnceLock::new(),
             parted: OnceLock::new(),
             procedures: Mutex::new(false),
+            effective: OnceLock::new(),
             work: Stoppable::default(),
         }
     }
@@ -164,6 +175,7 @@ impl Postgres {
             if let Err(problem) = self.config.product.suits(version, citus != "0") {
                 return Err(TargetError::usage(format!("{}: {problem}", self.config.place())));
             }
+            poolers::reject(&mut wire, &self.config)?;
             self.known.get_or_init(|| ());
         }
         Ok(wire)
@@ -367,8 +379,14 @@ impl Target for Postgres {
     }
 
     fn admit(&self, demand: &Demand) -> Result<Vec<String>, TargetError> {
-        if let Demand::Sessions(sessions) = *demand {
-            self.check_sessions(sessions)?;
+        match *demand {
+            Demand::Sessions(sessions) => self.check_sessions(sessions)?,
+            Demand::Load => self.check_primary()?,
+            Demand::Writes => {
+                self.check_primary()?;
+                self.check_isolation()?;
+            }
+            Demand::Resume | Demand::Districts(_) | Demand::FarStockLevels | Demand::Transactions(_) => {}
         }
         Ok(Vec::new())
     }
@@ -571,23 +589,46 @@ impl Postgres {
         let servers = if self.config.product.own_node.is_some() { self.nodes.len() as u32 } else { 1 };
         let sessions = sessions.div_ceil(servers);
         let mut wire = self.connect_wire()?;
-        // Only a superuser may use the reserved connections. A setting that a version lacks gives no row.
-        let places = wire.column(
-            "SELECT sum(CASE WHEN name = 'max_connections' THEN setting::int ELSE -setting::int END) \
-             FROM pg_settings WHERE name = 'max_connections' OR current_setting('is_superuser') = 'off' \
-             AND name IN ('superuser_reserved_connections', 'reserved_connections')",
-        );
-        // A server that does not report its limit rejects the connections that are too many. The description warns.
-        let places = Unread::default().or_empty("max_connections", places);
-        let places = places.map_err(self.failed("ask for max_connections"))?;
-        let places = places.first().and_then(|places| places.parse::<i64>().ok());
-        match places {
-            Some(places) if i64::from(sessions) > places => Err(TargetError::unreachable(format!(
-                "{}: the server takes {places} connections at most (max_connections less those it reserves), but the \
-                 plan has {sessions} sessions: use fewer sessions, or raise max_connections",
-                self.config.place()
-            ))),
-            _ => Ok(()),
+        // Only a superuser may use the reserved connections. A setting that a version lacks gives no row. A superuser
+        // is not held to the limits of roles and databases, of which -1 is none.
+        let limits = [
+            (
+                "the server",
+                "max_connections less those it reserves",
+                "raise max_connections",
+                "SELECT sum(CASE WHEN name = 'max_connections' THEN setting::int ELSE -setting::int END) \
+                 FROM pg_settings WHERE name = 'max_connections' OR current_setting('is_superuser') = 'off' \
+                 AND name IN ('superuser_reserved_connections', 'reserved_connections')",
+            ),
+            (
+                "the role",
+                "its CONNECTION LIMIT",
+                "ALTER ROLE … CONNECTION LIMIT -1",
+                "SELECT rolconnlimit FROM pg_roles WHERE rolname = session_user AND NOT rolsuper AND rolconnlimit >= 0",
+            ),
+            (
+                "the database",
+                "its CONNECTION LIMIT",
+                "ALTER DATABASE … CONNECTION LIMIT -1",
+                "SELECT datconnlimit FROM pg_database WHERE datname = current_database() AND datconnlimit >= 0 \
+                 AND current_setting('is_superuser') = 'off'",
+            ),
+        ];
+        // The other products have the first limit alone.
+        let known = if self.config.product.heap { limits.len() } else { 1 };
+        for (whose, which, way_out, query) in &limits[..known] {
+            // A server that does not report a limit rejects the connections that are too many. The description warns.
+            let places = Unread::default().or_empty("its limits of connections", wire.column(query));
+            let places = places.map_err(self.failed("ask for the limits of connections"))?;
+            let places = places.first().and_then(|places| places.parse::<i64>().ok());
+            if let Some(places) = places.filter(|places| i64::from(sessions) > *places) {
+                return Err(TargetError::unreachable(format!(
+                    "{}: {whose} takes {places} connections at most ({which}), but the plan has {sessions} sessions: use \
+                     fewer sessions, or {way_out}",
+                    self.config.place()
+                )));
+            }
         }
+        Ok(())
     }
 }

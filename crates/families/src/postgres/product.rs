@@ -58,6 +58,8 @@ pub(crate) struct Product {
     pub(crate) placement: Option<&'static Catalog>,
     /// Query of a text that the servers of one cluster have in common.
     pub(crate) cluster: &'static str,
+    /// Query of the isolation level of the current transaction.
+    pub(crate) effective_isolation: &'static str,
     /// Query of the name that a server has as a node of `placement`; `None` for a database of one node.
     pub(crate) own_node: Option<&'static str>,
 }
@@ -83,6 +85,7 @@ pub(crate) static POSTGRES: Product = Product {
     placement: None,
     // One server: a copy of its files has the same identifier, but not the same start.
     cluster: "SELECT system_identifier || ' ' || pg_postmaster_start_time() FROM pg_control_system()",
+    effective_isolation: "SELECT current_setting('transaction_isolation')",
     own_node: None,
 };
 
@@ -122,6 +125,9 @@ pub(crate) static YUGABYTE: Product = Product {
     batch: Some(10_000),
     placement: Some(&catalogs::YUGABYTE),
     cluster: "SELECT host || ':' || port FROM yb_servers() ORDER BY 1",
+    // The server maps levels to others, depending on its flags.
+    effective_isolation: "SELECT coalesce(current_setting('yb_effective_transaction_isolation_level', true), \
+                          current_setting('transaction_isolation'))",
     own_node: Some("SELECT host(inet_server_addr()) || ':' || inet_server_port()"),
     ..POSTGRES
 };

@@ -1,5 +1,6 @@
 //! Prepared statements over the wire protocol, for the SQL text of the transactions.
 
+use crate::net::Purpose;
 use crate::postgres::config::Config;
 use crate::postgres::numeric;
 use crate::postgres::wire::{Wire, encoding, unexpected};
@@ -130,7 +131,7 @@ impl PgConnection {
         settings: &str,
         statements: &[(S, String)],
     ) -> Result<Self, SqlError> {
-        let mut wire = Wire::connect(config)?;
+        let mut wire = Wire::connect(config, Purpose::Transactions)?;
         if !settings.is_empty() {
             wire.execute(settings)?;
         }

@@ -140,7 +140,8 @@ impl Postgres {
         }
     }
 
-    /// Returns the SQL that makes a foreign server of this name for a shard, on which no wait for a lock is longer.
+    /// Returns the SQL that makes a foreign server of this name for a shard, on which no wait for a lock is longer. The
+    /// coordinator's sessions there inherit settings too, see [`super::inherited`].
     pub(super) fn foreign_server(
         &self,
         name: &str,
@@ -151,7 +152,9 @@ impl Postgres {
         let (host, port) = &self.config.shards[index];
         format!(
             "CREATE SERVER {name} FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host {}, port '{port}', dbname {}, \
-             fetch_size '10000', batch_size '100', async_capable 'true', options '-c lock_timeout={longest_wait}'); ",
+             fetch_size '10000', batch_size '100', async_capable 'true', options '-c lock_timeout={longest_wait} \
+             -c statement_timeout=0 -c idle_in_transaction_session_timeout=0 -c default_transaction_read_only=off \
+             -c default_transaction_deferrable=off'); ",
             quoted(host),
             quoted(&shard.database),
         )

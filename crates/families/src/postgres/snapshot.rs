@@ -15,8 +15,7 @@ use std::sync::{Mutex, PoisonError};
 const CHECK_CONNECTIONS: usize = 2;
 
 /// Statements that begin a transaction which reads large tables on one snapshot.
-const READ_ONE_SNAPSHOT: &str =
-    "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = 0";
+const READ_ONE_SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
 impl Postgres {
     /// Reads with `read` in a transaction that sees one snapshot, until the work is stopped. `doing` is for errors.
@@ -59,9 +58,8 @@ impl Postgres {
             1
         };
         if product.heap {
-            begin += "SET LOCAL work_mem = '256MB'; SET LOCAL jit = off; ";
+            begin += "SET LOCAL work_mem = '256MB'; SET LOCAL jit = off";
         }
-        begin += "SET LOCAL statement_timeout = 0";
         let dialect = session::dialect(self.config.isolation);
         let next = AtomicUsize::new(0);
         let findings = Mutex::new(Vec::new());

@@ -5,9 +5,10 @@
 //! An asynchronous client pays for its scheduler with every statement; a benchmark would count that as the database's
 //! time.
 
-use crate::net::{self, CONNECT_TIMEOUT, Host, SslMode, Transport, lost};
+use crate::net::{self, CONNECT_TIMEOUT, Host, Purpose, SslMode, Transport, lost};
 use crate::postgres::config::Config;
 use crate::postgres::errors;
+use crate::postgres::inherited;
 use crate::postgres::libpq::ChannelBinding as Binding;
 use bytes::BytesMut;
 use fallible_iterator::FallibleIterator;
@@ -62,13 +63,13 @@ pub(crate) struct Wire {
 }
 
 impl Wire {
-    /// Connects and authenticates.
-    pub(crate) fn connect(config: &Config) -> Result<Self, SqlError> {
+    /// Connects, authenticates, and replaces what the session has inherited and must not keep.
+    pub(crate) fn connect(config: &Config, purpose: Purpose) -> Result<Self, SqlError> {
         let limit = config.connection.connect_timeout;
-        Self::connect_within(config, limit).map_err(|error| net::within(limit, error))
+        Self::connect_within(config, purpose, limit).map_err(|error| net::within(limit, error))
     }
 
-    fn connect_within(config: &Config, limit: Duration) -> Result<Self, SqlError> {
+    fn connect_within(config: &Config, purpose: Purpose, limit: Duration) -> Result<Self, SqlError> {
         let transport = dial(config)?;
         let mut wire = Self {
             transport,
@@ -80,23 +81,19 @@ impl Wire {
         };
         wire.transport.limit(Some(limit)).map_err(lost)?;
         wire.start(config)?;
+        inherited::replace(&mut wire, config, purpose)?;
         wire.transport.limit(None).map_err(lost)?;
         Ok(wire)
     }
 
     fn start(&mut self, config: &Config) -> Result<(), SqlError> {
-        let search_path = config.schema.as_ref().map(|schema| format!("\"{}\"", schema.replace('"', "\"\"")));
+        // Poolers reject most other parameters here, so the other settings follow as statements.
         let mut parameters = vec![
             ("user", config.user.as_str()),
             ("database", config.database.as_str()),
             ("application_name", config.connection.application_name.as_str()),
             ("client_encoding", "UTF8"),
-            ("TimeZone", "UTC"),
-            ("DateStyle", "ISO"),
         ];
-        if let Some(path) = &search_path {
-            parameters.push(("search_path", path));
-        }
         if let Some(options) = &config.connection.options {
             parameters.push(("options", options));
         }
@@ -199,6 +196,11 @@ impl Wire {
     /// Returns the id and key for [`cancel`]. A proxy may withhold them.
     pub(crate) fn backend(&self) -> Option<Backend> {
         self.backend
+    }
+
+    /// Returns the number of the server's process, as the server's first messages have it.
+    pub(crate) fn process(&self) -> Option<i32> {
+        self.backend.map(|backend| backend.process)
     }
 
     /// Sends all bytes in `out`.
@@ -373,7 +375,7 @@ fn database_error(mut fields: ErrorFields<'_>) -> SqlError {
             _ => {}
         }
     }
-    if let Some(advice) = errors::advice_always(&code) {
+    if let Some(advice) = errors::advice_always(&code, &message) {
         message = format!("{message}: {advice}");
     }
     SqlError::Database {

@@ -78,6 +78,7 @@ pub(crate) fn command(args: LoadArgs) -> Outcome {
     let target = spec.open()?;
     // Checked before --fresh drops anything.
     target.admit(&Demand::Districts(meta.districts.clone()))?;
+    target.admit(&Demand::Load)?;
     if args.fresh {
         target.reset()?;
     }
@@ -123,6 +124,7 @@ fn load_micro(args: &LoadArgs, mut entries: Entries) -> Outcome {
     let style = Style::detect(args.quiet);
     let (spec, interrupt) = watched(spec, style)?;
     let target = spec.open()?;
+    target.admit(&Demand::Load)?;
     let url = target.describe()?.url;
     match target.state()? {
         DatabaseState::AnyScale => return Err(Failure::usage(format!("{url} stores nothing to load"))),

@@ -98,6 +98,7 @@ fn make_ready(
             // Unset keys keep the values of the dropped data.
             usual = meta.data;
         }
+        target.admit(&Demand::Load)?;
         target.reset()?;
         state = DatabaseState::Empty;
     }
@@ -198,6 +199,7 @@ pub(crate) fn run(request: &Request, asked: &MicroAsked) -> Outcome {
     let target: Arc<dyn Target> = plan.target.open()?;
     // A run that can't be made is rejected before anything is loaded.
     target.admit(&Demand::Sessions(plan.sessions()))?;
+    target.admit(&Demand::Writes)?;
     observing::check(plan, &*target)?;
     let (meta, load) = make_ready(&*target, request, asked)?;
     let stored = !matches!(target.state()?, DatabaseState::AnyScale);

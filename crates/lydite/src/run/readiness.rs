@@ -50,6 +50,7 @@ fn default_warehouses(request: &Request) -> u32 {
 /// Rejects a target that can't run the plan, before anything is loaded.
 pub(crate) fn check_target(plan: &Plan, target: &dyn Target) -> Outcome {
     target.admit(&Demand::Sessions(plan.sessions()))?;
+    target.admit(&Demand::Writes)?;
     target.admit(&Demand::Transactions(plan.schedule.kinds()))?;
     Ok(plan.controls.check_target(&plan.schedule, &plan.target, target)?)
 }
@@ -104,6 +105,7 @@ pub(crate) fn make_ready(
         let meta = data.describe(warehouses.unwrap_or_else(|| default_warehouses(request)), plan.seed)?;
         fitting_run(request, &meta)?;
         target.admit(&Demand::Districts(meta.districts.clone()))?;
+        target.admit(&Demand::Load)?;
         target.reset()?;
         state = DatabaseState::Empty;
     }

@@ -126,6 +126,7 @@ pub fn clear(target: &Arc<dyn Target>) -> Result<(), TargetError> {
 pub fn prepare(target: &Arc<dyn Target>, settings: Settings) -> Result<Prepared, TargetError> {
     // One more session reads all keys at the end.
     target.admit(&Demand::Sessions(settings.sessions + 1))?;
+    target.admit(&Demand::Writes)?;
     let objects = match settings.played {
         Played::Own(kind) => {
             let lists = lists(target)?;

@@ -94,6 +94,9 @@ pub(crate) fn command(args: &AuditArgs) -> Outcome {
             "nobody can say when it has what the primary has, so leave it out of --replicas",
         )?;
     }
+    if plan.only != [Property::Data] {
+        target.admit(&Demand::Writes)?;
+    }
     let (meta, loaded) = ready(&*target, &description, &plan, style, &interrupt)?;
     // An empty database has no tables yet whose foreign keys and engines it could tell.
     let description = if loaded { target.describe()? } else { description };

@@ -1,0 +1,80 @@
+//! PgBouncer in front of a PostgreSQL server, for tests.
+
+use crate::free_port;
+use crate::postgres;
+use crate::process::{Running, clean_up_at_exit, unprivileged};
+use std::fs;
+use std::net::TcpStream;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tempfile::TempDir;
+
+/// User of the pooler when the tests run as root, which it does not allow for itself.
+const USER: &str = "postgres";
+/// File with the number of its process, below the fixture's directory.
+const PID_FILE: &str = "pid";
+
+/// A running pooler. Dropping it ends it.
+pub struct PgBouncer {
+    _directory: TempDir,
+    running: Running,
+    port: u16,
+}
+
+impl PgBouncer {
+    /// Starts a pooler before a server, in a pool mode: `session`, `transaction` or `statement`.
+    #[must_use]
+    pub fn before(server: &postgres::Server, mode: &str) -> Self {
+        let directory = tempfile::Builder::new().prefix("lydite-pgbouncer-").tempdir().expect("a directory");
+        fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).expect("permissions");
+        clean_up_at_exit(directory.path(), PID_FILE);
+        let port = free_port();
+        let path = |name: &str| directory.path().join(name);
+        fs::write(path("users"), "\"postgres\" \"\"\n").expect("the users");
+        fs::write(
+            path("ini"),
+            format!(
+                "[databases]\n* = host=127.0.0.1 port={}\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\n\
+                 auth_type = trust\nauth_file = {}\npool_mode = {mode}\nunix_socket_dir =\nmax_client_conn = 200\n\
+                 default_pool_size = 50\npidfile = {}\n",
+                server.port(),
+                path("users").display(),
+                path(PID_FILE).display()
+            ),
+        )
+        .expect("the settings");
+        let mut command = Command::new(program());
+        command.arg(path("ini"));
+        if let Some((uid, gid)) = unprivileged(USER) {
+            chown(directory.path(), Some(uid), Some(gid)).expect("a change of owner");
+            command.uid(uid).gid(gid);
+        }
+        let running = Running::new("PgBouncer", path("log"));
+        running.start(command, libc::SIGKILL, || TcpStream::connect(("127.0.0.1", port)).is_ok());
+        Self { _directory: directory, running, port }
+    }
+
+    /// Returns the URL of a database of the server, through the pooler.
+    #[must_use]
+    pub fn url(&self, database: &str) -> String {
+        format!("postgres://postgres@127.0.0.1:{}/{database}", self.port)
+    }
+}
+
+impl Drop for PgBouncer {
+    fn drop(&mut self) {
+        self.running.abandon();
+    }
+}
+
+/// Finds the program: on the path, or in the directory for root.
+fn program() -> PathBuf {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .chain([Path::new("/usr/sbin").to_path_buf()])
+        .map(|directory| directory.join("pgbouncer"))
+        .find(|program| program.exists())
+        .expect("pgbouncer: run `make test`, which installs it")
+}
