@@ -306,23 +306,29 @@ fn described(population: &Population) -> DatabaseMeta {
 /// Returns the error of a load after which the database does not hold what was loaded. It has acknowledged all of it.
 fn not_stored(found: &DatabaseState) -> TargetError {
     let found = match found {
-        DatabaseState::Empty => "no tables".to_owned(),
-        DatabaseState::Loading { warehouses, .. } => {
-            format!("an unfinished load ({} complete warehouses)", warehouses.len())
+        // The message of a load that can be resumed goes on with the command for that.
+        DatabaseState::Loading { .. } => "its own load unfinished".to_owned(),
+        DatabaseState::Empty => "no tables: load again".to_owned(),
+        DatabaseState::Ready { meta } => {
+            format!("{} from seed {}: load again with --fresh", meta.warehouses_in_words(), meta.seed)
         }
-        DatabaseState::Ready { meta } => format!("{} from seed {}", meta.warehouses_in_words(), meta.seed),
-        DatabaseState::Micro { meta, ready } => {
-            format!("the microbenchmark's {}{}", meta.data, if *ready { "" } else { ", unfinished" })
+        DatabaseState::Micro { meta, .. } => {
+            format!("the microbenchmark's {}: load again with --fresh", meta.data)
         }
-        DatabaseState::Foreign { tables } => format!("tables without a description ({})", tables.join(", ")),
+        DatabaseState::Foreign { tables } => {
+            format!("tables without a description ({}): load again with --fresh", tables.join(", "))
+        }
         DatabaseState::Partial { tables, problem } => {
-            format!("tables that make up no database ({}): {problem}", tables.join(", "))
+            format!(
+                "tables that make up no database ({}): {problem}: load again with --fresh",
+                tables.join(", ")
+            )
         }
         DatabaseState::AnyScale => "nothing".to_owned(),
     };
     TargetError::database(format!(
-        "the database acknowledged the whole load, but a new connection finds {found}: its commits are lost, or another \
-         program changed it: load again with --fresh"
+        "the database acknowledged the whole load, but lost commits or was changed by another program: a new connection \
+         finds {found}"
     ))
 }
 

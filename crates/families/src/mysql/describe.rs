@@ -1,9 +1,8 @@
 //! Description of a server: its version, and the settings that affect the numbers.
 
 use crate::mysql::wire::Wire;
-use crate::mysql::{Mysql, config, connected_for, spider};
+use crate::mysql::{Mysql, config, spider};
 use crate::net::Purpose;
-use crate::net::url::on_any;
 use crate::unread::Unread;
 use lydite_database::sql::ddl;
 use lydite_database::sql::isolation::Isolation;
@@ -110,14 +109,12 @@ fn engines_in_words(of_tables: &[(String, String)]) -> String {
 impl Mysql {
     /// Connects and describes the database; see [`Target::describe`].
     pub(super) fn read_description(&self) -> Result<Description, TargetError> {
-        let mut wire = self.connect_wire()?;
+        // The settings that a session for transactions has.
+        let mut wire = self.connect_wire_for(Purpose::Transactions)?;
         let product = wire.product;
         let mut unread = Unread::default();
-        // The settings that a session for transactions has.
-        let mut session = on_any(&self.nodes, |node| connected_for(node, Purpose::Transactions))?;
-        let found = unread.or_empty("its settings", settings(&mut session));
+        let found = unread.or_empty("its settings", settings(&mut wire));
         let mut settings = found.map_err(self.failed("ask for settings"))?;
-        drop(session);
         // An isolation check may have left tables behind.
         let mut of_tables = Vec::new();
         let engines = wire.query_each(

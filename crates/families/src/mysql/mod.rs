@@ -200,7 +200,12 @@ impl Mysql {
 
     /// Opens a connection for administration. It sees every earlier commit on any server of the cluster.
     fn connect_wire(&self) -> Result<Wire, TargetError> {
-        let mut wire = on_any(&self.nodes, connected)?;
+        self.connect_wire_for(Purpose::Administration)
+    }
+
+    /// Opens a connection as [`Self::connect_wire`] does, with the settings of a connection for a purpose.
+    fn connect_wire_for(&self, purpose: Purpose) -> Result<Wire, TargetError> {
+        let mut wire = on_any(&self.nodes, |node| connected_for(node, purpose))?;
         if self.known.get().is_none() {
             proxies::reject(&mut wire, &self.config)?;
             self.known.get_or_init(|| ());

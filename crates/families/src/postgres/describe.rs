@@ -1,9 +1,8 @@
 //! Description of a server: its version, and the settings that affect the numbers.
 
 use crate::net::Purpose;
-use crate::net::url::on_any;
 use crate::postgres::{Postgres, SCHEMA};
-use crate::postgres::{Postgres, SCHEMA, connected_for};
+
 use crate::unread::Unread;
 use lydite_database::sql::ddl;
 use lydite_database::sql::isolation::Isolation;
@@ -38,8 +37,7 @@ impl Postgres {
     /// Connects and describes the database; see [`Target::describe`].
     pub(super) fn read_description(&self) -> Result<Description, TargetError> {
         // The settings that a session for transactions has.
-        drop(self.connect_wire()?);
-        let mut wire = on_any(&self.nodes, |node| connected_for(node, Purpose::Transactions))?;
+        let mut wire = self.connect_wire_for(Purpose::Transactions)?;
         let version = wire
             .column("SELECT version()")
             .map_err(self.failed("ask for the version"))?

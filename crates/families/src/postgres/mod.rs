@@ -158,7 +158,12 @@ impl Postgres {
 
     /// Connects. The first connection checks that the server is of the kind that the URL names.
     fn connect_wire(&self) -> Result<Wire, TargetError> {
-        let mut wire = on_any(&self.nodes, connected)?;
+        self.connect_wire_for(Purpose::Administration)
+    }
+
+    /// Connects as [`Self::connect_wire`] does, with the settings of a connection for a purpose.
+    fn connect_wire_for(&self, purpose: Purpose) -> Result<Wire, TargetError> {
+        let mut wire = on_any(&self.nodes, |node| connected_for(node, purpose))?;
         if self.known.get().is_none() {
             let mut told = Vec::new();
             wire.query_each(

@@ -71,3 +71,29 @@ fn a_replica_of_mysql_is_no_endpoint() {
         );
     }
 }
+
+/// A proxy greets with a number of its own for a connection; the replayed greeting has 7.
+#[test]
+fn a_proxy_that_shares_its_connections_is_no_target() {
+    for (comment, words) in [
+        ("(ProxySQL)", "ProxySQL is between"),
+        ("MySQL Community Server - GPL", "a proxy is between that shares its connections"),
+    ] {
+        let proxy = Replay::mysql(
+            MYSQL[0],
+            Box::new(move |sql| match sql {
+                _ if sql.starts_with("SELECT version()") => Some(vec![row(MYSQL)]),
+                "SELECT connection_id() + 0" => Some(vec![row(["99"])]),
+                "SELECT @@version_comment LIMIT 1" => Some(vec![row([comment])]),
+                _ => None,
+            }),
+        );
+        let url = format!("mysql://root@127.0.0.1:{}/tpcc", proxy.port);
+        let refused = open(&url, TxMode::Statements).state().expect_err("a proxy");
+        assert_eq!(refused.kind, TargetErrorKind::Usage);
+        assert!(
+            refused.message.contains(words) && refused.message.contains("connect to the server itself"),
+            "{refused}"
+        );
+    }
+}
