@@ -16,7 +16,7 @@ use lydite_database::kv::KvTarget;
 use lydite_database::{Target, TxMode};
 use lydite_families::TargetSpec;
 use lydite_tpcc::consistency::CONDITIONS;
-use lydite_tpcc::meta::{DatabaseMeta, POPULATION_VERSION};
+use lydite_tpcc::meta::{DatabaseMeta, POPULATION_VERSION, Played};
 use lydite_tpcc::nurand::{CLoad, RunConstants};
 use lydite_tpcc::population::Population;
 use lydite_tpcc::{Districts, Size, Timestamp, TransactionKind};
@@ -76,6 +76,7 @@ fn run() -> Result<(), Box<dyn Error>> {
         c_load: CLoad::from_seed(SEED),
         population: POPULATION_VERSION,
         lydite: env!("CARGO_PKG_VERSION").into(),
+        played: Played::default(),
     };
     let population = Population::from_meta(&meta, Timestamp(1_700_000_000_000_000));
     let control = RunControl::default();

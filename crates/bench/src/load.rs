@@ -10,7 +10,7 @@ use lydite_database::{
 };
 use lydite_micro::{Meta, TableId};
 use lydite_tpcc::WarehouseId;
-use lydite_tpcc::meta::{DatabaseMeta, POPULATION_VERSION};
+use lydite_tpcc::meta::{DatabaseMeta, POPULATION_VERSION, Played};
 use lydite_tpcc::population::Population;
 use parking_lot::Mutex;
 use std::sync::OnceLock;
@@ -300,6 +300,7 @@ fn described(population: &Population) -> DatabaseMeta {
         c_load: population.c_load,
         population: POPULATION_VERSION,
         lydite: env!("CARGO_PKG_VERSION").to_owned(),
+        played: Played::default(),
     }
 }
 

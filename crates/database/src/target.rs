@@ -96,6 +96,13 @@ pub trait Target: Send + Sync {
     /// The database rejects a step (a full disk, a missing privilege, rows that break a key).
     fn finish_load(&self, jobs: usize, stage: &(dyn Fn(&str) + Sync)) -> Result<(), TargetError>;
 
+    /// Notes in the database's description that these transactions are played from now on, if they are among
+    /// [`lydite_tpcc::meta::Played::NOTED`]: Lydite's own conditions compare less after them. Notes that are there stay.
+    ///
+    /// # Errors
+    /// The database fails, or is not loaded.
+    fn note_played(&self, kinds: &[TransactionKind]) -> Result<(), TargetError>;
+
     /// Opens a session for transactions.
     ///
     /// # Errors
@@ -275,6 +282,8 @@ pub struct ConditionFinding {
     pub examples: Vec<String>,
     /// Time of the evaluation, in seconds.
     pub seconds: f64,
+    /// Part of the condition that is not compared on this database, and the reason.
+    pub not_compared: Option<&'static str>,
 }
 
 impl ConditionFinding {

@@ -21,6 +21,7 @@ use lydite_tpcc::text::{Credit, LastName, Text};
 use lydite_tpcc::transaction::CustomerSelector;
 use lydite_tpcc::{
     Cents, CustomerId, ITEMS, OrderId, Outcome, Rate, RolledBackOrder, Timestamp, Transaction,
+    TransactionKind,
 };
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -120,6 +121,10 @@ impl Target for Null {
     }
 
     fn finish_load(&self, _jobs: usize, _stage: &(dyn Fn(&str) + Sync)) -> Result<(), TargetError> {
+        Ok(())
+    }
+
+    fn note_played(&self, _kinds: &[TransactionKind]) -> Result<(), TargetError> {
         Ok(())
     }
 

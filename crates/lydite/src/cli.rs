@@ -269,7 +269,7 @@ pub(crate) struct LoadArgs {
 pub(crate) struct CheckArgs {
     /// URL of the database (see `lydite targets`)
     pub(crate) target: String,
-    /// Also compare ITEM and STOCK with the loaded rows, which the standard's conditions leave out
+    /// No effect any more: Lydite's own conditions, which it asked for, are always evaluated
     #[arg(long)]
     pub(crate) extra: bool,
     /// Also print a checksum of each table; equal rows give equal checksums in any database

@@ -8,7 +8,9 @@ use crate::figures::{
     P50, P90, P95, P99, THIN_NOTE, count, duration, moment, nopm, number, percent, plural, type_name,
 };
 use crate::findings::{Weight, disclaimer, findings, has_new_orders, shown_types};
-use crate::model::{CHECKS_OF_RUNS, EndpointResult, RunResult, Status, TransactionResult, agents_in_words};
+use crate::model::{
+    CHECKS_OF_RUNS, EndpointResult, RunResult, Status, TransactionResult, agents_in_words, is_own_condition,
+};
 use crate::phases::{asked_in_words, rate_in_words};
 use lydite_tpcc::consistency::CONDITION_COUNT;
 use lydite_tpcc::limits::MAX_NOPM_PER_WAREHOUSE;
@@ -624,16 +626,17 @@ fn micro_in_words(r: &RunResult) -> Vec<String> {
 }
 
 /// Returns `12/12 consistency conditions hold`, or for the microbenchmark `2/2 checks hold`, split by the times of the
-/// checks if there are several. For an interrupted check it returns the number of conditions checked.
+/// checks if there are several. For an interrupted check it returns the number of conditions checked. Lydite's own
+/// conditions come last, as one.
 #[must_use]
 pub(crate) fn checks_in_words(r: &RunResult) -> String {
     use crate::model::CheckedWhen::{After, Before, Check};
     let mut parts = Vec::new();
     for (when, words) in [(Before, " before the run"), (After, " after the run"), (Check, "")] {
-        let (own, of_then): (Vec<_>, Vec<_>) = r
+        let (of_runs, of_then): (Vec<_>, Vec<_>) = r
             .checks
             .iter()
-            .filter(|c| c.when == when)
+            .filter(|c| c.when == when && !is_own_condition(c))
             .partition(|c| CHECKS_OF_RUNS.iter().any(|(id, _)| *id == c.id));
         let held = of_then.iter().filter(|c| c.ok).count();
         let subject = match (parts.is_empty(), r.is_tpcc()) {
@@ -655,13 +658,20 @@ pub(crate) fn checks_in_words(r: &RunResult) -> String {
         } else if !of_then.is_empty() {
             parts.push(format!("{held}/{}{subject}{words}", of_then.len()));
         }
-        for check in own {
+        for check in of_runs {
             if parts.is_empty() {
                 parts.push(unchecked(r).to_owned());
             }
             let words = CHECKS_OF_RUNS.iter().find(|(id, _)| *id == check.id);
             parts.extend(words.map(|(_, words)| words[usize::from(!check.ok)].to_owned()));
         }
+    }
+    let own: Vec<bool> =
+        [Before, After, Check].into_iter().flat_map(|when| r.own_conditions(when)).map(|c| c.ok).collect();
+    if own.contains(&false) {
+        parts.push("own conditions FAIL".to_owned());
+    } else if !own.is_empty() && !r.any_conditions_cut_short() {
+        parts.push("own conditions hold".to_owned());
     }
     parts.join(", ")
 }

@@ -1,19 +1,26 @@
-//! The consistency conditions (clause 3.3.2) as data.
+//! The consistency conditions (clause 3.3.2), and Lydite's own, as data.
 //!
-//! SQL targets check them with queries of their own. For a store without SQL, [`Evaluator`] reads the rows.
+//! SQL targets check them with queries of their own. For a store without SQL, [`Evaluator`] and [`OwnEvaluator`] read the
+//! rows.
 
 mod evaluator;
-mod extra;
+mod own;
+mod own_evaluator;
 
 pub use evaluator::{Evaluator, Finding, OFFENDERS_SHOWN};
-pub use extra::{EXTRA_CONDITIONS, ITEMS_CONDITION, STOCK_CONDITION, price_sum, stock_residue};
+pub use own::{
+    CUSTOMER_CONDITION, DISTRICT_CONDITION, ENTRIES_THAT_FIT, HISTORY_CONDITION, ITEM_CONDITION,
+    ORDER_LINE_CONDITION, ORDERS_CONDITION, OWN_CONDITIONS, PAYMENTS, PRICES, STOCK_CONDITION,
+    WAREHOUSE_CONDITION, may_have_entries, not_compared, own_conditions_apply, price_sum, stock_residue,
+};
+pub use own_evaluator::OwnEvaluator;
 
 use crate::schema::Table;
 
 /// A consistency condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Condition {
-    /// Number: 1 to 12 is the last part of the clause's number; 13 and more are [`EXTRA_CONDITIONS`].
+    /// Number: 1 to 12 is the last part of the clause's number; 13 and more are [`OWN_CONDITIONS`].
     pub number: u8,
     /// Clause of the standard, or the table's name for a condition that the standard does not have.
     pub clause: &'static str,
@@ -123,6 +130,12 @@ pub static CONDITIONS: [Condition; CONDITION_COUNT] = [
         reads: &[Table::Customer, Table::Orders, Table::OrderLine],
     },
 ];
+
+/// Returns the twelve conditions of the standard and Lydite's own ones, by number.
+#[must_use]
+pub fn all_conditions() -> Vec<Condition> {
+    CONDITIONS.iter().chain(&OWN_CONDITIONS).copied().collect()
+}
 
 #[cfg(test)]
 mod tests {

@@ -2,6 +2,7 @@
 
 use crate::nurand::CLoad;
 use crate::scale::{Districts, Size};
+use crate::transaction::TransactionKind;
 
 /// Version of [`crate::population`]. Equal versions, seeds and scales give equal rows.
 pub const POPULATION_VERSION: u32 = 1;
@@ -23,6 +24,30 @@ pub struct DatabaseMeta {
     pub population: u32,
     /// Version of Lydite that loaded the database.
     pub lydite: String,
+    /// Transactions beyond the standard's five that were played since.
+    pub played: Played,
+}
+
+/// The transactions beyond the standard's five that change what Lydite's own conditions compare
+/// ([`crate::consistency::not_compared`]). The database notes each before it is played for the first time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Played {
+    /// dUpdateItem: items exchange their prices.
+    pub update_item: bool,
+    /// dUpdateStock: stock is taken without an order.
+    pub update_stock: bool,
+}
+
+impl Played {
+    /// The transactions that a database notes.
+    pub const NOTED: [TransactionKind; 2] = [TransactionKind::UpdateItem, TransactionKind::UpdateStock];
+
+    /// Returns the value for the transactions for which `played` is true.
+    #[must_use]
+    pub fn of(played: impl Fn(TransactionKind) -> bool) -> Self {
+        let [update_item, update_stock] = Self::NOTED.map(played);
+        Self { update_item, update_stock }
+    }
 }
 
 impl DatabaseMeta {
@@ -45,6 +70,7 @@ impl DatabaseMeta {
             c_load: CLoad::from_seed(seed),
             population: POPULATION_VERSION,
             lydite: lydite.into(),
+            played: Played::default(),
         }
     }
 

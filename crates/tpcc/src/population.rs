@@ -4,6 +4,10 @@
 //! and on any thread, with the same rows. A change of a row's content or of the order of its random numbers needs a new
 //! [`crate::meta::POPULATION_VERSION`].
 
+mod sums;
+
+pub use sums::LineSums;
+
 use crate::ids::{CarrierId, CustomerId, DistrictId, ItemId, OrderId, WarehouseId};
 use crate::meta::DatabaseMeta;
 use crate::money::{Cents, Rate};
@@ -16,7 +20,14 @@ use crate::schema::Table;
 use crate::text::Text;
 use crate::time::Timestamp;
 
-const INITIAL_PAYMENT: Cents = Cents(1_000);
+/// H_AMOUNT of the payment that each customer has made before the load.
+pub const INITIAL_PAYMENT: Cents = Cents(1_000);
+
+/// OL_QUANTITY of the loaded lines.
+pub const INITIAL_OL_QUANTITY: u8 = 5;
+
+/// Characters in I_DATA and S_DATA of a tenth of the rows (clause 4.3.3.1).
+const MARK: &str = "ORIGINAL";
 
 /// The settings that fix the initial rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -220,7 +231,7 @@ impl Population {
                     i_id: ItemId(stream.uniform(1, stocked)),
                     supply_w_id: w,
                     delivery_d: size.is_delivered(o_id).then_some(load_time),
-                    quantity: 5,
+                    quantity: INITIAL_OL_QUANTITY,
                     amount: if size.is_delivered(o_id) {
                         Cents(0)
                     } else {
@@ -353,7 +364,6 @@ fn address(stream: &mut Stream) -> Address {
 
 /// Draws I_DATA or S_DATA. In a tenth of the rows eight of the characters are `ORIGINAL` (clause 4.3.3.1).
 fn data(stream: &mut Stream, original: &mut TenPercent) -> Text<50> {
-    const MARK: &str = "ORIGINAL";
     let plain: Text<50> = stream.alphanumeric(26, 50);
     if !original.next(stream) {
         return plain;

@@ -173,6 +173,38 @@ impl Stream {
         text
     }
 
+    /// Draws what [`Stream::letters`] draws for a text of this length, some ten times as fast, since it makes no text.
+    pub fn skip_letters(&mut self, length: u32) {
+        // Groups from 52 on: the two upper bits and one of the next two.
+        self.skip(length, |bits| bits >> 5 & bits >> 4 & (bits >> 3 | bits >> 2));
+    }
+
+    /// Draws what [`Stream::alphanumeric`] draws, without the text, and returns the text's length.
+    pub fn skip_alphanumeric(&mut self, low: u32, high: u32) -> u32 {
+        let length = if low == high { low } else { self.uniform(low, high) };
+        // Groups from 62 on: all bits but the lowest.
+        self.skip(length, |bits| bits >> 5 & bits >> 4 & bits >> 3 & bits >> 2 & bits >> 1);
+        length
+    }
+
+    /// Draws until `length` groups are accepted. The lowest bit of each group of `rejected` tells if it is not.
+    fn skip(&mut self, length: u32, rejected: impl Fn(u64) -> u64) {
+        const LOWEST: u64 = {
+            let mut bits = 0;
+            let mut group = 0;
+            while group < GROUPS {
+                bits |= 1 << (6 * group);
+                group += 1;
+            }
+            bits
+        };
+        let mut filled = 0;
+        while filled < length {
+            let bits = self.bits();
+            filled += GROUPS as u32 - (rejected(bits) & LOWEST).count_ones();
+        }
+    }
+
     /// Draws a real number in (0, 1], for exponential waiting times.
     pub fn unit_open_low(&mut self) -> f64 {
         ((self.bits() >> 11) + 1) as f64 / (1_u64 << 53) as f64

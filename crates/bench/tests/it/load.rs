@@ -9,7 +9,7 @@ use lydite_database::{
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::population::Population;
-use lydite_tpcc::{Districts, OrderId, Timestamp, WarehouseId};
+use lydite_tpcc::{Districts, OrderId, Timestamp, TransactionKind, WarehouseId};
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -109,6 +109,9 @@ impl Target for Shelf {
             *lock(&self.state) = DatabaseState::Ready { meta };
         }
         Ok(())
+    }
+    fn note_played(&self, _kinds: &[TransactionKind]) -> Result<(), TargetError> {
+        Err(TargetError::usage("not here"))
     }
     fn connect(&self) -> Result<Box<dyn Session>, TargetError> {
         Err(TargetError::usage("not here"))

@@ -9,10 +9,11 @@ use crate::kv::store_error::StoreError;
 use crate::load::LoadUnit;
 use crate::target::DatabaseState;
 use lydite_tpcc::limits::MAX_WAREHOUSES;
-use lydite_tpcc::meta::{DatabaseMeta, POPULATION_VERSION};
+use lydite_tpcc::meta::{DatabaseMeta, POPULATION_VERSION, Played};
 use lydite_tpcc::nurand::CLoad;
 use lydite_tpcc::population::Population;
-use lydite_tpcc::{Districts, Size, Timestamp, WarehouseId};
+use lydite_tpcc::schema::Table;
+use lydite_tpcc::{Districts, Size, Timestamp, TransactionKind, WarehouseId};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
@@ -57,6 +58,30 @@ pub fn note_loaded(tx: &mut AnyTx<'_>, unit: LoadUnit) -> Result<(), StoreError>
     let mut key: Key = LOADED.iter().copied().collect();
     key.extend(unit.warehouse().0.to_be_bytes());
     tx.put(TABLE, &key, &[])
+}
+
+/// Value of the note of a transaction that was played; its name is the transaction's.
+pub const PLAYED: &str = "played";
+
+/// Returns the names of the notes that a database lacks before these transactions are played on it.
+pub fn unnoted<'a>(
+    kinds: &'a [TransactionKind],
+    meta: &'a DatabaseMeta,
+) -> impl Iterator<Item = &'static str> + use<'a> {
+    let noted = Played::of(|kind| kinds.contains(&kind));
+    let [noted, there] = [noted, meta.played].map(|played| [played.update_item, played.update_stock]);
+    let missing =
+        Played::NOTED.into_iter().zip(noted).zip(there).filter(|((_, noted), there)| *noted && !there);
+    missing.map(|((kind, _), _)| kind.name())
+}
+
+/// Notes that these transactions are played from now on.
+pub fn note_played(
+    tx: &mut AnyTx<'_>,
+    kinds: &[TransactionKind],
+    meta: &DatabaseMeta,
+) -> Result<(), StoreError> {
+    unnoted(kinds, meta).try_for_each(|name| tx.put(TABLE, name.as_bytes(), PLAYED.as_bytes()))
 }
 
 /// Notes that the load has ended.
@@ -148,6 +173,7 @@ pub fn meta(notes: &BTreeMap<String, String>) -> Result<DatabaseMeta, String> {
         c_load: CLoad(note(notes, "c_load", |_| true)?),
         population: note(notes, "population", |_| true)?,
         lydite: note(notes, "lydite", |_| true)?,
+        played: Played::of(|kind| notes.contains_key(kind.name())),
     })
 }
 

@@ -29,9 +29,9 @@ use crate::target::{
     ConditionFinding, DatabaseState, Demand, Description, LedgerCounts, TableChecksum, Target,
 };
 use crate::written::Written;
-use lydite_tpcc::OrderId;
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
+use lydite_tpcc::{OrderId, TransactionKind};
 use parking_lot::Mutex;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -165,6 +165,14 @@ impl<S: Store> Target for KvTarget<S> {
             .check()
             .and_then(|()| meta::note_ready(&*store))
             .map_err(self.failed("note the end of the load"))
+    }
+
+    fn note_played(&self, kinds: &[TransactionKind]) -> Result<(), TargetError> {
+        let store = self.store()?;
+        let failed = self.failed("note the transactions to play");
+        let mut tx = store.begin_any(Access::Write).map_err(&failed)?;
+        let meta = self.loaded(&mut tx)?;
+        meta::note_played(&mut tx, kinds, &meta).and_then(|()| tx.commit()?.wait()).map_err(failed)
     }
 
     fn connect(&self) -> Result<Box<dyn Session>, TargetError> {

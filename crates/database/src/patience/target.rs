@@ -24,7 +24,7 @@ use crate::written::Written;
 use lydite_micro::{Engines, Meta, TableId, Totals};
 use lydite_tpcc::consistency::{CONDITIONS, Condition};
 use lydite_tpcc::meta::DatabaseMeta;
-use lydite_tpcc::{OrderId, Placement, WarehouseId};
+use lydite_tpcc::{OrderId, Placement, TransactionKind, WarehouseId};
 use std::ops::{Range, RangeInclusive};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::Builder;
@@ -134,6 +134,11 @@ impl Target for Patient {
 
     fn finish_load(&self, jobs: usize, stage: &(dyn Fn(&str) + Sync)) -> Result<(), TargetError> {
         self.finish(stage, move |target, stage| target.finish_load(jobs, stage))
+    }
+
+    fn note_played(&self, kinds: &[TransactionKind]) -> Result<(), TargetError> {
+        let kinds = kinds.to_vec();
+        self.ask("the note of the transactions to play", move |target| target.note_played(&kinds))
     }
 
     fn connect(&self) -> Result<Box<dyn Session>, TargetError> {
@@ -394,16 +399,16 @@ impl MicroTarget for Patient {
 #[cfg(test)]
 mod tests {
     use super::unanswered;
-    use lydite_tpcc::consistency::{CONDITIONS, EXTRA_CONDITIONS};
+    use lydite_tpcc::consistency::{CONDITIONS, OWN_CONDITIONS};
 
     #[test]
     fn the_standards_conditions_are_named_one_by_one_only_if_some_have_an_answer() {
         assert_eq!(unanswered(&CONDITIONS), "the twelve consistency conditions");
-        let (one, extra) = (CONDITIONS[4].clause, EXTRA_CONDITIONS[0].clause);
+        let (one, extra) = (CONDITIONS[4].clause, OWN_CONDITIONS[0].clause);
         assert_eq!(unanswered(&CONDITIONS[4..5]), format!("consistency condition {one}"));
         let some = unanswered(&CONDITIONS[4..]);
         assert!(some.starts_with(&format!("consistency conditions {one}, ")), "{some}");
-        let all = [&CONDITIONS[..], &EXTRA_CONDITIONS[..1]].concat();
+        let all = [&CONDITIONS[..], &OWN_CONDITIONS[..1]].concat();
         assert_eq!(unanswered(&all), format!("the twelve consistency conditions, {extra}"));
         assert_eq!(unanswered(&[]), "the end of the check");
     }

@@ -1,25 +1,26 @@
-//! The twelve consistency conditions (clause 3.3.2) and Lydite's own ones, as SQL queries over sets. Each query returns
-//! the keys that violate the condition.
+//! The twelve consistency conditions (clause 3.3.2) as SQL queries over sets. Each query returns the keys that violate the
+//! condition. Lydite's own conditions are in [`crate::sql::own_conditions`].
 
 use crate::kv::meta::initial_rows;
 use crate::sql::dialect::Dialect;
 use crate::sql::meta::Admin;
+use crate::sql::own_conditions;
 use crate::sql::sql_error::SqlError;
 use crate::target::ConditionFinding;
-use lydite_tpcc::consistency::{Condition, ITEMS_CONDITION, STOCK_CONDITION, price_sum, stock_residue};
+use lydite_tpcc::DISTRICTS_PER_WAREHOUSE;
+use lydite_tpcc::consistency::{CONDITION_COUNT, Condition, not_compared};
 use lydite_tpcc::meta::DatabaseMeta;
-use lydite_tpcc::population::Population;
-use lydite_tpcc::schema::Table;
-use lydite_tpcc::{DISTRICTS_PER_WAREHOUSE, WarehouseId};
 use std::time::Instant;
 
 /// Most offending keys that a finding names.
-const EXAMPLES: usize = 5;
+pub(crate) const EXAMPLES: usize = 5;
 
-/// Sum of the delivered lines of each customer. Joins lines with their orders.
+/// Sum of the delivered lines of each customer. Joins lines with their orders. Most lines are loaded ones with an amount
+/// of zero, which no sum needs.
 const DELIVERED: &str = "SELECT o_w_id AS w, o_d_id AS d, o_c_id AS c, sum(amount) AS delivered \
                          FROM (SELECT ol_w_id, ol_d_id, ol_o_id, sum(ol_amount) AS amount FROM order_line \
-                         WHERE ol_delivery_d IS NOT NULL GROUP BY ol_w_id, ol_d_id, ol_o_id) AS summed \
+                         WHERE ol_delivery_d IS NOT NULL AND ol_amount <> 0 \
+                         GROUP BY ol_w_id, ol_d_id, ol_o_id) AS summed \
                          JOIN orders ON o_w_id = ol_w_id AND o_d_id = ol_d_id AND o_id = ol_o_id \
                          GROUP BY o_w_id, o_d_id, o_c_id";
 
@@ -28,8 +29,8 @@ const DELIVERED: &str = "SELECT o_w_id AS w, o_d_id AS d, o_c_id AS c, sum(amoun
 const DELIVERED_WITHOUT_JOIN: &str = "SELECT w, d, c, sum(amount) AS delivered \
                          FROM (SELECT w, d, o, max(c) AS c, sum(amount) AS amount \
                          FROM (SELECT ol_w_id AS w, ol_d_id AS d, ol_o_id AS o, 0 AS c, sum(ol_amount) AS amount \
-                         FROM order_line WHERE ol_delivery_d IS NOT NULL GROUP BY ol_w_id, ol_d_id, ol_o_id \
-                         UNION ALL SELECT o_w_id, o_d_id, o_id, o_c_id, 0 FROM orders) AS parts \
+                         FROM order_line WHERE ol_delivery_d IS NOT NULL AND ol_amount <> 0 \
+                         GROUP BY ol_w_id, ol_d_id, ol_o_id UNION ALL SELECT o_w_id, o_d_id, o_id, o_c_id, 0 FROM orders) AS parts \
                          GROUP BY w, d, o) AS summed \
                          GROUP BY w, d, c";
 
@@ -178,71 +179,6 @@ fn offenders(condition: Condition, dialect: &Dialect, meta: &DatabaseMeta) -> St
     }
 }
 
-/// Checks that ITEM has the loaded number of rows and sum of prices. Prices may be exchanged between items.
-fn check_items(
-    admin: &mut impl Admin,
-    dialect: &Dialect,
-    population: &Population,
-    finding: &mut ConditionFinding,
-) -> Result<(), SqlError> {
-    let (sum, items) = (price_sum(population), population.size.items());
-    let found_sum = (dialect.money_text)("total");
-    let sql = format!(
-        "SELECT 'all: ' || found || ' items, sum of i_price ' || {found_sum} || '; {items} and {sum} were loaded' \
-         AS example FROM (SELECT count(*) AS found, coalesce(sum(i_price), 0.00) AS total FROM item) AS i \
-         WHERE found <> {items} OR {} <> '{sum}'",
-        (dialect.as_text)(&found_sum)
-    );
-    ask(admin, &sql, finding)
-}
-
-/// Checks that each row of STOCK is possible by clause 2.4.2.2, and that the rows of each warehouse together derive
-/// from the loaded ones.
-fn check_stock(
-    admin: &mut impl Admin,
-    population: &Population,
-    finding: &mut ConditionFinding,
-) -> Result<(), SqlError> {
-    ask(
-        admin,
-        "SELECT 's_w_id=' || s_w_id || ' s_i_id=' || s_i_id || ': s_quantity ' || s_quantity || ', s_ytd ' || s_ytd || \
-         ', s_order_cnt ' || s_order_cnt || ', s_remote_cnt ' || s_remote_cnt AS example FROM stock \
-         WHERE s_quantity < 10 OR s_quantity > 100 OR s_ytd < s_order_cnt OR s_ytd > 10 * s_order_cnt \
-         OR s_remote_cnt < 0 OR s_remote_cnt > s_order_cnt",
-        finding,
-    )?;
-    let mut sums: Vec<Option<(u64, u64)>> = vec![None; population.warehouses as usize];
-    let mut strange = None;
-    let sql = "SELECT s_w_id, count(*), sum((s_quantity + s_ytd) % 91) FROM stock GROUP BY s_w_id";
-    admin.query_each(sql, &mut |row| {
-        let number = |place: usize| row.get(place).copied().flatten()?.parse::<i64>().ok();
-        let place = number(0).and_then(|w_id| usize::try_from(w_id - 1).ok());
-        match (place.and_then(|place| sums.get_mut(place)), number(1), number(2)) {
-            (Some(slot), Some(count), Some(sum)) => *slot = Some((count as u64, sum as u64)),
-            _ => strange = Some(format!("{row:?}")),
-        }
-    })?;
-    if let Some(row) = strange {
-        return Err(SqlError::Decode(format!("stock is summed up to {row}")));
-    }
-    for (w_id, found) in (1..).map(WarehouseId).zip(sums) {
-        let residue = |row: lydite_tpcc::rows::Stock| u64::from(stock_residue(row.quantity, row.ytd));
-        let sum: u64 = population.stock(w_id).map(residue).sum();
-        let stocked = population.table_rows(Table::Stock, w_id);
-        let (found_count, found_sum) = found.unwrap_or_default();
-        if (found_count, found_sum) != (stocked, sum) {
-            finding.offenders = finding.offenders.saturating_add(1);
-            if finding.examples.len() < EXAMPLES {
-                finding.examples.push(format!(
-                    "s_w_id={w_id}: {found_count} rows with a sum of (s_quantity + s_ytd) mod 91 of {found_sum}; \
-                     {stocked} and {sum} were loaded"
-                ));
-            }
-        }
-    }
-    Ok(())
-}
-
 /// Returns the expression for the number of districts that the warehouse `w_id` was loaded with.
 fn districts(meta: &DatabaseMeta) -> String {
     let ranges = meta.districts.ranges();
@@ -262,12 +198,14 @@ pub fn evaluate(
     condition: Condition,
 ) -> Result<ConditionFinding, SqlError> {
     let begin = Instant::now();
-    let rows_of = |meta| initial_rows(meta).map_err(SqlError::Decode);
-    let mut finding = ConditionFinding { condition, offenders: 0, examples: Vec::new(), seconds: 0.0 };
-    match condition.number {
-        ITEMS_CONDITION => check_items(admin, dialect, &rows_of(meta)?, &mut finding)?,
-        STOCK_CONDITION => check_stock(admin, &rows_of(meta)?, &mut finding)?,
-        _ => ask(admin, &offenders(condition, dialect, meta), &mut finding)?,
+    let not_compared = not_compared(&condition, meta.played);
+    let mut finding =
+        ConditionFinding { condition, offenders: 0, examples: Vec::new(), seconds: 0.0, not_compared };
+    if usize::from(condition.number) <= CONDITION_COUNT {
+        ask(admin, &offenders(condition, dialect, meta), &mut finding)?;
+    } else {
+        let population = initial_rows(meta).map_err(SqlError::Decode)?;
+        own_conditions::evaluate(admin, dialect, &population, meta.played, &mut finding)?;
     }
     finding.seconds = begin.elapsed().as_secs_f64();
     Ok(finding)

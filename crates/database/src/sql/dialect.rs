@@ -1,5 +1,6 @@
 //! The differences between SQL databases, as data.
 
+use lydite_tpcc::Cents;
 use lydite_tpcc::schema::ColumnType;
 
 /// Form of several rows in one statement (`--tx batched`).
@@ -18,6 +19,8 @@ pub struct Dialect {
     pub column_type: fn(ColumnType) -> String,
     /// Expression that makes a text with two decimals of an amount, for people.
     pub money_text: fn(&str) -> String,
+    /// Literal of an amount.
+    pub amount: fn(Cents) -> String,
     /// True if conditions should aggregate large tables instead of joining them: the database looks up each row of a
     /// join by itself, and the rows may be on other servers.
     pub joins_by_row: bool,

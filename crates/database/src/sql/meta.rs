@@ -5,6 +5,7 @@ use crate::load::LoadUnit;
 use crate::micro::is_table_name;
 use crate::sql::sql_error::SqlError;
 use crate::target::DatabaseState;
+use lydite_tpcc::TransactionKind;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::schema::Table;
 use std::collections::BTreeMap;
@@ -85,6 +86,20 @@ pub fn loaded(unit: LoadUnit) -> String {
 
 /// Statement that notes the end of the load.
 pub const READY: &str = "UPDATE lydite_meta SET value = 'ready' WHERE name = 'state'";
+
+/// Notes that these transactions are played from now on. Another client may do the same at the same time.
+pub fn note_played(admin: &mut impl Admin, kinds: &[TransactionKind]) -> Result<(), SqlError> {
+    let meta = read(admin)?;
+    for name in kv::unnoted(kinds, &meta) {
+        let note = format!("INSERT INTO lydite_meta VALUES ('{name}', '{}')", kv::PLAYED);
+        if let Err(error) = admin.execute(&note)
+            && !values(admin)?.contains_key(name)
+        {
+            return Err(error);
+        }
+    }
+    Ok(())
+}
 
 /// True if this is the name of one of the nine tables.
 fn is_tpcc(name: &str) -> bool {

@@ -22,6 +22,7 @@ pub mod meta;
 pub mod micro;
 pub mod new_order;
 mod order_status;
+mod own_conditions;
 mod payment;
 pub mod prepared;
 pub mod reread;

@@ -12,9 +12,9 @@ use lydite_database::{
     HalfCounts, Held, HeldLists, HeldTarget, LedgerCounts, ListTarget, Lists, Loader, Program, RowKeys,
     Server, Session, StoppableWork, StoreTest, TableChecksum, Target, TargetError, Written,
 };
-use lydite_tpcc::OrderId;
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
+use lydite_tpcc::{OrderId, TransactionKind};
 use std::ops::RangeInclusive;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -120,6 +120,13 @@ impl Target for External {
         match self.speaking()? {
             Speaking::Store(target) => target.finish_load(jobs, stage),
             Speaking::Transactions(target) => target.finish_load(stage),
+        }
+    }
+
+    fn note_played(&self, kinds: &[TransactionKind]) -> Result<(), TargetError> {
+        match self.speaking()? {
+            Speaking::Store(target) => target.note_played(kinds),
+            Speaking::Transactions(target) => target.note_played(kinds),
         }
     }
 

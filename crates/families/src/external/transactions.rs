@@ -31,7 +31,7 @@ use lydite_tpcc::outcome::{
 use lydite_tpcc::population::{Population, RowWriter};
 use lydite_tpcc::rows::{self, Row};
 use lydite_tpcc::schema::Table;
-use lydite_tpcc::{OrderId, Outcome, Transaction, WarehouseId};
+use lydite_tpcc::{OrderId, Outcome, Transaction, TransactionKind, WarehouseId};
 use serde::Deserialize;
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -135,6 +135,13 @@ impl Transactions {
                 self.driver.config.place
             ))),
         }
+    }
+
+    pub(super) fn note_played(&self, kinds: &[TransactionKind]) -> Result<(), TargetError> {
+        let loaded = self.loaded()?;
+        meta::unnoted(kinds, &loaded).try_for_each(|name| {
+            self.ask("note the transactions to play", "note", &Note { name, value: meta::PLAYED })
+        })
     }
 
     pub(super) fn connect(&self) -> Result<Box<dyn Session>, TargetError> {

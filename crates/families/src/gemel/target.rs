@@ -10,10 +10,10 @@ use lydite_database::{
     HalfCounts, Held, HeldTarget, LedgerCounts, Loader, RowKeys, Session, TableChecksum, TableEngines,
     Target, TargetError, Written,
 };
-use lydite_tpcc::OrderId;
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::schema::Table;
+use lydite_tpcc::{OrderId, TransactionKind};
 use std::ops::RangeInclusive;
 use std::path::Path;
 use std::time::Duration;
@@ -98,6 +98,10 @@ impl Target for GemelTarget {
 
     fn finish_load(&self, jobs: usize, stage: &(dyn Fn(&str) + Sync)) -> Result<(), TargetError> {
         self.tpcc.finish_load(jobs, stage)
+    }
+
+    fn note_played(&self, kinds: &[TransactionKind]) -> Result<(), TargetError> {
+        self.tpcc.note_played(kinds)
     }
 
     fn connect(&self) -> Result<Box<dyn Session>, TargetError> {

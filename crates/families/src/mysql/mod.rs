@@ -58,9 +58,9 @@ use lydite_database::sql::shards::Layout;
 use lydite_database::sql::sql_error::SqlError;
 use lydite_database::sql::statement::Statement;
 use lydite_database::sql::written::written;
-use lydite_tpcc::OrderId;
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
+use lydite_tpcc::{OrderId, TransactionKind};
 use product::Product;
 use session::MysqlConnection;
 use std::collections::BTreeMap;
@@ -506,6 +506,11 @@ impl Target for Mysql {
             self.ensure_procedures()?;
         }
         self.note_ready()
+    }
+
+    fn note_played(&self, kinds: &[TransactionKind]) -> Result<(), TargetError> {
+        let mut wire = self.connect_wire()?;
+        meta::note_played(&mut wire, kinds).map_err(self.failed("note the transactions to play"))
     }
 
     fn connect(&self) -> Result<Box<dyn Session>, TargetError> {

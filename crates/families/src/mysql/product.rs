@@ -73,6 +73,7 @@ pub(crate) struct Product {
 static DIALECT: Dialect = Dialect {
     column_type,
     money_text: str::to_string,
+    amount: |amount| amount.to_string(),
     joins_by_row: true,
     as_text: |value| format!("CAST({value} AS char(500))"),
     placeholder: '$',

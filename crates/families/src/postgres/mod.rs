@@ -56,10 +56,10 @@ use lydite_database::sql::shards::Layout;
 use lydite_database::sql::sql_error::SqlError;
 use lydite_database::sql::statement::Statement;
 use lydite_database::sql::written::written;
-use lydite_tpcc::OrderId;
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::schema::Table;
+use lydite_tpcc::{OrderId, TransactionKind};
 use product::Product;
 use session::PgConnection;
 use std::ops::RangeInclusive;
@@ -472,6 +472,11 @@ impl Target for Postgres {
             let _only_superusers_may = wire.execute("CHECKPOINT");
         }
         Ok(())
+    }
+
+    fn note_played(&self, kinds: &[TransactionKind]) -> Result<(), TargetError> {
+        let mut wire = self.connect_wire()?;
+        meta::note_played(&mut wire, kinds).map_err(self.failed("note the transactions to play"))
     }
 
     fn connect(&self) -> Result<Box<dyn Session>, TargetError> {

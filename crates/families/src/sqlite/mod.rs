@@ -35,10 +35,10 @@ use lydite_database::sql::session::SqlSession;
 use lydite_database::sql::sql_error::SqlError;
 use lydite_database::sql::written::written;
 use lydite_database::target_url::{OptionSpec, ParsedUrl, encoded};
-use lydite_tpcc::OrderId;
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::schema::{ColumnType, Table};
+use lydite_tpcc::{OrderId, TransactionKind};
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -74,6 +74,7 @@ pub(crate) static DIALECT: Dialect = Dialect {
         ColumnType::VarText(_) | ColumnType::FixedText(_) | ColumnType::Time => "TEXT".into(),
     },
     money_text: |cents| format!("printf('%.2f', ({cents}) / 100.0)"),
+    amount: |amount| amount.0.to_string(),
     joins_by_row: false,
     as_text: |value| format!("CAST({value} AS varchar(500))"),
     placeholder: '?',
@@ -353,6 +354,10 @@ impl Target for Sqlite {
         connection.execute(meta::READY).map_err(self.failed("note the end of the load"))?;
         stage("writing a checkpoint");
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").map_err(self.failed("checkpoint"))
+    }
+
+    fn note_played(&self, kinds: &[TransactionKind]) -> Result<(), TargetError> {
+        meta::note_played(&mut self.open()?, kinds).map_err(self.failed("note the transactions to play"))
     }
 
     fn connect(&self) -> Result<Box<dyn Session>, TargetError> {

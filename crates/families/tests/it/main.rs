@@ -7,6 +7,7 @@ mod malformed;
 mod mysql_target;
 mod nodes;
 mod oceanbase;
+mod own;
 mod playing;
 mod postgres_family;
 mod recorded;

@@ -4,7 +4,7 @@ use super::foreign;
 use crate::cli::CheckArgs;
 use crate::exit::{Failure, Outcome};
 use crate::interrupt::{Interrupt, watch, watched};
-use crate::output::print;
+use crate::output::{complain, print};
 use crate::run::checks::{conditions, evaluate, evaluate_until};
 use crate::run::micro;
 use crate::run::readiness::unusable;
@@ -14,6 +14,7 @@ use lydite_families::TargetSpec;
 use lydite_micro::Meta;
 use lydite_report::live::Style;
 use lydite_report::model::CheckedWhen;
+use lydite_tpcc::consistency::CONDITION_COUNT;
 use lydite_verify::conditions::Checked;
 use std::sync::Arc;
 use std::time::Instant;
@@ -37,7 +38,7 @@ pub(crate) fn command(args: CheckArgs) -> Outcome {
     let target: Arc<dyn Target> = spec.open()?;
     let description = target.describe()?;
     let url = description.url;
-    match target.state()? {
+    let meta = match target.state()? {
         DatabaseState::Micro { meta, ready: true } => {
             drop(target);
             if args.extra {
@@ -51,6 +52,7 @@ pub(crate) fn command(args: CheckArgs) -> Outcome {
             if !args.quiet {
                 print(&format!("{url}: {}, loaded by Lydite {}\n", meta.warehouses_in_words(), meta.lydite))?;
             }
+            meta
         }
         DatabaseState::Empty => {
             return Err(Failure::usage(format!(
@@ -60,12 +62,18 @@ pub(crate) fn command(args: CheckArgs) -> Outcome {
         }
         DatabaseState::AnyScale => return Err(Failure::usage(format!("{url} stores nothing to check"))),
         state => {
-            if let Some(failure) = unusable(&state, &url) {
-                return Err(failure);
-            }
+            let never = || Failure::usage(format!("{url} is not loaded"));
+            return Err(unusable(&state, &url).unwrap_or_else(never));
         }
+    };
+    let conditions = conditions(&meta);
+    if conditions.len() == CONDITION_COUNT {
+        complain(&format!(
+            "{url}: Lydite {} loaded the database, and its rows are not known: only the conditions of the standard are \
+             evaluated",
+            meta.lydite
+        ));
     }
-    let conditions = conditions(|_| args.extra);
     let begun = Instant::now();
     // An embedded database ends with this process, so an interrupt needs no care. All conditions then share a snapshot.
     let (findings, stopped) = if description.embedded {
@@ -82,11 +90,15 @@ pub(crate) fn command(args: CheckArgs) -> Outcome {
     let broken = findings.iter().filter(|finding| !finding.holds()).count();
     let nothing_done = stopped && findings.is_empty();
     if !args.quiet && !nothing_done {
-        text += &format!(
-            "{} of {} consistency conditions hold ({seconds:.1} s)\n",
-            findings.len() - broken,
-            findings.len()
-        );
+        let (standard, own): (Vec<_>, Vec<_>) = findings
+            .iter()
+            .partition::<Vec<_>, _>(|finding| usize::from(finding.condition.number) <= CONDITION_COUNT);
+        let held = |findings: &[&ConditionFinding]| findings.iter().filter(|finding| finding.holds()).count();
+        text += &format!("{} of {} consistency conditions hold", held(&standard), standard.len());
+        if !own.is_empty() {
+            text += &format!(", {} of {} own conditions hold", held(&own), own.len());
+        }
+        text += &format!(" ({seconds:.1} s)\n");
     }
     let mut failures = Vec::new();
     if broken > 0 {
@@ -126,6 +138,7 @@ pub(super) fn lines(findings: &[ConditionFinding], quiet: bool) -> String {
     let mut text = String::new();
     for finding in findings.iter().filter(|finding| !quiet || !finding.holds()) {
         text += &format!("{}\n", line(finding));
+        text.extend(finding.not_compared.map(|part| format!("           note: {part}\n")));
         for example in &finding.examples {
             text += &format!("           {example}\n");
         }
@@ -140,7 +153,7 @@ pub(super) fn lines(findings: &[ConditionFinding], quiet: bool) -> String {
 fn line(finding: &ConditionFinding) -> String {
     let verdict = if finding.holds() { "ok    " } else { "FAILED" };
     format!(
-        "{verdict} {:<9} {:<58} {:>7.2} s",
+        "{verdict} {:<10} {:<57} {:>7.2} s",
         finding.condition.clause, finding.condition.title, finding.seconds
     )
 }

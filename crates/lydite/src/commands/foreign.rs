@@ -5,7 +5,7 @@ use crate::cli::CheckArgs;
 use crate::exit::{Failure, Outcome};
 use crate::interrupt::{watch, watched};
 use crate::output::{print, reserve_stdout};
-use crate::run::checks::{conditions, results};
+use crate::run::checks::results;
 use crate::write::write;
 use lydite_database::ConditionFinding;
 use lydite_database::sql::foreign::{ForeignCheck, ForeignFindings, check};
@@ -15,7 +15,7 @@ use lydite_plan::values::whole;
 use lydite_report::figures::plural;
 use lydite_report::live::Style;
 use lydite_report::model::{CheckResult, CheckedWhen};
-use lydite_tpcc::consistency::CONDITION_COUNT;
+use lydite_tpcc::consistency::{CONDITION_COUNT, CONDITIONS};
 use lydite_tpcc::limits::MAX_WAREHOUSES;
 use lydite_verify::conditions::read_aside;
 use serde::Serialize;
@@ -60,9 +60,8 @@ pub(super) fn command(args: &CheckArgs, spec: &TargetSpec) -> Outcome {
     let heard: Arc<Mutex<Vec<ConditionFinding>>> = Arc::default();
     let hearing = Arc::clone(&heard);
     let found = read_aside(&target, &|| interrupt.asked(), move |target| {
-        let conditions = conditions(|_| false);
         let mut session = target.capabilities().foreign()?.read_only()?;
-        let plan = ForeignCheck { conditions: &conditions, warehouses, population };
+        let plan = ForeignCheck { conditions: &CONDITIONS, warehouses, population };
         check(&mut session, &plan, &mut |finding| {
             hearing.lock().unwrap_or_else(PoisonError::into_inner).push(finding.clone());
         })

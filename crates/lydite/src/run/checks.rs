@@ -7,7 +7,8 @@ use lydite_bench::{Contradictions, WrongRows};
 use lydite_database::{ConditionFinding, Target};
 use lydite_report::live::Style;
 use lydite_report::model::{ANSWERS_CHECK, CheckResult, CheckedWhen, ROWS_CHECK};
-use lydite_tpcc::consistency::{CONDITIONS, Condition, EXTRA_CONDITIONS};
+use lydite_tpcc::consistency::{CONDITIONS, Condition, all_conditions, own_conditions_apply};
+use lydite_tpcc::meta::DatabaseMeta;
 use lydite_verify::conditions::{self, Checked};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -110,9 +111,10 @@ impl Drop for Counter {
     }
 }
 
-/// Returns the standard's conditions, and the extra ones that `include` selects.
-pub(crate) fn conditions(include: impl Fn(&Condition) -> bool) -> Vec<Condition> {
-    CONDITIONS.into_iter().chain(EXTRA_CONDITIONS.into_iter().filter(include)).collect()
+/// Returns the conditions that are evaluated on a database: those of the standard and, if its loaded rows are known,
+/// Lydite's own.
+pub(crate) fn conditions(meta: &DatabaseMeta) -> Vec<Condition> {
+    if own_conditions_apply(meta) { all_conditions() } else { CONDITIONS.to_vec() }
 }
 
 /// Evaluates conditions, with the progress in the terminal.
@@ -143,11 +145,12 @@ pub(crate) fn evaluate_until(
 }
 
 fn result(finding: &ConditionFinding, when: CheckedWhen) -> CheckResult {
+    let not_compared = finding.not_compared.map(|part| format!(" ({part})")).unwrap_or_default();
     let detail = if finding.holds() {
-        finding.condition.title.to_string()
+        format!("{}{not_compared}", finding.condition.title)
     } else {
         format!(
-            "{}: broken by {} {}: {}",
+            "{}{not_compared}: broken by {} {}: {}",
             finding.condition.title,
             finding.offenders,
             if finding.offenders == 1 { "key" } else { "keys" },

@@ -37,8 +37,7 @@ use lydite_plan::controls::{Ground, Ran, Settled};
 use lydite_report::figures::plural;
 use lydite_report::model::{ANSWERS_CHECK, CheckedWhen, LEDGER_CHECK, SAMPLE_CHECK, SUCCESS_LOG_CHECK};
 use lydite_tpcc::TransactionKind;
-use lydite_tpcc::consistency::{ITEMS_CONDITION, STOCK_CONDITION};
-use lydite_tpcc::meta::DatabaseMeta;
+use lydite_tpcc::meta::{DatabaseMeta, Played};
 use lydite_tpcc::nurand::RunConstants;
 use lydite_verify::conditions::Checked;
 use lydite_was::client::Lines;
@@ -58,6 +57,7 @@ pub(crate) fn run(request: &Request) -> Outcome {
     if plan.check && ready.stored {
         checks = before(ready.conditions(request, CheckedWhen::Before)?)?;
     }
+    ready.note_played(request)?;
     let functions = ready.function_tests(request)?;
     let sizes = SizeWatch::new(&ready.target, ready.settled.distribution.reported());
     let faults = Faults::start(&request.faults, plan.duration)?;
@@ -327,14 +327,20 @@ impl Ready {
         SuccessLog::open(path, &self.target, embedded, self.active, &request.interrupt).map(Some)
     }
 
-    /// Evaluates the standard's conditions, and the extra ones on rows that other transactions of the run change.
-    fn conditions(&self, request: &Request, when: CheckedWhen) -> Result<Conditions, Failure> {
+    /// Notes in the database which transactions beyond the standard's five the run plays: its own conditions compare
+    /// less from now on.
+    fn note_played(&self, request: &Request) -> Result<(), Failure> {
         let schedule = &request.plan.schedule;
-        let conditions = checks::conditions(|condition| match condition.number {
-            ITEMS_CONDITION => schedule.plays(TransactionKind::UpdateItem),
-            STOCK_CONDITION => schedule.plays(TransactionKind::UpdateStock),
-            _ => false,
-        });
+        let kinds: Vec<_> = Played::NOTED.into_iter().filter(|&kind| schedule.plays(kind)).collect();
+        if self.stored && !kinds.is_empty() {
+            self.target.note_played(&kinds)?;
+        }
+        Ok(())
+    }
+
+    /// Evaluates the standard's conditions and Lydite's own.
+    fn conditions(&self, request: &Request, when: CheckedWhen) -> Result<Conditions, Failure> {
+        let conditions = checks::conditions(&self.meta);
         let embedded = self.description.embedded;
         let (interrupt, style) = (&request.interrupt, request.style);
         let (found, stopped) =

@@ -60,7 +60,7 @@ fn what_was_added_is_counted_and_taken_back_in_every_mode() {
             });
             assert_eq!(result["plan"]["balance_order"], "ascending");
             let checks = result["checks"].as_array().unwrap();
-            assert_eq!(checks.len(), 28, "{url} {mode}");
+            assert_eq!(checks.len(), 44, "{url} {mode}");
             assert!(checks.iter().all(|check| check["ok"] == true), "{url} {mode}: {checks:?}");
             assert!(ended.stdout.contains("dUpdateBalance  "), "{ended:?}");
             assert!(

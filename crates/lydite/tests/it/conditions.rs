@@ -1,5 +1,5 @@
-//! A database that is broken is found out: each of the twelve consistency conditions (clause 3.3.2) fails when the
-//! rows say so, names the key, and no other condition is blamed for it.
+//! A database that is broken is found out: each of the twelve consistency conditions (clause 3.3.2), and each of Lydite's
+//! own, fails when the rows say so, names the key, and no other condition is blamed for it.
 
 use crate::loaded;
 use crate::program::{
@@ -14,48 +14,55 @@ use std::thread;
 
 /// A change that breaks a database as it was loaded.
 struct Break {
-    /// The condition that it is made for.
+    /// The condition that it is made for; from 13 on the first of `own`.
     number: u8,
     /// In both dialects; amounts are small numbers of whatever unit.
     sql: &'static str,
     /// A key that the condition names.
     key: &'static str,
-    /// All conditions that it breaks.
+    /// All conditions of the standard that it breaks.
     broken: &'static [u8],
+    /// Lydite's own conditions that it breaks besides.
+    own: &'static [&'static str],
 }
 
 /// One for each condition. Orders up to 210 of a district are delivered, with amounts of zero; those from 211 on are
 /// new (clause 4.3.3.1 by a tenth).
-const BREAKS: [Break; 12] = [
+const BREAKS: [Break; 22] = [
     Break {
         number: 1,
         sql: "UPDATE warehouse SET w_ytd = w_ytd + 1 WHERE w_id = 1",
         key: "w_id=1: w_ytd 300",
         broken: &[1, 8],
+        own: &[],
     },
     Break {
         number: 2,
         sql: "UPDATE district SET d_next_o_id = d_next_o_id + 1 WHERE d_id = 2",
         key: "w_id=1 d_id=2: d_next_o_id 302, max o_id 300",
         broken: &[2],
+        own: &[],
     },
     Break {
         number: 3,
         sql: "DELETE FROM new_order WHERE no_d_id = 3 AND no_o_id = 250",
         key: "w_id=1 d_id=3: no_o_id 211 to 300",
         broken: &[3, 5, 11],
+        own: &[],
     },
     Break {
         number: 4,
         sql: "UPDATE orders SET o_ol_cnt = o_ol_cnt + 1 WHERE o_d_id = 4 AND o_id = 1",
         key: "w_id=1 d_id=4: ",
         broken: &[4, 6],
+        own: &["order_line"],
     },
     Break {
         number: 5,
         sql: "UPDATE orders SET o_carrier_id = NULL WHERE o_d_id = 5 AND o_id = 7",
         key: "w_id=1 d_id=5 o_id=7: undelivered, but not in new_order",
         broken: &[5, 7],
+        own: &[],
     },
     Break {
         number: 6,
@@ -63,42 +70,121 @@ const BREAKS: [Break; 12] = [
               WHERE o_d_id = 6 AND o_id IN (1, 2)",
         key: "w_id=1 d_id=6 o_id=2: o_ol_cnt",
         broken: &[6],
+        own: &["order_line"],
     },
     Break {
         number: 7,
         sql: "UPDATE order_line SET ol_delivery_d = NULL WHERE ol_d_id = 7 AND ol_o_id = 9 AND ol_number = 1",
         key: "w_id=1 d_id=7 o_id=9: ",
         broken: &[7],
+        own: &[],
     },
     Break {
         number: 8,
         sql: "UPDATE history SET h_amount = h_amount + 1 WHERE h_c_d_id = 8 AND h_c_id = 1",
         key: "w_id=1: w_ytd 300",
         broken: &[8, 9, 10],
+        own: &["history"],
     },
     Break {
         number: 9,
         sql: "UPDATE history SET h_d_id = 10 WHERE h_c_d_id = 9 AND h_c_id = 1",
         key: "w_id=1 d_id=9: d_ytd",
         broken: &[9],
+        own: &["history"],
     },
     Break {
         number: 10,
         sql: "UPDATE history SET h_c_id = 2 WHERE h_c_d_id = 10 AND h_c_id = 1",
         key: "w_id=1 d_id=10 c_id=1: c_balance",
         broken: &[10],
+        own: &[],
     },
     Break {
         number: 11,
         sql: "UPDATE customer SET c_delivery_cnt = c_delivery_cnt + 1 WHERE c_d_id = 1 AND c_id = 5",
         key: "w_id=1 d_id=1: orders 300, new orders 90, deliveries 1",
         broken: &[11],
+        own: &["customer"],
     },
     Break {
         number: 12,
         sql: "UPDATE customer SET c_ytd_payment = c_ytd_payment + 1 WHERE c_d_id = 2 AND c_id = 5",
         key: "w_id=1 d_id=2 c_id=5: c_balance",
         broken: &[12],
+        own: &["customer"],
+    },
+    Break {
+        number: 13,
+        sql: "UPDATE item SET i_price = i_price + 1 WHERE i_id = 7",
+        key: "i_id=7: i_price ",
+        broken: &[],
+        own: &["item"],
+    },
+    Break {
+        number: 14,
+        sql: "UPDATE stock SET s_ytd = s_ytd + 5, s_order_cnt = s_order_cnt + 1, \
+              s_quantity = s_quantity + CASE WHEN s_quantity > 14 THEN -5 ELSE 86 END WHERE s_i_id = 9",
+        key: "s_w_id=1 s_i_id=9: s_quantity ",
+        broken: &[],
+        own: &["stock"],
+    },
+    Break {
+        number: 14,
+        sql: "UPDATE stock SET s_quantity = s_quantity + CASE WHEN s_quantity < 100 THEN 1 ELSE -1 END \
+              WHERE s_i_id = 11",
+        key: "s_w_id=1 s_i_id=11: s_quantity ",
+        broken: &[],
+        own: &["stock"],
+    },
+    Break {
+        number: 15,
+        sql: "UPDATE orders SET o_all_local = 0 WHERE o_d_id = 1 AND o_id = 5",
+        key: "w_id=1 d_id=1 o_id=5: o_all_local 0",
+        broken: &[],
+        own: &["orders"],
+    },
+    Break {
+        number: 16,
+        sql: "UPDATE order_line SET ol_quantity = 6 WHERE ol_d_id = 2 AND ol_o_id = 3 AND ol_number = 1",
+        key: "w_id=1 d_id=2 o_id=3 number=1: ol_quantity 6",
+        broken: &[],
+        own: &["order_line"],
+    },
+    Break {
+        number: 16,
+        sql: "UPDATE order_line SET ol_amount = ol_amount + 1 WHERE ol_d_id = 3 AND ol_o_id = 250 AND ol_number = 1",
+        key: "w_id=1 d_id=3: loaded lines are ",
+        broken: &[],
+        own: &["order_line"],
+    },
+    Break {
+        number: 17,
+        sql: "UPDATE customer SET c_payment_cnt = c_payment_cnt + 1 WHERE c_d_id = 4 AND c_id = 6",
+        key: "w_id=1 d_id=4 c_id=6: c_payment_cnt 2 of 1",
+        broken: &[],
+        own: &["customer"],
+    },
+    Break {
+        number: 18,
+        sql: "UPDATE history SET h_data = 'a    b' WHERE h_c_d_id = 5 AND h_c_id = 6",
+        key: "w_id=1 d_id=5 of customer w_id=1 d_id=5 c_id=6: h_amount 10.00",
+        broken: &[],
+        own: &["history"],
+    },
+    Break {
+        number: 19,
+        sql: "UPDATE warehouse SET w_tax = 0 WHERE w_id = 1",
+        key: "w_id=1: ",
+        broken: &[],
+        own: &["warehouse"],
+    },
+    Break {
+        number: 20,
+        sql: "UPDATE district SET d_city = 'x' WHERE d_id = 6",
+        key: "w_id=1 d_id=6: ",
+        broken: &[],
+        own: &["district"],
     },
 ];
 
@@ -113,17 +199,29 @@ fn assert_found(change: &Break, url: &str) {
         of.filter_map(|rest| rest.split_whitespace().next()?.parse().ok()).collect()
     };
     assert_eq!(verdicts("FAILED "), change.broken, "{}: {ended:?}", change.sql);
+    let own: Vec<&str> = lines
+        .iter()
+        .filter_map(|line| line.strip_prefix("FAILED ")?.split_whitespace().next())
+        .filter(|id| !id.starts_with("3.3.2."))
+        .collect();
+    assert_eq!(own, change.own, "{}: {ended:?}", change.sql);
     let held: Vec<u8> = (1..=12).filter(|number| !change.broken.contains(number)).collect();
     assert_eq!(verdicts("ok "), held, "{}: {ended:?}", change.sql);
-    let failed = format!("FAILED 3.3.2.{} ", change.number);
+    let failed = match change.number {
+        number @ 1..=12 => format!("FAILED 3.3.2.{number} "),
+        _ => format!("FAILED {} ", change.own[0]),
+    };
     let at = lines.iter().position(|line| line.starts_with(&failed)).expect("the condition");
     assert!(
         lines[at + 1..].iter().take_while(|line| line.starts_with(' ')).any(|line| line.contains(change.key)),
         "{}: {ended:?}",
         change.key
     );
-    assert!(ended.stdout.contains(&format!("{} of 12 consistency conditions hold", held.len())), "{ended:?}");
-    let broken: Vec<String> = change.broken.iter().map(|number| format!("3.3.2.{number}")).collect();
+    let count =
+        format!("{} of 12 consistency conditions hold, {} of 8 own", held.len(), 8 - change.own.len());
+    assert!(ended.stdout.contains(&count), "{count}: {ended:?}");
+    let standard = change.broken.iter().map(|number| format!("3.3.2.{number}"));
+    let broken: Vec<String> = standard.chain(change.own.iter().map(|own| (*own).to_string())).collect();
     assert_eq!(ended.only_error(), format!("failed consistency conditions: {}", broken.join(", ")));
 }
 
@@ -139,6 +237,11 @@ fn for_each_break(work: impl Fn(&Break) + Sync) {
             });
         }
     });
+}
+
+/// Returns the place of a break in the table.
+fn place(change: &Break) -> usize {
+    BREAKS.iter().position(|other| other.sql == change.sql).expect("one of the table")
 }
 
 fn change_sqlite(path: &Path, sql: &str) {
@@ -168,7 +271,7 @@ fn load_sqlite_that_books_wrong_amounts(directory: &Path, more: &str) -> (std::p
 fn each_condition_is_found_broken_in_postgres_by_its_key() {
     let server = postgres::shared();
     for_each_break(|change| {
-        let name = format!("broken_{}", change.number);
+        let name = format!("broken_{}", place(change));
         let url = loaded::on_postgres(&name, 1);
         server.psql(&name, change.sql);
         assert_found(change, &url);
@@ -181,7 +284,7 @@ fn each_condition_is_found_broken_in_sqlite_by_its_key() {
     let directory = scratch();
     let (sound, _) = load_sqlite(directory.path());
     for_each_break(|change| {
-        let path = directory.path().join(format!("broken_{}.sqlite", change.number));
+        let path = directory.path().join(format!("broken_{}.sqlite", place(change)));
         fs::copy(&sound, &path).expect("a copy");
         change_sqlite(&path, change.sql);
         assert_found(change, &format!("sqlite:{}", text(&path)));
@@ -285,4 +388,38 @@ fn a_broken_database_outweighs_whatever_else_went_wrong() {
         assert_eq!(found["status"], "partial");
         Some(())
     });
+}
+
+#[test]
+fn a_run_on_a_database_that_drops_updates_of_stock_names_the_table() {
+    let (ended, result) = longer_windows(|window| {
+        let directory = scratch();
+        let (path, url) = load_sqlite(directory.path());
+        let drops = "CREATE TRIGGER drops AFTER UPDATE ON stock WHEN NEW.s_i_id % 10 = 0 BEGIN UPDATE stock \
+                     SET s_quantity = OLD.s_quantity, s_ytd = OLD.s_ytd, s_order_cnt = OLD.s_order_cnt, \
+                     s_remote_cnt = OLD.s_remote_cnt WHERE s_w_id = NEW.s_w_id AND s_i_id = NEW.s_i_id; END";
+        Connection::open(&path).expect("the file").execute_batch(drops).expect("a trigger");
+        let result = directory.path().join("result.json");
+        let plan = ["--terminals", "1", "--duration", window, "--warmup", "0", "--quiet"];
+        let ended = lydite(&[["run", url.as_str(), "--json", text(&result)].as_slice(), &plan].concat());
+        let result = json(&result);
+        (total(&result, "committed") > 200).then_some((ended.code(1), result))
+    });
+    assert_eq!(result["status"], "complete");
+    let broken: Vec<&str> = result["checks"]
+        .as_array()
+        .expect("checks")
+        .iter()
+        .filter(|check| check["ok"] == false)
+        .map(|check| {
+            assert!(check["detail"].as_str().expect("a detail").contains("s_w_id=1 s_i_id="), "{check}");
+            check["id"].as_str().expect("an id")
+        })
+        .collect();
+    assert_eq!(broken, ["stock"]);
+    assert!(
+        ended.stdout.contains("12/12 after the run") && ended.stdout.contains("own conditions FAIL"),
+        "{ended:?}"
+    );
+    assert!(ended.stdout.contains("stock: "), "the table names it: {ended:?}");
 }

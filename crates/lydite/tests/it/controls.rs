@@ -427,7 +427,7 @@ fn skewed_data_is_loaded_measured_checked_and_told() {
         let data = &result["controls"]["imbalance"]["data"];
         assert_eq!((&data["asked"], &data["districts"]), (&"zipf(2)".into(), &serde_json::json!([22, 6, 2])));
         let checks = result["checks"].as_array().expect("checks");
-        assert!(checks.len() == 27 && checks.iter().all(|check| check["ok"] == true), "{checks:?}");
+        assert!(checks.len() == 43 && checks.iter().all(|check| check["ok"] == true), "{checks:?}");
         let rules = result["compliance"].as_array().expect("rules");
         let population = rules.iter().find(|rule| rule["rule"] == "districts per warehouse").expect("a rule");
         assert_eq!((&population["met"], &population["clause"]), (&false.into(), &"4.3.3.1".into()));

@@ -89,7 +89,7 @@ fn the_kernel_of_oceanbase_is_proved_in_all_modes() {
             let result = program::json(&path);
             let checks = result["checks"].as_array().expect("checks");
             assert!(
-                checks.len() == 27 && checks.iter().all(|check| check["ok"] == true),
+                checks.len() == 43 && checks.iter().all(|check| check["ok"] == true),
                 "{mode}: {checks:?}"
             );
             println!("{mode}: {} NOPM, aborts {}", result["nopm"], result["aborts"]);

@@ -46,8 +46,8 @@ fn gemel_comes_back_from_a_kill_with_all_that_it_acknowledged() {
     assert_eq!(result["status"], "complete", "{result}");
     assert_eq!(result["target"]["kind"], "gemel-server");
     let checks = result["checks"].as_array().expect("checks");
-    // The twelve conditions before and after, the ledger, the success log, the answers, and the sample.
-    assert_eq!(checks.len(), 12 + 12 + 4, "{checks:?}");
+    // The twenty conditions before and after, the ledger, the success log, the answers, and the sample.
+    assert_eq!(checks.len(), 20 + 20 + 4, "{checks:?}");
     assert!(checks.iter().all(|check| check["ok"] == true), "{checks:?}");
     assert!(result["success_log"]["committed"].as_u64() > Some(0), "{result}");
     assert_injected(&result["faults"][0], &["killed 1 process", " refused connections for "]);

@@ -14,7 +14,7 @@ mod terminals;
 
 use std::collections::BTreeMap;
 
-use lydite_tpcc::consistency::{CONDITION_COUNT, EXTRA_CONDITIONS};
+use lydite_tpcc::consistency::{CONDITION_COUNT, OWN_CONDITIONS};
 use lydite_tpcc::{Size, TransactionKind};
 use serde::{Deserialize, Serialize};
 
@@ -298,8 +298,7 @@ impl RunResult {
         let made = self.checks.iter().filter(|check| check.when == when);
         let conditions = made.clone().filter(|check| check.id.starts_with("3.3.2.")).count();
         let ours = |check: &CheckResult| {
-            CHECKS_OF_RUNS.iter().any(|(id, _)| *id == check.id)
-                || EXTRA_CONDITIONS.iter().any(|extra| extra.clause == check.id)
+            CHECKS_OF_RUNS.iter().any(|(id, _)| *id == check.id) || is_own_condition(check)
         };
         let others = made.clone().count() - made.filter(|check| ours(check)).count() - conditions;
         // A run that checks before also plans a check after.
@@ -310,7 +309,16 @@ impl RunResult {
                     .any(|check| check.when == CheckedWhen::Before && check.id.starts_with("3.3.2."))
             };
         let interrupted = self.status == Status::Partial;
-        (interrupted && meant && others == 0 && conditions < CONDITION_COUNT).then_some(conditions)
+        // A check after a run evaluates the same conditions as the one before it.
+        let own = |when| self.own_conditions(when).count();
+        let is_short = conditions < CONDITION_COUNT
+            || when == CheckedWhen::After && own(CheckedWhen::After) < own(CheckedWhen::Before);
+        (interrupted && meant && others == 0 && is_short).then_some(conditions)
+    }
+
+    /// Returns the results of Lydite's own conditions at that time.
+    pub fn own_conditions(&self, when: CheckedWhen) -> impl Iterator<Item = &CheckResult> {
+        self.checks.iter().filter(move |check| check.when == when && is_own_condition(check))
     }
 
     /// Returns true if all consistency conditions (TPC-C 3.3.2) were evaluated at that time.
@@ -500,4 +508,9 @@ pub struct Pacing {
     /// The histogram of the think times, for New-Order alone (clause 5.6.3): as [`TransactionResult::hdr`].
     #[serde(skip_serializing_if = "String::is_empty")]
     pub think_hdr: String,
+}
+
+/// True for the result of one of Lydite's own conditions.
+pub(crate) fn is_own_condition(check: &CheckResult) -> bool {
+    OWN_CONDITIONS.iter().any(|own| own.clause == check.id)
 }

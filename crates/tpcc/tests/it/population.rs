@@ -1,10 +1,10 @@
 //! The initial rows (clause 4.3): each rule, the same rows from any order of work, and pinned checksums.
 
 use crate::chi_squared::{excess_deviations, uniform};
-use lydite_tpcc::meta::{DatabaseMeta, POPULATION_VERSION};
+use lydite_tpcc::meta::{DatabaseMeta, POPULATION_VERSION, Played};
 use lydite_tpcc::nurand::{CLoad, last_name};
 use lydite_tpcc::outcome::Address;
-use lydite_tpcc::population::{Population, RowWriter};
+use lydite_tpcc::population::{LineSums, Population, RowWriter};
 use lydite_tpcc::rows::{ColumnSink, Row};
 use lydite_tpcc::schema::{ColumnType, Table};
 use lydite_tpcc::text::LastName;
@@ -159,6 +159,7 @@ fn a_stored_description_gives_the_same_rows_and_another_seed_gives_others() {
         c_load: original.c_load,
         population: POPULATION_VERSION,
         lydite: "0".to_owned(),
+        played: Played::default(),
     };
     assert_eq!(Population::from_meta(&meta, LOAD_TIME), original);
     let other = Population::new(3, 43, LOAD_TIME);
@@ -414,4 +415,18 @@ fn orders_and_their_lines_are_as_clause_4_3_3_1_says() {
     assert!(excess_deviations(&amounts, &uniform(1_000)) < 4.0);
     assert!(excess_deviations(&items, &uniform(ITEMS as usize)) < 4.0, "OL_I_ID is uniform at load");
     infos.assert_uniform(24, 24, 52);
+}
+
+#[test]
+fn the_parts_that_checks_compare_are_those_of_the_rows() {
+    for size in [Size::Standard, Size::Tiny] {
+        let population = Population { size, ..population() };
+        for w in population.warehouse_ids() {
+            let rows: Vec<i32> = population.stock(w).map(|row| row.quantity).collect();
+            assert_eq!(population.stock_quantities(w).collect::<Vec<_>>(), rows);
+            let mut sums = vec![LineSums::default(); 10];
+            population.order_lines(w).for_each(|row| sums[row.d_id.0 as usize - 1].add(row.i_id, row.amount));
+            assert_eq!(population.line_sums(w), sums);
+        }
+    }
 }

@@ -10,7 +10,7 @@ use lydite_families::TargetSpec;
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::nurand::{CLoad, RunConstants};
-use lydite_tpcc::{OrderId, Outcome, Placement, Transaction};
+use lydite_tpcc::{OrderId, Outcome, Placement, Transaction, TransactionKind};
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -204,6 +204,9 @@ impl Target for Scripted {
         Err(TargetError::usage("not scripted"))
     }
     fn finish_load(&self, _jobs: usize, _stage: &(dyn Fn(&str) + Sync)) -> Result<(), TargetError> {
+        Err(TargetError::usage("not scripted"))
+    }
+    fn note_played(&self, _kinds: &[TransactionKind]) -> Result<(), TargetError> {
         Err(TargetError::usage("not scripted"))
     }
     fn connect(&self) -> Result<Box<dyn Session>, TargetError> {

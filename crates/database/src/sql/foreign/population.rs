@@ -518,7 +518,13 @@ fn evaluate<A: Admin + ?Sized>(
         let title = rule.titles[words.size.index()];
         let condition = Condition { number, clause, title, statement: title, reads: rule.reads };
         let begin = Instant::now();
-        let mut finding = ConditionFinding { condition, offenders: 0, examples: Vec::new(), seconds: 0.0 };
+        let mut finding = ConditionFinding {
+            condition,
+            offenders: 0,
+            examples: Vec::new(),
+            seconds: 0.0,
+            not_compared: None,
+        };
         ask(admin, &queries.join(" UNION ALL "), &mut finding)?;
         finding.seconds = begin.elapsed().as_secs_f64();
         done(&finding);
