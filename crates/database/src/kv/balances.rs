@@ -67,7 +67,7 @@ fn read_trace(tx: &mut AnyTx<'_>, trace: Trace) -> Result<Cents, StoreError> {
         Trace::NextOrder(w_id, d_id) => {
             let key = district::key(w_id, d_id);
             let next = tx.read(district::TABLE, &key, |row| district::NEXT_O_ID.get(row))?;
-            Cents(next.ok_or_else(missing)??.0.into())
+            Cents(next.ok_or_else(missing)??.get())
         }
         Trace::Stock(w_id, i_id) => {
             let quantity = tx.read(stock::TABLE, &stock::key(w_id, i_id), |row| stock::QUANTITY.get(row))?;

@@ -12,7 +12,6 @@ use lydite_tpcc::limits::MAX_WAREHOUSES;
 use lydite_tpcc::meta::{DatabaseMeta, POPULATION_VERSION, Played};
 use lydite_tpcc::nurand::CLoad;
 use lydite_tpcc::population::Population;
-use lydite_tpcc::schema::Table;
 use lydite_tpcc::{Districts, Size, Timestamp, TransactionKind, WarehouseId};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;

@@ -111,7 +111,7 @@ fn statements(session: &mut SqlSession, input: &Delivery) -> Played {
         let deleted = session.step(Statement::DeleteNewOrder, &[w, d, o])?.affected();
         if deleted != 1 {
             let rows = session.step(Statement::OldestNewOrder, &[w, d])?;
-            let is_there = !rows.is_empty() && rows.int::<u32>(0, 0)? == o_id.0;
+            let is_there = !rows.is_empty() && rows.int::<u64>(0, 0)? == o_id.0;
             return Err(if deleted == 0 && !is_there {
                 SqlTxError::Overtaken("another delivery took the oldest order")
             } else {
@@ -168,7 +168,7 @@ fn batched(session: &mut SqlSession, input: &Delivery) -> Played {
     let mut outcome = DeliveryOutcome::default();
     let mut begun = false;
     // The orders that the last attempt found and did not get.
-    let mut left: Vec<(i32, u32)> = Vec::new();
+    let mut left: Vec<(i32, u64)> = Vec::new();
     // Runs once, unless another delivery took an order that this one had found (below repeatable read).
     while !missing.is_empty() {
         let params = [w, Value::Ints(&missing), carrier];
@@ -182,7 +182,7 @@ fn batched(session: &mut SqlSession, input: &Delivery) -> Played {
             let district: u16 = rows.int(row, 0)?;
             match rows.optional_int(row, 1)? {
                 Some(order) => outcome.delivered.push((DistrictId(district), OrderId(order))),
-                None => overtaken.push((i32::from(district), rows.int::<u32>(row, 3)?)),
+                None => overtaken.push((i32::from(district), rows.int::<u64>(row, 3)?)),
             }
         }
         // Another delivery has taken the order for good. One that is found again is in the table for good.

@@ -55,7 +55,7 @@ impl Growth {
 }
 
 /// Order of offenders: warehouse, district, and up to two more numbers.
-type Key = (u32, u16, u32, u32);
+type Key = (u32, u16, u64, u32);
 
 #[derive(Debug, Default)]
 struct Offenders {
@@ -186,7 +186,7 @@ impl OwnEvaluator {
             let was = loaded.map_or("no such item".to_owned(), |price| price.to_string());
             self.offend(
                 ITEM_CONDITION,
-                (0, 0, row.id.0, 0),
+                (0, 0, row.id.0.into(), 0),
                 format_args!("i={}: I_PRICE {}, and {was} was loaded", row.id, row.price),
             );
         }
@@ -244,7 +244,7 @@ impl OwnEvaluator {
         if !right {
             self.offend(
                 HISTORY_CONDITION,
-                (row.w_id.0, row.d_id.0, row.c_id.0, 0),
+                (row.w_id.0, row.d_id.0, row.c_id.0.into(), 0),
                 format_args!(
                     "w={} d={} of customer w={} d={} c={}: H_AMOUNT {}, H_DATA {:?}",
                     row.w_id, row.d_id, row.c_w_id, row.c_d_id, row.c_id, row.amount, &*row.data
@@ -256,7 +256,7 @@ impl OwnEvaluator {
     fn customer(&mut self, row: &crate::rows::Customer) {
         let Some(account) = self.account((row.w_id, row.d_id, row.id)) else { return };
         if let Some(what) = account.customer(row) {
-            let key = (row.w_id.0, row.d_id.0, row.id.0, 0);
+            let key = (row.w_id.0, row.d_id.0, row.id.0.into(), 0);
             let (w, d, c) = (row.w_id, row.d_id, row.id);
             self.offend(CUSTOMER_CONDITION, key, format_args!("w={w} d={d} c={c}: {what}"));
         }
@@ -290,7 +290,7 @@ impl OwnEvaluator {
     }
 
     fn order_line(&mut self, row: &OrderLine) {
-        let is_loaded = row.o_id.0 <= self.population.size.orders();
+        let is_loaded = row.o_id.0 <= u64::from(self.population.size.orders());
         let remote = row.supply_w_id != row.w_id;
         let Some(sums) = self.sums(row.w_id, row.d_id) else { return };
         sums.numbers -= i64::from(row.number);
@@ -385,7 +385,7 @@ impl OwnEvaluator {
             let was = loaded.map_or("none".to_owned(), |loaded| loaded.to_string());
             self.offend(
                 STOCK_CONDITION,
-                (row.w_id.0, 0, row.i_id.0, 0),
+                (row.w_id.0, 0, row.i_id.0.into(), 0),
                 format_args!(
                     "w={} i={}: S_QUANTITY {}, S_YTD {}, S_ORDER_CNT {}, S_REMOTE_CNT {}, loaded S_QUANTITY {was}",
                     row.w_id, row.i_id, row.quantity, row.ytd, row.order_cnt, row.remote_cnt
@@ -428,7 +428,7 @@ impl OwnEvaluator {
             if let Some(what) = account.against(&loaded) {
                 self.offend(
                     CUSTOMER_CONDITION,
-                    (w.0, d.0, c.0, 0),
+                    (w.0, d.0, c.0.into(), 0),
                     format_args!("w={w} d={d} c={c}: {what}"),
                 );
             }
@@ -493,7 +493,7 @@ impl OwnEvaluator {
             if !at_least || [ytd, orders, remote].iter().any(|&growth| growth < 0) {
                 self.offend(
                     STOCK_CONDITION,
-                    (w.0, 0, i.0, 1),
+                    (w.0, 0, i.0.into(), 1),
                     format_args!(
                         "w={w} i={i}: S_YTD, S_ORDER_CNT and S_REMOTE_CNT differ by {ytd}, {orders} and {remote} from \
                          the lines since the load"
@@ -502,7 +502,7 @@ impl OwnEvaluator {
             }
         }
         for ((w, d, c), what) in std::mem::take(&mut self.accounts).unsettled() {
-            self.offend(CUSTOMER_CONDITION, (w.0, d.0, c.0, 1), format_args!("w={w} d={d} c={c}: {what}"));
+            self.offend(CUSTOMER_CONDITION, (w.0, d.0, c.0.into(), 1), format_args!("w={w} d={d} c={c}: {what}"));
         }
         OWN_CONDITIONS
             .iter()

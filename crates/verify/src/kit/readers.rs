@@ -176,5 +176,5 @@ fn history(before: &OrderStatusOutcome, delivered: &[Delivered], answered: &[Ans
         transactions.push(Recorded { process, invoked, completed, outcome: Ended::Committed, ops });
     }
     transactions.sort_unstable_by_key(|tx| tx.invoked);
-    History { keys, transactions }
+    History { keys, transactions, final_from: None }
 }

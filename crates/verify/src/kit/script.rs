@@ -288,7 +288,7 @@ impl Scripted {
         }
         unused.key += KEYS.len() as u32;
         let keys = KEYS.map(|name| Key { name: name.into(), engine: None }).to_vec();
-        Ok(History { keys, transactions })
+        Ok(History { keys, transactions, final_from: None })
     }
 }
 

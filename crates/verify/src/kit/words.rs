@@ -19,6 +19,9 @@ pub(super) fn state(state: &DatabaseState) -> String {
         DatabaseState::Foreign { tables } => {
             format!("has tables that Lydite did not make ({})", tables.join(", "))
         }
+        DatabaseState::Partial { tables, problem } => {
+            format!("has tables that make up no database ({}): {problem}", tables.join(", "))
+        }
         DatabaseState::Loading { items, warehouses, meta } => {
             let items = if *items { "complete" } else { "missing" };
             let (complete, all) = (warehouses.len(), meta.warehouses);
