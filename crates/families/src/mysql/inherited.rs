@@ -39,14 +39,17 @@ const fn patient(name: &'static str, least: u64, why: &'static str) -> Inherited
     Inherited { name, wanted: Wanted::AtLeast(least), administration: true, why }
 }
 
+/// No limit of rows. OceanBase takes no larger number.
+const UNLIMITED: u64 = i64::MAX as u64;
+
 /// The settings, beside the character set, `sql_mode`, the time zone and the isolation level, which each session gets.
 pub(crate) const INHERITED: &[Inherited] = &[
     all("autocommit", "1", "a statement outside of a transaction is stored"),
     all("completion_type", "0", "a commit neither ends the connection nor begins a transaction"),
     all("transaction_read_only", "0", "transactions may write"),
     all("tx_read_only", "0", "the same, as older versions call it"),
-    all("sql_select_limit", "18446744073709551615", "queries return all rows"),
-    all("max_join_size", "18446744073709551615", "large joins are allowed"),
+    Inherited { administration: false, ..patient("sql_select_limit", UNLIMITED, "queries return all rows") },
+    Inherited { administration: false, ..patient("max_join_size", UNLIMITED, "large joins are allowed") },
     all("sql_big_selects", "1", "large joins are allowed"),
     all("sql_safe_updates", "0", "updates need no key"),
     all("sql_auto_is_null", "0", "`IS NULL` finds nulls"),
@@ -115,7 +118,7 @@ fn plain(value: &str) -> String {
 }
 
 /// Settings of which the answers to the first queries depend.
-const FIRST: [&str; 2] = ["SESSION sql_select_limit = 18446744073709551615", "SESSION sql_big_selects = 1"];
+const FIRST: [&str; 2] = ["SESSION sql_select_limit = 9223372036854775807", "SESSION sql_big_selects = 1"];
 
 /// Makes a new connection answer queries, before anything is asked.
 pub(super) fn begin(wire: &mut Wire) -> Result<(), SqlError> {
