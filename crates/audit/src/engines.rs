@@ -99,7 +99,7 @@ impl Pair {
         let ytd = Trace::Ytd(Balance::District(paid, DistrictId(1)));
         let next = Trace::NextOrder(home, district);
         let order = |trace: fn(_, _, _) -> Trace| -> Result<Trace, Trouble> {
-            let number = stage.traces(&[next])?.first().and_then(|number| u32::try_from(number.0).ok());
+            let number = stage.traces(&[next])?.first().and_then(|number| u64::try_from(number.0).ok());
             let number =
                 number.ok_or_else(|| Trouble::NotRun("D_NEXT_O_ID is no number: load again".into()))?;
             Ok(trace(home, district, OrderId(number)))

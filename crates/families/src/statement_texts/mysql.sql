@@ -175,33 +175,33 @@ UpdateStock: statements, batched
 WarehouseBalance: statements, batched
     SELECT w_ytd FROM warehouse WHERE w_id = $1
 procedures, SHA-256:
-    849501805a5df67f40e216a1950b0c6e2b3d9191455734afc1c2dcf5b45beba4
+    31f67b4014329676c22c65f9ff067bbb17ea8316539ef736c56edee03384f48e
 
 -- snapshots of all engines
 
 BeginRead: statements, batched, procedures
     START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY
 procedures, SHA-256:
-    849501805a5df67f40e216a1950b0c6e2b3d9191455734afc1c2dcf5b45beba4
+    31f67b4014329676c22c65f9ff067bbb17ea8316539ef736c56edee03384f48e
 
 -- TiDB
 
 BeginRead: statements, batched, procedures
     START TRANSACTION
 procedures, SHA-256:
-    849501805a5df67f40e216a1950b0c6e2b3d9191455734afc1c2dcf5b45beba4
+    31f67b4014329676c22c65f9ff067bbb17ea8316539ef736c56edee03384f48e
 
 -- OceanBase
 
 procedures, SHA-256:
-    849501805a5df67f40e216a1950b0c6e2b3d9191455734afc1c2dcf5b45beba4
+    31f67b4014329676c22c65f9ff067bbb17ea8316539ef736c56edee03384f48e
 
 -- seekdb
 
 OrderCustomer: statements, batched
     SELECT c_discount, c_last, c_credit FROM customer WHERE c_w_id = $1 AND c_d_id = $2 AND c_id = $3 FOR UPDATE
 procedures, SHA-256:
-    32054ce28deb57b0ff82a45e63d77a4cb80b9e485783478b59747fa579625009
+    4fcd0fd9dba82c6aaeb66ee31ea0bd1d3b30e57b49c1f6d1271a6251a2b44786
 
 -- Spider
 
@@ -210,4 +210,4 @@ DeleteNewOrder: statements
 DeleteNewOrders: batched
     DELETE new_order FROM new_order WHERE no_w_id = $1 AND ((no_d_id = $2 AND no_o_id = $3) OR (no_d_id = $4 AND no_o_id = $5) OR (no_d_id = $6 AND no_o_id = $7) OR (no_d_id = $8 AND no_o_id = $9) OR (no_d_id = $10 AND no_o_id = $11) OR (no_d_id = $12 AND no_o_id = $13) OR (no_d_id = $14 AND no_o_id = $15) OR (no_d_id = $16 AND no_o_id = $17) OR (no_d_id = $18 AND no_o_id = $19) OR (no_d_id = $20 AND no_o_id = $21))
 procedures, SHA-256:
-    cc6d2360c4341a0ddbee6b6cf604f818a3605fad2bd3f55dbdc8abc6a800821f
+    4e460f44d90f3b9c5735745a35c0c2f41bac07cf2773b9472b1585bddcb4c7a1

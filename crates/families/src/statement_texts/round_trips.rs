@@ -116,6 +116,11 @@ fn customer(c_id: i64) -> Vec<Cell> {
     cells
 }
 
+/// Lines of each order that a Delivery delivers.
+const DELIVERED_LINES: i64 = 2;
+/// Parameters of a line of ORDER-LINE.
+const LINE_COLUMNS: usize = 9;
+
 /// Answers as a database that has every requested row, except for items above the last one.
 fn answer(statement: &str, params: &[Value<'_>], rows: &mut Rows) -> Result<(), SqlError> {
     let there = |item: &i64| *item <= 100_000;
@@ -199,11 +204,17 @@ fn answer(statement: &str, params: &[Value<'_>], rows: &mut Rows) -> Result<(), 
         "OldestNewOrder" if int(&params[1]) == 3 => vec![],
         "OldestNewOrder" => vec![vec![Int(2_100 + int(&params[1]))]],
         "LeastNewOrder" => vec![vec![Null]],
-        "DeliveredOrder" => vec![vec![Int(7)]],
+        "DeliveredOrder" => vec![vec![Int(7), Int(DELIVERED_LINES)]],
+        "SetDeliveryDate" => {
+            affected = DELIVERED_LINES as u64;
+            vec![]
+        }
         "SumOfLines" => vec![vec![Int(1_400)]],
         // Another Delivery takes the order of the second district first.
-        "BatchDeliver" if ints(&params[1]).contains(&1) => vec![vec![Int(1), Int(2_101)], vec![Int(2), Null]],
-        "BatchDeliver" => vec![vec![Int(2), Int(2_102)]],
+        "BatchDeliver" if ints(&params[1]).contains(&1) => {
+            vec![vec![Int(1), Int(2_101), Int(1), Int(2_101)], vec![Int(2), Null, Int(1), Int(2_102)]]
+        }
+        "BatchDeliver" => vec![vec![Int(2), Int(2_102), Int(1), Int(2_102)]],
         "DeleteNewOrders" => {
             affected = pairs(&params[1..]).len() as u64;
             vec![]
@@ -212,11 +223,19 @@ fn answer(statement: &str, params: &[Value<'_>], rows: &mut Rows) -> Result<(), 
             affected = pairs(&params[2..]).len() as u64;
             vec![]
         }
+        "SetDeliveryDates" => {
+            affected = pairs(&params[1..]).len() as u64 * DELIVERED_LINES as u64;
+            vec![]
+        }
         "DeliveredOrders" => pairs(&params[1..])
             .into_iter()
             .rev()
-            .map(|(d_id, _)| vec![Int(d_id), Int(7), Int(1_400)])
+            .map(|(d_id, _)| vec![Int(d_id), Int(7), Int(1_400), Int(DELIVERED_LINES)])
             .collect(),
+        lines if lines.starts_with("Insert") && lines.ends_with("Lines") => {
+            affected = (params.len() / LINE_COLUMNS) as u64;
+            vec![]
+        }
         "CallDelivery" => vec![vec![Ints(vec![2_101, 2_102, 0])]],
         "NextOrderId" => vec![vec![Int(3_001)]],
         "CountLowStock" | "CountLowStocks" | "BatchStockLevel" | "CallStockLevel" => vec![vec![Int(17)]],

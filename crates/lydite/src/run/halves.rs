@@ -18,7 +18,7 @@ pub(crate) struct Sides {
 impl Sides {
     /// See [`Reading::new`].
     pub(crate) fn new(reading: Reading, loaded_orders: u32, plays_update_stock: bool) -> Self {
-        Self { reading, loaded_orders: OrderId(loaded_orders), plays_update_stock }
+        Self { reading, loaded_orders: OrderId(loaded_orders.into()), plays_update_stock }
     }
 
     /// Counts both sides, and describes those that differ; `None` if all transactions are whole, or if the user

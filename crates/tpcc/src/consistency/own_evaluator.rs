@@ -502,7 +502,11 @@ impl OwnEvaluator {
             }
         }
         for ((w, d, c), what) in std::mem::take(&mut self.accounts).unsettled() {
-            self.offend(CUSTOMER_CONDITION, (w.0, d.0, c.0.into(), 1), format_args!("w={w} d={d} c={c}: {what}"));
+            self.offend(
+                CUSTOMER_CONDITION,
+                (w.0, d.0, c.0.into(), 1),
+                format_args!("w={w} d={d} c={c}: {what}"),
+            );
         }
         OWN_CONDITIONS
             .iter()

@@ -76,6 +76,7 @@ mod tests {
             embedded: false,
             durable: false,
             in_memory: None,
+            unread: Vec::new(),
         })
     }
 

@@ -251,7 +251,7 @@ mod tests {
 
     #[test]
     fn a_delivery_of_fewer_districts_names_the_orders() {
-        let delivery = |orders: &[u32]| {
+        let delivery = |orders: &[u64]| {
             let delivered = orders.iter().map(|&order| (DistrictId(1), OrderId(order))).collect();
             Outcome::Delivery(DeliveryOutcome { delivered })
         };

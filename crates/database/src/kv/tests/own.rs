@@ -61,7 +61,7 @@ fn broken(target: &Db) -> Vec<&'static str> {
 }
 
 /// First order of a tiny district since the load.
-const NEW: u32 = 31;
+const NEW: u64 = 31;
 
 #[test]
 fn each_spoiled_row_breaks_the_conditions_that_speak_of_it_and_no_other() {
