@@ -52,7 +52,9 @@ impl SqlTxError {
                 let alive = !matches!(error, SqlError::Lost(_));
                 (error.in_transaction(false), alive)
             }
+            // A procedure works in the round trip of its commit.
             Self::CommitFailed(error) => {
+                let error = explained(error);
                 let alive = !matches!(error, SqlError::Lost(_));
                 (error.in_transaction(true), alive)
             }

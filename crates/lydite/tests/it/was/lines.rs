@@ -270,7 +270,7 @@ fn a_line_that_breaks_the_protocol_is_rejected_and_others_go_on() {
     assert_rejected(raw(&[0, 1, 0x77]), "unknown tag 0x77");
     let mut other = hello(1, 0).frame().unwrap();
     other[3 + 6 + 1] += 1;
-    assert_rejected(raw(&other), "the terminal speaks version 2 of the protocol, and this tier version 1");
+    assert_rejected(raw(&other), "the terminal speaks version 3 of the protocol, and this tier version 2");
     let menu = |number| Request::Menu { number, kind: TransactionKind::Payment };
     assert_rejected(raw(&menu(1).frame().unwrap()), "sent another's request");
 
