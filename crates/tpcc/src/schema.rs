@@ -416,8 +416,8 @@ mod tests {
         // A Payment pays 5 000.00 at most, a Delivery credits 15 lines of 9 999.99 at most, and the mean of ten lines
         // with 5 pieces for 50.50 is far below: W_YTD gets 2 628 000 000 000 000.00 at most. The other direction of
         // C_BALANCE is the mean, since no customer has only the dearest orders.
-        let paid = u128::from(YEAR) * 5_000_00;
-        let credited = u128::from(YEAR) * 10 * 5 * 50_50;
+        let paid = u128::from(YEAR) * 500_000;
+        let credited = u128::from(YEAR) * 10 * 5 * 5_050;
         for name in ["w_ytd", "d_ytd", "c_ytd_payment", "c_balance"] {
             let ColumnType::Money { digits } = kind(name) else { panic!("money in {name}") };
             assert!(paid.max(credited) < 10_u128.pow(digits.into()), "{name}");

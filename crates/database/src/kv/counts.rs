@@ -13,8 +13,7 @@ pub fn counts(
 ) -> Result<LedgerCounts, StoreError> {
     let mut counts = LedgerCounts::default();
     for w_id in warehouses.clone().map(WarehouseId) {
-        source
-            .rows(Some(w_id), |row: &rows::District| counts.next_order_ids += u64::from(row.next_o_id.0))?;
+        source.rows(Some(w_id), |row: &rows::District| counts.next_order_ids += row.next_o_id.0)?;
         source.rows(Some(w_id), |_: &rows::History| counts.payments += 1)?;
         source.rows(Some(w_id), |_: &rows::NewOrder| counts.new_orders += 1)?;
     }

@@ -93,7 +93,7 @@ fn assert_way_out(url: &str, cut: usize) {
         // As it was, but not as long.
         way.extend(["--size", "tiny"].map(String::from));
     }
-    if cut % 2 == 0 {
+    if cut.is_multiple_of(2) {
         let run =
             ["run", url, "--fresh", "--size", "tiny", "--warmup", "0", "--duration", "200ms", "--quiet"];
         lydite(&run).code(0);
