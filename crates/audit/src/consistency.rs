@@ -7,7 +7,8 @@ use crate::load::{Gate, Load, Loaded, shortness};
 use crate::stage::Stage;
 use crate::{Extent, Test};
 use lydite_database::{ConditionFinding, Target, TargetError};
-use lydite_tpcc::consistency::CONDITIONS;
+use lydite_tpcc::consistency::{CONDITION_COUNT, conditions_of};
+use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::random::Stream;
 use lydite_verify::conditions::{Checked, check_aside, check_in_turn};
 use serde::{Deserialize, Serialize};
@@ -43,10 +44,11 @@ const AFTER_LOAD: Test = Test {
 
 /// Evaluates the conditions on a server of the database, each as a step.
 pub(crate) fn conditions(stage: &Stage<'_>, server: &Arc<dyn Target>) -> Result<Seen, Trouble> {
+    let asked = conditions_of(stage.meta);
     let checked = if stage.audit.embedded {
-        check_in_turn(&**server, &CONDITIONS, stage.stop, &mut |_| {})?
+        check_in_turn(&**server, &asked, stage.stop, &mut |_| {})?
     } else {
-        check_aside(server, &CONDITIONS, stage.stop, &mut |_| {})?
+        check_aside(server, &asked, stage.stop, &mut |_| {})?
     };
     let Checked::All(findings) = checked else { return Err(Trouble::Stopped) };
     let judged = Judged::of(&findings);
@@ -81,7 +83,11 @@ impl Judged {
 
     fn verdict(&self) -> Result<Seen, Trouble> {
         if self.broken.is_empty() {
-            Ok(Seen::plain(format!("all {} conditions hold", self.steps.len())))
+            let own = match self.steps.len().saturating_sub(CONDITION_COUNT) {
+                0 => String::new(),
+                own => format!(", and {own} of Lydite's own"),
+            };
+            Ok(Seen::plain(format!("all {CONDITION_COUNT} conditions hold{own}")))
         } else {
             Err(Trouble::Failed(self.broken.join("; ")))
         }
@@ -99,16 +105,22 @@ pub struct Look {
 type Checkpoint = Result<Option<bool>, String>;
 
 impl Look {
-    /// Looks at a database while the terminals of `gate` stand still. `checkpoints` are watched since the load began.
+    /// Looks at a database that was loaded with `meta` while the terminals of `gate` stand still. `checkpoints` are
+    /// watched since the load began.
     #[must_use]
-    pub fn at(target: &dyn Target, gate: &Gate, checkpoints: &mut Result<Checkpoints, TargetError>) -> Self {
+    pub fn at(
+        target: &dyn Target,
+        meta: &DatabaseMeta,
+        gate: &Gate,
+        checkpoints: &mut Result<Checkpoints, TargetError>,
+    ) -> Self {
         let checkpoint = match checkpoints {
             Ok(checkpoints) => checkpoints.seen().map_err(|error| error.message),
             Err(error) => Err(error.message.clone()),
         };
         let conditions = match gate.try_write_for(PATIENCE) {
             Some(_closed) => target
-                .check(&CONDITIONS, &|_| {})
+                .check(&conditions_of(meta), &|_| {})
                 .map(|found| Judged::of(&found))
                 .map_err(|error| error.message),
             None => Err(unanswered()),

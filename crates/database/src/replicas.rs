@@ -264,7 +264,7 @@ impl Replicas {
                 };
                 let found = if reached {
                     match replica.target.state() {
-                        Ok(DatabaseState::Ready { meta: found }) if found == *meta => break,
+                        Ok(DatabaseState::Ready { meta: found }) if found.is_of_same_rows(meta) => break,
                         Ok(DatabaseState::Ready { meta: found }) => format!(
                             "it holds {} of seed {}, the primary {} of seed {}",
                             found.warehouses_in_words(),

@@ -44,15 +44,17 @@ pub fn number(value: impl Into<Option<f64>>) -> String {
 /// without its fraction (clause 5.4.1).
 #[must_use]
 pub fn nopm(value: impl Into<Option<f64>>) -> String {
-    let down = |value: f64| {
-        let scale = match value {
-            v if v >= 100.0 => 1.0,
-            v if v >= 10.0 => 10.0,
-            _ => 100.0,
-        };
-        (value * scale).floor() / scale
+    number(value.into().map(nopm_down))
+}
+
+/// Returns new orders per minute rounded down to the digits that [`nopm`] shows.
+pub(crate) fn nopm_down(value: f64) -> f64 {
+    let scale = match value {
+        v if v >= 100.0 => 1.0,
+        v if v >= 10.0 => 10.0,
+        _ => 100.0,
     };
-    number(value.into().map(down))
+    (value * scale).floor() / scale
 }
 
 /// Returns a number as [`number`] does, but shortens it to `12.3M`, `4.5G` … if it is wider than `width` columns.

@@ -15,6 +15,7 @@ pub use own::{
 };
 pub use own_evaluator::OwnEvaluator;
 
+use crate::meta::DatabaseMeta;
 use crate::schema::Table;
 
 /// A consistency condition.
@@ -135,6 +136,13 @@ pub static CONDITIONS: [Condition; CONDITION_COUNT] = [
 #[must_use]
 pub fn all_conditions() -> Vec<Condition> {
     CONDITIONS.iter().chain(&OWN_CONDITIONS).copied().collect()
+}
+
+/// Returns the conditions of a loaded database: those of the standard and, if the rows that were loaded are known,
+/// Lydite's own.
+#[must_use]
+pub fn conditions_of(meta: &DatabaseMeta) -> Vec<Condition> {
+    if own_conditions_apply(meta) { all_conditions() } else { CONDITIONS.to_vec() }
 }
 
 #[cfg(test)]

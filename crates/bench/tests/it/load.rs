@@ -190,7 +190,7 @@ fn an_empty_database_gets_every_warehouse_once() {
     assert_eq!((report.units, report.jobs, report.interrupted), (8, 3, false));
     let last = snapshots.last().unwrap();
     assert_eq!((last.units_done, last.total_units, last.rows), (8, 8, 180));
-    assert_eq!(last.stage, "indexes");
+    assert_eq!(last.stage, "reading back what is stored");
     assert!(last.building.is_some_and(|building| building <= last.elapsed), "{last:?}");
     assert!(snapshots.iter().all(|snapshot| (snapshot.stage == "rows") == snapshot.building.is_none()));
 }

@@ -1,5 +1,5 @@
 //! The twelve consistency conditions (clause 3.3.2) as SQL queries over sets. Each query returns the keys that violate the
-//! condition. Lydite's own conditions are in [`crate::sql::own_conditions`].
+//! condition. Lydite's own conditions are in `own_conditions.rs`.
 
 use crate::kv::meta::initial_rows;
 use crate::sql::dialect::Dialect;
@@ -221,8 +221,9 @@ pub(crate) fn ask<A: Admin + ?Sized>(
         "SELECT example, count(*) OVER () FROM ({offenders}) AS offenders ORDER BY example LIMIT {EXAMPLES}"
     );
     admin.query_each(&sql, &mut |row| {
-        if let [Some(example), Some(count)] = row {
-            finding.examples.push((*example).to_string());
+        if let [example, Some(count)] = row {
+            // A text with a null is null.
+            finding.examples.push(example.unwrap_or("a row with nulls").to_string());
             finding.offenders = count.parse().unwrap_or(u64::MAX);
         }
     })

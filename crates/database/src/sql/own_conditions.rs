@@ -179,7 +179,7 @@ impl<A: Admin> Check<'_, A> {
             self.rows(&sql, |row| Some((row.number()?, row.cents()?)))?.into_iter().collect();
         for item in self.population.items() {
             let loaded = item.price;
-            match found.get(&item.id.get().into()) {
+            match found.get(&item.id.get()) {
                 Some(&price) if price == loaded => {}
                 Some(price) => {
                     self.offend(format!("i_id={}: i_price {price}, and {loaded} was loaded", item.id));
@@ -235,7 +235,7 @@ impl<A: Admin> Check<'_, A> {
                 sum += i64::from(stock_residue(quantity, 0));
                 weighted += i64::from(stock_residue(quantity, 0)) * count;
             }
-            let found = found.get(&w_id.get().into()).copied().unwrap_or_default();
+            let found = found.get(&w_id.get()).copied().unwrap_or_default();
             if found != (count, sum, weighted) {
                 self.name_stock(w_id, found.0, count)?;
             }
@@ -377,7 +377,7 @@ impl<A: Admin> Check<'_, A> {
                 count += 1;
                 length += customer.data.len() as i64;
             }
-            let found = found.get(&w_id.get().into()).copied().unwrap_or_default();
+            let found = found.get(&w_id.get()).copied().unwrap_or_default();
             if found != (count, length) {
                 self.offend(format!(
                     "w_id={w_id}: {} customers with good credit and {} characters in c_data; {count} and {length} were \
@@ -401,7 +401,7 @@ impl<A: Admin> Check<'_, A> {
              FROM history JOIN (SELECT c_w_id AS w, c_d_id AS d, c_id AS c, max(c_data) AS entries FROM customer \
              WHERE c_credit = 'BC' AND c_payment_cnt > 1 AND c_payment_cnt <= {most} GROUP BY c_w_id, c_d_id, c_id) AS b \
              ON w = h_c_w_id AND d = h_c_d_id AND c = h_c_id \
-             WHERE h_data LIKE '% %' AND entries NOT LIKE '%' || {entry} || '|%'"
+             WHERE h_data LIKE '% %' AND ('|' || entries) NOT LIKE ('%|' || {entry} || '|%')"
         ))
     }
 

@@ -3,8 +3,8 @@
 
 use super::secrets::without_secrets;
 use crate::duration::timeout;
-use lydite_database::TargetError;
 use lydite_database::target_url::{OptionSpec, ParsedUrl};
+use lydite_database::{TargetError, secret};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -173,7 +173,8 @@ impl Program {
     /// The program does not exist. The error is one line that names the places where Lydite looked.
     pub(crate) fn find(&self, place: &str) -> Result<(), TargetError> {
         let program = self.program();
-        let name = program.display();
+        // It may be a password that somebody put before the program.
+        let name = secret::shown(&program.display().to_string());
         let hint = if program.components().count() > 1 || program.is_absolute() {
             if program.exists() {
                 return Ok(());

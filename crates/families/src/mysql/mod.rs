@@ -467,7 +467,7 @@ impl Target for Mysql {
     }
 
     fn begin_run(&self, warehouses: &RangeInclusive<u32>) -> Result<Box<dyn Send>, TargetError> {
-        run_mark::take(&self.config, warehouses)
+        on_any(&self.nodes, |node| run_mark::take(node, warehouses))
     }
 
     fn loader(&self) -> Result<Box<dyn Loader>, TargetError> {
@@ -633,20 +633,22 @@ impl Mysql {
         let servers = if cluster { self.nodes.len() as u64 } else { 1 };
         let sessions = u64::from(sessions).div_ceil(servers);
         let statements = sessions * Self::statements(self.config.mode, product.dialect, false).len() as u64;
+        let connections = sessions + u64::from(product.named_locks);
+        let mark = if product.named_locks { " and a connection that keeps other runs away" } else { "" };
         let asked = [
-            ("max_connections", sessions),
-            ("max_user_connections", sessions),
-            ("max_prepared_stmt_count", statements),
+            ("max_connections", connections, mark),
+            ("max_user_connections", connections, mark),
+            ("max_prepared_stmt_count", statements, ""),
         ];
-        for (name, wanted) in asked {
+        for (name, wanted, mark) in asked {
             // In some of the products zero or less means no limit.
             if let Some(&limit) = limits.get(name)
                 && limit > 0
                 && wanted > limit as u64
             {
                 return Err(TargetError::unreachable(format!(
-                    "{}: {name} of the server is {limit}, but {sessions} sessions need {wanted}: use fewer sessions, or \
-                     raise {name}",
+                    "{}: {name} of the server is {limit}, but {sessions} sessions{mark} need {wanted}: use fewer \
+                     sessions, or raise {name}",
                     self.config.place()
                 )));
             }

@@ -5,6 +5,7 @@ use crate::mysql::config::Config;
 use crate::mysql::{advised, connected};
 use lydite_database::TargetError;
 use lydite_database::sql::meta::Admin;
+use lydite_database::sql::sql_error::SqlError;
 use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 
@@ -42,7 +43,10 @@ pub(crate) fn take(config: &Config, warehouses: &RangeInclusive<u32>) -> Result<
         );
         loop {
             // A server may know named locks and still reject them.
-            let Ok(answers) = wire.column(&take) else { return Ok(Box::new(())) };
+            let answers = match wire.column(&take) {
+                Err(SqlError::Database { unavailable: false, .. }) => return Ok(Box::new(())),
+                answers => answers.map_err(failed)?,
+            };
             if answers.concat().split(' ').all(|answer| answer == "1") {
                 break;
             }

@@ -227,6 +227,24 @@ impl Postgres {
         .map_err(self.failed("look for tables"))
     }
 
+    /// Rejects a schema where a table that [`Target::reset`] leaves has indexes with names of Lydite's: a load could not
+    /// make its own ones after the drop.
+    fn check_foreign_indexes(&self) -> Result<(), TargetError> {
+        if !self.config.product.heap {
+            return Ok(());
+        }
+        let (indexes, tables) = (ddl::index_names(&Table::ALL), ddl::table_names());
+        let taken = self
+            .connect_wire()?
+            .column(&format!(
+                "SELECT own.relname FROM pg_class AS own JOIN pg_index ON indexrelid = own.oid \
+                 JOIN pg_class AS owner ON owner.oid = indrelid WHERE own.relnamespace = {SCHEMA} \
+                 AND own.relname IN ({indexes}) AND owner.relname NOT IN ({tables}) ORDER BY 1"
+            ))
+            .map_err(self.failed("look for indexes"))?;
+        if taken.is_empty() { Ok(()) } else { Err(ddl::names_taken(&taken)) }
+    }
+
     /// Rejects a schema where indexes of other tables have the names of those that a load would make, or where anything
     /// has the name of a table. Sequences and types share these names, and [`Target::state`] does not see them.
     fn check_names(&self, wire: &mut Wire, tables: &[Table]) -> Result<(), TargetError> {
@@ -386,7 +404,10 @@ impl Target for Postgres {
     fn admit(&self, demand: &Demand) -> Result<Vec<String>, TargetError> {
         match *demand {
             Demand::Sessions(sessions) => self.check_sessions(sessions)?,
-            Demand::Load => self.check_primary()?,
+            Demand::Load => {
+                self.check_primary()?;
+                self.check_foreign_indexes()?;
+            }
             Demand::Writes => {
                 self.check_primary()?;
                 self.check_isolation()?;
@@ -414,7 +435,7 @@ impl Target for Postgres {
     }
 
     fn begin_run(&self, warehouses: &RangeInclusive<u32>) -> Result<Box<dyn Send>, TargetError> {
-        run_mark::take(&self.config, warehouses)
+        on_any(&self.nodes, |node| run_mark::take(node, warehouses))
     }
 
     fn loader(&self) -> Result<Box<dyn Loader>, TargetError> {
@@ -598,6 +619,9 @@ impl Postgres {
         // Without nodes of its own, a product's endpoints are addresses of one server.
         let servers = if self.config.product.own_node.is_some() { self.nodes.len() as u32 } else { 1 };
         let sessions = sessions.div_ceil(servers);
+        let marks = self.config.product.advisory_locks;
+        let connections = i64::from(sessions) + i64::from(marks);
+        let mark = if marks { " and a connection that keeps other runs away" } else { "" };
         let mut wire = self.connect_wire()?;
         // Only a superuser may use the reserved connections. A setting that a version lacks gives no row. A superuser
         // is not held to the limits of roles and databases, of which -1 is none.
@@ -631,10 +655,10 @@ impl Postgres {
             let places = Unread::default().or_empty("its limits of connections", wire.column(query));
             let places = places.map_err(self.failed("ask for the limits of connections"))?;
             let places = places.first().and_then(|places| places.parse::<i64>().ok());
-            if let Some(places) = places.filter(|places| i64::from(sessions) > *places) {
+            if let Some(places) = places.filter(|places| connections > *places) {
                 return Err(TargetError::unreachable(format!(
-                    "{}: {whose} takes {places} connections at most ({which}), but the plan has {sessions} sessions: use \
-                     fewer sessions, or {way_out}",
+                    "{}: {whose} takes {places} connections at most ({which}), but the plan has {sessions} \
+                     sessions{mark}: use fewer sessions, or {way_out}",
                     self.config.place()
                 )));
             }

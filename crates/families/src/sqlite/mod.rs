@@ -298,7 +298,21 @@ impl Target for Sqlite {
         meta::state(&mut connection, &tables).map_err(self.failed("read lydite_meta"))
     }
 
-    fn admit(&self, _demand: &Demand) -> Result<Vec<String>, TargetError> {
+    fn admit(&self, demand: &Demand) -> Result<Vec<String>, TargetError> {
+        if *demand == Demand::Load && Path::new(&self.path).exists() {
+            // A table that a drop leaves may have indexes whose names the load needs.
+            let (indexes, tables) = (ddl::index_names(&Table::ALL), ddl::table_names());
+            let taken = self
+                .open()?
+                .column(&format!(
+                    "SELECT name FROM sqlite_master WHERE type = 'index' AND lower(name) IN ({indexes}) \
+                     AND lower(tbl_name) NOT IN ({tables}) ORDER BY 1"
+                ))
+                .map_err(self.failed("look for indexes"))?;
+            if !taken.is_empty() {
+                return Err(ddl::names_taken(&taken));
+            }
+        }
         Ok(Vec::new())
     }
 

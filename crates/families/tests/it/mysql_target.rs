@@ -193,10 +193,10 @@ fn a_warehouse_whose_batches_were_broken_off_is_loaded_anew() {
     let broken = loader.load(unit, &population, &LoadProgress::default()).expect_err("no table");
     assert!(broken.message.contains("order_line"), "{broken}");
     assert_ne!(server.sql("broken_off", "SELECT count(*) FROM customer"), "0", "batches stay");
+    server.sql("broken_off", "RENAME TABLE hidden TO order_line");
     let state = target.state().expect("a state");
     let DatabaseState::Loading { items: true, warehouses, .. } = state else { panic!("{state:?}") };
     assert!(warehouses.is_empty(), "{warehouses:?}");
-    server.sql("broken_off", "RENAME TABLE hidden TO order_line");
     loader.load(unit, &population, &LoadProgress::default()).expect("a warehouse");
     drop(loader);
     target.finish_load(1, &|_| ()).expect("finish_load");

@@ -5,7 +5,7 @@ use crate::cli::CheckArgs;
 use crate::exit::{Failure, Outcome};
 use crate::interrupt::{Interrupt, watch, watched};
 use crate::output::{complain, print};
-use crate::run::checks::{conditions, evaluate, evaluate_until};
+use crate::run::checks::{evaluate, evaluate_until};
 use crate::run::micro;
 use crate::run::readiness::unusable;
 use crate::shell::typed;
@@ -14,7 +14,7 @@ use lydite_families::TargetSpec;
 use lydite_micro::Meta;
 use lydite_report::live::Style;
 use lydite_report::model::CheckedWhen;
-use lydite_tpcc::consistency::CONDITION_COUNT;
+use lydite_tpcc::consistency::{CONDITION_COUNT, conditions_of};
 use lydite_verify::conditions::Checked;
 use std::sync::Arc;
 use std::time::Instant;
@@ -66,7 +66,7 @@ pub(crate) fn command(args: CheckArgs) -> Outcome {
             return Err(unusable(&state, &url).unwrap_or_else(never));
         }
     };
-    let conditions = conditions(&meta);
+    let conditions = conditions_of(&meta);
     if conditions.len() == CONDITION_COUNT {
         complain(&format!(
             "{url}: Lydite {} loaded the database, and its rows are not known: only the conditions of the standard are \

@@ -8,6 +8,7 @@ use crate::interrupt::watched;
 use crate::output::{print, reserve_stdout};
 use crate::shell::typed;
 use crate::write::write;
+use lydite_database::secret::shown;
 use lydite_database::{DatabaseState, TargetError, TargetErrorKind, TxMode};
 use lydite_families::TargetSpec;
 use lydite_plan::destination::Destination;
@@ -134,7 +135,7 @@ fn read(args: &PlanArgs, json: Option<&Destination>) -> Result<Asked, Vec<String
         let known = KINDS.iter().find(|(name, _)| *name == kind);
         known.map(|(_, bytes)| Bytes(*bytes)).ok_or_else(|| {
             let names: Vec<&str> = KINDS.iter().map(|(name, _)| *name).collect();
-            format!("{kind:?} is not known: use {}, or --bytes-per-warehouse", names.join(", "))
+            format!("{:?} is not known: use {}, or --bytes-per-warehouse", shown(kind), names.join(", "))
         })
     };
     let kind = value!(kind, of_kind);

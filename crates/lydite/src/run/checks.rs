@@ -7,8 +7,7 @@ use lydite_bench::{Contradictions, WrongRows};
 use lydite_database::{ConditionFinding, Target};
 use lydite_report::live::Style;
 use lydite_report::model::{ANSWERS_CHECK, CheckResult, CheckedWhen, ROWS_CHECK};
-use lydite_tpcc::consistency::{CONDITIONS, Condition, all_conditions, own_conditions_apply};
-use lydite_tpcc::meta::DatabaseMeta;
+use lydite_tpcc::consistency::Condition;
 use lydite_verify::conditions::{self, Checked};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -109,12 +108,6 @@ impl Drop for Counter {
             eprint("\r\x1b[K");
         }
     }
-}
-
-/// Returns the conditions that are evaluated on a database: those of the standard and, if its loaded rows are known,
-/// Lydite's own.
-pub(crate) fn conditions(meta: &DatabaseMeta) -> Vec<Condition> {
-    if own_conditions_apply(meta) { all_conditions() } else { CONDITIONS.to_vec() }
 }
 
 /// Evaluates conditions, with the progress in the terminal.

@@ -1,6 +1,6 @@
 //! Half a commit: a transaction over two servers of which only one side committed, named by what the tables hold.
 
-use super::reading::Reading;
+use super::reading::{Reading, settled};
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use lydite_database::{HalfCounts, Target};
@@ -21,12 +21,17 @@ impl Sides {
         Self { reading, loaded_orders: OrderId(loaded_orders.into()), plays_update_stock }
     }
 
-    /// Counts both sides, and describes those that differ; `None` if all transactions are whole, or if the user
-    /// interrupted.
+    /// Counts both sides, and describes those that differ for some seconds; `None` if all transactions are whole, or if
+    /// the user interrupted.
     ///
     /// # Errors
     /// The database fails.
     pub(super) fn half_a_commit(&self, interrupt: &Interrupt) -> Result<Option<String>, Failure> {
+        // A commit of unknown outcome may be under way on one of the servers.
+        settled(Option::is_none, || self.look(interrupt))
+    }
+
+    fn look(&self, interrupt: &Interrupt) -> Result<Option<String>, Failure> {
         let loaded_orders = self.loaded_orders;
         let read = move |target: &dyn Target, warehouses: &_| target.halves(warehouses, loaded_orders);
         let counts = self.reading.read(interrupt, read)?;

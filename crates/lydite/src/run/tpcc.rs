@@ -37,6 +37,7 @@ use lydite_plan::controls::{Ground, Ran, Settled};
 use lydite_report::figures::plural;
 use lydite_report::model::{ANSWERS_CHECK, CheckedWhen, LEDGER_CHECK, SAMPLE_CHECK, SUCCESS_LOG_CHECK};
 use lydite_tpcc::TransactionKind;
+use lydite_tpcc::consistency::conditions_of;
 use lydite_tpcc::meta::{DatabaseMeta, Played};
 use lydite_tpcc::nurand::RunConstants;
 use lydite_verify::conditions::Checked;
@@ -184,7 +185,10 @@ impl Ready {
         check_target(plan, &*target)?;
         observing::check(plan, &*target)?;
         let replicas = plan.controls.replicas.open(plan.sessions(), &target)?;
-        let (meta, load) = make_ready(&*target, request, request.fresh)?;
+        let (meta, load) = {
+            let _alone = request.fresh.then(|| begin_to_drop(&*target)).transpose()?;
+            make_ready(&*target, request, request.fresh)?
+        };
         if load.is_some() && plan.target.endpoints() > 1 {
             // Empty databases look alike. Only loaded ones show that all endpoints have the same one.
             target.admit(&Demand::Sessions(plan.sessions()))?;
@@ -316,7 +320,9 @@ impl Ready {
 
     /// Returns both sides of the transactions of the run.
     fn sides(&self, request: &Request) -> Sides {
-        let plays_update_stock = request.plan.schedule.plays(TransactionKind::UpdateStock);
+        // The sums begin at the load, so dUpdateStocks of earlier runs count, too.
+        let plays_update_stock =
+            self.meta.played.update_stock || request.plan.schedule.plays(TransactionKind::UpdateStock);
         Sides::new(self.reading(), self.meta.size.orders(), plays_update_stock)
     }
 
@@ -340,7 +346,7 @@ impl Ready {
 
     /// Evaluates the standard's conditions and Lydite's own.
     fn conditions(&self, request: &Request, when: CheckedWhen) -> Result<Conditions, Failure> {
-        let conditions = checks::conditions(&self.meta);
+        let conditions = conditions_of(&self.meta);
         let embedded = self.description.embedded;
         let (interrupt, style) = (&request.interrupt, request.style);
         let (found, stopped) =
@@ -408,6 +414,14 @@ impl Ready {
                 observing.during(control, || faults.during(control, run))
             },
         )
+    }
+}
+
+/// Keeps other runs on any warehouse of a loaded database away: they would lose their tables.
+pub(crate) fn begin_to_drop(target: &dyn Target) -> Result<Option<Box<dyn Send>>, Failure> {
+    match target.state()? {
+        DatabaseState::Ready { meta } => Ok(Some(target.begin_run(&(1..=meta.warehouses))?)),
+        _ => Ok(None),
     }
 }
 

@@ -105,7 +105,8 @@ fn a_driver_whose_commits_end_with_its_process_is_not_durable() {
         [("never-flushes", declared), ("flushes-seldom", declared), ("loses-some", declared)],
     );
     for ended in [&never, &seldom, &some] {
-        assert_fails(ended, "durability", &["SIGKILL after 1 acknowledged transaction loses commits: "]);
+        // Which of its rounds finds it depends on which commits the driver loses.
+        assert_fails(ended, "durability", &["SIGKILL after ", " loses commits: "]);
     }
 }
 

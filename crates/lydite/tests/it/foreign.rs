@@ -135,6 +135,26 @@ fn a_load_beside_tables_that_own_its_index_names_is_rejected() {
     }
 }
 
+/// A renamed table keeps its indexes, so the load after a drop would fail and leave nothing.
+#[test]
+fn fresh_drops_nothing_if_a_table_that_stays_has_the_names_of_the_new_indexes() {
+    let directory = scratch();
+    let path = directory.path().join("sqlite.db");
+    let sqlite = loaded::in_sqlite(&path, 1);
+    let rename = "ALTER TABLE customer RENAME TO customer_backup";
+    Connection::open(&path).unwrap().execute_batch(rename).unwrap();
+    let postgres = loaded::on_postgres("fresh_backup", 1);
+    postgres::shared().psql("fresh_backup", rename);
+    for url in [sqlite, postgres] {
+        let ended = lydite(&["load", &url, "--warehouses", "1", "--size", "small", "--fresh"]).code(2);
+        assert!(ended.stderr.contains("have indexes with names of Lydite's (customer_by_name"), "{ended:?}");
+    }
+    let database = Connection::open(&path).unwrap();
+    let stock: u32 = database.query_row("SELECT count(*) FROM stock", [], |row| row.get(0)).unwrap();
+    assert_eq!(stock, 10_000, "it is still there");
+    assert_eq!(postgres::shared().psql("fresh_backup", "SELECT count(*) FROM stock"), "10000");
+}
+
 #[test]
 fn a_database_of_floats_and_zero_carriers_passes_and_a_wrong_sum_in_it_fails() {
     let directory = scratch();

@@ -187,6 +187,12 @@ fn clients_with_warehouses_of_their_own_each_keep_a_ledger() {
         error.contains(", warehouses 2 to 2): wait for its end, or choose others with --set "),
         "{error}"
     );
+    // A run that would drop the tables needs all warehouses.
+    let refused = lydite(&[&usual[..], &["--duration", "1s", "--fresh"], &in_first].concat()).code(2);
+    assert!(refused.only_error().contains("another run changes these warehouses"), "{refused:?}");
+    let load = ["load", &url, "--warehouses", "2", "--size", "small", "--fresh", "--quiet"];
+    let refused = lydite(&load).code(2);
+    assert!(refused.only_error().contains("another run changes these warehouses"), "{refused:?}");
     assert!(other.is_running());
     // A run that was killed leaves nothing behind.
     other.signal(9);

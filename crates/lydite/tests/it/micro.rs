@@ -430,10 +430,10 @@ fn a_database_of_the_other_workload_or_half_loaded_is_left_alone_unless_told_fre
     database.execute("UPDATE lydite_meta SET value = 'loading' WHERE name = 'state'", []).expect("a note");
     let ended = run_small(&url, &[]).code(2);
     assert!(ended.only_error().contains("is running or was interrupted"), "{ended:?}");
-    // Without any notes the tables are somebody's.
+    // Without its notes it is no database.
     database.execute_batch("DROP TABLE lydite_meta").expect("no notes");
     let ended = run_small(&url, &[]).code(2);
-    assert!(ended.only_error().contains("did not make (lydite_micro_1, lydite_micro_2)"), "{ended:?}");
+    assert!(ended.only_error().contains("(lydite_load, lydite_micro_1, lydite_micro_2)"), "{ended:?}");
     run_small(&url, &["--fresh"]).code(0);
 }
 

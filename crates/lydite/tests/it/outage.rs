@@ -436,7 +436,9 @@ fn a_server_lost_between_the_run_and_its_last_check_does_not_lose_the_result() {
         .iter()
         .filter(|check| check["when"] == "after")
         .collect();
-    let [ledger, _answers, failed] = after[..] else { panic!("the check that could not be made: {after:?}") };
+    let [ledger, _answers, _sample, failed] = after[..] else {
+        panic!("the check that could not be made: {after:?}")
+    };
     assert_eq!((&ledger["id"], &ledger["ok"]), (&"ledger".into(), &true.into()));
     assert_eq!(failed["ok"], false);
     assert!(

@@ -56,11 +56,18 @@ fn no_command_repeats_a_password_of_what_it_does_not_understand() {
         &["audit", mangled],
         &["driver", "test", keywords],
         &["driver", "test", "driver:./no --password S3cr3tM"],
+        &["check", "driver:PGPASSWORD=S3cr3tM ./no"],
+        &["check", "driver:no:S3cr3tM@h"],
+        &["check", "driver:'./no --password=S3cr3tM'"],
         &["sweep", "grid.toml", "--out", "out"],
         &["agent", "--join", keywords],
         &["agent", "--join", "nats://u:S3cr3tM@h:port"],
         &["faults", "list", "ssh://u:S3cr3tM@h:port"],
         &["plan", "--nopm", "1000", "--target", keywords],
+        &["lab", "down", "mariadb://root:S3cr3tM@127.0.0.1:1/tpcc"],
+        &["lab", "restart", "mariadb://root:S3cr3tM@127.0.0.1:1/tpcc"],
+        &["verify", "null:", "--isolation", "--level", "u:S3cr3tM@h"],
+        &["audit", "null:", "--only", "u:S3cr3tM@h"],
         &["S3cr3tM@h", "run"],
     ];
     for command in commands {

@@ -41,7 +41,7 @@ fn a_database_that_drops_a_tenth_of_its_updates_is_broken_and_ends_with_code_1()
             assert!(detail.contains("warehouse"), "{tx}: {detail}");
             assert!(ended.stdout.contains("rows WRONG"), "{}", ended.stdout);
             // What was rolled back is not in the ledger.
-            assert_eq!(check_after(&result, "ledger").0, true, "{tx}: {result}");
+            assert!(check_after(&result, "ledger").0, "{tx}: {result}");
             let counted: u64 = detail.split(' ').next().and_then(|count| count.parse().ok()).expect(detail);
             Some((counted, total(&result, "failed")))
         });
@@ -96,13 +96,13 @@ fn a_column_that_postgresql_does_not_keep_is_found_by_sampled_answers() {
 
 #[test]
 fn a_column_that_mariadb_does_not_keep_is_found_by_sampled_answers() {
-    let server = loaded::mariadb(1, &mariadb::FAST);
     for (change, forgery, words) in [FORGERIES[0], FORGERIES[3]] {
+        // The checks before a run find what the last forgery left.
+        let server = loaded::mariadb(1, &mariadb::FAST);
         let set = forgery.replace(":=", "=");
         server.sql("tpcc", &format!("CREATE TRIGGER forges BEFORE {change} FOR EACH ROW SET {set}"));
         let detail = found_by_the_sample(&server.url("tpcc"));
         assert!(detail.contains(words), "{change}: {detail}");
-        server.sql("tpcc", "DROP TRIGGER forges");
     }
 }
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::metrics::MetricsData;
 use super::observed::ObservedData;
 use crate::controls::contention::{Competing, Contention, HotRow, OfRow};
-use crate::figures::type_name;
+use crate::figures::{nopm_down, type_name};
 use crate::hdr::{self, NS_PER_MS};
 use crate::metrics::Event;
 use crate::model::{RunResult, Series};
@@ -152,7 +152,7 @@ impl RunData {
         });
         Self {
             name: name.to_owned(),
-            nopm: result.nopm,
+            nopm: nopm_down(result.nopm),
             tps: result.tps,
             measured_s: result.window.measured_s,
             series: series(result),

@@ -170,7 +170,7 @@ fn charts(results: &[RunResult], names: &[String]) -> Markup {
     let chart =
         |kind, title: &str, note, says: &str| Chart { kind, run: 0, of: 0, title, note, says }.markup();
     let mut all = if results.iter().all(RunResult::is_tpcc) {
-        chart("overlay-nopm", "NOPM", "New orders per minute.", &say(&|r| number(r.nopm)))
+        chart("overlay-nopm", "NOPM", "New orders per minute.", &say(&|r| nopm(r.nopm)))
     } else {
         chart("overlay-tps", "Throughput", "Transactions of all types per second.", &say(&|r| number(r.tps)))
     };

@@ -219,10 +219,9 @@ impl OwnEvaluator {
     fn history(&mut self, row: &History) {
         let customer = (row.c_w_id, row.c_d_id, row.c_id);
         let is_loaded = !row.data.contains(' ');
-        if is_loaded {
-            if let Some(sums) = self.sums(row.c_w_id, row.c_d_id).filter(|_| row.c_w_id == row.w_id) {
-                sums.payments += 1;
-            }
+        if is_loaded && let Some(sums) = self.sums(row.c_w_id, row.c_d_id).filter(|_| row.c_w_id == row.w_id)
+        {
+            sums.payments += 1;
         }
         let entry = (!is_loaded).then_some((row.d_id, row.w_id, row.amount));
         if row.c_w_id == row.w_id {
@@ -266,10 +265,11 @@ impl OwnEvaluator {
         let count = i64::from(row.ol_cnt);
         let Some(sums) = self.sums(row.w_id, row.d_id) else { return };
         sums.numbers += count * (count + 1) / 2;
-        if row.carrier_id.is_some() && !self.population.size.is_delivered(row.id) {
-            if let Some(account) = self.account((row.w_id, row.d_id, row.c_id)) {
-                account.deliver();
-            }
+        if row.carrier_id.is_some()
+            && !self.population.size.is_delivered(row.id)
+            && let Some(account) = self.account((row.w_id, row.d_id, row.c_id))
+        {
+            account.deliver();
         }
         if let Some(carrier) = row.carrier_id.filter(|carrier| !(1..=10).contains(&carrier.0)) {
             self.offend(

@@ -218,7 +218,13 @@ impl Source for Mix {
                 let last = Item::LastOrder((order.w_id, order.d_id), order.c_id);
                 ops.push(lock(&self.notes).write(last, seen.o_id.0));
             }
-            (_, Err(TxError::Unavailable { committed: Committed::Unknown, .. })) => {
+            (
+                _,
+                Err(
+                    TxError::Unavailable { committed: Committed::Unknown, .. }
+                    | TxError::WrongRows { committed: Committed::Unknown, .. },
+                ),
+            ) => {
                 lock(&self.notes).doubts.extend(doubts(transaction));
             }
             _ => {}

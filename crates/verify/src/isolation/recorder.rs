@@ -172,7 +172,10 @@ impl<S: Source> Shared<S> {
         record.completed = completed;
         record.outcome = match &answer {
             Ok(_) => Outcome::Committed,
-            Err(TxError::Unavailable { committed: Committed::Unknown, .. }) => Outcome::Unknown,
+            Err(
+                TxError::Unavailable { committed: Committed::Unknown, .. }
+                | TxError::WrongRows { committed: Committed::Unknown, .. },
+            ) => Outcome::Unknown,
             Err(_) => Outcome::Aborted,
         };
         self.source.answered(transaction, &answer, &mut record.ops);

@@ -11,6 +11,7 @@ use lydite_database::{DatabaseState, Target, TxMode};
 use lydite_families::TargetSpec;
 use lydite_plan::values::time;
 use lydite_report::observed::counts_checkpoints;
+use lydite_tpcc::meta::DatabaseMeta;
 use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -44,10 +45,10 @@ pub(crate) fn command(args: &AuditLoadArgs) -> Outcome {
         return Err(Failure::usage("--turns: must be longer than 0"));
     }
     let (stop, gate) = (Arc::new(AtomicBool::new(false)), Arc::<Gate>::default());
-    let asked = (Arc::clone(&target), Arc::clone(&gate), Arc::clone(&stop));
+    let asked = (Arc::clone(&target), meta.clone(), Arc::clone(&gate), Arc::clone(&stop));
     thread::Builder::new()
         .name("input".into())
-        .spawn(move || obey(input, &asked.0, &asked.1, &asked.2))
+        .spawn(move || obey(input, (&asked.0, &asked.1), &asked.2, &asked.3))
         .map_err(|error| Failure::usage(format!("the system gives no thread to watch the input: {error}")))?;
     let (terminals, seed, file) = (args.terminals, args.seed, args.file.clone());
     let load = Load { target, meta, terminals, seed, file, turns, gate };
@@ -65,11 +66,16 @@ pub(crate) fn command(args: &AuditLoadArgs) -> Outcome {
 }
 
 /// Looks at the database as often as the input asks for it, and sets `stop` when the input ends.
-fn obey(input: impl BufRead, target: &Arc<dyn Target>, gate: &Gate, stop: &AtomicBool) {
+fn obey(
+    input: impl BufRead,
+    (target, meta): (&Arc<dyn Target>, &DatabaseMeta),
+    gate: &Gate,
+    stop: &AtomicBool,
+) {
     let mut checkpoints = Checkpoints::watch(&**target, counts_checkpoints);
     for line in input.lines().map_while(Result::ok) {
         if line == LOOK_NOW {
-            let look = Look::at(&**target, gate, &mut checkpoints);
+            let look = Look::at(&**target, meta, gate, &mut checkpoints);
             // One who does not read any more has closed the input, too.
             let _read = serde_json::to_string(&look).map(|text| print(&format!("{text}\n")));
         }

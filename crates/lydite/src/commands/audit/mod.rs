@@ -19,6 +19,7 @@ use durability::{Crash, Test, lab_of};
 use lydite_audit::consistency::not_made;
 use lydite_audit::load::LENGTH;
 use lydite_audit::{Audit, Engines, Finding, Part, Property, Report, Verdict};
+use lydite_database::secret::shown;
 use lydite_database::{
     DatabaseState, Demand, Description, Target, TargetError, TargetErrorKind, TxMode, or_unknown,
 };
@@ -98,8 +99,9 @@ pub(crate) fn command(args: &AuditArgs) -> Outcome {
         target.admit(&Demand::Writes)?;
     }
     let (meta, loaded) = ready(&*target, &description, &plan, style, &interrupt)?;
-    // An empty database has no tables yet whose foreign keys and engines it could tell.
-    let description = if loaded { target.describe()? } else { description };
+    // An empty database had no tables yet whose foreign keys and engines it could tell, and the effective level of
+    // isolation is known only now.
+    let description = target.describe()?;
     if let Some(replicas) = &replicas {
         catch_up(replicas, &meta, loaded, &interrupt)?;
     }
@@ -421,7 +423,11 @@ fn properties(text: &str, errors: &mut Vec<String>) -> Vec<Property> {
             Some(property) => chosen.push(*property),
             None => {
                 let known: Vec<&str> = Property::ALL.iter().map(|property| property.name()).collect();
-                errors.push(format!("--only: {name:?} is not known: use some of {}", known.join(", ")));
+                errors.push(format!(
+                    "--only: {:?} is not known: use some of {}",
+                    shown(name),
+                    known.join(", ")
+                ));
             }
         }
     }

@@ -1,6 +1,7 @@
 //! The kinds of labs.
 
 use crate::exit::Failure;
+use lydite_database::secret::shown;
 
 /// Maximum number of shards or agents of a lab: each is a process of its own.
 pub(super) const MAX_MEMBERS: u16 = 32;
@@ -100,7 +101,7 @@ impl Kind {
     pub(super) fn named(name: &str) -> Result<&'static Self, Failure> {
         KINDS.iter().find(|known| known.name == name).ok_or_else(|| {
             let known: Vec<&str> = KINDS.iter().map(|known| known.name).collect();
-            Failure::usage(format!("lab {name:?} is not known: use one of {}", known.join(", ")))
+            Failure::usage(format!("lab {:?} is not known: use one of {}", shown(name), known.join(", ")))
         })
     }
 }

@@ -6,6 +6,7 @@ use super::note::{Lab, Server};
 use super::servers::{Programs, in_parallel};
 use crate::exit::{Failure, Outcome};
 use crate::output::{complain, print};
+use lydite_database::secret::shown;
 use std::path::PathBuf;
 
 /// Starts the servers of a lab that have ended again, on the data that they have, and prints the lab's URL. `place` is
@@ -15,7 +16,7 @@ pub(super) fn restart(place: &str, dir: Option<PathBuf>) -> Outcome {
         None => (place, None),
         Some((name, node)) => {
             let node: usize = node.parse().map_err(|_| {
-                Failure::usage(format!("{place}: {node:?} is no node: write for example {name}/0"))
+                Failure::usage(format!("{} is no node: write KIND/NODE, for example pg/0", shown(place)))
             })?;
             (name, Some(node))
         }

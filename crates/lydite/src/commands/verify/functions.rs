@@ -11,6 +11,7 @@ use crate::run::idle::{few_sessions, usual_sessions};
 use crate::run::readiness::unusable;
 use crate::shell::typed;
 use crate::write::write;
+use lydite_database::secret::shown;
 use lydite_database::{DatabaseState, Description, Target, TxMode};
 use lydite_families::TargetSpec;
 use lydite_plan::destination::Destination;
@@ -148,7 +149,7 @@ fn plan(
         errors.push(if TxMode::ALL.iter().any(|known| known.name() == mode) {
             format!("--tx {mode}: the function tests are sent as statements only: leave it out")
         } else {
-            format!("--tx {mode:?} is not known: the function tests are sent as statements")
+            format!("--tx {:?} is not known: the function tests are sent as statements", shown(mode))
         });
     }
     let spec = TargetSpec::parse(target, TxMode::Statements).map_err(|more| errors.extend(more)).ok();

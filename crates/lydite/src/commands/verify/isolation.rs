@@ -12,6 +12,7 @@ use crate::run::idle::{few_sessions, usual_sessions};
 use crate::shell::typed;
 use crate::write::write;
 use lydite_bench::RunControl;
+use lydite_database::secret::shown;
 use lydite_database::{Description, Target, TxMode};
 use lydite_families::TargetSpec;
 use lydite_plan::controls::faults::Faults as Planned;
@@ -166,7 +167,7 @@ fn plan(target: &str, args: &VerifyArgs) -> Result<Plan, Vec<String>> {
         "list-append" => Ok(LISTS),
         "register" => Ok(Played::Own(WorkloadKind::Register)),
         "tpcc" => Ok(Played::Tpcc),
-        _ => Err(format!("{text:?} is not known: use list-append, register or tpcc")),
+        _ => Err(format!("{:?} is not known: use list-append, register or tpcc", shown(text))),
     };
     let errors_of = &mut errors;
     let mut settings = Settings {

@@ -7,6 +7,7 @@ mod saved;
 
 use crate::cli::VerifyArgs;
 use crate::exit::{Failure, Outcome};
+use lydite_database::secret::shown;
 use lydite_families::TargetSpec;
 use lydite_plan::destination::{Destination, apart};
 use lydite_plan::values::time;
@@ -95,7 +96,7 @@ fn duration(text: &str) -> Result<Duration, String> {
 fn level(text: &str) -> Result<Option<Level>, String> {
     Level::from_name(text).map(Some).ok_or_else(|| {
         let known: Vec<&str> = Level::ALL.iter().map(|level| level.name()).collect();
-        format!("{text:?} is not known: use {}", known.join(", "))
+        format!("{:?} is not known: use {}", shown(text), known.join(", "))
     })
 }
 

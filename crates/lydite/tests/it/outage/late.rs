@@ -107,9 +107,9 @@ fn ctrl_c_ends_a_check_at_once_and_in_the_server_too() {
 fn a_condition_found_broken_before_ctrl_c_is_told_and_outweighs_it() {
     let victim = victim("broken_and_impatient");
     victim.server().psql(&victim.database, "UPDATE warehouse SET w_ytd = w_ytd + 1");
-    let held = Held::new(victim.server(), &victim.database, "history");
+    let held = Held::new(victim.server(), &victim.database, "new_order");
     let mut running = start(&victim.url, &victim.result(), &["--terminals", "1", "--duration", "1h"]);
-    // Each of the check's connections has come to a condition that reads the history; what can be known is known.
+    // Each of the check's connections has come to a condition that reads NEW-ORDER; what can be known is known.
     let waiting = format!(
         "SELECT count(*) = 2 FROM pg_stat_activity WHERE datname = '{}' AND wait_event_type = 'Lock' \
          AND query LIKE 'SELECT example%'",
