@@ -30,7 +30,7 @@ pub(crate) static TESTS: &[Test] = &[
     },
 ];
 
-/// Tables of which one of each engine is chosen. HISTORY has no index, so its rows are counted only if it must be.
+/// Tables to choose from, one for each engine. HISTORY has no index, so its rows are counted only if it must be.
 const CHOICE: [Table; 7] = [
     Table::Warehouse,
     Table::Customer,

@@ -90,7 +90,7 @@ pub fn note_ready(store: &dyn AnyStore) -> Result<(), StoreError> {
     tx.commit()?.wait()
 }
 
-/// Notes that the drop has begun. What is left after a stop is then known as Lydite's.
+/// Notes that the drop has begun, so the rest after a stop is known as Lydite's.
 pub fn note_dropping(store: &dyn AnyStore) -> Result<(), StoreError> {
     let mut tx = store.begin_any(Access::Write)?;
     tx.put(TABLE, b"state", DROPPING.as_bytes())?;

@@ -117,7 +117,7 @@ fn plain(value: &str) -> String {
     }
 }
 
-/// Settings of which the answers to the first queries depend.
+/// Settings that change the answers to the first queries.
 const FIRST: [&str; 2] = ["SESSION sql_select_limit = 9223372036854775807", "SESSION sql_big_selects = 1"];
 
 /// Makes a new connection answer queries, before anything is asked.

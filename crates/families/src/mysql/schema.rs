@@ -65,7 +65,7 @@ const DEMANDS: [(&str, &[&str]); 6] = [
     ("group_replication_group_name", &["-"]),
 ];
 
-/// Returns the setting by which the server demands a primary key of each table.
+/// Returns the setting that demands a primary key of each table, if the server has it on.
 fn demanded(wire: &mut Wire) -> Result<Option<String>, SqlError> {
     let names: Vec<String> = DEMANDS.iter().map(|(name, _)| format!("'{name}'")).collect();
     let mut found = None;

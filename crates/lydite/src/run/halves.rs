@@ -1,4 +1,4 @@
-//! Half a commit: a transaction over two servers of which only one side committed, named by what the tables hold.
+//! Half a commit: only one side of a transaction over two servers committed. The tables of both sides name it.
 
 use super::reading::{Reading, settled};
 use crate::exit::Failure;

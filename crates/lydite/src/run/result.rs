@@ -34,7 +34,7 @@ pub(crate) struct Parts<'a> {
     pub(crate) description: &'a Description,
     /// True if the target stores anything.
     pub(crate) stored: bool,
-    /// What is known about a driver's declarations; none for other targets.
+    /// Standing of a driver's declarations; none for other targets.
     pub(crate) declared: Option<Declared>,
     /// The load before the run, if there was one.
     pub(crate) load: Option<&'a LoadReport>,

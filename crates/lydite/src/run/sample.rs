@@ -155,19 +155,25 @@ impl Findings {
     }
 }
 
+impl<'a> Rows<'a> {
+    fn of(found: &'a FoundRows) -> Self {
+        Self {
+            orders: by_key(&found.orders),
+            lines: by_key(&found.lines),
+            new_orders: found.new_orders.iter().copied().collect(),
+            payments: by_key(&found.payments),
+            customers: by_key(&found.customers),
+            stocks: by_key(&found.stocks),
+        }
+    }
+}
+
 /// Holds the found rows against the answers, and describes the verdict.
 ///
 /// # Errors
 /// Some rows are not as they were answered.
 fn judge(samples: &Samples, found: &FoundRows, loaded: &Loaded) -> Result<String, String> {
-    let rows = Rows {
-        orders: by_key(&found.orders),
-        lines: by_key(&found.lines),
-        new_orders: found.new_orders.iter().copied().collect(),
-        payments: by_key(&found.payments),
-        customers: by_key(&found.customers),
-        stocks: by_key(&found.stocks),
-    };
+    let rows = Rows::of(found);
     let mut findings = Findings::default();
     let mut wrong = [0_usize; 3];
     let mut counts = [0_usize; 3];
@@ -404,16 +410,9 @@ mod tests {
         (sampled, rows)
     }
 
-    /// What is wrong with the rows of an order, or of a payment.
+    /// Returns the faults that `look` finds in the rows.
     fn wrong(look: impl FnOnce(&Rows<'_>, &mut Findings), found: &FoundRows) -> Findings {
-        let rows = Rows {
-            orders: by_key(&found.orders),
-            lines: by_key(&found.lines),
-            new_orders: found.new_orders.iter().copied().collect(),
-            payments: by_key(&found.payments),
-            customers: by_key(&found.customers),
-            stocks: by_key(&found.stocks),
-        };
+        let rows = Rows::of(found);
         let mut findings = Findings::default();
         look(&rows, &mut findings);
         findings

@@ -62,7 +62,7 @@ fn noisy(dice: &mut Dice, seconds: usize, coefficient: f64) -> Vec<f64> {
     slow.into_iter().map(|second| second + 100.0 * dice.normal()).collect()
 }
 
-/// What became of [`PAIRS`] of series alike.
+/// Outcomes of [`PAIRS`] of series alike.
 #[derive(Debug, Default)]
 struct Rate {
     /// Intervals without the true ratio, 1.

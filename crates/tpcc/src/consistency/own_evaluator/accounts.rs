@@ -133,7 +133,7 @@ struct Pending {
     payments: i64,
     paid: Cents,
     entries: u64,
-    /// Whether `entries` must be zero; none until the customer's row is read.
+    /// True if `entries` must be zero; none until the customer's row is read.
     has_all_entries: Option<bool>,
 }
 
