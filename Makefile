@@ -22,7 +22,8 @@ run: ## build, benchmark the embedded default target, write out/report.html and 
 test: ## run every test, or ARGS="-p gemel": those of a package (server programs are installed when missing)
 	@scripts/test.sh $(ARGS)
 
-quick: ## unit tests and one run on the embedded database, without servers: under 2 minutes once built
+quick: ## unit tests, rules of the structure, one run on the embedded database; no servers: under 2 minutes once built
+	cargo test $(CARGO_FLAGS) -p lydite-architecture
 	cargo test $(CARGO_FLAGS) --workspace --exclude lydite-testkit --lib --bins $(ARGS)
 	cargo run $(CARGO_FLAGS) -p lydite -- run gemel: --warehouses 1 --duration 2s --warmup 0s
 

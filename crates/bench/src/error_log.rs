@@ -1,6 +1,6 @@
 //! Distinct error messages with their counts. The log is bounded, however many different messages a database sends.
 
-use crate::measurement::ErrorCount;
+use serde::{Deserialize, Serialize};
 
 /// Distinct messages that are kept.
 const DISTINCT_MAX: usize = 20;
@@ -8,6 +8,15 @@ const DISTINCT_MAX: usize = 20;
 const WORDS: usize = 8;
 /// Characters of a message that are kept.
 const LENGTH_MAX: usize = 300;
+
+/// An error message with its count.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorCount {
+    /// First of the counted messages, in one line.
+    pub message: String,
+    /// Number of messages.
+    pub count: u64,
+}
 
 /// Log of messages with their counts.
 #[derive(Debug, Default)]

@@ -2,8 +2,9 @@
 
 use crate::clock::{Nanos, SECOND};
 use crate::collector::{Collector, News};
+use crate::error_log::ErrorCount;
 use crate::measurement::{
-    ClientCost, ContentionFacts, ErrorCount, MeasuredWindow, Measurement, OpenFacts, Outage, Status,
+    ClientCost, ContentionFacts, MeasuredWindow, Measurement, OpenFacts, Outage, Status,
 };
 use crate::success_log::Taken;
 use crate::totals::Totals;

@@ -53,6 +53,7 @@ mod recorder;
 mod request_source;
 mod rte;
 mod run;
+mod run_error;
 mod sample;
 mod settling;
 mod share;
@@ -68,19 +69,21 @@ mod worker;
 mod workload;
 
 pub use control::RunControl;
+pub use error_log::ErrorCount;
 pub use finished::Part;
 pub use hdrhistogram::Histogram;
 pub use load::{Kept, LoadError, LoadReport, LoadSnapshot, load, load_by, load_micro, load_share};
 pub use load_share::{Loaded, Missing};
 pub use logged::Logged;
 pub use measurement::{
-    ClientCost, ContentionFacts, ContentionFound, ErrorCount, KindMeasurement, MeasuredWindow, Measurement,
-    Moved, OpenFacts, Outage, OutageCause, Piece, RowFacts, Second, Status, Whole, WrongRows,
+    ClientCost, ContentionFacts, ContentionFound, KindMeasurement, MeasuredWindow, Measurement, Moved,
+    OpenFacts, Outage, OutageCause, Piece, RowFacts, Second, Status, Whole, WrongRows,
 };
 pub use merging::Merging;
 pub use micro::MicroFacts;
 pub use plan::{Arrival, MicroMode, MicroPlan, Mode, RetryPolicy, RunPlan, Step};
-pub use run::{RunError, run, run_micro, run_share, run_through};
+pub use run::{run, run_micro, run_share, run_through};
+pub use run_error::RunError;
 pub use sample::{Reservoir, SAMPLED, SampledDelivery, SampledOrder, SampledPayment, Samples};
 pub use settling::STEADY_SECONDS;
 pub use share::Share;

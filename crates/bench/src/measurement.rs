@@ -1,6 +1,6 @@
 //! The results of a run.
 
-use crate::error_log;
+use crate::error_log::{self, ErrorCount};
 use crate::histogram::{histogram, merge};
 use crate::workload::{Facts, Runnable};
 use hdrhistogram::Histogram;
@@ -234,15 +234,6 @@ pub struct Piece {
     pub first_latency: Histogram<u64>,
     /// Attempts that the database aborted, in the order of [`AbortReason::ALL`].
     pub aborts: [u64; AbortReason::COUNT],
-}
-
-/// An error message with its count.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ErrorCount {
-    /// First of the counted messages, in one line.
-    pub message: String,
-    /// Number of messages.
-    pub count: u64,
 }
 
 /// Reason why no session had an answer.

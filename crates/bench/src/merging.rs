@@ -2,12 +2,11 @@
 
 use crate::clock::{Nanos, Window, nanos};
 use crate::collector::Collector;
+use crate::error_log::ErrorCount;
 use crate::finished::{Ended, Finished, Part, seconds_between};
-use crate::measurement::{
-    ClientCost, ErrorCount, KindMeasurement, Measurement, OpenFacts, Outage, OutageCause, Status,
-};
+use crate::measurement::{ClientCost, KindMeasurement, Measurement, OpenFacts, Outage, OutageCause, Status};
 use crate::plan::RunPlan;
-use crate::run::RunError;
+use crate::run_error::RunError;
 use crate::snapshot::{KindSnapshot, Phase, Snapshot};
 use crate::success_log::{MergedLog, Taken};
 use crate::totals::Totals;

@@ -118,7 +118,7 @@ pub(crate) struct Recorder<W: Runnable> {
 }
 
 impl<W: Runnable> Recorder<W> {
-    pub(crate) fn new(cursor: Cursor<W::Inputs>, logs: bool) -> Self {
+    pub(crate) fn new(cursor: Cursor<W::Inputs>, log: Option<Lines>) -> Self {
         Self {
             cursor,
             closed: false,
@@ -130,7 +130,7 @@ impl<W: Runnable> Recorder<W> {
             straddling: 0,
             last_answered: 0,
             seconds: VecDeque::new(),
-            log: logs.then(Lines::default),
+            log,
         }
     }
 

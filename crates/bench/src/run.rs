@@ -14,6 +14,7 @@ use crate::placement_watch::PlacementWatch;
 use crate::plan::{MicroMode, MicroPlan, Mode, RunPlan, RunSettings};
 use crate::request_source::RequestSource;
 use crate::rte::{Rte, RteSettings};
+use crate::run_error::RunError;
 use crate::settling::{Settled, Settling};
 use crate::share::Share;
 use crate::silence::Silence;
@@ -24,10 +25,8 @@ use crate::success_log::{self, LogWriter, Taken};
 use crate::totals::Totals;
 use crate::worker::Shared;
 use crate::workload::{Connect, Facts, Runnable};
-use lydite_database::{Micro, Target, TargetError, Tpcc};
+use lydite_database::{Micro, Target, Tpcc};
 use lydite_tpcc::InputPlan;
-use std::io;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -36,41 +35,6 @@ use std::time::Duration;
 const NAP: Duration = Duration::from_millis(20);
 /// Time between two looks for finished sessions.
 const DRAIN_NAP: Duration = Duration::from_millis(2);
-
-/// Reason why a run did not begin. A run that has begun always has a [`Measurement`].
-#[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    /// A session could not be connected.
-    #[error("{0}")]
-    Target(#[from] TargetError),
-    /// The delivery log could not be created.
-    #[error("delivery log {}: {error}: choose another path", .path.display())]
-    DeliveryLog {
-        /// Path of the log.
-        path: PathBuf,
-        /// Error of the operating system.
-        error: io::Error,
-    },
-    /// The success log could not be created.
-    #[error("success log {}: {error}: choose another path", .path.display())]
-    SuccessLog {
-        /// Path of the log.
-        path: PathBuf,
-        /// Error of the operating system.
-        error: io::Error,
-    },
-    /// The system provided no thread.
-    #[error("can't start a thread for each of {sessions} sessions: {error}: use fewer, or raise ulimit -u")]
-    Threads {
-        /// Configured number of sessions.
-        sessions: u32,
-        /// Error of the operating system.
-        error: io::Error,
-    },
-    /// [`RunControl::stop`] was called before the first transaction.
-    #[error("interrupted before the first transaction")]
-    Interrupted,
-}
 
 /// Receivers of the progress of a run.
 struct Watching<'a, W: Runnable> {
@@ -245,7 +209,7 @@ fn run_workload<W: Runnable>(
     let log = log
         .map(|file| {
             let shared = Arc::clone(&shared);
-            LogWriter::start(file, move |lines| lines.take(&shared.recorders))
+            LogWriter::start(file, move |taken| shared.take_log(taken))
         })
         .transpose()
         .inspect_err(|_| start.give(None))
@@ -344,7 +308,7 @@ impl<W: Runnable> Run<W> {
                         let totals = collector.collect_with_totals(recorders, lowest);
                         let news = collector.take_news(second);
                         let mut log = Taken::default();
-                        log.take(recorders);
+                        shared.take_log(&mut log);
                         let client = self.cost(now, os::usage(), None);
                         report(Part { at: now, news, totals, log, client, ended: None });
                     }
@@ -446,7 +410,7 @@ impl<W: Runnable> Run<W> {
         let log_problem = self.log.and_then(LogWriter::finish);
         // Those of a share; a writer has taken all others.
         let mut log = Taken::default();
-        log.take(&shared.recorders);
+        shared.take_log(&mut log);
         let cuts = &self.settings.cuts;
         let mut collector = self.collector.unwrap_or_else(|| Collector::new(window, W::KINDS.len(), cuts));
         let seconds = window.second(end.saturating_sub(1)) + usize::from(end > 0);

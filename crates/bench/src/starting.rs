@@ -3,7 +3,7 @@
 use crate::control::RunControl;
 use crate::os;
 use crate::request_source::RequestSource;
-use crate::run::RunError;
+use crate::run_error::RunError;
 use crate::worker::{Shared, Worker};
 use crate::workload::{Connect, Runnable};
 use lydite_database::Session;

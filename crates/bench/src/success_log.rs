@@ -6,9 +6,6 @@
 //! are dropped, and the log is not whole.
 
 use crate::logged::{HEAD, Logged};
-use crate::recorder::Recorder;
-use crate::worker::RECORDERS_MAX;
-use crate::workload::Runnable;
 use parking_lot::{Condvar, Mutex};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -24,13 +21,13 @@ const INTERVAL: Duration = Duration::from_millis(100);
 
 /// Most bytes of lines that wait for the disk.
 const MOST_OF_ALL: usize = 256 << 20;
-/// Most bytes of one recorder's lines that wait.
-const MOST: usize = MOST_OF_ALL / RECORDERS_MAX;
 
 /// The lines of a recorder that are not written yet.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Lines {
     text: Vec<u8>,
+    /// Most bytes of them.
+    most: usize,
     /// Transactions without an answer, each with its session, as the lines of their unknown outcome.
     open: VecDeque<(usize, Logged)>,
     /// Number of lines that found no room.
@@ -38,6 +35,11 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
+    /// Makes the lines of one of so many recorders.
+    pub(crate) fn of_one(recorders: usize) -> Self {
+        Self { text: Vec::new(), most: MOST_OF_ALL / recorders.max(1), open: VecDeque::new(), dropped: 0 }
+    }
+
     /// Notes that a session begins a transaction.
     pub(crate) fn begin(&mut self, session: usize, unknown: Logged) {
         self.open.push_back((session, unknown));
@@ -67,7 +69,7 @@ impl Lines {
     }
 
     fn add(&mut self, line: Logged) {
-        if self.text.len() < MOST {
+        if self.text.len() < self.most {
             // Writing to memory can't fail.
             let _written = writeln!(self.text, "{line}");
         } else {
@@ -92,11 +94,9 @@ pub(crate) struct Taken {
 }
 
 impl Taken {
-    /// Takes the lines of all recorders.
-    pub(crate) fn take<W: Runnable>(&mut self, recorders: &[Mutex<Recorder<W>>]) {
-        for recorder in recorders {
-            self.dropped += recorder.lock().log.as_mut().map_or(0, |log| log.take(&mut self.text));
-        }
+    /// Takes the lines of a recorder.
+    pub(crate) fn take(&mut self, lines: &mut Lines) {
+        self.dropped += lines.take(&mut self.text);
     }
 
     /// Adds the lines of another process.
@@ -250,7 +250,7 @@ mod tests {
 
     #[test]
     fn transactions_without_an_answer_have_lines_of_unknown_outcome_unless_they_can_not_be_committed() {
-        let mut lines = Lines::default();
+        let mut lines = Lines::of_one(1);
         // Two sessions with equal inputs, and two pipelined commits of one session.
         for (session, customer) in [(0, 7), (1, 7), (2, 8), (2, 9), (3, 5), (4, 4)] {
             lines.begin(session, order(customer, None));
@@ -284,9 +284,9 @@ mod tests {
 
     #[test]
     fn a_stalled_disk_costs_bounded_memory_and_the_dropped_lines_are_counted() {
-        let mut lines = Lines::default();
+        let mut lines = Lines::of_one(1);
         let line = format!("{}\n", order(7, Some(3_001)));
-        let fit = MOST.div_ceil(line.len());
+        let fit = MOST_OF_ALL.div_ceil(line.len());
         for _ in 0..fit + 3 {
             lines.begin(0, order(7, None));
             lines.end(0, order(7, None), Some(order(7, Some(3_001))));

@@ -11,6 +11,7 @@ use crate::plan::{RetryPolicy, RunSettings};
 use crate::recorder::{EndedTransaction, Recorder};
 use crate::share::Share;
 use crate::stages::{Cursor, Stages};
+use crate::success_log::{Lines, Taken};
 use crate::workload::{Connect, Runnable};
 use lydite_database::{Commit, Committed, Seat, Session, Submitted, TxError};
 use lydite_tpcc::TransactionKind;
@@ -33,7 +34,7 @@ const RECONNECT: RetryPolicy = RetryPolicy {
 /// Longest wait for answers after the end of the run.
 const PATIENCE: Nanos = 5_000_000_000;
 /// Largest number of recorders. Recording takes a fraction of a microsecond, so more would only cost memory.
-pub(crate) const RECORDERS_MAX: usize = 32;
+const RECORDERS_MAX: usize = 32;
 
 /// State that the sessions of a run share. A session that hangs keeps it alive beyond the run.
 #[derive(Debug)]
@@ -58,9 +59,17 @@ pub(crate) struct Shared<W: Runnable> {
 }
 
 impl<W: Runnable> Shared<W> {
+    /// Takes the lines of the success log out of all recorders.
+    pub(crate) fn take_log(&self, taken: &mut Taken) {
+        for recorder in &self.recorders {
+            recorder.lock().log.iter_mut().for_each(|lines| taken.take(lines));
+        }
+    }
+
     pub(crate) fn new(window: Window, settings: &RunSettings, stages: &Arc<Stages<W::Inputs>>) -> Self {
         let RunSettings { sessions, retry, seed, contended, share, .. } = *settings;
         let count = sessions as usize;
+        let recorders = count.min(RECORDERS_MAX);
         let logs = settings.success_log.is_some();
         let contention = (!settings.contention.is_empty())
             .then(|| Arc::new(Contention::new(settings.contention.clone(), sessions)));
@@ -68,8 +77,9 @@ impl<W: Runnable> Shared<W> {
             window,
             contention,
             contended,
-            recorders: (0..count.min(RECORDERS_MAX))
-                .map(|_| Mutex::new(Recorder::new(Cursor::new(stages), logs)))
+            recorders: (0..recorders)
+                .map(|_| Recorder::new(Cursor::new(stages), logs.then(|| Lines::of_one(recorders))))
+                .map(Mutex::new)
                 .collect(),
             logs,
             in_flight: (0..count).map(|_| InFlight::default()).collect(),

@@ -9,10 +9,7 @@ use crate::kinds::{self, AnyKind};
 use crate::note::{self, Left, Note};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::flag;
 use std::io::{self, BufRead, Write};
-use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -61,14 +58,11 @@ pub(crate) enum Answer {
 }
 
 /// Runs a guard to its end: reads its task and its orders from the standard input, and answers on the standard output.
+/// The caller has made the process survive signals to end: only the end of the input is the end of the fault.
 ///
 /// # Errors
 /// The task can't be read, or the system's error.
 pub fn guard() -> io::Result<()> {
-    // Some send these to all processes of a service or a session. Only Lydite's own end is the end of the fault.
-    for signal in [SIGHUP, SIGINT, SIGTERM] {
-        flag::register(signal, Arc::default())?;
-    }
     let (lines, orders) = mpsc::channel();
     // Reads on a thread of its own, so that the guard can also wait for the end of its time.
     thread::Builder::new().name("orders".into()).spawn(move || {

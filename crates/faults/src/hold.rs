@@ -3,7 +3,6 @@
 
 use crate::nfqueue::{Packet, Queue, open_queues};
 use serde::{Deserialize, Serialize};
-use signal_hook::consts::SIGTERM;
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, ErrorKind, Write};
 use std::os::fd::{AsRawFd, RawFd};
@@ -130,14 +129,13 @@ pub(crate) fn free(wish: u32) -> Result<u16, String> {
     Queue::open(number).map(|_closed| number).map_err(problem)
 }
 
-/// Holds the packets of a queue until SIGTERM, then lets all go on. `shape` is the time of each in the queue, in JSON.
+/// Holds the packets of a queue until `stop` can be read, then lets all go on. `shape` is the time of each in the queue, in
+/// JSON.
 ///
 /// # Errors
 /// The queue can't be opened, or fails.
-pub fn hold(number: u16, shape: &str) -> io::Result<()> {
+pub fn hold(number: u16, shape: &str, stop: &UnixStream) -> io::Result<()> {
     let mut held: Held<Packet> = Held::new(serde_json::from_str(shape)?);
-    let (stop, stops) = UnixStream::pair()?;
-    signal_hook::low_level::pipe::register(SIGTERM, stops)?;
     let opened = Queue::open(number);
     let word = opened.as_ref().map_or_else(io::Error::to_string, |_| READY.into());
     let mut out = io::stdout().lock();

@@ -7,9 +7,8 @@ use crate::messages::{
     CALLS, Event, FromAgent, Hello, ToAgent, VERSION, decode, to_agent, to_all, to_coordinator, to_member,
 };
 use crate::parts::Unpacker;
-use crate::running::Running;
 use crate::{BEAT, SILENCE};
-use lydite_bench::{Measurement, Merging, RunControl, RunPlan, Share, Snapshot};
+use lydite_bench::{RunControl, Share};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -20,10 +19,6 @@ const CALL_AGAIN: Duration = Duration::from_millis(500);
 const ANSWERS: Duration = Duration::from_millis(300);
 /// Longest wait for a message before the coordinator looks after its other work.
 pub(crate) const LOOK: Duration = Duration::from_millis(10);
-/// Least time from the order to start until the start.
-const AHEAD: Duration = Duration::from_millis(500);
-/// The same in longest round trips, if that is more.
-const TRIPS_AHEAD: u32 = 10;
 /// Agents that are pinged at the same time. More would wait for each other's answers.
 const PINGED: usize = 8;
 /// Time after which an agent that has not answered is pinged again: NATS may lose messages.
@@ -268,39 +263,6 @@ impl Fleet {
         self.agents.iter().map(|agent| &agent.member)
     }
 
-    /// Runs `plan` on the agents, who read it from `work`. Returns the measurement of the whole run. Lost agents are in
-    /// [`Fleet::members`], and are passed to `lost` at once. If an agent left before the start, it takes another one, or
-    /// waits for one; `tell` says so.
-    ///
-    /// # Errors
-    /// The run could not begin. Later events are part of the measurement.
-    pub fn run(
-        &mut self,
-        work: &[u8],
-        plan: &RunPlan,
-        control: &RunControl,
-        observer: &mut dyn FnMut(&Snapshot),
-        tell: &dyn Fn(&str),
-        lost: &dyn Fn(&str),
-    ) -> Result<Measurement, FleetError> {
-        self.choose(&|| control.is_stopped(), tell)?;
-        let names: Vec<String> = self.members().map(|member| member.name.clone()).collect();
-        // Before the agents begin: the success log may be impossible to create.
-        let merging = Merging::new(plan, names).map_err(|error| FleetError::Usage(error.to_string()))?;
-        self.give(work)?;
-        self.await_ready(control)?;
-        let ahead = AHEAD.max(TRIPS_AHEAD * self.compare_clocks(control)?);
-        let start = Instant::now() + ahead;
-        for (number, agent) in self.agents.iter().enumerate() {
-            let at = self.clock.at(start) as i64 + agent.compared.offset;
-            let at = u64::try_from(at).map_err(|_| {
-                FleetError::Lost(format!("agent {}: its clock runs backwards", agent.member.name))
-            })?;
-            self.bus.send(to_member(&self.run, number), &ToAgent::Start { at })?;
-        }
-        Running::new(self, merging, plan, start, lost).watch(control, observer)
-    }
-
     /// Gives each agent its share of the work.
     pub(crate) fn give(&mut self, work: &[u8]) -> Result<(), FleetError> {
         let all = self.agents.len() as u32;
@@ -315,7 +277,7 @@ impl Fleet {
     }
 
     /// Waits until all agents have connected their sessions.
-    fn await_ready(&mut self, control: &RunControl) -> Result<(), FleetError> {
+    pub(crate) fn await_ready(&mut self, control: &RunControl) -> Result<(), FleetError> {
         let mut ready = vec![false; self.agents.len()];
         while ready.contains(&false) {
             if let Some((agent, Event::Ready)) = self.before_start(control)? {
@@ -393,7 +355,7 @@ impl Fleet {
     }
 
     /// Compares the clocks of all agents with this one. Returns the longest round trip.
-    fn compare_clocks(&mut self, control: &RunControl) -> Result<Duration, FleetError> {
+    pub(crate) fn compare_clocks(&mut self, control: &RunControl) -> Result<Duration, FleetError> {
         let mut longest = 0;
         for first in (0..self.agents.len()).step_by(PINGED) {
             let some = first..self.agents.len().min(first + PINGED);

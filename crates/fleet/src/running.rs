@@ -6,14 +6,53 @@ use crate::messages::{Event, ToAgent, to_all, to_member};
 use lydite_bench::{Measurement, Merging, RunControl, RunPlan, Snapshot, Status};
 use std::time::{Duration, Instant, SystemTime};
 
+/// Least time from the order to start until the start.
+const AHEAD: Duration = Duration::from_millis(500);
+/// The same in longest round trips, if that is more.
+const TRIPS_AHEAD: u32 = 10;
 /// Longest wait for the last reports, after the window and its drain.
 const REPORTS: Duration = Duration::from_secs(10);
 
 /// Time that the view of the run allows the counts of a second to come.
 const ON_THE_WAY: Duration = Duration::from_millis(300);
 
+impl Fleet {
+    /// Runs `plan` on the agents, who read it from `work`. Returns the measurement of the whole run. Lost agents are in
+    /// [`Fleet::members`], and are passed to `lost` at once. If an agent left before the start, it takes another one, or
+    /// waits for one; `tell` says so.
+    ///
+    /// # Errors
+    /// The run could not begin. Later events are part of the measurement.
+    pub fn run(
+        &mut self,
+        work: &[u8],
+        plan: &RunPlan,
+        control: &RunControl,
+        observer: &mut dyn FnMut(&Snapshot),
+        tell: &dyn Fn(&str),
+        lost: &dyn Fn(&str),
+    ) -> Result<Measurement, FleetError> {
+        self.choose(&|| control.is_stopped(), tell)?;
+        let names: Vec<String> = self.members().map(|member| member.name.clone()).collect();
+        // Before the agents begin: the success log may be impossible to create.
+        let merging = Merging::new(plan, names).map_err(|error| FleetError::Usage(error.to_string()))?;
+        self.give(work)?;
+        self.await_ready(control)?;
+        let ahead = AHEAD.max(TRIPS_AHEAD * self.compare_clocks(control)?);
+        let start = Instant::now() + ahead;
+        for (number, agent) in self.agents.iter().enumerate() {
+            let at = self.clock.at(start) as i64 + agent.compared.offset;
+            let at = u64::try_from(at).map_err(|_| {
+                FleetError::Lost(format!("agent {}: its clock runs backwards", agent.member.name))
+            })?;
+            self.bus.send(to_member(&self.run, number), &ToAgent::Start { at })?;
+        }
+        Running::new(self, merging, plan, start, lost).watch(control, observer)
+    }
+}
+
 /// A run that has been ordered to start.
-pub(crate) struct Running<'a> {
+struct Running<'a> {
     fleet: &'a mut Fleet,
     merging: Merging,
     start: Instant,

@@ -9,6 +9,7 @@ use lydite_families::TargetSpec;
 use lydite_report::live::Style;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag;
+use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -21,6 +22,20 @@ const LOOK: Duration = Duration::from_millis(20);
 /// process silently.
 pub(crate) fn survive_file_limits() -> std::io::Result<()> {
     flag::register(SIGXFSZ, Arc::default()).map(|_| ())
+}
+
+/// Makes the process go on at SIGHUP, SIGINT and SIGTERM.
+pub(crate) fn survive_ends() -> std::io::Result<()> {
+    [SIGHUP, SIGINT, SIGTERM]
+        .into_iter()
+        .try_for_each(|signal| flag::register(signal, Arc::default()).map(drop))
+}
+
+/// Returns a stream that can be read once SIGTERM has come, which then does not end the process.
+pub(crate) fn readable_at_end() -> std::io::Result<UnixStream> {
+    let (stop, stops) = UnixStream::pair()?;
+    signal_hook::low_level::pipe::register(SIGTERM, stops)?;
+    Ok(stop)
 }
 
 /// Returns true if the parent process made this one ignore the signal, as `nohup` does for SIGHUP.

@@ -1,9 +1,10 @@
 //! This machine as a source: processors, memory, disks and network, and the database's share of them, from Linux's
 //! `/proc`.
 
+use crate::kernel::{TICKS_PER_S, counter, gauge};
 use crate::processes::Server;
 use crate::processors::Processors;
-use lydite_database::{Observer, Sample, SampleKind, TargetError};
+use lydite_database::{Observer, Sample, TargetError};
 use std::fs;
 use std::path::Path;
 
@@ -12,9 +13,6 @@ const SECTOR: f64 = 512.0;
 /// Fields of `/proc/meminfo` in kB, with their names here.
 const MEMORY: [(&str, &str); 4] =
     [("MemAvailable", "available"), ("Cached", "cached"), ("Dirty", "dirty"), ("Writeback", "writeback")];
-
-/// Ticks of a second in times of processors, whatever the kernel's own timer.
-pub(crate) const TICKS_PER_S: f64 = 100.0;
 
 /// Reads the files of `/proc`.
 struct Host {
@@ -43,14 +41,6 @@ impl Observer for Host {
         samples.extend(self.servers.iter_mut().flat_map(Server::samples));
         Ok(samples)
     }
-}
-
-pub(crate) fn counter(name: impl Into<String>, unit: &'static str, value: f64) -> Sample {
-    Sample { name: name.into(), unit, kind: SampleKind::Counter, value }
-}
-
-pub(crate) fn gauge(name: impl Into<String>, unit: &'static str, value: f64) -> Sample {
-    Sample { name: name.into(), unit, kind: SampleKind::Gauge, value }
 }
 
 /// Returns the times of all processors, as seconds. They grow by one for each processor in each second.

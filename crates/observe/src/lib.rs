@@ -11,6 +11,7 @@
 mod exporter;
 mod exposition;
 pub mod host;
+mod kernel;
 mod processes;
 mod processors;
 pub mod remote;

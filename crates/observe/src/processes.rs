@@ -1,6 +1,6 @@
 //! The processes of a database on this machine, from Linux's `/proc`: processors, memory and disk.
 
-use crate::host::{TICKS_PER_S, counter, gauge};
+use crate::kernel::{TICKS_PER_S, counter, gauge};
 use lydite_database::Sample;
 use lydite_faults::process::{ProcessId, Processes};
 use lydite_faults::sockets;

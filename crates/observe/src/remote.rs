@@ -5,7 +5,6 @@
 
 use crate::host;
 use crate::processes::Server;
-use crate::source;
 use lydite_database::{Observer, Sample, SampleKind, TargetError};
 use lydite_faults::remote::{failure, program};
 use std::io::{self, BufRead, BufReader, Write};
@@ -18,6 +17,11 @@ const SSH: &str = "ssh://";
 const GREETING: &str = concat!("lydite ", env!("CARGO_PKG_VERSION"));
 /// Units of samples.
 const UNITS: [&str; 4] = ["/s", "bytes/s", "cores", "bytes"];
+
+/// Reads `port:N`, the TCP port of a server; none if the text is wrong.
+pub(crate) fn port(text: &str) -> Option<u16> {
+    text.strip_prefix("port:")?.parse().ok().filter(|port| *port > 0)
+}
 
 /// A machine that ssh reaches.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,7 +52,7 @@ impl Remote {
             );
         }
         let port = port.filter(|port| !port.is_empty());
-        let port = port.map(|port| source::port(port).ok_or_else(wrong)).transpose()?;
+        let port = port.map(|port| self::port(port).ok_or_else(wrong)).transpose()?;
         Ok(Self { host: host.to_owned(), port })
     }
 

@@ -1,7 +1,7 @@
 //! Sources of a run, as the user writes them.
 
 use crate::exporter::Exporter;
-use crate::remote::Remote;
+use crate::remote::{Remote, port};
 use std::fmt;
 
 /// Words that switch all sources off.
@@ -16,11 +16,6 @@ const WITH_PORT: &str = "host/port:";
 const EXPORTER: &str = "prometheus=";
 /// Beginning of another machine.
 const REMOTE: &str = "host=";
-
-/// Reads `port:N`, the TCP port of a server; none if the text is wrong.
-pub(crate) fn port(text: &str) -> Option<u16> {
-    text.strip_prefix("port:")?.parse().ok().filter(|port| *port > 0)
-}
 
 /// A source of samples.
 #[derive(Clone, Debug, PartialEq, Eq)]

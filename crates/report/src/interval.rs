@@ -15,6 +15,7 @@ mod variance;
 use std::cmp::Ordering;
 
 use student::quantile_975;
+pub(crate) use variance::mean;
 use variance::{LongRun, long_run};
 
 /// Fewest seconds of a series that gets an interval.
@@ -146,11 +147,6 @@ fn student(variances: [f64; 2], of: [&LongRun; 2]) -> f64 {
 
 fn positive(value: f64) -> Result<f64, NoInterval> {
     if value > 0.0 && value.is_finite() { Ok(value) } else { Err(NoInterval::NotPositive) }
-}
-
-/// Returns the arithmetic mean.
-pub(crate) fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
 }
 
 /// Returns the median (the upper one of an even number of values); reorders the values.

@@ -25,6 +25,7 @@ pub mod names;
 pub mod observed;
 pub mod phases;
 pub mod plan;
+mod setting;
 pub mod statements;
 pub mod store;
 pub mod suggest;

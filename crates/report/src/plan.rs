@@ -10,6 +10,7 @@ use crate::controls::distribution::DistributionPlan;
 use crate::controls::imbalance::ImbalancePlan;
 use crate::controls::replicas::ReplicasPlan;
 use crate::document;
+pub use crate::setting::Setting;
 
 /// The plan of a run. It has only the keys that apply to the run; keys of other versions are kept as they were written.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -172,16 +173,6 @@ pub struct PlanPhase {
     /// Keys that it sets, as they were written.
     #[serde(flatten)]
     pub asked: BTreeMap<String, String>,
-}
-
-/// A value of a plan, or its curve over the whole window.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum Setting<T> {
-    /// The value.
-    Value(T),
-    /// The curve, as it was written.
-    Curve(String),
 }
 
 impl PlanInfo {

@@ -5,6 +5,8 @@ use std::fmt;
 
 /// Districts of each warehouse (clause 1.2.1).
 pub const DISTRICTS_PER_WAREHOUSE: u8 = 10;
+/// Most districts of a warehouse: databases store D_ID in two bytes with a sign.
+pub const MAX_DISTRICTS: u16 = i16::MAX as u16;
 /// Greatest I_ID of any database: the rows of ITEM at the standard's [`crate::Size`] (clause 4.3.3.1).
 pub const ITEMS: u32 = 100_000;
 

@@ -2,15 +2,12 @@
 //! the Dike paper (section 4.3) spreads them by Zipf. A small database has fewer rows.
 
 use crate::home::Skew;
-use crate::ids::{DISTRICTS_PER_WAREHOUSE, DistrictId, ITEMS, OrderId, WarehouseId};
+use crate::ids::{DISTRICTS_PER_WAREHOUSE, DistrictId, ITEMS, MAX_DISTRICTS, OrderId, WarehouseId};
 use crate::named_enum;
 use crate::schema::Table;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
-
-/// Most districts of a warehouse: databases store D_ID in two bytes with a sign.
-pub const MAX_DISTRICTS: u16 = i16::MAX as u16;
 
 /// Least rows of STOCK of a warehouse.
 pub const MIN_STOCK: u32 = 100;

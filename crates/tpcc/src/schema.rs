@@ -1,7 +1,7 @@
 //! The nine tables as data (clauses 1.3 and 1.4). The DDL, loader and check of every dialect come from them.
 
+use crate::ids::MAX_DISTRICTS;
 use crate::named_enum;
-use crate::scale::MAX_DISTRICTS;
 
 named_enum! {
     /// A table of TPC-C. A table stands before those that refer to it. Databases use these names; `ORDER` is spelled

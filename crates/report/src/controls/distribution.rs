@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::nullable;
-use crate::plan::Setting;
+use crate::setting::Setting;
 
 /// Nodes that transactions touched, where the placement of the warehouses is known.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

@@ -6,8 +6,6 @@
 //! there are frequencies. The same is done for means of neighbouring seconds, which show a slow dependence that the
 //! noise of single seconds hides; the larger variance counts.
 
-use super::mean;
-
 /// Coefficient of the autoregression from which a series has no mean that it returns to: it drifts, or stepped.
 const DRIFT: f64 = 0.97;
 
@@ -45,6 +43,11 @@ pub(super) fn long_run(series: &[f64]) -> Option<LongRun> {
     let (of_mean, freedom) = if blocks.0 > seconds.0 { blocks } else { seconds };
     let independent = if of_mean > 0.0 { variance(series) / of_mean } else { series.len() as f64 };
     of_mean.is_finite().then_some(LongRun { of_mean, freedom, independent })
+}
+
+/// Returns the arithmetic mean.
+pub(crate) fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
 }
 
 /// Returns the variance of the mean and its degrees of freedom. `coefficient` is that of the autoregression.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::load_frame::LoadFrame;
+pub use super::load_frame::LoadProgress;
 use super::pace::Pace;
 use super::screen::Screen;
 use super::{Style, human};
@@ -12,26 +13,6 @@ use crate::figures::{bytes, count, duration, number, plural};
 const FRAME_INTERVAL: Duration = Duration::from_millis(100);
 /// Time between two plain lines, unless the stage changes.
 const LINE_INTERVAL: Duration = Duration::from_secs(5);
-
-/// State of a load.
-#[derive(Debug, Clone, Copy)]
-pub struct LoadProgress<'a> {
-    /// Rows in the database, including those of a resumed load.
-    pub rows: u64,
-    /// Bytes of the rows sent so far; zero if unknown.
-    pub bytes: u64,
-    /// Time since the load began.
-    pub elapsed: Duration,
-    /// Units of work (warehouses) that are complete.
-    pub units_done: u64,
-    /// Units of work in all.
-    pub total_units: u64,
-    /// Time for which the database has been building keys and indexes, after all rows; none while rows are loaded.
-    pub building: Option<Duration>,
-    /// Stage of the load, such as `loading warehouses 3/20`, `building indexes`, `analyze`. Its digits may change with
-    /// every update; other text begins a new stage.
-    pub stage: &'a str,
-}
 
 /// The view of a load.
 ///

@@ -8,10 +8,29 @@ use ratatui::style::{Color, Stylize};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use super::load::LoadProgress;
 use super::screen::Frame;
 use super::{human, pieces};
 use crate::figures::{bytes, count, number};
+
+/// State of a load.
+#[derive(Debug, Clone, Copy)]
+pub struct LoadProgress<'a> {
+    /// Rows in the database, including those of a resumed load.
+    pub rows: u64,
+    /// Bytes of the rows sent so far; zero if unknown.
+    pub bytes: u64,
+    /// Time since the load began.
+    pub elapsed: Duration,
+    /// Units of work (warehouses) that are complete.
+    pub units_done: u64,
+    /// Units of work in all.
+    pub total_units: u64,
+    /// Time for which the database has been building keys and indexes, after all rows; none while rows are loaded.
+    pub building: Option<Duration>,
+    /// Stage of the load, such as `loading warehouses 3/20`, `building indexes`, `analyze`. Its digits may change with
+    /// every update; other text begins a new stage.
+    pub stage: &'a str,
+}
 
 /// A moment of a load.
 pub(super) struct LoadFrame<'a> {

@@ -1,6 +1,6 @@
 //! The contexts of terminals (clause 6.6.2), and the lines over which they are answered.
 
-use super::Counts;
+use super::counts::Counts;
 use super::input::Home;
 use crate::frame::BadFrame;
 use crate::message::{Answer, TerminalId};

@@ -1,9 +1,9 @@
 //! The thread that accepts and reads all lines.
 
-use super::Shared;
 use super::contexts::Line;
 use super::input::Home;
 use super::queue::Job;
+use super::shared::Shared;
 use crate::frame::{self, BadFrame, REQUEST_MAX};
 use crate::message::{Answer, Hello, Request, TerminalId};
 use lydite_tpcc::{DistrictId, Transaction, WarehouseId};

@@ -1,24 +1,25 @@
 //! The tier as a server: one thread for all lines, and a pool of database sessions with a thread each.
 
 mod contexts;
+mod counts;
 mod input;
 mod lines;
 mod pool;
 mod queue;
+mod shared;
 
 use crate::files;
 use crate::message::Served;
 use contexts::Contexts;
+pub use counts::{Counts, KindCounts};
 use lydite_database::{DatabaseState, Target, TargetError};
-use lydite_tpcc::TransactionKind;
 use parking_lot::Mutex;
 use pool::Pool;
 use queue::Queue;
-use serde::Serialize;
-use std::collections::BTreeMap;
+use shared::Shared;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// Time within which a lost terminal must reconnect to find its context (clause 6.6.2).
@@ -42,76 +43,6 @@ impl Settings {
     #[must_use]
     pub fn new(sessions: u32) -> Self {
         Self { sessions, keep: RECONNECT_WITHIN, queue: QUEUE }
-    }
-}
-
-/// Counts of the tier, from its start to its end.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Counts {
-    /// Terminals that got a context.
-    pub terminals: u64,
-    /// Most contexts at the same time.
-    pub terminals_most: u64,
-    /// Terminals that said goodbye.
-    pub ended: u64,
-    /// Lines that were lost: they ended, and their terminals had not said goodbye.
-    pub lines_lost: u64,
-    /// Terminals that came back to their context.
-    pub reconnected: u64,
-    /// Contexts that were dropped because their terminals did not come back in time.
-    pub contexts_dropped: u64,
-    /// Lines that were closed because they broke the protocol.
-    pub lines_rejected: u64,
-    /// Choices from the menu.
-    pub menus: u64,
-    /// Transactions by type.
-    pub transactions: BTreeMap<&'static str, KindCounts>,
-    /// Results of Deliveries whose operators were gone.
-    pub results_dropped: u64,
-    /// Most requests that waited for a session at the same time.
-    pub queue_most: u64,
-}
-
-/// Counts of one transaction type.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct KindCounts {
-    /// Executions that committed.
-    pub committed: u64,
-    /// Executions that rolled back because of an unused item.
-    pub rolled_back: u64,
-    /// Executions that the database aborted or rejected.
-    pub failed: u64,
-    /// Executions of which it is unknown if they committed.
-    pub unknown: u64,
-}
-
-impl Counts {
-    fn new() -> Self {
-        let kinds = TransactionKind::STANDARD.map(|kind| (kind.name(), KindCounts::default()));
-        Self { transactions: kinds.into(), ..Self::default() }
-    }
-
-    pub(crate) fn of(&mut self, kind: TransactionKind) -> &mut KindCounts {
-        self.transactions.entry(kind.name()).or_default()
-    }
-}
-
-/// State that all threads share.
-struct Shared {
-    contexts: Mutex<Contexts>,
-    queue: Queue,
-    served: Served,
-    stopping: AtomicBool,
-}
-
-impl Shared {
-    fn is_stopping(&self) -> bool {
-        self.stopping.load(Ordering::Relaxed)
-    }
-
-    fn stop(&self) {
-        self.stopping.store(true, Ordering::Relaxed);
-        self.queue.wake_all();
     }
 }
 

@@ -1,7 +1,7 @@
 //! The pool of database sessions: each has a thread that executes requests in the order of their arrival.
 
-use super::Shared;
 use super::queue::Job;
+use super::shared::Shared;
 use crate::message::Answer;
 use lydite_database::{Committed, Session, Target, TargetError, TxError};
 use lydite_tpcc::{Outcome, Transaction};

@@ -6,6 +6,7 @@ mod remote;
 
 use crate::cli::{FaultsArgs, FaultsCommand};
 use crate::exit::{Failure, Outcome};
+use crate::interrupt;
 use crate::output::{complain, print};
 use lydite_database::secret;
 use lydite_faults::Where;
@@ -17,7 +18,9 @@ pub(crate) fn command(args: FaultsArgs) -> Outcome {
         FaultsCommand::List { place } => list(place.as_deref()),
         FaultsCommand::Clear { place, forget } => clear(place.as_deref(), forget),
         FaultsCommand::Rehearse => remote::answer(),
-        FaultsCommand::Guard => lydite_faults::guard()
+        // Some send signals to all processes of a service or a session.
+        FaultsCommand::Guard => interrupt::survive_ends()
+            .and_then(|()| lydite_faults::guard())
             .map_err(|error| Failure::usage(format!("faults guard: {error}: lydite run starts it itself"))),
         FaultsCommand::Burn { threads } => {
             lydite_faults::burn(threads);
@@ -29,7 +32,8 @@ pub(crate) fn command(args: FaultsArgs) -> Outcome {
                 print(&format!("{error}\n"))
             })
         }
-        FaultsCommand::Hold { queue, shape } => lydite_faults::hold(queue, &shape)
+        FaultsCommand::Hold { queue, shape } => interrupt::readable_at_end()
+            .and_then(|stop| lydite_faults::hold(queue, &shape, &stop))
             .map_err(|error| Failure::usage(format!("faults hold: {error}: a fault starts it itself"))),
     }
 }

@@ -1,0 +1,19 @@
+//! The rules of ARCHITECTURE.md, each a test. What ARCHITECTURE.md calls a convention has none.
+
+mod circles;
+mod code_map;
+mod dependencies;
+mod floors;
+mod invariants;
+mod layers;
+mod products;
+mod pure;
+
+use lydite_architecture::workspace::Workspace;
+use std::sync::LazyLock;
+
+/// The sources, read once for all rules.
+static WORKSPACE: LazyLock<Workspace> = LazyLock::new(|| match Workspace::read() {
+    Ok(workspace) => workspace,
+    Err(error) => panic!("{error}"),
+});
