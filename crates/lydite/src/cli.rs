@@ -2,6 +2,8 @@
 //! at once.
 
 mod documents;
+#[cfg(test)]
+mod reference;
 mod refusal;
 mod tools;
 
@@ -69,6 +71,15 @@ pub(crate) enum Command {
     /// Make a driver for your own database, and test a driver or any other target
     #[command(subcommand)]
     Driver(DriverCommand),
+}
+
+/// Returns the help of `--fault`. A kind that is added to the table is in it.
+fn fault_help() -> String {
+    format!(
+        "Fault to inject into the database, as stop@8s..11s/lab:pg; repeat it for more. Kinds: {}; WHERE: lab:NAME[/NODE], \
+         nodes=N, pid:N, service:NAME, local, ssh://HOST[/pid:N]",
+        lydite_faults::kinds::forms().join(", ")
+    )
 }
 
 // Negative numbers are values, not flags: the plan rejects them together with all other errors.
@@ -150,11 +161,7 @@ pub(crate) struct RunArgs {
     /// window in equal parts]
     #[arg(long, value_name = "TIME")]
     pub(crate) phase: Option<String>,
-    /// Fault to inject into the database, as stop@8s..11s/lab:pg; repeat it for more. Kinds: stop, kill, restart,
-    /// shutdown, cpu-burn:N, cpu-limit:CORES, net-delay:TIME, net-loss:PERCENT, net-partition, net-rate:BYTES,
-    /// disk-read:N, disk-write:N, disk-slow:BYTES_PER_S, disk-full, disk-loss, clock-jump:OFFSET; WHERE: lab:NAME[/NODE],
-    /// nodes=N, pid:N, service:NAME, local, ssh://HOST[/pid:N]
-    #[arg(long, value_name = "KIND@FROM[..TO]/WHERE")]
+    #[arg(long, value_name = "KIND@FROM[..TO]/WHERE", help = fault_help())]
     pub(crate) fault: Vec<String>,
     /// Statistics to sample each second: db, host, host/port:N, host=ssh://HOST[/port:N], prometheus=URL with names of
     /// metrics, or off; repeat it for more [default: db]

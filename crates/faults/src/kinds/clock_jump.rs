@@ -52,6 +52,7 @@ struct Clock {
 impl Kind for ClockJump {
     type State = State;
     const NAME: &'static str = "clock-jump";
+    const ARGUMENTS: &'static str = "OFFSET";
     const ACTS: Acts = Acts::OnProcesses;
     const OUTLIVES_BOOT: bool = true;
 

@@ -23,6 +23,7 @@ pub(super) struct State {
 impl Kind for CpuBurn {
     type State = State;
     const NAME: &'static str = "cpu-burn";
+    const ARGUMENTS: &'static str = "N";
     const ACTS: Acts = Acts::Locally;
 
     fn read(&self, fault: &FaultSpec) -> Result<(), String> {

@@ -18,6 +18,7 @@ impl LimitKind for CpuLimit {
     /// Cores.
     type Most = f64;
     const NAME: &'static str = "cpu-limit";
+    const ARGUMENTS: &'static str = "CORES";
     const CONTROLLER: Controller = Controller {
         two: "cpu",
         one: "cpu",

@@ -57,6 +57,7 @@ pub(super) struct State {
 impl<const WRITES: bool> Kind for DiskLoad<WRITES> {
     type State = State;
     const NAME: &'static str = if WRITES { "disk-write" } else { "disk-read" };
+    const ARGUMENTS: &'static str = "N";
     const ACTS: Acts = Acts::OnProcesses;
 
     fn read(&self, fault: &FaultSpec) -> Result<(), String> {

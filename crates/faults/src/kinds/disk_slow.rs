@@ -32,6 +32,7 @@ pub(super) struct Most {
 impl LimitKind for DiskSlow {
     type Most = Most;
     const NAME: &'static str = "disk-slow";
+    const ARGUMENTS: &'static str = "BYTES_PER_S";
     const CONTROLLER: Controller = Controller {
         two: "io",
         one: "blkio",

@@ -13,6 +13,8 @@ pub(super) trait LimitKind: Sync {
     type Most: Serialize + DeserializeOwned;
     /// Name, as users write it.
     const NAME: &'static str;
+    /// See [`Kind::ARGUMENTS`].
+    const ARGUMENTS: &'static str;
     /// The controller of the resource.
     const CONTROLLER: Controller;
     /// Names of the control in versions 1 and 2, for messages.
@@ -58,6 +60,7 @@ pub(super) struct State<M> {
 impl<L: LimitKind> Kind for Limit<L> {
     type State = State<L::Most>;
     const NAME: &'static str = L::NAME;
+    const ARGUMENTS: &'static str = L::ARGUMENTS;
     const ACTS: Acts = Acts::OnProcesses;
     const APPROACHES: bool = true;
 

@@ -71,6 +71,8 @@ pub(crate) trait Kind: Sync {
     type State: Serialize + DeserializeOwned;
     /// Name, as users write it.
     const NAME: &'static str;
+    /// Its arguments, as help shows them after the name and a colon; empty if it has none.
+    const ARGUMENTS: &'static str = "";
     /// The places where it acts.
     const ACTS: Acts;
     /// True if a fault without an end is never undone. Others end with the window at the latest.
@@ -143,6 +145,9 @@ pub(crate) trait Kind: Sync {
 pub trait AnyKind: Sync {
     /// Returns its name.
     fn name(&self) -> &'static str;
+
+    /// See [`Kind::ARGUMENTS`].
+    fn arguments(&self) -> &'static str;
     /// Returns the places where it acts.
     fn acts(&self) -> Acts;
     /// Returns true if a fault without an end is never undone.
@@ -210,6 +215,10 @@ impl<K: Kind> AnyKind for K {
 
     fn is_in_force_at_once(&self) -> bool {
         K::AT_ONCE
+    }
+
+    fn arguments(&self) -> &'static str {
+        K::ARGUMENTS
     }
 
     fn approaches(&self) -> bool {
@@ -284,6 +293,16 @@ pub fn named(name: &str) -> Option<&'static dyn AnyKind> {
 #[must_use]
 pub fn names() -> Vec<&'static str> {
     KINDS.iter().map(|kind| kind.name()).collect()
+}
+
+/// Returns all kinds as users write them, such as `cpu-burn:N`.
+#[must_use]
+pub fn forms() -> Vec<String> {
+    let form = |kind: &&dyn AnyKind| match kind.arguments() {
+        "" => kind.name().to_owned(),
+        arguments => format!("{}:{arguments}", kind.name()),
+    };
+    KINDS.iter().map(form).collect()
 }
 
 /// Rejects arguments of a kind without any.

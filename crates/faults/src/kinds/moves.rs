@@ -25,6 +25,7 @@ pub(super) struct State {
 impl Kind for Move {
     type State = State;
     const NAME: &'static str = "move";
+    const ARGUMENTS: &'static str = "N,N,…";
     const ACTS: Acts = Acts::OnLabs;
     const STAYS: bool = true;
     const AT_ONCE: bool = true;

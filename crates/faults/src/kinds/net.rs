@@ -16,6 +16,8 @@ use std::collections::BTreeSet;
 pub(super) trait NetKind: Sync {
     /// Name, as users write it.
     const NAME: &'static str;
+    /// See [`Kind::ARGUMENTS`].
+    const ARGUMENTS: &'static str = "";
 
     /// Reads the arguments.
     ///
@@ -33,6 +35,7 @@ pub(super) struct Net<N>(pub(super) N);
 impl<N: NetKind> Kind for Net<N> {
     type State = State;
     const NAME: &'static str = N::NAME;
+    const ARGUMENTS: &'static str = N::ARGUMENTS;
     const ACTS: Acts = Acts::OnProcesses;
     const APPROACHES: bool = true;
 

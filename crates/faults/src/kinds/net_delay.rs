@@ -15,6 +15,7 @@ pub(super) struct NetDelay;
 
 impl NetKind for NetDelay {
     const NAME: &'static str = "net-delay";
+    const ARGUMENTS: &'static str = "TIME";
 
     fn action(fault: &FaultSpec) -> Result<Action, String> {
         Ok(Action::Hold { shape: shape(fault)?, table: "mangle" })

@@ -11,6 +11,7 @@ pub(super) struct NetLoss;
 
 impl NetKind for NetLoss {
     const NAME: &'static str = "net-loss";
+    const ARGUMENTS: &'static str = "PERCENT";
 
     fn action(fault: &FaultSpec) -> Result<Action, String> {
         Ok(Action::Drop { share: Some(share(fault)?) })

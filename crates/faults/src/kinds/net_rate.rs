@@ -10,6 +10,7 @@ pub(super) struct NetRate;
 
 impl NetKind for NetRate {
     const NAME: &'static str = "net-rate";
+    const ARGUMENTS: &'static str = "BYTES";
 
     fn action(fault: &FaultSpec) -> Result<Action, String> {
         Ok(Action::Hold { shape: shape(fault)?, table: "security" })
