@@ -24,6 +24,15 @@ pub fn circles(of: &Crate, imports: &Imports) -> Vec<BTreeSet<String>> {
     circles
 }
 
+/// Returns the imports that tie a circle, as `from -> to`.
+pub fn ties(of: &Crate, imports: &Imports, circle: &BTreeSet<String>) -> Vec<String> {
+    let pairs = imports
+        .iter()
+        .flat_map(|(from, all)| all.iter().map(|to| (&of.files[*from].path, &of.files[*to].path)));
+    let within = pairs.filter(|(from, to)| circle.contains(*from) && circle.contains(*to));
+    within.map(|(from, to)| format!("{from} -> {to}")).collect()
+}
+
 /// Returns the files that a file reaches by one import or more.
 fn reached(from: usize, imports: &Imports) -> BTreeSet<usize> {
     let mut found = BTreeSet::new();

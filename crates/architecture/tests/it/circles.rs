@@ -2,7 +2,7 @@
 //! those of a list that may only get shorter.
 
 use crate::WORKSPACE;
-use lydite_architecture::circles::{back_up, circles};
+use lydite_architecture::circles::{back_up, circles, ties};
 use lydite_architecture::imports::imports;
 use lydite_architecture::kept;
 use std::collections::BTreeSet;
@@ -19,22 +19,28 @@ const HEAD: &str = "\
 fn files_import_each_other_in_no_circle_that_is_not_listed_and_the_list_only_gets_shorter() {
     let list = WORKSPACE.text(LIST).expect("the list");
     let listed: Vec<&str> = list.lines().filter(|line| !line.starts_with('#')).collect();
-    let mut found = Vec::new();
+    let is_listed = |line: &str| listed.iter().any(|known| is_part(line, known));
+    let (mut found, mut new) = (Vec::new(), Vec::new());
     for of in &WORKSPACE.crates {
         let imports = imports(of);
         for circle in circles(of, &imports) {
-            found.push(format!("{}: {}", of.folder, Vec::from_iter(circle).join(" ")));
+            let ties = ties(of, &imports, &circle).join(", ");
+            let line = format!("{}: {}", of.folder, Vec::from_iter(circle).join(" "));
+            if !is_listed(&line) {
+                new.push(format!("{line} ({ties})"));
+            }
+            found.push(line);
         }
-        found.extend(back_up(of, &imports).into_iter().map(|import| format!("{} up: {import}", of.folder)));
+        let up = back_up(of, &imports).into_iter().map(|import| format!("{} up: {import}", of.folder));
+        let up: Vec<String> = up.collect();
+        new.extend(up.iter().filter(|line| !is_listed(line)).cloned());
+        found.extend(up);
     }
-    // A circle that lost a file, or fell apart into several, is no new one.
-    let is_listed = |line: &&String| listed.iter().any(|known| is_part(line, known));
-    let new: Vec<&String> = found.iter().filter(|line| !is_listed(line)).collect();
     assert!(
         new.is_empty(),
         "files import each other in a circle, or against the direction of all other imports between two folders:\n  {}\n\
          Move what both need into a file below both, or hand it over as an argument.",
-        new.iter().map(|line| line.as_str()).collect::<Vec<_>>().join("\n  ")
+        new.join("\n  ")
     );
     let wanted = format!("{HEAD}{}\n", found.join("\n"));
     if let Err(error) = kept::compare(&WORKSPACE, LIST, &wanted) {
@@ -42,7 +48,8 @@ fn files_import_each_other_in_no_circle_that_is_not_listed_and_the_list_only_get
     }
 }
 
-/// Whether a line of what was found is a line of the list, or a part of its circle.
+/// Whether a line of what was found is a line of the list, or a part of its circle: one that lost a file, or fell apart
+/// into several, is no new one.
 fn is_part(found: &str, listed: &str) -> bool {
     if found.contains(" -> ") || listed.contains(" -> ") {
         return found == listed;
