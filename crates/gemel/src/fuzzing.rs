@@ -2,9 +2,11 @@
 //! damaged. The same bodies run as tests, with random bytes and with the inputs in `fuzz/seeds`.
 
 pub mod closed;
+mod source;
 
 use crate::LogMode;
 use closed::Closed;
+pub(crate) use source::Source;
 use std::path::Path;
 
 /// Reads bytes as a log, and reads logs that were written and then damaged.
@@ -37,29 +39,6 @@ pub fn databases(directory: &Path) -> [Closed; 2] {
 /// Damages the files of a closed database as the bytes say, and opens it.
 pub fn directories(databases: &[Closed], data: &[u8]) {
     closed::damage(databases, data);
-}
-
-/// A source of bytes, which returns zeros when none are left.
-pub(crate) struct Source<'a>(pub(crate) &'a [u8]);
-
-impl<'a> Source<'a> {
-    pub(crate) fn byte(&mut self) -> u8 {
-        let [first, rest @ ..] = self.0 else { return 0 };
-        self.0 = rest;
-        *first
-    }
-
-    /// Returns a number below `limit`, which must not be zero.
-    pub(crate) fn below(&mut self, limit: usize) -> usize {
-        (usize::from(self.byte()) << 8 | usize::from(self.byte())) % limit
-    }
-
-    /// Returns at most `most` bytes.
-    pub(crate) fn bytes(&mut self, most: usize) -> &'a [u8] {
-        let (head, rest) = self.0.split_at(most.min(self.0.len()));
-        self.0 = rest;
-        head
-    }
 }
 
 #[cfg(test)]

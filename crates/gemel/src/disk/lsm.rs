@@ -19,7 +19,7 @@
 
 use super::intact::{self, TreeFiles};
 use super::memtable::Memtable;
-use super::merge::{Row, merge, source};
+use super::merge::{Row, SHIFT, merge, source, timestamp};
 use super::store::{BlockReads, Compaction, Store};
 use crate::clock::Timestamp;
 use crate::engine::{Direction, Each, Found};
@@ -39,10 +39,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-
-/// Sequence number of timestamp zero. It is more than the number of flushes and compactions while a tree is open, and
-/// still short in the files, which store sequence numbers with variable length.
-const SHIFT: SeqNo = 1 << 32;
 
 /// Number of runs of files in level 0 from which a compaction no longer waits for the watermark.
 const URGENT_RUNS: usize = 8;
@@ -330,10 +326,6 @@ pub(super) fn link(path: &Path, to: &Path) -> Result<TreeFiles> {
 
 fn seqno(at: Timestamp) -> SeqNo {
     at.0.saturating_add(SHIFT)
-}
-
-pub(super) fn timestamp(seqno: SeqNo) -> Timestamp {
-    Timestamp(seqno.saturating_sub(SHIFT))
 }
 
 /// Returns the sequence number for a reader at `at`. A reader sees the versions below its sequence number.

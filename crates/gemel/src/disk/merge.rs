@@ -1,15 +1,23 @@
 //! Scans over the places that hold a keyspace: memtables and files.
 
-use super::lsm::timestamp;
 use crate::clock::Timestamp;
 use crate::engine::{Direction, Each};
 use crate::key::Key;
 use crate::mvcc::{History, Seen};
-use lsm_tree::{InternalValue, Result};
+use lsm_tree::{InternalValue, Result, SeqNo};
 use std::cmp::Ordering;
 use std::iter::Peekable;
 use std::ops::ControlFlow;
 use std::sync::Arc;
+
+/// Sequence number of timestamp zero. It is more than the number of flushes and compactions while a tree is open, and
+/// still short in the files, which store sequence numbers with variable length.
+pub(super) const SHIFT: SeqNo = 1 << 32;
+
+/// Returns the timestamp of a version in a tree.
+pub(super) fn timestamp(seqno: SeqNo) -> Timestamp {
+    Timestamp(seqno.saturating_sub(SHIFT))
+}
 
 /// A key in one of the places.
 pub(super) enum Row {

@@ -3,7 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test ends where something is not as it should be")]
 
-use super::Source;
+use super::source::Source;
 use crate::row::{ColumnType, RowRange, Schema, Value};
 use crate::{Database, Direction, Engine, Isolation, LogMode, Options, Result};
 use std::collections::BTreeMap;

@@ -5,22 +5,12 @@
 //! written with. A column that was added later is null in it, and one that was dropped is passed over. A change of the
 //! row writes it with the columns of today.
 
-use super::schema::{Column, ColumnType, Schema};
+use super::schema::{Column, ColumnType, OldColumn, Schema};
 use crate::error::{Error, Result};
-use serde::{Deserialize, Serialize};
 
 /// Maximum number of changes after which old rows can still be told apart. The first byte of a row has seven bits for
 /// the number.
 const MAX_CHANGES: usize = 127;
-
-/// A column of rows that were written before columns were added or dropped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct OldColumn {
-    pub(super) kind: ColumnType,
-    pub(super) nullable: bool,
-    /// Position among the columns of today; none if the column was dropped.
-    pub(super) now: Option<usize>,
-}
 
 /// A change of a table's columns. See [`Database::alter_table`](crate::Database::alter_table).
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -13,7 +13,7 @@
 //! A row is wide if and only if its last part is longer than 65,535 bytes. So equal rows have equal bytes, if they were
 //! written with the same columns.
 
-use super::alter::OldColumn;
+use super::schema::OldColumn;
 use super::schema::{Column, ColumnType, Schema};
 use super::value::Value;
 use super::view::RowView;

@@ -1,6 +1,5 @@
 //! Schemas: columns, primary key and secondary indexes, and the faults that a schema may have.
 
-use super::alter::OldColumn;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::fmt;
@@ -362,4 +361,13 @@ mod tests {
         let json = serde_json::to_string(&schema).unwrap();
         assert_eq!(serde_json::from_str::<Schema>(&json).unwrap(), schema);
     }
+}
+
+/// A column of rows that were written before columns were added or dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct OldColumn {
+    pub(super) kind: ColumnType,
+    pub(super) nullable: bool,
+    /// Position among the columns of today; none if the column was dropped.
+    pub(super) now: Option<usize>,
 }

@@ -3,6 +3,7 @@
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
+use super::chart::rounded;
 use super::metrics::MetricsData;
 use super::observed::ObservedData;
 use crate::controls::contention::{Competing, Contention, HotRow, OfRow};
@@ -316,15 +317,6 @@ fn series(result: &RunResult) -> SeriesData {
         out.p99_ms.push(worst.map(rounded));
     }
     out
-}
-
-/// Rounds to four significant digits: more would only make the page larger.
-pub(super) fn rounded(value: f64) -> f64 {
-    if value == 0.0 || !value.is_finite() {
-        return 0.0;
-    }
-    let scale = 10_f64.powi(3 - value.abs().log10().floor() as i32);
-    (value * scale).round() / scale
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::Chart;
+use super::chart::Chart;
 use super::markup::{Markup, figures, table, words};
 use crate::figures::{bytes, number};
 use crate::metrics::text::{

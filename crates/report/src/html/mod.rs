@@ -4,6 +4,7 @@
 //! embedded from `assets/`) draws the charts from the data that the page carries.
 
 mod audit;
+mod chart;
 mod connections;
 mod controls;
 mod data;
@@ -196,40 +197,4 @@ fn frame(
     let mut html = Markup::element("head", &[], head);
     html.push(Markup::element("body", &[], content));
     format!("<!DOCTYPE html>\n{}\n", Markup::element("html", &[("lang", "en")], html).into_html())
-}
-
-/// A place that the script draws a chart into. `kind` names the chart, `run` and `of` its data; `says` describes the
-/// chart in words.
-struct Chart<'a> {
-    kind: &'static str,
-    run: usize,
-    of: usize,
-    title: &'a str,
-    note: &'a str,
-    says: &'a str,
-}
-
-impl Chart<'_> {
-    fn markup(&self) -> Markup {
-        let mut all = Markup::with_text("figcaption", &[], self.title);
-        if !self.note.is_empty() {
-            all.push(Markup::with_text("p", &[("class", "note")], self.note));
-        }
-        let label = format!("{}. {}", self.title, self.says);
-        let (run, of) = (self.run.to_string(), self.of.to_string());
-        let place = [
-            ("class", "chart"),
-            ("data-chart", self.kind),
-            ("data-run", run.as_str()),
-            ("data-of", of.as_str()),
-            ("role", "img"),
-            ("aria-label", label.as_str()),
-        ];
-        all.push(Markup::element(
-            "div",
-            &place,
-            Markup::fixed("<noscript>Charts need JavaScript.</noscript>"),
-        ));
-        Markup::element("figure", &[("class", self.kind)], all)
-    }
 }

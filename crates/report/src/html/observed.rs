@@ -2,8 +2,7 @@
 
 use serde::Serialize;
 
-use super::Chart;
-use super::data::rounded;
+use super::chart::{Chart, rounded};
 use super::markup::{Markup, figures, table, words};
 use crate::figures::{count, number, plural};
 use crate::model::RunResult;

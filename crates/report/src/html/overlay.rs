@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use super::Section;
+use super::chart::Chart;
 use super::markup::{Markup, figures, named_table, pairs, pill, table, words};
 use super::single::{findings_list, requirements};
-use super::{Chart, Section};
 use crate::compare::{
     Comparison, all_warnings, compare_all, method_of_all, metric_names, observed_columns, observed_rows, row,
 };

@@ -1,5 +1,7 @@
 //! The page of one result: summary, time, latency, workload, correctness, rules, environment.
 
+use super::Section;
+use super::chart::Chart;
 use super::connections;
 use super::controls;
 use super::data::RunData;
@@ -8,7 +10,6 @@ use super::faults;
 use super::markup::{Markup, figures, pill, table, words};
 use super::observed;
 use super::standard;
-use super::{Chart, Section};
 use crate::figures::{
     P50, P90, P95, P99, P999, THIN_NOTE, bytes, count, duration, moment, nopm, number, percent, type_name,
 };

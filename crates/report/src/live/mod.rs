@@ -44,6 +44,7 @@ mod pieces;
 mod run;
 mod run_frame;
 mod screen;
+mod snapshot;
 mod table;
 
 #[cfg(test)]
@@ -53,7 +54,8 @@ use std::io::IsTerminal;
 
 pub use load::{LoadProgress, LoadView};
 pub use observed::ObservedNow;
-pub use run::{Phase, RunSnapshot, RunView, Times, TypeRow};
+pub use run::RunView;
+pub use snapshot::{Phase, RunSnapshot, Times, TypeRow};
 
 /// Style of progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,8 +9,8 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Sparkline, SparklineBar, Widget};
 
 use super::history::History;
-use super::run::{Phase, RunSnapshot, Times};
 use super::screen::Frame;
+use super::snapshot::{Phase, RunSnapshot, Times};
 use super::{human, observed, pieces, table};
 use crate::figures::{count, number_within};
 

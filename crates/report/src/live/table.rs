@@ -6,7 +6,7 @@ use ratatui::style::Stylize;
 use ratatui::text::{Line, Span};
 
 use super::human;
-use super::run::TypeRow;
+use super::snapshot::TypeRow;
 use crate::figures::number_within;
 
 /// Blank columns before each numeric column.

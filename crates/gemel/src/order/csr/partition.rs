@@ -1,6 +1,6 @@
 //! A partition of the registry: entries over consecutive anchor timestamps.
 
-use super::Timestamp;
+use super::super::clock::Timestamp;
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {

@@ -1,6 +1,7 @@
 //! `lydite faults`: lists and undoes active faults. Hidden commands are the helper processes of a fault: its guard, the
 //! threads that keep processors or a disk busy, one that holds packets, and the rehearsal for another host.
 
+mod here;
 pub(super) mod places;
 mod remote;
 

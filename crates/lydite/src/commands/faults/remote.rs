@@ -1,6 +1,6 @@
 //! Faults on other hosts: this program there finds the places and rehearses, asked over ssh.
 
-use super::places::resolve_here;
+use super::here::resolve_here;
 use crate::exit::{Failure, Outcome};
 use crate::output::print;
 use lydite_faults::remote::{failure, program, this_machine};

@@ -1,7 +1,7 @@
 //! A file system of its own for the data of a lab: ext4 in a sparse file on a loop device, mounted in the lab's directory.
 
 use super::privacy::own_user;
-use super::servers::{program, run_to_end};
+use super::programs::{program, run_to_end};
 use crate::exit::{Failure, Outcome};
 use lydite_faults::is_mounted;
 use serde::{Deserialize, Serialize};

@@ -5,7 +5,7 @@ use super::kind::{Kind, Servers};
 use super::note::{Lab, Server, is_starting};
 use super::privacy::{make_directory, write_private};
 use super::process;
-use super::servers::program;
+use super::programs::program;
 use crate::exit::{Failure, Outcome};
 use crate::run::fleet::JOIN;
 use std::path::PathBuf;

@@ -5,7 +5,7 @@ use super::note::Server;
 use super::ports::free_ports;
 use super::privacy::{make_directory, unprivileged, write_private};
 use super::process;
-use super::servers::{check_success, in_parallel, program, run_to_end};
+use super::programs::{check_success, in_parallel, program, run_to_end};
 use crate::exit::{Failure, Outcome};
 use lydite_faults::galera::{self, NEW_CLUSTER, Position};
 use std::fs;

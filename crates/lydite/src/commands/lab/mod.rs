@@ -24,6 +24,7 @@ mod ports;
 mod postgres;
 mod privacy;
 mod process;
+mod programs;
 mod restart;
 mod servers;
 mod target;

@@ -4,7 +4,7 @@ use super::kind::Servers;
 use super::note::Server;
 use super::privacy::{make_directory, unprivileged, write_private};
 use super::process;
-use super::servers::run_to_end;
+use super::programs::run_to_end;
 use crate::exit::{Failure, Outcome};
 use std::fs;
 use std::os::unix::process::CommandExt;

@@ -3,7 +3,8 @@
 use super::directories::directory;
 use super::kind::{Kind, Servers};
 use super::note::{Lab, Server};
-use super::servers::{Programs, in_parallel};
+use super::programs::in_parallel;
+use super::servers::Programs;
 use crate::exit::{Failure, Outcome};
 use crate::output::{complain, print};
 use lydite_database::secret::shown;

@@ -1,7 +1,7 @@
 //! The chapters of the full disclosure report, in the order of clause 8.
 
 use super::charts::{over_time, response_times, think_times};
-use super::{price_sheet, quantities, system};
+use super::parts::{price_sheet, quantities, system};
 use crate::audit::AuditPage;
 use crate::disclosure::{AuditDocument, Disclosure, Listing, REPRODUCED_PERCENT, SpaceFacts};
 use crate::figures::{count, moment, nopm, number, plural};

@@ -1,7 +1,7 @@
 //! `[errors]` of a specification: rules that give errors of the store their meaning.
 
 use super::Meaning;
-use super::code::Kind;
+use super::finding::Kind;
 use super::format::{Entries, Reader, line_of_text};
 use super::keys::Piece;
 use crate::cli::Language;

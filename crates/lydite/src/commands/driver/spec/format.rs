@@ -1,6 +1,7 @@
 //! Reads a specification and reports everything that is wrong in it.
 
-use super::code::{Finding, Kind, findings};
+use super::code::findings;
+use super::finding::{Finding, Kind};
 use super::keys::{CODE_KEYS, Names, ONE_LANGUAGE_KEYS, Piece, SECTIONS, problems};
 use super::{Code, ErrorRule, Form, Package, Spec, tokens};
 use crate::cli::Language;

@@ -1,6 +1,6 @@
 //! The keys of a specification as data: the sections, and the names that each piece of code may and must use.
 
-use super::code::{Finding, Kind};
+use super::finding::{Finding, Kind};
 use crate::cli::Language;
 
 /// The sections and their keys.

@@ -3,6 +3,7 @@
 
 mod code;
 mod error_rules;
+mod finding;
 mod format;
 mod go;
 mod keys;
@@ -12,7 +13,7 @@ mod tokens;
 pub(super) use format::read;
 
 use crate::cli::Language;
-use code::Finding;
+use finding::Finding;
 use std::collections::BTreeMap;
 
 /// A piece of code and its place in the file.

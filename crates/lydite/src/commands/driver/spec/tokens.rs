@@ -1,7 +1,7 @@
 //! Scans the pieces of Go in a specification. It finds unclosed brackets and strings, which would swallow the code
 //! behind them, and collects the names that a piece uses. Go itself checks the rest when the driver is built.
 
-use super::code::{Finding, Kind};
+use super::finding::{Finding, Kind};
 
 /// Keywords that begin a statement; `panic` has no value either.
 const STATEMENTS: &[&str] =
