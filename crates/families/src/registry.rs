@@ -2,6 +2,7 @@
 
 use crate::duration::timeout;
 use crate::family::{Configured, Family, Home};
+use crate::net::url::has_password;
 use crate::schemes;
 use crate::templates::Templates;
 use crate::{etcd, external, gemel, mysql, null, postgres, redis, sqlite};
@@ -11,7 +12,9 @@ use lydite_database::secret;
 use lydite_database::target_url::{ParsedUrl, with_lower_scheme};
 use lydite_database::{Target, TargetError, TxMode, Waiter};
 use lydite_micro::Engines;
+use parking_lot::Mutex;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,6 +37,15 @@ static FAMILIES: [&Family; 12] = [
     &external::FAMILY,
     &null::FAMILY,
 ];
+
+/// URLs of this process as messages show them, if the password was left out.
+static WITHOUT_PASSWORD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+
+/// True if a text has a URL of a target of this process without the password that it was given with.
+#[must_use]
+pub fn leaves_out_password(text: &str) -> bool {
+    WITHOUT_PASSWORD.lock().iter().any(|url| text.contains(url.as_str()))
+}
 
 /// Returns all families, in display order.
 #[must_use]
@@ -142,7 +154,12 @@ impl TargetSpec {
             }),
         };
         match (family.parse)(&parsed, mode) {
-            Ok(config) if errors.is_empty() => Ok(Self { config, silence, waiter: None }),
+            Ok(config) if errors.is_empty() => {
+                if let Some(shown) = config.shown_url().filter(|_| config.has_server() && has_password(url)) {
+                    WITHOUT_PASSWORD.lock().insert(shown.to_owned());
+                }
+                Ok(Self { config, silence, waiter: None })
+            }
             Ok(_) => Err(errors),
             Err(more) => {
                 errors.extend(more);

@@ -96,6 +96,12 @@ impl ServerUrl {
     }
 }
 
+/// True if a URL of a server has a password.
+pub(crate) fn has_password(url: &str) -> bool {
+    let login = url[authority(url)].rsplit_once('@').map_or("", |(login, _)| login);
+    login.split_once(':').is_some_and(|(_, password)| !password.is_empty())
+}
+
 /// Returns the bytes of a URL between the two slashes and the path.
 fn authority(url: &str) -> Range<usize> {
     let begin = url.find("//").map_or(url.len(), |slashes| slashes + 2);
