@@ -211,7 +211,11 @@ pub(crate) fn parse(
         database: url.database.unwrap_or_else(|| user.clone()),
         user,
         connection: Connection::read(parsed, &mut errors),
-        isolation: Isolation::among(product.isolation, parsed, &mut errors),
+        isolation: if shards.is_empty() {
+            Isolation::among(product.isolation, parsed, &mut errors)
+        } else {
+            Isolation::without_serializable(parsed, &mut errors)
+        },
         foreign_keys,
         history_key: parsed.choice("history_key", &["off", "on"], &mut errors) == "on",
         schema: schema(parsed, &mut errors),
