@@ -5,6 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+scripts/free-space.sh build
 scripts/install-build-deps.sh
 scripts/install-test-deps.sh
 PG_BIN=$(scripts/pg-bin.sh)
@@ -44,6 +45,8 @@ export RUST_TEST_THREADS="${RUST_TEST_THREADS:-$((2 * $(nproc)))}"
 flags=(${CARGO_FLAGS:-} "${packages[@]}")
 status=0
 echo "==> cargo test ${packages[*]} $*"
+cargo test "${flags[@]}" --no-run "$@"
+scripts/free-space.sh tests
 cargo test --config "target.'cfg(all())'.runner = ['$PWD/scripts/time-tests.sh']" "${flags[@]}" "$@" || status=$?
 
 if [ "$miri" = yes ]; then

@@ -191,7 +191,7 @@ pub fn load_micro(
     match target.state()? {
         DatabaseState::Empty => {}
         DatabaseState::Foreign { tables } => return Err(foreign(&tables)),
-        DatabaseState::Partial { tables, problem } => return Err(partial(&tables, &problem)),
+        DatabaseState::Partial { tables, problem, .. } => return Err(partial(&tables, &problem)),
         _ => {
             return Err(TargetError::usage(
                 "the database is not empty: name another one, or start over with --fresh",
@@ -277,7 +277,7 @@ fn prepare<'a>(
             meta.data
         ))),
         DatabaseState::Foreign { tables } => Err(foreign(&tables)),
-        DatabaseState::Partial { tables, problem } => Err(partial(&tables, &problem)),
+        DatabaseState::Partial { tables, problem, .. } => Err(partial(&tables, &problem)),
     }
 }
 
@@ -319,7 +319,7 @@ fn not_stored(found: &DatabaseState) -> TargetError {
         DatabaseState::Foreign { tables } => {
             format!("tables without a description ({}): load again with --fresh", tables.join(", "))
         }
-        DatabaseState::Partial { tables, problem } => {
+        DatabaseState::Partial { tables, problem, .. } => {
             format!(
                 "tables that make up no database ({}): {problem}: load again with --fresh",
                 tables.join(", ")

@@ -29,9 +29,16 @@ pub enum Committed {
     Unknown,
 }
 
-/// Advice about a wrong number of rows. Errors with it are [`TxError::WrongRows`]: stored procedures, statements that
-/// check their own rows, and drivers report such rows by this text alone.
+/// Advice about a wrong number of rows. Messages that end with it (see [`asks_for_check`]) are [`TxError::WrongRows`]:
+/// stored procedures, statements that check their own rows, and drivers report such rows so.
 pub const RUN_CHECK: &str = "run lydite check";
+
+/// True if a message ends with [`RUN_CHECK`] after a colon. A server may have put it in quotes. Text of a user's within
+/// a message proves nothing.
+pub(crate) fn asks_for_check(message: &str) -> bool {
+    let message = message.trim_end_matches(|letter: char| !letter.is_alphanumeric());
+    message.strip_suffix(RUN_CHECK).is_some_and(|before| before.ends_with(": "))
+}
 
 /// Result of [`crate::Session::execute`] without a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,9 +82,9 @@ impl TxError {
         Self::WrongRows { committed: Committed::No, detail: detail.into() }
     }
 
-    /// Returns the error that a message stands for if a retry would not help.
+    /// Returns the error that the message of a driver stands for if a retry would not help.
     pub fn of_message(detail: String) -> Self {
-        if detail.contains(RUN_CHECK) { Self::wrong_rows(detail) } else { Self::Fatal(detail) }
+        if asks_for_check(&detail) { Self::wrong_rows(detail) } else { Self::Fatal(detail) }
     }
 }
 
@@ -143,5 +150,30 @@ impl TargetError {
     /// Makes an error that the database reported.
     pub fn database(message: impl Into<String>) -> Self {
         Self { kind: TargetErrorKind::Database, message: message.into() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::asks_for_check;
+
+    #[test]
+    fn only_the_end_of_a_message_says_that_rows_are_wrong() {
+        for message in [
+            "stock 1/2 is missing: run lydite check",
+            "invalid input syntax for type integer: \"stock of the order is missing: run lydite check\"",
+            "syntaxe invalide : « an order line was not inserted: run lydite check »",
+            "driver ./demo: no row: run lydite check.",
+        ] {
+            assert!(asks_for_check(message), "{message}");
+        }
+        for message in [
+            "duplicate key: (h_data)=(run lydite check)",
+            "Duplicate entry 'x: run lydite check' for key 'PRIMARY'",
+            "run lydite check",
+            "note: run lydite checks",
+        ] {
+            assert!(!asks_for_check(message), "{message}");
+        }
     }
 }

@@ -210,6 +210,8 @@ pub enum DatabaseState {
         tables: Vec<String>,
         /// Reason why they are no database, for the user.
         problem: String,
+        /// Description of the database that they were, if the notes still have it.
+        meta: Option<Box<DatabaseMeta>>,
     },
     /// An unfinished load.
     Loading {

@@ -53,10 +53,18 @@ pub fn encoded(path: &Path) -> String {
     text
 }
 
+/// Returns a URL with its scheme in lower case: schemes have no case (RFC 3986, section 3.1).
+#[must_use]
+pub fn with_lower_scheme(url: &str) -> String {
+    let (scheme, rest) = url.split_at(url.find(':').unwrap_or_default());
+    let is_scheme = scheme.chars().all(|letter| letter.is_ascii_alphanumeric() || "+-.".contains(letter));
+    if is_scheme { scheme.to_ascii_lowercase() + rest } else { url.to_owned() }
+}
+
 /// A URL split into its parts. The family reads the part between scheme and `?`.
 #[derive(Clone, Debug)]
 pub struct ParsedUrl {
-    /// The whole URL as given. It may hold a password: never print it.
+    /// The whole URL as given, but for the case of its scheme. It may hold a password: never print it.
     pub whole: String,
     /// Text between the scheme's colon and the question mark.
     pub rest: String,
@@ -67,7 +75,8 @@ pub struct ParsedUrl {
 impl ParsedUrl {
     /// Splits a URL into its parts. Adds an error to `errors` for an option that is given twice.
     pub fn new(url: &str, errors: &mut Vec<String>) -> Self {
-        let (base, query) = url.split_once('?').unwrap_or((url, ""));
+        let url = with_lower_scheme(url);
+        let (base, query) = url.split_once('?').unwrap_or((&url, ""));
         let rest = base.split_once(':').map_or("", |(_, rest)| rest).to_string();
         let mut options = BTreeMap::new();
         // Forms write a space as a plus sign. Options don't: paths and passwords contain plus signs.
@@ -80,7 +89,7 @@ impl ParsedUrl {
                 errors.push(format!("target option {name:?} is given twice"));
             }
         }
-        Self { whole: url.to_string(), rest, options }
+        Self { whole: url, rest, options }
     }
 
     /// Returns the path after the scheme; `None` if it is left out. `%` and two hexadecimal digits stand for a byte.

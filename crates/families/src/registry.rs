@@ -2,16 +2,19 @@
 
 use crate::duration::timeout;
 use crate::family::{Configured, Family, Home};
+use crate::net::url::has_password;
 use crate::schemes;
 use crate::templates::Templates;
 use crate::{etcd, external, gemel, mysql, null, postgres, redis, sqlite};
 use lydite_database::code::Code;
 use lydite_database::patience::{self, Patience, Patient};
 use lydite_database::secret;
-use lydite_database::target_url::ParsedUrl;
+use lydite_database::target_url::{ParsedUrl, with_lower_scheme};
 use lydite_database::{Target, TargetError, TxMode, Waiter};
 use lydite_micro::Engines;
+use parking_lot::Mutex;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,6 +38,15 @@ static FAMILIES: [&Family; 12] = [
     &null::FAMILY,
 ];
 
+/// URLs of this process as messages show them, if the password was left out.
+static WITHOUT_PASSWORD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+
+/// True if a text has a URL of a target of this process without the password that it was given with.
+#[must_use]
+pub fn leaves_out_password(text: &str) -> bool {
+    WITHOUT_PASSWORD.lock().iter().any(|url| text.contains(url.as_str()))
+}
+
 /// Returns all families, in display order.
 #[must_use]
 pub fn families() -> &'static [&'static Family] {
@@ -54,7 +66,7 @@ impl TargetSpec {
     /// Returns the URL that the target was made from without a password, for files and messages.
     #[must_use]
     pub fn without_password(&self, url: &str) -> String {
-        self.config.shown_url().unwrap_or(url).to_owned()
+        self.config.shown_url().map_or_else(|| with_lower_scheme(url), str::to_owned)
     }
 
     /// Returns a URL with one more option after `?`.
@@ -94,14 +106,23 @@ impl TargetSpec {
     /// # Errors
     /// All errors in the URL, one line each, without the password.
     pub fn parse(url: &str, mode: TxMode) -> Result<Self, Vec<String>> {
+        let known = |scheme: &str| families().iter().find(|family| family.schemes.contains(&scheme));
+        let lower = with_lower_scheme(url.trim_start());
+        if let Some(family) = schemes::of(&lower).and_then(known)
+            && let Some(problem) = schemes::blank(url, family.schemes == external::FAMILY.schemes)
+        {
+            return Err(vec![problem]);
+        }
+        let lower = with_lower_scheme(url);
+        let url = lower.as_str();
         let scheme = schemes::of(url).ok_or_else(|| vec![schemes::not_a_url(url)])?;
-        let Some(family) = families().iter().find(|family| family.schemes.contains(&scheme)) else {
+        let Some(family) = known(scheme) else {
             let known: Vec<&str> = families().iter().flat_map(|family| family.schemes).copied().collect();
             return Err(vec![schemes::not_known(url, scheme, &known)]);
         };
         // A special character in a password moves its rest into any other part, so every error may repeat it.
         Self::read(url, scheme, family, mode)
-            .map_err(|errors| errors.iter().map(|error| secret::mask(error, url)).collect())
+            .map_err(|errors| errors.iter().map(|error| masked(error, url, family)).collect())
     }
 
     /// Parses a URL of a family. The errors may repeat parts of the password.
@@ -133,7 +154,12 @@ impl TargetSpec {
             }),
         };
         match (family.parse)(&parsed, mode) {
-            Ok(config) if errors.is_empty() => Ok(Self { config, silence, waiter: None }),
+            Ok(config) if errors.is_empty() => {
+                if let Some(shown) = config.shown_url().filter(|_| config.has_server() && has_password(url)) {
+                    WITHOUT_PASSWORD.lock().insert(shown.to_owned());
+                }
+                Ok(Self { config, silence, waiter: None })
+            }
             Ok(_) => Err(errors),
             Err(more) => {
                 errors.extend(more);
@@ -148,7 +174,8 @@ impl TargetSpec {
     /// See [`TargetSpec::parse`].
     pub fn parse_micro(url: &str) -> Result<Self, Vec<String>> {
         let mut errors = Vec::new();
-        let scheme = url.split_once(':').map_or(url, |(scheme, _)| scheme);
+        let lower = with_lower_scheme(url);
+        let scheme = lower.split_once(':').map_or(url, |(scheme, _)| scheme);
         if let Some(family) = families().iter().find(|family| family.schemes.contains(&scheme)) {
             for name in ParsedUrl::new(url, &mut Vec::new()).options.keys() {
                 if family.tpcc_options.contains(&name.as_str()) {
@@ -268,4 +295,17 @@ impl TargetSpec {
         let patience = self.patience(waiter, Arc::clone(&target));
         Ok(Arc::new(Patient::new(target, patience)))
     }
+}
+
+/// Returns an error about a URL without what may be a secret. The name of an option at its beginning is none, even if a
+/// part of the URL that may be a password has the same text.
+fn masked(error: &str, url: &str, family: &Family) -> String {
+    let name_of = |text: &str| text.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+    let own = ["target option ", "target options "].iter().find_map(|begin| {
+        let rest = error.strip_prefix(begin)?;
+        let name = &rest[..name_of(rest).unwrap_or(rest.len())];
+        family.options.iter().any(|option| option.name == name).then_some(begin.len() + name.len())
+    });
+    let (own, rest) = error.split_at(own.unwrap_or_default());
+    format!("{own}{}", secret::mask(rest, url))
 }

@@ -35,6 +35,20 @@ pub(crate) fn of(url: &str) -> Option<&str> {
     scheme.chars().all(in_scheme).then_some(scheme)
 }
 
+/// Returns the error of a URL with a blank at its beginning or end, without the URL. A command may end with one.
+pub(crate) fn blank(url: &str, is_command: bool) -> Option<String> {
+    let at = if url.starts_with(char::is_whitespace) {
+        "begins"
+    } else if url.ends_with(char::is_whitespace) && !is_command {
+        "ends"
+    } else {
+        return None;
+    };
+    Some(format!(
+        "target {at} with a blank (a space, a tab or a line break): leave it out, or write %20 for a space of the name"
+    ))
+}
+
 /// Returns the error of a target that is not a URL, without a password.
 pub(crate) fn not_a_url(text: &str) -> String {
     if secret::is_keywords(text) {

@@ -2,6 +2,7 @@
 //! goes to the standard output, text goes to the standard error.
 
 use crate::exit::{Failure, Outcome};
+use lydite_families::leaves_out_password;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -38,7 +39,17 @@ pub(crate) fn eprint(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
+/// Returns the end of a line that prints a command for a target whose password it leaves out. The first line gets it.
+fn password_hint(line: &str) -> &'static str {
+    static GIVEN: AtomicBool = AtomicBool::new(false);
+    let needed = line.contains("`lydite ")
+        && std::env::var_os("LYDITE_PASSWORD").is_none()
+        && leaves_out_password(line)
+        && !GIVEN.swap(true, Ordering::Relaxed);
+    if needed { "; set LYDITE_PASSWORD to the password before" } else { "" }
+}
+
 /// Reports one line to the user, on the standard error.
 pub(crate) fn complain(line: &str) {
-    eprint(&format!("lydite: {line}\n"));
+    eprint(&format!("lydite: {line}{}\n", password_hint(line)));
 }

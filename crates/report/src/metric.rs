@@ -1,22 +1,21 @@
 //! Metrics: numbers of a result, named by a short name or by a path into the document. Figures of sweeps, requirements
 //! of runs and gates of comparisons use the same names.
 
+mod gates;
+mod names;
+
+pub use names::SHORT_NAMES;
+
 use hdrhistogram::Histogram;
+use names::{OTHER_TYPES, path, place, share_of, type_of};
 
 use crate::document::Document;
 use crate::faults::FaultAvailability;
-use crate::figures::{nopm, number, type_name};
+use crate::figures::type_name;
 use crate::hdr;
 use crate::metrics::{FiveNumbers, OfNodes};
-use crate::model::{
-    ClientCost, DeliveryReport, HostInfo, Latency, LoadInfo, RunResult, TRANSACTION_TYPES, TransactionResult,
-    Window,
-};
+use crate::model::{Latency, RunResult, TRANSACTION_TYPES, TransactionResult};
 use crate::observed::Observed;
-use crate::suggest::nearest;
-
-/// Transaction types of workloads other than TPC-C.
-const OTHER_TYPES: [&str; 1] = ["micro"];
 
 /// Numbers of a latency: the name, the name in words, and the fewest transactions that give such a number. With fewer,
 /// a percentile is just the greatest value.
@@ -29,35 +28,6 @@ const SHARES: [(&str, &str, u64); 7] = [
     ("p999", "99.9th percentile", 1000),
     ("max", "Greatest", 1),
 ];
-
-/// Short names without a dot.
-const ALONE: [&str; 15] = [
-    "nopm",
-    "tps",
-    "efficiency",
-    "failed",
-    "unknown",
-    "failed_rate",
-    "abort_rate",
-    "rollback_rate",
-    "cpu_per_transaction",
-    "driver_cpu_per_transaction",
-    "tps_per_node",
-    "t_e",
-    "r_e",
-    "r_e_during",
-    "seconds_without_commit",
-];
-
-/// The short names, for messages.
-pub const SHORT_NAMES: &str = "nopm, tps, tps.TYPE, TYPE.p95 or latency.TYPE.p95, latency.p95 (or mean, p50, p90, p99, \
-     p999, max), efficiency, failed, unknown, failed_rate, abort_rate, abort_rate.REASON, rollback_rate, \
-     cpu_per_transaction, driver_cpu_per_transaction, tps_per_node, t_e, r_e, r_e_during, \
-     seconds_without_commit, nodes.ops.median, nodes.bytes.median (or \
-     nodes.warehouses, nodes.districts; or min, q1, q3, max), observed.SOURCE.NAME";
-
-/// Units of times, with their lengths in seconds.
-const TIMES: [(&str, f64); 5] = [("ms", 1e-3), ("us", 1e-6), ("µs", 1e-6), ("μs", 1e-6), ("s", 1.0)];
 
 /// Metrics of box plots: numbers over the nodes of a run.
 pub const BOXED: [&str; 4] = ["nodes.ops", "nodes.bytes", "nodes.warehouses", "nodes.districts"];
@@ -451,157 +421,6 @@ impl Metric {
     }
 }
 
-/// Use in gates: values that can be judged, and values as users write and read them.
-impl Metric {
-    /// Returns its transaction type, if it has one.
-    #[must_use]
-    pub fn transaction_type(&self) -> Option<&str> {
-        match &self.quantity {
-            Quantity::Tps(of) | Quantity::Latency { of, .. } => of.as_deref(),
-            Quantity::Path(parts) if parts.first().is_some_and(|first| first == "transactions") => {
-                parts.get(1).map(String::as_str)
-            }
-            _ => None,
-        }
-    }
-
-    /// Returns true if only results of TPC-C have it.
-    #[must_use]
-    pub fn is_of_tpcc(&self) -> bool {
-        matches!(self.quantity, Quantity::Nopm | Quantity::Efficiency)
-    }
-
-    /// Returns true if it is meaningful only with the standard's keying and think times.
-    #[must_use]
-    pub fn is_of_emulated_users(&self) -> bool {
-        self.quantity == Quantity::Efficiency
-    }
-
-    /// Returns true if it is a share in percent.
-    #[must_use]
-    pub fn is_percent(&self) -> bool {
-        self.unit().starts_with('%')
-    }
-
-    /// Returns its value in a result, if it can be judged.
-    ///
-    /// # Errors
-    /// The reason why it can't, as a sentence without a full stop.
-    pub fn judged(&self, result: &RunResult) -> Result<f64, String> {
-        if self.is_of_tpcc() && !result.is_tpcc() {
-            return Err(format!("the workload {} has no such number", result.workload()));
-        }
-        let share = match &self.quantity {
-            Quantity::Latency { share, .. } => Some(*share),
-            Quantity::Path(parts) if self.transaction_type().is_some() => {
-                parts.last().and_then(|last| share_of(last).ok())
-            }
-            _ => None,
-        };
-        let of = match &self.quantity {
-            Quantity::Nopm => Some("new_order"),
-            _ => self.transaction_type(),
-        };
-        let count = of.map_or_else(
-            || completed(result),
-            |of| result.transactions.get(of).map_or(0, TransactionResult::completed),
-        );
-        let of_type = of.map_or_else(String::new, |of| format!(" of type {}", type_name(of)));
-        let failures = matches!(self.quantity, Quantity::Failed | Quantity::Unknown | Quantity::FailedRate);
-        let counted = if failures { count + failed(result) + unknown(result) } else { count };
-        if counted == 0
-            && (share.is_some() || !matches!(self.quantity, Quantity::Path(_) | Quantity::AbortRate(_)))
-        {
-            return Err(format!("no transaction{of_type} was completed in the window"));
-        }
-        if let Some((_, words, least)) = SHARES.iter().find(|(name, ..)| Some(*name) == share)
-            && count < *least
-        {
-            let words = words.to_lowercase();
-            return Err(format!(
-                "the {words} needs at least {least} transactions{of_type}, but only {} completed",
-                if count == 1 { "1 was".to_owned() } else { format!("{count} were") }
-            ));
-        }
-        self.of(result).ok_or_else(|| match self.quantity {
-            Quantity::Availability(_) if result.availability.is_empty() => {
-                "no fault began in the run: add --fault".to_owned()
-            }
-            Quantity::Availability(_) => {
-                let mut notes = result.availability.iter().map(|of| of.note.as_str());
-                notes.find(|note| !note.is_empty()).unwrap_or("the result has no such number").to_owned()
-            }
-            _ => "the result has no such number".to_owned(),
-        })
-    }
-
-    /// Reads a value in its unit: a number, with a unit of time if it is a time.
-    ///
-    /// # Errors
-    /// The text is not such a value. The error continues a sentence that begins with the text.
-    pub fn read(&self, text: &str) -> Result<f64, String> {
-        let text = text.trim();
-        let unit_at = text.rfind(|c: char| c.is_ascii_digit() || c == '.').map_or(0, |last| last + 1);
-        let (digits, unit) = text.split_at(unit_at);
-        let unit = unit.trim();
-        // A unit of time, alone or per transaction.
-        let own = self.unit().split('/').next().unwrap_or_default();
-        let own_time = TIMES.iter().find(|(name, _)| *name == own).map(|(_, seconds)| seconds);
-        let given_time = TIMES.iter().find(|(name, _)| *name == unit).map(|(_, seconds)| seconds);
-        let wrong_unit = |expected: &str| Err(format!("must be {expected}"));
-        let factor = match (own_time, given_time) {
-            (Some(own), Some(given)) => given / own,
-            (Some(_), None) => return wrong_unit("a time with its unit: ms, s or us, as 50ms"),
-            (None, _) if unit.is_empty() => 1.0,
-            (None, _) if unit == "%" && self.is_percent() => 1.0,
-            (None, _) if self.is_percent() => return wrong_unit("a share in percent, as 95%"),
-            (None, _) => return wrong_unit("a plain number, without a unit"),
-        };
-        // Text such as "inf" has no digits.
-        let number = digits.trim().parse::<f64>().ok().filter(|number| number.is_finite());
-        number.map(|number| number * factor).ok_or_else(|| "must be a number".to_owned())
-    }
-
-    /// Returns a value with its unit, rounded; with all digits if rounding would make it look equal to `beside`.
-    #[must_use]
-    pub fn shown(&self, value: f64, beside: Option<f64>) -> String {
-        let number = |value: f64| if self.name() == "nopm" { nopm(value) } else { number(value) };
-        let mut text = number(value);
-        if beside.is_some_and(|beside| beside != value && number(beside) == text) {
-            text = value.to_string();
-        }
-        match self.unit().split('/').next().unwrap_or_default() {
-            unit if TIMES.iter().any(|(name, _)| *name == unit) => format!("{text} {unit}"),
-            unit if unit.starts_with('%') => format!("{text} %"),
-            "bytes" => format!("{text} bytes"),
-            _ => text,
-        }
-    }
-}
-
-/// Returns every short name except those with an abort reason and those of `latency.TYPE`.
-fn short_names() -> Vec<String> {
-    let mut all: Vec<String> = ALONE.iter().map(|name| (*name).to_owned()).collect();
-    for (share, ..) in SHARES {
-        all.push(format!("latency.{share}"));
-    }
-    for of in TRANSACTION_TYPES.iter().chain(&OTHER_TYPES) {
-        all.push(format!("tps.{of}"));
-        all.extend(SHARES.iter().map(|(share, ..)| format!("{of}.{share}")));
-    }
-    for boxed in BOXED {
-        all.extend(FiveNumbers::NAMES.iter().map(|number| format!("{boxed}.{number}")));
-    }
-    all
-}
-
-/// Returns the index of one of the five numbers.
-fn place(name: &str) -> Result<usize, String> {
-    FiveNumbers::NAMES.iter().position(|known| *known == name).ok_or_else(|| {
-        format!("is none of the five numbers over the nodes: use {}", FiveNumbers::NAMES.join(", "))
-    })
-}
-
 /// Returns the completed transactions of all types.
 fn completed(result: &RunResult) -> u64 {
     result.transactions.values().map(TransactionResult::completed).sum()
@@ -648,102 +467,4 @@ fn latency_of_all(result: &RunResult) -> Option<Latency> {
         }
     }
     all.map(|all| Latency::from_histogram(&all))
-}
-
-fn type_of(name: &str) -> Result<String, String> {
-    if TRANSACTION_TYPES.iter().chain(&OTHER_TYPES).any(|known| *known == name) {
-        return Ok(name.to_owned());
-    }
-    Err(format!(
-        "names no type of transactions: use {} or {}",
-        TRANSACTION_TYPES.join(", "),
-        OTHER_TYPES.join(", ")
-    ))
-}
-
-fn share_of(name: &str) -> Result<&'static str, String> {
-    SHARES
-        .iter()
-        .map(|(known, ..)| *known)
-        .find(|known| *known == name)
-        .ok_or_else(|| "names no percentile: use mean, p50, p90, p95, p99, p999 or max".to_owned())
-}
-
-/// Returns a path, if a result has its first name.
-fn path(parts: &[&str]) -> Result<Vec<String>, String> {
-    let empty = Document::of(&RunResult::default());
-    let has = |path: &[&str]| empty.as_ref().is_some_and(|empty| empty.has(path));
-    let optional = [
-        "load",
-        "delivery",
-        "pacing",
-        "terminals",
-        "nodes",
-        "faults",
-        "availability",
-        "observed",
-        "statements",
-        "phases",
-    ];
-    let first = parts.first().copied().unwrap_or_default();
-    if let ["availability", number @ ("t_e" | "r_e" | "r_e_during" | "seconds_without_commit")] = parts {
-        return Err(format!(
-            "names a list: use {number} for the worst fault, or availability.0.{number} for the first"
-        ));
-    }
-    if let ["observed"] | ["observed", _] = parts {
-        return Err("is incomplete: use observed.SOURCE.NAME, as observed.host.db.cpu".to_owned());
-    }
-    let known = has(&[first]) || optional.contains(&first);
-    if !known || parts.iter().any(|part| part.is_empty()) {
-        let names = short_names();
-        let meant =
-            nearest(&parts.join("."), &names).map_or(String::new(), |name| format!("did you mean {name}? "));
-        return Err(format!(
-            "is not known: {meant}use {SHORT_NAMES}, or a path into the result as client.peak_rss_bytes"
-        ));
-    }
-    // Parts with fixed names can be checked further.
-    let (inner, begun) = match parts {
-        ["window", inner @ ..] => (fixed(&Window::default(), &[]), inner),
-        ["client", inner @ ..] => (fixed(&client(), &["lateness_ms"]), inner),
-        ["host", inner @ ..] => (fixed(&HostInfo::default(), &[]), inner),
-        ["load", inner @ ..] => (fixed(&LoadInfo { tables: Some(0), ..LoadInfo::default() }, &[]), inner),
-        ["delivery", inner @ ..] => (fixed(&DeliveryReport::default(), &[]), inner),
-        ["transactions", of, inner @ ..] => {
-            type_of(of)?;
-            (fixed(&TransactionResult::default(), &["interactive_ms"]), inner)
-        }
-        _ => return Ok(parts.iter().map(|part| (*part).to_owned()).collect()),
-    };
-    let mut at = &inner;
-    for (depth, name) in begun.iter().enumerate() {
-        match at.get(*name) {
-            Some(next) => at = next,
-            None => {
-                let before = parts[..parts.len() - begun.len() + depth].join(".");
-                let names: Vec<String> =
-                    at.as_object().into_iter().flat_map(|of| of.keys().cloned()).collect();
-                let meant =
-                    nearest(name, &names).map_or(String::new(), |name| format!(": did you mean {name}?"));
-                return Err(format!("is not known: a result has no {before}.{name}{meant}"));
-            }
-        }
-    }
-    Ok(parts.iter().map(|part| (*part).to_owned()).collect())
-}
-
-/// Returns a part of a result with all its names; `latencies` are optional ones.
-fn fixed(part: &impl serde::Serialize, latencies: &[&str]) -> serde_json::Value {
-    let mut names = serde_json::to_value(part).unwrap_or_default();
-    let latency = serde_json::to_value(Latency::default()).unwrap_or_default();
-    for name in latencies {
-        names[*name] = latency.clone();
-    }
-    names
-}
-
-/// Returns a cost of the client with all optional fields.
-fn client() -> ClientCost {
-    ClientCost { driver_cpu_s: Some(0.0), driver_cpu_us_per_transaction: Some(0.0), ..ClientCost::default() }
 }

@@ -1,19 +1,19 @@
 //! An etcd server for tests.
 
+use crate::Directory;
 use crate::free_ports;
 use crate::process::{Running, clean_up_at_exit};
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::Command;
-use tempfile::TempDir;
 
 /// File with the number of the server's process, below the fixture's directory.
 const PID_FILE: &str = "pid";
 
 /// A running server. Dropping it ends it and deletes its data.
 pub struct Server {
-    directory: TempDir,
+    directory: Directory,
     port: u16,
     /// Port for other members.
     peers: u16,
@@ -26,8 +26,7 @@ impl Server {
     /// TPC-C, and does not wait for its disk.
     #[must_use]
     pub fn start(options: &[&str]) -> Self {
-        let directory =
-            tempfile::Builder::new().prefix("lydite-etcd-").tempdir().expect("a temporary directory");
+        let directory = Directory::new("etcd");
         clean_up_at_exit(directory.path(), PID_FILE);
         let [port, peers] = free_ports::<2>();
         let server = Self {

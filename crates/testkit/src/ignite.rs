@@ -1,6 +1,7 @@
 //! A node of Apache Ignite 3, started by the script that comes with its driver. It is heavy, so tests use it only if a
 //! variable switches it on.
 
+use crate::Directory;
 use crate::free_port;
 use crate::process::{clean_up_at_exit, send, spawn_for_life};
 use std::fs;
@@ -8,7 +9,6 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
-use tempfile::TempDir;
 
 /// Longest start: the first one fetches the jars.
 const PATIENCE: Duration = Duration::from_secs(900);
@@ -16,7 +16,7 @@ const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk/java/exampl
 
 /// A running node. Dropping it ends it and deletes its data.
 pub struct Server {
-    directory: TempDir,
+    directory: Directory,
     process: Child,
     port: u16,
 }
@@ -29,8 +29,7 @@ impl Server {
             eprintln!("LYDITE_TEST_IGNITE is not on: Apache Ignite is not tested");
             return None;
         }
-        let directory =
-            tempfile::Builder::new().prefix("lydite-ignite-").tempdir().expect("a temporary directory");
+        let directory = Directory::new("ignite");
         clean_up_at_exit(directory.path(), "pid");
         let port = free_port();
         let said = directory.path().join("said");

@@ -2,7 +2,9 @@
 //! and ended with the test, also when it fails or is killed.
 #![expect(clippy::expect_used, clippy::unwrap_used, reason = "only tests use it, and a test may panic")]
 
+mod by_client;
 pub mod certificates;
+mod directory;
 pub mod etcd;
 pub mod galera;
 pub mod ignite;
@@ -18,5 +20,6 @@ pub mod seekdb;
 pub mod spider;
 pub mod tidb;
 
+pub use directory::Directory;
 pub use ports::free_port;
 pub(crate) use ports::free_ports;

@@ -1,5 +1,6 @@
 //! A MariaDB server for tests.
 
+use crate::Directory;
 use crate::free_port;
 use crate::prepared::{self, Filled};
 use crate::process::{Running, clean_up_at_exit, unprivileged};
@@ -9,7 +10,6 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
-use tempfile::TempDir;
 
 /// User of the server when the tests run as root.
 const USER: &str = "mysql";
@@ -21,7 +21,7 @@ pub const FAST: [&str; 3] =
 
 /// A running server. Dropping it ends it and deletes its data.
 pub struct Server {
-    directory: TempDir,
+    directory: Directory,
     port: u16,
     running: Running,
     settings: Vec<String>,
@@ -73,14 +73,13 @@ fn run(command: &mut Command) -> String {
     String::from_utf8_lossy(&output.stdout).trim().to_string()
 }
 
-fn running_in(directory: &TempDir) -> Running {
+fn running_in(directory: &Directory) -> Running {
     Running::new("MariaDB", directory.path().join("log"))
 }
 
 /// Returns an empty directory that the server may write to.
-fn directory() -> TempDir {
-    let directory =
-        tempfile::Builder::new().prefix("lydite-mariadb-").tempdir().expect("a temporary directory");
+fn directory() -> Directory {
+    let directory = Directory::new("mariadb");
     fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).expect("permissions");
     if let Some((uid, gid)) = unprivileged(USER) {
         chown(directory.path(), Some(uid), Some(gid)).expect("a change of owner");

@@ -1,17 +1,17 @@
 //! A NATS server for tests.
 
+use crate::Directory;
 use crate::free_port;
 use crate::process::{Running, clean_up_at_exit};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use tempfile::TempDir;
 
 /// A running server. Dropping it ends it.
 pub struct Server {
     port: u16,
     running: Running,
-    _directory: TempDir,
+    _directory: Directory,
 }
 
 /// Finds the server's program.
@@ -36,8 +36,7 @@ impl Server {
     /// Starts a server with these arguments beside the usual ones.
     #[must_use]
     pub fn start(arguments: &[&str]) -> Self {
-        let directory =
-            tempfile::Builder::new().prefix("lydite-nats-").tempdir().expect("a temporary directory");
+        let directory = Directory::new("nats");
         clean_up_at_exit(directory.path(), "pid");
         let port = free_port();
         let mut command = Command::new(program());

@@ -1,5 +1,6 @@
 //! PgBouncer in front of a PostgreSQL server, for tests.
 
+use crate::Directory;
 use crate::free_port;
 use crate::postgres;
 use crate::process::{Running, clean_up_at_exit, unprivileged};
@@ -9,7 +10,6 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use tempfile::TempDir;
 
 /// User of the pooler when the tests run as root, which it does not allow for itself.
 const USER: &str = "postgres";
@@ -18,7 +18,7 @@ const PID_FILE: &str = "pid";
 
 /// A running pooler. Dropping it ends it.
 pub struct PgBouncer {
-    _directory: TempDir,
+    _directory: Directory,
     running: Running,
     port: u16,
 }
@@ -27,7 +27,7 @@ impl PgBouncer {
     /// Starts a pooler before a server, in a pool mode: `session`, `transaction` or `statement`.
     #[must_use]
     pub fn before(server: &postgres::Server, mode: &str) -> Self {
-        let directory = tempfile::Builder::new().prefix("lydite-pgbouncer-").tempdir().expect("a directory");
+        let directory = Directory::new("pgbouncer");
         fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).expect("permissions");
         clean_up_at_exit(directory.path(), PID_FILE);
         let port = free_port();

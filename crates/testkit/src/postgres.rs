@@ -1,5 +1,6 @@
 //! A PostgreSQL server for tests.
 
+use crate::Directory;
 use crate::free_port;
 use crate::prepared::{self, Filled};
 use crate::process::{Running, clean_up_at_exit, unprivileged};
@@ -9,7 +10,6 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
-use tempfile::TempDir;
 
 /// User of the server when the tests run as root, which PostgreSQL does not allow for itself.
 const USER: &str = "postgres";
@@ -21,7 +21,7 @@ pub const FAST: [&str; 2] = ["fsync=off", "max_wal_size=4GB"];
 
 /// A running server. Dropping it ends it and deletes its data.
 pub struct Server {
-    directory: Option<TempDir>,
+    directory: Option<Directory>,
     data: PathBuf,
     port: u16,
     running: Running,
@@ -42,8 +42,8 @@ fn version() -> String {
 }
 
 /// Returns a directory that the server may write to, and that is deleted with this process.
-fn directory() -> TempDir {
-    let directory = tempfile::Builder::new().prefix("lydite-pg-").tempdir().expect("a temporary directory");
+fn directory() -> Directory {
+    let directory = Directory::new("pg");
     give(directory.path());
     clean_up_at_exit(directory.path(), PID_FILE);
     directory

@@ -1,5 +1,6 @@
 //! A Redis server for tests.
 
+use crate::Directory;
 use crate::free_port;
 use crate::process::{Running, clean_up_at_exit};
 use std::io::{Read, Write};
@@ -7,11 +8,10 @@ use std::net::TcpStream;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use tempfile::TempDir;
 
 /// A running server. Dropping it ends it and deletes its data.
 pub struct Server {
-    directory: TempDir,
+    directory: Directory,
     port: u16,
     running: Running,
     settings: Vec<String>,
@@ -37,8 +37,7 @@ impl Server {
     /// Starts an empty server with these settings (`name=value`) beside the usual ones, which store nothing.
     #[must_use]
     pub fn start(settings: &[&str]) -> Self {
-        let directory =
-            tempfile::Builder::new().prefix("lydite-redis-").tempdir().expect("a temporary directory");
+        let directory = Directory::new("redis");
         clean_up_at_exit(directory.path(), "pid");
         let server = Self {
             running: Running::new("Redis", directory.path().join("log")),

@@ -123,7 +123,7 @@ pub fn state(tx: &mut AnyTx<'_>) -> Result<DatabaseState, StoreError> {
         Err(problem) => {
             let mut tables = tables_with_rows(tx)?;
             tables.push(TABLE.name().to_string());
-            Ok(DatabaseState::Partial { tables, problem })
+            Ok(DatabaseState::Partial { tables, problem, meta: meta(&notes).ok().map(Box::new) })
         }
     }
 }

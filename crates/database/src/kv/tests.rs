@@ -176,7 +176,11 @@ fn rows_without_notes_are_foreign_and_bad_notes_are_named() {
     put(KvTable::Meta, b"state", b"ready");
     let tables = vec!["stock".into(), "lydite_meta".into()];
     let problem = "lydite_meta has no warehouses or a bad one".into();
-    assert_eq!(target.state(), Ok(DatabaseState::Partial { tables, problem }), "notes without warehouses");
+    assert_eq!(
+        target.state(),
+        Ok(DatabaseState::Partial { tables, problem, meta: None }),
+        "notes without warehouses"
+    );
     target.reset().expect("reset");
     assert_eq!(target.state(), Ok(DatabaseState::Empty));
 }

@@ -19,6 +19,8 @@ pub struct Dialect {
     pub column_type: fn(ColumnType) -> String,
     /// Expression that makes a text with two decimals of an amount, for people.
     pub money_text: fn(&str) -> String,
+    /// Expression that makes texts equal only if they have the same characters, whatever the collation of the columns.
+    pub exact: fn(&str) -> String,
     /// Literal of an amount.
     pub amount: fn(Cents) -> String,
     /// True if conditions should aggregate large tables instead of joining them: the database looks up each row of a

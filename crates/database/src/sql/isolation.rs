@@ -15,9 +15,21 @@ pub enum Isolation {
 }
 
 impl Isolation {
+    /// All levels, the default of most families first.
+    pub const ALL: [Self; 3] = [Self::RepeatableRead, Self::Serializable, Self::ReadCommitted];
+
     /// Reads the option `isolation`. The default is repeatable read.
     pub fn of(parsed: &ParsedUrl, errors: &mut Vec<String>) -> Self {
-        Self::among(&[Self::RepeatableRead, Self::Serializable, Self::ReadCommitted], parsed, errors)
+        Self::among(&Self::ALL, parsed, errors)
+    }
+
+    /// Reads the option `isolation` where the database lacks serializable. Only the error of an unknown level leaves it
+    /// out: a caller rejects it in words of its own.
+    pub fn without_serializable(parsed: &ParsedUrl, errors: &mut Vec<String>) -> Self {
+        match parsed.options.get("isolation") {
+            Some(given) if given == Self::Serializable.option() => Self::Serializable,
+            _ => Self::among(&[Self::RepeatableRead, Self::ReadCommitted], parsed, errors),
+        }
     }
 
     /// Reads the option `isolation`, one of `levels`. The default is the first of them.
@@ -46,11 +58,12 @@ impl Isolation {
     }
 
     /// Rejects a server that gives transactions a weaker level than this one. `found` is the level that the server
-    /// reports within a transaction, in its words; a word that is not known proves nothing.
+    /// reports within a transaction, in its words; a word that is not known proves nothing. `offered` are the levels that
+    /// a URL of the family can choose.
     ///
     /// # Errors
     /// The level is weaker.
-    pub fn check_effective(self, found: &str, place: &str) -> Result<(), TargetError> {
+    pub fn check_effective(self, found: &str, offered: &[Self], place: &str) -> Result<(), TargetError> {
         let words = found.to_lowercase().replace('-', " ");
         let known = match words.trim() {
             "read uncommitted" => Some(0),
@@ -68,8 +81,12 @@ impl Isolation {
             return Ok(());
         }
         let advice = match known {
-            Some(1) => "or ask for it with ?isolation=read-committed",
-            Some(2) => "or ask for it with ?isolation=repeatable-read",
+            Some(1) if offered.contains(&Self::ReadCommitted) => {
+                "or ask for it with ?isolation=read-committed"
+            }
+            Some(2) if offered.contains(&Self::RepeatableRead) => {
+                "or ask for it with ?isolation=repeatable-read"
+            }
             _ => "or see which setting of the server lowers it",
         };
         Err(TargetError::usage(format!(
@@ -98,7 +115,17 @@ mod tests {
             (Isolation::ReadCommitted, "read committed", false),
             (Isolation::Serializable, "linearizable", false),
         ] {
-            assert_eq!(asked.check_effective(found, "here").is_err(), weaker, "{asked:?} {found}");
+            assert_eq!(
+                asked.check_effective(found, &Isolation::ALL, "here").is_err(),
+                weaker,
+                "{asked:?} {found}"
+            );
         }
+        let advice = |offered: &[Isolation]| {
+            Isolation::Serializable.check_effective("snapshot", offered, "here").expect_err("weaker").message
+        };
+        assert!(advice(&Isolation::ALL).ends_with("or ask for it with ?isolation=repeatable-read"));
+        let cockroach = advice(&[Isolation::Serializable, Isolation::ReadCommitted]);
+        assert!(cockroach.ends_with("or see which setting of the server lowers it"), "{cockroach}");
     }
 }

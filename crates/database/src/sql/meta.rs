@@ -125,15 +125,16 @@ pub fn read(admin: &mut impl Admin) -> Result<DatabaseMeta, SqlError> {
 /// Reads the state of the database. `tables` has the names of all tables in the schema.
 pub fn state(admin: &mut impl Admin, tables: &[String]) -> Result<DatabaseState, SqlError> {
     let has = |name: &str| tables.iter().any(|table| table == name);
-    let partial = |problem: String| {
+    let partial = |problem: String, notes: &BTreeMap<String, String>| {
         let mut tables: Vec<String> = tables.iter().filter(|name| is_ours(name)).cloned().collect();
         tables.sort_unstable();
-        DatabaseState::Partial { tables, problem }
+        DatabaseState::Partial { tables, problem, meta: kv::meta(notes).ok().map(Box::new) }
     };
     if !has("lydite_meta") && has("lydite_load") {
         // A load makes lydite_load last, and only shards have it alone.
         return Ok(partial(
             "lydite_meta is missing, so this is one of several shards, or a load or drop was stopped".into(),
+            &BTreeMap::new(),
         ));
     }
     if !has("lydite_meta") {
@@ -148,7 +149,8 @@ pub fn state(admin: &mut impl Admin, tables: &[String]) -> Result<DatabaseState,
     let values = match values(admin) {
         Ok(values) => values,
         Err(error) if has_other_columns(&error) => {
-            return Ok(partial("lydite_meta has other columns than Lydite's".into()));
+            let problem = "lydite_meta has other columns than Lydite's".into();
+            return Ok(partial(problem, &BTreeMap::new()));
         }
         Err(error) => return Err(error),
     };
@@ -157,22 +159,22 @@ pub fn state(admin: &mut impl Admin, tables: &[String]) -> Result<DatabaseState,
         let ready = note("state") == Some("ready");
         return Ok(match lydite_micro::Meta::from_notes(note) {
             Ok(meta) => match missing(micro_tables(&meta), has) {
-                Some(problem) => partial(problem),
+                Some(problem) => partial(problem, &values),
                 None => DatabaseState::Micro { meta, ready },
             },
-            Err(name) => partial(format!("lydite_meta has no {name} or a bad one")),
+            Err(name) => partial(format!("lydite_meta has no {name} or a bad one"), &values),
         });
     }
     // Only an unfinished load needs its progress.
     let ready = values.get("state").is_some_and(|state| state == "ready");
     if let Err(problem) = kv::from_notes(&values, &[]) {
-        return Ok(partial(problem));
+        return Ok(partial(problem, &values));
     }
     let own = (!ready).then(|| "lydite_load".to_string());
     if let Some(problem) =
         missing(Table::ALL.map(|table| table.name().to_string()).into_iter().chain(own), has)
     {
-        return Ok(partial(problem));
+        return Ok(partial(problem, &values));
     }
     let units =
         if ready { Vec::new() } else { admin.column("SELECT unit FROM lydite_load ORDER BY unit")? };

@@ -335,6 +335,7 @@ impl<A: Admin> Check<'_, A> {
     }
 
     fn customer(&mut self) -> Result<(), SqlError> {
+        let credit = (self.dialect.exact)("c_credit");
         let (delivered, initial) = (self.population.size.delivered(), self.amount(INITIAL_PAYMENT));
         // The conditions on HISTORY and condition 10 see the one payment of each customer that was loaded.
         let joined = format!(
@@ -350,12 +351,12 @@ impl<A: Admin> Check<'_, A> {
         let bad = format!(
             "c_payment_cnt - 1 <> coalesce(payments, 0) OR c_ytd_payment - {initial} <> coalesce(paid, 0) \
              OR c_delivery_cnt <> coalesce(deliveries, 0) \
-             OR (c_credit = 'BC' AND ({entries} > c_payment_cnt - 1 OR {entries} < \
+             OR ({credit} = 'BC' AND ({entries} > c_payment_cnt - 1 OR {entries} < \
              CASE WHEN c_payment_cnt - 1 > {ENTRIES_THAT_FIT} THEN {ENTRIES_THAT_FIT} ELSE c_payment_cnt - 1 END))"
         );
         let sql = format!(
-            "SELECT c_w_id, sum(CASE WHEN c_credit = 'GC' THEN 1 ELSE 0 END), \
-             sum(CASE WHEN c_credit = 'GC' THEN length(c_data) ELSE 0 END), \
+            "SELECT c_w_id, sum(CASE WHEN {credit} = 'GC' THEN 1 ELSE 0 END), \
+             sum(CASE WHEN {credit} = 'GC' THEN length(c_data) ELSE 0 END), \
              sum(CASE WHEN {bad} THEN 1 ELSE 0 END) FROM {joined} GROUP BY c_w_id"
         );
         let found =
@@ -392,16 +393,18 @@ impl<A: Admin> Check<'_, A> {
     /// Finds payments of customers with bad credit that C_DATA does not have, where all of them fit.
     fn entries(&mut self) -> Result<(), SqlError> {
         let most = ENTRIES_THAT_FIT + 1;
+        let credit = (self.dialect.exact)("c_credit");
         let amount = (self.dialect.money_text)("h_amount");
+        let entries = (self.dialect.exact)("('|' || entries)");
         let entry = format!(
             "h_c_id || ' ' || h_c_d_id || ' ' || h_c_w_id || ' ' || h_d_id || ' ' || h_w_id || ' ' || {amount}"
         );
         self.also(&format!(
             "SELECT 'w_id=' || w || ' d_id=' || d || ' c_id=' || c || ': c_data has no entry ' || {entry} AS example \
              FROM history JOIN (SELECT c_w_id AS w, c_d_id AS d, c_id AS c, max(c_data) AS entries FROM customer \
-             WHERE c_credit = 'BC' AND c_payment_cnt > 1 AND c_payment_cnt <= {most} GROUP BY c_w_id, c_d_id, c_id) AS b \
+             WHERE {credit} = 'BC' AND c_payment_cnt > 1 AND c_payment_cnt <= {most} GROUP BY c_w_id, c_d_id, c_id) AS b \
              ON w = h_c_w_id AND d = h_c_d_id AND c = h_c_id \
-             WHERE h_data LIKE '% %' AND ('|' || entries) NOT LIKE ('%|' || {entry} || '|%')"
+             WHERE h_data LIKE '% %' AND {entries} NOT LIKE ('%|' || {entry} || '|%')"
         ))
     }
 
@@ -409,6 +412,7 @@ impl<A: Admin> Check<'_, A> {
         let [least, most] = [PAYMENTS.start(), PAYMENTS.end()].map(|&amount| self.amount(amount));
         let (initial, customers) = (self.amount(INITIAL_PAYMENT), self.population.size.customers());
         let amount = (self.dialect.money_text)("h_amount");
+        let [data, names] = ["h_data", "names"].map(self.dialect.exact);
         // The loaded texts have no blanks.
         self.also(&format!(
             "SELECT 'w_id=' || h_w_id || ' d_id=' || h_d_id || ' of customer w_id=' || h_c_w_id || ' d_id=' || h_c_d_id || \
@@ -416,7 +420,7 @@ impl<A: Admin> Check<'_, A> {
              LEFT JOIN (SELECT d_w_id AS w, d_id AS d, max(w_name || '    ' || d_name) AS names FROM district \
              JOIN warehouse ON w_id = d_w_id GROUP BY d_w_id, d_id) AS n ON w = h_w_id AND d = h_d_id \
              WHERE CASE WHEN h_data LIKE '% %' \
-             THEN CASE WHEN h_data = names AND h_amount >= {least} AND h_amount <= {most} THEN 0 ELSE 1 END \
+             THEN CASE WHEN {data} = {names} AND h_amount >= {least} AND h_amount <= {most} THEN 0 ELSE 1 END \
              ELSE CASE WHEN h_amount = {initial} AND h_w_id = h_c_w_id AND h_d_id = h_c_d_id THEN 0 ELSE 1 END END = 1 \
              UNION ALL SELECT 'w_id=' || d_w_id || ' d_id=' || d_id || ': ' || coalesce(loaded, 0) || \
              ' rows without names in h_data, and {customers} were loaded' FROM district \

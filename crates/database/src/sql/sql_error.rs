@@ -1,6 +1,12 @@
 //! Errors of statements.
 
-use crate::error::{AbortReason, Committed, TargetError, TxError};
+use crate::error::{AbortReason, Committed, RUN_CHECK, TargetError, TxError, asks_for_check};
+
+/// Codes of errors that the stored procedures, and statements that check their own rows, raise for a wrong number of
+/// rows: an exception of PL/pgSQL, a row that is missing or has a twin, and MySQL's SIGNAL.
+const WRONG_ROWS: [&str; 4] = ["P0001", "P0002", "P0003", "1644"];
+/// Code of a text that is no number: such statements cast their message to one.
+const NO_NUMBER: &str = "22P02";
 
 /// Error of a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,7 +56,14 @@ impl SqlError {
                 TxError::Unavailable { committed: Committed::Unknown, detail: line }
             }
             // An error of the database undoes the commit that was sent behind it.
-            Self::Database { .. } => TxError::of_message(line),
+            Self::Database { code, message, .. }
+                if WRONG_ROWS.contains(&code.as_str()) && asks_for_check(&message)
+                    // CockroachDB says more behind the text.
+                    || code == NO_NUMBER && message.contains(&format!(": {RUN_CHECK}")) =>
+            {
+                TxError::wrong_rows(line)
+            }
+            Self::Database { .. } => TxError::Fatal(line),
             Self::Decode(_) => TxError::Fatal(line),
         }
     }
@@ -61,6 +74,43 @@ impl SqlError {
         match self {
             Self::Lost(_) | Self::Database { unavailable: true, .. } => TargetError::unreachable(message),
             Self::Database { .. } | Self::Decode(_) => TargetError::database(message),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_code_of_the_database_decides_which_message_reports_wrong_rows() {
+        let of = |code: &str, message: &str| {
+            let error = SqlError::Database {
+                retry: None,
+                unavailable: false,
+                doubtful: false,
+                code: code.into(),
+                message: message.into(),
+                detail: None,
+            };
+            matches!(error.in_transaction(true), TxError::WrongRows { .. })
+        };
+        let missing = "stock is missing: run lydite check";
+        for (code, message) in [
+            ("P0001", missing.to_owned()),
+            ("1644", missing.to_owned()),
+            ("22P02", format!("invalid input syntax for type integer: \"{missing}\"")),
+            ("22P02", format!("could not parse \"{missing}\" as type int: invalid syntax")),
+            ("P0002", "query returned no rows: run lydite check".to_owned()),
+        ] {
+            assert!(of(code, &message), "{code} {message}");
+        }
+        for (code, message) in [
+            ("23505", "duplicate key value violates unique constraint: run lydite check"),
+            ("1062", "Duplicate entry 'stock is missing: run lydite check'"),
+            ("P0001", "a trigger rejects (run lydite check) of a customer"),
+        ] {
+            assert!(!of(code, message), "{code} {message}");
         }
     }
 }

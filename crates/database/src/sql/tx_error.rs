@@ -28,8 +28,9 @@ impl From<SqlError> for SqlTxError {
     }
 }
 
-/// Codes of a number that its column can't take, in PostgreSQL and in MySQL.
-const FULL: [&str; 2] = ["22003", "1264"];
+/// Codes of a number that its column can't take, in PostgreSQL and in MySQL. Families add the column to the message, if
+/// the server names it.
+const FULL: [&str; 3] = ["22003", "1264", "1690"];
 
 /// Says what to do about a column that is full.
 fn explained(mut error: SqlError) -> SqlError {

@@ -1,6 +1,6 @@
 //! Settings in an `etcd://` URL.
 
-use crate::net::url::ServerUrl;
+use crate::net::url::{ServerUrl, one_host};
 use lydite_database::patience::TIMEOUT;
 use lydite_database::target_url::{OptionSpec, ParsedUrl};
 
@@ -28,6 +28,7 @@ pub(crate) struct Config {
 
 /// Reads the URL.
 pub(crate) fn parse(parsed: &ParsedUrl) -> Result<Config, Vec<String>> {
+    one_host(parsed, "etcd")?;
     let mut errors = Vec::new();
     let url = ServerUrl::parse(parsed, "etcd", "socket", &mut errors)?;
     if url.user.is_some() || url.password.is_some() {

@@ -95,8 +95,11 @@ impl Transactions {
         }
         let units: Vec<u32> =
             notes.keys().filter_map(|name| name.strip_prefix(LOADED)).flat_map(str::parse).collect();
-        Ok(meta::from_notes(&notes, &units)
-            .unwrap_or_else(|problem| DatabaseState::Partial { tables, problem }))
+        Ok(meta::from_notes(&notes, &units).unwrap_or_else(|problem| DatabaseState::Partial {
+            tables,
+            problem,
+            meta: meta::meta(&notes).ok().map(Box::new),
+        }))
     }
 
     pub(super) fn create_schema(&self, meta: &DatabaseMeta) -> Result<(), TargetError> {

@@ -68,6 +68,7 @@ pub(super) fn state(database: &Database) -> GemelResult<Option<DatabaseState>> {
             Err(name) => DatabaseState::Partial {
                 tables: vec![NOTES.to_string()],
                 problem: format!("{NOTES} has no {name} or a bad one"),
+                meta: None,
             },
         }));
     }

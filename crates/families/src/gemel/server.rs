@@ -5,7 +5,7 @@ use super::{GemelStore, parse};
 use crate::external::{Address, Config, Guarantee, Hello, PROTOCOL, Reach, Way, serve};
 use crate::family::Family;
 use crate::net::Host;
-use crate::net::url::{ServerUrl, variable};
+use crate::net::url::{ServerUrl, one_host, variable};
 use ::gemel::FullDisk;
 use lydite_database::kv::Store;
 use lydite_database::patience::TIMEOUT;
@@ -39,6 +39,7 @@ pub(crate) static SERVER_FAMILY: Family = Family {
 
 /// Reads the URL of a server.
 fn parse_server(parsed: &ParsedUrl) -> Result<Config, Vec<String>> {
+    one_host(parsed, SCHEME)?;
     let mut errors = Vec::new();
     let url = ServerUrl::parse(parsed, SCHEME, "", &mut errors)?;
     let (host, port) = match (url.host, url.port) {
@@ -86,15 +87,16 @@ impl GemelServer {
         let usage = |errors: Vec<String>| errors.into_iter().map(TargetError::usage).collect::<Vec<_>>();
         // The table of families checks the options' names.
         crate::TargetSpec::parse(url, TxMode::Statements).map_err(usage)?;
-        let scheme = url.split_once(':').map_or("", |(scheme, _)| scheme);
-        let options = ParsedUrl::new(url, &mut Vec::new()).options;
+        let parsed = ParsedUrl::new(url, &mut Vec::new());
+        let (options, whole) = (&parsed.options, &parsed.whole);
+        let scheme = whole.split_once(':').map_or("", |(scheme, _)| scheme);
         if let Some(option) = PIPELINING.into_iter().find(|option| options.contains_key(*option)) {
             let problem =
                 format!("target option {option} is for sessions in the database's process: leave it out");
             return Err(vec![TargetError::usage(problem)]);
         }
         let parsed = match scheme {
-            "gemel" => parse(&ParsedUrl::new(url, &mut Vec::new())).map_err(usage)?,
+            "gemel" => parse(&parsed).map_err(usage)?,
             _ => return Err(vec![TargetError::usage(format!("{scheme}: can't be served: use gemel:PATH"))]),
         };
         if parsed.path().is_none() {

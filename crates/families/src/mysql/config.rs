@@ -229,7 +229,11 @@ pub(crate) fn parse(parsed: &ParsedUrl, mode: TxMode) -> Result<Config, Vec<Stri
         user: url.user.or_else(|| variable(&["USER"])).unwrap_or_else(|| "root".into()),
         database,
         tls: tls(parsed, &mut errors),
-        isolation: Isolation::of(parsed, &mut errors),
+        isolation: if lacks_serializable(&scheme, engine.iter().chain(engines.values())) {
+            Isolation::without_serializable(parsed, &mut errors)
+        } else {
+            Isolation::of(parsed, &mut errors)
+        },
         foreign_keys: given(parsed, "foreign_keys", &["on", "off"], &mut errors).map(|given| given == "on"),
         history_key: given(parsed, "history_key", &["on", "off"], &mut errors).map(|given| given == "on"),
         engine,
@@ -347,13 +351,20 @@ fn check_transactions(config: &Config, errors: &mut Vec<String>) {
             "target option snapshot=begin needs isolation=repeatable-read: leave one of the two out".into(),
         );
     }
-    let rocksdb = engine.iter().chain(engines.values()).any(|name| is_rocksdb(name));
-    if *isolation == Isolation::Serializable && rocksdb {
-        errors.push(NO_SERIALIZABLE.into());
+    if *isolation == Isolation::Serializable
+        && lacks_serializable(scheme, engine.iter().chain(engines.values()))
+    {
+        let problem = if scheme == "tidb" { TIDB_NO_SERIALIZABLE } else { NO_SERIALIZABLE };
+        errors.push(problem.into());
     }
     if config.mode == TxMode::Procedures && scheme == "tidb" {
         errors.push("--tx procedures: TiDB has no stored procedures: use --tx statements or batched".into());
     }
+}
+
+/// True if no transaction can be serializable: in TiDB, and with a table in MyRocks.
+fn lacks_serializable<'a>(scheme: &str, mut engines: impl Iterator<Item = &'a String>) -> bool {
+    scheme == "tidb" || engines.any(|name| is_rocksdb(name))
 }
 
 /// Checks that the other options are possible with shards.
@@ -396,6 +407,9 @@ fn check_shards(config: &Config, parsed: &ParsedUrl, errors: &mut Vec<String>) {
         ));
     }
 }
+
+/// Error of a level that TiDB rejects.
+const TIDB_NO_SERIALIZABLE: &str = "target option isolation=serializable: TiDB has no level serializable: use repeatable-read or read-committed";
 
 /// Reason why MyRocks does not support the highest isolation level.
 pub(crate) const NO_SERIALIZABLE: &str = "target option isolation=serializable: MyRocks has no level serializable: use repeatable-read or read-committed";
@@ -525,6 +539,12 @@ mod tests {
         let url = "mariadb://h/tpcc?shards=a:1,b,a:1&partitions=2&foreign_keys=on&nodes=c:2";
         let errors_of_shards = errors(url, TxMode::Statements);
         assert_eq!(errors_of_shards.len(), 5, "{errors_of_shards:?}");
+        let tidb = errors("tidb://h/tpcc?isolation=serializable", TxMode::Statements);
+        assert!(tidb[0].contains("TiDB has no level serializable"), "{tidb:?}");
+        for url in ["tidb://h/tpcc?isolation=none", "mysql://h/tpcc?engine=RocksDB&isolation=none"] {
+            let unknown = errors(url, TxMode::Statements);
+            assert!(unknown[0].ends_with("use repeatable-read, read-committed"), "{unknown:?}");
+        }
         let serializable = errors("mysql://h/tpcc?engine=RocksDB&isolation=serializable", TxMode::Statements);
         assert!(serializable[0].contains("MyRocks has no level serializable"), "{serializable:?}");
         let of_tidb = errors("tidb://h/tpcc?shards=a:1", TxMode::Statements);

@@ -5,6 +5,7 @@ use crate::mysql::wire::Wire;
 use crate::mysql::{Mysql, connected_for, proxies, refused};
 use crate::net::Purpose;
 use lydite_database::TargetError;
+use lydite_database::sql::isolation::Isolation;
 use lydite_database::sql::meta::Admin;
 use lydite_database::sql::sql_error::SqlError;
 
@@ -21,7 +22,7 @@ impl Mysql {
             let mut wire = connected_for(node, Purpose::Transactions)?;
             proxies::reject(&mut wire, node)?;
             let level = level(&mut wire).map_err(|error| refused(error, node))?;
-            self.config.isolation.check_effective(&level, &node.place())?;
+            self.config.isolation.check_effective(&level, &Isolation::ALL, &node.place())?;
             self.effective.get_or_init(|| level.to_lowercase().replace('-', " "));
         }
         Ok(())

@@ -24,6 +24,8 @@ const RETRYABLE: [(u16, AbortReason); 7] = [
 
 /// Code for a variable that the server does not have.
 pub(super) const UNKNOWN_VARIABLE: u16 = 1193;
+/// Code of a lock that the server did not get in time.
+pub(super) const LOCK_WAIT: u16 = 1205;
 
 /// Code for a user that may not connect so.
 pub(super) const DENIED: u16 = 1045;

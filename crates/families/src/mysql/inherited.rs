@@ -6,7 +6,7 @@
 
 use crate::mysql::errors::{UNKNOWN_VARIABLE, has_code};
 use crate::mysql::wire::Wire;
-use crate::net::{Purpose, with_reason};
+use crate::net::{self, Purpose};
 use lydite_database::sql::isolation::Isolation;
 use lydite_database::sql::meta::Admin;
 use lydite_database::sql::sql_error::SqlError;
@@ -160,12 +160,12 @@ pub(super) fn replace(wire: &mut Wire, isolation: Isolation, purpose: Purpose) -
             }
         }
     }
-    wire.execute(&format!(
+    let sql = format!(
         "SET NAMES utf8mb4 COLLATE utf8mb4_bin; SET {}; SET SESSION TRANSACTION ISOLATION LEVEL {}",
         sets.join(", "),
         isolation.sql()
-    ))
-    .map_err(|error| with_reason(error, INHERITED.iter().map(|setting| (setting.name, setting.why))))
+    );
+    net::set(wire, &sql, INHERITED.iter().map(|setting| (setting.name, setting.why)))
 }
 
 #[cfg(test)]

@@ -48,7 +48,7 @@ use errors::has_code;
 use galera::{in_step, without_rows};
 use load_lock::{LoadLock, MARK};
 use loader::MysqlLoader;
-use lydite_database::kv::meta::{DROPPING, notes};
+use lydite_database::kv::meta::notes;
 use lydite_database::sql::counts::counts;
 use lydite_database::sql::ddl;
 use lydite_database::sql::dialect::Dialect;
@@ -354,8 +354,8 @@ impl Mysql {
     }
 
     /// Drops the objects with names of Lydite's tables, on this server alone. The caller has the right to load. The notes
-    /// go last, after `rest`, and say from the beginning that the database is being dropped: so whatever is left after a
-    /// stop is known as Lydite's.
+    /// go last, after `rest`: so whatever is left after a stop is known as Lydite's. Until the first statement has all
+    /// its locks, the database stays as it was.
     fn drop_tables(
         &self,
         wire: &mut Wire,
@@ -372,32 +372,45 @@ impl Mysql {
         )
         .map_err(self.failed("look for tables"))?;
         let failed = self.failed("drop the tables");
-        // The tables refer to each other. Objects that others made under these names may not be tables.
+        // The tables refer to each other.
         wire.execute("SET SESSION foreign_key_checks = 0").map_err(&failed)?;
-        let drop = |(name, kind): (&String, &String)| {
-            let kind = match kind.as_str() {
-                "VIEW" => "VIEW",
-                "SEQUENCE" => "SEQUENCE",
-                _ => "TABLE",
-            };
-            format!("DROP {kind} IF EXISTS `{name}`")
-        };
         let (notes, others): (Vec<_>, Vec<_>) =
             there.iter().filter(|(name, _)| is_ours(name)).partition(|(name, _)| *name == "lydite_meta");
-        // Somebody else's table of this name may have no such columns, and then has nothing to say.
-        let state = wire.column("SELECT value FROM lydite_meta WHERE name = 'state'").unwrap_or_default();
-        let noted = !state.is_empty() && wire.execute(&meta::note_state(DROPPING)).is_ok();
-        for (number, other) in others.into_iter().enumerate() {
-            if let Err(error) = wire.execute(&drop(other)) {
-                if number == 0 && noted {
-                    // A database that can't be dropped at all stays as it was.
-                    let _stays = wire.execute(&meta::note_state(&state.concat()));
+        self.drop_objects(wire, &others)?;
+        rest(wire)?;
+        self.drop_objects(wire, &notes)
+    }
+
+    /// Drops objects, of which others may have made some that are no tables.
+    fn drop_objects(&self, wire: &mut Wire, objects: &[(&String, &String)]) -> Result<(), TargetError> {
+        let failed = self.failed("drop the tables");
+        let _at_work = self.work.enter(wire.id);
+        for kind in ["TABLE", "VIEW", "SEQUENCE"] {
+            let of_kind = |of: &str| match of {
+                "VIEW" | "SEQUENCE" => of == kind,
+                _ => kind == "TABLE",
+            };
+            let names = objects.iter().filter(|(_, of)| of_kind(of)).map(|(name, _)| format!("`{name}`"));
+            let names: Vec<String> = names.collect();
+            if names.is_empty() {
+                continue;
+            }
+            // One statement takes the locks of all its tables before it drops the first. A server goes on to wait for
+            // them after its client is gone, so each statement waits for a moment only.
+            let drop = format!("DROP {kind} IF EXISTS {}", names.join(", "));
+            match wire.execute(&format!("SET SESSION lock_wait_timeout = {LOCK_WAIT_S}")) {
+                Err(error) if errors::has_code(&error, errors::UNKNOWN_VARIABLE) => {}
+                set => set.map_err(&failed)?,
+            }
+            loop {
+                self.work.unless_stopped(self.config.place())?;
+                match wire.execute(&drop) {
+                    Err(error) if errors::has_code(&error, errors::LOCK_WAIT) => {}
+                    dropped => break dropped.map_err(&failed)?,
                 }
-                return Err(failed(error));
             }
         }
-        rest(wire)?;
-        notes.into_iter().try_for_each(|notes| wire.execute(&drop(notes))).map_err(failed)
+        Ok(())
     }
 
     /// Marks the load as complete.
@@ -406,6 +419,9 @@ impl Mysql {
         wire.execute(meta::READY).map_err(self.failed("note the end of the load"))
     }
 }
+
+/// Seconds for which one statement waits for the locks of the tables that it drops.
+const LOCK_WAIT_S: u32 = 1;
 
 fn panicked() -> TargetError {
     TargetError::database("a thread of Lydite's own panicked: please report this")

@@ -73,6 +73,8 @@ pub(crate) struct Product {
 static DIALECT: Dialect = Dialect {
     column_type,
     money_text: str::to_string,
+    // Somebody may have changed the collation, and any of them but `binary` ignores blanks at the end.
+    exact: |text| format!("CAST(CONVERT({text} USING utf8mb4) AS BINARY)"),
     amount: |amount| amount.to_string(),
     joins_by_row: true,
     as_text: |value| format!("CAST({value} AS char(500))"),

@@ -6,6 +6,7 @@ pub(crate) mod tls_config;
 pub(crate) mod url;
 
 pub(crate) use lydite_database::connecting::{CONNECT_TIMEOUT, connecting};
+use lydite_database::sql::meta::Admin;
 use lydite_database::sql::sql_error::SqlError;
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -19,6 +20,8 @@ pub(crate) const GONE: Duration = Duration::from_secs(30);
 pub(crate) enum Purpose {
     /// Transactions of a workload. They keep the limits that an application may rely on.
     Transactions,
+    /// Reading the settings of a session for transactions, without the limits of time that the URL sets.
+    Description,
     /// Loads, checks, observers and all other work, whose statements may take hours.
     Administration,
 }
@@ -170,17 +173,20 @@ fn no_answer(limit: Duration) -> String {
     )
 }
 
-/// Adds to a server's error about settings why Lydite sets the one that the error names. `settings` has names and reasons.
-pub(crate) fn with_reason(
-    mut error: SqlError,
-    settings: impl IntoIterator<Item = (&'static str, &'static str)>,
-) -> SqlError {
-    if let SqlError::Database { message, .. } = &mut error
-        && let Some((name, why)) = settings.into_iter().find(|(name, _)| message.contains(name))
-    {
-        *message += &format!(" (a session of Lydite sets {name}: {why})");
-    }
-    error
+/// Sets settings by SQL. An error says why Lydite sets the one that the server names. `reasons` has names and reasons.
+pub(crate) fn set(
+    admin: &mut impl Admin,
+    sql: &str,
+    reasons: impl IntoIterator<Item = (&'static str, &'static str)>,
+) -> Result<(), SqlError> {
+    admin.execute(sql).map_err(|mut error| {
+        if let SqlError::Database { message, .. } = &mut error
+            && let Some((name, why)) = reasons.into_iter().find(|(name, _)| message.contains(name))
+        {
+            *message += &format!(" (a session of Lydite sets {name}: {why})");
+        }
+        error
+    })
 }
 
 /// Returns the error of a connection attempt that had this limit.

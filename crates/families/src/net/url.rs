@@ -43,7 +43,7 @@ impl ServerUrl {
                  for a slash, %40 for @, %3A for a colon, %3F for a question mark, %23 for #"
             )]
         };
-        let (whole, others) = first_host(&parsed.whole);
+        let (whole, others) = first_host(&parsed.whole).map_err(|problem| vec![problem])?;
         // libpq accepts a user without a host. Without a socket it is a typing error.
         let (url, no_host) = match url::Url::parse(&whole) {
             Err(url::ParseError::EmptyHost)
@@ -76,7 +76,9 @@ impl ServerUrl {
         }
         let more = others.iter().flat_map(|list| list.split(',')).filter_map(|text| {
             let server = host_and_port(text);
-            if server.is_none() {
+            if text.is_empty() {
+                errors.push(EMPTY_HOST.into());
+            } else if server.is_none() {
                 errors.push(format!("target URL: {text:?} is not HOST or HOST:PORT"));
             }
             server
@@ -94,6 +96,12 @@ impl ServerUrl {
     }
 }
 
+/// True if a URL of a server has a password.
+pub(crate) fn has_password(url: &str) -> bool {
+    let login = url[authority(url)].rsplit_once('@').map_or("", |(login, _)| login);
+    login.split_once(':').is_some_and(|(_, password)| !password.is_empty())
+}
+
 /// Returns the bytes of a URL between the two slashes and the path.
 fn authority(url: &str) -> Range<usize> {
     let begin = url.find("//").map_or(url.len(), |slashes| slashes + 2);
@@ -101,15 +109,56 @@ fn authority(url: &str) -> Range<usize> {
     begin..end
 }
 
+/// Error of a URL with nothing before, between or after the commas of its hosts.
+const EMPTY_HOST: &str =
+    "target URL has an empty host beside a comma: name a host there, or leave out the comma";
+
 /// Returns a URL with the first of its hosts alone, and the list of the others.
-fn first_host(url: &str) -> (String, Option<String>) {
+///
+/// # Errors
+/// User and password may stand before another host than the first one, or the first host is empty.
+fn first_host(url: &str) -> Result<(String, Option<String>), String> {
     let authority = authority(url);
-    let begin = url[authority.clone()].rfind('@').map_or(authority.start, |at| authority.start + at + 1);
+    let (login, begin) = match url[authority.clone()].rfind('@') {
+        None => ("", authority.start),
+        Some(at) => (&url[authority.start..authority.start + at], authority.start + at + 1),
+    };
+    if repeats_login(login) {
+        return Err(
+            "target URL names user and password again before another host: name user and password once, \
+                    before the first host (in a password write %40 for @ and %2C for a comma)"
+                .into(),
+        );
+    }
     match url[begin..authority.end].split_once(',') {
-        None => (url.to_owned(), None),
+        None => Ok((url.to_owned(), None)),
+        Some(("", _)) => Err(EMPTY_HOST.into()),
         Some((first, others)) => {
-            (format!("{}{first}{}", &url[..begin], &url[authority.end..]), Some(others.to_owned()))
+            Ok((format!("{}{first}{}", &url[..begin], &url[authority.end..]), Some(others.to_owned())))
         }
+    }
+}
+
+/// True if the text before the last `@` looks like hosts with another login: `USER:PASSWORD@HOST,USER:PASSWORD` or
+/// `HOST:PORT,USER:PASSWORD`. A comma alone may be a part of the password.
+fn repeats_login(login: &str) -> bool {
+    let Some((hosts, _)) = login.rsplit_once(',') else { return false };
+    let in_user = login.find(':').is_none_or(|colon| hosts.len() < colon);
+    let has_port = hosts.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+    hosts.contains('@') || in_user || has_port
+}
+
+/// Rejects a URL with several hosts, for a family of one server with the scheme `scheme`.
+///
+/// # Errors
+/// The URL has several hosts.
+pub(crate) fn one_host(parsed: &ParsedUrl, scheme: &str) -> Result<(), Vec<String>> {
+    match first_host(&parsed.whole) {
+        Ok((_, None)) => Ok(()),
+        Ok(_) => Err(vec![format!(
+            "target URL names several hosts, but {scheme}: takes one: leave out the others"
+        )]),
+        Err(problem) => Err(vec![problem]),
     }
 }
 
@@ -140,14 +189,25 @@ pub(crate) fn servers(parsed: &ParsedUrl, option: &str, errors: &mut Vec<String>
     let mut servers = Vec::new();
     for text in parsed.options.get(option).iter().flat_map(|list| list.split(',')) {
         match host_and_port(text) {
-            Some((host, Some(port))) if servers.contains(&(host.clone(), port)) => {
+            Some((host, Some(port))) if has(&servers, &host, port) => {
                 errors.push(format!("target option {option} names {text} twice"));
             }
             Some((host, Some(port))) => servers.push((host, port)),
+            _ if text.contains('@') => errors.push(format!(
+                "target option {option} names a user: leave it out, all servers get the user of the URL"
+            )),
+            _ if text.is_empty() => errors.push(format!(
+                "target option {option} has an empty server beside a comma: write HOST:PORT,HOST:PORT"
+            )),
             _ => errors.push(format!("target option {option}: {text:?} is not HOST:PORT")),
         }
     }
     servers
+}
+
+/// True if the list has the server. Names of hosts have no case.
+fn has(servers: &[(String, u16)], host: &str, port: u16) -> bool {
+    servers.iter().any(|(known, its)| known.eq_ignore_ascii_case(host) && *its == port)
 }
 
 /// Option of the servers beside the URL's.
@@ -177,8 +237,11 @@ pub(crate) fn nodes(
     let mut nodes: Vec<(String, u16)> = Vec::new();
     let hosts = more.iter().map(|(host, own)| (host.clone(), own.unwrap_or(port)));
     for (host, port) in hosts.chain(servers(parsed, NODES.name, errors)) {
-        let is_first = *first == Host::Tcp(host.clone()) && first_port == port;
-        if is_first || nodes.contains(&(host.clone(), port)) {
+        let is_first = match first {
+            Host::Tcp(first) => first.eq_ignore_ascii_case(&host) && first_port == port,
+            Host::Unix(_) => false,
+        };
+        if is_first || has(&nodes, &host, port) {
             errors.push(format!("target names the server {host}:{port} twice: name each once"));
         } else {
             nodes.push((host, port));

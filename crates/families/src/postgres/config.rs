@@ -191,7 +191,7 @@ pub(crate) fn parse(
 ) -> Result<Config, Vec<String>> {
     let mut errors = Vec::new();
     let mut url = ServerUrl::parse(parsed, product.schemes[0], "host", &mut errors)?;
-    from_environment(&mut url, parsed);
+    from_environment(&mut url, parsed, &mut errors);
     let usual_port = usual_port(&url, variable(&["PGPORT"]), product, &mut errors);
     let shards = servers(parsed, "shards", &mut errors);
     let foreign_keys = if parsed.options.contains_key("foreign_keys") {
@@ -211,7 +211,11 @@ pub(crate) fn parse(
         database: url.database.unwrap_or_else(|| user.clone()),
         user,
         connection: Connection::read(parsed, &mut errors),
-        isolation: Isolation::among(product.isolation, parsed, &mut errors),
+        isolation: if shards.is_empty() {
+            Isolation::among(product.isolation, parsed, &mut errors)
+        } else {
+            Isolation::without_serializable(parsed, &mut errors)
+        },
         foreign_keys,
         history_key: parsed.choice("history_key", &["off", "on"], &mut errors) == "on",
         schema: schema(parsed, &mut errors),
@@ -235,10 +239,15 @@ pub(crate) fn parse(
 }
 
 /// Completes the parts that the URL leaves out by libpq's environment variables.
-fn from_environment(url: &mut ServerUrl, parsed: &ParsedUrl) {
+fn from_environment(url: &mut ServerUrl, parsed: &ParsedUrl, errors: &mut Vec<String>) {
     if url.host.is_none()
         && let Some((_, hosts)) = setting(parsed, "host", "PGHOST").filter(|(place, _)| place == "PGHOST")
     {
+        if hosts.split(',').any(str::is_empty) {
+            errors.push(
+                "PGHOST has an empty host beside a comma: name a host there, or leave out the comma".into(),
+            );
+        }
         let mut hosts = hosts.split(',').map(str::to_owned);
         url.host = hosts.next();
         url.more.extend(hosts.map(|host| (host, None)));

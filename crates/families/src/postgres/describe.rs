@@ -1,8 +1,7 @@
 //! Description of a server: its version, and the settings that affect the numbers.
 
 use crate::net::Purpose;
-use crate::postgres::{Postgres, SCHEMA};
-
+use crate::postgres::{Postgres, SCHEMA, inherited};
 use crate::unread::Unread;
 use lydite_database::sql::ddl;
 use lydite_database::sql::isolation::Isolation;
@@ -37,7 +36,7 @@ impl Postgres {
     /// Connects and describes the database; see [`Target::describe`].
     pub(super) fn read_description(&self) -> Result<Description, TargetError> {
         // The settings that a session for transactions has.
-        let mut wire = self.connect_wire_for(Purpose::Transactions)?;
+        let mut wire = self.connect_wire_for(Purpose::Description)?;
         let version = wire
             .column("SELECT version()")
             .map_err(self.failed("ask for the version"))?
@@ -55,6 +54,9 @@ impl Postgres {
                 settings.insert((*name).to_string(), (*value).to_string());
             }
         });
+        let limits =
+            inherited::asked_values(&mut wire, &self.config).map_err(self.failed("ask for settings"))?;
+        settings.extend(limits.into_iter().map(|(name, value)| (name.to_owned(), value)));
         // Without its settings the server counts as not durable.
         let mut unread = Unread::default();
         unread.or_empty("its settings", asked).map_err(self.failed("ask for settings"))?;

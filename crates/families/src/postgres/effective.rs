@@ -51,7 +51,8 @@ impl Postgres {
             };
             let levels = ask().map_err(|error| refused(error, node))?;
             for found in &levels {
-                self.config.isolation.check_effective(found, &node.place())?;
+                let offered = self.config.product.isolation;
+                self.config.isolation.check_effective(found, offered, &node.place())?;
             }
             let [level, _] = levels;
             self.effective.get_or_init(|| level);

@@ -16,6 +16,19 @@ const RETRYABLE: [(&str, AbortReason); 4] = [
 /// After 25P03, 25P04 and 57P05, limits of the time of a transaction or of a session, the connection is gone.
 const UNAVAILABLE: [&str; 9] = ["08", "40003", "57P01", "57P02", "57P03", "57P05", "25P03", "25P04", "53300"];
 
+/// Codes of errors whose detail says what the message leaves open: what depends on a table, and the digits of a column.
+pub(crate) const DETAILED: [&str; 2] = ["2BP01", "22003"];
+/// Most lines of a detail that are shown.
+const LINES: usize = 3;
+
+/// Returns the first lines of a detail in one line, without the last full stop.
+pub(crate) fn beginning(detail: &str) -> String {
+    let lines: Vec<&str> = detail.lines().map(str::trim).collect();
+    let more = lines.len().saturating_sub(LINES);
+    let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+    lines[..lines.len().min(LINES)].join(", ").trim_end_matches('.').to_owned() + &more
+}
+
 /// Returns the abort reason if a transaction that failed with `code` may be retried.
 pub(crate) fn retryable(code: &str) -> Option<AbortReason> {
     RETRYABLE.iter().find(|(known, _)| *known == code).map(|(_, reason)| *reason)
@@ -56,7 +69,9 @@ pub(crate) fn advice(code: &str, message: &str) -> Option<&'static str> {
         "3D000" => "create it first (createdb), or name another one in the URL",
         "3F000" => "create the schema first, or name another one with ?schema=",
         "42501" => missing_privilege(message),
-        "2BP01" => "drop what depends on it first, or name another schema with ?schema=",
+        "2BP01" => {
+            "drop what depends on it first (DROP VIEW, ALTER TABLE … DROP CONSTRAINT), or name another schema with ?schema="
+        }
         "53300" => too_many(message),
         "08P01" if message.contains("startup parameter") => {
             "a pooler is between, which takes no such parameter: leave it out of the URL (?options=), or connect to the \
@@ -109,7 +124,14 @@ fn missing_privilege(message: &str) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::{advice, advice_always};
+    use super::{advice, advice_always, beginning};
+
+    #[test]
+    fn a_long_detail_is_cut_to_its_first_lines() {
+        assert_eq!(beginning("view v depends on table customer."), "view v depends on table customer");
+        assert_eq!(beginning("a\nb\nc\nd\ne"), "a, b, c, and 2 more");
+        assert_eq!(beginning(""), "");
+    }
 
     #[test]
     fn limits_and_missing_tables_come_with_a_way_out() {

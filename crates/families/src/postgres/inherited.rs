@@ -5,7 +5,7 @@
 //! products lack some settings, and a user may lack the right to set one that is as it should be. Choices of speed and
 //! of durability (`synchronous_commit`, the planner's settings) stay as the user made them.
 
-use crate::net::{Purpose, with_reason};
+use crate::net::{self, Purpose};
 use crate::postgres::config::Config;
 use crate::postgres::wire::Wire;
 use lydite_database::sql::meta::Admin;
@@ -75,6 +75,32 @@ pub(crate) const INHERITED: &[Inherited] = &[
     Inherited { whom: Whom::Administration, ..limit("lock_timeout", "loads and checks wait for locks") },
 ];
 
+/// Returns the limits of time that the target option `options` sets (`-c NAME=VALUE`, `--NAME=VALUE`).
+pub(super) fn asked_limits(options: &str) -> impl Iterator<Item = &'static str> {
+    let named = |word: &str, name| {
+        let word = word.strip_prefix("--").or_else(|| word.strip_prefix("-c")).unwrap_or(word);
+        word.split('=').next().is_some_and(|word| word.replace('-', "_").eq_ignore_ascii_case(name))
+    };
+    let limits = INHERITED.iter().filter(|setting| setting.whom == Whom::UnlessAsked);
+    limits
+        .map(|setting| setting.name)
+        .filter(move |name| options.split_whitespace().any(|word| named(word, name)))
+}
+
+/// Returns the limits of time that the target option `options` sets, with their values as the server shows them. They
+/// do not act on a connection for a description.
+pub(super) fn asked_values(
+    wire: &mut Wire,
+    config: &Config,
+) -> Result<Vec<(&'static str, String)>, SqlError> {
+    let options = config.connection.options.as_deref().unwrap_or_default();
+    let value = |name| {
+        let shown = wire.column(&format!("RESET {name}; SHOW {name}; SET {name} TO 0"))?;
+        Ok((name, shown.concat()))
+    };
+    asked_limits(options).map(value).collect()
+}
+
 impl Inherited {
     /// True if Lydite replaces the value that a connection of this purpose has from `source`.
     fn is_for(&self, purpose: Purpose, source: &str) -> bool {
@@ -95,6 +121,13 @@ fn quoted(text: &str) -> String {
 /// Replaces the inherited settings of a new connection.
 pub(super) fn replace(wire: &mut Wire, config: &Config, purpose: Purpose) -> Result<(), SqlError> {
     let heap = config.product.heap;
+    // Limits that the URL sets are for the measured statements, and begin after these queries.
+    let options = config.connection.options.as_deref().unwrap_or_default();
+    let asked: Vec<&str> =
+        if purpose == Purpose::Administration { Vec::new() } else { asked_limits(options).collect() };
+    for name in &asked {
+        wire.execute(&format!("SET {name} TO 0"))?;
+    }
     let known = || INHERITED.iter().filter(|setting| heap || !setting.heap);
     let names: Vec<String> = known().map(|setting| quoted(&setting.name.to_lowercase())).collect();
     let mut query =
@@ -127,14 +160,16 @@ pub(super) fn replace(wire: &mut Wire, config: &Config, purpose: Purpose) -> Res
         }
         read => read?,
     }
+    if purpose == Purpose::Transactions {
+        sets.extend(asked.iter().map(|name| format!("RESET {name}")));
+    }
     if let Some(schema) = &config.schema {
         sets.push(format!("SET search_path TO \"{}\"", schema.replace('"', "\"\"")));
     }
     if sets.is_empty() {
         return Ok(());
     }
-    wire.execute(&sets.join("; "))
-        .map_err(|error| with_reason(error, INHERITED.iter().map(|setting| (setting.name, setting.why))))
+    net::set(wire, &sets.join("; "), INHERITED.iter().map(|setting| (setting.name, setting.why)))
 }
 
 #[cfg(test)]
@@ -154,6 +189,17 @@ mod tests {
             let row = format!("| `{name}` | {value} | {whom} | {why} |");
             assert!(book.contains(&row), "docs/src/targets.md lacks: {row}");
         }
+    }
+
+    #[test]
+    fn limits_of_the_url_are_found_in_each_notation() {
+        let found = |options| asked_limits(options).collect::<Vec<_>>();
+        assert_eq!(
+            found("-c statement_timeout=5 -cidle_session_timeout=3s"),
+            ["statement_timeout", "idle_session_timeout"]
+        );
+        assert_eq!(found("--Statement-Timeout=5"), ["statement_timeout"]);
+        assert!(found("-c lock_timeout=1 -c my.statement_timeout=1 -c work_mem=4MB").is_empty());
     }
 
     #[test]

@@ -7,8 +7,11 @@ use lydite_database::TargetError;
 use lydite_database::kv::meta::DROPPING;
 use lydite_database::micro::is_table_name;
 use lydite_database::sql::meta::{Admin, OWN_TABLES, note_state};
+use lydite_database::sql::sql_error::SqlError;
 use lydite_tpcc::schema::Table;
 
+/// Code of a lock that the server did not get in time.
+const LOCK_NOT_AVAILABLE: &str = "55P03";
 /// Table of the notes.
 const NOTES: &str = OWN_TABLES[0];
 
@@ -99,6 +102,18 @@ impl Postgres {
                 names.join(", ")
             ))
             .map_err(self.failed("look for tables"))?;
-        wire.execute(&drops.join("; ")).map_err(self.failed("drop the tables"))
+        if drops.is_empty() {
+            return Ok(());
+        }
+        // All statements are one transaction. A server goes on to wait for locks after its client is gone, so it waits
+        // for a moment only.
+        let drop = format!("SET lock_timeout = '1s'; {}; SET lock_timeout = 0", drops.join("; "));
+        loop {
+            self.work.unless_stopped(self.config.place())?;
+            match wire.execute(&drop) {
+                Err(SqlError::Database { code, .. }) if code == LOCK_NOT_AVAILABLE => {}
+                dropped => return dropped.map_err(self.failed("drop the tables")),
+            }
+        }
     }
 }

@@ -64,6 +64,7 @@ macro_rules! at {
         static DIALECT: Dialect = Dialect {
             column_type,
             money_text: str::to_string,
+            exact: str::to_string,
             amount: |amount| amount.to_string(),
             joins_by_row: false,
             as_text: |value| format!("CAST({value} AS varchar(500))"),

@@ -80,13 +80,13 @@ impl Wire {
             status: b'I',
         };
         wire.transport.limit(Some(limit)).map_err(lost)?;
-        wire.start(config)?;
+        wire.start(config, purpose)?;
         inherited::replace(&mut wire, config, purpose)?;
         wire.transport.limit(None).map_err(lost)?;
         Ok(wire)
     }
 
-    fn start(&mut self, config: &Config) -> Result<(), SqlError> {
+    fn start(&mut self, config: &Config, purpose: Purpose) -> Result<(), SqlError> {
         // Poolers reject most other parameters here, so the other settings follow as statements.
         let mut parameters = vec![
             ("user", config.user.as_str()),
@@ -94,7 +94,15 @@ impl Wire {
             ("application_name", config.connection.application_name.as_str()),
             ("client_encoding", "UTF8"),
         ];
-        if let Some(options) = &config.connection.options {
+        let mut options = config.connection.options.clone();
+        if purpose == Purpose::Administration
+            && let Some(options) = &mut options
+        {
+            // Their limits are for transactions, and would end the first queries.
+            let limits: Vec<&str> = inherited::asked_limits(options).collect();
+            limits.iter().for_each(|limit| *options += &format!(" -c {limit}=0"));
+        }
+        if let Some(options) = &options {
             parameters.push(("options", options));
         }
         let binding = config.connection.channel_binding;
@@ -366,14 +374,21 @@ pub(crate) fn unexpected(what: &str) -> SqlError {
 
 fn database_error(mut fields: ErrorFields<'_>) -> SqlError {
     let (mut code, mut message, mut detail) = (String::new(), String::new(), None);
+    let (mut table, mut column) = (String::new(), None);
     while let Ok(Some(field)) = fields.next() {
         let value = String::from_utf8_lossy(field.value_bytes());
         match field.type_() {
             b'C' => code = value.into_owned(),
             b'M' => message = value.replace('\n', " "),
-            b'D' => detail = Some(value.replace('\n', " ")),
+            b'D' => detail = Some(value.into_owned()),
+            b't' => table = value.into_owned(),
+            b'c' => column = Some(value.into_owned()),
             _ => {}
         }
+    }
+    if errors::DETAILED.contains(&code.as_str()) {
+        message.extend(column.map(|column| format!(" (column {table}.{column})")));
+        message.extend(detail.as_deref().map(|detail| format!(": {}", errors::beginning(detail))));
     }
     if let Some(advice) = errors::advice_always(&code, &message) {
         message = format!("{message}: {advice}");
@@ -384,6 +399,6 @@ fn database_error(mut fields: ErrorFields<'_>) -> SqlError {
         doubtful: false,
         code,
         message,
-        detail,
+        detail: detail.map(|detail| detail.replace('\n', " ")),
     }
 }

@@ -1,6 +1,7 @@
 //! Settings in a `redis://` URL, and the sources of the password.
 
 use crate::net;
+use crate::net::url::one_host;
 use lydite_database::patience::TIMEOUT;
 use lydite_database::target_url::{OptionSpec, ParsedUrl};
 use redis::io::tcp::TcpSettings;
@@ -37,6 +38,7 @@ impl fmt::Debug for Config {
 
 /// Reads the URL.
 pub(crate) fn parse(parsed: &ParsedUrl) -> Result<Config, Vec<String>> {
+    one_host(parsed, "redis")?;
     // The URL may hold a password, so messages repeat nothing of an unreadable one.
     let bad = |problem: &dyn fmt::Display| {
         vec![format!(

@@ -74,6 +74,7 @@ pub(crate) static DIALECT: Dialect = Dialect {
         ColumnType::VarText(_) | ColumnType::FixedText(_) | ColumnType::Time => "TEXT".into(),
     },
     money_text: |cents| format!("printf('%.2f', ({cents}) / 100.0)"),
+    exact: str::to_string,
     amount: |amount| amount.0.to_string(),
     joins_by_row: false,
     as_text: |value| format!("CAST({value} AS varchar(500))"),

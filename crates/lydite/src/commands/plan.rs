@@ -6,6 +6,7 @@ use crate::cli::PlanArgs;
 use crate::exit::{Failure, Outcome};
 use crate::interrupt::watched;
 use crate::output::{print, reserve_stdout};
+use crate::run::readiness::unusable;
 use crate::shell::typed;
 use crate::write::write;
 use lydite_database::secret::shown;
@@ -247,15 +248,16 @@ fn measured(spec: &TargetSpec) -> Result<Bytes, Failure> {
     let (spec, _interrupt) = watched(spec.clone(), Style::detect(false))?;
     let target = spec.open()?;
     let url = target.describe()?.url;
-    let meta = match target.state()? {
-        DatabaseState::Ready { meta } => meta,
-        _ => {
-            return Err(Failure::usage(format!(
+    let meta =
+        match target.state()? {
+            DatabaseState::Ready { meta } => meta,
+            state => {
+                return Err(unusable(&state, &url).unwrap_or_else(|| Failure::usage(format!(
                 "{url} is not loaded: load some warehouses first with `lydite load {} --warehouses 2`",
                 typed(&url)
-            )));
-        }
-    };
+            ))));
+            }
+        };
     if meta.size != Size::Standard || meta.districts.skew().is_some() {
         return Err(Failure::usage(format!(
             "{url} has other rows than the standard's: load it without --size and data_skew"

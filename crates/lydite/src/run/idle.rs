@@ -4,9 +4,10 @@
 use lydite_bench::{Mode, RunPlan};
 use lydite_database::{Endpoints, Placement, ReplicasReport, Target};
 use lydite_faults::process::Processes;
-use lydite_faults::sockets::{Address, Listeners, listeners};
+use lydite_faults::sockets::{Address, Listeners, addresses, listeners};
 use lydite_faults::{Fault, Site};
 use lydite_plan::Plan;
+use lydite_plan::controls::faults::addresses_of;
 use lydite_report::figures::plural;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -133,13 +134,36 @@ impl Spread<'_> {
     }
 }
 
-/// True if a text (a host and a port, a URL, or a node such as `s1 (host=h port=1)`) names the port of a server, and its
-/// host or another name of this machine.
+/// True if a text (a host and a port, a URL, or a node such as `s1 (host=h port=1)`) names a server. Two names of this
+/// machine are one host.
 fn is_at(text: &str, server: &Address) -> bool {
-    let port = server.port.to_string();
-    let mut numbers = text.split(|sign: char| !sign.is_ascii_digit());
-    let names_port = numbers.any(|number| number == port);
-    names_port && (text.contains(&server.host) || server.is_here())
+    let is_host =
+        |host: &Address| host.host.eq_ignore_ascii_case(&server.host) || host.is_here() && server.is_here();
+    named_in(text).iter().any(|address| address.port == server.port && is_host(address))
+}
+
+/// Returns the addresses that a text names.
+fn named_in(text: &str) -> Vec<Address> {
+    if text.contains("://") {
+        return addresses_of(text);
+    }
+    let of = |name: &str| {
+        let word = |word: &str| {
+            word.trim_end_matches(')').trim_start_matches('(').strip_prefix(name).map(str::to_owned)
+        };
+        text.split_whitespace().find_map(word)
+    };
+    match (of("host="), of("port=")) {
+        (Some(host), Some(port)) => {
+            port.parse().ok().map(|port| Address { host, port }).into_iter().collect()
+        }
+        // A word of a node's name may have a port, too: `n1 (db:26257)`.
+        _ => text
+            .split(|letter: char| letter.is_whitespace() || "(),".contains(letter))
+            .filter(|word| word.contains(':'))
+            .flat_map(|word| addresses(&format!("server://{word}/"), 0))
+            .collect(),
+    }
 }
 
 /// Returns the addresses of the database whose servers a fault hits, as far as this machine knows.
@@ -218,11 +242,24 @@ mod tests {
     #[test]
     fn servers_are_found_by_their_ports_in_urls_nodes_and_endpoints() {
         let server = Address { host: "db1".into(), port: 5541 };
-        for text in ["db1:5541", "postgres://u@db1:5541/d", "s1 (host=db1 port=5541)"] {
+        for text in
+            ["db1:5541", "DB1:5541", "postgres://u@db1:5541/d", "s1 (host=db1 port=5541)", "n1 (db1:5541)"]
+        {
             assert!(is_at(text, &server), "{text}");
         }
-        for text in ["db1:5542", "db2:5541", "db1:15541"] {
+        for text in [
+            "db1:5542",
+            "db2:5541",
+            "db1:15541",
+            "db11:5541",
+            "postgres://db1@other:5541/d",
+            "postgres://u@other:5541/db1",
+            "s1 (host=olddb1 port=5541)",
+            "db1:1 (host=other port=5541)",
+        ] {
             assert!(!is_at(text, &server), "{text}");
         }
+        let here = Address { host: "localhost".into(), port: 1 };
+        assert!(is_at("127.0.0.1:1", &here) && is_at("[::1]:1", &here) && !is_at("192.0.2.1:1", &here));
     }
 }

@@ -68,7 +68,7 @@ pub(crate) fn unusable(state: &DatabaseState, url: &str) -> Failure {
                 tables.join(", ")
             )
         }
-        DatabaseState::Partial { tables, problem } => format!(
+        DatabaseState::Partial { tables, problem, .. } => format!(
             "{url} holds tables of Lydite's that can't be used ({}): {problem}: {fresh}",
             tables.join(", ")
         ),

@@ -9,6 +9,7 @@ use lydite_bench::{LoadReport, Mode};
 use lydite_database::{DatabaseState, Demand, Target};
 use lydite_plan::Plan;
 use lydite_plan::controls::Scale;
+use lydite_plan::data::load_flags;
 use lydite_report::figures::plural;
 use lydite_tpcc::meta::DatabaseMeta;
 
@@ -96,7 +97,12 @@ pub(crate) fn make_ready(
     let mut state = target.state()?;
     let (mut warehouses, mut data) = (plan.warehouses, plan.data);
     if fresh && state != DatabaseState::AnyScale {
-        if let DatabaseState::Ready { meta } | DatabaseState::Loading { meta, .. } = &state {
+        let dropped = match &state {
+            DatabaseState::Ready { meta } | DatabaseState::Loading { meta, .. } => Some(meta),
+            DatabaseState::Partial { meta, .. } => meta.as_deref(),
+            _ => None,
+        };
+        if let Some(meta) = dropped {
             // Unset keys keep the values of the dropped data.
             warehouses = warehouses.or(Some(meta.warehouses));
             data.size = data.size.or(Some(meta.size));
@@ -180,10 +186,12 @@ pub(crate) fn unusable(state: &DatabaseState, url: &str) -> Option<Failure> {
              these tables, `lydite load {url} --warehouses {DEFAULT_WAREHOUSES} --fresh` drops them with all their rows",
             tables.join(", ")
         ))),
-        DatabaseState::Partial { tables, problem } => Some(Failure::usage(format!(
+        DatabaseState::Partial { tables, problem, meta } => Some(Failure::usage(format!(
             "the database holds tables of Lydite's that can't be used ({}): {problem}: drop them and start over with \
-             `lydite load {url} --warehouses {DEFAULT_WAREHOUSES} --fresh`, or name another database or schema",
-            tables.join(", ")
+             `lydite load {url} {} --fresh`, or name another database or schema",
+            tables.join(", "),
+            meta.as_ref()
+                .map_or_else(|| format!("--warehouses {DEFAULT_WAREHOUSES}"), |meta| load_flags(meta))
         ))),
         DatabaseState::Micro { meta, .. } => Some(Failure::usage(format!(
             "the database holds the microbenchmark's tables ({}): run it with --workload micro, name another database, \

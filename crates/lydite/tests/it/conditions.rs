@@ -5,7 +5,7 @@ use crate::loaded;
 use crate::program::{
     Program, assert_checks_hold, has_each, json, longer_windows, lydite, scratch, text, total, windows_from,
 };
-use lydite_testkit::postgres;
+use lydite_testkit::{mariadb, postgres};
 use rusqlite::Connection;
 use std::fs;
 use std::path::Path;
@@ -291,6 +291,39 @@ fn each_condition_is_found_broken_in_sqlite_by_its_key() {
         assert_found(change, &format!("sqlite:{}", text(&path)));
         fs::remove_file(&path).expect("the copy");
     });
+}
+
+/// A collation decides which texts are equal in a query. Lydite's tables have one that compares characters, but somebody
+/// may have changed it.
+#[test]
+fn texts_that_differ_in_case_or_blanks_only_are_found_whatever_the_collation() {
+    let server = mariadb::shared();
+    let url = server.create_database("collated");
+    lydite(&["load", &url, "-w", "1", "--size", "tiny", "--quiet"]).code(0);
+    lydite(&["run", &url, "-d", "1s", "--warmup", "0", "--quiet"]).code(0);
+    for table in ["warehouse", "district", "history", "customer"] {
+        let convert = "CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci";
+        server.sql("collated", &format!("ALTER TABLE {table} {convert}"));
+    }
+    lydite(&["check", &url, "--quiet"]).code(0);
+    let changes = [
+        ("UPDATE history SET h_data = swapcased WHERE h_data LIKE '% %' LIMIT 1", "history"),
+        ("UPDATE history SET h_data = concat(trim(h_data), ' ') WHERE h_data LIKE '% %' LIMIT 1", "history"),
+        ("UPDATE customer SET c_credit = 'gc' WHERE c_credit = 'GC' LIMIT 1", "customer"),
+    ];
+    for (change, table) in changes {
+        server.sql("collated", &format!("CREATE TABLE kept AS SELECT * FROM {table}"));
+        // Letters of both cases: one of the two differs.
+        let swapped =
+            "CASE WHEN BINARY h_data = BINARY lower(h_data) THEN upper(h_data) ELSE lower(h_data) END";
+        server.sql("collated", &change.replace("swapcased", swapped));
+        let ended = lydite(&["check", &url, "--quiet"]).code(1);
+        assert!(ended.only_error().contains(table), "{change}: {ended:?}");
+        let restore =
+            "SET foreign_key_checks = 0; DELETE FROM {}; INSERT INTO {} SELECT * FROM kept; DROP TABLE kept";
+        server.sql("collated", &restore.replace("{}", table));
+    }
+    lydite(&["check", &url, "--quiet"]).code(0);
 }
 
 #[test]

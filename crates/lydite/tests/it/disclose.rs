@@ -94,7 +94,7 @@ fn with(document: &Value, path: &str, new: Value) -> Value {
 
 /// A directory with saved inputs, and the command on them.
 struct Case {
-    directory: tempfile::TempDir,
+    directory: lydite_testkit::Directory,
     result: Value,
     again: Option<Value>,
     audit: Option<Value>,

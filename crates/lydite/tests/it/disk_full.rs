@@ -7,6 +7,7 @@
 
 use crate::program;
 use crate::program::{Program, assert_consistent, assert_no_panic, lydite, scratch, text, windows_from};
+use lydite_testkit::Directory;
 use lydite_testkit::postgres::Server;
 use serde_json::Value;
 use std::ffi::CString;
@@ -17,11 +18,10 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
-use tempfile::TempDir;
 
 /// A file system of a given size.
 struct SmallDisk {
-    directory: TempDir,
+    directory: Directory,
 }
 
 impl SmallDisk {

@@ -5,11 +5,11 @@ use crate::kit::{
     SDK, assert_green, directory, kit, python_with_drivers, scaffold, step, uses_package_msgpack,
 };
 use crate::program::{Program, assert_checks_hold, json, longer_windows, lydite, text, total, windows_from};
+use lydite_testkit::Directory;
 use lydite_testkit::postgres::{self, Server};
 use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use tempfile::TempDir;
 
 #[test]
 fn a_new_driver_passes_the_kit_as_it_is() {
@@ -185,7 +185,7 @@ fn a_broken_driver_of_each_kind_is_told_red_with_its_reason() {
 
 /// The URL of a driver that is broken in these ways. It uses the package msgpack: with the SDK's own means a kit takes
 /// twice the processor time.
-fn broken(place: &TempDir, kinds: &str, options: &str) -> String {
+fn broken(place: &Directory, kinds: &str, options: &str) -> String {
     let store = place.path().join("store.sqlite");
     let python = python_with_drivers();
     format!("driver:env PYTHONPATH={SDK} STORE_FILE={} {python} {BROKEN} {kinds}{options}", store.display())
@@ -256,7 +256,7 @@ fn no_driver_is_left_behind_when_lydite_is_killed() {
 const PYTPCC: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/drivers/pytpcc");
 
 /// The URL of a driver written to py-tpcc's contract, over a file in `place`.
-fn pytpcc(place: &TempDir, name: &str) -> String {
+fn pytpcc(place: &Directory, name: &str) -> String {
     let config = place.path().join("config");
     let database = place.path().join("tpcc.db").display().to_string();
     std::fs::write(&config, format!("[{name}]\ndatabase = {database}\n")).expect("a configuration");
@@ -285,7 +285,7 @@ fn unmodified_drivers_of_both_dialects_of_py_tpcc_pass_the_conditions_and_the_ki
 /// The configuration is in a folder with a plus sign, which stays one.
 #[test]
 fn a_fork_of_py_tpcc_runs_with_its_own_modules_and_with_tables_that_only_a_reset_makes() {
-    let place = tempfile::Builder::new().prefix("a+b").tempdir().expect("a temporary directory");
+    let place = Directory::new("a+b");
     let url = pytpcc(&place, "forked");
     let json_file = place.path().join("result.json");
     let run = ["run", &url, "--warehouses", "1", "--duration", "2s", "--warmup", "0s", "--quiet", "--fresh"];
@@ -507,7 +507,7 @@ fn example_in_python(example: &str, arguments: &str) -> String {
 const PGX: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk/go/examples/pgx");
 
 /// Builds the driver over pgx, which Go fetches when it has not yet.
-fn pgx(place: &TempDir, connection: &str) -> String {
+fn pgx(place: &Directory, connection: &str) -> String {
     let program = place.path().join("pgx");
     let mut go = std::process::Command::new("go");
     go.args(["build", "-buildvcs=false", "-o"]).arg(&program).arg(".").current_dir(PGX);

@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(300);
 
 /// A directory for labs and notes of faults that no other test uses.
 pub(crate) struct Place {
-    pub(crate) directory: tempfile::TempDir,
+    pub(crate) directory: lydite_testkit::Directory,
 }
 
 impl Place {

@@ -1,15 +1,15 @@
 //! The lab of a fleet: NATS and agents on this machine.
 
 use crate::program::{Ended, Program, json, scratch, text};
+use lydite_testkit::Directory;
 use lydite_testkit::nats;
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
-use tempfile::TempDir;
 
 /// A directory for temporary files, in which labs are. The fleet in it ends with it.
 struct Place {
-    directory: TempDir,
+    directory: Directory,
 }
 
 impl Place {

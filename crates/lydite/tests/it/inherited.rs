@@ -159,6 +159,11 @@ fn a_database_and_a_role_of_postgresql_with_hostile_settings_are_loaded_checked_
 /// Settings that the user writes into the URL hold for the measured sessions, and not for loads.
 #[test]
 fn a_statement_timeout_of_the_url_is_the_sessions_own_and_no_loads() {
+    // Nothing is answered within a millisecond, not even what Lydite asks first.
+    let short = postgres::shared().create_database("short_timeout");
+    let short = format!("{short}?options=-c%20statement_timeout=1%20--idle-session-timeout=1");
+    lydite(&["load", &short, "--warehouses", "1", "--size", "tiny", "--quiet"]).code(0);
+    lydite(&["check", &short, "--quiet"]).code(0);
     let url = postgres::shared().create_database("asked_timeout");
     let url = format!("{url}?options=-c%20statement_timeout=300ms");
     lydite(&["load", &url, "--warehouses", "1", "--size", "small", "--quiet"]).code(0);

@@ -2,10 +2,10 @@
 
 use crate::loaded;
 use crate::program::{Ended, Program, Running, assert_consistent, checksums, lydite, scratch, text};
+use lydite_testkit::Directory;
 use lydite_testkit::postgres::{self, Server};
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
-use tempfile::TempDir;
 
 fn load(url: &str, more: &[&str]) -> Program {
     Program::new(&[&["load", url], &loaded::SLOWLY[..], more].concat())
@@ -47,7 +47,7 @@ fn units_in(path: &Path) -> u32 {
 }
 
 /// A scratch directory, the path of a file in it that is not there yet, and the URL of an SQLite database in that file.
-fn sqlite_file() -> (TempDir, PathBuf, String) {
+fn sqlite_file() -> (Directory, PathBuf, String) {
     let directory = scratch();
     let path = directory.path().join("tpcc.sqlite");
     let url = format!("sqlite:{}", text(&path));

@@ -50,6 +50,7 @@ mod program;
 mod real_servers;
 mod replicas;
 mod report;
+mod scripts;
 mod secrets;
 mod server;
 mod spec;

@@ -9,20 +9,20 @@ use crate::program::{
     Program, Running, assert_checks_hold, assert_consistent, assert_no_panic, json, scratch, text, total,
     windows_from,
 };
+use lydite_testkit::Directory;
 use lydite_testkit::postgres::Server;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::thread;
 use std::time::{Duration, Instant};
-use tempfile::TempDir;
 
 /// A server for one test at a time: each of them kills or freezes it.
 pub(crate) struct Victim {
     server: MutexGuard<'static, Option<Server>>,
     pub(crate) url: String,
     pub(crate) database: String,
-    directory: TempDir,
+    directory: Directory,
     begun: Instant,
 }
 
@@ -84,7 +84,7 @@ impl Victim {
 /// A further database of the victim.
 struct Beside {
     url: String,
-    directory: TempDir,
+    directory: Directory,
 }
 
 impl Beside {

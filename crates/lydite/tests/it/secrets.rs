@@ -81,6 +81,71 @@ fn no_command_repeats_a_password_of_what_it_does_not_understand() {
 }
 
 #[test]
+fn hosts_that_are_written_wrong_are_named_and_never_left_out() {
+    let (again, empty) =
+        ("name user and password once, before the first host", "an empty host beside a comma");
+    let (twice, one) = ("twice: name each once", "takes one: leave out the others");
+    for (url, words) in [
+        ("postgres://u:S3cr3tM@h1:1,u:S3cr3tM@h2:2/db", again),
+        ("mysql://u:S3cr3tM@h1:1,u:S3cr3tM@h2:2/db", again),
+        ("tidb://u:S3cr3tM@h1,h2,u:S3cr3tM@h3/db", again),
+        ("cockroach://u@h1,u:S3cr3tM@h2/db", again),
+        ("postgres://h1:1,u:S3cr3tM@h2:2/db", again),
+        ("postgres://h1,u:S3cr3tM@h2:2/db", again),
+        ("redis://u:S3cr3tM@h1:1,u:S3cr3tM@h2:2", again),
+        ("etcd://u:S3cr3tM@h1:1,u:S3cr3tM@h2:2", again),
+        ("gemel-server://:S3cr3tM@h1:1,:S3cr3tM@h2:2", again),
+        ("postgres://,h1/db", empty),
+        ("postgres://u:S3cr3tM@,h1/db", empty),
+        ("mariadb://h1:1,,h2/db", empty),
+        ("postgres://h1,/db", empty),
+        ("etcd://h1,,h2", one),
+        ("redis://h1:1,h2:2", one),
+        ("etcd://h1,h2", one),
+        ("gemel-server://:S3cr3tM@h1:1,h2:2", one),
+        ("postgres://u:S3cr3tM@H1:1,h1:1/db", twice),
+        ("postgres://u:S3cr3tM@h1/db?nodes=h2:1,H2:1", "target option nodes names H2:1 twice"),
+        ("mysql://u:S3cr3tM@h1/db?nodes=u:S3cr3tM@h2:1", "target option nodes names a user: leave it out"),
+        ("postgres://u@h1/db?nodes=u:S3cr3tM@h2:1", "target option nodes names a user: leave it out"),
+        (
+            "postgres://u:S3cr3tM@h1/db?nodes=h2:1,,h3:1",
+            "target option nodes has an empty server beside a comma",
+        ),
+        ("postgres://u:nodes@h1/db?nodes=nodes", "target option nodes: \"***\" is not HOST:PORT"),
+    ] {
+        let ended = lydite(&["check", url]).code(2);
+        assert!(ended.only_error().contains(words), "{ended:?}");
+        assert!(!ended.stderr.contains(MARKER), "{ended:?}");
+    }
+    // A comma alone may be a part of the password.
+    let ended = lydite(&["check", "postgres://u:a,b@127.0.0.1:1/db"]).code(3);
+    assert!(ended.stderr.contains("127.0.0.1:1"), "{ended:?}");
+}
+
+#[test]
+fn a_scheme_has_no_case_and_a_blank_around_a_target_is_named() {
+    let ended = lydite(&["check", "POSTGRES://u:S3cr3tM@127.0.0.1:1/db"]).code(3);
+    assert!(ended.stderr.contains("postgres at 127.0.0.1:1, database \"db\""), "{ended:?}");
+    let directory = scratch();
+    let path = directory.path().join("Tpcc.sqlite");
+    lydite(&["load", &format!("SQLite:{}", text(&path)), "-w", "1", "--size", "tiny"]).code(0);
+    let ended = lydite(&["check", &format!("sqlite:{}", text(&path))]).code(0);
+    assert!(ended.stderr.is_empty(), "{ended:?}");
+    lydite(&["run", "NULL:", "-d", "1s", "--warmup", "0s", "--workload", "micro"]).code(0);
+    for (url, at) in [
+        (" postgres://u:S3cr3tM@127.0.0.1:1/db", "target begins with a blank"),
+        ("\tMYSQL://u:S3cr3tM@127.0.0.1:1/db", "target begins with a blank"),
+        ("postgres://u:S3cr3tM@127.0.0.1:1/db ", "target ends with a blank"),
+        ("postgres://u:S3cr3tM@127.0.0.1:1/db\n", "target ends with a blank"),
+        ("sqlite:tpcc.sqlite ", "target ends with a blank"),
+        (" driver:./demo", "target begins with a blank"),
+    ] {
+        let ended = lydite(&["check", url]).code(2);
+        assert!(ended.only_error().contains(at) && !ended.stderr.contains(MARKER), "{ended:?}");
+    }
+}
+
+#[test]
 fn a_wrong_command_line_is_answered_in_one_line_with_the_way_out() {
     for (arguments, line) in [
         (

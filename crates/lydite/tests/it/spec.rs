@@ -4,10 +4,10 @@ use crate::kit::{
     SDK, assert_each_is_named, assert_green, directory, kit, python_with_drivers, scaffold, step,
 };
 use crate::program::{Program, lydite};
+use lydite_testkit::Directory;
 use lydite_testkit::{postgres, redis};
 use std::fs;
 use std::process::Command;
-use tempfile::TempDir;
 
 /// One in Go, as short as it can be; what is wrong with such is told in `spec_go.rs`.
 const SHORT_GO: &str = "[store]\nlanguage = \"go\"\n";
@@ -15,7 +15,7 @@ const SHORT_GO: &str = "[store]\nlanguage = \"go\"\n";
 const SPECS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk/specs");
 
 /// Makes a driver of one of the specifications that come with Lydite, and gives its program.
-fn made(place: &TempDir, name: &str) -> String {
+fn made(place: &Directory, name: &str) -> String {
     let spec = format!("{SPECS}/{name}.toml");
     scaffold(place, name, &["--lang", "python", "--spec", &spec]);
     format!("{} {}", python_with_drivers(), place.path().join(name).join("store.py").display())

@@ -3,15 +3,15 @@
 
 use crate::kit::{assert_each_is_named, assert_green, directory, kit, scaffold, step};
 use crate::program::Program;
+use lydite_testkit::Directory;
 use lydite_testkit::postgres;
 use std::fs;
 use std::process::Command;
-use tempfile::TempDir;
 
 const SPECS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk/specs");
 
 /// Makes a driver and builds it; its directory.
-fn built(place: &TempDir, name: &str, spec: &str) -> String {
+fn built(place: &Directory, name: &str, spec: &str) -> String {
     scaffold(place, name, &["--spec", spec]);
     let directory = place.path().join(name);
     let ended = Command::new(directory.join("build")).output().expect("its build script");

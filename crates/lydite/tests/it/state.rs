@@ -1,9 +1,12 @@
 //! What a database holds already decides what happens: nothing is dropped that the user did not ask to drop.
 
 use crate::loaded;
-use crate::program::{assert_consistent, json, lydite, scratch, text};
-use lydite_testkit::postgres;
+use crate::program::{Program, assert_consistent, checksums, json, lydite, scratch, text};
+use lydite_testkit::{mariadb, postgres};
 use rusqlite::Connection;
+use std::panic::{self, AssertUnwindSafe};
+use std::thread;
+use std::time::Duration;
 
 #[test]
 fn a_run_on_a_database_with_other_warehouses_is_refused_with_advice() {
@@ -146,8 +149,120 @@ fn what_depends_on_the_tables_is_not_dropped_and_told_with_advice() {
         "CREATE TABLE item (mine text); INSERT INTO item VALUES ('a'); CREATE VIEW mine AS SELECT * FROM item",
     );
     let ended = lydite(&["load", &url, "--warehouses", "1", "--size", "small", "--fresh", "--quiet"]).code(3);
-    assert!(ended.only_error().contains("drop what depends on it first"), "{ended:?}");
+    let error = ended.only_error();
+    assert!(error.contains("view mine depends on table item"), "{error}");
+    assert!(error.contains("drop what depends on it first (DROP VIEW"), "{error}");
     assert_eq!(server.psql("dependent_view", "SELECT mine FROM mine"), "a");
+}
+
+#[test]
+fn a_missing_table_is_answered_with_the_whole_command_of_the_load() {
+    let directory = scratch();
+    let path = directory.path().join("tpcc.sqlite");
+    let url = format!("sqlite:{}", text(&path));
+    lydite(&["load", &url, "-w", "3", "--size", "tiny", "--seed", "7", "--quiet"]).code(0);
+    let before = checksums(&url);
+    Connection::open(&path).unwrap().execute("DROP TABLE history", []).unwrap();
+    let said = format!("start over with `lydite load {url} --warehouses 3 --size tiny --seed 7 --fresh`");
+    for command in [
+        &["check", &url][..],
+        &["run", &url, "-d", "1s"],
+        &["verify", &url],
+        &["audit", &url, "--only", "data"],
+        &["plan", "--nopm", "1000", "--target", &url],
+    ] {
+        let ended = lydite(command).code(2);
+        assert!(ended.only_error().contains(&said), "{ended:?}");
+    }
+    // A run keeps what the notes say, too.
+    lydite(&["run", &url, "--fresh", "-d", "100ms", "--warmup", "0", "--seed", "7", "--quiet"]).code(0);
+    let found = lydite(&["check", &url]).code(0).stdout;
+    assert!(found.contains(": 3 tiny warehouses"), "{found}");
+    lydite(&["load", &url, "--warehouses", "3", "--size", "tiny", "--seed", "7", "--fresh", "--quiet"])
+        .code(0);
+    assert_eq!(checksums(&url), before);
+}
+
+#[test]
+fn a_command_without_the_password_of_its_target_says_once_how_to_give_it() {
+    let server = postgres::shared();
+    let url = server.create_database("hinted");
+    let with_password = url.replacen('@', ":S3cr3tM@", 1);
+    let hint = "; set LYDITE_PASSWORD to the password before";
+    let ended = lydite(&["check", &with_password]).code(2);
+    let error = ended.only_error();
+    assert!(error.ends_with(&format!("`lydite load {url} --warehouses 2`{hint}")), "{error}");
+    assert!(!error.contains("S3cr3tM"), "{error}");
+    // Nobody needs it who has it in the environment, or whose URL is whole.
+    let given = Program::new(&["check", &with_password]).env("LYDITE_PASSWORD", "S3cr3tM").run().code(2);
+    assert!(given.only_error().ends_with("--warehouses 2`"), "{given:?}");
+    let whole = lydite(&["check", &url]).code(2);
+    assert!(whole.only_error().ends_with("--warehouses 2`"), "{whole:?}");
+}
+
+/// Ends a load with `--fresh` while it waits for the lock of a table that a session holds. `sql` asks the server, `hold` is
+/// the session, and these queries name it, end it, and count the waiting statements.
+fn end_a_fresh_load_that_waits(
+    url: &str,
+    sql: &(dyn Fn(&str) -> String + Sync),
+    [hold, holder, end, drops]: [&str; 4],
+) {
+    lydite(&["load", url, "-w", "1", "--size", "tiny", "--quiet"]).code(0);
+    let look = || thread::sleep(Duration::from_millis(20));
+    for signal in [libc::SIGINT, libc::SIGKILL] {
+        thread::scope(|scope| {
+            let held = scope
+                .spawn(|| panic::catch_unwind(AssertUnwindSafe(|| sql(hold))).expect_err("it is killed"));
+            let id = loop {
+                match sql(holder) {
+                    id if id.is_empty() => look(),
+                    id => break id,
+                }
+            };
+            let fresh = ["load", url, "-w", "1", "--size", "tiny", "--fresh", "--quiet"];
+            let mut fresh = Program::new(&fresh).start();
+            fresh.wait_until("its wait", || sql(drops) == "1");
+            fresh.signal(signal);
+            assert_eq!(fresh.wait().code, (signal == libc::SIGINT).then_some(130));
+            // The server's wait has an end of its own.
+            while sql(drops) != "0" {
+                look();
+            }
+            sql(&end.replace('#', &id));
+            held.join().expect("the holder");
+        });
+        assert_consistent(url);
+    }
+}
+
+// The last of the tables by name: those before it could be dropped.
+
+#[test]
+fn a_fresh_load_that_ends_while_it_waits_for_a_lock_in_mariadb_leaves_the_database_as_it_was() {
+    let server = mariadb::shared();
+    let url = server.create_database("waits_fresh");
+    let of_database = "FROM information_schema.processlist WHERE db = 'waits_fresh' AND";
+    let texts = [
+        "BEGIN; SELECT count(*) FROM warehouse; SELECT sleep(3600)",
+        &format!("SELECT id {of_database} state = 'User sleep'"),
+        "KILL #",
+        &format!("SELECT count(*) {of_database} info LIKE 'DROP TABLE%'"),
+    ];
+    end_a_fresh_load_that_waits(&url, &|sql| server.sql("waits_fresh", sql), texts);
+}
+
+#[test]
+fn a_fresh_load_that_ends_while_it_waits_for_a_lock_in_postgresql_leaves_the_database_as_it_was() {
+    let server = postgres::shared();
+    let url = server.create_database("waits_fresh");
+    let of_database = "FROM pg_stat_activity WHERE datname = 'waits_fresh' AND";
+    let texts = [
+        "BEGIN; SELECT count(*) FROM warehouse; SELECT pg_sleep(3600)",
+        &format!("SELECT pid {of_database} wait_event = 'PgSleep'"),
+        "SELECT pg_terminate_backend(#)",
+        &format!("SELECT count(*) {of_database} wait_event_type = 'Lock' AND query LIKE '%DROP TABLE%'"),
+    ];
+    end_a_fresh_load_that_waits(&url, &|sql| server.psql("waits_fresh", sql), texts);
 }
 
 #[test]

@@ -4,6 +4,7 @@
 use crate::program::{assert_checks_hold, json, lydite, scratch, text};
 use lydite_testkit::{mariadb, postgres};
 use serde_json::Value;
+use std::path::Path;
 
 /// The warnings of a result.
 fn warnings(result: &Value) -> Vec<&str> {
@@ -19,6 +20,34 @@ fn assert_warned_once(result: &Value, stderr: &str, words: &[&str]) {
         assert_eq!(found.len(), 1, "{word}: {:#?}", warnings(result));
         assert!(stderr.contains(found[0]), "{word}: {stderr}");
     }
+}
+
+/// Returns the arguments of a short run that writes its result to a file.
+fn run<'a>(url: &'a str, warehouses: &'a str, path: &'a Path) -> [&'a str; 13] {
+    [
+        "run",
+        url,
+        "-w",
+        warehouses,
+        "--size",
+        "tiny",
+        "-d",
+        "1s",
+        "--warmup",
+        "0s",
+        "--quiet",
+        "--json",
+        text(path),
+    ]
+}
+
+/// Returns the result of a run that is complete, and whose checks hold.
+#[track_caller]
+fn complete(path: &Path) -> Value {
+    let result = json(path);
+    assert_eq!(result["status"], "complete", "{result}");
+    assert_checks_hold(&result, &["before", "after"]);
+    result
 }
 
 /// A database on the shared server, and its URL for a role that owns it but may not read these catalogs.
@@ -39,25 +68,9 @@ fn a_run_goes_on_if_postgresql_reports_no_placement_settings_and_statistics() {
     let url = postgres_without("unread", &catalogs);
     let directory = scratch();
     let path = directory.path().join("result.json");
-    let run = [
-        "run",
-        &url,
-        "-w",
-        "2",
-        "--size",
-        "tiny",
-        "-d",
-        "1s",
-        "--warmup",
-        "0s",
-        "--quiet",
-        "--json",
-        text(&path),
-    ];
+    let run = run(&url, "2", &path);
     let ended = lydite(&run).code(0);
-    let result = json(&path);
-    assert_eq!(result["status"], "complete", "{result}");
-    assert_checks_hold(&result, &["before", "after"]);
+    let result = complete(&path);
     let placement = "The nodes of the warehouses could not be read";
     assert_warned_once(&result, &ended.stderr, &[placement, "The server does not report its settings"]);
     for words in ["Could not observe the server's changed settings", "Could not observe db: "] {
@@ -100,25 +113,9 @@ fn a_run_goes_on_if_mariadb_does_not_report_its_statements() {
     let url = format!("mariadb://unread@{place}");
     let directory = scratch();
     let path = directory.path().join("result.json");
-    let run = [
-        "run",
-        &url,
-        "-w",
-        "1",
-        "--size",
-        "tiny",
-        "-d",
-        "1s",
-        "--warmup",
-        "0s",
-        "--quiet",
-        "--json",
-        text(&path),
-    ];
+    let run = run(&url, "1", &path);
     lydite(&run).code(0);
-    let result = json(&path);
-    assert_eq!(result["status"], "complete", "{result}");
-    assert_checks_hold(&result, &["before", "after"]);
+    let result = complete(&path);
     let observed = warnings(&result).into_iter().filter(|warning| warning.starts_with("Could not observe"));
     let observed: Vec<&str> = observed.collect();
     assert_eq!(observed.len(), 1, "{observed:?}");

@@ -228,7 +228,7 @@ fn check_times(entries: &mut Entries, window: Duration, planned: &[Planned]) {
 /// Returns the addresses in a list of URLs.
 #[must_use]
 pub fn addresses_of(urls: &str) -> Vec<Address> {
-    let scheme = urls.split_once(':').map_or("", |(scheme, _)| scheme);
+    let scheme = urls.split_once(':').map_or("", |(scheme, _)| scheme).to_ascii_lowercase();
     let usual = PORTS.iter().find(|(known, _)| *known == scheme).map_or(PORT, |(_, port)| *port);
     // A comma separates URLs, and also the addresses within one.
     let mut all = Vec::new();

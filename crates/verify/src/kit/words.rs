@@ -19,7 +19,7 @@ pub(super) fn state(state: &DatabaseState) -> String {
         DatabaseState::Foreign { tables } => {
             format!("has tables that Lydite did not make ({})", tables.join(", "))
         }
-        DatabaseState::Partial { tables, problem } => {
+        DatabaseState::Partial { tables, problem, .. } => {
             format!("has tables that make up no database ({}): {problem}", tables.join(", "))
         }
         DatabaseState::Loading { items, warehouses, meta } => {

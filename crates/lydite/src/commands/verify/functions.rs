@@ -14,10 +14,12 @@ use crate::write::write;
 use lydite_database::secret::shown;
 use lydite_database::{DatabaseState, Description, Target, TxMode};
 use lydite_families::TargetSpec;
+use lydite_plan::data::load_flags;
 use lydite_plan::destination::Destination;
 use lydite_plan::values::{number, whole};
 use lydite_report::live::Style;
 use lydite_tpcc::WarehouseId;
+use lydite_tpcc::meta::DatabaseMeta;
 use lydite_verify::functions::{Finding, Functions, Group, TestVerdict, prepare};
 use serde::Serialize;
 use std::sync::Arc;
@@ -46,7 +48,8 @@ pub(super) fn command(name: &str, args: &VerifyArgs) -> Outcome {
     let (spec, interrupt) = watched(spec, style)?;
     let target: Arc<dyn Target> = spec.open()?;
     let description = target.describe()?;
-    let warehouses = warehouses_of(&*target, &description.url)?;
+    let meta = loaded(&*target, &description.url)?;
+    let warehouses = meta.warehouses;
     let prepared = prepare(&target, warehouses, functions)?;
     let mut warnings = prepared.unknown().to_vec();
     // Writers and readers are sessions.
@@ -105,8 +108,9 @@ pub(super) fn command(name: &str, args: &VerifyArgs) -> Outcome {
     if let Some(why) = report.unrestored {
         failures.push(Failure::Target(format!(
             "the balances could not be restored ({why}): condition 3.3.2.1 will not hold; load again with `lydite load \
-             {} --warehouses {warehouses} --fresh`",
-            typed(&description.url)
+             {} {} --fresh`",
+            typed(&description.url),
+            load_flags(&meta)
         )));
     }
     if report.stopped {
@@ -163,18 +167,21 @@ fn plan(
     }
 }
 
-/// Returns the number of warehouses that the database holds, at least two.
-fn warehouses_of(target: &dyn Target, url: &str) -> Result<u32, Failure> {
-    let load = |first: &str| format!("`lydite load {} --warehouses 2{first}`", typed(url));
+/// Returns the description of the database, which holds at least two warehouses.
+fn loaded(target: &dyn Target, url: &str) -> Result<DatabaseMeta, Failure> {
+    let load = |flags: &str| format!("`lydite load {} {flags}`", typed(url));
     match target.state()? {
-        DatabaseState::Ready { meta } if meta.warehouses >= 2 => Ok(meta.warehouses),
-        DatabaseState::Ready { .. } => Err(Failure::usage(format!(
+        DatabaseState::Ready { meta } if meta.warehouses >= 2 => Ok(meta),
+        DatabaseState::Ready { meta } => Err(Failure::usage(format!(
             "{url} has one warehouse, and these tests need at least two: load again with {}",
-            load(" --fresh")
+            load(&format!("{} --fresh", load_flags(&DatabaseMeta { warehouses: 2, ..meta })))
         ))),
         DatabaseState::AnyScale => Err(Failure::usage(format!("{url} stores nothing that could be tested"))),
         state => Err(unusable(&state, url).unwrap_or_else(|| {
-            Failure::usage(format!("{url} is empty: load it first, for example with {}", load("")))
+            Failure::usage(format!(
+                "{url} is empty: load it first, for example with {}",
+                load("--warehouses 2")
+            ))
         })),
     }
 }

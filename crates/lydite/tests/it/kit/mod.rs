@@ -1,14 +1,14 @@
 //! The conformance kit as tests call it: scaffolds, verdicts, and what drivers run with.
 
 use crate::program::{Ended, Program, lydite};
-use tempfile::TempDir;
+use lydite_testkit::Directory;
 
 /// The SDK for Python.
 pub(crate) const SDK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk/python");
 
 /// A directory that goes with the test.
-pub(crate) fn directory() -> TempDir {
-    tempfile::tempdir().expect("a temporary directory")
+pub(crate) fn directory() -> Directory {
+    Directory::new("e2e")
 }
 
 /// Runs the kit to its end. It does what many commands do, several times over.
@@ -17,7 +17,7 @@ pub(crate) fn kit(arguments: &[&str]) -> Ended {
 }
 
 /// Makes a driver in a directory and gives its URL.
-pub(crate) fn scaffold(place: &TempDir, name: &str, arguments: &[&str]) -> String {
+pub(crate) fn scaffold(place: &Directory, name: &str, arguments: &[&str]) -> String {
     let path = place.path().join(name);
     let path = path.to_str().expect("a path in UTF-8");
     let made = lydite(&[&["driver", "new", path], arguments].concat()).code(0);

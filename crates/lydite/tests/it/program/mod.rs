@@ -381,8 +381,8 @@ pub(crate) fn has_each(result: &Value, kinds: &[&str]) -> bool {
 }
 
 /// A scratch directory.
-pub(crate) fn scratch() -> tempfile::TempDir {
-    tempfile::Builder::new().prefix("lydite-e2e-").tempdir().expect("a temporary directory")
+pub(crate) fn scratch() -> lydite_testkit::Directory {
+    lydite_testkit::Directory::new("e2e")
 }
 
 /// Bytes of the files in a directory.

@@ -40,7 +40,7 @@ relative_to = { mix = "deck" }
 
 /// An experiment's file in a scratch directory, and where its results go.
 struct Bench {
-    directory: tempfile::TempDir,
+    directory: lydite_testkit::Directory,
 }
 
 impl Bench {
