@@ -127,6 +127,12 @@ pub trait Target: Send + Sync {
         done: &(dyn Fn(&ConditionFinding) + Sync),
     ) -> Result<Vec<ConditionFinding>, TargetError>;
 
+    /// Splits conditions into parts. A check that may be stopped evaluates one part after the other by [`Target::check`],
+    /// each in a pass of its own over the rows.
+    fn passes(&self, conditions: &[Condition]) -> Vec<Vec<Condition>> {
+        vec![conditions.to_vec()]
+    }
+
     /// Returns a checksum of each table. It depends neither on the order of the rows nor on their storage: equal rows
     /// in different databases give equal sums. For points in time only their presence counts, since the database's
     /// clock sets them.

@@ -13,7 +13,7 @@ pub use own::{
     ORDER_LINE_CONDITION, ORDERS_CONDITION, OWN_CONDITIONS, PAYMENTS, PRICES, STOCK_CONDITION,
     WAREHOUSE_CONDITION, may_have_entries, not_compared, own_conditions_apply, price_sum, stock_residue,
 };
-pub use own_evaluator::OwnEvaluator;
+pub use own_evaluator::{OwnEvaluator, entries_of, paid};
 
 use crate::meta::DatabaseMeta;
 use crate::schema::Table;

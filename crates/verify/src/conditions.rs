@@ -120,8 +120,8 @@ fn aside<E: Send + 'static, R: Send + 'static>(
     }
 }
 
-/// Runs [`check`] for one condition after the other until `stop` says so, each on a snapshot of its own. For a database
-/// within this process, which must not be at work when the process ends.
+/// Runs [`check`] for one of the [`Target::passes`] after the other until `stop` says so, each on a snapshot of its own.
+/// For a database within this process, which must not be at work when the process ends.
 ///
 /// # Errors
 /// Fails as [`check`] does.
@@ -132,13 +132,14 @@ pub fn check_in_turn(
     done: &mut dyn FnMut(&ConditionFinding),
 ) -> Result<Checked, TargetError> {
     let mut findings = Vec::new();
-    for condition in conditions {
+    for pass in target.passes(conditions) {
         if stop() {
             return Ok(Checked::Stopped(findings));
         }
-        let found = target.check(std::slice::from_ref(condition), &|_| {})?;
+        let found = target.check(&pass, &|_| {})?;
         found.iter().for_each(&mut *done);
         findings.extend(found);
     }
+    findings.sort_by_key(|finding| finding.condition.number);
     Ok(Checked::All(findings))
 }

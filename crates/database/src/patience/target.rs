@@ -168,6 +168,10 @@ impl Target for Patient {
         )
     }
 
+    fn passes(&self, conditions: &[Condition]) -> Vec<Vec<Condition>> {
+        self.target.passes(conditions)
+    }
+
     fn checksums(&self) -> Result<Vec<TableChecksum>, TargetError> {
         self.ask("the checksums of the tables", |target| target.checksums())
     }

@@ -73,7 +73,8 @@ statements! {
              JOIN item ON i_id = item");
 
     /// Parameters: order, district, warehouse, then one array per column of the lines. The commit is sent with it, so a
-    /// missing row must be an error of the statement. The text that is cast to a number is its message.
+    /// missing row must be an error of the statement. The text that is cast to a number is its message. An INSERT in a
+    /// WITH reports no number of rows, so it returns them. Over shards postgres_fdw then sends each line by itself.
     BatchLines [Batched]
         Sql("WITH line AS (SELECT * FROM unnest($4::int[], $5::int[], $6::int[], $7::int[], \
              $8::numeric[]) AS line (number, item, supply, quantity, amount)), \

@@ -30,25 +30,34 @@ const REMOTE_ORDERS: &str = "\
      UNION ALL SELECT ol_w_id, ol_d_id, ol_o_id, 0, 1 FROM order_line WHERE ol_supply_w_id <> ol_w_id \
      GROUP BY ol_w_id, ol_d_id, ol_o_id) AS parts GROUP BY w, d, o) AS counted WHERE says <> has";
 
+/// Facts about a database that is checked.
+#[derive(Clone, Copy)]
+pub(crate) struct Known {
+    /// Other transactions than the standard's that ran since the load.
+    pub(crate) played: Played,
+    /// True if OL_NUMBER of the lines of each order sums to what O_OL_CNT says.
+    pub(crate) numbers_add_up: bool,
+}
+
 /// A check of one of the conditions.
 struct Check<'a, A> {
     admin: &'a mut A,
     dialect: &'a Dialect,
     population: &'a Population,
-    played: Played,
+    known: Known,
     finding: &'a mut ConditionFinding,
 }
 
-/// Evaluates one of Lydite's own conditions on a database that was loaded with `population`, where these other
-/// transactions ran since. Adds what breaks it to `finding`.
+/// Evaluates one of Lydite's own conditions on a database that was loaded with `population`. Adds what breaks it to
+/// `finding`.
 pub(crate) fn evaluate<A: Admin>(
     admin: &mut A,
     dialect: &Dialect,
     population: &Population,
-    played: Played,
+    known: Known,
     finding: &mut ConditionFinding,
 ) -> Result<(), SqlError> {
-    let mut check = Check { admin, dialect, population, played, finding };
+    let mut check = Check { admin, dialect, population, known, finding };
     match check.finding.condition.number {
         ITEM_CONDITION => check.item(),
         STOCK_CONDITION => check.stock(),
@@ -167,10 +176,10 @@ impl<A: Admin> Check<'_, A> {
             self.offend(format!(
                 "all: {found_count} items, sum of i_price {found_sum}; {count} and {sum} were loaded"
             ));
-        } else if self.played.update_item || found_weighted == weighted {
+        } else if self.known.played.update_item || found_weighted == weighted {
             return Ok(());
         }
-        if self.played.update_item {
+        if self.known.played.update_item {
             return Ok(());
         }
         let price = (self.dialect.money_text)("i_price");
@@ -206,7 +215,7 @@ impl<A: Admin> Check<'_, A> {
              ON w = s_w_id AND i = s_i_id"
         );
         // dUpdateStock takes stock without lines.
-        let differs = if self.played.update_stock { "<" } else { "<>" };
+        let differs = if self.known.played.update_stock { "<" } else { "<>" };
         let bad = format!(
             "s_quantity < 10 OR s_quantity > 100 OR s_ytd < s_order_cnt OR s_ytd > 10 * s_order_cnt \
              OR s_remote_cnt < 0 OR s_remote_cnt > s_order_cnt OR s_ytd {differs} coalesce(taken, 0) \
@@ -275,7 +284,7 @@ impl<A: Admin> Check<'_, A> {
         let key =
             "'w_id=' || ol_w_id || ' d_id=' || ol_d_id || ' o_id=' || ol_o_id || ' number=' || ol_number";
         let amount = (self.dialect.money_text)("ol_amount");
-        let wrong = if self.played.update_item {
+        let wrong = if self.known.played.update_item {
             // Items have exchanged their prices.
             let [least, most] = [PRICES.start(), PRICES.end()].map(|&price| self.amount(price));
             format!("ol_amount < ol_quantity * {least} OR ol_amount > ol_quantity * {most}")
@@ -290,40 +299,37 @@ impl<A: Admin> Check<'_, A> {
             price = self.sum("price"),
         ))?;
         let lines = format!(
-            "SELECT ol_w_id, ol_d_id, sum(ol_number), sum(CASE WHEN ol_o_id <= {orders} THEN 1 ELSE 0 END), \
-             sum(CASE WHEN ol_o_id <= {orders} THEN ol_i_id ELSE 0 END), {}, \
-             sum(CASE WHEN ol_o_id <= {orders} AND (ol_quantity <> {INITIAL_OL_QUANTITY} OR ol_supply_w_id <> ol_w_id) \
-             THEN 1 ELSE 0 END) FROM order_line GROUP BY ol_w_id, ol_d_id",
-            self.sum(&format!("sum(CASE WHEN ol_o_id <= {orders} THEN ol_amount END)"))
+            "SELECT ol_w_id, ol_d_id, count(*), sum(ol_i_id), {}, \
+             sum(CASE WHEN ol_quantity <> {INITIAL_OL_QUANTITY} OR ol_supply_w_id <> ol_w_id THEN 1 ELSE 0 END) \
+             FROM order_line WHERE ol_o_id <= {orders} GROUP BY ol_w_id, ol_d_id",
+            self.sum("sum(ol_amount)")
         );
         let lines = self.rows(&lines, |row| {
-            let (key, numbers) = ((row.number()?, row.number()?), row.number()?);
-            let (count, items) = (row.number()? as u64, row.number()? as u64);
-            let sums = LineSums { lines: count, items, amount: row.cents()? };
-            Some((key, (numbers, sums, row.number()?)))
+            let key = (row.number()?, row.number()?);
+            let (lines, items) = (row.number()? as u64, row.number()? as u64);
+            Some((key, (LineSums { lines, items, amount: row.cents()? }, row.number()?)))
         })?;
-        if lines.iter().any(|(_, (.., bad))| *bad > 0) {
+        if lines.iter().any(|(_, (_, bad))| *bad > 0) {
             self.also(&format!(
                 "SELECT {key} || ': ol_quantity ' || ol_quantity || ', ol_supply_w_id ' || ol_supply_w_id || \
                  ' in a loaded line' AS example FROM order_line \
                  WHERE ol_o_id <= {orders} AND (ol_quantity <> {INITIAL_OL_QUANTITY} OR ol_supply_w_id <> ol_w_id)"
             ))?;
         }
-        let lines: BTreeMap<(i64, i64), (i64, LineSums, i64)> = lines.into_iter().collect();
-        let counts = "SELECT o_w_id, o_d_id, sum((o_ol_cnt + 0) * (o_ol_cnt + 1)) FROM orders \
-                      GROUP BY o_w_id, o_d_id";
-        let counts = self.rows(counts, |row| Some(((row.number()?, row.number()?), row.number()? / 2)))?;
-        let counts: BTreeMap<(i64, i64), i64> = counts.into_iter().collect();
+        let lines: BTreeMap<(i64, i64), (LineSums, i64)> = lines.into_iter().collect();
+        let numbers = if self.known.numbers_add_up { None } else { Some(self.numbers()?) };
         for w_id in self.population.warehouse_ids() {
             for (loaded, d_id) in self.population.line_sums(w_id).into_iter().zip(1_i64..) {
                 let key = (i64::from(w_id.0), d_id);
-                let (numbers, found, _) = lines.get(&key).copied().unwrap_or_default();
+                let (found, _) = lines.get(&key).copied().unwrap_or_default();
                 if found != loaded {
                     self.offend(format!(
                         "w_id={w_id} d_id={d_id}: loaded lines are {found}; {loaded} were loaded"
                     ));
                 }
-                let counted = counts.get(&key).copied().unwrap_or_default();
+                let Some([numbers, counted]) = &numbers else { continue };
+                let [numbers, counted] =
+                    [numbers, counted].map(|of| of.get(&key).copied().unwrap_or_default());
                 if numbers != counted {
                     self.offend(format!(
                         "w_id={w_id} d_id={d_id}: sum of ol_number {numbers}, and {counted} by o_ol_cnt"
@@ -332,6 +338,16 @@ impl<A: Admin> Check<'_, A> {
             }
         }
         Ok(())
+    }
+
+    /// Returns, by district, the sum of OL_NUMBER and the one that O_OL_CNT gives.
+    fn numbers(&mut self) -> Result<[BTreeMap<(i64, i64), i64>; 2], SqlError> {
+        let numbers = "SELECT ol_w_id, ol_d_id, sum(ol_number) FROM order_line GROUP BY ol_w_id, ol_d_id";
+        let numbers = self.rows(numbers, |row| Some(((row.number()?, row.number()?), row.number()?)))?;
+        let counts = "SELECT o_w_id, o_d_id, sum((o_ol_cnt + 0) * (o_ol_cnt + 1)) FROM orders \
+                      GROUP BY o_w_id, o_d_id";
+        let counts = self.rows(counts, |row| Some(((row.number()?, row.number()?), row.number()? / 2)))?;
+        Ok([numbers, counts].map(|sums| sums.into_iter().collect()))
     }
 
     fn customer(&mut self) -> Result<(), SqlError> {

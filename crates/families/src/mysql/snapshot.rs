@@ -49,16 +49,16 @@ impl Mysql {
         let dialect = wire.product.dialect;
         let meta = meta::read(&mut wire).map_err(self.failed("check"))?;
         let _at_work = self.work.enter(wire.id);
-        conditions
-            .iter()
-            .map(|&condition| {
-                self.work.unless_stopped(self.config.place())?;
-                let finding = conditions::evaluate(&mut wire, dialect, &meta, condition)
-                    .map_err(self.failed(&format!("check condition {}", condition.number)))?;
-                done(&finding);
-                Ok(finding)
-            })
-            .collect()
+        let mut findings = Vec::new();
+        for group in conditions::groups(conditions) {
+            self.work.unless_stopped(self.config.place())?;
+            let found = conditions::evaluate(&mut wire, dialect, &meta, &group)
+                .map_err(self.failed(&conditions::doing(&group)))?;
+            found.iter().for_each(done);
+            findings.extend(found);
+        }
+        findings.sort_by_key(|finding| finding.condition.number);
+        Ok(findings)
     }
 
     /// Returns a checksum of each table; see [`lydite_database::Target::checksums`].

@@ -412,15 +412,19 @@ impl Target for Sqlite {
         let mut connection = self.open()?;
         connection.execute("BEGIN").map_err(self.failed("check"))?;
         let meta = meta::read(&mut connection).map_err(self.failed("check"))?;
-        conditions
-            .iter()
-            .map(|&condition| {
-                let finding = conditions::evaluate(&mut connection, &DIALECT, &meta, condition)
-                    .map_err(self.failed(&format!("check condition {}", condition.number)))?;
-                done(&finding);
-                Ok(finding)
-            })
-            .collect()
+        let mut findings = Vec::new();
+        for group in conditions::groups(conditions) {
+            let found = conditions::evaluate(&mut connection, &DIALECT, &meta, &group)
+                .map_err(self.failed(&conditions::doing(&group)))?;
+            found.iter().for_each(done);
+            findings.extend(found);
+        }
+        findings.sort_by_key(|finding| finding.condition.number);
+        Ok(findings)
+    }
+
+    fn passes(&self, conditions: &[Condition]) -> Vec<Vec<Condition>> {
+        conditions::groups(conditions)
     }
 
     fn checksums(&self) -> Result<Vec<TableChecksum>, TargetError> {

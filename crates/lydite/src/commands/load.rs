@@ -6,7 +6,7 @@ use crate::exit::{Failure, Outcome};
 use crate::interrupt::{watch, watched};
 use crate::run::fleet::check_shared;
 use crate::run::loading::TpccLoad;
-use crate::run::tpcc::begin_to_drop;
+use crate::run::tpcc::begin_alone;
 use crate::run::{fleet_load, micro};
 use lydite_database::{DatabaseState, Demand, TxMode};
 use lydite_families::TargetSpec;
@@ -81,7 +81,7 @@ pub(crate) fn command(args: LoadArgs) -> Outcome {
     target.admit(&Demand::Districts(meta.districts.clone()))?;
     target.admit(&Demand::Load)?;
     if args.fresh {
-        let _alone = begin_to_drop(&*target)?;
+        let _alone = begin_alone(&*target)?;
         target.reset()?;
     }
     let interrupt = interrupt.map_or_else(|| watch(style), Ok)?;

@@ -186,7 +186,7 @@ impl Ready {
         observing::check(plan, &*target)?;
         let replicas = plan.controls.replicas.open(plan.sessions(), &target)?;
         let (meta, load) = {
-            let _alone = request.fresh.then(|| begin_to_drop(&*target)).transpose()?;
+            let _alone = request.fresh.then(|| begin_alone(&*target)).transpose()?;
             make_ready(&*target, request, request.fresh)?
         };
         if load.is_some() && plan.target.endpoints() > 1 {
@@ -417,8 +417,9 @@ impl Ready {
     }
 }
 
-/// Keeps other runs on any warehouse of a loaded database away: they would lose their tables.
-pub(crate) fn begin_to_drop(target: &dyn Target) -> Result<Option<Box<dyn Send>>, Failure> {
+/// Keeps other runs on any warehouse of a loaded database away: they would lose their tables, or write rows among those
+/// that a test compares.
+pub(crate) fn begin_alone(target: &dyn Target) -> Result<Option<Box<dyn Send>>, Failure> {
     match target.state()? {
         DatabaseState::Ready { meta } => Ok(Some(target.begin_run(&(1..=meta.warehouses))?)),
         _ => Ok(None),

@@ -193,6 +193,7 @@ fn clients_with_warehouses_of_their_own_each_keep_a_ledger() {
     let load = ["load", &url, "--warehouses", "2", "--size", "small", "--fresh", "--quiet"];
     let refused = lydite(&load).code(2);
     assert!(refused.only_error().contains("another run changes these warehouses"), "{refused:?}");
+    assert_tests_are_refused(&url);
     assert!(other.is_running());
     // A run that was killed leaves nothing behind.
     other.signal(9);
@@ -214,10 +215,34 @@ fn a_second_run_on_the_same_warehouses_of_a_mariadb_is_refused() {
     let refused = lydite(&[&usual[..], &["--duration", "1s"]].concat()).code(2);
     let error = refused.only_error();
     assert!(error.contains("another run changes these warehouses (connection "), "{error}");
+    assert_tests_are_refused(&url);
     lydite(&[&usual[..], &["--duration", "1s", "--set", "active_warehouses=1"]].concat()).code(0);
     other.signal(9);
     let _killed = other.wait();
     lydite(&[&usual[..], &["--duration", "1s"]].concat()).code(0);
+    // A test refuses a run as well.
+    let before = orders();
+    let mix = ["verify", &url, "--isolation", "--workload", "tpcc", "--duration", "1h", "--quiet"];
+    let mut other = Program::new(&mix).start();
+    other.wait_until("orders of the test", || orders() > before);
+    let refused = lydite(&[&usual[..], &["--duration", "1s"]].concat()).code(2);
+    assert!(refused.only_error().contains("another run changes these warehouses"), "{refused:?}");
+    assert_tests_are_refused(&url);
+    other.signal(9);
+    let _killed = other.wait();
+}
+
+/// Checks that no test which changes the tables of TPC-C begins beside a run.
+fn assert_tests_are_refused(url: &str) {
+    let tests: [&[&str]; 3] = [
+        &["verify", url, "--duration", "1s", "--quiet"],
+        &["verify", url, "--isolation", "--workload", "tpcc", "--duration", "1s", "--quiet"],
+        &["audit", url, "--quick", "--only", "isolation", "--quiet"],
+    ];
+    for test in tests {
+        let refused = lydite(test).code(2);
+        assert!(refused.only_error().contains("another run changes these warehouses"), "{refused:?}");
+    }
 }
 
 /// A Payment of warehouse 1 by a customer of another server, of which the home's half alone is committed.

@@ -14,6 +14,7 @@ use crate::money::Cents;
 use crate::population::{INITIAL_OL_QUANTITY, INITIAL_PAYMENT, LineSums, Population};
 use crate::rows::{AnyRow, District, History, Item, Order, OrderLine, Row, Stock, Warehouse};
 use accounts::{Account, Accounts};
+pub use accounts::{entries_of, paid};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 

@@ -139,12 +139,13 @@ pub fn check(
         let mut renamed =
             Renamed { admin: &mut *admin, expressions: names.expressions(forms, units, meta.warehouses) };
         let mut findings = Vec::with_capacity(plan.conditions.len());
-        for &condition in plan.conditions {
-            let finding = conditions::evaluate(&mut renamed, dialect, &meta, condition)
+        for group in conditions::groups(plan.conditions) {
+            let found = conditions::evaluate(&mut renamed, dialect, &meta, &group)
                 .map_err(failed("check a condition"))?;
-            done(&finding);
-            findings.push(finding);
+            found.iter().for_each(&mut *done);
+            findings.extend(found);
         }
+        findings.sort_by_key(|finding| finding.condition.number);
         if plan.population {
             let words = population::Words::new(dialect, forms, &meta, true);
             findings.extend(

@@ -9,6 +9,7 @@ use crate::interrupt::{Interrupt, watch, watched};
 use crate::output::{complain, print, reserve_stdout};
 use crate::run::faults::Faults;
 use crate::run::idle::{few_sessions, usual_sessions};
+use crate::run::tpcc::begin_alone;
 use crate::shell::typed;
 use crate::write::write;
 use lydite_bench::RunControl;
@@ -76,6 +77,10 @@ pub(super) fn command(target: &str, args: &VerifyArgs) -> Outcome {
             ))
         })?;
     let interrupt = interrupt.map_or_else(|| watch(style), Ok)?;
+    let _alone = match settings.played {
+        Played::Tpcc => begin_alone(&*target)?,
+        _ => None,
+    };
     let (faults, control) = (Faults::start(&faults, settings.duration)?, RunControl::default());
     let prepared = prepare(&target, settings)?;
     if let Some(endpoints) = target.capabilities().endpoints {

@@ -35,7 +35,7 @@ impl Account {
         self.payments += i64::from(row.payment_cnt);
         self.paid += row.ytd_payment;
         self.deliveries += i64::from(row.delivery_cnt);
-        let entries = row.data.bytes().filter(|&byte| byte == b'|').count() as u32;
+        let entries = entries_of(&row.data).count() as u32;
         if entries == 0 {
             self.loaded = Some(hash_of(row));
         }
@@ -44,8 +44,8 @@ impl Account {
         if is_bad && may_have_entries(entries, payments) || !is_bad && entries == 0 {
             if is_bad {
                 self.has_all_entries = payments <= ENTRIES_THAT_FIT;
-                for entry in row.data.split('|').take(entries as usize) {
-                    let Some(paid) = paid(entry, row) else {
+                for entry in entries_of(&row.data) {
+                    let Some(paid) = paid(entry, (row.w_id, row.d_id, row.id)) else {
                         return Some(format!("C_DATA has the entry {entry:?}, which is no payment of his"));
                     };
                     self.entries = self.entries.wrapping_add(hash_of_payment(paid));
@@ -84,14 +84,19 @@ impl Account {
     }
 }
 
+/// Returns the entries of C_DATA, each of which ends with a character that the loaded texts do not have.
+pub fn entries_of(data: &str) -> impl Iterator<Item = &str> {
+    data.split_inclusive('|').filter_map(|entry| entry.strip_suffix('|'))
+}
+
 /// Reads an entry of C_DATA; none if it is no payment of this customer.
-fn paid(entry: &str, row: &Customer) -> Option<Paid> {
+pub fn paid(entry: &str, (w, d, c): Who) -> Option<Paid> {
     let mut words = entry.split(' ');
     let mut number = || words.next()?.parse::<u32>().ok();
     let who = (number()?, number()?, number()?);
     let (d_id, w_id) = (number()?, number()?);
     let amount = amount(words.next()?)?;
-    let is_his = who == (row.id.0, u32::from(row.d_id.0), row.w_id.0) && words.next().is_none();
+    let is_his = who == (c.0, u32::from(d.0), w.0) && words.next().is_none();
     is_his.then_some((DistrictId(u16::try_from(d_id).ok()?), WarehouseId(w_id), amount))
 }
 
