@@ -376,7 +376,8 @@ impl Target for Sqlite {
 
     fn connect(&self) -> Result<Box<dyn Session>, TargetError> {
         let connection = self.open()?;
-        Ok(Box::new(SqlSession::new(connection, TxMode::Statements, &DIALECT)))
+        // One transaction writes at a time.
+        Ok(Box::new(SqlSession::new(connection, TxMode::Statements, &DIALECT).judging_keys(true)))
     }
 
     fn reset(&self) -> Result<(), TargetError> {
@@ -415,7 +416,7 @@ impl Target for Sqlite {
             .iter()
             .map(|&condition| {
                 let finding = conditions::evaluate(&mut connection, &DIALECT, &meta, condition)
-                    .map_err(self.failed(&format!("check condition {}", condition.number)))?;
+                    .map_err(self.failed(&format!("check condition {}", condition.clause)))?;
                 done(&finding);
                 Ok(finding)
             })
