@@ -10,6 +10,7 @@ use crate::target::ConditionFinding;
 use lydite_tpcc::DISTRICTS_PER_WAREHOUSE;
 use lydite_tpcc::consistency::{CONDITION_COUNT, Condition, not_compared};
 use lydite_tpcc::meta::DatabaseMeta;
+use lydite_tpcc::schema::Table;
 use std::time::Instant;
 
 /// Most offending keys that a finding names.
@@ -190,6 +191,27 @@ fn districts(meta: &DatabaseMeta) -> String {
     format!("CASE{cases} ELSE 0 END")
 }
 
+/// Codes of a column that does not exist, in PostgreSQL and in MySQL.
+const NO_COLUMN: [&str; 2] = ["42703", "1054"];
+
+/// Names the table of a missing column that a condition reads, and the way out. The database names only the column.
+fn explained(mut error: SqlError, condition: Condition) -> SqlError {
+    if let SqlError::Database { code, message, .. } = &mut error
+        && (NO_COLUMN.contains(&code.as_str()) || message.starts_with("no such column"))
+    {
+        let words = |letter: char| !letter.is_ascii_alphanumeric() && letter != '_';
+        let lacks = message.split(words).find_map(|word| {
+            let has = |table: &&Table| table.schema().columns.iter().any(|column| column.name == word);
+            let table = condition.reads.iter().find(has)?;
+            Some(format!("table {} has no column {word}", table.name()))
+        });
+        if let Some(lacks) = lacks {
+            *message += &format!(": {lacks}: its schema was changed by hand: load again with --fresh");
+        }
+    }
+    error
+}
+
 /// Evaluates a condition on a database that was loaded with `meta`.
 pub fn evaluate(
     admin: &mut impl Admin,
@@ -201,12 +223,13 @@ pub fn evaluate(
     let not_compared = not_compared(&condition, meta.played);
     let mut finding =
         ConditionFinding { condition, offenders: 0, examples: Vec::new(), seconds: 0.0, not_compared };
-    if usize::from(condition.number) <= CONDITION_COUNT {
-        ask(admin, &offenders(condition, dialect, meta), &mut finding)?;
+    let evaluated = if usize::from(condition.number) <= CONDITION_COUNT {
+        ask(admin, &offenders(condition, dialect, meta), &mut finding)
     } else {
         let population = initial_rows(meta).map_err(SqlError::Decode)?;
-        own_conditions::evaluate(admin, dialect, &population, meta.played, &mut finding)?;
-    }
+        own_conditions::evaluate(admin, dialect, &population, meta.played, &mut finding)
+    };
+    evaluated.map_err(|error| explained(error, condition))?;
     finding.seconds = begin.elapsed().as_secs_f64();
     Ok(finding)
 }

@@ -54,7 +54,7 @@ impl Mysql {
             .map(|&condition| {
                 self.work.unless_stopped(self.config.place())?;
                 let finding = conditions::evaluate(&mut wire, dialect, &meta, condition)
-                    .map_err(self.failed(&format!("check condition {}", condition.number)))?;
+                    .map_err(self.failed(&format!("check condition {}", condition.clause)))?;
                 done(&finding);
                 Ok(finding)
             })

@@ -78,7 +78,7 @@ impl Postgres {
             while let Some(&condition) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
                 self.work.unless_stopped(self.config.place())?;
                 let finding = conditions::evaluate(&mut wire, dialect, &meta, condition)
-                    .map_err(|error| self.failed(&format!("check condition {}", condition.number))(error))?;
+                    .map_err(|error| self.failed(&format!("check condition {}", condition.clause))(error))?;
                 done(&finding);
                 findings.lock().unwrap_or_else(PoisonError::into_inner).push(finding);
             }
