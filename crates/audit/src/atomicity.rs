@@ -6,7 +6,7 @@ use crate::stage::{Stage, committed, require};
 use crate::{Extent, Test};
 use lydite_database::{Balance, LedgerCounts, Then, TxError};
 use lydite_tpcc::random::Stream;
-use lydite_tpcc::{Cents, DistrictId, Outcome};
+use lydite_tpcc::{Cents, DistrictId, OrderId, Outcome};
 
 pub(crate) static TESTS: &[Test] = &[
     Test {
@@ -77,11 +77,36 @@ impl Values {
     }
 }
 
-/// Reads the values until they are as expected, and returns them in words.
-fn values(stage: &Stage<'_>, expected: Values) -> Result<String, Trouble> {
+/// Names half a commit of a transaction by what it changed; empty if it changed all or nothing.
+fn half(transaction: &str, changes: &[(&str, bool)]) -> String {
+    let of = |wanted: bool| {
+        let names: Vec<&str> =
+            changes.iter().filter(|(_, changed)| *changed == wanted).map(|(name, _)| *name).collect();
+        names.join(", ")
+    };
+    let (changed, unchanged) = (of(true), of(false));
+    if changed.is_empty() || unchanged.is_empty() {
+        return String::new();
+    }
+    format!("half a commit of a {transaction}: {changed} changed, and {unchanged} did not: ")
+}
+
+/// Reads the values until they are as expected, and returns them in words. `before` are those before the Payment.
+fn values(stage: &Stage<'_>, before: Values, expected: Values) -> Result<String, Trouble> {
     let found = stage.settled(|| Values::read(stage), |found| *found == expected)?;
     stage.step(format!("read: {}", found.words()));
-    require(found == expected, || format!("expected {}, but found {}", expected.words(), found.words()))?;
+    require(found == expected, || {
+        let half = half(
+            "Payment",
+            &[
+                ("C_BALANCE", found.c_balance != before.c_balance),
+                ("D_YTD", found.d_ytd != before.d_ytd),
+                ("W_YTD", found.w_ytd != before.w_ytd),
+                ("HISTORY", found.payments != before.payments),
+            ],
+        );
+        format!("{half}expected {}, but found {}", expected.words(), found.words())
+    })?;
     Ok(found.words())
 }
 
@@ -104,7 +129,7 @@ fn committed_payment(stage: &mut Stage<'_>, _: &mut Stream) -> Result<Seen, Trou
     let before = Values::read(stage)?;
     stage.step(format!("read: {}", before.words()));
     pay(stage, Then::Continue)?;
-    let after = values(stage, before.paid(stage.ground.amount))?;
+    let after = values(stage, before, before.paid(stage.ground.amount))?;
     Ok(Seen::plain(format!("all rows changed by {}: {after}", stage.ground.amount)))
 }
 
@@ -112,13 +137,17 @@ fn rolled_back_payment(stage: &mut Stage<'_>, _: &mut Stream) -> Result<Seen, Tr
     let before = Values::read(stage)?;
     stage.step(format!("read: {}", before.words()));
     pay(stage, Then::RollBack)?;
-    let after = values(stage, before)?;
+    let after = values(stage, before, before)?;
     Ok(Seen::plain(format!("no row changed: {after}")))
 }
 
+/// Next number of an order, quantities that the probe would leave in stock, last order of the customer, and counts of
+/// both warehouses.
+type Looked = (OrderId, Vec<i32>, OrderId, [LedgerCounts; 2]);
+
 /// Atomicity of a New-Order: with an unused item it changes nothing.
 fn rolled_back_order(stage: &mut Stage<'_>, _: &mut Stream) -> Result<Seen, Trouble> {
-    let look = |stage: &Stage<'_>| -> Result<_, Trouble> {
+    let look = |stage: &Stage<'_>| -> Result<Looked, Trouble> {
         let probe = stage.probe()?;
         let stock: Vec<i32> = probe.lines.iter().map(|line| line.s_quantity).collect();
         Ok((probe.o_id, stock, stage.status("Order-Status")?.o_id, stage.counts()?))
@@ -141,14 +170,47 @@ fn rolled_back_order(stage: &mut Stage<'_>, _: &mut Stream) -> Result<Seen, Trou
     let after = stage.settled(|| look(stage), |after| *after == before)?;
     stage.step(format!("a New-Order of the customer would have number {}", after.0));
     require(after == before, || {
-        format!(
-            "the next order was number {}, left stock {:?}, and came after {} of the customer; now it is number {}, {:?}, \
-             and {}; counts before and after: {:?}, {:?}",
-            before.0, before.1, before.2, after.0, after.1, after.2, before.3, after.3
-        )
+        let half = half(
+            "New-Order",
+            &[
+                ("D_NEXT_O_ID", after.0 != before.0),
+                ("STOCK", after.1 != before.1),
+                ("ORDERS", after.2 != before.2),
+                (
+                    "NEW_ORDER",
+                    after.3.map(|counts| counts.new_orders) != before.3.map(|counts| counts.new_orders),
+                ),
+            ],
+        );
+        let words = |(next, stock, last, counts): &Looked| {
+            let stock: Vec<String> = stock.iter().map(i32::to_string).collect();
+            let rows = counts.map(|counts| counts.new_orders.to_string()).join(" and ");
+            format!(
+                "D_NEXT_O_ID {next}, S_QUANTITY after the order {}, last order {last} of the customer, rows of NEW-ORDER \
+                 {rows} in both warehouses",
+                stock.join(", ")
+            )
+        };
+        format!("{half}expected {}, but found {}", words(&before), words(&after))
     })?;
     Ok(Seen::plain(format!(
         "D_NEXT_O_ID is still {}, stock, orders and the rows of NEW-ORDER are as before",
         before.0
     )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::half;
+
+    #[test]
+    fn half_a_commit_names_what_changed_and_what_did_not() {
+        let changes = [("C_BALANCE", true), ("D_YTD", false), ("W_YTD", false)];
+        assert_eq!(
+            half("Payment", &changes),
+            "half a commit of a Payment: C_BALANCE changed, and D_YTD, W_YTD did not: "
+        );
+        assert_eq!(half("Payment", &changes[..1]), "");
+        assert_eq!(half("Payment", &changes[1..]), "");
+    }
 }

@@ -7,6 +7,7 @@ use crate::load::{Gate, Load, Loaded, shortness};
 use crate::stage::Stage;
 use crate::{Extent, Test};
 use lydite_database::{ConditionFinding, Target, TargetError};
+use lydite_tpcc::OrderId;
 use lydite_tpcc::consistency::{CONDITION_COUNT, conditions_of};
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::random::Stream;
@@ -51,7 +52,7 @@ pub(crate) fn conditions(stage: &Stage<'_>, server: &Arc<dyn Target>) -> Result<
         check_aside(server, &asked, stage.stop, &mut |_| {})?
     };
     let Checked::All(findings) = checked else { return Err(Trouble::Stopped) };
-    let judged = Judged::of(&findings);
+    let judged = Judged::of(&findings, &**server, stage.meta);
     judged.steps.iter().for_each(|step| stage.step(step.clone()));
     judged.verdict()
 }
@@ -66,7 +67,8 @@ struct Judged {
 }
 
 impl Judged {
-    fn of(findings: &[ConditionFinding]) -> Self {
+    /// Judges the findings on a server of a database that was loaded with `meta`.
+    fn of(findings: &[ConditionFinding], server: &dyn Target, meta: &DatabaseMeta) -> Self {
         let mut judged = Self { steps: Vec::new(), broken: Vec::new() };
         for finding in findings {
             let (clause, title) = (finding.condition.clause, finding.condition.title);
@@ -77,6 +79,12 @@ impl Judged {
                 judged.broken.push(format!("{clause} is broken by {} keys: {examples}", finding.offenders));
                 format!("{clause} {title}: broken by {}: {examples}", finding.offenders)
             });
+        }
+        if !judged.broken.is_empty() {
+            // The cause, if a server lost its side of a commit. The conditions are broken all the same if it is not known.
+            let counts = server.halves(&(1..=meta.warehouses), OrderId(meta.size.orders().into()));
+            let half = counts.ok().and_then(|counts| counts.half_a_commit(meta.played.update_stock));
+            judged.broken.splice(0..0, half);
         }
         judged
     }
@@ -121,7 +129,7 @@ impl Look {
         let conditions = match gate.try_write_for(PATIENCE) {
             Some(_closed) => target
                 .check(&conditions_of(meta), &|_| {})
-                .map(|found| Judged::of(&found))
+                .map(|found| Judged::of(&found, target, meta))
                 .map_err(|error| error.message),
             None => Err(unanswered()),
         };

@@ -79,6 +79,11 @@ pub(crate) fn order_of(name: &str, ended: Ended) -> Result<NewOrderOutcome, Trou
 /// Returns the answer of an Order-Status.
 pub(crate) fn status_of(name: &str, ended: Ended) -> Result<OrderStatusOutcome, Trouble> {
     match committed(name, ended)? {
+        // A driver may answer so; Lydite's own sessions report it themselves.
+        Outcome::OrderStatus(status) if status.lines.is_empty() => Err(Trouble::Failed(format!(
+            "{name} shows order {} without a line: the database is broken",
+            status.o_id
+        ))),
         Outcome::OrderStatus(status) => Ok(status),
         other => {
             Err(Trouble::NotRun(format!("{name} answered {other:?} to an Order-Status: please report this")))

@@ -40,6 +40,11 @@ pub(crate) fn asks_for_check(message: &str) -> bool {
     message.strip_suffix(RUN_CHECK).is_some_and(|before| before.ends_with(": "))
 }
 
+/// Advice about a change that hit a wrong number of rows and was rolled back, which no check of the database can find.
+/// Contains [`RUN_CHECK`], because a row that an UPDATE does not find may be missing.
+const FIND_CAUSE: &str =
+    "look for a trigger, rule, view or proxy on the table, or run lydite check if a row may be missing";
+
 /// Result of [`crate::Session::execute`] without a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TxError {
@@ -79,7 +84,11 @@ pub enum TxError {
 impl TxError {
     /// Returns the error of a transaction that was rolled back because of a wrong number of rows.
     pub fn wrong_rows(detail: impl Into<String>) -> Self {
-        Self::WrongRows { committed: Committed::No, detail: detail.into() }
+        let mut detail = detail.into();
+        if detail.contains(" changed ") && !detail.contains(FIND_CAUSE) {
+            detail = detail.replace(RUN_CHECK, FIND_CAUSE);
+        }
+        Self::WrongRows { committed: Committed::No, detail }
     }
 
     /// Returns the error that the message of a driver stands for if a retry would not help.

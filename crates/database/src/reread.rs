@@ -138,3 +138,85 @@ pub struct HalfCounts {
     /// Σ D_YTD.
     pub districts_ytd: Cents,
 }
+
+impl HalfCounts {
+    /// Describes the sides that differ: half a commit. `None` if all commits are whole. `plays_update_stock` is true if
+    /// dUpdateStocks change S_ORDER_CNT, too.
+    #[must_use]
+    pub fn half_a_commit(&self, plays_update_stock: bool) -> Option<String> {
+        let Self { order_ids, orders, announced_lines, lines, supplied_lines, stock_orders, .. } = *self;
+        let sides = [
+            ("New-Order", ("ORDERS", orders, "rows"), ("Σ (D_NEXT_O_ID − 1)", order_ids)),
+            ("New-Order", ("ORDER_LINE", lines, "rows"), ("Σ O_OL_CNT", announced_lines)),
+            (
+                "New-Order",
+                ("ORDER_LINE", supplied_lines, "rows since the load"),
+                ("Σ S_ORDER_CNT", stock_orders),
+            ),
+            ("Payment", ("HISTORY", self.payments, "rows"), ("Σ C_PAYMENT_CNT", self.paid)),
+        ];
+        let mut found: Vec<String> = sides
+            .into_iter()
+            .filter(|(_, (_, one, _), (sum, other))| {
+                // A dUpdateStock takes from stock without an order.
+                one != other && !(plays_update_stock && *sum == "Σ S_ORDER_CNT" && other > one)
+            })
+            .map(|(kind, (table, one, unit), (sum, other))| {
+                format!("of a {kind}: {table} has {one} {unit}, and {sum} is {other}")
+            })
+            .collect();
+        if self.amounts != self.districts_ytd {
+            found.push(format!(
+                "of a Payment: Σ H_AMOUNT is {}, and Σ D_YTD is {}",
+                self.amounts, self.districts_ytd
+            ));
+        }
+        (!found.is_empty()).then(|| format!("half a commit {}", found.join(", ")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WHOLE: HalfCounts = HalfCounts {
+        order_ids: 6_000,
+        orders: 6_000,
+        announced_lines: 60_000,
+        lines: 60_000,
+        supplied_lines: 1_000,
+        stock_orders: 1_000,
+        payments: 6_100,
+        paid: 6_100,
+        amounts: Cents(60_000),
+        districts_ytd: Cents(60_000),
+    };
+
+    #[test]
+    fn each_side_of_a_transaction_is_named_with_its_numbers() {
+        assert_eq!(WHOLE.half_a_commit(false), None);
+        let said = |counts: HalfCounts| counts.half_a_commit(false).expect("a half");
+        assert_eq!(
+            said(HalfCounts { paid: 6_099, ..WHOLE }),
+            "half a commit of a Payment: HISTORY has 6100 rows, and Σ C_PAYMENT_CNT is 6099"
+        );
+        assert_eq!(
+            said(HalfCounts { stock_orders: 997, ..WHOLE }),
+            "half a commit of a New-Order: ORDER_LINE has 1000 rows since the load, and Σ S_ORDER_CNT is 997"
+        );
+        assert_eq!(
+            said(HalfCounts { order_ids: 6_001, lines: 59_990, districts_ytd: Cents(59_000), ..WHOLE }),
+            "half a commit of a New-Order: ORDERS has 6000 rows, and Σ (D_NEXT_O_ID − 1) is 6001, of a New-Order: \
+             ORDER_LINE has 59990 rows, and Σ O_OL_CNT is 60000, of a Payment: Σ H_AMOUNT is 600.00, and Σ D_YTD is \
+             590.00"
+        );
+    }
+
+    #[test]
+    fn a_dupdatestock_is_no_half_of_an_order() {
+        let more = HalfCounts { stock_orders: 1_400, ..WHOLE };
+        assert_eq!(more.half_a_commit(true), None);
+        assert!(more.half_a_commit(false).is_some());
+        assert!(HalfCounts { stock_orders: 900, ..WHOLE }.half_a_commit(true).is_some());
+    }
+}

@@ -35,7 +35,8 @@ pub(crate) enum Command {
     Load(LoadArgs),
     /// Serve the lines of emulated terminals: the tier between them and a loaded database
     Was(WasArgs),
-    /// Check the twelve consistency conditions of a loaded database, or the microbenchmark's records
+    /// Check a loaded database: the twelve consistency conditions of the standard and eight of Lydite's own, or the
+    /// microbenchmark's records
     Check(CheckArgs),
     /// Compute warehouses, terminals, processes, storage and price for a throughput, or judge the data of a result
     Plan(Box<PlanArgs>),

@@ -11,7 +11,8 @@ pub use evaluator::{Evaluator, Finding, OFFENDERS_SHOWN};
 pub use own::{
     CUSTOMER_CONDITION, DISTRICT_CONDITION, ENTRIES_THAT_FIT, HISTORY_CONDITION, ITEM_CONDITION,
     ORDER_LINE_CONDITION, ORDERS_CONDITION, OWN_CONDITIONS, PAYMENTS, PRICES, STOCK_CONDITION,
-    WAREHOUSE_CONDITION, may_have_entries, not_compared, own_conditions_apply, price_sum, stock_residue,
+    WAREHOUSE_CONDITION, exchanged, may_have_entries, not_compared, own_conditions_apply, price_sum,
+    stock_residue,
 };
 pub use own_evaluator::{OwnEvaluator, entries_of, paid};
 

@@ -167,6 +167,17 @@ pub enum CustomerSelector {
     LastName(LastName),
 }
 
+impl CustomerSelector {
+    /// Returns the customer of a district in words, for messages.
+    #[must_use]
+    pub fn in_words(&self, w_id: WarehouseId, d_id: DistrictId) -> String {
+        match self {
+            Self::Id(c_id) => format!("customer {c_id} of district {w_id}/{d_id}"),
+            Self::LastName(name) => format!("a customer named \"{name}\" of district {w_id}/{d_id}"),
+        }
+    }
+}
+
 named_enum! {
     /// Type of a transaction: those of the standard in its order, then those of the Dike paper. Results use these
     /// names.

@@ -118,7 +118,7 @@ fn a_missing_row_ends_the_transaction_and_leaves_nothing_of_it() {
             KvTable::OrderByCustomer,
             &first,
             &status(nobody),
-            "a customer named NOBODY of district 1/3 is missing",
+            "a customer named \"NOBODY\" of district 1/3 is missing",
         ),
     ];
     let mut session = target.connect().expect("connect");

@@ -297,7 +297,7 @@ fn find_customer(
                 ControlFlow::Continue(())
             })?;
             if named.is_empty() {
-                return Err(missing(format_args!("a customer named {name} of district {w_id}/{d_id}")));
+                return Err(missing(format_args!("{}", customer.in_words(w_id, d_id))));
             }
             Ok(named.swap_remove(middle(named.len()))?)
         }
@@ -415,6 +415,9 @@ pub(crate) fn order_status(tx: &mut impl StoreTx, input: &OrderStatus) -> Played
         lines.push(status_line(row));
         ControlFlow::Continue(())
     })?;
+    if lines.is_empty() {
+        return Err(missing(format_args!("a line of order {w_id}/{d_id}/{o_id}")));
+    }
     let lines = lines.into_iter().collect::<Result<_, _>>()?;
     Ok(Outcome::OrderStatus(OrderStatusOutcome {
         c_id,

@@ -12,6 +12,7 @@ use lydite_tpcc::consistency::{
     CONDITION_COUNT, Condition, ORDER_LINE_CONDITION, ORDERS_CONDITION, not_compared,
 };
 use lydite_tpcc::meta::DatabaseMeta;
+use lydite_tpcc::schema::Table;
 use std::time::Instant;
 
 /// Most offending keys that a finding names.
@@ -118,9 +119,9 @@ pub fn groups(conditions: &[Condition]) -> Vec<Vec<Condition>> {
 /// Returns the work on a group, for errors.
 #[must_use]
 pub fn doing(group: &[Condition]) -> String {
-    let numbers: Vec<String> = group.iter().map(|condition| condition.number.to_string()).collect();
+    let names: Vec<&str> = group.iter().map(|condition| condition.clause).collect();
     let noun = if group.len() == 1 { "condition" } else { "conditions" };
-    format!("check {noun} {}", numbers.join(", "))
+    format!("check {noun} {}", names.join(", "))
 }
 
 /// Returns a query for the number of orders that break condition 4, 6, 7 or, if `own`, what Lydite's own conditions say
@@ -305,6 +306,27 @@ fn hold_together(admin: &mut impl Admin, dialect: &Dialect, group: &[Condition])
     Ok(found == Some(true))
 }
 
+/// Codes of a column that does not exist, in PostgreSQL and in MySQL.
+const NO_COLUMN: [&str; 2] = ["42703", "1054"];
+
+/// Names the table of a missing column that one of these conditions reads, and the way out. The database names only the column.
+fn explained(mut error: SqlError, conditions: &[Condition]) -> SqlError {
+    if let SqlError::Database { code, message, .. } = &mut error
+        && (NO_COLUMN.contains(&code.as_str()) || message.starts_with("no such column"))
+    {
+        let words = |letter: char| !letter.is_ascii_alphanumeric() && letter != '_';
+        let lacks = message.split(words).find_map(|word| {
+            let has = |table: &&Table| table.schema().columns.iter().any(|column| column.name == word);
+            let table = conditions.iter().flat_map(|condition| condition.reads).find(has)?;
+            Some(format!("table {} has no column {word}", table.name()))
+        });
+        if let Some(lacks) = lacks {
+            *message += &format!(": {lacks}: its schema was changed by hand: load again with --fresh");
+        }
+    }
+    error
+}
+
 /// Evaluates a group of [`groups`] on a database that was loaded with `meta`. Conditions that one query finds to hold
 /// together need none of their own, which name the rows. Each finding has an equal share of that query's time.
 pub fn evaluate(
@@ -314,7 +336,7 @@ pub fn evaluate(
     group: &[Condition],
 ) -> Result<Vec<ConditionFinding>, SqlError> {
     let begin = Instant::now();
-    let hold = hold_together(admin, dialect, group)?;
+    let hold = hold_together(admin, dialect, group).map_err(|error| explained(error, group))?;
     let shared = begin.elapsed().as_secs_f64() / group.len().max(1) as f64;
     group
         .iter()
@@ -328,18 +350,19 @@ pub fn evaluate(
                 seconds: 0.0,
                 not_compared,
             };
-            match condition.number {
-                4 | 6 | 7 | 10 | ORDERS_CONDITION if hold => {}
-                12 if hold => ask(admin, &missing_customers(meta), &mut finding)?,
+            let evaluated = match condition.number {
+                4 | 6 | 7 | 10 | ORDERS_CONDITION if hold => Ok(()),
+                12 if hold => ask(admin, &missing_customers(meta), &mut finding),
                 number if usize::from(number) <= CONDITION_COUNT => {
-                    ask(admin, &offenders(condition, dialect, meta), &mut finding)?
+                    ask(admin, &offenders(condition, dialect, meta), &mut finding)
                 }
                 _ => {
                     let population = initial_rows(meta).map_err(SqlError::Decode)?;
                     let known = own_conditions::Known { played: meta.played, numbers_add_up: hold };
-                    own_conditions::evaluate(admin, dialect, &population, known, &mut finding)?;
+                    own_conditions::evaluate(admin, dialect, &population, known, &mut finding)
                 }
-            }
+            };
+            evaluated.map_err(|error| explained(error, &[condition]))?;
             finding.seconds = shared + begin.elapsed().as_secs_f64();
             Ok(finding)
         })

@@ -59,7 +59,8 @@ statements! {
              WHERE c_w_id = $1 AND c_d_id = o_d_id AND c_id = o_c_id RETURNING c_id) \
              SELECT district, o_id, CAST(CASE WHEN (SELECT count(*) FROM credited) <> (SELECT count(*) FROM taken) \
              OR (SELECT count(*) FROM dated) <> (SELECT coalesce(sum(o_ol_cnt), 0) FROM delivered) \
-             THEN 'a row of a delivered order is missing: run lydite check' ELSE '1' END AS int), id \
+             THEN 'UPDATE orders, order_line or customer of a Delivery changed too few rows: run lydite check' \
+             ELSE '1' END AS int), id \
              FROM oldest LEFT JOIN delivered ON o_d_id = district WHERE id IS NOT NULL ORDER BY district");
 
     /// Here and in the next three statements, pairs of district and order follow the warehouse. Lists of fixed length
@@ -168,28 +169,32 @@ fn batched(session: &mut SqlSession, input: &Delivery) -> Played {
     let mut outcome = DeliveryOutcome::default();
     let mut begun = false;
     // The orders that the last attempt found and did not get.
-    let mut left: Vec<(i32, u64)> = Vec::new();
+    let mut left: Vec<(DistrictId, OrderId)> = Vec::new();
     // Runs once, unless another delivery took an order that this one had found (below repeatable read).
     while !missing.is_empty() {
         let params = [w, Value::Ints(&missing), carrier];
         let steps: [Step<'_>; 2] = [(Statement::BeginWrite, &[]), (Statement::BatchDeliver, &params)];
         let steps = if begun { &steps[1..] } else { &steps[..] };
-        session.send(steps)?;
+        session.send(steps).map_err(|error| {
+            error.named("a Delivery", || format!("a Delivery of warehouse {}", input.w_id))
+        })?;
         let rows = &session.rows[steps.len() - 1];
         begun = true;
         let mut overtaken = Vec::new();
         for row in 0..rows.len() {
-            let district: u16 = rows.int(row, 0)?;
-            match rows.optional_int(row, 1)? {
-                Some(order) => outcome.delivered.push((DistrictId(district), OrderId(order))),
-                None => overtaken.push((i32::from(district), rows.int::<u64>(row, 3)?)),
+            let found = (DistrictId(rows.int(row, 0)?), OrderId(rows.int(row, 3)?));
+            // An order that another delivery took is not found again. This one was there all the time, so the database
+            // dropped its DELETE, even if it did not do so again.
+            if left.contains(&found) {
+                return Err(not_taken(input, found.0, found.1, 0));
+            }
+            if rows.is_null(row, 1) {
+                overtaken.push(found);
+            } else {
+                outcome.delivered.push(found);
             }
         }
-        // Another delivery has taken the order for good. One that is found again is in the table for good.
-        if let Some((district, order)) = overtaken.iter().find(|found| left.contains(found)) {
-            return Err(not_taken(input, DistrictId(*district as u16), OrderId(*order), 0));
-        }
-        missing = overtaken.iter().map(|(district, _)| *district).collect();
+        missing = overtaken.iter().map(|(district, _)| i32::from(district.0)).collect();
         left = overtaken;
     }
     outcome.delivered.sort_unstable();

@@ -30,6 +30,11 @@ pub trait Admin {
     }
 }
 
+/// Returns the row of an answer in words, for messages.
+pub fn in_words(row: &[Option<&str>]) -> String {
+    row.iter().map(|value| value.unwrap_or("NULL")).collect::<Vec<_>>().join(", ")
+}
+
 /// Lydite's own tables.
 pub const OWN_TABLES: [&str; 2] = ["lydite_meta", "lydite_load"];
 

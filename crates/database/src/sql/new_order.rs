@@ -2,7 +2,9 @@
 
 use crate::profile::{OrderHead, has_unused_item, is_brand, left_in_stock};
 use crate::sql::connection::Step;
-use crate::sql::session::{LONGEST_PIPELINE, Played, SqlSession, changed, committed_one_each, one};
+use crate::sql::session::{
+    LONGEST_PIPELINE, Played, SqlSession, changed, committed_one_each, one, returned_one,
+};
 use crate::sql::sql_error::SqlError;
 use crate::sql::statement::SqlText::{Made, Sql};
 use crate::sql::statement::{Statement, Way, any_of, first, statements};
@@ -91,9 +93,10 @@ statements! {
              RETURNING ol_number) \
              SELECT array_agg(number), array_agg(s_quantity), array_agg(s_data), \
              CAST(CASE WHEN count(*) <> cardinality($4::int[]) \
-             THEN 'stock of the order is missing: run lydite check' \
+             THEN 'UPDATE stock of the order changed too few rows: run lydite check' \
              WHEN count(*) <> (SELECT count(*) FROM inserted) \
-             THEN 'an order line was not inserted: run lydite check' ELSE '1' END AS int) FROM taken");
+             THEN 'INSERT INTO order_line of the order changed too few rows: run lydite check' \
+             ELSE '1' END AS int) FROM taken");
 
     /// Here and in the next statement, lists of fixed length repeat their last row.
     ManyItems [MultiRow] Made(|_| {
@@ -336,6 +339,7 @@ fn batched(session: &mut SqlSession, input: &NewOrder) -> Played {
         (Statement::BatchTakeOrderId, &[w, d]),
     ])?;
     let [_, warehouse, customer, item_rows, district, ..] = &session.rows;
+    returned_one(district, || format!("UPDATE district {}/{}", input.w_id, input.d_id))?;
     let head = read_head(input, warehouse, customer, district)?;
     let found = items_of_lines(input, item_rows)?;
     let unused_item = found.iter().any(Option::is_none);
@@ -370,12 +374,14 @@ fn batched(session: &mut SqlSession, input: &NewOrder) -> Played {
         let lines_step = steps.len();
         steps.push((Statement::BatchLines, &line_params));
         let committed = round == last_round && !unused_item;
-        if committed {
+        let sent = if committed {
             steps.push((Statement::Commit, &[]));
-            session.send_with_commit(&steps)?;
+            session.send_with_commit(&steps)
         } else {
-            session.send(&steps)?;
-        }
+            session.send(&steps)
+        };
+        let order = || format!("order {}/{}/{}", input.w_id, input.d_id, head.o_id);
+        sent.map_err(|error| error.named("the order", order))?;
         let inserts = [Statement::InsertOrder, Statement::InsertNewOrder];
         let answers = || inserts.into_iter().zip(&session.rows).take(lines_step);
         if committed {

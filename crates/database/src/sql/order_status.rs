@@ -1,10 +1,12 @@
 //! Order-Status (clause 2.6): its statements, and a function for each way of sending them.
 
+use crate::error::RUN_CHECK;
 use crate::sql::payment::{find_customer, number_or_name};
 use crate::sql::session::{Played, SqlSession, one, present};
 use crate::sql::sql_error::SqlError;
 use crate::sql::statement::SqlText::Sql;
 use crate::sql::statement::{Statement, Way, first, statements};
+use crate::sql::tx_error::SqlTxError;
 use crate::sql::value::{Rows, Value};
 use lydite_tpcc::outcome::{OrderStatusLine, OrderStatusOutcome};
 use lydite_tpcc::transaction::{CustomerSelector, OrderStatus};
@@ -61,7 +63,7 @@ fn statements(session: &mut SqlSession, input: &OrderStatus) -> Played {
     one(rows, || format!("an order of customer {}/{}/{c_id}", input.w_id, input.d_id))?;
     last_order(&mut outcome, rows, 0)?;
     let rows = session.step(Statement::OrderLines, &[w, d, Value::Int(outcome.o_id.get())])?;
-    present(rows, || format!("lines of order {}/{}/{}", input.w_id, input.d_id, outcome.o_id))?;
+    present(rows, || format!("a line of order {}/{}/{}", input.w_id, input.d_id, outcome.o_id))?;
     outcome.lines = (0..rows.len()).map(|row| status_line(rows, row, 0)).collect::<Result<_, _>>()?;
     session.commit()?;
     Ok(Outcome::OrderStatus(outcome))
@@ -123,9 +125,7 @@ fn batched(session: &mut SqlSession, input: &OrderStatus) -> Played {
                 (Statement::BeginRead, &[]),
                 (Statement::BatchStatusByName, &[w, d, Value::Text(name)]),
             ])?;
-            one(&session.rows[1], || {
-                format!("a customer named {name} of district {}/{}", input.w_id, input.d_id)
-            })?;
+            one(&session.rows[1], || input.customer.in_words(input.w_id, input.d_id))?;
             let outcome = status_customer(&session.rows[1])?;
             let customer = [w, d, Value::Int(outcome.c_id.get())];
             session
@@ -134,7 +134,9 @@ fn batched(session: &mut SqlSession, input: &OrderStatus) -> Played {
         }
     };
     let rows = &session.rows[order];
-    present(rows, || format!("an order of customer {}/{}/{}", input.w_id, input.d_id, outcome.c_id))?;
+    present(rows, || {
+        format!("an order of customer {}/{}/{} with lines", input.w_id, input.d_id, outcome.c_id)
+    })?;
     last_order(&mut outcome, rows, 0)?;
     outcome.lines = (0..rows.len()).map(|row| status_line(rows, row, 3)).collect::<Result<_, _>>()?;
     Ok(Outcome::OrderStatus(outcome))
@@ -143,7 +145,11 @@ fn batched(session: &mut SqlSession, input: &OrderStatus) -> Played {
 fn procedures(session: &mut SqlSession, input: &OrderStatus) -> Played {
     let (c_id, c_last) = number_or_name(&input.customer);
     let params = [Value::Int(input.w_id.get()), Value::Int(input.d_id.get()), c_id, c_last];
-    session.call(Statement::BeginRead, Statement::CallOrderStatus, &params, called)
+    let read = |rows: &Rows| if rows.is_empty() { Ok(None) } else { called(rows).map(Some) };
+    session.call(Statement::BeginRead, Statement::CallOrderStatus, &params, read)?.ok_or_else(|| {
+        let customer = input.customer.in_words(input.w_id, input.d_id);
+        SqlTxError::WrongRows(format!("a line of the last order of {customer} is missing: {RUN_CHECK}"))
+    })
 }
 
 /// Reads the answer of [`Statement::CallOrderStatus`].

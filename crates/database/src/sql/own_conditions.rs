@@ -3,13 +3,13 @@
 
 use crate::sql::conditions::{EXAMPLES, ask};
 use crate::sql::dialect::Dialect;
-use crate::sql::meta::Admin;
+use crate::sql::meta::{Admin, in_words};
 use crate::sql::sql_error::SqlError;
 use crate::target::ConditionFinding;
 use lydite_tpcc::consistency::{
     CUSTOMER_CONDITION, DISTRICT_CONDITION, ENTRIES_THAT_FIT, HISTORY_CONDITION, ITEM_CONDITION,
     ORDER_LINE_CONDITION, ORDERS_CONDITION, PAYMENTS, PRICES, STOCK_CONDITION, WAREHOUSE_CONDITION,
-    stock_residue,
+    exchanged, stock_residue,
 };
 use lydite_tpcc::meta::Played;
 use lydite_tpcc::outcome::Address;
@@ -139,7 +139,7 @@ impl<A: Admin> Check<'_, A> {
         let (mut rows, mut strange) = (Vec::new(), None);
         self.admin.query_each(sql, &mut |columns| match read(&mut Values { columns, next: 0 }) {
             Some(row) => rows.push(row),
-            None => strange = Some(format!("{columns:?}")),
+            None => strange = Some(in_words(columns)),
         })?;
         match strange {
             Some(row) => {
@@ -186,15 +186,22 @@ impl<A: Admin> Check<'_, A> {
         let sql = format!("SELECT i_id, {price} FROM item ORDER BY i_id");
         let found: BTreeMap<i64, Cents> =
             self.rows(&sql, |row| Some((row.number()?, row.cents()?)))?.into_iter().collect();
+        let mut repriced = Vec::new();
         for item in self.population.items() {
             let loaded = item.price;
             match found.get(&item.id.get()) {
                 Some(&price) if price == loaded => {}
                 Some(price) => {
+                    repriced.push((item.id, *price, loaded));
                     self.offend(format!("i_id={}: i_price {price}, and {loaded} was loaded", item.id));
                 }
                 None => self.offend(format!("i_id={}: no row, and i_price {loaded} was loaded", item.id)),
             }
+        }
+        if let Some(why) = exchanged(&repriced)
+            && let Some(last) = self.finding.examples.last_mut()
+        {
+            *last += &format!(": {why}");
         }
         Ok(())
     }
@@ -287,7 +294,11 @@ impl<A: Admin> Check<'_, A> {
         let wrong = if self.known.played.update_item {
             // Items have exchanged their prices.
             let [least, most] = [PRICES.start(), PRICES.end()].map(|&price| self.amount(price));
-            format!("ol_amount < ol_quantity * {least} OR ol_amount > ol_quantity * {most}")
+            let cent = self.amount(Cents(1));
+            format!(
+                "ol_amount < ol_quantity * {least} OR ol_amount > ol_quantity * {most} \
+                 OR ol_amount % (nullif(ol_quantity, 0) * {cent}) <> 0"
+            )
         } else {
             "ol_amount <> ol_quantity * price".to_owned()
         };
@@ -382,7 +393,8 @@ impl<A: Admin> Check<'_, A> {
                 "SELECT 'w_id=' || c_w_id || ' d_id=' || c_d_id || ' c_id=' || c_id || ': c_payment_cnt ' || \
                  c_payment_cnt || ' of ' || (1 + coalesce(payments, 0)) || ', c_ytd_payment ' || {} || ' of ' || {} || \
                  ', c_delivery_cnt ' || c_delivery_cnt || ' of ' || coalesce(deliveries, 0) || \
-                 ', entries in c_data ' || {entries} || ' with ' || c_credit AS example FROM {joined} WHERE {bad}",
+                 ', c_data has ' || {entries} || ' entries for ' || (c_payment_cnt - 1) || ' payments since the load, \
+                 c_credit ' || c_credit AS example FROM {joined} WHERE {bad}",
                 (self.dialect.money_text)("c_ytd_payment"),
                 (self.dialect.money_text)(&format!("({initial} + coalesce(paid, 0.00))")),
             ))?;
@@ -397,8 +409,8 @@ impl<A: Admin> Check<'_, A> {
             let found = found.get(&w_id.get()).copied().unwrap_or_default();
             if found != (count, length) {
                 self.offend(format!(
-                    "w_id={w_id}: {} customers with good credit and {} characters in c_data; {count} and {length} were \
-                     loaded",
+                    "w_id={w_id}: {} customers with good credit have {} characters of c_data in all; {count} with {length} \
+                     were loaded, and no payment changes them",
                     found.0, found.1
                 ));
             }
@@ -416,7 +428,7 @@ impl<A: Admin> Check<'_, A> {
             "h_c_id || ' ' || h_c_d_id || ' ' || h_c_w_id || ' ' || h_d_id || ' ' || h_w_id || ' ' || {amount}"
         );
         self.also(&format!(
-            "SELECT 'w_id=' || w || ' d_id=' || d || ' c_id=' || c || ': c_data has no entry ' || {entry} AS example \
+            "SELECT 'w_id=' || w || ' d_id=' || d || ' c_id=' || c || ': c_data lacks the entry of a payment: ' || {entry} AS example \
              FROM history JOIN (SELECT c_w_id AS w, c_d_id AS d, c_id AS c, max(c_data) AS entries FROM customer \
              WHERE {credit} = 'BC' AND c_payment_cnt > 1 AND c_payment_cnt <= {most} GROUP BY c_w_id, c_d_id, c_id) AS b \
              ON w = h_c_w_id AND d = h_c_d_id AND c = h_c_id \

@@ -4,7 +4,7 @@
 
 use crate::profile::{bad_credit_data, history_data, middle};
 use crate::sql::connection::Step;
-use crate::sql::session::{Played, SqlSession, changed, committed_one_each, one, present};
+use crate::sql::session::{Played, SqlSession, changed, committed_one_each, one, present, returned_one};
 use crate::sql::sql_error::SqlError;
 use crate::sql::statement::SqlText::{Made, Sql};
 use crate::sql::statement::{Statement, Way, first, statements};
@@ -167,7 +167,7 @@ pub(crate) fn find_customer(
         CustomerSelector::LastName(name) => {
             let params = [Value::Int(w_id.get()), Value::Int(d_id.get()), Value::Text(name)];
             let rows = session.step(Statement::CustomersByName, &params)?;
-            present(rows, || format!("a customer named {name} of district {w_id}/{d_id}"))?;
+            present(rows, || customer.in_words(w_id, d_id))?;
             Ok(CustomerId(rows.int(middle(rows.len()), 0)?))
         }
     }
@@ -237,9 +237,11 @@ fn batched(session: &mut SqlSession, input: &Payment) -> Played {
         (Statement::BatchPayWarehouse, &[amount, w]),
     ])?;
     let [_, customer, district, warehouse, ..] = &session.rows;
-    one(customer, || format!("customer {:?} of district {}/{}", input.customer, input.c_w_id, input.c_d_id))?;
-    one(district, || format!("district {}/{}", input.w_id, input.d_id))?;
-    one(warehouse, || format!("warehouse {}", input.w_id))?;
+    returned_one(customer, || {
+        format!("UPDATE customer of {}", input.customer.in_words(input.c_w_id, input.c_d_id))
+    })?;
+    returned_one(district, || format!("UPDATE district {}/{}", input.w_id, input.d_id))?;
+    returned_one(warehouse, || format!("UPDATE warehouse {}", input.w_id))?;
     let mut outcome = paid_customer_with_data(customer, CustomerId(customer.int(0, 14)?))?;
     outcome.district = address(district, 0)?;
     outcome.warehouse = address(warehouse, 0)?;
@@ -265,9 +267,7 @@ fn multi_row(session: &mut SqlSession, input: &Payment) -> Played {
         CustomerSelector::LastName(name) => {
             session.send(&[begin, (Statement::CustomersByName, &[c_w, c_d, Value::Text(name)])])?;
             let rows = &session.rows[1];
-            present(rows, || {
-                format!("a customer named {name} of district {}/{}", input.c_w_id, input.c_d_id)
-            })?;
+            present(rows, || input.customer.in_words(input.c_w_id, input.c_d_id))?;
             (CustomerId(rows.int(middle(rows.len()), 0)?), None)
         }
     };

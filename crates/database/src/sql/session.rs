@@ -29,6 +29,8 @@ pub struct SqlSession {
     pub(crate) connection: Box<dyn Connection>,
     pub(crate) way: Way,
     pub(crate) dialect: &'static Dialect,
+    /// True if the database answers no conflict by an error of a key, see [`SqlSession::judging_keys`].
+    judges_keys: bool,
     /// Table of the hot rows, and the function to call before a New-Order requests a row of it.
     watching: Option<(Contended, Arc<dyn Fn() + Send + Sync>)>,
     /// Buffers for the answers of the longest pipeline.
@@ -43,7 +45,14 @@ impl SqlSession {
     pub fn new(connection: impl Connection + 'static, mode: TxMode, dialect: &'static Dialect) -> Self {
         let way = Way::of(mode, dialect);
         let connection = Box::new(connection);
-        Self { connection, way, dialect, watching: None, rows: Default::default() }
+        Self { connection, way, dialect, judges_keys: false, watching: None, rows: Default::default() }
+    }
+
+    /// Takes a key that a new row has in common with another one for a broken database, if `judges`. The database must
+    /// be one that answers no conflict of transactions by such an error.
+    #[must_use]
+    pub fn judging_keys(self, judges: bool) -> Self {
+        Self { judges_keys: judges, ..self }
     }
 }
 
@@ -69,7 +78,7 @@ impl Session for SqlSession {
             Transaction::UpdateBalance(input) => update_balance::play(self, input),
             Transaction::SelectBalance(input) => select_balance::play(self, input),
         };
-        played.map_err(|error| error.roll_back(&mut *self.connection))
+        played.map_err(|error| error.of_keys(self.judges_keys).roll_back(&mut *self.connection))
     }
 }
 
@@ -150,6 +159,16 @@ pub(crate) fn present(rows: &Rows, what: impl FnOnce() -> String) -> Result<(), 
         Err(SqlTxError::WrongRows(format!("{} is missing: {RUN_CHECK}", what())))
     } else {
         Ok(())
+    }
+}
+
+/// Checks that an UPDATE returned the one row that it changed. `what` names the statement and the row.
+pub(crate) fn returned_one(rows: &Rows, what: impl Fn() -> String) -> Result<(), SqlTxError> {
+    match rows.len() {
+        1 => Ok(()),
+        found => {
+            Err(SqlTxError::WrongRows(format!("{} changed {found} rows instead of 1: {RUN_CHECK}", what())))
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Ends of a transaction that did not commit, and the rollback after them.
 
-use crate::error::{AbortReason, Committed, TxError};
+use crate::error::{AbortReason, Committed, RUN_CHECK, TxError};
 use crate::sql::connection::Connection;
 use crate::sql::prepared::Prepared;
 use crate::sql::sql_error::SqlError;
@@ -32,6 +32,24 @@ impl From<SqlError> for SqlTxError {
 /// the server names it.
 const FULL: [&str; 3] = ["22003", "1264", "1690"];
 
+/// Codes of a row that a foreign key refers to and that is missing, in PostgreSQL, MySQL and SQLite. With the first two,
+/// a row that is deleted or changed may be the one that is referred to.
+const NO_PARENT: [&str; 6] = ["23503", "1452", "1451", "1216", "1217", "sqlite 787"];
+
+/// Codes of a key that a row has already, in the same databases.
+const KEY_TAKEN: [&str; 4] = ["23505", "1062", "sqlite 1555", "sqlite 2067"];
+
+/// Code of PostgreSQL for a text that is no number.
+const NO_NUMBER: &str = "22P02";
+
+/// Returns the message in a text that a statement casts to a number to fail. The database quotes it in its own words.
+fn own_message(message: &str) -> Option<&str> {
+    let end = message.find(RUN_CHECK)? + RUN_CHECK.len();
+    let ours = |letter: char| letter.is_ascii_alphanumeric() || " :,_".contains(letter);
+    let begin = message[..end].char_indices().rev().take_while(|(_, letter)| ours(*letter)).last()?.0;
+    Some(message[begin..end].trim_start())
+}
+
 /// Says what to do about a column that is full.
 fn explained(mut error: SqlError) -> SqlError {
     if let SqlError::Database { code, message, .. } = &mut error
@@ -44,6 +62,47 @@ fn explained(mut error: SqlError) -> SqlError {
 }
 
 impl SqlTxError {
+    /// Returns the error of a statement that checks its own rows as its message alone, with `subject` in it replaced by
+    /// `name`. Other errors stay as they are.
+    pub(crate) fn named(self, subject: &str, name: impl Fn() -> String) -> Self {
+        match &self {
+            Self::Failed(SqlError::Database { code, message, .. })
+            | Self::CommitFailed(SqlError::Database { code, message, .. })
+                if code == NO_NUMBER =>
+            {
+                let own = own_message(message).map(|own| own.replace(subject, &name()));
+                own.map_or(self, Self::WrongRows)
+            }
+            _ => self,
+        }
+    }
+
+    /// Returns an error of a key of TPC-C's tables as a wrong number of rows.
+    ///
+    /// No order of the transactions explains a foreign key without its row: all the rows that keys refer to were loaded,
+    /// or inserted by the transaction itself, and none is ever deleted. A key that is taken proves as much only if
+    /// `judges_keys`: an order's number is read and raised under a lock, or at the risk of a serialization error. But a
+    /// database that finds conflicts at the commit may look at the new key first, so it may answer a conflict so.
+    pub(crate) fn of_keys(mut self, judges_keys: bool) -> Self {
+        if let Self::Failed(SqlError::Database { code, message, detail, .. })
+        | Self::CommitFailed(SqlError::Database { code, message, detail, .. }) = &mut self
+        {
+            if NO_PARENT.contains(&code.as_str()) {
+                // PostgreSQL names the missing row there.
+                if let Some(detail) = detail {
+                    *message += &format!(": {}", detail.trim_end_matches('.'));
+                }
+                *message += ": it was loaded, or this transaction inserted it: look for a trigger, rule, view or proxy on \
+                             the table, or ";
+                *message += RUN_CHECK;
+            } else if judges_keys && KEY_TAKEN.contains(&code.as_str()) {
+                *message += ": D_NEXT_O_ID gave the number of an order that is there already: ";
+                *message += RUN_CHECK;
+            }
+        }
+        self
+    }
+
     /// Rolls back, unless the connection is lost, so that the session can begin the next transaction. Returns the error
     /// of the transaction.
     pub(crate) fn roll_back<S: Prepared>(self, connection: &mut dyn Connection<S>) -> TxError {

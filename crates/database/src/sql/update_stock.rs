@@ -33,7 +33,7 @@ statements! {
              FROM line WHERE s_w_id = supply AND s_i_id = item RETURNING number, s_quantity) \
              SELECT array_agg(number), array_agg(s_quantity), \
              CAST(CASE WHEN count(*) = cardinality($1::int[]) THEN '1' \
-             ELSE 'stock is missing: run lydite check' END AS int) FROM taken");
+             ELSE 'UPDATE stock of the order changed too few rows: run lydite check' END AS int) FROM taken");
 
     CallUpdateStock [Procedures] Sql("{call} lydite_update_stock($1, $2, $3, $4)");
 }
@@ -82,11 +82,12 @@ fn batched(session: &mut SqlSession, input: &UpdateStock) -> Played {
         Value::Ints(&quantities),
         Value::Int(input.w_id.get()),
     ];
-    session.send_with_commit(&[
+    let sent = session.send_with_commit(&[
         (Statement::BeginWrite, &[]),
         (Statement::BatchUpdateStock, &params),
         (Statement::Commit, &[]),
-    ])?;
+    ]);
+    sent.map_err(|error| error.named("the order", || format!("a dUpdateStock of warehouse {}", input.w_id)))?;
     // The commit came with the update. An answer that can't be read does not undo it.
     left_in_rounds(&session.rows[1], input).map_err(SqlTxError::CommitFailed)
 }

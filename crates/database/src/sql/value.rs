@@ -47,6 +47,21 @@ pub enum Field {
     Array(Range<usize>),
 }
 
+/// Returns a field in words, for messages. `text` is the buffer of texts.
+fn in_words(field: Option<&Field>, text: &str) -> String {
+    match field {
+        None => "missing".into(),
+        Some(Field::Null) => "NULL".into(),
+        Some(Field::Int(value)) => value.to_string(),
+        Some(Field::Decimal(value)) => format!("{value} ten-thousandths"),
+        Some(Field::Large(value)) => Cents(*value).to_string(),
+        Some(Field::Text(range)) => format!("{:?}", text.get(range.clone()).unwrap_or_default()),
+        Some(Field::Time(_)) => "a time".into(),
+        Some(Field::Bool(value)) => value.to_string(),
+        Some(Field::Array(_)) => "an array".into(),
+    }
+}
+
 impl Field {
     /// Makes an exact decimal. `None` if it is too large.
     pub fn of_ten_thousandths(value: i128) -> Option<Self> {
@@ -133,8 +148,8 @@ impl Rows {
 
     fn wrong(&self, row: usize, column: usize, wanted: &str) -> SqlError {
         SqlError::Decode(format!(
-            "column {column} of row {row} is {:?}, not {wanted}: was the schema changed by hand?",
-            self.field(row, column)
+            "column {column} of row {row} is {}, not {wanted}: was the schema changed by hand?",
+            in_words(self.field(row, column), &self.text)
         ))
     }
 
@@ -255,8 +270,8 @@ pub enum Elements<'a> {
 impl<'a> Elements<'a> {
     fn wrong(&self, index: usize, wanted: &str) -> SqlError {
         SqlError::Decode(match self {
-            Self::Array { fields, .. } => {
-                format!("element {index} of an array is {:?}, not {wanted}", fields.get(index))
+            Self::Array { fields, text } => {
+                format!("element {index} of an array is {}, not {wanted}", in_words(fields.get(index), text))
             }
             Self::List(_) => {
                 format!("element {index} of a list is {:?}, not {wanted}", self.item(index).unwrap_or(""))

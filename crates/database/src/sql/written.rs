@@ -2,7 +2,7 @@
 //! has snapshots.
 
 use crate::sql::dialect::Dialect;
-use crate::sql::meta::Admin;
+use crate::sql::meta::{Admin, in_words};
 use crate::sql::sql_error::SqlError;
 use crate::written::{PaymentKey, Payments, Written, WrittenOrder};
 use lydite_tpcc::{Cents, CustomerId, DistrictId, OrderId, WarehouseId};
@@ -69,7 +69,7 @@ pub(super) fn read<const COLUMNS: usize>(
     admin.query_each(query, &mut |row| {
         let columns: Option<[Option<&str>; COLUMNS]> = row.try_into().ok();
         if columns.and_then(&mut each).is_none() {
-            unread.get_or_insert_with(|| format!("{row:?}"));
+            unread.get_or_insert_with(|| in_words(row));
         }
     })?;
     match unread {

@@ -4,7 +4,7 @@
 //! `lease_holder`, `lease_holder_locality`, `replicas`, `replica_localities` and `range_size`.
 
 use super::{Catalog, Numbered, Spans, Trouble, nowhere, sizes};
-use lydite_database::sql::meta::Admin;
+use lydite_database::sql::meta::{Admin, in_words};
 use lydite_tpcc::Placement;
 
 pub(crate) static COCKROACH: Catalog = Catalog {
@@ -33,7 +33,7 @@ fn nodes(wire: &mut dyn Admin, warehouses: u32) -> Result<Placement, Trouble> {
                 }
                 (Err(key), _) | (_, Err(key)) => strange = Some(format!("a range ends at the key {key:?}")),
             },
-            _ => strange = Some(format!("a range has no keys or no leaseholder: {row:?}")),
+            _ => strange = Some(format!("a range has no keys or no leaseholder: {}", in_words(row))),
         },
     )?;
     if let Some(problem) = strange {

@@ -15,7 +15,7 @@ pub(crate) use oceanbase::OCEANBASE;
 pub(crate) use tidb::TIDB;
 pub(crate) use yugabyte::YUGABYTE;
 
-use lydite_database::sql::meta::Admin;
+use lydite_database::sql::meta::{Admin, in_words};
 use lydite_database::sql::sql_error::SqlError;
 use lydite_database::{NodeSize, TargetError};
 use lydite_tpcc::Placement;
@@ -171,7 +171,7 @@ fn sizes(wire: &mut dyn Admin, query: &str) -> Sizes {
             let bytes = bytes.parse().unwrap_or_default();
             sizes.push(NodeSize { node: (*node).to_owned(), bytes });
         }
-        _ => strange = Some(format!("the server reports the size of a node as {row:?}")),
+        _ => strange = Some(format!("the server reports the size of a node as {}", in_words(row))),
     })?;
     match strange {
         None => Ok(Some(sizes)),

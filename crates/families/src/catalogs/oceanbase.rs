@@ -3,7 +3,7 @@
 //! Source: `DBA_OB_TABLE_LOCATIONS` and `DBA_OB_TABLET_REPLICAS` in OceanBase's documentation (V4).
 
 use super::{Catalog, Trouble, by_partition, partition, sizes};
-use lydite_database::sql::meta::Admin;
+use lydite_database::sql::meta::{Admin, in_words};
 use lydite_tpcc::Placement;
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ fn nodes(wire: &mut dyn Admin, warehouses: u32) -> Result<Placement, Trouble> {
          AND role = 'LEADER'",
         &mut |row| {
             let [Some(server), Some(name)] = row else {
-                strange = Some(Trouble::Answer(format!("DBA_OB_TABLE_LOCATIONS: a location is {row:?}")));
+                strange = Some(Trouble::Answer(format!("DBA_OB_TABLE_LOCATIONS: a location is {}", in_words(row))));
                 return;
             };
             match partition(name) {

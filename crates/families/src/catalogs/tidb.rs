@@ -4,7 +4,7 @@
 //! for the columns about partitions), and its example of `TIDB_DECODE_KEY` for the keys. They need the right PROCESS.
 
 use super::{Catalog, Spans, Trouble, by_partition, partition, sizes};
-use lydite_database::sql::meta::Admin;
+use lydite_database::sql::meta::{Admin, in_words};
 use lydite_tpcc::Placement;
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ fn nodes(wire: &mut dyn Admin, warehouses: u32) -> Result<Placement, Trouble> {
          AND region.is_index = 0",
         &mut |row| {
             let [Some(store), Some(table), Some(name), start, end] = row else {
-                strange = Some(Trouble::Answer(format!("tikv_region_status: a region is {row:?}")));
+                strange = Some(Trouble::Answer(format!("tikv_region_status: a region is {}", in_words(row))));
                 return;
             };
             let keys = table.parse().ok().and_then(|table| {
@@ -52,7 +52,9 @@ fn nodes(wire: &mut dyn Admin, warehouses: u32) -> Result<Placement, Trouble> {
                 (Err(trouble), _) => strange = Some(trouble),
                 (_, None) => {
                     strange = Some(Trouble::Answer(format!(
-                        "tikv_region_status: a region of table {table} has the keys {start:?} to {end:?}"
+                        "tikv_region_status: a region of table {table} has the keys {} to {}",
+                        start.unwrap_or("NULL"),
+                        end.unwrap_or("NULL")
                     )));
                 }
             }

@@ -3,7 +3,7 @@
 //! Source: `yb_tablet_metadata` in YugabyteDB's documentation (from 2025.1; its columns of sizes are newer).
 
 use super::{Catalog, Numbered, Sizes, Spans, Trouble, nowhere, sizes};
-use lydite_database::sql::meta::Admin;
+use lydite_database::sql::meta::{Admin, in_words};
 use lydite_tpcc::Placement;
 
 pub(crate) static YUGABYTE: Catalog = Catalog { nodes, sizes: files };
@@ -20,7 +20,7 @@ fn nodes(wire: &mut dyn Admin, warehouses: u32) -> Result<Placement, Trouble> {
                 (Ok(from), Ok(to)) => spans.0.push((from..to, (*leader).to_owned())),
                 _ => strange = Some(format!("a tablet has the hash codes {from} to {to}")),
             },
-            _ => strange = Some(format!("a tablet has no leader: {row:?}: try again")),
+            _ => strange = Some(format!("a tablet has no leader: {}: try again", in_words(row))),
         },
     )?;
     if let Some(problem) = strange {

@@ -129,7 +129,8 @@ fn put_decimal(negative: bool, mut units: u64, decimals: usize, out: &mut Vec<u8
 }
 
 fn put_time(time: Timestamp, out: &mut Vec<u8>) -> Result<(), SqlError> {
-    let time = civil(time).ok_or_else(|| SqlError::Decode(format!("{time:?} is no time of a calendar")))?;
+    let time = civil(time)
+        .ok_or_else(|| SqlError::Decode(format!("{} µs since 1970 are no time of a calendar", time.0)))?;
     let micros = (time.subsec_nanosecond() / 1_000) as u32;
     out.push(11);
     out.extend_from_slice(&(time.year() as u16).to_le_bytes());

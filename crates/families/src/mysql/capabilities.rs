@@ -50,7 +50,11 @@ impl Replicated for Mysql {
 
     fn connect_to_read(&self) -> Result<Box<dyn Session>, TargetError> {
         let (connection, dialect, seat) = self.tpcc_connection(self.config.mode)?;
-        Ok(seated(Box::new(SqlSession::new(connection, self.config.mode, dialect)), seat))
+        let judges = connection.product().keys_prove;
+        Ok(seated(
+            Box::new(SqlSession::new(connection, self.config.mode, dialect).judging_keys(judges)),
+            seat,
+        ))
     }
 }
 

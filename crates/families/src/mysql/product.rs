@@ -18,6 +18,9 @@ pub(crate) struct Product {
     pub(crate) json_table: bool,
     /// True if it reads a statement before it has answered the previous one.
     pub(crate) pipelines: bool,
+    /// True if a key that is taken is never an answer to a conflict: a New-Order locks the district, or gets an error of
+    /// serialization, before it inserts under the number that it read there.
+    pub(crate) keys_prove: bool,
     /// True if every commit survives the loss of power, whatever the settings. Else InnoDB's settings decide.
     pub(crate) always_durable: bool,
     /// True if a named lock is released when its connection is lost.
@@ -123,6 +126,7 @@ static MYSQL: Product = Product {
     procedures: true,
     json_table: true,
     pipelines: true,
+    keys_prove: true,
     always_durable: false,
     named_locks: true,
     follows: true,
@@ -180,6 +184,7 @@ static TIDB: Product = Product {
     procedures: false,
     json_table: false,
     follows: false,
+    keys_prove: false,
     always_durable: true,
     retryable: &[
         // Write conflicts, of statements and of the commit. An optimistic transaction gets them only at its commit.
@@ -216,6 +221,7 @@ static OCEANBASE: Product = Product {
     // Not in all of its versions.
     json_table: false,
     file_in_transaction: false,
+    keys_prove: false,
     always_durable: true,
     named_locks: false,
     follows: false,

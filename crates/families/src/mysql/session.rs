@@ -2,6 +2,7 @@
 
 use crate::mysql::binary;
 use crate::mysql::packet::Reader;
+use crate::mysql::product::Product;
 use crate::mysql::wire::{Head, Wire, database_error, unexpected};
 use lydite_database::sql::connection::{Connection, Step};
 use lydite_database::sql::meta::Admin;
@@ -56,6 +57,10 @@ fn positional(text: &str) -> (String, Vec<u8>) {
 }
 
 impl MysqlConnection {
+    pub(crate) fn product(&self) -> &'static Product {
+        self.wire.product
+    }
+
     /// Prepares statements on a connection.
     pub(crate) fn new<S: Prepared>(mut wire: Wire, statements: &[(S, String)]) -> Result<Self, SqlError> {
         // After a statement that ended the transaction (a deadlock), the server still runs those that were sent with

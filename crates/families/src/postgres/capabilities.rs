@@ -60,7 +60,11 @@ impl Replicated for Postgres {
     fn connect_to_read(&self) -> Result<Box<dyn Session>, TargetError> {
         let dialect = session::measured_dialect(&self.config);
         let (connection, seat) = self.tpcc_connection(self.config.mode, dialect)?;
-        Ok(seated(Box::new(SqlSession::new(connection, self.config.mode, dialect)), seat))
+        let judges = self.config.product.keys_prove;
+        Ok(seated(
+            Box::new(SqlSession::new(connection, self.config.mode, dialect).judging_keys(judges)),
+            seat,
+        ))
     }
 }
 

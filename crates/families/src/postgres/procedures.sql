@@ -112,7 +112,7 @@ BEGIN
     SELECT array_agg(c_id ORDER BY c_first, c_id) INTO found
         FROM customer WHERE c_w_id = in_w AND c_d_id = in_d AND c_last = in_last;
     IF found IS NULL THEN
-        RAISE EXCEPTION 'a customer named % of district %/% is missing: run lydite check', in_last, in_w, in_d;
+        RAISE EXCEPTION 'a customer named "%" of district %/% is missing: run lydite check', in_last, in_w, in_d;
     END IF;
     RETURN found[(cardinality(found) + 1) / 2];
 END $$;
@@ -185,6 +185,9 @@ BEGIN
             array_agg(ol_delivery_d ORDER BY ol_number)
         INTO items, supplies, quantities, amounts, dates
         FROM order_line WHERE ol_w_id = in_w AND ol_d_id = in_d AND ol_o_id = order_id;
+    IF items IS NULL THEN
+        RAISE EXCEPTION 'a line of order %/%/% is missing: run lydite check', in_w, in_d, order_id;
+    END IF;
 END $$;
 
 CREATE OR REPLACE FUNCTION lydite_delivery(in_w integer, in_carrier integer, in_districts integer,
@@ -204,14 +207,14 @@ BEGIN
         LOOP
             SELECT no_o_id INTO o FROM new_order WHERE no_w_id = in_w AND no_d_id = d ORDER BY no_o_id LIMIT 1;
             EXIT WHEN o IS NULL;
+            -- An order that another delivery took is not found again. This one was there all the time.
+            IF o = missed THEN
+                RAISE EXCEPTION 'DELETE FROM new_order of order %/%/% changed 0 rows instead of 1: run lydite check',
+                    in_w, d, o;
+            END IF;
             -- Below repeatable read another delivery may take it first; then look again.
             DELETE FROM new_order WHERE no_w_id = in_w AND no_d_id = d AND no_o_id = o;
             EXIT WHEN FOUND;
-            -- One that another delivery took is not found again.
-            IF o = missed THEN
-                RAISE EXCEPTION 'DELETE FROM new_order of %/%/% changed 0 rows instead of 1: run lydite check',
-                    in_w, d, o;
-            END IF;
             missed := o;
         END LOOP;
         delivered[d] := coalesce(o, 0);

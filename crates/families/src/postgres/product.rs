@@ -46,6 +46,9 @@ pub(crate) struct Product {
     pub(crate) exports_snapshots: bool,
     /// True if foreign keys are declared by default.
     pub(crate) foreign_keys: bool,
+    /// True if a key that is taken is never an answer to a conflict: a New-Order locks the district, or gets an error of
+    /// serialization, before it inserts under the number that it read there.
+    pub(crate) keys_prove: bool,
     /// True if every commit survives the loss of power, whatever the settings.
     pub(crate) always_durable: bool,
     /// Rows per COPY, each in a transaction of its own; `None` for all rows of a warehouse.
@@ -78,6 +81,7 @@ pub(crate) static POSTGRES: Product = Product {
     advisory_locks: true,
     exports_snapshots: true,
     foreign_keys: true,
+    keys_prove: true,
     always_durable: false,
     batch: None,
     distributes: false,
@@ -102,6 +106,7 @@ pub(crate) static COCKROACH: Product = Product {
     copies_databases: false,
     advisory_locks: false,
     exports_snapshots: false,
+    keys_prove: false,
     always_durable: true,
     batch: Some(10_000),
     distribution: Distribution::Ranges,
@@ -121,6 +126,7 @@ pub(crate) static YUGABYTE: Product = Product {
     copies_databases: false,
     advisory_locks: false,
     exports_snapshots: false,
+    keys_prove: false,
     always_durable: true,
     batch: Some(10_000),
     placement: Some(&catalogs::YUGABYTE),

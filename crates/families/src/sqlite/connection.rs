@@ -241,6 +241,8 @@ pub(crate) fn failed(error: rusqlite::Error) -> SqlError {
         rusqlite::Error::SqliteFailure(failure, message) => {
             (failure.extended_code.to_string(), message.clone().unwrap_or_else(|| failure.to_string()))
         }
+        // Without the text of the statement.
+        rusqlite::Error::SqlInputError { error, msg, .. } => (error.extended_code.to_string(), msg.clone()),
         other => ("-".to_string(), other.to_string()),
     };
     let message = match code {

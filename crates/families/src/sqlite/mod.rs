@@ -377,7 +377,8 @@ impl Target for Sqlite {
 
     fn connect(&self) -> Result<Box<dyn Session>, TargetError> {
         let connection = self.open()?;
-        Ok(Box::new(SqlSession::new(connection, TxMode::Statements, &DIALECT)))
+        // One transaction writes at a time.
+        Ok(Box::new(SqlSession::new(connection, TxMode::Statements, &DIALECT).judging_keys(true)))
     }
 
     fn reset(&self) -> Result<(), TargetError> {

@@ -214,7 +214,7 @@ fn answer(statement: &str, params: &[Value<'_>], rows: &mut Rows) -> Result<(), 
         "BatchDeliver" if ints(&params[1]).contains(&1) => {
             vec![vec![Int(1), Int(2_101), Int(1), Int(2_101)], vec![Int(2), Null, Int(1), Int(2_102)]]
         }
-        "BatchDeliver" => vec![vec![Int(2), Int(2_102), Int(1), Int(2_102)]],
+        "BatchDeliver" => vec![vec![Int(2), Int(2_103), Int(1), Int(2_103)]],
         "DeleteNewOrders" => {
             affected = pairs(&params[1..]).len() as u64;
             vec![]

@@ -343,3 +343,62 @@ fn a_lost_update_of_a_price_or_of_stock_is_found() {
     assert_eq!((taken_again, stock_again), (taken, stock));
     assert_eq!((&told[1], &told[2]), (&told[0], &told[0]), "in the same words everywhere");
 }
+
+#[test]
+fn exchanged_prices_without_a_note_are_named_as_those_of_a_killed_audit() {
+    let mariadb = on_mariadb(&mariadb::FAST, WAREHOUSES, "");
+    let urls = [
+        on_postgres("extra_exchanged", WAREHOUSES, ""),
+        mariadb.url("tpcc"),
+        "sqlite:".into(),
+        "gemel:".into(),
+    ];
+    let swap = inputs().into_iter().find(|input| input.kind() == TransactionKind::UpdateItem);
+    for (url, is_empty) in urls.iter().zip([false, false, true, true]) {
+        let target = open(url, TxMode::Statements);
+        if is_empty {
+            load(&*target, WAREHOUSES);
+        }
+        play(&*target, &swap.iter().cloned().collect::<Vec<_>>());
+        let found = broken(&*target);
+        assert_eq!(found.len(), 2, "{url}: {found:?}");
+        assert!(!found[0].contains("audit"), "{url}: {found:?}");
+        let words = "have each other's price, as a killed `lydite audit` leaves them (isolation-7): set both prices back";
+        assert!(found[1].starts_with("item: ") && found[1].contains(words), "{url}: {found:?}");
+    }
+}
+
+#[test]
+fn an_amount_that_is_no_multiple_of_its_quantity_is_found_after_prices_were_exchanged() {
+    let (postgres, mariadb) = (postgres::shared(), on_mariadb(&mariadb::FAST, WAREHOUSES, ""));
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("tpcc.sqlite");
+    let in_file = |sql: &str| {
+        let file = rusqlite::Connection::open(&path).expect("the file");
+        file.execute_batch(sql).expect("a change");
+    };
+    let in_postgres = |sql: &str| drop(postgres.psql("extra_amounts", sql));
+    let in_mariadb = |sql: &str| drop(mariadb.sql("tpcc", sql));
+    let databases: [(String, Change<'_>, &str); 3] = [
+        (on_postgres("extra_amounts", WAREHOUSES, ""), &in_postgres, "0.01"),
+        (mariadb.url("tpcc"), &in_mariadb, "0.01"),
+        (format!("sqlite:{}", path.display()), &in_file, "1"),
+    ];
+    load(&*open(&databases[2].0, TxMode::Statements), WAREHOUSES);
+    let inputs = inputs();
+    for (url, change, cent) in databases {
+        let target = open(&url, TxMode::Statements);
+        target.note_played(&Played::NOTED).expect("notes");
+        play(&*target, &inputs[..60]);
+        assert_eq!(broken(&*target), Vec::<String>::new(), "{url}");
+        // The first order since the load.
+        let first = "(SELECT o FROM (SELECT min(ol_o_id) AS o FROM order_line WHERE ol_quantity > 1 \
+                     AND ol_o_id > (SELECT max(no_o_id) - 60 FROM new_order)) AS least)";
+        change(&format!(
+            "UPDATE order_line SET ol_amount = ol_amount + {cent} WHERE ol_o_id = {first} AND ol_quantity > 1"
+        ));
+        let found = broken(&*target);
+        assert!(!found.is_empty(), "{url}");
+        assert!(found.iter().all(|line| line.starts_with("order_line: ")), "{url}: {found:?}");
+    }
+}

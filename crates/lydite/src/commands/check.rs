@@ -14,7 +14,7 @@ use lydite_families::TargetSpec;
 use lydite_micro::Meta;
 use lydite_report::live::Style;
 use lydite_report::model::CheckedWhen;
-use lydite_tpcc::consistency::{CONDITION_COUNT, conditions_of};
+use lydite_tpcc::consistency::{CONDITION_COUNT, Condition, conditions_of};
 use lydite_verify::conditions::Checked;
 use std::sync::Arc;
 use std::time::Instant;
@@ -125,12 +125,23 @@ pub(crate) fn command(args: CheckArgs) -> Outcome {
 
 /// Returns the failure of the conditions that do not hold; none if all hold.
 pub(super) fn failed<'a>(findings: impl IntoIterator<Item = &'a ConditionFinding>) -> Option<Failure> {
-    let broken: Vec<&str> = findings
+    let (standard, own): (Vec<_>, Vec<_>) = findings
         .into_iter()
         .filter(|finding| !finding.holds())
-        .map(|finding| finding.condition.clause)
-        .collect();
-    (!broken.is_empty()).then(|| Failure::checks("consistency conditions", broken))
+        .map(|finding| finding.condition)
+        .partition(|condition| usize::from(condition.number) <= CONDITION_COUNT);
+    let clauses = |conditions: &[Condition]| {
+        conditions.iter().map(|condition| condition.clause).collect::<Vec<_>>().join(", ")
+    };
+    let mut parts = Vec::new();
+    if !standard.is_empty() {
+        parts.push(format!("failed consistency conditions: {}", clauses(&standard)));
+    }
+    if !own.is_empty() {
+        let which = "failed conditions of Lydite's own, beside the standard's twelve";
+        parts.push(format!("{which}: {}", clauses(&own)));
+    }
+    (!parts.is_empty()).then(|| Failure::CheckFailed(parts.join("; ")))
 }
 
 /// Formats findings as lines, with the first keys that violate them; `quiet` leaves out those that hold.

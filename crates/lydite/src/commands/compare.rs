@@ -7,8 +7,9 @@ use crate::output::{complain, print, reserve_stdout};
 use crate::write::write;
 use lydite_plan::destination::Destination;
 use lydite_plan::requirements::known_reason;
+use lydite_report::model::Status;
 use lydite_report::names::names;
-use lydite_report::{FailIf, Gate, compare_all, render_comparison_summary, render_comparisons};
+use lydite_report::{FailIf, Gate, RunResult, compare_all, render_comparison_summary, render_comparisons};
 use std::path::PathBuf;
 
 /// Runs `lydite compare`.
@@ -43,7 +44,7 @@ pub(crate) fn command(args: &CompareArgs) -> Outcome {
 
     let mut failures = Vec::new();
     let mut text = format!("{}\n\n{}", names.join("\n"), render_comparisons(&comparisons));
-    let (lines, failed) = gate_lines(&names, &judged);
+    let (lines, mut failed) = gate_lines(&names, &judged);
     text.push_str(&lines);
     if let Some(place) = &summary {
         let document = render_comparison_summary(&results, &names, &comparisons, &judged);
@@ -54,6 +55,15 @@ pub(crate) fn command(args: &CompareArgs) -> Outcome {
     }
     failures.extend(print(&text).err());
     if !conditions.is_empty() {
+        for (result, name) in results.iter().zip(&names) {
+            let (broken, partial) = unfit(result);
+            failures.extend(broken.map(|checks| {
+                Failure::CheckFailed(format!(
+                    "{name} can't pass --fail-if: its database failed the checks {checks}"
+                ))
+            }));
+            failed.extend(partial.map(|why| format!("{name} can't pass --fail-if: {why}")));
+        }
         // Whoever reads only the exit code must learn that chance may have decided it.
         let reasons = comparisons.iter().zip(names.iter().skip(1));
         for (reason, name) in
@@ -66,6 +76,22 @@ pub(crate) fn command(args: &CompareArgs) -> Outcome {
         failures.push(Failure::Threshold(failed));
     }
     Failure::all(failures)
+}
+
+/// Returns the reasons why a result passes no gate, whatever its numbers: the failed checks of its database, and that its
+/// run did not reach its end.
+fn unfit(result: &RunResult) -> (Option<String>, Option<&'static str>) {
+    let mut broken: Vec<&str> = Vec::new();
+    for check in result.checks.iter().filter(|check| !check.ok) {
+        // A condition may fail before and after a run.
+        if !broken.contains(&check.id.as_str()) {
+            broken.push(&check.id);
+        }
+    }
+    let partial = (result.status == Status::Partial).then_some(
+        "it is partial: its run ended early or failed, or its database was not checked to the end",
+    );
+    ((!broken.is_empty()).then(|| broken.join(", ")), partial)
 }
 
 /// Reads all `--fail-if` conditions.

@@ -7,7 +7,7 @@ use lydite_bench::{Contradictions, WrongRows};
 use lydite_database::{ConditionFinding, Target};
 use lydite_report::live::Style;
 use lydite_report::model::{ANSWERS_CHECK, CheckResult, CheckedWhen, ROWS_CHECK};
-use lydite_tpcc::consistency::Condition;
+use lydite_tpcc::consistency::{Condition, OWN_CONDITIONS};
 use lydite_verify::conditions::{self, Checked};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -37,9 +37,15 @@ pub(crate) fn before(found: Conditions) -> Result<Vec<CheckResult>, Failure> {
             ""
         };
         failures.push(Failure::CheckFailed(format!(
-            "condition {} does not hold before the run: {}{others}: {cause}reload with --fresh, or measure it all the same \
-             with --no-check",
-            first.id, first.detail
+            "{} {} does not hold before the run: {}{others}: {cause}reload with --fresh, or measure it all the same with \
+             --no-check",
+            if OWN_CONDITIONS.iter().any(|own| own.clause == first.id) {
+                "Lydite's own condition"
+            } else {
+                "condition"
+            },
+            first.id,
+            first.detail
         )));
     }
     if found.stopped {

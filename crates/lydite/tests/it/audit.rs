@@ -359,6 +359,42 @@ fn stored_data_is_judged_as_loaded_and_after_transactions_and_wrong_rows_are_fou
     }
 }
 
+/// Each statement reports one changed row, and one of them changed nothing.
+#[test]
+fn a_payment_of_which_a_half_is_lost_is_named_as_half_a_commit() {
+    let server = lydite_testkit::postgres::shared();
+    let url = loaded::on_postgres("audited_half", 1);
+    server.psql(
+        "audited_half",
+        "CREATE FUNCTION keeps() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+         NEW.d_ytd := OLD.d_ytd; RETURN NEW; END $$; \
+         CREATE TRIGGER keeps BEFORE UPDATE ON district FOR EACH ROW EXECUTE FUNCTION keeps()",
+    );
+    let seen = |found: &Value, id: &str| test_of(found, id, "local")["seen"].as_str().unwrap().to_owned();
+    let (ended, found) = audit(&url, &["--only", "atomicity"]);
+    ended.code(1);
+    let words = "half a commit of a Payment: C_BALANCE, W_YTD, HISTORY changed, and D_YTD did not: expected C_BALANCE ";
+    assert!(seen(&found, "atomicity-1").starts_with(words), "{found}");
+    let (ended, found) = audit(&url, &["--only", "consistency"]);
+    ended.code(1);
+    let words = "half a commit of a Payment: Σ H_AMOUNT is ";
+    assert!(seen(&found, "consistency-1").starts_with(words), "{found}");
+}
+
+#[test]
+fn an_order_without_lines_fails_the_tests_of_isolation_that_read_it() {
+    let server = lydite_testkit::postgres::shared();
+    let postgres = loaded::on_postgres("audited_lineless", 1);
+    server.psql("audited_lineless", "DELETE FROM order_line");
+    let (ended, found) = audit(&postgres, &["--only", "isolation"]);
+    ended.code(1);
+    for id in ["isolation-1", "isolation-2"] {
+        let test = test_of(&found, id, "local");
+        assert_eq!(test["verdict"], "failed", "{found}");
+        assert!(test["seen"].as_str().unwrap().contains("a line of order 1/"), "{found}");
+    }
+}
+
 /// SQLite keeps whole cents and ten-thousandths, and MariaDB has texts of fixed width of its own.
 #[test]
 fn stored_data_of_sqlite_and_mariadb_is_judged_as_that_of_postgresql() {

@@ -2,7 +2,7 @@
 
 use crate::program::{Ended, Program, json, lydite, scratch, text, windows_from};
 use lydite_report::RunResult;
-use lydite_report::model::{Latency, TransactionResult};
+use lydite_report::model::{CheckResult, CheckedWhen, Latency, Status, TransactionResult};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -305,4 +305,38 @@ fn the_runs_of_a_sweep_have_the_labels_of_their_points() {
         &["line 6, require: is for single runs"],
         &["line 7, summary: each run would write the same file"],
     ]);
+}
+
+#[test]
+fn a_broken_database_or_a_partial_run_passes_no_gate() {
+    let directory = scratch();
+    let [a, b] = two(directory.path());
+    let compare = |more: &[&str]| lydite(&[&["compare", text(&a), text(&b)], more].concat());
+    let gate = ["--fail-if", "tps < -50%"];
+    compare(&gate).code(0);
+
+    let change = |path: &Path, change: &dyn Fn(&mut RunResult)| {
+        let mut result = RunResult::load(path).expect("a result");
+        change(&mut result);
+        result.save(path).expect("a result");
+    };
+    change(&b, &|result| result.status = Status::Partial);
+    let ended = compare(&gate).code(4);
+    assert!(ended.stdout.contains("✓ tps < -50%"), "{ended:?}");
+    let words = "B\u{a0}b.json can't pass --fail-if: it is partial: its run ended early or failed, or its";
+    assert!(ended.stderr.contains(words), "{ended:?}");
+    // Nothing was asked.
+    compare(&[]).code(0);
+
+    // The first result, too.
+    change(&a, &|result| {
+        for (id, when) in [("3.3.2.1", CheckedWhen::After), ("rows", CheckedWhen::After)] {
+            let detail = "broken".into();
+            result.checks.push(CheckResult { id: id.into(), ok: false, detail, when, seconds: 0.0 });
+        }
+    });
+    let ended = compare(&gate).code(1);
+    let words = "A\u{a0}main can't pass --fail-if: its database failed the checks 3.3.2.1, rows";
+    assert!(ended.stderr.contains(words), "{ended:?}");
+    compare(&[]).code(0);
 }

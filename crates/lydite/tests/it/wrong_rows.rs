@@ -6,14 +6,35 @@ use lydite_testkit::{mariadb, postgres};
 
 #[test]
 fn a_database_that_drops_a_tenth_of_its_updates_is_broken_and_ends_with_code_1() {
+    drops_some("UPDATE", "warehouse", "Payment", 0.1);
+}
+
+/// A second try of the Delivery would find the order and delete it.
+#[test]
+fn a_database_that_drops_a_fiftieth_of_its_deletes_is_broken_and_ends_with_code_1() {
+    drops_some("DELETE", "new_order", "Delivery", 0.02);
+}
+
+/// Where statements are sent together, the rows that refer to the order come to a foreign key without its row.
+#[test]
+fn a_database_that_drops_a_tenth_of_its_orders_is_broken_and_ends_with_code_1() {
+    drops_some("INSERT", "orders", "New-Order", 0.1);
+}
+
+/// Runs on a PostgreSQL that drops a share of the changes of a table, in every mode, and asserts that each run finds it.
+fn drops_some(change: &str, table: &str, kind: &str, share: f64) {
     let server = postgres::shared();
     let directory = scratch();
     let path = directory.path().join("result.json");
-    let url = loaded::on_postgres("drops_updates", 1);
-    let drops = "CREATE FUNCTION drops() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
-                 IF random() < 0.1 THEN RETURN NULL; END IF; RETURN NEW; END $$; \
-                 CREATE TRIGGER drops BEFORE UPDATE ON warehouse FOR EACH ROW EXECUTE FUNCTION drops()";
-    server.psql("drops_updates", drops);
+    let name = format!("drops_{}_{table}", change.to_lowercase());
+    let url = loaded::on_postgres(&name, 1);
+    let drops = format!(
+        "CREATE FUNCTION drops() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+         IF random() < {share} THEN RETURN NULL; END IF; \
+         IF TG_OP = 'DELETE' THEN RETURN OLD; END IF; RETURN NEW; END $$; \
+         CREATE TRIGGER drops BEFORE {change} ON {table} FOR EACH ROW EXECUTE FUNCTION drops()"
+    );
+    server.psql(&name, &drops);
     for tx in ["statements", "batched", "procedures"] {
         let failed = windows_from("1s", |window| {
             let plan = [
@@ -37,8 +58,13 @@ fn a_database_that_drops_a_tenth_of_its_updates_is_broken_and_ends_with_code_1()
             let ended = ended.code(1);
             assert_eq!(result["status"], "complete");
             let (ok, detail) = check_after(&result, "rows");
-            assert!(!ok && detail.contains("the database is broken, first Payment: "), "{tx}: {detail}");
-            assert!(detail.contains("warehouse"), "{tx}: {detail}");
+            assert!(!ok, "{tx}: {detail}");
+            assert!(detail.contains(&format!("the database is broken, first {kind}: ")), "{tx}: {detail}");
+            assert!(detail.contains(table), "{tx}: {detail}");
+            assert!(
+                detail.contains("look for a trigger, rule, view or proxy on the table"),
+                "{tx}: {detail}"
+            );
             assert!(ended.stdout.contains("rows WRONG"), "{}", ended.stdout);
             // What was rolled back is not in the ledger.
             assert!(check_after(&result, "ledger").0, "{tx}: {result}");

@@ -2,6 +2,7 @@
 //! They compare rows with the loaded ones, and with the rows that the same transactions wrote elsewhere.
 
 use super::Condition;
+use crate::ids::ItemId;
 use crate::meta::{DatabaseMeta, POPULATION_VERSION, Played};
 use crate::money::Cents;
 use crate::population::Population;
@@ -111,14 +112,27 @@ pub fn not_compared(condition: &Condition, played: Played) -> Option<&'static st
         ITEM_CONDITION if played.update_item => {
             Some("only the sum of the prices is compared: update_item ran")
         }
-        ORDER_LINE_CONDITION if played.update_item => {
-            Some("OL_AMOUNT is compared with the range of prices alone: update_item ran")
-        }
+        ORDER_LINE_CONDITION if played.update_item => Some(
+            "OL_AMOUNT is compared with multiples of OL_QUANTITY in the range of prices alone: update_item ran",
+        ),
         STOCK_CONDITION if played.update_stock => {
             Some("growth is compared as at least what was ordered: update_stock ran")
         }
         _ => None,
     }
+}
+
+/// Returns the explanation of prices that are not what was loaded: each item with its price and the loaded one. None if
+/// they are not two items with each other's price.
+#[must_use]
+pub fn exchanged(prices: &[(ItemId, Cents, Cents)]) -> Option<String> {
+    let [(one, price, loaded), (other, other_price, other_loaded)] = *prices else { return None };
+    (price == other_loaded && other_price == loaded).then(|| {
+        format!(
+            "items {one} and {other} have each other's price, as a killed `lydite audit` leaves them (isolation-7): set \
+             both prices back, or load again with --fresh"
+        )
+    })
 }
 
 /// Returns S_QUANTITY + S_YTD modulo 91. This never changes: clause 2.4.2.2 adds to S_YTD what it takes from

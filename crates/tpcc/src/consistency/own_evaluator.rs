@@ -4,8 +4,8 @@ mod accounts;
 
 use super::own::{
     CUSTOMER_CONDITION, DISTRICT_CONDITION, HISTORY_CONDITION, ITEM_CONDITION, ORDER_LINE_CONDITION,
-    ORDERS_CONDITION, OWN_CONDITIONS, PAYMENTS, PRICES, STOCK_CONDITION, WAREHOUSE_CONDITION, price_sum,
-    stock_residue,
+    ORDERS_CONDITION, OWN_CONDITIONS, PAYMENTS, PRICES, STOCK_CONDITION, WAREHOUSE_CONDITION, exchanged,
+    price_sum, stock_residue,
 };
 use super::{Finding, OFFENDERS_SHOWN};
 use crate::ids::{CustomerId, DistrictId, ItemId, OrderId, WarehouseId};
@@ -31,6 +31,8 @@ pub struct OwnEvaluator {
     prices: Vec<Cents>,
     items: u64,
     price_sum: Cents,
+    /// The first items with another price than the loaded one: the price, and the loaded one.
+    repriced: Vec<(ItemId, Cents, Cents)>,
     open: BTreeMap<WarehouseId, Open>,
     closed: Vec<WarehouseId>,
     /// Growth of STOCK less what lines say, where this is not zero (yet).
@@ -113,6 +115,7 @@ impl OwnEvaluator {
             played,
             items: 0,
             price_sum: Cents(0),
+            repriced: Vec::new(),
             open: BTreeMap::new(),
             closed: Vec::new(),
             growth: HashMap::new(),
@@ -184,6 +187,9 @@ impl OwnEvaluator {
         self.price_sum += row.price;
         let loaded = self.price(row.id);
         if loaded != Some(row.price) && !self.played.update_item {
+            if self.repriced.len() <= 2 {
+                self.repriced.push((row.id, row.price, loaded.unwrap_or_default()));
+            }
             let was = loaded.map_or("no such item".to_owned(), |price| price.to_string());
             self.offend(
                 ITEM_CONDITION,
@@ -479,6 +485,11 @@ impl OwnEvaluator {
             if self.closed.binary_search(&w).is_err() {
                 self.close(w);
             }
+        }
+        if let Some(why) = exchanged(&self.repriced)
+            && let Some((_, last)) = self.offenders[0].shown.last_mut()
+        {
+            *last += &format!(": {why}");
         }
         let (items, found, loaded) = (self.items, self.price_sum, self.population.size.items());
         let sum = price_sum(&self.population);

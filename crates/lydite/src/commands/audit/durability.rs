@@ -362,7 +362,8 @@ impl Test<'_> {
             match target.state()? {
                 DatabaseState::Ready { .. } => trial.recovered(&*target, self.meta, port),
                 state => {
-                    Err(TargetError::database(format!("it is not the loaded database any more: {state:?}")))
+                    let why = if matches!(state, DatabaseState::Empty) { ": it is empty" } else { "" };
+                    Err(TargetError::database(format!("it is not the loaded database any more{why}")))
                 }
             }
         };

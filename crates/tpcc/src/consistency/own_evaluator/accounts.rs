@@ -54,8 +54,9 @@ impl Account {
             return None;
         }
         Some(format!(
-            "C_CREDIT {}, {payments} payments since the load, entries in C_DATA {entries}",
-            row.credit
+            "C_DATA has {entries} entries for {payments} payments since the load, C_CREDIT {}{}",
+            row.credit,
+            if is_bad { "" } else { ", which gives none" }
         ))
     }
 
