@@ -89,7 +89,10 @@ fn suspects(text: &str) -> Vec<String> {
         let behind = login.split_once([':', '/']).map(|(_, password)| password);
         regions.extend(behind.or_else(|| scheme.is_empty().then_some(login)));
     } else if let Some((_, port)) =
-        rest.split_once(':').filter(|_| !scheme.is_empty() && !rest.starts_with('['))
+        // A user has neither a path nor options.
+        rest.split_once(':').filter(|(user, _)| {
+            !scheme.is_empty() && !rest.starts_with('[') && !user.contains(['/', '?'])
+        })
     {
         // The @ may be forgotten: `postgres://user:SECRET`.
         let digits = port.chars().take_while(char::is_ascii_digit).count();
@@ -226,6 +229,7 @@ mod tests {
             ("postgres://u@h/db?password=S3cr3t", "x=\"S3cr3t\"", "x=\"***\""),
             ("postgres://u:is@h", "this is \"is\"", "this is \"***\""),
             ("postgres://u:postgres@h", "postgres: takes", "postgres: takes"),
+            ("postgres://h/db?nodes=h2:1&isolation=none", "isolation=\"none\"", "isolation=\"none\""),
         ] {
             assert_eq!(mask(message, source), masked, "{source}");
         }

@@ -111,6 +111,7 @@ fn hosts_that_are_written_wrong_are_named_and_never_left_out() {
             "postgres://u:S3cr3tM@h1/db?nodes=h2:1,,h3:1",
             "target option nodes has an empty server beside a comma",
         ),
+        ("postgres://h1/db?nodes=h2:1&isolation=none", "target option isolation=\"none\" is not known"),
         ("postgres://u:nodes@h1/db?nodes=nodes", "target option nodes: \"***\" is not HOST:PORT"),
     ] {
         let ended = lydite(&["check", url]).code(2);
