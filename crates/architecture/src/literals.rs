@@ -43,6 +43,10 @@ impl Visit<'_> for Literals {
 
     // What stands in `format!` and its like has no syntax of its own.
     fn visit_macro(&mut self, of: &Macro) {
-        self.found.push(of.tokens.to_string());
+        let tokens = of.tokens.to_string();
+        // Documentation in it is `#[doc = "…"]`.
+        let mut parts = tokens.split("doc = ");
+        self.found.extend(parts.next().map(str::to_owned));
+        self.found.extend(parts.map(|part| part.split_once("\"]").map_or(part, |(_, rest)| rest).to_owned()));
     }
 }

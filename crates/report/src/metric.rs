@@ -4,10 +4,10 @@
 mod gates;
 mod names;
 
-pub use names::SHORT_NAMES;
+pub use names::{BOXED, SHORT_NAMES};
 
 use hdrhistogram::Histogram;
-use names::{OTHER_TYPES, path, place, share_of, type_of};
+use names::{OTHER_TYPES, SHARES, path, place, share_of, type_of};
 
 use crate::document::Document;
 use crate::faults::FaultAvailability;
@@ -16,21 +16,6 @@ use crate::hdr;
 use crate::metrics::{FiveNumbers, OfNodes};
 use crate::model::{Latency, RunResult, TRANSACTION_TYPES, TransactionResult};
 use crate::observed::Observed;
-
-/// Numbers of a latency: the name, the name in words, and the fewest transactions that give such a number. With fewer,
-/// a percentile is just the greatest value.
-const SHARES: [(&str, &str, u64); 7] = [
-    ("mean", "Mean", 1),
-    ("p50", "Median", 2),
-    ("p90", "90th percentile", 10),
-    ("p95", "95th percentile", 20),
-    ("p99", "99th percentile", 100),
-    ("p999", "99.9th percentile", 1000),
-    ("max", "Greatest", 1),
-];
-
-/// Metrics of box plots: numbers over the nodes of a run.
-pub const BOXED: [&str; 4] = ["nodes.ops", "nodes.bytes", "nodes.warehouses", "nodes.districts"];
 
 /// A quantity that each node has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -30,6 +30,7 @@ const PORTS: &[&str] = &["2379", "2881", "3306", "4000", "5432", "5433", "6379",
 const ALLOWED: &[(&str, &str)] = &[
     ("database/capabilities.rs", "advice which databases have what this one lacks"),
     ("database/sql/foreign/kits.rs", "names of other benchmarks, one of which has a database's name"),
+    ("database/sql/tx_error.rs", "codes of errors about keys"),
     ("faults/kinds/disk_loss.rs", "advice to use a lab"),
     ("faults/spec.rs", "an example in advice"),
     ("lydite/commands/driver/scaffold.rs", "files of the SDKs' examples"),

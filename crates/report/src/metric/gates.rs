@@ -1,7 +1,8 @@
 //! Metrics in gates: values that can be judged, and values as users write and read them.
 
+use super::names::SHARES;
 use super::names::share_of;
-use super::{Metric, Quantity, SHARES, completed, failed, unknown};
+use super::{Metric, Quantity, completed, failed, unknown};
 use crate::figures::{nopm, number, type_name};
 use crate::model::{RunResult, TransactionResult};
 

@@ -1,6 +1,5 @@
 //! Names of metrics: the short ones, and paths into the result.
 
-use super::{BOXED, SHARES};
 use crate::document::Document;
 use crate::metrics::FiveNumbers;
 use crate::model::{
@@ -11,6 +10,21 @@ use crate::suggest::nearest;
 
 /// Transaction types of workloads other than TPC-C.
 pub(super) const OTHER_TYPES: [&str; 1] = ["micro"];
+
+/// Numbers of a latency: the name, the name in words, and the fewest transactions that give such a number. With fewer,
+/// a percentile is just the greatest value.
+pub(super) const SHARES: [(&str, &str, u64); 7] = [
+    ("mean", "Mean", 1),
+    ("p50", "Median", 2),
+    ("p90", "90th percentile", 10),
+    ("p95", "95th percentile", 20),
+    ("p99", "99th percentile", 100),
+    ("p999", "99.9th percentile", 1000),
+    ("max", "Greatest", 1),
+];
+
+/// Metrics of box plots: numbers over the nodes of a run.
+pub const BOXED: [&str; 4] = ["nodes.ops", "nodes.bytes", "nodes.warehouses", "nodes.districts"];
 
 /// Short names without a dot.
 const ALONE: [&str; 15] = [
