@@ -18,7 +18,7 @@ pub(crate) type Parse = fn(&ParsedUrl, TxMode) -> Result<Arc<dyn Configured>, Ve
 #[derive(Debug)]
 pub struct Family {
     /// URL schemes that choose it.
-    pub schemes: &'static [&'static str],
+    pub schemes: &'static [Scheme],
     /// The form of its URLs.
     pub url: &'static str,
     /// One-line description.
@@ -36,6 +36,35 @@ pub struct Family {
     /// Options about TPC-C's tables. Other workloads reject them.
     pub tpcc_options: &'static [&'static str],
     pub(crate) parse: Parse,
+}
+
+impl Family {
+    /// True if a scheme chooses it.
+    #[must_use]
+    pub fn has(&self, scheme: &str) -> bool {
+        self.schemes.iter().any(|known| known.name == scheme)
+    }
+}
+
+/// A scheme of URLs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scheme {
+    /// The text before the colon.
+    pub name: &'static str,
+    /// Port of servers whose URL has none; `None` if there is no server, or no usual port.
+    pub port: Option<u16>,
+}
+
+impl Scheme {
+    /// Makes the scheme of servers that wait on this port unless told otherwise.
+    pub(crate) const fn of_servers(name: &'static str, port: u16) -> Self {
+        Self { name, port: Some(port) }
+    }
+
+    /// Makes a scheme without a usual port.
+    pub(crate) const fn without_port(name: &'static str) -> Self {
+        Self { name, port: None }
+    }
 }
 
 /// Kind of node that a family can name for a warehouse.

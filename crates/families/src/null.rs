@@ -1,6 +1,6 @@
 //! `null:` answers at once and stores nothing. A run on it measures Lydite itself.
 
-use crate::family::{Configured, Evidence, Family, PlacementSource};
+use crate::family::{Configured, Evidence, Family, PlacementSource, Scheme};
 use lydite_database::target_url::{OptionSpec, ParsedUrl};
 use lydite_database::{
     Capabilities, ConditionFinding, DatabaseState, Demand, Description, FoundRows, HalfCounts, LedgerCounts,
@@ -53,7 +53,7 @@ pub(crate) fn parse(url: &ParsedUrl) -> Result<Null, Vec<String>> {
 
 /// The entry in the table of families.
 pub(crate) static FAMILY: Family = Family {
-    schemes: &["null"],
+    schemes: &[Scheme::without_port("null")],
     url: "null:",
     about: "answers at once and stores nothing: measures Lydite itself",
     modes: &TxMode::ALL,

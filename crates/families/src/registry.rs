@@ -1,7 +1,7 @@
 //! The table of families, and the choice of a family by URL.
 
 use crate::duration::timeout;
-use crate::family::{Configured, Family, Home};
+use crate::family::{Configured, Family, Home, Scheme};
 use crate::net::url::has_password;
 use crate::schemes;
 use crate::templates::Templates;
@@ -51,6 +51,12 @@ pub fn leaves_out_password(text: &str) -> bool {
 #[must_use]
 pub fn families() -> &'static [&'static Family] {
     &FAMILIES
+}
+
+/// Returns the port of servers whose URL of this scheme has none; `None` if there is no usual one.
+#[must_use]
+pub fn default_port(scheme: &str) -> Option<u16> {
+    families().iter().flat_map(|family| family.schemes).find(|known| known.name == scheme)?.port
 }
 
 /// A valid target URL. Nothing has been touched yet.
@@ -106,7 +112,7 @@ impl TargetSpec {
     /// # Errors
     /// All errors in the URL, one line each, without the password.
     pub fn parse(url: &str, mode: TxMode) -> Result<Self, Vec<String>> {
-        let known = |scheme: &str| families().iter().find(|family| family.schemes.contains(&scheme));
+        let known = |scheme: &str| families().iter().find(|family| family.has(scheme));
         let lower = with_lower_scheme(url.trim_start());
         if let Some(family) = schemes::of(&lower).and_then(known)
             && let Some(problem) = schemes::blank(url, family.schemes == external::FAMILY.schemes)
@@ -117,7 +123,7 @@ impl TargetSpec {
         let url = lower.as_str();
         let scheme = schemes::of(url).ok_or_else(|| vec![schemes::not_a_url(url)])?;
         let Some(family) = known(scheme) else {
-            let known: Vec<&str> = families().iter().flat_map(|family| family.schemes).copied().collect();
+            let known: Vec<Scheme> = families().iter().flat_map(|family| family.schemes).copied().collect();
             return Err(vec![schemes::not_known(url, scheme, &known)]);
         };
         // A special character in a password moves its rest into any other part, so every error may repeat it.
@@ -176,7 +182,7 @@ impl TargetSpec {
         let mut errors = Vec::new();
         let lower = with_lower_scheme(url);
         let scheme = lower.split_once(':').map_or(url, |(scheme, _)| scheme);
-        if let Some(family) = families().iter().find(|family| family.schemes.contains(&scheme)) {
+        if let Some(family) = families().iter().find(|family| family.has(scheme)) {
             for name in ParsedUrl::new(url, &mut Vec::new()).options.keys() {
                 if family.tpcc_options.contains(&name.as_str()) {
                     errors.push(format!(

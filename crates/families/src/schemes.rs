@@ -1,5 +1,6 @@
 //! Advice about a target that is not a URL, or whose scheme no family has.
 
+use crate::family::Scheme;
 use lydite_database::secret;
 
 /// Minimum similarity (Jaro) for a "did you mean" suggestion.
@@ -16,17 +17,6 @@ const ALIASES: [(&str, &str); 7] = [
 ];
 /// The scheme of Java's programs, before the scheme of a database.
 const JDBC: &str = "jdbc";
-/// Default ports of servers.
-const PORTS: [(u16, &str); 8] = [
-    (2379, "etcd"),
-    (2881, "oceanbase"),
-    (3306, "mysql"),
-    (4000, "tidb"),
-    (5432, "postgres"),
-    (5433, "yugabyte"),
-    (6379, "redis"),
-    (26257, "cockroach"),
-];
 
 /// Returns the scheme of a URL; `None` if it has none. Other text before a colon may hold a password.
 pub(crate) fn of(url: &str) -> Option<&str> {
@@ -70,7 +60,7 @@ pub(crate) fn not_a_url(text: &str) -> String {
 
 /// Returns the error of a target whose scheme is not among the `known` ones. The URL may hold a password after the
 /// scheme, so the error repeats nothing from there.
-pub(crate) fn not_known(url: &str, scheme: &str, known: &[&str]) -> String {
+pub(crate) fn not_known(url: &str, scheme: &str, known: &[Scheme]) -> String {
     let rest = url.strip_prefix(scheme).unwrap_or_default();
     // `USER:PASSWORD@HOST`, or a password with a colon before the `@`.
     if scheme != JDBC && !rest.starts_with("://") && rest.contains('@') {
@@ -85,22 +75,23 @@ pub(crate) fn not_known(url: &str, scheme: &str, known: &[&str]) -> String {
     }
 }
 
-fn suggestion(url: &str, scheme: &str, known: &[&str]) -> Option<String> {
+fn suggestion(url: &str, scheme: &str, known: &[Scheme]) -> Option<String> {
+    let is_known = |scheme: &str| known.iter().any(|known| known.name == scheme);
     let rest = url.split_once(':').map_or("", |(_, rest)| rest);
     if scheme == JDBC {
-        let inner = rest.split(':').next().filter(|inner| known.contains(inner))?;
+        let inner = rest.split(':').next().filter(|inner| is_known(inner))?;
         return Some(format!("leave out jdbc:, and write {inner}://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE"));
     }
     if let Some((dialect, driver)) = scheme.split_once('+')
-        && known.contains(&dialect)
+        && is_known(dialect)
     {
         return Some(format!("leave out +{driver}, and write {dialect}://…"));
     }
     let host_and_port: String = rest.chars().take_while(|letter| *letter != '/').collect();
     if let Ok(port) = host_and_port.parse::<u16>() {
-        let family = PORTS.iter().find(|(known, _)| *known == port).map_or("postgres", |(_, family)| family);
-        let port =
-            if PORTS.iter().any(|(known, _)| *known == port) { port.to_string() } else { "PORT".into() };
+        let usual = known.iter().find(|known| known.port == Some(port));
+        let family = usual.map_or("postgres", |known| known.name);
+        let port = if usual.is_some() { port.to_string() } else { "PORT".into() };
         let path = if family == "etcd" || family == "redis" { "" } else { "/DATABASE" };
         return Some(format!(
             "write the scheme before host and port, for example {family}://{scheme}:{port}{path}"
@@ -108,7 +99,7 @@ fn suggestion(url: &str, scheme: &str, known: &[&str]) -> Option<String> {
     }
     let alias = ALIASES.iter().find(|(alias, _)| *alias == scheme).map(|(_, scheme)| *scheme);
     let near = || {
-        let near = known.iter().map(|known| (strsim::jaro(scheme, known), *known));
+        let near = known.iter().map(|known| (strsim::jaro(scheme, known.name), known.name));
         near.filter(|(near, _)| *near > NEAR).max_by(|(one, _), (other, _)| one.total_cmp(other))
     };
     let meant = alias.or_else(|| near().map(|(_, known)| known))?;

@@ -182,9 +182,9 @@ impl Address {
 }
 
 /// Returns the addresses in a database's URL: that of its server, and those in its options, as
-/// `shards=HOST:PORT,HOST:PORT`. `usual` is the port of a server without one.
+/// `shards=HOST:PORT,HOST:PORT`. `usual` is the port of a server without one; without both, a server has no address.
 #[must_use]
-pub fn addresses(url: &str, usual: u16) -> Vec<Address> {
+pub fn addresses(url: &str, usual: Option<u16>) -> Vec<Address> {
     let (base, query) = url.split_once('?').unwrap_or((url, ""));
     let Some((_, rest)) = base.split_once("://") else { return Vec::new() };
     let authority = rest.split('/').next().unwrap_or_default();
@@ -193,7 +193,7 @@ pub fn addresses(url: &str, usual: u16) -> Vec<Address> {
     let of_options = options.map(|value| value.replace("%3A", ":").replace("%3a", ":").replace("%2C", ","));
     let of_options = of_options
         .flat_map(|value| value.split(',').filter_map(|text| address(text, None)).collect::<Vec<_>>());
-    hosts.split(',').filter_map(|text| address(text, Some(usual))).chain(of_options).collect()
+    hosts.split(',').filter_map(|text| address(text, usual)).chain(of_options).collect()
 }
 
 /// Reads `HOST[:PORT]`; the port may be left out if there is a usual one.
@@ -213,18 +213,20 @@ mod tests {
 
     #[test]
     fn the_addresses_of_a_url_are_its_server_and_those_of_its_options() {
-        let ports =
-            |url: &str| -> Vec<u16> { addresses(url, 5432).iter().map(|address| address.port).collect() };
+        let ports = |url: &str| -> Vec<u16> {
+            addresses(url, Some(5432)).iter().map(|address| address.port).collect()
+        };
         assert_eq!(ports("postgres://u:p@127.0.0.1:26000/db"), [26_000]);
         assert_eq!(ports("postgres://localhost/db?sslmode=off"), [5432]);
         assert_eq!(ports("postgres://u@[::1]/db"), [5432]);
         assert_eq!(ports("postgres://u:p@h:1/db?shards=h:2,h%3A3"), [1, 2, 3]);
+        assert!(addresses("mine://localhost/db", None).is_empty(), "a scheme without a usual port");
         for no_port in
             ["gemel:", "postgres:///db?host=/run/postgresql", "postgres://u@%2Frun%2Fpostgresql/db"]
         {
             assert!(ports(no_port).is_empty(), "{no_port}");
         }
-        assert!(addresses("postgres://127.0.0.1/db", 1)[0].is_here());
+        assert!(addresses("postgres://127.0.0.1/db", Some(1))[0].is_here());
         assert!(!Address { host: "192.0.2.1".into(), port: 1 }.is_here(), "a documentation address");
     }
 

@@ -33,7 +33,8 @@ impl Directory {
         loop {
             let directory = tempfile::Builder::new()
                 .prefix(&format!("{prefix}{purpose}-"))
-                .permissions(Permissions::from_mode(0o700))
+                // Servers run as users of their own, and reach their files in it.
+                .permissions(Permissions::from_mode(0o755))
                 .tempdir_in(&place)
                 .expect("a temporary directory");
             match locked(directory.path()) {

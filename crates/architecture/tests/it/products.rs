@@ -40,7 +40,6 @@ const ALLOWED: &[(&str, &str)] = &[
     ("lydite/commands/sweep/", "the default target, and advice which databases have templates"),
     ("observe/remote.rs", "an example in advice"),
     ("observe/source.rs", "an example in advice"),
-    ("plan/controls/faults.rs", "ports of servers whose URL has none"),
     ("plan/micro.rs", "advice which database has two engines"),
     ("plan/plan.rs", "the default target"),
     ("report/findings.rs", "advice about the log of one database"),

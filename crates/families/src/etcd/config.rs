@@ -4,6 +4,9 @@ use crate::net::url::{ServerUrl, one_host};
 use lydite_database::patience::TIMEOUT;
 use lydite_database::target_url::{OptionSpec, ParsedUrl};
 
+/// Port of servers whose URL has none.
+pub(super) const PORT: u16 = 2379;
+
 /// Options after `?`.
 pub(crate) const OPTIONS: &[OptionSpec] = &[
     OptionSpec {
@@ -51,7 +54,7 @@ pub(crate) fn parse(parsed: &ParsedUrl) -> Result<Config, Vec<String>> {
     if !errors.is_empty() {
         return Err(errors);
     }
-    let port = url.port.unwrap_or(2379);
+    let port = url.port.unwrap_or(PORT);
     let address = if host.contains(':') { format!("[{host}]") } else { host };
     Ok(Config {
         server: format!("http://{address}:{port}"),

@@ -1,8 +1,8 @@
 //! The entry of etcd in the table of families.
 
-use super::config::{Config, OPTIONS, parse};
+use super::config::{Config, OPTIONS, PORT, parse};
 use super::store::EtcdStore;
-use crate::family::{Configured, Family};
+use crate::family::{Configured, Family, Scheme};
 use lydite_database::code::Code;
 use lydite_database::kv::KvTarget;
 use lydite_database::{Target, TargetError, TxMode};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// The entry in the table of families.
 pub(crate) static FAMILY: Family = Family {
-    schemes: &["etcd"],
+    schemes: &[Scheme::of_servers("etcd", PORT)],
     url: "etcd://HOST[:PORT]",
     about: "etcd 3.4 or later, as a key-value store with transactions that compare revisions",
     modes: &[TxMode::Statements],

@@ -2,13 +2,13 @@
 
 use super::config::{Config, OPTIONS, Reach, parse};
 use super::target::External;
-use crate::family::{Configured, Family};
+use crate::family::{Configured, Family, Scheme};
 use lydite_database::{Target, TargetError, TxMode};
 use std::sync::Arc;
 
 /// The entry in the table of families.
 pub(crate) static FAMILY: Family = Family {
-    schemes: &["driver"],
+    schemes: &[Scheme::without_port("driver")],
     url: "driver:COMMAND, for example driver:./demo or driver:'python3 demo.py'",
     about: "any database, through a program of yours in any language: lydite driver new",
     modes: &[TxMode::Statements],

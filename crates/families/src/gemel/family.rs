@@ -1,7 +1,7 @@
 //! The entry of Gemel in the table of families.
 
 use super::{GemelTarget, OPTIONS, Parsed, TPCC_OPTIONS, parse};
-use crate::family::{Configured, Family, Home};
+use crate::family::{Configured, Family, Home, Scheme};
 use crate::templates::Templates;
 use lydite_database::code::Code;
 use lydite_database::patience::Patience;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// The entry in the table of families.
 pub(crate) static FAMILY: Family = Family {
-    schemes: &["gemel"],
+    schemes: &[Scheme::without_port("gemel")],
     url: "gemel: (a temporary directory) or gemel:PATH",
     about: "Gemel, built in: memory and disk engine, transactions over both; needs no server",
     modes: &[TxMode::Statements],

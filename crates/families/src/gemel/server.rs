@@ -3,7 +3,7 @@
 
 use super::{GemelStore, parse};
 use crate::external::{Address, Config, Guarantee, Hello, PROTOCOL, Reach, Way, serve};
-use crate::family::Family;
+use crate::family::{Family, Scheme};
 use crate::net::Host;
 use crate::net::url::{ServerUrl, one_host, variable};
 use ::gemel::FullDisk;
@@ -25,7 +25,7 @@ const LONGEST: Duration = Duration::from_hours(1);
 
 /// The entry in the table of families.
 pub(crate) static SERVER_FAMILY: Family = Family {
-    schemes: &[SCHEME],
+    schemes: &[Scheme::without_port(SCHEME)],
     url: "gemel-server://:PASSWORD@HOST:PORT",
     about: "Gemel in a process of its own, which lydite driver serve or lydite lab up gemel starts",
     modes: &[TxMode::Statements],

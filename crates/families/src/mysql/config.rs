@@ -1,5 +1,6 @@
 //! Settings in a URL of MySQL's family, and the sources of the password.
 
+use crate::family::Scheme;
 use crate::net::tls_config::{Files, Tls};
 use crate::net::url::{CONNECTION_LIFETIME, NODES, ServerUrl, connection_lifetime, nodes, servers, variable};
 use crate::net::{Host, SslMode};
@@ -331,13 +332,21 @@ fn host(parsed: &ParsedUrl, host: Option<String>, errors: &mut Vec<String>) -> H
     }
 }
 
+/// The schemes of URLs, each with the port of servers if the URL has none.
+pub(super) const SCHEMES: &[Scheme] = &[
+    Scheme::of_servers("mysql", PORT),
+    Scheme::of_servers("mariadb", PORT),
+    Scheme::of_servers("tidb", 4000),
+    Scheme::of_servers("oceanbase", 2881),
+    Scheme::of_servers("polardb", PORT),
+];
+
+/// Port of MySQL's servers.
+const PORT: u16 = 3306;
+
 /// Returns the port of servers if the URL has none.
 fn default_port(scheme: &str) -> u16 {
-    match scheme {
-        "tidb" => 4000,
-        "oceanbase" => 2881,
-        _ => 3306,
-    }
+    SCHEMES.iter().find(|known| known.name == scheme).and_then(|known| known.port).unwrap_or(PORT)
 }
 
 /// Checks that the options about transactions go together, and that the server that the scheme names has them.

@@ -1,6 +1,6 @@
 //! The entry of MySQL's family in the table of families.
 
-use super::config::{Config, OPTIONS, TPCC_OPTIONS, parse};
+use super::config::{Config, OPTIONS, SCHEMES, TPCC_OPTIONS, parse};
 use super::replication::can_follow;
 use super::{Mysql, procedures, product, schema};
 use crate::family::{Configured, Family, OTHER_FAMILY, PlacementSource, as_config};
@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// The entry in the table of families.
 pub(crate) static FAMILY: Family = Family {
-    schemes: &["mysql", "mariadb", "tidb", "oceanbase", "polardb"],
+    schemes: SCHEMES,
     url: "mysql://[USER[:PASSWORD]@]HOST[:PORT],…/DATABASE",
     about: "MySQL 8 or later, MariaDB 10.6 or later, TiDB (no procedures), OceanBase, PolarDB",
     modes: &TxMode::ALL,

@@ -3,7 +3,7 @@
 use super::config::{CITUS_OPTIONS, COCKROACH_OPTIONS, Config, OPTIONS, YUGABYTE_OPTIONS, can_follow, parse};
 use super::product::{CITUS, COCKROACH, POSTGRES, Product, YUGABYTE};
 use super::{PROCEDURES, Postgres, create_table, session};
-use crate::family::{Configured, Family, OTHER_FAMILY, PlacementSource, as_config};
+use crate::family::{Configured, Family, OTHER_FAMILY, PlacementSource, Scheme, as_config};
 use crate::templates::Templates;
 use lydite_database::code::{Code, keys_of};
 use lydite_database::patience::Patience;
@@ -14,7 +14,10 @@ use std::sync::Arc;
 
 /// The entry of PostgreSQL in the table of families.
 pub(crate) static POSTGRES_FAMILY: Family = Family {
-    schemes: &["postgres", "postgresql"],
+    schemes: &[
+        Scheme::of_servers("postgres", POSTGRES.port),
+        Scheme::of_servers("postgresql", POSTGRES.port),
+    ],
     url: "postgres://[USER[:PASSWORD]@]HOST[:PORT],…/DATABASE",
     about: "PostgreSQL 12 or later",
     modes: &TxMode::ALL,
@@ -28,7 +31,7 @@ pub(crate) static POSTGRES_FAMILY: Family = Family {
 
 /// The entry of CockroachDB in the table of families.
 pub(crate) static COCKROACH_FAMILY: Family = Family {
-    schemes: COCKROACH.schemes,
+    schemes: &[Scheme::of_servers(COCKROACH.schemes[0], COCKROACH.port)],
     url: "cockroach://[USER[:PASSWORD]@]HOST[:PORT],…/DATABASE",
     about: "CockroachDB 23 or later",
     modes: COCKROACH.modes,
@@ -42,7 +45,7 @@ pub(crate) static COCKROACH_FAMILY: Family = Family {
 
 /// The entry of YugabyteDB in the table of families.
 pub(crate) static YUGABYTE_FAMILY: Family = Family {
-    schemes: YUGABYTE.schemes,
+    schemes: &[Scheme::of_servers(YUGABYTE.schemes[0], YUGABYTE.port)],
     url: "yugabyte://[USER[:PASSWORD]@]HOST[:PORT],…/DATABASE",
     about: "YugabyteDB 2.20 or later, its SQL",
     modes: YUGABYTE.modes,
@@ -56,7 +59,7 @@ pub(crate) static YUGABYTE_FAMILY: Family = Family {
 
 /// The entry of Citus in the table of families.
 pub(crate) static CITUS_FAMILY: Family = Family {
-    schemes: CITUS.schemes,
+    schemes: &[Scheme::of_servers(CITUS.schemes[0], CITUS.port)],
     url: "citus://[USER[:PASSWORD]@]HOST[:PORT],…/DATABASE, coordinators",
     about: "PostgreSQL with Citus: tables over workers by warehouse, ITEM on each",
     modes: CITUS.modes,

@@ -8,6 +8,9 @@ use redis::io::tcp::TcpSettings;
 use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisConnectionInfo};
 use std::fmt;
 
+/// Port of servers whose URL has none.
+pub(super) const PORT: u16 = 6379;
+
 /// Options after `?`.
 pub(crate) const OPTIONS: &[OptionSpec] = &[
     OptionSpec {
@@ -67,7 +70,7 @@ pub(crate) fn parse(parsed: &ParsedUrl) -> Result<Config, Vec<String>> {
         )]);
     }
     let host = url.host_str().unwrap_or_default().trim_start_matches('[').trim_end_matches(']').to_string();
-    let port = url.port().unwrap_or(6379);
+    let port = url.port().unwrap_or(PORT);
     let mut access = RedisConnectionInfo::default().set_db(number);
     if !url.username().is_empty() {
         access = access.set_username(decoded(url.username()));

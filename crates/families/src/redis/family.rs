@@ -1,8 +1,8 @@
 //! The entry of Redis in the table of families.
 
-use super::config::{Config, OPTIONS, parse};
+use super::config::{Config, OPTIONS, PORT, parse};
 use super::store::RedisStore;
-use crate::family::{Configured, Family};
+use crate::family::{Configured, Family, Scheme};
 use lydite_database::code::Code;
 use lydite_database::kv::KvTarget;
 use lydite_database::{Target, TargetError, TxMode};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// The entry in the table of families.
 pub(crate) static FAMILY: Family = Family {
-    schemes: &["redis"],
+    schemes: &[Scheme::of_servers("redis", PORT)],
     url: "redis://[[USER]:PASSWORD@]HOST[:PORT][/NUMBER]",
     about: "Redis 6 or later, as a key-value store with optimistic transactions (WATCH, MULTI, EXEC)",
     modes: &[TxMode::Statements],

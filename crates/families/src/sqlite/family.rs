@@ -1,7 +1,7 @@
 //! The entry of SQLite in the table of families.
 
 use super::{Config, DIALECT, OPTIONS, Sqlite, create_table, parse};
-use crate::family::{Configured, Family, Home};
+use crate::family::{Configured, Family, Home, Scheme};
 use crate::templates::Templates;
 use lydite_database::code::Code;
 use lydite_database::patience::Patience;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// The entry in the table of families.
 pub(crate) static FAMILY: Family = Family {
-    schemes: &["sqlite"],
+    schemes: &[Scheme::without_port("sqlite")],
     url: "sqlite: (a temporary file) or sqlite:PATH",
     about: "SQLite, built in; needs no server",
     modes: &[TxMode::Statements],

@@ -10,7 +10,8 @@ pub(crate) fn command() -> Outcome {
     let mut text = String::new();
     for family in families() {
         let modes: Vec<&str> = family.modes.iter().map(|mode| mode.name()).collect();
-        let schemes = family.schemes.join(", ");
+        let schemes: Vec<&str> = family.schemes.iter().map(|scheme| scheme.name).collect();
+        let schemes = schemes.join(", ");
         // Writing to a string can't fail.
         let _ = writeln!(text, "{schemes}\n    {}\n    URL   {}", family.about, family.url);
         let _ = writeln!(text, "    --tx  {}", modes.join(", "));

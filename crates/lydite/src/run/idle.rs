@@ -161,7 +161,7 @@ fn named_in(text: &str) -> Vec<Address> {
         _ => text
             .split(|letter: char| letter.is_whitespace() || "(),".contains(letter))
             .filter(|word| word.contains(':'))
-            .flat_map(|word| addresses(&format!("server://{word}/"), 0))
+            .flat_map(|word| addresses(&format!("server://{word}/"), Some(0)))
             .collect(),
     }
 }

@@ -205,7 +205,7 @@ pub(crate) fn run(request: &Request, asked: &MicroAsked) -> Outcome {
     let stored = !matches!(target.state()?, DatabaseState::AnyScale);
     let mut description = target.describe()?;
     // Settings about TPC-C's tables do not affect this workload.
-    let family = families().iter().find(|family| family.schemes.contains(&description.kind.as_str()));
+    let family = families().iter().find(|family| family.has(&description.kind));
     let tpcc_options = family.map_or(&[][..], |family| family.tpcc_options);
     let mut warnings = std::mem::take(&mut description.unread);
     description.settings.retain(|name, _| !tpcc_options.contains(&name.as_str()));

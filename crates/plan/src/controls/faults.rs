@@ -20,20 +20,6 @@ const KEY: &str = "fault";
 const PLACES: &str = "fault_where";
 /// Longest time of a command whose table sets none.
 const COMMAND_LIMIT: Duration = Duration::from_secs(10);
-/// Ports of servers whose URL has none, by the scheme.
-const PORTS: &[(&str, u16)] = &[
-    ("mysql", 3306),
-    ("mariadb", 3306),
-    ("polardb", 3306),
-    ("tidb", 4000),
-    ("oceanbase", 2881),
-    ("cockroach", 26_257),
-    ("yugabyte", 5433),
-    ("redis", 6379),
-    ("etcd", 2379),
-];
-/// Port of all others.
-const PORT: u16 = 5432;
 
 /// Returns the problems of a fault on this machine, of a database with these addresses.
 pub type Rehearse<'a> = &'a dyn Fn(&FaultSpec, &[Address]) -> Vec<String>;
@@ -229,7 +215,7 @@ fn check_times(entries: &mut Entries, window: Duration, planned: &[Planned]) {
 #[must_use]
 pub fn addresses_of(urls: &str) -> Vec<Address> {
     let scheme = urls.split_once(':').map_or("", |(scheme, _)| scheme).to_ascii_lowercase();
-    let usual = PORTS.iter().find(|(known, _)| *known == scheme).map_or(PORT, |(_, port)| *port);
+    let usual = lydite_families::default_port(&scheme);
     // A comma separates URLs, and also the addresses within one.
     let mut all = Vec::new();
     let mut url = String::new();

@@ -21,7 +21,7 @@ pub(super) fn command(args: &DriverTestArgs) -> Outcome {
     let warehouses = whole(args.warehouses.as_deref().unwrap_or("1"), 1, WAREHOUSES_MAX)
         .map_err(|problem| Failure::usage(format!("--warehouses: {problem}")))?;
     let scheme = args.target.split_once(':').map_or("", |(scheme, _)| scheme).to_ascii_lowercase();
-    let family = families().iter().find(|family| family.schemes.contains(&scheme.as_str()));
+    let family = families().iter().find(|family| family.has(&scheme));
     let modes = family.map_or(&[TxMode::Statements][..], |family| family.modes);
     let first = TargetSpec::parse(&args.target, modes[0]).map_err(Failure::Usage)?;
     if !first.stores() {
