@@ -9,6 +9,8 @@ use std::collections::BTreeSet;
 
 /// The list, from the root of the repository.
 const LIST: &str = "crates/architecture/circles.txt";
+/// Most lines of the list. It is lowered whenever the list gets shorter.
+const MOST: usize = 48;
 /// What stands above the list.
 const HEAD: &str = "\
 # Circles among the files of a crate by their imports (`CRATE: FILE …`), and imports that run back up from one of its
@@ -19,6 +21,11 @@ const HEAD: &str = "\
 fn files_import_each_other_in_no_circle_that_is_not_listed_and_the_list_only_gets_shorter() {
     let list = WORKSPACE.text(LIST).expect("the list");
     let listed: Vec<&str> = list.lines().filter(|line| !line.starts_with('#')).collect();
+    assert!(
+        listed.len() <= MOST,
+        "{LIST} has {} lines, and had {MOST}: undo the new circle instead of listing it",
+        listed.len()
+    );
     let is_listed = |line: &str| listed.iter().any(|known| is_part(line, known));
     let (mut found, mut new) = (Vec::new(), Vec::new());
     for of in &WORKSPACE.crates {

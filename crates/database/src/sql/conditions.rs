@@ -297,8 +297,11 @@ fn hold_together(admin: &mut impl Admin, dialect: &Dialect, group: &[Condition])
     let numbers: Vec<u8> = group.iter().map(|condition| condition.number).collect();
     let strange = match numbers[..] {
         [_] | [] => return Ok(false),
-        [10, 12] => strange_customers(dialect),
-        _ => strange_orders(dialect, numbers.iter().any(|number| usize::from(*number) > CONDITION_COUNT)),
+        [10, 12] | [12, 10] => strange_customers(dialect),
+        _ if numbers.iter().all(|number| TOGETHER[0].contains(number)) => {
+            strange_orders(dialect, numbers.iter().any(|number| usize::from(*number) > CONDITION_COUNT))
+        }
+        _ => return Ok(false),
     };
     let mut found = None;
     admin

@@ -78,7 +78,8 @@ impl Session for SqlSession {
             Transaction::UpdateBalance(input) => update_balance::play(self, input),
             Transaction::SelectBalance(input) => select_balance::play(self, input),
         };
-        played.map_err(|error| error.of_keys(self.judges_keys).roll_back(&mut *self.connection))
+        let takes_number = matches!(transaction, Transaction::NewOrder(_));
+        played.map_err(|error| error.of_keys(self.judges_keys, takes_number).roll_back(&mut *self.connection))
     }
 }
 

@@ -5,6 +5,7 @@ use crate::sql::connection::Connection;
 use crate::sql::prepared::Prepared;
 use crate::sql::sql_error::SqlError;
 use lydite_tpcc::RolledBackOrder;
+use lydite_tpcc::schema::Table;
 
 /// Reason why a transaction did not commit.
 pub(crate) enum SqlTxError {
@@ -50,6 +51,19 @@ fn own_message(message: &str) -> Option<&str> {
     Some(message[begin..end].trim_start())
 }
 
+/// Whether an error about a key may speak of a table of ours. The names of constraints begin with their table's. SQLite
+/// names no table for a missing row, and MariaDB none for a primary key.
+fn is_of_ours(code: &str, message: &str) -> bool {
+    let mut words = message.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+    let is_ours = |word: &str| {
+        let of = |table: Table| {
+            word.strip_prefix(table.name()).is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
+        };
+        Table::ALL.into_iter().any(of)
+    };
+    words.any(is_ours) || code == "sqlite 787" || message.ends_with("for key 'PRIMARY'")
+}
+
 /// Says what to do about a column that is full.
 fn explained(mut error: SqlError) -> SqlError {
     if let SqlError::Database { code, message, .. } = &mut error
@@ -80,25 +94,32 @@ impl SqlTxError {
     /// Returns an error of a key of TPC-C's tables as a wrong number of rows.
     ///
     /// No order of the transactions explains a foreign key without its row: all the rows that keys refer to were loaded,
-    /// or inserted by the transaction itself, and none is ever deleted. A key that is taken proves as much only if
-    /// `judges_keys`: an order's number is read and raised under a lock, or at the risk of a serialization error. But a
-    /// database that finds conflicts at the commit may look at the new key first, so it may answer a conflict so.
-    pub(crate) fn of_keys(mut self, judges_keys: bool) -> Self {
-        if let Self::Failed(SqlError::Database { code, message, detail, .. })
-        | Self::CommitFailed(SqlError::Database { code, message, detail, .. }) = &mut self
-        {
-            if NO_PARENT.contains(&code.as_str()) {
-                // PostgreSQL names the missing row there.
-                if let Some(detail) = detail {
-                    *message += &format!(": {}", detail.trim_end_matches('.'));
-                }
-                *message += ": it was loaded, or this transaction inserted it: look for a trigger, rule, view or proxy on \
-                             the table, or ";
-                *message += RUN_CHECK;
-            } else if judges_keys && KEY_TAKEN.contains(&code.as_str()) {
-                *message += ": D_NEXT_O_ID gave the number of an order that is there already: ";
-                *message += RUN_CHECK;
-            }
+    /// or inserted by the transaction itself, and none is ever deleted. A key that is taken proves as much only of an order
+    /// (`takes_number`), whose number is read and raised under a lock or at the risk of a serialization error, and only if
+    /// `judges_keys`: a database that finds conflicts at the commit may look at the new key first, so it may answer a
+    /// conflict so. Keys of tables that a user's trigger writes prove nothing.
+    pub(crate) fn of_keys(self, judges_keys: bool, takes_number: bool) -> Self {
+        let (Self::Failed(error) | Self::CommitFailed(error)) = &self else { return self };
+        let SqlError::Database { retry: None, unavailable: false, doubtful: false, code, message, detail } =
+            error
+        else {
+            return self;
+        };
+        if !is_of_ours(code, message) {
+            return self;
+        }
+        if NO_PARENT.contains(&code.as_str()) {
+            // PostgreSQL names the missing row there.
+            let row = detail.as_ref().map_or(String::new(), |row| format!(": {}", row.trim_end_matches('.')));
+            return Self::WrongRows(format!(
+                "{message} ({code}){row}: it was loaded, or this transaction inserted it: look for a trigger, rule, view or \
+                 proxy on the table, or {RUN_CHECK}"
+            ));
+        }
+        if judges_keys && takes_number && KEY_TAKEN.contains(&code.as_str()) {
+            return Self::WrongRows(format!(
+                "{message} ({code}): D_NEXT_O_ID gave the number of an order that is there already: {RUN_CHECK}"
+            ));
         }
         self
     }

@@ -199,7 +199,7 @@ DECLARE
     c integer;
     lines integer;
     dated_lines integer;
-    missed integer;
+    missed bigint;
     owed numeric;
 BEGIN
     FOR d IN 1 .. in_districts LOOP

@@ -147,7 +147,7 @@ UpdateStock: statements
 WarehouseBalance: statements, batched
     SELECT w_ytd FROM warehouse WHERE w_id = $1
 procedures, SHA-256:
-    25bb156519039cd1bf72e5d5630550220c011e9dedbe10b927f670fa760a0881
+    88b24b264056ae806e2d4da0f8e2f0aaa497779707204aa4612fa367282a89b2
 
 -- serializable
 
@@ -156,7 +156,7 @@ BeginRead: statements, batched, procedures
 BeginWrite: statements, batched, procedures
     BEGIN ISOLATION LEVEL SERIALIZABLE READ WRITE
 procedures, SHA-256:
-    25bb156519039cd1bf72e5d5630550220c011e9dedbe10b927f670fa760a0881
+    88b24b264056ae806e2d4da0f8e2f0aaa497779707204aa4612fa367282a89b2
 
 -- read committed
 
@@ -165,7 +165,7 @@ BeginRead: statements, batched, procedures
 BeginWrite: statements, batched, procedures
     BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE
 procedures, SHA-256:
-    25bb156519039cd1bf72e5d5630550220c011e9dedbe10b927f670fa760a0881
+    88b24b264056ae806e2d4da0f8e2f0aaa497779707204aa4612fa367282a89b2
 
 -- over shards
 
@@ -174,4 +174,4 @@ CountLowStock: statements
 CountLowStocks: statements, batched, procedures
     WITH line AS MATERIALIZED (SELECT DISTINCT ol_w_id, ol_d_id, ol_i_id FROM order_line WHERE (ol_w_id = $1 AND ol_d_id = $2 AND ol_o_id >= $3 AND ol_o_id < $4) OR (ol_w_id = $5 AND ol_d_id = $6 AND ol_o_id >= $7 AND ol_o_id < $8) OR (ol_w_id = $9 AND ol_d_id = $10 AND ol_o_id >= $11 AND ol_o_id < $12) OR (ol_w_id = $13 AND ol_d_id = $14 AND ol_o_id >= $15 AND ol_o_id < $16) OR (ol_w_id = $17 AND ol_d_id = $18 AND ol_o_id >= $19 AND ol_o_id < $20) OR (ol_w_id = $21 AND ol_d_id = $22 AND ol_o_id >= $23 AND ol_o_id < $24) OR (ol_w_id = $25 AND ol_d_id = $26 AND ol_o_id >= $27 AND ol_o_id < $28) OR (ol_w_id = $29 AND ol_d_id = $30 AND ol_o_id >= $31 AND ol_o_id < $32) OR (ol_w_id = $33 AND ol_d_id = $34 AND ol_o_id >= $35 AND ol_o_id < $36) OR (ol_w_id = $37 AND ol_d_id = $38 AND ol_o_id >= $39 AND ol_o_id < $40) OR (ol_w_id = $41 AND ol_d_id = $42 AND ol_o_id >= $43 AND ol_o_id < $44) OR (ol_w_id = $45 AND ol_d_id = $46 AND ol_o_id >= $47 AND ol_o_id < $48) OR (ol_w_id = $49 AND ol_d_id = $50 AND ol_o_id >= $51 AND ol_o_id < $52) OR (ol_w_id = $53 AND ol_d_id = $54 AND ol_o_id >= $55 AND ol_o_id < $56) OR (ol_w_id = $57 AND ol_d_id = $58 AND ol_o_id >= $59 AND ol_o_id < $60) OR (ol_w_id = $61 AND ol_d_id = $62 AND ol_o_id >= $63 AND ol_o_id < $64)), low AS MATERIALIZED (SELECT s_w_id, s_i_id FROM stock WHERE s_w_id IN ($1, $5, $9, $13, $17, $21, $25, $29, $33, $37, $41, $45, $49, $53, $57, $61) AND s_i_id = ANY (ARRAY(SELECT ol_i_id FROM line)) AND s_quantity < $65) SELECT count(*) FROM line JOIN low ON s_w_id = ol_w_id AND s_i_id = ol_i_id
 procedures, SHA-256:
-    25bb156519039cd1bf72e5d5630550220c011e9dedbe10b927f670fa760a0881
+    88b24b264056ae806e2d4da0f8e2f0aaa497779707204aa4612fa367282a89b2

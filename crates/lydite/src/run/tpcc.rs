@@ -426,6 +426,24 @@ pub(crate) fn begin_alone(target: &dyn Target) -> Result<Option<Box<dyn Send>>, 
     }
 }
 
+/// Keeps runs away from all warehouses of a database that a test has found loaded with `meta`.
+///
+/// # Errors
+/// A run or a test works on it, or it was dropped or loaded anew before they could be kept away.
+pub(crate) fn begin_test(target: &dyn Target, meta: &DatabaseMeta) -> Result<Box<dyn Send>, Failure> {
+    let mark = target.begin_run(&(1..=meta.warehouses))?;
+    match target.state()? {
+        DatabaseState::Ready { meta: now }
+            if (now.warehouses, now.seed, now.size) == (meta.warehouses, meta.seed, meta.size) =>
+        {
+            Ok(mark)
+        }
+        _ => Err(Failure::usage(
+            "the database was loaded anew or dropped meanwhile: begin again when that is done",
+        )),
+    }
+}
+
 /// Settles the controls on a database. Returns also the warnings about what it could not report.
 pub(super) fn settle(
     plan: &Plan,

@@ -11,7 +11,7 @@ use crate::output::{complain, print, reserve_stdout};
 use crate::run::idle::few_sessions;
 use crate::run::loading::TpccLoad;
 use crate::run::readiness::unusable;
-use crate::run::tpcc::{begin_alone, catch_up};
+use crate::run::tpcc::{begin_test, catch_up};
 use crate::scratch::Scratch;
 use crate::shell::typed;
 use document::Document;
@@ -99,7 +99,7 @@ pub(crate) fn command(args: &AuditArgs) -> Outcome {
         target.admit(&Demand::Writes)?;
     }
     let (meta, loaded) = ready(&*target, &description, &plan, style, &interrupt)?;
-    let _alone = if plan.only == [Property::Data] { None } else { begin_alone(&*target)? };
+    let _alone = if plan.only == [Property::Data] { None } else { Some(begin_test(&*target, &meta)?) };
     // An empty database had no tables yet whose foreign keys and engines it could tell, and the effective level of
     // isolation is known only now.
     let description = target.describe()?;

@@ -9,7 +9,7 @@ use crate::output::{complain, print, reserve_stdout};
 use crate::run::function_tests::line;
 use crate::run::idle::{few_sessions, usual_sessions};
 use crate::run::readiness::unusable;
-use crate::run::tpcc::begin_alone;
+use crate::run::tpcc::begin_test;
 use crate::shell::typed;
 use crate::write::write;
 use lydite_database::secret::shown;
@@ -51,7 +51,7 @@ pub(super) fn command(name: &str, args: &VerifyArgs) -> Outcome {
     let description = target.describe()?;
     let meta = loaded(&*target, &description.url)?;
     let warehouses = meta.warehouses;
-    let _alone = begin_alone(&*target)?;
+    let _alone = begin_test(&*target, &meta)?;
     let prepared = prepare(&target, warehouses, functions)?;
     let mut warnings = prepared.unknown().to_vec();
     // Writers and readers are sessions.

@@ -112,7 +112,7 @@ fn a_condition_found_broken_before_ctrl_c_is_told_and_outweighs_it() {
     // Each of the check's connections has come to a condition that reads NEW-ORDER; what can be known is known.
     let waiting = format!(
         "SELECT count(*) = 2 FROM pg_stat_activity WHERE datname = '{}' AND wait_event_type = 'Lock' \
-         AND query LIKE 'SELECT example%'",
+         AND query LIKE 'SELECT %'",
         victim.database
     );
     running.wait_until("the checks", || victim.server().psql("postgres", &waiting) == "t");
