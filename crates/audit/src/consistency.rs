@@ -84,11 +84,12 @@ impl Judged {
             // The cause, if a server lost its side of a commit. The conditions are broken all the same if it is not known.
             let counts = server.halves(&(1..=meta.warehouses), OrderId(meta.size.orders().into()));
             let half = counts.ok().and_then(|counts| counts.half_a_commit(meta.played.update_stock));
-            judged.broken.extend(half.map(|half| {
+            let sides = half.map(|half| {
                 format!(
                     "sides of transactions differ, as after half a commit or rows changed by hand: {half}"
                 )
-            }));
+            });
+            judged.broken.splice(0..0, sides);
         }
         judged
     }
