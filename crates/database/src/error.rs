@@ -29,7 +29,7 @@ pub enum Committed {
     Unknown,
 }
 
-/// Advice about a wrong number of rows. Messages that end with it (see [`asks_for_check`]) are [`TxError::WrongRows`]:
+/// Advice about a wrong number of rows. Messages that end with it (see `asks_for_check`) are [`TxError::WrongRows`]:
 /// stored procedures, statements that check their own rows, and drivers report such rows so.
 pub const RUN_CHECK: &str = "run lydite check";
 

@@ -17,6 +17,9 @@ use lydite_tpcc::population::{INITIAL_OL_QUANTITY, INITIAL_PAYMENT, LineSums, Po
 use lydite_tpcc::{Cents, Rate, WarehouseId};
 use std::collections::BTreeMap;
 
+/// A sum for each W_ID and D_ID.
+type OfDistricts = BTreeMap<(i64, i64), i64>;
+
 /// Condition on ORDER.
 const REMOTE_ORDERS: &str = "\
      SELECT 'w_id=' || o_w_id || ' d_id=' || o_d_id || ' o_id=' || o_id || ': o_all_local ' || o_all_local || \
@@ -352,7 +355,7 @@ impl<A: Admin> Check<'_, A> {
     }
 
     /// Returns, by district, the sum of OL_NUMBER and the one that O_OL_CNT gives.
-    fn numbers(&mut self) -> Result<[BTreeMap<(i64, i64), i64>; 2], SqlError> {
+    fn numbers(&mut self) -> Result<[OfDistricts; 2], SqlError> {
         let numbers = "SELECT ol_w_id, ol_d_id, sum(ol_number) FROM order_line GROUP BY ol_w_id, ol_d_id";
         let numbers = self.rows(numbers, |row| Some(((row.number()?, row.number()?), row.number()?)))?;
         let counts = "SELECT o_w_id, o_d_id, sum((o_ol_cnt + 0) * (o_ol_cnt + 1)) FROM orders \
