@@ -4,7 +4,7 @@ use lydite_database::TargetError;
 use std::io;
 use std::path::PathBuf;
 
-/// Reason why a run did not begin. A run that has begun always has a [`Measurement`].
+/// Reason why a run did not begin. A run that has begun always has a [`Measurement`](crate::Measurement).
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// A session could not be connected.
@@ -34,7 +34,7 @@ pub enum RunError {
         /// Error of the operating system.
         error: io::Error,
     },
-    /// [`RunControl::stop`] was called before the first transaction.
+    /// [`RunControl::stop`](crate::RunControl::stop) was called before the first transaction.
     #[error("interrupted before the first transaction")]
     Interrupted,
 }

@@ -146,7 +146,7 @@ pub trait AnyKind: Sync {
     /// Returns its name.
     fn name(&self) -> &'static str;
 
-    /// See [`Kind::ARGUMENTS`].
+    /// Returns its arguments, as help shows them after the name and a colon; empty if it has none.
     fn arguments(&self) -> &'static str;
     /// Returns the places where it acts.
     fn acts(&self) -> Acts;
