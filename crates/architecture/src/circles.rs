@@ -45,8 +45,8 @@ fn reached(from: usize, imports: &Imports) -> BTreeSet<usize> {
 
 /// Returns the imports that run back up, as pairs `from -> to`.
 ///
-/// What stands at the top level of `src`, a file or a folder with its files, is a part. If two parts import each other,
-/// the fewer of these imports run back up.
+/// Each file or folder at the top level of `src` is a part. If two parts import each other, the fewer of these imports run
+/// back up.
 pub fn back_up(of: &Crate, imports: &Imports) -> Vec<String> {
     let part = |file: &usize| {
         let path = &of.files[*file].path;

@@ -10,7 +10,7 @@ pub struct Imported {
     pub path: Vec<String>,
     /// The module.
     pub within: Vec<String>,
-    /// Whether it is a re-export.
+    /// True for a re-export.
     pub is_public: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Which file of a crate imports which other one, by its `use` statements.
+//! The imports between the files of a crate, by their `use` statements.
 
 use crate::imported::Imported;
 use crate::workspace::Crate;

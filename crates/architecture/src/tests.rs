@@ -1,4 +1,4 @@
-//! What only a build of tests compiles.
+//! Tells the items that only a build of tests compiles.
 
 use syn::punctuated::Punctuated;
 use syn::{Attribute, Item, ItemMod, Meta, Token};
@@ -11,7 +11,7 @@ pub(crate) fn modules(items: &[Item]) -> impl Iterator<Item = &ItemMod> {
     })
 }
 
-/// Whether `#[cfg(test)]`, or a condition with `test` in it, stands before an item.
+/// Returns true if `#[cfg(test)]`, or a condition with `test` in it, stands before an item.
 pub(crate) fn is_of_tests(attributes: &[Attribute]) -> bool {
     fn asks_for_tests(meta: &Meta) -> bool {
         match meta {

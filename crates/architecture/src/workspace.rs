@@ -18,9 +18,9 @@ pub struct Workspace {
 
 /// A crate: what its manifest says, and its sources without tests.
 pub struct Crate {
-    /// As Cargo calls it, such as `lydite-plan`.
+    /// Its name in Cargo, such as `lydite-plan`.
     pub name: String,
-    /// As its folder below `crates/` is called, such as `plan`.
+    /// Name of its folder below `crates/`, such as `plan`.
     pub folder: String,
     /// Names of the crates of this workspace that it depends on. Those of its tests are not among them.
     pub uses: BTreeSet<String>,
@@ -34,7 +34,7 @@ pub struct Source {
     pub path: String,
     /// Path of its module, such as `["controls"]`; empty for a root.
     pub module: Vec<String>,
-    /// Whether it belongs to the library.
+    /// True if it belongs to the library.
     pub in_library: bool,
     /// Its text.
     pub text: String,
@@ -60,10 +60,20 @@ impl Workspace {
         Ok(Self { root, crates })
     }
 
+    /// Returns the text of all Rust files below `crates/`, with those of tests.
+    ///
+    /// # Errors
+    /// The system's error, with the path.
+    pub fn all_code(&self) -> Result<String, String> {
+        let mut code = String::new();
+        add_code(&self.root.join("crates"), &mut code)?;
+        Ok(code)
+    }
+
     /// Returns the text of a file of the repository.
     ///
     /// # Errors
-    /// What the system says, with the path.
+    /// The system's error, with the path.
     pub fn text(&self, path: &str) -> Result<String, String> {
         text_of(&self.root.join(path))
     }
@@ -105,6 +115,12 @@ impl Crate {
 }
 
 impl Source {
+    /// Returns its lines without indentation, comments, and the tests at its end.
+    pub fn code(&self) -> impl Iterator<Item = &str> + Clone {
+        let code = self.text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+        code.lines().map(str::trim_start).filter(|line| !line.starts_with("//"))
+    }
+
     /// Returns the first paragraph of its `//!` comment in one line, or none.
     pub fn purpose(&self) -> Option<String> {
         if self.text.starts_with("#![doc = include_str!(\"../README.md\")]") {
@@ -115,6 +131,21 @@ impl Source {
         let lines: Vec<&str> = lines.take_while(|line| !line.is_empty()).collect();
         (!lines.is_empty()).then(|| lines.join(" "))
     }
+}
+
+/// Adds the text of all Rust files below a directory.
+fn add_code(directory: &Path, code: &mut String) -> Result<(), String> {
+    let entries = fs::read_dir(directory).map_err(|error| format!("{}: {error}", directory.display()))?;
+    for entry in entries.flatten() {
+        let path = entry.path();
+        // What Cargo builds bears this mark; the crate of the targets is called as Cargo's directories are.
+        if path.is_dir() && !path.join("CACHEDIR.TAG").exists() {
+            add_code(&path, code)?;
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            code.push_str(&text_of(&path)?);
+        }
+    }
+    Ok(())
 }
 
 /// Adds a file and those that its `mod` items name.

@@ -38,14 +38,6 @@ pub struct Family {
     pub(crate) parse: Parse,
 }
 
-impl Family {
-    /// True if a scheme chooses it.
-    #[must_use]
-    pub fn has(&self, scheme: &str) -> bool {
-        self.schemes.iter().any(|known| known.name == scheme)
-    }
-}
-
 /// A scheme of URLs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scheme {

@@ -53,10 +53,16 @@ pub fn families() -> &'static [&'static Family] {
     &FAMILIES
 }
 
+/// Returns the family that a scheme chooses.
+#[must_use]
+pub fn family_of(scheme: &str) -> Option<&'static Family> {
+    families().iter().copied().find(|family| family.schemes.iter().any(|known| known.name == scheme))
+}
+
 /// Returns the port of servers whose URL of this scheme has none; `None` if there is no usual one.
 #[must_use]
 pub fn default_port(scheme: &str) -> Option<u16> {
-    families().iter().flat_map(|family| family.schemes).find(|known| known.name == scheme)?.port
+    family_of(scheme)?.schemes.iter().find(|known| known.name == scheme)?.port
 }
 
 /// A valid target URL. Nothing has been touched yet.
@@ -112,9 +118,8 @@ impl TargetSpec {
     /// # Errors
     /// All errors in the URL, one line each, without the password.
     pub fn parse(url: &str, mode: TxMode) -> Result<Self, Vec<String>> {
-        let known = |scheme: &str| families().iter().find(|family| family.has(scheme));
         let lower = with_lower_scheme(url.trim_start());
-        if let Some(family) = schemes::of(&lower).and_then(known)
+        if let Some(family) = schemes::of(&lower).and_then(family_of)
             && let Some(problem) = schemes::blank(url, family.schemes == external::FAMILY.schemes)
         {
             return Err(vec![problem]);
@@ -122,7 +127,7 @@ impl TargetSpec {
         let lower = with_lower_scheme(url);
         let url = lower.as_str();
         let scheme = schemes::of(url).ok_or_else(|| vec![schemes::not_a_url(url)])?;
-        let Some(family) = known(scheme) else {
+        let Some(family) = family_of(scheme) else {
             let known: Vec<Scheme> = families().iter().flat_map(|family| family.schemes).copied().collect();
             return Err(vec![schemes::not_known(url, scheme, &known)]);
         };
@@ -182,7 +187,7 @@ impl TargetSpec {
         let mut errors = Vec::new();
         let lower = with_lower_scheme(url);
         let scheme = lower.split_once(':').map_or(url, |(scheme, _)| scheme);
-        if let Some(family) = families().iter().find(|family| family.has(scheme)) {
+        if let Some(family) = family_of(scheme) {
             for name in ParsedUrl::new(url, &mut Vec::new()).options.keys() {
                 if family.tpcc_options.contains(&name.as_str()) {
                     errors.push(format!(

@@ -29,7 +29,7 @@ fn each_file_says_what_it_is_for_and_the_code_map_says_the_same() {
         mute.is_empty(),
         "these files do not begin with a `//!` line that says what they are for: {mute:#?}"
     );
-    if let Err(error) = kept::compare(&WORKSPACE, PAGE, &page) {
+    if let Err(error) = kept::compare(PAGE, &page) {
         panic!("{error}");
     }
 }

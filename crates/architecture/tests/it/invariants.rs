@@ -2,19 +2,16 @@
 
 use crate::WORKSPACE;
 use std::collections::BTreeSet;
-use std::fs;
-use std::path::Path;
 
-/// How an invariant begins.
+/// Begin of an invariant.
 const INVARIANT: &str = "**Architecture Invariant:**";
-/// How the sentence begins that names what holds it.
+/// Begin of the sentence that names what holds it.
 const HELD: &str = "Held by ";
 
 #[test]
 fn each_invariant_names_the_tests_or_types_that_hold_it() {
     let page = WORKSPACE.text("ARCHITECTURE.md").expect("ARCHITECTURE.md");
-    let mut code = String::new();
-    add_sources(&WORKSPACE.root.join("crates"), &mut code);
+    let code = WORKSPACE.all_code().expect("the sources");
     let holders = holders(&code);
     let mut problems = Vec::new();
     let mut count = 0;
@@ -40,8 +37,8 @@ fn each_invariant_names_the_tests_or_types_that_hold_it() {
     assert!(count > 20, "only {count} invariants were found");
     assert!(
         problems.is_empty(),
-        "each {INVARIANT} ends with \"{HELD}`…`\": a test, a type or a lint of the manifest. What nothing holds is called \
-         a convention. {problems:#?}"
+        "each {INVARIANT} ends with \"{HELD}`…`\": a test or a type. A rule that neither holds is a convention. \
+         {problems:#?}"
     );
 }
 
@@ -69,17 +66,4 @@ fn holders(code: &str) -> BTreeSet<&str> {
         }
     }
     found
-}
-
-/// Adds the text of all Rust files below a directory.
-fn add_sources(directory: &Path, text: &mut String) {
-    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
-        let path = entry.path();
-        // What Cargo builds bears this mark.
-        if path.is_dir() && !path.join("CACHEDIR.TAG").exists() {
-            add_sources(&path, text);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            text.push_str(&fs::read_to_string(&path).unwrap_or_default());
-        }
-    }
 }

@@ -59,10 +59,8 @@ fn folders_import_nothing_that_their_rule_forbids() {
             "no file of {folder} begins with {begin}: change the rule \"{rule}\""
         );
         for file in files {
-            let code = file.text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
-            let lines = code.lines().map(str::trim_start).filter(|line| !line.starts_with("//"));
-            let written =
-                lines.filter(|line| forbidden.iter().any(|path| line.contains(path))).map(str::to_owned);
+            let written = file.code().filter(|line| forbidden.iter().any(|path| line.contains(path)));
+            let written = written.map(str::to_owned);
             // Whatever way the path was written: with `super`, or several in braces.
             let imported = file.imported.iter().map(|import| format!("crate::{}::", import.path.join("::")));
             let imported = imported.filter(|import| forbidden.iter().any(|path| import.starts_with(path)));

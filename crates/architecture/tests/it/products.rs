@@ -26,10 +26,10 @@ const PRODUCTS: &[&str] = &[
 ];
 /// Ports on which servers of these databases wait unless told otherwise.
 const PORTS: &[&str] = &["2379", "2881", "3306", "4000", "5432", "5433", "6379", "26257"];
-/// Where else they may stand, and why.
+/// Other places that may name them, each with the reason.
 const ALLOWED: &[(&str, &str)] = &[
     ("database/capabilities.rs", "advice which databases have what this one lacks"),
-    ("database/sql/foreign/kits.rs", "names of other benchmarks, one of which has a database's name"),
+    ("database/sql/foreign/kits.rs", "the name of another benchmark has that of its database in it"),
     ("database/sql/tx_error.rs", "codes of errors about keys"),
     ("faults/kinds/disk_loss.rs", "advice to use a lab"),
     ("faults/spec.rs", "an example in advice"),

@@ -1,4 +1,4 @@
-//! What a crate must not use: the workloads touch no system, and only the command line reads arguments, handles signals and
+//! Parts of the system that a crate must not use: the workloads touch none, and only the command line reads arguments, handles signals and
 //! ends the process.
 
 use crate::WORKSPACE;
@@ -48,10 +48,7 @@ fn crates_use_nothing_of_the_system_that_their_rule_forbids() {
                 {
                     continue;
                 }
-                // Tests at the end of a file may use what they like, and documentation may speak of it.
-                let code = file.text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
-                let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
-                for word in words.iter().filter(|word| lines.clone().any(|line| uses(line, word))) {
+                for word in words.iter().filter(|word| file.code().any(|line| uses(line, word))) {
                     found.push(format!("crates/{}/src/{} uses {word}: {rule}", of.folder, file.path));
                 }
             }
@@ -60,13 +57,13 @@ fn crates_use_nothing_of_the_system_that_their_rule_forbids() {
     assert!(found.is_empty(), "{found:#?}");
 }
 
-/// Whether a path, which begins with the folder of its crate, is a file or in a folder.
+/// Returns true if a path, which begins with the folder of its crate, is a file or in a folder.
 fn is_within(path: &str, folder: &str) -> bool {
     let folder = folder.trim_end_matches('/');
     path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Whether a line uses a path, also as one of several in braces.
+/// Returns true if a line uses a path, also as one of several in braces.
 fn uses(line: &str, word: &str) -> bool {
     let is_word = |letter: char| letter.is_alphanumeric() || letter == '_';
     let in_braces = |module: &str| {

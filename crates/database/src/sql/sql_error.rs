@@ -5,8 +5,8 @@ use crate::error::{AbortReason, Committed, RUN_CHECK, TargetError, TxError, asks
 /// Codes of errors that the stored procedures, and statements that check their own rows, raise for a wrong number of
 /// rows: an exception of PL/pgSQL, a row that is missing or has a twin, and MySQL's SIGNAL.
 const WRONG_ROWS: [&str; 4] = ["P0001", "P0002", "P0003", "1644"];
-/// Code of a text that is no number: such statements cast their message to one.
-const NO_NUMBER: &str = "22P02";
+/// Code of PostgreSQL for a text that is no number: statements that check their own rows cast their message to one.
+pub(super) const NO_NUMBER: &str = "22P02";
 
 /// Error of a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]

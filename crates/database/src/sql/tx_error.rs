@@ -3,7 +3,7 @@
 use crate::error::{AbortReason, Committed, RUN_CHECK, TxError};
 use crate::sql::connection::Connection;
 use crate::sql::prepared::Prepared;
-use crate::sql::sql_error::SqlError;
+use crate::sql::sql_error::{NO_NUMBER, SqlError};
 use lydite_tpcc::RolledBackOrder;
 use lydite_tpcc::schema::Table;
 
@@ -40,9 +40,6 @@ const NO_PARENT: [&str; 6] = ["23503", "1452", "1451", "1216", "1217", "sqlite 7
 /// Codes of a key that a row has already, in the same databases.
 const KEY_TAKEN: [&str; 4] = ["23505", "1062", "sqlite 1555", "sqlite 2067"];
 
-/// Code of PostgreSQL for a text that is no number.
-const NO_NUMBER: &str = "22P02";
-
 /// Returns the message in a text that a statement casts to a number to fail. The database quotes it in its own words.
 fn own_message(message: &str) -> Option<&str> {
     let end = message.find(RUN_CHECK)? + RUN_CHECK.len();
@@ -51,7 +48,7 @@ fn own_message(message: &str) -> Option<&str> {
     Some(message[begin..end].trim_start())
 }
 
-/// Whether an error about a key may speak of a table of ours. The names of constraints begin with their table's. SQLite
+/// Returns true if an error about a key may speak of a table of ours. The names of constraints begin with their table's. SQLite
 /// names no table for a missing row, and MariaDB none for a primary key.
 fn is_of_ours(code: &str, message: &str) -> bool {
     let mut words = message.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');

@@ -381,7 +381,7 @@ impl Mysql {
         self.drop_objects(wire, &notes)
     }
 
-    /// Drops objects, of which others may have made some that are no tables.
+    /// Drops tables, views and sequences, whoever made them.
     fn drop_objects(&self, wire: &mut Wire, objects: &[(&String, &String)]) -> Result<(), TargetError> {
         let failed = self.failed("drop the tables");
         let _at_work = self.work.enter(wire.id);
@@ -420,7 +420,7 @@ impl Mysql {
     }
 }
 
-/// Seconds for which one statement waits for the locks of the tables that it drops.
+/// Longest wait of one `DROP` for its locks, in seconds.
 const LOCK_WAIT_S: u32 = 1;
 
 fn panicked() -> TargetError {

@@ -16,6 +16,29 @@ const WAREHOUSES: u32 = 2;
 /// Function that runs SQL in a database by the server's own client.
 type Change<'a> = &'a dyn Fn(&str);
 
+/// Calls a function for a loaded PostgreSQL, MariaDB and SQLite, with the URL, the target, a way to change rows, and one
+/// cent in the unit of the database's prices. `name` is that of PostgreSQL's database.
+fn on_each_sql_database(name: &str, mut each: impl FnMut(&str, &dyn Target, Change<'_>, &str)) {
+    let (postgres, mariadb) = (postgres::shared(), on_mariadb(&mariadb::FAST, WAREHOUSES, ""));
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("tpcc.sqlite");
+    let in_file = |sql: &str| {
+        let file = rusqlite::Connection::open(&path).expect("the file");
+        file.execute_batch(sql).expect("a change");
+    };
+    let in_postgres = |sql: &str| drop(postgres.psql(name, sql));
+    let in_mariadb = |sql: &str| drop(mariadb.sql("tpcc", sql));
+    let databases: [(String, Change<'_>, &str); 3] = [
+        (on_postgres(name, WAREHOUSES, ""), &in_postgres, "0.01"),
+        (mariadb.url("tpcc"), &in_mariadb, "0.01"),
+        (format!("sqlite:{}", path.display()), &in_file, "1"),
+    ];
+    load(&*open(&databases[2].0, TxMode::Statements), WAREHOUSES);
+    for (url, change, cent) in databases {
+        each(&url, &*open(&url, TxMode::Statements), change, cent);
+    }
+}
+
 /// Returns inputs with orders and dUpdateStocks over both warehouses.
 fn plan(mix: &str) -> InputPlan {
     let mix = mix.parse().expect("a mix");
@@ -292,29 +315,12 @@ fn sessions_that_fight_for_few_rows_lose_no_update_in_any_mode() {
 
 #[test]
 fn a_lost_update_of_a_price_or_of_stock_is_found() {
-    let (postgres, mariadb) = (postgres::shared(), on_mariadb(&mariadb::FAST, WAREHOUSES, ""));
-    let directory = tempfile::tempdir().expect("a directory");
-    let path = directory.path().join("tpcc.sqlite");
-    let in_file = |sql: &str| {
-        let file = rusqlite::Connection::open(&path).expect("the file");
-        file.execute_batch(sql).expect("a change");
-    };
-    let in_postgres = |sql: &str| drop(postgres.psql("extra_errors", sql));
-    let in_mariadb = |sql: &str| drop(mariadb.sql("tpcc", sql));
-    // The last element is one cent, in the unit of the database's prices.
-    let databases: [(String, Change<'_>, &str); 3] = [
-        (on_postgres("extra_errors", WAREHOUSES, ""), &in_postgres, "0.01"),
-        (mariadb.url("tpcc"), &in_mariadb, "0.01"),
-        (format!("sqlite:{}", path.display()), &in_file, "1"),
-    ];
     let mut told: Vec<Vec<String>> = Vec::new();
-    load(&*open(&databases[2].0, TxMode::Statements), WAREHOUSES);
-    for (url, change, cent) in databases {
-        let target = open(&url, TxMode::Statements);
-        assert_eq!(broken(&*target), Vec::<String>::new(), "{url}");
+    on_each_sql_database("extra_errors", |url, target, change, cent| {
+        assert_eq!(broken(target), Vec::<String>::new(), "{url}");
         let of = |sql: &str| {
             change(sql);
-            broken(&*target)
+            broken(target)
         };
         let mut found = Vec::new();
         // Simulates a swap whose first half was overwritten.
@@ -327,7 +333,7 @@ fn a_lost_update_of_a_price_or_of_stock_is_found() {
         // Simulates an S_REMOTE_CNT that counts an order that was rolled back.
         found.extend(of("UPDATE stock SET s_remote_cnt = 1 WHERE s_w_id = 1 AND s_i_id = 4"));
         told.push(found);
-    }
+    });
     let [items, item, taken, stock, count, taken_again, stock_again] = &told[0][..] else {
         panic!("{told:?}")
     };
@@ -370,35 +376,19 @@ fn exchanged_prices_without_a_note_are_named_as_those_of_a_killed_audit() {
 
 #[test]
 fn an_amount_that_is_no_multiple_of_its_quantity_is_found_after_prices_were_exchanged() {
-    let (postgres, mariadb) = (postgres::shared(), on_mariadb(&mariadb::FAST, WAREHOUSES, ""));
-    let directory = tempfile::tempdir().expect("a directory");
-    let path = directory.path().join("tpcc.sqlite");
-    let in_file = |sql: &str| {
-        let file = rusqlite::Connection::open(&path).expect("the file");
-        file.execute_batch(sql).expect("a change");
-    };
-    let in_postgres = |sql: &str| drop(postgres.psql("extra_amounts", sql));
-    let in_mariadb = |sql: &str| drop(mariadb.sql("tpcc", sql));
-    let databases: [(String, Change<'_>, &str); 3] = [
-        (on_postgres("extra_amounts", WAREHOUSES, ""), &in_postgres, "0.01"),
-        (mariadb.url("tpcc"), &in_mariadb, "0.01"),
-        (format!("sqlite:{}", path.display()), &in_file, "1"),
-    ];
-    load(&*open(&databases[2].0, TxMode::Statements), WAREHOUSES);
     let inputs = inputs();
-    for (url, change, cent) in databases {
-        let target = open(&url, TxMode::Statements);
+    on_each_sql_database("extra_amounts", |url, target, change, cent| {
         target.note_played(&Played::NOTED).expect("notes");
-        play(&*target, &inputs[..60]);
-        assert_eq!(broken(&*target), Vec::<String>::new(), "{url}");
+        play(target, &inputs[..60]);
+        assert_eq!(broken(target), Vec::<String>::new(), "{url}");
         // The first order since the load.
         let first = "(SELECT o FROM (SELECT min(ol_o_id) AS o FROM order_line WHERE ol_quantity > 1 \
                      AND ol_o_id > (SELECT max(no_o_id) - 60 FROM new_order)) AS least)";
         change(&format!(
             "UPDATE order_line SET ol_amount = ol_amount + {cent} WHERE ol_o_id = {first} AND ol_quantity > 1"
         ));
-        let found = broken(&*target);
+        let found = broken(target);
         assert!(!found.is_empty(), "{url}");
         assert!(found.iter().all(|line| line.starts_with("order_line: ")), "{url}: {found:?}");
-    }
+    });
 }

@@ -14,7 +14,7 @@ use crate::output::complain;
 use crate::shell::typed;
 use lydite_bench::{LoadReport, Measurement, MicroMode, MicroPlan, RunPlan};
 use lydite_database::{DatabaseState, Demand, Description, Micro, Target, TargetErrorKind, Workload};
-use lydite_families::families;
+use lydite_families::family_of;
 use lydite_micro::check::whole as whole_records;
 use lydite_micro::{Bounds, Data, Engines, Inputs, Meta, RECORDS_VERSION, Totals};
 use lydite_plan::Plan;
@@ -205,8 +205,7 @@ pub(crate) fn run(request: &Request, asked: &MicroAsked) -> Outcome {
     let stored = !matches!(target.state()?, DatabaseState::AnyScale);
     let mut description = target.describe()?;
     // Settings about TPC-C's tables do not affect this workload.
-    let family = families().iter().find(|family| family.has(&description.kind));
-    let tpcc_options = family.map_or(&[][..], |family| family.tpcc_options);
+    let tpcc_options = family_of(&description.kind).map_or(&[][..], |family| family.tpcc_options);
     let mut warnings = std::mem::take(&mut description.unread);
     description.settings.retain(|name, _| !tpcc_options.contains(&name.as_str()));
     let engines = target.capabilities().micro()?.engines();

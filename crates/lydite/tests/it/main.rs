@@ -4,7 +4,6 @@
 mod audit;
 mod audit_engines;
 mod balances;
-mod book;
 mod claims;
 mod conditions;
 mod controls;

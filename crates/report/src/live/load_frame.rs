@@ -25,7 +25,7 @@ pub struct LoadProgress<'a> {
     pub units_done: u64,
     /// Units of work in all.
     pub total_units: u64,
-    /// Time for which the database has been building keys and indexes, after all rows; none while rows are loaded.
+    /// Time since the database began to build keys and indexes, after the last row; none before.
     pub building: Option<Duration>,
     /// Stage of the load, such as `loading warehouses 3/20`, `building indexes`, `analyze`. Its digits may change with
     /// every update; other text begins a new stage.

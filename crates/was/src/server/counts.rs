@@ -1,4 +1,4 @@
-//! What the tier counts.
+//! The counts of the tier.
 
 use lydite_tpcc::TransactionKind;
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! What the threads of the tier share.
+//! The state that all threads of the tier share.
 
 use super::contexts::Contexts;
 use super::queue::Queue;

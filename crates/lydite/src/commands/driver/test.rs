@@ -6,7 +6,7 @@ use crate::interrupt::watch;
 use crate::output::{complain, print};
 use crate::proven;
 use lydite_database::{TargetError, TxMode};
-use lydite_families::{TargetSpec, families};
+use lydite_families::{TargetSpec, family_of};
 use lydite_plan::values::whole;
 use lydite_report::live::Style;
 use lydite_verify::kit::{Kit, KitError, Proved, Step, StepVerdict, prove};
@@ -21,8 +21,7 @@ pub(super) fn command(args: &DriverTestArgs) -> Outcome {
     let warehouses = whole(args.warehouses.as_deref().unwrap_or("1"), 1, WAREHOUSES_MAX)
         .map_err(|problem| Failure::usage(format!("--warehouses: {problem}")))?;
     let scheme = args.target.split_once(':').map_or("", |(scheme, _)| scheme).to_ascii_lowercase();
-    let family = families().iter().find(|family| family.has(&scheme));
-    let modes = family.map_or(&[TxMode::Statements][..], |family| family.modes);
+    let modes = family_of(&scheme).map_or(&[TxMode::Statements][..], |family| family.modes);
     let first = TargetSpec::parse(&args.target, modes[0]).map_err(Failure::Usage)?;
     if !first.stores() {
         return Err(Failure::usage(format!("{} stores nothing: there is nothing to prove", args.target)));

@@ -85,7 +85,7 @@ impl Account {
     }
 }
 
-/// Returns the entries of C_DATA, each of which ends with a character that the loaded texts do not have.
+/// Returns the entries of C_DATA. Each ends with `|`, which no loaded text has.
 pub fn entries_of(data: &str) -> impl Iterator<Item = &str> {
     data.split_inclusive('|').filter_map(|entry| entry.strip_suffix('|'))
 }

@@ -1,4 +1,4 @@
-//! What the check of a piece of code found.
+//! The result of checking a piece of code.
 
 use serde::Deserialize;
 use std::collections::BTreeSet;
