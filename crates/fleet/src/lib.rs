@@ -24,6 +24,9 @@ pub use messages::{decode, encode};
 
 use std::time::Duration;
 
+/// Environment variable with the URL of the NATS server, for commands that are not given one.
+pub const JOIN: &str = "LYDITE_JOIN";
+
 /// Time between two signs of life.
 const BEAT: Duration = Duration::from_secs(1);
 /// Longest silence of an agent or a coordinator before it counts as lost.

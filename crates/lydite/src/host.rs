@@ -27,8 +27,3 @@ pub(crate) fn info() -> HostInfo {
         memory_bytes: memory_kib * 1024,
     }
 }
-
-/// Returns the path of the running program, even if its file was replaced since the start.
-pub(crate) fn program() -> std::io::Result<std::path::PathBuf> {
-    if cfg!(target_os = "linux") { Ok("/proc/self/exe".into()) } else { std::env::current_exe() }
-}

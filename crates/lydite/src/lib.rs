@@ -3,29 +3,24 @@
 
 mod cli;
 mod commands;
-mod exit;
 mod host;
-mod interrupt;
-mod memory;
-mod output;
 mod proven;
 mod run;
 mod scratch;
-mod shell;
-mod source;
-mod write;
+mod signals;
 
 use clap::Parser;
 use clap::error::ErrorKind;
 use cli::{Cli, one_line};
-use exit::Failure;
+use lydite_console::exit::Failure;
+use lydite_console::output;
 use std::process::ExitCode;
 
 /// Runs the command that the arguments of the process name, and returns its exit code.
 #[must_use]
 pub fn main() -> ExitCode {
     // A failure costs only the message about such a limit.
-    let _ = interrupt::survive_file_limits();
+    let _ = signals::survive_file_limits();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         // Help and the version go to the standard output; without a command, the help goes to the standard error.

@@ -1,6 +1,6 @@
 //! Directories for the files of one command.
 
-use crate::exit::Failure;
+use lydite_console::exit::Failure;
 use lydite_faults::process::ProcessId;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind};

@@ -18,6 +18,7 @@ mod phase_key;
 mod phases;
 mod plan;
 pub mod requirements;
+pub mod source;
 pub mod values;
 mod workload;
 

@@ -19,7 +19,7 @@ const RULES: &[(&[&str], &[&str], &str)] = &[
     ),
     (
         &[
-            "audit", "bench", "database", "families", "faults", "fleet", "observe", "plan", "report",
+            "audit", "bench", "console", "database", "families", "faults", "fleet", "observe", "plan", "report",
             "verify", "was",
         ],
         &["process::exit", "ExitCode", "signal_hook", "clap::"],

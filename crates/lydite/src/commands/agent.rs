@@ -2,11 +2,12 @@
 
 use super::joining::{login, named};
 use crate::cli::AgentArgs;
-use crate::exit::{Failure, Outcome};
+use lydite_console::exit::{Failure, Outcome};
 use crate::host;
-use crate::interrupt::watch;
-use crate::output::complain;
-use crate::run::fleet::{JOIN, play, random_name};
+use crate::signals::watch;
+use lydite_console::output::complain;
+use crate::run::fleet::{play, random_name};
+use lydite_fleet::JOIN;
 use lydite_fleet::{Bus, Identity, serve};
 use lydite_report::live::Style;
 

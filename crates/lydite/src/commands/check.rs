@@ -2,13 +2,14 @@
 
 use super::foreign;
 use crate::cli::CheckArgs;
-use crate::exit::{Failure, Outcome};
-use crate::interrupt::{Interrupt, watch, watched};
-use crate::output::{complain, print};
+use lydite_console::exit::{Failure, Outcome};
+use lydite_console::interrupt::Interrupt;
+use crate::signals::{watch, watched};
+use lydite_console::output::{complain, print};
 use crate::run::checks::{evaluate, evaluate_until};
 use crate::run::micro;
 use crate::run::readiness::unusable;
-use crate::shell::typed;
+use lydite_console::shell::typed;
 use lydite_database::{ConditionFinding, DatabaseState, TableChecksum, Target, TxMode};
 use lydite_families::TargetSpec;
 use lydite_micro::Meta;

@@ -2,9 +2,9 @@
 
 use super::result_file::load;
 use crate::cli::CompareArgs;
-use crate::exit::{Failure, Outcome};
-use crate::output::{complain, print, reserve_stdout};
-use crate::write::write;
+use lydite_console::exit::{Failure, Outcome};
+use lydite_console::output::{complain, print, reserve_stdout};
+use lydite_console::write::write;
 use lydite_plan::destination::Destination;
 use lydite_plan::requirements::known_reason;
 use lydite_report::model::Status;

@@ -2,11 +2,11 @@
 
 use super::check::{failed, lines};
 use crate::cli::CheckArgs;
-use crate::exit::{Failure, Outcome};
-use crate::interrupt::{watch, watched};
-use crate::output::{print, reserve_stdout};
+use lydite_console::exit::{Failure, Outcome};
+use crate::signals::{watch, watched};
+use lydite_console::output::{print, reserve_stdout};
 use crate::run::checks::results;
-use crate::write::write;
+use lydite_console::write::write;
 use lydite_database::ConditionFinding;
 use lydite_database::sql::foreign::{ForeignCheck, ForeignFindings, check};
 use lydite_families::TargetSpec;

@@ -2,8 +2,9 @@
 
 use super::lab;
 use crate::cli::{FleetArgs, LoginArgs};
-use crate::output::complain;
-use crate::run::fleet::{JOIN, Joining};
+use lydite_console::output::complain;
+use crate::run::fleet::Joining;
+use lydite_fleet::JOIN;
 use lydite_fleet::{Login, Terms, shown, with_placeholders};
 use lydite_plan::values::{time, whole};
 use std::time::Duration;

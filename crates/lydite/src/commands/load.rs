@@ -2,8 +2,8 @@
 
 use super::joining::joining;
 use crate::cli::LoadArgs;
-use crate::exit::{Failure, Outcome};
-use crate::interrupt::{watch, watched};
+use lydite_console::exit::{Failure, Outcome};
+use crate::signals::{watch, watched};
 use crate::run::fleet::check_shared;
 use crate::run::loading::TpccLoad;
 use crate::run::tpcc::begin_alone;

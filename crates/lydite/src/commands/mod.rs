@@ -22,7 +22,7 @@ mod verify;
 mod was;
 
 use crate::cli::Command;
-use crate::exit::{Failure, Outcome};
+use lydite_console::exit::{Failure, Outcome};
 use std::io;
 
 /// Runs a command and returns its outcome.

@@ -3,12 +3,12 @@
 use super::price_file::{self, PriceFile};
 use super::result_file::load;
 use crate::cli::PlanArgs;
-use crate::exit::{Failure, Outcome};
-use crate::interrupt::watched;
-use crate::output::{print, reserve_stdout};
+use lydite_console::exit::{Failure, Outcome};
+use crate::signals::watched;
+use lydite_console::output::{print, reserve_stdout};
 use crate::run::readiness::unusable;
-use crate::shell::typed;
-use crate::write::write;
+use lydite_console::shell::typed;
+use lydite_console::write::write;
 use lydite_database::secret::shown;
 use lydite_database::{DatabaseState, TargetError, TargetErrorKind, TxMode};
 use lydite_families::TargetSpec;

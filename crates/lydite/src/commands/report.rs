@@ -2,9 +2,9 @@
 
 use super::result_file::load;
 use crate::cli::ReportArgs;
-use crate::exit::{Failure, Outcome};
-use crate::output::{print, reserve_stdout};
-use crate::write::write;
+use lydite_console::exit::{Failure, Outcome};
+use lydite_console::output::{print, reserve_stdout};
+use lydite_console::write::write;
 use lydite_plan::destination::Destination;
 use lydite_plan::values::{number, time, whole};
 use lydite_report::metrics::{Asked, Event, Metrics, MetricsError, Settling};

@@ -1,6 +1,6 @@
 //! Reading of result files, for several commands.
 
-use crate::exit::Failure;
+use lydite_console::exit::Failure;
 use lydite_report::RunResult;
 use std::path::Path;
 

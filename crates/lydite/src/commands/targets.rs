@@ -1,7 +1,7 @@
 //! `lydite targets`: lists the built-in databases.
 
-use crate::exit::Outcome;
-use crate::output::print;
+use lydite_console::exit::Outcome;
+use lydite_console::output::print;
 use lydite_families::families;
 use std::fmt::Write;
 

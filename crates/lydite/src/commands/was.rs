@@ -1,12 +1,12 @@
 //! `lydite was`: serves the lines of emulated terminals.
 
 use crate::cli::WasArgs;
-use crate::exit::{Failure, Outcome};
-use crate::interrupt::watch;
-use crate::memory;
-use crate::output::{complain, print, reserve_stdout};
+use lydite_console::exit::{Failure, Outcome};
+use crate::signals::watch;
+use lydite_console::memory;
+use lydite_console::output::{complain, print, reserve_stdout};
 use crate::run::idle::{few_sessions, usual_sessions};
-use crate::write::write;
+use lydite_console::write::write;
 use lydite_database::{Target, TxMode};
 use lydite_families::TargetSpec;
 use lydite_plan::destination::Destination;

@@ -2,9 +2,9 @@
 //! commits, and taken back, since the standard's conditions expect payments alone.
 
 use super::reading::settled;
-use crate::exit::Failure;
-use crate::interrupt::Interrupt;
-use crate::output::complain;
+use lydite_console::exit::Failure;
+use lydite_console::interrupt::Interrupt;
+use lydite_console::output::complain;
 use lydite_bench::Whole;
 use lydite_database::{
     Balance, BalanceTransaction, Balances, Between, Committed, Session, Target, TargetError, TxError, Waiter,

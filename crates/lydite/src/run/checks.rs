@@ -1,8 +1,8 @@
 //! Checks of the consistency conditions, for `lydite check` and before and after a run.
 
-use crate::exit::Failure;
-use crate::interrupt::Interrupt;
-use crate::output::eprint;
+use lydite_console::exit::Failure;
+use lydite_console::interrupt::Interrupt;
+use lydite_console::output::eprint;
 use lydite_bench::{Contradictions, WrongRows};
 use lydite_database::{ConditionFinding, Target};
 use lydite_report::live::Style;

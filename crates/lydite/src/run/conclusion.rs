@@ -2,10 +2,10 @@
 
 use super::Request;
 use super::checks::{self, Conditions};
-use crate::exit::{Failure, Outcome};
-use crate::interrupt::Interrupt;
-use crate::output::{complain, is_terminal, print};
-use crate::write::write;
+use lydite_console::exit::{Failure, Outcome};
+use lydite_console::interrupt::Interrupt;
+use lydite_console::output::{complain, is_terminal, print};
+use lydite_console::write::write;
 use lydite_bench::{Measurement, Runnable};
 use lydite_plan::destination::Destination;
 use lydite_report::live::columns;

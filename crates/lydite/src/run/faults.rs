@@ -1,8 +1,8 @@
 //! The faults of a run: begun and undone at their moments of the window, and written into the result.
 
-use crate::exit::Failure;
-use crate::interrupt::SetOnDrop;
-use crate::output::complain;
+use lydite_console::exit::Failure;
+use lydite_console::interrupt::SetOnDrop;
+use lydite_console::output::complain;
 use lydite_bench::RunControl;
 use lydite_faults::{Fault, FaultSpec, Injector};
 use lydite_plan::Plan;

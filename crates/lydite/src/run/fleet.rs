@@ -4,10 +4,10 @@ use super::Request;
 use super::fleet_load::{LoadWork, load_own};
 use super::readiness::{check_target, described, fitting};
 use super::tpcc::{run_plan, settle};
-use crate::exit::{Failure, Outcome};
-use crate::interrupt::Interrupt;
-use crate::memory;
-use crate::output::complain;
+use lydite_console::exit::{Failure, Outcome};
+use lydite_console::interrupt::Interrupt;
+use lydite_console::memory;
+use lydite_console::output::complain;
 use lydite_bench::{Loaded, Measurement, Mode, Part, RunControl, RunPlan, Share, Snapshot, run_share};
 use lydite_database::TxMode;
 use lydite_families::TargetSpec;
@@ -37,9 +37,6 @@ const REFUSED: &[(&str, &str)] = &[
 
 /// Delay of a start that the result warns of, in seconds.
 const LATE_S: f64 = 0.05;
-
-/// Environment variable with the URL of the NATS server, for commands without `--join`.
-pub(crate) const JOIN: &str = "LYDITE_JOIN";
 
 /// The place where agents wait, and demands on them.
 #[derive(Debug)]

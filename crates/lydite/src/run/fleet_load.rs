@@ -2,10 +2,10 @@
 
 use super::fleet::Joining;
 use super::loading::{TpccLoad, now};
-use crate::exit::Failure;
-use crate::interrupt::Interrupt;
-use crate::memory;
-use crate::output::complain;
+use lydite_console::exit::Failure;
+use lydite_console::interrupt::Interrupt;
+use lydite_console::memory;
+use lydite_console::output::complain;
 use lydite_bench::{LoadReport, Loaded, Missing, RunControl, Share, load_by, load_share};
 use lydite_database::{DatabaseState, TargetError, TxMode};
 use lydite_families::TargetSpec;

@@ -1,8 +1,8 @@
 //! Function tests before a run whose transactions touch several nodes.
 
-use crate::exit::Failure;
-use crate::interrupt::Interrupt;
-use crate::output::complain;
+use lydite_console::exit::Failure;
+use lydite_console::interrupt::Interrupt;
+use lydite_console::output::complain;
 use lydite_database::{Target, or_unknown};
 use lydite_report::RunResult;
 use lydite_report::controls::function_tests::{self as report, FunctionTest};

@@ -1,8 +1,8 @@
 //! Half a commit: only one side of a transaction over two servers committed. The tables of both sides name it.
 
 use super::reading::{Reading, settled};
-use crate::exit::Failure;
-use crate::interrupt::Interrupt;
+use lydite_console::exit::Failure;
+use lydite_console::interrupt::Interrupt;
 use lydite_database::Target;
 use lydite_tpcc::OrderId;
 

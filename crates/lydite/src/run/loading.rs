@@ -1,9 +1,9 @@
 //! Loading of a database, with its live view.
 
-use crate::exit::Failure;
-use crate::interrupt::Interrupt;
-use crate::output::complain;
-use crate::shell::typed;
+use lydite_console::exit::Failure;
+use lydite_console::interrupt::Interrupt;
+use lydite_console::output::complain;
+use lydite_console::shell::typed;
 use lydite_bench::{Kept, LoadError, LoadReport, LoadSnapshot, RunControl};
 use lydite_database::{Demand, Target};
 use lydite_plan::data;

@@ -3,8 +3,8 @@
 use super::faults::Faults;
 use super::fleet::Fleet;
 use super::observing::Observing;
-use crate::exit::Failure;
-use crate::interrupt::Interrupt;
+use lydite_console::exit::Failure;
+use lydite_console::interrupt::Interrupt;
 use lydite_bench::{KindSnapshot, RunControl, Snapshot};
 use lydite_database::Kind;
 use lydite_observe::Series;

@@ -23,7 +23,7 @@ mod sample;
 mod success_log;
 pub(crate) mod tpcc;
 
-use crate::interrupt::Interrupt;
+use lydite_console::interrupt::Interrupt;
 use lydite_faults::Fault;
 use lydite_plan::Plan;
 use lydite_report::live::Style;

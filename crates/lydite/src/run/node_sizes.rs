@@ -1,7 +1,7 @@
 //! The data size of each node: read before, during and after a run if the database reports the placement of its
 //! warehouses. A failure of it neither ends a run nor delays it for long.
 
-use crate::output::complain;
+use lydite_console::output::complain;
 use lydite_database::{Placement, Target};
 use lydite_report::RunResult;
 use lydite_report::model::NodeBytes;

@@ -1,7 +1,7 @@
 //! Observation of the servers and of this machine during a run. A failure of it neither ends a run nor holds it up.
 
-use crate::exit::Failure;
-use crate::interrupt::SetOnDrop;
+use lydite_console::exit::Failure;
+use lydite_console::interrupt::SetOnDrop;
 use lydite_bench::RunControl;
 use lydite_database::{Configuration, Replicas, StatementUse, Target, TargetError, TargetErrorKind};
 use lydite_faults::process::ProcessId;

@@ -3,8 +3,8 @@
 use super::Request;
 use super::fleet::Asked;
 use super::loading::{TpccLoad, resume_command};
-use crate::exit::{Failure, Outcome};
-use crate::shell::typed;
+use lydite_console::exit::{Failure, Outcome};
+use lydite_console::shell::typed;
 use lydite_bench::{LoadReport, Mode};
 use lydite_database::{DatabaseState, Demand, Target};
 use lydite_plan::Plan;

@@ -1,7 +1,7 @@
 //! Reading the active warehouses of a database before and after a run, to compare them with what it acknowledged.
 
-use crate::exit::Failure;
-use crate::interrupt::Interrupt;
+use lydite_console::exit::Failure;
+use lydite_console::interrupt::Interrupt;
 use lydite_database::{Target, TargetError};
 use lydite_verify::conditions::read_aside;
 use std::ops::RangeInclusive;

@@ -1,6 +1,6 @@
 //! The result document of a measurement.
 
-use crate::exit::Failure;
+use lydite_console::exit::Failure;
 use crate::host;
 use lydite_bench::{
     Arrival, Histogram, KindMeasurement, LoadReport, Measurement, Mode, PhaseFacts, Runnable, Second,

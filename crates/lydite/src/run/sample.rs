@@ -1,8 +1,8 @@
 //! Sampled answers of a run, read again column by column: what a terminal was shown is what the database holds.
 
 use super::reading::{Reading, settled};
-use crate::exit::Failure;
-use crate::interrupt::Interrupt;
+use lydite_console::exit::Failure;
+use lydite_console::interrupt::Interrupt;
 use lydite_bench::{SampledDelivery, SampledOrder, SampledPayment, Samples};
 use lydite_database::kv::meta::initial_rows;
 use lydite_database::profile::history_data;

@@ -3,8 +3,8 @@
 
 use super::halves::{Sides, blamed};
 use super::reading::{Reading, settled};
-use crate::exit::Failure;
-use crate::interrupt::Interrupt;
+use lydite_console::exit::Failure;
+use lydite_console::interrupt::Interrupt;
 use lydite_bench::{Logged, Measurement, Whole};
 use lydite_database::{PaymentKey, Payments, Target, Written, WrittenOrder};
 use lydite_report::RunResult;

@@ -19,9 +19,9 @@ use super::reading::Reading;
 use super::result::{Parts, endpoints};
 use super::sample;
 use super::success_log::SuccessLog;
-use crate::exit::{Failure, Outcome};
-use crate::interrupt::Interrupt;
-use crate::output::complain;
+use lydite_console::exit::{Failure, Outcome};
+use lydite_console::interrupt::Interrupt;
+use lydite_console::output::complain;
 use crate::proven;
 use lydite_bench::{LoadReport, Measurement, Mode, RunPlan, Step};
 use lydite_database::{

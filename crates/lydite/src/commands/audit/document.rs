@@ -1,8 +1,8 @@
 //! The documents of an audit: JSON, and a page.
 
-use crate::exit::{Failure, Outcome};
-use crate::interrupt::Interrupt;
-use crate::write::write;
+use lydite_console::exit::{Failure, Outcome};
+use lydite_console::interrupt::Interrupt;
+use lydite_console::write::write;
 use lydite_audit::{Finding, Property, Verdict};
 use lydite_database::Description;
 use lydite_plan::destination::Destination;

@@ -2,7 +2,7 @@
 
 use super::load::LoadProcess;
 use crate::commands::faults::places;
-use crate::interrupt::Interrupt;
+use lydite_console::interrupt::Interrupt;
 use crate::scratch::Scratch;
 use lydite_audit::durability::{Failure, Recovered, Trial};
 use lydite_audit::success_file::SuccessFile;

@@ -1,9 +1,9 @@
 //! The load of the durability test, in a process of its own: a database within that process dies with it.
 
 use crate::cli::AuditLoadArgs;
-use crate::exit::{Failure, Outcome};
-use crate::host::program;
-use crate::output::print;
+use lydite_console::exit::{Failure, Outcome};
+use lydite_console::program::program;
+use lydite_console::output::print;
 use lydite_audit::checkpoints::Checkpoints;
 use lydite_audit::consistency::Look;
 use lydite_audit::load::{Gate, Load};

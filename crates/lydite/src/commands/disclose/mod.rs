@@ -5,11 +5,11 @@ mod pdf;
 
 use super::plan::{bytes_of, facts, finish, usual_bytes_of};
 use crate::cli::{DiscloseArgs, PaperSize};
-use crate::exit::{Failure, Outcome};
-use crate::output::{complain, reserve_stdout};
+use lydite_console::exit::{Failure, Outcome};
+use lydite_console::output::{complain, reserve_stdout};
 use crate::scratch::Scratch;
-use crate::shell::typed;
-use crate::write::write;
+use lydite_console::shell::typed;
+use lydite_console::write::write;
 use inputs::Inputs;
 use lydite_database::TxMode;
 use lydite_database::code::{self, Code};

@@ -6,10 +6,9 @@ mod serve;
 mod spec;
 mod test;
 
-pub(crate) use serve::PASSWORD;
 
 use crate::cli::DriverCommand;
-use crate::exit::Outcome;
+use lydite_console::exit::Outcome;
 
 /// Runs `lydite driver`.
 pub(crate) fn command(command: DriverCommand) -> Outcome {

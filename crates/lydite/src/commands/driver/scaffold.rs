@@ -3,9 +3,9 @@
 
 use super::spec;
 use crate::cli::{DriverNewArgs, Language};
-use crate::exit::{Failure, Outcome};
-use crate::output::print;
-use crate::shell::typed;
+use lydite_console::exit::{Failure, Outcome};
+use lydite_console::output::print;
+use lydite_console::shell::typed;
 use lydite_families::{GO_SDK, PYTHON_SDK, SdkFile};
 use std::borrow::Cow;
 use std::fs::{self, OpenOptions};

@@ -1,15 +1,13 @@
 //! `lydite driver serve`: a Gemel database in a process of its own.
 
 use crate::cli::DriverServeArgs;
-use crate::exit::{Failure, Outcome};
-use crate::interrupt::watch;
-use crate::output::complain;
+use crate::signals::watch;
+use lydite_console::PASSWORD;
+use lydite_console::exit::{Failure, Outcome};
+use lydite_console::output::complain;
 use lydite_families::GemelServer;
 use lydite_report::live::Style;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
-
-/// Variable with the password that clients must give.
-pub(crate) const PASSWORD: &str = "LYDITE_PASSWORD";
 
 /// Runs `lydite driver serve` until a signal ends it.
 pub(super) fn command(args: &DriverServeArgs) -> Outcome {

@@ -1,9 +1,9 @@
 //! `lydite driver test`: runs the kit against any target and prints a table.
 
 use crate::cli::DriverTestArgs;
-use crate::exit::{Failure, Outcome};
-use crate::interrupt::watch;
-use crate::output::{complain, print};
+use lydite_console::exit::{Failure, Outcome};
+use crate::signals::watch;
+use lydite_console::output::{complain, print};
 use crate::proven;
 use lydite_database::{TargetError, TxMode};
 use lydite_families::{TargetSpec, family_of};

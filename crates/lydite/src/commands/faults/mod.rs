@@ -6,9 +6,9 @@ pub(super) mod places;
 mod remote;
 
 use crate::cli::{FaultsArgs, FaultsCommand};
-use crate::exit::{Failure, Outcome};
-use crate::interrupt;
-use crate::output::{complain, print};
+use lydite_console::exit::{Failure, Outcome};
+use crate::signals;
+use lydite_console::output::{complain, print};
 use lydite_database::secret;
 use lydite_faults::Where;
 use lydite_faults::note::{self, Left};
@@ -20,7 +20,7 @@ pub(crate) fn command(args: FaultsArgs) -> Outcome {
         FaultsCommand::Clear { place, forget } => clear(place.as_deref(), forget),
         FaultsCommand::Rehearse => remote::answer(),
         // Some send signals to all processes of a service or a session.
-        FaultsCommand::Guard => interrupt::survive_ends()
+        FaultsCommand::Guard => signals::survive_ends()
             .and_then(|()| lydite_faults::guard())
             .map_err(|error| Failure::usage(format!("faults guard: {error}: lydite run starts it itself"))),
         FaultsCommand::Burn { threads } => {
@@ -33,7 +33,7 @@ pub(crate) fn command(args: FaultsArgs) -> Outcome {
                 print(&format!("{error}\n"))
             })
         }
-        FaultsCommand::Hold { queue, shape } => interrupt::readable_at_end()
+        FaultsCommand::Hold { queue, shape } => signals::readable_at_end()
             .and_then(|stop| lydite_faults::hold(queue, &shape, &stop))
             .map_err(|error| Failure::usage(format!("faults hold: {error}: a fault starts it itself"))),
     }

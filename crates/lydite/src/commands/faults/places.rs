@@ -3,7 +3,7 @@
 use super::here::{ports_here, resolve_here};
 use super::remote;
 use crate::commands::lab;
-use crate::exit::Failure;
+use lydite_console::exit::Failure;
 use lydite_faults::sockets::Address;
 use lydite_faults::{Fault, FaultSpec, Server};
 use lydite_plan::controls::faults::Faults;

@@ -1,8 +1,8 @@
 //! Faults on other hosts: this program there finds the places and rehearses, asked over ssh.
 
 use super::here::resolve_here;
-use crate::exit::{Failure, Outcome};
-use crate::output::print;
+use lydite_console::exit::{Failure, Outcome};
+use lydite_console::output::print;
 use lydite_faults::remote::{failure, program, this_machine};
 use lydite_faults::sockets::Address;
 use lydite_faults::{Fault, FaultSpec};

@@ -1,7 +1,7 @@
 //! Clocks that faults can move: the servers run with libfaketime, which reads the offset of a server's clock from a file.
 
 use super::privacy::write_private;
-use crate::exit::Failure;
+use lydite_console::exit::Failure;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::fs;

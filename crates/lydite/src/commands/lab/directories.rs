@@ -2,7 +2,7 @@
 
 use super::kind::Kind;
 use super::privacy::own_user;
-use crate::exit::{Failure, Outcome};
+use lydite_console::exit::{Failure, Outcome};
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, chown};

@@ -2,7 +2,7 @@
 
 use super::privacy::own_user;
 use super::programs::{program, run_to_end};
-use crate::exit::{Failure, Outcome};
+use lydite_console::exit::{Failure, Outcome};
 use lydite_faults::is_mounted;
 use serde::{Deserialize, Serialize};
 use std::ffi::CString;

@@ -4,7 +4,7 @@ use super::directories::{directory, root};
 use super::kind::Kind;
 use super::note::Lab;
 use super::servers::stop;
-use crate::exit::{Failure, Outcome};
+use lydite_console::exit::{Failure, Outcome};
 use std::fs;
 use std::path::{Path, PathBuf};
 

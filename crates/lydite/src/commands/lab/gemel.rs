@@ -3,8 +3,8 @@
 use super::note::Server;
 use super::privacy::make_directory;
 use super::process;
-use crate::commands::driver::PASSWORD;
-use crate::exit::{Failure, Outcome};
+use lydite_console::PASSWORD;
+use lydite_console::exit::{Failure, Outcome};
 use lydite_database::target_url::encoded;
 use std::path::PathBuf;
 use std::process::Command;

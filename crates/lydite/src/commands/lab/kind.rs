@@ -1,6 +1,6 @@
 //! The kinds of labs.
 
-use crate::exit::Failure;
+use lydite_console::exit::Failure;
 use lydite_database::secret::shown;
 
 /// Maximum number of shards or agents of a lab: each is a process of its own.

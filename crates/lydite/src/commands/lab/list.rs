@@ -3,8 +3,8 @@
 use super::directories::root;
 use super::kind::KINDS;
 use super::note::{Lab, Server, is_starting};
-use crate::exit::Outcome;
-use crate::output::print;
+use lydite_console::exit::Outcome;
+use lydite_console::output::print;
 
 /// Prints the kinds of labs, and the labs that run without `--dir`.
 pub(super) fn list() -> Outcome {

@@ -6,7 +6,7 @@ use super::ports::free_ports;
 use super::privacy::{make_directory, unprivileged, write_private};
 use super::process;
 use super::programs::{check_success, in_parallel, program, run_to_end};
-use crate::exit::{Failure, Outcome};
+use lydite_console::exit::{Failure, Outcome};
 use lydite_faults::galera::{self, NEW_CLUSTER, Position};
 use std::fs;
 use std::io::{self, Write};

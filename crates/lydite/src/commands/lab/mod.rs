@@ -31,7 +31,7 @@ mod target;
 mod up;
 
 use crate::cli::{LabArgs, LabCommand};
-use crate::exit::{Failure, Outcome};
+use lydite_console::exit::{Failure, Outcome};
 pub(crate) use fleet::running as running_fleet;
 use kind::{Kind, Servers};
 use note::Lab;

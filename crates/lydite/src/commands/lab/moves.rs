@@ -3,8 +3,8 @@
 use super::directories::directory;
 use super::kind::{Kind, Servers};
 use super::note::Lab;
-use crate::exit::{Failure, Outcome};
-use crate::output::print;
+use lydite_console::exit::{Failure, Outcome};
+use lydite_console::output::print;
 use lydite_database::TxMode;
 use lydite_families::TargetSpec;
 use lydite_tpcc::WarehouseId;

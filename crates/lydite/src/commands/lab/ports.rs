@@ -1,6 +1,6 @@
 //! The ports of a lab's servers.
 
-use crate::exit::Failure;
+use lydite_console::exit::Failure;
 use std::net::TcpListener;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};

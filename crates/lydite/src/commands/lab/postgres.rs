@@ -5,7 +5,7 @@ use super::note::Server;
 use super::privacy::{make_directory, unprivileged, write_private};
 use super::process;
 use super::programs::run_to_end;
-use crate::exit::{Failure, Outcome};
+use lydite_console::exit::{Failure, Outcome};
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};

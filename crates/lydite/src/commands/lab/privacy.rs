@@ -1,6 +1,6 @@
 //! Users, passwords and private files: everything that keeps other accounts of the machine out of a lab.
 
-use crate::exit::Failure;
+use lydite_console::exit::Failure;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, chown};

@@ -2,7 +2,7 @@
 //! after a crash at a bad moment.
 
 use super::note::Server;
-use crate::exit::{Failure, Outcome};
+use lydite_console::exit::{Failure, Outcome};
 use lydite_faults::process::{ProcessId, Processes};
 use std::fs::{self, OpenOptions};
 use std::io;

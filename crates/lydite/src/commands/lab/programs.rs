@@ -1,6 +1,6 @@
 //! Programs of servers, and how they are run.
 
-use crate::exit::{Failure, Outcome};
+use lydite_console::exit::{Failure, Outcome};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 

@@ -5,8 +5,8 @@ use super::kind::{Kind, Servers};
 use super::note::{Lab, Server};
 use super::programs::in_parallel;
 use super::servers::Programs;
-use crate::exit::{Failure, Outcome};
-use crate::output::{complain, print};
+use lydite_console::exit::{Failure, Outcome};
+use lydite_console::output::{complain, print};
 use lydite_database::secret::shown;
 use std::path::PathBuf;
 

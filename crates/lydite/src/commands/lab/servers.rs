@@ -4,7 +4,7 @@ use super::kind::Servers;
 use super::note::{Lab, Server};
 use super::programs::in_parallel;
 use super::{fleet, gemel, mariadb, postgres};
-use crate::exit::{Failure, Outcome};
+use lydite_console::exit::{Failure, Outcome};
 use std::path::Path;
 
 /// The programs of a lab's servers.

@@ -7,8 +7,8 @@ use super::kind::{DEFAULT_MEMBERS, KINDS, Kind, MAX_MEMBERS, Servers};
 use super::note::{Lab, Server, being_started, is_starting};
 use super::servers;
 use super::up::{Options, start};
-use crate::exit::{Failure, Outcome};
-use crate::interrupt::Interrupt;
+use lydite_console::exit::{Failure, Outcome};
+use lydite_console::interrupt::Interrupt;
 use std::fmt;
 use std::path::{Path, PathBuf};
 

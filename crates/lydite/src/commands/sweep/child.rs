@@ -3,8 +3,8 @@
 
 use super::grid::Point;
 use super::store::Ending;
-use crate::host::program;
-use crate::interrupt::Interrupt;
+use lydite_console::program::program;
+use lydite_console::interrupt::Interrupt;
 use lydite_plan::MAX_LABEL;
 use std::fs::File;
 use std::io::{self, Read, Write};

@@ -3,8 +3,8 @@
 use super::experiment::{Experiment, planned};
 use super::grid::Point;
 use super::store;
-use crate::exit::Outcome;
-use crate::output::print;
+use lydite_console::exit::Outcome;
+use lydite_console::output::print;
 use lydite_report::figures::{duration, plural};
 use lydite_report::sweep::State;
 use std::path::Path;

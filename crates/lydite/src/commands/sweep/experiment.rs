@@ -3,8 +3,8 @@
 use super::figures;
 use super::grid::{self, Axis, Point};
 use crate::cli::SweepArgs;
-use crate::exit::Failure;
-use crate::source::{Entry, Source};
+use lydite_console::exit::Failure;
+use lydite_plan::source::{Entry, Source};
 use lydite_observe::SourceSpec;
 use lydite_plan::data::Data;
 use lydite_plan::values::{time, whole};

@@ -1,7 +1,7 @@
 //! `[[figure]]` of an experiment: reads the figures and checks them against the axes before anything runs.
 
 use super::grid::Axis;
-use crate::source::{Entry, Source};
+use lydite_plan::source::{Entry, Source};
 use lydite_database::AbortReason;
 use lydite_report::metric::{BOXED, Metric};
 use lydite_report::sweep::claim::{Claim, Condition};

@@ -3,7 +3,7 @@
 use crate::commands::faults::places::rehearse;
 use crate::commands::lab::LabTarget;
 use crate::run::observing;
-use crate::source::{Entry, Source};
+use lydite_plan::source::{Entry, Source};
 use lydite_families::TargetSpec;
 use lydite_observe::SourceSpec;
 use lydite_plan::controls::faults::Rehearse;

@@ -12,9 +12,9 @@ mod templates;
 mod view;
 
 use crate::cli::SweepArgs;
-use crate::exit::{Failure, Outcome};
-use crate::interrupt::watch;
-use crate::output::{complain, print};
+use lydite_console::exit::{Failure, Outcome};
+use crate::signals::watch;
+use lydite_console::output::{complain, print};
 use experiment::{Experiment, Reload};
 use lydite_report::figures::plural;
 use lydite_report::live::Style;

@@ -5,7 +5,7 @@
 
 use super::experiment::Experiment;
 use super::grid::Point;
-use crate::exit::Failure;
+use lydite_console::exit::Failure;
 use lydite_report::RunResult;
 use lydite_report::store::write_atomically;
 use lydite_report::sweep::{Run, State};

@@ -2,8 +2,8 @@
 
 use super::experiment::{Experiment, Reload};
 use super::grid::Point;
-use crate::interrupt::Interrupt;
-use crate::output::complain;
+use lydite_console::interrupt::Interrupt;
+use lydite_console::output::complain;
 use std::collections::BTreeSet;
 use xxhash_rust::xxh3::xxh3_64;
 

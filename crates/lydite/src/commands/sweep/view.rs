@@ -1,7 +1,7 @@
 //! Shows the progress of a sweep: a line for each run that has ended, and in a terminal a live line for the current
 //! run.
 
-use crate::output::eprint;
+use lydite_console::output::eprint;
 use lydite_report::figures::{duration, number};
 use lydite_report::live::{Style, columns};
 use lydite_report::sweep::{Run, State};

@@ -1,9 +1,9 @@
 //! The judgement on a history, as text and as JSON.
 
 use super::FORMAT;
-use crate::exit::{Failure, Outcome};
-use crate::interrupt::Interrupt;
-use crate::write::write;
+use lydite_console::exit::{Failure, Outcome};
+use lydite_console::interrupt::Interrupt;
+use lydite_console::write::write;
 use lydite_database::Description;
 use lydite_plan::destination::Destination;
 use lydite_report::faults::FaultResult;

@@ -6,7 +6,7 @@ mod judgement;
 mod saved;
 
 use crate::cli::VerifyArgs;
-use crate::exit::{Failure, Outcome};
+use lydite_console::exit::{Failure, Outcome};
 use lydite_database::secret::shown;
 use lydite_families::TargetSpec;
 use lydite_plan::destination::{Destination, apart};

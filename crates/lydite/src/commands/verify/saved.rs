@@ -3,8 +3,8 @@
 use super::judgement::{About, Judgement};
 use super::{level, of_functions, of_isolation, place, read, reject};
 use crate::cli::VerifyArgs;
-use crate::exit::{Failure, Outcome};
-use crate::output::{print, reserve_stdout};
+use lydite_console::exit::{Failure, Outcome};
+use lydite_console::output::{print, reserve_stdout};
 use lydite_plan::destination::Destination;
 use lydite_verify::history::{History, Level};
 use std::fs::File;

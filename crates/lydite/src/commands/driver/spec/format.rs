@@ -5,7 +5,7 @@ use super::finding::{Finding, Kind};
 use super::keys::{CODE_KEYS, Names, ONE_LANGUAGE_KEYS, Piece, SECTIONS, problems};
 use super::{Code, ErrorRule, Form, Package, Spec, tokens};
 use crate::cli::Language;
-use crate::source::{Entry, Source};
+use lydite_plan::source::{Entry, Source};
 use std::collections::BTreeMap;
 use std::path::Path;
 use toml::de::{DeTable, DeValue};

@@ -1,28 +1,28 @@
 //! A TOML file for error messages: its values with their lines, and the errors in them.
 
-use lydite_plan::entries::{Names, by_line, scalar, text_of};
+use crate::entries::{Names, by_line, scalar, text_of};
 use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
 /// A value of a table, with its full key and its line.
-pub(crate) struct Entry<'t, 'd> {
+pub struct Entry<'t, 'd> {
     /// The key, its parts divided by dots.
-    pub(crate) key: String,
+    pub key: String,
     /// The line of the key.
-    pub(crate) line: usize,
-    pub(crate) value: &'t DeValue<'d>,
+    pub line: usize,
+    pub value: &'t DeValue<'d>,
 }
 
 /// A file, and the errors found in it so far.
-pub(crate) struct Source {
+pub struct Source {
     file: String,
     /// The beginning of each line, in bytes.
     lines: Vec<usize>,
     /// Errors found so far, one line each.
-    pub(crate) errors: Vec<String>,
+    pub errors: Vec<String>,
     /// The place of the lists of known names.
-    pub(crate) names: Names,
+    pub names: Names,
 }
 
 impl Source {
@@ -30,7 +30,7 @@ impl Source {
     ///
     /// # Errors
     /// The file can't be read.
-    pub(crate) fn read(path: &Path, place: &'static str) -> Result<(Self, String), String> {
+    pub fn read(path: &Path, place: &'static str) -> Result<(Self, String), String> {
         let file = path.display().to_string();
         let text = std::fs::read_to_string(path)
             .map_err(|error| format!("{file}: {error}: name a file that can be read"))?;
@@ -40,23 +40,23 @@ impl Source {
     }
 
     /// Returns the name of the file for messages.
-    pub(crate) fn file(&self) -> &str {
+    pub fn file(&self) -> &str {
         &self.file
     }
 
     /// Returns the line of a byte position in the text, from 1.
-    pub(crate) fn line_of(&self, position: usize) -> usize {
+    pub fn line_of(&self, position: usize) -> usize {
         self.lines.partition_point(|begin| *begin <= position)
     }
 
     /// Adds an error about a key.
-    pub(crate) fn wrong(&mut self, line: usize, key: &str, problem: &str) {
+    pub fn wrong(&mut self, line: usize, key: &str, problem: &str) {
         let key = if key.is_empty() { String::new() } else { format!(", {key}") };
         self.add(format!("{}, line {line}{key}: {problem}", self.file));
     }
 
     /// Adds an error about a key of the file, or about `flag` if the value has no line.
-    pub(crate) fn wrong_by(&mut self, flag: &str, line: Option<usize>, key: &str, problem: &str) {
+    pub fn wrong_by(&mut self, flag: &str, line: Option<usize>, key: &str, problem: &str) {
         match line {
             Some(line) => self.wrong(line, key, problem),
             None => self.add(format!("{flag}: {problem}")),
@@ -64,25 +64,25 @@ impl Source {
     }
 
     /// Adds an error, unless it is there already.
-    pub(crate) fn add(&mut self, error: String) {
+    pub fn add(&mut self, error: String) {
         if !self.errors.contains(&error) {
             self.errors.push(error);
         }
     }
 
     /// Adds an error about an unknown name.
-    pub(crate) fn not_known(&mut self, line: usize, key: &str, name: &str, known: &[&str]) {
+    pub fn not_known(&mut self, line: usize, key: &str, name: &str, known: &[&str]) {
         let problem = self.names.not_known(name, known);
         self.wrong(line, key, &problem);
     }
 
     /// Returns the errors in the order of the lines.
-    pub(crate) fn into_errors(self) -> Vec<String> {
+    pub fn into_errors(self) -> Vec<String> {
         by_line(self.errors, &self.file)
     }
 
     /// Returns the entries of a table in the order of the file; inner tables are entries.
-    pub(crate) fn entries<'t, 'd>(&self, table: &'t DeTable<'d>) -> Vec<Entry<'t, 'd>> {
+    pub fn entries<'t, 'd>(&self, table: &'t DeTable<'d>) -> Vec<Entry<'t, 'd>> {
         let mut all: Vec<(usize, &Spanned<DeString<'d>>, &'t Spanned<DeValue<'d>>)> =
             table.iter().map(|(name, value)| (name.span().start, name, value)).collect();
         all.sort_by_key(|(place, ..)| *place);
@@ -96,7 +96,7 @@ impl Source {
     }
 
     /// Returns the entries of a table and of all its inner tables, with their full keys.
-    pub(crate) fn leaves<'t, 'd>(&self, table: &'t DeTable<'d>) -> Vec<Entry<'t, 'd>> {
+    pub fn leaves<'t, 'd>(&self, table: &'t DeTable<'d>) -> Vec<Entry<'t, 'd>> {
         let mut all = Vec::new();
         for entry in self.entries(table) {
             match entry.value {
@@ -112,7 +112,7 @@ impl Source {
     }
 
     /// Returns a string, number or boolean as text; none, with an error, for other values.
-    pub(crate) fn scalar(&mut self, entry: &Entry<'_, '_>) -> Option<String> {
+    pub fn scalar(&mut self, entry: &Entry<'_, '_>) -> Option<String> {
         let text = scalar(entry.value);
         if text.is_none() {
             self.wrong(entry.line, &entry.key, "must be a text, a number or true/false");
@@ -121,7 +121,7 @@ impl Source {
     }
 
     /// Returns the value of a key of the plan as text; none, with an error, for values that no key has.
-    pub(crate) fn plan_text(&mut self, entry: &Entry<'_, '_>) -> Option<String> {
+    pub fn plan_text(&mut self, entry: &Entry<'_, '_>) -> Option<String> {
         let text = text_of(&entry.key, entry.value);
         match (&text, entry.value) {
             (None, DeValue::Array(_)) if entry.key == "fault" => {
@@ -134,7 +134,7 @@ impl Source {
     }
 
     /// Returns one such value or a list of them as texts; none, with an error, for other values and empty lists.
-    pub(crate) fn scalars(&mut self, entry: &Entry<'_, '_>) -> Option<Vec<String>> {
+    pub fn scalars(&mut self, entry: &Entry<'_, '_>) -> Option<Vec<String>> {
         let texts = match entry.value {
             DeValue::Array(values) => values.iter().map(|value| scalar(value.get_ref())).collect(),
             value => scalar(value).map(|text| vec![text]),

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 /// Returns a URL as it is typed into a shell: quoted if it contains characters that the shell interprets.
-pub(crate) fn typed(url: &str) -> Cow<'_, str> {
+pub fn typed(url: &str) -> Cow<'_, str> {
     if url.contains(|letter: char| letter.is_whitespace() || "&;?*()<>|$`\"'\\".contains(letter)) {
         format!("'{}'", url.replace('\'', "'\\''")).into()
     } else {

@@ -1,6 +1,7 @@
 //! Text to the standard streams. A reader may close them early (`lydite run … | head`); that is no error. If a document
 //! goes to the standard output, text goes to the standard error.
 
+use crate::PASSWORD;
 use crate::exit::{Failure, Outcome};
 use lydite_families::leaves_out_password;
 use std::io::{self, ErrorKind, IsTerminal, Write};
@@ -10,17 +11,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 static RESERVED: AtomicBool = AtomicBool::new(false);
 
 /// Keeps the standard output for a document: text goes to the standard error from now on.
-pub(crate) fn reserve_stdout() {
+pub fn reserve_stdout() {
     RESERVED.store(true, Ordering::Relaxed);
 }
 
 /// Returns true if text goes to a terminal.
-pub(crate) fn is_terminal() -> bool {
+pub fn is_terminal() -> bool {
     if RESERVED.load(Ordering::Relaxed) { io::stderr().is_terminal() } else { io::stdout().is_terminal() }
 }
 
 /// Writes to the standard output, or to the standard error if the standard output is kept for a document.
-pub(crate) fn print(text: &str) -> Outcome {
+pub fn print(text: &str) -> Outcome {
     if RESERVED.load(Ordering::Relaxed) {
         eprint(text);
         return Ok(());
@@ -35,7 +36,7 @@ pub(crate) fn print(text: &str) -> Outcome {
 }
 
 /// Writes to the standard error. A failure is ignored, since there is no other stream to report it.
-pub(crate) fn eprint(text: &str) {
+pub fn eprint(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
@@ -43,13 +44,13 @@ pub(crate) fn eprint(text: &str) {
 fn password_hint(line: &str) -> &'static str {
     static GIVEN: AtomicBool = AtomicBool::new(false);
     let needed = line.contains("`lydite ")
-        && std::env::var_os("LYDITE_PASSWORD").is_none()
+        && std::env::var_os(PASSWORD).is_none()
         && leaves_out_password(line)
         && !GIVEN.swap(true, Ordering::Relaxed);
     if needed { "; set LYDITE_PASSWORD to the password before" } else { "" }
 }
 
 /// Reports one line to the user, on the standard error.
-pub(crate) fn complain(line: &str) {
+pub fn complain(line: &str) {
     eprint(&format!("lydite: {line}{}\n", password_hint(line)));
 }

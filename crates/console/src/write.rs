@@ -22,7 +22,7 @@ const SILENCE: Duration = Duration::from_secs(1);
 ///
 /// # Errors
 /// The system's error; [`Failure::Interrupted`] if the user ends the wait.
-pub(crate) fn write(
+pub fn write(
     place: &Destination,
     document: &[u8],
     interrupt: Option<&Interrupt>,

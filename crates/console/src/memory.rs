@@ -10,7 +10,7 @@ use lydite_families::TargetSpec;
 ///
 /// Programs that this process starts inherit the setting. So a process with a driver keeps its huge pages: the driver may
 /// hold a database.
-pub(crate) fn suit(target: &TargetSpec) {
+pub fn suit(target: &TargetSpec) {
     if target.has_server() || !target.stores() {
         forgo_huge_pages();
     }

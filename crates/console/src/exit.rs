@@ -6,11 +6,11 @@ use lydite_fleet::FleetError;
 use lydite_plan::PlanError;
 
 /// The end of a command.
-pub(crate) type Outcome = Result<(), Failure>;
+pub type Outcome = Result<(), Failure>;
 
 /// The failure of a command.
 #[derive(Debug)]
-pub(crate) enum Failure {
+pub enum Failure {
     /// The database failed a check. Exit code 1. The text names the checks; the lines before it have the details.
     CheckFailed(String),
     /// Bad usage or plan, or an output file that can't be written. Exit code 2.
@@ -31,12 +31,12 @@ const PRECEDENCE: [u8; 5] = [1, 3, 2, 130, 4];
 
 impl Failure {
     /// Creates a single error of usage.
-    pub(crate) fn usage(message: impl Into<String>) -> Self {
+    pub fn usage(message: impl Into<String>) -> Self {
         Self::Usage(vec![message.into()])
     }
 
     /// Creates the failure of these checks. `what` are several of them: `ACID tests`.
-    pub(crate) fn checks<'a>(what: &str, failed: impl IntoIterator<Item = &'a str>) -> Self {
+    pub fn checks<'a>(what: &str, failed: impl IntoIterator<Item = &'a str>) -> Self {
         let mut names: Vec<&str> = Vec::new();
         for name in failed {
             // A condition may fail before and after a run.
@@ -48,7 +48,7 @@ impl Failure {
     }
 
     /// Returns all failures as one outcome.
-    pub(crate) fn all(mut failures: Vec<Failure>) -> Outcome {
+    pub fn all(mut failures: Vec<Failure>) -> Outcome {
         match failures.len() {
             0 => Ok(()),
             1 => Err(failures.remove(0)),
@@ -57,7 +57,7 @@ impl Failure {
     }
 
     /// Returns the errors, one line each.
-    pub(crate) fn lines(&self) -> Vec<&str> {
+    pub fn lines(&self) -> Vec<&str> {
         match self {
             Self::Usage(messages) | Self::Threshold(messages) => {
                 messages.iter().map(String::as_str).collect()
@@ -68,12 +68,12 @@ impl Failure {
     }
 
     /// Returns the errors in one line.
-    pub(crate) fn line(&self) -> String {
+    pub fn line(&self) -> String {
         self.lines().join("; ")
     }
 
     /// Returns the exit code.
-    pub(crate) fn code(&self) -> u8 {
+    pub fn code(&self) -> u8 {
         match self {
             Self::CheckFailed(_) => 1,
             Self::Usage(_) => 2,
