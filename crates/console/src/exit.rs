@@ -4,6 +4,7 @@ use lydite_bench::RunError;
 use lydite_database::{TargetError, TargetErrorKind};
 use lydite_fleet::FleetError;
 use lydite_plan::PlanError;
+use std::fmt;
 
 /// The end of a command.
 pub type Outcome = Result<(), Failure>;
@@ -87,6 +88,14 @@ impl Failure {
         }
     }
 }
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.line())
+    }
+}
+
+impl std::error::Error for Failure {}
 
 impl From<TargetError> for Failure {
     fn from(error: TargetError) -> Self {

@@ -31,6 +31,13 @@ enum View {
     Run,
 }
 
+/// Nobody asks for it, and it says nothing.
+impl Default for Interrupt {
+    fn default() -> Self {
+        Self::new(Arc::default(), Style::Quiet)
+    }
+}
+
 impl Waiter for Interrupt {
     fn has_enough(&self) -> bool {
         self.asked()

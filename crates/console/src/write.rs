@@ -22,11 +22,7 @@ const SILENCE: Duration = Duration::from_secs(1);
 ///
 /// # Errors
 /// The system's error; [`Failure::Interrupted`] if the user ends the wait.
-pub fn write(
-    place: &Destination,
-    document: &[u8],
-    interrupt: Option<&Interrupt>,
-) -> Result<(), Failure> {
+pub fn write(place: &Destination, document: &[u8], interrupt: Option<&Interrupt>) -> Result<(), Failure> {
     let waiting = Waiting { place: place.shown(), interrupt, before: asked(interrupt) };
     let failed = |error: io::Error| {
         if error.kind() == ErrorKind::Interrupted {

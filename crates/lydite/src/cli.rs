@@ -2,6 +2,7 @@
 //! at once.
 
 mod documents;
+mod plan_flags;
 #[cfg(test)]
 mod reference;
 mod refusal;
@@ -9,6 +10,7 @@ mod tools;
 
 use clap::{Args, Parser, Subcommand};
 pub(crate) use documents::{CompareArgs, DiscloseArgs, PaperSize, ReportArgs, SweepArgs};
+pub(crate) use plan_flags::PlanFlags;
 pub(crate) use refusal::one_line;
 use std::path::PathBuf;
 pub(crate) use tools::{
@@ -74,15 +76,6 @@ pub(crate) enum Command {
     Driver(DriverCommand),
 }
 
-/// Returns the help of `--fault`. A kind that is added to the table is in it.
-fn fault_help() -> String {
-    format!(
-        "Fault to inject into the database, as stop@8s..11s/lab:pg; repeat it for more. Kinds: {}; WHERE: lab:NAME[/NODE], \
-         nodes=N, pid:N, service:NAME, local, ssh://HOST[/pid:N]",
-        lydite_faults::kinds::forms().join(", ")
-    )
-}
-
 // Negative numbers are values, not flags: the plan rejects them together with all other errors.
 #[derive(Debug, Args)]
 #[command(allow_negative_numbers = true)]
@@ -93,127 +86,14 @@ pub(crate) struct RunArgs {
     pub(crate) template: Option<String>,
     /// URL of the database (see `lydite targets`) [default: gemel: in a temporary directory]
     pub(crate) target: Option<String>,
-    /// Warehouses to load, or that the database must hold [default: what it holds; 2 if it is empty,
-    /// 10 for null:]
-    #[arg(short, long, value_name = "N")]
-    pub(crate) warehouses: Option<String>,
-    /// Rows of each warehouse to load: standard, small (a tenth) or tiny (a hundredth), for trials
-    /// [default: standard]
-    #[arg(long, value_name = "SIZE")]
-    pub(crate) size: Option<String>,
-    /// Spread the districts to load over the warehouses by Zipf, as zipf(1.5) [default: ten each]
-    #[arg(long, value_name = "zipf(S)")]
-    pub(crate) data_skew: Option<String>,
-    /// Sessions (direct, open) or emulated users (rte) [default: direct 1 per warehouse up to 8,
-    /// open 8, rte 10 per warehouse]
-    #[arg(short, long, value_name = "N")]
-    pub(crate) terminals: Option<String>,
-    /// Sessions of the pool behind the emulated users (rte), or the same as --terminals (open) [default:
-    /// rte 16, open 8]
-    #[arg(long, value_name = "N")]
-    pub(crate) sessions: Option<String>,
-    /// Length of the measured window [default: 30s]
-    #[arg(short, long, value_name = "TIME")]
-    pub(crate) duration: Option<String>,
-    /// Time before the window that is not counted [default: 5s]
-    #[arg(long, value_name = "TIME")]
-    pub(crate) warmup: Option<String>,
-    /// Warm up until the throughput is steady, for --warmup at least and this TIME at most [default: 10m]
-    #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
-    pub(crate) steady: Option<String>,
-    /// direct: no waiting; rte: emulated users with keying and think times; open: a given rate [default: direct]
-    #[arg(short, long, value_name = "MODE")]
-    pub(crate) mode: Option<String>,
-    /// Transactions per second (open)
-    #[arg(long, value_name = "R")]
-    pub(crate) rate: Option<String>,
-    /// poisson or constant arrivals (open) [default: poisson]
-    #[arg(long, value_name = "KIND")]
-    pub(crate) arrival: Option<String>,
-    /// Give each emulated user a line to the WAS that listens there (rte): see `lydite was`
-    #[arg(long, value_name = "HOST:PORT")]
-    pub(crate) was: Option<String>,
-    /// Time that a real terminal would take to display an answer (rte): users wait it too, and the rules judge response
-    /// times with it; the standard's is 100ms [default: 0s]
-    #[arg(long, value_name = "TIME")]
-    pub(crate) display_delay: Option<String>,
-    /// Shares in percent of New-Order, Payment, Order-Status, Delivery, Stock-Level, or deck [default: deck,
-    /// the standard's shuffled cards]
-    #[arg(long, value_name = "SHARES")]
-    pub(crate) mix: Option<String>,
-    /// statements, batched or procedures: how transactions are sent [default: statements]
-    #[arg(long, value_name = "MODE")]
-    pub(crate) tx: Option<String>,
-    /// Share of New-Orders that touch more than one node, in percent [default: as TPC-C's remote lines cause]
-    #[arg(long, value_name = "PERCENT")]
-    pub(crate) dis_ratio: Option<String>,
-    /// Nodes that each of these touches [default: 2]
-    #[arg(long, value_name = "N")]
-    pub(crate) dis_degree: Option<String>,
-    /// placed: a warehouse on each node; expected: the mean degree, from the nodes' sizes; paper: as the Dike paper
-    /// prints it [default: placed]
-    #[arg(long, value_name = "NAME")]
-    pub(crate) dis_strategy: Option<String>,
-    /// Transactions that compete for one row at any moment, in each phase: 10,40,50 (direct)
-    #[arg(long, value_name = "N,N,…")]
-    pub(crate) ci: Option<String>,
-    /// Length of each phase: --rate, --terminals, --ci and the --dis- flags take a list with a value for each phase
-    /// (200,1000,200), --mix too (45,43,4,4,4; 40,25,5,15,15), and curves for numbers: ramp(10,50) [default: the
-    /// window in equal parts]
-    #[arg(long, value_name = "TIME")]
-    pub(crate) phase: Option<String>,
-    #[arg(long, value_name = "KIND@FROM[..TO]/WHERE", help = fault_help())]
-    pub(crate) fault: Vec<String>,
-    /// Statistics to sample each second: db, host, host/port:N, host=ssh://HOST[/port:N], prometheus=URL with names of
-    /// metrics, or off; repeat it for more [default: db]
-    #[arg(long, value_name = "SOURCE,…")]
-    pub(crate) observe: Vec<String>,
-    /// Nodes of a database that does not report its placement: N ranges, or modulo:N
-    #[arg(long, value_name = "N")]
-    pub(crate) nodes: Option<String>,
-    /// Let sessions of --mode direct play the warehouses that their endpoint leads
-    #[arg(long)]
-    pub(crate) affinity: bool,
-    /// Replicas of the database: Order-Status and Stock-Level go there, all else to the target
-    #[arg(long, value_name = "URL,URL,…")]
-    pub(crate) replicas: Option<String>,
-    /// Greatest age of what a read on a replica may see: any; session: a session sees its own writes; or a time, as 5s
-    /// [default: any]
-    #[arg(long, value_name = "WHAT")]
-    pub(crate) staleness: Option<String>,
-    /// Seed of rows and inputs [default: 1]
-    #[arg(long, value_name = "N")]
-    pub(crate) seed: Option<String>,
-    /// Connections that load [default: 2]
-    #[arg(long, value_name = "N")]
-    pub(crate) jobs: Option<String>,
-    /// tpcc, or micro: uniform accesses to records in memory and on disk [default: tpcc]
-    #[arg(long, value_name = "NAME")]
-    pub(crate) workload: Option<String>,
+    #[command(flatten)]
+    pub(crate) plan: PlanFlags,
     /// Set any key of the plan, such as --set micro.disk_percent=30; repeat it for more
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
     /// Plan file (TOML) with the same keys as these flags, - for the standard input; flags win
     #[arg(short, long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Write the result as JSON; - is the standard output
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<String>,
-    /// Write the result as an HTML page; - is the standard output
-    #[arg(long, value_name = "FILE")]
-    pub(crate) report: Option<String>,
-    /// Write a summary in Markdown, for a pull request; - is the standard output
-    #[arg(long, value_name = "FILE.md")]
-    pub(crate) summary: Option<String>,
-    /// Log each acknowledged New-Order and Payment in this file, and look for each in the database after the run
-    #[arg(long, value_name = "FILE")]
-    pub(crate) success_log: Option<String>,
-    /// Name of the run in tables and pages, instead of the file's
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) label: Option<String>,
-    /// Threshold for the result, as 'new_order.p99 < 50ms' or 'tps > 1000', else exit 4; repeat it for more
-    #[arg(long, value_name = "METRIC < VALUE")]
-    pub(crate) require: Vec<String>,
     /// Show nothing while it runs
     #[arg(short, long)]
     pub(crate) quiet: bool,

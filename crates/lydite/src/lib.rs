@@ -3,9 +3,6 @@
 
 mod cli;
 mod commands;
-mod host;
-mod proven;
-mod run;
 mod scratch;
 mod signals;
 

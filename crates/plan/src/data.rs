@@ -2,12 +2,23 @@
 
 use crate::entries::Entries;
 use crate::error::PlanError;
+use crate::key::Key;
 use lydite_report::plan::PlanInfo;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::{DataSkew, Districts, Size};
 
 /// Keys of a plan about the data.
-pub const KEYS: &[&str] = &["data_skew", "size"];
+pub const KEYS: &[Key] = &[
+    Key::new("data_skew").flag(
+        "zipf(S)",
+        "Spread the districts to load over the warehouses by Zipf, as zipf(1.5) [default: ten each]",
+    ),
+    Key::new("size").flag(
+        "SIZE",
+        "Rows of each warehouse to load: standard, small (a tenth) or tiny (a hundredth), for trials \
+             [default: standard]",
+    ),
+];
 
 /// The error of `--mode rte` on skewed districts.
 pub(crate) const TEN_USERS: &str = "must be direct or open with data_skew: a warehouse's users are ten, each with a \

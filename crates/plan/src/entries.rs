@@ -251,9 +251,9 @@ impl Entries {
     }
 
     /// Rejects `keys`, which belong to `workload`, another one than the plan's.
-    pub fn only_for(&mut self, workload: &str, keys: &[&str]) {
+    pub fn only_for<'k>(&mut self, workload: &str, keys: impl Iterator<Item = &'k str>) {
         for key in keys {
-            if self.by_key.contains_key(*key) {
+            if self.by_key.contains_key(key) {
                 self.wrong(key, &format!("is for --workload {workload} only: leave it out"));
             }
         }

@@ -1,18 +1,19 @@
 //! Keys of the microbenchmark: the data to load and the shape of its transactions.
 
 use crate::entries::Entries;
+use crate::key::Key;
 use crate::values::whole;
 use lydite_families::TargetSpec;
 use lydite_micro::{Data, Engines, Meta, Shape};
 
 /// Keys of a plan that belong to it.
-pub const KEYS: &[&str] = &[
-    "micro.tables",
-    "micro.records",
-    "micro.record_bytes",
-    "micro.accesses",
-    "micro.updates",
-    "micro.disk_percent",
+pub const KEYS: &[Key] = &[
+    Key::new("micro.tables"),
+    Key::new("micro.records"),
+    Key::new("micro.record_bytes"),
+    Key::new("micro.accesses"),
+    Key::new("micro.updates"),
+    Key::new("micro.disk_percent"),
 ];
 
 /// The data of the database in a plan or on a command line. Unset keys take the value of the loaded database, else the

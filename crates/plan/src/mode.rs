@@ -3,6 +3,7 @@
 use crate::destination::{Destination, apart};
 use crate::entries::Entries;
 use crate::error::PlanError;
+use crate::key::Key;
 use crate::values::{MAX_RATE, MAX_SESSIONS, number, time, whole};
 use lydite_bench::{Arrival, MicroMode, Mode};
 use lydite_families::TargetSpec;
@@ -11,16 +12,39 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// Keys of a plan that set the mode.
-pub(crate) const KEYS: &[&str] = &[
-    "terminals",
-    "sessions",
-    "mode",
-    "rate",
-    "arrival",
-    "was",
-    "display_delay",
-    "rte.wait_factor",
-    "rte.delivery_log",
+pub(crate) const KEYS: &[Key] = &[
+    Key::new("terminals")
+        .flag(
+            "N",
+            "Sessions (direct, open) or emulated users (rte) [default: direct 1 per warehouse up to 8, \
+             open 8, rte 10 per warehouse]",
+        )
+        .short('t'),
+    Key::new("sessions").flag(
+        "N",
+        "Sessions of the pool behind the emulated users (rte), or the same as --terminals (open) \
+             [default: rte 16, open 8]",
+    ),
+    Key::new("mode")
+        .flag(
+            "MODE",
+            "direct: no waiting; rte: emulated users with keying and think times; open: a given rate \
+             [default: direct]",
+        )
+        .short('m'),
+    Key::new("rate").flag("R", "Transactions per second (open)"),
+    Key::new("arrival").flag("KIND", "poisson or constant arrivals (open) [default: poisson]"),
+    Key::new("was").flag(
+        "HOST:PORT",
+        "Give each emulated user a line to the WAS that listens there (rte): see `lydite was`",
+    ),
+    Key::new("display_delay").flag(
+        "TIME",
+        "Time that a real terminal would take to display an answer (rte): users wait it too, and the \
+             rules judge response times with it; the standard's is 100ms [default: 0s]",
+    ),
+    Key::new("rte.wait_factor"),
+    Key::new("rte.delivery_log"),
 ];
 
 /// Keys that only emulated users have.

@@ -7,6 +7,7 @@ use crate::data::{self, Data};
 use crate::destination::{Destination, apart};
 use crate::entries::{Entries, Keys};
 use crate::error::PlanError;
+use crate::key::Key;
 use crate::micro::{self, MicroAsked};
 use crate::mode::{self, ModeAsked};
 use crate::observe::{Observe, Reach};
@@ -25,30 +26,74 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 /// Keys of the database.
-const DATABASE_KEYS: &[&str] = &["target", "warehouses", "active_warehouses"];
+const DATABASE_KEYS: &[Key] = &[
+    Key::new("target"),
+    Key::new("warehouses")
+        .flag(
+            "N",
+            "Warehouses to load, or that the database must hold [default: what it holds; 2 if it is \
+             empty, 10 for null:]",
+        )
+        .short('w'),
+    Key::new("active_warehouses"),
+];
 
 /// Keys of no other list.
-const OWN_KEYS: &[&str] = &[
-    "duration",
-    "warmup",
-    "steady",
-    "mix",
-    "tx",
-    "seed",
-    "jobs",
-    "json",
-    "report",
-    "summary",
-    "label",
-    "require",
-    "check",
-    "success_log",
-    "retry.attempts",
-    "retry.backoff_min",
-    "retry.backoff_max",
-    "phase",
-    "workload",
-    "observe",
+const OWN_KEYS: &[Key] = &[
+    Key::new("duration").flag("TIME", "Length of the measured window [default: 30s]").short('d'),
+    Key::new("warmup").flag("TIME", "Time before the window that is not counted [default: 5s]"),
+    Key::new("steady")
+        .flag(
+            "TIME",
+            "Warm up until the throughput is steady, for --warmup at least and this TIME at most \
+             [default: 10m]",
+        )
+        .bare("true"),
+    Key::new("mix").flag(
+        "SHARES",
+        "Shares in percent of New-Order, Payment, Order-Status, Delivery, Stock-Level, or deck \
+             [default: deck, the standard's shuffled cards]",
+    ),
+    Key::new("tx")
+        .flag("MODE", "statements, batched or procedures: how transactions are sent [default: statements]"),
+    Key::new("seed").flag("N", "Seed of rows and inputs [default: 1]"),
+    Key::new("jobs").flag("N", "Connections that load [default: 2]"),
+    Key::new("json").flag("FILE", "Write the result as JSON; - is the standard output"),
+    Key::new("report").flag("FILE", "Write the result as an HTML page; - is the standard output"),
+    Key::new("summary")
+        .flag("FILE.md", "Write a summary in Markdown, for a pull request; - is the standard output"),
+    Key::new("label").flag("TEXT", "Name of the run in tables and pages, instead of the file's"),
+    Key::new("require")
+        .flag(
+            "METRIC < VALUE",
+            "Threshold for the result, as 'new_order.p99 < 50ms' or 'tps > 1000', else exit 4; repeat it \
+             for more",
+        )
+        .repeated(","),
+    Key::new("check"),
+    Key::new("success_log").flag(
+        "FILE",
+        "Log each acknowledged New-Order and Payment in this file, and look for each in the database \
+             after the run",
+    ),
+    Key::new("retry.attempts"),
+    Key::new("retry.backoff_min"),
+    Key::new("retry.backoff_max"),
+    Key::new("phase").flag(
+        "TIME",
+        "Length of each phase: --rate, --terminals, --ci and the --dis- flags take a list with a \
+             value for each phase (200,1000,200), --mix too (45,43,4,4,4; 40,25,5,15,15), and curves for \
+             numbers: ramp(10,50) [default: the window in equal parts]",
+    ),
+    Key::new("workload")
+        .flag("NAME", "tpcc, or micro: uniform accesses to records in memory and on disk [default: tpcc]"),
+    Key::new("observe")
+        .flag(
+            "SOURCE,…",
+            "Statistics to sample each second: db, host, host/port:N, host=ssh://HOST[/port:N], \
+             prometheus=URL with names of metrics, or off; repeat it for more [default: db]",
+        )
+        .repeated(";"),
 ];
 
 /// Keys of the lists above that are for TPC-C only.
@@ -65,13 +110,16 @@ const TPCC_KEYS: &[&str] = &[
 ];
 
 /// Every key of a plan file, the usual ones first, since messages list them in this order.
-static PLAN_KEYS: LazyLock<Vec<&str>> = LazyLock::new(|| {
-    let usual = DATABASE_KEYS.iter().chain(mode::KEYS).chain(OWN_KEYS).copied();
-    usual.chain(controls::keys()).chain(data::KEYS.iter().chain(micro::KEYS).copied()).collect()
-});
+static PLAN_KEYS: LazyLock<Vec<&str>> = LazyLock::new(|| table().map(|key| key.name).collect());
 
 /// Every key of a table `[[phase]]` that sets a value.
 static PHASE_KEYS: LazyLock<Vec<&str>> = LazyLock::new(|| phase_keys().map(|key| key.name).collect());
+
+/// Returns every key of a plan with its flag, the usual ones first.
+pub fn table() -> impl Iterator<Item = &'static Key> {
+    let usual = DATABASE_KEYS.iter().chain(mode::KEYS).chain(OWN_KEYS);
+    usual.chain(controls::keys()).chain(data::KEYS).chain(micro::KEYS)
+}
 
 /// Returns the keys that a plan file may have.
 #[must_use]
@@ -349,16 +397,16 @@ fn micro_of(
 ) -> Option<MicroAsked> {
     match workload? {
         WorkloadName::Micro => {
-            entries.only_for("tpcc", TPCC_KEYS);
-            entries.only_for("tpcc", &controls::keys().collect::<Vec<_>>());
-            entries.only_for("tpcc", data::KEYS);
+            entries.only_for("tpcc", TPCC_KEYS.iter().copied());
+            entries.only_for("tpcc", controls::keys().map(|key| key.name));
+            entries.only_for("tpcc", data::KEYS.iter().map(|key| key.name));
             if tx != TxMode::Statements {
                 entries.wrong("tx", "is for --workload tpcc only: micro sends statement by statement");
             }
             Some(MicroAsked::read(entries, target))
         }
         WorkloadName::Tpcc => {
-            entries.only_for("micro", micro::KEYS);
+            entries.only_for("micro", micro::KEYS.iter().map(|key| key.name));
             None
         }
     }

@@ -11,6 +11,7 @@ pub struct Entry<'t, 'd> {
     pub key: String,
     /// The line of the key.
     pub line: usize,
+    /// The value of the key.
     pub value: &'t DeValue<'d>,
 }
 

@@ -14,7 +14,7 @@ pub use own::{
     WAREHOUSE_CONDITION, exchanged, may_have_entries, not_compared, own_conditions_apply, price_sum,
     stock_residue,
 };
-pub use own_evaluator::{OwnEvaluator, entries_of, paid};
+pub use own_evaluator::{OwnEvaluator, StockCounts, entries_of, paid};
 
 use crate::meta::DatabaseMeta;
 use crate::schema::Table;

@@ -23,12 +23,7 @@ const RULES: &[(&str, &str, &[&str], &str)] = &[
         "the registry knows snapshots, and no engine",
     ),
     ("verify", "history/", &["lydite_database", "lydite_tpcc"], "the history checker knows no database"),
-    (
-        "lydite",
-        "run/",
-        &["crate::commands", "crate::cli"],
-        "commands name the run, and never the other way round",
-    ),
+    ("run", "beside/", &["crate::beside"], "a companion of a run knows no other one"),
     ("plan", "", &["lydite_testkit", "std::net"], "a plan is read without touching a database"),
     ("bench", "", &["lydite_families"], "running and measuring know no family"),
     (

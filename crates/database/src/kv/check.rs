@@ -181,7 +181,10 @@ fn read_table(
         Table::Orders => read::<rows::Order>(source, of, judges),
         Table::NewOrder => read::<rows::NewOrder>(source, of, judges),
         Table::OrderLine => read::<rows::OrderLine>(source, of, judges),
-        Table::Stock => read::<rows::Stock>(source, of, judges),
+        Table::Stock => match &mut judges.own {
+            Some(own) => source.stock_counts(w_id, |row| own.stock(row)),
+            None => Ok(()),
+        },
     }
 }
 

@@ -1,13 +1,15 @@
 //! Sources of rows for checks and checksums: scans of a key-value store, or a driver that reads tables back.
 
 use crate::kv::any::AnyTx;
-use crate::kv::codec::{Key, KeyPart, KvRow, behind};
+use crate::kv::codec::{Key, KeyPart, KvRow, Malformed, behind};
 use crate::kv::columns::FromColumns;
-use crate::kv::layout::warehouse;
+use crate::kv::layout::{stock, warehouse};
 use crate::kv::store::{Direction, KeyRange, KvTable, StoreTx};
 use crate::kv::store_error::StoreError;
-use lydite_tpcc::WarehouseId;
+use lydite_tpcc::consistency::StockCounts;
+use lydite_tpcc::rows::Stock;
 use lydite_tpcc::schema::Table;
+use lydite_tpcc::{ItemId, WarehouseId};
 use std::ops::ControlFlow;
 
 /// A state of the database from which typed rows can be read.
@@ -25,6 +27,15 @@ pub trait RowSource {
         of: Option<WarehouseId>,
         each: impl FnMut(&R),
     ) -> Result<(), StoreError>;
+
+    /// Passes the counts of a warehouse's rows of STOCK to `each`.
+    fn stock_counts(
+        &mut self,
+        of: WarehouseId,
+        mut each: impl FnMut(&StockCounts),
+    ) -> Result<(), StoreError> {
+        self.rows(Some(of), |row: &Stock| each(&row.into()))
+    }
 }
 
 /// Rows that a transaction of a store sees, by key.
@@ -64,16 +75,47 @@ impl RowSource for Scanned<'_, '_> {
         let below = behind(&from);
         rows_of(self.0, KeyRange { from: &from, below: below.as_deref() }, each)
     }
+
+    fn stock_counts(&mut self, of: WarehouseId, each: impl FnMut(&StockCounts)) -> Result<(), StoreError> {
+        let from = warehouse::key(of);
+        let below = behind(&from);
+        let range = KeyRange { from: &from, below: below.as_deref() };
+        decoded(self.0, KvTable::Stock, range, counts, each)
+    }
 }
 
 /// Passes all rows of a range to `each`, by key.
 pub fn rows_of<R: KvRow>(
     tx: &mut AnyTx<'_>,
     range: KeyRange<'_>,
+    each: impl FnMut(&R),
+) -> Result<(), StoreError> {
+    decoded(tx, R::KV_TABLE, range, R::decode, each)
+}
+
+/// Reads the counts of a row of STOCK.
+fn counts(mut key: &[u8], value: &[u8]) -> Result<StockCounts, Malformed> {
+    const KEY: Malformed = Malformed("the key of stock");
+    Ok(StockCounts {
+        w_id: WarehouseId::take(&mut key).ok_or(KEY)?,
+        i_id: ItemId::take(&mut key).ok_or(KEY)?,
+        quantity: stock::QUANTITY.get(value)?,
+        ytd: stock::YTD.get(value)?,
+        order_cnt: stock::ORDER_CNT.get(value)?,
+        remote_cnt: stock::REMOTE_CNT.get(value)?,
+    })
+}
+
+/// Passes what `decode` makes of all entries of a range to `each`, by key.
+fn decoded<R>(
+    tx: &mut AnyTx<'_>,
+    table: KvTable,
+    range: KeyRange<'_>,
+    decode: impl Fn(&[u8], &[u8]) -> Result<R, Malformed>,
     mut each: impl FnMut(&R),
 ) -> Result<(), StoreError> {
     let mut decoded = Ok(());
-    tx.scan(R::KV_TABLE, range, Direction::Forward, &mut |key, value| match R::decode(key, value) {
+    tx.scan(table, range, Direction::Forward, &mut |key, value| match decode(key, value) {
         Ok(row) => {
             each(&row);
             ControlFlow::Continue(())

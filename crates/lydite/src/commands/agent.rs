@@ -2,14 +2,15 @@
 
 use super::joining::{login, named};
 use crate::cli::AgentArgs;
-use lydite_console::exit::{Failure, Outcome};
-use crate::host;
 use crate::signals::watch;
+use lydite_console::exit::{Failure, Outcome};
 use lydite_console::output::complain;
-use crate::run::fleet::{play, random_name};
 use lydite_fleet::JOIN;
 use lydite_fleet::{Bus, Identity, serve};
 use lydite_report::live::Style;
+use lydite_run::agent::play;
+use lydite_run::fleet::joining::random_name;
+use lydite_run::host;
 
 /// Runs `lydite agent`.
 pub(crate) fn command(args: AgentArgs) -> Outcome {

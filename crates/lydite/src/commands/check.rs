@@ -2,19 +2,19 @@
 
 use super::foreign;
 use crate::cli::CheckArgs;
+use crate::signals::{watch, watched};
 use lydite_console::exit::{Failure, Outcome};
 use lydite_console::interrupt::Interrupt;
-use crate::signals::{watch, watched};
 use lydite_console::output::{complain, print};
-use crate::run::checks::{evaluate, evaluate_until};
-use crate::run::micro;
-use crate::run::readiness::unusable;
 use lydite_console::shell::typed;
 use lydite_database::{ConditionFinding, DatabaseState, TableChecksum, Target, TxMode};
 use lydite_families::TargetSpec;
 use lydite_micro::Meta;
 use lydite_report::live::Style;
 use lydite_report::model::CheckedWhen;
+use lydite_run::checks::{evaluate, evaluate_until};
+use lydite_run::readiness::unusable;
+use lydite_run::records;
 use lydite_tpcc::consistency::{CONDITION_COUNT, Condition, conditions_of};
 use lydite_verify::conditions::Checked;
 use std::sync::Arc;
@@ -184,10 +184,10 @@ fn check_micro(
     if !args.quiet {
         print(&format!("{url}: microbenchmark, {}, loaded by Lydite {}\n", meta.data, meta.lydite))?;
     }
-    let Some((totals, seconds)) = micro::sum(target, meta, interrupt)? else {
+    let Some((totals, seconds)) = records::sum(target, meta, interrupt)? else {
         return Err(Failure::Interrupted("interrupted: not all records were checked".into()));
     };
-    let check = micro::records_check(
+    let check = records::records_check(
         &totals,
         meta,
         target.capabilities().micro()?.engines(),

@@ -2,10 +2,9 @@
 
 use super::check::{failed, lines};
 use crate::cli::CheckArgs;
-use lydite_console::exit::{Failure, Outcome};
 use crate::signals::{watch, watched};
+use lydite_console::exit::{Failure, Outcome};
 use lydite_console::output::{print, reserve_stdout};
-use crate::run::checks::results;
 use lydite_console::write::write;
 use lydite_database::ConditionFinding;
 use lydite_database::sql::foreign::{ForeignCheck, ForeignFindings, check};
@@ -15,6 +14,7 @@ use lydite_plan::values::whole;
 use lydite_report::figures::plural;
 use lydite_report::live::Style;
 use lydite_report::model::{CheckResult, CheckedWhen};
+use lydite_run::checks::results;
 use lydite_tpcc::consistency::{CONDITION_COUNT, CONDITIONS};
 use lydite_tpcc::limits::MAX_WAREHOUSES;
 use lydite_verify::conditions::read_aside;

@@ -3,10 +3,10 @@
 use super::lab;
 use crate::cli::{FleetArgs, LoginArgs};
 use lydite_console::output::complain;
-use crate::run::fleet::Joining;
 use lydite_fleet::JOIN;
 use lydite_fleet::{Login, Terms, shown, with_placeholders};
 use lydite_plan::values::{time, whole};
+use lydite_run::fleet::joining::Joining;
 use std::time::Duration;
 
 /// The most agents of a run.

@@ -2,12 +2,8 @@
 
 use super::joining::joining;
 use crate::cli::LoadArgs;
-use lydite_console::exit::{Failure, Outcome};
 use crate::signals::{watch, watched};
-use crate::run::fleet::check_shared;
-use crate::run::loading::TpccLoad;
-use crate::run::tpcc::begin_alone;
-use crate::run::{fleet_load, micro};
+use lydite_console::exit::{Failure, Outcome};
 use lydite_database::{DatabaseState, Demand, TxMode};
 use lydite_families::TargetSpec;
 use lydite_micro::{Data as MicroRecords, Meta};
@@ -17,6 +13,11 @@ use lydite_plan::entries::Entries;
 use lydite_plan::micro::{self as plan_micro, MicroData};
 use lydite_plan::values::{number, whole};
 use lydite_report::live::Style;
+use lydite_run::alone::begin_alone;
+use lydite_run::fleet::joining::check_shared;
+use lydite_run::fleet::loading as fleet_load;
+use lydite_run::loading::TpccLoad;
+use lydite_run::records;
 use lydite_tpcc::limits::MAX_WAREHOUSES;
 
 /// Keys that `--set` accepts.
@@ -34,11 +35,11 @@ pub(crate) fn command(args: LoadArgs) -> Outcome {
     entries.flag("size", args.size.clone());
     let workload = WorkloadName::read(&mut entries);
     if workload == Some(WorkloadName::Micro) {
-        entries.only_for("tpcc", data::KEYS);
+        entries.only_for("tpcc", data::KEYS.iter().map(|key| key.name));
         return load_micro(&args, entries);
     }
     if workload == Some(WorkloadName::Tpcc) {
-        entries.only_for("micro", plan_micro::KEYS);
+        entries.only_for("micro", plan_micro::KEYS.iter().map(|key| key.name));
     }
     let data = Data::read(&mut entries, None);
     let mut errors = entries.errors;
@@ -138,11 +139,11 @@ fn load_micro(args: &LoadArgs, mut entries: Entries) -> Outcome {
                 meta.data, meta.seed
             )));
         }
-        state => return Err(micro::unusable(&state, &url)),
+        state => return Err(records::unusable(&state, &url)),
     }
     let interrupt = interrupt.map_or_else(|| watch(style), Ok)?;
     let meta = Meta::new(configured.or(MicroRecords::default()), seed, env!("CARGO_PKG_VERSION"));
-    let report = micro::load(&*target, &meta, jobs, style, &interrupt)?;
+    let report = records::load(&*target, &meta, jobs, style, &interrupt)?;
     if report.interrupted {
         return Err(Failure::Interrupted(
             "interrupted: start again with the same command and --fresh".into(),

@@ -3,10 +3,9 @@
 use super::price_file::{self, PriceFile};
 use super::result_file::load;
 use crate::cli::PlanArgs;
-use lydite_console::exit::{Failure, Outcome};
 use crate::signals::watched;
+use lydite_console::exit::{Failure, Outcome};
 use lydite_console::output::{print, reserve_stdout};
-use crate::run::readiness::unusable;
 use lydite_console::shell::typed;
 use lydite_console::write::write;
 use lydite_database::secret::shown;
@@ -18,6 +17,7 @@ use lydite_report::RunResult;
 use lydite_report::figures;
 use lydite_report::live::Style;
 use lydite_report::model::CheckedWhen;
+use lydite_run::readiness::unusable;
 use lydite_tpcc::limits::{MAX_NOPM_PER_WAREHOUSE, MIN_NOPM_PER_WAREHOUSE};
 use lydite_tpcc::sizing::{
     Bytes, FILL_PERCENT, Facts, KINDS, Prices, Sizing, SizingPlan, Space, SpacePlan, Verdict,

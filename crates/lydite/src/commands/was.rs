@@ -1,11 +1,10 @@
 //! `lydite was`: serves the lines of emulated terminals.
 
 use crate::cli::WasArgs;
-use lydite_console::exit::{Failure, Outcome};
 use crate::signals::watch;
+use lydite_console::exit::{Failure, Outcome};
 use lydite_console::memory;
 use lydite_console::output::{complain, print, reserve_stdout};
-use crate::run::idle::{few_sessions, usual_sessions};
 use lydite_console::write::write;
 use lydite_database::{Target, TxMode};
 use lydite_families::TargetSpec;
@@ -13,6 +12,7 @@ use lydite_plan::destination::Destination;
 use lydite_plan::values::whole;
 use lydite_report::figures::plural;
 use lydite_report::live::Style;
+use lydite_run::spread::{few_sessions, usual_sessions};
 use lydite_was::server::{Counts, Settings, Was};
 use serde::Serialize;
 use std::net::SocketAddr;

@@ -3,6 +3,7 @@
 use crate::controls::{About, Control, Ground, Ran, Schedule};
 use crate::entries::Entries;
 use crate::error::PlanError;
+use crate::key::Key;
 use crate::values::number;
 use lydite_bench::RunPlan;
 use lydite_report::controls::Controls;
@@ -13,7 +14,8 @@ use lydite_report::plan::PlanInfo;
 pub struct Affinity(pub bool);
 
 impl Control for Affinity {
-    const KEYS: &'static [&'static str] = &["affinity"];
+    const KEYS: &'static [Key] = &[Key::new("affinity")
+        .switch("Let sessions of --mode direct play the warehouses that their endpoint leads")];
     type Step = ();
     type Settled = ();
 

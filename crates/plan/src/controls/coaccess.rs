@@ -4,6 +4,7 @@ use crate::controls::schedule::extra_kinds;
 use crate::controls::{About, Control, Ground, PhaseOf, PlanStep, Ran, Scale, Schedule};
 use crate::entries::Entries;
 use crate::error::PlanError;
+use crate::key::Key;
 use crate::phase_key::PhaseKey;
 use crate::values::{percent, whole};
 use lydite_bench::{PhaseFacts, RunPlan, Step};
@@ -31,8 +32,12 @@ fn is_of_balances(kind: TransactionKind) -> bool {
 }
 
 impl Control for Extra {
-    const KEYS: &'static [&'static str] =
-        &["update_stock_rounds", "coaccess", "balance_warehouses", "balance_order"];
+    const KEYS: &'static [Key] = &[
+        Key::new("update_stock_rounds"),
+        Key::new("coaccess"),
+        Key::new("balance_warehouses"),
+        Key::new("balance_order"),
+    ];
     const PHASE_KEYS: &'static [PhaseKey] = &[PhaseKey::new("coaccess")];
     /// Share of dUpdateStocks whose warehouses are one whole group, in percent; none without groups.
     type Step = Option<f64>;

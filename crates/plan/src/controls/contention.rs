@@ -3,6 +3,7 @@
 use crate::controls::{About, Control, Ground, PhaseOf, PlanStep, Ran, Scale, Schedule};
 use crate::entries::Entries;
 use crate::error::PlanError;
+use crate::key::Key;
 use crate::phase_key::PhaseKey;
 use crate::values::number;
 use lydite_bench::{ContentionFound, Mode, RunPlan, Step};
@@ -25,7 +26,13 @@ pub struct HotRows {
 }
 
 impl Control for HotRows {
-    const KEYS: &'static [&'static str] = &["ci", "hot"];
+    const KEYS: &'static [Key] = &[
+        Key::new("ci").flag(
+            "N,N,…",
+            "Transactions that compete for one row at any moment, in each phase: 10,40,50 (direct)",
+        ),
+        Key::new("hot"),
+    ];
     const PHASE_KEYS: &'static [PhaseKey] = &[PhaseKey::new("ci").whole()];
     /// Competing transactions of each hot row.
     type Step = Vec<u32>;

@@ -3,6 +3,7 @@
 use crate::controls::{About, Control, Ground, PhaseOf, PlanStep, Ran, Schedule};
 use crate::entries::Entries;
 use crate::error::PlanError;
+use crate::key::Key;
 use crate::phase_key::PhaseKey;
 use crate::values::{percent, time};
 use lydite_bench::{RunPlan, Step};
@@ -77,8 +78,24 @@ pub struct Nodes {
 }
 
 impl Control for Nodes {
-    const KEYS: &'static [&'static str] =
-        &["nodes", "dis_ratio", "dis_degree", "dis_strategy", "dis_payment", "dis_stock_level", "refresh"];
+    const KEYS: &'static [Key] = &[
+        Key::new("nodes")
+            .flag("N", "Nodes of a database that does not report its placement: N ranges, or modulo:N"),
+        Key::new("dis_ratio").flag(
+            "PERCENT",
+            "Share of New-Orders that touch more than one node, in percent [default: as TPC-C's remote \
+             lines cause]",
+        ),
+        Key::new("dis_degree").flag("N", "Nodes that each of these touches [default: 2]"),
+        Key::new("dis_strategy").flag(
+            "NAME",
+            "placed: a warehouse on each node; expected: the mean degree, from the nodes' sizes; paper: \
+             as the Dike paper prints it [default: placed]",
+        ),
+        Key::new("dis_payment"),
+        Key::new("dis_stock_level"),
+        Key::new("refresh"),
+    ];
     const PHASE_KEYS: &'static [PhaseKey] = &[
         PhaseKey::new("dis_ratio"),
         PhaseKey::new("dis_degree").whole(),

@@ -3,6 +3,7 @@
 use crate::controls::{About, Control, Ground, Ran, Schedule};
 use crate::entries::{Entries, Entry};
 use crate::error::PlanError;
+use crate::key::Key;
 use crate::values::time;
 use lydite_bench::RunPlan;
 use lydite_faults::sockets::{Address, addresses};
@@ -103,7 +104,17 @@ impl Faults {
 }
 
 impl Control for Faults {
-    const KEYS: &'static [&'static str] = &[KEY, PLACES];
+    const KEYS: &'static [Key] = &[
+        Key::new(KEY)
+            .flag(
+                "KIND@FROM[..TO]/WHERE",
+                "Fault to inject into the database, as stop@8s..11s/lab:pg; repeat it for more. WHERE: lab:NAME[/NODE], \
+                 nodes=N, pid:N, service:NAME, local, ssh://HOST[/pid:N]; kinds: ",
+            )
+            .listing(|| lydite_faults::kinds::forms().join(", "))
+            .repeated(";"),
+        Key::new(PLACES),
+    ];
     type Step = ();
     type Settled = ();
 

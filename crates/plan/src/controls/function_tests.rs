@@ -3,6 +3,7 @@
 use crate::controls::{About, Control, Ground, Ran, Schedule};
 use crate::entries::Entries;
 use crate::error::PlanError;
+use crate::key::Key;
 use lydite_report::controls::Controls;
 
 /// The handling of function tests before a run whose transactions touch several nodes.
@@ -18,7 +19,7 @@ pub enum FunctionTests {
 }
 
 impl Control for FunctionTests {
-    const KEYS: &'static [&'static str] = &["verify"];
+    const KEYS: &'static [Key] = &[Key::new("verify")];
     type Step = ();
     type Settled = ();
 

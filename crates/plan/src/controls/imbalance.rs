@@ -4,6 +4,7 @@ use crate::controls::{About, Control, Ground, PhaseOf, PlanStep, Ran, Scale, Sch
 use crate::data::TEN_USERS;
 use crate::entries::Entries;
 use crate::error::PlanError;
+use crate::key::Key;
 use crate::phase_key::PhaseKey;
 use crate::values::whole;
 use lydite_bench::{Mode, PhaseFacts, Step};
@@ -35,7 +36,7 @@ pub struct StepHomes {
 }
 
 impl Control for Imbalance {
-    const KEYS: &'static [&'static str] = &["homes", "homes_shift"];
+    const KEYS: &'static [Key] = &[Key::new("homes"), Key::new("homes_shift")];
     const PHASE_KEYS: &'static [PhaseKey] = &[
         PhaseKey::new("homes").with_commas().not_of_users(),
         PhaseKey::new("homes_shift").whole().not_of_users(),

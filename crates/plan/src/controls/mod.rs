@@ -19,6 +19,7 @@ pub use schedule::{PlanStep, Schedule};
 use crate::data::Data;
 use crate::entries::Entries;
 use crate::error::PlanError;
+use crate::key::Key;
 use crate::phase_key::PhaseKey;
 use crate::phases::Span;
 use lydite_bench::{Measurement, Mode, PhaseFacts, RunPlan, Step};
@@ -61,7 +62,7 @@ macro_rules! table {
         }
 
         /// Keys of a plan, by control.
-        const KEYS: &[&[&str]] = &[$(<$control as Control>::KEYS),+];
+        const KEYS: &[&[Key]] = &[$(<$control as Control>::KEYS),+];
         /// Keys of a phase, by control.
         const PHASE_KEYS: &[&[PhaseKey]] = &[$(<$control as Control>::PHASE_KEYS),+];
 
@@ -161,7 +162,7 @@ table! {
 /// A control, from the keys of the plan to its part of the result.
 pub trait Control: Sized {
     /// Keys of a plan that it reads.
-    const KEYS: &'static [&'static str];
+    const KEYS: &'static [Key];
     /// Keys that a phase may set.
     const PHASE_KEYS: &'static [PhaseKey] = &[];
     /// Values that may change from step to step.
@@ -222,8 +223,8 @@ pub trait Control: Sized {
 }
 
 /// Returns the keys of a plan that controls read.
-pub(crate) fn keys() -> impl Iterator<Item = &'static str> {
-    KEYS.iter().copied().flatten().copied()
+pub(crate) fn keys() -> impl Iterator<Item = &'static Key> {
+    KEYS.iter().copied().flatten()
 }
 
 /// Returns the keys of a phase that controls read.

@@ -3,6 +3,7 @@
 use crate::controls::{About, Control, Ground, PhaseOf, Ran, Schedule};
 use crate::entries::Entries;
 use crate::error::PlanError;
+use crate::key::Key;
 use crate::values::ratio;
 use lydite_bench::{Measurement, Mode, Runnable};
 use lydite_report::controls::rate::{self as report, Actual, Asked, Backlog, PhaseRate, Queue};
@@ -13,7 +14,7 @@ use lydite_report::controls::{Controls, PhaseControls};
 pub struct Rate;
 
 impl Control for Rate {
-    const KEYS: &'static [&'static str] = &[];
+    const KEYS: &'static [Key] = &[];
     type Step = ();
     type Settled = ();
 

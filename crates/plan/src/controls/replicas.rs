@@ -3,6 +3,7 @@
 use crate::controls::{About, Control, Ground, Ran, Schedule};
 use crate::entries::Entries;
 use crate::error::PlanError;
+use crate::key::Key;
 use crate::values::time;
 use lydite_database::{Replicas, ReplicasReport, Staleness, Target, TargetError, TxMode, Waiter};
 use lydite_families::TargetSpec;
@@ -28,7 +29,17 @@ struct ReplicasAsked {
 pub struct Reading(Option<ReplicasAsked>);
 
 impl Control for Reading {
-    const KEYS: &'static [&'static str] = &["replicas", "staleness"];
+    const KEYS: &'static [Key] = &[
+        Key::new("replicas").flag(
+            "URL,URL,…",
+            "Replicas of the database: Order-Status and Stock-Level go there, all else to the target",
+        ),
+        Key::new("staleness").flag(
+            "WHAT",
+            "Greatest age of what a read on a replica may see: any; session: a session sees its own \
+             writes; or a time, as 5s [default: any]",
+        ),
+    ];
     type Step = ();
     type Settled = ();
 

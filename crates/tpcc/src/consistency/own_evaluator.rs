@@ -41,6 +41,30 @@ pub struct OwnEvaluator {
     offenders: [Offenders; OWN_CONDITIONS.len()],
 }
 
+/// A row of STOCK without its texts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StockCounts {
+    /// S_W_ID.
+    pub w_id: WarehouseId,
+    /// S_I_ID.
+    pub i_id: ItemId,
+    /// S_QUANTITY.
+    pub quantity: i32,
+    /// S_YTD.
+    pub ytd: u32,
+    /// S_ORDER_CNT.
+    pub order_cnt: u32,
+    /// S_REMOTE_CNT.
+    pub remote_cnt: u32,
+}
+
+impl From<&Stock> for StockCounts {
+    fn from(row: &Stock) -> Self {
+        let &Stock { w_id, i_id, quantity, ytd, order_cnt, remote_cnt, .. } = row;
+        Self { w_id, i_id, quantity, ytd, order_cnt, remote_cnt }
+    }
+}
+
 /// S_YTD, S_ORDER_CNT and S_REMOTE_CNT.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Growth {
@@ -135,7 +159,7 @@ impl OwnEvaluator {
             AnyRow::Order(row) => self.order(row),
             AnyRow::NewOrder(_) => {}
             AnyRow::OrderLine(row) => self.order_line(row),
-            AnyRow::Stock(row) => self.stock(row),
+            AnyRow::Stock(row) => self.stock(&row.into()),
         }
     }
 
@@ -369,7 +393,8 @@ impl OwnEvaluator {
         }
     }
 
-    fn stock(&mut self, row: &Stock) {
+    /// Reads the counts of a row of STOCK. They are all that it needs of the row, which is mostly text.
+    pub fn stock(&mut self, row: &StockCounts) {
         if self.open(row.w_id).is_some_and(|open| open.quantities.is_empty()) {
             let quantities = self.population.stock_quantities(row.w_id).collect();
             self.open.entry(row.w_id).and_modify(|open| open.quantities = quantities);

@@ -1,9 +1,9 @@
 //! The documents of an audit: JSON, and a page.
 
+use lydite_audit::{Finding, Property, Verdict};
 use lydite_console::exit::{Failure, Outcome};
 use lydite_console::interrupt::Interrupt;
 use lydite_console::write::write;
-use lydite_audit::{Finding, Property, Verdict};
 use lydite_database::Description;
 use lydite_plan::destination::Destination;
 use lydite_report::audit::{AuditPage, AuditTest, render_audit};

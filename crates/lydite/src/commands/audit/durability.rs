@@ -2,11 +2,11 @@
 
 use super::load::LoadProcess;
 use crate::commands::faults::places;
-use lydite_console::interrupt::Interrupt;
 use crate::scratch::Scratch;
 use lydite_audit::durability::{Failure, Recovered, Trial};
 use lydite_audit::success_file::SuccessFile;
 use lydite_audit::{Finding, Scope};
+use lydite_console::interrupt::Interrupt;
 use lydite_database::{DatabaseState, Target, TargetError};
 use lydite_families::TargetSpec;
 use lydite_faults::sockets::accepts;

@@ -1,12 +1,12 @@
 //! The load of the durability test, in a process of its own: a database within that process dies with it.
 
 use crate::cli::AuditLoadArgs;
-use lydite_console::exit::{Failure, Outcome};
-use lydite_console::program::program;
-use lydite_console::output::print;
 use lydite_audit::checkpoints::Checkpoints;
 use lydite_audit::consistency::Look;
 use lydite_audit::load::{Gate, Load};
+use lydite_console::exit::{Failure, Outcome};
+use lydite_console::output::print;
+use lydite_console::program::program;
 use lydite_database::{DatabaseState, Target, TxMode};
 use lydite_families::TargetSpec;
 use lydite_plan::values::time;

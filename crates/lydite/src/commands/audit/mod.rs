@@ -5,21 +5,17 @@ mod durability;
 pub(super) mod load;
 
 use crate::cli::AuditArgs;
-use lydite_console::exit::{Failure, Outcome};
-use lydite_console::interrupt::Interrupt;
-use crate::signals::{watch, watched};
-use lydite_console::output::{complain, print, reserve_stdout};
-use crate::run::idle::few_sessions;
-use crate::run::loading::TpccLoad;
-use crate::run::readiness::unusable;
-use crate::run::tpcc::{begin_test, catch_up};
 use crate::scratch::Scratch;
-use lydite_console::shell::typed;
+use crate::signals::{watch, watched};
 use document::Document;
 use durability::{Crash, Test, lab_of};
 use lydite_audit::consistency::not_made;
 use lydite_audit::load::LENGTH;
 use lydite_audit::{Audit, Engines, Finding, Part, Property, Report, Verdict};
+use lydite_console::exit::{Failure, Outcome};
+use lydite_console::interrupt::Interrupt;
+use lydite_console::output::{complain, print, reserve_stdout};
+use lydite_console::shell::typed;
 use lydite_database::secret::shown;
 use lydite_database::{
     DatabaseState, Demand, Description, Target, TargetError, TargetErrorKind, TxMode, or_unknown,
@@ -32,6 +28,11 @@ use lydite_plan::entries::Entries;
 use lydite_plan::values::{number, time, whole};
 use lydite_report::live::Style;
 use lydite_report::observed::counts_checkpoints;
+use lydite_run::alone::begin_test;
+use lydite_run::loading::TpccLoad;
+use lydite_run::readiness::unusable;
+use lydite_run::replicas::catch_up;
+use lydite_run::spread::few_sessions;
 use lydite_tpcc::limits::MAX_WAREHOUSES;
 use lydite_tpcc::meta::DatabaseMeta;
 use std::sync::Arc;

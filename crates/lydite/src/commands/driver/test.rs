@@ -4,7 +4,7 @@ use crate::cli::DriverTestArgs;
 use lydite_console::exit::{Failure, Outcome};
 use crate::signals::watch;
 use lydite_console::output::{complain, print};
-use crate::proven;
+use lydite_run::proven;
 use lydite_database::{TargetError, TxMode};
 use lydite_families::{TargetSpec, family_of};
 use lydite_plan::values::whole;

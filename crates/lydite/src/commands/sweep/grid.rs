@@ -2,7 +2,7 @@
 
 use crate::commands::faults::places::rehearse;
 use crate::commands::lab::LabTarget;
-use crate::run::observing;
+use lydite_run::observed;
 use lydite_plan::source::{Entry, Source};
 use lydite_families::TargetSpec;
 use lydite_observe::SourceSpec;
@@ -417,7 +417,7 @@ fn point(
     // A server of this machine may start later, and a sweep that is only drawn again needs none. Each run looks itself.
     let reach = |source: &SourceSpec| match source {
         SourceSpec::Host(Some(_)) => None,
-        _ => observing::reach(source),
+        _ => observed::reach(source),
     };
     let plan = match Plan::read_rehearsed(entries, rehearse, &reach) {
         Ok(plan) => plan,

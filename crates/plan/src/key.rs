@@ -1,0 +1,70 @@
+//! Keys of a plan, and the flags of the command line that set them.
+
+/// A key of a plan.
+#[derive(Clone, Copy, Debug)]
+pub struct Key {
+    /// Its name in a plan file.
+    pub name: &'static str,
+    /// Its flag; none if only a plan file and `--set` can set it.
+    pub flag: Option<Flag>,
+}
+
+/// The flag of a key, which has the key's name with hyphens.
+#[derive(Clone, Copy, Debug)]
+pub struct Flag {
+    /// The letter of its short form.
+    pub short: Option<char>,
+    /// What the help calls its value; none for a switch, which means `true`.
+    pub value: Option<&'static str>,
+    /// What the help says.
+    pub help: &'static str,
+    /// The end of the help, if a table has it.
+    pub listing: Option<fn() -> String>,
+    /// What stands between the values of a flag that may be given several times; none if it may not.
+    pub repeated: Option<&'static str>,
+    /// The value of the flag without one; none if it needs one.
+    pub bare: Option<&'static str>,
+}
+
+impl Key {
+    /// Creates a key without a flag.
+    pub(crate) const fn new(name: &'static str) -> Self {
+        Self { name, flag: None }
+    }
+
+    /// Gives the key a flag.
+    pub(crate) const fn flag(self, value: &'static str, help: &'static str) -> Self {
+        let flag = Flag { short: None, value: Some(value), help, listing: None, repeated: None, bare: None };
+        Self { flag: Some(flag), ..self }
+    }
+
+    /// Gives the key a flag that takes no value.
+    pub(crate) const fn switch(self, help: &'static str) -> Self {
+        let flag = Flag { short: None, value: None, help, listing: None, repeated: None, bare: None };
+        Self { flag: Some(flag), ..self }
+    }
+
+    /// Ends the help of the flag with what a table has.
+    pub(crate) const fn listing(self, listing: fn() -> String) -> Self {
+        let Some(flag) = self.flag else { return self };
+        Self { flag: Some(Flag { listing: Some(listing), ..flag }), ..self }
+    }
+
+    /// Gives the flag a short form.
+    pub(crate) const fn short(self, letter: char) -> Self {
+        let Some(flag) = self.flag else { return self };
+        Self { flag: Some(Flag { short: Some(letter), ..flag }), ..self }
+    }
+
+    /// Lets the flag be given several times.
+    pub(crate) const fn repeated(self, between: &'static str) -> Self {
+        let Some(flag) = self.flag else { return self };
+        Self { flag: Some(Flag { repeated: Some(between), ..flag }), ..self }
+    }
+
+    /// Lets the flag be given without a value.
+    pub(crate) const fn bare(self, value: &'static str) -> Self {
+        let Some(flag) = self.flag else { return self };
+        Self { flag: Some(Flag { bare: Some(value), ..flag }), ..self }
+    }
+}

@@ -1,0 +1,152 @@
+//! Loading of a database, with its live view.
+
+use lydite_bench::{Kept, LoadError, LoadReport, LoadSnapshot, RunControl};
+use lydite_console::exit::Failure;
+use lydite_console::interrupt::Interrupt;
+use lydite_console::output::complain;
+use lydite_console::shell::typed;
+use lydite_database::{Demand, Target};
+use lydite_plan::data;
+use lydite_report::live::{LoadProgress, LoadView, Style};
+use lydite_tpcc::meta::DatabaseMeta;
+use lydite_tpcc::population::Population;
+use lydite_tpcc::schema::Table;
+use lydite_tpcc::{DISTRICTS_PER_WAREHOUSE, Timestamp, WarehouseId};
+
+/// A load of TPC-C's tables.
+pub struct TpccLoad<'a> {
+    pub(crate) target: &'a dyn Target,
+    pub(crate) meta: &'a DatabaseMeta,
+    style: Style,
+    interrupt: &'a Interrupt,
+    /// Command that resumes it; `None` if the database ends with this program.
+    resume_command: Option<String>,
+}
+
+impl<'a> TpccLoad<'a> {
+    /// Describes a load. A `temporary` database ends with this program.
+    pub fn new(
+        (target, temporary): (&'a dyn Target, bool),
+        meta: &'a DatabaseMeta,
+        style: Style,
+        interrupt: &'a Interrupt,
+    ) -> Result<Self, Failure> {
+        // Asked now: after a failure, the database may not answer.
+        let url = target.describe()?.url;
+        let resume_command = (!temporary).then(|| resume_command(&url, meta));
+        Ok(Self { target, meta, style, interrupt, resume_command })
+    }
+
+    /// Loads through `jobs` connections of this process, and shows the progress.
+    pub fn alone(&self, jobs: usize, resume: bool) -> Result<LoadReport, Failure> {
+        let population = Population::from_meta(self.meta, now());
+        self.show("", |control, observer| {
+            lydite_bench::load(self.target, &population, jobs, resume, control, observer)
+        })
+    }
+
+    /// Loads with `work`, and shows the progress. An error says how to finish the load; `how` follows the command.
+    pub(crate) fn show(
+        &self,
+        how: &str,
+        work: impl FnOnce(&RunControl, &mut dyn FnMut(&LoadSnapshot)) -> Result<LoadReport, LoadError>,
+    ) -> Result<LoadReport, Failure> {
+        tell_notes(&self.target.admit(&Demand::Load)?);
+        let all = self.meta.warehouses_in_words();
+        let expected = (expected_rows(self.meta), u64::from(self.meta.warehouses));
+        let loaded = show(self.style, &format!("Loading {all}"), expected, self.interrupt, work);
+        loaded.map_err(|LoadError { mut cause, kept }| {
+            let complete = match kept {
+                Some(Kept::Warehouses(Some(complete))) => format!("complete: {complete} of {all}"),
+                Some(Kept::Warehouses(None)) => "complete warehouses are kept".to_owned(),
+                Some(Kept::Nothing) => {
+                    cause.message += "; load again with --fresh";
+                    return cause.into();
+                }
+                None => return cause.into(),
+            };
+            if let Some(command) = &self.resume_command {
+                cause.message += &format!("; {complete}; finish the load with `{command}`{how}");
+            }
+            cause.into()
+        })
+    }
+
+    /// Returns the advice to go on with the load, for the end of a message; `None` if the database ends with this
+    /// program.
+    pub fn go_on(&self) -> Option<String> {
+        self.resume_command.as_ref().map(|command| format!(": go on with `{command}`"))
+    }
+}
+
+/// Returns the command that resumes the load of a database. `url` must not contain its password.
+pub(crate) fn resume_command(url: &str, meta: &DatabaseMeta) -> String {
+    format!("lydite load {} {} --resume", typed(url), data::load_flags(meta))
+}
+
+/// Reports the notes of the database about its way of loading.
+pub(crate) fn tell_notes(notes: &[String]) {
+    for note in notes {
+        complain(&format!("note: {note}"));
+    }
+}
+
+/// Loads with `work`, and shows the progress towards the expected numbers of rows and units.
+pub(crate) fn show<E>(
+    style: Style,
+    title: &str,
+    (rows, units): (u64, u64),
+    interrupt: &Interrupt,
+    work: impl FnOnce(&RunControl, &mut dyn FnMut(&LoadSnapshot)) -> Result<LoadReport, E>,
+) -> Result<LoadReport, E> {
+    let mut view = LoadView::new(style, title, rows, units);
+    let control = RunControl::default();
+    let loading = || {
+        work(&control, &mut |now| {
+            interrupt.take_lines().iter().for_each(|line| view.note(line));
+            view.update(&LoadProgress {
+                rows: now.rows,
+                bytes: now.bytes,
+                elapsed: now.elapsed,
+                units_done: u64::from(now.units_done),
+                total_units: u64::from(now.total_units),
+                building: now.building,
+                stage: &now.stage,
+            });
+        })
+    };
+    let loaded = interrupt.while_loading(|| interrupt.during(&control, loading));
+    let report = loaded?;
+    let end = LoadProgress {
+        rows: report.rows,
+        bytes: report.bytes,
+        elapsed: std::time::Duration::from_secs_f64(report.seconds),
+        units_done: u64::from(report.complete),
+        total_units: units,
+        building: None,
+        stage: if report.interrupted { "interrupted" } else { "done" },
+    };
+    if report.interrupted {
+        view.interrupt(&end)
+    } else {
+        view.finish(&end)
+    }
+    Ok(report)
+}
+
+/// Returns the expected number of rows: the mean number of order lines, and ten districts for each warehouse, since
+/// skew does not change the total. Skewed data have fewer rows of stock.
+fn expected_rows(meta: &DatabaseMeta) -> u64 {
+    let districts = DISTRICTS_PER_WAREHOUSE.into();
+    let lines = 10 * u64::from(districts) * u64::from(meta.size.orders());
+    let each: u64 =
+        Table::OF_WAREHOUSE.map(|table| meta.size.rows(table, districts).unwrap_or(lines)).into_iter().sum();
+    let items = u64::from(meta.size.items());
+    let unstocked = |w| items - u64::from(meta.districts.stock(WarehouseId(w), meta.size));
+    u64::from(meta.warehouses) * each + items - (1..=meta.warehouses).map(unstocked).sum::<u64>()
+}
+
+/// Returns the time of the rows of a load.
+pub(crate) fn now() -> Timestamp {
+    Timestamp(jiff::Timestamp::now().as_microsecond())
+}
