@@ -7,5 +7,6 @@ pub mod imported;
 pub mod imports;
 pub mod kept;
 mod literals;
+pub mod measures;
 mod tests;
 pub mod workspace;

@@ -6,9 +6,9 @@
 
 use crate::database::{self, Database, Inner};
 use crate::disk::{self, TABLES, TreeFiles, tree_name};
-use crate::engine::KeyspaceId;
 use crate::error::{Error, Result, io};
 use crate::files::{self, File, Files, RealFiles, fail_point, remove_tree};
+use crate::ids::KeyspaceId;
 use crate::keyspace::Engine;
 use crate::lock::{self, Lock};
 use crate::log::{Lsn, reader};

@@ -1,10 +1,10 @@
 //! The check of a database that nobody has open. It reads everything once, and compares rows with their indexes.
 
 use crate::database::Database;
-use crate::engine::{Direction, KeyspaceId};
 #[cfg(doc)]
 use crate::error::Error;
 use crate::error::Result;
+use crate::ids::{Direction, KeyspaceId};
 use crate::keyspace::{Engine, Keyspace};
 use crate::manifest::{Manifest, TableEntry};
 use crate::options::{Isolation, LogMode, Options};

@@ -5,10 +5,10 @@
 //! u32, and as many bytes of entries (keyspace u32, timestamp u64, key length u16, value length u32, key, value). At
 //! the end a block of length zero, its CRC-32, and the number of entries u64, which the CRC-32 covers.
 
-use crate::clock::Timestamp;
-use crate::engine::KeyspaceId;
 use crate::error::{Error, Result};
 use crate::files::{Blocks, File};
+use crate::ids::KeyspaceId;
+use crate::order::clock::Timestamp;
 
 const MAGIC: &[u8; 8] = b"GMLCKPT1";
 const HEAD_BYTES: usize = 24;

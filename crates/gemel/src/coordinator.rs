@@ -3,12 +3,10 @@
 mod changes;
 mod moves;
 
-use crate::active::{Active, Count, Seat};
-use crate::clock::{Broken, Clock, Timestamp};
-use crate::csr::{Refused, Registry};
-use crate::engine::{Engine, KeyspaceId, MAX_ENGINES, Refusal, Write};
+use crate::engine::{Engine, Refusal, Write};
 use crate::error::{Conflict, Error, Result};
 use crate::files::fail_point;
+use crate::ids::{KeyspaceId, MAX_ENGINES};
 use crate::key::{Key, KeyRange};
 use crate::keyspace::Keyspace;
 use crate::lock::Lock;
@@ -16,6 +14,9 @@ use crate::logs::Logs;
 use crate::memory::Hidden;
 use crate::options::Options;
 use crate::oracle::{Recorder, Written};
+use crate::order::active::{Active, Count, Seat};
+use crate::order::clock::{Broken, Clock, Timestamp};
+use crate::order::csr::{Refused, Registry};
 use crate::order::protocol;
 use crate::record::{Group, Stamp};
 use crate::ticket::Ticket;

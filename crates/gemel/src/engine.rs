@@ -3,43 +3,13 @@
 //! [`Handle`] and [`Hidden`] carry what the memory engine remembers through the coordinator, by its own types. Behind a
 //! trait object each key would need an allocation.
 
-mod keyspaces;
-
-pub(crate) use keyspaces::Keyspaces;
-
-use crate::clock::{Clock, Timestamp};
 use crate::error::{Conflict, Result};
+use crate::ids::{Direction, KeyspaceId};
 use crate::key::{Key, KeyRange};
 use crate::memory::{Hidden, RecordRef};
 use crate::mvcc::Draft;
-use std::ops::{Bound, ControlFlow};
-
-/// Maximum number of engines in one database: the anchor and three more.
-pub(crate) const MAX_ENGINES: usize = 4;
-
-/// Number of a keyspace, an ordered map from byte keys to byte values in one engine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
-pub(crate) struct KeyspaceId(pub(crate) u32);
-
-/// The direction of a scan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Direction {
-    /// From the smallest key to the largest.
-    #[default]
-    Forward,
-    /// From the largest key to the smallest.
-    Backward,
-}
-
-impl Direction {
-    /// Leaves out the keys of a range up to `last`, so that a scan in this direction goes on after it.
-    pub(crate) fn go_on(self, range: &mut KeyRange, last: Key) {
-        match self {
-            Self::Forward => range.lower = Bound::Excluded(last),
-            Self::Backward => range.upper = Bound::Excluded(last),
-        }
-    }
-}
+use crate::order::clock::{Clock, Timestamp};
+use std::ops::ControlFlow;
 
 /// A place for an engine to remember what it found, so a later write need not search again.
 #[derive(Clone, Debug, Default)]

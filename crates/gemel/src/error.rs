@@ -36,9 +36,9 @@ pub(crate) fn io(what: &'static str, path: &Path) -> impl FnOnce(std::io::Error)
     move |source| Error::Io { what, path, source }
 }
 
-impl From<crate::clock::Broken> for Error {
-    fn from(_: crate::clock::Broken) -> Self {
-        Self::Poisoned(crate::csr::Refused::Broken.text().into())
+impl From<crate::order::clock::Broken> for Error {
+    fn from(_: crate::order::clock::Broken) -> Self {
+        Self::Poisoned(crate::order::csr::Refused::Broken.text().into())
     }
 }
 

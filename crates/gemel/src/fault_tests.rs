@@ -14,10 +14,10 @@
 
 use crate::check;
 use crate::database::Database;
-use crate::engine::Direction;
 use crate::error::{Error, Result};
 use crate::files::fail_point::{forget_here, once_here};
 use crate::files::faulty::{FaultyFiles, Operation};
+use crate::ids::Direction;
 use crate::keyspace::Engine;
 use crate::options::{Isolation, LogMode, Options};
 use crate::row::{ColumnType, RowRange, Schema, Table, Value};

@@ -1,7 +1,7 @@
 //! Handles of keyspaces.
 
-use crate::engine::KeyspaceId;
 use crate::error::{Error, Result};
+use crate::ids::KeyspaceId;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock};
 

@@ -14,8 +14,10 @@ mod files;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzzing;
+mod ids;
 mod key;
 mod keyspace;
+mod keyspaces;
 mod lock;
 mod log;
 mod logs;
@@ -43,23 +45,21 @@ mod ticket;
 mod transaction;
 mod watch;
 
-use order::{active, clock, csr};
-
-pub use active::RunningTransaction;
 pub use backup::{BackupProgress, BackupReport, backup};
 pub use check::{CheckReport, CheckedPart, PartKind, check};
-pub use clock::Timestamp;
-pub use csr::CsrState;
 pub use database::{Aborted, CheckpointState, Committed, Database, MoveState, RunningMove, State};
 pub use disk::DiskState;
-pub use engine::Direction;
 pub use error::{Conflict, Error, Result};
+pub use ids::Direction;
 pub use key::{MAX_KEY_BYTES, MAX_VALUE_BYTES};
 pub use keyspace::{Engine, Keyspace};
 pub use log::LogCounts;
 pub use memory::MemoryState;
 pub use metrics::{Metric, MetricKind};
 pub use options::{CommitStamps, Durability, FullDisk, Isolation, LogMode, Options};
+pub use order::active::RunningTransaction;
+pub use order::clock::Timestamp;
+pub use order::csr::CsrState;
 pub use recovery::Recovered;
 pub use run::RUN_ATTEMPTS;
 pub use ticket::Ticket;

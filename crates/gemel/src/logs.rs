@@ -1,7 +1,7 @@
 //! The log or logs of a database, in either mode.
 
-use crate::engine::MAX_ENGINES;
 use crate::error::{Error, Result};
+use crate::ids::MAX_ENGINES;
 use crate::log::entry::{Entry, Large, ROOM};
 use crate::log::{Log, LogCounts, Lsn};
 use crate::record::{self, Group, Stamp};
@@ -216,8 +216,9 @@ fn encode<'a>(
 mod tests {
     use super::*;
     use crate::Timestamp;
-    use crate::engine::{Handle, KeyspaceId, Write};
+    use crate::engine::{Handle, Write};
     use crate::files::faulty::FaultyFiles;
+    use crate::ids::KeyspaceId;
     use crate::key::Key;
     use crate::options::Durability;
     use std::path::Path;

@@ -1,8 +1,8 @@
 //! The manifest: a small file that names the other parts of the database. It is always replaced as a whole.
 
-use crate::engine::KeyspaceId;
 use crate::error::{Error, Result};
 use crate::files::{self, Files};
+use crate::ids::KeyspaceId;
 use crate::keyspace::Engine;
 use crate::options::LogMode;
 use crate::row::Schema;

@@ -1,11 +1,12 @@
 //! An engine of a few lines, for tests: a map under a mutex. It shows how little Skeena needs of an engine, serves as
 //! the third engine, and is the plain model for the real ones.
 
-use crate::clock::{Clock, Timestamp};
-use crate::engine::{Clash, Direction, Each, Engine, Found, Handle, KeyspaceId, Refusal, Write};
+use crate::engine::{Clash, Each, Engine, Found, Handle, Refusal, Write};
 use crate::error::{Conflict, Result};
+use crate::ids::{Direction, KeyspaceId};
 use crate::key::{Key, KeyRange};
 use crate::mvcc::Draft;
+use crate::order::clock::{Clock, Timestamp};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;

@@ -1,10 +1,10 @@
 //! The numbers of a database's state by name, for monitoring. This is the only place that names them.
 
-use crate::csr::CsrState;
 use crate::database::{Aborted, CheckpointState, Committed, MoveState, State};
 use crate::disk::DiskState;
 use crate::log::LogCounts;
 use crate::memory::MemoryState;
+use crate::order::csr::CsrState;
 use crate::recovery::Recovered;
 use std::fmt::Write as _;
 use std::time::Duration;

@@ -1,10 +1,10 @@
 //! An exact oracle for tests: a record of the reads and writes of each transaction, taken inside the database, and its
 //! check.
 
-use crate::clock::Timestamp;
-use crate::engine::{Direction, MAX_ENGINES};
+use crate::ids::{Direction, MAX_ENGINES};
 use crate::key::{Key, KeyRange};
 use crate::options::Isolation;
+use crate::order::clock::Timestamp;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::ops::{Bound, RangeBounds};

@@ -1,7 +1,8 @@
 //! Records of the log: one per commit, or one for each half of it.
 
-use crate::clock::Timestamp;
-use crate::engine::{KeyspaceId, Write};
+use crate::engine::Write;
+use crate::ids::KeyspaceId;
+use crate::order::clock::Timestamp;
 
 /// The timestamp of a commit in one engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,12 +1,12 @@
 //! Opening a database: manifest, checkpoint, log.
 
 use crate::checkpoint::{self, Fault};
-use crate::clock::Timestamp;
 use crate::coordinator::Coordinator;
 use crate::disk::DiskEngine;
-use crate::engine::{Engine as _, KeyspaceId, MAX_ENGINES};
+use crate::engine::Engine as _;
 use crate::error::{Error, Result};
 use crate::files::Files;
+use crate::ids::{KeyspaceId, MAX_ENGINES};
 use crate::key::Key;
 use crate::keyspace::{Engine, Keyspace};
 use crate::lock::Lock;
@@ -15,6 +15,7 @@ use crate::logs::Logs;
 use crate::manifest::{KeyspaceEntry, Manifest};
 use crate::memory::MemoryEngine;
 use crate::options::{LogMode, Options};
+use crate::order::clock::Timestamp;
 use crate::record::Record;
 use crate::restore::{Rows, on_threads};
 use std::collections::HashMap;

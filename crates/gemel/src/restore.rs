@@ -1,11 +1,11 @@
 //! Restoring rows on several threads. One thread reads the rows; the others put them into the memory engine, which
 //! takes the versions of a key in any order.
 
-use crate::clock::Timestamp;
-use crate::engine::KeyspaceId;
 use crate::error::Result;
+use crate::ids::KeyspaceId;
 use crate::key::Key;
 use crate::memory::MemoryEngine;
+use crate::order::clock::Timestamp;
 use crate::record::Replay;
 use parking_lot::Mutex;
 use std::mem;

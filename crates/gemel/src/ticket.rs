@@ -1,7 +1,7 @@
 //! Tickets: commits on their way to stable storage.
 
-use crate::engine::MAX_ENGINES;
 use crate::error::{Error, Result};
+use crate::ids::MAX_ENGINES;
 use crate::log::waiter::{Outcome, Waiter};
 use crate::log::{Log, Lsn, Place, may_wait};
 use arrayvec::ArrayVec;

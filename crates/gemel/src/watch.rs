@@ -4,7 +4,8 @@
 //! read much validates its reads before it draws. From then on a watch notes the keys that other commits lock. After
 //! drawing, only those keys are compared with the reads (`DESIGN.md`, "Commit").
 
-use crate::engine::{KeyspaceId, Write};
+use crate::engine::Write;
+use crate::ids::KeyspaceId;
 use crate::key::Key;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering, fence};
@@ -85,8 +86,8 @@ impl Drop for Watch<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::Timestamp;
     use crate::engine::Handle;
+    use crate::order::clock::Timestamp;
 
     #[test]
     fn a_watch_notes_what_others_lock_while_it_is_open() {

@@ -7,9 +7,9 @@
 //! write.
 
 use super::{Coordinator, Part, is_to_twin};
-use crate::engine::KeyspaceId;
 use crate::error::{Error, Result};
 use crate::files::fail_point;
+use crate::ids::KeyspaceId;
 use crate::keyspace::{Gate, Keyspace, Standing};
 use crate::transaction::Transaction;
 use std::sync::Arc;

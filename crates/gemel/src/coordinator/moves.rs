@@ -5,11 +5,12 @@
 //! describes: the commit compares the number of changes after it has locked its keys.
 
 use super::{Coordinator, Entered, Part};
-use crate::clock::Timestamp;
-use crate::engine::{Clash, Handle, KeyspaceId, MAX_ENGINES, Refusal, Write};
+use crate::engine::{Clash, Handle, Refusal, Write};
 use crate::error::{Conflict, Error, Result};
 use crate::files::fail_point;
+use crate::ids::{KeyspaceId, MAX_ENGINES};
 use crate::keyspace::{Gate, Keyspace};
+use crate::order::clock::Timestamp;
 use crossbeam_utils::Backoff;
 use parking_lot::{RwLock, RwLockReadGuard};
 use std::collections::BTreeMap;

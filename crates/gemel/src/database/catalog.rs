@@ -1,8 +1,8 @@
 //! The catalog: keyspaces, tables and their places in the manifest.
 
 use super::Database;
-use crate::engine::KeyspaceId;
 use crate::error::{Error, Result};
+use crate::ids::KeyspaceId;
 use crate::keyspace::{Engine, Keyspace};
 use crate::manifest::{KeyspaceEntry, Manifest, TableEntry};
 use crate::recovery;

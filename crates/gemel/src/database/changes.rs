@@ -2,9 +2,9 @@
 
 use super::catalog::{check_free, index_keyspace, no_table};
 use super::{Database, Inner};
-use crate::engine::KeyspaceId;
 use crate::error::{Error, Result};
 use crate::files::fail_point;
+use crate::ids::KeyspaceId;
 use crate::keyspace::{Keyspace, Standing};
 use crate::manifest::{KeyspaceEntry, Manifest, TableEntry};
 #[cfg(doc)]
@@ -274,13 +274,13 @@ impl Inner {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::Timestamp;
     use crate::engine::{Handle, Write};
     use crate::files::fail_point::{forget_here, on_fail_point, once_here};
     use crate::files::faulty::{FaultyFiles, Operation};
     use crate::key::Key;
     use crate::keyspace::Engine;
     use crate::options::{Isolation, Options};
+    use crate::order::clock::Timestamp;
     use crate::record::{Group, Stamp};
     use crate::row::{ColumnType, Schema, Value};
     use parking_lot::Mutex;

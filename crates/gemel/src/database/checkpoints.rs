@@ -1,17 +1,18 @@
 //! Writing checkpoints of the memory engine.
 
 use super::{CHECKPOINT_PIECE, CHECKPOINT_PREFIX, CheckpointState, Inner, is_checkpoint};
-use crate::active::{Active, Count, Seat};
 use crate::checkpoint;
-use crate::clock::Timestamp;
-use crate::engine::{Direction, Engine as _, KeyspaceId};
+use crate::engine::Engine as _;
 use crate::error::{Error, Result};
 use crate::files::{Files, fail_point};
+use crate::ids::{Direction, KeyspaceId};
 use crate::key::{Key, KeyRange};
 use crate::keyspace::Engine;
 use crate::log::Lsn;
 use crate::manifest::{Checkpoint, Manifest};
 use crate::options::Isolation;
+use crate::order::active::{Active, Count, Seat};
+use crate::order::clock::Timestamp;
 use std::ops::{Bound, ControlFlow};
 use std::path::Path;
 use std::sync::atomic::Ordering;

@@ -3,9 +3,9 @@
 use super::changes::{Failed, plain_keyspace, table_entry};
 use super::{Database, Inner};
 use crate::coordinator::Pair;
-use crate::engine::{Direction, KeyspaceId};
 use crate::error::{Error, Result};
 use crate::files::fail_point;
+use crate::ids::{Direction, KeyspaceId};
 use crate::keyspace::{Engine, Standing};
 use crate::manifest::Manifest;
 use crossbeam_utils::Backoff;

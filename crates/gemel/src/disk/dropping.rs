@@ -1,9 +1,9 @@
 //! Dropping a keyspace with its directory, and removing directories that a crash left.
 
 use super::{DiskEngine, TREE_PREFIX, identity, intact};
-use crate::engine::KeyspaceId;
 use crate::error::{Error, Result};
 use crate::files::{fail_point, remove_tree};
+use crate::ids::KeyspaceId;
 use std::fs;
 use std::io;
 use std::path::Path;

@@ -6,8 +6,8 @@
 //! is written again.
 
 use super::recent::Recent;
-use crate::clock::Timestamp;
 use crate::key::{Key, KeyRange};
+use crate::order::clock::Timestamp;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::ops::Bound;

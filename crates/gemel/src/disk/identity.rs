@@ -4,9 +4,9 @@
 //! The file is one line: `gemel-tree`, the database's number and the keyspace's number (16 and 8 hexadecimal digits),
 //! and a checksum of the text before it. The tree's crate ignores a file of this name.
 
-use crate::engine::KeyspaceId;
 use crate::error::{Error, Result};
 use crate::files::{self, RealFiles};
+use crate::ids::KeyspaceId;
 use std::io::ErrorKind;
 use std::path::Path;
 

@@ -3,10 +3,11 @@
 use super::gaps::Gaps;
 use super::recent::Recent;
 use super::store::Store;
-use crate::clock::Timestamp;
-use crate::engine::{Direction, Each};
+use crate::engine::Each;
 use crate::error::Result;
+use crate::ids::Direction;
 use crate::key::{Key, KeyRange};
+use crate::order::clock::Timestamp;
 use std::ops::Bound;
 use std::sync::atomic::AtomicBool;
 

@@ -21,11 +21,12 @@ use super::intact::{self, TreeFiles};
 use super::memtable::Memtable;
 use super::merge::{Row, SHIFT, merge, source, timestamp};
 use super::store::{BlockReads, Compaction, Store};
-use crate::clock::Timestamp;
-use crate::engine::{Direction, Each, Found};
+use crate::engine::{Each, Found};
 use crate::error::{Error, Result};
+use crate::ids::Direction;
 use crate::key::{Key, KeyRange};
 use crate::mvcc::{Draft, History, Seen};
+use crate::order::clock::Timestamp;
 use arc_swap::ArcSwap;
 use lsm_tree::compaction::Leveled;
 use lsm_tree::{

@@ -1,10 +1,10 @@
 //! Memtables: the newest writes of a keyspace on disk, which are in no file yet.
 
-use crate::clock::Timestamp;
-use crate::engine::Direction;
+use crate::ids::Direction;
 use crate::key::{Key, KeyRange};
 use crate::mvcc::prefetch::prefetch_value;
 use crate::mvcc::{Draft, History, Tree};
+use crate::order::clock::Timestamp;
 use crossbeam_utils::CachePadded;
 use std::ops::ControlFlow;
 use std::sync::Arc;

@@ -1,9 +1,10 @@
 //! Scans over the places that hold a keyspace: memtables and files.
 
-use crate::clock::Timestamp;
-use crate::engine::{Direction, Each};
+use crate::engine::Each;
+use crate::ids::Direction;
 use crate::key::Key;
 use crate::mvcc::{History, Seen};
+use crate::order::clock::Timestamp;
 use lsm_tree::{InternalValue, Result, SeqNo};
 use std::cmp::Ordering;
 use std::iter::Peekable;

@@ -26,13 +26,14 @@ mod store;
 #[cfg(test)]
 mod tests;
 
-use crate::clock::{Clock, Timestamp};
-use crate::engine::{Clash, Direction, Each, Engine, Found, Handle, KeyspaceId, Refusal, Write};
+use crate::engine::{Clash, Each, Engine, Found, Handle, Refusal, Write};
 use crate::error::{Error, Result};
+use crate::ids::{Direction, KeyspaceId};
 use crate::key::{Key, KeyRange};
 use crate::manifest::{KeyspaceEntry, Manifest, TreeEntry};
 use crate::mvcc::Draft;
 use crate::options::Options;
+use crate::order::clock::{Clock, Timestamp};
 use background::Shared;
 pub(crate) use intact::{TABLES, TreeFiles};
 use keyspace::Keyspace;

@@ -5,9 +5,9 @@
 //! snapshot holds back the watermark, the number of commits here is limited nevertheless: the oldest ones are forgotten.
 //! Then nobody knows if a key that is not here was committed after a snapshot that is older than the forgotten commits.
 
-use crate::clock::{Broken, Timestamp};
 use crate::error::Conflict;
 use crate::key::{Key, KeyRange};
+use crate::order::clock::{Broken, Timestamp};
 use crossbeam_utils::Backoff;
 use parking_lot::Mutex;
 use std::collections::btree_map::Entry as Slot;

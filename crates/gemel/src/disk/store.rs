@@ -1,11 +1,12 @@
 //! The interface of the structure that holds a keyspace on disk: an ordered map with versions, whose newest writes are
 //! in memory and the rest in files. An LSM tree is one; a B+-tree with a buffer pool could be another.
 
-use crate::clock::Timestamp;
-use crate::engine::{Direction, Each, Found};
+use crate::engine::{Each, Found};
 use crate::error::Result;
+use crate::ids::Direction;
 use crate::key::{Key, KeyRange};
 use crate::mvcc::Draft;
+use crate::order::clock::Timestamp;
 
 /// The result of a step of [`Store::compact`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

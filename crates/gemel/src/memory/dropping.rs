@@ -2,8 +2,8 @@
 
 use super::record::RecordRef;
 use super::{ENTRIES_PER_PIN, MemoryEngine, index, record_bytes};
-use crate::engine::{Direction, KeyspaceId};
 use crate::error::Result;
+use crate::ids::{Direction, KeyspaceId};
 use crate::key::{Key, KeyRange};
 use crossbeam_utils::Backoff;
 use std::ops::ControlFlow;

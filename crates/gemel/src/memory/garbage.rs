@@ -2,9 +2,9 @@
 
 use super::record::RecordRef;
 use super::sync::{AtomicU64, Mutex};
-use crate::clock::Timestamp;
-use crate::engine::{KeyspaceId, Write};
+use crate::ids::KeyspaceId;
 use crate::key::Key;
+use crate::order::clock::Timestamp;
 use crossbeam_utils::CachePadded;
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
@@ -69,12 +69,12 @@ fn deleted_bytes(key: &Key) -> u64 {
     (size_of::<Deleted>() + size_of::<Batch>() / 4 + key.heap_bytes()) as u64
 }
 
-/// Returns the bytes of the entry that `write` will leave: none if it is the first of its key and is not a delete.
-pub(super) fn entry_bytes(write: &Write, first: bool) -> u64 {
-    match &write.value {
-        None => deleted_bytes(&write.key),
-        Some(_) if first => 0,
-        Some(_) => UPDATED_BYTES,
+/// Returns the bytes of the entry that a write of `key` will leave: none if it is the first of its key and is not a delete.
+pub(super) fn entry_bytes(key: &Key, deletes: bool, first: bool) -> u64 {
+    match (deletes, first) {
+        (true, _) => deleted_bytes(key),
+        (false, true) => 0,
+        (false, false) => UPDATED_BYTES,
     }
 }
 

@@ -12,7 +12,7 @@
 
 use super::garbage::Batch;
 use super::stamp::Mark;
-use crate::clock::Timestamp;
+use crate::order::clock::Timestamp;
 
 /// The versions of a commit that are installed and that no snapshot contains. The engine that made this must get it back:
 /// a mark that versions have must not be freed, so dropping this frees nothing.

@@ -7,10 +7,10 @@ use super::record::{Attempt, RecordRef};
 use super::sync::{Backoff, Pin};
 use super::tree::Tree;
 use super::version::{Draft, Retired};
-use crate::clock::Timestamp;
-use crate::engine::KeyspaceId;
 use crate::error::Conflict;
+use crate::ids::KeyspaceId;
 use crate::key::Key;
+use crate::order::clock::Timestamp;
 
 /// The index of a keyspace.
 pub(super) type Index = Tree<RecordRef>;

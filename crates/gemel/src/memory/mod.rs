@@ -17,13 +17,13 @@ mod tests;
 pub(crate) use hidden::Hidden;
 pub(crate) use record::RecordRef;
 
-use crate::clock::{Clock, Timestamp};
-use crate::engine::{
-    Clash, Direction, Each, Engine, Found, FoundEach, Handle, KeyspaceId, Keyspaces, Refusal, Write,
-};
+use crate::engine::{Clash, Each, Engine, Found, FoundEach, Handle, Refusal, Write};
 use crate::error::{Conflict, Error, Result};
+use crate::ids::{Direction, KeyspaceId};
 use crate::key::{Key, KeyRange};
+use crate::keyspaces::Keyspaces;
 use crate::mvcc::{Counters, Draft, Retired, Seen, Tree, prefetch, stamp, sync, tree, version};
+use crate::order::clock::{Clock, Timestamp};
 use crossbeam_utils::Backoff;
 use garbage::{Batch, Deleted, Garbage};
 use index::{Collected, Index};
@@ -100,7 +100,7 @@ fn bytes_to_install(writes: &[Write]) -> u64 {
     let bytes = |write: &Write| {
         // While a record is locked, nobody else changes if it has a version.
         let first = locked_record(write).is_some_and(|record| record.versions.is_empty());
-        bytes_of_version(write) + garbage::entry_bytes(write, first)
+        bytes_of_version(write) + garbage::entry_bytes(&write.key, write.value.is_none(), first)
     };
     writes.iter().map(bytes).sum()
 }

@@ -2,7 +2,7 @@
 
 use super::sync::{AtomicU64, Pin};
 use super::version::{Chain, shared_bytes};
-use crate::clock::Timestamp;
+use crate::order::clock::Timestamp;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -3,6 +3,9 @@
 use crossbeam_utils::CachePadded;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// Estimated overhead of the allocator per allocation, in bytes.
+pub(crate) const ALLOCATION_BYTES: usize = 8;
+
 /// The counters of [`MemoryState`](crate::MemoryState), in one cache line: a commit that inserts changes two of them. The
 /// epoch may free memory when the engine is gone, so whoever retires memory has a reference of its own. Nobody asks for
 /// those of the disk engine.

@@ -2,7 +2,7 @@
 
 use super::sync::Pin;
 use super::version::{Chain, Draft, Seen, shared_bytes, version_bytes};
-use crate::clock::Timestamp;
+use crate::order::clock::Timestamp;
 use std::slice;
 
 /// The versions of a key, which are removed only all at once, with the history. So a reader needs no pin: what it borrows

@@ -9,7 +9,7 @@
 //! - `prefetch`: hints to the processor about memory that will be read soon;
 //! - `sync`: locks, atomics and reclamation, so a model checker's can replace them.
 
-mod counters;
+pub(crate) mod counters;
 mod history;
 pub(crate) mod prefetch;
 pub(crate) mod stamp;

@@ -1,7 +1,7 @@
 //! The timestamps of versions.
 
 use super::sync::{AtomicPtr, AtomicU64, Pin, alloc, dealloc};
-use crate::clock::Timestamp;
+use crate::order::clock::Timestamp;
 use std::alloc::{Layout, handle_alloc_error};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering;

@@ -10,8 +10,9 @@
 use super::Counters;
 use super::stamp::{Mark, Stamp};
 use super::sync::{AtomicPtr, Pin, alloc, dealloc};
-use crate::clock::Timestamp;
+use crate::mvcc::counters::ALLOCATION_BYTES;
 use crate::mvcc::prefetch::prefetch;
+use crate::order::clock::Timestamp;
 use std::alloc::{Layout, handle_alloc_error};
 use std::fmt;
 use std::mem;
@@ -23,8 +24,7 @@ use std::sync::atomic::Ordering;
 
 /// The length that marks a version as a tombstone.
 const TOMBSTONE: u32 = u32::MAX;
-/// Estimated overhead of the allocator per allocation, in bytes.
-pub(crate) const ALLOCATION_BYTES: usize = 8;
+
 /// Returns the bytes of a value behind an `Arc`, with the two reference counts and the allocator's overhead.
 pub(crate) const fn shared_bytes<T>() -> u64 {
     (size_of::<T>() + 2 * size_of::<usize>() + ALLOCATION_BYTES).next_multiple_of(16) as u64

@@ -2,8 +2,8 @@
 
 use super::clock::{Clock, Timestamp};
 use super::sync::{AtomicU64, AtomicUsize, CHUNK, CHUNKS, IDLE, Mutex, thread_local};
-use crate::engine::MAX_ENGINES;
 use crate::error::{Error, Result};
+use crate::ids::MAX_ENGINES;
 use crate::options::Isolation;
 use crossbeam_utils::CachePadded;
 use std::cell::Cell;

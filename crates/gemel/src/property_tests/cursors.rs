@@ -3,8 +3,8 @@
 
 use super::cases;
 use crate::database::Database;
-use crate::engine::Direction;
 use crate::error::Error;
+use crate::ids::Direction;
 use crate::keyspace::{Engine, Keyspace};
 use crate::options::{Durability, Isolation, Options};
 use crate::transaction::{Savepoint, Transaction};

@@ -2,7 +2,7 @@
 //! of a commit, and the states that a power cut may leave.
 
 use super::{Answer, Own, Place, Read, Row, Rows, Write};
-use crate::engine::Direction;
+use crate::ids::Direction;
 use crate::options::{Isolation, LogMode};
 use crate::transaction::Savepoint;
 use std::collections::{BTreeMap, BTreeSet};

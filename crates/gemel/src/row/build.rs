@@ -3,8 +3,8 @@
 use super::Bytes;
 use super::table::{Entry, Table};
 use super::view::RowView;
-use crate::engine::Direction;
 use crate::error::{Error, Result};
+use crate::ids::Direction;
 use std::ops::{Bound, ControlFlow};
 
 impl Table {

@@ -50,8 +50,8 @@ pub use table::Table;
 pub use value::{OwnedValue, Value};
 pub use view::{RowBuf, RowView};
 
-use crate::engine::Direction;
 use crate::error::{Error, Result};
+use crate::ids::Direction;
 use crate::keyspace::Keyspace;
 use crate::transaction::Transaction;
 use std::ops::{Bound, ControlFlow};

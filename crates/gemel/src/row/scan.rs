@@ -4,8 +4,8 @@ use super::Bytes;
 use super::keys::{RowRange, Span};
 use super::table::{Index, Table};
 use super::view::RowView;
-use crate::engine::Direction;
 use crate::error::Result;
+use crate::ids::Direction;
 use std::ops::{Bound, ControlFlow};
 
 /// Maximum number of index entries that are read ahead of their rows. The first read is of one entry, because many

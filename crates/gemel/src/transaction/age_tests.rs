@@ -1,11 +1,11 @@
 //! Transactions that exceed `Options::max_snapshot_age`.
 
 use super::Transaction;
-use crate::active::Seat;
 use crate::coordinator::Coordinator;
-use crate::engine::Direction;
 use crate::error::{Error, Result};
+use crate::ids::Direction;
 use crate::keyspace::Keyspace;
+use crate::order::active::Seat;
 use crate::{Database, Engine, Isolation, Options};
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;

@@ -2,8 +2,8 @@
 
 use super::Transaction;
 use super::own::Own;
-use crate::engine::Direction;
 use crate::error::{Error, Result};
+use crate::ids::Direction;
 use crate::key::{Key, KeyRange};
 use crate::keyspace::Keyspace;
 use crate::options::Isolation;

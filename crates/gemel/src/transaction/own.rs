@@ -1,7 +1,7 @@
 //! The own writes of a transaction, merged into its scans.
 
 use super::writes::Writes;
-use crate::engine::{Direction, KeyspaceId};
+use crate::ids::{Direction, KeyspaceId};
 use crate::key::{Key, KeyRange};
 use std::cmp::Ordering;
 use std::ops::ControlFlow;

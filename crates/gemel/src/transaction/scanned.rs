@@ -1,8 +1,8 @@
 //! The snapshots of ranges that a transaction at read committed has scanned.
 
-use crate::clock::Timestamp;
-use crate::engine::KeyspaceId;
+use crate::ids::KeyspaceId;
 use crate::key::{Key, KeyRange};
+use crate::order::clock::Timestamp;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 

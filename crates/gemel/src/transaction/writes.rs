@@ -1,9 +1,10 @@
 //! The pending writes of a transaction.
 
-use crate::clock::Timestamp;
-use crate::engine::{Direction, Handle, KeyspaceId};
+use crate::engine::Handle;
+use crate::ids::{Direction, KeyspaceId};
 use crate::key::{Key, KeyRange};
 use crate::mvcc::Draft;
+use crate::order::clock::Timestamp;
 use foldhash::fast::RandomState;
 use indexmap::IndexMap;
 use indexmap::map::Entry;

@@ -9,10 +9,11 @@ mod space;
 
 use super::{BeforeFlush, DiskEngine};
 use crate::Options;
-use crate::clock::Timestamp;
-use crate::engine::{Direction, Engine, Handle, KeyspaceId, Refusal, Write};
+use crate::engine::{Engine, Handle, Refusal, Write};
 use crate::error::Error;
+use crate::ids::{Direction, KeyspaceId};
 use crate::key::{Key, KeyRange};
+use crate::order::clock::Timestamp;
 use std::ops::{Bound, ControlFlow};
 use std::path::Path;
 use std::sync::Arc;

@@ -31,10 +31,10 @@ mod tree;
 #[path = "../../mvcc/version.rs"]
 mod version;
 
-use crate::clock::Timestamp;
-use crate::engine::KeyspaceId;
+use crate::ids::KeyspaceId;
 use crate::key::Key;
 use crate::model_checker;
+use crate::order::clock::Timestamp;
 use garbage::{Batch, Deleted, Garbage};
 use hidden::Hidden;
 use index::Index;

@@ -1,10 +1,10 @@
 //! Tests of chains of versions, and of records. Miri runs them too.
 
-use crate::clock::Timestamp;
 use crate::memory::hidden::Hidden;
 use crate::memory::record::{Attempt, RecordRef};
 use crate::mvcc::sync::Pin;
 use crate::mvcc::version::{Chain, Cut, Draft, Retired, Seen, version_bytes};
+use crate::order::clock::Timestamp;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 

@@ -3,10 +3,10 @@
 use super::inner::{Child, Children, Inner, Nodes, load};
 use super::leaf::{Added, Entry, Leaf, Order, Replaced};
 use super::sync::{AtomicPtr, Counters, FANOUT, Guard, Mutex, SLOTS};
-use crate::engine::Direction;
+use crate::ids::Direction;
 use crate::key::{Key, KeyRange};
+use crate::mvcc::counters::ALLOCATION_BYTES;
 use crate::mvcc::prefetch::prefetch;
-use crate::mvcc::version::ALLOCATION_BYTES;
 use arrayvec::ArrayVec;
 use std::ops::{Bound, ControlFlow, Range};
 use std::sync::atomic::Ordering;

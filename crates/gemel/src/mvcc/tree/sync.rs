@@ -1,6 +1,6 @@
 //! Source of the tree's locks, atomics and reclamation: the fast ones here, a model checker's in `model/sync.rs`.
 
-use crate::mvcc::version::ALLOCATION_BYTES;
+use crate::mvcc::counters::ALLOCATION_BYTES;
 use crossbeam_epoch as epoch;
 use std::sync::{Arc, PoisonError};
 

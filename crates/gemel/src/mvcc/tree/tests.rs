@@ -1,7 +1,7 @@
 //! Tests of the tree through its interface.
 
 use super::Tree;
-use crate::engine::Direction;
+use crate::ids::Direction;
 use crate::key::{Key, KeyRange};
 use proptest::prelude::*;
 use std::collections::BTreeMap;

@@ -7,8 +7,8 @@ mod model;
 mod tables;
 
 use super::{Bytes, ColumnType, Each, OwnedValue, Schema, Table, Value};
-use crate::engine::{Direction, KeyspaceId};
 use crate::error::Result;
+use crate::ids::{Direction, KeyspaceId};
 use crate::keyspace::Keyspace;
 use proptest::prelude::*;
 use std::collections::BTreeMap;

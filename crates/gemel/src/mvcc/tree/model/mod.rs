@@ -23,7 +23,7 @@ mod leaf;
 mod root;
 mod sync;
 
-use crate::engine::Direction;
+use crate::ids::Direction;
 use crate::key::{Key, KeyRange};
 use crate::model_checker;
 use root::Tree;

@@ -1,7 +1,7 @@
 //! The keyspaces of an engine by number, found without a lock.
 
-use super::KeyspaceId;
 use crate::error::{Error, Result};
+use crate::ids::KeyspaceId;
 use std::sync::OnceLock;
 
 /// Number of keyspaces in a group.

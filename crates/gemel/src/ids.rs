@@ -1,0 +1,31 @@
+//! Numbers of keyspaces and engines, and the direction of scans.
+
+use crate::key::{Key, KeyRange};
+use std::ops::Bound;
+
+/// Maximum number of engines in one database: the anchor and three more.
+pub(crate) const MAX_ENGINES: usize = 4;
+
+/// Number of a keyspace, an ordered map from byte keys to byte values in one engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+pub(crate) struct KeyspaceId(pub(crate) u32);
+
+/// The direction of a scan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Direction {
+    /// From the smallest key to the largest.
+    #[default]
+    Forward,
+    /// From the largest key to the smallest.
+    Backward,
+}
+
+impl Direction {
+    /// Leaves out the keys of a range up to `last`, so that a scan in this direction goes on after it.
+    pub(crate) fn go_on(self, range: &mut KeyRange, last: Key) {
+        match self {
+            Self::Forward => range.lower = Bound::Excluded(last),
+            Self::Backward => range.upper = Bound::Excluded(last),
+        }
+    }
+}
