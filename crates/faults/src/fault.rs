@@ -1,5 +1,6 @@
 //! A fault at the places of this machine that its specification means.
 
+use crate::cluster::Rejoin;
 use crate::process::{ProcessId, Processes};
 use crate::sockets;
 use crate::spec::FaultSpec;
@@ -37,17 +38,30 @@ pub struct Server {
     pub data: PathBuf,
     /// Directory where the file system of the data is mounted, if that is the lab's own.
     pub disk: Option<PathBuf>,
-    /// The cluster, for a node of Galera.
-    pub galera: Option<Galera>,
+    /// The cluster, for a node whose cluster goes on without it.
+    pub cluster: Option<Cluster>,
+    /// The command that moves warehouses to it, for a shard that takes them.
+    pub mover: Option<Mover>,
 }
 
 /// A cluster whose nodes each have all rows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Galera {
+pub struct Cluster {
     /// Data of a new node. A node that starts with them copies all rows from the others.
     pub new_data: PathBuf,
     /// Ports of all nodes, with this one.
     pub ports: Vec<u16>,
+    /// The way in which its nodes start again.
+    pub rejoin: Rejoin,
+}
+
+/// A command of this program that moves warehouses to a server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mover {
+    /// Words of the command.
+    pub command: Vec<String>,
+    /// The server, as the command names it. The numbers of the warehouses follow.
+    pub place: String,
 }
 
 impl Site {

@@ -1,8 +1,8 @@
 //! A server that is down for a fault, and its new start: the same command line and environment, as the same user, in the
-//! same directory, with the same priority and processors. Only a node of Galera gets arguments of its own ([`galera`]).
+//! same directory, with the same priority and processors. Only a node of a cluster gets arguments of its own ([`Rejoin`]).
 
+use crate::cluster::{Position, Rejoin};
 use crate::fault::{Fault, Server, Site};
-use crate::galera::{self, NEW_CLUSTER, Position};
 use crate::process::{ProcessId, Processes, environment, now_ms, wait_while};
 use crate::schedule::Schedule;
 use crate::sockets::{accepts, wait_until_accepts};
@@ -176,7 +176,12 @@ impl Down {
         Processes::now().all().find(|process| self.is(*process))
     }
 
-    /// Returns the positions of the nodes of Galera that are down.
+    /// Returns the way in which the server starts again in its cluster; `None` without one.
+    fn rejoin(&self) -> Option<&Rejoin> {
+        self.server.cluster.as_ref().map(|cluster| &cluster.rejoin)
+    }
+
+    /// Returns the positions of the nodes of clusters that are down.
     ///
     /// # Errors
     /// All nodes that do not report theirs.
@@ -192,13 +197,11 @@ impl Down {
         if problems.is_empty() { Ok(all.into_iter().flatten().collect()) } else { Err(problems.join("; ")) }
     }
 
-    /// Returns the position of a node of Galera that is down; `None` for other servers.
+    /// Returns the position of a node of a cluster that is down; `None` for other servers.
     fn position(&self) -> Result<Option<Position>, String> {
-        if self.server.galera.is_none() || self.runs() {
-            return Ok(None);
-        }
+        let Some(rejoin) = self.rejoin().filter(|_| !self.runs()) else { return Ok(None) };
         let log = self.output.as_ref().ok_or_else(|| self.not_started("its messages go to no file"))?;
-        let position = self.schedule.during(|| galera::position(self.command(), log));
+        let position = self.schedule.during(|| rejoin.position_of(self.command(), log));
         let position = position.unwrap_or_else(|error| Err(error.to_string()));
         position.map(Some).map_err(|problem| self.not_started(&problem))
     }
@@ -206,14 +209,14 @@ impl Down {
     /// Lets a node begin its cluster anew, and returns its number; `None` if a node runs, or there is no cluster.
     fn leader(servers: &[Self], positions: &[Option<Position>]) -> Result<Option<usize>, String> {
         let runs = |server: &Self| {
-            let nodes = server.server.galera.iter().flat_map(|galera| &galera.ports);
+            let nodes = server.server.cluster.iter().flat_map(|cluster| &cluster.ports);
             server.runs() || nodes.copied().any(accepts)
         };
         // Whoever has no position is no node, or runs.
         let nodes: Option<Vec<_>> = servers.iter().zip(positions).map(node_of).collect();
-        match nodes {
-            Some(nodes) if !servers.iter().any(runs) => {
-                galera::begin_anew(&nodes).map_err(|error| format!("the cluster can't begin anew: {error}"))
+        match (nodes, servers.iter().find_map(Self::rejoin)) {
+            (Some(nodes), Some(rejoin)) if !servers.iter().any(runs) => {
+                rejoin.begin_anew(&nodes).map_err(|error| format!("the cluster can't begin anew: {error}"))
             }
             _ => Ok(None),
         }
@@ -232,9 +235,9 @@ impl Down {
             return Ok(Some(started));
         }
         let mut command = self.command();
-        command.args(position.map(Position::argument));
-        if is_leader {
-            command.arg(NEW_CLUSTER);
+        if let Some(rejoin) = self.rejoin() {
+            command.args(position.map(|position| rejoin.argument(position)));
+            command.args(is_leader.then_some(&rejoin.new_cluster));
         }
         let outputs = match &self.output {
             Some(path) => {
@@ -281,14 +284,14 @@ impl Down {
     }
 }
 
-/// Returns the data and the position of a node of Galera that is down.
+/// Returns the data and the position of a node of a cluster that is down.
 fn node_of<'a>((server, position): (&'a Down, &'a Option<Position>)) -> Option<(&'a Path, &'a Position)> {
     Some((&server.server.data, position.as_ref()?))
 }
 
 /// Returns true for an argument that the server's next start has, too.
 fn is_of_each_start(server: &Server, argument: &str) -> bool {
-    server.galera.is_none() || !galera::is_of_one_start(argument)
+    server.cluster.as_ref().is_none_or(|cluster| !cluster.rejoin.is_of_one_start(argument))
 }
 
 /// Opens a file to append to it.

@@ -1,6 +1,8 @@
 //! Sources of a run, as the user writes them.
 
 use crate::exporter::Exporter;
+use crate::host;
+use crate::processes::Server;
 use crate::remote::{Remote, port};
 use std::fmt;
 
@@ -39,6 +41,18 @@ impl SourceSpec {
             Self::Host(_) => "host".into(),
             Self::Remote(remote) => format!("host:{}", remote.name()),
             Self::Exporter(exporter) => exporter.name().into(),
+        }
+    }
+
+    /// Returns the problem of a source that can't be sampled now. The database is asked when it is opened.
+    #[must_use]
+    pub fn reach(&self) -> Option<String> {
+        match self {
+            Self::Database => None,
+            Self::Host(None) => host::observer(Vec::new()).err(),
+            Self::Host(Some(port)) => Server::find(String::new(), *port).err(),
+            Self::Remote(remote) => remote.check().err(),
+            Self::Exporter(exporter) => exporter.check().err(),
         }
     }
 }

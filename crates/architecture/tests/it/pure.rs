@@ -19,16 +19,16 @@ const RULES: &[(&[&str], &[&str], &str)] = &[
     ),
     (
         &[
-            "audit", "bench", "console", "database", "families", "faults", "fleet", "observe", "plan", "report",
-            "verify", "was",
+            "audit", "bench", "console", "database", "families", "faults", "fleet", "lab", "observe",
+            "plan", "report", "verify", "was",
         ],
         &["process::exit", "ExitCode", "signal_hook", "clap::"],
         "only the command line reads arguments, sets exit codes and handles signals",
     ),
     (
         &[
-            "audit", "bench", "database", "faults", "fleet", "micro", "observe", "plan", "report", "tpcc",
-            "verify", "was",
+            "audit", "bench", "database", "faults", "fleet", "lab", "micro", "observe", "plan", "report",
+            "tpcc", "verify", "was",
         ],
         RUNTIME,
         "sessions block: only the library of a protocol may bring a runtime, and `fleet` hides it in `bus.rs`",

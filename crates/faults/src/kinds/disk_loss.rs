@@ -35,7 +35,7 @@ impl EndKind for DiskLoss {
         if !alone.is_empty() {
             return Err(alone);
         }
-        let Some(cluster) = servers.first().and_then(|server| server.galera.as_ref()) else { return Ok(()) };
+        let Some(cluster) = servers.first().and_then(|server| server.cluster.as_ref()) else { return Ok(()) };
         let running: Vec<u16> = cluster.ports.iter().copied().filter(|port| accepts(*port)).collect();
         let left = running.iter().filter(|port| servers.iter().all(|server| server.port != **port)).count();
         // Less than a majority stops, and a server without data can't join it.
@@ -64,7 +64,7 @@ impl EndKind for DiskLoss {
     }
 
     fn before_start(servers: &[Down]) -> Result<(), String> {
-        let with_data = servers.iter().filter_map(|down| Some((down, down.server().galera.as_ref()?)));
+        let with_data = servers.iter().filter_map(|down| Some((down, down.server().cluster.as_ref()?)));
         for (down, cluster) in with_data {
             let data = &down.server().data;
             renew(data, &cluster.new_data).map_err(|error| format!("{}: {error}", data.display()))?;
@@ -76,7 +76,7 @@ impl EndKind for DiskLoss {
 /// Returns true if other servers have the rows of a server, and it can start without any.
 fn has_copies(server: &Server) -> bool {
     // A lab of an older version has no data of a new node.
-    server.galera.as_ref().is_some_and(|cluster| cluster.new_data.exists())
+    server.cluster.as_ref().is_some_and(|cluster| cluster.new_data.exists())
 }
 
 /// Returns a path beside the data.

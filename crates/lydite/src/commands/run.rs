@@ -1,18 +1,19 @@
 //! `lydite run`: measures a database.
 
-use super::faults::places::{rehearse, resolve_all};
 use super::faults::warn_of_left;
 use super::joining::joining;
 use crate::cli::RunArgs;
-use lydite_console::exit::Outcome;
-use crate::signals::watch;
-use lydite_console::memory;
-use lydite_console::output::reserve_stdout;
 use crate::run::faults::warn_of_untold;
 use crate::run::fleet::{self, Asked};
-use crate::run::{Request, micro, observing, tpcc};
+use crate::run::{Request, micro, tpcc};
+use crate::signals::watch;
+use lydite_console::exit::Outcome;
+use lydite_console::memory;
+use lydite_console::output::reserve_stdout;
 use lydite_database::TxMode;
 use lydite_families::TargetSpec;
+use lydite_lab::places::{rehearse, resolve_all};
+use lydite_observe::SourceSpec;
 use lydite_plan::entries::Entries;
 use lydite_plan::{Document, Plan, keys};
 use lydite_report::live::Style;
@@ -21,7 +22,7 @@ use lydite_report::live::Style;
 pub(crate) fn command(args: RunArgs) -> Outcome {
     let mut entries = entries(&args);
     let fleet = fleet(&args, &mut entries);
-    let mut plan = Plan::read_rehearsed(entries, &rehearse, &observing::reach)?;
+    let mut plan = Plan::read_rehearsed(entries, &rehearse, &SourceSpec::reach)?;
     let faults = resolve_all(&plan.controls.faults)?;
     warn_of_left();
     warn_of_untold(&plan);

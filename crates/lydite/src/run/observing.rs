@@ -24,17 +24,6 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// The share of this machine's processors that others may use without a warning.
 const OTHERS: f64 = 0.1;
 
-/// Returns the problem of a source that can't be sampled now. The database is asked later, see [`check`].
-pub(crate) fn reach(source: &SourceSpec) -> Option<String> {
-    match source {
-        SourceSpec::Database => None,
-        SourceSpec::Host(None) => host::observer(Vec::new()).err(),
-        SourceSpec::Host(Some(port)) => Server::find(String::new(), *port).err(),
-        SourceSpec::Remote(remote) => remote.check().err(),
-        SourceSpec::Exporter(exporter) => exporter.check().err(),
-    }
-}
-
 /// Rejects a plan that observes a database with nothing to report, unless it does so by default.
 pub(crate) fn check(plan: &Plan, target: &dyn Target) -> Result<(), Failure> {
     let configured = plan.observe.configured && plan.observe.sources.contains(&SourceSpec::Database);

@@ -1,16 +1,16 @@
 //! The durability tests (clause 3.5.4): a load with a success file, a failure, the recovery, and the comparison.
 
 use super::load::LoadProcess;
-use crate::commands::faults::places;
-use lydite_console::interrupt::Interrupt;
 use crate::scratch::Scratch;
 use lydite_audit::durability::{Failure, Recovered, Trial};
 use lydite_audit::success_file::SuccessFile;
 use lydite_audit::{Finding, Scope};
+use lydite_console::interrupt::Interrupt;
 use lydite_database::{DatabaseState, Target, TargetError};
 use lydite_families::TargetSpec;
 use lydite_faults::sockets::accepts;
 use lydite_faults::{Commands, Fault, FaultSpec, Injector, Where};
+use lydite_lab::places;
 use lydite_plan::controls::faults::addresses_of;
 use lydite_tpcc::meta::DatabaseMeta;
 use std::num::NonZeroU32;
@@ -85,7 +85,7 @@ impl Crash {
         let addresses = addresses_of(url);
         let made = places::resolve(&fault("kill", Where::Nodes(None), None), &addresses).and_then(|fault| {
             let last = places::last_server(&addresses).map_err(|problem| vec![problem])?;
-            let ports = last.and_then(|server| server.galera).map_or_else(Vec::new, |cluster| cluster.ports);
+            let ports = last.and_then(|server| server.cluster).map_or_else(Vec::new, |cluster| cluster.ports);
             let nodes = ports.into_iter().map(|port| Node::on(spec, port)).collect::<Result<_, _>>()?;
             Ok(Self::Fault { fault, nodes })
         });
@@ -109,7 +109,7 @@ impl Crash {
         let addresses = addresses_of(url);
         let made = match places::last_server(&addresses) {
             Ok(last) => {
-                let server = last.filter(|server| server.galera.is_some())?;
+                let server = last.filter(|server| server.cluster.is_some())?;
                 let last = Where::Nodes(Some(NonZeroU32::MIN));
                 places::resolve(&fault(DISK_LOSS, last, None), &addresses)
                     .and_then(|fault| Ok(Self::DiskLoss { fault, node: Node::on(spec, server.port)? }))

@@ -1,13 +1,12 @@
 //! Turns axes into points: a validated plan for every combination of their values.
 
-use crate::commands::faults::places::rehearse;
-use crate::commands::lab::LabTarget;
-use crate::run::observing;
-use lydite_plan::source::{Entry, Source};
 use lydite_families::TargetSpec;
+use lydite_lab::LabTarget;
+use lydite_lab::places::rehearse;
 use lydite_observe::SourceSpec;
 use lydite_plan::controls::faults::Rehearse;
 use lydite_plan::entries::{Entries, Names, text_of};
+use lydite_plan::source::{Entry, Source};
 use lydite_plan::{Plan, keys};
 use std::collections::{BTreeMap, BTreeSet};
 use toml::de::{DeTable, DeValue};
@@ -417,7 +416,7 @@ fn point(
     // A server of this machine may start later, and a sweep that is only drawn again needs none. Each run looks itself.
     let reach = |source: &SourceSpec| match source {
         SourceSpec::Host(Some(_)) => None,
-        _ => observing::reach(source),
+        _ => source.reach(),
     };
     let plan = match Plan::read_rehearsed(entries, rehearse, &reach) {
         Ok(plan) => plan,
