@@ -37,12 +37,12 @@ const ALLOWED: &[(&str, &str)] = &[
     ("lydite/commands/driver/scaffold.rs", "files of the SDKs' examples"),
     ("lydite/commands/driver/test.rs", "the reference that drivers are compared with"),
     ("lydite/commands/run.rs", "the default target"),
-    ("lydite/commands/sweep/", "the default target, and advice which databases have templates"),
     ("observe/remote.rs", "an example in advice"),
     ("observe/source.rs", "an example in advice"),
     ("plan/micro.rs", "advice which database has two engines"),
     ("plan/plan.rs", "the default target"),
     ("report/findings.rs", "advice about the log of one database"),
+    ("sweep/", "the default target, and advice which databases have templates"),
     ("tpcc/sizing/storage.rs", "measured sizes of databases"),
     ("verify/isolation/mix.rs", "a time in milliseconds"),
 ];

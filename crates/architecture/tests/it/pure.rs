@@ -20,7 +20,7 @@ const RULES: &[(&[&str], &[&str], &str)] = &[
     (
         &[
             "audit", "bench", "console", "database", "families", "faults", "fleet", "lab", "observe",
-            "plan", "report", "verify", "was",
+            "plan", "report", "sweep", "verify", "was",
         ],
         &["process::exit", "ExitCode", "signal_hook", "clap::"],
         "only the command line reads arguments, sets exit codes and handles signals",
@@ -28,7 +28,7 @@ const RULES: &[(&[&str], &[&str], &str)] = &[
     (
         &[
             "audit", "bench", "database", "faults", "fleet", "lab", "micro", "observe", "plan", "report",
-            "tpcc", "verify", "was",
+            "sweep", "tpcc", "verify", "was",
         ],
         RUNTIME,
         "sessions block: only the library of a protocol may bring a runtime, and `fleet` hides it in `bus.rs`",

@@ -1,18 +1,18 @@
 //! Reads an experiment file and validates all of it before anything runs or is written.
 
-use super::figures;
-use super::grid::{self, Axis, Point};
-use crate::cli::SweepArgs;
+use crate::figures;
+use crate::grid::{self, Axis, Point};
 use lydite_console::exit::Failure;
-use lydite_plan::source::{Entry, Source};
 use lydite_observe::SourceSpec;
 use lydite_plan::data::Data;
+use lydite_plan::source::{Entry, Source};
 use lydite_plan::values::{time, whole};
 use lydite_report::metric::Metric;
 use lydite_report::sweep::USUAL_METRICS;
 use lydite_report::sweep::figure::FigureSpec;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
+use std::path::PathBuf;
 use std::time::Duration;
 use toml::de::{DeTable, DeValue};
 use xxhash_rust::xxh3::xxh3_64;
@@ -24,7 +24,7 @@ const MAX_REPETITIONS: u32 = 1_000;
 
 /// The origin of the database of each run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reload {
+pub(crate) enum Reload {
     /// Each run loads it again.
     EachRun,
     /// The first run loads it, and all others use it as the run before left it.
@@ -35,7 +35,7 @@ pub(super) enum Reload {
 
 impl Reload {
     /// Returns the value of `reload` in the file.
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::EachRun => "each-run",
             Self::Once => "once",
@@ -44,7 +44,7 @@ impl Reload {
     }
 
     /// Returns the policy in words.
-    pub(super) fn words(self) -> &'static str {
+    pub(crate) fn words(self) -> &'static str {
         match self {
             Self::EachRun => "loaded anew for each run",
             Self::Once => "loaded once and used by all runs, which find what those before them left",
@@ -53,34 +53,60 @@ impl Reload {
     }
 }
 
+/// What the user asks for, beside what the experiment's file says.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Path of the file.
+    pub experiment: PathBuf,
+    /// Directory of results, summary and page; `None` for the experiment's name, in the current directory.
+    pub out: Option<PathBuf>,
+    /// Settings as `KEY=VALUE` for all plans, or as `AXIS=LABEL,LABEL`.
+    pub set: Vec<String>,
+    /// Runs of each point, as the user wrote it; `None` for the file's value.
+    pub repetitions: Option<String>,
+    /// Origin of each run's database, as the user wrote it; `None` for the file's value.
+    pub reload: Option<String>,
+    /// True to delete the results that the directory holds first.
+    pub fresh: bool,
+}
+
+impl Options {
+    /// Returns the directory of the sweep.
+    #[must_use]
+    pub fn out(&self) -> PathBuf {
+        let name = || PathBuf::from(self.experiment.file_stem().unwrap_or(self.experiment.as_os_str()));
+        self.out.clone().unwrap_or_else(name)
+    }
+}
+
 /// A validated experiment: the points to run and the figures to draw.
-pub(super) struct Experiment {
+pub struct Experiment {
     /// The path of its file, as the user typed it.
-    pub(super) file: String,
+    pub(crate) file: String,
     /// The file name alone, for files that others may read.
-    pub(super) name: String,
-    pub(super) title: String,
-    pub(super) description: String,
-    pub(super) repetitions: u32,
-    pub(super) reload: Reload,
-    pub(super) pause: Duration,
-    pub(super) axes: Vec<Axis>,
-    pub(super) points: Vec<Point>,
-    pub(super) figures: Vec<FigureSpec>,
+    pub(crate) name: String,
+    pub(crate) title: String,
+    pub(crate) description: String,
+    pub(crate) repetitions: u32,
+    pub(crate) reload: Reload,
+    pub(crate) pause: Duration,
+    pub(crate) axes: Vec<Axis>,
+    pub(crate) points: Vec<Point>,
+    pub(crate) figures: Vec<FigureSpec>,
     /// The metrics of each run and point: the usual ones, and those of the figures.
-    pub(super) metrics: Vec<Metric>,
+    pub(crate) metrics: Vec<Metric>,
     /// The metrics that figures show over time.
-    pub(super) by_second: Vec<Metric>,
+    pub(crate) by_second: Vec<Metric>,
 }
 
 impl Experiment {
-    /// Reads the file and the flags that override it.
+    /// Reads the file and the options that override it.
     ///
     /// # Errors
     /// Everything that is wrong, one line each.
-    pub(super) fn read(args: &SweepArgs) -> Result<Self, Failure> {
+    pub fn read(options: &Options) -> Result<Self, Failure> {
         let (mut source, text) =
-            Source::read(&args.experiment, "the chapters Sweeps and Running of the book")
+            Source::read(&options.experiment, "the chapters Sweeps and Running of the book")
                 .map_err(Failure::usage)?;
         let document = DeTable::parse(&text).map_err(|error| {
             let line = error.span().map_or(1, |span| source.line_of(span.start));
@@ -96,8 +122,8 @@ impl Experiment {
         };
         let (title, description) = (text("title"), text("description"));
         let (repetitions, reload, pause) = (text("repetitions"), text("reload"), text("pause"));
-        let repetitions = read_repetitions(&mut source, Given::new(&args.repetitions, repetitions));
-        let reload = read_reload(&mut source, Given::new(&args.reload, reload));
+        let repetitions = read_repetitions(&mut source, Given::new(&options.repetitions, repetitions));
+        let reload = read_reload(&mut source, Given::new(&options.reload, reload));
         let pause = pause.and_then(|(text, line)| {
             time(text.trim())
                 .map_err(|problem| source.wrong(line, "pause", &format!("{text:?} {problem}")))
@@ -113,7 +139,7 @@ impl Experiment {
         };
         let axes = grid::axes(&mut source, document);
         grid::reject_fixed_axes(&mut source, &plan, &axes);
-        let chosen = grid::override_plan(&mut source, &mut plan, &axes, &args.set);
+        let chosen = grid::override_plan(&mut source, &mut plan, &axes, &options.set);
         // Combinations of wrong values would only repeat their errors.
         let points =
             if source.errors.is_empty() { grid::points(&mut source, &plan, &chosen) } else { Vec::new() };
@@ -132,9 +158,9 @@ impl Experiment {
             )));
         }
         let lossy = |part: &OsStr| part.to_string_lossy().into_owned();
-        let stem = args.experiment.file_stem().map(lossy);
+        let stem = options.experiment.file_stem().map(lossy);
         Ok(Self {
-            name: args.experiment.file_name().map_or_else(|| file.clone(), lossy),
+            name: options.experiment.file_name().map_or_else(|| file.clone(), lossy),
             file,
             title: title.map(|(title, _)| title).or(stem).unwrap_or_default(),
             description: description.map(|(text, _)| text).unwrap_or_default(),
@@ -150,7 +176,7 @@ impl Experiment {
     }
 
     /// Returns a digest of the points and of how they are run. It does not depend on titles and figures.
-    pub(super) fn digest(&self) -> String {
+    pub(crate) fn digest(&self) -> String {
         let mut written = format!("reload={}\npause={}\n", self.reload.name(), self.pause.as_secs_f64());
         for point in &self.points {
             written.push_str(&point.digest);
@@ -160,7 +186,7 @@ impl Experiment {
     }
 
     /// Returns the keys of the plan that all points share, with their values.
-    pub(super) fn common(&self) -> BTreeMap<&str, &str> {
+    pub(crate) fn common(&self) -> BTreeMap<&str, &str> {
         let Some(first) = self.points.first() else { return BTreeMap::new() };
         let all = |key: &String, value: &String| {
             self.points.iter().all(|point| point.shown.get(key) == Some(value))
@@ -323,6 +349,6 @@ fn safe_reload(source: &mut Source, given: Option<(Reload, Option<usize>)>, poin
 }
 
 /// Returns the least time that a run of the point takes: warm-up and window.
-pub(super) fn planned(point: &Point) -> Duration {
+pub(crate) fn planned(point: &Point) -> Duration {
     point.plan.warmup + point.plan.duration
 }

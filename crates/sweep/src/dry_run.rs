@@ -1,18 +1,21 @@
-//! `lydite sweep --dry-run`.
+//! The points of a sweep and the time that they take, before any run.
 
-use super::experiment::{Experiment, planned};
-use super::grid::Point;
-use super::store;
+use crate::experiment::{Experiment, Options, planned};
+use crate::grid::Point;
+use crate::store;
 use lydite_console::exit::Outcome;
 use lydite_console::output::print;
 use lydite_report::figures::{duration, plural};
 use lydite_report::sweep::State;
-use std::path::Path;
 use std::time::Duration;
 
 /// Prints the points, the runs that are missing, and the least time that they take.
-pub(super) fn show(experiment: &Experiment, out: &Path, fresh: bool) -> Outcome {
-    let known = if fresh { None } else { store::read_manifest(out)? };
+///
+/// # Errors
+/// The directory holds another sweep.
+pub fn show(experiment: &Experiment, options: &Options) -> Outcome {
+    let out = &options.out();
+    let known = if options.fresh { None } else { store::read_manifest(out)? };
     if let Some(known) = &known {
         store::require_same_experiment(out, known, experiment)?;
     }

@@ -3,8 +3,8 @@
 //! The results are the source of truth: a run is done when its result exists and is complete. The manifest identifies
 //! the experiment. It also records what a result can't contain: how long a run took, and why a run has no result.
 
-use super::experiment::Experiment;
-use super::grid::Point;
+use crate::experiment::Experiment;
+use crate::grid::Point;
 use lydite_console::exit::Failure;
 use lydite_report::RunResult;
 use lydite_report::store::write_atomically;
@@ -31,59 +31,59 @@ const NAME_LETTERS: usize = 60;
 
 /// The experiment whose results the directory holds, and its runs.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Manifest {
+pub(crate) struct Manifest {
     /// Version of Lydite that wrote the manifest last.
-    pub(super) lydite: String,
+    pub(crate) lydite: String,
     /// Digest of the program: a sweep never mixes runs of two builds.
     #[serde(default)]
-    pub(super) program: String,
+    pub(crate) program: String,
     /// File name of the experiment.
-    pub(super) experiment: String,
-    pub(super) title: String,
+    pub(crate) experiment: String,
+    pub(crate) title: String,
     /// Digest of all points and of how they are run.
-    pub(super) digest: String,
-    pub(super) repetitions: u32,
-    pub(super) reload: String,
-    pub(super) pause_s: f64,
+    pub(crate) digest: String,
+    pub(crate) repetitions: u32,
+    pub(crate) reload: String,
+    pub(crate) pause_s: f64,
     /// Points by the digests of their plans.
-    pub(super) points: BTreeMap<String, KnownPoint>,
+    pub(crate) points: BTreeMap<String, KnownPoint>,
     /// Endings by the names of the runs.
     #[serde(default)]
-    pub(super) runs: BTreeMap<String, Ending>,
+    pub(crate) runs: BTreeMap<String, Ending>,
 }
 
 /// A point whose results the directory holds or will hold.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct KnownPoint {
-    pub(super) label: String,
+pub(crate) struct KnownPoint {
+    pub(crate) label: String,
     /// Name of its files. It does not change with the label.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// Keys of its plan, without passwords.
-    pub(super) plan: BTreeMap<String, String>,
+    pub(crate) plan: BTreeMap<String, String>,
 }
 
 /// The ending of a run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Ending {
+pub(crate) struct Ending {
     /// Time from its start to its end in seconds, loading and checks included.
-    pub(super) took_s: f64,
+    pub(crate) took_s: f64,
     /// Exit code; `None` if a signal ended the run.
-    pub(super) exit_code: Option<i32>,
+    pub(crate) exit_code: Option<i32>,
     /// Its error messages in one line; empty after a success.
     #[serde(default)]
-    pub(super) said: String,
+    pub(crate) said: String,
 }
 
 /// The directory, locked for this process while the value lives.
-pub(super) struct Directory {
+pub(crate) struct Directory {
     path: PathBuf,
-    pub(super) lock: File,
-    pub(super) manifest: Manifest,
+    pub(crate) lock: File,
+    pub(crate) manifest: Manifest,
 }
 
 impl Directory {
     /// Creates the directory, or opens it if it holds results of this experiment. `fresh` deletes these results first.
-    pub(super) fn open(path: &Path, experiment: &Experiment, fresh: bool) -> Result<Self, Failure> {
+    pub(crate) fn open(path: &Path, experiment: &Experiment, fresh: bool) -> Result<Self, Failure> {
         let known = read_manifest(path)?;
         if known.is_none() && !is_free(path)? {
             return Err(Failure::usage(format!(
@@ -108,12 +108,12 @@ impl Directory {
     }
 
     /// Returns the path of a run's result.
-    pub(super) fn result(&self, point: &Point, repetition: u32) -> PathBuf {
+    pub(crate) fn result(&self, point: &Point, repetition: u32) -> PathBuf {
         self.path.join(self.manifest.file(point, repetition))
     }
 
     /// Deletes the result and the ending of a run that is made again.
-    pub(super) fn forget(&mut self, point: &Point, repetition: u32) -> Result<(), Failure> {
+    pub(crate) fn forget(&mut self, point: &Point, repetition: u32) -> Result<(), Failure> {
         let file = self.result(point, repetition);
         let name = self.manifest.run(point, repetition);
         self.manifest.runs.remove(&name);
@@ -124,26 +124,26 @@ impl Directory {
     }
 
     /// Stores the ending of a run.
-    pub(super) fn remember(&mut self, point: &Point, repetition: u32, ending: Ending) -> Result<(), Failure> {
+    pub(crate) fn remember(&mut self, point: &Point, repetition: u32, ending: Ending) -> Result<(), Failure> {
         let name = self.manifest.run(point, repetition);
         self.manifest.runs.insert(name, ending);
         self.save_manifest()
     }
 
     /// Returns the stored ending of a run.
-    pub(super) fn ending(&self, point: &Point, repetition: u32) -> Option<&Ending> {
+    pub(crate) fn ending(&self, point: &Point, repetition: u32) -> Option<&Ending> {
         self.manifest.runs.get(&self.manifest.run(point, repetition))
     }
 
     /// Writes a file of the directory atomically.
-    pub(super) fn write(&self, name: &str, text: &str) -> Result<PathBuf, Failure> {
+    pub(crate) fn write(&self, name: &str, text: &str) -> Result<PathBuf, Failure> {
         let path = self.path.join(name);
         write_atomically(&path, text.as_bytes()).map_err(|error| cannot(&path, &error))?;
         Ok(path)
     }
 
     /// Writes a JSON document.
-    pub(super) fn write_json(&self, name: &str, value: &impl Serialize) -> Result<PathBuf, Failure> {
+    pub(crate) fn write_json(&self, name: &str, value: &impl Serialize) -> Result<PathBuf, Failure> {
         let text = serde_json::to_string_pretty(value)
             .map_err(|error| Failure::usage(format!("{name}: {error}")))?;
         self.write(name, &format!("{text}\n"))
@@ -169,7 +169,7 @@ impl Manifest {
 }
 
 /// Reads the state of a run from the directory, with its result if there is one.
-pub(super) fn read_run(
+pub(crate) fn read_run(
     directory: &Path,
     manifest: &Manifest,
     experiment: &Experiment,
@@ -198,7 +198,7 @@ pub(super) fn read_run(
 }
 
 /// Reads the manifest of a directory. Returns `None` if there is no manifest.
-pub(super) fn read_manifest(directory: &Path) -> Result<Option<Manifest>, Failure> {
+pub(crate) fn read_manifest(directory: &Path) -> Result<Option<Manifest>, Failure> {
     let path = directory.join(MANIFEST);
     match fs::read_to_string(&path) {
         Ok(text) => serde_json::from_str(&text).map(Some).map_err(|error| {
@@ -212,7 +212,7 @@ pub(super) fn read_manifest(directory: &Path) -> Result<Option<Manifest>, Failur
 
 /// Rejects a directory with results of another experiment. More points or repetitions, and other titles and figures,
 /// are allowed.
-pub(super) fn require_same_experiment(
+pub(crate) fn require_same_experiment(
     path: &Path,
     known: &Manifest,
     experiment: &Experiment,
@@ -374,7 +374,7 @@ fn take_lock(directory: &Path) -> Result<File, Failure> {
 }
 
 /// Returns the name of the picture of a figure, counted from 1.
-pub(super) fn picture_name(number: usize) -> String {
+pub(crate) fn picture_name(number: usize) -> String {
     format!("{PICTURE}{number}.svg")
 }
 

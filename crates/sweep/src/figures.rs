@@ -1,8 +1,8 @@
 //! `[[figure]]` of an experiment: reads the figures and checks them against the axes before anything runs.
 
-use super::grid::Axis;
-use lydite_plan::source::{Entry, Source};
+use crate::grid::Axis;
 use lydite_database::AbortReason;
+use lydite_plan::source::{Entry, Source};
 use lydite_report::metric::{BOXED, Metric};
 use lydite_report::sweep::claim::{Claim, Condition};
 use lydite_report::sweep::figure::{FigureSpec, Kind, POSITION, SECOND, Scale, axis_title, metric_title};
@@ -27,7 +27,7 @@ const KEYS: [&str; 14] = [
 ];
 
 /// Reads all figures. Without `[[figure]]`, returns throughput over the axes, if there are at most three.
-pub(super) fn read(source: &mut Source, document: &DeTable<'_>, axes: &[Axis]) -> Vec<FigureSpec> {
+pub(crate) fn read(source: &mut Source, document: &DeTable<'_>, axes: &[Axis]) -> Vec<FigureSpec> {
     let Some(entry) = source.entries(document).into_iter().find(|entry| entry.key == "figure") else {
         return default_figure(axes).into_iter().collect();
     };

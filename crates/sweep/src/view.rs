@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 const REDRAW_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The progress of a sweep.
-pub(super) struct View {
+pub(crate) struct View {
     style: Style,
     /// Number of all runs of the sweep.
     total: usize,
@@ -28,25 +28,25 @@ pub(super) struct View {
 }
 
 /// The current run.
-pub(super) struct Current<'a> {
-    pub(super) label: &'a str,
-    pub(super) repetition: u32,
-    pub(super) repetitions: u32,
+pub(crate) struct Current<'a> {
+    pub(crate) label: &'a str,
+    pub(crate) repetition: u32,
+    pub(crate) repetitions: u32,
     /// Planned time of the run.
-    pub(super) planned: Duration,
+    pub(crate) planned: Duration,
     /// Planned time of all runs after it, pauses included.
-    pub(super) rest: Duration,
+    pub(crate) rest: Duration,
     /// Number of runs after it.
-    pub(super) runs_left: u32,
+    pub(crate) runs_left: u32,
 }
 
 impl View {
-    pub(super) fn new(style: Style, total: usize, done: usize) -> Self {
+    pub(crate) fn new(style: Style, total: usize, done: usize) -> Self {
         Self { style, total, done, beyond: Duration::ZERO, made: 0, drawn: None, last: String::new() }
     }
 
     /// Prints one permanent line.
-    pub(super) fn note(&mut self, text: &str) {
+    pub(crate) fn note(&mut self, text: &str) {
         match self.style {
             Style::Quiet => {}
             Style::Plain => eprint(&format!("{text}\n")),
@@ -58,7 +58,7 @@ impl View {
     }
 
     /// Updates the live line.
-    pub(super) fn update(&mut self, now: &Current<'_>, elapsed: Duration) {
+    pub(crate) fn update(&mut self, now: &Current<'_>, elapsed: Duration) {
         if self.style != Style::Live || self.drawn.is_some_and(|drawn| drawn.elapsed() < REDRAW_INTERVAL) {
             return;
         }
@@ -87,7 +87,7 @@ impl View {
     }
 
     /// Prints the outcome of a run.
-    pub(super) fn ended(&mut self, now: &Current<'_>, run: &Run, took: Duration) {
+    pub(crate) fn ended(&mut self, now: &Current<'_>, run: &Run, took: Duration) {
         self.done += 1;
         self.made += 1;
         self.beyond += took.saturating_sub(now.planned);
@@ -114,7 +114,7 @@ impl View {
     }
 
     /// Clears the live line.
-    pub(super) fn finish(&mut self) {
+    pub(crate) fn finish(&mut self) {
         if self.style == Style::Live && self.drawn.take().is_some() {
             eprint("\r\x1b[K");
         }

@@ -1,10 +1,10 @@
 //! Makes each run in its own process, so that runs share no memory, caches or crashes. The process is this program
 //! again. It gets the plan through a pipe, so that no password is in a file or in the list of processes.
 
-use super::grid::Point;
-use super::store::Ending;
-use lydite_console::program::program;
+use crate::grid::Point;
+use crate::store::Ending;
 use lydite_console::interrupt::Interrupt;
+use lydite_console::program::program;
 use lydite_plan::MAX_LABEL;
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -23,7 +23,7 @@ const STDERR_MAX: u64 = 64 * 1024;
 const MESSAGES_MAX: usize = 400;
 
 /// The database that a run begins with.
-pub(super) enum Begin {
+pub(crate) enum Begin {
     /// The run drops the tables and loads them again.
     Fresh,
     /// The run restores the template of this name.
@@ -33,20 +33,20 @@ pub(super) enum Begin {
 }
 
 /// Settings of a run beside the plan of its point.
-pub(super) struct Settings {
+pub(crate) struct Settings {
     /// The database that it begins with.
-    pub(super) begin: Begin,
+    pub(crate) begin: Begin,
     /// True if it may begin with function tests.
-    pub(super) verify: bool,
+    pub(crate) verify: bool,
     /// URL of the target, if it is not the plan's.
-    pub(super) target: Option<String>,
+    pub(crate) target: Option<String>,
 }
 
 /// Makes a run and waits for its end. If the user interrupts, the run is asked to end.
 ///
 /// - `lock`: stays locked until the run has ended, even if this process dies first.
 /// - `show_progress`: called regularly with the time since the start.
-pub(super) fn run(
+pub(crate) fn run(
     point: &Point,
     json: &Path,
     settings: &Settings,

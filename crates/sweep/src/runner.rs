@@ -1,11 +1,11 @@
 //! The work of a sweep: makes the missing runs one after the other, and summarizes all of them.
 
-use super::child::{self, Begin, Settings};
-use super::experiment::{Experiment, Reload, planned};
-use super::grid::{self, Point};
-use super::store::{self, Directory, Ending, Manifest};
-use super::templates;
-use super::view::{Current, View};
+use crate::child::{self, Begin, Settings};
+use crate::experiment::{Experiment, Reload, planned};
+use crate::grid::{self, Point};
+use crate::store::{self, Directory, Ending, Manifest};
+use crate::templates;
+use crate::view::{Current, View};
 use lydite_console::exit::{Failure, Outcome};
 use lydite_console::interrupt::Interrupt;
 use lydite_console::output::complain;
@@ -23,14 +23,14 @@ use std::time::{Duration, Instant};
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The runs of a sweep: those in its directory, and those that this process makes.
-pub(super) struct Runner<'a> {
+pub(crate) struct Runner<'a> {
     experiment: &'a Experiment,
     directory: Directory,
     /// The runs of each point.
     runs: Vec<Vec<Run>>,
     environment: Environment,
     /// True if this process has made a run.
-    pub(super) made: bool,
+    pub(crate) made: bool,
     /// URLs of the targets that had their function tests: once is enough.
     verified: BTreeSet<String>,
     /// The labs that runs have as targets.
@@ -39,7 +39,7 @@ pub(super) struct Runner<'a> {
 
 impl<'a> Runner<'a> {
     /// Reads the runs that the directory holds.
-    pub(super) fn new(experiment: &'a Experiment, directory: Directory, out: &Path) -> Self {
+    pub(crate) fn new(experiment: &'a Experiment, directory: Directory, out: &Path) -> Self {
         let mut environment = Environment::default();
         let mut stored = |point: &Point, manifest: &Manifest, repetition| {
             let (run, result) = store::read_run(out, manifest, experiment, point, repetition);
@@ -67,13 +67,13 @@ impl<'a> Runner<'a> {
     }
 
     /// Ends the labs that this sweep started.
-    pub(super) fn end_labs(&self) -> Outcome {
+    pub(crate) fn end_labs(&self) -> Outcome {
         self.labs.end()
     }
 
     /// Makes all missing runs: one run of every point, then the next run of every point, so that a slow hour affects
     /// all points alike. Returns true if the user interrupted it.
-    pub(super) fn make_runs(&mut self, style: Style, interrupt: &Interrupt) -> Result<bool, Failure> {
+    pub(crate) fn make_runs(&mut self, style: Style, interrupt: &Interrupt) -> Result<bool, Failure> {
         let experiment = self.experiment;
         let todo: Vec<(usize, u32)> = (1..=experiment.repetitions)
             .flat_map(|repetition| (0..experiment.points.len()).map(move |number| (number, repetition)))
@@ -219,7 +219,7 @@ impl<'a> Runner<'a> {
     }
 
     /// Writes the summary and the page of all runs so far.
-    pub(super) fn write(&self) -> Result<Sweep, Failure> {
+    pub(crate) fn write(&self) -> Result<Sweep, Failure> {
         let sweep = self.summary();
         self.directory.write_json("summary.json", &sweep)?;
         self.directory.write("summary.csv", &render_csv(&sweep))?;
@@ -266,7 +266,7 @@ impl<'a> Runner<'a> {
     }
 
     /// Returns the failures for the exit code. They cover all runs in the directory, also those of earlier calls.
-    pub(super) fn failures(&self, sweep: &Sweep, interrupted: bool, out: &Path) -> Vec<Failure> {
+    pub(crate) fn failures(&self, sweep: &Sweep, interrupted: bool, out: &Path) -> Vec<Failure> {
         let mut all = Vec::new();
         let broken = sweep.runs_with_failed_checks();
         if broken > 0 {

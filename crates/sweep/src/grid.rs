@@ -28,11 +28,11 @@ const SAME_FILE: &str = "each run would write the same file: leave it out, the s
 /// The prefix of keys that set an option of the target's URL.
 const OPTION_PREFIX: &str = "target.";
 /// The name of the axis that `[[point]]` defines.
-pub(super) const POINTS: &str = "point";
+pub(crate) const POINTS: &str = "point";
 
 /// A value for a key of the plan, and its place.
 #[derive(Clone, Debug)]
-pub(super) struct Setting {
+pub(crate) struct Setting {
     key: String,
     text: String,
     /// The line in the file; `None` for `--set`.
@@ -41,16 +41,16 @@ pub(super) struct Setting {
 
 /// An axis: something that the experiment varies.
 #[derive(Clone)]
-pub(super) struct Axis {
-    pub(super) name: String,
-    pub(super) values: Vec<AxisValue>,
+pub(crate) struct Axis {
+    pub(crate) name: String,
+    pub(crate) values: Vec<AxisValue>,
     line: usize,
 }
 
 /// A value of an axis: its label in figures, and the keys that it sets.
 #[derive(Clone)]
-pub(super) struct AxisValue {
-    pub(super) label: String,
+pub(crate) struct AxisValue {
+    pub(crate) label: String,
     /// Its part of a point's label, such as `terminals=8`.
     name: String,
     settings: Vec<Setting>,
@@ -59,25 +59,25 @@ pub(super) struct AxisValue {
 }
 
 /// A point of the sweep: one validated plan.
-pub(super) struct Point {
-    pub(super) label: String,
+pub(crate) struct Point {
+    pub(crate) label: String,
     /// The label of its value of each axis.
-    pub(super) at: Vec<String>,
-    pub(super) plan: Plan,
+    pub(crate) at: Vec<String>,
+    pub(crate) plan: Plan,
     /// The keys of the plan. They may contain a password and are never written to a file.
-    pub(super) given: BTreeMap<String, String>,
+    pub(crate) given: BTreeMap<String, String>,
     /// The same keys without passwords.
-    pub(super) shown: BTreeMap<String, String>,
+    pub(crate) shown: BTreeMap<String, String>,
     /// A digest of the plan, distinct for each point.
-    pub(super) digest: String,
+    pub(crate) digest: String,
     /// The line of the target, or 1.
-    pub(super) target_line: usize,
+    pub(crate) target_line: usize,
     /// The lab that is the target; `None` for any other target. `plan` has a URL where nothing listens then.
-    pub(super) lab: Option<LabTarget>,
+    pub(crate) lab: Option<LabTarget>,
 }
 
 /// Returns the axes for the summary: names and labels.
-pub(super) fn names(axes: &[Axis]) -> Vec<lydite_report::sweep::Axis> {
+pub(crate) fn names(axes: &[Axis]) -> Vec<lydite_report::sweep::Axis> {
     let named = |axis: &Axis| lydite_report::sweep::Axis {
         name: axis.name.clone(),
         values: axis.values.iter().map(|value| value.label.clone()).collect(),
@@ -86,7 +86,7 @@ pub(super) fn names(axes: &[Axis]) -> Vec<lydite_report::sweep::Axis> {
 }
 
 /// Reads the settings of a table: `[plan]`, a point, or a value of an axis. Keys in `except` are skipped.
-pub(super) fn settings(source: &mut Source, table: &DeTable<'_>, except: &[&str]) -> Vec<Setting> {
+pub(crate) fn settings(source: &mut Source, table: &DeTable<'_>, except: &[&str]) -> Vec<Setting> {
     let mut all = Vec::new();
     for entry in source.leaves(table) {
         if except.contains(&entry.key.as_str()) || !is_settable(source, &entry) {
@@ -101,7 +101,7 @@ pub(super) fn settings(source: &mut Source, table: &DeTable<'_>, except: &[&str]
 
 /// Applies `--set KEY=VALUE` to the plan, and `--set AXIS=LABEL,LABEL` to the axes. `--set KEY=` removes the key. Returns
 /// the axes with the values to run.
-pub(super) fn override_plan(
+pub(crate) fn override_plan(
     source: &mut Source,
     plan: &mut Vec<Setting>,
     axes: &[Axis],
@@ -190,7 +190,7 @@ fn key_problem(key: &str, names: Names) -> Option<String> {
 }
 
 /// Reads `[axes]`, and `[[point]]` as an axis of that name, in the order of the file.
-pub(super) fn axes(source: &mut Source, document: &DeTable<'_>) -> Vec<Axis> {
+pub(crate) fn axes(source: &mut Source, document: &DeTable<'_>) -> Vec<Axis> {
     let mut all = Vec::new();
     for entry in source.entries(document) {
         match (entry.key.as_str(), entry.value) {
@@ -319,7 +319,7 @@ fn labelled(source: &mut Source, axis: &str, line: usize, table: &DeTable<'_>) -
 }
 
 /// Rejects axes that vary a key of the plan.
-pub(super) fn reject_fixed_axes(source: &mut Source, plan: &[Setting], axes: &[Axis]) {
+pub(crate) fn reject_fixed_axes(source: &mut Source, plan: &[Setting], axes: &[Axis]) {
     for axis in axes {
         if let Some(line) =
             plan.iter().find(|setting| setting.key == axis.name).and_then(|setting| setting.line)
@@ -334,7 +334,7 @@ pub(super) fn reject_fixed_axes(source: &mut Source, plan: &[Setting], axes: &[A
 }
 
 /// Returns every combination of values. The last axis varies fastest.
-pub(super) fn points(source: &mut Source, plan: &[Setting], axes: &[Axis]) -> Vec<Point> {
+pub(crate) fn points(source: &mut Source, plan: &[Setting], axes: &[Axis]) -> Vec<Point> {
     let count = axes.iter().try_fold(1_usize, |all, axis| all.checked_mul(axis.values.len()));
     let Some(count) = count.filter(|count| *count <= MAX_POINTS) else {
         source.add(format!("{}: more than {MAX_POINTS} points: give fewer values or axes", source.file()));

@@ -1,5 +1,5 @@
-//! `lydite sweep`: runs a grid or a list of plans, each several times, into one directory. The directory holds a result
-//! for each run, a summary, and a page with figures. After a sweep was killed, the same command makes the missing runs.
+//! Sweeps: a grid or a list of plans, each run several times, into one directory. The directory holds a result for each
+//! run, a summary, and a page with figures. After a sweep was killed, the same command makes the missing runs.
 
 mod child;
 mod dry_run;
@@ -11,48 +11,43 @@ mod store;
 mod templates;
 mod view;
 
-use crate::cli::SweepArgs;
+use experiment::Reload;
 use lydite_console::exit::{Failure, Outcome};
-use crate::signals::watch;
+use lydite_console::interrupt::Interrupt;
 use lydite_console::output::{complain, print};
-use experiment::{Experiment, Reload};
 use lydite_report::figures::plural;
 use lydite_report::live::Style;
 use lydite_report::sweep::{State, Sweep, USUAL_METRICS, render_summary};
 use runner::Runner;
-use std::path::PathBuf;
 use store::Directory;
 
-/// Runs `lydite sweep`.
-pub(crate) fn command(args: SweepArgs) -> Outcome {
-    let experiment = Experiment::read(&args)?;
-    let out = match &args.out {
-        Some(out) => out.clone(),
-        None => PathBuf::from(args.experiment.file_stem().unwrap_or(args.experiment.as_os_str())),
-    };
-    if args.dry_run {
-        return dry_run::show(&experiment, &out, args.fresh);
-    }
-    let style = Style::detect(args.quiet);
-    let interrupt = watch(style)?;
+pub use dry_run::show;
+pub use experiment::{Experiment, Options};
+
+/// Makes the missing runs of a sweep, and prints the summary of all.
+///
+/// # Errors
+/// The directory can't be used, runs failed, or the user interrupted.
+pub fn run(experiment: &Experiment, options: &Options, style: Style, interrupt: &Interrupt) -> Outcome {
+    let out = options.out();
     // Another build of the program may have made the templates of a sweep that starts over.
-    let before = if args.fresh { store::read_manifest(&out)? } else { None };
-    let directory = Directory::open(&out, &experiment, args.fresh)?;
+    let before = if options.fresh { store::read_manifest(&out)? } else { None };
+    let directory = Directory::open(&out, experiment, options.fresh)?;
     let program = directory.manifest.program.clone();
-    for program in before.iter().map(|known| &known.program).chain(args.fresh.then_some(&program)) {
-        templates::delete(&experiment, program, true, &interrupt);
+    for program in before.iter().map(|known| &known.program).chain(options.fresh.then_some(&program)) {
+        templates::delete(experiment, program, true, interrupt);
     }
-    let mut runner = Runner::new(&experiment, directory, &out);
-    let made = runner.make_runs(style, &interrupt);
+    let mut runner = Runner::new(experiment, directory, &out);
+    let made = runner.make_runs(style, interrupt);
     let labs_ended = runner.end_labs();
     let interrupted = made?;
     let sweep = runner.write()?;
     if sweep.runs_in(State::Complete) == sweep.runs() {
         // A killed sweep may have left its templates. Errors are printed only after runs of this process: a sweep that
         // is only drawn again needs no server.
-        templates::delete(&experiment, &program, runner.made, &interrupt);
+        templates::delete(experiment, &program, runner.made, interrupt);
     } else if experiment.reload == Reload::Restore {
-        let names = templates::names(&experiment, &program);
+        let names = templates::names(experiment, &program);
         complain(&format!("templates kept for the remaining runs: {}", names.join(", ")));
     }
     for metric in unknown_metrics(&sweep) {
