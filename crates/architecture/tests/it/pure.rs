@@ -19,7 +19,7 @@ const RULES: &[(&[&str], &[&str], &str)] = &[
     ),
     (
         &[
-            "audit", "bench", "console", "database", "families", "faults", "fleet", "lab", "observe",
+            "audit", "bench", "console", "database", "driver-kit", "families", "faults", "fleet", "lab", "observe",
             "plan", "report", "sweep", "verify", "was",
         ],
         &["process::exit", "ExitCode", "signal_hook", "clap::"],
@@ -27,7 +27,7 @@ const RULES: &[(&[&str], &[&str], &str)] = &[
     ),
     (
         &[
-            "audit", "bench", "database", "faults", "fleet", "lab", "micro", "observe", "plan", "report",
+            "audit", "bench", "database", "driver-kit", "faults", "fleet", "lab", "micro", "observe", "plan", "report",
             "sweep", "tpcc", "verify", "was",
         ],
         RUNTIME,

@@ -1,10 +1,10 @@
 //! `lydite driver test`: runs the kit against any target and prints a table.
 
 use crate::cli::DriverTestArgs;
-use lydite_console::exit::{Failure, Outcome};
-use crate::signals::watch;
-use lydite_console::output::{complain, print};
 use crate::proven;
+use crate::signals::watch;
+use lydite_console::exit::{Failure, Outcome};
+use lydite_console::output::{complain, print};
 use lydite_database::{TargetError, TxMode};
 use lydite_families::{TargetSpec, family_of};
 use lydite_plan::values::whole;

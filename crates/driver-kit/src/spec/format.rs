@@ -4,7 +4,7 @@ use super::code::findings;
 use super::finding::{Finding, Kind};
 use super::keys::{CODE_KEYS, Names, ONE_LANGUAGE_KEYS, Piece, SECTIONS, problems};
 use super::{Code, ErrorRule, Form, Package, Spec, tokens};
-use crate::cli::Language;
+use crate::language::Language;
 use lydite_plan::source::{Entry, Source};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,10 +16,7 @@ const GUARANTEES: [&str; 5] = ["none", "per-key", "atomic", "optimistic", "seria
 ///
 /// # Errors
 /// Everything that is wrong, one line each: file, line, key, and what to write.
-pub(in crate::commands::driver) fn read(
-    path: &Path,
-    language_flag: Option<Language>,
-) -> Result<Spec, Vec<String>> {
+pub(crate) fn read(path: &Path, language_flag: Option<Language>) -> Result<Spec, Vec<String>> {
     let (mut source, text) = Source::read(path, "the chapter A driver from a specification of the book")
         .map_err(|error| vec![error])?;
     let spec = match DeTable::parse(&text) {

@@ -10,9 +10,9 @@ mod keys;
 mod python;
 mod tokens;
 
-pub(super) use format::read;
+pub(crate) use format::read;
 
-use crate::cli::Language;
+use crate::language::Language;
 use finding::Finding;
 use std::collections::BTreeMap;
 
@@ -65,11 +65,11 @@ struct Package {
 
 /// A valid specification.
 #[derive(Debug)]
-pub(super) struct Spec {
+pub(crate) struct Spec {
     /// The language of the code.
-    pub(super) language: Language,
+    pub(crate) language: Language,
     /// The file, unchanged.
-    pub(super) text: String,
+    pub(crate) text: String,
     name: String,
     guarantee: &'static str,
     isolation: Option<String>,
@@ -98,7 +98,7 @@ pub(super) struct Spec {
 
 impl Spec {
     /// Returns the files that are specific to this driver: path, text, and true for a program.
-    pub(super) fn files(&self, name: &str) -> Vec<(&'static str, String, bool)> {
+    pub(crate) fn files(&self, name: &str) -> Vec<(&'static str, String, bool)> {
         let mut files = match self.language {
             Language::Python => python::files(self),
             Language::Go => go::files(self, name),
@@ -108,7 +108,7 @@ impl Spec {
     }
 
     /// Returns the text of `README.md`.
-    pub(super) fn readme(&self, name: &str, url: &str) -> String {
+    pub(crate) fn readme(&self, name: &str, url: &str) -> String {
         let mut out = match self.language {
             Language::Python => python::readme(self, name, url),
             Language::Go => go::readme(self, name, url),
@@ -127,7 +127,7 @@ impl Spec {
     }
 
     /// Returns true if the user must install packages first.
-    pub(super) fn installs(&self) -> bool {
+    pub(crate) fn installs(&self) -> bool {
         self.language == Language::Python && !self.packages.is_empty()
     }
 

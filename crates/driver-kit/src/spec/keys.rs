@@ -1,7 +1,7 @@
 //! The keys of a specification as data: the sections, and the names that each piece of code may and must use.
 
 use super::finding::{Finding, Kind};
-use crate::cli::Language;
+use crate::language::Language;
 
 /// The sections and their keys.
 pub(super) const SECTIONS: &[(&str, &[&str])] = &[

@@ -1,8 +1,7 @@
-//! `lydite driver new`: makes a directory with a working driver. The directory contains the SDK, so nothing needs to be
-//! installed.
+//! New drivers: makes a directory with a working driver. The directory contains the SDK, so nothing needs to be installed.
 
-use super::spec;
-use crate::cli::{DriverNewArgs, Language};
+use crate::language::Language;
+use crate::spec;
 use lydite_console::exit::{Failure, Outcome};
 use lydite_console::output::print;
 use lydite_console::shell::typed;
@@ -11,18 +10,18 @@ use std::borrow::Cow;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A file of a driver: path, text, and true for a program.
 type File = (String, Cow<'static, str>, bool);
 
-const PYTHON_TRANSACTIONS: &str = include_str!("../../../../../sdk/python/examples/sqlite_driver.py");
-const PYTHON_STORE: &str = include_str!("../../../../../sdk/python/examples/sqlite_kv.py");
-const GO_STORE: &str = include_str!("../../../../../sdk/go/examples/store/main.go");
-const GO_TRANSACTIONS: &str = include_str!("../../../../../sdk/go/examples/memory/main.go");
-const GO_TABLES: &str = include_str!("../../../../../sdk/go/examples/memory/store.go");
-const GO_LIST: &str = include_str!("../../../../../sdk/go/examples/store/list.go");
-const GO_DRIVER: &str = include_str!("../../../../../sdk/go/examples/pgx/driver");
+const PYTHON_TRANSACTIONS: &str = include_str!("../../../sdk/python/examples/sqlite_driver.py");
+const PYTHON_STORE: &str = include_str!("../../../sdk/python/examples/sqlite_kv.py");
+const GO_STORE: &str = include_str!("../../../sdk/go/examples/store/main.go");
+const GO_TRANSACTIONS: &str = include_str!("../../../sdk/go/examples/memory/main.go");
+const GO_TABLES: &str = include_str!("../../../sdk/go/examples/memory/store.go");
+const GO_LIST: &str = include_str!("../../../sdk/go/examples/store/list.go");
+const GO_DRIVER: &str = include_str!("../../../sdk/go/examples/pgx/driver");
 
 /// Returns the files of an example driver.
 fn files(name: &str, lang: Language, kv: bool) -> Vec<File> {
@@ -60,44 +59,42 @@ fn specified_files(spec: &spec::Spec, name: &str) -> Vec<File> {
     files.map(|(path, text, runs)| (path.into(), text.into(), runs)).chain(sdk(spec.language)).collect()
 }
 
-impl Language {
-    /// Returns the name for messages.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Python => "Python",
-            Self::Go => "Go",
-        }
-    }
-
-    /// Returns the value in flags and specifications.
-    pub(super) fn option(self) -> &'static str {
-        match self {
-            Self::Python => "python",
-            Self::Go => "go",
-        }
-    }
+/// A driver to make.
+#[derive(Clone, Debug)]
+pub struct NewDriver {
+    /// Directory to make; its last part is the driver's name.
+    pub path: PathBuf,
+    /// Language; a specification names its own.
+    pub language: Option<Language>,
+    /// True for a driver of a key-value store, on which Lydite plays the transactions.
+    pub kv: bool,
+    /// File with the specification of a key-value driver.
+    pub spec: Option<PathBuf>,
 }
 
-/// Runs `lydite driver new`.
-pub(super) fn command(args: &DriverNewArgs) -> Outcome {
-    let name = args.name.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+/// Makes the directory of a driver, and prints what to do with it.
+///
+/// # Errors
+/// The name, the language or the specification is wrong, or the disk rejects a file.
+pub fn make(driver: &NewDriver) -> Outcome {
+    let name = driver.path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let good = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
     if name.is_empty() || !name.chars().all(good) || name.starts_with('-') {
         return Err(Failure::usage(format!(
             "NAME {:?}: use letters, digits, - and _, perhaps behind a directory",
-            args.name.display().to_string()
+            driver.path.display().to_string()
         )));
     }
-    let spec = match &args.spec {
+    let spec = match &driver.spec {
         None => None,
-        Some(path) => Some(spec::read(path, args.lang).map_err(Failure::Usage)?),
+        Some(path) => Some(spec::read(path, driver.language).map_err(Failure::Usage)?),
     };
-    let (files, lang) = match (&spec, args.lang) {
+    let (files, lang) = match (&spec, driver.language) {
         (Some(spec), _) => (specified_files(spec, name), spec.language),
-        (None, Some(lang)) => (files(name, lang, args.kv), lang),
+        (None, Some(lang)) => (files(name, lang, driver.kv), lang),
         (None, None) => return Err(Failure::usage("--lang: say python or go, or name a --spec")),
     };
-    let path = &args.name;
+    let path = &driver.path;
     let failed = |path: &Path, error: io::Error| Failure::usage(format!("{}: {error}", path.display()));
     fs::create_dir(path).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => {
@@ -111,7 +108,7 @@ pub(super) fn command(args: &DriverNewArgs) -> Outcome {
     let url = typed(&url);
     let readme = match &spec {
         Some(spec) => spec.readme(name, &url),
-        None => readme(name, &url, lang, args.kv),
+        None => readme(name, &url, lang, driver.kv),
     };
     let test = "#!/bin/sh\n# Tests the driver. Drops the tables of earlier tests first.\n\
                 exec \"${LYDITE:-lydite}\" driver test --fresh \"driver:$(dirname \"$0\")\"\n";

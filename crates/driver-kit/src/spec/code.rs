@@ -2,7 +2,7 @@
 
 use super::finding::{Finding, Kind};
 use super::tokens;
-use crate::cli::Language;
+use crate::language::Language;
 use std::io::{ErrorKind, Write};
 use std::process::{Command, Stdio};
 

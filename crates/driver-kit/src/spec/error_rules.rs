@@ -4,7 +4,7 @@ use super::Meaning;
 use super::finding::Kind;
 use super::format::{Entries, Reader, line_of_text};
 use super::keys::Piece;
-use crate::cli::Language;
+use crate::language::Language;
 use toml::de::{DeTable, DeValue};
 
 /// The meaning of an error, and the indexes of the pieces for its class and its condition.
