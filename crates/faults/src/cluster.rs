@@ -6,6 +6,7 @@
 //!
 //! What differs between products is data ([`Rejoin`]): a guard starts servers that it knows from a note alone.
 
+use crate::error::FaultError;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -98,11 +99,11 @@ impl Rejoin {
     ///
     /// # Errors
     /// The server can't be run, fails, or does not report the position.
-    pub fn position_of(&self, mut command: Command, log: &Path) -> Result<Position, String> {
+    pub fn position_of(&self, mut command: Command, log: &Path) -> Result<Position, FaultError> {
         let recovery = self.recover.last().map_or("", String::as_str);
         let program = format!("{} {recovery}", command.get_program().display());
-        let failed = |error: io::Error| format!("{program}: {error}");
-        let in_log = |error: io::Error| format!("{}: {error}", log.display());
+        let failed = |error| FaultError::system(&program, error);
+        let in_log = |error| FaultError::system(log.display(), error);
         let file = OpenOptions::new().append(true).open(log).map_err(in_log)?;
         let before = file.metadata().map_err(in_log)?.len() as usize;
         command.args(&self.recover);
@@ -115,7 +116,8 @@ impl Rejoin {
             }
             if begun.elapsed() > PATIENCE {
                 child.kill().and_then(|()| child.wait()).map_err(failed)?;
-                return Err(format!("{program}: it has not recovered the data in {} s", PATIENCE.as_secs()));
+                let late = format!("{program}: it has not recovered the data in {} s", PATIENCE.as_secs());
+                return Err(FaultError::Failed(late));
             }
             thread::sleep(LOOK);
         };
@@ -123,10 +125,12 @@ impl Rejoin {
         let messages = String::from_utf8_lossy(text.get(before..).unwrap_or_default());
         if !status.success() {
             let error = messages.lines().find(|line| line.contains(&self.error));
-            return Err(format!("{program}: {}", error.map_or_else(|| status.to_string(), str::to_owned)));
+            let error = error.map_or_else(|| status.to_string(), str::to_owned);
+            return Err(FaultError::Failed(format!("{program}: {error}")));
         }
-        self.position_in(&messages)
-            .ok_or_else(|| format!("{program}: it reports no position, see {}", log.display()))
+        self.position_in(&messages).ok_or_else(|| {
+            FaultError::Failed(format!("{program}: it reports no position, see {}", log.display()))
+        })
     }
 }
 
@@ -193,9 +197,12 @@ mod tests {
             rejoin().position_of(command, log.path())
         };
         let script = "echo '0 [ERROR] the disk is full' >&2; echo '0 [ERROR] Aborting' >&2; exit 1";
-        assert_eq!(recovered(script).unwrap_err(), "sh --wsrep-recover: 0 [ERROR] the disk is full");
-        assert!(recovered("kill -9 $$").unwrap_err().contains("signal: 9"));
-        assert!(recovered("true").unwrap_err().contains("it reports no position"));
+        assert_eq!(
+            recovered(script).unwrap_err().to_string(),
+            "sh --wsrep-recover: 0 [ERROR] the disk is full"
+        );
+        assert!(recovered("kill -9 $$").unwrap_err().to_string().contains("signal: 9"));
+        assert!(recovered("true").unwrap_err().to_string().contains("it reports no position"));
         let script = "echo '0 [Note] WSREP: Recovered position: 5ec72d2d:7' >&2";
         assert_eq!(recovered(script).unwrap().commits, 7);
     }

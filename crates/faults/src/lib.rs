@@ -8,11 +8,12 @@
 //! On another host, ssh starts the guard ([`remote`]). It holds the guard's input open like a pipe does.
 //!
 //! Nothing here knows Lydite, except that this program runs `faults guard`, `faults burn`, `faults disk` and `faults hold`
-//! as it should, nor a database or a lab: a [`Server`] brings what is special about it as data, such as the way in which the
-//! nodes of its cluster start again ([`cluster`]).
+//! as it should. Nothing knows a database or the inside of a lab either: a [`Server`] brings what is special about it as
+//! data, such as the way in which the nodes of its cluster start again ([`cluster`]).
 
 pub mod cluster;
 mod data;
+mod error;
 mod fault;
 mod group;
 mod guard;
@@ -37,6 +38,7 @@ use std::io;
 use std::path::Path;
 
 pub use data::is_mounted;
+pub use error::FaultError;
 pub use fault::{Cluster, Fault, Mover, Server, Site};
 pub use guard::guard;
 pub use hold::hold;

@@ -1,5 +1,6 @@
 //! Reads faults as the kinds of faults want them.
 
+use crate::error::FaultError;
 use crate::kinds::{self, Acts};
 use crate::spec::{Commands, FaultSpec, SSH, Where};
 use std::time::Duration;
@@ -30,15 +31,20 @@ pub struct Parts<'a> {
     pub commands: Option<Commands>,
 }
 
+/// Returns a problem of what the user wrote.
+fn wrong(words: impl Into<String>) -> FaultError {
+    FaultError::Wrong(words.into())
+}
+
 impl FaultSpec {
     /// Reads `KIND[:ARGS]@FROM[..TO]/WHERE`. Without `/WHERE` a kind that acts on the machine is `local`.
     ///
     /// # Errors
     /// The first problem of the text; it continues "TEXT".
-    pub fn parse(text: &str, reader: &Reader<'_>) -> Result<Self, String> {
-        let (head, rest) = text
-            .split_once('@')
-            .ok_or("has no time: write KIND[:ARGS]@FROM[..TO]/WHERE, as stop@8s..11s/lab:pg")?;
+    pub fn parse(text: &str, reader: &Reader<'_>) -> Result<Self, FaultError> {
+        let (head, rest) = text.split_once('@').ok_or_else(|| {
+            wrong("has no time: write KIND[:ARGS]@FROM[..TO]/WHERE, as stop@8s..11s/lab:pg")
+        })?;
         let (times, place) = rest.split_once('/').map_or((rest, None), |(times, place)| (times, Some(place)));
         let (from, to) = times.split_once("..").map_or((times, None), |(from, to)| (from, Some(to)));
         let (kind, arguments) = head.split_once(':').map_or((head, None), |(kind, rest)| (kind, Some(rest)));
@@ -52,31 +58,33 @@ impl FaultSpec {
     ///
     /// # Errors
     /// The first problem; it continues the fault's name.
-    pub fn of_parts(parts: &Parts<'_>, reader: &Reader<'_>) -> Result<Self, String> {
+    pub fn of_parts(parts: &Parts<'_>, reader: &Reader<'_>) -> Result<Self, FaultError> {
         if let Some((kind, arguments)) = parts.kind.split_once(':') {
-            return Err(format!("has arguments in its kind: write kind = {kind:?} and args = {arguments:?}"));
+            return Err(wrong(format!(
+                "has arguments in its kind: write kind = {kind:?} and args = {arguments:?}"
+            )));
         }
         let Some(kind) = kinds::named(parts.kind) else {
-            return Err(format!(
+            return Err(wrong(format!(
                 "has a kind {:?} that {}",
                 parts.kind,
                 (reader.unknown_kind)(parts.kind, &kinds::names())
-            ));
+            )));
         };
         let time = |text: &str| {
-            (reader.time)(text.trim()).map_err(|problem| format!("has a time {text:?} that {problem}"))
+            (reader.time)(text.trim()).map_err(|problem| wrong(format!("has a time {text:?} that {problem}")))
         };
         let from = time(parts.from)?;
         let to = parts.to.map(time).transpose()?;
         match to {
-            Some(to) if to < from => return Err("ends before it begins: write FROM..TO".into()),
-            Some(to) if to == from => return Err("has no length: let it end later than it begins".into()),
+            Some(to) if to < from => return Err(wrong("ends before it begins: write FROM..TO")),
+            Some(to) if to == from => return Err(wrong("has no length: let it end later than it begins")),
             _ => {}
         }
         let (host, places) = match parts.places.or(reader.places.filter(|_| kind.acts() != Acts::Locally)) {
             Some(places) => Where::list(places)?,
             None if kind.acts() == Acts::Locally => (None, vec![Where::Local]),
-            None => return Err("has no place: add /WHERE, as /lab:pg, /nodes=1 or /pid:4711".into()),
+            None => return Err(wrong("has no place: add /WHERE, as /lab:pg, /nodes=1 or /pid:4711")),
         };
         let fault = Self {
             kind: kind.name().to_owned(),
@@ -93,7 +101,7 @@ impl FaultSpec {
     }
 
     /// Rejects places where the kind can't act.
-    fn check_places(&self, acts: Acts) -> Result<(), String> {
+    fn check_places(&self, acts: Acts) -> Result<(), FaultError> {
         let fits = |place: &Where| match acts {
             Acts::Locally => *place == Where::Local,
             Acts::OnProcesses => *place != Where::Local,
@@ -109,13 +117,13 @@ impl FaultSpec {
             || use_it.to_owned(),
             |host| format!("{SSH}{host}/pid:N or {SSH}{host}/service:NAME"),
         );
-        if let Some(wrong) = self.places.iter().find(|place| !fits(place)) {
-            return Err(format!("can't be on {}: use {use_it}", self.written(wrong)));
+        if let Some(place) = self.places.iter().find(|place| !fits(place)) {
+            return Err(wrong(format!("can't be on {}: use {use_it}", self.written(place))));
         }
         let twice =
             |(number, place): (usize, &Where)| self.places[..number].iter().any(|other| other.meets(place));
         match self.places.iter().enumerate().find(|each| twice(*each)) {
-            Some((_, place)) => Err(format!("names {place} twice: name it once")),
+            Some((_, place)) => Err(wrong(format!("names {place} twice: name it once"))),
             None => Ok(()),
         }
     }
@@ -125,7 +133,7 @@ impl FaultSpec {
 mod tests {
     use super::*;
 
-    fn parse(text: &str) -> Result<FaultSpec, String> {
+    fn parse(text: &str) -> Result<FaultSpec, FaultError> {
         let time = |text: &str| {
             let seconds = text.strip_suffix('s').and_then(|text| text.parse().ok());
             seconds.map(Duration::from_secs_f64).ok_or_else(|| "must be a time".to_owned())
@@ -222,7 +230,7 @@ mod tests {
             ),
             ("command@3s..4s", "needs a table [[fault]]"),
         ] {
-            let problem = parse(text).unwrap_err();
+            let problem = parse(text).unwrap_err().to_string();
             assert!(problem.contains(words), "{text}: {problem}");
         }
     }

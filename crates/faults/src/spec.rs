@@ -1,5 +1,6 @@
 //! The specification of a fault as data, and its text: `KIND[:ARGS]@FROM[..TO]/WHERE`.
 
+use crate::error::FaultError;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::num::NonZeroU32;
@@ -78,29 +79,35 @@ impl Where {
     ///
     /// # Errors
     /// The text is no place. The error continues "has a place TEXT that".
-    pub fn parse(text: &str) -> Result<(Option<String>, Self), String> {
+    pub fn parse(text: &str) -> Result<(Option<String>, Self), FaultError> {
         let Some(rest) = text.strip_prefix(SSH) else { return Ok((None, Self::parse_there(text)?)) };
         let (host, place) = rest.split_once('/').map_or((rest, None), |(host, place)| (host, Some(place)));
         // A name that begins with a hyphen would be an option of ssh.
         if host.is_empty() || host.starts_with('-') || host.contains(char::is_whitespace) {
-            return Err("needs a host, as ssh://root@db1".into());
+            return Err(FaultError::Wrong("needs a host, as ssh://root@db1".into()));
         }
         // Every user of this machine would see it in the list of processes.
         if host.rsplit_once('@').is_some_and(|(login, _)| login.contains(':')) {
-            return Err("has a password, which ssh does not take: use ssh://USER@HOST and a key".into());
+            return Err(FaultError::Wrong(
+                "has a password, which ssh does not take: use ssh://USER@HOST and a key".into(),
+            ));
         }
         let place = match place.filter(|place| !place.is_empty()) {
             None => Self::Local,
             Some(place) => match Self::parse_there(place)? {
                 place @ (Self::Process(_) | Self::Service(_)) => place,
-                _ => return Err("can only be a process there: use pid:N or service:NAME".into()),
+                _ => {
+                    return Err(FaultError::Wrong(
+                        "can only be a process there: use pid:N or service:NAME".into(),
+                    ));
+                }
             },
         };
         Ok((Some(host.to_owned()), place))
     }
 
     /// Reads a place on its host.
-    fn parse_there(text: &str) -> Result<Self, String> {
+    fn parse_there(text: &str) -> Result<Self, FaultError> {
         if text == "local" {
             return Ok(Self::Local);
         }
@@ -108,30 +115,35 @@ impl Where {
             // Other characters would have a meaning for the shell of another host.
             let plain = |letter: char| letter.is_ascii_alphanumeric() || "@._:-".contains(letter);
             return if name.is_empty() || name.starts_with('-') || !name.chars().all(plain) {
-                Err("needs the name of a systemd unit, as service:postgresql".into())
+                Err(FaultError::Wrong("needs the name of a systemd unit, as service:postgresql".into()))
             } else {
                 Ok(Self::Service(name.to_owned()))
             };
         }
         if let Some(pid) = text.strip_prefix("pid:") {
             let pid = pid.parse().ok().filter(|pid| *pid > 0);
-            return pid.map(Self::Process).ok_or_else(|| "needs the number of a process, as pid:4711".into());
+            return pid
+                .map(Self::Process)
+                .ok_or_else(|| FaultError::Wrong("needs the number of a process, as pid:4711".into()));
         }
         if let Some(count) = text.strip_prefix("nodes=") {
             return match (count, count.parse()) {
                 ("all", _) => Ok(Self::Nodes(None)),
                 (_, Ok(count)) => Ok(Self::Nodes(Some(count))),
-                _ => Err("needs a number of nodes, as nodes=1 or nodes=all".into()),
+                _ => Err(FaultError::Wrong("needs a number of nodes, as nodes=1 or nodes=all".into())),
             };
         }
         let Some(lab) = text.strip_prefix("lab:") else {
-            return Err("is not known: use local, lab:NAME[/NODE], nodes=N, nodes=all, pid:N, service:NAME or ssh://HOST".into());
+            let known = "local, lab:NAME[/NODE], nodes=N, nodes=all, pid:N, service:NAME or ssh://HOST";
+            return Err(FaultError::Wrong(format!("is not known: use {known}")));
         };
         let (name, node) = lab.split_once('/').map_or((lab, None), |(name, node)| (name, Some(node)));
-        let node =
-            node.map(|node| node.parse().map_err(|_| "needs a node's number from 0, as lab:pg-sharded/1"));
+        let node = node.map(|node| {
+            node.parse()
+                .map_err(|_| FaultError::Wrong("needs a node's number from 0, as lab:pg-sharded/1".into()))
+        });
         if name.is_empty() {
-            return Err("needs the name of a lab, as lab:pg (see lydite lab list)".into());
+            return Err(FaultError::Wrong("needs the name of a lab, as lab:pg (see lydite lab list)".into()));
         }
         Ok(Self::Lab { name: name.to_owned(), node: node.transpose()? })
     }
@@ -140,15 +152,16 @@ impl Where {
     ///
     /// # Errors
     /// The first text that is no place, or several hosts.
-    pub fn list(text: &str) -> Result<(Option<String>, Vec<Self>), String> {
+    pub fn list(text: &str) -> Result<(Option<String>, Vec<Self>), FaultError> {
         let place = |text: &str| {
             let text = text.trim();
-            Self::parse(text).map_err(|problem| format!("has a place {text:?} that {problem}"))
+            Self::parse(text)
+                .map_err(|problem| FaultError::Wrong(format!("has a place {text:?} that {problem}")))
         };
         let (hosts, places): (Vec<_>, Vec<_>) =
             text.split(',').map(place).collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
         if hosts.windows(2).any(|pair| pair[0] != pair[1]) {
-            return Err("has places on several hosts: write a fault for each host".into());
+            return Err(FaultError::Wrong("has places on several hosts: write a fault for each host".into()));
         }
         Ok((hosts.into_iter().next().flatten(), places))
     }

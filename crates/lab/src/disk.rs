@@ -1,5 +1,6 @@
 //! A file system of its own for the data of a lab: ext4 in a sparse file on a loop device, mounted in the lab's directory.
 
+use crate::error::LabError;
 use crate::privacy::own_user;
 use crate::programs::{program, run_to_end};
 use lydite_console::exit::{Failure, Outcome};
@@ -58,17 +59,18 @@ impl Disk {
         })
     }
 
-    fn try_make(&self, user: Option<(u32, u32)>) -> Result<(), String> {
+    fn try_make(&self, user: Option<(u32, u32)>) -> Result<(), LabError> {
         let of = |path: &Path| {
             let path = path.display().to_string();
-            move |error: io::Error| format!("{path}: {error}")
+            move |error| LabError::system(&path, error)
         };
         let group = user.map(|(_, group)| group);
         let above = self.image.parent().unwrap_or(Path::new("/"));
         let free = free(above).map_err(of(above))?;
         // Without room for the image, the servers would meet a broken disk instead of a full one.
         if free < self.bytes {
-            return Err(format!("{} has only {} MiB of free space", above.display(), free >> 20));
+            let words = format!("{} has only {} MiB of free space", above.display(), free >> 20);
+            return Err(LabError::Failed(words));
         }
         let image = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&self.image);
         image.and_then(|image| image.set_len(self.bytes)).map_err(of(&self.image))?;
@@ -88,12 +90,12 @@ impl Disk {
     pub(crate) fn unmount(&self) -> Outcome {
         let begun = Instant::now();
         while is_mounted(&self.mount).unwrap_or(false) {
-            let mut umount = command("umount").map_err(Failure::usage)?;
+            let mut umount = command("umount").map_err(|problem| Failure::usage(problem.to_string()))?;
             umount.arg(&self.mount);
             if let Err(problem) = run_to_end(umount, "umount")
                 && begun.elapsed() > PATIENCE
             {
-                return Err(Failure::Target(problem));
+                return Err(Failure::Target(problem.to_string()));
             }
             thread::sleep(Duration::from_millis(20));
         }
@@ -102,8 +104,8 @@ impl Disk {
 }
 
 /// Returns a command without input.
-fn command(name: &str) -> Result<Command, String> {
-    let program = program(name, PACKAGES).map_err(|failure| failure.line())?;
+fn command(name: &str) -> Result<Command, LabError> {
+    let program = program(name, PACKAGES)?;
     let mut command = Command::new(program);
     command.stdin(Stdio::null());
     Ok(command)

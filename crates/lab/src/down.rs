@@ -9,6 +9,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Ends a lab and deletes its data.
+///
+/// # Errors
+/// There is no such lab, or a server of it does not end.
 pub fn down(name: &str, dir: Option<PathBuf>) -> Outcome {
     let kind = Kind::named(name)?;
     let directory = directory(kind, dir)?;

@@ -1,6 +1,7 @@
 //! Labs of a fleet: a NATS server, and agents that wait at it for runs.
 
 use crate::directories::{is_own, root};
+use crate::error::LabError;
 use crate::kind::{Kind, Servers};
 use crate::note::{Lab, is_starting};
 use crate::privacy::{make_directory, write_private};
@@ -50,7 +51,7 @@ pub(crate) fn start_one(
     server: &Server,
     join: &str,
     password: &str,
-) -> Result<(), String> {
+) -> Result<(), LabError> {
     make_directory(&server.path, None)?;
     if server.agent.is_none() {
         let text = format!(
@@ -58,20 +59,20 @@ pub(crate) fn start_one(
             server.port
         );
         let file = configuration(server);
-        write_private(&file, &text, None).map_err(|error| format!("{}: {error}", file.display()))?;
+        write_private(&file, &text, None).map_err(|error| LabError::system(file.display(), error))?;
     }
     start(programs, server, join)
 }
 
 /// Starts a server or an agent that was made before, unless it runs.
-pub(crate) fn start_again(programs: &Programs, server: &Server, join: &str) -> Result<(), String> {
+pub(crate) fn start_again(programs: &Programs, server: &Server, join: &str) -> Result<(), LabError> {
     if process::is_running(server, &arguments(server), PATIENCE)? {
         return Ok(());
     }
     start(programs, server, join)
 }
 
-fn start(programs: &Programs, server: &Server, join: &str) -> Result<(), String> {
+fn start(programs: &Programs, server: &Server, join: &str) -> Result<(), LabError> {
     match &server.agent {
         None => {
             let mut command = Command::new(&programs.nats);

@@ -1,5 +1,6 @@
 //! Labs of a Gemel server: this program serves a database from a process of its own.
 
+use crate::error::LabError;
 use crate::privacy::make_directory;
 use crate::process;
 use crate::server::Server;
@@ -39,7 +40,7 @@ fn database(server: &Server) -> String {
 }
 
 /// Makes and starts a server.
-pub(crate) fn start_one(programs: &Programs, server: &Server, password: &str) -> Result<(), String> {
+pub(crate) fn start_one(programs: &Programs, server: &Server, password: &str) -> Result<(), LabError> {
     make_directory(&server.path, None)?;
     start(programs, server, password)
 }
@@ -50,14 +51,14 @@ fn address(server: &Server) -> String {
 }
 
 /// Starts a server on the data that it has, unless it runs.
-pub(crate) fn start_again(programs: &Programs, server: &Server, password: &str) -> Result<(), String> {
+pub(crate) fn start_again(programs: &Programs, server: &Server, password: &str) -> Result<(), LabError> {
     if process::is_running(server, &[database(server), address(server)], PATIENCE)? {
         return Ok(());
     }
     start(programs, server, password)
 }
 
-fn start(programs: &Programs, server: &Server, password: &str) -> Result<(), String> {
+fn start(programs: &Programs, server: &Server, password: &str) -> Result<(), LabError> {
     let mut command = Command::new(&programs.lydite);
     command.args(["driver", "serve", &database(server), "--listen", &address(server)]);
     // Others see the command line.

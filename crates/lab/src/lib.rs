@@ -13,6 +13,7 @@ mod clock;
 mod directories;
 mod disk;
 mod down;
+mod error;
 mod find;
 mod fleet;
 mod galera;
@@ -35,6 +36,7 @@ mod target;
 mod up;
 
 pub use down::down;
+pub use error::LabError;
 pub use fleet::{RunningFleet, running as running_fleet};
 pub use list::list;
 pub use moves::move_warehouses;

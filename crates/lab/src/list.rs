@@ -8,6 +8,9 @@ use lydite_console::exit::Outcome;
 use lydite_console::output::print;
 
 /// Prints the kinds of labs, and the labs that run without `--dir`.
+///
+/// # Errors
+/// The note of a lab can't be read.
 pub fn list() -> Outcome {
     let mut text = String::from("kinds\n");
     for kind in &KINDS {

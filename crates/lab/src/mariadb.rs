@@ -1,5 +1,6 @@
 //! Labs of MariaDB servers: a single server, a Galera cluster, and shards behind the engine Spider.
 
+use crate::error::LabError;
 use crate::find::find;
 use crate::galera::{self, NEW_CLUSTER};
 use crate::kind::Servers;
@@ -98,7 +99,7 @@ impl Programs {
     }
 
     /// Runs SQL on a server and returns the rows as text, tab-separated.
-    fn sql(&self, server: &Server, password: &str, sql: &str) -> Result<String, String> {
+    fn sql(&self, server: &Server, password: &str, sql: &str) -> Result<String, LabError> {
         let mut client = self.command(&self.client);
         client.args(["--no-defaults", "--protocol=tcp", "--host=127.0.0.1", "--user=root"]);
         client.env("MYSQL_PWD", password);
@@ -110,10 +111,11 @@ impl Programs {
             "-e",
             sql,
         ]);
-        let output = client.output().map_err(|error| format!("mariadb: {error}"))?;
+        let output = client.output().map_err(|error| LabError::system("mariadb", error))?;
         if !output.status.success() {
             let stderr = String::from_utf8_lossy(&output.stderr);
-            return Err(format!("mariadb: {}", stderr.lines().last().unwrap_or("it printed no error")));
+            let last = stderr.lines().last().unwrap_or("it printed no error");
+            return Err(LabError::Failed(format!("mariadb: {last}")));
         }
         Ok(String::from_utf8_lossy(&output.stdout).trim().to_string())
     }
@@ -153,7 +155,7 @@ pub(crate) fn start_again(
     is_first: bool,
     server: &Server,
     password: &str,
-) -> Result<(), String> {
+) -> Result<(), LabError> {
     if process::is_running(server, &[datadir(server)], PATIENCE)? {
         return Ok(());
     }
@@ -167,7 +169,7 @@ fn start(
     is_first: bool,
     server: &Server,
     password: &str,
-) -> Result<(), String> {
+) -> Result<(), LabError> {
     let plugin = match (kind, is_first) {
         (Servers::Spider, true) => Some("--plugin-load-add=ha_spider"),
         // Nothing detects a deadlock over two shards, so a short timeout must end it.
@@ -190,7 +192,7 @@ pub(crate) fn start_all(
     servers: &[Server],
     password: &str,
 ) -> Outcome {
-    let failed = |problem: String| Failure::Target(format!("{}: {problem}", directory.display()));
+    let failed = |problem: LabError| Failure::Target(format!("{}: {problem}", directory.display()));
     in_parallel(directory, servers, |server| install(programs, server, password))?;
     let is_first = |server: &Server| servers.first().is_some_and(|first| first.port == server.port);
     if let Some(galera) = &programs.galera {
@@ -202,7 +204,7 @@ pub(crate) fn start_all(
         // One after the other: each node copies the data of a node that runs already.
         for (server, settings) in servers.iter().zip(galera_settings(galera, servers, &certificate)?) {
             let path = option_file(server);
-            append(&path, &settings).map_err(|error| failed(format!("{}: {error}", path.display())))?;
+            append(&path, &settings).map_err(|error| failed(LabError::system(path.display(), error)))?;
             let more: Vec<String> = is_first(server).then(|| NEW_CLUSTER.into()).into_iter().collect();
             start_one(programs, server, password, &more).map_err(failed)?;
         }
@@ -224,7 +226,7 @@ struct Certificate {
 
 impl Certificate {
     /// Creates the certificate in the directory of a server, which only its user can enter.
-    fn make(programs: &Programs, galera: &Galera, server: &Server) -> Result<Self, String> {
+    fn make(programs: &Programs, galera: &Galera, server: &Server) -> Result<Self, LabError> {
         let made =
             Self { key: server.path.join("key.pem"), certificate: server.path.join("certificate.pem") };
         let mut openssl = programs.command(&galera.openssl);
@@ -284,7 +286,7 @@ fn append(path: &Path, text: &str) -> io::Result<()> {
 }
 
 /// Lets a node of Galera begin its cluster anew, and returns its number; `None` if a node runs.
-pub(crate) fn leader(programs: &Programs, servers: &[Server]) -> Result<Option<usize>, String> {
+pub(crate) fn leader(programs: &Programs, servers: &[Server]) -> Result<Option<usize>, LabError> {
     if servers.iter().any(|server| server.answers() || find(&[datadir(server)]).is_some()) {
         return Ok(None);
     }
@@ -292,16 +294,18 @@ pub(crate) fn leader(programs: &Programs, servers: &[Server]) -> Result<Option<u
         servers.iter().map(|server| position(programs, server)).collect::<Result<_, _>>()?;
     let data: Vec<PathBuf> = servers.iter().map(Server::data).collect();
     let nodes: Vec<_> = data.iter().map(PathBuf::as_path).zip(&positions).collect();
-    galera::rejoin().begin_anew(&nodes).map_err(|error| format!("the cluster can't begin anew: {error}"))
+    galera::rejoin()
+        .begin_anew(&nodes)
+        .map_err(|error| LabError::system("the cluster can't begin anew", error))
 }
 
 /// Returns the position of a node of Galera that is down.
-fn position(programs: &Programs, server: &Server) -> Result<Position, String> {
-    galera::rejoin().position_of(server_command(programs, server, &[]), &server.path.join(LOG))
+fn position(programs: &Programs, server: &Server) -> Result<Position, LabError> {
+    Ok(galera::rejoin().position_of(server_command(programs, server, &[]), &server.path.join(LOG))?)
 }
 
 /// Creates a server's directory and its system tables, and sets the password of its administrators.
-fn install(programs: &Programs, server: &Server, password: &str) -> Result<(), String> {
+fn install(programs: &Programs, server: &Server, password: &str) -> Result<(), LabError> {
     make_directory(&server.path, programs.user)?;
     let data = datadir(server);
     let mut install = programs.command(&programs.install);
@@ -311,13 +315,13 @@ fn install(programs: &Programs, server: &Server, password: &str) -> Result<(), S
     run_to_end(install, "mariadb-install-db")?;
     let options = format!("[mysqld]\nwsrep_sst_auth = root:{password}\n");
     write_private(&option_file(server), &options, programs.user)
-        .map_err(|error| format!("{}: {error}", option_file(server).display()))?;
+        .map_err(|error| LabError::system(option_file(server).display(), error))?;
     // Set before the server listens, and through its input, which nobody else can read.
     let mut bootstrap = programs.command(&programs.server);
     bootstrap.args(["--no-defaults", "--bootstrap", "--skip-networking", &data]);
     bootstrap.arg(format!("--tmpdir={}", server.path.display()));
     bootstrap.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
-    let failed = |error| format!("mariadbd --bootstrap: {error}");
+    let failed = |error| LabError::system("mariadbd --bootstrap", error);
     let mut running = bootstrap.spawn().map_err(failed)?;
     let sql = format!(
         "UPDATE mysql.global_priv SET Priv = json_set(Priv, '$.plugin', 'mysql_native_password', \
@@ -358,13 +362,13 @@ fn server_command(programs: &Programs, server: &Server, more: &[String]) -> Comm
     start
 }
 
-fn start_one(programs: &Programs, server: &Server, password: &str, more: &[String]) -> Result<(), String> {
+fn start_one(programs: &Programs, server: &Server, password: &str, more: &[String]) -> Result<(), LabError> {
     let mut start = server_command(programs, server, more);
     // The server outlives this process, and a Ctrl-C in the terminal must not reach it.
     start.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
     // Earlier starts have written to the log, too.
     let before = fs::metadata(server.path.join(LOG)).map_or(0, |log| log.len() as usize);
-    let mut child = start.spawn().map_err(|error| format!("mariadbd: {error}"))?;
+    let mut child = start.spawn().map_err(|error| LabError::system("mariadbd", error))?;
     wait_until_ready(programs, server, password, &mut child, before)
 }
 
@@ -375,7 +379,7 @@ fn wait_until_ready(
     password: &str,
     child: &mut Child,
     before: usize,
-) -> Result<(), String> {
+) -> Result<(), LabError> {
     // A node accepts statements only after it has copied all data.
     let (query, ready) = if programs.galera.is_some() {
         (
@@ -388,8 +392,8 @@ fn wait_until_ready(
     };
     let begun = Instant::now();
     loop {
-        let ended = child.try_wait().map_err(|error| format!("mariadbd: {error}"))?.is_some();
-        if !ended && programs.sql(server, password, query).as_deref() == Ok(ready) {
+        let ended = child.try_wait().map_err(|error| LabError::system("mariadbd", error))?.is_some();
+        if !ended && programs.sql(server, password, query).is_ok_and(|state| state == ready) {
             return Ok(());
         }
         if ended || begun.elapsed() > PATIENCE {
@@ -397,12 +401,12 @@ fn wait_until_ready(
             let log = String::from_utf8_lossy(log.get(before..).unwrap_or_default());
             let error = log.lines().rfind(|line| line.contains("[ERROR]")).or(log.lines().last());
             let what = if ended { "has ended again" } else { "is not ready yet" };
-            return Err(format!(
+            return Err(LabError::Failed(format!(
                 "the server for port {} {what}: {} (its log is {})",
                 server.port,
                 error.unwrap_or("it wrote no reason"),
                 server.path.join(LOG).display()
-            ));
+            )));
         }
         thread::sleep(Duration::from_millis(100));
     }

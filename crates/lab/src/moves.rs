@@ -12,6 +12,9 @@ use std::path::PathBuf;
 
 /// Moves warehouses to a shard of a lab while others may use its database. `place` is `KIND/SHARD`, with shards from 1,
 /// and `warehouses` is a list with commas.
+///
+/// # Errors
+/// The lab has no such shard, the list is wrong, or the database does not move them.
 pub fn move_warehouses(place: &str, warehouses: &str, dir: Option<PathBuf>) -> Outcome {
     let (name, shard) = place.split_once('/').unwrap_or((place, ""));
     let kind = Kind::named(name)?;
@@ -19,7 +22,7 @@ pub fn move_warehouses(place: &str, warehouses: &str, dir: Option<PathBuf>) -> O
         let able = Kind::of(Servers::PostgresOverShards).name;
         return Err(Failure::usage(format!("lab {name}: only the warehouses of {able} can move")));
     }
-    let ids = read(warehouses).map_err(Failure::usage)?;
+    let ids = read(warehouses)?;
     let lab = Lab::of(kind, &directory(kind, dir)?)?;
     // The first server is the coordinator.
     let shards = lab.servers.len().saturating_sub(1);
@@ -40,15 +43,17 @@ pub fn move_warehouses(place: &str, warehouses: &str, dir: Option<PathBuf>) -> O
 }
 
 /// Reads the numbers of warehouses.
-fn read(text: &str) -> Result<Vec<WarehouseId>, String> {
+fn read(text: &str) -> Result<Vec<WarehouseId>, Failure> {
     let mut ids: Vec<WarehouseId> = Vec::new();
     for number in text.split(',') {
         let id =
             number.trim().parse().ok().filter(|number| *number > 0).map(WarehouseId).ok_or_else(|| {
-                format!("{text:?}: {number:?} is no warehouse: write numbers with commas, as 4,7")
+                let problem =
+                    format!("{text:?}: {number:?} is no warehouse: write numbers with commas, as 4,7");
+                Failure::usage(problem)
             })?;
         if ids.contains(&id) {
-            return Err(format!("{text:?}: warehouse {} is named twice", id.0));
+            return Err(Failure::usage(format!("{text:?}: warehouse {} is named twice", id.0)));
         }
         ids.push(id);
     }

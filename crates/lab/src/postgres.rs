@@ -1,5 +1,6 @@
 //! Labs of PostgreSQL servers.
 
+use crate::error::LabError;
 use crate::kind::Servers;
 use crate::privacy::{make_directory, unprivileged, write_private};
 use crate::process;
@@ -109,11 +110,11 @@ pub(crate) fn url_of(server: &Server, password: &str) -> String {
 }
 
 /// Creates and starts a server.
-pub(crate) fn start_one(programs: &Programs, server: &Server, password: &str) -> Result<(), String> {
+pub(crate) fn start_one(programs: &Programs, server: &Server, password: &str) -> Result<(), LabError> {
     make_directory(&server.path, programs.user)?;
     let data = server.data();
     let file = server.path.join("password");
-    let of_file = |error| format!("{}: {error}", file.display());
+    let of_file = |error| LabError::system(file.display(), error);
     write_private(&file, password, programs.user).map_err(of_file)?;
     let mut initdb = programs.command("initdb");
     initdb.args(["-U", "postgres", "-A", "scram-sha-256", "--no-sync", "-E", "UTF8", "--locale=C", "-D"]);
@@ -129,7 +130,7 @@ pub(crate) fn start_replica(
     primary: &Server,
     server: &Server,
     password: &str,
-) -> Result<(), String> {
+) -> Result<(), LabError> {
     make_directory(&server.path, programs.user)?;
     let data = server.data();
     let mut copy = programs.command(BACKUP);
@@ -141,7 +142,7 @@ pub(crate) fn start_replica(
     start(programs, server)
 }
 
-fn start(programs: &Programs, server: &Server) -> Result<(), String> {
+fn start(programs: &Programs, server: &Server) -> Result<(), LabError> {
     let mut start = programs.command("pg_ctl");
     start
         .args(["start", "-w", "-t", PATIENCE_S, "-D"])
@@ -150,22 +151,22 @@ fn start(programs: &Programs, server: &Server) -> Result<(), String> {
         .arg(server.path.join("log"));
     start.arg("-o").arg(format!("-p {} {SETTINGS}{}", server.port, if server.sync { SYNC } else { "" }));
     if let Some(clock) = &server.clock {
-        clock.make().map_err(|error| format!("the file of its clock: {error}"))?;
+        clock.make().map_err(|error| LabError::system("the file of its clock", error))?;
         start.envs(clock.environment());
     }
     // The server inherits these descriptors: a pipe would stay open as long as it lives.
     start.stdout(Stdio::null()).stderr(Stdio::null());
-    let status = start.status().map_err(|error| format!("pg_ctl: {error}"))?;
+    let status = start.status().map_err(|error| LabError::system("pg_ctl", error))?;
     if status.success() {
         return Ok(());
     }
     let log = fs::read_to_string(server.path.join("log")).unwrap_or_default();
     let last = log.lines().last().unwrap_or("its log is empty");
-    Err(format!("the server for port {} did not start: {last}", server.port))
+    Err(LabError::Failed(format!("the server for port {} did not start: {last}", server.port)))
 }
 
 /// Starts a server that has ended on the data that it has.
-pub(crate) fn start_again(programs: &Programs, server: &Server) -> Result<(), String> {
+pub(crate) fn start_again(programs: &Programs, server: &Server) -> Result<(), LabError> {
     // Until then the new server takes the old one to be running.
     if let Some(ended) = postmaster(&server.data()) {
         process::wait_until_noticed(ended);

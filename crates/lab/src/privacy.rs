@@ -1,5 +1,6 @@
 //! Users, passwords and private files: everything that keeps other accounts of the machine out of a lab.
 
+use crate::error::LabError;
 use lydite_console::exit::Failure;
 use std::fs;
 use std::io::{self, Read, Write};
@@ -42,8 +43,8 @@ pub(crate) fn new_password() -> Result<String, Failure> {
 }
 
 /// Makes the directory of a server, which only its user can enter.
-pub(crate) fn make_directory(path: &Path, user: Option<(u32, u32)>) -> Result<(), String> {
-    let failed = |doing: &str, error: io::Error| format!("{doing} {}: {error}", path.display());
+pub(crate) fn make_directory(path: &Path, user: Option<(u32, u32)>) -> Result<(), LabError> {
+    let failed = |doing: &str, error| LabError::system(format!("{doing} {}", path.display()), error);
     fs::DirBuilder::new().mode(0o700).create(path).map_err(|error| failed("make", error))?;
     user.map_or(Ok(()), |(user, group)| {
         chown(path, Some(user), Some(group)).map_err(|error| failed("give away", error))

@@ -1,11 +1,11 @@
 //! Starts and ends of servers that the lab starts itself.
 
+use crate::error::LabError;
 use crate::find::find;
 use crate::server::Server;
 use lydite_console::exit::{Failure, Outcome};
 use lydite_faults::process::ProcessId;
 use std::fs::{self, OpenOptions};
-use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::thread;
@@ -21,14 +21,19 @@ const LOOK: Duration = Duration::from_millis(20);
 ///
 /// # Errors
 /// The server runs and does not answer.
-pub(crate) fn is_running(server: &Server, arguments: &[String], patience: Duration) -> Result<bool, String> {
+pub(crate) fn is_running(
+    server: &Server,
+    arguments: &[String],
+    patience: Duration,
+) -> Result<bool, LabError> {
     let begun = Instant::now();
     while let Some(process) = find(arguments) {
         if server.answers() {
             return Ok(true);
         }
         if begun.elapsed() > patience {
-            return Err(format!("process {} runs, and the {} does not answer", process.pid, server.shown()));
+            let words = format!("process {} runs, and the {} does not answer", process.pid, server.shown());
+            return Err(LabError::Failed(words));
         }
         thread::sleep(LOOK);
     }
@@ -42,9 +47,9 @@ pub(crate) fn start(
     server: &Server,
     patience: Duration,
     is_up: impl Fn(&str) -> bool,
-) -> Result<(), String> {
+) -> Result<(), LabError> {
     let log = server.path.join("log");
-    let failed = |error: io::Error| format!("{}: {error}", log.display());
+    let failed = |error| LabError::system(log.display(), error);
     let file = OpenOptions::new().create(true).append(true).open(&log).map_err(failed)?;
     let before = file.metadata().map_err(failed)?.len() as usize;
     let said = || {
@@ -55,14 +60,16 @@ pub(crate) fn start(
     // A Ctrl-C in the terminal must not reach it.
     command.process_group(0);
     let mut child =
-        command.spawn().map_err(|error| format!("{}: {error}", command.get_program().display()))?;
+        command.spawn().map_err(|error| LabError::system(command.get_program().display(), error))?;
     let begun = Instant::now();
     while !is_up(&said().map_err(failed)?) {
-        let ended = child.try_wait().map_err(|error| format!("the {}: {error}", server.shown()))?.is_some();
+        let ended = child.try_wait();
+        let ended =
+            ended.map_err(|error| LabError::system(format!("the {}", server.shown()), error))?.is_some();
         if ended || begun.elapsed() > patience {
             let words = said().unwrap_or_default();
             let last = words.lines().last().unwrap_or("its log is empty");
-            return Err(format!("the {} did not start: {last}", server.shown()));
+            return Err(LabError::Failed(format!("the {} did not start: {last}", server.shown())));
         }
         thread::sleep(LOOK);
     }

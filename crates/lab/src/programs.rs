@@ -1,5 +1,6 @@
 //! Programs of servers, and how they are run.
 
+use crate::error::LabError;
 use lydite_console::exit::{Failure, Outcome};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -20,27 +21,27 @@ pub(crate) fn program(name: &str, package: &str) -> Result<PathBuf, Failure> {
 ///
 /// # Errors
 /// The error that the command printed.
-pub(crate) fn run_to_end(mut command: Command, name: &str) -> Result<(), String> {
-    let output = command.output().map_err(|error| format!("{name}: {error}"))?;
+pub(crate) fn run_to_end(mut command: Command, name: &str) -> Result<(), LabError> {
+    let output = command.output().map_err(|error| LabError::system(name, error))?;
     check_success(&output, name)
 }
 
 /// Returns the first error that a failed command printed, else its last line.
-pub(crate) fn check_success(output: &Output, name: &str) -> Result<(), String> {
+pub(crate) fn check_success(output: &Output, name: &str) -> Result<(), LabError> {
     if output.status.success() {
         return Ok(());
     }
     let stderr = String::from_utf8_lossy(&output.stderr);
     // PostgreSQL's programs print the files that they remove after the error.
     let error = stderr.lines().find(|line| line.contains("error:")).or_else(|| stderr.lines().last());
-    Err(format!("{name}: {}", error.unwrap_or("it printed no error")))
+    Err(LabError::Failed(format!("{name}: {}", error.unwrap_or("it printed no error"))))
 }
 
 /// Calls `start` for all servers in parallel and collects the failures.
 pub(crate) fn in_parallel<'a, Server: Sync + 'a>(
     directory: &Path,
     servers: impl IntoIterator<Item = &'a Server>,
-    start: impl Fn(&Server) -> Result<(), String> + Sync,
+    start: impl Fn(&Server) -> Result<(), LabError> + Sync,
 ) -> Outcome {
     let start = &start;
     std::thread::scope(|scope| {

@@ -13,6 +13,9 @@ use std::path::PathBuf;
 
 /// Starts the servers of a lab that have ended again, on the data that they have, and prints the lab's URL. `place` is
 /// `NAME`, or `NAME/NODE` for one server.
+///
+/// # Errors
+/// There is no such lab or server, or a server does not start.
 pub fn restart(place: &str, dir: Option<PathBuf>) -> Outcome {
     let (name, node) = match place.split_once('/') {
         None => (place, None),

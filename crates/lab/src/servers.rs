@@ -1,5 +1,6 @@
 //! Starting and stopping the servers of a lab, of either product.
 
+use crate::error::LabError;
 use crate::kind::Servers;
 use crate::note::Lab;
 use crate::programs::in_parallel;
@@ -84,9 +85,8 @@ impl Programs {
     /// A node can't say what it has.
     pub(crate) fn first(&self, kind: Servers, lab: &Lab) -> Result<Option<usize>, Failure> {
         match self {
-            Self::Mariadb(programs) if kind == Servers::Galera => {
-                mariadb::leader(programs, &lab.servers).map_err(Failure::Target)
-            }
+            Self::Mariadb(programs) if kind == Servers::Galera => mariadb::leader(programs, &lab.servers)
+                .map_err(|problem| Failure::Target(problem.to_string())),
             _ => Ok(Some(0)),
         }
     }
@@ -98,7 +98,7 @@ impl Programs {
         is_first: bool,
         server: &Server,
         lab: &Lab,
-    ) -> Result<(), String> {
+    ) -> Result<(), LabError> {
         let password = lab.password().unwrap_or_default();
         match self {
             Self::Postgres(programs) => postgres::start_again(programs, server),

@@ -3,6 +3,7 @@
 
 use crate::directories::directory;
 use crate::down::end;
+use crate::error::LabError;
 use crate::kind::{DEFAULT_MEMBERS, KINDS, Kind, MAX_MEMBERS, Servers};
 use crate::note::{Lab, being_started, is_starting};
 use crate::server::Server;
@@ -38,7 +39,7 @@ impl LabTarget {
     ///
     /// # Errors
     /// There is no such lab, or a sweep can't start it.
-    pub fn parse(url: &str) -> Option<Result<Self, String>> {
+    pub fn parse(url: &str) -> Option<Result<Self, LabError>> {
         let (base, options) = url.split_once('?').unwrap_or((url, ""));
         let rest = base.strip_prefix(SCHEME)?;
         let (name, shards) = match rest.split_once(':') {
@@ -46,23 +47,23 @@ impl LabTarget {
             None => (rest, None),
         };
         let read = || {
-            let kind = Kind::named(name).map_err(|failure| failure.line())?;
+            let kind = Kind::named(name)?;
             if kind.servers == Servers::PostgresWithReplicas {
-                return Err(format!(
+                return Err(LabError::Place(format!(
                     "lab:{name}: a sweep can't start a lab with replicas: start it with lydite lab up {name}, and set \
                      target and replicas to what it prints"
-                ));
+                )));
             }
             if kind.servers == Servers::Fleet {
-                return Err(format!("{base}: a fleet is no database: name another lab"));
+                return Err(LabError::Place(format!("{base}: a fleet is no database: name another lab")));
             }
             if shards.is_some() && !kind.servers.has_shards() {
-                return Err(format!("{base}: {name} has no shards: write lab:{name}"));
+                return Err(LabError::Place(format!("{base}: {name} has no shards: write lab:{name}")));
             }
             let problem = |text: &str| {
-                format!(
+                LabError::Place(format!(
                     "lab:{name}:{text}: write the number of shards, from 1 to {MAX_MEMBERS}, as lab:{name}:3"
-                )
+                ))
             };
             let number = |text: &str| {
                 let number = text.parse().ok().filter(|number| (1..=MAX_MEMBERS).contains(number));
@@ -214,13 +215,13 @@ impl Drop for Labs {
 mod tests {
     use super::*;
 
-    fn read(url: &str) -> Result<LabTarget, String> {
+    fn read(url: &str) -> Result<LabTarget, LabError> {
         LabTarget::parse(url).expect("a lab")
     }
 
     #[test]
     fn a_target_names_its_lab_its_shards_and_the_options_of_the_url() {
-        assert_eq!(LabTarget::parse("null:"), None);
+        assert!(LabTarget::parse("null:").is_none());
         let sharded = read("lab:pg-sharded:5?isolation=serializable").unwrap();
         assert_eq!(sharded.to_string(), "lab:pg-sharded:5");
         let example = sharded.example();
@@ -236,7 +237,7 @@ mod tests {
             ("lab:fleet", "a fleet is no database"),
             ("lab:pg-replicas", "start it with lydite lab up pg-replicas"),
         ] {
-            let error = read(url).unwrap_err();
+            let error = read(url).unwrap_err().to_string();
             assert!(error.contains(problem), "{url}: {error}");
         }
     }

@@ -72,6 +72,9 @@ impl Options {
 }
 
 /// Starts a lab and prints its URL. If the lab runs already, only prints the URL.
+///
+/// # Errors
+/// The lab or its options are not known, it can't be started, or another one is there.
 pub fn up(name: &str, options: &Options, dir: Option<PathBuf>, interrupt: &Interrupt) -> Outcome {
     let kind = Kind::named(name)?;
     let command = |verb: &str| match &dir {

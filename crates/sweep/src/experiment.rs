@@ -149,8 +149,7 @@ impl Experiment {
         if !source.errors.is_empty() {
             return Err(Failure::Usage(source.into_errors()));
         }
-        let (metrics, by_second) =
-            metrics_of(&figures, &axes).map_err(|problem| Failure::usage(format!("{file}: {problem}")))?;
+        let (metrics, by_second) = metrics_of(&file, &figures, &axes)?;
         if let Some(metric) = metrics.iter().find(|metric| unobserved(metric, &points)) {
             return Err(Failure::usage(format!(
                 "{file}: {} needs a source that no run observes: add it to observe in [plan]",
@@ -268,8 +267,14 @@ fn read_reload(source: &mut Source, given: Option<Given>) -> Option<(Reload, Opt
 }
 
 /// Returns the metrics of whole runs, the usual ones first, and the metrics of each second.
-fn metrics_of(figures: &[FigureSpec], axes: &[Axis]) -> Result<(Vec<Metric>, Vec<Metric>), String> {
-    let parse = |name: &str| Metric::parse(name).map_err(|problem| format!("{name} {problem}"));
+fn metrics_of(
+    file: &str,
+    figures: &[FigureSpec],
+    axes: &[Axis],
+) -> Result<(Vec<Metric>, Vec<Metric>), Failure> {
+    let parse = |name: &str| {
+        Metric::parse(name).map_err(|problem| Failure::usage(format!("{file}: {name} {problem}")))
+    };
     let varied = grid::names(axes);
     let (over_time, over_points): (Vec<&FigureSpec>, Vec<&FigureSpec>) =
         figures.iter().partition(|figure| figure.is_over_list(&varied));

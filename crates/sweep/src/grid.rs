@@ -117,7 +117,12 @@ pub(crate) fn override_plan(
         if let Some((axis, chosen)) = axes.iter().zip(&mut chosen).find(|(axis, _)| axis.name == key) {
             match choose(axis, value) {
                 Ok(values) => chosen.values = values,
-                Err(problem) => source.add(format!("--set {key}: {problem}")),
+                Err(Unknown(label)) => {
+                    let known: Vec<&str> = axis.values.iter().map(|value| value.label.as_str()).collect();
+                    let known = known.join(", ");
+                    let problem = format!("{label:?} is no value of axis {}: use some of {known}", axis.name);
+                    source.add(format!("--set {key}: {problem}"));
+                }
             }
             continue;
         }
@@ -143,17 +148,17 @@ pub(crate) fn override_plan(
     chosen
 }
 
+/// A label that no value of an axis has.
+struct Unknown<'a>(&'a str);
+
 /// Returns the values of an axis with these labels, in the order of the file.
-fn choose(axis: &Axis, labels: &str) -> Result<Vec<AxisValue>, String> {
+fn choose<'a>(axis: &Axis, labels: &'a str) -> Result<Vec<AxisValue>, Unknown<'a>> {
     let has = |label: &str| axis.values.iter().any(|value| value.label == label);
     // A label may contain a comma.
-    let labels: Vec<&str> =
+    let labels: Vec<&'a str> =
         if has(labels) { vec![labels] } else { labels.split(',').map(str::trim).collect() };
     match labels.iter().find(|label| !has(label)) {
-        Some(unknown) => {
-            let known: Vec<&str> = axis.values.iter().map(|value| value.label.as_str()).collect();
-            Err(format!("{unknown:?} is no value of axis {}: use some of {}", axis.name, known.join(", ")))
-        }
+        Some(unknown) => Err(Unknown(unknown)),
         None => {
             Ok(axis.values.iter().filter(|value| labels.contains(&value.label.as_str())).cloned().collect())
         }
@@ -397,6 +402,7 @@ fn point(
     let lab = match LabTarget::parse(&url).transpose() {
         Ok(lab) => lab,
         Err(problem) => {
+            let problem = problem.to_string();
             match target {
                 Some(setting) => report(source, setting, &problem),
                 None => source.wrong(target_line, "target", &problem),

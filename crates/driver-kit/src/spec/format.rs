@@ -147,7 +147,7 @@ impl Reader<'_> {
         let mut import_findings = match findings(self.language, &texts) {
             Ok(findings) => findings,
             Err(problem) => {
-                self.source.add(problem);
+                self.source.add(problem.to_string());
                 return None;
             }
         };

@@ -3,6 +3,7 @@
 
 use super::command::{LIMIT, last_line, memory_file, run_to_end};
 use super::{Acts, Kind};
+use crate::error::FaultError;
 use crate::fault::{Fault, Mover, Server, Site};
 use crate::spec::{FaultSpec, Where};
 use serde::{Deserialize, Serialize};
@@ -30,9 +31,10 @@ impl Kind for Move {
     const STAYS: bool = true;
     const AT_ONCE: bool = true;
 
-    fn read(&self, fault: &FaultSpec) -> Result<(), String> {
+    fn read(&self, fault: &FaultSpec) -> Result<(), FaultError> {
         if fault.to.is_some() {
-            return Err("has an end, and warehouses do not move back by themselves: leave it out".into());
+            let words = "has an end, and warehouses do not move back by themselves: leave it out";
+            return Err(FaultError::Wrong(words.into()));
         }
         warehouses(fault)?;
         match fault.places.as_slice() {
@@ -42,14 +44,13 @@ impl Kind for Move {
         }
     }
 
-    fn check(&self, fault: &Fault) -> Result<State, Vec<String>> {
-        let one = |problem| vec![problem];
-        let warehouses = warehouses(&fault.spec).map_err(one)?;
+    fn check(&self, fault: &Fault) -> Result<State, Vec<FaultError>> {
+        let warehouses = warehouses(&fault.spec)?;
         match fault.sites.as_slice() {
             [Site::Server(Server { mover: Some(mover), .. })] => {
                 Ok(State { warehouses, mover: mover.clone() })
             }
-            _ => Err(one(no_shard())),
+            _ => Err(vec![no_shard()]),
         }
     }
 
@@ -57,32 +58,33 @@ impl Kind for Move {
         format!("lydite {}", state.mover.command.join(" "))
     }
 
-    fn begin(&self, state: &mut State) -> Result<String, String> {
-        let own = std::env::current_exe().map_err(|error| format!("the path of lydite: {error}"))?;
-        let mut said = memory_file().map_err(|error| error.to_string())?;
+    fn begin(&self, state: &mut State) -> Result<String, FaultError> {
+        let own = std::env::current_exe().map_err(|error| FaultError::system("the path of lydite", error))?;
+        let failed = |error: std::io::Error| FaultError::Failed(error.to_string());
+        let mut said = memory_file().map_err(failed)?;
         let mut command = Command::new(own);
         command.args(&state.mover.command).args([&state.mover.place, &state.warehouses]);
-        command.stdout(said.try_clone().map_err(|error| error.to_string())?);
+        command.stdout(said.try_clone().map_err(failed)?);
         let took = run_to_end("the move", command, LIMIT)?;
         Ok(format!("{took}{}", last_line(&mut said)))
     }
 
-    fn end(&self, _: &State) -> Result<String, String> {
+    fn end(&self, _: &State) -> Result<String, FaultError> {
         Ok(String::new())
     }
 }
 
 /// Reads the warehouses of a move.
-fn warehouses(fault: &FaultSpec) -> Result<String, String> {
+fn warehouses(fault: &FaultSpec) -> Result<String, FaultError> {
     let warehouses = fault.arguments.clone().unwrap_or_default();
     if warehouses.split(',').all(|number| number.parse().is_ok_and(|number: u32| number > 0)) {
         Ok(warehouses)
     } else {
-        Err("needs the numbers of warehouses, as move:4,7".into())
+        Err(FaultError::Wrong("needs the numbers of warehouses, as move:4,7".into()))
     }
 }
 
 /// Returns the problem of a place that takes no warehouses.
-fn no_shard() -> String {
-    format!("needs one shard of the lab {LAB}, as lab:{LAB}/1")
+fn no_shard() -> FaultError {
+    FaultError::Wrong(format!("needs one shard of the lab {LAB}, as lab:{LAB}/1"))
 }

@@ -1,9 +1,10 @@
 //! The places of faults on this machine.
 
 use super::labs;
+use crate::error::LabError;
 use lydite_faults::process::{ProcessId, Processes};
 use lydite_faults::sockets::{Address, Listeners, listeners};
-use lydite_faults::{Fault, FaultSpec, Site, Where, kinds};
+use lydite_faults::{Fault, FaultError, FaultSpec, Site, Where, kinds};
 use std::num::NonZeroU32;
 
 /// Returns a fault with its places on this machine, after a rehearsal.
@@ -16,10 +17,10 @@ pub(super) fn resolve_here(spec: &FaultSpec, addresses: &[Address]) -> Result<Fa
     for place in &spec.places {
         let found = match place {
             Where::Local => Ok(vec![Site::Machine]),
-            _ if ports.is_empty() => Err(format!(
+            _ if ports.is_empty() => Err(LabError::Place(format!(
                 "{place} can't be the database: the target's URL names no server of this machine: use ssh://HOST/pid:N \
                      for another host, or a lab"
-            )),
+            ))),
             Where::Process(pid) => process(*pid, &ports).map(|process| vec![Site::Process(process)]),
             Where::Service(name) => main_process(name)
                 .and_then(|pid| process(pid, &ports))
@@ -29,7 +30,7 @@ pub(super) fn resolve_here(spec: &FaultSpec, addresses: &[Address]) -> Result<Fa
         };
         match found {
             Ok(found) => sites.extend(found),
-            Err(problem) => problems.push(problem),
+            Err(problem) => problems.push(problem.to_string()),
         }
     }
     if (1..sites.len()).any(|number| sites[..number].iter().any(|other| other.meets(&sites[number]))) {
@@ -41,7 +42,8 @@ pub(super) fn resolve_here(spec: &FaultSpec, addresses: &[Address]) -> Result<Fa
     let fault = Fault { spec: spec.clone(), sites };
     let kind =
         kinds::named(&spec.kind).ok_or_else(|| vec![format!("the kind {} is not known", spec.kind)])?;
-    kind.check(&fault).map(|_| fault)
+    let texts = |problems: Vec<FaultError>| problems.iter().map(FaultError::to_string).collect();
+    kind.check(&fault).map(|_| fault).map_err(texts)
 }
 
 /// Returns the ports of the servers of this machine: only those can be reached by its signals.
@@ -50,20 +52,25 @@ pub(super) fn ports_here(addresses: &[Address]) -> Vec<u16> {
 }
 
 /// Returns the number of the main process of a systemd unit.
-fn main_process(unit: &str) -> Result<u32, String> {
+fn main_process(unit: &str) -> Result<u32, LabError> {
     let output = std::process::Command::new("systemctl")
         .args(["show", "--property=MainPID", "--value", "--", unit])
         .output()
         .map_err(|error| {
-            format!("service {unit}: systemctl can't be run: {error}: name its process, as pid:4711")
+            LabError::Place(format!(
+                "service {unit}: systemctl can't be run: {error}: name its process, as pid:4711"
+            ))
         })?;
     let pid = String::from_utf8_lossy(&output.stdout).trim().parse().ok().filter(|pid| *pid > 0);
-    pid.ok_or_else(|| format!("service {unit} does not run: start it with systemctl start {unit}"))
+    pid.ok_or_else(|| {
+        LabError::Place(format!("service {unit} does not run: start it with systemctl start {unit}"))
+    })
 }
 
 /// Returns a process of the database: one that listens on one of its ports, or is above or below such a process.
-fn process(pid: u32, ports: &[u16]) -> Result<ProcessId, String> {
-    let process = ProcessId::of(pid).ok_or_else(|| format!("no process has the number {pid}"))?;
+fn process(pid: u32, ports: &[u16]) -> Result<ProcessId, LabError> {
+    let process =
+        ProcessId::of(pid).ok_or_else(|| LabError::Place(format!("no process has the number {pid}")))?;
     let now = Processes::now();
     let mut hidden = None;
     for port in ports {
@@ -78,7 +85,7 @@ fn process(pid: u32, ports: &[u16]) -> Result<ProcessId, String> {
             }
         }
     }
-    Err(match hidden {
+    Err(LabError::Place(match hidden {
         Some(port) => format!(
             "the process that listens on port {port} belongs to another user, so that process {pid} can't be proven to \
              be the database: run lydite as that user or as root"
@@ -87,38 +94,42 @@ fn process(pid: u32, ports: &[u16]) -> Result<ProcessId, String> {
             "process {pid} is not the database under test: none of its relatives listens on {}",
             words(ports)
         ),
-    })
+    }))
 }
 
 /// Returns the last servers of the lab that has one of these ports; all without a count. A coordinator or a primary is
 /// the first server.
-fn nodes(count: Option<NonZeroU32>, ports: &[u16]) -> Result<Vec<Site>, String> {
+fn nodes(count: Option<NonZeroU32>, ports: &[u16]) -> Result<Vec<Site>, LabError> {
     let name = labs::at(ports)?.ok_or_else(|| {
-        "the database is no lab that runs without --dir: name its processes, as pid:4711".to_owned()
+        let problem = "the database is no lab that runs without --dir: name its processes, as pid:4711";
+        LabError::Place(problem.to_owned())
     })?;
     let mut sites = servers(name, None, ports)?;
     let count = count.map_or(sites.len(), |count| count.get() as usize);
     let rest = sites.len().checked_sub(count).ok_or_else(|| {
-        format!("lab {name} has fewer servers: use nodes=1 to nodes={}, or nodes=all", sites.len())
+        let count = sites.len();
+        LabError::Place(format!("lab {name} has fewer servers: use nodes=1 to nodes={count}, or nodes=all"))
     })?;
     Ok(sites.split_off(rest))
 }
 
 /// Returns the servers of a lab, or one of them.
-fn servers(name: &str, node: Option<u32>, ports: &[u16]) -> Result<Vec<Site>, String> {
+fn servers(name: &str, node: Option<u32>, ports: &[u16]) -> Result<Vec<Site>, LabError> {
     let mut servers = labs::servers(name)?;
     if let Some(node) = node {
         let count = servers.len();
         let only = servers.into_iter().nth(node as usize);
-        servers = vec![only.ok_or_else(|| format!("lab {name} has no node {node}: use 0 to {}", count - 1))?];
+        servers = vec![only.ok_or_else(|| {
+            LabError::Place(format!("lab {name} has no node {node}: use 0 to {}", count - 1))
+        })?];
     }
     if let Some(other) = servers.iter().find(|server| !ports.contains(&server.port)) {
-        return Err(format!(
+        return Err(LabError::Place(format!(
             "not all servers of lab {name} are in the URL: port {} is missing, it has {}: use the URL that lydite lab up \
              {name} prints",
             other.port,
             words(ports)
-        ));
+        )));
     }
     Ok(servers.into_iter().map(Site::Server).collect())
 }

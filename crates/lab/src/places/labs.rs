@@ -1,24 +1,25 @@
 //! The servers of labs as places of faults.
 
 use crate::directories::root;
+use crate::error::LabError;
 use crate::kind::{KINDS, Kind, Servers};
 use crate::note::Lab;
 use crate::{galera, mariadb, server};
-use lydite_console::exit::Failure;
 use lydite_faults::{Cluster, Mover, Server};
 
 /// Returns the servers of a lab that runs without `--dir`, for faults.
 ///
 /// # Errors
 /// There is no such kind of lab, or it does not run.
-pub(super) fn servers(name: &str) -> Result<Vec<Server>, String> {
-    let line = |failure: Failure| failure.line();
-    let kind = Kind::named(name).map_err(line)?;
+pub(super) fn servers(name: &str) -> Result<Vec<Server>, LabError> {
+    let kind = Kind::named(name)?;
     if kind.servers == Servers::Fleet {
-        return Err("the lab fleet has no database: name the lab of the database".to_owned());
+        let problem = "the lab fleet has no database: name the lab of the database";
+        return Err(LabError::Place(problem.to_owned()));
     }
-    let lab = Lab::read(&root().join(name)).map_err(line)?;
-    let lab = lab.ok_or_else(|| format!("lab {name} does not run: start it with lydite lab up {name}"))?;
+    let lab = Lab::read(&root().join(name))?.ok_or_else(|| {
+        LabError::Place(format!("lab {name} does not run: start it with lydite lab up {name}"))
+    })?;
     let disk = lab.disk.map(|disk| disk.mount);
     let first = lab.servers.first().filter(|_| kind.servers == Servers::Galera);
     let ports: Vec<u16> = lab.servers.iter().map(|server| server.port).collect();
@@ -48,9 +49,9 @@ pub(super) fn servers(name: &str) -> Result<Vec<Server>, String> {
 ///
 /// # Errors
 /// The note of a lab can't be read.
-pub(super) fn at(ports: &[u16]) -> Result<Option<&'static str>, String> {
+pub(super) fn at(ports: &[u16]) -> Result<Option<&'static str>, LabError> {
     for kind in KINDS.iter().filter(|kind| kind.servers != Servers::Fleet) {
-        let lab = Lab::read(&root().join(kind.name)).map_err(|failure| failure.line())?;
+        let lab = Lab::read(&root().join(kind.name))?;
         if lab.is_some_and(|lab| lab.servers.iter().any(|server| ports.contains(&server.port))) {
             return Ok(Some(kind.name));
         }

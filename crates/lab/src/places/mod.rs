@@ -4,6 +4,7 @@ mod here;
 mod labs;
 mod remote;
 
+use crate::error::LabError;
 use here::{ports_here, resolve_here};
 use lydite_console::exit::Failure;
 use lydite_faults::sockets::Address;
@@ -52,7 +53,7 @@ pub fn resolve(spec: &FaultSpec, addresses: &[Address]) -> Result<Fault, Vec<Str
 ///
 /// # Errors
 /// A lab can't be read.
-pub fn lab_of(addresses: &[Address]) -> Result<Option<&'static str>, String> {
+pub fn lab_of(addresses: &[Address]) -> Result<Option<&'static str>, LabError> {
     labs::at(&ports_here(addresses))
 }
 
@@ -60,7 +61,7 @@ pub fn lab_of(addresses: &[Address]) -> Result<Option<&'static str>, String> {
 ///
 /// # Errors
 /// A lab can't be read.
-pub fn last_server(addresses: &[Address]) -> Result<Option<Server>, String> {
+pub fn last_server(addresses: &[Address]) -> Result<Option<Server>, LabError> {
     match lab_of(addresses)? {
         Some(name) => Ok(labs::servers(name)?.pop()),
         None => Ok(None),

@@ -1,6 +1,7 @@
 //! Faults on other hosts: this program there finds the places and rehearses, asked over ssh.
 
 use super::here::resolve_here;
+use crate::error::LabError;
 use lydite_console::exit::{Failure, Outcome};
 use lydite_console::output::print;
 use lydite_faults::remote::{failure, run, this_machine};
@@ -40,7 +41,7 @@ pub(super) fn resolve(host: &str, spec: &FaultSpec, addresses: &[Address]) -> Re
         machine: this_machine(),
         addresses: addresses.iter().map(|address| (address.host.clone(), address.port)).collect(),
     };
-    let answer = ask(host, &question).map_err(|problem| vec![problem])?;
+    let answer = ask(host, &question).map_err(|problem| vec![problem.to_string()])?;
     match answer {
         Answer::Found(fault) => Ok(fault),
         Answer::Problems(problems) => Err(problems),
@@ -52,14 +53,15 @@ fn is_loopback(host: &str) -> bool {
     host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
-fn ask(host: &str, question: &Question) -> Result<Answer, String> {
-    let text = serde_json::to_string(question).map_err(|error| error.to_string())?;
-    let output = run(host, &["faults", "rehearse"], &text).map_err(|error| error.to_string())?;
+fn ask(host: &str, question: &Question) -> Result<Answer, LabError> {
+    let failed = |error: io::Error| LabError::Failed(error.to_string());
+    let text = serde_json::to_string(question).map_err(|error| failed(error.into()))?;
+    let output = run(host, &["faults", "rehearse"], &text).map_err(failed)?;
     if !output.status.success() {
-        return Err(failure(host, &output));
+        return Err(LabError::Failed(failure(host, &output)));
     }
     serde_json::from_slice(&output.stdout)
-        .map_err(|error| format!("lydite there gave an answer that can't be read: {error}"))
+        .map_err(|error| LabError::Failed(format!("lydite there gave an answer that can't be read: {error}")))
 }
 
 /// Answers a question that another host asks on the standard input.

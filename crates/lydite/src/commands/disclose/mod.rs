@@ -5,12 +5,12 @@ mod pdf;
 
 use super::plan::{bytes_of, facts, finish, usual_bytes_of};
 use crate::cli::{DiscloseArgs, PaperSize};
+use crate::scratch::Scratch;
+use inputs::Inputs;
 use lydite_console::exit::{Failure, Outcome};
 use lydite_console::output::{complain, reserve_stdout};
-use crate::scratch::Scratch;
 use lydite_console::shell::typed;
 use lydite_console::write::write;
-use inputs::Inputs;
 use lydite_database::TxMode;
 use lydite_database::code::{self, Code};
 use lydite_families::TargetSpec;
@@ -91,7 +91,8 @@ pub(crate) fn command(args: &DiscloseArgs) -> Outcome {
 fn printed(browser: &Browser, html: &Path) -> Result<PathBuf, Failure> {
     let pdf = html.with_extension("pdf");
     let profile = Scratch::make("browser")?;
-    browser.print(html, &pdf, profile.path()).map(|()| pdf).map_err(Failure::usage)
+    let printed = browser.print(html, &pdf, profile.path());
+    printed.map(|()| pdf).map_err(|error| Failure::usage(error.to_string()))
 }
 
 /// Collects the contents of the documents.
