@@ -1,5 +1,6 @@
 //! The directory of a database's data, found through the place of a fault.
 
+use crate::error::FaultError;
 use crate::fault::{Fault, Site};
 use crate::process::{ProcessId, trees};
 use std::collections::BTreeMap;
@@ -20,7 +21,7 @@ pub(crate) struct Data {
 ///
 /// # Errors
 /// All problems: places without a living process, and processes whose data is not found.
-pub(crate) fn of(fault: &Fault) -> Result<Vec<Data>, Vec<String>> {
+pub(crate) fn of(fault: &Fault) -> Result<Vec<Data>, Vec<FaultError>> {
     let roots = fault.roots()?;
     let (mut all, mut problems) = (Vec::<Data>::new(), Vec::new());
     for (site, root) in fault.sites.iter().zip(roots) {
@@ -30,7 +31,7 @@ pub(crate) fn of(fault: &Fault) -> Result<Vec<Data>, Vec<String>> {
         };
         let data = directory.and_then(|directory| {
             let found =
-                fs::metadata(&directory).map_err(|error| format!("{}: {error}", directory.display()))?;
+                fs::metadata(&directory).map_err(|error| FaultError::system(directory.display(), error))?;
             Ok(Data { device: found.dev(), directory })
         });
         match data {
@@ -44,7 +45,7 @@ pub(crate) fn of(fault: &Fault) -> Result<Vec<Data>, Vec<String>> {
 
 /// Returns the directory of the data of a process and those below it: its working directory if files below that are open
 /// for writing, else the directory with the most such files on the device with the most.
-fn of_process(root: ProcessId) -> Result<PathBuf, String> {
+fn of_process(root: ProcessId) -> Result<PathBuf, FaultError> {
     let files: Vec<(u64, PathBuf)> = trees(&[root]).into_iter().flat_map(open_for_writing).collect();
     let work = fs::read_link(format!("/proc/{}/cwd", root.pid)).ok();
     let work = work.filter(|work| work != Path::new("/"));
@@ -56,7 +57,10 @@ fn of_process(root: ProcessId) -> Result<PathBuf, String> {
     let device = most(files.iter().map(|(device, _)| *device));
     let on_it = files.iter().filter(|(other, _)| Some(*other) == device);
     most(on_it.filter_map(|(_, file)| file.parent())).map(Path::to_owned).ok_or_else(|| {
-        format!("the data of process {} is not found: no file is open for writing: use lab:NAME", root.pid)
+        FaultError::Lacks(format!(
+            "the data of process {} is not found: no file is open for writing: use lab:NAME",
+            root.pid
+        ))
     })
 }
 
@@ -136,7 +140,7 @@ mod tests {
         };
         assert_eq!(found("exec 3>one 4>../other/two 5>../other/three").unwrap(), work);
         assert_eq!(found("exec 3>../other/two 4>../other/three 5>../four 6<one").unwrap(), other);
-        let problem = found("exec 3<one 4>gone; rm gone").unwrap_err();
+        let problem = found("exec 3<one 4>gone; rm gone").unwrap_err().to_string();
         assert!(problem.contains("no file is open for writing: use lab:NAME"), "{problem}");
     }
 

@@ -1,5 +1,7 @@
 //! A fault at the places of this machine that its specification means.
 
+use crate::cluster::Rejoin;
+use crate::error::FaultError;
 use crate::process::{ProcessId, Processes};
 use crate::sockets;
 use crate::spec::FaultSpec;
@@ -37,17 +39,30 @@ pub struct Server {
     pub data: PathBuf,
     /// Directory where the file system of the data is mounted, if that is the lab's own.
     pub disk: Option<PathBuf>,
-    /// The cluster, for a node of Galera.
-    pub galera: Option<Galera>,
+    /// The cluster, for a node whose cluster goes on without it.
+    pub cluster: Option<Cluster>,
+    /// The command that moves warehouses to it, for a shard that takes them.
+    pub mover: Option<Mover>,
 }
 
 /// A cluster whose nodes each have all rows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Galera {
+pub struct Cluster {
     /// Data of a new node. A node that starts with them copies all rows from the others.
     pub new_data: PathBuf,
     /// Ports of all nodes, with this one.
     pub ports: Vec<u16>,
+    /// The way in which its nodes start again.
+    pub rejoin: Rejoin,
+}
+
+/// A command of this program that moves warehouses to a server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mover {
+    /// Words of the command.
+    pub command: Vec<String>,
+    /// The server, as the command names it. The numbers of the warehouses follow.
+    pub place: String,
 }
 
 impl Site {
@@ -55,17 +70,23 @@ impl Site {
     ///
     /// # Errors
     /// There is no such process, this user must not see it, or Lydite itself is below it.
-    pub fn root(&self) -> Result<Option<ProcessId>, String> {
+    pub fn root(&self) -> Result<Option<ProcessId>, FaultError> {
         let root = match self {
             Self::Machine => return Ok(None),
             Self::Process(process) if process.lives() => *process,
-            Self::Process(process) => return Err(format!("process {} has ended", process.pid)),
-            Self::Server(server) => sockets::server(server.port)
-                .map_err(|problem| format!("{problem}: if it has ended, start it with lydite lab restart"))?,
+            Self::Process(process) => {
+                return Err(FaultError::Lacks(format!("process {} has ended", process.pid)));
+            }
+            Self::Server(server) => sockets::server(server.port).map_err(|problem| {
+                FaultError::Lacks(format!("{problem}: if it has ended, start it with lydite lab restart"))
+            })?,
         };
-        let own = ProcessId::own().map_err(|error| error.to_string())?;
+        let own = ProcessId::own().map_err(|error| FaultError::Failed(error.to_string()))?;
         if Processes::now().is_within(own, root) {
-            return Err(format!("process {} started lydite itself: name the server's own process", root.pid));
+            return Err(FaultError::Lacks(format!(
+                "process {} started lydite itself: name the server's own process",
+                root.pid
+            )));
         }
         Ok(Some(root))
     }
@@ -88,16 +109,16 @@ impl Fault {
     ///
     /// # Errors
     /// All problems: places without a process, and processes that this user may not signal.
-    pub(crate) fn roots(&self) -> Result<Vec<ProcessId>, Vec<String>> {
+    pub(crate) fn roots(&self) -> Result<Vec<ProcessId>, Vec<FaultError>> {
         let (mut roots, mut problems) = (Vec::new(), Vec::new());
         for site in &self.sites {
             match site.root() {
                 Ok(Some(root)) => match root.forbidden() {
                     None => roots.push(root),
-                    Some(error) => problems.push(format!(
+                    Some(error) => problems.push(FaultError::Lacks(format!(
                         "process {} takes no signals from this user ({error}): run lydite as its user or as root",
                         root.pid
-                    )),
+                    ))),
                 },
                 Ok(None) => {}
                 Err(problem) => problems.push(problem),

@@ -1,5 +1,6 @@
 //! Control groups: a fault's own group, the processes in it, and their way back (version 2, else 1).
 
+use crate::error::FaultError;
 use crate::process::{ProcessId, Processes, trees};
 use serde::{Deserialize, Serialize};
 use std::ffi::CString;
@@ -57,32 +58,32 @@ impl Group {
     ///
     /// # Errors
     /// The machine does not have the controller, or this user must not use it.
-    pub(crate) fn plan(controller: &Controller, roots: &[ProcessId]) -> Result<Self, String> {
+    pub(crate) fn plan(controller: &Controller, roots: &[ProcessId]) -> Result<Self, FaultError> {
         let (version, base) = hierarchy(controller)?;
         let path = base.join(format!("{NAME}{}", std::process::id()));
         let in_group = |process: &ProcessId| {
             let group = group_of(controller, version, &base, *process)?;
             let name = group.file_name().unwrap_or_default().to_string_lossy();
             if name.starts_with(NAME) {
-                return Err(format!(
+                return Err(FaultError::Lacks(format!(
                     "process {} is in the control group of another fault: let that one end before, or clear it with \
                      lydite faults clear",
                     process.pid
-                ));
+                )));
             }
             Ok((*process, group))
         };
-        let found = roots.iter().map(in_group).collect::<Result<Vec<_>, String>>()?;
+        let found = roots.iter().map(in_group).collect::<Result<Vec<_>, FaultError>>()?;
         // All go back to the group of their root, which must be theirs.
         for (root, group) in &found {
             let elsewhere = |process: &ProcessId| {
                 group_of(controller, version, &base, *process).is_ok_and(|own| own != *group)
             };
             if let Some(other) = trees(&[*root]).into_iter().find(elsewhere) {
-                return Err(format!(
+                return Err(FaultError::Lacks(format!(
                     "process {} below process {} is in another control group: name the server's own process",
                     other.pid, root.pid
-                ));
+                )));
             }
         }
         let roots = found;
@@ -107,17 +108,17 @@ impl Group {
     ///
     /// # Errors
     /// The system rejects it.
-    pub(crate) fn make(&self) -> Result<(), String> {
-        fs::create_dir(&self.path).map_err(|error| format!("{}: {error}", self.path.display()))
+    pub(crate) fn make(&self) -> Result<(), FaultError> {
+        fs::create_dir(&self.path).map_err(|error| FaultError::system(self.path.display(), error))
     }
 
     /// Writes a control.
     ///
     /// # Errors
     /// The system rejects it.
-    pub(crate) fn set(&self, control: &str, text: &str) -> Result<(), String> {
+    pub(crate) fn set(&self, control: &str, text: &str) -> Result<(), FaultError> {
         let file = self.path.join(control);
-        fs::write(&file, text).map_err(|error| format!("{}: {error}", file.display()))
+        fs::write(&file, text).map_err(|error| FaultError::system(file.display(), error))
     }
 
     /// Reads a control; empty if it can't be read.
@@ -134,7 +135,7 @@ impl Group {
     ///
     /// # Errors
     /// A process can't be moved, or all have ended.
-    pub(crate) fn fill(&self) -> Result<usize, String> {
+    pub(crate) fn fill(&self) -> Result<usize, FaultError> {
         let roots: Vec<ProcessId> = self.roots.iter().map(|(root, _)| *root).collect();
         let mut moved: Vec<ProcessId> = Vec::new();
         for _ in 0..ROUNDS {
@@ -148,14 +149,17 @@ impl Group {
                 moved.push(process);
             }
         }
-        if moved.is_empty() { Err("the processes have ended before".into()) } else { Ok(moved.len()) }
+        if moved.is_empty() {
+            return Err(FaultError::Failed("the processes have ended before".into()));
+        }
+        Ok(moved.len())
     }
 
     /// Moves all processes back and removes the group, if it is there.
     ///
     /// # Errors
     /// A process can't be moved, or the group stays.
-    pub(crate) fn remove(&self) -> Result<(), String> {
+    pub(crate) fn remove(&self) -> Result<(), FaultError> {
         let begun = Instant::now();
         while self.exists() {
             let processes = self.get("cgroup.procs");
@@ -166,7 +170,7 @@ impl Group {
                 Ok(()) => {}
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) if begun.elapsed() >= PATIENCE => {
-                    return Err(moved.err().unwrap_or_else(|| format!("{}: {error}", self.path.display())));
+                    return moved.and(Err(FaultError::system(self.path.display(), error)));
                 }
                 Err(_) => thread::sleep(Duration::from_millis(10)),
             }
@@ -186,7 +190,7 @@ impl Group {
 }
 
 /// Returns the control groups that this user may change.
-fn hierarchy(controller: &Controller) -> Result<(Version, PathBuf), String> {
+fn hierarchy(controller: &Controller) -> Result<(Version, PathBuf), FaultError> {
     let mount = Path::new(MOUNT);
     let children = fs::read_to_string(mount.join("cgroup.subtree_control")).unwrap_or_default();
     let two = children.split_whitespace().any(|name| name == controller.two);
@@ -196,16 +200,20 @@ fn hierarchy(controller: &Controller) -> Result<(Version, PathBuf), String> {
         bases.find(|base| base.join("tasks").exists()).map(|base| (Version::One, base))
     };
     let (version, base) = two.or_else(one).ok_or_else(|| {
-        format!(
+        FaultError::Lacks(format!(
             "needs control groups of {}, and there are none in {MOUNT}: use {}",
             controller.of, controller.otherwise
-        )
+        ))
     })?;
-    let path = CString::new(base.as_os_str().as_encoded_bytes()).map_err(|error| error.to_string())?;
+    let path = CString::new(base.as_os_str().as_encoded_bytes())
+        .map_err(|error| FaultError::Failed(error.to_string()))?;
     // SAFETY: the path is a string with an end, which outlives the call.
     if unsafe { libc::access(path.as_ptr(), libc::W_OK) } != 0 {
         let error = io::Error::last_os_error();
-        return Err(format!("needs the right to write in {} ({error}): run lydite as root", base.display()));
+        return Err(FaultError::Lacks(format!(
+            "needs the right to write in {} ({error}): run lydite as root",
+            base.display()
+        )));
     }
     Ok((version, base))
 }
@@ -216,9 +224,9 @@ fn group_of(
     version: Version,
     base: &Path,
     process: ProcessId,
-) -> Result<PathBuf, String> {
+) -> Result<PathBuf, FaultError> {
     let file = format!("/proc/{}/cgroup", process.pid);
-    let text = fs::read_to_string(&file).map_err(|error| format!("{file}: {error}"))?;
+    let text = fs::read_to_string(&file).map_err(|error| FaultError::system(&file, error))?;
     let of_line = |line: &str| {
         let (_, rest) = line.split_once(':')?;
         let (controllers, path) = rest.split_once(':')?;
@@ -228,14 +236,15 @@ fn group_of(
         };
         ours.then(|| base.join(path.trim_start_matches('/')))
     };
-    text.lines().find_map(of_line).ok_or_else(|| format!("{file} names no group of {}", controller.of))
+    let group = text.lines().find_map(of_line);
+    group.ok_or_else(|| FaultError::Lacks(format!("{file} names no group of {}", controller.of)))
 }
 
 /// Moves a process into a group. One that has ended meanwhile is no error.
-fn put(pid: u32, group: &Path) -> Result<(), String> {
+fn put(pid: u32, group: &Path) -> Result<(), FaultError> {
     match fs::write(group.join("cgroup.procs"), pid.to_string()) {
         Err(error) if error.raw_os_error() != Some(libc::ESRCH) => {
-            Err(format!("process {pid} can't be moved to {}: {error}", group.display()))
+            Err(FaultError::system(format!("process {pid} can't be moved to {}", group.display()), error))
         }
         _ => Ok(()),
     }

@@ -4,6 +4,7 @@
 //! the fault, another one begins it, and a last one ends it. The input also ends when Lydite ends in any way, and then
 //! the guard undoes the fault.
 
+use crate::error::FaultError;
 use crate::fault::Fault;
 use crate::kinds::{self, AnyKind};
 use crate::note::{self, Left, Note};
@@ -57,6 +58,16 @@ pub(crate) enum Answer {
     Late(String),
 }
 
+impl Answer {
+    fn not_begun(problem: &FaultError) -> Self {
+        Self::NotBegun(problem.to_string())
+    }
+
+    fn not_undone(problem: &FaultError) -> Self {
+        Self::NotUndone(problem.to_string())
+    }
+}
+
 /// Runs a guard to its end: reads its task and its orders from the standard input, and answers on the standard output.
 /// The caller has made the process survive signals to end: only the end of the input is the end of the fault.
 ///
@@ -77,11 +88,11 @@ pub fn guard() -> io::Result<()> {
     let task: Task = serde_json::from_str(&task)?;
     let notable = note::prepare(&note::directory()).map_err(not_noted);
     let prepared = notable.and_then(|()| kind_of(&task)).and_then(|kind| {
-        let prepared = kind.prepare(&task.fault).map_err(|problems| problems.join("; "))?;
+        let prepared = kind.prepare(&task.fault).map_err(|problems| FaultError::joined(&problems))?;
         Ok((kind, prepared))
     });
     match prepared {
-        Err(problem) => say(&Answer::NotBegun(problem)),
+        Err(problem) => say(&Answer::not_begun(&problem)),
         Ok((kind, prepared)) => {
             say(&Answer::Ready);
             if let Some(answer) = play(kind, prepared, &task, &orders) {
@@ -107,9 +118,14 @@ fn play(
             Some(Order::Approach) => noted = approach(kind, prepared.clone(), task).ok(),
             Some(Order::Begin) => {
                 let noted = noted.map_or_else(|| approach(kind, prepared, task), Ok);
-                return Some(noted.map_or_else(Answer::NotBegun, |noted| inject(kind, noted, task, orders)));
+                return Some(match noted {
+                    Ok(noted) => inject(kind, noted, task, orders),
+                    Err(problem) => Answer::not_begun(&problem),
+                });
             }
-            Some(Order::End) | None => return undo(&noted?).err().map(Answer::NotUndone),
+            Some(Order::End) | None => {
+                return undo(&noted?).err().map(|problem| Answer::not_undone(&problem));
+            }
         }
     }
 }
@@ -131,7 +147,7 @@ fn say(answer: &Answer) {
 ///
 /// # Errors
 /// The fault can't begin; everything is as before unless the text says otherwise.
-fn approach(kind: &dyn AnyKind, prepared: Option<Value>, task: &Task) -> Result<Left, String> {
+fn approach(kind: &dyn AnyKind, prepared: Option<Value>, task: &Task) -> Result<Left, FaultError> {
     let mut noted = note(kind, prepared, task)?;
     let done = kind.approach(&mut noted.note.state);
     let written = noted.note.write(&note::directory()).map_err(not_noted);
@@ -140,10 +156,10 @@ fn approach(kind: &dyn AnyKind, prepared: Option<Value>, task: &Task) -> Result<
 }
 
 /// Undoes what has begun of a fault that can't begin. Returns its problem, and what is left.
-fn not_begun(problem: String, noted: &Left) -> String {
+fn not_begun(problem: FaultError, noted: &Left) -> FaultError {
     match undo(noted) {
         Ok(_) => problem,
-        Err(left) => format!("{problem}; and it could not be undone: {left}"),
+        Err(left) => FaultError::Failed(format!("{problem}; and it could not be undone: {left}")),
     }
 }
 
@@ -154,19 +170,17 @@ fn inject(kind: &dyn AnyKind, mut noted: Left, task: &Task, orders: &Receiver<St
     let begun = kind.begin(&mut noted.note.state);
     let done = Instant::now();
     let written = noted.note.write(&note::directory());
-    let proof = match (begun, written) {
-        (Ok(proof), Ok(_)) => proof,
-        (begun, written) => {
-            let problem = begun.err().or(written.err().map(|error| error.to_string())).unwrap_or_default();
-            return Answer::NotBegun(not_begun(problem, &noted));
-        }
+    let written = written.map_err(|error| FaultError::Failed(error.to_string()));
+    let proof = match begun.and_then(|proof| written.map(|_| proof)) {
+        Ok(proof) => proof,
+        Err(problem) => return Answer::not_begun(&not_begun(problem, &noted)),
     };
     let since = if kind.is_in_force_at_once() { begins } else { done }.elapsed();
     say(&Answer::Begun { how, proof, since });
     if !task.undone {
         return match noted.forget() {
             Ok(()) => Answer::Undone { proof: String::new(), since: Duration::ZERO },
-            Err(problem) => Answer::NotUndone(problem),
+            Err(problem) => Answer::not_undone(&problem),
         };
     }
     // Any line, the end of the input and the end of the time are all the fault's end.
@@ -184,38 +198,38 @@ fn inject(kind: &dyn AnyKind, mut noted: Left, task: &Task, orders: &Receiver<St
                 Answer::Undone { proof, since }
             }
         },
-        Err(problem) => Answer::NotUndone(problem),
+        Err(problem) => Answer::not_undone(&problem),
     }
 }
 
 /// Undoes a fault, and tries again for a while: another program may hold a lock, and nobody else may be left to undo it.
-fn undo(noted: &Left) -> Result<String, String> {
+fn undo(noted: &Left) -> Result<String, FaultError> {
     let until = Instant::now() + UNDO_PATIENCE;
     loop {
         match noted.undo() {
             Err(_) if Instant::now() < until => thread::sleep(UNDO_AGAIN),
-            Err(problem) => return Err(format!("{problem}: see lydite faults list")),
+            Err(problem) => return Err(FaultError::Failed(format!("{problem}: see lydite faults list"))),
             Ok(proof) => return Ok(proof),
         }
     }
 }
 
 /// Returns the kind of a task's fault.
-fn kind_of(task: &Task) -> Result<&'static dyn AnyKind, String> {
+fn kind_of(task: &Task) -> Result<&'static dyn AnyKind, FaultError> {
     let name = &task.fault.spec.kind;
-    kinds::named(name).ok_or_else(|| format!("the kind {name} is not known"))
+    kinds::named(name).ok_or_else(|| FaultError::Failed(format!("the kind {name} is not known")))
 }
 
 /// Rehearses the fault on the machine as it is now, unless it is prepared, and notes it.
-fn note(kind: &dyn AnyKind, prepared: Option<Value>, task: &Task) -> Result<Left, String> {
+fn note(kind: &dyn AnyKind, prepared: Option<Value>, task: &Task) -> Result<Left, FaultError> {
     let state = match prepared {
         Some(state) => state,
-        None => kind.check(&task.fault).map_err(|problems| problems.join("; "))?,
+        None => kind.check(&task.fault).map_err(|problems| FaultError::joined(&problems))?,
     };
     Note::new(task.fault.clone(), state).and_then(|note| note.write(&note::directory())).map_err(not_noted)
 }
 
 /// Returns the problem of a fault whose note can't be written.
-fn not_noted(error: io::Error) -> String {
-    format!("it can't be noted in {}: {error}", note::directory().display())
+fn not_noted(error: io::Error) -> FaultError {
+    FaultError::system(format!("it can't be noted in {}", note::directory().display()), error)
 }

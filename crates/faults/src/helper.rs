@@ -1,5 +1,6 @@
 //! Helper processes of faults: this program with another command. They never outlive the guard that started them.
 
+use crate::error::FaultError;
 use crate::process::{ProcessId, wait_while};
 use std::ffi::OsStr;
 use std::io::{self, BufRead, BufReader};
@@ -17,8 +18,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(crate) fn start<S: AsRef<OsStr>>(
     arguments: impl IntoIterator<Item = S>,
     farewell: i32,
-) -> Result<(Child, ProcessId), String> {
-    let failed = |error: io::Error| format!("the helper could not start: {error}");
+) -> Result<(Child, ProcessId), FaultError> {
+    let failed = |error| FaultError::system("the helper could not start", error);
     let mut command = Command::new(std::env::current_exe().map_err(failed)?);
     command.arg("faults").args(arguments);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
@@ -32,7 +33,7 @@ pub(crate) fn start<S: AsRef<OsStr>>(
         });
     }
     let child = command.spawn().map_err(failed)?;
-    let process = ProcessId::of(child.id()).ok_or("the helper ended at once")?;
+    let process = ProcessId::of(child.id()).ok_or_else(ended_at_once)?;
     Ok((child, process))
 }
 
@@ -40,27 +41,33 @@ pub(crate) fn start<S: AsRef<OsStr>>(
 ///
 /// # Errors
 /// The helper wrote another line, which is the reason, or ended without one.
-pub(crate) fn wait_until_ready(helper: Child, ready: &str) -> Result<(), String> {
-    let output = helper.stdout.ok_or("the helper has no output")?;
+pub(crate) fn wait_until_ready(helper: Child, ready: &str) -> Result<(), FaultError> {
+    let output = helper.stdout.ok_or_else(|| FaultError::Failed("the helper has no output".into()))?;
     let mut line = String::new();
-    BufReader::new(output).read_line(&mut line).map_err(|error| error.to_string())?;
+    BufReader::new(output).read_line(&mut line).map_err(|error| FaultError::Failed(error.to_string()))?;
     match line.trim() {
         line if line == ready => Ok(()),
-        "" => Err("the helper ended at once".into()),
-        problem => Err(problem.into()),
+        "" => Err(ended_at_once()),
+        problem => Err(FaultError::Failed(problem.into())),
     }
+}
+
+/// Returns the problem of a helper that does not run.
+fn ended_at_once() -> FaultError {
+    FaultError::Failed("the helper ended at once".into())
 }
 
 /// Ends a helper by the first of these signals that it obeys. One that has ended already is no error.
 ///
 /// # Errors
 /// The process does not end.
-pub(crate) fn end(helper: ProcessId, signals: &[i32]) -> Result<(), String> {
+pub(crate) fn end(helper: ProcessId, signals: &[i32]) -> Result<(), FaultError> {
     for signal in signals {
-        helper.signal(*signal).map_err(|error| format!("end process {}: {error}", helper.pid))?;
+        let sent = helper.signal(*signal);
+        sent.map_err(|error| FaultError::system(format!("end process {}", helper.pid), error))?;
         if wait_while(&[helper], PATIENCE, ProcessId::lives).is_empty() {
             return Ok(());
         }
     }
-    Err(format!("process {} did not end", helper.pid))
+    Err(FaultError::Failed(format!("process {} did not end", helper.pid)))
 }

@@ -1,6 +1,7 @@
 //! The helper of faults that hold packets: it takes them from a queue of the kernel (NFQUEUE), and gives them back when
 //! their time has come.
 
+use crate::error::FaultError;
 use crate::nfqueue::{Packet, Queue, open_queues};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
@@ -113,11 +114,12 @@ pub(crate) fn lost(number: u16) -> u64 {
 ///
 /// # Errors
 /// This user may not open queues, or the kernel has none.
-pub(crate) fn free(wish: u32) -> Result<u16, String> {
+pub(crate) fn free(wish: u32) -> Result<u16, FaultError> {
     let taken = open_queues();
     let mut near = (0..=u16::MAX).map(|step| (wish as u16).wrapping_add(step));
-    let number =
-        near.find(|number| !taken.contains_key(number)).ok_or("needs a free NFQUEUE, and all are taken")?;
+    let number = near
+        .find(|number| !taken.contains_key(number))
+        .ok_or_else(|| FaultError::Lacks("needs a free NFQUEUE, and all are taken".into()))?;
     let problem = |error: io::Error| match error.kind() {
         ErrorKind::PermissionDenied => {
             format!("needs the right to hold packets in an NFQUEUE ({error}): run lydite as root")
@@ -126,7 +128,7 @@ pub(crate) fn free(wish: u32) -> Result<u16, String> {
             "needs NFQUEUE of the kernel, which does not open ({error}): load the module nfnetlink_queue"
         ),
     };
-    Queue::open(number).map(|_closed| number).map_err(problem)
+    Queue::open(number).map(|_closed| number).map_err(|error| FaultError::Lacks(problem(error)))
 }
 
 /// Holds the packets of a queue until `stop` can be read, then lets all go on. `shape` is the time of each in the queue, in

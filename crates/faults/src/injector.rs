@@ -1,5 +1,6 @@
 //! Lydite's side of a fault: starts the guard, and gives it its orders.
 
+use crate::error::FaultError;
 use crate::fault::Fault;
 use crate::guard::{Answer, Order, Task};
 use crate::note;
@@ -95,11 +96,11 @@ impl Injector {
     ///
     /// # Errors
     /// The reason why it can't begin.
-    pub fn wait_until_ready(&self) -> Result<(), String> {
+    pub fn wait_until_ready(&self) -> Result<(), FaultError> {
         match self.answers.recv_timeout(PATIENCE) {
             Ok(Answer::Ready) => Ok(()),
-            Ok(Answer::NotBegun(problem)) => Err(problem),
-            Ok(_) | Err(_) => Err("its guard has ended".into()),
+            Ok(Answer::NotBegun(problem)) => Err(failed(problem)),
+            Ok(_) | Err(_) => Err(failed("its guard has ended")),
         }
     }
 
@@ -114,17 +115,17 @@ impl Injector {
     ///
     /// # Errors
     /// The reason why it could not begin; whatever had begun is undone.
-    pub fn begin(&mut self) -> Result<Begun, String> {
-        let ended = |_| "its guard has ended".to_owned();
-        self.send(&Order::Begin).map_err(|error| format!("its guard has ended: {error}"))?;
-        match self.answers.recv_timeout(PATIENCE).map_err(ended)? {
+    pub fn begin(&mut self) -> Result<Begun, FaultError> {
+        let sent = self.send(&Order::Begin);
+        sent.map_err(|error| FaultError::system("its guard has ended", error))?;
+        match self.answers.recv_timeout(PATIENCE).map_err(|_| failed("its guard has ended"))? {
             Answer::Begun { how, proof, since } => Ok(Begun { how, proof, since }),
-            Answer::NotBegun(problem) => Err(problem),
+            Answer::NotBegun(problem) => Err(failed(problem)),
             Answer::Ready
             | Answer::Undone { .. }
             | Answer::NotUndone(_)
             | Answer::Damaged(_)
-            | Answer::Late(_) => Err("its guard has ended before".into()),
+            | Answer::Late(_) => Err(failed("its guard has ended before")),
         }
     }
 
@@ -132,7 +133,7 @@ impl Injector {
     ///
     /// # Errors
     /// Something is not as before, the fault left damage, or it ended at another time than it was meant to.
-    pub fn end(mut self) -> Result<Undone, String> {
+    pub fn end(mut self) -> Result<Undone, FaultError> {
         // The guard may have ended; then its answer or its note says how.
         let _gone = self.send(&Order::End);
         match self.answers.recv_timeout(PATIENCE) {
@@ -142,29 +143,36 @@ impl Injector {
                 | Answer::NotBegun(problem)
                 | Answer::Damaged(problem)
                 | Answer::Late(problem),
-            ) => Err(problem),
-            Ok(Answer::Ready | Answer::Begun { .. }) => Err("its guard began it twice".into()),
+            ) => Err(failed(problem)),
+            Ok(Answer::Ready | Answer::Begun { .. }) => Err(failed("its guard began it twice")),
             Err(_) => self.undo_without_guard(),
         }
     }
 
     /// Undoes the fault after its guard has ended without a word.
-    fn undo_without_guard(&mut self) -> Result<Undone, String> {
+    fn undo_without_guard(&mut self) -> Result<Undone, FaultError> {
         self.orders = None;
         let _ended = self.guard.kill();
         let _reaped = self.guard.wait();
         if let Some(host) = &self.fault.spec.host {
-            return Err(format!(
+            return Err(failed(format!(
                 "the connection to {host} broke, or its guard there was killed; see lydite faults list ssh://{host}"
-            ));
+            )));
         }
-        let (left, _) =
-            note::all(&note::directory()).map_err(|error| format!("its guard was killed: {error}"))?;
+        let (left, _) = note::all(&note::directory())
+            .map_err(|error| FaultError::system("its guard was killed", error))?;
         match left.iter().find(|left| left.note.guard.pid == self.guard.id()) {
-            Some(left) => left.undo().and(Err("its guard was killed: lydite undid the fault instead".into())),
-            None => Err("somebody else undid it before its end".into()),
+            Some(left) => {
+                left.undo().and(Err(failed("its guard was killed: lydite undid the fault instead")))
+            }
+            None => Err(failed("somebody else undid it before its end")),
         }
     }
+}
+
+/// Returns the problem of a fault that its guard tells, or that the guard itself has.
+fn failed(words: impl Into<String>) -> FaultError {
+    FaultError::Failed(words.into())
 }
 
 impl Drop for Injector {

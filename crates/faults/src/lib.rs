@@ -8,11 +8,13 @@
 //! On another host, ssh starts the guard ([`remote`]). It holds the guard's input open like a pipe does.
 //!
 //! Nothing here knows Lydite, except that this program runs `faults guard`, `faults burn`, `faults disk` and `faults hold`
-//! as it should, and no database but Galera, whose nodes start again in a way of their own ([`galera`]).
+//! as it should. Nothing knows a database or the inside of a lab either: a [`Server`] brings what is special about it as
+//! data, such as the way in which the nodes of its cluster start again ([`cluster`]).
 
+pub mod cluster;
 mod data;
+mod error;
 mod fault;
-pub mod galera;
 mod group;
 mod guard;
 mod helper;
@@ -23,22 +25,26 @@ mod netfilter;
 mod nfqueue;
 pub mod note;
 pub mod process;
+mod reading;
 pub mod remote;
 mod schedule;
 mod server;
 pub mod sockets;
 mod spec;
+mod times;
 mod units;
 
 use std::io;
 use std::path::Path;
 
 pub use data::is_mounted;
-pub use fault::{Fault, Galera, Server, Site};
+pub use error::FaultError;
+pub use fault::{Cluster, Fault, Mover, Server, Site};
 pub use guard::guard;
 pub use hold::hold;
 pub use injector::{Begun, Injector, Undone};
-pub use spec::{Commands, FaultSpec, Parts, Reader, Where};
+pub use reading::{Parts, Reader};
+pub use spec::{Commands, FaultSpec, Where};
 
 /// Keeps so many threads busy until this process is killed: the helper of the kind `cpu-burn`.
 pub fn burn(threads: usize) {

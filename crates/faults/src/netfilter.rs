@@ -5,6 +5,7 @@
 //! meets each packet once, also one between two processes of the fault: a chain goes to `NAME` (`-g`) and does not go on
 //! after it. All changes of a table are one transaction.
 
+use crate::error::FaultError;
 use crate::sockets::Endpoint;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -94,7 +95,7 @@ pub(crate) struct Counts {
 impl Rules {
     /// Returns the problems of the rules on this machine. Nothing is changed: the transaction makes the chains and
     /// removes them again.
-    pub(crate) fn rehearse(&self) -> Vec<String> {
+    pub(crate) fn rehearse(&self) -> Vec<FaultError> {
         let problem = |family: Family| {
             let lines = [self.chains(family), removal(&self.names())].concat();
             self.commit(family, &lines).and_then(|()| self.list(family)).err()
@@ -106,7 +107,7 @@ impl Rules {
     ///
     /// # Errors
     /// A family's rules are rejected.
-    pub(crate) fn make(&self) -> Result<(), String> {
+    pub(crate) fn make(&self) -> Result<(), FaultError> {
         self.families().try_for_each(|family| self.commit(family, &self.chains(family)))
     }
 
@@ -114,14 +115,18 @@ impl Rules {
     ///
     /// # Errors
     /// A family's rules are rejected.
-    pub(crate) fn enforce(&self) -> Result<(), String> {
+    pub(crate) fn enforce(&self) -> Result<(), FaultError> {
         for family in self.families() {
             self.commit(family, &self.jumps())?;
         }
         for family in self.families() {
             let found = Found::of(&self.list(family)?, &self.names());
             if found.jumps.is_empty() {
-                return Err(format!("{} does not list the rules of {}", family.program(), self.name));
+                return Err(FaultError::Failed(format!(
+                    "{} does not list the rules of {}",
+                    family.program(),
+                    self.name
+                )));
             }
         }
         Ok(())
@@ -131,7 +136,7 @@ impl Rules {
     ///
     /// # Errors
     /// The rules can't be listed or removed.
-    pub(crate) fn remove(&self) -> Result<Option<Counts>, String> {
+    pub(crate) fn remove(&self) -> Result<Option<Counts>, FaultError> {
         let mut counts = None;
         for family in self.families() {
             let found = Found::of(&self.list(family)?, &self.names());
@@ -204,12 +209,12 @@ impl Rules {
     }
 
     /// Returns the rules of the table with their counters.
-    fn list(&self, family: Family) -> Result<String, String> {
+    fn list(&self, family: Family) -> Result<String, FaultError> {
         run(family.program(), &["-w", LOCK_S, "-t", &self.table, "-v", "-S"], "")
     }
 
     /// Changes the table by these lines, by all or by none.
-    fn commit(&self, family: Family, lines: &[String]) -> Result<(), String> {
+    fn commit(&self, family: Family, lines: &[String]) -> Result<(), FaultError> {
         let text = format!("*{}\n{}\nCOMMIT\n", self.table, lines.join("\n"));
         run(family.restore(), &["-w", LOCK_S, "--noflush"], &text).map(drop)
     }
@@ -266,18 +271,17 @@ impl Found {
 }
 
 /// Returns the place of a program: on the path, else in a directory of system programs.
-fn program(name: &str) -> Result<PathBuf, String> {
+fn program(name: &str) -> Result<PathBuf, FaultError> {
     let path = env::var_os("PATH").unwrap_or_default();
     let directories = env::split_paths(&path).chain(SYSTEM.map(PathBuf::from));
-    directories
-        .map(|directory| directory.join(name))
-        .find(|file| file.is_file())
-        .ok_or_else(|| format!("needs {name}, which is not installed: run apt-get install iptables"))
+    directories.map(|directory| directory.join(name)).find(|file| file.is_file()).ok_or_else(|| {
+        FaultError::Lacks(format!("needs {name}, which is not installed: run apt-get install iptables"))
+    })
 }
 
 /// Runs a program with an input, and returns its output.
-fn run(name: &str, arguments: &[&str], input: &str) -> Result<String, String> {
-    let failed = |error: std::io::Error| format!("{name} can't be run: {error}");
+fn run(name: &str, arguments: &[&str], input: &str) -> Result<String, FaultError> {
+    let failed = |error| FaultError::system(format!("{name} can't be run"), error);
     let mut command = Command::new(program(name)?);
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(failed)?;
@@ -296,7 +300,8 @@ fn run(name: &str, arguments: &[&str], input: &str) -> Result<String, String> {
     let words: Vec<&str> = words.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     // SAFETY: geteuid has no preconditions.
     let advice = if unsafe { libc::geteuid() } == 0 { "" } else { ": run lydite as root" };
-    Err(format!("{name} failed ({}){advice}", words.first().unwrap_or(&"without a reason")))
+    let reason = words.first().unwrap_or(&"without a reason");
+    Err(FaultError::Lacks(format!("{name} failed ({reason}){advice}")))
 }
 
 #[cfg(test)]

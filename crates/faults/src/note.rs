@@ -3,6 +3,7 @@
 //! A note is a file in a directory that only its user can enter. It is written before the fault begins and removed once
 //! the fault is undone.
 
+use crate::error::FaultError;
 use crate::fault::Fault;
 use crate::kinds;
 use crate::process::{ProcessId, boot};
@@ -127,10 +128,12 @@ impl Left {
     ///
     /// # Errors
     /// Something is not as before; the note stays.
-    pub fn undo(&self) -> Result<String, String> {
+    pub fn undo(&self) -> Result<String, FaultError> {
         let Note { fault, state, boot: then, .. } = &self.note;
-        let kind = kinds::named(&fault.spec.kind)
-            .ok_or_else(|| format!("{}: this version of lydite does not know the kind", fault.spec.kind))?;
+        let kind = kinds::named(&fault.spec.kind).ok_or_else(|| {
+            let kind = &fault.spec.kind;
+            FaultError::Failed(format!("{kind}: this version of lydite does not know the kind"))
+        })?;
         let proof = if *then == boot() || kind.outlives_boot() {
             kind.end(state)?
         } else {
@@ -145,19 +148,20 @@ impl Left {
     ///
     /// # Errors
     /// The guard can't be ended, or something is not as before.
-    pub fn take_over(&self) -> Result<String, String> {
+    pub fn take_over(&self) -> Result<String, FaultError> {
         let guard = self.note.guard;
         if self.note.boot == boot() {
-            guard.signal(libc::SIGKILL).map_err(|error| format!("end the guard {}: {error}", guard.pid))?;
+            let sent = guard.signal(libc::SIGKILL);
+            sent.map_err(|error| FaultError::system(format!("end the guard {}", guard.pid), error))?;
             if !crate::process::wait_while(&[guard], PATIENCE, ProcessId::lives).is_empty() {
-                return Err(format!("the guard {} does not end", guard.pid));
+                return Err(FaultError::Failed(format!("the guard {} does not end", guard.pid)));
             }
         }
         // The guard may have noted more since.
         match read(&self.path) {
             Ok(left) => left.undo(),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(String::new()),
-            Err(error) => Err(format!("{}: {error}", self.path.display())),
+            Err(error) => Err(FaultError::system(self.path.display(), error)),
         }
     }
 
@@ -165,10 +169,10 @@ impl Left {
     ///
     /// # Errors
     /// The disk rejects it.
-    pub fn forget(&self) -> Result<(), String> {
+    pub fn forget(&self) -> Result<(), FaultError> {
         match fs::remove_file(&self.path) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
-                Err(format!("{}: {error}", self.path.display()))
+                Err(FaultError::system(self.path.display(), error))
             }
             _ => Ok(()),
         }

@@ -1,5 +1,6 @@
 //! Processes of this machine, named so that a reused number is never mistaken for the process that had it before.
 
+use crate::error::FaultError;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
@@ -141,10 +142,10 @@ impl ProcessId {
 ///
 /// # Errors
 /// It can't be read, or is not in UTF-8.
-pub(crate) fn environment(process: ProcessId) -> Result<Vec<(String, String)>, String> {
+pub(crate) fn environment(process: ProcessId) -> Result<Vec<(String, String)>, FaultError> {
     let file = format!("/proc/{}/environ", process.pid);
-    let bytes = fs::read(&file).map_err(|error| format!("{file}: {error}"))?;
-    let text = String::from_utf8(bytes).map_err(|_| format!("{file} is not in UTF-8"))?;
+    let bytes = fs::read(&file).map_err(|error| FaultError::system(&file, error))?;
+    let text = String::from_utf8(bytes).map_err(|_| FaultError::Failed(format!("{file} is not in UTF-8")))?;
     let pair = |entry: &str| entry.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()));
     Ok(text.split('\0').filter_map(pair).collect())
 }

@@ -4,8 +4,8 @@ use crate::note;
 use crate::process::boot;
 use std::env;
 use std::fs;
-use std::io;
-use std::process::{Command, Output};
+use std::io::{self, Write};
+use std::process::{Command, Output, Stdio};
 
 /// Variable of the environment with the ssh command; its words are separated by blanks.
 const SSH: &str = "LYDITE_SSH";
@@ -47,6 +47,22 @@ pub fn program(host: Option<&str>, arguments: &[&str]) -> io::Result<Command> {
     // As a URL, which may have a port.
     command.args(["--", &format!("ssh://{host}"), "lydite"]).args(arguments);
     Ok(command)
+}
+
+/// Runs this program on a host to its end, with an input.
+///
+/// # Errors
+/// ssh can't be run.
+pub fn run(host: &str, arguments: &[&str], input: &str) -> io::Result<Output> {
+    let mut command = program(Some(host), arguments)?;
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child =
+        command.spawn().map_err(|error| io::Error::other(format!("ssh can't be run: {error}")))?;
+    if let Some(mut to) = child.stdin.take() {
+        // A program that ends early says why itself.
+        let _early = writeln!(to, "{input}");
+    }
+    child.wait_with_output()
 }
 
 /// Returns the reason why this program failed on a host, with what to do.

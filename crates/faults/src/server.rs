@@ -1,12 +1,14 @@
 //! A server that is down for a fault, and its new start: the same command line and environment, as the same user, in the
-//! same directory, with the same priority and processors. Only a node of Galera gets arguments of its own ([`galera`]).
+//! same directory, with the same priority and processors. Only a node of a cluster gets arguments of its own ([`Rejoin`]).
 
+use crate::cluster::{Position, Rejoin};
+use crate::error::FaultError;
 use crate::fault::{Fault, Server, Site};
-use crate::galera::{self, NEW_CLUSTER, Position};
 use crate::process::{ProcessId, Processes, environment, now_ms, wait_while};
 use crate::schedule::Schedule;
 use crate::sockets::{accepts, wait_until_accepts};
 use serde::{Deserialize, Serialize};
+use std::fmt::Display;
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
@@ -49,7 +51,7 @@ impl Down {
     ///
     /// # Errors
     /// All problems of servers that could not be started again.
-    pub(crate) fn of(fault: &Fault, roots: &[ProcessId]) -> Result<Vec<Self>, Vec<String>> {
+    pub(crate) fn of(fault: &Fault, roots: &[ProcessId]) -> Result<Vec<Self>, Vec<FaultError>> {
         let (mut servers, mut problems) = (Vec::new(), Vec::new());
         if fault.spec.to.is_none() {
             return Ok(servers);
@@ -58,10 +60,10 @@ impl Down {
             match site {
                 Site::Server(server) => match Self::read(server, *root) {
                     Ok(down) => servers.push(down),
-                    Err(problem) => problems.push(format!(
+                    Err(problem) => problems.push(FaultError::Lacks(format!(
                         "the server on port {} could not be started again: {problem}",
                         server.port
-                    )),
+                    ))),
                 },
                 Site::Machine | Site::Process(_) => {}
             }
@@ -70,34 +72,37 @@ impl Down {
     }
 
     /// Reads how a running server was started.
-    fn read(server: &Server, process: ProcessId) -> Result<Self, String> {
+    fn read(server: &Server, process: ProcessId) -> Result<Self, FaultError> {
         let proc = PathBuf::from(format!("/proc/{}", process.pid));
-        let link =
-            |name: &str| fs::read_link(proc.join(name)).map_err(|error| format!("its {name}: {error}"));
+        let link = |name: &str| {
+            fs::read_link(proc.join(name)).map_err(|error| FaultError::system(format!("its {name}"), error))
+        };
         let program = link("exe")?;
         if !program.exists() {
-            return Err(format!("its program {} is not there any more", program.display()));
+            let gone = format!("its program {} is not there any more", program.display());
+            return Err(FaultError::Lacks(gone));
         }
-        let line = fs::read(proc.join("cmdline")).map_err(|error| format!("its command line: {error}"))?;
+        let line =
+            fs::read(proc.join("cmdline")).map_err(|error| FaultError::system("its command line", error))?;
         let arguments = line
             .strip_suffix(&[0])
             .unwrap_or(&line)
             .split(|byte| *byte == 0)
             .map(|argument| String::from_utf8(argument.to_vec()))
             .collect::<Result<Vec<_>, _>>()
-            .map_err(|_| "its command line is not in UTF-8".to_owned())?
+            .map_err(|_| FaultError::Lacks("its command line is not in UTF-8".into()))?
             .into_iter()
             .filter(|argument| is_of_each_start(server, argument))
             .collect();
-        let owner = fs::metadata(&proc).map_err(|error| format!("its user: {error}"))?;
+        let owner = fs::metadata(&proc).map_err(|error| FaultError::system("its user", error))?;
         let output = link("fd/2").ok().filter(|path| path.is_file());
         let (user, group) = (owner.uid(), owner.gid());
-        let schedule = Schedule::of(process).map_err(|error| format!("its priority: {error}"))?;
+        let schedule = Schedule::of(process).map_err(|error| FaultError::system("its priority", error))?;
         schedule.during(|| ()).map_err(|error| {
-            format!(
+            FaultError::Lacks(format!(
                 "its priority and its processors, which lydite has not ({error}): run lydite as root, or without nice, chrt \
                  and taskset"
-            )
+            ))
         })?;
         Ok(Self {
             server: server.clone(),
@@ -129,7 +134,7 @@ impl Down {
     ///
     /// # Errors
     /// The first server that could not be started, or did not come back.
-    pub(crate) fn start_all(servers: &[Self]) -> Result<String, String> {
+    pub(crate) fn start_all(servers: &[Self]) -> Result<String, FaultError> {
         // Until its parent has noticed the end of a process, a new server takes the old one to be running. One that
         // still runs did not go down: it holds the port, or its new start says why it can't.
         let gone: Vec<ProcessId> =
@@ -157,13 +162,14 @@ impl Down {
     }
 
     /// Waits until the server, which is this process, accepts connections.
-    fn wait_until_accepts(&self, child: Option<ProcessId>, until: Instant) -> Result<(), String> {
+    fn wait_until_accepts(&self, child: Option<ProcessId>, until: Instant) -> Result<(), FaultError> {
         let lives = || child.is_none_or(ProcessId::lives);
         let port = self.server.port;
         if wait_until_accepts(port, until.saturating_duration_since(Instant::now()), lives) {
             return Ok(());
         }
-        Err(format!("the server on port {port} did not come back: {}", self.last_words()))
+        let words = format!("the server on port {port} did not come back: {}", self.last_words());
+        Err(FaultError::Failed(words))
     }
 
     /// Returns true if somebody listens on the server's port, or the server was started and may still recover.
@@ -176,55 +182,64 @@ impl Down {
         Processes::now().all().find(|process| self.is(*process))
     }
 
-    /// Returns the positions of the nodes of Galera that are down.
+    /// Returns the way in which the server starts again in its cluster; `None` without one.
+    fn rejoin(&self) -> Option<&Rejoin> {
+        self.server.cluster.as_ref().map(|cluster| &cluster.rejoin)
+    }
+
+    /// Returns the positions of the nodes of clusters that are down.
     ///
     /// # Errors
     /// All nodes that do not report theirs.
-    fn positions(servers: &[Self]) -> Result<Vec<Option<Position>>, String> {
+    fn positions(servers: &[Self]) -> Result<Vec<Option<Position>>, FaultError> {
         // At the same time: each recovers its data.
-        let all: Vec<Result<_, String>> = thread::scope(|scope| {
+        let all: Vec<Result<_, FaultError>> = thread::scope(|scope| {
             let asked: Vec<_> = servers.iter().map(|server| scope.spawn(|| server.position())).collect();
-            let panicked = |_| Err("a thread of Lydite's own panicked: please report this".to_owned());
+            let panicked = "a thread of Lydite's own panicked: please report this";
+            let panicked = |_| Err(FaultError::Failed(panicked.into()));
             asked.into_iter().map(|thread| thread.join().unwrap_or_else(panicked)).collect()
         });
-        let problems: Vec<&str> =
-            all.iter().filter_map(|position| position.as_ref().err().map(String::as_str)).collect();
-        if problems.is_empty() { Ok(all.into_iter().flatten().collect()) } else { Err(problems.join("; ")) }
+        let (mut found, mut problems) = (Vec::new(), Vec::new());
+        for position in all {
+            match position {
+                Ok(position) => found.push(position),
+                Err(problem) => problems.push(problem),
+            }
+        }
+        if problems.is_empty() { Ok(found) } else { Err(FaultError::joined(&problems)) }
     }
 
-    /// Returns the position of a node of Galera that is down; `None` for other servers.
-    fn position(&self) -> Result<Option<Position>, String> {
-        if self.server.galera.is_none() || self.runs() {
-            return Ok(None);
-        }
+    /// Returns the position of a node of a cluster that is down; `None` for other servers.
+    fn position(&self) -> Result<Option<Position>, FaultError> {
+        let Some(rejoin) = self.rejoin().filter(|_| !self.runs()) else { return Ok(None) };
         let log = self.output.as_ref().ok_or_else(|| self.not_started("its messages go to no file"))?;
-        let position = self.schedule.during(|| galera::position(self.command(), log));
-        let position = position.unwrap_or_else(|error| Err(error.to_string()));
-        position.map(Some).map_err(|problem| self.not_started(&problem))
+        let position = self.schedule.during(|| rejoin.position_of(self.command(), log));
+        let position = position.unwrap_or_else(|error| Err(FaultError::Failed(error.to_string())));
+        position.map(Some).map_err(|problem| self.not_started(problem))
     }
 
     /// Lets a node begin its cluster anew, and returns its number; `None` if a node runs, or there is no cluster.
-    fn leader(servers: &[Self], positions: &[Option<Position>]) -> Result<Option<usize>, String> {
+    fn leader(servers: &[Self], positions: &[Option<Position>]) -> Result<Option<usize>, FaultError> {
         let runs = |server: &Self| {
-            let nodes = server.server.galera.iter().flat_map(|galera| &galera.ports);
+            let nodes = server.server.cluster.iter().flat_map(|cluster| &cluster.ports);
             server.runs() || nodes.copied().any(accepts)
         };
         // Whoever has no position is no node, or runs.
         let nodes: Option<Vec<_>> = servers.iter().zip(positions).map(node_of).collect();
-        match nodes {
-            Some(nodes) if !servers.iter().any(runs) => {
-                galera::begin_anew(&nodes).map_err(|error| format!("the cluster can't begin anew: {error}"))
-            }
+        match (nodes, servers.iter().find_map(Self::rejoin)) {
+            (Some(nodes), Some(rejoin)) if !servers.iter().any(runs) => rejoin
+                .begin_anew(&nodes)
+                .map_err(|error| FaultError::system("the cluster can't begin anew", error)),
             _ => Ok(None),
         }
     }
 
-    fn not_started(&self, problem: &str) -> String {
-        format!("the server on port {} can't be started: {problem}", self.server.port)
+    fn not_started(&self, problem: impl Display) -> FaultError {
+        FaultError::Failed(format!("the server on port {} can't be started: {problem}", self.server.port))
     }
 
     /// Starts the server unless it runs. Returns the new process.
-    fn start(&self, position: Option<&Position>, is_leader: bool) -> Result<Option<ProcessId>, String> {
+    fn start(&self, position: Option<&Position>, is_leader: bool) -> Result<Option<ProcessId>, FaultError> {
         if accepts(self.server.port) {
             return Ok(None);
         }
@@ -232,9 +247,9 @@ impl Down {
             return Ok(Some(started));
         }
         let mut command = self.command();
-        command.args(position.map(Position::argument));
-        if is_leader {
-            command.arg(NEW_CLUSTER);
+        if let Some(rejoin) = self.rejoin() {
+            command.args(position.map(|position| rejoin.argument(position)));
+            command.args(is_leader.then_some(&rejoin.new_cluster));
         }
         let outputs = match &self.output {
             Some(path) => {
@@ -245,7 +260,7 @@ impl Down {
         let [stdout, stderr] = outputs;
         command.stdout(stdout).stderr(stderr);
         let child = self.schedule.during(|| command.spawn()).flatten();
-        let child = child.map_err(|error| self.not_started(&error.to_string()))?;
+        let child = child.map_err(|error| self.not_started(error))?;
         Ok(ProcessId::of(child.id()))
     }
 
@@ -281,14 +296,14 @@ impl Down {
     }
 }
 
-/// Returns the data and the position of a node of Galera that is down.
+/// Returns the data and the position of a node of a cluster that is down.
 fn node_of<'a>((server, position): (&'a Down, &'a Option<Position>)) -> Option<(&'a Path, &'a Position)> {
     Some((&server.server.data, position.as_ref()?))
 }
 
 /// Returns true for an argument that the server's next start has, too.
 fn is_of_each_start(server: &Server, argument: &str) -> bool {
-    server.galera.is_none() || !galera::is_of_one_start(argument)
+    server.cluster.as_ref().is_none_or(|cluster| !cluster.rejoin.is_of_one_start(argument))
 }
 
 /// Opens a file to append to it.

@@ -1,5 +1,6 @@
 //! TCP ports of this machine, and the processes that listen on them.
 
+use crate::error::FaultError;
 use crate::process::{ProcessId, Processes};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -124,20 +125,20 @@ pub fn listeners(port: u16, processes: &Processes) -> Listeners {
 ///
 /// # Errors
 /// Nobody listens, or this user must not see who does.
-pub fn server(port: u16) -> Result<ProcessId, String> {
+pub fn server(port: u16) -> Result<ProcessId, FaultError> {
     let now = Processes::now();
     match listeners(port, &now) {
-        Listeners::Nobody => Err(format!("no process listens on port {port}")),
-        Listeners::Hidden => Err(format!(
+        Listeners::Nobody => Err(FaultError::Lacks(format!("no process listens on port {port}"))),
+        Listeners::Hidden => Err(FaultError::Lacks(format!(
             "the process that listens on port {port} belongs to another user: run lydite as that user or as root"
-        )),
+        ))),
         Listeners::Seen(seen) => {
             let top = |one: &&ProcessId| seen.iter().all(|other| now.is_within(*other, **one));
             seen.iter()
                 .find(top)
                 .or(seen.first())
                 .copied()
-                .ok_or_else(|| format!("nobody listens on port {port}"))
+                .ok_or_else(|| FaultError::Lacks(format!("nobody listens on port {port}")))
         }
     }
 }
@@ -266,7 +267,7 @@ mod tests {
         assert_eq!(server(port).unwrap(), ProcessId::own().unwrap());
         assert!(accepts(port));
         drop(listener);
-        assert_eq!(server(port).unwrap_err(), format!("no process listens on port {port}"));
+        assert_eq!(server(port).unwrap_err().to_string(), format!("no process listens on port {port}"));
         assert!(!wait_until_accepts(port, Duration::ZERO, || true));
     }
 }

@@ -15,7 +15,7 @@ pub(crate) use refusal::one_line;
 use std::path::PathBuf;
 pub(crate) use tools::{
     AgentArgs, DriverCommand, DriverNewArgs, DriverServeArgs, DriverTestArgs, FaultsArgs, FaultsCommand,
-    FleetArgs, LabArgs, LabCommand, Language, LoginArgs, WasArgs,
+    FleetArgs, LabArgs, LabCommand, LoginArgs, WasArgs,
 };
 
 /// Finds out how good a transactional database is: a TPC-C-derived benchmark that checks what it measures.

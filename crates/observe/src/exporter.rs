@@ -1,5 +1,6 @@
 //! An exporter of Prometheus: a server that sends its metrics over HTTP.
 
+use crate::error::ObserveError;
 use crate::exposition::{Exposed, parse};
 use lydite_database::{Observer, Sample, SampleKind, TargetError};
 use std::fmt;
@@ -35,27 +36,28 @@ impl Exporter {
     ///
     /// # Errors
     /// The reason why the text is wrong, and what to do; without a password.
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str) -> Result<Self, ObserveError> {
         let mut parts = text.split(',').map(str::trim);
         let url = parts.next().unwrap_or_default();
         let names: Vec<String> = parts.map(str::to_owned).collect();
         if url.starts_with("https://") {
             let problem = "an exporter with TLS is not supported: use http:// in a network that you trust";
-            return Err(problem.into());
+            return Err(ObserveError::Wrong(problem.into()));
         }
         let rest = url.strip_prefix("http://").unwrap_or_default();
         let (authority, _) = rest.split_once('/').unwrap_or((rest, ""));
         let usual = if rest == authority { USUAL_PATH } else { "" };
         if authority.is_empty() || rest.contains(|letter: char| letter.is_whitespace() || letter == ';') {
-            return Err(format!(
+            return Err(ObserveError::Wrong(format!(
                 "the exporter has no URL: write prometheus=http://HOST:PORT/PATH, as http://localhost:9100{USUAL_PATH}"
-            ));
+            )));
         }
         if authority.contains('@') {
-            return Err("the URL of the exporter has a user, which is not supported: leave it out".into());
+            let problem = "the URL of the exporter has a user, which is not supported: leave it out";
+            return Err(ObserveError::Wrong(problem.into()));
         }
         if names.iter().any(String::is_empty) {
-            return Err("a metric has an empty name: leave out the comma".into());
+            return Err(ObserveError::Wrong("a metric has an empty name: leave out the comma".into()));
         }
         Ok(Self { url: format!("{url}{usual}"), names })
     }
@@ -76,22 +78,22 @@ impl Exporter {
     ///
     /// # Errors
     /// The exporter can't be reached, sends something else, or has too many series or none of a name.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), ObserveError> {
         let found = self.client().read()?;
         for name in &self.names {
             if !found.iter().any(|exposed| exposed.metric.starts_with(name)) {
-                return Err(format!("{}: no metric begins with {name}", self.url));
+                return Err(ObserveError::Silent(format!("{}: no metric begins with {name}", self.url)));
             }
         }
-        match found.len() {
-            0 => Err(format!("{}: it has no metrics: is it the URL of an exporter?", self.url)),
-            count if count > MAX_SERIES => Err(format!(
-                "{}: it has {count} series, and at most {MAX_SERIES} are observed: name some of its metrics, as \
-                 prometheus={},NAME,NAME",
-                self.url, self.url
-            )),
-            _ => Ok(()),
-        }
+        let url = &self.url;
+        Err(ObserveError::Silent(match found.len() {
+            0 => format!("{url}: it has no metrics: is it the URL of an exporter?"),
+            count if count > MAX_SERIES => format!(
+                "{url}: it has {count} series, and at most {MAX_SERIES} are observed: name some of its metrics, as \
+                 prometheus={url},NAME,NAME"
+            ),
+            _ => return Ok(()),
+        }))
     }
 
     fn client(&self) -> Client {
@@ -109,21 +111,24 @@ struct Client {
 
 impl Client {
     /// Reads the chosen metrics.
-    fn read(&self) -> Result<Vec<Exposed>, String> {
+    fn read(&self) -> Result<Vec<Exposed>, ObserveError> {
         let Exporter { url, names } = &self.exporter;
         let away = |error: ureq::Error| {
             let text = error.to_string();
-            format!("{url}: {}: is the exporter running?", text.strip_prefix("io: ").unwrap_or(&text))
+            let text = text.strip_prefix("io: ").unwrap_or(&text);
+            ObserveError::Silent(format!("{url}: {text}: is the exporter running?"))
         };
         let request = self.agent.get(url).header("accept", "text/plain; version=0.0.4");
         let mut answer = request.call().map_err(away)?;
         let status = answer.status();
         let body = answer.body_mut().with_config().limit(LONGEST).read_to_string().map_err(away)?;
         if !status.is_success() {
-            return Err(format!("{url}: HTTP status {status}: is the path right?"));
+            return Err(ObserveError::Silent(format!("{url}: HTTP status {status}: is the path right?")));
         }
         let mut found = parse(&body).map_err(|problem| {
-            format!("{url}: this is not Prometheus' text format: {problem}: is it the URL of metrics?")
+            ObserveError::Silent(format!(
+                "{url}: this is not Prometheus' text format: {problem}: is it the URL of metrics?"
+            ))
         })?;
         found.retain(|exposed| names.is_empty() || names.iter().any(|name| exposed.metric.starts_with(name)));
         Ok(found)
@@ -176,7 +181,7 @@ mod tests {
             ("http://u:p@h/metrics", "leave it out"),
             ("http://h/metrics,", "empty name"),
         ] {
-            let problem = Exporter::parse(text).unwrap_err();
+            let problem = Exporter::parse(text).unwrap_err().to_string();
             assert!(problem.contains(words) && !problem.contains("u:p"), "{text}: {problem}");
         }
     }

@@ -3,6 +3,7 @@
 
 use lydite_database::SampleKind;
 use std::collections::HashMap;
+use std::fmt::{self, Display};
 
 /// A sample of an exporter.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,11 +25,33 @@ enum Type {
     Other,
 }
 
+/// The reason why a text is none of this format.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Malformed(String);
+
+impl Display for Malformed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<&str> for Malformed {
+    fn from(words: &str) -> Self {
+        Self(words.to_owned())
+    }
+}
+
+impl From<String> for Malformed {
+    fn from(words: String) -> Self {
+        Self(words)
+    }
+}
+
 /// Reads a document. Buckets of histograms and quantiles of summaries are left out; their sums and counts are counters.
 ///
 /// # Errors
 /// A line is wrong: its number and the reason.
-pub(crate) fn parse(text: &str) -> Result<Vec<Exposed>, String> {
+pub(crate) fn parse(text: &str) -> Result<Vec<Exposed>, Malformed> {
     let mut types: HashMap<&str, Type> = HashMap::new();
     let mut samples = Vec::new();
     for (line, number) in text.lines().zip(1..) {
@@ -52,7 +75,7 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Exposed>, String> {
 }
 
 /// Reads the line of a sample; `None` if it is a bucket or a quantile.
-fn sample(line: &str, types: &HashMap<&str, Type>) -> Result<Option<Exposed>, String> {
+fn sample(line: &str, types: &HashMap<&str, Type>) -> Result<Option<Exposed>, Malformed> {
     let named = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == ':';
     let end = line.find(|letter| !named(letter)).unwrap_or(line.len());
     let (metric, rest) = line.split_at(end);
@@ -70,7 +93,7 @@ fn sample(line: &str, types: &HashMap<&str, Type>) -> Result<Option<Exposed>, St
     if let Some(time) = words.next()
         && time.parse::<f64>().is_err()
     {
-        return Err(format!("{time:?} is not a timestamp"));
+        return Err(format!("{time:?} is not a timestamp").into());
     }
     let of = |name: &str| types.get(name).copied();
     let base = |suffix: &str| metric.strip_suffix(suffix).and_then(of);
@@ -93,7 +116,7 @@ fn sample(line: &str, types: &HashMap<&str, Type>) -> Result<Option<Exposed>, St
 type Label = (String, String);
 
 /// Reads labels behind their opening brace. Returns them with the text behind the closing one.
-fn read_labels(text: &str) -> Result<(Vec<Label>, &str), String> {
+fn read_labels(text: &str) -> Result<(Vec<Label>, &str), Malformed> {
     let mut labels = Vec::new();
     let mut rest = text.trim_start();
     loop {
@@ -115,7 +138,7 @@ fn read_labels(text: &str) -> Result<(Vec<Label>, &str), String> {
 }
 
 /// Reads the value of a label behind its opening quote. Returns it with the text behind the closing one.
-fn read_value(text: &str) -> Result<(String, &str), String> {
+fn read_value(text: &str) -> Result<(String, &str), Malformed> {
     let mut value = String::new();
     let mut letters = text.char_indices();
     while let Some((at, letter)) = letters.next() {
@@ -214,7 +237,7 @@ rpc_duration_seconds_count 2693
             ("a{x=\"1\" y=\"2\"} 1", "a comma is missing"),
             ("a{x 1", "do not end with }"),
         ] {
-            let problem = parse(text).unwrap_err();
+            let problem = parse(text).unwrap_err().to_string();
             assert!(problem.contains(words), "{text:?}: {problem}");
         }
     }

@@ -1,6 +1,7 @@
 //! This machine as a source: processors, memory, disks and network, and the database's share of them, from Linux's
 //! `/proc`.
 
+use crate::error::ObserveError;
 use crate::kernel::{TICKS_PER_S, counter, gauge};
 use crate::processes::Server;
 use crate::processors::Processors;
@@ -23,7 +24,7 @@ struct Host {
 ///
 /// # Errors
 /// The system does not report the times of processors.
-pub fn observer(servers: Vec<Server>) -> Result<Box<dyn Observer>, String> {
+pub fn observer(servers: Vec<Server>) -> Result<Box<dyn Observer>, ObserveError> {
     Processors::now()?;
     Ok(Box::new(Host { servers }))
 }

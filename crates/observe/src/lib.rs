@@ -8,6 +8,7 @@
 //!
 //! Nothing here knows a family of databases, a plan or a result.
 
+mod error;
 mod exporter;
 mod exposition;
 pub mod host;
@@ -19,6 +20,7 @@ mod samples;
 mod source;
 mod watch;
 
+pub use error::ObserveError;
 pub use exporter::{Exporter, MAX_SERIES};
 pub use processes::Server;
 pub use processors::{Processors, Shares};

@@ -1,5 +1,6 @@
 //! The processes of a database on this machine, from Linux's `/proc`: processors, memory and disk.
 
+use crate::error::ObserveError;
 use crate::kernel::{TICKS_PER_S, counter, gauge};
 use lydite_database::Sample;
 use lydite_faults::process::{ProcessId, Processes};
@@ -45,7 +46,7 @@ impl Server {
     ///
     /// # Errors
     /// Nobody listens, or this user must not see who does.
-    pub fn find(name: String, port: u16) -> Result<Self, String> {
+    pub fn find(name: String, port: u16) -> Result<Self, ObserveError> {
         Ok(Self { name, port: Some(port), root: Some(sockets::server(port)?) })
     }
 
@@ -158,7 +159,7 @@ mod tests {
         let memory = samples.iter().find(|sample| sample.name == "db.memory").expect("db.memory");
         assert!(memory.value > 0.0);
         drop(listener);
-        assert!(Server::find("db".into(), port).unwrap_err().contains("no process listens"));
+        assert!(Server::find("db".into(), port).unwrap_err().to_string().contains("no process listens"));
     }
 
     #[test]

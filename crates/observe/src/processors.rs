@@ -1,5 +1,6 @@
 //! Time of this machine's processors, from Linux's `/proc/stat`.
 
+use crate::error::ObserveError;
 use std::fs;
 
 /// Time that this machine's processors have spent since its start, in ticks.
@@ -37,10 +38,11 @@ impl Processors {
     ///
     /// # Errors
     /// The system does not report them.
-    pub fn now() -> Result<Self, String> {
+    pub fn now() -> Result<Self, ObserveError> {
         let path = "/proc/stat";
-        let text = fs::read_to_string(path).map_err(|error| format!("{path}: {error}: it needs Linux"))?;
-        Self::parse(&text).ok_or_else(|| format!("{path} has no times of processors"))
+        let text = fs::read_to_string(path)
+            .map_err(|error| ObserveError::Silent(format!("{path}: {error}: it needs Linux")))?;
+        Self::parse(&text).ok_or_else(|| ObserveError::Silent(format!("{path} has no times of processors")))
     }
 
     /// Reads the first lines of `/proc/stat`. The time of guests is part of that in programs.

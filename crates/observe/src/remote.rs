@@ -3,6 +3,7 @@
 //! The program there sends its version in a line. Then it answers each line that it gets with its samples, one in a line
 //! (`counter NAME UNIT VALUE` with tabs between), and an empty line.
 
+use crate::error::ObserveError;
 use crate::host;
 use crate::processes::Server;
 use lydite_database::{Observer, Sample, SampleKind, TargetError};
@@ -37,8 +38,11 @@ impl Remote {
     ///
     /// # Errors
     /// The reason why the text is wrong, and what to do.
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        let wrong = || format!("{text:?} is no machine: use ssh://root@db1, or ssh://root@db1/port:5432");
+    pub(crate) fn parse(text: &str) -> Result<Self, ObserveError> {
+        let wrong = || {
+            let advice = "use ssh://root@db1, or ssh://root@db1/port:5432";
+            ObserveError::Wrong(format!("{text:?} is no machine: {advice}"))
+        };
         let rest = text.trim().strip_prefix(SSH).ok_or_else(wrong)?;
         let (host, port) = rest.split_once('/').map_or((rest, None), |(host, port)| (host, Some(port)));
         // A name that begins with a hyphen would be an option of ssh.
@@ -47,9 +51,9 @@ impl Remote {
         }
         // Every user of this machine would see it in the list of processes.
         if host.rsplit_once('@').is_some_and(|(login, _)| login.contains(':')) {
-            return Err(
-                "the machine has a password, which ssh does not take: use ssh://USER@HOST and a key".into()
-            );
+            let problem =
+                "the machine has a password, which ssh does not take: use ssh://USER@HOST and a key";
+            return Err(ObserveError::Wrong(problem.into()));
         }
         let port = port.filter(|port| !port.is_empty());
         let port = port.map(|port| self::port(port).ok_or_else(wrong)).transpose()?;
@@ -65,7 +69,7 @@ impl Remote {
     ///
     /// # Errors
     /// ssh can't reach the host, or the program there is missing, of another version, or finds no server.
-    pub fn observer(&self) -> Result<Box<dyn Observer>, String> {
+    pub fn observer(&self) -> Result<Box<dyn Observer>, ObserveError> {
         Ok(Box::new(Session::open(self)?))
     }
 
@@ -73,9 +77,9 @@ impl Remote {
     ///
     /// # Errors
     /// See [`Remote::observer`].
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), ObserveError> {
         let sampled = Session::open(self)?.sample();
-        sampled.map(drop).map_err(|error| format!("{self}: {}", error.message))
+        sampled.map(drop).map_err(|error| ObserveError::Silent(format!("{self}: {}", error.message)))
     }
 }
 
@@ -95,8 +99,8 @@ struct Session {
 }
 
 impl Session {
-    fn open(remote: &Remote) -> Result<Self, String> {
-        let failed = |error: io::Error| format!("{remote}: ssh can't be run: {error}");
+    fn open(remote: &Remote) -> Result<Self, ObserveError> {
+        let failed = |error: io::Error| ObserveError::Silent(format!("{remote}: ssh can't be run: {error}"));
         let port = remote.port.map(|port| port.to_string());
         let mut arguments = vec!["observe-host"];
         arguments.extend(port.iter().flat_map(|port| ["--port", port.as_str()]));
@@ -112,9 +116,10 @@ impl Session {
         match session.line() {
             Ok(line) if line == GREETING => Ok(session),
             Ok(line) if line.starts_with("lydite ") => {
-                Err(format!("{remote}: {line} is there, and {GREETING} here: install the same"))
+                let problem = format!("{remote}: {line} is there, and {GREETING} here: install the same");
+                Err(ObserveError::Silent(problem))
             }
-            Ok(_) | Err(_) => Err(format!("{remote}: {}", session.last_words())),
+            Ok(_) | Err(_) => Err(ObserveError::Silent(format!("{remote}: {}", session.last_words()))),
         }
     }
 
@@ -203,17 +208,17 @@ fn write(sample: &Sample) -> String {
 ///
 /// # Errors
 /// Nobody listens on the port, the system does not report, or an input or output error.
-pub fn serve(port: Option<u16>, input: &mut dyn BufRead, output: &mut dyn Write) -> Result<(), String> {
+pub fn serve(port: Option<u16>, input: &mut dyn BufRead, output: &mut dyn Write) -> Result<(), ObserveError> {
     let server = port.map(|port| Server::find("db".into(), port)).transpose()?;
     let mut observer = host::observer(server.into_iter().collect())?;
-    let mut send = |text: &str| {
-        output.write_all(text.as_bytes()).and_then(|()| output.flush()).map_err(|error| error.to_string())
-    };
+    let failed = |error: io::Error| ObserveError::Silent(error.to_string());
+    let mut send =
+        |text: &str| output.write_all(text.as_bytes()).and_then(|()| output.flush()).map_err(failed);
     send(&format!("{GREETING}\n"))?;
     let mut line = Vec::new();
-    while input.read_until(b'\n', &mut line).map_err(|error| error.to_string())? > 0 {
+    while input.read_until(b'\n', &mut line).map_err(failed)? > 0 {
         line.clear();
-        let samples = observer.sample().map_err(|error| error.message)?;
+        let samples = observer.sample().map_err(|error| ObserveError::Silent(error.message))?;
         send(&(samples.iter().map(write).collect::<String>() + "\n"))?;
     }
     Ok(())
@@ -230,7 +235,10 @@ mod tests {
         }
         assert_eq!(Remote::parse("ssh://root@db1:2222/").unwrap().name(), "db1:2222");
         for text in ["db1", "ssh://", "ssh://-oProxyCommand=x", "ssh://db1/pid:7", "ssh://db1/port:0"] {
-            assert!(Remote::parse(text).unwrap_err().contains("is no machine: use ssh://root@db1"), "{text}");
+            assert!(
+                Remote::parse(text).unwrap_err().to_string().contains("is no machine: use ssh://root@db1"),
+                "{text}"
+            );
         }
     }
 

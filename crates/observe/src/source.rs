@@ -1,6 +1,9 @@
 //! Sources of a run, as the user writes them.
 
+use crate::error::ObserveError;
 use crate::exporter::Exporter;
+use crate::host;
+use crate::processes::Server;
 use crate::remote::{Remote, port};
 use std::fmt;
 
@@ -41,6 +44,19 @@ impl SourceSpec {
             Self::Exporter(exporter) => exporter.name().into(),
         }
     }
+
+    /// Returns the problem of a source that can't be sampled now. The database is asked when it is opened.
+    #[must_use]
+    pub fn reach(&self) -> Option<String> {
+        let problem = match self {
+            Self::Database => None,
+            Self::Host(None) => host::observer(Vec::new()).err(),
+            Self::Host(Some(port)) => Server::find(String::new(), *port).err(),
+            Self::Remote(remote) => remote.check().err(),
+            Self::Exporter(exporter) => exporter.check().err(),
+        };
+        problem.map(String::from)
+    }
 }
 
 impl fmt::Display for SourceSpec {
@@ -60,7 +76,8 @@ impl fmt::Display for SourceSpec {
 ///
 /// # Errors
 /// The reason why the text is wrong, and what to do; without a password of a URL.
-pub fn read_sources(text: &str) -> Result<Vec<SourceSpec>, String> {
+pub fn read_sources(text: &str) -> Result<Vec<SourceSpec>, ObserveError> {
+    let wrong = ObserveError::Wrong;
     if NONE.contains(&text.trim()) {
         return Ok(Vec::new());
     }
@@ -76,16 +93,16 @@ pub fn read_sources(text: &str) -> Result<Vec<SourceSpec>, String> {
             "db" => SourceSpec::Database,
             "host" => SourceSpec::Host(None),
             word if NONE.contains(&word) => {
-                return Err(format!("{word} must stand alone: leave out the sources beside it"));
+                return Err(wrong(format!("{word} must stand alone: leave out the sources beside it")));
             }
-            "" => return Err(format!("a source is empty: {USE}")),
+            "" => return Err(wrong(format!("a source is empty: {USE}"))),
             word if word.starts_with(WITH_PORT) => {
                 let port = port(&word[HERE.len()..])
-                    .ok_or_else(|| format!("{word:?} has no port: use {WITH_PORT}5432"))?;
+                    .ok_or_else(|| wrong(format!("{word:?} has no port: use {WITH_PORT}5432")))?;
                 SourceSpec::Host(Some(port))
             }
             word if word.starts_with(REMOTE) => SourceSpec::Remote(Remote::parse(&word[REMOTE.len()..])?),
-            word => return Err(format!("{word:?} is not known: {USE}")),
+            word => return Err(wrong(format!("{word:?} is not known: {USE}"))),
         });
         rest = more;
     }
@@ -96,7 +113,7 @@ pub fn read_sources(text: &str) -> Result<Vec<SourceSpec>, String> {
 mod tests {
     use super::*;
 
-    fn written(text: &str) -> Result<Vec<String>, String> {
+    fn written(text: &str) -> Result<Vec<String>, ObserveError> {
         Ok(read_sources(text)?.iter().map(SourceSpec::to_string).collect())
     }
 
@@ -135,7 +152,7 @@ mod tests {
             ("db,", "a source is empty"),
             ("prometheus=h:9100", "http://HOST:PORT/PATH"),
         ] {
-            let problem = read_sources(text).unwrap_err();
+            let problem = read_sources(text).unwrap_err().to_string();
             assert!(problem.contains(words), "{text:?}: {problem}");
         }
     }

@@ -28,7 +28,8 @@ impl Observe {
         let (texts, mut off) = (list.split(';'), false);
         for entry in &texts {
             // The error does not show the text, which may contain a password.
-            let read = read_sources(entry.text()).map_err(|problem| entries.wrong_entry(entry, &problem));
+            let read = read_sources(entry.text())
+                .map_err(|problem| entries.wrong_entry(entry, &problem.to_string()));
             off |= read.as_ref().is_ok_and(Vec::is_empty);
             for source in read.into_iter().flatten() {
                 // Values of results are found by the name of their source.

@@ -16,7 +16,7 @@ mod halves;
 pub mod host;
 pub mod loading;
 mod measuring;
-pub mod observed;
+mod observed;
 pub mod proven;
 mod publishing;
 pub mod readiness;

@@ -1,20 +1,9 @@
-//! Sources of observations before a run: whether they can be reached.
+//! Sources of observations before a run.
 
 use lydite_console::exit::Failure;
 use lydite_database::{Target, TargetError, TargetErrorKind};
-use lydite_observe::{Server, SourceSpec, host};
+use lydite_observe::SourceSpec;
 use lydite_plan::Plan;
-
-/// Returns the problem of a source that can't be sampled now. The database is asked later, see [`check`].
-pub fn reach(source: &SourceSpec) -> Option<String> {
-    match source {
-        SourceSpec::Database => None,
-        SourceSpec::Host(None) => host::observer(Vec::new()).err(),
-        SourceSpec::Host(Some(port)) => Server::find(String::new(), *port).err(),
-        SourceSpec::Remote(remote) => remote.check().err(),
-        SourceSpec::Exporter(exporter) => exporter.check().err(),
-    }
-}
 
 /// Rejects a plan that observes a database with nothing to report, unless it does so by default.
 pub(crate) fn check(plan: &Plan, target: &dyn Target) -> Result<(), Failure> {

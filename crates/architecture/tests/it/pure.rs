@@ -19,16 +19,16 @@ const RULES: &[(&[&str], &[&str], &str)] = &[
     ),
     (
         &[
-            "audit", "bench", "console", "database", "families", "faults", "fleet", "observe", "plan",
-            "report", "run", "verify", "was",
+            "audit", "bench", "console", "database", "driver-kit", "families", "faults", "fleet", "lab", "observe",
+            "plan", "report", "run", "sweep", "verify", "was",
         ],
         &["process::exit", "ExitCode", "signal_hook", "clap::"],
         "only the command line reads arguments, sets exit codes and handles signals",
     ),
     (
         &[
-            "audit", "bench", "console", "database", "faults", "fleet", "micro", "observe", "plan", "report",
-            "run", "tpcc", "verify", "was",
+            "audit", "bench", "console", "database", "driver-kit", "faults", "fleet", "lab", "micro", "observe", "plan", "report",
+            "run", "sweep", "tpcc", "verify", "was",
         ],
         RUNTIME,
         "sessions block: only the library of a protocol may bring a runtime, and `fleet` hides it in `bus.rs`",

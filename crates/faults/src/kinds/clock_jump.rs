@@ -3,6 +3,7 @@
 //! The processes must run with libfaketime, which reads the offset of their clock from a file.
 
 use super::{Acts, Kind, counted};
+use crate::error::FaultError;
 use crate::fault::Fault;
 use crate::process::{ProcessId, environment};
 use crate::spec::FaultSpec;
@@ -56,12 +57,12 @@ impl Kind for ClockJump {
     const ACTS: Acts = Acts::OnProcesses;
     const OUTLIVES_BOOT: bool = true;
 
-    fn read(&self, fault: &FaultSpec) -> Result<(), String> {
+    fn read(&self, fault: &FaultSpec) -> Result<(), FaultError> {
         jump(fault).map(|_| ())
     }
 
-    fn check(&self, fault: &Fault) -> Result<State, Vec<String>> {
-        let jump_ms = jump(&fault.spec).map_err(|problem| vec![problem])?;
+    fn check(&self, fault: &Fault) -> Result<State, Vec<FaultError>> {
+        let jump_ms = jump(&fault.spec)?;
         let (mut clocks, mut problems) = (Vec::<Clock>::new(), Vec::new());
         for root in fault.roots()? {
             match Clock::of(root) {
@@ -77,20 +78,20 @@ impl Kind for ClockJump {
         LIBRARY.into()
     }
 
-    fn begin(&self, state: &mut State) -> Result<String, String> {
+    fn begin(&self, state: &mut State) -> Result<String, FaultError> {
         let begun = Instant::now();
         let mut reads = Vec::new();
         for clock in &state.clocks {
             let offset = offset(clock.before_ms + state.jump_ms);
-            reads.push(replace(&clock.file, &offset).map_err(|error| clock.failed(&error))?);
+            reads.push(replace(&clock.file, &offset).map_err(|error| clock.failed(error))?);
         }
         for (clock, reads) in state.clocks.iter().zip(reads) {
-            if !reads.wait(begun + PATIENCE).map_err(|error| clock.failed(&error))? {
-                return Err(format!(
+            if !reads.wait(begun + PATIENCE).map_err(|error| clock.failed(error))? {
+                return Err(FaultError::Failed(format!(
                     "no process has read {} within {} s",
                     clock.file.display(),
                     PATIENCE.as_secs()
-                ));
+                )));
             }
         }
         Ok(format!(
@@ -101,12 +102,12 @@ impl Kind for ClockJump {
         ))
     }
 
-    fn end(&self, state: &State) -> Result<String, String> {
+    fn end(&self, state: &State) -> Result<String, FaultError> {
         for clock in &state.clocks {
             match replace(&clock.file, &offset(clock.before_ms)) {
                 // The lab has ended meanwhile.
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
-                Err(error) => return Err(clock.failed(&error)),
+                Err(error) => return Err(clock.failed(error)),
                 Ok(_) => {}
             }
         }
@@ -116,26 +117,27 @@ impl Kind for ClockJump {
 
 impl Clock {
     /// Returns the clock of a process.
-    fn of(process: ProcessId) -> Result<Self, String> {
+    fn of(process: ProcessId) -> Result<Self, FaultError> {
         let pid = process.pid;
         let variables = environment(process)?;
         let variable = |name: &str| variables.iter().find(|(found, _)| found == name).map(|(_, value)| value);
-        let maps = fs::read_to_string(format!("/proc/{pid}/maps"))
-            .map_err(|error| format!("/proc/{pid}/maps: {error}"))?;
+        let maps = format!("/proc/{pid}/maps");
+        let maps = fs::read_to_string(&maps).map_err(|error| FaultError::system(maps, error))?;
         let Some(file) = variable(FILE).filter(|_| maps.contains(LIBRARY)) else {
-            return Err(format!(
+            return Err(FaultError::Lacks(format!(
                 "process {pid} does not run with {LIBRARY}, so its clock can't jump: start the lab with lydite lab up \
                  NAME --clock"
-            ));
+            )));
         };
         if variable(FIXED).is_some() {
-            return Err(format!(
+            return Err(FaultError::Lacks(format!(
                 "the clock of process {pid} is fixed by the variable {FIXED}: start it without"
-            ));
+            )));
         }
         let file = PathBuf::from(file);
-        let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", file.display());
-        let text = fs::read_to_string(&file).map_err(|error| failed(&error))?;
+        let failed =
+            |words: &dyn std::fmt::Display| FaultError::Lacks(format!("{}: {words}", file.display()));
+        let text = fs::read_to_string(&file).map_err(|error| FaultError::system(file.display(), error))?;
         let before_ms =
             of_offset(text.trim()).ok_or_else(|| failed(&"it holds no offset in seconds, as +0"))?;
         let directory = file.parent().unwrap_or(Path::new("/"));
@@ -143,21 +145,21 @@ impl Clock {
         // SAFETY: the path is a string with an end, which outlives the call.
         if unsafe { libc::access(path.as_ptr(), libc::W_OK) } != 0 {
             let error = io::Error::last_os_error();
-            return Err(format!(
+            return Err(FaultError::Lacks(format!(
                 "needs the right to write in {} ({error}): run lydite as its user or as root",
                 directory.display()
-            ));
+            )));
         }
         Ok(Self { file, before_ms })
     }
 
-    fn failed(&self, error: &io::Error) -> String {
-        format!("{}: {error}", self.file.display())
+    fn failed(&self, error: io::Error) -> FaultError {
+        FaultError::system(self.file.display(), error)
     }
 }
 
 /// Reads the jump, in milliseconds.
-fn jump(fault: &FaultSpec) -> Result<i64, String> {
+fn jump(fault: &FaultSpec) -> Result<i64, FaultError> {
     let read = |text: &str| {
         let (number, factor) =
             UNITS.iter().find_map(|(unit, factor)| Some((text.strip_suffix(unit)?, factor)))?;
@@ -166,7 +168,9 @@ fn jump(fault: &FaultSpec) -> Result<i64, String> {
         (jump_ms.abs() >= 1.0 && jump_ms.abs() <= MOST_MS).then_some(jump_ms.round() as i64)
     };
     fault.arguments.as_deref().and_then(read).ok_or_else(|| {
-        "needs an offset with its sign, at most ten years, as clock-jump:+1h@5s..10s/lab:pg, or -30s".into()
+        let words =
+            "needs an offset with its sign, at most ten years, as clock-jump:+1h@5s..10s/lab:pg, or -30s";
+        FaultError::Wrong(words.into())
     })
 }
 
@@ -273,12 +277,12 @@ mod tests {
             ("-1ms", -1, "-0.001"),
             ("+2d", 172_800_000, "+172800"),
         ] {
-            assert_eq!(jump(text), Ok(ms), "{text}");
+            assert_eq!(jump(text).unwrap(), ms, "{text}");
             assert_eq!(offset(ms), seconds);
             assert_eq!(of_offset(seconds), Some(ms));
         }
         for text in ["1h", "+1", "+h", "+0s", "+3651d", "+-1h", "", "+1y", "+nans", "+infs"] {
-            assert!(jump(text).unwrap_err().contains("needs an offset with its sign"), "{text}");
+            assert!(jump(text).unwrap_err().to_string().contains("needs an offset with its sign"), "{text}");
         }
         for text in ["0", "@2000-01-01 00:00:00", "+0 x2", ""] {
             assert_eq!(of_offset(text), None, "{text}");
@@ -302,7 +306,7 @@ mod tests {
 
     #[test]
     fn a_process_without_the_library_is_rejected() {
-        let problem = Clock::of(ProcessId::own().unwrap()).unwrap_err();
+        let problem = Clock::of(ProcessId::own().unwrap()).unwrap_err().to_string();
         assert!(problem.contains("start the lab with lydite lab up NAME --clock"), "{problem}");
     }
 }

@@ -1,6 +1,7 @@
 //! `command`: the user's own commands, for faults that no other kind knows.
 
 use super::{Acts, Kind, no_arguments};
+use crate::error::FaultError;
 use crate::fault::Fault;
 use crate::process::{ProcessId, trees};
 use crate::spec::{Commands, FaultSpec};
@@ -28,27 +29,28 @@ impl Kind for Command {
     const ACTS: Acts = Acts::Locally;
     const OUTLIVES_BOOT: bool = true;
 
-    fn read(&self, fault: &FaultSpec) -> Result<(), String> {
+    fn read(&self, fault: &FaultSpec) -> Result<(), FaultError> {
         match &fault.commands {
-            None => Err("needs a table [[fault]] of a plan file, with begin = \"COMMAND\"".into()),
+            None => Err(wrong("needs a table [[fault]] of a plan file, with begin = \"COMMAND\"")),
             Some(commands) if commands.begin.trim().is_empty() => {
-                Err("has an empty begin: name a command".into())
+                Err(wrong("has an empty begin: name a command"))
             }
             Some(commands) if commands.limit.is_zero() => {
-                Err("has a limit of zero: write a time, as 10s".into())
+                Err(wrong("has a limit of zero: write a time, as 10s"))
             }
             Some(commands) if commands.limit > LIMIT => {
-                Err(format!("has a limit above {} s: a fault begins at a moment of the run", LIMIT.as_secs()))
+                let most = LIMIT.as_secs();
+                Err(wrong(format!("has a limit above {most} s: a fault begins at a moment of the run")))
             }
             Some(_) => no_arguments(fault),
         }
     }
 
-    fn check(&self, fault: &Fault) -> Result<Commands, Vec<String>> {
-        let commands = fault.spec.commands.clone().ok_or_else(|| vec!["has no command".to_owned()])?;
+    fn check(&self, fault: &Fault) -> Result<Commands, Vec<FaultError>> {
+        let commands = fault.spec.commands.clone().ok_or_else(|| wrong("has no command"))?;
         // The shell reads the commands without running them.
         let texts = [Some(&commands.begin), commands.end.as_ref()];
-        let problems: Vec<String> =
+        let problems: Vec<FaultError> =
             texts.into_iter().flatten().filter_map(|text| syntax(text).err()).collect();
         if problems.is_empty() { Ok(commands) } else { Err(problems) }
     }
@@ -57,32 +59,35 @@ impl Kind for Command {
         "sh -c".into()
     }
 
-    fn begin(&self, commands: &mut Commands) -> Result<String, String> {
+    fn begin(&self, commands: &mut Commands) -> Result<String, FaultError> {
         run("begin", &commands.begin, commands.limit)
     }
 
-    fn end(&self, commands: &Commands) -> Result<String, String> {
+    fn end(&self, commands: &Commands) -> Result<String, FaultError> {
         commands.end.as_ref().map_or(Ok(String::new()), |end| run("end", end, commands.limit))
     }
 }
 
+/// Returns a problem of what the user wrote.
+fn wrong(words: impl Into<String>) -> FaultError {
+    FaultError::Wrong(words.into())
+}
+
 /// Rejects a command that the shell can't read.
-fn syntax(text: &str) -> Result<(), String> {
+fn syntax(text: &str) -> Result<(), FaultError> {
     let mut shell = std::process::Command::new("sh");
     shell.args(["-n", "-c", text]).stdin(Stdio::null());
-    let output = shell.output().map_err(|error| format!("sh can't be started: {error}"))?;
+    let output = shell.output().map_err(|error| FaultError::system("sh can't be started", error))?;
     if output.status.success() {
         return Ok(());
     }
     let stderr = String::from_utf8_lossy(&output.stderr);
-    Err(format!(
-        "has a command that the shell can't read: {}",
-        stderr.lines().next().unwrap_or("no reason given")
-    ))
+    let reason = stderr.lines().next().unwrap_or("no reason given");
+    Err(wrong(format!("has a command that the shell can't read: {reason}")))
 }
 
 /// Runs a shell command; see [`run_to_end`].
-fn run(name: &str, text: &str, limit: Duration) -> Result<String, String> {
+fn run(name: &str, text: &str, limit: Duration) -> Result<String, FaultError> {
     let mut shell = std::process::Command::new("sh");
     shell.args(["-c", text]).stdout(Stdio::null());
     run_to_end(name, shell, limit)
@@ -97,29 +102,31 @@ pub(super) fn run_to_end(
     name: &str,
     mut command: std::process::Command,
     limit: Duration,
-) -> Result<String, String> {
+) -> Result<String, FaultError> {
     let begun = Instant::now();
-    let mut errors = memory_file().map_err(|error| format!("{name}: {error}"))?;
+    let mut errors = memory_file().map_err(|error| FaultError::system(name, error))?;
     command
         .stdin(Stdio::null())
         .stderr(errors.try_clone().map_or_else(|_| Stdio::null(), Stdio::from))
         .process_group(0);
-    let mut child = command
-        .spawn()
-        .map_err(|error| format!("{name}: {} can't be started: {error}", command.get_program().display()))?;
-    let status = match wait(&mut child, begun, limit).map_err(|error| format!("{name}: {error}"))? {
+    let mut child = command.spawn().map_err(|error| {
+        FaultError::system(format!("{name}: {} can't be started", command.get_program().display()), error)
+    })?;
+    let ended = wait(&mut child, begun, limit).map_err(|error| FaultError::system(name, error))?;
+    let status = match ended {
         Some(status) => status,
         None => {
             let processes = ProcessId::of(child.id()).map(|root| trees(&[root])).unwrap_or_default();
             processes.iter().for_each(|process| drop(process.signal(libc::SIGKILL)));
             let _reaped = child.wait();
-            return Err(format!("{name} was ended after {} s, its time limit", limit.as_secs_f64()));
+            let seconds = limit.as_secs_f64();
+            return Err(FaultError::Failed(format!("{name} was ended after {seconds} s, its time limit")));
         }
     };
     if status.success() {
         Ok(format!("{name} took {:.1} s", begun.elapsed().as_secs_f64()))
     } else {
-        Err(format!("{name} failed: {status}{}", last_line(&mut errors)))
+        Err(FaultError::Failed(format!("{name} failed: {status}{}", last_line(&mut errors))))
     }
 }
 
@@ -170,16 +177,17 @@ mod tests {
     fn a_command_ends_well_fails_or_is_ended() {
         let limit = Duration::from_secs(600);
         assert!(run("begin", "true", limit).unwrap().starts_with("begin took"));
-        assert_eq!(run("end", "exit 3", limit).unwrap_err(), "end failed: exit status: 3");
-        let said = run("end", "echo no disk; echo no disk >&2; echo >&2; exit 3", limit).unwrap_err();
+        assert_eq!(run("end", "exit 3", limit).unwrap_err().to_string(), "end failed: exit status: 3");
+        let said =
+            run("end", "echo no disk; echo no disk >&2; echo >&2; exit 3", limit).unwrap_err().to_string();
         assert_eq!(said, "end failed: exit status: 3: no disk");
-        let late = run("begin", "sleep 60 & sleep 60", Duration::from_millis(50)).unwrap_err();
+        let late = run("begin", "sleep 60 & sleep 60", Duration::from_millis(50)).unwrap_err().to_string();
         assert_eq!(late, "begin was ended after 0.05 s, its time limit");
     }
 
     #[test]
     fn a_command_that_the_shell_can_not_read_is_found_without_running_it() {
         assert!(syntax("exit 3").is_ok());
-        assert!(syntax("if true").unwrap_err().contains("can't read"));
+        assert!(syntax("if true").unwrap_err().to_string().contains("can't read"));
     }
 }

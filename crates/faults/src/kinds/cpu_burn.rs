@@ -1,6 +1,7 @@
 //! `cpu-burn:N`: a helper process with N busy threads takes processor time from the database.
 
 use super::{Acts, Kind, cores, counted};
+use crate::error::FaultError;
 use crate::fault::Fault;
 use crate::helper;
 use crate::process::ProcessId;
@@ -26,17 +27,17 @@ impl Kind for CpuBurn {
     const ARGUMENTS: &'static str = "N";
     const ACTS: Acts = Acts::Locally;
 
-    fn read(&self, fault: &FaultSpec) -> Result<(), String> {
+    fn read(&self, fault: &FaultSpec) -> Result<(), FaultError> {
         threads(fault).map(|_| ())
     }
 
-    fn check(&self, fault: &Fault) -> Result<State, Vec<String>> {
-        let threads = threads(&fault.spec).map_err(|problem| vec![problem])?;
-        let cores = cores().map_err(|problem| vec![problem])?;
+    fn check(&self, fault: &Fault) -> Result<State, Vec<FaultError>> {
+        let threads = threads(&fault.spec)?;
+        let cores = cores()?;
         if threads > cores {
-            return Err(vec![format!(
+            return Err(vec![FaultError::Lacks(format!(
                 "needs {threads} cores, and this machine has {cores}: burn at most {cores}"
-            )]);
+            ))]);
         }
         Ok(State { threads, helper: None })
     }
@@ -45,13 +46,13 @@ impl Kind for CpuBurn {
         "a helper process of lydite".into()
     }
 
-    fn begin(&self, state: &mut State) -> Result<String, String> {
+    fn begin(&self, state: &mut State) -> Result<String, FaultError> {
         let (_, helper) = helper::start(["burn", &state.threads.to_string()], libc::SIGKILL)?;
         state.helper = Some(helper);
         Ok(format!("{} busy", counted(state.threads, "thread", "threads")))
     }
 
-    fn end(&self, state: &State) -> Result<String, String> {
+    fn end(&self, state: &State) -> Result<String, FaultError> {
         let Some(helper) = state.helper else { return Ok(String::new()) };
         let used = helper.cpu_s();
         helper::end(helper, &[libc::SIGKILL])?;
@@ -60,10 +61,12 @@ impl Kind for CpuBurn {
 }
 
 /// Reads the number of busy threads.
-fn threads(fault: &FaultSpec) -> Result<usize, String> {
+fn threads(fault: &FaultSpec) -> Result<usize, FaultError> {
     let threads =
         fault.arguments.as_deref().and_then(|text| text.parse().ok()).filter(|threads| *threads > 0);
-    threads.ok_or_else(|| "needs the number of threads from 1, as cpu-burn:2@5s..10s/local".into())
+    threads.ok_or_else(|| {
+        FaultError::Wrong("needs the number of threads from 1, as cpu-burn:2@5s..10s/local".into())
+    })
 }
 
 /// Keeps so many threads busy until the process is killed.

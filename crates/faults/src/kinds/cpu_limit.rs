@@ -2,6 +2,7 @@
 
 use super::cores;
 use super::limit::LimitKind;
+use crate::error::FaultError;
 use crate::fault::Fault;
 use crate::group::{Controller, Group, Version};
 use crate::spec::FaultSpec;
@@ -28,15 +29,16 @@ impl LimitKind for CpuLimit {
     };
     const CONTROLS: [&'static str; 2] = ["cpu.cfs_quota_us", "cpu.max"];
 
-    fn read(fault: &FaultSpec) -> Result<(), String> {
+    fn read(fault: &FaultSpec) -> Result<(), FaultError> {
         limit(fault).map(drop)
     }
 
-    fn most(fault: &Fault) -> Result<f64, Vec<String>> {
-        let one = |problem| vec![problem];
-        let (limit, cores) = (limit(&fault.spec).map_err(one)?, cores().map_err(one)?);
+    fn most(fault: &Fault) -> Result<f64, Vec<FaultError>> {
+        let (limit, cores) = (limit(&fault.spec)?, cores()?);
         if limit > cores as f64 {
-            return Err(vec![format!("allows {limit} cores, and this machine has {cores}: allow less")]);
+            return Err(vec![FaultError::Lacks(format!(
+                "allows {limit} cores, and this machine has {cores}: allow less"
+            ))]);
         }
         Ok(limit)
     }
@@ -45,7 +47,7 @@ impl LimitKind for CpuLimit {
         format!("{cores} cores")
     }
 
-    fn set(group: &Group, cores: &f64, lifted: bool) -> Result<(), String> {
+    fn set(group: &Group, cores: &f64, lifted: bool) -> Result<(), FaultError> {
         let quota = (cores * PERIOD_US).round();
         match group.version() {
             Version::One if lifted => group.set("cpu.cfs_quota_us", "-1"),
@@ -66,9 +68,9 @@ impl LimitKind for CpuLimit {
 }
 
 /// Reads the limit in cores.
-fn limit(fault: &FaultSpec) -> Result<f64, String> {
+fn limit(fault: &FaultSpec) -> Result<f64, FaultError> {
     let limit = fault.arguments.as_deref().and_then(|text| text.parse::<f64>().ok());
-    limit
-        .filter(|limit| limit.is_finite() && *limit >= LEAST)
-        .ok_or_else(|| format!("needs a number of cores from {LEAST}, as cpu-limit:0.5@5s..10s/lab:pg"))
+    limit.filter(|limit| limit.is_finite() && *limit >= LEAST).ok_or_else(|| {
+        FaultError::Wrong(format!("needs a number of cores from {LEAST}, as cpu-limit:0.5@5s..10s/lab:pg"))
+    })
 }

@@ -4,6 +4,7 @@
 
 use super::{Acts, Kind};
 use crate::data::is_mounted;
+use crate::error::FaultError;
 use crate::fault::{Fault, Site};
 use crate::process::ProcessId;
 use crate::spec::FaultSpec;
@@ -36,20 +37,20 @@ impl Kind for DiskFull {
     const NAME: &'static str = "disk-full";
     const ACTS: Acts = Acts::OnLabs;
 
-    fn read(&self, fault: &FaultSpec) -> Result<(), String> {
+    fn read(&self, fault: &FaultSpec) -> Result<(), FaultError> {
         super::no_arguments(fault)
     }
 
-    fn check(&self, fault: &Fault) -> Result<State, Vec<String>> {
+    fn check(&self, fault: &Fault) -> Result<State, Vec<FaultError>> {
         let (mut files, mut servers, mut problems) = (Vec::<PathBuf>::new(), Vec::new(), Vec::new());
         for (site, root) in fault.sites.iter().zip(fault.roots()?) {
             let Site::Server(server) = site else { continue };
             let Some(disk) = &server.disk else {
-                problems.push(format!(
+                problems.push(FaultError::Lacks(format!(
                     "the data of the server on port {} shares its file system with others: use lydite lab up NAME \
                      --disk SIZE",
                     server.port
-                ));
+                )));
                 continue;
             };
             servers.push((root, server.port));
@@ -57,8 +58,11 @@ impl Kind for DiskFull {
             match is_mounted(disk) {
                 _ if files.contains(&file) => {}
                 Ok(true) => files.push(file),
-                Ok(false) => problems.push(format!("{}: no file system is mounted there", disk.display())),
-                Err(error) => problems.push(format!("{}: {error}", disk.display())),
+                Ok(false) => {
+                    let words = format!("{}: no file system is mounted there", disk.display());
+                    problems.push(FaultError::Lacks(words));
+                }
+                Err(error) => problems.push(FaultError::system(disk.display(), error)),
             }
         }
         if problems.is_empty() { Ok(State { files, servers }) } else { Err(problems) }
@@ -68,19 +72,19 @@ impl Kind for DiskFull {
         "a file that takes all free space (fallocate)".into()
     }
 
-    fn begin(&self, state: &mut State) -> Result<String, String> {
+    fn begin(&self, state: &mut State) -> Result<String, FaultError> {
         let mut filled = 0;
         for path in &state.files {
-            filled += fill(path).map_err(|error| format!("{}: {error}", path.display()))?;
+            filled += fill(path).map_err(|error| FaultError::system(path.display(), error))?;
         }
         Ok(format!("filled {:.1} MB, until no space was left", filled as f64 / 1e6))
     }
 
-    fn end(&self, state: &State) -> Result<String, String> {
+    fn end(&self, state: &State) -> Result<String, FaultError> {
         for path in &state.files {
             match fs::remove_file(path) {
                 Err(error) if error.kind() != ErrorKind::NotFound => {
-                    return Err(format!("{}: {error}", path.display()));
+                    return Err(FaultError::system(path.display(), error));
                 }
                 _ => {}
             }

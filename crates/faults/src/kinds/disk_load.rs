@@ -7,6 +7,7 @@
 
 use super::{Acts, Kind, counted};
 use crate::data::{self, Data};
+use crate::error::FaultError;
 use crate::fault::Fault;
 use crate::helper;
 use crate::process::{ProcessId, now_ms, wait_while};
@@ -60,14 +61,14 @@ impl<const WRITES: bool> Kind for DiskLoad<WRITES> {
     const ARGUMENTS: &'static str = "N";
     const ACTS: Acts = Acts::OnProcesses;
 
-    fn read(&self, fault: &FaultSpec) -> Result<(), String> {
+    fn read(&self, fault: &FaultSpec) -> Result<(), FaultError> {
         threads(fault).map(|_| ())
     }
 
-    fn check(&self, fault: &Fault) -> Result<State, Vec<String>> {
-        let threads = threads(&fault.spec).map_err(|problem| vec![problem])?;
+    fn check(&self, fault: &Fault) -> Result<State, Vec<FaultError>> {
+        let threads = threads(&fault.spec)?;
         let data = data::of(fault)?;
-        let problems: Vec<String> = data.iter().filter_map(|data| room(data).err()).collect();
+        let problems: Vec<FaultError> = data.iter().filter_map(|data| room(data).err()).collect();
         if !problems.is_empty() {
             return Err(problems);
         }
@@ -75,11 +76,11 @@ impl<const WRITES: bool> Kind for DiskLoad<WRITES> {
         Ok(State { threads, directories, helpers: Vec::new(), since_ms: 0 })
     }
 
-    fn prepare(&self, fault: &Fault) -> Result<Option<State>, Vec<String>> {
+    fn prepare(&self, fault: &Fault) -> Result<Option<State>, Vec<FaultError>> {
         let mut state = self.check(fault)?;
         for directory in &state.directories {
             let helper = start(WRITES, state.threads, directory)
-                .map_err(|problem| vec![format!("{}: {problem}", directory.display())])?;
+                .map_err(|problem| FaultError::Failed(format!("{}: {problem}", directory.display())))?;
             state.helpers.push((helper, 0));
         }
         Ok(Some(state))
@@ -90,16 +91,21 @@ impl<const WRITES: bool> Kind for DiskLoad<WRITES> {
         format!("a helper process of lydite: {what}, with O_DIRECT on a scratch file of {} MiB", FILE >> 20)
     }
 
-    fn begin(&self, state: &mut State) -> Result<String, String> {
+    fn begin(&self, state: &mut State) -> Result<String, FaultError> {
         for (helper, before) in &mut state.helpers {
-            *before = bytes(*helper, WRITES).ok_or("its helper has ended before it")?;
-            helper.signal(libc::SIGCONT).map_err(|error| format!("start process {}: {error}", helper.pid))?;
+            *before = bytes(*helper, WRITES)
+                .ok_or_else(|| FaultError::Failed("its helper has ended before it".into()))?;
+            let sent = helper.signal(libc::SIGCONT);
+            sent.map_err(|error| FaultError::system(format!("start process {}", helper.pid), error))?;
         }
         for (helper, before) in &state.helpers {
             let waits = |helper: ProcessId| bytes(helper, WRITES).is_some_and(|now| now == *before);
             if !wait_while(&[*helper], PATIENCE, waits).is_empty() || !helper.lives() {
                 let what = if WRITES { "written" } else { "read" };
-                return Err(format!("its helper has {what} nothing within {} s", PATIENCE.as_secs()));
+                return Err(FaultError::Failed(format!(
+                    "its helper has {what} nothing within {} s",
+                    PATIENCE.as_secs()
+                )));
             }
         }
         state.since_ms = now_ms();
@@ -120,7 +126,7 @@ impl<const WRITES: bool> Kind for DiskLoad<WRITES> {
             && wait_while(&helpers.collect::<Vec<_>>(), PATIENCE, moves).is_empty()
     }
 
-    fn end(&self, state: &State) -> Result<String, String> {
+    fn end(&self, state: &State) -> Result<String, FaultError> {
         let moved: Option<u64> = state
             .helpers
             .iter()
@@ -140,7 +146,7 @@ impl<const WRITES: bool> Kind for DiskLoad<WRITES> {
 }
 
 /// Starts a helper, and waits until it has made its file and stands still.
-fn start(writes: bool, threads: usize, directory: &Path) -> Result<ProcessId, String> {
+fn start(writes: bool, threads: usize, directory: &Path) -> Result<ProcessId, FaultError> {
     let mut arguments: Vec<OsString> = vec!["disk".into(), threads.to_string().into(), directory.into()];
     arguments.extend(writes.then(|| "--write".into()));
     let (child, helper) = helper::start(arguments, libc::SIGKILL)?;
@@ -148,7 +154,7 @@ fn start(writes: bool, threads: usize, directory: &Path) -> Result<ProcessId, St
     if wait_while(&[helper], PATIENCE, moves).is_empty() && helper.lives() {
         Ok(helper)
     } else {
-        Err("its helper does not stand still".into())
+        Err(FaultError::Failed("its helper does not stand still".into()))
     }
 }
 
@@ -158,39 +164,46 @@ fn moves(helper: ProcessId) -> bool {
 }
 
 /// Reads the number of threads.
-fn threads(fault: &FaultSpec) -> Result<usize, String> {
+fn threads(fault: &FaultSpec) -> Result<usize, FaultError> {
     let threads = fault.arguments.as_deref().and_then(|text| text.parse().ok());
     threads.filter(|threads| (1..=MOST).contains(threads)).ok_or_else(|| {
-        format!("needs the number of threads, 1 to {MOST}, as {}:2@5s..10s/lab:pg", fault.kind)
+        FaultError::Wrong(format!(
+            "needs the number of threads, 1 to {MOST}, as {}:2@5s..10s/lab:pg",
+            fault.kind
+        ))
     })
 }
 
 /// Rejects data on a file system where the helper could not do what it is for.
-fn room(data: &Data) -> Result<(), String> {
+fn room(data: &Data) -> Result<(), FaultError> {
     let directory = data.directory.display();
     let file = scratch(&data.directory).map_err(|error| match error.raw_os_error() {
-        Some(libc::EACCES | libc::EPERM) => {
-            format!("needs the right to write in {directory} ({error}): run lydite as its user or as root")
-        }
-        _ => format!("needs a scratch file without a name and with O_DIRECT in {directory}: {error}"),
+        Some(libc::EACCES | libc::EPERM) => FaultError::Lacks(format!(
+            "needs the right to write in {directory} ({error}): run lydite as its user or as root"
+        )),
+        _ => FaultError::system(
+            format!("needs a scratch file without a name and with O_DIRECT in {directory}"),
+            error,
+        ),
     })?;
     // SAFETY: an all-zero statfs is a valid value of this plain struct.
     let mut found: libc::statfs = unsafe { std::mem::zeroed() };
     // SAFETY: the descriptor is open, and the struct outlives the call.
     if unsafe { libc::fstatfs(file.as_raw_fd(), &raw mut found) } != 0 {
-        return Err(format!("{directory}: {}", io::Error::last_os_error()));
+        return Err(FaultError::system(directory, io::Error::last_os_error()));
     }
     if found.f_type == libc::TMPFS_MAGIC {
-        return Err(format!("finds the data in memory (tmpfs), not on a disk: {directory}"));
+        let words = format!("finds the data in memory (tmpfs), not on a disk: {directory}");
+        return Err(FaultError::Lacks(words));
     }
     let block = u64::try_from(found.f_bsize).unwrap_or_default();
     let free = found.f_bavail.saturating_mul(block);
     if free < 2 * FILE {
-        return Err(format!(
+        return Err(FaultError::Lacks(format!(
             "needs {} MiB of free space in {directory}, and there are {} MiB",
             (2 * FILE) >> 20,
             free >> 20
-        ));
+        )));
     }
     Ok(())
 }
@@ -347,14 +360,15 @@ mod tests {
     fn data_without_a_directory_or_in_memory_is_rejected() {
         let place = tempfile::tempdir().unwrap();
         let gone = Data { directory: place.path().join("gone"), device: 0 };
-        let problem = room(&gone).unwrap_err();
+        let problem = room(&gone).unwrap_err().to_string();
         assert!(
             problem.starts_with("needs a scratch file without a name and with O_DIRECT in "),
             "{problem}"
         );
         let memory = Path::new("/dev/shm");
         let Ok(found) = fs::metadata(memory) else { return };
-        let problem = room(&Data { directory: memory.to_owned(), device: found.dev() }).unwrap_err();
+        let problem =
+            room(&Data { directory: memory.to_owned(), device: found.dev() }).unwrap_err().to_string();
         assert!(problem.contains("/dev/shm"), "{problem}");
     }
 }

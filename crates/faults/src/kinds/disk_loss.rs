@@ -3,6 +3,7 @@
 
 use super::Acts;
 use super::ends::{EndKind, require_end};
+use crate::error::FaultError;
 use crate::fault::Server;
 use crate::server::Down;
 use crate::sockets::accepts;
@@ -20,33 +21,33 @@ impl EndKind for DiskLoss {
     const ACTS: Acts = Acts::OnLabs;
     const ORDERLY: bool = false;
 
-    fn read(fault: &FaultSpec) -> Result<(), String> {
+    fn read(fault: &FaultSpec) -> Result<(), FaultError> {
         require_end(fault, "the server gets a new disk")
     }
 
-    fn bear(servers: &[&Server]) -> Result<(), Vec<String>> {
+    fn bear(servers: &[&Server]) -> Result<(), Vec<FaultError>> {
         let alone = servers.iter().filter(|server| !has_copies(server)).map(|server| {
-            format!(
+            FaultError::Lacks(format!(
                 "the server on port {} has no other server to copy its data from: use the lab galera",
                 server.port
-            )
+            ))
         });
-        let alone: Vec<String> = alone.collect();
+        let alone: Vec<FaultError> = alone.collect();
         if !alone.is_empty() {
             return Err(alone);
         }
-        let Some(cluster) = servers.first().and_then(|server| server.galera.as_ref()) else { return Ok(()) };
+        let Some(cluster) = servers.first().and_then(|server| server.cluster.as_ref()) else { return Ok(()) };
         let running: Vec<u16> = cluster.ports.iter().copied().filter(|port| accepts(*port)).collect();
         let left = running.iter().filter(|port| servers.iter().all(|server| server.port != **port)).count();
         // Less than a majority stops, and a server without data can't join it.
         if 2 * left > running.len() {
             Ok(())
         } else {
-            Err(vec![format!(
+            Err(vec![FaultError::Lacks(format!(
                 "{left} of {} running servers would be left, and only more than half of them go on: name fewer, or start \
                  the others with lydite lab restart",
                 running.len()
-            )])
+            ))])
         }
     }
 
@@ -54,20 +55,20 @@ impl EndKind for DiskLoss {
         " and removal of the data, then the data of a new server"
     }
 
-    fn ended(servers: &[Down]) -> Result<String, String> {
+    fn ended(servers: &[Down]) -> Result<String, FaultError> {
         let mut lost = 0;
         for server in servers {
             let data = &server.server().data;
-            lost += lose(data).map_err(|error| format!("{}: {error}", data.display()))?;
+            lost += lose(data).map_err(|error| FaultError::system(data.display(), error))?;
         }
         Ok(format!(", removed {:.1} MB", lost as f64 / 1e6))
     }
 
-    fn before_start(servers: &[Down]) -> Result<(), String> {
-        let with_data = servers.iter().filter_map(|down| Some((down, down.server().galera.as_ref()?)));
+    fn before_start(servers: &[Down]) -> Result<(), FaultError> {
+        let with_data = servers.iter().filter_map(|down| Some((down, down.server().cluster.as_ref()?)));
         for (down, cluster) in with_data {
             let data = &down.server().data;
-            renew(data, &cluster.new_data).map_err(|error| format!("{}: {error}", data.display()))?;
+            renew(data, &cluster.new_data).map_err(|error| FaultError::system(data.display(), error))?;
         }
         Ok(())
     }
@@ -76,7 +77,7 @@ impl EndKind for DiskLoss {
 /// Returns true if other servers have the rows of a server, and it can start without any.
 fn has_copies(server: &Server) -> bool {
     // A lab of an older version has no data of a new node.
-    server.galera.as_ref().is_some_and(|cluster| cluster.new_data.exists())
+    server.cluster.as_ref().is_some_and(|cluster| cluster.new_data.exists())
 }
 
 /// Returns a path beside the data.
@@ -106,21 +107,22 @@ fn size(directory: &Path) -> io::Result<u64> {
 
 /// Copies the data of a new server to where data was lost. Data that is there stays: it was not lost, or was renewed
 /// before.
-fn renew(data: &Path, new: &Path) -> Result<(), String> {
-    remove(&beside(data, "lost")).map_err(|error| error.to_string())?;
+fn renew(data: &Path, new: &Path) -> io::Result<()> {
+    remove(&beside(data, "lost"))?;
     if data.exists() {
         return Ok(());
     }
     // The guard of an end that was cut off may be gone before its `cp`, so each end has a copy of its own.
     let copy = beside(data, &format!("new-{}", std::process::id()));
-    remove(&copy).map_err(|error| error.to_string())?;
+    remove(&copy)?;
     // Keeps the owner, the rights and the holes of files.
     let output = Command::new("cp").arg("-aT").arg("--").arg(new).arg(&copy).output();
-    let output = output.map_err(|error| format!("cp can't be run: {error}"))?;
+    let output = output.map_err(|error| io::Error::new(error.kind(), format!("cp can't be run: {error}")))?;
     if !output.status.success() {
-        return Err(format!("cp: {}", String::from_utf8_lossy(&output.stderr).trim()));
+        let words = String::from_utf8_lossy(&output.stderr);
+        return Err(io::Error::other(format!("cp: {}", words.trim())));
     }
-    fs::rename(&copy, data).map_err(|error| error.to_string())
+    fs::rename(&copy, data)
 }
 
 /// Removes a directory, if it is there.

@@ -3,6 +3,7 @@
 
 use super::limit::LimitKind;
 use crate::data::{self, Data};
+use crate::error::FaultError;
 use crate::fault::Fault;
 use crate::group::{Controller, Group, Version};
 use crate::spec::FaultSpec;
@@ -42,15 +43,14 @@ impl LimitKind for DiskSlow {
     };
     const CONTROLS: [&'static str; 2] = ["blkio.throttle", TWO];
 
-    fn read(fault: &FaultSpec) -> Result<(), String> {
+    fn read(fault: &FaultSpec) -> Result<(), FaultError> {
         limit(fault).map(drop)
     }
 
-    fn most(fault: &Fault) -> Result<Most, Vec<String>> {
-        let one = |problem| vec![problem];
-        let bytes_per_s = limit(&fault.spec).map_err(one)?;
+    fn most(fault: &Fault) -> Result<Most, Vec<FaultError>> {
+        let bytes_per_s = limit(&fault.spec)?;
         let data = data::of(fault)?;
-        let mut devices = data.iter().map(disk_of).collect::<Result<Vec<_>, _>>().map_err(one)?;
+        let mut devices = data.iter().map(disk_of).collect::<Result<Vec<_>, _>>()?;
         devices.sort_unstable();
         devices.dedup();
         Ok(Most { devices, bytes_per_s })
@@ -60,7 +60,7 @@ impl LimitKind for DiskSlow {
         format!("{} bytes per second on device {}", most.bytes_per_s, most.devices.join(", "))
     }
 
-    fn set(group: &Group, most: &Most, lifted: bool) -> Result<(), String> {
+    fn set(group: &Group, most: &Most, lifted: bool) -> Result<(), FaultError> {
         for device in &most.devices {
             match group.version() {
                 Version::One => {
@@ -117,30 +117,30 @@ fn two(text: &str, device: &str, name: &str) -> u64 {
 }
 
 /// Reads the limit in bytes per second.
-fn limit(fault: &FaultSpec) -> Result<u64, String> {
+fn limit(fault: &FaultSpec) -> Result<u64, FaultError> {
     let limit = fault.arguments.as_deref().and_then(bytes);
     limit.filter(|limit| *limit >= LEAST).ok_or_else(|| {
-        format!(
+        FaultError::Wrong(format!(
             "needs bytes per second from {LEAST}, with k, M, G, Ki, Mi or Gi, as disk-slow:1M@5s..10s/lab:pg"
-        )
+        ))
     })
 }
 
 /// Returns the numbers of the disk that has the data: control groups take no partitions.
-fn disk_of(data: &Data) -> Result<String, String> {
+fn disk_of(data: &Data) -> Result<String, FaultError> {
     let device = format!("{}:{}", libc::major(data.device), libc::minor(data.device));
     let about = PathBuf::from(format!("/sys/dev/block/{device}"));
     let Ok(about) = about.canonicalize() else {
-        return Err(format!(
+        return Err(FaultError::Lacks(format!(
             "finds no disk below the file system of {} (device {device}): move the data to a file system on a disk",
             data.directory.display()
-        ));
+        )));
     };
     if !about.join("partition").exists() {
         return Ok(device);
     }
     let disk = about.parent().map(|disk| disk.join("dev")).unwrap_or_default();
-    let numbers = fs::read_to_string(&disk).map_err(|error| format!("{}: {error}", disk.display()))?;
+    let numbers = fs::read_to_string(&disk).map_err(|error| FaultError::system(disk.display(), error))?;
     Ok(numbers.trim().to_owned())
 }
 
@@ -162,7 +162,7 @@ mod tests {
     fn data_without_a_disk_is_rejected() {
         // File systems without a disk have the major number 0.
         let data = Data { directory: "/dev/shm".into(), device: libc::makedev(0, 24) };
-        let problem = disk_of(&data).unwrap_err();
+        let problem = disk_of(&data).unwrap_err().to_string();
         assert!(problem.contains("no disk below the file system of /dev/shm (device 0:24)"), "{problem}");
     }
 }

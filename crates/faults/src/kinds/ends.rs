@@ -2,6 +2,7 @@
 
 use super::stop::stop_all;
 use super::{Acts, Kind, counted, no_arguments};
+use crate::error::FaultError;
 use crate::fault::{Fault, Server, Site};
 use crate::process::{ProcessId, trees, wait_while};
 use crate::server::Down;
@@ -27,14 +28,14 @@ pub(super) trait EndKind: Sync {
     ///
     /// # Errors
     /// The problem; it continues the fault's name.
-    fn read(fault: &FaultSpec) -> Result<(), String>;
+    fn read(fault: &FaultSpec) -> Result<(), FaultError>;
 
     /// Rejects servers that can't take this fault, or not now. They are those that the end starts again, so there are none
     /// without an end. Called when the fault is checked, and before it begins.
     ///
     /// # Errors
     /// All problems.
-    fn bear(_: &[&Server]) -> Result<(), Vec<String>> {
+    fn bear(_: &[&Server]) -> Result<(), Vec<FaultError>> {
         Ok(())
     }
 
@@ -47,7 +48,7 @@ pub(super) trait EndKind: Sync {
     ///
     /// # Errors
     /// The fault could not begin, or only in part.
-    fn ended(_: &[Down]) -> Result<String, String> {
+    fn ended(_: &[Down]) -> Result<String, FaultError> {
         Ok(String::new())
     }
 
@@ -55,16 +56,16 @@ pub(super) trait EndKind: Sync {
     ///
     /// # Errors
     /// They can't be started.
-    fn before_start(_: &[Down]) -> Result<(), String> {
+    fn before_start(_: &[Down]) -> Result<(), FaultError> {
         Ok(())
     }
 }
 
 /// Rejects a fault without an end. `when` says in words what the end does.
-pub(super) fn require_end(fault: &FaultSpec, when: &str) -> Result<(), String> {
+pub(super) fn require_end(fault: &FaultSpec, when: &str) -> Result<(), FaultError> {
     match fault.to {
         Some(_) => Ok(()),
-        None => Err(format!("needs an end, when {when}: write FROM..TO")),
+        None => Err(FaultError::Wrong(format!("needs an end, when {when}: write FROM..TO"))),
     }
 }
 
@@ -94,12 +95,12 @@ impl<E: EndKind> Kind for Ends<E> {
     // An orderly stop may take long, and rejects connections meanwhile.
     const AT_ONCE: bool = E::ORDERLY;
 
-    fn read(&self, fault: &FaultSpec) -> Result<(), String> {
+    fn read(&self, fault: &FaultSpec) -> Result<(), FaultError> {
         no_arguments(fault)?;
         E::read(fault)
     }
 
-    fn check(&self, fault: &Fault) -> Result<State, Vec<String>> {
+    fn check(&self, fault: &Fault) -> Result<State, Vec<FaultError>> {
         let roots = fault.roots()?;
         let servers = Down::of(fault, &roots)?;
         E::bear(&servers.iter().map(Down::server).collect::<Vec<_>>())?;
@@ -120,9 +121,9 @@ impl<E: EndKind> Kind for Ends<E> {
         format!("{signal}{}{again}", E::besides())
     }
 
-    fn begin(&self, state: &mut State) -> Result<String, String> {
+    fn begin(&self, state: &mut State) -> Result<String, FaultError> {
         E::bear(&state.servers.iter().map(Down::server).collect::<Vec<_>>())
-            .map_err(|problems| problems.join("; "))?;
+            .map_err(|problems| FaultError::joined(&problems))?;
         let roots = state.roots();
         // Stopped first, so that no process starts another one between the look and the signal.
         let killed = if E::ORDERLY { Vec::new() } else { stop_all(&roots)? };
@@ -131,13 +132,17 @@ impl<E: EndKind> Kind for Ends<E> {
         let killed_by = killed.iter().rev().map(|process| (*process, libc::SIGKILL));
         let orderly = state.roots.iter().copied().filter(|_| E::ORDERLY);
         for (process, signal) in killed_by.chain(orderly) {
-            process.signal(signal).map_err(|error| format!("end process {}: {error}", process.pid))?;
+            process
+                .signal(signal)
+                .map_err(|error| FaultError::system(format!("end process {}", process.pid), error))?;
         }
         let (all, patience) = if E::ORDERLY { (&roots, ORDERLY) } else { (&killed, KILLED) };
         match wait_while(all, patience, ProcessId::lives).first() {
-            Some(process) => {
-                Err(format!("process {} did not end within {} s", process.pid, patience.as_secs()))
-            }
+            Some(process) => Err(FaultError::Failed(format!(
+                "process {} did not end within {} s",
+                process.pid,
+                patience.as_secs()
+            ))),
             None if E::ORDERLY => Ok(format!("{} stopped", counted(all.len(), "server", "servers"))),
             None => {
                 let more = E::ended(&state.servers)?;
@@ -146,23 +151,23 @@ impl<E: EndKind> Kind for Ends<E> {
         }
     }
 
-    fn end(&self, state: &State) -> Result<String, String> {
+    fn end(&self, state: &State) -> Result<String, FaultError> {
         let roots = state.roots();
         // The begin may have been cut off between its two signals. Then processes stand still.
         for process in trees(&roots) {
             process
                 .signal(libc::SIGCONT)
-                .map_err(|error| format!("resume process {}: {error}", process.pid))?;
+                .map_err(|error| FaultError::system(format!("resume process {}", process.pid), error))?;
         }
         // An orderly stop may not be over. Meanwhile the port of the server may still accept connections.
         let stops = E::ORDERLY && !state.servers.is_empty();
         let patience = if stops { ORDERLY } else { Duration::ZERO };
         match wait_while(&roots, patience, ProcessId::lives).first() {
-            Some(process) if stops => Err(format!(
+            Some(process) if stops => Err(FaultError::Failed(format!(
                 "process {} was told to stop, and has not ended within {} s",
                 process.pid,
                 patience.as_secs()
-            )),
+            ))),
             _ => E::before_start(&state.servers).and_then(|()| Down::start_all(&state.servers)),
         }
     }

@@ -2,6 +2,7 @@
 
 use super::Acts;
 use super::ends::EndKind;
+use crate::error::FaultError;
 use crate::spec::{FaultSpec, Where};
 
 /// The kind.
@@ -12,11 +13,11 @@ impl EndKind for Kill {
     const ACTS: Acts = Acts::OnProcesses;
     const ORDERLY: bool = false;
 
-    fn read(fault: &FaultSpec) -> Result<(), String> {
+    fn read(fault: &FaultSpec) -> Result<(), FaultError> {
         match fault.places.iter().find(|place| matches!(place, Where::Process(_) | Where::Service(_))) {
-            Some(place) if fault.to.is_some() => {
-                Err(format!("has an end, and {place} can't be started again: leave out ..TO, or use a lab"))
-            }
+            Some(place) if fault.to.is_some() => Err(FaultError::Wrong(format!(
+                "has an end, and {place} can't be started again: leave out ..TO, or use a lab"
+            ))),
             _ => Ok(()),
         }
     }

@@ -1,6 +1,7 @@
 //! The faults that limit a resource of the database's processes, by a control group.
 
 use super::{Acts, Kind, counted};
+use crate::error::FaultError;
 use crate::fault::Fault;
 use crate::group::{Controller, Group};
 use crate::spec::FaultSpec;
@@ -24,13 +25,13 @@ pub(super) trait LimitKind: Sync {
     ///
     /// # Errors
     /// The problem; it continues the fault's name.
-    fn read(fault: &FaultSpec) -> Result<(), String>;
+    fn read(fault: &FaultSpec) -> Result<(), FaultError>;
 
     /// Returns the limit of a fault.
     ///
     /// # Errors
     /// All reasons why this machine can't have it.
-    fn most(fault: &Fault) -> Result<Self::Most, Vec<String>>;
+    fn most(fault: &Fault) -> Result<Self::Most, Vec<FaultError>>;
 
     /// Returns the limit in words; they continue "limited N processes to".
     fn words(most: &Self::Most) -> String;
@@ -39,7 +40,7 @@ pub(super) trait LimitKind: Sync {
     ///
     /// # Errors
     /// The system rejects it.
-    fn set(group: &Group, most: &Self::Most, lifted: bool) -> Result<(), String>;
+    fn set(group: &Group, most: &Self::Most, lifted: bool) -> Result<(), FaultError>;
 
     /// Returns the effect of the limit so far, in words; may be empty.
     fn effect(group: &Group, most: &Self::Most) -> String;
@@ -64,21 +65,20 @@ impl<L: LimitKind> Kind for Limit<L> {
     const ACTS: Acts = Acts::OnProcesses;
     const APPROACHES: bool = true;
 
-    fn read(&self, fault: &FaultSpec) -> Result<(), String> {
+    fn read(&self, fault: &FaultSpec) -> Result<(), FaultError> {
         L::read(fault)
     }
 
-    fn check(&self, fault: &Fault) -> Result<Self::State, Vec<String>> {
+    fn check(&self, fault: &Fault) -> Result<Self::State, Vec<FaultError>> {
         let roots = fault.roots();
-        let group =
-            roots.and_then(|roots| Group::plan(&L::CONTROLLER, &roots).map_err(|problem| vec![problem]));
+        let group = roots.and_then(|roots| Ok(Group::plan(&L::CONTROLLER, &roots)?));
         match (group, L::most(fault)) {
             (Ok(group), Ok(most)) => Ok(State { group, most, moved: 0 }),
             (group, most) => {
                 let mut problems =
                     [most.err(), group.err()].into_iter().flatten().flatten().collect::<Vec<_>>();
                 // Both look for the processes.
-                problems.dedup();
+                problems.dedup_by_key(|problem| problem.to_string());
                 Err(problems)
             }
         }
@@ -90,13 +90,13 @@ impl<L: LimitKind> Kind for Limit<L> {
     }
 
     /// A group without a limit changes nothing for its processes. To move some dozens takes the kernel tenths of a second.
-    fn approach(&self, state: &mut Self::State) -> Result<(), String> {
+    fn approach(&self, state: &mut Self::State) -> Result<(), FaultError> {
         state.group.make()?;
         state.moved = state.group.fill()?;
         Ok(())
     }
 
-    fn begin(&self, state: &mut Self::State) -> Result<String, String> {
+    fn begin(&self, state: &mut Self::State) -> Result<String, FaultError> {
         L::set(&state.group, &state.most, false)?;
         Ok(format!("limited {} to {}", counted(state.moved, "process", "processes"), L::words(&state.most)))
     }
@@ -105,7 +105,7 @@ impl<L: LimitKind> Kind for Limit<L> {
         L::set(&state.group, &state.most, true).is_ok()
     }
 
-    fn end(&self, state: &Self::State) -> Result<String, String> {
+    fn end(&self, state: &Self::State) -> Result<String, FaultError> {
         if !state.group.exists() {
             return Ok(String::new());
         }

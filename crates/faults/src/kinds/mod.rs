@@ -25,6 +25,7 @@ mod stop;
 pub(crate) use cpu_burn::burn;
 pub(crate) use disk_load::load as disk_load;
 
+use crate::error::FaultError;
 use crate::fault::Fault;
 use crate::spec::FaultSpec;
 use serde::de::DeserializeOwned;
@@ -88,20 +89,20 @@ pub(crate) trait Kind: Sync {
     ///
     /// # Errors
     /// The problem; it continues the fault's name.
-    fn read(&self, fault: &FaultSpec) -> Result<(), String>;
+    fn read(&self, fault: &FaultSpec) -> Result<(), FaultError>;
 
     /// Rehearses the fault without harm, and returns the state for its end.
     ///
     /// # Errors
     /// All reasons why the fault can't begin.
-    fn check(&self, fault: &Fault) -> Result<Self::State, Vec<String>>;
+    fn check(&self, fault: &Fault) -> Result<Self::State, Vec<FaultError>>;
 
     /// Prepares before the run what would disturb it, and returns the state for the begin. It is then not checked again.
     /// All that runs since then ends with this process. Returns `None` if there is nothing to prepare.
     ///
     /// # Errors
     /// All reasons why the fault can't begin.
-    fn prepare(&self, _fault: &Fault) -> Result<Option<Self::State>, Vec<String>> {
+    fn prepare(&self, _fault: &Fault) -> Result<Option<Self::State>, Vec<FaultError>> {
         Ok(None)
     }
 
@@ -113,7 +114,7 @@ pub(crate) trait Kind: Sync {
     ///
     /// # Errors
     /// The fault can't begin.
-    fn approach(&self, _state: &mut Self::State) -> Result<(), String> {
+    fn approach(&self, _state: &mut Self::State) -> Result<(), FaultError> {
         Ok(())
     }
 
@@ -121,7 +122,7 @@ pub(crate) trait Kind: Sync {
     ///
     /// # Errors
     /// The fault could not begin, or only in part.
-    fn begin(&self, state: &mut Self::State) -> Result<String, String>;
+    fn begin(&self, state: &mut Self::State) -> Result<String, FaultError>;
 
     /// Ends the effect of the fault, if that is possible before everything is as it was. Returns false if only the end of
     /// the fault ends it.
@@ -133,7 +134,7 @@ pub(crate) trait Kind: Sync {
     ///
     /// # Errors
     /// Something is not as before.
-    fn end(&self, state: &Self::State) -> Result<String, String>;
+    fn end(&self, state: &Self::State) -> Result<String, FaultError>;
 
     /// Returns the damage that the end of the fault has left, and that nobody but the user can repair.
     fn damage(&self, _state: &Self::State) -> Option<String> {
@@ -162,36 +163,36 @@ pub trait AnyKind: Sync {
     ///
     /// # Errors
     /// The problem; it continues the fault's name.
-    fn read(&self, fault: &FaultSpec) -> Result<(), String>;
+    fn read(&self, fault: &FaultSpec) -> Result<(), FaultError>;
     /// Rehearses a fault without harm, and returns the state for its end.
     ///
     /// # Errors
     /// All reasons why the fault can't begin.
-    fn check(&self, fault: &Fault) -> Result<Value, Vec<String>>;
+    fn check(&self, fault: &Fault) -> Result<Value, Vec<FaultError>>;
     /// Prepares a fault before the run. Returns the state for its begin, or `None` if there is nothing to prepare.
     ///
     /// # Errors
     /// All reasons why the fault can't begin.
-    fn prepare(&self, fault: &Fault) -> Result<Option<Value>, Vec<String>>;
+    fn prepare(&self, fault: &Fault) -> Result<Option<Value>, Vec<FaultError>>;
     /// Returns the mechanism of the injection, in words.
     fn how(&self, state: &Value) -> String;
     /// Does the part of the begin that the database does not notice.
     ///
     /// # Errors
     /// The fault can't begin.
-    fn approach(&self, state: &mut Value) -> Result<(), String>;
+    fn approach(&self, state: &mut Value) -> Result<(), FaultError>;
     /// Begins a fault, and returns the proof that it bites.
     ///
     /// # Errors
     /// The fault could not begin, or only in part.
-    fn begin(&self, state: &mut Value) -> Result<String, String>;
+    fn begin(&self, state: &mut Value) -> Result<String, FaultError>;
     /// Ends the effect of a fault, if that is possible before everything is as it was.
     fn lift(&self, state: &Value) -> bool;
     /// Ends a fault.
     ///
     /// # Errors
     /// Something is not as before.
-    fn end(&self, state: &Value) -> Result<String, String>;
+    fn end(&self, state: &Value) -> Result<String, FaultError>;
     /// Returns the damage that the end of a fault has left.
     fn damage(&self, state: &Value) -> Option<String>;
 }
@@ -225,27 +226,27 @@ impl<K: Kind> AnyKind for K {
         K::APPROACHES
     }
 
-    fn read(&self, fault: &FaultSpec) -> Result<(), String> {
+    fn read(&self, fault: &FaultSpec) -> Result<(), FaultError> {
         Kind::read(self, fault)
     }
 
-    fn check(&self, fault: &Fault) -> Result<Value, Vec<String>> {
+    fn check(&self, fault: &Fault) -> Result<Value, Vec<FaultError>> {
         written_state(&Kind::check(self, fault)?)
     }
 
-    fn prepare(&self, fault: &Fault) -> Result<Option<Value>, Vec<String>> {
+    fn prepare(&self, fault: &Fault) -> Result<Option<Value>, Vec<FaultError>> {
         Kind::prepare(self, fault)?.as_ref().map(written_state).transpose()
     }
 
     fn how(&self, state: &Value) -> String {
-        read_state::<K>(state).map_or_else(|problem| problem, |state| Kind::how(self, &state))
+        read_state::<K>(state).map_or_else(|problem| problem.to_string(), |state| Kind::how(self, &state))
     }
 
-    fn approach(&self, state: &mut Value) -> Result<(), String> {
+    fn approach(&self, state: &mut Value) -> Result<(), FaultError> {
         changed::<K, _>(state, |own| Kind::approach(self, own))
     }
 
-    fn begin(&self, state: &mut Value) -> Result<String, String> {
+    fn begin(&self, state: &mut Value) -> Result<String, FaultError> {
         changed::<K, _>(state, |own| Kind::begin(self, own))
     }
 
@@ -253,33 +254,35 @@ impl<K: Kind> AnyKind for K {
         read_state::<K>(state).is_ok_and(|state| Kind::lift(self, &state))
     }
 
-    fn end(&self, state: &Value) -> Result<String, String> {
+    fn end(&self, state: &Value) -> Result<String, FaultError> {
         Kind::end(self, &read_state::<K>(state)?)
     }
 
     fn damage(&self, state: &Value) -> Option<String> {
-        read_state::<K>(state).map_or_else(Some, |state| Kind::damage(self, &state))
+        read_state::<K>(state)
+            .map_or_else(|problem| Some(problem.to_string()), |state| Kind::damage(self, &state))
     }
 }
 
 /// Writes the state of a fault.
-fn written_state(state: &impl Serialize) -> Result<Value, Vec<String>> {
-    serde_json::to_value(state).map_err(|error| vec![error.to_string()])
+fn written_state(state: &impl Serialize) -> Result<Value, Vec<FaultError>> {
+    serde_json::to_value(state).map_err(|error| vec![FaultError::Failed(error.to_string())])
 }
 
 /// Reads the state of a fault.
-fn read_state<K: Kind>(state: &Value) -> Result<K::State, String> {
-    K::State::deserialize(state).map_err(|error| format!("the state of {} can't be read: {error}", K::NAME))
+fn read_state<K: Kind>(state: &Value) -> Result<K::State, FaultError> {
+    K::State::deserialize(state)
+        .map_err(|error| FaultError::Failed(format!("the state of {} can't be read: {error}", K::NAME)))
 }
 
 /// Does `work` on the state of a fault. The state is kept also after a failure: the end needs it.
 fn changed<K: Kind, T>(
     state: &mut Value,
-    work: impl FnOnce(&mut K::State) -> Result<T, String>,
-) -> Result<T, String> {
+    work: impl FnOnce(&mut K::State) -> Result<T, FaultError>,
+) -> Result<T, FaultError> {
     let mut own = read_state::<K>(state)?;
     let done = work(&mut own);
-    *state = serde_json::to_value(own).map_err(|error| error.to_string())?;
+    *state = serde_json::to_value(own).map_err(|error| FaultError::Failed(error.to_string()))?;
     done
 }
 
@@ -306,10 +309,12 @@ pub fn forms() -> Vec<String> {
 }
 
 /// Rejects arguments of a kind without any.
-fn no_arguments(fault: &FaultSpec) -> Result<(), String> {
+fn no_arguments(fault: &FaultSpec) -> Result<(), FaultError> {
     match &fault.arguments {
         None => Ok(()),
-        Some(arguments) => Err(format!("takes no arguments, and has {arguments:?}: leave them out")),
+        Some(arguments) => {
+            Err(FaultError::Wrong(format!("takes no arguments, and has {arguments:?}: leave them out")))
+        }
     }
 }
 
@@ -317,10 +322,10 @@ fn no_arguments(fault: &FaultSpec) -> Result<(), String> {
 ///
 /// # Errors
 /// The system does not say.
-fn cores() -> Result<usize, String> {
+fn cores() -> Result<usize, FaultError> {
     std::thread::available_parallelism()
         .map(usize::from)
-        .map_err(|error| format!("the number of processors can't be read: {error}"))
+        .map_err(|error| FaultError::system("the number of processors can't be read", error))
 }
 
 /// Returns a count with its noun.

@@ -2,6 +2,7 @@
 //! holds the packets of the kinds that delay them.
 
 use super::{Acts, Kind, counted};
+use crate::error::FaultError;
 use crate::fault::Fault;
 use crate::helper;
 use crate::hold::{READY, Shape, free, lost};
@@ -23,7 +24,7 @@ pub(super) trait NetKind: Sync {
     ///
     /// # Errors
     /// The problem; it continues the fault's name.
-    fn action(fault: &FaultSpec) -> Result<Action, String>;
+    fn action(fault: &FaultSpec) -> Result<Action, FaultError>;
 
     /// Returns what happened to the packets, in words.
     fn words(ended: &Ended) -> String;
@@ -39,12 +40,12 @@ impl<N: NetKind> Kind for Net<N> {
     const ACTS: Acts = Acts::OnProcesses;
     const APPROACHES: bool = true;
 
-    fn read(&self, fault: &FaultSpec) -> Result<(), String> {
+    fn read(&self, fault: &FaultSpec) -> Result<(), FaultError> {
         N::action(fault).map(drop)
     }
 
-    fn check(&self, fault: &Fault) -> Result<State, Vec<String>> {
-        let action = N::action(&fault.spec).map_err(|problem| vec![problem])?;
+    fn check(&self, fault: &Fault) -> Result<State, Vec<FaultError>> {
+        let action = N::action(&fault.spec)?;
         State::of(fault, action)
     }
 
@@ -56,20 +57,20 @@ impl<N: NetKind> Kind for Net<N> {
         format!("{action} of iptables, table {}, on {}", state.rules.table, words(&state.rules.endpoints))
     }
 
-    fn approach(&self, state: &mut State) -> Result<(), String> {
+    fn approach(&self, state: &mut State) -> Result<(), FaultError> {
         if let Some(queue) = &mut state.queue {
             queue.start()?;
         }
         state.rules.make()
     }
 
-    fn begin(&self, state: &mut State) -> Result<String, String> {
+    fn begin(&self, state: &mut State) -> Result<String, FaultError> {
         state.rules.enforce()?;
         state.begun = true;
         Ok(format!("in force on {}", words(&state.rules.endpoints)))
     }
 
-    fn end(&self, state: &State) -> Result<String, String> {
+    fn end(&self, state: &State) -> Result<String, FaultError> {
         let later = state.opened_later();
         let ended = state.end()?;
         Ok(ended.map_or_else(String::new, |ended| match later {
@@ -121,15 +122,13 @@ impl State {
     ///
     /// # Errors
     /// All reasons why it can't begin.
-    fn of(fault: &Fault, action: Action) -> Result<Self, Vec<String>> {
+    fn of(fault: &Fault, action: Action) -> Result<Self, Vec<FaultError>> {
         let roots = fault.roots()?;
         let endpoints = endpoints(&trees(&roots));
         if !endpoints.iter().any(|endpoint| endpoint.peer.is_none()) {
-            return Err(vec![
-                "finds no TCP port that the processes listen on in this network namespace: name the server's own \
-                 process, and run lydite where the server runs"
-                    .into(),
-            ]);
+            let words = "finds no TCP port that the processes listen on in this network namespace: name the server's own \
+                         process, and run lydite where the server runs";
+            return Err(vec![FaultError::Lacks(words.into())]);
         }
         let guard = std::process::id();
         let mut problems = Vec::new();
@@ -175,7 +174,7 @@ impl State {
     ///
     /// # Errors
     /// Something is left, or the fault ended before.
-    fn end(&self) -> Result<Option<Ended>, String> {
+    fn end(&self) -> Result<Option<Ended>, FaultError> {
         let helper_ended = self.queue.as_ref().is_some_and(|queue| !queue.lives());
         let counts = self.rules.remove();
         let lost = self.queue.as_ref().map_or(0, |queue| lost(queue.number));
@@ -185,10 +184,12 @@ impl State {
         // Only its guard knows that nobody has ended the fault before.
         if self.begun && self.guard == std::process::id() {
             if counts.is_none() {
-                return Err("somebody else removed its rules of iptables before its end".into());
+                let words = "somebody else removed its rules of iptables before its end";
+                return Err(FaultError::Failed(words.into()));
             }
             if helper_ended {
-                return Err("its helper ended before it, and packets passed: its rules are removed".into());
+                let words = "its helper ended before it, and packets passed: its rules are removed";
+                return Err(FaultError::Failed(words.into()));
             }
         }
         Ok(counts.map(|counts| Ended { counts, lost }))
@@ -221,13 +222,15 @@ pub(super) fn packets(count: u64) -> String {
 
 impl Queue {
     /// Starts the helper, and waits until packets may come.
-    fn start(&mut self) -> Result<(), String> {
-        let shape = serde_json::to_string(&self.shape).map_err(|error| error.to_string())?;
+    fn start(&mut self) -> Result<(), FaultError> {
+        let shape =
+            serde_json::to_string(&self.shape).map_err(|error| FaultError::Failed(error.to_string()))?;
         // Its signal lets the held packets go on.
         let (child, helper) = helper::start(["hold", &self.number.to_string(), &shape], libc::SIGTERM)?;
         self.helper = Some(helper);
-        helper::wait_until_ready(child, READY)
-            .map_err(|problem| format!("the helper could not open NFQUEUE {} ({problem})", self.number))
+        helper::wait_until_ready(child, READY).map_err(|problem| {
+            FaultError::Failed(format!("the helper could not open NFQUEUE {} ({problem})", self.number))
+        })
     }
 
     fn lives(&self) -> bool {
@@ -235,7 +238,7 @@ impl Queue {
     }
 
     /// Ends the helper after it has let all packets go on.
-    fn stop(&self) -> Result<(), String> {
+    fn stop(&self) -> Result<(), FaultError> {
         self.helper.map_or(Ok(()), |helper| helper::end(helper, &[libc::SIGTERM, libc::SIGKILL]))
     }
 }

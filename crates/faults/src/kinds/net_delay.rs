@@ -1,6 +1,7 @@
 //! `net-delay:TIME[,JITTER]`: packets that leave the database's ports are held for a time.
 
 use super::net::{Action, Ended, NetKind};
+use crate::error::FaultError;
 use crate::hold::Shape;
 use crate::spec::FaultSpec;
 use std::time::Duration;
@@ -17,7 +18,7 @@ impl NetKind for NetDelay {
     const NAME: &'static str = "net-delay";
     const ARGUMENTS: &'static str = "TIME";
 
-    fn action(fault: &FaultSpec) -> Result<Action, String> {
+    fn action(fault: &FaultSpec) -> Result<Action, FaultError> {
         Ok(Action::Hold { shape: shape(fault)?, table: "mangle" })
     }
 
@@ -27,7 +28,7 @@ impl NetKind for NetDelay {
 }
 
 /// Reads the delay and its jitter.
-fn shape(fault: &FaultSpec) -> Result<Shape, String> {
+fn shape(fault: &FaultSpec) -> Result<Shape, FaultError> {
     let read = |text: &str| {
         let (delay, jitter) = match text.split_once(',') {
             Some((delay, jitter)) => (time(delay)?, time(jitter)?),
@@ -36,11 +37,11 @@ fn shape(fault: &FaultSpec) -> Result<Shape, String> {
         (!delay.is_zero() && delay <= LONGEST && jitter <= delay).then_some(Shape::Delay { delay, jitter })
     };
     fault.arguments.as_deref().and_then(read).ok_or_else(|| {
-        format!(
+        FaultError::Wrong(format!(
             "needs a time with its unit (us, ms or s) up to {} s, and perhaps a jitter not above it, as net-delay:50ms@5s..10s/lab:pg or \
              net-delay:50ms,10ms@5s..10s/lab:pg",
             LONGEST.as_secs()
-        )
+        ))
     })
 }
 

@@ -2,6 +2,7 @@
 
 use super::net::{Action, Ended, NetKind};
 use super::no_arguments;
+use crate::error::FaultError;
 use crate::spec::FaultSpec;
 
 /// The kind.
@@ -10,7 +11,7 @@ pub(super) struct NetPartition;
 impl NetKind for NetPartition {
     const NAME: &'static str = "net-partition";
 
-    fn action(fault: &FaultSpec) -> Result<Action, String> {
+    fn action(fault: &FaultSpec) -> Result<Action, FaultError> {
         no_arguments(fault).map(|()| Action::Drop { share: None })
     }
 

@@ -2,6 +2,7 @@
 
 use super::Acts;
 use super::ends::{EndKind, require_end};
+use crate::error::FaultError;
 use crate::spec::FaultSpec;
 
 /// The kind.
@@ -12,7 +13,7 @@ impl EndKind for Restart {
     const ACTS: Acts = Acts::OnLabs;
     const ORDERLY: bool = false;
 
-    fn read(fault: &FaultSpec) -> Result<(), String> {
+    fn read(fault: &FaultSpec) -> Result<(), FaultError> {
         require_end(fault, "the server is started again")
     }
 }

@@ -2,6 +2,7 @@
 
 use super::Acts;
 use super::ends::EndKind;
+use crate::error::FaultError;
 use crate::spec::FaultSpec;
 
 /// The kind.
@@ -12,7 +13,7 @@ impl EndKind for Shutdown {
     const ACTS: Acts = Acts::OnLabs;
     const ORDERLY: bool = true;
 
-    fn read(_: &FaultSpec) -> Result<(), String> {
+    fn read(_: &FaultSpec) -> Result<(), FaultError> {
         Ok(())
     }
 }

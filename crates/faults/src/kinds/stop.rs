@@ -1,6 +1,7 @@
 //! `stop`: the processes stand still (SIGSTOP), and go on at the end (SIGCONT). Connections stay open.
 
 use super::{Acts, Kind, counted, no_arguments};
+use crate::error::FaultError;
 use crate::fault::Fault;
 use crate::process::{ProcessId, trees, wait_while};
 use crate::spec::FaultSpec;
@@ -29,11 +30,11 @@ impl Kind for Stop {
     const NAME: &'static str = "stop";
     const ACTS: Acts = Acts::OnProcesses;
 
-    fn read(&self, fault: &FaultSpec) -> Result<(), String> {
+    fn read(&self, fault: &FaultSpec) -> Result<(), FaultError> {
         no_arguments(fault)
     }
 
-    fn check(&self, fault: &Fault) -> Result<State, Vec<String>> {
+    fn check(&self, fault: &Fault) -> Result<State, Vec<FaultError>> {
         Ok(State { roots: fault.roots()?, stopped: Vec::new() })
     }
 
@@ -41,18 +42,18 @@ impl Kind for Stop {
         "SIGSTOP, then SIGCONT".into()
     }
 
-    fn begin(&self, state: &mut State) -> Result<String, String> {
+    fn begin(&self, state: &mut State) -> Result<String, FaultError> {
         state.stopped = stop_all(&state.roots)?;
         let moving = wait_while(&state.stopped, PATIENCE, |process| {
             process.state().is_some_and(|letter| letter != 'T')
         });
         if let Some(process) = moving.first() {
-            return Err(format!("process {} did not stop", process.pid));
+            return Err(FaultError::Failed(format!("process {} did not stop", process.pid)));
         }
         Ok(format!("stopped {}, state T", counted(state.stopped.len(), "process", "processes")))
     }
 
-    fn end(&self, state: &State) -> Result<String, String> {
+    fn end(&self, state: &State) -> Result<String, FaultError> {
         let mut all = trees(&state.roots);
         all.extend(
             state.stopped.iter().filter(|process| !all.contains(process)).copied().collect::<Vec<_>>(),
@@ -62,11 +63,11 @@ impl Kind for Stop {
         for process in &all {
             process
                 .signal(libc::SIGCONT)
-                .map_err(|error| format!("resume process {}: {error}", process.pid))?;
+                .map_err(|error| FaultError::system(format!("resume process {}", process.pid), error))?;
         }
         let still = wait_while(&all, PATIENCE, |process| process.state() == Some('T'));
         match still.first() {
-            Some(process) => Err(format!("process {} is still stopped", process.pid)),
+            Some(process) => Err(FaultError::Failed(format!("process {} is still stopped", process.pid))),
             None if early > 0 => Ok(format!(
                 "{} went on before: somebody else resumed them",
                 counted(early, "process", "processes")
@@ -80,7 +81,7 @@ impl Kind for Stop {
 ///
 /// # Errors
 /// A tree has no processes any more, or a process takes no signal.
-pub(super) fn stop_all(roots: &[ProcessId]) -> Result<Vec<ProcessId>, String> {
+pub(super) fn stop_all(roots: &[ProcessId]) -> Result<Vec<ProcessId>, FaultError> {
     let mut stopped: Vec<ProcessId> = Vec::new();
     for _ in 0..ROUNDS {
         let new: Vec<ProcessId> =
@@ -91,13 +92,16 @@ pub(super) fn stop_all(roots: &[ProcessId]) -> Result<Vec<ProcessId>, String> {
         for process in new {
             if process
                 .signal(libc::SIGSTOP)
-                .map_err(|error| format!("stop process {}: {error}", process.pid))?
+                .map_err(|error| FaultError::system(format!("stop process {}", process.pid), error))?
             {
                 stopped.push(process);
             }
         }
     }
-    if stopped.is_empty() { Err("the processes have ended before".into()) } else { Ok(stopped) }
+    if stopped.is_empty() {
+        return Err(FaultError::Failed("the processes have ended before".into()));
+    }
+    Ok(stopped)
 }
 
 #[cfg(test)]

@@ -22,6 +22,15 @@ pub(crate) enum Language {
     Go,
 }
 
+impl From<Language> for lydite_driver_kit::Language {
+    fn from(language: Language) -> Self {
+        match language {
+            Language::Python => Self::Python,
+            Language::Go => Self::Go,
+        }
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct DriverNewArgs {
     /// Directory to make; its last part is the driver's name

@@ -1,6 +1,5 @@
 //! The flags of a fleet: where the agents wait, and how many of them.
 
-use super::lab;
 use crate::cli::{FleetArgs, LoginArgs};
 use lydite_console::output::complain;
 use lydite_fleet::JOIN;
@@ -65,7 +64,7 @@ pub(super) fn named() -> Option<String> {
 
 /// Returns the URL of the lab of a fleet, and reports that its agents are taken.
 fn on_this_machine(agents: u32, errors: &mut Vec<String>) -> Option<String> {
-    match lab::running_fleet() {
+    match lydite_lab::running_fleet() {
         Ok(Some(fleet)) if fleet.agents < agents as usize => {
             errors.push(format!(
                 "--agents: the lab fleet has {}, not {agents}: end it with lydite lab down fleet, and start it with \

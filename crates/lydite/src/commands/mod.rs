@@ -52,5 +52,5 @@ pub(crate) fn run(command: Command) -> Outcome {
 /// Runs `lydite observe-host`: answers the samples that a run on another machine asks for.
 fn observe_host(port: Option<u16>) -> Outcome {
     lydite_observe::remote::serve(port, &mut io::stdin().lock(), &mut io::stdout().lock())
-        .map_err(Failure::usage)
+        .map_err(|problem| Failure::usage(problem.to_string()))
 }

@@ -1,6 +1,5 @@
 //! `lydite run`: measures a database.
 
-use super::faults::places::{rehearse, resolve_all};
 use super::faults::warn_of_left;
 use crate::cli::RunArgs;
 use crate::signals::watch;
@@ -9,19 +8,21 @@ use lydite_console::memory;
 use lydite_console::output::reserve_stdout;
 use lydite_database::TxMode;
 use lydite_families::TargetSpec;
+use lydite_lab::places::{rehearse, resolve_all};
+use lydite_observe::SourceSpec;
 use lydite_plan::entries::Entries;
 use lydite_plan::key::Key;
 use lydite_plan::{Document, Plan, keys};
 use lydite_report::live::Style;
 use lydite_run::fleet::joining::{self, Asked};
 use lydite_run::warn_of_untold;
-use lydite_run::{Request, observed, run};
+use lydite_run::{Request, run};
 
 /// Runs `lydite run`.
 pub(crate) fn command(args: RunArgs) -> Outcome {
     let mut entries = entries(&args);
     let fleet = fleet(&args, &mut entries);
-    let mut plan = Plan::read_rehearsed(entries, &rehearse, &observed::reach)?;
+    let mut plan = Plan::read_rehearsed(entries, &rehearse, &SourceSpec::reach)?;
     let faults = resolve_all(&plan.controls.faults)?;
     warn_of_left();
     warn_of_untold(&plan);

@@ -1,7 +1,6 @@
 //! The durability tests (clause 3.5.4): a load with a success file, a failure, the recovery, and the comparison.
 
 use super::load::LoadProcess;
-use crate::commands::faults::places;
 use crate::scratch::Scratch;
 use lydite_audit::durability::{Failure, Recovered, Trial};
 use lydite_audit::success_file::SuccessFile;
@@ -11,6 +10,7 @@ use lydite_database::{DatabaseState, Target, TargetError};
 use lydite_families::TargetSpec;
 use lydite_faults::sockets::accepts;
 use lydite_faults::{Commands, Fault, FaultSpec, Injector, Where};
+use lydite_lab::places;
 use lydite_plan::controls::faults::addresses_of;
 use lydite_tpcc::meta::DatabaseMeta;
 use std::num::NonZeroU32;
@@ -84,8 +84,8 @@ impl Crash {
     pub(super) fn of_lab(url: &str, spec: &TargetSpec) -> Self {
         let addresses = addresses_of(url);
         let made = places::resolve(&fault("kill", Where::Nodes(None), None), &addresses).and_then(|fault| {
-            let last = places::last_server(&addresses).map_err(|problem| vec![problem])?;
-            let ports = last.and_then(|server| server.galera).map_or_else(Vec::new, |cluster| cluster.ports);
+            let last = places::last_server(&addresses).map_err(|problem| vec![problem.to_string()])?;
+            let ports = last.and_then(|server| server.cluster).map_or_else(Vec::new, |cluster| cluster.ports);
             let nodes = ports.into_iter().map(|port| Node::on(spec, port)).collect::<Result<_, _>>()?;
             Ok(Self::Fault { fault, nodes })
         });
@@ -109,12 +109,12 @@ impl Crash {
         let addresses = addresses_of(url);
         let made = match places::last_server(&addresses) {
             Ok(last) => {
-                let server = last.filter(|server| server.galera.is_some())?;
+                let server = last.filter(|server| server.cluster.is_some())?;
                 let last = Where::Nodes(Some(NonZeroU32::MIN));
                 places::resolve(&fault(DISK_LOSS, last, None), &addresses)
                     .and_then(|fault| Ok(Self::DiskLoss { fault, node: Node::on(spec, server.port)? }))
             }
-            Err(problem) => Err(vec![problem]),
+            Err(problem) => Err(vec![problem.to_string()]),
         };
         Some(made.unwrap_or_else(|problems| Self::Unknown(Failure::DiskLoss, problems.join("; "))))
     }
@@ -283,7 +283,7 @@ impl Test<'_> {
             LoadProcess::start(self.url, &self.file(), self.terminals, self.seed).map_err(failed)?;
         let asked = || self.interrupt.asked();
         load.wait_until_ready(PATIENCE, &asked)
-            .map_err(|problem| if asked() { Problem::Stopped } else { Problem::NotRun(problem) })?;
+            .map_err(|problem| if asked() { Problem::Stopped } else { Problem::NotRun(problem.0) })?;
         let begun = Instant::now();
         let entries = loop {
             if self.interrupt.asked() {
@@ -311,7 +311,7 @@ impl Test<'_> {
         if self.judges_conditions {
             let look = load
                 .look(&asked)
-                .map_err(|problem| if asked() { Problem::Stopped } else { Problem::NotRun(problem) })?;
+                .map_err(|problem| if asked() { Problem::Stopped } else { Problem::NotRun(problem.0) })?;
             *conditions = Some(look.finding(self.scope, (self.terminals, duration, entries), begun));
             trial.step("the terminals stand still for consistency-2, and go on");
             // The failure comes under the full load.
@@ -406,10 +406,10 @@ impl Test<'_> {
         let loses_disk = matches!(self.crash, Crash::DiskLoss { .. });
         let mut injector = Injector::start(fault.clone(), Some(PATIENCE))
             .map_err(|error| Problem::NotRun(format!("the guard can't be started: {error}")))?;
-        injector.wait_until_ready().map_err(Problem::NotRun)?;
+        injector.wait_until_ready().map_err(|problem| Problem::NotRun(problem.to_string()))?;
         // A command that failed may have done its work in part, so its guard has started the database again.
         let killed = Instant::now();
-        let begun = injector.begin().map_err(Problem::NotRun)?;
+        let begun = injector.begin().map_err(|problem| Problem::NotRun(problem.to_string()))?;
         trial.step(match commands {
             Some(Commands { begin, .. }) => format!("failure: {begin}"),
             None if loses_disk => format!("the last node is killed and loses its data: {}", begun.proof),
@@ -421,7 +421,7 @@ impl Test<'_> {
         } else {
             load.end(LOAD_ENDS, LOAD_ENDS)
         };
-        let ended = injector.end();
+        let ended = injector.end().map_err(|problem| problem.to_string());
         match commands {
             Some(Commands { end, .. }) => {
                 ended.map_err(Problem::NotRun)?;
@@ -438,7 +438,7 @@ impl Test<'_> {
             }
         }
         // Perhaps no terminal had a session on the node that has lost its disk.
-        if failed.map_err(Problem::NotRun)? || loses_disk {
+        if failed.map_err(|problem| Problem::NotRun(problem.0))? || loses_disk {
             return Ok(());
         }
         Err(Problem::NotRun(match commands {

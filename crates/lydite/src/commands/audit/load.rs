@@ -83,6 +83,9 @@ fn obey(
     stop.store(true, Ordering::Relaxed);
 }
 
+/// The reason why a load did not do what it was asked to, in words.
+pub(super) struct LoadError(pub(super) String);
+
 /// A load in another process. Dropping it kills the process.
 pub(super) struct LoadProcess {
     child: Child,
@@ -130,36 +133,45 @@ impl LoadProcess {
         &mut self,
         patience: Duration,
         interrupted: &dyn Fn() -> bool,
-    ) -> Result<(), String> {
+    ) -> Result<(), LoadError> {
         let line = self.line(Some(patience), interrupted)?;
-        if line == READY { Ok(()) } else { Err(format!("the load begins with {line:?}: please report this")) }
+        if line == READY {
+            return Ok(());
+        }
+        Err(LoadError(format!("the load begins with {line:?}: please report this")))
     }
 
     /// Lets the terminals stand still while the process looks at the database.
     ///
     /// # Errors
     /// The process ended before, and said why.
-    pub(super) fn look(&mut self, interrupted: &dyn Fn() -> bool) -> Result<Look, String> {
+    pub(super) fn look(&mut self, interrupted: &dyn Fn() -> bool) -> Result<Look, LoadError> {
         if let Some(input) = &mut self.input {
             io::Write::write_all(input, format!("{LOOK_NOW}\n").as_bytes())
-                .map_err(|error| format!("the load takes no requests: {error}"))?;
+                .map_err(|error| LoadError(format!("the load takes no requests: {error}")))?;
         }
         let line = self.line(None, interrupted)?;
-        serde_json::from_str(&line).map_err(|error| format!("the load answers {line:?}: {error}"))
+        serde_json::from_str(&line).map_err(|error| LoadError(format!("the load answers {line:?}: {error}")))
     }
 
     /// Waits for the next line that the process prints.
-    fn line(&mut self, patience: Option<Duration>, interrupted: &dyn Fn() -> bool) -> Result<String, String> {
+    fn line(
+        &mut self,
+        patience: Option<Duration>,
+        interrupted: &dyn Fn() -> bool,
+    ) -> Result<String, LoadError> {
         let begun = Instant::now();
         loop {
             match self.lines.recv_timeout(LOOK) {
                 Ok(line) => return Ok(line),
-                Err(RecvTimeoutError::Disconnected) => return Err(self.last_words()),
-                Err(RecvTimeoutError::Timeout) if interrupted() => return Err("interrupted".into()),
+                Err(RecvTimeoutError::Disconnected) => return Err(LoadError(self.last_words())),
+                Err(RecvTimeoutError::Timeout) if interrupted() => {
+                    return Err(LoadError("interrupted".into()));
+                }
                 Err(RecvTimeoutError::Timeout) => {}
             }
             if let Some(patience) = patience.filter(|patience| begun.elapsed() >= *patience) {
-                return Err(format!("the load did not begin in {} s", patience.as_secs()));
+                return Err(LoadError(format!("the load did not begin in {} s", patience.as_secs())));
             }
         }
     }
@@ -192,7 +204,7 @@ impl LoadProcess {
     ///
     /// # Errors
     /// The load ended for a reason of its own, for example because the success file can't be written.
-    pub(super) fn end(mut self, notice: Duration, patience: Duration) -> Result<bool, String> {
+    pub(super) fn end(mut self, notice: Duration, patience: Duration) -> Result<bool, LoadError> {
         let noticed = self.ended_within(notice);
         drop(self.input.take());
         if !noticed && !self.ended_within(patience) {
@@ -202,7 +214,7 @@ impl LoadProcess {
         match self.child.wait() {
             Ok(status) if status.success() => Ok(false),
             Ok(status) if status.code() == Some(lost) => Ok(true),
-            _ => Err(self.last_words()),
+            _ => Err(LoadError(self.last_words())),
         }
     }
 

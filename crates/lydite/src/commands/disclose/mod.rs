@@ -91,7 +91,8 @@ pub(crate) fn command(args: &DiscloseArgs) -> Outcome {
 fn printed(browser: &Browser, html: &Path) -> Result<PathBuf, Failure> {
     let pdf = html.with_extension("pdf");
     let profile = Scratch::make("browser")?;
-    browser.print(html, &pdf, profile.path()).map(|()| pdf).map_err(Failure::usage)
+    let printed = browser.print(html, &pdf, profile.path());
+    printed.map(|()| pdf).map_err(|error| Failure::usage(error.to_string()))
 }
 
 /// Collects the contents of the documents.

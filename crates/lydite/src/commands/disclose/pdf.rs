@@ -2,6 +2,8 @@
 
 use std::env;
 use std::ffi::OsStr;
+use std::fmt::Display;
+use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -41,9 +43,10 @@ impl Browser {
     ///
     /// # Errors
     /// The browser failed, or took too long.
-    pub(super) fn print(&self, page: &Path, pdf: &Path, profile: &Path) -> Result<(), String> {
-        let failed = |what: String| format!("{}: {}: {what}", pdf.display(), self.0.display());
-        let page = page.canonicalize().map_err(|error| failed(error.to_string()))?;
+    pub(super) fn print(&self, page: &Path, pdf: &Path, profile: &Path) -> io::Result<()> {
+        let failed =
+            |what: &dyn Display| io::Error::other(format!("{}: {}: {what}", pdf.display(), self.0.display()));
+        let page = page.canonicalize().map_err(|error| failed(&error))?;
         let mut command = Command::new(&self.0);
         command.args(["--headless", "--disable-gpu", "--no-first-run", "--no-pdf-header-footer"]);
         // SAFETY: it reads a number.
@@ -55,12 +58,13 @@ impl Browser {
         command.arg(joined("--print-to-pdf=", pdf));
         command.arg(joined("file://", &page));
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let child = command.spawn().map_err(|error| failed(error.to_string()))?;
+        let child = command.spawn().map_err(|error| failed(&error))?;
         let printed = wait(child).and_then(|()| match pdf.metadata() {
             Ok(about) if about.len() > 0 => Ok(()),
-            _ => Err("it wrote nothing".to_owned()),
+            _ => Err(io::Error::other("it wrote nothing")),
         });
-        printed.map_err(|what| failed(format!("{what}: print the page from any browser, or use --no-pdf")))
+        let advice = "print the page from any browser, or use --no-pdf";
+        printed.map_err(|error| failed(&format!("{error}: {advice}")))
     }
 }
 
@@ -72,20 +76,20 @@ fn joined(flag: &str, path: &Path) -> std::ffi::OsString {
 }
 
 /// Waits for the browser, and ends it after [`LONGEST`].
-fn wait(mut child: Child) -> Result<(), String> {
+fn wait(mut child: Child) -> io::Result<()> {
     let begun = Instant::now();
     loop {
         match child.try_wait() {
             Ok(Some(status)) if status.success() => return Ok(()),
-            Ok(Some(status)) => return Err(format!("it failed with {status}")),
+            Ok(Some(status)) => return Err(io::Error::other(format!("it failed with {status}"))),
             Ok(None) if begun.elapsed() < LONGEST => thread::sleep(LOOK),
             Ok(None) => {
                 // Both fail only if it has just ended.
                 let _ = child.kill();
                 let _ = child.wait();
-                return Err(format!("it took more than {} s", LONGEST.as_secs()));
+                return Err(io::Error::other(format!("it took more than {} s", LONGEST.as_secs())));
             }
-            Err(error) => return Err(error.to_string()),
+            Err(error) => return Err(error),
         }
     }
 }
@@ -120,7 +124,7 @@ mod tests {
         for (script, words) in [("exit 3", "failed with"), ("exit 0", "wrote nothing")] {
             program(directory.path(), script);
             let browser = Browser::among(directory.path().as_os_str()).unwrap();
-            let problem = browser.print(&page, &pdf, directory.path()).unwrap_err();
+            let problem = browser.print(&page, &pdf, directory.path()).unwrap_err().to_string();
             assert!(problem.contains(words) && problem.contains("--no-pdf"), "{problem}");
         }
     }

@@ -3,7 +3,6 @@
 use super::judgement::{About, Judgement};
 use super::{duration, level, of_functions, place, read, reject, whole_seconds};
 use crate::cli::VerifyArgs;
-use crate::commands::faults::places::{rehearse, resolve_all};
 use crate::signals::{watch, watched};
 use lydite_bench::RunControl;
 use lydite_console::exit::{Failure, Outcome};
@@ -14,6 +13,7 @@ use lydite_console::write::write;
 use lydite_database::secret::shown;
 use lydite_database::{Description, Target, TxMode};
 use lydite_families::TargetSpec;
+use lydite_lab::places::{rehearse, resolve_all};
 use lydite_plan::controls::faults::Faults as Planned;
 use lydite_plan::destination::Destination;
 use lydite_plan::values::{number, whole};

@@ -1,0 +1,146 @@
+//! A file system of its own for the data of a lab: ext4 in a sparse file on a loop device, mounted in the lab's directory.
+
+use crate::error::LabError;
+use crate::privacy::own_user;
+use crate::programs::{program, run_to_end};
+use lydite_console::exit::{Failure, Outcome};
+use lydite_faults::is_mounted;
+use serde::{Deserialize, Serialize};
+use std::ffi::CString;
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Smallest file system, in bytes: a new server and its log fit.
+const LEAST: u64 = 256 << 20;
+/// Longest wait until the processes of ended servers have left the file system.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Package of the programs.
+const PACKAGES: &str = "e2fsprogs mount";
+
+/// The file system of a lab.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
+pub(crate) struct Disk {
+    /// Directory where it is mounted.
+    pub(crate) mount: PathBuf,
+    /// File that it is in.
+    image: PathBuf,
+    /// Size in bytes.
+    bytes: u64,
+}
+
+impl Disk {
+    /// Plans the file system of the lab in a directory. Nothing is made yet.
+    ///
+    /// # Errors
+    /// This user can't mount, the programs are missing, or the size is wrong.
+    pub(crate) fn plan(size: &str, directory: &Path) -> Result<Self, Failure> {
+        let bytes = bytes(size).ok_or_else(|| {
+            Failure::usage(format!("--disk {size}: write a size from {}M, as 4G or 512M", LEAST >> 20))
+        })?;
+        if own_user() != 0 {
+            return Err(Failure::usage("--disk mounts a file system: run lydite as root"));
+        }
+        for name in ["mkfs.ext4", "mount", "umount"] {
+            program(name, PACKAGES)?;
+        }
+        Ok(Self { mount: directory.join("disk"), image: directory.join("disk.image"), bytes })
+    }
+
+    /// Makes the file system and mounts it. `user` is the user and group of the servers.
+    pub(crate) fn make(&self, user: Option<(u32, u32)>) -> Outcome {
+        self.try_make(user).map_err(|problem| {
+            Failure::usage(format!("--disk: {problem}: name another directory with --dir"))
+        })
+    }
+
+    fn try_make(&self, user: Option<(u32, u32)>) -> Result<(), LabError> {
+        let of = |path: &Path| {
+            let path = path.display().to_string();
+            move |error| LabError::system(&path, error)
+        };
+        let group = user.map(|(_, group)| group);
+        let above = self.image.parent().unwrap_or(Path::new("/"));
+        let free = free(above).map_err(of(above))?;
+        // Without room for the image, the servers would meet a broken disk instead of a full one.
+        if free < self.bytes {
+            let words = format!("{} has only {} MiB of free space", above.display(), free >> 20);
+            return Err(LabError::Failed(words));
+        }
+        let image = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&self.image);
+        image.and_then(|image| image.set_len(self.bytes)).map_err(of(&self.image))?;
+        let mut mkfs = command("mkfs.ext4")?;
+        // No space that only root can use: a full disk is full for the servers.
+        mkfs.args(["-q", "-m", "0"]).arg(&self.image);
+        run_to_end(mkfs, "mkfs.ext4")?;
+        DirBuilder::new().mode(0o700).create(&self.mount).map_err(of(&self.mount))?;
+        let mut mount = command("mount")?;
+        mount.args(["-o", "loop"]).arg(&self.image).arg(&self.mount);
+        run_to_end(mount, "mount")?;
+        chown(&self.mount, Some(own_user()), group).map_err(of(&self.mount))?;
+        fs::set_permissions(&self.mount, fs::Permissions::from_mode(0o710)).map_err(of(&self.mount))
+    }
+
+    /// Unmounts the file system, if it is mounted.
+    pub(crate) fn unmount(&self) -> Outcome {
+        let begun = Instant::now();
+        while is_mounted(&self.mount).unwrap_or(false) {
+            let mut umount = command("umount").map_err(|problem| Failure::usage(problem.to_string()))?;
+            umount.arg(&self.mount);
+            if let Err(problem) = run_to_end(umount, "umount")
+                && begun.elapsed() > PATIENCE
+            {
+                return Err(Failure::Target(problem.to_string()));
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
+    }
+}
+
+/// Returns a command without input.
+fn command(name: &str) -> Result<Command, LabError> {
+    let program = program(name, PACKAGES)?;
+    let mut command = Command::new(program);
+    command.stdin(Stdio::null());
+    Ok(command)
+}
+
+/// Returns the free space of the file system that has a directory, in bytes.
+fn free(directory: &Path) -> io::Result<u64> {
+    let path = CString::new(directory.as_os_str().as_bytes())?;
+    // SAFETY: an all-zero statvfs is a valid value of this plain struct.
+    let mut found: libc::statvfs = unsafe { std::mem::zeroed() };
+    // SAFETY: the path is a string with an end, and it and the struct outlive the call.
+    match unsafe { libc::statvfs(path.as_ptr(), &raw mut found) } {
+        0 => Ok(found.f_bavail.saturating_mul(found.f_frsize)),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Reads a size in bytes, as `4G` or `512M`.
+fn bytes(size: &str) -> Option<u64> {
+    let units = [('M', 20), ('G', 30), ('T', 40)];
+    let (number, shift) = units.iter().find_map(|(unit, shift)| Some((size.strip_suffix(*unit)?, *shift)))?;
+    let number: u64 = number.parse().ok()?;
+    number.checked_mul(1 << shift).filter(|bytes| *bytes >= LEAST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read() {
+        assert_eq!(bytes("256M"), Some(256 << 20));
+        assert_eq!(bytes("4G"), Some(4 << 30));
+        for wrong in ["255M", "4", "G", "-1G", "1.5G", "4GB", "99999999999999T"] {
+            assert_eq!(bytes(wrong), None, "{wrong}");
+        }
+    }
+}

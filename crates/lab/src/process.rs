@@ -1,0 +1,109 @@
+//! Starts and ends of servers that the lab starts itself.
+
+use crate::error::LabError;
+use crate::find::find;
+use crate::server::Server;
+use lydite_console::exit::{Failure, Outcome};
+use lydite_faults::process::ProcessId;
+use std::fs::{self, OpenOptions};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Maximum time for a killed server to end, and for its parent to notice.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Time between two looks at a process.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Waits at most for `patience` until a server that runs answers: it may still recover. Returns false if none runs. Its
+/// command line has these arguments, and no other process has all of them.
+///
+/// # Errors
+/// The server runs and does not answer.
+pub(crate) fn is_running(
+    server: &Server,
+    arguments: &[String],
+    patience: Duration,
+) -> Result<bool, LabError> {
+    let begun = Instant::now();
+    while let Some(process) = find(arguments) {
+        if server.answers() {
+            return Ok(true);
+        }
+        if begun.elapsed() > patience {
+            let words = format!("process {} runs, and the {} does not answer", process.pid, server.shown());
+            return Err(LabError::Failed(words));
+        }
+        thread::sleep(LOOK);
+    }
+    Ok(false)
+}
+
+/// Starts a server that outlives this process, and waits at most for `patience` until `is_up` is true for what it has
+/// written to its log.
+pub(crate) fn start(
+    mut command: Command,
+    server: &Server,
+    patience: Duration,
+    is_up: impl Fn(&str) -> bool,
+) -> Result<(), LabError> {
+    let log = server.path.join("log");
+    let failed = |error| LabError::system(log.display(), error);
+    let file = OpenOptions::new().create(true).append(true).open(&log).map_err(failed)?;
+    let before = file.metadata().map_err(failed)?.len() as usize;
+    let said = || {
+        fs::read(&log)
+            .map(|text| String::from_utf8_lossy(text.get(before..).unwrap_or_default()).into_owned())
+    };
+    command.current_dir("/").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::from(file));
+    // A Ctrl-C in the terminal must not reach it.
+    command.process_group(0);
+    let mut child =
+        command.spawn().map_err(|error| LabError::system(command.get_program().display(), error))?;
+    let begun = Instant::now();
+    while !is_up(&said().map_err(failed)?) {
+        let ended = child.try_wait();
+        let ended =
+            ended.map_err(|error| LabError::system(format!("the {}", server.shown()), error))?.is_some();
+        if ended || begun.elapsed() > patience {
+            let words = said().unwrap_or_default();
+            let last = words.lines().last().unwrap_or("its log is empty");
+            return Err(LabError::Failed(format!("the {} did not start: {last}", server.shown())));
+        }
+        thread::sleep(LOOK);
+    }
+    Ok(())
+}
+
+/// Waits until the parent of a process that has ended has noticed its end. Returns at once if the process runs.
+pub(crate) fn wait_until_noticed(id: i32) {
+    let begun = Instant::now();
+    let ended = || {
+        let stat = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+        // The name stands in parentheses and may contain some itself.
+        stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('Z'))
+    };
+    while ended() && begun.elapsed() < PATIENCE {
+        thread::sleep(LOOK);
+    }
+}
+
+/// Kills a server if it runs. Its data is deleted afterwards, so there is no need for a clean shutdown. Its command line
+/// has these arguments, and no other process has all of them.
+pub(crate) fn kill(server: &Server, arguments: &[String]) -> Outcome {
+    let failed = |process: ProcessId, problem: &str| {
+        Failure::Target(format!("the {} (process {}) {problem}", server.shown(), process.pid))
+    };
+    let begun = Instant::now();
+    while let Some(process) = find(arguments) {
+        process
+            .signal(libc::SIGKILL)
+            .map_err(|error| failed(process, &format!("can't be ended: {error}")))?;
+        if begun.elapsed() > PATIENCE {
+            return Err(failed(process, "did not end"));
+        }
+        thread::sleep(LOOK);
+    }
+    Ok(())
+}
