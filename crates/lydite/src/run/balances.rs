@@ -11,8 +11,8 @@ use lydite_database::{
 };
 use lydite_report::model::{BALANCES_CHECK, CheckResult, CheckedWhen};
 use lydite_tpcc::meta::DatabaseMeta;
-use lydite_tpcc::transaction::BALANCE_UPDATE;
-use lydite_tpcc::{Cents, DistrictId, Districts, TransactionKind, WarehouseId};
+use lydite_tpcc::transactions::BALANCE_UPDATE;
+use lydite_tpcc::{Cents, DikeKind, DistrictId, Districts, WarehouseId};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -103,8 +103,8 @@ impl BalanceWatch {
         let begun = Instant::now();
         let bounds = Bounds {
             together: self.together,
-            committed: whole.committed[TransactionKind::UpdateBalance.index()],
-            unknown: whole.unknown_of(TransactionKind::UpdateBalance.index()),
+            committed: whole.committed[DikeKind::UpdateBalance.index()],
+            unknown: whole.unknown_of(DikeKind::UpdateBalance.index()),
         };
         let doing = "taking back what dUpdateBalances added to W_YTD";
         // The balances are put in order even if the user has interrupted the run.

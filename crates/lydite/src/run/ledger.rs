@@ -9,7 +9,7 @@ use lydite_bench::Whole;
 use lydite_database::{LedgerCounts, Target};
 use lydite_report::model::{CheckResult, CheckedWhen, LEDGER_CHECK};
 use lydite_tpcc::meta::DatabaseMeta;
-use lydite_tpcc::{TransactionKind, WarehouseId};
+use lydite_tpcc::{StandardKind, WarehouseId};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -101,17 +101,17 @@ struct Acknowledged {
 
 impl Acknowledged {
     fn new(whole: &Whole, orders_per_delivery: u64) -> Self {
-        let unknown = |kind: TransactionKind| whole.unknown_of(kind.index());
-        let of = |kind: TransactionKind| Bounds {
+        let unknown = |kind: StandardKind| whole.unknown_of(kind.index());
+        let of = |kind: StandardKind| Bounds {
             acknowledged: whole.committed[kind.index()],
             unknown: unknown(kind),
         };
         Self {
-            new_orders: of(TransactionKind::NewOrder),
-            payments: of(TransactionKind::Payment),
+            new_orders: of(StandardKind::NewOrder),
+            payments: of(StandardKind::Payment),
             delivered: Bounds {
                 acknowledged: whole.delivered,
-                unknown: unknown(TransactionKind::Delivery) * orders_per_delivery,
+                unknown: unknown(StandardKind::Delivery) * orders_per_delivery,
             },
         }
     }

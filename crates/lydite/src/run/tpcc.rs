@@ -36,7 +36,7 @@ use lydite_plan::controls::function_tests::FunctionTests;
 use lydite_plan::controls::{Ground, Ran, Settled};
 use lydite_report::figures::plural;
 use lydite_report::model::{ANSWERS_CHECK, CheckedWhen, LEDGER_CHECK, SAMPLE_CHECK, SUCCESS_LOG_CHECK};
-use lydite_tpcc::TransactionKind;
+use lydite_tpcc::DikeKind;
 use lydite_tpcc::consistency::conditions_of;
 use lydite_tpcc::meta::{DatabaseMeta, Played};
 use lydite_tpcc::nurand::RunConstants;
@@ -291,7 +291,7 @@ impl Ready {
         let schedule = &request.plan.schedule;
         let balances = request.plan.controls.coaccess.balances(schedule);
         balances
-            .filter(|_| self.stored && schedule.plays(TransactionKind::UpdateBalance))
+            .filter(|_| self.stored && schedule.plays(DikeKind::UpdateBalance))
             .map(|balances| {
                 let together = balances.warehouses;
                 BalanceWatch::new(&self.target, &self.meta, self.active, together, &request.interrupt)
@@ -322,7 +322,7 @@ impl Ready {
     fn sides(&self, request: &Request) -> Sides {
         // The sums begin at the load, so dUpdateStocks of earlier runs count, too.
         let plays_update_stock =
-            self.meta.played.update_stock || request.plan.schedule.plays(TransactionKind::UpdateStock);
+            self.meta.played.update_stock || request.plan.schedule.plays(DikeKind::UpdateStock);
         Sides::new(self.reading(), self.meta.size.orders(), plays_update_stock)
     }
 
