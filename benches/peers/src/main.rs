@@ -19,7 +19,7 @@ use lydite_tpcc::consistency::CONDITIONS;
 use lydite_tpcc::meta::{DatabaseMeta, POPULATION_VERSION, Played};
 use lydite_tpcc::nurand::{CLoad, RunConstants};
 use lydite_tpcc::population::Population;
-use lydite_tpcc::{Districts, Size, Timestamp, TransactionKind};
+use lydite_tpcc::{Districts, Size, StandardKind, Timestamp};
 use options::{Config, Durability};
 use std::error::Error;
 use std::process::ExitCode;
@@ -100,7 +100,7 @@ fn run() -> Result<(), Box<dyn Error>> {
     if !broken.is_empty() {
         return Err(format!("{name}: {}", broken.join(", ")).into());
     }
-    let new_order = found.kind(TransactionKind::NewOrder);
+    let new_order = found.kind(StandardKind::NewOrder);
     println!(
         "{:.0}\t{:.0}\t{:.3}\t{:.1}\t{}\t{}",
         found.tps(),

@@ -6,7 +6,7 @@ use crate::stage::{Stage, committed, require};
 use crate::{Extent, Test};
 use lydite_database::{Balance, LedgerCounts, Then, TxError};
 use lydite_tpcc::random::Stream;
-use lydite_tpcc::{Cents, DistrictId, OrderId, Outcome};
+use lydite_tpcc::{Cents, DistrictId, OrderId, Outcome, StandardOutcome};
 
 pub(crate) static TESTS: &[Test] = &[
     Test {
@@ -159,7 +159,7 @@ fn rolled_back_order(stage: &mut Stage<'_>, _: &mut Stream) -> Result<Seen, Trou
         Err(TxError::RolledBack(order)) => {
             stage.step(format!("New-Order {} with an unused item in its last line: rolled back", order.o_id));
         }
-        Ok(Outcome::NewOrder(order)) => {
+        Ok(Outcome::Standard(StandardOutcome::NewOrder(order))) => {
             return Err(Trouble::Failed(format!(
                 "New-Order {} with an unused item was committed",
                 order.o_id

@@ -5,10 +5,10 @@ use lydite_database::Placement;
 use lydite_tpcc::input::UNUSED_ITEM;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::random::Stream;
-use lydite_tpcc::transaction::{
+use lydite_tpcc::transactions::{
     CustomerSelector, Delivery, NewOrder, OrderLineInput, OrderStatus, Payment, UpdateItem,
 };
-use lydite_tpcc::{CarrierId, Cents, CustomerId, DistrictId, ItemId, Transaction, WarehouseId};
+use lydite_tpcc::{CarrierId, Cents, CustomerId, Dike, DistrictId, ItemId, Transaction, WarehouseId};
 
 /// Rows of a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,7 +91,7 @@ impl Ground {
 
     /// Returns the same New-Order as a transaction.
     pub(crate) fn new_order(&self) -> Transaction {
-        Transaction::NewOrder(self.order())
+        Transaction::from(self.order())
     }
 
     /// Returns the same New-Order with an unused item in its last line, so that it rolls back.
@@ -100,12 +100,12 @@ impl Ground {
         if let Some(last) = order.lines.last_mut() {
             last.i_id = UNUSED_ITEM;
         }
-        Transaction::NewOrder(order)
+        Transaction::from(order)
     }
 
     /// Returns a Payment of the customer, at the other warehouse.
     pub(crate) fn payment(&self) -> Transaction {
-        Transaction::Payment(Payment {
+        Transaction::from(Payment {
             w_id: self.other,
             d_id: DistrictId(1),
             c_w_id: self.home,
@@ -117,7 +117,7 @@ impl Ground {
 
     /// Returns an Order-Status of the customer.
     pub(crate) fn order_status(&self) -> Transaction {
-        Transaction::OrderStatus(OrderStatus {
+        Transaction::from(OrderStatus {
             w_id: self.home,
             d_id: self.district,
             customer: CustomerSelector::Id(self.customer),
@@ -126,16 +126,15 @@ impl Ground {
 
     /// Returns a Delivery of the home.
     pub(crate) fn delivery(&self) -> Transaction {
-        Transaction::Delivery(Delivery {
-            w_id: self.home,
-            districts: self.districts,
-            carrier_id: CarrierId(7),
-        })
+        Transaction::from(Delivery { w_id: self.home, districts: self.districts, carrier_id: CarrierId(7) })
     }
 
     /// Returns the transaction that swaps the prices of the first two items.
     pub(crate) fn swap_prices(&self) -> Transaction {
-        Transaction::UpdateItem(UpdateItem { w_id: self.home, items: [self.items[0], self.items[1]] })
+        Transaction::Dike(Dike::UpdateItem(UpdateItem {
+            w_id: self.home,
+            items: [self.items[0], self.items[1]],
+        }))
     }
 
     /// Chooses other items.

@@ -3,9 +3,8 @@
 
 use crate::success_file::{Ending, Entry, Writer};
 use lydite_database::{Session, Target, TargetError, TxError};
-use lydite_tpcc::input::{InputPlan, Terminal};
 use lydite_tpcc::meta::DatabaseMeta;
-use lydite_tpcc::{Mix, OrderId, Outcome, Transaction};
+use lydite_tpcc::{InputPlan, Mix, OrderId, Outcome, Standard, StandardOutcome, Terminal, Transaction};
 use std::fmt::Display;
 use std::io;
 use std::path::PathBuf;
@@ -158,7 +157,11 @@ impl Play {
         while !stop.load(Ordering::Relaxed) {
             let _passed = self.gate.read();
             let transaction = terminal.next(&self.plan);
-            let order = if let Transaction::NewOrder(order) = &transaction { Some(order) } else { None };
+            let order = if let Transaction::Standard(Standard::NewOrder(order)) = &transaction {
+                Some(order)
+            } else {
+                None
+            };
             let noted = order.and_then(|order| Some((self.writer()?, order)));
             if let Some((writer, order)) = noted {
                 if let Some(entry) = last.take() {
@@ -179,7 +182,7 @@ impl Play {
                 }
             };
             match ended {
-                Ok(Outcome::NewOrder(outcome)) => note("committed", outcome.o_id)?,
+                Ok(Outcome::Standard(StandardOutcome::NewOrder(outcome))) => note("committed", outcome.o_id)?,
                 Ok(_) => {}
                 Err(TxError::Aborted { .. }) => return Ok(None),
                 Err(TxError::RolledBack(outcome)) => note("rolled_back", outcome.o_id)?,

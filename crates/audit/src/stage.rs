@@ -10,8 +10,8 @@ use lydite_database::{
     Trace, TxError, or_unknown,
 };
 use lydite_tpcc::meta::DatabaseMeta;
-use lydite_tpcc::outcome::{NewOrderOutcome, OrderStatusOutcome};
-use lydite_tpcc::{Cents, Outcome, Transaction};
+use lydite_tpcc::transactions::{NewOrderOutcome, OrderStatusOutcome};
+use lydite_tpcc::{Cents, Outcome, StandardOutcome, Transaction};
 use lydite_verify::conditions::read_aside;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -69,7 +69,7 @@ pub(crate) fn committed(name: &str, ended: Ended) -> Result<Outcome, Trouble> {
 /// Returns the answer of a New-Order that had to commit.
 pub(crate) fn order_of(name: &str, ended: Ended) -> Result<NewOrderOutcome, Trouble> {
     match committed(name, ended)? {
-        Outcome::NewOrder(order) => Ok(order),
+        Outcome::Standard(StandardOutcome::NewOrder(order)) => Ok(order),
         other => {
             Err(Trouble::NotRun(format!("{name} answered {other:?} to a New-Order: please report this")))
         }
@@ -80,11 +80,13 @@ pub(crate) fn order_of(name: &str, ended: Ended) -> Result<NewOrderOutcome, Trou
 pub(crate) fn status_of(name: &str, ended: Ended) -> Result<OrderStatusOutcome, Trouble> {
     match committed(name, ended)? {
         // A driver may answer so; Lydite's own sessions report it themselves.
-        Outcome::OrderStatus(status) if status.lines.is_empty() => Err(Trouble::Failed(format!(
-            "{name} shows order {} without a line: the database is broken",
-            status.o_id
-        ))),
-        Outcome::OrderStatus(status) => Ok(status),
+        Outcome::Standard(StandardOutcome::OrderStatus(status)) if status.lines.is_empty() => {
+            Err(Trouble::Failed(format!(
+                "{name} shows order {} without a line: the database is broken",
+                status.o_id
+            )))
+        }
+        Outcome::Standard(StandardOutcome::OrderStatus(status)) => Ok(status),
         other => {
             Err(Trouble::NotRun(format!("{name} answered {other:?} to an Order-Status: please report this")))
         }
@@ -209,7 +211,7 @@ impl<'a> Stage<'a> {
         loop {
             self.goes_on()?;
             match committed("Delivery", self.play("Delivery", self.ground.delivery())?)? {
-                Outcome::Delivery(outcome)
+                Outcome::Standard(StandardOutcome::Delivery(outcome))
                     if outcome.delivered.iter().any(|(d_id, _)| *d_id == self.ground.district) =>
                 {
                     deliveries += 1;

@@ -1,6 +1,6 @@
 //! The success file of the durability test: each New-Order with its outcome.
 
-use lydite_tpcc::transaction::NewOrder;
+use lydite_tpcc::transactions::NewOrder;
 use lydite_tpcc::{CustomerId, DistrictId, OrderId, WarehouseId};
 use std::collections::HashMap;
 use std::fmt::Display;
@@ -231,7 +231,7 @@ mod tests {
     use super::*;
     use lydite_tpcc::input::InputPlan;
     use lydite_tpcc::meta::DatabaseMeta;
-    use lydite_tpcc::{Mix, Transaction};
+    use lydite_tpcc::{Mix, Standard, Transaction};
     use std::sync::atomic::{AtomicU64, Ordering};
     use std::thread;
 
@@ -247,7 +247,7 @@ mod tests {
         let plan = InputPlan::on(&DatabaseMeta::uniform(1, 1, "0.1.0"), 1, Mix::Deck);
         let mut terminal = plan.terminal_of(0, 1);
         loop {
-            if let Transaction::NewOrder(order) = terminal.next(&plan) {
+            if let Transaction::Standard(Standard::NewOrder(order)) = terminal.next(&plan) {
                 return order;
             }
         }

@@ -7,7 +7,7 @@
 use lydite_bench::{Arrival, Measurement, Mode, RunControl, RunPlan, run};
 use lydite_database::{Target, TxMode};
 use lydite_families::TargetSpec;
-use lydite_tpcc::TransactionKind;
+use lydite_tpcc::StandardKind;
 use lydite_tpcc::nurand::{CLoad, RunConstants};
 use std::error::Error;
 use std::sync::Arc;
@@ -59,7 +59,7 @@ fn show(plan: &RunPlan, found: &Measurement) {
     let per_transaction = found.client.cpu.as_secs_f64() * 1e6 / found.completed() as f64;
     println!("client {:.2?} = {per_transaction:.2} µs per transaction", found.client.cpu);
     println!("peak memory {:.1} MB", found.client.peak_rss_bytes as f64 / 1e6);
-    let new_order = found.kind(TransactionKind::NewOrder);
+    let new_order = found.kind(StandardKind::NewOrder);
     for (name, histogram) in [
         ("latency", &new_order.latency),
         ("queue", &new_order.queue),

@@ -1,7 +1,9 @@
 //! A line of a success log, as it is written and read.
 
 use lydite_database::PaymentKey;
-use lydite_tpcc::{Cents, CustomerId, DistrictId, OrderId, Outcome, Transaction, WarehouseId};
+use lydite_tpcc::{
+    Cents, CustomerId, DistrictId, OrderId, Outcome, Standard, StandardOutcome, Transaction, WarehouseId,
+};
 use std::fmt;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind};
@@ -42,17 +44,18 @@ pub enum Logged {
 impl Logged {
     /// Returns the line of a transaction, or `None` if its type is not logged. The outcome is `None` if it is unknown.
     pub(crate) fn of(transaction: &Transaction, outcome: Option<&Outcome>) -> Option<Self> {
-        match (transaction, outcome) {
-            (Transaction::NewOrder(input), outcome) => {
+        let Transaction::Standard(transaction) = transaction else { return None };
+        match transaction {
+            Standard::NewOrder(input) => {
                 let o_id = match outcome {
-                    Some(Outcome::NewOrder(outcome)) => Some(outcome.o_id),
+                    Some(Outcome::Standard(StandardOutcome::NewOrder(outcome))) => Some(outcome.o_id),
                     _ => None,
                 };
                 Some(Self::NewOrder { w_id: input.w_id, d_id: input.d_id, c_id: input.c_id, o_id })
             }
-            (Transaction::Payment(input), outcome) => {
+            Standard::Payment(input) => {
                 let c_id = match outcome {
-                    Some(Outcome::Payment(outcome)) => Some(outcome.c_id),
+                    Some(Outcome::Standard(StandardOutcome::Payment(outcome))) => Some(outcome.c_id),
                     _ => None,
                 };
                 let (w_id, d_id, c_w_id, c_d_id) = (input.w_id, input.d_id, input.c_w_id, input.c_d_id);
@@ -61,7 +64,7 @@ impl Logged {
                     c_id,
                 })
             }
-            _ => None,
+            Standard::OrderStatus(_) | Standard::Delivery(_) | Standard::StockLevel(_) => None,
         }
     }
 

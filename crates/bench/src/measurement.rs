@@ -5,7 +5,7 @@ use crate::histogram::{histogram, merge};
 use crate::workload::{Facts, Runnable};
 use hdrhistogram::Histogram;
 use lydite_database::{AbortReason, Tpcc};
-use lydite_tpcc::{NodesTouched, Placement, TransactionKind};
+use lydite_tpcc::{NodesTouched, Placement, StandardKind, TransactionKind};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -353,14 +353,14 @@ impl KindMeasurement {
 impl Measurement<Tpcc> {
     /// Returns the results of one type.
     #[must_use]
-    pub fn kind(&self, kind: TransactionKind) -> &KindMeasurement {
-        &self.kinds[kind.index()]
+    pub fn kind(&self, kind: impl Into<TransactionKind>) -> &KindMeasurement {
+        &self.kinds[kind.into().index()]
     }
 
     /// Returns the new orders per minute, with the rolled back ones (clause 5.4.2); zero if nothing was measured.
     #[must_use]
     pub fn nopm(&self) -> f64 {
-        60.0 * self.per_second(self.kind(TransactionKind::NewOrder).completed())
+        60.0 * self.per_second(self.kind(StandardKind::NewOrder).completed())
     }
 }
 

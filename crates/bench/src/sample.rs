@@ -5,9 +5,13 @@
 //! kept ones of several sessions can be merged without a bias, and an answer that is not kept costs a hash and a
 //! comparison.
 
-use lydite_tpcc::outcome::{NewOrderOutcome, PaymentOutcome};
-use lydite_tpcc::transaction::{Delivery, NewOrder, OrderLineInput, Payment};
-use lydite_tpcc::{CarrierId, Cents, CustomerId, DistrictId, OrderId, Outcome, Transaction, WarehouseId};
+use lydite_tpcc::transactions::{
+    Delivery, NewOrder, NewOrderOutcome, OrderLineInput, Payment, PaymentOutcome,
+};
+use lydite_tpcc::{
+    CarrierId, Cents, CustomerId, DistrictId, OrderId, Outcome, Standard, StandardOutcome, Transaction,
+    WarehouseId,
+};
 use std::collections::BTreeMap;
 
 /// Answers that are kept of each kind.
@@ -87,18 +91,21 @@ pub struct SampledDelivery {
 impl Samples {
     /// Takes an answer into the sample, or leaves it out.
     pub(crate) fn offer(&mut self, transaction: &Transaction, outcome: &Outcome) {
+        let (Transaction::Standard(transaction), Outcome::Standard(outcome)) = (transaction, outcome) else {
+            return;
+        };
         match (transaction, outcome) {
-            (Transaction::NewOrder(input), Outcome::NewOrder(answer)) => {
+            (Standard::NewOrder(input), StandardOutcome::NewOrder(answer)) => {
                 let identity = [input.w_id.get(), input.d_id.get(), answer.o_id.get()];
                 self.orders.offer(identity, || order(input, answer));
             }
-            (Transaction::Payment(input), Outcome::Payment(answer)) => {
+            (Standard::Payment(input), StandardOutcome::Payment(answer)) => {
                 let bad = answer.c_credit.as_str() == BAD_CREDIT;
                 let reservoir = if bad { &mut self.bad_credit } else { &mut self.payments };
                 let identity = [answer.h_date.0, answer.c_id.get(), input.amount.0];
                 reservoir.offer(identity, || payment(input, answer));
             }
-            (Transaction::Delivery(input), Outcome::Delivery(answer)) => {
+            (Standard::Delivery(input), StandardOutcome::Delivery(answer)) => {
                 let first = answer.delivered.first().map_or(0, |(_, o_id)| o_id.get());
                 self.deliveries.offer([input.w_id.get(), first, -1], || delivery(input, &answer.delivered));
             }

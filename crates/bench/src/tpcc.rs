@@ -6,13 +6,13 @@ use crate::sample::Samples;
 use crate::workload::{Facts, Runnable};
 use hdrhistogram::Histogram;
 use lydite_database::Tpcc;
-use lydite_tpcc::answer::{Contradiction, contradiction};
+use lydite_tpcc::answer::Contradiction;
 use lydite_tpcc::input::TERMINALS_PER_WAREHOUSE;
 use lydite_tpcc::limits::DEFERRED_DELIVERY_S;
-use lydite_tpcc::transaction::UpdateStock;
+use lydite_tpcc::transactions::UpdateStock;
 use lydite_tpcc::{
-    CoAccess, InputPlan, InputStatistics, NodesTouched, Outcome, Terminal, Transaction, TransactionKind,
-    WarehouseId,
+    CoAccess, Dike, InputPlan, InputStatistics, NodesTouched, Outcome, Standard, StandardKind,
+    StandardOutcome, Terminal, Transaction, TransactionKind, WarehouseId,
 };
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -31,8 +31,8 @@ pub struct TpccFacts {
     /// Answers whose rows are read again after the run. Those of a fleet's agents stay with them.
     #[serde(skip)]
     pub samples: Samples,
-    /// Measured waiting times of each type, in the order of [`TransactionKind::ALL`]; `None` unless terminals wait.
-    pub waits: Option<[KindWaits; TransactionKind::COUNT]>,
+    /// Measured waiting times of each type, in the order of [`StandardKind::ALL`]; `None` unless terminals wait.
+    pub waits: Option<[KindWaits; StandardKind::COUNT]>,
     /// Think times after New-Orders, in nanoseconds (clause 5.6.3); `None` unless terminals wait.
     #[serde(with = "crate::histogram::wire::option")]
     pub think: Option<Histogram<u64>>,
@@ -56,7 +56,7 @@ pub struct Contradictions {
 impl Contradictions {
     fn examine(&mut self, transaction: &Transaction, outcome: &Outcome) {
         self.examined += 1;
-        if let Some(contradiction) = contradiction(transaction, outcome) {
+        if let Some(contradiction) = transaction.contradiction(outcome) {
             self.found += 1;
             self.example.get_or_insert((transaction.kind(), contradiction));
         }
@@ -98,7 +98,7 @@ pub struct CoAccessFacts {
 impl CoAccessFacts {
     fn record(&mut self, of: &CoAccess, update: &UpdateStock) {
         self.updates += 1;
-        self.of_a_group += u64::from(of.is_of_a_group(update));
+        self.of_a_group += u64::from(update.is_of_a_group(of));
         self.asked += (1e3 * of.percent()).round() as u64;
     }
 
@@ -267,7 +267,9 @@ impl Facts<Tpcc> for TpccFacts {
             phase.homes_drawn.resize(phase.homes_drawn.len().max(number + 1), 0);
             phase.homes_drawn[number] += 1;
         }
-        if let (Some(coaccess), Transaction::UpdateStock(update)) = (&inputs.coaccess, transaction) {
+        if let (Some(coaccess), Transaction::Dike(Dike::UpdateStock(update))) =
+            (&inputs.coaccess, transaction)
+        {
             phase.coaccess.record(coaccess, update);
         }
         if let Some(placement) = &inputs.placement {
@@ -280,7 +282,11 @@ impl Facts<Tpcc> for TpccFacts {
     fn answered(&mut self, transaction: &Transaction, outcome: &Outcome, took: Duration) {
         self.contradictions.examine(transaction, outcome);
         self.samples.offer(transaction, outcome);
-        if let (Transaction::Delivery(input), Outcome::Delivery(outcome)) = (transaction, outcome) {
+        if let (
+            Transaction::Standard(Standard::Delivery(input)),
+            Outcome::Standard(StandardOutcome::Delivery(outcome)),
+        ) = (transaction, outcome)
+        {
             let skipped = usize::from(input.districts).saturating_sub(outcome.delivered.len()) as u64;
             self.delivery.completed += 1;
             self.delivery.skipped_districts += skipped;
@@ -373,7 +379,10 @@ impl Runnable for Tpcc {
     }
 
     fn delivered(outcome: &Outcome) -> u64 {
-        if let Outcome::Delivery(outcome) = outcome { outcome.delivered.len() as u64 } else { 0 }
+        match outcome {
+            Outcome::Standard(StandardOutcome::Delivery(outcome)) => outcome.delivered.len() as u64,
+            _ => 0,
+        }
     }
 }
 

@@ -14,10 +14,10 @@ use crate::stages::{Cursor, Stages};
 use crate::success_log::{Lines, Taken};
 use crate::workload::{Connect, Runnable};
 use lydite_database::{Commit, Committed, Seat, Session, Submitted, TxError};
-use lydite_tpcc::TransactionKind;
+use lydite_tpcc::StandardKind;
 use lydite_tpcc::input::Contended;
 use lydite_tpcc::random::{Purpose, Stream};
-use lydite_tpcc::transaction::Delivery;
+use lydite_tpcc::transactions::Delivery;
 use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -361,7 +361,7 @@ impl<W: Runnable> Worker<W> {
 
     /// Chooses a transaction at a terminal. Returns the time at which it shows the input screen; `None` if the run is
     /// over first.
-    pub(crate) fn choose(&mut self, terminal: u32, kind: TransactionKind) -> Option<Nanos> {
+    pub(crate) fn choose(&mut self, terminal: u32, kind: StandardKind) -> Option<Nanos> {
         while self.ensure_connected() {
             let sent = self.now();
             let Some(lines) = self.session.as_mut().and_then(|session| session.lines()) else {

@@ -1,6 +1,7 @@
 //! The code that a database gets, as text: its tables, and its transactions. Reports disclose it.
 
 use crate::TxMode;
+use crate::kv::transactions;
 use crate::sql::ddl;
 use crate::sql::dialect::Dialect;
 use crate::sql::statement::Statement;
@@ -58,10 +59,7 @@ impl Code {
     pub fn key_value() -> Self {
         Self {
             tables: vec![Listing::new("Layout of keys and rows", include_str!("kv/layout.rs"))],
-            transactions: vec![Listing::new(
-                "Transactions over a key-value store",
-                include_str!("kv/transactions.rs"),
-            )],
+            transactions: vec![Listing::new("Transactions over a key-value store", transactions::SOURCE)],
         }
     }
 }

@@ -1,10 +1,6 @@
 //! Endpoints: the servers through which sessions reach one database, and the spread of sessions over them.
 
-use crate::error::{TargetError, TargetErrorKind, TxError};
-use crate::replication::Positions;
-use crate::session::{Session, Submitted};
-use crate::workload::Workload;
-use lydite_tpcc::input::Contended;
+use crate::error::{TargetError, TargetErrorKind};
 use lydite_tpcc::{Placement, WarehouseId};
 use parking_lot::{Mutex, RwLock};
 use std::fmt;
@@ -397,9 +393,28 @@ impl Seat {
     }
 
     /// Records that the connection was lost.
-    fn lose(&self) {
+    pub(crate) fn lose(&self) {
         self.leave(|counts| counts.lost += 1);
         self.endpoints.put_out(self.at);
+    }
+
+    /// True if the database has several endpoints, or if connections have a life time.
+    pub(crate) fn is_spread(&self) -> bool {
+        self.endpoints.is_spread()
+    }
+
+    /// Counts an attempt at a transaction of this home warehouse.
+    pub(crate) fn count(&self, home: Option<WarehouseId>) {
+        let played = &self.endpoints.played[self.at];
+        played.all.fetch_add(1, Ordering::Relaxed);
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        played.last_ms.fetch_max(now.as_millis() as u64, Ordering::Relaxed);
+        let Some(home) = home else { return };
+        let leaders = self.endpoints.leaders.read();
+        let leader = leaders.of.get((home.0 as usize).wrapping_sub(1));
+        if leader.is_some_and(|&leader| leader as usize != self.at) {
+            played.away.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     fn leave(&self, count: impl FnOnce(&mut Counts)) {
@@ -420,71 +435,6 @@ impl Drop for Seat {
         if !*self.left.get_mut() {
             self.endpoints.states.lock()[self.at].sessions -= 1;
         }
-    }
-}
-
-/// A session with its seat.
-struct Seated<W: Workload> {
-    session: Box<dyn Session<W>>,
-    seat: Seat,
-}
-
-/// Gives a session its seat. With one endpoint and without a life time the session stays as it is.
-#[must_use]
-pub fn seated<W: Workload>(session: Box<dyn Session<W>>, seat: Seat) -> Box<dyn Session<W>> {
-    if seat.endpoints.is_spread() { Box::new(Seated { session, seat }) } else { session }
-}
-
-impl<W: Workload> Seated<W> {
-    fn count(&self, transaction: &W::Transaction) {
-        let endpoints = &self.seat.endpoints;
-        let played = &endpoints.played[self.seat.at];
-        played.all.fetch_add(1, Ordering::Relaxed);
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        played.last_ms.fetch_max(now.as_millis() as u64, Ordering::Relaxed);
-        let Some(home) = W::home(transaction) else { return };
-        let leaders = endpoints.leaders.read();
-        let leader = leaders.of.get((home.0 as usize).wrapping_sub(1));
-        if leader.is_some_and(|&leader| leader as usize != self.seat.at) {
-            played.away.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    fn seen<T>(&self, result: Result<T, TxError>) -> Result<T, TxError> {
-        if let Err(TxError::Unavailable { .. }) = &result {
-            self.seat.lose();
-        }
-        result
-    }
-}
-
-impl<W: Workload> Session<W> for Seated<W> {
-    fn execute(&mut self, transaction: &W::Transaction) -> Result<W::Outcome, TxError> {
-        self.count(transaction);
-        let result = self.session.execute(transaction);
-        self.seen(result)
-    }
-
-    fn watch(&mut self, row: Contended, asked: Arc<dyn Fn() + Send + Sync>) -> bool {
-        self.session.watch(row, asked)
-    }
-
-    fn positions(&mut self) -> Option<&mut dyn Positions> {
-        self.session.positions()
-    }
-
-    fn submit(&mut self, transaction: &W::Transaction) -> Result<Submitted<W>, TxError> {
-        self.count(transaction);
-        let result = self.session.submit(transaction);
-        self.seen(result)
-    }
-
-    fn hurry(&mut self) {
-        self.session.hurry();
-    }
-
-    fn seat(&self) -> Option<&Seat> {
-        Some(&self.seat)
     }
 }
 

@@ -9,6 +9,7 @@ pub mod code;
 pub mod connecting;
 mod endpoints;
 mod error;
+mod facts;
 mod held;
 pub mod kv;
 pub mod lists;
@@ -23,6 +24,7 @@ pub mod profile;
 mod replicas;
 mod replication;
 mod reread;
+mod seated;
 pub mod secret;
 mod session;
 pub mod sql;
@@ -37,8 +39,9 @@ pub use capabilities::{
     BalanceTarget, Capabilities, HeldTarget, Moved, NodeSize, Nodes, Program, Replicated, Server,
     StoppableWork, StoreTest, TableEngines, engines_of_all, or_unknown,
 };
-pub use endpoints::{EndpointReport, Endpoints, Probe, Seat, seated};
+pub use endpoints::{EndpointReport, Endpoints, Probe, Seat};
 pub use error::{AbortReason, Committed, RUN_CHECK, TargetError, TargetErrorKind, TxError};
+pub use facts::{ConditionFinding, DatabaseState, Description, LedgerCounts, TableChecksum};
 pub use held::{Held, HeldTransaction, Point, Script, Then};
 pub use lists::{HeldListTransaction, HeldLists, ListKey, ListOp, ListTarget, ListTransaction, Lists, Stops};
 pub use load::{LoadProgress, LoadUnit, Loader};
@@ -54,10 +57,9 @@ pub use reread::{
     CustomerKey, FoundCustomer, FoundLine, FoundOrder, FoundPayment, FoundRows, FoundStock, HalfCounts,
     OrderKey, RowKeys, StockKey,
 };
+pub use seated::seated;
 pub use session::{Commit, Session, Submitted, TerminalLines};
 pub use statements::{StatementCounts, StatementUse, StatementWork, with_texts};
-pub use target::{
-    ConditionFinding, DatabaseState, Demand, Description, LedgerCounts, TableChecksum, Target, TxMode,
-};
+pub use target::{Demand, Target, TxMode};
 pub use workload::{Kind, Micro, Tpcc, Workload};
 pub use written::{PaymentKey, Payments, Written, WrittenOrder};

@@ -1,14 +1,9 @@
 //! Statistics that a database reports about itself while it works, and its settings that someone has changed.
 
 use crate::error::TargetError;
+use crate::secret::{is_secret_setting, may_be_secret};
 use crate::statements::StatementUse;
 use std::collections::BTreeMap;
-
-/// Parts of the names of settings whose values may contain a secret.
-const SECRETS: [&str; 9] =
-    ["password", "passwd", "passphrase", "secret", "token", "credential", "conninfo", "command", "_auth"];
-/// Parts of values and statements that contain a secret, or may.
-const SECRET_VALUES: [&str; 4] = ["password", "passwd", "secret", "identified by"];
 
 /// A database that reports statistics about itself.
 pub trait Observe: Send + Sync {
@@ -86,22 +81,11 @@ pub struct Configuration {
     pub problem: Option<String>,
 }
 
-/// True if a text has one of these parts, in letters of any case.
-fn has(text: &str, parts: &[&str]) -> bool {
-    let text = text.to_ascii_lowercase();
-    parts.iter().any(|part| text.contains(part))
-}
-
-/// True if a value or a statement may contain a secret.
-pub(crate) fn may_be_secret(text: &str) -> bool {
-    has(text, &SECRET_VALUES)
-}
-
 impl Configuration {
     /// Adds a changed setting, unless it may contain a secret or is a path.
     pub fn add(&mut self, name: &str, value: &str) {
         let key = name.to_ascii_lowercase().ends_with("_key");
-        if !key && !has(name, &SECRETS) && !may_be_secret(value) && !value.starts_with(['/', '.']) {
+        if !key && !is_secret_setting(name) && !may_be_secret(value) && !value.starts_with(['/', '.']) {
             self.changed_settings.insert(name.to_owned(), value.to_owned());
         }
     }

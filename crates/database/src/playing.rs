@@ -2,8 +2,9 @@
 //! failure.
 
 use crate::error::TxError;
+use crate::facts::{DatabaseState, LedgerCounts};
 use crate::load::{LoadProgress, LoadUnit};
-use crate::target::{DatabaseState, LedgerCounts, Target};
+use crate::target::Target;
 use crate::written::{PaymentKey, Written, WrittenOrder};
 use lydite_tpcc::consistency::all_conditions;
 use lydite_tpcc::deck::Mix;
@@ -11,7 +12,7 @@ use lydite_tpcc::input::InputPlan;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::population::Population;
 use lydite_tpcc::schema::Table;
-use lydite_tpcc::{OrderId, Outcome, Size, Timestamp, Transaction};
+use lydite_tpcc::{OrderId, Outcome, Size, Standard, StandardOutcome, Timestamp, Transaction};
 
 /// Seed of rows and inputs.
 pub const SEED: u64 = 7;
@@ -106,12 +107,18 @@ fn assert_written(target: &dyn Target, before: Written, inputs: &[Transaction], 
     let mut expected = before;
     for (input, answer) in inputs.iter().zip(answers) {
         match (input, answer) {
-            (Transaction::NewOrder(input), Ok(Outcome::NewOrder(outcome))) => {
+            (
+                Transaction::Standard(Standard::NewOrder(input)),
+                Ok(Outcome::Standard(StandardOutcome::NewOrder(outcome))),
+            ) => {
                 let (w_id, d_id, o_id, c_id) = (input.w_id, input.d_id, outcome.o_id, input.c_id);
                 expected.orders.push(WrittenOrder { w_id, d_id, o_id, c_id });
                 expected.next_orders.insert((w_id, d_id), OrderId(o_id.0 + 1));
             }
-            (Transaction::Payment(input), Ok(Outcome::Payment(outcome))) => {
+            (
+                Transaction::Standard(Standard::Payment(input)),
+                Ok(Outcome::Standard(StandardOutcome::Payment(outcome))),
+            ) => {
                 let (w_id, d_id, c_w_id, c_d_id) = (input.w_id, input.d_id, input.c_w_id, input.c_d_id);
                 let key = PaymentKey { w_id, d_id, c_w_id, c_d_id, amount: input.amount };
                 expected.payments.entry(key).or_default().add(outcome.c_id);
@@ -141,12 +148,14 @@ fn counts(target: &dyn Target) -> Option<LedgerCounts> {
 fn grown(mut counts: LedgerCounts, answers: &Answers) -> LedgerCounts {
     for answer in answers {
         match answer {
-            Ok(Outcome::NewOrder(_)) => {
+            Ok(Outcome::Standard(StandardOutcome::NewOrder(_))) => {
                 counts.next_order_ids += 1;
                 counts.new_orders += 1;
             }
-            Ok(Outcome::Payment(_)) => counts.payments += 1,
-            Ok(Outcome::Delivery(outcome)) => counts.new_orders -= outcome.delivered.len() as u64,
+            Ok(Outcome::Standard(StandardOutcome::Payment(_))) => counts.payments += 1,
+            Ok(Outcome::Standard(StandardOutcome::Delivery(outcome))) => {
+                counts.new_orders -= outcome.delivered.len() as u64
+            }
             _ => {}
         }
     }

@@ -1,19 +1,13 @@
 //! Computations in the profiles of the transactions (clauses 2.4.2 to 2.6.2), for all databases.
 
 use lydite_tpcc::money::order_total;
-use lydite_tpcc::outcome::{NewOrderLine, NewOrderOutcome};
 use lydite_tpcc::text::{Credit, LastName, Text, truncated};
-use lydite_tpcc::transaction::{NewOrder, Payment};
-use lydite_tpcc::{CustomerId, ITEMS, OrderId, Outcome, Rate, RolledBackOrder, Timestamp, Transaction};
+use lydite_tpcc::transactions::{NewOrderLine, NewOrderOutcome, Payment};
+use lydite_tpcc::{CustomerId, OrderId, Rate, RolledBackOrder, Standard, Timestamp, Transaction};
 
-/// True if the terminal entered an item that does not exist (clause 2.4.1.4), the only reason to roll back an order.
+/// True if the transaction is an order with an item that does not exist (clause 2.4.1.4).
 pub fn asks_for_an_unused_item(transaction: &Transaction) -> bool {
-    matches!(transaction, Transaction::NewOrder(order) if has_unused_item(order))
-}
-
-/// True if an order has an item that does not exist, see [`asks_for_an_unused_item`].
-pub(crate) fn has_unused_item(order: &NewOrder) -> bool {
-    order.lines.iter().any(|line| line.i_id.0 > ITEMS)
+    matches!(transaction, Transaction::Standard(Standard::NewOrder(order)) if order.has_unused_item())
 }
 
 /// Values that New-Order reads before the lines. The terminal shows all of them.
@@ -42,22 +36,12 @@ impl OrderHead {
     }
 
     /// Returns the answer, with the total of the lines (clause 2.4.3.3).
-    pub fn complete(self, lines: impl IntoIterator<Item = NewOrderLine>) -> Outcome {
+    pub fn complete(self, lines: impl IntoIterator<Item = NewOrderLine>) -> NewOrderOutcome {
         let Self { o_id, entry_d, c_last, c_credit, c_discount, w_tax, d_tax } = self;
         let lines: Vec<NewOrderLine> = lines.into_iter().collect();
         let sum = lines.iter().map(|line| line.amount).sum();
         let total = order_total(sum, c_discount, w_tax, d_tax);
-        Outcome::NewOrder(NewOrderOutcome {
-            o_id,
-            entry_d,
-            c_last,
-            c_credit,
-            c_discount,
-            w_tax,
-            d_tax,
-            total,
-            lines,
-        })
+        NewOrderOutcome { o_id, entry_d, c_last, c_credit, c_discount, w_tax, d_tax, total, lines }
     }
 }
 

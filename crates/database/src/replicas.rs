@@ -6,9 +6,10 @@
 
 use crate::capabilities::or_unknown;
 use crate::error::{Committed, TargetError, TargetErrorKind, TxError};
+use crate::facts::DatabaseState;
 use crate::replication::{Positions, Role};
 use crate::session::{Session, Submitted};
-use crate::target::{DatabaseState, Demand, Target};
+use crate::target::{Demand, Target};
 use lydite_tpcc::input::Contended;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::{Outcome, Transaction};

@@ -11,8 +11,30 @@ const NAMES: [&str; 9] =
 /// Names in a connection string of libpq.
 const KEYWORDS: [&str; 7] = ["host", "hostaddr", "port", "dbname", "user", "password", "service"];
 
+/// Parts of the names of settings whose values may contain a secret.
+const SETTINGS: [&str; 9] =
+    ["password", "passwd", "passphrase", "secret", "token", "credential", "conninfo", "command", "_auth"];
+/// Parts of values and statements that contain a secret, or may.
+const VALUES: [&str; 4] = ["password", "passwd", "secret", "identified by"];
+
 /// Longest text that is shown whole.
 const LONGEST: usize = 200;
+
+/// True if a text has one of these parts, in letters of any case.
+fn has(text: &str, parts: &[&str]) -> bool {
+    let text = text.to_ascii_lowercase();
+    parts.iter().any(|part| text.contains(part))
+}
+
+/// True if the value of a setting with this name may contain a secret.
+pub(crate) fn is_secret_setting(name: &str) -> bool {
+    has(name, &SETTINGS)
+}
+
+/// True if a value or a statement may contain a secret.
+pub(crate) fn may_be_secret(text: &str) -> bool {
+    has(text, &VALUES)
+}
 
 /// Returns a text of unknown form for a message: the whole text if nothing in it looks like a secret, else its harmless
 /// beginning and `…`.

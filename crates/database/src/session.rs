@@ -4,9 +4,9 @@ use crate::endpoints::Seat;
 use crate::error::TxError;
 use crate::replication::Positions;
 use crate::workload::{Tpcc, Workload};
-use lydite_tpcc::TransactionKind;
+use lydite_tpcc::StandardKind;
 use lydite_tpcc::input::Contended;
-use lydite_tpcc::transaction::Delivery;
+use lydite_tpcc::transactions::Delivery;
 use std::fmt;
 use std::sync::Arc;
 
@@ -65,7 +65,7 @@ pub trait TerminalLines {
     ///
     /// # Errors
     /// The line is lost and does not come back. The transaction has not begun.
-    fn choose(&mut self, kind: TransactionKind) -> Result<(), TxError>;
+    fn choose(&mut self, kind: StandardKind) -> Result<(), TxError>;
 
     /// Enters a Delivery. Returns once the terminal shows that it is queued (clause 2.7.2). The next
     /// [`Session::execute`] with it waits for its result, or returns the error of queuing it.

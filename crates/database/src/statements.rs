@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::observe::may_be_secret;
+use crate::secret::may_be_secret;
 
 /// Most statements of a server that are kept.
 const MOST: usize = 10;

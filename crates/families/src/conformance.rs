@@ -12,7 +12,7 @@ use lydite_database::playing::{assert_conditions, fight, inputs, load, meta, pla
 use lydite_database::{DatabaseState, LoadProgress, LoadUnit, Target, TxError, TxMode};
 use lydite_tpcc::consistency::CONDITIONS;
 use lydite_tpcc::schema::Table;
-use lydite_tpcc::{Transaction, WarehouseId, rows};
+use lydite_tpcc::{Standard, Transaction, WarehouseId, rows};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
@@ -84,7 +84,10 @@ pub fn sessions_that_fight_for_one_warehouse_keep_the_conditions<S: Store>(confi
                 let target = &target;
                 scope.spawn(move || {
                     let committed = fight(target, &meta(1), fighter, 300);
-                    committed.iter().filter(|input| matches!(input, Transaction::Payment(_))).count() as u64
+                    committed
+                        .iter()
+                        .filter(|input| matches!(input, Transaction::Standard(Standard::Payment(_))))
+                        .count() as u64
                 })
             })
             .collect();

@@ -8,19 +8,17 @@ use lydite_database::{
     Target, TargetError, TxError, TxMode, Written,
 };
 use lydite_micro::{Engines, Meta, TableId, Totals};
-use lydite_tpcc::Placement;
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
-use lydite_tpcc::outcome::{
-    Address, DeliveryOutcome, NewOrderLine, NewOrderOutcome, OrderStatusOutcome, PaymentOutcome,
-    SelectBalanceOutcome, StockLevelOutcome, UpdateItemOutcome, UpdateStockOutcome,
-};
 use lydite_tpcc::population::{Population, RowWriter};
-use lydite_tpcc::rows::{ColumnSink, Row};
+use lydite_tpcc::rows::{Address, ColumnSink, Row};
 use lydite_tpcc::text::{Credit, LastName, Text};
-use lydite_tpcc::transaction::CustomerSelector;
+use lydite_tpcc::transactions::{
+    CustomerSelector, DeliveryOutcome, NewOrderLine, NewOrderOutcome, OrderStatusOutcome, PaymentOutcome,
+    StockLevelOutcome,
+};
 use lydite_tpcc::{
-    Cents, CustomerId, ITEMS, OrderId, Outcome, Rate, RolledBackOrder, Timestamp, Transaction,
+    Cents, CustomerId, OrderId, Outcome, Placement, Rate, RolledBackOrder, Standard, Timestamp, Transaction,
     TransactionKind,
 };
 use std::collections::BTreeMap;
@@ -272,10 +270,14 @@ fn customer_of(selector: &CustomerSelector) -> (CustomerId, LastName) {
 impl Session for NullSession {
     fn execute(&mut self, transaction: &Transaction) -> Result<Outcome, TxError> {
         let c_credit: Credit = text("GC");
+        let transaction = match transaction {
+            Transaction::Standard(transaction) => transaction,
+            Transaction::Dike(transaction) => return Ok(transaction.invented_outcome().into()),
+        };
         Ok(match transaction {
-            Transaction::NewOrder(input) => {
+            Standard::NewOrder(input) => {
                 let o_id = OrderId(self.next_order);
-                if input.lines.iter().any(|line| line.i_id.0 > ITEMS) {
+                if input.has_unused_item() {
                     let rolled_back = RolledBackOrder { o_id, c_last: text("NULL"), c_credit };
                     return Err(TxError::RolledBack(Box::new(rolled_back)));
                 }
@@ -291,7 +293,7 @@ impl Session for NullSession {
                         amount: Cents(100).times(u32::from(line.quantity)),
                     })
                     .collect();
-                Outcome::NewOrder(NewOrderOutcome {
+                NewOrderOutcome {
                     o_id,
                     entry_d: Timestamp(0),
                     c_last: text("NULL"),
@@ -301,11 +303,12 @@ impl Session for NullSession {
                     d_tax: Rate(0),
                     total: lines.iter().map(|line| line.amount).sum(),
                     lines,
-                })
+                }
+                .into()
             }
-            Transaction::Payment(input) => {
+            Standard::Payment(input) => {
                 let (c_id, c_last) = customer_of(&input.customer);
-                Outcome::Payment(Box::new(PaymentOutcome {
+                Box::new(PaymentOutcome {
                     h_date: Timestamp(0),
                     warehouse: address(),
                     district: address(),
@@ -321,11 +324,12 @@ impl Session for NullSession {
                     c_discount: Rate(0),
                     c_balance: -input.amount,
                     c_data: None,
-                }))
+                })
+                .into()
             }
-            Transaction::OrderStatus(input) => {
+            Standard::OrderStatus(input) => {
                 let (c_id, c_last) = customer_of(&input.customer);
-                Outcome::OrderStatus(OrderStatusOutcome {
+                OrderStatusOutcome {
                     c_id,
                     c_first: text("null"),
                     c_middle: text("OE"),
@@ -335,20 +339,14 @@ impl Session for NullSession {
                     entry_d: Timestamp(0),
                     carrier_id: None,
                     lines: Vec::new(),
-                })
+                }
+                .into()
             }
-            Transaction::Delivery(input) => Outcome::Delivery(DeliveryOutcome {
+            Standard::Delivery(input) => DeliveryOutcome {
                 delivered: input.district_ids().map(|district| (district, OrderId(2_101))).collect(),
-            }),
-            Transaction::StockLevel(_) => Outcome::StockLevel(StockLevelOutcome { low_stock: 0 }),
-            Transaction::UpdateStock(input) => {
-                Outcome::UpdateStock(UpdateStockOutcome { quantities: vec![50; input.rounds.len()] })
             }
-            Transaction::UpdateItem(_) => Outcome::UpdateItem(UpdateItemOutcome { prices: [Cents(100); 2] }),
-            Transaction::UpdateBalance(_) => Outcome::UpdateBalance,
-            Transaction::SelectBalance(input) => Outcome::SelectBalance(SelectBalanceOutcome {
-                balances: vec![Cents(30_000_000); input.warehouses.len()],
-            }),
+            .into(),
+            Standard::StockLevel(_) => StockLevelOutcome { low_stock: 0 }.into(),
         })
     }
 }

@@ -7,7 +7,7 @@ use crate::model::{
     CheckResult, LEDGER_CHECK, Outage, OutageCause, RunResult, SUCCESS_LOG_CHECK, Status, TransactionResult,
     WindowVerdict, lost_agents,
 };
-use lydite_tpcc::{Mix, TransactionKind};
+use lydite_tpcc::{Mix, StandardKind};
 
 /// Disclaimer of every TPC-C result: it is not an audited result.
 pub const DISCLAIMER: &str = "TPC-C-derived workload, not an audited TPC result: NOPM is not tpmC and must not be \
@@ -311,7 +311,7 @@ pub(crate) fn shown_types(result: &RunResult) -> Vec<(&str, &TransactionResult)>
 
 /// True if the run has new orders per minute: a TPC-C run that shows New-Orders.
 pub(crate) fn has_new_orders(result: &RunResult) -> bool {
-    let new_order = TransactionKind::NewOrder.name();
+    let new_order = StandardKind::NewOrder.name();
     result.is_tpcc() && shown_types(result).iter().any(|(name, _)| *name == new_order)
 }
 

@@ -9,7 +9,7 @@ use lydite_observe::Series;
 use lydite_plan::{Plan, Span};
 use lydite_report::live::{ObservedNow, Phase, RunSnapshot, RunView, Style, Times, TypeRow};
 use lydite_report::phases::asked_in_words;
-use lydite_tpcc::TransactionKind;
+use lydite_tpcc::StandardKind;
 
 /// The live view of a run.
 pub(crate) struct Live<'a> {
@@ -88,7 +88,7 @@ fn show(
         .map(|series| ObservedNow { name: &series.name, unit: series.unit, value: newest(series) })
         .collect();
     view.warms_up(now.warmup);
-    let new_orders = rows.iter().find(|row| row.name == TransactionKind::NewOrder.name());
+    let new_orders = rows.iter().find(|row| row.name == StandardKind::NewOrder.name());
     view.update(&RunSnapshot {
         elapsed: now.elapsed,
         phase: match now.phase {

@@ -3,9 +3,9 @@
 
 use crate::distribution::Remote;
 use crate::ids::WarehouseId;
+use crate::order_line::MAX_ORDER_LINES;
 use crate::placement::Placement;
 use crate::random::Stream;
-use crate::transaction::{MAX_ORDER_LINES, UpdateStock};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -118,12 +118,5 @@ impl CoAccess {
             }
         }
         drawn
-    }
-
-    /// True if the dUpdateStock uses one whole group.
-    #[must_use]
-    pub fn is_of_a_group(&self, update: &UpdateStock) -> bool {
-        let warehouses = update.rounds.iter().map(|round| &round.supply_w_id);
-        self.group(update.w_id).iter().eq(warehouses)
     }
 }

@@ -3,6 +3,7 @@
 mod interval;
 
 use crate::deck::Mix;
+use crate::kind::{StandardKind, TransactionKind};
 use crate::limits::{
     DEFERRED_DELIVERY_S, INPUT_WINDOWS, INPUT_WINDOWS_CLAUSE, ISOLATION_LEVEL, InputQuantity,
     MAX_NOPM_PER_WAREHOUSE, MAX_SKIPPED_DELIVERIES_PERCENT, MEAN_ABOVE_P90_TOLERANCE_S, MENU_P90_S,
@@ -10,7 +11,6 @@ use crate::limits::{
 };
 use crate::scale::{DataSkew, Size};
 use crate::statistics::InputStatistics;
-use crate::transaction::TransactionKind;
 use serde::Serialize;
 
 /// Position of a measured value relative to its valid window.
@@ -78,8 +78,8 @@ impl Window {
 /// windows on remote inputs are left out.
 #[must_use]
 pub fn judge_inputs(statistics: &InputStatistics, active_warehouses: u32) -> Vec<InputVerdict> {
-    let orders = statistics.count(TransactionKind::NewOrder);
-    let payments = statistics.count(TransactionKind::Payment);
+    let orders = statistics.count(StandardKind::NewOrder);
+    let payments = statistics.count(StandardKind::Payment);
     let count = |quantity| match quantity {
         InputQuantity::Rollbacks => (100.0, statistics.rollbacks_asked, orders),
         InputQuantity::LinesPerOrder => (1.0, statistics.lines(), orders),
@@ -87,7 +87,7 @@ pub fn judge_inputs(statistics: &InputStatistics, active_warehouses: u32) -> Vec
         InputQuantity::RemotePayments => (100.0, statistics.remote_payments, payments),
         InputQuantity::PaymentsByName => (100.0, statistics.payments_by_name, payments),
         InputQuantity::OrderStatusByName => {
-            (100.0, statistics.order_status_by_name, statistics.count(TransactionKind::OrderStatus))
+            (100.0, statistics.order_status_by_name, statistics.count(StandardKind::OrderStatus))
         }
     };
     let is_remote = |q| matches!(q, InputQuantity::RemoteLines | InputQuantity::RemotePayments);
@@ -117,10 +117,10 @@ pub fn judge_mix(statistics: &InputStatistics, mix: &Mix) -> Vec<InputVerdict> {
         .into_iter()
         .filter_map(|kind| {
             let prescribed = prescribed[kind.index()];
-            let (low, high) = match kind.limits().min_mix_percent {
-                Some(low) => (low, 100.0),
-                None if !kind.is_standard() && (prescribed > 0.0 || statistics.count(kind) > 0) => (0.0, 0.0),
-                None => return None,
+            let (low, high) = match kind {
+                TransactionKind::Standard(kind) => (kind.limits().min_mix_percent?, 100.0),
+                TransactionKind::Dike(_) if prescribed > 0.0 || statistics.count(kind) > 0 => (0.0, 0.0),
+                TransactionKind::Dike(_) => return None,
             };
             let window = Window {
                 title: format!("{} in the mix, %", kind.name()),
@@ -189,9 +189,9 @@ pub struct RunFacts {
     pub mix: Vec<InputVerdict>,
     /// Verdicts of [`judge_inputs`].
     pub inputs: Vec<InputVerdict>,
-    /// Response times that the terminal sees, in the order of [`TransactionKind::ALL`]. For Delivery: of its
+    /// Response times that the terminal sees, in the order of [`StandardKind::ALL`]. For Delivery: of its
     /// interactive part, or of the whole transaction if nothing is deferred.
-    pub response: [Option<ResponseTimes>; TransactionKind::COUNT],
+    pub response: [Option<ResponseTimes>; StandardKind::COUNT],
     /// 90th percentile, in seconds, of the time from the choice of a transaction until its input screen; none if
     /// terminals have no lines.
     pub menu_p90_s: Option<f64>,
@@ -201,8 +201,8 @@ pub struct RunFacts {
     pub deliveries: u64,
     /// Deliveries that skipped at least one district because it had no undelivered order.
     pub skipped_deliveries: u64,
-    /// Measured waiting times, in the order of [`TransactionKind::STANDARD`].
-    pub waits: [Option<MeasuredWaits>; 5],
+    /// Measured waiting times, in the order of [`StandardKind::ALL`].
+    pub waits: [Option<MeasuredWaits>; StandardKind::COUNT],
     /// Length of the measurement interval in minutes.
     pub measured_minutes: f64,
     /// New-Orders completed in each whole second of the interval.
@@ -387,8 +387,8 @@ fn means(facts: &RunFacts) -> Compliance {
     responses(facts, "mean response below the 90th percentile", "5.2.5.6", &skewed, "for all types")
 }
 
-fn measured(facts: &RunFacts) -> impl Iterator<Item = (TransactionKind, ResponseTimes)> {
-    TransactionKind::STANDARD.into_iter().zip(facts.response).filter_map(|(kind, times)| Some((kind, times?)))
+fn measured(facts: &RunFacts) -> impl Iterator<Item = (StandardKind, ResponseTimes)> {
+    StandardKind::ALL.into_iter().zip(facts.response).filter_map(|(kind, times)| Some((kind, times?)))
 }
 
 fn responses(
@@ -401,10 +401,10 @@ fn responses(
     if !offences.is_empty() {
         return rule(name, clause, Some(false), offences.join("; "));
     }
-    let missing: Vec<&str> = TransactionKind::STANDARD
+    let missing: Vec<&str> = StandardKind::ALL
         .into_iter()
         .filter(|kind| facts.response[kind.index()].is_none())
-        .map(TransactionKind::name)
+        .map(StandardKind::name)
         .collect();
     if missing.is_empty() {
         rule(name, clause, Some(true), praise)

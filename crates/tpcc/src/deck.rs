@@ -1,7 +1,8 @@
 //! Choice of the type of the next transaction (clause 5.2.4): from a deck of cards or by weights.
 
+use crate::kind::StandardKind::{self, Delivery, NewOrder, OrderStatus, Payment, StockLevel};
+use crate::kind::{DikeKind, TransactionKind};
 use crate::random::Stream;
-use crate::transaction::TransactionKind::{self, Delivery, NewOrder, OrderStatus, Payment, StockLevel};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -10,7 +11,7 @@ use std::str::FromStr;
 pub const CARDS: usize = 23;
 
 /// The cards of a new deck: ten New-Order, ten Payment and one of each other type.
-const NEW_DECK: [TransactionKind; CARDS] = {
+const NEW_DECK: [StandardKind; CARDS] = {
     let mut cards = [NewOrder; CARDS];
     let mut index = 10;
     while index < 20 {
@@ -26,7 +27,7 @@ const NEW_DECK: [TransactionKind; CARDS] = {
 /// A terminal's deck. It is dealt without replacement and shuffled again for every pass.
 #[derive(Clone, Debug)]
 pub struct Deck {
-    cards: [TransactionKind; CARDS],
+    cards: [StandardKind; CARDS],
     dealt: u8,
 }
 
@@ -39,7 +40,7 @@ impl Default for Deck {
 
 impl Deck {
     /// Draws the next card.
-    pub fn draw(&mut self, stream: &mut Stream) -> TransactionKind {
+    pub fn draw(&mut self, stream: &mut Stream) -> StandardKind {
         if usize::from(self.dealt) == CARDS {
             stream.shuffle(&mut self.cards);
             self.dealt = 0;
@@ -94,10 +95,12 @@ impl Weights {
     ///
     /// # Errors
     /// Fails if a share is negative or not a number, or if the shares do not sum to 100.
-    pub fn new(shares: impl IntoIterator<Item = (TransactionKind, f64)>) -> Result<Self, MixError> {
+    pub fn new(
+        shares: impl IntoIterator<Item = (impl Into<TransactionKind>, f64)>,
+    ) -> Result<Self, MixError> {
         let mut percent = [0.0; TransactionKind::COUNT];
         for (kind, share) in shares {
-            percent[kind.index()] += share;
+            percent[kind.into().index()] += share;
         }
         if let Some(wrong) = percent.iter().find(|share| !(0.0..=100.0).contains(*share)) {
             return Err(MixError(format!("is not a mix: {wrong} is not a percentage")));
@@ -128,28 +131,30 @@ impl Mix {
     ///
     /// # Errors
     /// Fails if a share is negative or not a number, or if the shares do not sum to 100.
-    pub fn weights(percent: [f64; TransactionKind::STANDARD.len()]) -> Result<Self, MixError> {
-        Self::shares(TransactionKind::STANDARD.into_iter().zip(percent))
+    pub fn weights(percent: [f64; StandardKind::COUNT]) -> Result<Self, MixError> {
+        Self::shares(StandardKind::ALL.into_iter().zip(percent))
     }
 
     /// Returns a draw by weight; see [`Weights::new`].
     ///
     /// # Errors
     /// Fails if a share is negative or not a number, or if the shares do not sum to 100.
-    pub fn shares(shares: impl IntoIterator<Item = (TransactionKind, f64)>) -> Result<Self, MixError> {
+    pub fn shares(
+        shares: impl IntoIterator<Item = (impl Into<TransactionKind>, f64)>,
+    ) -> Result<Self, MixError> {
         Weights::new(shares).map(Self::Weights)
     }
 
     /// True if a type has a share.
     #[must_use]
-    pub fn has(&self, kind: TransactionKind) -> bool {
-        self.percent()[kind.index()] > 0.0
+    pub fn has(&self, kind: impl Into<TransactionKind>) -> bool {
+        self.percent()[kind.into().index()] > 0.0
     }
 
     /// Returns the types with a share that the standard does not have.
-    pub fn extra(&self) -> impl Iterator<Item = TransactionKind> + use<> {
+    pub fn extra(&self) -> impl Iterator<Item = DikeKind> + use<> {
         let mix = *self;
-        TransactionKind::ALL.into_iter().filter(move |&kind| !kind.is_standard() && mix.has(kind))
+        DikeKind::ALL.into_iter().filter(move |&kind| mix.has(kind))
     }
 
     /// Returns the expected share of each type in percent, in the order of [`TransactionKind::ALL`].
@@ -157,7 +162,7 @@ impl Mix {
     pub fn percent(&self) -> [f64; TransactionKind::COUNT] {
         match self {
             Self::Deck => TransactionKind::ALL.map(|kind| {
-                let cards = NEW_DECK.iter().filter(|&&card| card == kind).count();
+                let cards = NEW_DECK.iter().filter(|&&card| kind == card).count();
                 100.0 * cards as f64 / CARDS as f64
             }),
             Self::Weights(weights) => weights.thousandths.map(|share| f64::from(share) / f64::from(PERCENT)),
@@ -167,7 +172,7 @@ impl Mix {
     /// Draws the type of a terminal's next transaction; `deck` is the terminal's own.
     pub fn draw(&self, deck: &mut Deck, stream: &mut Stream) -> TransactionKind {
         match self {
-            Self::Deck => deck.draw(stream),
+            Self::Deck => deck.draw(stream).into(),
             Self::Weights(weights) => weights.draw(stream),
         }
     }
@@ -181,7 +186,7 @@ impl fmt::Display for Mix {
         let parts: Vec<String> = match self {
             Self::Deck => return f.pad("deck"),
             Self::Weights(_) if self.extra().next().is_none() => {
-                percent[..TransactionKind::STANDARD.len()].iter().map(f64::to_string).collect()
+                percent[..StandardKind::COUNT].iter().map(f64::to_string).collect()
             }
             Self::Weights(_) => {
                 let shares = TransactionKind::ALL.into_iter().zip(percent).filter(|(_, share)| *share > 0.0);
@@ -227,7 +232,7 @@ impl FromStr for Mix {
             .map(|share| share.trim().parse())
             .collect::<Result<_, _>>()
             .map_err(|_| MixError(format!("is not a mix: cannot read {text:?}")))?;
-        let shares: [f64; TransactionKind::STANDARD.len()] = shares
+        let shares: [f64; StandardKind::COUNT] = shares
             .try_into()
             .map_err(|shares: Vec<f64>| MixError(format!("is not a mix: {} shares", shares.len())))?;
         Self::weights(shares)

@@ -6,9 +6,9 @@
 
 use crate::ids::WarehouseId;
 use crate::named_enum;
+use crate::order_line::MAX_ORDER_LINES;
 use crate::placement::Placement;
 use crate::random::Stream;
-use crate::transaction::MAX_ORDER_LINES;
 use arrayvec::ArrayVec;
 use std::fmt;
 

@@ -1,8 +1,8 @@
 //! The TPC-C domain, pure and deterministic: no I/O, no clock, no async.
 //!
 //! Clause numbers refer to the TPC-C Standard, revision 5.11. Data flows through this crate in this order:
-//! [`population`] makes the [`rows`] of the nine tables that [`schema`] describes. [`input`] makes the [`transaction`]s
-//! that a terminal enters. A database answers with an [`outcome`]. [`consistency`] says what must hold afterwards.
+//! [`population`] makes the [`rows`] of the nine tables that [`schema`] describes. A [`terminal`] enters
+//! [`transactions`], and a database answers them. [`consistency`] says what must hold afterwards.
 //! [`limits`] and [`compliance`] say how the standard judges a run.
 //!
 //! ```
@@ -36,12 +36,13 @@ pub mod distribution;
 pub mod home;
 pub mod ids;
 pub mod input;
+mod kind;
 pub mod limits;
 pub mod meta;
 pub mod money;
 mod named;
 pub mod nurand;
-pub mod outcome;
+mod order_line;
 pub mod placement;
 pub mod population;
 pub mod random;
@@ -51,9 +52,10 @@ pub mod schema;
 pub mod sizing;
 pub mod statistics;
 pub mod steady;
+pub mod terminal;
 pub mod text;
 pub mod time;
-pub mod transaction;
+pub mod transactions;
 
 pub use coaccess::CoAccess;
 pub use deck::Mix;
@@ -61,11 +63,14 @@ pub use distribution::{Distribution, DistributionAsked, Strategy};
 pub use ids::{
     CarrierId, CustomerId, DISTRICTS_PER_WAREHOUSE, DistrictId, ITEMS, ItemId, OrderId, WarehouseId,
 };
-pub use input::{InputPlan, Terminal};
+pub use input::InputPlan;
 pub use money::{Cents, Rate};
-pub use outcome::{Outcome, RolledBackOrder};
 pub use placement::{Nodes, Placement};
 pub use scale::{DataSkew, Districts, Size};
 pub use statistics::{ByNodes, InputStatistics, NodesTouched};
+pub use terminal::Terminal;
 pub use time::Timestamp;
-pub use transaction::{Transaction, TransactionKind};
+pub use transactions::{
+    Dike, DikeKind, DikeOutcome, Outcome, RolledBackOrder, Standard, StandardKind, StandardOutcome,
+    Transaction, TransactionKind,
+};

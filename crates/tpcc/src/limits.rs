@@ -1,12 +1,8 @@
 //! The limits of the standard with their clauses, as tables.
 
-use crate::transaction::TransactionKind;
-
 /// Limits of the standard for one type of transaction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct KindLimits {
-    /// The type.
-    pub kind: TransactionKind,
     /// Least share of all transactions in percent (clause 5.2.3); none for New-Order, which takes the rest.
     pub min_mix_percent: Option<f64>,
     /// Least keying time in seconds, a constant (clause 5.2.5.7).
@@ -18,70 +14,8 @@ pub struct KindLimits {
     pub p90_response_s: f64,
 }
 
-/// Limits of each type, in the order of [`TransactionKind::ALL`]. The standard has no limits for types of the Dike
-/// paper.
-pub const KINDS: [KindLimits; TransactionKind::COUNT] = [
-    KindLimits {
-        kind: TransactionKind::NewOrder,
-        min_mix_percent: None,
-        keying_s: 18.0,
-        mean_think_s: 12.0,
-        p90_response_s: 5.0,
-    },
-    KindLimits {
-        kind: TransactionKind::Payment,
-        min_mix_percent: Some(43.0),
-        keying_s: 3.0,
-        mean_think_s: 12.0,
-        p90_response_s: 5.0,
-    },
-    KindLimits {
-        kind: TransactionKind::OrderStatus,
-        min_mix_percent: Some(4.0),
-        keying_s: 2.0,
-        mean_think_s: 10.0,
-        p90_response_s: 5.0,
-    },
-    KindLimits {
-        kind: TransactionKind::Delivery,
-        min_mix_percent: Some(4.0),
-        keying_s: 2.0,
-        mean_think_s: 5.0,
-        p90_response_s: 5.0,
-    },
-    KindLimits {
-        kind: TransactionKind::StockLevel,
-        min_mix_percent: Some(4.0),
-        keying_s: 2.0,
-        mean_think_s: 5.0,
-        p90_response_s: 20.0,
-    },
-    nothing(TransactionKind::UpdateStock),
-    nothing(TransactionKind::UpdateItem),
-    nothing(TransactionKind::UpdateBalance),
-    nothing(TransactionKind::SelectBalance),
-];
-
-const fn nothing(kind: TransactionKind) -> KindLimits {
-    KindLimits {
-        kind,
-        min_mix_percent: None,
-        keying_s: 0.0,
-        mean_think_s: 0.0,
-        p90_response_s: f64::INFINITY,
-    }
-}
-
 /// Bound of the 90th percentile of the times until an input screen, in seconds (clause 5.2.5.7).
 pub const MENU_P90_S: f64 = 2.0;
-
-impl TransactionKind {
-    /// Returns the limits of the standard for this type.
-    #[must_use]
-    pub fn limits(self) -> &'static KindLimits {
-        &KINDS[self.index()]
-    }
-}
 
 /// Least multiple of their mean at which think times may be cut (clause 5.2.5.4).
 pub const THINK_CUT_MEANS: f64 = 10.0;
@@ -218,13 +152,7 @@ pub const MAX_WAREHOUSES: u32 = 1_000_000;
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_limits_stand_at_the_index_of_their_type() {
-        for kind in TransactionKind::ALL {
-            assert_eq!(kind.limits().kind, kind);
-        }
-    }
+    use crate::kind::StandardKind;
 
     #[test]
     fn each_window_holds_its_prescribed_value_and_its_deviation_is_that_of_the_distribution() {
@@ -243,7 +171,7 @@ mod tests {
         // Seconds that a terminal needs for 23 cards. In this time ten terminals make ten new orders each.
         let cycle: f64 = [10.0, 10.0, 1.0, 1.0, 1.0]
             .iter()
-            .zip(KINDS)
+            .zip(StandardKind::ALL.map(StandardKind::limits))
             .map(|(n, k)| n * (k.keying_s + k.mean_think_s))
             .sum();
         let nopm = 10.0 * 10.0 * 60.0 / cycle;

@@ -1,8 +1,8 @@
 //! Description of a loaded database, which Lydite stores with it for later runs.
 
+use crate::kind::{DikeKind, TransactionKind};
 use crate::nurand::CLoad;
 use crate::scale::{Districts, Size};
-use crate::transaction::TransactionKind;
 
 /// Version of [`crate::population`]. Equal versions, seeds and scales give equal rows.
 pub const POPULATION_VERSION: u32 = 1;
@@ -40,7 +40,8 @@ pub struct Played {
 
 impl Played {
     /// The transactions that a database notes.
-    pub const NOTED: [TransactionKind; 2] = [TransactionKind::UpdateItem, TransactionKind::UpdateStock];
+    pub const NOTED: [TransactionKind; 2] =
+        [TransactionKind::Dike(DikeKind::UpdateItem), TransactionKind::Dike(DikeKind::UpdateStock)];
 
     /// Returns the value for the transactions for which `played` is true.
     #[must_use]

@@ -1,7 +1,7 @@
 //! Placement of warehouses on the nodes of a database.
 
 use crate::ids::WarehouseId;
-use crate::transaction::{MAX_ORDER_LINES, Transaction};
+use crate::order_line::MAX_ORDER_LINES;
 use arrayvec::ArrayVec;
 
 /// Nodes that a transaction touches, each once.
@@ -65,32 +65,5 @@ impl Placement {
     pub fn warehouses_of(&self, node: u32) -> impl Iterator<Item = WarehouseId> {
         let numbers = (1..).zip(&self.node_of);
         numbers.filter(move |&(_, &of)| of == node).map(|(number, _)| WarehouseId(number))
-    }
-
-    /// Returns the nodes that a transaction touches, its home's node first. Order-Status, Delivery and the standard's
-    /// Stock-Level touch the home's node only. A placement does not say where ITEM is, so a dUpdateItem counts at its
-    /// home.
-    #[must_use]
-    pub fn touched(&self, transaction: &Transaction) -> Nodes {
-        // A transaction has few nodes, so a list is the fastest set.
-        let mut nodes = Nodes::new();
-        nodes.push(self.node(transaction.home()));
-        let mut touch = |warehouse| {
-            let node = self.node(warehouse);
-            if !nodes.contains(&node) {
-                nodes.push(node);
-            }
-        };
-        match transaction {
-            Transaction::NewOrder(order) => order.lines.iter().for_each(|line| touch(line.supply_w_id)),
-            Transaction::Payment(payment) => touch(payment.c_w_id),
-            Transaction::UpdateStock(update) => update.rounds.iter().for_each(|of| touch(of.supply_w_id)),
-            Transaction::UpdateBalance(of) | Transaction::SelectBalance(of) => {
-                of.warehouses.iter().copied().for_each(touch);
-            }
-            Transaction::StockLevel(level) => level.others.iter().for_each(|&(w_id, _)| touch(w_id)),
-            Transaction::OrderStatus(_) | Transaction::Delivery(_) | Transaction::UpdateItem(_) => {}
-        }
-        nodes
     }
 }

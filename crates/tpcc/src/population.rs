@@ -12,9 +12,10 @@ use crate::ids::{CarrierId, CustomerId, DistrictId, ItemId, OrderId, WarehouseId
 use crate::meta::DatabaseMeta;
 use crate::money::{Cents, Rate};
 use crate::nurand::{CLoad, last_name, load_last_name};
-use crate::outcome::Address;
 use crate::random::{Purpose, Stream};
-use crate::rows::{Customer, District, History, Item, NewOrder, Order, OrderLine, Row, Stock, Warehouse};
+use crate::rows::{
+    Address, Customer, District, History, Item, NewOrder, Order, OrderLine, Row, Stock, Warehouse,
+};
 use crate::scale::{Districts, Size};
 use crate::schema::Table;
 use crate::text::Text;

@@ -2,10 +2,10 @@
 
 use crate::ids::{CarrierId, CustomerId, DistrictId, ItemId, OrderId, WarehouseId};
 use crate::money::{Cents, Rate};
-use crate::outcome::Address;
 use crate::schema::Table;
 use crate::text::{Credit, LastName, Text};
 use crate::time::Timestamp;
+use serde::Deserialize;
 
 /// Receiver of the columns of a row, in the order of [`Table::schema`].
 pub trait ColumnSink {
@@ -21,6 +21,21 @@ pub trait ColumnSink {
     fn time(&mut self, value: Timestamp);
     /// Takes a null.
     fn null(&mut self);
+}
+
+/// A postal address, of a warehouse, a district or a customer.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Address {
+    /// xx_STREET_1.
+    pub street_1: Text<20>,
+    /// xx_STREET_2.
+    pub street_2: Text<20>,
+    /// xx_CITY.
+    pub city: Text<20>,
+    /// xx_STATE.
+    pub state: Text<2>,
+    /// xx_ZIP.
+    pub zip: Text<9>,
 }
 
 /// A row of one of the nine tables.

@@ -1,8 +1,8 @@
 //! Counts of inputs, for the judgement of clauses 5.5.1.5 and 9.2.2.5.
 
-use crate::ids::ITEMS;
+use crate::kind::TransactionKind;
+use crate::order_line::MAX_ORDER_LINES;
 use crate::placement::Nodes;
-use crate::transaction::{CustomerSelector, MAX_ORDER_LINES, NewOrder, Transaction, TransactionKind};
 use serde::{Deserialize, Serialize};
 
 /// Counts of inputs. Each worker has its own counts; they are merged at the end.
@@ -27,35 +27,6 @@ pub struct InputStatistics {
 }
 
 impl InputStatistics {
-    /// Counts one transaction. A retried transaction counts once.
-    pub fn record(&mut self, transaction: &Transaction) {
-        self.transactions[transaction.kind().index()] += 1;
-        match transaction {
-            Transaction::NewOrder(order) => self.record_order(order),
-            Transaction::Payment(payment) => {
-                self.remote_payments += u64::from(payment.c_w_id != payment.w_id);
-                self.payments_by_name += u64::from(by_name(&payment.customer));
-            }
-            Transaction::OrderStatus(status) => {
-                self.order_status_by_name += u64::from(by_name(&status.customer));
-            }
-            Transaction::Delivery(_)
-            | Transaction::StockLevel(_)
-            | Transaction::UpdateStock(_)
-            | Transaction::UpdateItem(_)
-            | Transaction::UpdateBalance(_)
-            | Transaction::SelectBalance(_) => {}
-        }
-    }
-
-    fn record_order(&mut self, order: &NewOrder) {
-        self.orders_by_lines[order.lines.len()] += 1;
-        self.rollbacks_asked += u64::from(order.lines.iter().any(|line| line.i_id.0 > ITEMS));
-        let remote = order.lines.iter().filter(|line| line.supply_w_id != order.w_id).count();
-        self.remote_lines += remote as u64;
-        self.remote_orders += u64::from(remote > 0);
-    }
-
     /// Adds the counts of another worker.
     pub fn merge(&mut self, other: &Self) {
         let add = |into: &mut [u64], from: &[u64]| {
@@ -75,8 +46,8 @@ impl InputStatistics {
 
     /// Returns the number of transactions of one type.
     #[must_use]
-    pub fn count(&self, kind: TransactionKind) -> u64 {
-        self.transactions[kind.index()]
+    pub fn count(&self, kind: impl Into<TransactionKind>) -> u64 {
+        self.transactions[kind.into().index()]
     }
 
     /// Returns the number of transactions of all types.
@@ -120,19 +91,8 @@ pub struct NodesTouched {
 }
 
 impl NodesTouched {
-    /// Counts one transaction of a type, with its nodes from [`Placement::touched`](crate::Placement::touched).
-    pub fn record(&mut self, kind: TransactionKind, nodes: &Nodes) {
-        match kind {
-            TransactionKind::NewOrder => self.new_orders.0[nodes.len()] += 1,
-            TransactionKind::StockLevel => self.stock_levels.0[nodes.len()] += 1,
-            TransactionKind::UpdateStock => self.update_stocks.0[nodes.len()] += 1,
-            TransactionKind::UpdateBalance | TransactionKind::SelectBalance => {
-                self.balances.0[nodes.len()] += 1;
-            }
-            TransactionKind::Payment if nodes.len() == 1 => self.local_payments += 1,
-            TransactionKind::Payment => self.distributed_payments += 1,
-            TransactionKind::OrderStatus | TransactionKind::Delivery | TransactionKind::UpdateItem => {}
-        }
+    /// Counts the nodes of one transaction.
+    pub(crate) fn record_nodes(&mut self, nodes: &Nodes) {
         for &node in nodes {
             let node = node as usize;
             if self.of_node.len() <= node {
@@ -212,8 +172,4 @@ impl ByNodes {
         let squares: f64 = distributed().map(|(nodes, found)| found * (nodes - mean).powi(2)).sum();
         (count > 0.0).then(|| (mean, (squares / count).sqrt()))
     }
-}
-
-fn by_name(customer: &CustomerSelector) -> bool {
-    matches!(customer, CustomerSelector::LastName(_))
 }

@@ -3,16 +3,14 @@
 
 use crate::frame::{BadFrame, TEXT_MAX};
 use arrayvec::{ArrayString, ArrayVec};
-use lydite_tpcc::outcome::{
-    Address, DeliveryOutcome, NewOrderLine, NewOrderOutcome, OrderStatusLine, OrderStatusOutcome,
-    PaymentOutcome, StockLevelOutcome,
-};
-use lydite_tpcc::transaction::{
-    CustomerSelector, Delivery, NewOrder, OrderLineInput, OrderStatus, Payment, StockLevel,
+use lydite_tpcc::rows::Address;
+use lydite_tpcc::transactions::{
+    CustomerSelector, Delivery, DeliveryOutcome, NewOrder, NewOrderLine, NewOrderOutcome, OrderLineInput,
+    OrderStatus, OrderStatusLine, OrderStatusOutcome, Payment, PaymentOutcome, StockLevel, StockLevelOutcome,
 };
 use lydite_tpcc::{
-    CarrierId, Cents, CustomerId, DistrictId, ItemId, OrderId, Rate, RolledBackOrder, Timestamp,
-    TransactionKind, WarehouseId,
+    CarrierId, Cents, CustomerId, DistrictId, ItemId, OrderId, Rate, RolledBackOrder, StandardKind,
+    Timestamp, WarehouseId,
 };
 
 /// Bytes of a frame that are not read yet.
@@ -128,13 +126,13 @@ impl Field for bool {
     }
 }
 
-impl Field for TransactionKind {
+impl Field for StandardKind {
     fn put(&self, out: &mut Vec<u8>) {
         out.push(self.index() as u8);
     }
     fn take(input: &mut Input<'_>) -> Result<Self, BadFrame> {
         let number = u8::take(input)?;
-        Self::STANDARD
+        Self::ALL
             .get(usize::from(number))
             .copied()
             .ok_or_else(|| BadFrame::new(format!("the menu has no transaction {number}")))

@@ -3,9 +3,10 @@
 use crate::field::{Field, Input};
 use crate::frame::{BadFrame, frame};
 use lydite_database::{AbortReason, Committed, TxError};
-use lydite_tpcc::outcome::DeliveryOutcome;
-use lydite_tpcc::transaction::Delivery;
-use lydite_tpcc::{DistrictId, Outcome, RolledBackOrder, Transaction, TransactionKind, WarehouseId};
+use lydite_tpcc::transactions::{Delivery, DeliveryOutcome};
+use lydite_tpcc::{
+    DistrictId, RolledBackOrder, Standard, StandardKind, StandardOutcome, Transaction, WarehouseId,
+};
 
 /// First bytes of every line.
 const MAGIC: &[u8; 6] = b"LYDWAS";
@@ -49,7 +50,7 @@ pub enum Request {
         /// Number of the request: one more than that of the terminal's last one.
         number: u32,
         /// The choice.
-        kind: TransactionKind,
+        kind: StandardKind,
     },
     /// Enters the fields of an input screen.
     Enter {
@@ -58,7 +59,7 @@ pub enum Request {
         /// Operator who gets the result of a Delivery; 0 for other transactions.
         operator: u32,
         /// The fields.
-        transaction: Transaction,
+        transaction: Standard,
     },
     /// An operator repeats a Delivery that the database aborted.
     Repeat(Delivery),
@@ -99,14 +100,14 @@ pub enum Answer {
         /// Number of the request.
         number: u32,
         /// The choice.
-        kind: TransactionKind,
+        kind: StandardKind,
     },
     /// The output fields of a committed transaction.
     Output {
         /// Number of the request.
         number: u32,
         /// The fields.
-        outcome: Outcome,
+        outcome: StandardOutcome,
     },
     /// The output fields of an order with an unused item.
     RolledBack {
@@ -140,13 +141,24 @@ fn unknown(tag: u8) -> BadFrame {
     BadFrame::new(format!("a frame has the unknown tag {tag:#04x}"))
 }
 
+/// Returns a transaction as a terminal enters it.
+///
+/// # Errors
+/// The transaction is not one of the standard's.
+pub fn on_screen(transaction: &Transaction) -> Result<&Standard, BadFrame> {
+    match transaction {
+        Transaction::Standard(transaction) => Ok(transaction),
+        Transaction::Dike(other) => {
+            Err(BadFrame::new(format!("terminals have no screen for {}", other.kind().title())))
+        }
+    }
+}
+
 impl Request {
     /// Returns the request as a frame.
-    ///
-    /// # Errors
-    /// The transaction is not one of the standard's.
-    pub fn frame(&self) -> Result<Vec<u8>, BadFrame> {
-        Ok(match self {
+    #[must_use]
+    pub fn frame(&self) -> Vec<u8> {
+        match self {
             Self::Hello(hello) => frame(0x01, |out| {
                 out.extend_from_slice(MAGIC);
                 VERSION.put(out);
@@ -166,32 +178,21 @@ impl Request {
                 number.put(out);
                 kind.put(out);
             }),
-            Self::Enter { number, operator, transaction } => {
-                let kind = transaction.kind();
-                if !kind.is_standard() {
-                    return Err(BadFrame::new(format!("terminals have no screen for {}", kind.title())));
+            Self::Enter { number, operator, transaction } => frame(0x03, |out| {
+                number.put(out);
+                operator.put(out);
+                transaction.kind().put(out);
+                match transaction {
+                    Standard::NewOrder(input) => input.put(out),
+                    Standard::Payment(input) => input.put(out),
+                    Standard::OrderStatus(input) => input.put(out),
+                    Standard::Delivery(input) => input.put(out),
+                    Standard::StockLevel(input) => input.put(out),
                 }
-                frame(0x03, |out| {
-                    number.put(out);
-                    operator.put(out);
-                    kind.put(out);
-                    match transaction {
-                        Transaction::NewOrder(input) => input.put(out),
-                        Transaction::Payment(input) => input.put(out),
-                        Transaction::OrderStatus(input) => input.put(out),
-                        Transaction::Delivery(input) => input.put(out),
-                        Transaction::StockLevel(input) => input.put(out),
-                        // Rejected above.
-                        Transaction::UpdateStock(_)
-                        | Transaction::UpdateItem(_)
-                        | Transaction::UpdateBalance(_)
-                        | Transaction::SelectBalance(_) => {}
-                    }
-                })
-            }
+            }),
             Self::Repeat(delivery) => frame(0x04, |out| delivery.put(out)),
             Self::Bye => frame(0x05, |_| {}),
-        })
+        }
     }
 
     /// Reads a frame without its length.
@@ -206,13 +207,12 @@ impl Request {
             0x03 => Self::Enter {
                 number: Field::take(&mut input)?,
                 operator: Field::take(&mut input)?,
-                transaction: match TransactionKind::take(&mut input)? {
-                    TransactionKind::NewOrder => Transaction::NewOrder(Field::take(&mut input)?),
-                    TransactionKind::Payment => Transaction::Payment(Field::take(&mut input)?),
-                    TransactionKind::OrderStatus => Transaction::OrderStatus(Field::take(&mut input)?),
-                    TransactionKind::Delivery => Transaction::Delivery(Field::take(&mut input)?),
-                    TransactionKind::StockLevel => Transaction::StockLevel(Field::take(&mut input)?),
-                    other => return Err(BadFrame::new(format!("no screen for {}", other.title()))),
+                transaction: match StandardKind::take(&mut input)? {
+                    StandardKind::NewOrder => Standard::NewOrder(Field::take(&mut input)?),
+                    StandardKind::Payment => Standard::Payment(Field::take(&mut input)?),
+                    StandardKind::OrderStatus => Standard::OrderStatus(Field::take(&mut input)?),
+                    StandardKind::Delivery => Standard::Delivery(Field::take(&mut input)?),
+                    StandardKind::StockLevel => Standard::StockLevel(Field::take(&mut input)?),
                 },
             },
             0x04 => Self::Repeat(Field::take(&mut input)?),
@@ -250,9 +250,6 @@ fn hello(input: &mut Input<'_>) -> Result<Hello, BadFrame> {
 
 impl Answer {
     /// Returns the answer as a frame.
-    ///
-    /// # Panics
-    /// Panics on the outcome of a transaction that has no output screen of its own.
     #[must_use]
     pub fn frame(&self) -> Vec<u8> {
         match self {
@@ -346,42 +343,28 @@ impl Answer {
     }
 }
 
-/// Appends the fields of an output screen. A Delivery has none: its terminal is answered when it is queued.
-fn output(outcome: &Outcome, out: &mut Vec<u8>) {
+/// Appends the fields of an output screen.
+fn output(outcome: &StandardOutcome, out: &mut Vec<u8>) {
+    outcome.kind().put(out);
     match outcome {
-        Outcome::NewOrder(fields) => {
-            TransactionKind::NewOrder.put(out);
-            fields.put(out);
-        }
-        Outcome::Payment(fields) => {
-            TransactionKind::Payment.put(out);
-            fields.put(out);
-        }
-        Outcome::OrderStatus(fields) => {
-            TransactionKind::OrderStatus.put(out);
-            fields.put(out);
-        }
-        Outcome::StockLevel(fields) => {
-            TransactionKind::StockLevel.put(out);
-            fields.put(out);
-        }
-        Outcome::Delivery(_)
-        | Outcome::UpdateStock(_)
-        | Outcome::UpdateItem(_)
-        | Outcome::UpdateBalance
-        | Outcome::SelectBalance(_) => {
-            unreachable!("requests for other screens are rejected, and Deliveries answered by their operator")
-        }
+        StandardOutcome::NewOrder(fields) => fields.put(out),
+        StandardOutcome::Payment(fields) => fields.put(out),
+        StandardOutcome::OrderStatus(fields) => fields.put(out),
+        StandardOutcome::Delivery(fields) => fields.put(out),
+        StandardOutcome::StockLevel(fields) => fields.put(out),
     }
 }
 
-fn output_fields(input: &mut Input<'_>) -> Result<Outcome, BadFrame> {
-    Ok(match TransactionKind::take(input)? {
-        TransactionKind::NewOrder => Outcome::NewOrder(Field::take(input)?),
-        TransactionKind::Payment => Outcome::Payment(Box::new(Field::take(input)?)),
-        TransactionKind::OrderStatus => Outcome::OrderStatus(Field::take(input)?),
-        TransactionKind::StockLevel => Outcome::StockLevel(Field::take(input)?),
-        other => return Err(BadFrame::new(format!("no output screen for {}", other.title()))),
+/// Reads the fields of an output screen. A Delivery has none: its terminal is answered when it is queued.
+fn output_fields(input: &mut Input<'_>) -> Result<StandardOutcome, BadFrame> {
+    Ok(match StandardKind::take(input)? {
+        StandardKind::NewOrder => StandardOutcome::NewOrder(Field::take(input)?),
+        StandardKind::Payment => StandardOutcome::Payment(Box::new(Field::take(input)?)),
+        StandardKind::OrderStatus => StandardOutcome::OrderStatus(Field::take(input)?),
+        StandardKind::StockLevel => StandardOutcome::StockLevel(Field::take(input)?),
+        kind @ StandardKind::Delivery => {
+            return Err(BadFrame::new(format!("no output screen for {}", kind.title())));
+        }
     })
 }
 

@@ -8,8 +8,8 @@ use lydite_tpcc::compliance::{WindowVerdict, judge_inputs};
 use lydite_tpcc::deck::Mix;
 use lydite_tpcc::input::InputPlan;
 use lydite_tpcc::nurand::{delta_is_valid, last_name};
-use lydite_tpcc::transaction::CustomerSelector;
-use lydite_tpcc::{InputStatistics, Terminal, Transaction};
+use lydite_tpcc::transactions::CustomerSelector;
+use lydite_tpcc::{InputStatistics, Standard, Terminal, Transaction};
 use std::collections::HashMap;
 
 /// Inputs to draw.
@@ -51,7 +51,7 @@ fn draw(plan: &InputPlan) -> Drawn {
         let transaction = terminals[terminal].next(plan);
         drawn.inputs.record(&transaction);
         let customer = match &transaction {
-            Transaction::NewOrder(order) => {
+            Transaction::Standard(Standard::NewOrder(order)) => {
                 count(&mut drawn.customers, order.c_id.0 as usize - 1);
                 for line in &order.lines {
                     count(&mut drawn.items, line.i_id.0 as usize - 1);
@@ -59,8 +59,8 @@ fn draw(plan: &InputPlan) -> Drawn {
                 }
                 continue;
             }
-            Transaction::Payment(payment) => &payment.customer,
-            Transaction::OrderStatus(status) => &status.customer,
+            Transaction::Standard(Standard::Payment(payment)) => &payment.customer,
+            Transaction::Standard(Standard::OrderStatus(status)) => &status.customer,
             _ => continue,
         };
         match customer {

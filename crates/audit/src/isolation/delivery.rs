@@ -45,7 +45,7 @@ fn play(stage: &mut Stage<'_>, then: Then) -> Result<Seen, Trouble> {
     ends(stage, "T2", &mut t2)?;
     let delivered = if then == Then::RollBack { Cents(0) } else { owed };
     let expected = before + delivered - paid;
-    let is_right = |status: &lydite_tpcc::outcome::OrderStatusOutcome| {
+    let is_right = |status: &lydite_tpcc::transactions::OrderStatusOutcome| {
         status.c_balance == expected && status.carrier_id.is_some() == (then != Then::RollBack)
     };
     let after = stage.settled(|| stage.status("Order-Status"), is_right)?;

@@ -5,8 +5,8 @@ use crate::finding::{Seen, Trouble};
 use crate::stage::{Stage, order_of, require, status_of};
 use lydite_database::{Then, TxError};
 use lydite_tpcc::OrderId;
-use lydite_tpcc::outcome::OrderStatusOutcome;
 use lydite_tpcc::random::Stream;
+use lydite_tpcc::transactions::OrderStatusOutcome;
 
 /// Returns an order in words.
 fn words(status: &OrderStatusOutcome) -> String {

@@ -6,7 +6,7 @@ use crate::finding::{Seen, Trouble};
 use crate::stage::{Stage, committed, order_of, require};
 use lydite_database::{Point, Then, TxError};
 use lydite_tpcc::random::Stream;
-use lydite_tpcc::{OrderId, Outcome, Transaction};
+use lydite_tpcc::{OrderId, Outcome, Standard, StandardOutcome, Transaction};
 
 /// Test 8.
 pub(super) fn delivery(stage: &mut Stage<'_>, _: &mut Stream) -> Result<Seen, Trouble> {
@@ -45,7 +45,7 @@ fn play(
     let mut t1: Act = stage.begin("T1", reader.clone(), Aborts::FinalOnceStopped, stops)?;
     let first = found(t1.stop()?);
     stage.step(format!("T1: {name} finds {}, and stops", words(first)));
-    if let (Transaction::Delivery(_), Some(order)) = (&reader, first) {
+    if let (Transaction::Standard(Standard::Delivery(_)), Some(order)) = (&reader, first) {
         return Err(Trouble::NotRun(format!(
             "order {order} came into the emptied district: somebody else works there"
         )));
@@ -82,7 +82,7 @@ fn play(
         ended => {
             let outcome = committed("T1", ended)?;
             stage.step("T1 commits");
-            if let Outcome::Delivery(delivery) = outcome {
+            if let Outcome::Standard(StandardOutcome::Delivery(delivery)) = outcome {
                 let here = delivery.delivered.iter().find(|(d_id, _)| *d_id == stage.ground.district);
                 require(here.is_none(), || {
                     "T1 found no order in the district, and then delivered one there: a phantom".into()

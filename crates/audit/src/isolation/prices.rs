@@ -9,8 +9,8 @@ use crate::finding::{Seen, Trouble};
 use crate::stage::{Stage, committed, order_of, require};
 use lydite_database::{Point, Then, TxError};
 use lydite_tpcc::Cents;
-use lydite_tpcc::outcome::NewOrderOutcome;
 use lydite_tpcc::random::Stream;
+use lydite_tpcc::transactions::NewOrderOutcome;
 
 /// Most attempts to find two items with different prices.
 const ATTEMPTS: usize = 20;

@@ -1,6 +1,6 @@
 //! The result file of deferred deliveries (clause 2.7.2.3): one JSON object per line.
 
-use lydite_tpcc::transaction::Delivery;
+use lydite_tpcc::transactions::Delivery;
 use lydite_tpcc::{DistrictId, OrderId};
 use parking_lot::Mutex;
 use std::fmt::Write as _;

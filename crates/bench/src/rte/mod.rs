@@ -30,8 +30,8 @@ use lydite_database::Tpcc;
 use lydite_tpcc::deck::CARDS;
 use lydite_tpcc::limits::THINK_CUT_MEANS;
 use lydite_tpcc::random::{Purpose, Stream};
-use lydite_tpcc::transaction::Delivery;
-use lydite_tpcc::{InputPlan, Outcome, Terminal, Transaction, TransactionKind};
+use lydite_tpcc::transactions::Delivery;
+use lydite_tpcc::{InputPlan, Outcome, StandardKind, StandardOutcome, Terminal};
 use parking_lot::Mutex;
 use request_queue::{Request, RequestQueue, Work};
 use std::cmp::Reverse;
@@ -76,19 +76,9 @@ struct Slot {
     /// Number of waiting times that were drawn.
     waits: u32,
     /// Type of the last transaction.
-    last: Option<TransactionKind>,
+    last: Option<StandardKind>,
     /// Type of the next transaction.
-    kind: TransactionKind,
-}
-
-impl Slot {
-    /// Makes the input of the Delivery that the terminal has chosen.
-    fn delivery(&mut self, inputs: &InputPlan) -> Delivery {
-        let Transaction::Delivery(delivery) = self.terminal.input(inputs, TransactionKind::Delivery) else {
-            unreachable!("a terminal makes the input that it is asked for");
-        };
-        delivery
-    }
+    kind: StandardKind,
 }
 
 /// Terminals, scheduler and queue of a run.
@@ -119,7 +109,7 @@ pub(crate) struct Rte {
 #[derive(Debug)]
 struct SchedulerFacts {
     lateness: Histogram<u64>,
-    waits: [KindWaits; TransactionKind::COUNT],
+    waits: [KindWaits; StandardKind::COUNT],
     /// See [`TpccFacts::think`].
     think: Histogram<u64>,
     delivery: DeliveryFacts,
@@ -144,7 +134,7 @@ impl Rte {
         let slots: Vec<_> = (0..share.count(terminals))
             .map(|place| {
                 let mut terminal = first.terminal_of(share.nth(place), terminals);
-                let kind = terminal.next_kind(&first);
+                let kind = terminal.next_standard_kind(&first);
                 let at_menu = settings.lines;
                 Mutex::new(Slot { terminal, answered: 0, chosen: 0, at_menu, waits: 0, last: None, kind })
             })
@@ -170,7 +160,7 @@ impl Rte {
     fn deliver(self: &Arc<Self>, worker: &mut Worker<Tpcc>, times: (Nanos, Nanos), delivery: Delivery) {
         let (rte, shared) = (Arc::clone(self), Arc::clone(&worker.shared));
         let log = move |answer: Answer<Tpcc>| rte.log(&shared.clock, times.0, &delivery, &answer);
-        worker.play_then(times, Transaction::Delivery(delivery), log);
+        worker.play_then(times, delivery.into(), log);
     }
 
     /// Logs the result of a deferred delivery.
@@ -182,7 +172,7 @@ impl Rte {
             Fate::Unknown => "unknown",
         };
         let delivered = match &answer.outcome {
-            Some(Outcome::Delivery(outcome)) => outcome.delivered.as_slice(),
+            Some(Outcome::Standard(StandardOutcome::Delivery(outcome))) => outcome.delivered.as_slice(),
             _ => &[],
         };
         log.write(delivery, clock.wall(queued), clock.wall(answer.at), result, delivered);
@@ -222,8 +212,8 @@ impl Rte {
         slot.chosen = slot.answered + think;
         slot.last = Some(slot.kind);
         slot.kind = match inputs {
-            Some(inputs) => slot.terminal.next_kind(inputs),
-            None => slot.terminal.next_kind(&Cursor::new(&self.stages).stage(slot.chosen).inputs),
+            Some(inputs) => slot.terminal.next_standard_kind(inputs),
+            None => slot.terminal.next_standard_kind(&Cursor::new(&self.stages).stage(slot.chosen).inputs),
         };
         slot.chosen + self.keying(slot.kind)
     }
@@ -244,12 +234,12 @@ impl Rte {
     }
 
     /// Returns the keying time, a constant (clause 5.2.5.7).
-    fn keying(&self, kind: TransactionKind) -> Nanos {
+    fn keying(&self, kind: StandardKind) -> Nanos {
         (kind.limits().keying_s * self.settings.wait_factor * SECOND as f64) as Nanos
     }
 
     /// Returns a think time (clause 5.2.5.4): negative exponential, cut at ten times the mean.
-    fn think(&self, kind: TransactionKind, uniform: f64) -> Nanos {
+    fn think(&self, kind: StandardKind, uniform: f64) -> Nanos {
         let means = (-uniform.ln()).min(THINK_CUT_MEANS);
         (means * kind.limits().mean_think_s * self.settings.wait_factor * SECOND as f64) as Nanos
     }
@@ -257,7 +247,7 @@ impl Rte {
     /// Returns the mean time between two requests of a terminal whose transactions take no time.
     fn mean_cycle(&self) -> Nanos {
         let shares = self.first.mix.percent();
-        TransactionKind::ALL
+        StandardKind::ALL
             .into_iter()
             .map(|kind| {
                 let limits = kind.limits();
@@ -285,8 +275,9 @@ impl RequestSource<Tpcc> for Rte {
                     self.answers.lock().menu(&worker.shared.window, due, at);
                     self.show_input(terminal, at);
                 }
-                Work::Interactive(TransactionKind::Delivery) => {
-                    let delivery = self.slots[terminal as usize].lock().delivery(&cursor.stage(due).inputs);
+                Work::Interactive(StandardKind::Delivery) => {
+                    let delivery =
+                        self.slots[terminal as usize].lock().terminal.delivery(&cursor.stage(due).inputs);
                     worker.queue(terminal, delivery);
                     let at = worker.now();
                     self.answers.lock().queued(&worker.shared.window, due, at);
@@ -297,7 +288,7 @@ impl RequestSource<Tpcc> for Rte {
                     let mut slot = self.slots[terminal as usize].lock();
                     let inputs = &cursor.stage(due).inputs;
                     // The users choose the types. A New-Order may go for a hot row.
-                    let orders = kind == TransactionKind::NewOrder;
+                    let orders = kind == StandardKind::NewOrder;
                     let transaction = match orders.then(|| worker.join_hot_row(picked)).flatten() {
                         Some(row) => slot.terminal.contending(inputs, row),
                         None => slot.terminal.input(inputs, kind),
@@ -399,7 +390,7 @@ impl Scheduler {
             let mut slot = slot.lock();
             let dealt = (rte.draw(&mut slot, terminal) * CARDS as f64) as usize;
             for _ in 0..dealt {
-                slot.kind = slot.terminal.next_kind(&rte.first);
+                slot.kind = slot.terminal.next_standard_kind(&rte.first);
             }
             let mut due = (rte.draw(&mut slot, terminal) * cycle as f64) as Nanos;
             while due < history {
@@ -486,7 +477,7 @@ impl Scheduler {
             if let Some(last) = slot.last.filter(|_| thought) {
                 let think = Duration::from_nanos(slot.chosen - slot.answered);
                 self.facts.waits[last.index()].think.record(think);
-                if last == TransactionKind::NewOrder {
+                if last == StandardKind::NewOrder {
                     count(&mut self.facts.think, slot.chosen - slot.answered);
                 }
             }
@@ -495,13 +486,13 @@ impl Scheduler {
                 self.facts.waits[kind.index()].keying.record(keying);
             }
         }
-        if kind != TransactionKind::Delivery || rte.settings.lines {
+        if kind != StandardKind::Delivery || rte.settings.lines {
             let work = if slot.at_menu { Work::Menu(kind) } else { Work::Interactive(kind) };
             drop(slot);
             self.batch.push(Request { terminal, work, due });
             return;
         }
-        let delivery = slot.delivery(&self.cursor.stage(due).inputs);
+        let delivery = slot.terminal.delivery(&self.cursor.stage(due).inputs);
         let next = rte.next_due(&mut slot, terminal, now, None);
         drop(slot);
         self.batch.push(Request { terminal, work: Work::Deferred(delivery), due });

@@ -1,8 +1,8 @@
 //! The bounded queue between terminals and sessions.
 
 use crate::clock::{Clock, Nanos, Window};
-use lydite_tpcc::TransactionKind;
-use lydite_tpcc::transaction::Delivery;
+use lydite_tpcc::StandardKind;
+use lydite_tpcc::transactions::Delivery;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::VecDeque;
 
@@ -18,9 +18,9 @@ pub(super) struct Request {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Work {
     /// The terminal waits for the input screen.
-    Menu(TransactionKind),
+    Menu(StandardKind),
     /// The terminal waits. A session makes the input when it takes the request.
-    Interactive(TransactionKind),
+    Interactive(StandardKind),
     /// Nobody waits: the terminal has continued (clause 2.7.2).
     Deferred(Delivery),
 }

@@ -3,7 +3,7 @@
 use crate::scripted::{Scripted, longer, measure, pause, plan};
 use lydite_bench::{Mode, Phase, RunControl, Second, Status, run};
 use lydite_database::{AbortReason, Committed, Target, TxError};
-use lydite_tpcc::{Transaction, TransactionKind};
+use lydite_tpcc::{Standard, StandardKind, Transaction};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -20,7 +20,7 @@ fn every_transaction_is_counted_exactly_once() {
         let target = Arc::new(Scripted::good());
         let found = measure(&target, &plan(DIRECT, length)).unwrap();
         assert_eq!(found.window.measured, Duration::from_millis(length));
-        let each = TransactionKind::STANDARD.into_iter().all(|kind| found.kind(kind).completed() > 0);
+        let each = StandardKind::ALL.into_iter().all(|kind| found.kind(kind).completed() > 0);
         each.then_some((target, found))
     });
     assert_eq!(found.status, Status::Complete);
@@ -28,7 +28,7 @@ fn every_transaction_is_counted_exactly_once() {
     assert!(found.straddling <= 2, "one for each session at most: {}", found.straddling);
     assert_eq!(completed(&found.series), found.completed());
     assert!(found.warmup_series.is_empty());
-    for kind in TransactionKind::STANDARD {
+    for kind in StandardKind::ALL {
         let one = found.kind(kind);
         assert_eq!(one.latency.len(), one.completed());
         assert_eq!(one.queue.len(), one.completed());
@@ -38,7 +38,7 @@ fn every_transaction_is_counted_exactly_once() {
         assert_eq!(found.facts.inputs.count(kind), one.completed());
         assert_eq!(one.retries + one.failed + one.unknown, 0);
     }
-    let delivered = found.kind(TransactionKind::Delivery).completed();
+    let delivered = found.kind(StandardKind::Delivery).completed();
     assert_eq!((found.facts.delivery.completed, found.facts.delivery.within_80_s), (delivered, delivered));
     assert_eq!((found.facts.delivery.queued, found.facts.delivery.skipped_districts), (0, 0));
     assert!(found.lost.is_none() && found.errors.is_empty() && found.outages.is_empty());
@@ -49,11 +49,11 @@ fn every_transaction_is_counted_exactly_once() {
 fn a_rolled_back_new_order_is_completed() {
     let found = longer(200, |length| {
         let found = measure(&Arc::new(Scripted::new(|_| None)), &plan(DIRECT, length)).unwrap();
-        let new_order = found.kind(TransactionKind::NewOrder);
+        let new_order = found.kind(StandardKind::NewOrder);
         assert_eq!(new_order.rolled_back, found.facts.inputs.rollbacks_asked);
         (new_order.rolled_back > 0).then_some(found)
     });
-    let new_order = found.kind(TransactionKind::NewOrder);
+    let new_order = found.kind(StandardKind::NewOrder);
     let minutes = found.window.measured.as_secs_f64() / 60.0;
     assert!((found.nopm() * minutes - new_order.completed() as f64).abs() < 1e-3);
 }
@@ -94,7 +94,7 @@ fn the_pieces_of_a_cut_window_hold_the_new_orders_and_the_aborts_of_their_second
         assert_eq!((first.from_s, second.from_s), (0, 1));
         let (before, after) = found.series.split_at(1);
         for (piece, seconds) in [(first, before), (second, after)] {
-            let new_order = TransactionKind::NewOrder.index();
+            let new_order = StandardKind::NewOrder.index();
             let new_orders: u64 = seconds.iter().map(|second| second.completed[new_order]).sum();
             assert_eq!(piece.first_latency.len(), new_orders);
             let aborts: u64 = seconds.iter().map(|second| second.aborts).sum();
@@ -118,7 +118,8 @@ fn the_whole_run_counts_what_was_acknowledged_outside_of_the_window_too() {
         let (lost, losses) = (lost.clone(), Arc::clone(&unknown));
         let target = Arc::new(Scripted::new(move |call| {
             pause();
-            let loses = call.number % 20 == 19 && matches!(call.transaction, Transaction::Payment(_));
+            let loses = call.number % 20 == 19
+                && matches!(call.transaction, Transaction::Standard(Standard::Payment(_)));
             losses.fetch_add(usize::from(loses), Ordering::SeqCst);
             loses.then(|| lost.clone())
         }));
@@ -127,17 +128,17 @@ fn the_whole_run_counts_what_was_acknowledged_outside_of_the_window_too() {
         let found = measure(&target, &plan).unwrap();
         let seen =
             |kind| target.seen().iter().filter(|transaction| transaction.kind() == kind).count() as u64;
-        let whole = |kind: TransactionKind| found.whole.committed[kind.index()];
+        let whole = |kind: StandardKind| found.whole.committed[kind.index()];
         let unknown = unknown.load(Ordering::SeqCst) as u64;
-        let payment = TransactionKind::Payment;
+        let payment = StandardKind::Payment;
         assert_eq!((found.whole.unknown(), found.whole.unknown_of(payment.index())), (unknown, unknown));
         assert_eq!(whole(payment) + unknown, seen(payment));
         // The script rolls back what has an unused item, and delivers an order of each district.
-        assert!(whole(TransactionKind::NewOrder) <= seen(TransactionKind::NewOrder));
-        let deliveries = whole(TransactionKind::Delivery);
-        assert_eq!(deliveries, seen(TransactionKind::Delivery));
+        assert!(whole(StandardKind::NewOrder) <= seen(StandardKind::NewOrder));
+        let deliveries = whole(StandardKind::Delivery);
+        assert_eq!(deliveries, seen(StandardKind::Delivery));
         assert_eq!(found.whole.delivered, 10 * deliveries);
-        let outside = deliveries > found.kind(TransactionKind::Delivery).committed;
+        let outside = deliveries > found.kind(StandardKind::Delivery).committed;
         (unknown > 0 && deliveries > 0 && outside).then_some(())
     });
 }

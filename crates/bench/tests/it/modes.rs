@@ -3,7 +3,7 @@
 use crate::scripted::{Scripted, longer, measure, pause, plan};
 use lydite_bench::{Arrival, Mode, RunError, RunPlan, Step};
 use lydite_database::{Committed, TargetError, TxError};
-use lydite_tpcc::{Mix, Placement, Transaction, TransactionKind};
+use lydite_tpcc::{Mix, Placement, StandardKind, Transaction, TransactionKind};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -22,7 +22,7 @@ fn users(terminals: u32, sessions: u32, wait_factor: f64, delivery_log: Option<P
 fn by_warehouse(target: &Scripted) -> BTreeMap<u32, Vec<Transaction>> {
     let mut sequences: BTreeMap<u32, Vec<Transaction>> = BTreeMap::new();
     for transaction in target.seen() {
-        if transaction.kind() != TransactionKind::Delivery {
+        if transaction.kind() != StandardKind::Delivery {
             sequences.entry(transaction.home().0).or_default().push(transaction);
         }
     }
@@ -148,9 +148,9 @@ fn a_pool_that_is_too_small_shows_in_the_queue_and_not_in_the_service() {
     }));
     let found = longer(600, |length| {
         let found = measure(&target, &plan(rte(20, 1, 0.001), length)).unwrap();
-        (found.kind(TransactionKind::Payment).completed() > 0).then_some(found)
+        (found.kind(StandardKind::Payment).completed() > 0).then_some(found)
     });
-    let payment = found.kind(TransactionKind::Payment);
+    let payment = found.kind(StandardKind::Payment);
     assert!(payment.queue.mean() > 2.0 * payment.service.mean(), "{} µs", payment.queue.mean() / 1e3);
     assert!((payment.latency.mean() / (payment.queue.mean() + payment.service.mean()) - 1.0).abs() < 0.01);
     assert!(found.backlog > 0, "requests are left in the queue");
@@ -165,7 +165,7 @@ fn a_terminal_does_not_wait_for_its_deliveries() {
     let target = Arc::new(Scripted::new(move |call| {
         let begun = Instant::now();
         let kind = call.transaction.kind();
-        if kind == TransactionKind::Delivery {
+        if kind == StandardKind::Delivery {
             std::thread::sleep(DELIVERY);
         }
         seen.lock().unwrap().push((kind, begun, Instant::now()));
@@ -179,15 +179,13 @@ fn a_terminal_does_not_wait_for_its_deliveries() {
     let found = measure(&target, &plan).unwrap();
 
     let spans = spans.lock().unwrap();
-    let deliveries: Vec<_> = spans.iter().filter(|(kind, ..)| *kind == TransactionKind::Delivery).collect();
+    let deliveries: Vec<_> = spans.iter().filter(|(kind, ..)| *kind == StandardKind::Delivery).collect();
     let overtaken = deliveries.iter().any(|(_, begun, ended)| {
-        spans
-            .iter()
-            .any(|(kind, other, _)| *kind == TransactionKind::Payment && begun < other && other < ended)
+        spans.iter().any(|(kind, other, _)| *kind == StandardKind::Payment && begun < other && other < ended)
     });
     assert!(overtaken, "the only terminal went on while its delivery was under way");
 
-    let delivery = found.kind(TransactionKind::Delivery);
+    let delivery = found.kind(StandardKind::Delivery);
     assert!(delivery.completed() > 0);
     assert!(u128::from(delivery.latency.min()) >= DELIVERY.as_nanos() * 999 / 1_000);
     assert_eq!(found.facts.delivery.interactive.len(), found.facts.delivery.queued);
@@ -214,7 +212,7 @@ fn terminals_wait_as_long_as_the_standard_says_times_the_factor() {
     plan.warmup = Duration::from_millis(300);
     let found = measure(&target, &plan).unwrap();
     let waits = found.facts.waits.unwrap();
-    for kind in TransactionKind::STANDARD {
+    for kind in StandardKind::ALL {
         let (wait, limits) = (waits[kind.index()], kind.limits());
         let mean = limits.mean_think_s * FACTOR;
         // Five standard deviations of the mean of that many exponential times.
@@ -283,7 +281,7 @@ fn an_open_loop_goes_on_with_the_next_request_while_a_commit_is_on_its_way() {
         let target = Arc::new(Scripted::new(|_| None).pipelined(COMMIT));
         let plan = plan(Mode::Open { rate: 200.0, arrival: Arrival::Constant, sessions: 1 }, length);
         let found = measure(&target, &plan).unwrap();
-        let payment = found.kind(TransactionKind::Payment);
+        let payment = found.kind(StandardKind::Payment);
         if payment.completed() == 0 {
             return None;
         }
@@ -301,7 +299,7 @@ fn a_pool_takes_other_users_requests_while_a_commit_is_on_its_way_and_each_user_
         let completed = |kind: TransactionKind| found.kind(kind).completed();
         let interactive: u64 = TransactionKind::ALL
             .into_iter()
-            .filter(|kind| *kind != TransactionKind::Delivery)
+            .filter(|kind| *kind != StandardKind::Delivery)
             .map(completed)
             .sum();
         // Twenty users that wait 50 ms for each answer get no more than 800 answers in two seconds.
@@ -335,7 +333,7 @@ fn a_run_warns_about_commits_without_an_answer() {
     let warning = found.warnings.iter().find(|warning| warning.contains("pipelined commits")).unwrap();
     assert!(warning.starts_with(&target.calls().to_string()), "{warning}");
     // Any of them may be a Payment.
-    let of_payments = found.whole.unknown_of(TransactionKind::Payment.index());
+    let of_payments = found.whole.unknown_of(StandardKind::Payment.index());
     assert_eq!((found.whole.unknown(), of_payments), (target.calls(), target.calls()));
     assert!(found.whole.committed.iter().all(|&committed| committed == 0), "{:?}", found.whole);
 }
@@ -367,7 +365,7 @@ fn three_phases(length: Duration) -> bool {
     ];
     let found = measure(&target, &plan).unwrap();
     let phases: Vec<_> = found.facts.phases.iter().map(|phase| phase.completed).collect();
-    let (payment, delivery) = (TransactionKind::Payment.index(), TransactionKind::Delivery.index());
+    let (payment, delivery) = (StandardKind::Payment.index(), StandardKind::Delivery.index());
     assert_eq!(phases.len(), 3);
     for (phase, kind) in phases.iter().zip([payment, delivery, payment]) {
         assert_eq!(phase.iter().sum::<u64>(), phase[kind], "{phases:?}");
@@ -377,7 +375,7 @@ fn three_phases(length: Duration) -> bool {
     // The number of playing sessions in each phase. The order of the sent transactions shows the phases, because the
     // mix changes with them.
     let seen = seen.lock().unwrap();
-    let is_delivery = |(_, kind): &(usize, TransactionKind)| *kind == TransactionKind::Delivery;
+    let is_delivery = |(_, kind): &(usize, TransactionKind)| *kind == StandardKind::Delivery;
     let (Some(first), Some(last)) = (seen.iter().position(is_delivery), seen.iter().rposition(is_delivery))
     else {
         return false;
@@ -495,7 +493,7 @@ fn emulated_users_begin_with_the_mix_of_the_first_phase() {
     ];
     let found = measure(&target, &plan).unwrap();
     let [first, second] = &found.facts.phases[..] else { panic!("two phases") };
-    let (payment, stock_level) = (TransactionKind::Payment.index(), TransactionKind::StockLevel.index());
+    let (payment, stock_level) = (StandardKind::Payment.index(), StandardKind::StockLevel.index());
     assert!(first.completed[payment] > 20, "{first:?}");
     assert_eq!(first.completed[stock_level], 0, "a request of the second phase before it");
     // A transaction that was chosen in the first phase may be due in the second.

@@ -3,7 +3,7 @@
 use crate::scripted::{Call, Scripted, longer, measure, pause, plan};
 use lydite_bench::{Mode, OutageCause, RunError, Status};
 use lydite_database::{AbortReason, Committed, TargetError, TargetErrorKind, TxError};
-use lydite_tpcc::TransactionKind;
+use lydite_tpcc::StandardKind;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -286,15 +286,15 @@ fn a_type_that_fails_again_and_again_ends_the_run_though_others_succeed() {
     let target = Arc::new(Scripted::new(|call| {
         pause();
         // Some transactions succeed.
-        (call.transaction.kind() == TransactionKind::Payment && !call.total.is_multiple_of(7))
+        (call.transaction.kind() == StandardKind::Payment && !call.total.is_multiple_of(7))
             .then(|| TxError::Fatal("the \x1b[31mdisk is full\nand more".into()))
     }));
     let found = measure(&target, &plan(Mode::Direct { terminals: 2 }, 60_000)).unwrap();
     assert_eq!(failing(&found), "the run ended early, Payment keeps failing: the [31mdisk is full");
     assert!(found.window.measured < Duration::from_secs(30));
-    let payment = found.kind(TransactionKind::Payment);
+    let payment = found.kind(StandardKind::Payment);
     assert!(payment.failed >= 100, "{payment:?}");
-    assert!(found.kind(TransactionKind::NewOrder).completed() > 0);
+    assert!(found.kind(StandardKind::NewOrder).completed() > 0);
 }
 
 #[test]
@@ -316,10 +316,10 @@ fn a_type_that_failed_more_often_than_not_is_told_at_the_planned_end() {
     longer(300, |length| {
         let target = Arc::new(Scripted::new(|call| {
             pause();
-            (call.transaction.kind() == TransactionKind::Delivery).then(|| TxError::Fatal("no".into()))
+            (call.transaction.kind() == StandardKind::Delivery).then(|| TxError::Fatal("no".into()))
         }));
         let found = measure(&target, &plan(ONE, length)).unwrap();
-        let delivery = found.kind(TransactionKind::Delivery);
+        let delivery = found.kind(StandardKind::Delivery);
         if delivery.failed < 10 {
             return None;
         }
@@ -381,14 +381,14 @@ fn a_type_that_fails_nearly_half_of_the_time_is_a_result_however_long_the_run() 
 fn a_database_of_which_nobody_knows_whether_it_commits_is_no_result() {
     let target = Arc::new(Scripted::new(|call| {
         pause();
-        (call.transaction.kind() == TransactionKind::NewOrder).then(|| TxError::Unavailable {
+        (call.transaction.kind() == StandardKind::NewOrder).then(|| TxError::Unavailable {
             committed: Committed::Unknown,
             detail: "connection reset".into(),
         })
     }));
     longer(1_500, |length| {
         let found = measure(&target, &plan(Mode::Direct { terminals: 2 }, length)).unwrap();
-        let unknown = found.kind(TransactionKind::NewOrder).unknown;
+        let unknown = found.kind(StandardKind::NewOrder).unknown;
         if unknown < 10 {
             return None;
         }
@@ -405,13 +405,13 @@ fn a_single_failure_of_a_short_run_does_not_spoil_it_nor_does_the_warm_up() {
     longer(400, |warmup| {
         let target = Arc::new(Scripted::new(|call| {
             std::thread::sleep(Duration::from_millis(2));
-            let delivery = call.transaction.kind() == TransactionKind::Delivery;
+            let delivery = call.transaction.kind() == StandardKind::Delivery;
             (call.total < 100 || delivery).then(|| TxError::Fatal("not yet".into()))
         }));
         let mut plan = plan(ONE, 200);
         plan.warmup = Duration::from_millis(warmup);
         let found = measure(&target, &plan).unwrap();
-        let failed = found.kind(TransactionKind::Delivery).failed;
+        let failed = found.kind(StandardKind::Delivery).failed;
         assert!(failed < 10);
         // On a machine under load the first hundred may not be over with the warm-up.
         if found.kinds.iter().map(|kind| kind.failed).sum::<u64>() > failed {

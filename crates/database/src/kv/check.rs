@@ -1,11 +1,11 @@
 //! The twelve consistency conditions (clause 3.3.2) and Lydite's own, by one pass over the rows of a snapshot.
 
+use crate::facts::ConditionFinding;
 use crate::kv::codec::KvRow;
 use crate::kv::columns::FromColumns;
 use crate::kv::meta::initial_rows;
 use crate::kv::scan::RowSource;
 use crate::kv::store_error::StoreError;
-use crate::target::ConditionFinding;
 use lydite_tpcc::consistency::{
     CONDITION_COUNT, Condition, Evaluator, Finding, OFFENDERS_SHOWN, OwnEvaluator, not_compared,
 };

@@ -1,11 +1,10 @@
 //! Checksums of the tables, equal to those of an SQL database with the same rows.
 
+use crate::facts::TableChecksum;
 use crate::kv::codec::KvRow;
 use crate::kv::columns::FromColumns;
 use crate::kv::scan::RowSource;
 use crate::kv::store_error::StoreError;
-use crate::sql::checksum::hash;
-use crate::target::TableChecksum;
 use lydite_tpcc::rows::{self, ColumnSink};
 use lydite_tpcc::schema::{Column, ColumnType, Table};
 use lydite_tpcc::{Cents, Rate, Timestamp};
@@ -30,14 +29,13 @@ pub fn checksums(source: &mut impl RowSource) -> Result<Vec<TableChecksum>, Stor
 }
 
 fn sum<R: KvRow + FromColumns>(source: &mut impl RowSource) -> Result<TableChecksum, StoreError> {
-    let mut checksum = TableChecksum { table: R::TABLE, rows: 0, sum: 0 };
+    let mut checksum = TableChecksum::empty(R::TABLE);
     let mut text = CanonicalRow { text: String::new(), columns: R::TABLE.schema().columns.iter() };
     source.rows(None, |row: &R| {
         text.text.clear();
         text.columns = R::TABLE.schema().columns.iter();
         row.emit(&mut text);
-        checksum.rows += 1;
-        checksum.sum = checksum.sum.wrapping_add(hash(&text.text));
+        checksum.add(&text.text);
     })?;
     Ok(checksum)
 }

@@ -7,8 +7,7 @@
 use crate::kv::store::KvTable;
 use crate::kv::store_error::StoreError;
 use arrayvec::ArrayVec;
-use lydite_tpcc::outcome::Address;
-use lydite_tpcc::rows::Row;
+use lydite_tpcc::rows::{Address, Row};
 use lydite_tpcc::text::Text;
 use lydite_tpcc::{CarrierId, Cents, CustomerId, DistrictId, ItemId, OrderId, Rate, Timestamp, WarehouseId};
 use std::marker::PhantomData;

@@ -1,11 +1,12 @@
 //! Rows from single column values, as a driver in another process reads them back. Each value is checked against its
 //! column.
 
-use lydite_tpcc::outcome::Address;
-use lydite_tpcc::rows;
+use lydite_tpcc::rows::Address;
 use lydite_tpcc::schema::{Column, Table};
 use lydite_tpcc::text::Text;
-use lydite_tpcc::{CarrierId, Cents, CustomerId, DistrictId, ItemId, OrderId, Rate, Timestamp, WarehouseId};
+use lydite_tpcc::{
+    CarrierId, Cents, CustomerId, DistrictId, ItemId, OrderId, Rate, Timestamp, WarehouseId, rows,
+};
 
 /// Value of a column on the wire: money in cents, rates in ten-thousandths, times in microseconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Deserialize)]

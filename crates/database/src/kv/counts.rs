@@ -1,8 +1,8 @@
 //! Counts that New-Orders, Payments and Deliveries change, of a key-value store or a driver.
 
+use crate::facts::LedgerCounts;
 use crate::kv::scan::RowSource;
 use crate::kv::store_error::StoreError;
-use crate::target::LedgerCounts;
 use lydite_tpcc::{WarehouseId, rows};
 use std::ops::RangeInclusive;
 

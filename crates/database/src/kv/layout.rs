@@ -2,10 +2,11 @@
 
 use crate::kv::codec::{Column, Field, Key, KeyPart, KvRow, Malformed};
 use crate::kv::store::KvTable;
-use lydite_tpcc::outcome::Address;
-use lydite_tpcc::rows;
+use lydite_tpcc::rows::Address;
 use lydite_tpcc::text::{Credit, LastName, Text};
-use lydite_tpcc::{CarrierId, Cents, CustomerId, DistrictId, ItemId, OrderId, Rate, Timestamp, WarehouseId};
+use lydite_tpcc::{
+    CarrierId, Cents, CustomerId, DistrictId, ItemId, OrderId, Rate, Timestamp, WarehouseId, rows,
+};
 
 /// Defines consecutive columns.
 macro_rules! fields {

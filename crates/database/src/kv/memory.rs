@@ -1,10 +1,10 @@
 //! A store for tests: ordered maps in memory, one transaction at a time.
 
 use crate::error::AbortReason;
+use crate::facts::Description;
 use crate::kv::load_lock::LoadLock;
 use crate::kv::store::{Access, Direction, Each, KeyRange, KvTable, Store, StoreTx};
 use crate::kv::store_error::StoreError;
-use crate::target::Description;
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::ops::Bound;

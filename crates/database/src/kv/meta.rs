@@ -1,13 +1,13 @@
 //! Lydite's own notes in a store: the description of the database, and the progress of its load. The names are those of
 //! the SQL databases.
 
+use crate::facts::DatabaseState;
 use crate::kv::any::{AnyStore, AnyTx};
 use crate::kv::codec::Key;
 use crate::kv::lists;
 use crate::kv::store::{Access, Direction, KeyRange, KvTable, Pending, StoreTx};
 use crate::kv::store_error::StoreError;
 use crate::load::LoadUnit;
-use crate::target::DatabaseState;
 use lydite_tpcc::limits::MAX_WAREHOUSES;
 use lydite_tpcc::meta::{DatabaseMeta, POPULATION_VERSION, Played};
 use lydite_tpcc::nurand::CLoad;

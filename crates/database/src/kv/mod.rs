@@ -39,7 +39,7 @@ mod store;
 mod store_error;
 pub mod store_test;
 mod target;
-mod transactions;
+pub(crate) mod transactions;
 pub mod written;
 
 #[cfg(any(test, feature = "conformance"))]

@@ -4,10 +4,7 @@ use crate::error::{RUN_CHECK, TxError};
 use crate::kv::layout::HistoryNumber;
 use crate::kv::store::{Access, Pending, Store, StoreTx};
 use crate::kv::store_error::StoreError;
-use crate::kv::transactions::{
-    KvTxError, Played, delivery, new_order, order_status, payment, select_balance, stock_level,
-    update_balance, update_item, update_stock,
-};
+use crate::kv::transactions::{self, KvTxError, Moment};
 use crate::profile::asks_for_an_unused_item;
 use crate::session::{Commit, Session, Submitted};
 use crate::workload::Workload;
@@ -56,23 +53,12 @@ pub(super) fn access(transaction: &Transaction) -> Access {
 }
 
 /// Runs one transaction up to its commit. `number` is that of the session's last payment.
-pub(super) fn play(tx: &mut impl StoreTx, transaction: &Transaction, number: &mut HistoryNumber) -> Played {
-    let now = now();
-    match transaction {
-        Transaction::NewOrder(input) => new_order(tx, input, now),
-        Transaction::Payment(input) => {
-            // Always later than the last payment, even if the clock steps back.
-            number.time = u64::try_from(now.0).unwrap_or(0).max(number.time + 1);
-            payment(tx, input, now, *number)
-        }
-        Transaction::OrderStatus(input) => order_status(tx, input),
-        Transaction::Delivery(input) => delivery(tx, input, now),
-        Transaction::StockLevel(input) => stock_level(tx, input),
-        Transaction::UpdateStock(input) => update_stock(tx, input),
-        Transaction::UpdateItem(input) => update_item(tx, input),
-        Transaction::UpdateBalance(input) => update_balance(tx, input),
-        Transaction::SelectBalance(input) => select_balance(tx, input),
-    }
+pub(super) fn play(
+    tx: &mut impl StoreTx,
+    transaction: &Transaction,
+    number: &mut HistoryNumber,
+) -> Result<Outcome, KvTxError> {
+    transactions::play(tx, transaction, &mut Moment { now: now(), number })
 }
 
 /// Returns the error of a transaction that ended before its commit.

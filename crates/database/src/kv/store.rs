@@ -1,8 +1,8 @@
 //! The traits of a key-value store on which the one text of the transactions runs.
 
+use crate::facts::Description;
 use crate::kv::load_lock::LoadLock;
 use crate::kv::store_error::StoreError;
-use crate::target::Description;
 use lydite_tpcc::schema::Table;
 use std::ops::ControlFlow;
 

@@ -3,6 +3,7 @@
 use crate::balances::Balances;
 use crate::capabilities::{BalanceTarget, Capabilities, HeldTarget, Server, StoreTest};
 use crate::error::TargetError;
+use crate::facts::{ConditionFinding, DatabaseState, Description, LedgerCounts, TableChecksum};
 use crate::held::Held;
 use crate::kv::any::{AnyStore, AnyTx};
 use crate::kv::balances::KvBalances;
@@ -25,9 +26,7 @@ use crate::lists::{HeldLists, ListTarget, Lists};
 use crate::load::Loader;
 use crate::reread::{FoundRows, HalfCounts, RowKeys};
 use crate::session::Session;
-use crate::target::{
-    ConditionFinding, DatabaseState, Demand, Description, LedgerCounts, TableChecksum, Target,
-};
+use crate::target::{Demand, Target};
 use crate::written::Written;
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;

@@ -3,6 +3,7 @@
 mod own;
 
 use crate::error::{AbortReason, Committed, TargetErrorKind, TxError};
+use crate::facts::DatabaseState;
 use crate::kv::codec::{KvRow, Malformed, behind};
 use crate::kv::layout::{
     customer, customer_by_name, district, history, item, new_order, order_by_customer, order_line, stock,
@@ -13,18 +14,17 @@ use crate::kv::store_error::StoreError;
 use crate::kv::target::KvTarget;
 use crate::load::{LoadProgress, LoadUnit};
 use crate::playing::{assert_conditions, inputs, load, meta, play, population};
-use crate::target::{DatabaseState, Target};
+use crate::target::Target;
 use lydite_tpcc::consistency::OWN_CONDITIONS;
 use lydite_tpcc::meta::Played;
-use lydite_tpcc::outcome::DeliveryOutcome;
 use lydite_tpcc::text::truncated;
-use lydite_tpcc::transaction::{
-    CustomerSelector, Delivery, NewOrder, OrderLineInput, OrderStatus, Payment, StockLevel, UpdateItem,
-    UpdateStock,
+use lydite_tpcc::transactions::{
+    CustomerSelector, Delivery, DeliveryOutcome, NewOrder, OrderLineInput, OrderStatus, Payment, StockLevel,
+    UpdateItem, UpdateStock,
 };
 use lydite_tpcc::{
-    CarrierId, Cents, CustomerId, DistrictId, ItemId, OrderId, Outcome, Rate, Timestamp, Transaction,
-    WarehouseId, rows,
+    CarrierId, Cents, CustomerId, Dike, DistrictId, ItemId, OrderId, Outcome, Rate, Standard,
+    StandardOutcome, Timestamp, Transaction, WarehouseId, rows,
 };
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
@@ -80,24 +80,26 @@ fn a_missing_row_ends_the_transaction_and_leaves_nothing_of_it() {
     let (w_id, d_id, c_id) = (WarehouseId(1), DistrictId(3), CustomerId(5));
     let line = |i_id| OrderLineInput { i_id, supply_w_id: w_id, quantity: 1 };
     let lines = (10..15).map(|id| line(ItemId(id))).collect();
-    let order = Transaction::NewOrder(NewOrder { w_id, d_id, c_id, lines });
-    let payment = Transaction::Payment(Payment {
+    let order = Transaction::Standard(Standard::NewOrder(NewOrder { w_id, d_id, c_id, lines }));
+    let payment = Transaction::Standard(Standard::Payment(Payment {
         w_id,
         d_id,
         c_w_id: w_id,
         c_d_id: d_id,
         customer: CustomerSelector::Id(c_id),
         amount: Cents(100),
-    });
+    }));
     let nobody = CustomerSelector::LastName(truncated("NOBODY"));
-    let status = |customer| Transaction::OrderStatus(OrderStatus { w_id, d_id, customer });
-    let delivery = Transaction::Delivery(Delivery { w_id, districts: 10, carrier_id: CarrierId(1) });
-    let level = Transaction::StockLevel(StockLevel {
+    let status =
+        |customer| Transaction::Standard(Standard::OrderStatus(OrderStatus { w_id, d_id, customer }));
+    let delivery =
+        Transaction::Standard(Standard::Delivery(Delivery { w_id, districts: 10, carrier_id: CarrierId(1) }));
+    let level = Transaction::Standard(Standard::StockLevel(StockLevel {
         w_id,
         d_id,
         threshold: 10,
         others: std::iter::empty().collect(),
-    });
+    }));
     let (d, c) = (district::key(w_id, d_id), customer::key(w_id, d_id, c_id));
     let stock_14 = stock::key(w_id, ItemId(14));
     let oldest = order_line::key(w_id, d_id, OrderId(211), 1);
@@ -149,11 +151,14 @@ fn delivery_skips_a_district_without_a_new_order() {
         tx.delete(KvTable::NewOrder, &key).expect("delete");
     }
     tx.commit().expect("commit");
-    let delivery =
-        Transaction::Delivery(Delivery { w_id: WarehouseId(1), districts: 10, carrier_id: CarrierId(1) });
+    let delivery = Transaction::Standard(Standard::Delivery(Delivery {
+        w_id: WarehouseId(1),
+        districts: 10,
+        carrier_id: CarrierId(1),
+    }));
     let outcome = target.connect().expect("connect").execute(&delivery);
     let delivered = DistrictId::up_to(10).filter(|d| d.0 != 3).map(|d| (d, OrderId(211))).collect();
-    assert_eq!(outcome, Ok(Outcome::Delivery(DeliveryOutcome { delivered })));
+    assert_eq!(outcome, Ok(Outcome::Standard(StandardOutcome::Delivery(DeliveryOutcome { delivered }))));
 }
 
 #[test]
@@ -404,9 +409,11 @@ fn a_lost_update_of_a_price_or_of_stock_is_found() {
     let line = |id| OrderLineInput { i_id: ItemId(id), supply_w_id: w_id, quantity: 9 };
     for number in 0..40 {
         let rounds = [line(9), line(10)].into_iter().collect();
-        session.execute(&Transaction::UpdateStock(UpdateStock { w_id, rounds })).expect("an update");
+        session
+            .execute(&Transaction::Dike(Dike::UpdateStock(UpdateStock { w_id, rounds })))
+            .expect("an update");
         let items = [ItemId(7), ItemId(number % 5 + 20)];
-        session.execute(&Transaction::UpdateItem(UpdateItem { w_id, items })).expect("a swap");
+        session.execute(&Transaction::Dike(Dike::UpdateItem(UpdateItem { w_id, items }))).expect("a swap");
     }
     let broken = || -> Vec<String> {
         let findings = target.check(&OWN_CONDITIONS, &|_| ()).expect("check");

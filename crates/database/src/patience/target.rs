@@ -8,6 +8,7 @@ use crate::capabilities::{
     StoreTest, TableEngines,
 };
 use crate::error::TargetError;
+use crate::facts::{ConditionFinding, DatabaseState, Description, LedgerCounts, TableChecksum};
 use crate::held;
 use crate::lists::{HeldLists, ListTarget, Lists};
 use crate::load::Loader;
@@ -16,9 +17,7 @@ use crate::observe::{Configuration, Observe, Observer};
 use crate::replication::{Positions, Replication};
 use crate::reread::{FoundRows, HalfCounts, RowKeys};
 use crate::session::Session;
-use crate::target::{
-    ConditionFinding, DatabaseState, Demand, Description, LedgerCounts, TableChecksum, Target,
-};
+use crate::target::{Demand, Target};
 use crate::workload::Micro;
 use crate::written::Written;
 use lydite_micro::{Engines, Meta, TableId, Totals};

@@ -1,8 +1,8 @@
 //! Checksums of tables. They depend neither on the order of the rows nor on the database.
 
+use crate::facts::TableChecksum;
 use crate::sql::meta::Admin;
 use crate::sql::sql_error::SqlError;
-use crate::target::TableChecksum;
 use lydite_tpcc::schema::{ColumnType, Table};
 
 /// A dialect's expressions for the canonical text of a column: amounts in cents, rates in ten-thousandths.
@@ -42,22 +42,11 @@ pub fn checksums(admin: &mut impl Admin, canonical: &CanonicalText) -> Result<Ve
     Table::ALL
         .into_iter()
         .map(|table| {
-            let mut checksum = TableChecksum { table, rows: 0, sum: 0 };
+            let mut checksum = TableChecksum::empty(table);
             admin.query_each(&select(canonical, table), &mut |row| {
-                checksum.rows += 1;
-                checksum.sum = checksum.sum.wrapping_add(hash(row.first().copied().flatten().unwrap_or("")));
+                checksum.add(row.first().copied().flatten().unwrap_or(""));
             })?;
             Ok(checksum)
         })
         .collect()
-}
-
-/// Returns the 64-bit FNV-1a hash of a text, with a final mix so that sums of many hashes do not cancel out.
-pub fn hash(text: &str) -> u64 {
-    let mut hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
-    hash ^= hash >> 32;
-    hash = hash.wrapping_mul(0xd6e8_feb8_6659_fd93);
-    hash ^ (hash >> 32)
 }

@@ -1,12 +1,13 @@
 //! The twelve consistency conditions (clause 3.3.2) as SQL queries over sets. Each query returns the keys that violate the
 //! condition. Lydite's own conditions are in `own_conditions.rs`.
 
+use crate::facts::ConditionFinding;
 use crate::kv::meta::initial_rows;
 use crate::sql::dialect::Dialect;
+use crate::sql::findings::ask;
 use crate::sql::meta::Admin;
 use crate::sql::own_conditions;
 use crate::sql::sql_error::SqlError;
-use crate::target::ConditionFinding;
 use lydite_tpcc::DISTRICTS_PER_WAREHOUSE;
 use lydite_tpcc::consistency::{
     CONDITION_COUNT, Condition, ORDER_LINE_CONDITION, ORDERS_CONDITION, not_compared,
@@ -14,9 +15,6 @@ use lydite_tpcc::consistency::{
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::schema::Table;
 use std::time::Instant;
-
-/// Most offending keys that a finding names.
-pub(crate) const EXAMPLES: usize = 5;
 
 /// Sum of the delivered lines of each customer. Joins lines with their orders. Most lines are loaded ones with an amount
 /// of zero, which no sum needs.
@@ -370,22 +368,4 @@ pub fn evaluate(
             Ok(finding)
         })
         .collect()
-}
-
-/// Queries the offenders and adds them to the finding, in the order of the keys.
-pub(crate) fn ask<A: Admin + ?Sized>(
-    admin: &mut A,
-    offenders: &str,
-    finding: &mut ConditionFinding,
-) -> Result<(), SqlError> {
-    let sql = format!(
-        "SELECT example, count(*) OVER () FROM ({offenders}) AS offenders ORDER BY example LIMIT {EXAMPLES}"
-    );
-    admin.query_each(&sql, &mut |row| {
-        if let [example, Some(count)] = row {
-            // A text with a null is null.
-            finding.examples.push(example.unwrap_or("a row with nulls").to_string());
-            finding.offenders = count.parse().unwrap_or(u64::MAX);
-        }
-    })
 }

@@ -1,8 +1,8 @@
 //! Counts that New-Orders, Payments and Deliveries change, as one query.
 
+use crate::facts::LedgerCounts;
 use crate::sql::meta::Admin;
 use crate::sql::sql_error::SqlError;
-use crate::target::LedgerCounts;
 use std::ops::RangeInclusive;
 
 /// Counts in these warehouses. See [`crate::Target::counts`].

@@ -69,19 +69,21 @@ impl HeldConnection {
         rows: &Rows,
     ) -> Result<Option<Point>, SqlError> {
         let order = || if rows.is_empty() { Ok(None) } else { rows.int(0, 0).map(|id| Some(OrderId(id))) };
-        Ok(match (statement, params) {
-            (Statement::Item, _) => {
-                let mut turn = self.turn.lock();
-                turn.items += 1;
-                Some(Point::Item(turn.items))
+        if statement == Statement::Item {
+            let mut turn = self.turn.lock();
+            turn.items += 1;
+            return Ok(Some(Point::Item(turn.items)));
+        }
+        if statement == Statement::LastOrder {
+            return Ok(Some(Point::LastOrder(order()?)));
+        }
+        match params {
+            [_, Value::Int(district), ..] if statement == Statement::OldestNewOrder => {
+                let district = u16::try_from(*district).ok().map(DistrictId);
+                district.map(|id| Ok(Point::Oldest(id, order()?))).transpose()
             }
-            (Statement::OldestNewOrder, [_, Value::Int(district), ..]) => u16::try_from(*district)
-                .ok()
-                .map(|id| Ok::<_, SqlError>(Point::Oldest(DistrictId(id), order()?)))
-                .transpose()?,
-            (Statement::LastOrder, _) => Some(Point::LastOrder(order()?)),
-            _ => None,
-        })
+            _ => Ok(None),
+        }
     }
 }
 

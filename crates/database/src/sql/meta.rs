@@ -1,10 +1,10 @@
 //! Lydite's own two tables: `lydite_meta` describes the database, `lydite_load` has the progress of its load.
 
+use crate::facts::DatabaseState;
 use crate::kv::meta as kv;
 use crate::load::LoadUnit;
 use crate::micro::is_table_name;
 use crate::sql::sql_error::SqlError;
-use crate::target::DatabaseState;
 use lydite_tpcc::TransactionKind;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::schema::Table;

@@ -1,19 +1,19 @@
 //! Lydite's own conditions as SQL queries over sets: a query sums or returns what breaks a condition. Where sums over a
 //! warehouse differ from what was loaded, a second query names the rows.
 
-use crate::sql::conditions::{EXAMPLES, ask};
+use crate::facts::ConditionFinding;
 use crate::sql::dialect::Dialect;
+use crate::sql::findings::{EXAMPLES, ask};
 use crate::sql::meta::{Admin, in_words};
 use crate::sql::sql_error::SqlError;
-use crate::target::ConditionFinding;
 use lydite_tpcc::consistency::{
     CUSTOMER_CONDITION, DISTRICT_CONDITION, ENTRIES_THAT_FIT, HISTORY_CONDITION, ITEM_CONDITION,
     ORDER_LINE_CONDITION, ORDERS_CONDITION, PAYMENTS, PRICES, STOCK_CONDITION, WAREHOUSE_CONDITION,
     exchanged, stock_residue,
 };
 use lydite_tpcc::meta::Played;
-use lydite_tpcc::outcome::Address;
 use lydite_tpcc::population::{INITIAL_OL_QUANTITY, INITIAL_PAYMENT, LineSums, Population};
+use lydite_tpcc::rows::Address;
 use lydite_tpcc::{Cents, Rate, WarehouseId};
 use std::collections::BTreeMap;
 

@@ -1,26 +1,19 @@
-//! The session of an SQL database. It gives each transaction to its module, and has the steps that the modules share.
+//! The session of an SQL database: the steps that the files of the transactions share.
 
-use crate::error::{RUN_CHECK, TxError};
-use crate::replication::Positions;
-use crate::session::Session;
+use crate::error::RUN_CHECK;
 use crate::sql::connection::{Connection, Step};
 use crate::sql::dialect::Dialect;
 use crate::sql::sql_error::SqlError;
 use crate::sql::statement::{Statement, Way};
 use crate::sql::tx_error::SqlTxError;
 use crate::sql::value::{Rows, Value};
-use crate::sql::{
-    delivery, new_order, order_status, payment, select_balance, stock_level, update_balance, update_item,
-    update_stock,
-};
 use crate::target::TxMode;
 use lydite_tpcc::input::Contended;
-use lydite_tpcc::transaction::MAX_ORDER_LINES;
-use lydite_tpcc::{Outcome, Transaction};
+use lydite_tpcc::transactions::MAX_ORDER_LINES;
 use std::sync::Arc;
 
 /// Result of a transaction.
-pub(crate) type Played = Result<Outcome, SqlTxError>;
+pub(crate) type Played<R> = Result<R, SqlTxError>;
 
 /// A session of an SQL database.
 pub struct SqlSession {
@@ -30,9 +23,9 @@ pub struct SqlSession {
     pub(crate) way: Way,
     pub(crate) dialect: &'static Dialect,
     /// True if the database answers no conflict by an error of a key, see [`SqlSession::judging_keys`].
-    judges_keys: bool,
+    pub(crate) judges_keys: bool,
     /// Table of the hot rows, and the function to call before a New-Order requests a row of it.
-    watching: Option<(Contended, Arc<dyn Fn() + Send + Sync>)>,
+    pub(crate) watching: Option<(Contended, Arc<dyn Fn() + Send + Sync>)>,
     /// Buffers for the answers of the longest pipeline.
     pub(crate) rows: [Rows; LONGEST_PIPELINE],
 }
@@ -53,33 +46,6 @@ impl SqlSession {
     #[must_use]
     pub fn judging_keys(self, judges: bool) -> Self {
         Self { judges_keys: judges, ..self }
-    }
-}
-
-impl Session for SqlSession {
-    fn watch(&mut self, row: Contended, asked: Arc<dyn Fn() + Send + Sync>) -> bool {
-        self.watching = Some((row, asked));
-        self.way == Way::Statements
-    }
-
-    fn positions(&mut self) -> Option<&mut dyn Positions> {
-        self.connection.positions()
-    }
-
-    fn execute(&mut self, transaction: &Transaction) -> Result<Outcome, TxError> {
-        let played = match transaction {
-            Transaction::NewOrder(input) => new_order::play(self, input),
-            Transaction::Payment(input) => payment::play(self, input),
-            Transaction::OrderStatus(input) => order_status::play(self, input),
-            Transaction::Delivery(input) => delivery::play(self, input),
-            Transaction::StockLevel(input) => stock_level::play(self, input),
-            Transaction::UpdateStock(input) => update_stock::play(self, input),
-            Transaction::UpdateItem(input) => update_item::play(self, input),
-            Transaction::UpdateBalance(input) => update_balance::play(self, input),
-            Transaction::SelectBalance(input) => select_balance::play(self, input),
-        };
-        let takes_number = matches!(transaction, Transaction::NewOrder(_));
-        played.map_err(|error| error.of_keys(self.judges_keys, takes_number).roll_back(&mut *self.connection))
     }
 }
 

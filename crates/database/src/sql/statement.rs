@@ -1,16 +1,11 @@
-//! Statements as data. The module of a transaction declares its statements with `statements!`. This module numbers them
-//! and makes one table of them.
+//! Statements as data. The file of a transaction declares its statements with `statements!`; `transactions.rs` makes one
+//! table of them.
 //!
 //! Parameters are written `$1`, `$2` …, their first uses in ascending order, and get the dialect's form.
 
 use crate::sql::dialect::{Batches, Dialect};
-use crate::sql::prepared::{Prepared, StatementRole};
-use crate::sql::{
-    delivery, new_order, order_status, payment, select_balance, stock_level, update_balance, update_item,
-    update_stock,
-};
 use crate::target::TxMode;
-use SqlText::{Made, Sql};
+use SqlText::{Each, Made, Sql};
 use lydite_tpcc::TransactionKind;
 use std::fmt;
 
@@ -43,15 +38,17 @@ impl Way {
     }
 }
 
-/// The text of a statement.
+/// The text of a statement, or of several that differ by a number.
 pub(crate) enum SqlText {
     /// A text whose parts in braces come from the dialect ([`Dialect::fill`]).
     Sql(&'static str),
     /// A function that makes the text.
     Made(fn(&Dialect) -> String),
+    /// As many statements, numbered from 1, and functions that make the name and the text of one.
+    Each { count: usize, name: fn(usize) -> String, text: fn(&Dialect, usize) -> String },
 }
 
-/// A statement as data.
+/// A statement as data, or several that differ by a number.
 pub(crate) struct Definition {
     /// Name, on the wire and in errors.
     pub(crate) name: &'static str,
@@ -60,15 +57,51 @@ pub(crate) struct Definition {
     pub(crate) text: SqlText,
 }
 
-/// A statement of the transactions, as its number in the table of all statements. The module of each transaction
-/// declares its statements as constants, such as `Statement::InsertOrder`.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Statement(usize);
+impl Definition {
+    /// Returns the number of statements.
+    const fn count(&self) -> usize {
+        match self.text {
+            Sql(_) | Made(_) => 1,
+            Each { count, .. } => count,
+        }
+    }
+}
 
-/// Declares statements with numbers from the given one on: a name, the [`Way`]s that prepare it, and its [`SqlText`].
+/// Returns the number of statements of the first definitions.
+pub(crate) const fn count_of(definitions: &[Definition], first: usize) -> usize {
+    let (mut count, mut position) = (0, 0);
+    while position < first {
+        count += definitions[position].count();
+        position += 1;
+    }
+    count
+}
+
+/// A statement of the transactions. The file of each transaction declares its statements as constants, such as
+/// `Statement::InsertOrder`.
+#[derive(Clone, Copy)]
+pub struct Statement {
+    /// Type of the transaction that declares it; none if all transactions use it.
+    pub(crate) of: Option<TransactionKind>,
+    /// Place among the statements of that type.
+    pub(crate) place: usize,
+    definition: &'static Definition,
+    /// Number among those of its definition, from 1.
+    number: usize,
+}
+
+impl PartialEq for Statement {
+    fn eq(&self, other: &Self) -> bool {
+        (self.of, self.place) == (other.of, other.place)
+    }
+}
+
+impl Eq for Statement {}
+
+/// Declares statements of a type of transaction: a name, the [`Way`]s that prepare it, and its [`SqlText`].
 macro_rules! statements {
     (
-        from $first:expr;
+        of $of:expr;
         $($(#[$about:meta])* $name:ident [$($way:ident)+] $text:expr;)+
     ) => {
         /// The statements declared here.
@@ -80,8 +113,8 @@ macro_rules! statements {
             }),+
         ];
 
-        /// Positions of the statements among them.
-        enum Place {
+        /// Positions of the definitions among them.
+        enum Position {
             $($name),+
         }
 
@@ -89,7 +122,7 @@ macro_rules! statements {
         impl $crate::sql::statement::Statement {
             $(
                 $(#[$about])*
-                pub(crate) const $name: Self = Self::numbered($first + Place::$name as usize);
+                pub(crate) const $name: Self = Self::declared($of, STATEMENTS, Position::$name as usize);
             )+
         }
     };
@@ -97,7 +130,7 @@ macro_rules! statements {
 pub(crate) use statements;
 
 statements! {
-    from 0;
+    of None;
 
     /// Begins a transaction that writes.
     BeginWrite [Statements Batched MultiRow Procedures] Sql("{begin_write}");
@@ -109,90 +142,35 @@ statements! {
     Commit [Statements Batched MultiRow Procedures] Sql("COMMIT");
 }
 
-/// Returns the statements of a transaction type.
-const fn of_kind(kind: TransactionKind) -> &'static [Definition] {
-    match kind {
-        TransactionKind::NewOrder => new_order::STATEMENTS,
-        TransactionKind::Payment => payment::STATEMENTS,
-        TransactionKind::OrderStatus => order_status::STATEMENTS,
-        TransactionKind::Delivery => delivery::STATEMENTS,
-        TransactionKind::StockLevel => stock_level::STATEMENTS,
-        TransactionKind::UpdateStock => update_stock::STATEMENTS,
-        TransactionKind::UpdateItem => update_item::STATEMENTS,
-        TransactionKind::UpdateBalance => update_balance::STATEMENTS,
-        TransactionKind::SelectBalance => select_balance::STATEMENTS,
-    }
-}
-
-/// Returns the number of the first statement of a transaction type.
-pub(crate) const fn first(kind: TransactionKind) -> usize {
-    behind(kind.index())
-}
-
-/// Returns the number after the statements of the first `kinds` transaction types.
-const fn behind(kinds: usize) -> usize {
-    let mut number = STATEMENTS.len();
-    let mut kind = 0;
-    while kind < kinds {
-        number += of_kind(TransactionKind::ALL[kind]).len();
-        kind += 1;
-    }
-    number
-}
-
-/// All statements by number.
-static ALL: [&Definition; behind(TransactionKind::COUNT)] = {
-    let mut all = [&STATEMENTS[0]; behind(TransactionKind::COUNT)];
-    let mut number = 0;
-    while number < STATEMENTS.len() {
-        all[number] = &STATEMENTS[number];
-        number += 1;
-    }
-    let mut kind = 0;
-    while kind < TransactionKind::COUNT {
-        let statements = of_kind(TransactionKind::ALL[kind]);
-        let mut place = 0;
-        while place < statements.len() {
-            all[number] = &statements[place];
-            number += 1;
-            place += 1;
-        }
-        kind += 1;
-    }
-    all
-};
-
 impl Statement {
-    /// Makes a statement. Only [`statements!`] calls it, because its constants are all statements.
-    pub(crate) const fn numbered(number: usize) -> Self {
-        Self(number)
+    /// Makes a statement, the first one of a definition. Only [`statements!`] and [`Statement::all_of`] call it.
+    pub(crate) const fn declared(
+        of: Option<TransactionKind>,
+        definitions: &'static [Definition],
+        position: usize,
+    ) -> Self {
+        let place = count_of(definitions, position);
+        Self { of, place, definition: &definitions[position], number: 1 }
     }
 
-    fn definition(self) -> &'static Definition {
-        ALL[self.0]
+    /// Returns the statement with this number, from 1, of the same definition.
+    pub(crate) fn nth(self, number: usize) -> Self {
+        debug_assert!((1..=self.definition.count()).contains(&number), "{self:?} has no number {number}");
+        Self { place: self.place + number - self.number, number, ..self }
     }
 
-    /// Returns the statements that a session in this mode prepares.
-    pub fn of_mode(mode: TxMode, dialect: &Dialect) -> Vec<Self> {
-        let way = Way::of(mode, dialect);
-        (0..ALL.len()).map(Self).filter(|statement| statement.definition().ways.contains(&way)).collect()
+    /// Returns the statements of a transaction type.
+    pub(crate) fn all_of(
+        of: Option<TransactionKind>,
+        definitions: &'static [Definition],
+    ) -> impl Iterator<Item = Self> {
+        let first = (0..definitions.len()).map(move |position| Self::declared(of, definitions, position));
+        first.flat_map(|first| (1..=first.definition.count()).map(move |number| first.nth(number)))
     }
 
-    /// Returns the text in PostgreSQL's dialect over shards. The newest orders are beyond the planner's histogram, so
-    /// it may take them for one row, and then a join reads a whole foreign table again for every row of another. This
-    /// text finds the items first instead.
-    pub fn text_over_shards(self, dialect: &Dialect) -> String {
-        stock_level::over_shards(self).unwrap_or_else(|| self.text(dialect))
-    }
-
-    /// Returns the text in this dialect for a server whose New-Order has a procedure that works on all lines at once.
-    pub fn text_for_arrays(self, dialect: &Dialect) -> String {
-        let text = self.text(dialect);
-        if self == Self::CallNewOrder {
-            text.replace("lydite_new_order", "lydite_new_order_arrays")
-        } else {
-            text
-        }
+    /// True if a session that sends in this way prepares the statement.
+    pub(crate) fn is_of(self, way: Way) -> bool {
+        self.definition.ways.contains(&way)
     }
 
     /// Returns the name with what the statement does to which table, for messages: `PayWarehouse (UPDATE warehouse)`.
@@ -207,9 +185,10 @@ impl Statement {
 
     /// Returns the text in this dialect.
     pub fn text(self, dialect: &Dialect) -> String {
-        let text = match self.definition().text {
+        let text = match self.definition.text {
             Sql(text) => dialect.fill(text),
             Made(make) => make(dialect),
+            Each { text, .. } => text(dialect, self.number),
         };
         dialect.placeholders(&text)
     }
@@ -217,21 +196,9 @@ impl Statement {
 
 impl fmt::Debug for Statement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.definition().name)
-    }
-}
-
-impl Prepared for Statement {
-    fn index(self) -> usize {
-        self.0
-    }
-
-    fn role(self) -> StatementRole {
-        match self {
-            Self::BeginWrite => StatementRole::BeginWrite,
-            Self::BeginRead => StatementRole::BeginRead,
-            Self::Commit => StatementRole::Commit,
-            _ => StatementRole::Other,
+        match self.definition.text {
+            Sql(_) | Made(_) => f.write_str(self.definition.name),
+            Each { name, .. } => f.write_str(&name(self.number)),
         }
     }
 }

@@ -3,9 +3,9 @@
 //! rows.
 
 use crate::error::TargetError;
+use crate::facts::ConditionFinding;
 use crate::sql::foreign::{ReadOnly, population};
 use crate::sql::sql_error::SqlError;
-use crate::target::ConditionFinding;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::nurand::last_name;
 use lydite_tpcc::schema::Table;

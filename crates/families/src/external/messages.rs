@@ -1,11 +1,10 @@
 //! The messages of the protocol, as data. Their names are a contract: `docs/src/driver-protocol.md`.
 
-use lydite_tpcc::RolledBackOrder;
 use lydite_tpcc::rows::ColumnSink;
-use lydite_tpcc::transaction::{
+use lydite_tpcc::transactions::{
     CustomerSelector, Delivery, NewOrder, OrderLineInput, OrderStatus, Payment, StockLevel,
 };
-use lydite_tpcc::{Cents, CustomerId, Rate, Timestamp};
+use lydite_tpcc::{Cents, CustomerId, Rate, RolledBackOrder, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 use std::collections::BTreeMap;

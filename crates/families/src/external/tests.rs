@@ -20,8 +20,11 @@ use lydite_database::{
 use lydite_tpcc::consistency::CONDITIONS;
 use lydite_tpcc::deck::Mix;
 use lydite_tpcc::schema::Table;
-use lydite_tpcc::transaction::{NewOrder, OrderLineInput, StockLevel};
-use lydite_tpcc::{CustomerId, DistrictId, Districts, InputPlan, ItemId, Outcome, Transaction, WarehouseId};
+use lydite_tpcc::transactions::{NewOrder, OrderLineInput, StockLevel};
+use lydite_tpcc::{
+    CustomerId, DistrictId, Districts, InputPlan, ItemId, Outcome, Standard, StandardOutcome, Transaction,
+    WarehouseId,
+};
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -201,16 +204,21 @@ fn what_can_not_be_started_is_told() {
 fn an_order() -> Transaction {
     let (w_id, d_id, c_id) = (WarehouseId(1), DistrictId(1), CustomerId(1));
     let line = |i_id| OrderLineInput { i_id: ItemId(i_id), supply_w_id: w_id, quantity: 2 };
-    Transaction::NewOrder(NewOrder { w_id, d_id, c_id, lines: (1..=5).map(line).collect() })
+    Transaction::Standard(Standard::NewOrder(NewOrder {
+        w_id,
+        d_id,
+        c_id,
+        lines: (1..=5).map(line).collect(),
+    }))
 }
 
 fn a_stock_level() -> Transaction {
-    Transaction::StockLevel(StockLevel {
+    Transaction::Standard(Standard::StockLevel(StockLevel {
         w_id: WarehouseId(1),
         d_id: DistrictId(1),
         threshold: 10,
         others: std::iter::empty().collect(),
-    })
+    }))
 }
 
 #[test]
@@ -242,7 +250,10 @@ fn a_driver_that_breaks_the_protocol_is_one_clear_error_and_never_a_hang() {
         assert!(matches!(again, Err(TxError::Unavailable { .. })), "{kind}: {again:?}");
         // A new process serves the new session.
         let answer = target.connect().expect("reconnect").execute(&a_stock_level());
-        assert!(matches!(answer, Ok(Outcome::StockLevel(_))), "{kind}: {answer:?}");
+        assert!(
+            matches!(answer, Ok(Outcome::Standard(StandardOutcome::StockLevel(_)))),
+            "{kind}: {answer:?}"
+        );
     }
 }
 
@@ -268,12 +279,12 @@ fn a_session_that_hangs_is_the_end_of_that_session_alone() {
     let command = format!("env 'PYTHONPATH={SDK}' python3 '{}'", script.display());
     let target = External::new(config(&command, "?timeout=5s"));
     let with = |threshold| {
-        Transaction::StockLevel(StockLevel {
+        Transaction::Standard(Standard::StockLevel(StockLevel {
             w_id: WarehouseId(1),
             d_id: DistrictId(1),
             threshold,
             others: std::iter::empty().collect(),
-        })
+        }))
     };
     let mut sessions: Vec<_> = (0..3).map(|_| target.connect().expect("connect")).collect();
     while let Some(mut session) = (!sessions.is_empty()).then(|| sessions.remove(0)) {
@@ -285,7 +296,7 @@ fn a_session_that_hangs_is_the_end_of_that_session_alone() {
         std::thread::sleep(Duration::from_millis(1_500));
         for other in &mut sessions {
             let answer = other.execute(&with(10));
-            assert!(matches!(answer, Ok(Outcome::StockLevel(_))), "{answer:?}");
+            assert!(matches!(answer, Ok(Outcome::Standard(StandardOutcome::StockLevel(_)))), "{answer:?}");
         }
     }
     let mut fresh = target.connect().expect("the process is still there");
@@ -336,7 +347,10 @@ fn an_answer_of_a_wrong_shape_is_named_field_by_field_and_the_session_goes_on() 
             other => panic!("{kind}: {other:?}"),
         }
         let answer = session.execute(&a_stock_level());
-        assert!(matches!(answer, Ok(Outcome::StockLevel(_))), "{kind}: {answer:?}");
+        assert!(
+            matches!(answer, Ok(Outcome::Standard(StandardOutcome::StockLevel(_)))),
+            "{kind}: {answer:?}"
+        );
     }
     let error = misbehaving("rows", "").check(&CONDITIONS, &|_| ()).expect_err("a bad row");
     let words = "row 0 of district: d_tax is the text \"tax\", not a whole number in its range";

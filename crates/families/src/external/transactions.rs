@@ -25,13 +25,13 @@ use lydite_database::{
 };
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
-use lydite_tpcc::outcome::{
-    DeliveryOutcome, NewOrderOutcome, OrderStatusOutcome, PaymentOutcome, StockLevelOutcome,
-};
 use lydite_tpcc::population::{Population, RowWriter};
 use lydite_tpcc::rows::{self, Row};
 use lydite_tpcc::schema::Table;
-use lydite_tpcc::{OrderId, Outcome, Transaction, TransactionKind, WarehouseId};
+use lydite_tpcc::transactions::{
+    DeliveryOutcome, NewOrderOutcome, OrderStatusOutcome, PaymentOutcome, StockLevelOutcome,
+};
+use lydite_tpcc::{OrderId, Outcome, Standard, StandardOutcome, Transaction, TransactionKind, WarehouseId};
 use serde::Deserialize;
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -467,45 +467,52 @@ struct DriverSession(Lease);
 
 impl Session for DriverSession {
     fn execute(&mut self, transaction: &Transaction) -> Result<Outcome, TxError> {
-        let (lease, now) = (&mut self.0, now());
-        let answer = match transaction {
-            Transaction::NewOrder(input) => lease
-                .call::<NewOrderOutcome>("new_order", &NewOrderRequest::new(input, now))
-                .map(Outcome::NewOrder),
-            Transaction::Payment(input) => lease
-                .call::<PaymentOutcome>("payment", &PaymentRequest::new(input, now))
-                .map(|outcome| Outcome::Payment(Box::new(outcome))),
-            Transaction::OrderStatus(input) => lease
-                .call::<OrderStatusOutcome>("order_status", &OrderStatusRequest::new(input))
-                .map(Outcome::OrderStatus),
-            Transaction::Delivery(input) => lease
-                .call::<DeliveryOutcome>("delivery", &DeliveryRequest::new(input, now))
-                .map(Outcome::Delivery),
-            Transaction::StockLevel(input) => lease
-                .call::<StockLevelOutcome>("stock_level", &StockLevelRequest::new(input))
-                .map(Outcome::StockLevel),
+        let lease = &mut self.0;
+        let Transaction::Standard(standard) = transaction else {
             // The plan's demand was checked before: `Target::admit`.
-            Transaction::UpdateStock(_)
-            | Transaction::UpdateItem(_)
-            | Transaction::UpdateBalance(_)
-            | Transaction::SelectBalance(_) => {
-                return Err(TxError::Fatal(format!(
-                    "{}: a driver that plays the transactions itself has no {}",
-                    lease.driver().config.place,
-                    transaction.kind().title()
-                )));
-            }
+            return Err(TxError::Fatal(format!(
+                "{}: a driver that plays the transactions itself has no {}",
+                lease.driver().config.place,
+                transaction.kind().title()
+            )));
         };
-        answer
-            .and_then(|outcome| self.sensible(transaction, outcome))
+        ask(lease, standard)
+            .and_then(|outcome| self.sensible(standard, outcome))
+            .map(Outcome::Standard)
             .map_err(|error| self.failed(transaction, error))
     }
 }
 
+/// Sends a transaction to the driver, and reads its answer.
+fn ask(lease: &mut Lease, transaction: &Standard) -> Result<StandardOutcome, CallError> {
+    let now = now();
+    Ok(match transaction {
+        Standard::NewOrder(input) => {
+            lease.call::<NewOrderOutcome>("new_order", &NewOrderRequest::new(input, now))?.into()
+        }
+        Standard::Payment(input) => {
+            Box::new(lease.call::<PaymentOutcome>("payment", &PaymentRequest::new(input, now))?).into()
+        }
+        Standard::OrderStatus(input) => {
+            lease.call::<OrderStatusOutcome>("order_status", &OrderStatusRequest::new(input))?.into()
+        }
+        Standard::Delivery(input) => {
+            lease.call::<DeliveryOutcome>("delivery", &DeliveryRequest::new(input, now))?.into()
+        }
+        Standard::StockLevel(input) => {
+            lease.call::<StockLevelOutcome>("stock_level", &StockLevelRequest::new(input))?.into()
+        }
+    })
+}
+
 impl DriverSession {
     /// Rejects an answer whose parts can't belong to the transaction.
-    fn sensible(&self, transaction: &Transaction, outcome: Outcome) -> Result<Outcome, CallError> {
-        if let (Transaction::NewOrder(input), Outcome::NewOrder(order)) = (transaction, &outcome)
+    fn sensible(
+        &self,
+        transaction: &Standard,
+        outcome: StandardOutcome,
+    ) -> Result<StandardOutcome, CallError> {
+        if let (Standard::NewOrder(input), StandardOutcome::NewOrder(order)) = (transaction, &outcome)
             && input.lines.len() != order.lines.len()
         {
             return Err(CallError::Malformed(format!(

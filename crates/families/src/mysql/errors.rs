@@ -2,8 +2,8 @@
 
 use crate::mysql::product::Product;
 use lydite_database::AbortReason;
+use lydite_database::sql::UNUSED_ITEM;
 use lydite_database::sql::meta::is_ours;
-use lydite_database::sql::new_order::UNUSED_ITEM;
 use lydite_database::sql::sql_error::SqlError;
 
 /// Codes after which the same transaction may be retried. The SQLSTATE does not matter: some servers send HY000 with

@@ -381,11 +381,11 @@ fn panicked() -> TargetError {
 
 /// Replaces functions of an older version, whose results may have other columns.
 fn make_procedures(wire: &mut Wire) -> Result<(), SqlError> {
+    let of_types = TransactionKind::ALL.map(|kind| format!("'lydite_{}'", kind.name()));
     let old = wire.column(&format!(
         "SELECT 'DROP FUNCTION ' || oid::regprocedure FROM pg_proc WHERE pronamespace = {SCHEMA} \
-         AND proname IN ('lydite_new_order', 'lydite_customer', 'lydite_payment', 'lydite_order_status', \
-         'lydite_delivery', 'lydite_stock_level', 'lydite_update_stock', \
-         'lydite_update_item', 'lydite_update_balance', 'lydite_select_balance')"
+         AND proname IN ('lydite_customer', {})",
+        of_types.join(", ")
     ))?;
     wire.execute(&format!("BEGIN; {}; {PROCEDURES}; COMMIT", old.join("; ")))
 }

@@ -11,11 +11,13 @@ use lydite_database::sql::statement::Statement;
 use lydite_database::sql::value::{Field, Rows, Value};
 use lydite_database::{Session, TxMode};
 use lydite_tpcc::text::Text;
-use lydite_tpcc::transaction::{
+use lydite_tpcc::transactions::{
     CustomerSelector, Delivery, NewOrder, OrderLineInput, OrderStatus, Payment, StockLevel, UpdateItem,
     UpdateStock, WarehouseBalances,
 };
-use lydite_tpcc::{CarrierId, Cents, CustomerId, DistrictId, ItemId, Transaction, WarehouseId};
+use lydite_tpcc::{
+    CarrierId, Cents, CustomerId, Dike, DistrictId, ItemId, Standard, Transaction, WarehouseId,
+};
 use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -277,29 +279,37 @@ fn transactions() -> Vec<(&'static str, Transaction)> {
     let by_number = CustomerSelector::Id(CustomerId(7));
     let payment = |customer| {
         let (c_w_id, c_d_id, amount) = (WarehouseId(2), DistrictId(5), Cents(4_250));
-        Transaction::Payment(Payment { w_id, d_id, c_w_id, c_d_id, customer, amount })
+        Transaction::Standard(Standard::Payment(Payment { w_id, d_id, c_w_id, c_d_id, customer, amount }))
     };
-    let status = |customer| Transaction::OrderStatus(OrderStatus { w_id, d_id, customer });
+    let status =
+        |customer| Transaction::Standard(Standard::OrderStatus(OrderStatus { w_id, d_id, customer }));
     let level = |others: &[(WarehouseId, DistrictId)]| {
         let others = others.iter().copied().collect();
-        Transaction::StockLevel(StockLevel { w_id, d_id, threshold: 15, others })
+        Transaction::Standard(Standard::StockLevel(StockLevel { w_id, d_id, threshold: 15, others }))
     };
     let balances = || WarehouseBalances { w_id, warehouses: [1, 2].map(WarehouseId).into_iter().collect() };
     let items = [1, 2].map(ItemId);
     vec![
-        ("New-Order", Transaction::NewOrder(order)),
-        ("New-Order with an unused item", Transaction::NewOrder(unused)),
+        ("New-Order", Transaction::Standard(Standard::NewOrder(order))),
+        ("New-Order with an unused item", Transaction::Standard(Standard::NewOrder(unused))),
         ("Payment by number", payment(by_number)),
         ("Payment by name", payment(by_name)),
         ("Order-Status by number", status(by_number)),
         ("Order-Status by name", status(by_name)),
-        ("Delivery", Transaction::Delivery(Delivery { w_id, districts: 3, carrier_id: CarrierId(4) })),
+        (
+            "Delivery",
+            Transaction::Standard(Standard::Delivery(Delivery {
+                w_id,
+                districts: 3,
+                carrier_id: CarrierId(4),
+            })),
+        ),
         ("Stock-Level", level(&[])),
         ("Stock-Level of two districts", level(&[(WarehouseId(2), d_id)])),
-        ("dUpdateStock", Transaction::UpdateStock(UpdateStock { w_id, rounds })),
-        ("dUpdateItem", Transaction::UpdateItem(UpdateItem { w_id, items })),
-        ("dUpdateBalance", Transaction::UpdateBalance(balances())),
-        ("dSelectBalance", Transaction::SelectBalance(balances())),
+        ("dUpdateStock", Transaction::Dike(Dike::UpdateStock(UpdateStock { w_id, rounds }))),
+        ("dUpdateItem", Transaction::Dike(Dike::UpdateItem(UpdateItem { w_id, items }))),
+        ("dUpdateBalance", Transaction::Dike(Dike::UpdateBalance(balances()))),
+        ("dSelectBalance", Transaction::Dike(Dike::SelectBalance(balances()))),
     ]
 }
 

@@ -8,8 +8,13 @@ use lydite_testkit::{mariadb, postgres, redis};
 use lydite_tpcc::consistency::{CONDITIONS, OWN_CONDITIONS};
 use lydite_tpcc::input::InputPlan;
 use lydite_tpcc::meta::Played;
-use lydite_tpcc::transaction::{NewOrder, OrderLineInput, UpdateItem, UpdateStock, WarehouseBalances};
-use lydite_tpcc::{CustomerId, DistrictId, ItemId, Outcome, Transaction, TransactionKind, WarehouseId};
+use lydite_tpcc::transactions::{
+    NewOrder, OrderLineInput, UpdateBalanceOutcome, UpdateItem, UpdateStock, WarehouseBalances,
+};
+use lydite_tpcc::{
+    CustomerId, Dike, DikeKind, DikeOutcome, DistrictId, ItemId, Outcome, Standard, StandardKind,
+    StandardOutcome, Transaction, TransactionKind, WarehouseId,
+};
 
 const WAREHOUSES: u32 = 2;
 
@@ -58,7 +63,7 @@ fn inputs() -> Vec<Transaction> {
             lines: (1..=5).map(|id| line(ItemId(id))).collect(),
         };
         let swap = UpdateItem { w_id: WarehouseId(1), items };
-        [Transaction::UpdateItem(swap), Transaction::NewOrder(order)]
+        [Transaction::Dike(Dike::UpdateItem(swap)), Transaction::Standard(Standard::NewOrder(order))]
     }));
     // The same row by both warehouses, until it is replenished.
     let round =
@@ -66,7 +71,7 @@ fn inputs() -> Vec<Transaction> {
     inputs.extend((0..60).map(|number| {
         let w_id = WarehouseId(number % 2 + 1);
         let rounds = [round(1, (number % 10 + 1) as u8), round(2, 10)].into_iter().collect();
-        Transaction::UpdateStock(UpdateStock { w_id, rounds })
+        Transaction::Dike(Dike::UpdateStock(UpdateStock { w_id, rounds }))
     }));
     inputs
 }
@@ -80,8 +85,8 @@ fn of_warehouses(warehouses: &[u32]) -> WarehouseBalances {
 
 /// Returns transactions that add more to the second warehouse than to the first, with reads before and after.
 fn balances() -> Vec<Transaction> {
-    let update = |warehouses: &[u32]| Transaction::UpdateBalance(of_warehouses(warehouses));
-    let select = |warehouses: &[u32]| Transaction::SelectBalance(of_warehouses(warehouses));
+    let update = |warehouses: &[u32]| Transaction::Dike(Dike::UpdateBalance(of_warehouses(warehouses)));
+    let select = |warehouses: &[u32]| Transaction::Dike(Dike::SelectBalance(of_warehouses(warehouses)));
     vec![select(&[1, 2]), update(&[2, 1]), update(&[2]), select(&[1]), select(&[2, 1])]
 }
 
@@ -112,9 +117,9 @@ fn run(target: &dyn Target, inputs: &[Transaction]) -> (Vec<TableChecksum>, Answ
 #[test]
 fn they_leave_the_same_rows_and_answers_in_every_mode_and_kind_of_database() {
     let inputs = inputs();
-    let of = |kind| inputs.iter().filter(|input| input.kind() == kind).count();
-    assert!(of(TransactionKind::UpdateStock) > 140 && of(TransactionKind::NewOrder) > 70);
-    assert!(of(TransactionKind::UpdateItem) > 70);
+    let of = |kind: TransactionKind| inputs.iter().filter(|input| input.kind() == kind).count();
+    assert!(of(DikeKind::UpdateStock.into()) > 140 && of(StandardKind::NewOrder.into()) > 70);
+    assert!(of(DikeKind::UpdateItem.into()) > 70);
     let mut runs: Vec<(String, Vec<TableChecksum>, Answers)> = Vec::new();
     let mut add = |name: String, (sums, answers)| runs.push((name, sums, answers));
 
@@ -137,8 +142,10 @@ fn they_leave_the_same_rows_and_answers_in_every_mode_and_kind_of_database() {
     let seen: Vec<Vec<i64>> = seen
         .iter()
         .map(|answer| match answer {
-            Ok(Outcome::SelectBalance(select)) => select.balances.iter().map(|cents| cents.0).collect(),
-            Ok(Outcome::UpdateBalance) => Vec::new(),
+            Ok(Outcome::Dike(DikeOutcome::SelectBalance(select))) => {
+                select.balances.iter().map(|cents| cents.0).collect()
+            }
+            Ok(Outcome::Dike(DikeOutcome::UpdateBalance(UpdateBalanceOutcome))) => Vec::new(),
             other => panic!("{other:?}"),
         })
         .collect();
@@ -148,15 +155,18 @@ fn they_leave_the_same_rows_and_answers_in_every_mode_and_kind_of_database() {
     let last: Vec<i32> = first_answers[360..]
         .iter()
         .filter_map(|answer| match answer {
-            Ok(Outcome::UpdateStock(update)) => Some(update.quantities[1]),
+            Ok(Outcome::Dike(DikeOutcome::UpdateStock(update))) => Some(update.quantities[1]),
             _ => None,
         })
         .collect();
     assert_eq!(last.len(), 60);
     // An order has the price that its item got before.
     for pair in 150..180 {
-        let (Transaction::UpdateItem(swap), Ok(Outcome::UpdateItem(swapped)), Ok(Outcome::NewOrder(order))) =
-            (&inputs[2 * pair], &first_answers[2 * pair], &first_answers[2 * pair + 1])
+        let (
+            Transaction::Dike(Dike::UpdateItem(swap)),
+            Ok(Outcome::Dike(DikeOutcome::UpdateItem(swapped))),
+            Ok(Outcome::Standard(StandardOutcome::NewOrder(order))),
+        ) = (&inputs[2 * pair], &first_answers[2 * pair], &first_answers[2 * pair + 1])
         else {
             panic!("{:?}", inputs[2 * pair]);
         };
@@ -182,10 +192,10 @@ fn a_round_without_its_row_undoes_the_rounds_before_it() {
     let hole = "DELETE FROM stock WHERE s_w_id = 2 AND s_i_id = 5";
     let untouched = "SELECT count(*) FROM stock WHERE s_ytd <> 0";
     let at = |w_id, i_id| OrderLineInput { i_id: ItemId(i_id), supply_w_id: WarehouseId(w_id), quantity: 3 };
-    let input = Transaction::UpdateStock(UpdateStock {
+    let input = Transaction::Dike(Dike::UpdateStock(UpdateStock {
         w_id: WarehouseId(1),
         rounds: [at(1, 5), at(2, 5)].into_iter().collect(),
-    });
+    }));
     let urls = [on_postgres("no_stock", WAREHOUSES, "?foreign_keys=off"), mariadb.url("tpcc")]
         .map(|url| url + "?foreign_keys=off");
     let items = "DELETE FROM item WHERE i_id = 6";
@@ -193,10 +203,13 @@ fn a_round_without_its_row_undoes_the_rounds_before_it() {
         postgres.psql("no_stock", hole);
         mariadb.sql("tpcc", hole);
     }
-    let swap = Transaction::UpdateItem(UpdateItem { w_id: WarehouseId(1), items: [ItemId(5), ItemId(6)] });
+    let swap = Transaction::Dike(Dike::UpdateItem(UpdateItem {
+        w_id: WarehouseId(1),
+        items: [ItemId(5), ItemId(6)],
+    }));
     // The third warehouse does not exist.
-    let update = Transaction::UpdateBalance(of_warehouses(&[1, 3]));
-    let select = Transaction::SelectBalance(of_warehouses(&[1, 3]));
+    let update = Transaction::Dike(Dike::UpdateBalance(of_warehouses(&[1, 3])));
+    let select = Transaction::Dike(Dike::SelectBalance(of_warehouses(&[1, 3])));
     for url in &urls {
         for mode in TxMode::ALL {
             for input in [&input, &swap, &update, &select] {
@@ -231,8 +244,10 @@ fn a_round_without_its_row_undoes_the_rounds_before_it() {
 
 /// Returns W_YTD of both warehouses.
 fn w_ytd(target: &dyn Target) -> Vec<i64> {
-    match play(target, &[Transaction::SelectBalance(of_warehouses(&[1, 2]))]).remove(0) {
-        Ok(Outcome::SelectBalance(select)) => select.balances.iter().map(|cents| cents.0).collect(),
+    match play(target, &[Transaction::Dike(Dike::SelectBalance(of_warehouses(&[1, 2])))]).remove(0) {
+        Ok(Outcome::Dike(DikeOutcome::SelectBalance(select))) => {
+            select.balances.iter().map(|cents| cents.0).collect()
+        }
         other => panic!("{other:?}"),
     }
 }
@@ -252,17 +267,18 @@ fn fight(target: &dyn Target) {
                         quantity: (number % 10 + 1) as u8,
                     };
                     let input = match number % 4 {
-                        0 | 2 => {
-                            Transaction::UpdateItem(UpdateItem { w_id, items: [ItemId(one), ItemId(other)] })
-                        }
-                        1 => Transaction::UpdateStock(UpdateStock {
+                        0 | 2 => Transaction::Dike(Dike::UpdateItem(UpdateItem {
+                            w_id,
+                            items: [ItemId(one), ItemId(other)],
+                        })),
+                        1 => Transaction::Dike(Dike::UpdateStock(UpdateStock {
                             w_id,
                             rounds: [take(1), take(2)].into_iter().collect(),
-                        }),
+                        })),
                         // Half of the sessions use the opposite order.
-                        _ => Transaction::UpdateBalance(of_warehouses(
+                        _ => Transaction::Dike(Dike::UpdateBalance(of_warehouses(
                             [[1, 2], [2, 1]][fighter as usize % 2].as_slice(),
-                        )),
+                        ))),
                     };
                     loop {
                         match session.execute(&input) {
@@ -359,7 +375,7 @@ fn exchanged_prices_without_a_note_are_named_as_those_of_a_killed_audit() {
         "sqlite:".into(),
         "gemel:".into(),
     ];
-    let swap = inputs().into_iter().find(|input| input.kind() == TransactionKind::UpdateItem);
+    let swap = inputs().into_iter().find(|input| input.kind() == DikeKind::UpdateItem);
     for (url, is_empty) in urls.iter().zip([false, false, true, true]) {
         let target = open(url, TxMode::Statements);
         if is_empty {

@@ -4,8 +4,8 @@
 use crate::playing::{Answers, inputs, load, meta, on_postgres, open, play, population};
 use lydite_database::{LoadProgress, LoadUnit, TableChecksum, Target, TxError, TxMode};
 use lydite_testkit::{mariadb, postgres};
-use lydite_tpcc::Transaction;
 use lydite_tpcc::consistency::CONDITIONS;
+use lydite_tpcc::{Standard, Transaction};
 use std::sync::Arc;
 
 /// Conditions that compare sums with rows of HISTORY and ORDER, which would need the rows of that year.
@@ -146,7 +146,9 @@ fn a_column_that_is_full_is_told_with_what_to_do() {
     let on_postgres = narrow("ALTER", "TYPE", "") + full;
     let on_mariadb = narrow("MODIFY", "", " NOT NULL") + full;
     for (name, target) in databases("full", &on_postgres, &on_mariadb) {
-        let payment = inputs(1, 50).into_iter().find(|input| matches!(input, Transaction::Payment(_)));
+        let payment = inputs(1, 50)
+            .into_iter()
+            .find(|input| matches!(input, Transaction::Standard(Standard::Payment(_))));
         let answer = target.connect().expect("a session").execute(&payment.expect("a Payment"));
         let Err(TxError::Fatal(message)) = answer else { panic!("{name}: {answer:?}") };
         assert!(message.contains("a column is full") && message.contains("--fresh"), "{name}: {message}");

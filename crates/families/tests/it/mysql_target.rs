@@ -6,7 +6,7 @@ use lydite_database::{
 };
 use lydite_families::TargetSpec;
 use lydite_testkit::mariadb::{self, FAST, Server};
-use lydite_tpcc::Transaction;
+use lydite_tpcc::{Standard, Transaction};
 
 #[test]
 fn a_server_that_forbids_local_files_is_loaded_by_insert_with_the_same_rows_and_that_is_said() {
@@ -27,7 +27,7 @@ fn procedures_over_arrays_and_line_by_line_answer_alike_and_say_which_they_are()
     // Every third order has the same stock in two lines (clause 2.4.2.2).
     let mut inputs = inputs(2, 200);
     for (number, input) in inputs.iter_mut().enumerate() {
-        if let Transaction::NewOrder(order) = input
+        if let Transaction::Standard(Standard::NewOrder(order)) = input
             && number % 3 == 0
         {
             order.lines[1] = order.lines[0];
@@ -269,7 +269,9 @@ fn a_lock_that_is_not_given_aborts_the_transaction_in_every_mode_and_nothing_of_
         for mode in TxMode::ALL {
             let order = inputs(1, 40)
                 .into_iter()
-                .find(|input| matches!(input, lydite_tpcc::Transaction::NewOrder(_)))
+                .find(|input| {
+                    matches!(input, lydite_tpcc::Transaction::Standard(lydite_tpcc::Standard::NewOrder(_)))
+                })
                 .expect("an order");
             let answers = play(&*open(&url, mode), &[order]);
             assert!(

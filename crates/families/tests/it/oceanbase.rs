@@ -3,7 +3,7 @@
 use crate::playing::{assert_conditions, fight, inputs, load, meta, open, play};
 use lydite_database::{AbortReason, Session, TxError, TxMode};
 use lydite_testkit::seekdb::Server;
-use lydite_tpcc::{Outcome, Transaction};
+use lydite_tpcc::{Outcome, Standard, Transaction};
 use std::time::Duration;
 
 #[test]
@@ -45,7 +45,10 @@ fn oceanbase_answers_as_sqlite_does_in_every_mode_and_keeps_the_conditions_when_
     }
 
     // A row that another transaction changes after this one has taken its snapshot (error 6235).
-    let order = inputs.iter().find(|input| matches!(input, Transaction::NewOrder(_))).expect("an order");
+    let order = inputs
+        .iter()
+        .find(|input| matches!(input, Transaction::Standard(Standard::NewOrder(_))))
+        .expect("an order");
     for mode in TxMode::ALL {
         let target = open(&url, mode);
         let mut session = target.connect().expect("a session");
@@ -60,7 +63,7 @@ fn oceanbase_answers_as_sqlite_does_in_every_mode_and_keeps_the_conditions_when_
 
     // The kernel breaks no deadlock. Payment locks the customer, then the district, so an order that waits for its
     // customer must not have its district locked.
-    let Transaction::NewOrder(head) = order else { unreachable!("found as an order") };
+    let Transaction::Standard(Standard::NewOrder(head)) = order else { unreachable!("found as an order") };
     let of_customer = format!("c_w_id = 1 AND c_d_id = {} AND c_id = {}", head.d_id, head.c_id);
     for mode in TxMode::ALL {
         let target = open(&url, mode);

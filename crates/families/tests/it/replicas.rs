@@ -5,8 +5,10 @@ use lydite_database::{
     CATCH_UP_WITH_LOAD, Replicas, ReplicasReport, Session, Staleness, TargetErrorKind, TxError, TxMode,
 };
 use lydite_testkit::{mariadb, postgres};
-use lydite_tpcc::transaction::{CustomerSelector, OrderStatus, Payment};
-use lydite_tpcc::{Cents, CustomerId, DistrictId, Outcome, Transaction, WarehouseId};
+use lydite_tpcc::transactions::{CustomerSelector, OrderStatus, Payment};
+use lydite_tpcc::{
+    Cents, CustomerId, DistrictId, Outcome, Standard, StandardOutcome, Transaction, WarehouseId,
+};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -49,8 +51,8 @@ fn pay(session: &mut dyn Session) -> Cents {
     let (w_id, d_id) = (WarehouseId(1), DistrictId(3));
     let payment =
         Payment { w_id, d_id, c_w_id: w_id, c_d_id: d_id, customer: customer(), amount: Cents(100) };
-    match session.execute(&Transaction::Payment(payment)).expect("a payment") {
-        Outcome::Payment(outcome) => outcome.c_balance,
+    match session.execute(&Transaction::Standard(Standard::Payment(payment))).expect("a payment") {
+        Outcome::Standard(StandardOutcome::Payment(outcome)) => outcome.c_balance,
         other => panic!("{other:?}"),
     }
 }
@@ -58,8 +60,8 @@ fn pay(session: &mut dyn Session) -> Cents {
 /// Returns the balance that Order-Status shows.
 fn balance(session: &mut dyn Session) -> Cents {
     let status = OrderStatus { w_id: WarehouseId(1), d_id: DistrictId(3), customer: customer() };
-    match session.execute(&Transaction::OrderStatus(status)).expect("an order's status") {
-        Outcome::OrderStatus(outcome) => outcome.c_balance,
+    match session.execute(&Transaction::Standard(Standard::OrderStatus(status))).expect("an order's status") {
+        Outcome::Standard(StandardOutcome::OrderStatus(outcome)) => outcome.c_balance,
         other => panic!("{other:?}"),
     }
 }
@@ -207,7 +209,7 @@ fn reads_go_to_a_replica_of_postgresql_as_old_as_they_may_be() {
     let mut session = replicas.connect().expect("connect");
     replica.kill();
     let status = OrderStatus { w_id: WarehouseId(1), d_id: DistrictId(3), customer: customer() };
-    match session.execute(&Transaction::OrderStatus(status)) {
+    match session.execute(&Transaction::Standard(Standard::OrderStatus(status))) {
         Err(TxError::Unavailable { detail, .. }) => {
             assert!(detail.starts_with(&format!("replica {}: ", replica.url("tpcc"))), "{detail}");
         }

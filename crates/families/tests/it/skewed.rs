@@ -6,7 +6,9 @@ use lydite_testkit::{mariadb, postgres, redis};
 use lydite_tpcc::consistency::CONDITIONS;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::schema::Table;
-use lydite_tpcc::{DistrictId, Districts, Outcome, Size, Transaction, WarehouseId};
+use lydite_tpcc::{
+    DistrictId, Districts, Outcome, Size, Standard, StandardOutcome, Transaction, WarehouseId,
+};
 use std::sync::Arc;
 
 /// Describes a database of two warehouses with 16 and with 4 districts, with so many new orders that each Delivery finds
@@ -38,7 +40,7 @@ fn skewed_data_gives_the_same_answers_and_rows_in_every_mode_and_kind_of_databas
     // Every other Stock-Level counts in the other warehouse, too: once in one of its districts, once in all four.
     let mut number = 0;
     for input in &mut inputs {
-        if let Transaction::StockLevel(level) = input {
+        if let Transaction::Standard(Standard::StockLevel(level)) = input {
             let other = WarehouseId(3 - level.w_id.0);
             let districts = [0, 1, 0, 4][number % 4];
             level.others.extend((1..=districts).map(|d| (other, DistrictId(d))));
@@ -71,7 +73,7 @@ fn skewed_data_gives_the_same_answers_and_rows_in_every_mode_and_kind_of_databas
     assert_eq!(districts.rows, 20);
     assert!(first_answers.iter().all(|answer| matches!(answer, Ok(_) | Err(TxError::RolledBack(_)))));
     let delivered = |answer: &Result<Outcome, TxError>| match answer {
-        Ok(Outcome::Delivery(delivery)) => Some(delivery.delivered.len()),
+        Ok(Outcome::Standard(StandardOutcome::Delivery(delivery))) => Some(delivery.delivered.len()),
         _ => None,
     };
     let mut delivered: Vec<usize> = first_answers.iter().filter_map(delivered).collect();

@@ -7,9 +7,8 @@ use crate::playing::{
 use lydite_database::{Committed, DatabaseState, TableChecksum, Target, TxError, TxMode};
 use lydite_testkit::{mariadb, postgres};
 use lydite_tpcc::consistency::CONDITIONS;
-use lydite_tpcc::outcome::StockLevelOutcome;
-use lydite_tpcc::transaction::StockLevel;
-use lydite_tpcc::{DistrictId, Outcome, Transaction, WarehouseId};
+use lydite_tpcc::transactions::{StockLevel, StockLevelOutcome};
+use lydite_tpcc::{DistrictId, Outcome, Standard, StandardOutcome, Transaction, WarehouseId};
 
 /// Function that runs SQL in a database by the server's own client.
 type Run<'a> = &'a dyn Fn(&str) -> String;
@@ -63,7 +62,7 @@ fn an_order_with_the_same_stock_in_several_lines_is_booked_line_by_line() {
     // Every other line has the same stock row, so some lines replenish it and some do not (clause 2.4.2.2).
     let mut inputs = inputs(1, 40);
     for input in &mut inputs {
-        if let Transaction::NewOrder(order) = input {
+        if let Transaction::Standard(Standard::NewOrder(order)) = input {
             let first = order.lines[0];
             for line in order.lines.iter_mut().step_by(2) {
                 (line.i_id, line.supply_w_id) = (first.i_id, first.supply_w_id);
@@ -159,7 +158,7 @@ fn an_item_that_is_missing_from_the_database_is_an_error_and_no_wanted_rollback(
         let name = format!("no_items_{mode}");
         for url in [&copy_on_postgres("no_items_template", &name), &on_mariadb] {
             for (input, outcome) in inputs(1, 40).iter().zip(play(&*open(url, mode), &inputs(1, 40))) {
-                if let Transaction::NewOrder(order) = input {
+                if let Transaction::Standard(Standard::NewOrder(order)) = input {
                     let wanted = order.lines.iter().any(|line| line.i_id.0 > 100_000);
                     let rolled_back = matches!(outcome, Err(TxError::RolledBack(_)));
                     assert_eq!(rolled_back, wanted, "{url} {mode}: {outcome:?}");
@@ -301,10 +300,11 @@ fn a_district_without_order_lines_has_no_low_stock() {
     };
     for url in &urls {
         for mode in TxMode::ALL {
-            let answers = play(&*open(url, mode), &[Transaction::StockLevel(input.clone())]);
+            let answers =
+                play(&*open(url, mode), &[Transaction::Standard(Standard::StockLevel(input.clone()))]);
             assert_eq!(
                 answers,
-                [Ok(Outcome::StockLevel(StockLevelOutcome { low_stock: 0 }))],
+                [Ok(Outcome::Standard(StandardOutcome::StockLevel(StockLevelOutcome { low_stock: 0 })))],
                 "{url} {mode}"
             );
         }

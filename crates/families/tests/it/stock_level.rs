@@ -3,21 +3,25 @@
 use crate::playing::{load, on_mariadb, on_postgres, open, play};
 use lydite_database::{Target, TxError, TxMode};
 use lydite_testkit::{mariadb, postgres};
-use lydite_tpcc::outcome::StockLevelOutcome;
-use lydite_tpcc::transaction::StockLevel;
-use lydite_tpcc::{DistrictId, Outcome, Size, Transaction, WarehouseId};
+use lydite_tpcc::transactions::{StockLevel, StockLevelOutcome};
+use lydite_tpcc::{DistrictId, Outcome, Size, Standard, StandardOutcome, Transaction, WarehouseId};
 
 /// Makes a Stock-Level of these districts. The first is the terminal's own.
 fn level(districts: &[(u32, u16)], threshold: u8) -> Transaction {
     let mut districts = districts.iter().map(|&(w_id, d_id)| (WarehouseId(w_id), DistrictId(d_id)));
     let (w_id, d_id) = districts.next().expect("a district");
-    Transaction::StockLevel(StockLevel { w_id, d_id, threshold, others: districts.collect() })
+    Transaction::Standard(Standard::StockLevel(StockLevel {
+        w_id,
+        d_id,
+        threshold,
+        others: districts.collect(),
+    }))
 }
 
 /// Returns the answer of a Stock-Level.
 fn low_stock(target: &dyn Target, districts: &[(u32, u16)], threshold: u8) -> u32 {
     match play(target, &[level(districts, threshold)]).remove(0) {
-        Ok(Outcome::StockLevel(StockLevelOutcome { low_stock })) => low_stock,
+        Ok(Outcome::Standard(StandardOutcome::StockLevel(StockLevelOutcome { low_stock }))) => low_stock,
         other => panic!("{districts:?}: {other:?}"),
     }
 }

@@ -3,13 +3,13 @@
 use crate::playing::{copy_on_postgres, inputs, load, on_mariadb, on_postgres, open, play};
 use lydite_database::{Committed, TxError, TxMode};
 use lydite_testkit::{mariadb, postgres};
-use lydite_tpcc::TransactionKind::{self, Delivery, NewOrder, OrderStatus, Payment};
-use lydite_tpcc::{Outcome, Transaction};
+use lydite_tpcc::StandardKind::{self, Delivery, NewOrder, OrderStatus, Payment};
+use lydite_tpcc::{Outcome, Standard, Transaction};
 use std::thread;
 use std::time::Duration;
 
 /// Changes of rows, and the transactions that make them.
-const CHANGES: [(&str, &str, &[TransactionKind]); 11] = [
+const CHANGES: [(&str, &str, &[StandardKind]); 11] = [
     ("UPDATE", "warehouse", &[Payment]),
     ("UPDATE", "district", &[NewOrder, Payment]),
     ("UPDATE", "customer", &[Payment, Delivery]),
@@ -157,7 +157,9 @@ fn an_order_without_lines_is_a_wrong_number_of_rows_in_every_mode() {
 /// Returns the answer to a New-Order with items that exist.
 fn new_order(url: &str, mode: TxMode) -> Result<Outcome, TxError> {
     let whole = |input: &Transaction| match input {
-        Transaction::NewOrder(order) => order.lines.iter().all(|line| line.i_id.0 <= 100_000),
+        Transaction::Standard(Standard::NewOrder(order)) => {
+            order.lines.iter().all(|line| line.i_id.0 <= 100_000)
+        }
         _ => false,
     };
     let order = inputs(1, 60).into_iter().find(whole).expect("one of them");
@@ -232,7 +234,7 @@ fn a_row_that_is_there_twice_is_a_wrong_number_of_rows() {
     );
     let target = open(&url, TxMode::Statements);
     for input in inputs(1, 40) {
-        if matches!(input.kind(), NewOrder | Payment) {
+        if matches!(input.kind().standard(), Some(NewOrder | Payment)) {
             let answer = play(&*target, std::slice::from_ref(&input)).remove(0);
             assert!(
                 matches!(&answer, Err(TxError::WrongRows { detail, .. }) if detail.contains("instead of 1")),

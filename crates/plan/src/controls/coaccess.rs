@@ -13,8 +13,8 @@ use lydite_report::controls::coaccess::{self as report, Actual, Asked};
 use lydite_report::controls::{Controls, PhaseControls};
 use lydite_report::plan::PlanInfo;
 use lydite_tpcc::input::{BalanceOrder, BalancePlan};
-use lydite_tpcc::transaction::MAX_ORDER_LINES;
-use lydite_tpcc::{CoAccess, TransactionKind, WarehouseId};
+use lydite_tpcc::transactions::MAX_ORDER_LINES;
+use lydite_tpcc::{CoAccess, DikeKind, WarehouseId};
 
 /// The settings of transactions that are not the standard's.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -27,8 +27,8 @@ pub struct Extra {
     balance_order: Option<BalanceOrder>,
 }
 
-fn is_of_balances(kind: TransactionKind) -> bool {
-    matches!(kind, TransactionKind::UpdateBalance | TransactionKind::SelectBalance)
+fn is_of_balances(kind: DikeKind) -> bool {
+    matches!(kind, DikeKind::UpdateBalance | DikeKind::SelectBalance)
 }
 
 impl Control for Extra {
@@ -73,7 +73,7 @@ impl Control for Extra {
             );
             entries.wrong("mix", &problem);
         }
-        if self.rounds.is_some() && !extra_kinds(steps).any(|kind| kind == TransactionKind::UpdateStock) {
+        if self.rounds.is_some() && !extra_kinds(steps).any(|kind| kind == DikeKind::UpdateStock) {
             entries.wrong("update_stock_rounds", "needs a mix with update_stock, as --mix update_stock=100");
         }
         if steps.iter().any(|step| step.controls.coaccess.is_some())
@@ -131,7 +131,7 @@ impl Control for Extra {
 
     fn write_plan(&self, ran: &Ran<'_>, info: &mut PlanInfo) {
         let schedule = ran.schedule;
-        if schedule.plays(TransactionKind::UpdateStock) {
+        if schedule.plays(DikeKind::UpdateStock) {
             info.extra.update_stock_rounds = Some(self.update_stock_rounds());
             // The phases of the result have a share that changes.
             let mut asked = schedule.steps.iter().map(|step| step.controls.coaccess);

@@ -6,7 +6,7 @@ use crate::entries::Entries;
 use crate::phase_key::PhaseKey;
 use crate::phases::{Phases, Span, Values};
 use crate::values::{MAX_SESSIONS, read_mix, step_rate, whole};
-use lydite_tpcc::{Mix, TransactionKind};
+use lydite_tpcc::{DikeKind, Mix, TransactionKind};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -92,14 +92,17 @@ impl Schedule {
     }
 
     /// Returns the transaction types in the mixes that are not the standard's.
-    pub(crate) fn extra_kinds(&self) -> impl Iterator<Item = TransactionKind> {
+    pub(crate) fn extra_kinds(&self) -> impl Iterator<Item = DikeKind> {
         extra_kinds(&self.steps)
     }
 
     /// Returns true if a transaction type belongs to the run: the standard's always do, others if a mix has them.
     #[must_use]
-    pub fn plays(&self, kind: TransactionKind) -> bool {
-        kind.is_standard() || self.extra_kinds().any(|extra| extra == kind)
+    pub fn plays(&self, kind: impl Into<TransactionKind>) -> bool {
+        match kind.into() {
+            TransactionKind::Standard(_) => true,
+            TransactionKind::Dike(kind) => self.extra_kinds().any(|extra| extra == kind),
+        }
     }
 
     /// Returns the transaction types that belong to the run.
@@ -110,9 +113,9 @@ impl Schedule {
 }
 
 /// Returns the transaction types in the mixes of `steps` that are not the standard's.
-pub(crate) fn extra_kinds(steps: &[PlanStep]) -> impl Iterator<Item = TransactionKind> {
-    let has = |kind: &TransactionKind| steps.iter().any(|step| step.mix.has(*kind));
-    TransactionKind::ALL.into_iter().filter(|kind| !kind.is_standard()).filter(has)
+pub(crate) fn extra_kinds(steps: &[PlanStep]) -> impl Iterator<Item = DikeKind> {
+    let has = |kind: &DikeKind| steps.iter().any(|step| step.mix.has(*kind));
+    DikeKind::ALL.into_iter().filter(has)
 }
 
 /// Reads a step. `values` are the values that its phase sets, `set` the keys that any phase sets.

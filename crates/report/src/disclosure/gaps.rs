@@ -4,7 +4,7 @@ use super::audit::{AuditDocument, PROPERTIES, Tested};
 use super::{Disclosure, REPRODUCED_PERCENT};
 use crate::figures::{count, nopm, number, type_name};
 use crate::model::{CheckedWhen, ComplianceLine};
-use lydite_tpcc::TransactionKind;
+use lydite_tpcc::StandardKind;
 use lydite_tpcc::limits::MAX_NOPM_PER_WAREHOUSE;
 use lydite_tpcc::sizing::YEARS;
 use serde::Serialize;
@@ -296,7 +296,7 @@ impl Disclosure<'_> {
     fn of_graphs(&self) -> Vec<Gap> {
         let r = self.result;
         let mut gaps = Vec::new();
-        let without: Vec<&str> = TransactionKind::STANDARD
+        let without: Vec<&str> = StandardKind::ALL
             .iter()
             .filter(|kind| r.transactions.get(kind.name()).is_none_or(|of| of.hdr.is_empty()))
             .map(|kind| type_name(kind.name()))
@@ -320,7 +320,7 @@ impl Disclosure<'_> {
                 ),
             ));
         }
-        let think = r.pacing.as_ref().and_then(|pacing| pacing.get(TransactionKind::NewOrder.name()));
+        let think = r.pacing.as_ref().and_then(|pacing| pacing.get(StandardKind::NewOrder.name()));
         if think.is_none_or(|pacing| pacing.think_hdr.is_empty()) {
             gaps.push(gap(
                 "the graph of think times: terminals do not wait",

@@ -13,7 +13,7 @@ pub(super) fn mix(r: &RunResult) -> Markup {
         .types_in_order()
         .into_iter()
         .map(|(key, t)| {
-            let least = kind_of(key).and_then(|kind| kind.limits().min_mix_percent);
+            let least = kind_of(key).and_then(|kind| kind.standard()?.limits().min_mix_percent);
             let share = Markup::text(&format!("{} %", percent(t.share_percent)));
             let name = Markup::text(type_name(key));
             let Some(least) = least else {

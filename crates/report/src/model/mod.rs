@@ -15,7 +15,7 @@ mod terminals;
 use std::collections::BTreeMap;
 
 use lydite_tpcc::consistency::{CONDITION_COUNT, OWN_CONDITIONS};
-use lydite_tpcc::{Size, TransactionKind};
+use lydite_tpcc::{Size, StandardKind, TransactionKind};
 use serde::{Deserialize, Serialize};
 
 use crate::controls::{Controls, PhaseControls, sorted};
@@ -34,7 +34,7 @@ pub use checks::{
 pub use endpoints::EndpointResult;
 pub use environment::{ClientCost, HostInfo, LoadInfo, TargetInfo};
 pub use nodes::{NodeBytes, NodeFigures};
-pub use series::Series;
+pub use series::{DikeSeries, Series};
 pub use terminals::{TerminalsReport, WasReport};
 
 /// The version of the document that this crate writes, and the only one that it reads.
@@ -254,7 +254,7 @@ impl RunResult {
     /// Returns the display name of the type whose latencies the series holds second by second.
     #[must_use]
     pub(crate) fn first_type(&self) -> &'static str {
-        if self.is_tpcc() { TransactionKind::NewOrder.title() } else { crate::figures::MICRO_TITLE }
+        if self.is_tpcc() { StandardKind::NewOrder.title() } else { crate::figures::MICRO_TITLE }
     }
 
     /// Returns the plan's keys with their values as text; `a.b` is key b of table a.

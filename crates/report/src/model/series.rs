@@ -1,7 +1,10 @@
 //! Values second by second.
 
-use lydite_tpcc::TransactionKind;
-use serde::{Deserialize, Serialize};
+use lydite_tpcc::{DikeKind, StandardKind, TransactionKind};
+use serde::de::{IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
 
 /// Values second by second, in parallel arrays, each as long as `second` or empty. Those of TPC-C's types are empty for
 /// other workloads; `micro` and its latencies exist for the microbenchmark only.
@@ -20,18 +23,9 @@ pub struct Series {
     pub delivery: Vec<u64>,
     /// Stock-Levels completed.
     pub stock_level: Vec<u64>,
-    /// dUpdateStocks completed; empty unless the mix has them.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub update_stock: Vec<u64>,
-    /// dUpdateItems completed; empty unless the mix has them.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub update_item: Vec<u64>,
-    /// dUpdateBalances completed; empty unless the mix has them.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub update_balance: Vec<u64>,
-    /// dSelectBalances completed; empty unless the mix has them.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub select_balance: Vec<u64>,
+    /// Transactions of the Dike paper completed, those of each type under its name.
+    #[serde(flatten)]
+    pub dike: DikeSeries,
     /// Attempts that the database aborted.
     pub aborts: Vec<u64>,
     /// Transactions that ended in an error.
@@ -55,20 +49,67 @@ pub struct Series {
     pub sessions_connected: Vec<u32>,
 }
 
+/// Transactions of the Dike paper completed second by second, of those types that the mix has.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[serde(transparent)]
+pub struct DikeSeries(BTreeMap<DikeKind, Vec<u64>>);
+
+impl DikeSeries {
+    /// Returns the completed transactions of one type; empty unless the mix has them.
+    #[must_use]
+    pub fn of(&self, kind: DikeKind) -> &[u64] {
+        self.0.get(&kind).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// Takes the series of types. An empty one is left out.
+impl FromIterator<(DikeKind, Vec<u64>)> for DikeSeries {
+    fn from_iter<I: IntoIterator<Item = (DikeKind, Vec<u64>)>>(series: I) -> Self {
+        Self(series.into_iter().filter(|(_, of_type)| !of_type.is_empty()).collect())
+    }
+}
+
+/// Reads the names of types from an object that may have others.
+impl<'de> Deserialize<'de> for DikeSeries {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(OfTypes)
+    }
+}
+
+struct OfTypes;
+
+impl<'de> Visitor<'de> for OfTypes {
+    type Value = DikeSeries;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<DikeSeries, A::Error> {
+        let mut series = Vec::new();
+        while let Some(name) = entries.next_key::<String>()? {
+            match DikeKind::ALL.into_iter().find(|kind| kind.name() == name) {
+                Some(kind) => series.push((kind, entries.next_value()?)),
+                None => {
+                    entries.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        Ok(series.into_iter().collect())
+    }
+}
+
 impl Series {
     /// Returns the completed transactions of one type.
     #[must_use]
-    pub fn of(&self, kind: TransactionKind) -> &[u64] {
-        match kind {
-            TransactionKind::NewOrder => &self.new_order,
-            TransactionKind::Payment => &self.payment,
-            TransactionKind::OrderStatus => &self.order_status,
-            TransactionKind::Delivery => &self.delivery,
-            TransactionKind::StockLevel => &self.stock_level,
-            TransactionKind::UpdateStock => &self.update_stock,
-            TransactionKind::UpdateItem => &self.update_item,
-            TransactionKind::UpdateBalance => &self.update_balance,
-            TransactionKind::SelectBalance => &self.select_balance,
+    pub fn of(&self, kind: impl Into<TransactionKind>) -> &[u64] {
+        match kind.into() {
+            TransactionKind::Standard(StandardKind::NewOrder) => &self.new_order,
+            TransactionKind::Standard(StandardKind::Payment) => &self.payment,
+            TransactionKind::Standard(StandardKind::OrderStatus) => &self.order_status,
+            TransactionKind::Standard(StandardKind::Delivery) => &self.delivery,
+            TransactionKind::Standard(StandardKind::StockLevel) => &self.stock_level,
+            TransactionKind::Dike(kind) => self.dike.of(kind),
         }
     }
 
@@ -76,7 +117,7 @@ impl Series {
     #[must_use]
     pub fn types(&self) -> Vec<(&'static str, &[u64])> {
         if self.micro.is_empty() {
-            let there = |kind: &TransactionKind| kind.is_standard() || !self.of(*kind).is_empty();
+            let there = |kind: &TransactionKind| kind.standard().is_some() || !self.of(*kind).is_empty();
             let kinds = TransactionKind::ALL.into_iter().filter(there);
             kinds.map(|kind| (kind.title(), self.of(kind))).collect()
         } else {

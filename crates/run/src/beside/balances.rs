@@ -14,8 +14,8 @@ use lydite_database::{
 };
 use lydite_report::model::{BALANCES_CHECK, CheckResult, CheckedWhen};
 use lydite_tpcc::meta::DatabaseMeta;
-use lydite_tpcc::transaction::BALANCE_UPDATE;
-use lydite_tpcc::{Cents, DistrictId, Districts, TransactionKind, WarehouseId};
+use lydite_tpcc::transactions::BALANCE_UPDATE;
+use lydite_tpcc::{Cents, DikeKind, DistrictId, Districts, WarehouseId};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -49,7 +49,7 @@ struct BalanceWatch {
 pub(super) fn begin(ready: &Ready<'_>) -> Begun<Tpcc> {
     let (plan, interrupt) = (&ready.request.plan, &ready.request.interrupt);
     let balances = plan.controls.coaccess.balances(&plan.schedule);
-    let balances = balances.filter(|_| ready.stored && plan.schedule.plays(TransactionKind::UpdateBalance));
+    let balances = balances.filter(|_| ready.stored && plan.schedule.plays(DikeKind::UpdateBalance));
     let Some(balances) = balances else { return Ok(None) };
     let watch = BalanceWatch::new(&ready.target, &ready.meta, ready.active, balances.warehouses, interrupt)?;
     Ok(Some(Box::new(Watching(Some(watch)))))
@@ -126,8 +126,8 @@ impl BalanceWatch {
         let begun = Instant::now();
         let bounds = Bounds {
             together: self.together,
-            committed: whole.committed[TransactionKind::UpdateBalance.index()],
-            unknown: whole.unknown_of(TransactionKind::UpdateBalance.index()),
+            committed: whole.committed[DikeKind::UpdateBalance.index()],
+            unknown: whole.unknown_of(DikeKind::UpdateBalance.index()),
         };
         let doing = "taking back what dUpdateBalances added to W_YTD";
         // The balances are put in order even if the user has interrupted the run.

@@ -10,7 +10,7 @@ use lydite_console::exit::Failure;
 use lydite_console::interrupt::Interrupt;
 use lydite_database::{LedgerCounts, Tpcc};
 use lydite_report::model::{CheckResult, CheckedWhen, LEDGER_CHECK};
-use lydite_tpcc::{TransactionKind, WarehouseId};
+use lydite_tpcc::{StandardKind, WarehouseId};
 use std::time::Instant;
 
 /// Guess at the causes of rows that are too many.
@@ -114,17 +114,17 @@ struct Acknowledged {
 
 impl Acknowledged {
     fn new(whole: &Whole, orders_per_delivery: u64) -> Self {
-        let unknown = |kind: TransactionKind| whole.unknown_of(kind.index());
-        let of = |kind: TransactionKind| Bounds {
+        let unknown = |kind: StandardKind| whole.unknown_of(kind.index());
+        let of = |kind: StandardKind| Bounds {
             acknowledged: whole.committed[kind.index()],
             unknown: unknown(kind),
         };
         Self {
-            new_orders: of(TransactionKind::NewOrder),
-            payments: of(TransactionKind::Payment),
+            new_orders: of(StandardKind::NewOrder),
+            payments: of(StandardKind::Payment),
             delivered: Bounds {
                 acknowledged: whole.delivered,
-                unknown: unknown(TransactionKind::Delivery) * orders_per_delivery,
+                unknown: unknown(StandardKind::Delivery) * orders_per_delivery,
             },
         }
     }

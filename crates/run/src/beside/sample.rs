@@ -405,7 +405,7 @@ mod tests {
     }
 
     fn order() -> (SampledOrder, FoundRows) {
-        let line = lydite_tpcc::transaction::OrderLineInput { i_id: ItemId(1), supply_w_id: W, quantity: 3 };
+        let line = lydite_tpcc::transactions::OrderLineInput { i_id: ItemId(1), supply_w_id: W, quantity: 3 };
         let (o_id, c_id) = (OrderId(31), CustomerId(7));
         let sampled = SampledOrder { w_id: W, d_id: D, o_id, c_id, lines: vec![(line, 50, Cents(900))] };
         let key = (W, D, o_id);

@@ -11,7 +11,7 @@ use lydite_console::interrupt::Interrupt;
 use lydite_database::{PaymentKey, Payments, Tpcc, Written, WrittenOrder};
 use lydite_report::RunResult;
 use lydite_report::model::{CheckResult, CheckedWhen, SUCCESS_LOG_CHECK, SuccessLogResult};
-use lydite_tpcc::{CustomerId, DistrictId, TransactionKind, WarehouseId};
+use lydite_tpcc::{CustomerId, DistrictId, StandardKind, WarehouseId};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -163,16 +163,16 @@ impl Acknowledged {
     fn read(path: &Path, whole: &Whole) -> Result<Self, String> {
         let mut log = Self::default();
         Logged::read(path, |line| log.add(line)).map_err(|error| error.to_string())?;
-        let committed = |kind: TransactionKind| whole.committed[kind.index()];
-        let expected = (committed(TransactionKind::NewOrder), committed(TransactionKind::Payment));
+        let committed = |kind: StandardKind| whole.committed[kind.index()];
+        let expected = (committed(StandardKind::NewOrder), committed(StandardKind::Payment));
         if (log.new_orders, log.paid) != expected {
             return Err(format!(
                 "it has {} New-Orders and {} Payments, and the run acknowledged {} and {}: somebody else writes to it",
                 log.new_orders, log.paid, expected.0, expected.1
             ));
         }
-        let unknown = |kind: TransactionKind| whole.unknown[kind.index()];
-        let least = unknown(TransactionKind::NewOrder) + unknown(TransactionKind::Payment);
+        let unknown = |kind: StandardKind| whole.unknown[kind.index()];
+        let least = unknown(StandardKind::NewOrder) + unknown(StandardKind::Payment);
         if log.unknown < least {
             return Err(format!(
                 "it has {} transactions of unknown outcome, and the run {least}: somebody else writes to it",
@@ -370,6 +370,7 @@ fn listed(entries: &[Entry]) -> String {
 mod tests {
     use super::*;
     use lydite_bench::WrongRows;
+    use lydite_tpcc::TransactionKind;
     use lydite_tpcc::{Cents, OrderId};
 
     fn order(o_id: u64, c_id: u32) -> WrittenOrder {
@@ -533,10 +534,10 @@ mod tests {
         };
         let error = Acknowledged::read(&path, &whole).err().unwrap();
         assert!(error.contains("1 New-Orders and 0 Payments, and the run acknowledged 0 and 0"), "{error}");
-        whole.committed[TransactionKind::NewOrder.index()] = 1;
-        whole.unknown[TransactionKind::Payment.index()] = 1;
+        whole.committed[StandardKind::NewOrder.index()] = 1;
+        whole.unknown[StandardKind::Payment.index()] = 1;
         assert_eq!(Acknowledged::read(&path, &whole).unwrap().unknown, 1);
-        whole.unknown[TransactionKind::Payment.index()] = 2;
+        whole.unknown[StandardKind::Payment.index()] = 2;
         let error = Acknowledged::read(&path, &whole).err().unwrap();
         assert!(error.contains("1 transactions of unknown outcome, and the run 2"), "{error}");
     }

@@ -15,7 +15,7 @@ use lydite_console::output::complain;
 use lydite_database::{DatabaseState, Demand, Description, Replicas, Target};
 use lydite_plan::controls::Settled;
 use lydite_report::figures::plural;
-use lydite_tpcc::TransactionKind;
+use lydite_tpcc::DikeKind;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_was::client::Lines;
 use std::sync::Arc;
@@ -179,7 +179,7 @@ impl<'a> Ready<'a> {
     pub(crate) fn sides(&self) -> Sides {
         // The sums begin at the load, so dUpdateStocks of earlier runs count, too.
         let plays_update_stock =
-            self.meta.played.update_stock || self.request.plan.schedule.plays(TransactionKind::UpdateStock);
+            self.meta.played.update_stock || self.request.plan.schedule.plays(DikeKind::UpdateStock);
         Sides::new(self.reading(), self.meta.size.orders(), plays_update_stock)
     }
 }

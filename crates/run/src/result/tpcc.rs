@@ -16,12 +16,12 @@ use lydite_report::model::{
 };
 use lydite_report::observed::checkpoints;
 use lydite_report::plan::{PlanInfo, PlanPhase};
-use lydite_tpcc::TransactionKind;
 use lydite_tpcc::compliance::{
     self, Compliance, Declared, InputVerdict, Isolation, MeasuredWaits, ResponseTimes, RunFacts,
 };
 use lydite_tpcc::consistency::CONDITION_COUNT;
 use lydite_tpcc::limits::{INPUT_WINDOWS_CLAUSE, MAX_NOPM_PER_WAREHOUSE};
+use lydite_tpcc::{DikeKind, StandardKind};
 use lydite_was::client::LineCounts;
 use std::collections::BTreeMap;
 
@@ -125,19 +125,16 @@ impl Parts<'_> {
     }
 
     fn series(&self, seconds: &[Second], first: i64) -> Series {
-        let of = |kind: TransactionKind| completed_of(seconds, kind.index());
-        let extra = |kind| if self.plan.schedule.plays(kind) { of(kind) } else { Vec::new() };
+        let of = |kind: StandardKind| completed_of(seconds, kind.index());
+        let played = DikeKind::ALL.into_iter().filter(|kind| self.plan.schedule.plays(*kind));
         let [new_order_p50_ms, new_order_p99_ms] = first_ms(seconds);
         Series {
-            new_order: of(TransactionKind::NewOrder),
-            payment: of(TransactionKind::Payment),
-            order_status: of(TransactionKind::OrderStatus),
-            delivery: of(TransactionKind::Delivery),
-            stock_level: of(TransactionKind::StockLevel),
-            update_stock: extra(TransactionKind::UpdateStock),
-            update_item: extra(TransactionKind::UpdateItem),
-            update_balance: extra(TransactionKind::UpdateBalance),
-            select_balance: extra(TransactionKind::SelectBalance),
+            new_order: of(StandardKind::NewOrder),
+            payment: of(StandardKind::Payment),
+            order_status: of(StandardKind::OrderStatus),
+            delivery: of(StandardKind::Delivery),
+            stock_level: of(StandardKind::StockLevel),
+            dike: played.map(|kind| (kind, completed_of(seconds, kind.index()))).collect(),
             new_order_p50_ms,
             new_order_p99_ms,
             ..seconds_common(seconds, first)
@@ -272,8 +269,8 @@ impl Parts<'_> {
             fixed_warehouses: deferred,
             mix: compliance::judge_mix(&measured.facts.inputs, &self.plan.mix),
             inputs: self.inputs(),
-            response: TransactionKind::ALL.map(|kind| {
-                if deferred && kind == TransactionKind::Delivery {
+            response: StandardKind::ALL.map(|kind| {
+                if deferred && kind == StandardKind::Delivery {
                     shown(&measured.facts.delivery.interactive)
                 } else {
                     shown(&measured.kind(kind).latency)
@@ -281,11 +278,11 @@ impl Parts<'_> {
             }),
             menu_p90_s: measured.facts.menu.as_ref().and_then(times).map(|times| times.p90_s),
             deferred_delivery_p90_s: deferred
-                .then(|| times(&measured.kind(TransactionKind::Delivery).latency).map(|times| times.p90_s))
+                .then(|| times(&measured.kind(StandardKind::Delivery).latency).map(|times| times.p90_s))
                 .flatten(),
             deliveries: measured.facts.delivery.completed,
             skipped_deliveries: measured.facts.delivery.with_skips,
-            waits: TransactionKind::STANDARD.map(|kind| {
+            waits: StandardKind::ALL.map(|kind| {
                 let waits = &measured.facts.waits.as_ref()?[kind.index()];
                 Some(MeasuredWaits {
                     keying_min_s: waits.keying.min.as_secs_f64(),
@@ -373,12 +370,12 @@ fn delivery(mode: &Mode, measured: &Measurement) -> Option<DeliveryReport> {
 fn pacing(measured: &Measurement) -> Result<Option<BTreeMap<String, Pacing>>, Failure> {
     let Some(waits) = &measured.facts.waits else { return Ok(None) };
     let mut pacing = BTreeMap::new();
-    for kind in TransactionKind::ALL {
+    for kind in StandardKind::ALL {
         let waits = &waits[kind.index()];
         let (Some(keying_mean_s), Some(think_mean_s)) = (waits.keying.mean_s(), waits.think.mean_s()) else {
             continue;
         };
-        let think = measured.facts.think.as_ref().filter(|_| kind == TransactionKind::NewOrder);
+        let think = measured.facts.think.as_ref().filter(|_| kind == StandardKind::NewOrder);
         let of_kind = Pacing {
             keying_mean_s,
             think_mean_s,

@@ -1,11 +1,11 @@
 //! Rules of the measurement interval: its length, its steady state, its checkpoints, and the terminals' waits in it.
 
 use super::{Compliance, MeasuredWaits, RunFacts, rule};
+use crate::kind::StandardKind;
 use crate::limits::{
     MAX_CHECKPOINT_MINUTES, MAX_DRIFT_PERCENT, MIN_CHECKPOINTS, MIN_MEASURED_MINUTES, SUSTAINED_HOURS,
 };
 use crate::steady::{RunningMean, TREND_SECONDS, Trend};
-use crate::transaction::TransactionKind;
 
 pub(super) fn length(facts: &RunFacts) -> Compliance {
     let minutes = facts.measured_minutes;
@@ -93,7 +93,7 @@ pub(super) fn waits(facts: &RunFacts) -> Compliance {
         return rule(NAME, CLAUSE, None, "not measured");
     }
     let (mut short, mut open) = (Vec::new(), Vec::new());
-    for (kind, waits) in TransactionKind::STANDARD.into_iter().zip(&facts.waits) {
+    for (kind, waits) in StandardKind::ALL.into_iter().zip(&facts.waits) {
         let Some(MeasuredWaits { keying_min_s, think_mean_s, samples }) = *waits else {
             open.push(format!("{} not measured", kind.name()));
             continue;

@@ -13,8 +13,8 @@ pub use storage::{
     FILL_PERCENT, KINDS, ROWS, Rows, Space, SpacePlan, bytes_per_warehouse_of, dynamic_bytes, row_bytes,
 };
 
-use crate::limits::{KINDS as LIMITS, MAX_NOPM_PER_WAREHOUSE, MAX_WAREHOUSES, MIN_NOPM_PER_WAREHOUSE};
-use crate::transaction::TransactionKind;
+use crate::kind::StandardKind;
+use crate::limits::{MAX_NOPM_PER_WAREHOUSE, MAX_WAREHOUSES, MIN_NOPM_PER_WAREHOUSE};
 use serde::Serialize;
 
 /// Terminals of each warehouse (clause 4.2.1).
@@ -34,12 +34,12 @@ pub const TERMINALS_PER_PROCESS: u64 = 50_000;
 pub const PROCESSES_PER_HOST: u64 = 15;
 
 /// Shares of the five types in the mix with the least shares of clause 5.2.3.
-const SHARES: [(TransactionKind, f64); 5] = [
-    (TransactionKind::NewOrder, 0.45),
-    (TransactionKind::Payment, 0.43),
-    (TransactionKind::OrderStatus, 0.04),
-    (TransactionKind::Delivery, 0.04),
-    (TransactionKind::StockLevel, 0.04),
+const SHARES: [(StandardKind, f64); StandardKind::COUNT] = [
+    (StandardKind::NewOrder, 0.45),
+    (StandardKind::Payment, 0.43),
+    (StandardKind::OrderStatus, 0.04),
+    (StandardKind::Delivery, 0.04),
+    (StandardKind::StockLevel, 0.04),
 ];
 
 /// The wanted throughput and the properties of the system.
@@ -131,8 +131,8 @@ pub struct Sizing {
 /// Returns the mean time that a terminal keys and thinks for a transaction, in seconds (clause 5.2.5.7).
 #[must_use]
 pub fn wait_s() -> f64 {
-    let wait = |kind: TransactionKind| {
-        let limits = &LIMITS[kind.index()];
+    let wait = |kind: StandardKind| {
+        let limits = kind.limits();
         limits.keying_s + limits.mean_think_s
     };
     SHARES.iter().map(|(kind, share)| share * wait(*kind)).sum()

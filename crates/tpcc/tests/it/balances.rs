@@ -2,14 +2,14 @@
 
 use lydite_tpcc::input::{BalanceOrder, BalancePlan};
 use lydite_tpcc::nurand::CLoad;
-use lydite_tpcc::{InputPlan, Mix, NodesTouched, Placement, Transaction, TransactionKind, WarehouseId};
+use lydite_tpcc::{Dike, DikeKind, InputPlan, Mix, NodesTouched, Placement, Transaction, WarehouseId};
 use std::collections::BTreeMap;
 
 const WAREHOUSES: u32 = 5;
 const FIRST: u32 = 4;
 
 fn plan(warehouses: u32, order: BalanceOrder) -> InputPlan {
-    let kinds = [TransactionKind::UpdateBalance, TransactionKind::SelectBalance];
+    let kinds = [DikeKind::UpdateBalance, DikeKind::SelectBalance];
     let mix = Mix::shares(kinds.map(|kind| (kind, 50.0))).unwrap();
     InputPlan {
         first_warehouse: WarehouseId(FIRST),
@@ -28,11 +28,11 @@ fn the_home_comes_first_and_others_follow_as_they_are_drawn_all_alike() {
         for number in 0..40_000 {
             let terminal = number % terminals.len();
             let balances = match terminals[terminal].next(&plan) {
-                Transaction::UpdateBalance(of) => {
+                Transaction::Dike(Dike::UpdateBalance(of)) => {
                     updates += 1;
                     of
                 }
-                Transaction::SelectBalance(of) => of,
+                Transaction::Dike(Dike::SelectBalance(of)) => of,
                 other => panic!("{other:?}"),
             };
             let of = &balances.warehouses;
@@ -65,7 +65,7 @@ fn in_ascending_order_too_the_nodes_of_all_its_warehouses_are_touched() {
     let mut touched = NodesTouched::default();
     for _ in 0..1_000 {
         let transaction = terminal.next(&plan);
-        let (Transaction::UpdateBalance(of) | Transaction::SelectBalance(of)) = &transaction else {
+        let Transaction::Dike(Dike::UpdateBalance(of) | Dike::SelectBalance(of)) = &transaction else {
             panic!("{transaction:?}");
         };
         assert!(of.warehouses.is_sorted() && of.warehouses.contains(&of.w_id), "{of:?}");

@@ -4,7 +4,7 @@ use lydite_tpcc::compliance::{
     Compliance, DATABASE_RULES, Declared, Isolation, MeasuredWaits, ResponseTimes, RunFacts, WindowVerdict,
     judge, judge_inputs, judge_mix,
 };
-use lydite_tpcc::{InputStatistics, Mix, Size, TransactionKind};
+use lydite_tpcc::{DikeKind, InputStatistics, Mix, Size, StandardKind, TransactionKind};
 
 /// Transactions of the standard's types, and none of other types.
 fn of_each(standard: [u64; 5]) -> [u64; TransactionKind::COUNT] {
@@ -46,12 +46,12 @@ fn good() -> RunFacts {
         fixed_warehouses: true,
         mix: judge_mix(&prescribed(1_000_000), &Mix::Deck),
         inputs: judge_inputs(&prescribed(1_000_000), 100),
-        response: [Some(ResponseTimes { p90_s: 0.02, mean_s: 0.01 }); TransactionKind::COUNT],
+        response: [Some(ResponseTimes { p90_s: 0.02, mean_s: 0.01 }); StandardKind::COUNT],
         menu_p90_s: None,
         deferred_delivery_p90_s: Some(0.5),
         deliveries: 1_000,
         skipped_deliveries: 0,
-        waits: TransactionKind::STANDARD.map(|kind| {
+        waits: StandardKind::ALL.map(|kind| {
             let limits = kind.limits();
             let (keying_min_s, think_mean_s) = (limits.keying_s, limits.mean_think_s);
             Some(MeasuredWaits { keying_min_s, think_mean_s, samples: 10_000 })
@@ -283,7 +283,7 @@ fn a_mix_that_does_not_aim_at_the_minimum_shares_is_outside_at_any_size() {
 fn a_type_that_the_standard_does_not_have_makes_the_mix_another_whatever_its_share() {
     let judged = |mix: &str, update_stocks: u64| {
         let mut statistics = prescribed(100_000);
-        statistics.transactions[TransactionKind::UpdateStock.index()] = update_stocks;
+        statistics.transactions[DikeKind::UpdateStock.index()] = update_stocks;
         judge_mix(&statistics, &mix.parse().unwrap())
     };
     let mix = "new_order=44,payment=43,order_status=4,delivery=4,stock_level=4,update_stock=1";

@@ -6,10 +6,10 @@ use lydite_tpcc::nurand::CLoad;
 use lydite_tpcc::population::Population;
 use lydite_tpcc::rows::{Customer, District, History, NewOrder, Order, OrderLine, Row, Warehouse};
 use lydite_tpcc::text::Text;
-use lydite_tpcc::transaction::{CustomerSelector, Delivery, Payment, Transaction};
+use lydite_tpcc::transactions::{CustomerSelector, Delivery, Payment, Transaction};
 use lydite_tpcc::{
-    CarrierId, Cents, CustomerId, DistrictId, ITEMS, InputPlan, Mix, OrderId, Timestamp, WarehouseId,
-    transaction,
+    CarrierId, Cents, CustomerId, DistrictId, ITEMS, InputPlan, Mix, OrderId, Standard, Timestamp,
+    WarehouseId, transactions,
 };
 use std::collections::VecDeque;
 use std::sync::LazyLock;
@@ -72,15 +72,15 @@ impl Model {
 
     fn execute(&mut self, transaction: &Transaction) {
         match transaction {
-            Transaction::NewOrder(order) => self.new_order(order),
-            Transaction::Payment(payment) => self.payment(payment),
-            Transaction::Delivery(delivery) => self.delivery(delivery),
+            Transaction::Standard(Standard::NewOrder(order)) => self.new_order(order),
+            Transaction::Standard(Standard::Payment(payment)) => self.payment(payment),
+            Transaction::Standard(Standard::Delivery(delivery)) => self.delivery(delivery),
             // The other types of the deck change nothing.
             _ => {}
         }
     }
 
-    fn new_order(&mut self, input: &transaction::NewOrder) {
+    fn new_order(&mut self, input: &transactions::NewOrder) {
         if input.lines.iter().any(|line| line.i_id.0 > ITEMS) {
             return;
         }

@@ -2,8 +2,8 @@
 
 use lydite_tpcc::nurand::CLoad;
 use lydite_tpcc::{
-    Distribution, DistributionAsked, InputPlan, Mix, NodesTouched, Placement, Strategy, Transaction,
-    TransactionKind, WarehouseId,
+    Distribution, DistributionAsked, InputPlan, Mix, NodesTouched, Placement, Standard, StandardKind,
+    Strategy, Transaction, WarehouseId,
 };
 use std::sync::Arc;
 
@@ -51,7 +51,7 @@ fn over(placement: &Placement, asked: DistributionAsked) -> InputPlan {
 }
 
 /// Counts the nodes that orders of all terminals in turn touch.
-fn touched(plan: &InputPlan, placement: &Placement, kind: TransactionKind) -> NodesTouched {
+fn touched(plan: &InputPlan, placement: &Placement, kind: StandardKind) -> NodesTouched {
     let mut terminals: Vec<_> = (0..plan.terminals()).map(|index| plan.terminal(index)).collect();
     let mut touched = NodesTouched::default();
     let mut left = TRANSACTIONS;
@@ -73,7 +73,7 @@ fn ratio_and_degree_are_the_configured_ones() {
                 for degree in [2, 3, 5] {
                     let at = format!("{place} {strategy} {ratio} % over {degree}");
                     let plan = over(&placement, asked(ratio, degree, strategy));
-                    let touched = touched(&plan, &placement, TransactionKind::NewOrder);
+                    let touched = touched(&plan, &placement, StandardKind::NewOrder);
                     let actual =
                         100.0 * touched.new_orders.distributed() as f64 / touched.new_orders.count() as f64;
                     assert!((actual - ratio).abs() <= 1.0, "{at}: {actual} %");
@@ -96,7 +96,7 @@ fn the_papers_strategy_falls_short_and_the_measured_degree_shows_it() {
     let placement = uniform();
     for degree in [2, 3, 5] {
         let plan = over(&placement, asked(100.0, degree, Strategy::Paper));
-        let touched = touched(&plan, &placement, TransactionKind::NewOrder);
+        let touched = touched(&plan, &placement, StandardKind::NewOrder);
         let orders = touched.new_orders.count() as f64;
         let mean =
             (0..).zip(touched.new_orders.0).map(|(nodes, count)| nodes as f64 * count as f64).sum::<f64>()
@@ -138,7 +138,7 @@ fn theorem_4_1_is_seen_in_orders_with_as_many_keys_as_the_degree() {
 fn payments_go_to_other_nodes_at_the_configured_rate() {
     let placement = uniform();
     let ask = DistributionAsked { payment_percent: Some(40.0), ..asked(20.0, 2, Strategy::Placed) };
-    let touched = touched(&over(&placement, ask), &placement, TransactionKind::Payment);
+    let touched = touched(&over(&placement, ask), &placement, StandardKind::Payment);
     let actual = 100.0 * touched.distributed_payments as f64 / f64::from(TRANSACTIONS);
     assert!((actual - 40.0).abs() < 1.0, "{actual} %");
 }
@@ -148,12 +148,12 @@ fn stock_levels_use_several_nodes_at_the_configured_rate() {
     let placement = uniform();
     for strategy in [Strategy::Placed, Strategy::Expected] {
         let ask = DistributionAsked { stock_level_percent: Some(30.0), ..asked(20.0, 3, strategy) };
-        let levels = touched(&over(&placement, ask), &placement, TransactionKind::StockLevel).stock_levels;
+        let levels = touched(&over(&placement, ask), &placement, StandardKind::StockLevel).stock_levels;
         assert!(levels.ratio_percent().is_some_and(|percent| (percent - 30.0).abs() < 1.0), "{levels:?}");
         assert!(levels.degree().is_some_and(|(mean, _)| (mean - 3.0).abs() < 0.05), "{levels:?}");
     }
     let plan = over(&placement, asked(100.0, 3, Strategy::Placed));
-    let levels = touched(&plan, &placement, TransactionKind::StockLevel).stock_levels;
+    let levels = touched(&plan, &placement, StandardKind::StockLevel).stock_levels;
     assert_eq!(levels.distributed(), 0, "the standard's, unless configured");
 }
 
@@ -164,7 +164,8 @@ fn distributed_orders_keep_all_other_rules() {
     let mut terminal = plan.terminal(13);
     let mut rolled_back = 0;
     for _ in 0..5_000 {
-        let Transaction::NewOrder(order) = terminal.input(&plan, TransactionKind::NewOrder) else {
+        let Transaction::Standard(Standard::NewOrder(order)) = terminal.input(&plan, StandardKind::NewOrder)
+        else {
             panic!("another transaction")
         };
         assert!((9..=15).contains(&order.lines.len()), "a line for each node and one for the home");

@@ -6,10 +6,10 @@ use lydite_tpcc::input::{Contended, HotRow, TERMINALS_PER_WAREHOUSE, UNUSED_ITEM
 use lydite_tpcc::nurand::{CLoad, last_name};
 use lydite_tpcc::scale::Size;
 use lydite_tpcc::text::LastName;
-use lydite_tpcc::transaction::{CustomerSelector, NewOrder, OrderLineInput};
+use lydite_tpcc::transactions::{CustomerSelector, NewOrder, OrderLineInput};
 use lydite_tpcc::{
-    DistrictId, ITEMS, InputPlan, InputStatistics, ItemId, Mix, Terminal, Transaction, TransactionKind,
-    WarehouseId,
+    DistrictId, ITEMS, InputPlan, InputStatistics, ItemId, Mix, Standard, StandardKind, Terminal,
+    Transaction, WarehouseId,
 };
 use proptest::prelude::*;
 use std::collections::HashMap;
@@ -37,8 +37,10 @@ fn only_active_warehouses_have_terminals_and_are_chosen_as_remote_ones() {
     run(&plan, 1_000, |terminal, transaction| {
         let home = terminal.warehouse();
         let others: Vec<WarehouseId> = match transaction {
-            Transaction::NewOrder(order) => order.lines.iter().map(|line| line.supply_w_id).collect(),
-            Transaction::Payment(payment) => vec![payment.c_w_id],
+            Transaction::Standard(Standard::NewOrder(order)) => {
+                order.lines.iter().map(|line| line.supply_w_id).collect()
+            }
+            Transaction::Standard(Standard::Payment(payment)) => vec![payment.c_w_id],
             _ => Vec::new(),
         };
         remote += others.iter().filter(|other| **other != home).count();
@@ -75,20 +77,22 @@ fn every_value_is_as_its_clause_says() {
     run(&plan, 5_000, |terminal, transaction| {
         assert_eq!(transaction.home(), terminal.warehouse());
         match transaction {
-            Transaction::NewOrder(order) => order_is_valid(order, &plan),
-            Transaction::Payment(payment) => {
+            Transaction::Standard(Standard::NewOrder(order)) => order_is_valid(order, &plan),
+            Transaction::Standard(Standard::Payment(payment)) => {
                 assert!((100..=500_000).contains(&payment.amount.0));
                 assert!((1..=10).contains(&payment.d_id.0) && (1..=10).contains(&payment.c_d_id.0));
                 assert!((1..=plan.warehouses).contains(&payment.c_w_id.0));
                 assert!(payment.c_w_id != payment.w_id || payment.c_d_id == payment.d_id);
                 customer_is_valid(&payment.customer);
             }
-            Transaction::OrderStatus(status) => {
+            Transaction::Standard(Standard::OrderStatus(status)) => {
                 assert!((1..=10).contains(&status.d_id.0));
                 customer_is_valid(&status.customer);
             }
-            Transaction::Delivery(delivery) => assert!((1..=10).contains(&delivery.carrier_id.0)),
-            Transaction::StockLevel(level) => {
+            Transaction::Standard(Standard::Delivery(delivery)) => {
+                assert!((1..=10).contains(&delivery.carrier_id.0))
+            }
+            Transaction::Standard(Standard::StockLevel(level)) => {
                 assert_eq!(level.d_id, terminal.district());
                 assert!((10..=20).contains(&level.threshold));
             }
@@ -122,7 +126,7 @@ fn uniform_values_are_uniform() {
         counts.entry(what).or_insert_with(|| vec![0; cells])[value as usize] += 1;
     };
     run(&plan, 4_600, |_, transaction| match transaction {
-        Transaction::NewOrder(order) => {
+        Transaction::Standard(Standard::NewOrder(order)) => {
             count("d_id", 10, u32::from(order.d_id.0) - 1);
             for line in &order.lines {
                 count("quantity", 10, u32::from(line.quantity) - 1);
@@ -132,16 +136,22 @@ fn uniform_values_are_uniform() {
                 }
             }
         }
-        Transaction::Payment(payment) => {
+        Transaction::Standard(Standard::Payment(payment)) => {
             count("amount", 1_000, (payment.amount.0 as u32 - 100) * 1_000 / 499_901);
             if payment.c_w_id != payment.w_id {
                 count("remote customer", 6, (payment.c_w_id.0 + 7 - payment.w_id.0) % 7 - 1);
                 count("remote district", 10, u32::from(payment.c_d_id.0) - 1);
             }
         }
-        Transaction::OrderStatus(status) => count("status district", 10, u32::from(status.d_id.0) - 1),
-        Transaction::Delivery(delivery) => count("carrier", 10, u32::from(delivery.carrier_id.0) - 1),
-        Transaction::StockLevel(level) => count("threshold", 11, u32::from(level.threshold) - 10),
+        Transaction::Standard(Standard::OrderStatus(status)) => {
+            count("status district", 10, u32::from(status.d_id.0) - 1)
+        }
+        Transaction::Standard(Standard::Delivery(delivery)) => {
+            count("carrier", 10, u32::from(delivery.carrier_id.0) - 1)
+        }
+        Transaction::Standard(Standard::StockLevel(level)) => {
+            count("threshold", 11, u32::from(level.threshold) - 10)
+        }
         _ => panic!("no card of the deck"),
     });
     assert_eq!(counts.len(), 9);
@@ -161,14 +171,14 @@ fn nurand_values_have_exactly_the_probabilities_of_clause_2_1_6() {
         CustomerSelector::Id(id) => customers[id.0 as usize - 1] += 1,
     };
     run(&plan, 11_500, |_, transaction| match transaction {
-        Transaction::NewOrder(order) => {
+        Transaction::Standard(Standard::NewOrder(order)) => {
             select(&CustomerSelector::Id(order.c_id));
             for line in order.lines.iter().filter(|line| line.i_id != UNUSED_ITEM) {
                 items[line.i_id.0 as usize - 1] += 1;
             }
         }
-        Transaction::Payment(payment) => select(&payment.customer),
-        Transaction::OrderStatus(status) => select(&status.customer),
+        Transaction::Standard(Standard::Payment(payment)) => select(&payment.customer),
+        Transaction::Standard(Standard::OrderStatus(status)) => select(&status.customer),
         _ => {}
     });
     for (what, counts, probabilities) in [
@@ -191,7 +201,7 @@ fn each_pass_of_a_terminals_deck_deals_exactly_its_23_cards() {
         let mut terminal = plan.terminal(index);
         for _pass in 0..100 {
             let dealt: Vec<_> = (0..23).map(|_| terminal.next_kind(&plan)).collect();
-            let counts = TransactionKind::STANDARD.map(|kind| dealt.iter().filter(|&&k| k == kind).count());
+            let counts = StandardKind::ALL.map(|kind| dealt.iter().filter(|&&k| k == kind).count());
             assert_eq!(counts, [10, 10, 1, 1, 1]);
             orders.push(dealt);
         }
@@ -205,7 +215,7 @@ fn each_pass_of_a_terminals_deck_deals_exactly_its_23_cards() {
     for index in 0..plan.terminals() {
         let mut terminal = plan.terminal(index);
         for draw in 0..2_300 {
-            places[draw % 23] += u64::from(terminal.next_kind(&plan) == TransactionKind::Delivery);
+            places[draw % 23] += u64::from(terminal.next_kind(&plan) == StandardKind::Delivery);
         }
     }
     assert!(excess_deviations(&places, &uniform(23)) < 4.0, "{places:?}");
@@ -244,8 +254,8 @@ fn with_one_warehouse_everything_is_local_and_15_percent_of_payments_still_choos
     let plan = plan(1);
     let mut elsewhere = 0_u32;
     run(&plan, 2_300, |_, transaction| match transaction {
-        Transaction::NewOrder(order) => assert!(order.all_local()),
-        Transaction::Payment(payment) => {
+        Transaction::Standard(Standard::NewOrder(order)) => assert!(order.all_local()),
+        Transaction::Standard(Standard::Payment(payment)) => {
             assert_eq!(payment.c_w_id, payment.w_id);
             elsewhere += u32::from(payment.c_d_id != payment.d_id);
         }
@@ -313,11 +323,14 @@ fn a_hot_district_is_changed_by_those_alone_who_contend_for_it() {
         }
         for turn in 0..400 {
             match terminal.next(&plan) {
-                Transaction::NewOrder(order) => assert_eq!((order.w_id, order.d_id), own),
-                Transaction::Payment(payment) => assert!(!places.contains(&(payment.w_id, payment.d_id))),
+                Transaction::Standard(Standard::NewOrder(order)) => assert_eq!((order.w_id, order.d_id), own),
+                Transaction::Standard(Standard::Payment(payment)) => {
+                    assert!(!places.contains(&(payment.w_id, payment.d_id)))
+                }
                 _ => {}
             }
-            let Transaction::NewOrder(order) = terminal.contending(&plan, turn % 2) else {
+            let Transaction::Standard(Standard::NewOrder(order)) = terminal.contending(&plan, turn % 2)
+            else {
                 panic!("an order")
             };
             assert_eq!((order.w_id, order.d_id), places[turn % 2]);
@@ -348,11 +361,15 @@ fn orders_of_different_terminals_meet_at_the_hot_row_alone() {
             let mut terminal = plan.terminal(index);
             let home = terminal.warehouse();
             for turn in 0..200 {
-                let Transaction::NewOrder(order) = terminal.input(&plan, TransactionKind::NewOrder) else {
+                let Transaction::Standard(Standard::NewOrder(order)) =
+                    terminal.input(&plan, StandardKind::NewOrder)
+                else {
                     panic!("an order")
                 };
                 use_rows(index, home, &order.lines);
-                let Transaction::NewOrder(order) = terminal.contending(&plan, turn % hot.len()) else {
+                let Transaction::Standard(Standard::NewOrder(order)) =
+                    terminal.contending(&plan, turn % hot.len())
+                else {
                     panic!("an order")
                 };
                 let (row, others) = order.lines.split_first().unwrap();

@@ -3,9 +3,8 @@
 use crate::chi_squared::{excess_deviations, uniform};
 use lydite_tpcc::meta::{DatabaseMeta, POPULATION_VERSION, Played};
 use lydite_tpcc::nurand::{CLoad, last_name};
-use lydite_tpcc::outcome::Address;
 use lydite_tpcc::population::{LineSums, Population, RowWriter};
-use lydite_tpcc::rows::{ColumnSink, Row};
+use lydite_tpcc::rows::{Address, ColumnSink, Row};
 use lydite_tpcc::schema::{ColumnType, Table};
 use lydite_tpcc::text::LastName;
 use lydite_tpcc::{

@@ -6,9 +6,10 @@ use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::nurand::CLoad;
 use lydite_tpcc::population::Population;
 use lydite_tpcc::schema::Table;
-use lydite_tpcc::transaction::{CustomerSelector, OrderLineInput, TransactionKind};
+use lydite_tpcc::transactions::{CustomerSelector, OrderLineInput, TransactionKind};
 use lydite_tpcc::{
-    DataSkew, DistrictId, Districts, InputPlan, ItemId, Mix, Size, Timestamp, Transaction, WarehouseId,
+    DataSkew, Dike, DistrictId, Districts, InputPlan, ItemId, Mix, Size, Standard, Timestamp, Transaction,
+    WarehouseId,
 };
 use proptest::prelude::*;
 use std::collections::{BTreeSet, HashMap};
@@ -191,13 +192,13 @@ fn assert_all_rows_are_asked_for(size: Size, count_of_customers: u32, count_of_n
     let mut terminal = plan.terminal(0);
     for _ in 0..50_000 {
         let selector = match terminal.next(&plan) {
-            Transaction::NewOrder(order) => {
+            Transaction::Standard(Standard::NewOrder(order)) => {
                 customers.insert(order.c_id.0);
                 items.extend(order.lines.iter().map(|line| line.i_id.0));
                 continue;
             }
-            Transaction::Payment(payment) => payment.customer,
-            Transaction::OrderStatus(status) => status.customer,
+            Transaction::Standard(Standard::Payment(payment)) => payment.customer,
+            Transaction::Standard(Standard::OrderStatus(status)) => status.customer,
             _ => continue,
         };
         match selector {
@@ -252,16 +253,16 @@ fn draw_every_district(plan: &InputPlan) {
             let transaction = terminal.next(plan);
             let w = transaction.home();
             let d = match &transaction {
-                Transaction::NewOrder(order) => order.d_id,
-                Transaction::Payment(payment) => {
+                Transaction::Standard(Standard::NewOrder(order)) => order.d_id,
+                Transaction::Standard(Standard::Payment(payment)) => {
                     if payment.c_w_id != w {
                         paid.entry(payment.c_w_id).or_default().insert(payment.c_d_id);
                     }
                     payment.d_id
                 }
-                Transaction::OrderStatus(status) => status.d_id,
-                Transaction::StockLevel(level) => level.d_id,
-                Transaction::Delivery(delivery) => {
+                Transaction::Standard(Standard::OrderStatus(status)) => status.d_id,
+                Transaction::Standard(Standard::StockLevel(level)) => level.d_id,
+                Transaction::Standard(Standard::Delivery(delivery)) => {
                     assert!(delivery.district_ids().eq(plan.districts.ids(w)));
                     continue;
                 }
@@ -306,10 +307,10 @@ fn stock_follows_the_districts_and_no_line_asks_a_warehouse_for_what_it_does_not
     };
     for transaction in plan.in_turn(20_000) {
         match transaction {
-            Transaction::NewOrder(order) => {
+            Transaction::Standard(Standard::NewOrder(order)) => {
                 order.lines.iter().filter(|line| line.i_id != UNUSED_ITEM).for_each(&mut see);
             }
-            Transaction::UpdateStock(update) => update.rounds.iter().for_each(&mut see),
+            Transaction::Dike(Dike::UpdateStock(update)) => update.rounds.iter().for_each(&mut see),
             _ => {}
         }
     }

@@ -2,12 +2,12 @@
 
 use lydite_tpcc::coaccess::CoAccess;
 use lydite_tpcc::nurand::CLoad;
-use lydite_tpcc::transaction::UpdateStock;
-use lydite_tpcc::{InputPlan, Mix, Placement, Transaction, TransactionKind, WarehouseId};
+use lydite_tpcc::transactions::UpdateStock;
+use lydite_tpcc::{Dike, DikeKind, InputPlan, Mix, Placement, Transaction, WarehouseId};
 use std::collections::{BTreeMap, BTreeSet};
 
 fn plan(warehouses: u32, rounds: u32, coaccess: Option<CoAccess>) -> InputPlan {
-    let mix = Mix::shares([(TransactionKind::UpdateStock, 100.0)]).unwrap();
+    let mix = Mix::shares([(DikeKind::UpdateStock, 100.0)]).unwrap();
     InputPlan {
         first_warehouse: WarehouseId(4),
         update_stock_rounds: rounds,
@@ -21,7 +21,7 @@ fn each_of(plan: &InputPlan, count: u32, mut each: impl FnMut(&UpdateStock)) {
     for number in 0..count {
         let terminal = (number % plan.terminals()) as usize;
         match terminals[terminal].next(plan) {
-            Transaction::UpdateStock(update) => each(&update),
+            Transaction::Dike(Dike::UpdateStock(update)) => each(&update),
             other => panic!("{other:?}"),
         }
     }
@@ -75,7 +75,7 @@ fn groups_split_the_warehouses_and_are_used_at_the_configured_rate() {
             let inside = update.rounds.iter().filter(|round| group.contains(&round.supply_w_id)).count();
             // All of the group, or none of it but the home.
             assert!(inside == 3 || inside == 1, "{update:?}");
-            assert_eq!(coaccess.is_of_a_group(update), inside == 3);
+            assert_eq!(update.is_of_a_group(&coaccess), inside == 3);
             whole += u32::from(inside == 3);
             of_home += update.rounds.iter().filter(|round| round.supply_w_id == update.w_id).count();
         });

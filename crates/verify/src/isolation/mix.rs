@@ -17,10 +17,12 @@
 use super::recorder::{Dealt, Source, lock};
 use crate::history::{Action, History, Key, KeyId, Op, Outcome as Ended, Seen, Transaction as Recorded};
 use lydite_database::{Committed, Session, Target, TargetError, Tpcc, TxError};
-use lydite_tpcc::input::{InputPlan, Terminal};
 use lydite_tpcc::meta::DatabaseMeta;
-use lydite_tpcc::transaction::{CustomerSelector, OrderStatus, Payment};
-use lydite_tpcc::{Cents, CustomerId, DistrictId, Mix as Choice, OrderId, Outcome, Transaction, WarehouseId};
+use lydite_tpcc::transactions::{CustomerSelector, OrderStatus, Payment};
+use lydite_tpcc::{
+    Cents, CustomerId, DistrictId, InputPlan, Mix as Choice, OrderId, Outcome, Standard, StandardOutcome,
+    Terminal, Transaction, WarehouseId,
+};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -116,8 +118,11 @@ impl Notes {
 
     /// Returns the operations that an answer shows.
     fn ops(&mut self, transaction: &Transaction, outcome: &Outcome) -> Vec<Op> {
+        let (Transaction::Standard(transaction), Outcome::Standard(outcome)) = (transaction, outcome) else {
+            return Vec::new();
+        };
         match (transaction, outcome) {
-            (Transaction::NewOrder(order), Outcome::NewOrder(seen)) => {
+            (Standard::NewOrder(order), StandardOutcome::NewOrder(seen)) => {
                 let (district, o_id) = ((order.w_id, order.d_id), seen.o_id);
                 vec![
                     self.read(Item::NextOrder(district), self.unless_first(district, o_id)),
@@ -125,7 +130,7 @@ impl Notes {
                     self.write(Item::LastOrder(district, order.c_id), o_id.0),
                 ]
             }
-            (Transaction::Payment(payment), Outcome::Payment(seen)) => {
+            (Standard::Payment(payment), StandardOutcome::Payment(seen)) => {
                 let balance = Item::Balance((payment.c_w_id, payment.c_d_id), seen.c_id);
                 let before = Cents(seen.c_balance.0 + payment.amount.0);
                 vec![
@@ -133,7 +138,7 @@ impl Notes {
                     self.write(balance, of_balance(seen.c_balance)),
                 ]
             }
-            (Transaction::OrderStatus(status), Outcome::OrderStatus(seen)) => {
+            (Standard::OrderStatus(status), StandardOutcome::OrderStatus(seen)) => {
                 let district = (status.w_id, status.d_id);
                 let is_first = self.first.get(&district).is_some_and(|first| seen.o_id < *first);
                 let carrier = seen.carrier_id.map(|_| 1);
@@ -143,7 +148,7 @@ impl Notes {
                     self.read(Item::Carrier(district, seen.o_id), carrier),
                 ]
             }
-            (Transaction::Delivery(delivery), Outcome::Delivery(seen)) => {
+            (Standard::Delivery(delivery), StandardOutcome::Delivery(seen)) => {
                 let mut ops = Vec::new();
                 for (d_id, o_id) in &seen.delivered {
                     let district = (delivery.w_id, *d_id);
@@ -214,7 +219,7 @@ impl Source for Mix {
         match (transaction, answer) {
             (_, Ok(outcome)) => *ops = lock(&self.notes).ops(transaction, outcome),
             // A read of it would be dirty.
-            (Transaction::NewOrder(order), Err(TxError::RolledBack(seen))) => {
+            (Transaction::Standard(Standard::NewOrder(order)), Err(TxError::RolledBack(seen))) => {
                 let last = Item::LastOrder((order.w_id, order.d_id), order.c_id);
                 ops.push(lock(&self.notes).write(last, seen.o_id.0));
             }
@@ -289,7 +294,7 @@ impl Source for Mix {
 /// Returns the Order-Status of a customer.
 fn status_of((district, c_id): (District, CustomerId)) -> Dealt<Tpcc> {
     let customer = CustomerSelector::Id(c_id);
-    let transaction = Transaction::OrderStatus(OrderStatus { w_id: district.0, d_id: district.1, customer });
+    let transaction = OrderStatus { w_id: district.0, d_id: district.1, customer }.into();
     Dealt { transaction, ops: Vec::new(), rolls_back: false }
 }
 
@@ -313,19 +318,20 @@ fn first_balances(transactions: &mut [Recorded], items: &[Item], final_from: Opt
 
 /// Returns the rows that a transaction changes and whose change only its answer shows.
 fn doubts(transaction: &Transaction) -> Vec<Doubt> {
+    let Transaction::Standard(transaction) = transaction else { return Vec::new() };
     match transaction {
-        Transaction::NewOrder(order) => vec![((order.w_id, order.d_id), Some(order.c_id))],
-        Transaction::Payment(Payment { c_w_id, c_d_id, customer, .. }) => {
+        Standard::NewOrder(order) => vec![((order.w_id, order.d_id), Some(order.c_id))],
+        Standard::Payment(Payment { c_w_id, c_d_id, customer, .. }) => {
             let c_id = match customer {
                 CustomerSelector::Id(c_id) => Some(*c_id),
                 CustomerSelector::LastName(_) => None,
             };
             vec![((*c_w_id, *c_d_id), c_id)]
         }
-        Transaction::Delivery(delivery) => {
+        Standard::Delivery(delivery) => {
             (1..=delivery.districts).map(|d_id| ((delivery.w_id, DistrictId(d_id)), None)).collect()
         }
-        _ => Vec::new(),
+        Standard::OrderStatus(_) | Standard::StockLevel(_) => Vec::new(),
     }
 }
 
@@ -371,9 +377,9 @@ mod tests {
     use super::*;
     use crate::history::{AnomalyKind, Level, Options, check};
     use arrayvec::ArrayVec;
-    use lydite_tpcc::outcome::{Address, NewOrderOutcome, OrderStatusOutcome, PaymentOutcome};
+    use lydite_tpcc::rows::Address;
     use lydite_tpcc::text::Text;
-    use lydite_tpcc::transaction::NewOrder;
+    use lydite_tpcc::transactions::{NewOrder, NewOrderOutcome, OrderStatusOutcome, PaymentOutcome};
     use lydite_tpcc::{Rate, Timestamp};
 
     const KEY: KeyId = KeyId(0);
@@ -437,7 +443,7 @@ mod tests {
             total: Cents(0),
             lines: Vec::new(),
         };
-        (Transaction::NewOrder(input), Outcome::NewOrder(seen))
+        (Transaction::Standard(Standard::NewOrder(input)), Outcome::Standard(StandardOutcome::NewOrder(seen)))
     }
 
     fn payment(amount: i64, balance: i64) -> (Transaction, Outcome) {
@@ -473,7 +479,10 @@ mod tests {
             c_balance: Cents(balance),
             c_data: None,
         };
-        (Transaction::Payment(input), Outcome::Payment(Box::new(seen)))
+        (
+            Transaction::Standard(Standard::Payment(input)),
+            Outcome::Standard(StandardOutcome::Payment(Box::new(seen))),
+        )
     }
 
     fn status(o_id: u64, balance: i64) -> (Transaction, Outcome) {
@@ -490,7 +499,10 @@ mod tests {
             lines: Vec::new(),
         };
         let input = OrderStatus { w_id: DISTRICT.0, d_id: DISTRICT.1, customer };
-        (Transaction::OrderStatus(input), Outcome::OrderStatus(seen))
+        (
+            Transaction::Standard(Standard::OrderStatus(input)),
+            Outcome::Standard(StandardOutcome::OrderStatus(seen)),
+        )
     }
 
     /// Checks committed transactions, each with its begin and end.

@@ -1,15 +1,18 @@
 //! Checks of sessions that work at the same time. They are a smoke test: a failure is an error, a pass proves little.
 //! The history checker looks closer (`isolation.rs`).
 
-use super::{SEED, Seen, Trouble, meta, words};
+use super::{SEED, Seen, Trouble, meta};
 use lydite_database::{Session, TableChecksum, Target, TxError};
 use lydite_tpcc::consistency::CONDITIONS;
 use lydite_tpcc::deck::Mix;
 use lydite_tpcc::input::UNUSED_ITEM;
-use lydite_tpcc::outcome::OrderStatusOutcome;
 use lydite_tpcc::schema::Table;
-use lydite_tpcc::transaction::{CustomerSelector, NewOrder, OrderLineInput, OrderStatus, Payment};
-use lydite_tpcc::{Cents, CustomerId, DistrictId, InputPlan, ItemId, Outcome, Transaction, WarehouseId};
+use lydite_tpcc::transactions::{
+    CustomerSelector, NewOrder, OrderLineInput, OrderStatus, OrderStatusOutcome, Payment,
+};
+use lydite_tpcc::{
+    Cents, CustomerId, DistrictId, InputPlan, ItemId, Outcome, StandardOutcome, Transaction, WarehouseId,
+};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -106,8 +109,8 @@ pub(super) fn contention(target: &dyn Target) -> Seen {
             let input = terminal.next(&plan);
             let (outcome, aborted) = insist(session, &input)?;
             aborts += aborted;
-            payments += u64::from(matches!(outcome, Some(Outcome::Payment(_))));
-            orders += u64::from(matches!(outcome, Some(Outcome::NewOrder(_))));
+            payments += u64::from(matches!(outcome, Some(Outcome::Standard(StandardOutcome::Payment(_)))));
+            orders += u64::from(matches!(outcome, Some(Outcome::Standard(StandardOutcome::NewOrder(_)))));
         }
         Ok((payments, orders, aborts))
     })?;
@@ -138,9 +141,9 @@ pub(super) fn contention(target: &dyn Target) -> Seen {
 /// Returns the answer of Order-Status for a customer.
 pub(super) fn status(session: &mut dyn Session, c_id: CustomerId) -> Result<OrderStatusOutcome, String> {
     let query = OrderStatus { w_id: W, d_id: D, customer: CustomerSelector::Id(c_id) };
-    match insist(session, &Transaction::OrderStatus(query))?.0 {
-        Some(Outcome::OrderStatus(outcome)) => Ok(outcome),
-        Some(other) => Err(format!("an Order-Status was answered as {}", words::name(&other))),
+    match insist(session, &query.into())?.0 {
+        Some(Outcome::Standard(StandardOutcome::OrderStatus(outcome))) => Ok(outcome),
+        Some(other) => Err(format!("an Order-Status was answered as {}", other.kind().name())),
         None => Err("an Order-Status was rolled back".into()),
     }
 }
@@ -150,7 +153,7 @@ pub(super) fn lost_update(target: &dyn Target) -> Seen {
     let c_id = CustomerId(7);
     let mut session = connect(target)?;
     let before = status(&mut *session, c_id)?.c_balance;
-    let pay = Transaction::Payment(Payment {
+    let pay = Transaction::from(Payment {
         w_id: W,
         d_id: D,
         c_w_id: W,
@@ -175,14 +178,14 @@ pub(super) fn dirty_read(target: &dyn Target) -> Seen {
     let c_id = CustomerId(11);
     let line = |i_id| OrderLineInput { i_id, supply_w_id: W, quantity: 1 };
     let lines = (1..=9).map(|id| line(ItemId(id))).chain([line(UNUSED_ITEM)]).collect();
-    let order = Transaction::NewOrder(NewOrder { w_id: W, d_id: D, c_id, lines });
+    let order = Transaction::from(NewOrder { w_id: W, d_id: D, c_id, lines });
     let mut session = connect(target)?;
     let wanted = status(&mut *session, c_id)?.o_id;
     let (over, made) = (AtomicBool::new(false), AtomicU64::new(0));
     let write = |session: &mut dyn Session| {
         while !over.load(Ordering::Relaxed) {
             if let Some(outcome) = insist(session, &order)?.0 {
-                let answer = words::name(&outcome);
+                let answer = outcome.kind().name();
                 return Err(format!("an order with an unused item was committed, and answered as {answer}"));
             }
             made.fetch_add(1, Ordering::Relaxed);
@@ -245,7 +248,7 @@ mod tests {
     use super::{ATTEMPTS, retry};
     use lydite_database::{AbortReason, TxError};
     use lydite_tpcc::Outcome;
-    use lydite_tpcc::outcome::StockLevelOutcome;
+    use lydite_tpcc::transactions::StockLevelOutcome;
     use std::time::Duration;
 
     fn aborted<T>() -> Result<T, TxError> {
@@ -254,7 +257,7 @@ mod tests {
 
     #[test]
     fn an_attempt_that_takes_longer_than_the_patience_is_made_again() {
-        let answer = Outcome::StockLevel(StockLevelOutcome { low_stock: 3 });
+        let answer = Outcome::from(StockLevelOutcome { low_stock: 3 });
         let mut attempts = 0;
         let ended = retry(Duration::ZERO, || {
             attempts += 1;

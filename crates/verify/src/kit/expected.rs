@@ -4,7 +4,9 @@ use super::{SEED, Trouble, load_rows, meta, words};
 use lydite_database::{TableChecksum, Target, TargetError, TxError};
 use lydite_tpcc::deck::Mix;
 use lydite_tpcc::input::UNUSED_ITEM;
-use lydite_tpcc::{InputPlan, Outcome, Timestamp, Transaction, TransactionKind};
+use lydite_tpcc::{
+    InputPlan, Outcome, Standard, StandardKind, StandardOutcome, Timestamp, Transaction, TransactionKind,
+};
 
 /// Transactions that one session plays.
 const INPUTS: usize = 500;
@@ -57,9 +59,9 @@ pub(super) fn inputs(warehouses: u32, count: usize) -> Vec<Transaction> {
 pub(super) fn orders_to_roll_back(warehouses: u32) -> Vec<Transaction> {
     let plan = plan(warehouses);
     (0..ROLLED_BACK)
-        .map(|index| plan.terminal(index as u32 % plan.terminals()).input(&plan, TransactionKind::NewOrder))
+        .map(|index| plan.terminal(index as u32 % plan.terminals()).input(&plan, StandardKind::NewOrder))
         .map(|mut transaction| {
-            if let Transaction::NewOrder(order) = &mut transaction
+            if let Transaction::Standard(Standard::NewOrder(order)) = &mut transaction
                 && let Some(last) = order.lines.last_mut()
             {
                 last.i_id = UNUSED_ITEM;
@@ -100,7 +102,7 @@ pub(super) fn play(target: &dyn Target, inputs: &[Transaction]) -> Result<Vec<An
 /// Returns the answer without the times of the database's clock and of its load.
 fn timeless(outcome: Outcome) -> Outcome {
     let mut outcome = outcome.without_clock();
-    if let Outcome::Payment(payment) = &mut outcome {
+    if let Outcome::Standard(StandardOutcome::Payment(payment)) = &mut outcome {
         payment.c_since = Timestamp(0);
     }
     outcome
@@ -129,17 +131,17 @@ pub(super) fn difference(seen: &Answer, wanted: &Answer) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lydite_tpcc::outcome::{DeliveryOutcome, StockLevelOutcome};
+    use lydite_tpcc::transactions::{DeliveryOutcome, StockLevelOutcome};
     use lydite_tpcc::{DistrictId, OrderId};
 
     #[test]
     fn a_difference_names_its_field() {
-        let level = |low_stock| Ok(Outcome::StockLevel(StockLevelOutcome { low_stock }));
+        let level = |low_stock| Ok(Outcome::from(StockLevelOutcome { low_stock }));
         assert_eq!(difference(&level(5), &level(5)), None);
         assert_eq!(difference(&level(6), &level(5)).as_deref(), Some("low_stock is 6 instead of 5"));
         let delivery = |orders: &[u64]| {
             let delivered = orders.iter().map(|&order| (DistrictId(1), OrderId(order))).collect();
-            Ok(Outcome::Delivery(DeliveryOutcome { delivered }))
+            Ok(Outcome::from(DeliveryOutcome { delivered }))
         };
         let words = difference(&delivery(&[7]), &delivery(&[7, 8])).expect("a difference");
         assert!(words.starts_with("delivered is order 7 of district 1 instead of order 7 "), "{words}");

@@ -23,7 +23,7 @@ use lydite_database::{
 use lydite_tpcc::consistency::CONDITIONS;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::population::Population;
-use lydite_tpcc::{Size, Timestamp, Transaction, TransactionKind, WarehouseId};
+use lydite_tpcc::{Size, StandardKind, Timestamp, Transaction, WarehouseId};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -322,7 +322,7 @@ impl Proof<'_> {
         steps.step("conditions as loaded", || conditions(target));
         let answers =
             if steps.blocked.is_none() { play(target, &self.expected.inputs) } else { Ok(Vec::new()) };
-        for kind in TransactionKind::STANDARD {
+        for kind in StandardKind::ALL {
             steps.step(kind.title(), || self.answers_of(kind, answers.as_deref()));
         }
         let mut rows = Vec::new();
@@ -389,7 +389,7 @@ impl Proof<'_> {
         }
     }
 
-    fn answers_of(&self, kind: TransactionKind, answers: Result<&[expected::Answer], &TargetError>) -> Seen {
+    fn answers_of(&self, kind: StandardKind, answers: Result<&[expected::Answer], &TargetError>) -> Seen {
         let answers = answers.map_err(Clone::clone)?;
         let of_kind = |transaction: &Transaction| transaction.kind() == kind;
         let mut compared = 0;

@@ -9,9 +9,8 @@ use crate::history::{
     Action, History, Key, KeyId, Op, Outcome as Ended, Seen as Read, Transaction as Recorded,
 };
 use lydite_database::{Session, Target};
-use lydite_tpcc::outcome::OrderStatusOutcome;
-use lydite_tpcc::transaction::{Delivery, NewOrder, OrderLineInput};
-use lydite_tpcc::{CarrierId, Cents, CustomerId, ItemId, OrderId, Outcome, Transaction};
+use lydite_tpcc::transactions::{Delivery, NewOrder, OrderLineInput, OrderStatusOutcome};
+use lydite_tpcc::{CarrierId, Cents, CustomerId, ItemId, OrderId, Outcome, StandardOutcome};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -52,9 +51,9 @@ enum Played {
 
 /// Delivers one order of each district. Returns the order of the customer's district.
 fn deliver(session: &mut dyn Session) -> Result<Option<OrderId>, String> {
-    let delivery = Transaction::Delivery(Delivery { w_id: W, districts: 10, carrier_id: CarrierId(7) });
+    let delivery = Delivery { w_id: W, districts: 10, carrier_id: CarrierId(7) }.into();
     match insist(session, &delivery)?.0 {
-        Some(Outcome::Delivery(seen)) => {
+        Some(Outcome::Standard(StandardOutcome::Delivery(seen))) => {
             Ok(seen.delivered.iter().find(|(d_id, _)| *d_id == D).map(|(_, o_id)| *o_id))
         }
         _ => Err("a Delivery was answered as another transaction".into()),
@@ -64,8 +63,8 @@ fn deliver(session: &mut dyn Session) -> Result<Option<OrderId>, String> {
 fn order(session: &mut dyn Session) -> Result<OrderId, String> {
     let line = |i_id| OrderLineInput { i_id: ItemId(i_id), supply_w_id: W, quantity: 1 };
     let order = NewOrder { w_id: W, d_id: D, c_id: CUSTOMER, lines: (1..=5).map(line).collect() };
-    match insist(session, &Transaction::NewOrder(order))?.0 {
-        Some(Outcome::NewOrder(seen)) => Ok(seen.o_id),
+    match insist(session, &order.into())?.0 {
+        Some(Outcome::Standard(StandardOutcome::NewOrder(seen))) => Ok(seen.o_id),
         _ => Err("an order without an unused item was rolled back".into()),
     }
 }

@@ -1,9 +1,11 @@
 //! Answers, inputs and states in the words of the driver protocol, for the reasons of failures.
 
 use lydite_database::DatabaseState;
-use lydite_tpcc::outcome::{Address, NewOrderOutcome, OrderStatusOutcome, PaymentOutcome, RolledBackOrder};
-use lydite_tpcc::transaction::{CustomerSelector, OrderLineInput};
-use lydite_tpcc::{Outcome, Timestamp, Transaction};
+use lydite_tpcc::rows::Address;
+use lydite_tpcc::transactions::{
+    CustomerSelector, NewOrderOutcome, OrderLineInput, OrderStatusOutcome, PaymentOutcome, RolledBackOrder,
+};
+use lydite_tpcc::{Outcome, Standard, StandardOutcome, Timestamp, Transaction};
 use std::fmt::Display;
 
 /// Lines of an order that an input shows.
@@ -40,10 +42,12 @@ pub(super) fn state(state: &DatabaseState) -> String {
 
 /// Returns the first field that differs in two answers.
 pub(super) fn difference(seen: &Outcome, wanted: &Outcome) -> String {
-    if name(seen) != name(wanted) {
-        return format!("it is an answer to {} instead of {}", name(seen), name(wanted));
+    match (seen, wanted) {
+        (Outcome::Standard(seen), Outcome::Standard(wanted)) if seen.kind() == wanted.kind() => {
+            first(&fields(seen), &fields(wanted))
+        }
+        _ => format!("it is an answer to {} instead of {}", seen.kind().name(), wanted.kind().name()),
     }
-    first(&fields(seen), &fields(wanted))
 }
 
 /// Returns the first field that differs in two rolled-back orders.
@@ -63,6 +67,9 @@ fn first(seen: &Fields, wanted: &Fields) -> String {
 
 /// Returns the input of a transaction.
 pub(super) fn input(transaction: &Transaction) -> String {
+    let Transaction::Standard(transaction) = transaction else {
+        return transaction.kind().title().to_owned();
+    };
     let by = |customer: &CustomerSelector| match customer {
         CustomerSelector::Id(c_id) => format!("c_id {c_id}"),
         CustomerSelector::LastName(name) => format!("c_last {}", name.as_str()),
@@ -71,7 +78,7 @@ pub(super) fn input(transaction: &Transaction) -> String {
         format!("i_id {} from supply_w_id {} quantity {}", line.i_id, line.supply_w_id, line.quantity)
     };
     match transaction {
-        Transaction::NewOrder(order) => {
+        Standard::NewOrder(order) => {
             let mut lines: Vec<String> = order.lines.iter().take(LINES).map(line).collect();
             if order.lines.len() > LINES {
                 lines.push("…".into());
@@ -85,7 +92,7 @@ pub(super) fn input(transaction: &Transaction) -> String {
                 lines.join("; ")
             )
         }
-        Transaction::Payment(payment) => format!(
+        Standard::Payment(payment) => format!(
             "w_id {}, d_id {}, c_w_id {}, c_d_id {}, {}, h_amount {}",
             payment.w_id,
             payment.d_id,
@@ -94,40 +101,24 @@ pub(super) fn input(transaction: &Transaction) -> String {
             by(&payment.customer),
             payment.amount.0
         ),
-        Transaction::OrderStatus(status) => {
+        Standard::OrderStatus(status) => {
             format!("w_id {}, d_id {}, {}", status.w_id, status.d_id, by(&status.customer))
         }
-        Transaction::Delivery(delivery) => {
+        Standard::Delivery(delivery) => {
             format!("w_id {}, o_carrier_id {}", delivery.w_id, delivery.carrier_id)
         }
-        Transaction::StockLevel(level) => {
+        Standard::StockLevel(level) => {
             format!("w_id {}, d_id {}, threshold {}", level.w_id, level.d_id, level.threshold)
         }
-        other => other.kind().title().to_owned(),
     }
 }
 
-/// Returns the name of an answer's transaction.
-pub(super) fn name(outcome: &Outcome) -> &'static str {
+fn fields(outcome: &StandardOutcome) -> Fields {
     match outcome {
-        Outcome::NewOrder(_) => "new_order",
-        Outcome::Payment(_) => "payment",
-        Outcome::OrderStatus(_) => "order_status",
-        Outcome::Delivery(_) => "delivery",
-        Outcome::StockLevel(_) => "stock_level",
-        Outcome::UpdateStock(_) => "update_stock",
-        Outcome::UpdateItem(_) => "update_item",
-        Outcome::UpdateBalance => "update_balance",
-        Outcome::SelectBalance(_) => "select_balance",
-    }
-}
-
-fn fields(outcome: &Outcome) -> Fields {
-    match outcome {
-        Outcome::NewOrder(order) => new_order(order),
-        Outcome::Payment(payment) => of_payment(payment),
-        Outcome::OrderStatus(status) => order_status(status),
-        Outcome::Delivery(delivery) => {
+        StandardOutcome::NewOrder(order) => new_order(order),
+        StandardOutcome::Payment(payment) => of_payment(payment),
+        StandardOutcome::OrderStatus(status) => order_status(status),
+        StandardOutcome::Delivery(delivery) => {
             let orders: Vec<String> = delivery
                 .delivered
                 .iter()
@@ -136,11 +127,7 @@ fn fields(outcome: &Outcome) -> Fields {
             let orders = if orders.is_empty() { "nothing".into() } else { orders.join(", ") };
             vec![("delivered".into(), orders)]
         }
-        Outcome::StockLevel(level) => vec![("low_stock".into(), level.low_stock.to_string())],
-        Outcome::UpdateStock(_)
-        | Outcome::UpdateItem(_)
-        | Outcome::UpdateBalance
-        | Outcome::SelectBalance(_) => Fields::new(),
+        StandardOutcome::StockLevel(level) => vec![("low_stock".into(), level.low_stock.to_string())],
     }
 }
 
@@ -246,14 +233,14 @@ fn rolled_back(order: &RolledBackOrder) -> Fields {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lydite_tpcc::outcome::DeliveryOutcome;
+    use lydite_tpcc::transactions::DeliveryOutcome;
     use lydite_tpcc::{DistrictId, OrderId};
 
     #[test]
     fn a_delivery_of_fewer_districts_names_the_orders() {
         let delivery = |orders: &[u64]| {
             let delivered = orders.iter().map(|&order| (DistrictId(1), OrderId(order))).collect();
-            Outcome::Delivery(DeliveryOutcome { delivered })
+            Outcome::from(DeliveryOutcome { delivered })
         };
         assert_eq!(
             difference(&delivery(&[]), &delivery(&[7, 8])),

@@ -33,7 +33,7 @@ pub(super) fn greet(to: &[std::net::SocketAddr], hello: Hello) -> io::Result<(Tc
 }
 
 pub(super) fn send(stream: &mut TcpStream, request: &Request) -> io::Result<()> {
-    stream.write_all(&request.frame()?)
+    stream.write_all(&request.frame())
 }
 
 /// Receives an answer. A rejection is an error.

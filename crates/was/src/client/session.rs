@@ -2,10 +2,10 @@
 
 use super::line::{receive, send, unexpected};
 use super::lines::Lines;
-use crate::message::{Answer, Request};
+use crate::message::{Answer, Request, on_screen};
 use lydite_database::{Committed, Session, TerminalLines, TxError};
-use lydite_tpcc::transaction::Delivery;
-use lydite_tpcc::{Outcome, Transaction, TransactionKind};
+use lydite_tpcc::transactions::Delivery;
+use lydite_tpcc::{Outcome, Standard, StandardKind, Transaction};
 use std::io;
 use std::net::TcpStream;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ impl WasSession {
             None => send(&mut self.operator, &Request::Repeat(delivery)).map_err(lost)?,
         }
         match receive(&mut self.operator).map_err(lost)? {
-            Answer::Delivered(result) => result.map(Outcome::Delivery),
+            Answer::Delivered(result) => result.map(Outcome::from),
             answer => Err(lost(unexpected(&answer))),
         }
     }
@@ -45,12 +45,14 @@ impl WasSession {
 
 impl Session for WasSession {
     fn execute(&mut self, transaction: &Transaction) -> Result<Outcome, TxError> {
-        if let Transaction::Delivery(delivery) = transaction {
+        let transaction = on_screen(transaction)
+            .map_err(|bad| TxError::Broken(format!("the WAS {}: {bad}", self.lines.address())))?;
+        if let Standard::Delivery(delivery) = transaction {
             return self.deliver(*delivery);
         }
         let enter = |number| Request::Enter { number, operator: 0, transaction: transaction.clone() };
         match self.lines.ask(self.terminal, enter)? {
-            Answer::Output { outcome, .. } => Ok(outcome),
+            Answer::Output { outcome, .. } => Ok(outcome.into()),
             Answer::RolledBack { order, .. } => Err(TxError::RolledBack(Box::new(order))),
             Answer::Failed { error, .. } => Err(error),
             answer => Err(TxError::Broken(unexpected(&answer).to_string())),
@@ -67,7 +69,7 @@ impl TerminalLines for WasSession {
         self.terminal = terminal;
     }
 
-    fn choose(&mut self, kind: TransactionKind) -> Result<(), TxError> {
+    fn choose(&mut self, kind: StandardKind) -> Result<(), TxError> {
         match self.lines.ask(self.terminal, |number| Request::Menu { number, kind })? {
             Answer::Menu { kind: shown, .. } if shown == kind => Ok(()),
             answer => Err(TxError::Broken(unexpected(&answer).to_string())),
@@ -76,8 +78,7 @@ impl TerminalLines for WasSession {
 
     fn queue(&mut self, delivery: Delivery) {
         let operator = self.number;
-        let enter =
-            |number| Request::Enter { number, operator, transaction: Transaction::Delivery(delivery) };
+        let enter = |number| Request::Enter { number, operator, transaction: Standard::Delivery(delivery) };
         self.queued = Some(match self.lines.ask(self.terminal, enter) {
             Ok(Answer::Queued { .. }) => Ok(()),
             Ok(answer) => Err(TxError::Broken(unexpected(&answer).to_string())),
@@ -102,7 +103,7 @@ impl Session for GoneSession {
 impl TerminalLines for GoneSession {
     fn sit_at(&mut self, _terminal: u32) {}
 
-    fn choose(&mut self, _kind: TransactionKind) -> Result<(), TxError> {
+    fn choose(&mut self, _kind: StandardKind) -> Result<(), TxError> {
         Err(self.0.is_gone())
     }
 

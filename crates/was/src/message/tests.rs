@@ -3,15 +3,13 @@
 use super::*;
 use crate::frame::{self, ANSWER_MAX, REQUEST_MAX};
 use arrayvec::ArrayVec;
-use lydite_tpcc::outcome::{
-    Address, NewOrderLine, NewOrderOutcome, OrderStatusLine, OrderStatusOutcome, PaymentOutcome,
-    StockLevelOutcome,
-};
+use lydite_tpcc::rows::Address;
 use lydite_tpcc::text::truncated as text;
-use lydite_tpcc::transaction::{
-    CustomerSelector, MAX_ORDER_LINES, NewOrder, OrderLineInput, OrderStatus, Payment, StockLevel,
+use lydite_tpcc::transactions::{
+    CustomerSelector, MAX_ORDER_LINES, NewOrder, NewOrderLine, NewOrderOutcome, OrderLineInput, OrderStatus,
+    OrderStatusLine, OrderStatusOutcome, Payment, PaymentOutcome, StockLevel, StockLevelOutcome,
 };
-use lydite_tpcc::{CarrierId, Cents, CustomerId, ItemId, OrderId, Rate, Timestamp};
+use lydite_tpcc::{CarrierId, Cents, CustomerId, Dike, ItemId, OrderId, Rate, Timestamp};
 use proptest::prelude::*;
 
 fn address(of: &str) -> Address {
@@ -25,20 +23,20 @@ fn address(of: &str) -> Address {
 }
 
 /// Inputs of all types, no two fields of which are equal.
-fn inputs() -> Vec<Transaction> {
+fn inputs() -> Vec<Standard> {
     let line = |number: u32| OrderLineInput {
         i_id: ItemId(99_000 + number),
         supply_w_id: WarehouseId(70_000 + number),
         quantity: number as u8 + 1,
     };
     vec![
-        Transaction::NewOrder(NewOrder {
+        Standard::NewOrder(NewOrder {
             w_id: WarehouseId(1),
             d_id: DistrictId(2),
             c_id: CustomerId(3),
             lines: (0..MAX_ORDER_LINES as u32).map(line).collect(),
         }),
-        Transaction::Payment(Payment {
+        Standard::Payment(Payment {
             w_id: WarehouseId(4),
             d_id: DistrictId(5),
             c_w_id: WarehouseId(6),
@@ -46,13 +44,13 @@ fn inputs() -> Vec<Transaction> {
             customer: CustomerSelector::LastName(text("BARPRESBAR")),
             amount: Cents(123_456),
         }),
-        Transaction::OrderStatus(OrderStatus {
+        Standard::OrderStatus(OrderStatus {
             w_id: WarehouseId(8),
             d_id: DistrictId(9),
             customer: CustomerSelector::Id(CustomerId(10)),
         }),
-        Transaction::Delivery(Delivery { w_id: WarehouseId(11), districts: 12, carrier_id: CarrierId(13) }),
-        Transaction::StockLevel(StockLevel {
+        Standard::Delivery(Delivery { w_id: WarehouseId(11), districts: 12, carrier_id: CarrierId(13) }),
+        Standard::StockLevel(StockLevel {
             w_id: WarehouseId(14),
             d_id: DistrictId(15),
             threshold: 16,
@@ -62,7 +60,7 @@ fn inputs() -> Vec<Transaction> {
 }
 
 /// Output fields of all types, no two of which are equal.
-fn outcomes() -> Vec<Outcome> {
+fn outcomes() -> Vec<StandardOutcome> {
     let order_line = |number: u32| NewOrderLine {
         i_name: text(&format!("item {number}")),
         s_quantity: -7 - number as i32,
@@ -78,7 +76,7 @@ fn outcomes() -> Vec<Outcome> {
         delivery_d: number.is_multiple_of(2).then_some(Timestamp(4_000 + i64::from(number))),
     };
     vec![
-        Outcome::NewOrder(NewOrderOutcome {
+        StandardOutcome::NewOrder(NewOrderOutcome {
             o_id: OrderId(3_001),
             entry_d: Timestamp(-1),
             c_last: text("OUGHTABLEPRI"),
@@ -89,7 +87,7 @@ fn outcomes() -> Vec<Outcome> {
             total: Cents(i64::MAX),
             lines: (0..MAX_ORDER_LINES as u32).map(order_line).collect(),
         }),
-        Outcome::Payment(Box::new(PaymentOutcome {
+        StandardOutcome::Payment(Box::new(PaymentOutcome {
             h_date: Timestamp(1),
             warehouse: address("w"),
             district: address("d"),
@@ -106,7 +104,7 @@ fn outcomes() -> Vec<Outcome> {
             c_balance: Cents(-1_000),
             c_data: Some(text(&"x".repeat(200))),
         })),
-        Outcome::OrderStatus(OrderStatusOutcome {
+        StandardOutcome::OrderStatus(OrderStatusOutcome {
             c_id: CustomerId(1),
             c_first: text("other first"),
             c_middle: text("EO"),
@@ -117,7 +115,7 @@ fn outcomes() -> Vec<Outcome> {
             carrier_id: Some(CarrierId(10)),
             lines: (0..MAX_ORDER_LINES as u32).map(status_line).collect(),
         }),
-        Outcome::StockLevel(StockLevelOutcome { low_stock: 77 }),
+        StandardOutcome::StockLevel(StockLevelOutcome { low_stock: 77 }),
     ]
 }
 
@@ -139,7 +137,7 @@ fn answers() -> Vec<Answer> {
     let mut answers = vec![
         Answer::Operator { number: 1, served: Served { url, warehouses: 2, seed: 3 } },
         Answer::Terminal { known: true, number: 4 },
-        Answer::Menu { number: 5, kind: TransactionKind::StockLevel },
+        Answer::Menu { number: 5, kind: StandardKind::StockLevel },
         Answer::RolledBack { number: 6, order },
         Answer::Queued { number: 7 },
         Answer::Delivered(Ok(delivered)),
@@ -156,7 +154,7 @@ fn requests() -> Vec<Request> {
     let mut requests = vec![
         Request::Hello(Hello::Terminal { id, w_id: WarehouseId(3), d_id: DistrictId(4), pending: 5 }),
         Request::Hello(Hello::Operator),
-        Request::Menu { number: 6, kind: TransactionKind::Payment },
+        Request::Menu { number: 6, kind: StandardKind::Payment },
         Request::Repeat(Delivery { w_id: WarehouseId(7), districts: 10, carrier_id: CarrierId(8) }),
         Request::Bye,
     ];
@@ -179,7 +177,7 @@ fn body(frame: &[u8], most: usize) -> Vec<u8> {
 #[test]
 fn every_field_of_every_screen_arrives_as_it_was_sent() {
     for request in requests() {
-        assert_eq!(Request::read(&body(&request.frame().unwrap(), REQUEST_MAX)), Ok(request));
+        assert_eq!(Request::read(&body(&request.frame(), REQUEST_MAX)), Ok(request));
     }
     for answer in answers() {
         assert_eq!(Answer::read(&body(&answer.frame(), ANSWER_MAX)), Ok(answer));
@@ -188,7 +186,7 @@ fn every_field_of_every_screen_arrives_as_it_was_sent() {
 
 #[test]
 fn a_frame_that_is_too_short_or_too_long_is_rejected() {
-    for bytes in requests().iter().map(|request| body(&request.frame().unwrap(), REQUEST_MAX)) {
+    for bytes in requests().iter().map(|request| body(&request.frame(), REQUEST_MAX)) {
         assert!((0..bytes.len()).all(|end| Request::read(&bytes[..end]).is_err()), "{bytes:?}");
         assert!(Request::read(&[&bytes[..], &[0]].concat()).is_err(), "{bytes:?}");
     }
@@ -201,9 +199,9 @@ fn a_frame_that_is_too_short_or_too_long_is_rejected() {
 #[test]
 fn a_transaction_without_a_screen_is_rejected() {
     let balances =
-        lydite_tpcc::transaction::WarehouseBalances { w_id: WarehouseId(1), warehouses: ArrayVec::new() };
-    let transaction = Transaction::SelectBalance(balances);
-    let error = Request::Enter { number: 1, operator: 0, transaction }.frame().unwrap_err();
+        lydite_tpcc::transactions::WarehouseBalances { w_id: WarehouseId(1), warehouses: ArrayVec::new() };
+    let transaction = Transaction::Dike(Dike::SelectBalance(balances));
+    let error = on_screen(&transaction).unwrap_err();
     assert_eq!(error.to_string(), "terminals have no screen for dSelectBalance");
 }
 
@@ -220,11 +218,11 @@ proptest! {
     #[test]
     fn changed_bytes_of_a_request_are_read_or_rejected(which in 0_usize..10, at: usize, to: u8) {
         let requests = requests();
-        let mut bytes = body(&requests[which % requests.len()].frame().unwrap(), REQUEST_MAX);
+        let mut bytes = body(&requests[which % requests.len()].frame(), REQUEST_MAX);
         let length = bytes.len();
         bytes[at % length] = to;
         if let Ok(request) = Request::read(&bytes) {
-            prop_assert_eq!(body(&request.frame().unwrap(), REQUEST_MAX), bytes);
+            prop_assert_eq!(body(&request.frame(), REQUEST_MAX), bytes);
         }
     }
 }

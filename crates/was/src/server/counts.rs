@@ -1,6 +1,6 @@
 //! The counts of the tier.
 
-use lydite_tpcc::TransactionKind;
+use lydite_tpcc::{StandardKind, TransactionKind};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -46,7 +46,7 @@ pub struct KindCounts {
 
 impl Counts {
     pub(super) fn new() -> Self {
-        let kinds = TransactionKind::STANDARD.map(|kind| (kind.name(), KindCounts::default()));
+        let kinds = StandardKind::ALL.map(|kind| (kind.name(), KindCounts::default()));
         Self { transactions: kinds.into(), ..Self::default() }
     }
 

@@ -6,7 +6,7 @@ use super::queue::Job;
 use super::shared::Shared;
 use crate::frame::{self, BadFrame, REQUEST_MAX};
 use crate::message::{Answer, Hello, Request, TerminalId};
-use lydite_tpcc::{DistrictId, Transaction, WarehouseId};
+use lydite_tpcc::{DistrictId, Standard, WarehouseId};
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::fd::OwnedFd;
@@ -189,11 +189,11 @@ impl Lines<'_> {
                 // Waiting for room here stops the reading of all lines.
                 let push = |job| shared.queue.push(job, || shared.is_stopping());
                 match transaction {
-                    Transaction::Delivery(delivery) => {
+                    Standard::Delivery(delivery) => {
                         push(Job::Deferred(operator, delivery));
                         shared.contexts.lock().end(id, |number| Answer::Queued { number });
                     }
-                    transaction => push(Job::Interactive(id, Box::new(transaction))),
+                    transaction => push(Job::Interactive(id, Box::new(transaction.into()))),
                 }
             }
             (Role::Operator(operator), Request::Repeat(delivery)) => {

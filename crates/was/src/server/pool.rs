@@ -4,7 +4,7 @@ use super::queue::Job;
 use super::shared::Shared;
 use crate::message::Answer;
 use lydite_database::{Committed, Session, Target, TargetError, TxError};
-use lydite_tpcc::{Outcome, Transaction};
+use lydite_tpcc::{Outcome, StandardKind, StandardOutcome, Transaction};
 use std::fmt;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -75,8 +75,8 @@ impl Worker {
                     shared.contexts.lock().end(id, |number| screen(number, result));
                 }
                 Job::Deferred(operator, delivery) => {
-                    let result = match self.execute(&Transaction::Delivery(delivery)) {
-                        Ok(Outcome::Delivery(outcome)) => Ok(outcome),
+                    let result = match self.execute(&delivery.into()) {
+                        Ok(Outcome::Standard(StandardOutcome::Delivery(outcome))) => Ok(outcome),
                         Ok(_) => Err(wrong_answer()),
                         Err(error) => Err(error),
                     };
@@ -139,12 +139,10 @@ fn wrong_answer() -> TxError {
 /// Returns the answer to an interactive request.
 fn screen(number: u32, result: Result<Outcome, TxError>) -> Answer {
     match result {
-        Ok(
-            outcome @ (Outcome::NewOrder(_)
-            | Outcome::Payment(_)
-            | Outcome::OrderStatus(_)
-            | Outcome::StockLevel(_)),
-        ) => Answer::Output { number, outcome },
+        // A Delivery is answered by its operator.
+        Ok(Outcome::Standard(outcome)) if outcome.kind() != StandardKind::Delivery => {
+            Answer::Output { number, outcome }
+        }
         Ok(_) => Answer::Failed { number, error: wrong_answer() },
         Err(TxError::RolledBack(order)) => Answer::RolledBack { number, order: *order },
         Err(error) => Answer::Failed { number, error },

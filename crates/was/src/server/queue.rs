@@ -2,7 +2,7 @@
 
 use crate::message::TerminalId;
 use lydite_tpcc::Transaction;
-use lydite_tpcc::transaction::Delivery;
+use lydite_tpcc::transactions::Delivery;
 use parking_lot::{Condvar, Mutex};
 use std::collections::VecDeque;
 

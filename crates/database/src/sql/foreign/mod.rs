@@ -3,21 +3,22 @@
 //! The queries of [`crate::sql::conditions`] stay as they are. `Renamed` puts common table expressions with our names
 //! before each of them.
 
+mod forms;
 mod kits;
 mod names;
 pub(in crate::sql) mod population;
 
 use crate::error::TargetError;
+use crate::facts::ConditionFinding;
 use crate::sql::conditions;
 use crate::sql::dialect::Dialect;
 use crate::sql::meta::{Admin, OWN_TABLES};
 use crate::sql::sql_error::SqlError;
-use crate::target::ConditionFinding;
+pub use forms::{Amount, Forms};
 pub use kits::Kit;
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::scale::Size;
-pub use names::Amount;
 use names::{FoundColumn, Names, Units};
 
 /// A database whose tables another program may have made.
@@ -40,26 +41,6 @@ pub struct ReadOnly<'a> {
     pub forms: &'static Forms,
     /// Place of the database, for errors.
     pub place: String,
-}
-
-/// The differences between SQL databases that only foreign tables meet, as data.
-#[derive(Debug)]
-pub struct Forms {
-    /// Query for the columns of all tables and views where new tables would be made, as schema, table, column and type,
-    /// in the order of the tables' columns.
-    pub columns: &'static str,
-    /// Character around names.
-    pub quote: char,
-    /// Words between the name of a common table expression and its query.
-    pub as_words: &'static str,
-    /// Expression for an amount as the dialect's tables store it, from a stored amount of this kind.
-    pub amount: fn(&str, Amount) -> String,
-    /// Literal of an amount of so many cents, as the dialect's tables store it.
-    pub cents: fn(i64) -> String,
-    /// Literal of a rate of so many ten-thousandths, as the dialect's tables store it.
-    pub ten_thousandths: fn(u32) -> String,
-    /// Expression that rounds a number to four digits after the point.
-    pub rate: fn(&str) -> String,
 }
 
 /// Settings of a check of foreign tables.

@@ -1,6 +1,6 @@
 //! Names of foreign tables and columns, and the common table expressions that give them ours.
 
-use crate::sql::foreign::Forms;
+use crate::sql::foreign::{Amount, Forms};
 use lydite_tpcc::schema::{Column, ColumnType, Table};
 use std::collections::BTreeMap;
 
@@ -35,19 +35,6 @@ impl Kind {
             Self::Other
         }
     }
-}
-
-/// Kind of a stored amount.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Amount {
-    /// Decimal with two digits after the point.
-    Decimal,
-    /// Binary float of the currency's unit.
-    Float,
-    /// Whole number of the currency's unit.
-    Whole,
-    /// Whole number of cents.
-    Cents,
 }
 
 /// Unit of amounts in whole numbers.

@@ -1,12 +1,12 @@
 //! The rules of the initial population (clause 4.3.3.1), as queries for the rows that violate them. Some parts of them
 //! hold only until the first transaction.
 
-use crate::sql::conditions::ask;
+use crate::facts::ConditionFinding;
 use crate::sql::dialect::Dialect;
+use crate::sql::findings::ask;
 use crate::sql::foreign::Forms;
 use crate::sql::meta::Admin;
 use crate::sql::sql_error::SqlError;
-use crate::target::ConditionFinding;
 use lydite_tpcc::DISTRICTS_PER_WAREHOUSE;
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;

@@ -4,9 +4,9 @@ use crate::faults::wait_until;
 use lydite_database::{Committed, Session, Target, TxError, TxMode};
 use lydite_families::TargetSpec;
 use lydite_tpcc::nurand::CLoad;
-use lydite_tpcc::{DistrictId, InputPlan, Mix, Transaction, TransactionKind, WarehouseId};
+use lydite_tpcc::{DistrictId, InputPlan, Mix, Standard, StandardKind, Transaction, WarehouseId};
 use lydite_was::client::Lines;
-use lydite_was::message::{Answer, Hello, Request, TerminalId};
+use lydite_was::message::{Answer, Hello, Request, TerminalId, on_screen};
 use lydite_was::server::{Counts, Settings, Was};
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -106,8 +106,8 @@ fn lines_to(address: SocketAddr, inputs: &InputPlan) -> Arc<Lines> {
 fn play(session: &mut dyn Session, terminal: u32, transaction: &Transaction) -> String {
     let lines = session.lines().unwrap();
     lines.sit_at(terminal);
-    lines.choose(transaction.kind()).unwrap();
-    if let Transaction::Delivery(delivery) = transaction {
+    lines.choose(transaction.kind().standard().unwrap()).unwrap();
+    if let Transaction::Standard(Standard::Delivery(delivery)) = transaction {
         lines.queue(*delivery);
     }
     shown(session.execute(transaction))
@@ -157,10 +157,10 @@ fn a_terminal_whose_line_is_cut_reconnects_and_has_its_context() {
     let mut session = lines.session().unwrap();
     for round in 0..5 {
         for (terminal, user) in (0..).zip(&mut users) {
-            let order = user.input(&inputs, TransactionKind::NewOrder);
+            let order = user.input(&inputs, StandardKind::NewOrder);
             let screen = session.lines().unwrap();
             screen.sit_at(terminal);
-            screen.choose(TransactionKind::NewOrder).unwrap();
+            screen.choose(StandardKind::NewOrder).unwrap();
             let cutter = (terminal % 4 == round).then(|| {
                 let ends = Arc::clone(&cable.ends);
                 let cable = Cable { address: cable.address, ends };
@@ -203,7 +203,7 @@ fn a_tier_that_is_gone_breaks_the_run() {
     let mut session = lines.session().unwrap();
     tier.end();
     session.lines().unwrap().sit_at(3);
-    let order = inputs.terminal(3).input(&inputs, TransactionKind::NewOrder);
+    let order = inputs.terminal(3).input(&inputs, StandardKind::NewOrder);
     let is_gone = |error: TxError| {
         assert!(matches!(&error, TxError::Broken(why) if why.contains("is gone")), "{error:?}");
     };
@@ -215,7 +215,7 @@ fn a_tier_that_is_gone_breaks_the_run() {
     }
     is_gone(session.execute(&order).unwrap_err());
     let mut session = lines.session().unwrap();
-    is_gone(session.lines().unwrap().choose(TransactionKind::Payment).unwrap_err());
+    is_gone(session.lines().unwrap().choose(StandardKind::Payment).unwrap_err());
     is_gone(session.execute(&order).unwrap_err());
     assert!(Lines::connect("127.0.0.1:1", vec![HOME]).unwrap_err().message.contains("start it with"));
 }
@@ -226,7 +226,7 @@ fn hello(terminal: u32, pending: u32) -> Request {
 }
 
 fn send(line: &mut TcpStream, request: &Request) {
-    line.write_all(&request.frame().unwrap()).unwrap();
+    line.write_all(&request.frame()).unwrap();
 }
 
 /// Reads one answer; `None` at the end of the line.
@@ -268,11 +268,11 @@ fn a_line_that_breaks_the_protocol_is_rejected_and_others_go_on() {
     assert_rejected(raw(b"GET / HTTP/1.1\r\n"), "bytes, at most 1024 are allowed");
     assert_rejected(raw(&[0, 0]), "a frame without a tag");
     assert_rejected(raw(&[0, 1, 0x77]), "unknown tag 0x77");
-    let mut other = hello(1, 0).frame().unwrap();
+    let mut other = hello(1, 0).frame();
     other[3 + 6 + 1] += 1;
     assert_rejected(raw(&other), "the terminal speaks version 3 of the protocol, and this tier version 2");
-    let menu = |number| Request::Menu { number, kind: TransactionKind::Payment };
-    assert_rejected(raw(&menu(1).frame().unwrap()), "sent another's request");
+    let menu = |number| Request::Menu { number, kind: StandardKind::Payment };
+    assert_rejected(raw(&menu(1).frame()), "sent another's request");
 
     let greeted = |terminal, requests: &[Request]| {
         let mut line = tier.line();
@@ -282,13 +282,14 @@ fn a_line_that_breaks_the_protocol_is_rejected_and_others_go_on() {
     };
     assert_rejected(greeted(2, &[menu(2)]), "request 2 after request 0");
     let inputs = inputs();
-    let enter = |terminal: u32, change: &dyn Fn(&mut Transaction)| {
-        let mut transaction = inputs.terminal(0).input(&inputs, TransactionKind::NewOrder);
+    let enter = |terminal: u32, change: &dyn Fn(&mut Standard)| {
+        let input = inputs.terminal(0).input(&inputs, StandardKind::NewOrder);
+        let mut transaction = on_screen(&input).unwrap().clone();
         change(&mut transaction);
         greeted(terminal, &[Request::Enter { number: 1, operator: 0, transaction }])
     };
-    let order = |transaction: &mut Transaction, change: &dyn Fn(&mut lydite_tpcc::transaction::NewOrder)| {
-        if let Transaction::NewOrder(order) = transaction {
+    let order = |transaction: &mut Standard, change: &dyn Fn(&mut lydite_tpcc::transactions::NewOrder)| {
+        if let Standard::NewOrder(order) = transaction {
             change(order);
         }
     };
@@ -297,7 +298,7 @@ fn a_line_that_breaks_the_protocol_is_rejected_and_others_go_on() {
     assert_rejected(enter(5, &|t| order(t, &|order| order.lines[0].quantity = 0)), "OL_QUANTITY is 0");
 
     send(&mut good, &menu(1));
-    assert_eq!(receive(&mut good), Some(Answer::Menu { number: 1, kind: TransactionKind::Payment }));
+    assert_eq!(receive(&mut good), Some(Answer::Menu { number: 1, kind: StandardKind::Payment }));
     drop(good);
     assert_eq!(tier.end().lines_rejected, 9);
 }
@@ -305,7 +306,7 @@ fn a_line_that_breaks_the_protocol_is_rejected_and_others_go_on() {
 /// Clause 6.6.2: the tier keeps the last screen of a lost terminal, and its context for a limited time.
 #[test]
 fn a_terminal_that_comes_back_gets_the_screen_that_it_lacks_and_later_no_context() {
-    let menu = |number| Request::Menu { number, kind: TransactionKind::Delivery };
+    let menu = |number| Request::Menu { number, kind: StandardKind::Delivery };
     let tier = Tier::start(Settings::new(1));
     let mut line = tier.line();
     send(&mut line, &hello(0, 0));
@@ -316,7 +317,7 @@ fn a_terminal_that_comes_back_gets_the_screen_that_it_lacks_and_later_no_context
     send(&mut line, &hello(0, 1));
     let greeting = receive(&mut line).unwrap();
     if greeting == (Answer::Terminal { known: true, number: 1 }) {
-        assert_eq!(receive(&mut line), Some(Answer::Menu { number: 1, kind: TransactionKind::Delivery }));
+        assert_eq!(receive(&mut line), Some(Answer::Menu { number: 1, kind: StandardKind::Delivery }));
     } else {
         // A cut line may lose what was on its way.
         assert!(matches!(greeting, Answer::Terminal { number: 0, .. }), "{greeting:?}");

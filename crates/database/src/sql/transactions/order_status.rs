@@ -1,19 +1,20 @@
 //! Order-Status (clause 2.6): its statements, and a function for each way of sending them.
 
+use super::payment::{find_customer, number_or_name};
 use crate::error::RUN_CHECK;
-use crate::sql::payment::{find_customer, number_or_name};
 use crate::sql::session::{Played, SqlSession, one, present};
 use crate::sql::sql_error::SqlError;
 use crate::sql::statement::SqlText::Sql;
-use crate::sql::statement::{Statement, Way, first, statements};
+use crate::sql::statement::{Statement, Way, statements};
 use crate::sql::tx_error::SqlTxError;
 use crate::sql::value::{Rows, Value};
-use lydite_tpcc::outcome::{OrderStatusLine, OrderStatusOutcome};
-use lydite_tpcc::transaction::{CustomerSelector, OrderStatus};
-use lydite_tpcc::{CarrierId, CustomerId, ItemId, OrderId, Outcome, Timestamp, TransactionKind, WarehouseId};
+use lydite_tpcc::transactions::{CustomerSelector, OrderStatus, OrderStatusLine, OrderStatusOutcome};
+use lydite_tpcc::{
+    CarrierId, CustomerId, ItemId, OrderId, StandardKind, Timestamp, TransactionKind, WarehouseId,
+};
 
 statements! {
-    from first(TransactionKind::OrderStatus);
+    of Some(TransactionKind::Standard(StandardKind::OrderStatus));
 
     StatusCustomer [Statements Batched MultiRow]
         Sql("SELECT c_id, c_first, c_middle, c_last, c_balance FROM customer \
@@ -42,7 +43,7 @@ statements! {
 }
 
 /// Runs one Order-Status.
-pub(crate) fn play(session: &mut SqlSession, input: &OrderStatus) -> Played {
+pub(crate) fn play(session: &mut SqlSession, input: &OrderStatus) -> Played<OrderStatusOutcome> {
     match session.way {
         Way::Statements => statements(session, input),
         Way::Batched | Way::MultiRow => batched(session, input),
@@ -50,7 +51,7 @@ pub(crate) fn play(session: &mut SqlSession, input: &OrderStatus) -> Played {
     }
 }
 
-fn statements(session: &mut SqlSession, input: &OrderStatus) -> Played {
+fn statements(session: &mut SqlSession, input: &OrderStatus) -> Played<OrderStatusOutcome> {
     let w = Value::Int(input.w_id.get());
     let d = Value::Int(input.d_id.get());
     session.step(Statement::BeginRead, &[])?;
@@ -66,7 +67,7 @@ fn statements(session: &mut SqlSession, input: &OrderStatus) -> Played {
     present(rows, || format!("a line of order {}/{}/{}", input.w_id, input.d_id, outcome.o_id))?;
     outcome.lines = (0..rows.len()).map(|row| status_line(rows, row, 0)).collect::<Result<_, _>>()?;
     session.commit()?;
-    Ok(Outcome::OrderStatus(outcome))
+    Ok(outcome)
 }
 
 /// Reads the customer's part of the answer from the columns of [`Statement::StatusCustomer`]. The caller adds the
@@ -105,7 +106,7 @@ fn status_line(rows: &Rows, row: usize, column: usize) -> Result<OrderStatusLine
 }
 
 /// Sends the commit together with the reads, in [`Way::MultiRow`] too, because the transaction changes nothing.
-fn batched(session: &mut SqlSession, input: &OrderStatus) -> Played {
+fn batched(session: &mut SqlSession, input: &OrderStatus) -> Played<OrderStatusOutcome> {
     let w = Value::Int(input.w_id.get());
     let d = Value::Int(input.d_id.get());
     let (mut outcome, order) = match &input.customer {
@@ -139,10 +140,10 @@ fn batched(session: &mut SqlSession, input: &OrderStatus) -> Played {
     })?;
     last_order(&mut outcome, rows, 0)?;
     outcome.lines = (0..rows.len()).map(|row| status_line(rows, row, 3)).collect::<Result<_, _>>()?;
-    Ok(Outcome::OrderStatus(outcome))
+    Ok(outcome)
 }
 
-fn procedures(session: &mut SqlSession, input: &OrderStatus) -> Played {
+fn procedures(session: &mut SqlSession, input: &OrderStatus) -> Played<OrderStatusOutcome> {
     let (c_id, c_last) = number_or_name(&input.customer);
     let params = [Value::Int(input.w_id.get()), Value::Int(input.d_id.get()), c_id, c_last];
     let read = |rows: &Rows| if rows.is_empty() { Ok(None) } else { called(rows).map(Some) };
@@ -153,7 +154,7 @@ fn procedures(session: &mut SqlSession, input: &OrderStatus) -> Played {
 }
 
 /// Reads the answer of [`Statement::CallOrderStatus`].
-fn called(rows: &Rows) -> Result<Outcome, SqlError> {
+fn called(rows: &Rows) -> Result<OrderStatusOutcome, SqlError> {
     let items = rows.array(0, 8)?;
     let supplies = rows.array(0, 9)?;
     let quantities = rows.array(0, 10)?;
@@ -172,5 +173,5 @@ fn called(rows: &Rows) -> Result<Outcome, SqlError> {
     let mut outcome = status_customer(rows)?;
     last_order(&mut outcome, rows, 5)?;
     outcome.lines = lines;
-    Ok(Outcome::OrderStatus(outcome))
+    Ok(outcome)
 }

@@ -7,17 +7,17 @@ use crate::sql::connection::Step;
 use crate::sql::session::{Played, SqlSession, changed, committed_one_each, one, present, returned_one};
 use crate::sql::sql_error::SqlError;
 use crate::sql::statement::SqlText::{Made, Sql};
-use crate::sql::statement::{Statement, Way, first, statements};
+use crate::sql::statement::{Statement, Way, statements};
 use crate::sql::tx_error::SqlTxError;
 use crate::sql::value::{Rows, Value};
 use arrayvec::ArrayVec;
-use lydite_tpcc::outcome::{Address, PaymentOutcome};
+use lydite_tpcc::rows::Address;
 use lydite_tpcc::text::{Text, truncated};
-use lydite_tpcc::transaction::{CustomerSelector, Payment};
-use lydite_tpcc::{CustomerId, DistrictId, Outcome, Timestamp, TransactionKind, WarehouseId};
+use lydite_tpcc::transactions::{CustomerSelector, Payment, PaymentOutcome};
+use lydite_tpcc::{CustomerId, DistrictId, StandardKind, Timestamp, TransactionKind, WarehouseId};
 
 statements! {
-    from first(TransactionKind::Payment);
+    of Some(TransactionKind::Standard(StandardKind::Payment));
 
     CustomersByName [Statements MultiRow]
         Sql("SELECT c_id FROM customer WHERE c_w_id = $1 AND c_d_id = $2 AND c_last = $3 ORDER BY c_first, c_id");
@@ -107,7 +107,7 @@ fn batch_pay_customer_text(c_id: &str) -> String {
 }
 
 /// Runs one Payment.
-pub(crate) fn play(session: &mut SqlSession, input: &Payment) -> Played {
+pub(crate) fn play(session: &mut SqlSession, input: &Payment) -> Played<Box<PaymentOutcome>> {
     match session.way {
         Way::Statements => statements(session, input),
         Way::Batched => batched(session, input),
@@ -116,7 +116,7 @@ pub(crate) fn play(session: &mut SqlSession, input: &Payment) -> Played {
     }
 }
 
-fn statements(session: &mut SqlSession, input: &Payment) -> Played {
+fn statements(session: &mut SqlSession, input: &Payment) -> Played<Box<PaymentOutcome>> {
     let w = Value::Int(input.w_id.get());
     let d = Value::Int(input.d_id.get());
     let c_w = Value::Int(input.c_w_id.get());
@@ -152,7 +152,7 @@ fn statements(session: &mut SqlSession, input: &Payment) -> Played {
     let date = Value::Time(outcome.h_date);
     session.change(Statement::InsertHistory, &[c, c_d, c_w, d, w, date, amount, Value::Text(&data)])?;
     session.commit()?;
-    Ok(Outcome::Payment(Box::new(outcome)))
+    Ok(Box::new(outcome))
 }
 
 /// Returns the number of the customer that the terminal selects; by last name, the middle customer of that name.
@@ -220,7 +220,7 @@ fn paid_customer_with_data(rows: &Rows, c_id: CustomerId) -> Result<PaymentOutco
     Ok(outcome)
 }
 
-fn batched(session: &mut SqlSession, input: &Payment) -> Played {
+fn batched(session: &mut SqlSession, input: &Payment) -> Played<Box<PaymentOutcome>> {
     let w = Value::Int(input.w_id.get());
     let d = Value::Int(input.d_id.get());
     let c_w = Value::Int(input.c_w_id.get());
@@ -252,10 +252,10 @@ fn batched(session: &mut SqlSession, input: &Payment) -> Played {
     let history = [c, c_d, c_w, d, w, date, amount, Value::Text(&data)];
     session.send_with_commit(&[(Statement::InsertHistory, &history), (Statement::Commit, &[])])?;
     committed_one_each([(Statement::InsertHistory, &session.rows[0])], session.dialect)?;
-    Ok(Outcome::Payment(Box::new(outcome)))
+    Ok(Box::new(outcome))
 }
 
-fn multi_row(session: &mut SqlSession, input: &Payment) -> Played {
+fn multi_row(session: &mut SqlSession, input: &Payment) -> Played<Box<PaymentOutcome>> {
     let w = Value::Int(input.w_id.get());
     let d = Value::Int(input.d_id.get());
     let c_w = Value::Int(input.c_w_id.get());
@@ -307,10 +307,10 @@ fn multi_row(session: &mut SqlSession, input: &Payment) -> Played {
     let history = [c, c_d, c_w, d, w, date, amount, Value::Text(&data)];
     session.change(Statement::InsertHistory, &history)?;
     session.commit()?;
-    Ok(Outcome::Payment(Box::new(outcome)))
+    Ok(Box::new(outcome))
 }
 
-fn procedures(session: &mut SqlSession, input: &Payment) -> Played {
+fn procedures(session: &mut SqlSession, input: &Payment) -> Played<Box<PaymentOutcome>> {
     let (c_id, c_last) = number_or_name(&input.customer);
     let params = [
         Value::Int(input.w_id.get()),
@@ -326,7 +326,7 @@ fn procedures(session: &mut SqlSession, input: &Payment) -> Played {
         outcome.h_date = rows.time(0, 16)?;
         outcome.warehouse = address(rows, 17)?;
         outcome.district = address(rows, 22)?;
-        Ok(Outcome::Payment(Box::new(outcome)))
+        Ok(Box::new(outcome))
     })
 }
 

@@ -6,12 +6,11 @@
 use crate::sql::connection::Step;
 use crate::sql::session::{Played, SqlSession, one};
 use crate::sql::statement::SqlText::{Made, Sql};
-use crate::sql::statement::{Statement, Way, any_of, first, statements};
+use crate::sql::statement::{Statement, Way, any_of, statements};
 use crate::sql::tx_error::SqlTxError;
 use crate::sql::value::{Rows, Value};
-use lydite_tpcc::outcome::StockLevelOutcome;
-use lydite_tpcc::transaction::{MAX_ORDER_LINES, StockLevel};
-use lydite_tpcc::{DistrictId, Outcome, TransactionKind, WarehouseId};
+use lydite_tpcc::transactions::{MAX_ORDER_LINES, StockLevel, StockLevelOutcome};
+use lydite_tpcc::{DistrictId, StandardKind, TransactionKind, WarehouseId};
 
 /// Most districts of one Stock-Level. Lists of fixed length repeat the last one.
 const MAX_DISTRICTS: usize = MAX_ORDER_LINES + 1;
@@ -19,7 +18,7 @@ const MAX_DISTRICTS: usize = MAX_ORDER_LINES + 1;
 const OF_DISTRICT: usize = 4;
 
 statements! {
-    from first(TransactionKind::StockLevel);
+    of Some(TransactionKind::Standard(StandardKind::StockLevel));
 
     NextOrderId [Statements] Sql("SELECT d_next_o_id FROM district WHERE d_w_id = $1 AND d_id = $2");
 
@@ -94,14 +93,14 @@ fn newest_lines() -> String {
 }
 
 /// Runs one Stock-Level.
-pub(crate) fn play(session: &mut SqlSession, input: &StockLevel) -> Played {
+pub(crate) fn play(session: &mut SqlSession, input: &StockLevel) -> Played<StockLevelOutcome> {
     let low_stock = match session.way {
         way if !input.others.is_empty() => of_many(session, input, way == Way::Statements),
         Way::Statements => statements(session, input),
         Way::Batched | Way::MultiRow => batched(session, input),
         Way::Procedures => procedures(session, input),
     }?;
-    Ok(Outcome::StockLevel(StockLevelOutcome { low_stock }))
+    Ok(StockLevelOutcome { low_stock })
 }
 
 fn statements(session: &mut SqlSession, input: &StockLevel) -> Result<u32, SqlTxError> {

@@ -1,21 +1,20 @@
 //! dUpdateStock of the Dike paper (its section 4.3.2): its statements, and a function for each way of sending them.
 
+use super::new_order::taken_from_stock;
 use crate::profile::left_in_stock;
 use crate::sql::connection::Step;
-use crate::sql::new_order::taken_from_stock;
 use crate::sql::session::{LONGEST_PIPELINE, Played, SqlSession, changed, one};
 use crate::sql::sql_error::SqlError;
 use crate::sql::statement::SqlText::Sql;
-use crate::sql::statement::{Statement, Way, first, statements};
+use crate::sql::statement::{Statement, Way, statements};
 use crate::sql::tx_error::SqlTxError;
 use crate::sql::value::{Rows, Value};
 use arrayvec::ArrayVec;
-use lydite_tpcc::outcome::UpdateStockOutcome;
-use lydite_tpcc::transaction::{MAX_ORDER_LINES, UpdateStock};
-use lydite_tpcc::{Outcome, TransactionKind};
+use lydite_tpcc::transactions::{MAX_ORDER_LINES, UpdateStock, UpdateStockOutcome};
+use lydite_tpcc::{DikeKind, TransactionKind};
 
 statements! {
-    from first(TransactionKind::UpdateStock);
+    of Some(TransactionKind::Dike(DikeKind::UpdateStock));
 
     /// Followed by New-Order's [`Statement::UpdateStock`].
     StockQuantity [Statements MultiRow]
@@ -39,7 +38,7 @@ statements! {
 }
 
 /// Runs one dUpdateStock.
-pub(crate) fn play(session: &mut SqlSession, input: &UpdateStock) -> Played {
+pub(crate) fn play(session: &mut SqlSession, input: &UpdateStock) -> Played<UpdateStockOutcome> {
     match session.way {
         Way::Statements => statements(session, input),
         Way::Batched => batched(session, input),
@@ -48,7 +47,7 @@ pub(crate) fn play(session: &mut SqlSession, input: &UpdateStock) -> Played {
     }
 }
 
-fn statements(session: &mut SqlSession, input: &UpdateStock) -> Played {
+fn statements(session: &mut SqlSession, input: &UpdateStock) -> Played<UpdateStockOutcome> {
     session.step(Statement::BeginWrite, &[])?;
     let mut quantities = Vec::with_capacity(input.rounds.len());
     for round in &input.rounds {
@@ -60,7 +59,7 @@ fn statements(session: &mut SqlSession, input: &UpdateStock) -> Played {
         quantities.push(left);
     }
     session.commit()?;
-    Ok(Outcome::UpdateStock(UpdateStockOutcome { quantities }))
+    Ok(UpdateStockOutcome { quantities })
 }
 
 /// Returns the rounds as columns: items, supplying warehouses, quantities.
@@ -72,7 +71,7 @@ fn columns(input: &UpdateStock) -> [ArrayVec<i32, MAX_ORDER_LINES>; 3] {
     ]
 }
 
-fn batched(session: &mut SqlSession, input: &UpdateStock) -> Played {
+fn batched(session: &mut SqlSession, input: &UpdateStock) -> Played<UpdateStockOutcome> {
     let numbers: ArrayVec<i32, MAX_ORDER_LINES> = (0..).take(input.rounds.len()).collect();
     let [items, supplies, quantities] = columns(input);
     let params = [
@@ -93,7 +92,7 @@ fn batched(session: &mut SqlSession, input: &UpdateStock) -> Played {
 }
 
 /// Reads the answer of [`Statement::BatchUpdateStock`].
-fn left_in_rounds(rows: &Rows, input: &UpdateStock) -> Result<Outcome, SqlError> {
+fn left_in_rounds(rows: &Rows, input: &UpdateStock) -> Result<UpdateStockOutcome, SqlError> {
     let (numbers, left) = (rows.array(0, 0)?, rows.array(0, 1)?);
     let mut quantities = vec![0; input.rounds.len()];
     for row in 0..numbers.len() {
@@ -102,10 +101,10 @@ fn left_in_rounds(rows: &Rows, input: &UpdateStock) -> Result<Outcome, SqlError>
             quantities.get_mut(number).ok_or_else(|| SqlError::Decode(format!("no round {number}")))?;
         *slot = left.int(row)?;
     }
-    Ok(Outcome::UpdateStock(UpdateStockOutcome { quantities }))
+    Ok(UpdateStockOutcome { quantities })
 }
 
-fn multi_row(session: &mut SqlSession, input: &UpdateStock) -> Played {
+fn multi_row(session: &mut SqlSession, input: &UpdateStock) -> Played<UpdateStockOutcome> {
     let rows_of: ArrayVec<[Value<'_>; 2], MAX_ORDER_LINES> = input
         .rounds
         .iter()
@@ -131,16 +130,16 @@ fn multi_row(session: &mut SqlSession, input: &UpdateStock) -> Played {
     session.send(&steps)?;
     changed(&session.rows[..updates.len()], 1, || format!("a stock of warehouse {}", input.w_id))?;
     session.commit()?;
-    Ok(Outcome::UpdateStock(UpdateStockOutcome { quantities }))
+    Ok(UpdateStockOutcome { quantities })
 }
 
-fn procedures(session: &mut SqlSession, input: &UpdateStock) -> Played {
+fn procedures(session: &mut SqlSession, input: &UpdateStock) -> Played<UpdateStockOutcome> {
     let [items, supplies, quantities] = columns(input);
     let params =
         [Value::Int(input.w_id.get()), Value::Ints(&items), Value::Ints(&supplies), Value::Ints(&quantities)];
     session.call(Statement::BeginWrite, Statement::CallUpdateStock, &params, |rows| {
         let left = rows.array(0, 0)?;
         let quantities = (0..input.rounds.len()).map(|round| left.int(round));
-        Ok(Outcome::UpdateStock(UpdateStockOutcome { quantities: quantities.collect::<Result<_, _>>()? }))
+        Ok(UpdateStockOutcome { quantities: quantities.collect::<Result<_, _>>()? })
     })
 }

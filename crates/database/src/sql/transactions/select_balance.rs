@@ -3,16 +3,15 @@
 use crate::sql::connection::Step;
 use crate::sql::session::{LONGEST_PIPELINE, Played, SqlSession, one};
 use crate::sql::statement::SqlText::Sql;
-use crate::sql::statement::{Statement, Way, first, statements};
+use crate::sql::statement::{Statement, Way, statements};
 use crate::sql::tx_error::SqlTxError;
 use crate::sql::value::{Rows, Value};
 use arrayvec::ArrayVec;
-use lydite_tpcc::outcome::SelectBalanceOutcome;
-use lydite_tpcc::transaction::{MAX_ORDER_LINES, WarehouseBalances};
-use lydite_tpcc::{Cents, Outcome, TransactionKind, WarehouseId};
+use lydite_tpcc::transactions::{MAX_ORDER_LINES, SelectBalanceOutcome, WarehouseBalances};
+use lydite_tpcc::{Cents, DikeKind, TransactionKind, WarehouseId};
 
 statements! {
-    from first(TransactionKind::SelectBalance);
+    of Some(TransactionKind::Dike(DikeKind::SelectBalance));
 
     WarehouseBalance [Statements Batched MultiRow] Sql("SELECT w_ytd FROM warehouse WHERE w_id = $1");
 
@@ -20,7 +19,7 @@ statements! {
 }
 
 /// Runs one dSelectBalance.
-pub(crate) fn play(session: &mut SqlSession, input: &WarehouseBalances) -> Played {
+pub(crate) fn play(session: &mut SqlSession, input: &WarehouseBalances) -> Played<SelectBalanceOutcome> {
     match session.way {
         Way::Statements => statements(session, input),
         Way::Batched | Way::MultiRow => batched(session, input),
@@ -28,7 +27,7 @@ pub(crate) fn play(session: &mut SqlSession, input: &WarehouseBalances) -> Playe
     }
 }
 
-fn statements(session: &mut SqlSession, input: &WarehouseBalances) -> Played {
+fn statements(session: &mut SqlSession, input: &WarehouseBalances) -> Played<SelectBalanceOutcome> {
     session.step(Statement::BeginRead, &[])?;
     let mut balances = Vec::with_capacity(input.warehouses.len());
     for &w_id in &input.warehouses {
@@ -36,7 +35,7 @@ fn statements(session: &mut SqlSession, input: &WarehouseBalances) -> Played {
         balances.push(balance(rows, w_id)?);
     }
     session.commit()?;
-    Ok(Outcome::SelectBalance(SelectBalanceOutcome { balances }))
+    Ok(SelectBalanceOutcome { balances })
 }
 
 /// Reads the answer of [`Statement::WarehouseBalance`].
@@ -46,7 +45,7 @@ fn balance(rows: &Rows, w_id: WarehouseId) -> Result<Cents, SqlTxError> {
 }
 
 /// Sends the commit together with the reads, in [`Way::MultiRow`] too, because the transaction changes nothing.
-fn batched(session: &mut SqlSession, input: &WarehouseBalances) -> Played {
+fn batched(session: &mut SqlSession, input: &WarehouseBalances) -> Played<SelectBalanceOutcome> {
     let params: ArrayVec<[Value<'_>; 1], MAX_ORDER_LINES> =
         input.warehouses.iter().map(|w_id| [Value::Int(w_id.get())]).collect();
     let mut steps: ArrayVec<Step<'_>, LONGEST_PIPELINE> = ArrayVec::new();
@@ -56,15 +55,15 @@ fn batched(session: &mut SqlSession, input: &WarehouseBalances) -> Played {
     session.send_with_commit(&steps)?;
     let answers = input.warehouses.iter().zip(&session.rows[1..]);
     let balances = answers.map(|(&w_id, rows)| balance(rows, w_id)).collect::<Result<_, _>>()?;
-    Ok(Outcome::SelectBalance(SelectBalanceOutcome { balances }))
+    Ok(SelectBalanceOutcome { balances })
 }
 
-fn procedures(session: &mut SqlSession, input: &WarehouseBalances) -> Played {
+fn procedures(session: &mut SqlSession, input: &WarehouseBalances) -> Played<SelectBalanceOutcome> {
     let warehouses: ArrayVec<i32, MAX_ORDER_LINES> =
         input.warehouses.iter().map(|w_id| w_id.0 as i32).collect();
     session.call(Statement::BeginRead, Statement::CallSelectBalance, &[Value::Ints(&warehouses)], |rows| {
         let found = rows.array(0, 0)?;
         let balances = (0..input.warehouses.len()).map(|place| found.money(place));
-        Ok(Outcome::SelectBalance(SelectBalanceOutcome { balances: balances.collect::<Result<_, _>>()? }))
+        Ok(SelectBalanceOutcome { balances: balances.collect::<Result<_, _>>()? })
     })
 }

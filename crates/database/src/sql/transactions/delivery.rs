@@ -4,19 +4,18 @@ use crate::error::RUN_CHECK;
 use crate::sql::connection::Step;
 use crate::sql::session::{Played, SqlSession, changed, one};
 use crate::sql::statement::SqlText::{Made, Sql};
-use crate::sql::statement::{Statement, Way, any_of, first, statements};
+use crate::sql::statement::{Statement, Way, any_of, statements};
 use crate::sql::tx_error::SqlTxError;
 use crate::sql::value::{Rows, Value};
 use arrayvec::ArrayVec;
-use lydite_tpcc::outcome::DeliveryOutcome;
-use lydite_tpcc::transaction::Delivery;
-use lydite_tpcc::{DISTRICTS_PER_WAREHOUSE, DistrictId, OrderId, Outcome, TransactionKind, WarehouseId};
+use lydite_tpcc::transactions::{Delivery, DeliveryOutcome};
+use lydite_tpcc::{DISTRICTS_PER_WAREHOUSE, DistrictId, OrderId, StandardKind, TransactionKind, WarehouseId};
 
 /// Most districts of one statement: the ten of a standard warehouse.
 const DISTRICTS: usize = DISTRICTS_PER_WAREHOUSE as usize;
 
 statements! {
-    from first(TransactionKind::Delivery);
+    of Some(TransactionKind::Standard(StandardKind::Delivery));
 
     OldestNewOrder [Statements MultiRow]
         Sql("SELECT no_o_id FROM new_order WHERE no_w_id = $1 AND no_d_id = $2 ORDER BY no_o_id LIMIT 1{for_update}");
@@ -92,7 +91,7 @@ statements! {
 }
 
 /// Runs one Delivery.
-pub(crate) fn play(session: &mut SqlSession, input: &Delivery) -> Played {
+pub(crate) fn play(session: &mut SqlSession, input: &Delivery) -> Played<DeliveryOutcome> {
     match session.way {
         Way::Statements => statements(session, input),
         Way::Batched => batched(session, input),
@@ -101,7 +100,7 @@ pub(crate) fn play(session: &mut SqlSession, input: &Delivery) -> Played {
     }
 }
 
-fn statements(session: &mut SqlSession, input: &Delivery) -> Played {
+fn statements(session: &mut SqlSession, input: &Delivery) -> Played<DeliveryOutcome> {
     let w = Value::Int(input.w_id.get());
     session.step(Statement::BeginWrite, &[])?;
     let mut outcome = DeliveryOutcome::default();
@@ -132,7 +131,7 @@ fn statements(session: &mut SqlSession, input: &Delivery) -> Played {
         outcome.delivered.push((d_id, o_id));
     }
     session.commit()?;
-    Ok(Outcome::Delivery(outcome))
+    Ok(outcome)
 }
 
 /// Returns the error of a Delivery whose order stays in NEW-ORDER although no other one took it.
@@ -162,7 +161,7 @@ fn oldest_new_order(
     }
 }
 
-fn batched(session: &mut SqlSession, input: &Delivery) -> Played {
+fn batched(session: &mut SqlSession, input: &Delivery) -> Played<DeliveryOutcome> {
     let w = Value::Int(input.w_id.get());
     let carrier = Value::Int(input.carrier_id.get());
     let mut missing: Vec<i32> = input.district_ids().map(|district| i32::from(district.0)).collect();
@@ -199,10 +198,10 @@ fn batched(session: &mut SqlSession, input: &Delivery) -> Played {
     }
     outcome.delivered.sort_unstable();
     session.send_with_commit(&[(Statement::Commit, &[])])?;
-    Ok(Outcome::Delivery(outcome))
+    Ok(outcome)
 }
 
-fn multi_row(session: &mut SqlSession, input: &Delivery) -> Played {
+fn multi_row(session: &mut SqlSession, input: &Delivery) -> Played<DeliveryOutcome> {
     let all: Vec<DistrictId> = input.district_ids().collect();
     let mut outcome = DeliveryOutcome::default();
     // A statement takes at most `DISTRICTS` districts. The first part begins the transaction.
@@ -210,7 +209,7 @@ fn multi_row(session: &mut SqlSession, input: &Delivery) -> Played {
         deliver(session, input, districts, part == 0, &mut outcome)?;
     }
     session.commit()?;
-    Ok(Outcome::Delivery(outcome))
+    Ok(outcome)
 }
 
 /// Delivers the oldest orders of at most [`DISTRICTS`] districts. Begins the transaction if `begins` is set.
@@ -299,7 +298,7 @@ fn credits(
 /// Parameters of [`Statement::CreditCustomer`], one set for each order.
 type Credits = ArrayVec<[Value<'static>; 4], DISTRICTS>;
 
-fn procedures(session: &mut SqlSession, input: &Delivery) -> Played {
+fn procedures(session: &mut SqlSession, input: &Delivery) -> Played<DeliveryOutcome> {
     let params = [
         Value::Int(input.w_id.get()),
         Value::Int(input.carrier_id.get()),
@@ -315,6 +314,6 @@ fn procedures(session: &mut SqlSession, input: &Delivery) -> Played {
                 outcome.delivered.push((district, OrderId(order)));
             }
         }
-        Ok(Outcome::Delivery(outcome))
+        Ok(outcome)
     })
 }

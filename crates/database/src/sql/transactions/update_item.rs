@@ -3,15 +3,14 @@
 use crate::sql::connection::Step;
 use crate::sql::session::{Played, SqlSession, changed, committed_one_each, one};
 use crate::sql::statement::SqlText::Sql;
-use crate::sql::statement::{Statement, Way, first, statements};
+use crate::sql::statement::{Statement, Way, statements};
 use crate::sql::tx_error::SqlTxError;
 use crate::sql::value::{Rows, Value};
-use lydite_tpcc::outcome::UpdateItemOutcome;
-use lydite_tpcc::transaction::UpdateItem;
-use lydite_tpcc::{Cents, ItemId, Outcome, TransactionKind};
+use lydite_tpcc::transactions::{UpdateItem, UpdateItemOutcome};
+use lydite_tpcc::{Cents, DikeKind, ItemId, TransactionKind};
 
 statements! {
-    from first(TransactionKind::UpdateItem);
+    of Some(TransactionKind::Dike(DikeKind::UpdateItem));
 
     ItemPrice [Statements Batched MultiRow] Sql("SELECT i_price FROM item WHERE i_id = $1{for_update}");
 
@@ -21,7 +20,7 @@ statements! {
 }
 
 /// Runs one dUpdateItem.
-pub(crate) fn play(session: &mut SqlSession, input: &UpdateItem) -> Played {
+pub(crate) fn play(session: &mut SqlSession, input: &UpdateItem) -> Played<UpdateItemOutcome> {
     match session.way {
         Way::Statements => statements(session, input),
         Way::Batched | Way::MultiRow => batched(session, input),
@@ -29,7 +28,7 @@ pub(crate) fn play(session: &mut SqlSession, input: &UpdateItem) -> Played {
     }
 }
 
-fn statements(session: &mut SqlSession, input: &UpdateItem) -> Played {
+fn statements(session: &mut SqlSession, input: &UpdateItem) -> Played<UpdateItemOutcome> {
     let [one, other] = input.items.map(|item| Value::Int(item.get()));
     session.step(Statement::BeginWrite, &[])?;
     let price_of_one = item_price(session.step(Statement::ItemPrice, &[one])?, input.items[0])?;
@@ -37,7 +36,7 @@ fn statements(session: &mut SqlSession, input: &UpdateItem) -> Played {
     session.change(Statement::SetPrice, &[Value::Money(price_of_other), one])?;
     session.change(Statement::SetPrice, &[Value::Money(price_of_one), other])?;
     session.commit()?;
-    Ok(Outcome::UpdateItem(UpdateItemOutcome { prices: [price_of_other, price_of_one] }))
+    Ok(UpdateItemOutcome { prices: [price_of_other, price_of_one] })
 }
 
 /// Reads the answer of [`Statement::ItemPrice`].
@@ -46,7 +45,7 @@ fn item_price(rows: &Rows, item: ItemId) -> Result<Cents, SqlTxError> {
     Ok(rows.money(0, 0)?)
 }
 
-fn batched(session: &mut SqlSession, input: &UpdateItem) -> Played {
+fn batched(session: &mut SqlSession, input: &UpdateItem) -> Played<UpdateItemOutcome> {
     let [one, other] = input.items.map(|item| Value::Int(item.get()));
     session.send(&[
         (Statement::BeginWrite, &[]),
@@ -68,13 +67,13 @@ fn batched(session: &mut SqlSession, input: &UpdateItem) -> Played {
         let answers = session.rows[..2].iter().map(|rows| (Statement::SetPrice, rows));
         committed_one_each(answers, session.dialect)?;
     }
-    Ok(Outcome::UpdateItem(UpdateItemOutcome { prices: [price_of_other, price_of_one] }))
+    Ok(UpdateItemOutcome { prices: [price_of_other, price_of_one] })
 }
 
-fn procedures(session: &mut SqlSession, input: &UpdateItem) -> Played {
+fn procedures(session: &mut SqlSession, input: &UpdateItem) -> Played<UpdateItemOutcome> {
     let params = input.items.map(|item| Value::Int(item.get()));
     session.call(Statement::BeginWrite, Statement::CallUpdateItem, &params, |rows| {
         let prices = rows.array(0, 0)?;
-        Ok(Outcome::UpdateItem(UpdateItemOutcome { prices: [prices.money(0)?, prices.money(1)?] }))
+        Ok(UpdateItemOutcome { prices: [prices.money(0)?, prices.money(1)?] })
     })
 }
