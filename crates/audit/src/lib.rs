@@ -17,11 +17,13 @@ mod ground;
 mod isolation;
 pub mod load;
 mod replicas;
+mod round;
 mod stage;
 pub mod success_file;
 
 pub use engines::Engines;
 pub use finding::{Finding, LoadFacts, Property, Scope, Verdict};
+pub use round::Audit;
 
 use act::Crew;
 use finding::{Seen, Trouble};
@@ -29,6 +31,7 @@ use ground::Ground;
 use lydite_database::{Placement, Replicas, Target, TargetError};
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::random::{Purpose, Stream};
+use round::Round;
 use stage::Stage;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -73,34 +76,6 @@ pub enum Part {
     AfterLoad,
 }
 
-/// The ACID tests of a database, ready to run.
-pub struct Audit<'a> {
-    /// Description of the database.
-    pub meta: &'a DatabaseMeta,
-    /// Nodes of its warehouses; `None` on one node, or if they are not known.
-    pub placement: Option<&'a Placement>,
-    /// Engines of its tables.
-    pub engines: &'a Engines,
-    /// The database's replicas, if the user named any.
-    pub replicas: Option<&'a Replicas>,
-    /// Receives a text about a long wait.
-    pub say: &'a dyn Fn(&str),
-    /// Properties to test.
-    pub only: &'a [Property],
-    /// Time after which a transaction without an answer counts as one that waits.
-    pub wait: Duration,
-    /// Length of the load before the conditions are checked again.
-    pub duration: Duration,
-    /// Terminals of that load.
-    pub terminals: u32,
-    /// True for a database within this process.
-    pub embedded: bool,
-    /// True for the names of counters that grow with each checkpoint.
-    pub is_checkpoint: fn(&str) -> bool,
-    /// Seed of the choice of rows, and of the load.
-    pub seed: u64,
-}
-
 /// Result of the tests.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
@@ -110,13 +85,6 @@ pub struct Report {
     pub lost: Option<String>,
     /// True if the user stopped the tests.
     pub stopped: bool,
-}
-
-/// A run of a part of the tests.
-struct Round<'a> {
-    target: &'a Arc<dyn Target>,
-    stop: &'a dyn Fn() -> bool,
-    crew: &'a Crew,
 }
 
 impl Report {

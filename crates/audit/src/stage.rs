@@ -4,7 +4,7 @@ use crate::act::{Aborts, Act, Crew, Ended, Look, PATIENCE};
 use crate::aside::Aside;
 use crate::finding::{LoadFacts, Trouble};
 use crate::ground::Ground;
-use crate::{Audit, Round};
+use crate::round::{Audit, Round};
 use lydite_database::{
     Balance, BalanceTransaction, Between, LedgerCounts, Point, Target, TargetError, TargetErrorKind, Then,
     Trace, TxError, or_unknown,

@@ -1,6 +1,6 @@
 //! `lydite check --foreign`: checks a TPC-C database that another program loaded, and only reads it.
 
-use super::check::{failed, lines};
+use super::findings::{failed, lines};
 use crate::cli::CheckArgs;
 use crate::signals::{watch, watched};
 use lydite_console::exit::{Failure, Outcome};

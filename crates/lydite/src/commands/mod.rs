@@ -7,6 +7,7 @@ mod compare;
 mod disclose;
 mod driver;
 mod faults;
+mod findings;
 mod foreign;
 mod joining;
 mod lab;

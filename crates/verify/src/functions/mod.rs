@@ -7,6 +7,7 @@ mod group;
 mod random_order;
 mod sessions;
 mod snapshot;
+mod trouble;
 
 pub use group::Group;
 
@@ -23,14 +24,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
+use trouble::{GRACE, Trouble, trouble};
 
 /// Value of every member at the beginning.
 const EQUAL: Cents = Cents(30_000_000);
 /// Amount that an update adds: 10, as in the paper.
 const AMOUNT: Cents = Cents(1_000);
-/// Time beyond the limit after which a session without an answer counts as hanging. It separates a wait that a timeout
-/// ends from one without end.
-const GRACE: Duration = Duration::from_secs(5);
 /// Least time for attempts to restore the balances: sessions that a test left behind may have to end first.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Time in which every server of a cluster must see committed values.
@@ -181,41 +180,7 @@ pub struct Prepared {
     unknown: Vec<String>,
 }
 
-/// Reason for an early end of a test.
-enum Trouble {
-    /// The user stopped the tests.
-    Stopped,
-    /// The connection to the database is lost.
-    Lost(TargetError),
-    /// An answer of the database is a failure, in one line.
-    Failed(String),
-    /// The values could not be made equal, for this reason.
-    Unequal(String),
-}
-
-impl Trouble {
-    fn words(self) -> String {
-        match self {
-            Self::Stopped => "interrupted".into(),
-            Self::Lost(error) => error.message,
-            Self::Failed(why) | Self::Unequal(why) => why,
-        }
-    }
-}
-
 type Tested<T> = Result<T, Trouble>;
-
-/// Returns the reason for the end of a test that can't go on after an abort.
-fn trouble(error: &TxError) -> Trouble {
-    match error {
-        TxError::Unavailable { .. } => Trouble::Lost(TargetError::unreachable(error.to_string())),
-        TxError::Aborted { .. }
-        | TxError::RolledBack(_)
-        | TxError::Broken(_)
-        | TxError::WrongRows { .. }
-        | TxError::Fatal(_) => Trouble::Failed(error.to_string()),
-    }
-}
 
 /// Reads the database and makes sure that the tests can run on it.
 ///

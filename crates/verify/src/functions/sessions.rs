@@ -1,6 +1,6 @@
 //! Sessions that a test can leave behind when they do not answer: each has its own thread.
 
-use super::{GRACE, Trouble};
+use super::trouble::{GRACE, Trouble};
 use lydite_database::{BalanceTransaction, Balances, Session, Target, TargetError, TxError};
 use lydite_tpcc::Cents;
 use std::cell::Cell;

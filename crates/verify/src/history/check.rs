@@ -9,19 +9,6 @@ use super::model::{History, HistoryError, Outcome};
 use super::report::{Collector, Report, Tally};
 use super::versions::infer;
 
-/// Source of the order of a register's values, besides reads. Lists need none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum RegisterOrder {
-    /// Reads alone: the write of a transaction follows what it read. Sound for every database.
-    #[default]
-    Reads,
-    /// Session order too: a later write of a process follows its earlier one.
-    Session,
-    /// Real time too: a write follows every write whose transaction had ended before its own began. Sound if versions
-    /// are ordered by commit.
-    Realtime,
-}
-
 /// Options of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {

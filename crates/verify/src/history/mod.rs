@@ -43,7 +43,8 @@ mod record;
 mod report;
 mod versions;
 
-pub use check::{Options, RegisterOrder, check};
+pub use check::{Options, check};
+pub use level::RegisterOrder;
 pub use generate::{Generated, Generator, Request, Workload, WorkloadError, WorkloadKind};
 pub use level::{AnomalyKind, Level, Order};
 pub(crate) use lost::lost;

@@ -7,17 +7,8 @@
 use super::graph::Kind;
 use super::level::AnomalyKind;
 use super::model::{KeyId, TxId};
-use super::versions::{Inference, has_doubles};
+use super::versions::{Inference, Range, has_doubles};
 use std::collections::HashSet;
-
-/// Inserts into one range and reads of it.
-#[derive(Default)]
-pub(super) struct Range<'h> {
-    /// Writer and value of each row, of all transactions.
-    pub(super) inserted: Vec<(TxId, u64)>,
-    /// Reader and values of each read by a transaction that counts.
-    pub(super) reads: Vec<(TxId, &'h [u64])>,
-}
 
 impl<'h> Inference<'h, '_> {
     /// Holds a read of a range against what its own transaction had `inserted` and read `before`.

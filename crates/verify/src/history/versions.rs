@@ -1,12 +1,11 @@
 //! Order of each key's versions, inferred from the history, with the anomalies that show without a cycle and the
 //! dependencies between transactions. Ranges have no versions, see [`super::ranges`].
 
-use super::check::RegisterOrder;
+use super::level::RegisterOrder;
 use super::explain::Explain;
 use super::graph::{Edge, Kind, counted_ids, realtime_edges};
 use super::level::AnomalyKind;
 use super::model::{Action, History, KeyId, KeyKind, Outcome, Seen, TxId};
-use super::ranges::Range;
 use super::report::Collector;
 use std::collections::{HashMap, HashSet};
 
@@ -474,4 +473,13 @@ fn nearest<'w>(history: &History, writers: &'w [(TxId, u64)], reader: TxId) -> &
 pub(super) fn has_doubles(values: &[u64]) -> bool {
     let mut seen = HashSet::new();
     !values.iter().all(|value| seen.insert(*value))
+}
+
+/// Inserts into one range and reads of it.
+#[derive(Default)]
+pub(super) struct Range<'h> {
+    /// Writer and value of each row, of all transactions.
+    pub(super) inserted: Vec<(TxId, u64)>,
+    /// Reader and values of each read by a transaction that counts.
+    pub(super) reads: Vec<(TxId, &'h [u64])>,
 }

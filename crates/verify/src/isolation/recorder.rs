@@ -1,6 +1,6 @@
 //! The sessions of a recording, each on its own thread, and the log that they share.
 
-use super::{Recording, Settings};
+use super::settings::{Recording, Settings};
 use crate::history::{History, KeyId, Op, Outcome, Transaction, lost};
 use lydite_database::{Committed, Session, TargetError, TargetErrorKind, TxError, Workload};
 use std::collections::BTreeMap;

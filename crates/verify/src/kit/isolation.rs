@@ -3,6 +3,7 @@
 //! by itself offers no others, so these must do.
 
 use super::claim::Claim;
+use super::judge::{judge, undeclared};
 use super::script::{SCENARIOS, Scripted};
 use super::{SEED, Seen, Trouble, readers};
 use crate::history::{History, Level, Options, Tally, WorkloadKind, check};
@@ -22,31 +23,6 @@ const LIMIT: Duration = Duration::from_secs(1);
 /// Addition to the verdict on drivers that play the transactions by themselves.
 const NO_LISTS: &str =
     "write skew and phantoms are not tested: a driver that plays the five transactions has no others";
-
-/// Returns the reason why a target's isolation is not tested.
-fn undeclared(claim: &Claim) -> Trouble {
-    Trouble::NotSupported(format!(
-        "no level is declared (isolation {}): name one in isolation or guarantee to have it tested",
-        claim.words
-    ))
-}
-
-/// Judges a history by the declaration.
-pub(super) fn judge(history: &History, claim: &Claim, how: &str) -> Result<Tally, Trouble> {
-    let level = claim.level.ok_or_else(|| undeclared(claim))?;
-    let report = check(history, &Options::new(level))
-        .map_err(|error| format!("{how}: the answers make no history: {error}"))?;
-    match report.anomalies.iter().find(|found| claim.forbids(found.kind, found.order)) {
-        None => Ok(report.transactions),
-        Some(found) => {
-            let example = found.examples.first().map(ToString::to_string).unwrap_or_default();
-            Err(Trouble::Failed(format!(
-                "{} is declared, and {how} show {}: {example}",
-                claim.words, found.kind
-            )))
-        }
-    }
-}
 
 /// True if the target plays transactions on keys of the kit's own.
 fn has_lists(target: &dyn Target) -> Result<bool, Trouble> {

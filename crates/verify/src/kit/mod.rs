@@ -9,6 +9,7 @@ mod concurrency;
 mod durability;
 mod expected;
 mod isolation;
+mod judge;
 mod readers;
 mod script;
 mod words;

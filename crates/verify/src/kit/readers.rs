@@ -3,7 +3,7 @@
 
 use super::claim::Claim;
 use super::concurrency::{D, W, connect, insist, status, together};
-use super::isolation::judge;
+use super::judge::judge;
 use super::{Seen, Trouble};
 use crate::history::{
     Action, History, Key, KeyId, Op, Outcome as Ended, Seen as Read, Transaction as Recorded,

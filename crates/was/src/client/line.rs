@@ -1,10 +1,11 @@
 //! The line of one terminal.
 
-use super::lines::Place;
 use crate::frame::{self, ANSWER_MAX};
 use crate::message::{Answer, Hello, Request, TerminalId};
+use lydite_tpcc::{DistrictId, WarehouseId};
 use std::io::{self, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
 
 /// State of a line between two requests.
 #[derive(Debug, Default)]
@@ -84,4 +85,12 @@ pub(super) fn unexpected(answer: &Answer) -> io::Error {
         io::ErrorKind::InvalidData,
         format!("the tier sent an answer that nobody waits for: {answer:?}"),
     )
+}
+
+/// Place of a terminal: its warehouse and district, and the tier's addresses.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    pub(super) w_id: WarehouseId,
+    pub(super) d_id: DistrictId,
+    pub(super) tier: Arc<[SocketAddr]>,
 }

@@ -1,6 +1,6 @@
 //! The lines of all terminals of a run.
 
-use super::line::{Line, greet, unexpected};
+use super::line::{Line, Place, greet, unexpected};
 use super::session::{GoneSession, WasSession};
 use super::watcher::Watcher;
 use crate::files;
@@ -21,14 +21,6 @@ const CONNECTING_MAX: usize = 16;
 /// Bounds of the wait between two attempts to reconnect a line.
 const RETRY_MIN: Duration = Duration::from_millis(10);
 const RETRY_MAX: Duration = Duration::from_secs(1);
-
-/// Place of a terminal: its warehouse and district, and the tier's addresses.
-#[derive(Clone, Debug)]
-pub(super) struct Place {
-    pub(super) w_id: WarehouseId,
-    pub(super) d_id: DistrictId,
-    pub(super) tier: Arc<[SocketAddr]>,
-}
 
 /// Counts of lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
