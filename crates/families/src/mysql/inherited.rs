@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn the_book_has_each_setting() {
-        let book = include_str!("../../../../docs/src/targets.md");
+        let book = include_str!("../../../../docs/src/targets/mysql.md");
         for Inherited { name, wanted, administration, why } in INHERITED {
             let value = match wanted {
                 Wanted::Is("''") => "empty".into(),
@@ -183,7 +183,7 @@ mod tests {
             };
             let whom = if *administration { "administration" } else { "all" };
             let row = format!("| `{name}` | {value} | {whom} | {why} |");
-            assert!(book.contains(&row), "docs/src/targets.md lacks: {row}");
+            assert!(book.contains(&row), "docs/src/targets/mysql.md lacks: {row}");
         }
     }
 

@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn the_book_has_each_setting() {
-        let book = include_str!("../../../../docs/src/targets.md");
+        let book = include_str!("../../../../docs/src/targets/postgres.md");
         for Inherited { name, value, whom, why, .. } in INHERITED {
             let value = if value.is_empty() { "empty".into() } else { format!("`{value}`") };
             let whom = match whom {
@@ -187,7 +187,7 @@ mod tests {
                 Whom::Administration => "administration",
             };
             let row = format!("| `{name}` | {value} | {whom} | {why} |");
-            assert!(book.contains(&row), "docs/src/targets.md lacks: {row}");
+            assert!(book.contains(&row), "docs/src/targets/postgres.md lacks: {row}");
         }
     }
 
