@@ -7,10 +7,10 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use crate::faults::events;
 use crate::figures::{aligned, clean, nopm, number, type_name};
 use crate::interval::{NoInterval, SECONDS_NEEDED, Statistic, median, ratio_interval};
 use crate::metric::AvailabilityQuantity;
+use crate::metrics::faults::events;
 use crate::model::{RunResult, Status, TransactionResult};
 use crate::names::letter;
 

@@ -1,10 +1,9 @@
 //! Warnings and failures that a reader needs beside the numbers: interrupted runs, failed checks, a client that was
 //! the limit. The terminal table and the page show the same findings in the same words.
 
-use crate::faults::FaultResult;
 use crate::figures::{count, duration, kind_of, number, plural, type_name};
 use crate::model::{
-    CheckResult, LEDGER_CHECK, Outage, OutageCause, RunResult, SUCCESS_LOG_CHECK, Status, TransactionResult,
+    CheckResult, FaultResult, LEDGER_CHECK, Outage, OutageCause, RunResult, SUCCESS_LOG_CHECK, Status, TransactionResult,
     WindowVerdict, lost_agents,
 };
 use lydite_tpcc::{Mix, StandardKind};

@@ -9,7 +9,6 @@ pub mod controls;
 pub mod disclosure;
 mod document;
 pub mod document_kind;
-pub mod faults;
 pub mod figures;
 pub mod findings;
 pub mod gate;
@@ -36,7 +35,7 @@ pub use compare::{Comparison, compare, compare_all, render_comparison, render_co
 pub use gate::{FailIf, Gate, Requirement};
 pub use html::{render_html, render_pictures, render_report, render_sweep};
 pub use markdown::{render_comparison_summary, render_run_summary};
-pub use metrics::render_metrics;
+pub use metrics::{faults, render_metrics};
 pub use model::RunResult;
 pub use store::ResultError;
 pub use table::{render_table, render_verbose_table};

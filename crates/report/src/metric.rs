@@ -10,12 +10,10 @@ use hdrhistogram::Histogram;
 use names::{OTHER_TYPES, SHARES, path, place, share_of, type_of};
 
 use crate::document::Document;
-use crate::faults::FaultAvailability;
 use crate::figures::type_name;
 use crate::hdr;
 use crate::metrics::{FiveNumbers, OfNodes};
-use crate::model::{Latency, RunResult, TRANSACTION_TYPES, TransactionResult};
-use crate::observed::Observed;
+use crate::model::{FaultAvailability, Latency, Observed, RunResult, TRANSACTION_TYPES, TransactionResult};
 
 /// A quantity that each node has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

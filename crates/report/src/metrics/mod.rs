@@ -1,13 +1,15 @@
 //! The metrics of the Dike paper (4.4) as numbers: scalability, availability, schedulability. They are pure functions
 //! of throughputs and sizes; the modules below read these from results and render the metrics.
 
+pub mod faults;
 mod of_results;
 pub(crate) mod text;
 
 pub use of_results::{Asked, ByNodes, Metrics, MetricsError, OfEvents, OfNodes};
+pub use crate::model::Settling;
 pub use text::render_metrics;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::interval::mean;
 
@@ -54,24 +56,6 @@ impl FiveNumbers {
     #[must_use]
     pub fn numbers(&self) -> [f64; 5] {
         [self.min, self.q1, self.median, self.q3, self.max]
-    }
-}
-
-/// Definition of stable throughput: each mean of `window_s` seconds within `hold_s` seconds is within `within_percent`
-/// of the mean of these `hold_s` seconds, which is above 0.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Settling {
-    /// Length of the moving mean in seconds; at least 1.
-    pub window_s: usize,
-    /// Greatest distance of the moving mean from the level, in percent of the level.
-    pub within_percent: f64,
-    /// Time for which it must stay there, in seconds; at least `window_s`.
-    pub hold_s: usize,
-}
-
-impl Default for Settling {
-    fn default() -> Self {
-        Self { window_s: 5, within_percent: 10.0, hold_s: 10 }
     }
 }
 

@@ -14,56 +14,14 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
-
 use super::figure::{Cell, Figure, Kind};
-use super::{Axis, Spread};
+use super::points::{Axis, Spread};
 use crate::figures::number;
+
+pub use super::figure::{Claim, Outcome, Verdict};
 
 /// The least difference between two single runs that counts as one.
 const NOISE: f64 = 0.05;
-
-/// Claim of a figure.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Claim {
-    /// The claim as one sentence.
-    pub text: String,
-    /// Conditions that support it if all hold.
-    pub supports: Vec<String>,
-}
-
-/// Verdict of a sweep on a claim.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Verdict {
-    /// Outcome over all conditions.
-    pub outcome: Outcome,
-    /// A sentence for each condition and line of the figure.
-    pub reasons: Vec<String>,
-}
-
-/// Outcome of a condition.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Outcome {
-    /// The condition holds.
-    Supported,
-    /// The runs differ too much, or numbers are missing.
-    Undecided,
-    /// The condition does not hold.
-    NotSupported,
-}
-
-impl Outcome {
-    /// Returns the outcome as words about the claim.
-    #[must_use]
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::Supported => "supported",
-            Self::Undecided => "undecided",
-            Self::NotSupported => "not supported",
-        }
-    }
-}
 
 /// A condition over the numbers of a figure.
 #[derive(Debug, Clone, PartialEq)]
