@@ -3,8 +3,8 @@
 
 use crate::figures::{count, duration, kind_of, number, plural, type_name};
 use crate::model::{
-    CheckResult, FaultResult, LEDGER_CHECK, Outage, OutageCause, RunResult, SUCCESS_LOG_CHECK, Status, TransactionResult,
-    WindowVerdict, lost_agents,
+    CheckResult, FaultResult, LEDGER_CHECK, Outage, OutageCause, RunResult, SUCCESS_LOG_CHECK, Status,
+    TransactionResult, WindowVerdict, lost_agents,
 };
 use lydite_tpcc::{Mix, StandardKind};
 
@@ -285,7 +285,7 @@ fn unsettled_contention(result: &RunResult) -> Option<Finding> {
 }
 
 /// Sum of a count over all types of transactions.
-fn total(result: &RunResult, of: fn(&TransactionResult) -> u64) -> u64 {
+pub(crate) fn total(result: &RunResult, of: fn(&TransactionResult) -> u64) -> u64 {
     result.transactions.values().map(of).fold(0, u64::saturating_add)
 }
 

@@ -21,6 +21,7 @@ pub mod metric;
 pub mod metrics;
 pub mod model;
 pub mod names;
+mod numbers;
 pub mod observed;
 pub mod phases;
 pub mod plan;

@@ -20,9 +20,10 @@ pub(super) const THEME: &str =
 mod tests {
     /// Returns the colours of a style sheet.
     fn colours(style: &str) -> impl Iterator<Item = &str> {
-        style.match_indices('#').filter_map(|(at, _)| style.get(at..at + 7)).filter(|text| {
-            text.bytes().skip(1).all(|byte| byte.is_ascii_hexdigit())
-        })
+        style
+            .match_indices('#')
+            .filter_map(|(at, _)| style.get(at..at + 7))
+            .filter(|text| text.bytes().skip(1).all(|byte| byte.is_ascii_hexdigit()))
     }
 
     #[test]

@@ -5,8 +5,8 @@ pub mod faults;
 mod of_results;
 pub(crate) mod text;
 
-pub use of_results::{Asked, ByNodes, Metrics, MetricsError, OfEvents, OfNodes};
 pub use crate::model::Settling;
+pub use of_results::{Asked, ByNodes, Metrics, MetricsError, OfEvents, OfNodes};
 pub use text::render_metrics;
 
 use serde::Serialize;
