@@ -11,6 +11,7 @@ mod duration;
 mod etcd;
 mod external;
 mod family;
+mod file_templates;
 mod gemel;
 mod keeper;
 mod mysql;

@@ -2,7 +2,8 @@
 
 use crate::mysql::session::MysqlConnection;
 use crate::mysql::wire::Wire;
-use crate::mysql::{Mysql, refused};
+use crate::mysql::connecting::refused;
+use crate::mysql::Mysql;
 use crate::net::Purpose;
 use lydite_database::sql::balances::{BalanceSession, BalanceStatement};
 use lydite_database::sql::held::HeldSession;

@@ -2,7 +2,8 @@
 //! another level than it is asked for.
 
 use crate::mysql::wire::Wire;
-use crate::mysql::{Mysql, connected_for, proxies, refused};
+use crate::mysql::connecting::{connected_for, refused};
+use crate::mysql::{Mysql, proxies};
 use crate::net::Purpose;
 use lydite_database::TargetError;
 use lydite_database::sql::isolation::Isolation;

@@ -6,7 +6,7 @@
 
 use crate::mysql::config::Config;
 use crate::mysql::wire::Wire;
-use crate::mysql::{advised, connected};
+use crate::mysql::connecting::{advised, connected};
 use lydite_database::TargetError;
 use lydite_database::sql::meta::Admin;
 use std::time::{Duration, Instant};

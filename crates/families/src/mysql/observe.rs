@@ -3,7 +3,9 @@
 
 use crate::mysql::statements::Statements;
 use crate::mysql::wire::Wire;
-use crate::mysql::{Config, Mysql, connected, refused};
+use crate::mysql::config::Config;
+use crate::mysql::connecting::{connected, refused};
+use crate::mysql::Mysql;
 use crate::net::CONNECT_TIMEOUT;
 use lydite_database::sql::meta::Admin;
 use lydite_database::{Configuration, Observe, Observer, Sample, SampleKind, StatementUse, TargetError};

@@ -2,7 +2,9 @@
 //! transactions, and replicas.
 
 use crate::mysql::wire::Wire;
-use crate::mysql::{Config, Mysql, advised, connected};
+use crate::mysql::config::Config;
+use crate::mysql::connecting::{advised, connected};
+use crate::mysql::Mysql;
 use lydite_database::TargetError;
 use lydite_database::sql::meta::Admin;
 

@@ -2,7 +2,8 @@
 //! of the binary log.
 
 use crate::mysql::wire::Wire;
-use crate::mysql::{Config, Mysql};
+use crate::mysql::config::Config;
+use crate::mysql::Mysql;
 use lydite_database::sql::meta::Admin;
 use lydite_database::sql::sql_error::SqlError;
 use lydite_database::{Positions, Replication, Role, TargetError, TxError};

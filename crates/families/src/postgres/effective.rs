@@ -2,7 +2,8 @@
 //! another level than it is asked for.
 
 use crate::postgres::session::{PgConnection, measured_dialect};
-use crate::postgres::{Postgres, connected, poolers, refused};
+use crate::postgres::connecting::{connected, refused};
+use crate::postgres::{Postgres, poolers};
 use lydite_database::TargetError;
 use lydite_database::sql::connection::Connection;
 use lydite_database::sql::prepared::{Prepared, StatementRole};

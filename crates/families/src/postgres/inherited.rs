@@ -7,7 +7,6 @@
 
 use crate::net::{self, Purpose};
 use crate::postgres::config::Config;
-use crate::postgres::wire::Wire;
 use lydite_database::sql::meta::Admin;
 use lydite_database::sql::sql_error::SqlError;
 
@@ -90,7 +89,7 @@ pub(super) fn asked_limits(options: &str) -> impl Iterator<Item = &'static str> 
 /// Returns the limits of time that the target option `options` sets, with their values as the server shows them. They
 /// do not act on a connection for a description.
 pub(super) fn asked_values(
-    wire: &mut Wire,
+    wire: &mut impl Admin,
     config: &Config,
 ) -> Result<Vec<(&'static str, String)>, SqlError> {
     let options = config.connection.options.as_deref().unwrap_or_default();
@@ -119,7 +118,7 @@ fn quoted(text: &str) -> String {
 }
 
 /// Replaces the inherited settings of a new connection.
-pub(super) fn replace(wire: &mut Wire, config: &Config, purpose: Purpose) -> Result<(), SqlError> {
+pub(super) fn replace(wire: &mut impl Admin, config: &Config, purpose: Purpose) -> Result<(), SqlError> {
     let heap = config.product.heap;
     // Limits that the URL sets are for the measured statements, and begin after these queries.
     let options = config.connection.options.as_deref().unwrap_or_default();

@@ -2,6 +2,7 @@
 
 mod capabilities;
 mod config;
+mod connecting;
 mod copy;
 mod describe;
 mod distribution;
@@ -28,7 +29,7 @@ pub(crate) mod session;
 mod shards;
 mod snapshot;
 mod statements;
-pub(crate) mod templates;
+mod templates;
 mod wire;
 
 pub(crate) use config::Config;
@@ -40,10 +41,11 @@ use lydite_database::{
 };
 
 use crate::net::url::on_any;
-use crate::net::{self, Purpose};
+use crate::net::Purpose;
 use crate::stoppable::Stoppable;
 use crate::unread::Unread;
 use config::{NOT_SERIALIZABLE, ONLY_STATEMENTS};
+use connecting::{SCHEMA, TABLE_KINDS, advised, connected_for};
 use loader::PgLoader;
 use lydite_database::kv::meta as kv_meta;
 use lydite_database::sql::counts::counts;
@@ -82,13 +84,6 @@ fn fill_factor(table: Table) -> Option<u8> {
     }
 }
 
-/// The schema of new tables. Not `current_schema()::regnamespace`, which parses a name as SQL does.
-const SCHEMA: &str = "(SELECT oid FROM pg_namespace WHERE nspname = current_schema())";
-
-/// Values of `relkind` that share the names of tables: tables, partitioned tables, views, materialized views, foreign
-/// tables.
-const TABLE_KINDS: &str = "('r', 'p', 'v', 'm', 'f')";
-
 /// A PostgreSQL server.
 pub(crate) struct Postgres {
     config: Config,
@@ -107,35 +102,6 @@ pub(crate) struct Postgres {
     effective: OnceLock<String>,
     /// Connections at work, by the server's backends.
     work: Stoppable<Backend>,
-}
-
-/// Connects for administration. Errors come with advice.
-fn connected(config: &Config) -> Result<Wire, TargetError> {
-    connected_for(config, Purpose::Administration)
-}
-
-/// Connects for a purpose. Errors come with advice.
-fn connected_for(config: &Config, purpose: Purpose) -> Result<Wire, TargetError> {
-    net::connecting(|| Wire::connect(config, purpose)).map_err(|error| refused(error, config))
-}
-
-/// Returns the error of a failed connection attempt. Its kind is always "unreachable", whatever the server said.
-fn refused(error: SqlError, config: &Config) -> TargetError {
-    let advised = advised(error, "connect", &config.place());
-    TargetError::unreachable(advised.message)
-}
-
-/// Returns the error of an operation, with advice.
-fn advised(error: SqlError, doing: &str, place: &str) -> TargetError {
-    let advice = match &error {
-        SqlError::Database { code, message, .. } => errors::advice(code, message),
-        SqlError::Lost(_) | SqlError::Decode(_) => None,
-    };
-    let mut failed = error.on_target(doing, place);
-    if let Some(advice) = advice {
-        failed.message = format!("{}: {advice}", failed.message);
-    }
-    failed
 }
 
 impl Postgres {

@@ -11,7 +11,8 @@
 
 use crate::postgres::shards::{list, partition, warehouses_of};
 use crate::postgres::wire::Wire;
-use crate::postgres::{Postgres, SCHEMA};
+use crate::postgres::connecting::SCHEMA;
+use crate::postgres::Postgres;
 use lydite_database::sql::meta::Admin;
 use lydite_database::sql::sql_error::SqlError;
 use lydite_database::{DatabaseState, Moved, Target, TargetError};

@@ -2,7 +2,9 @@
 
 use crate::nodes::{Node, check_one_database};
 use crate::postgres::session::PgConnection;
-use crate::postgres::{Config, Postgres, connected, refused};
+use crate::postgres::config::Config;
+use crate::postgres::connecting::{connected, refused};
+use crate::postgres::Postgres;
 use lydite_database::sql::meta::Admin;
 use lydite_database::sql::prepared::Prepared;
 use lydite_database::{Endpoints, Seat, TargetError};

@@ -4,7 +4,8 @@
 use crate::net::CONNECT_TIMEOUT;
 use crate::postgres::statements::Statements;
 use crate::postgres::wire::Wire;
-use crate::postgres::{Postgres, connected};
+use crate::postgres::connecting::connected;
+use crate::postgres::Postgres;
 use lydite_database::sql::meta::Admin;
 use lydite_database::{Configuration, Observe, Observer, Sample, SampleKind, StatementUse, TargetError};
 use std::collections::BTreeSet;

@@ -4,7 +4,8 @@
 use crate::net::Purpose;
 use crate::postgres::config::Config;
 use crate::postgres::wire::Wire;
-use crate::postgres::{Postgres, advised, connected_for};
+use crate::postgres::connecting::{advised, connected_for};
+use crate::postgres::Postgres;
 use lydite_database::TargetError;
 use lydite_database::sql::meta::Admin;
 use lydite_database::sql::sql_error::SqlError;

@@ -1,6 +1,6 @@
 //! SQLite files that another program filled, opened read-only.
 
-use crate::sqlite::DIALECT;
+use crate::sqlite::config::DIALECT;
 use crate::sqlite::Sqlite;
 use crate::sqlite::connection::SqliteConnection;
 use crate::stoppable::StoppableAdmin;
