@@ -14,6 +14,7 @@ mod family;
 mod file_templates;
 mod gemel;
 mod keeper;
+mod kv_server;
 mod mysql;
 mod net;
 mod nodes;
@@ -22,6 +23,7 @@ mod postgres;
 mod redis;
 mod registry;
 mod schemes;
+mod sql_load;
 mod sqlite;
 #[cfg(test)]
 mod statement_texts;

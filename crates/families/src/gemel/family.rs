@@ -2,8 +2,8 @@
 
 use super::templates::GemelTemplates;
 use super::{GemelTarget, OPTIONS, Parsed, TPCC_OPTIONS, parse};
-use crate::file_templates::FileTemplates;
 use crate::family::{Configured, Family, Home, Scheme};
+use crate::file_templates::FileTemplates;
 use crate::templates::Templates;
 use lydite_database::code::Code;
 use lydite_database::patience::Patience;

@@ -148,10 +148,8 @@ pub(super) fn replace(
             found.push(((*name).to_ascii_lowercase(), (*value).to_string()));
         }
     })?;
-    let mut sets = vec![
-        format!("SESSION sql_mode = '{sql_mode}'"),
-        "SESSION time_zone = '+00:00'".to_string(),
-    ];
+    let mut sets =
+        vec![format!("SESSION sql_mode = '{sql_mode}'"), "SESSION time_zone = '+00:00'".to_string()];
     // In the order of the table: another value of max_join_size switches sql_big_selects off.
     for setting in
         INHERITED.iter().filter(|setting| purpose == Purpose::Administration || !setting.administration)

@@ -40,8 +40,9 @@ use lydite_database::{
     TxMode, Written,
 };
 
-use crate::net::url::on_any;
 use crate::net::Purpose;
+use crate::net::url::on_any;
+use crate::sql_load::{BY_SIZE, side_by_side};
 use crate::stoppable::Stoppable;
 use crate::unread::Unread;
 use connecting::{advised, connected, connected_for, refused};
@@ -66,7 +67,6 @@ use product::Product;
 use session::MysqlConnection;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use wire::Wire;
@@ -175,24 +175,18 @@ impl Mysql {
 
     /// Runs independent statements on up to `jobs` connections.
     fn run_all(&self, statements: &[String], jobs: usize) -> Result<(), TargetError> {
-        let next = AtomicUsize::new(0);
-        let work = || -> Result<(), TargetError> {
+        side_by_side(statements, jobs, |next| {
             let mut wire = self.connect_wire()?;
             // The rows are correct by construction, and the conditions are checked afterwards. With these checks the
             // server would copy a table row by row to add a foreign key.
             wire.execute("SET SESSION foreign_key_checks = 0")
                 .map_err(self.failed("set foreign_key_checks"))?;
             let _at_work = self.work.enter(wire.id);
-            while let Some(statement) = statements.get(next.fetch_add(1, Ordering::Relaxed)) {
+            while let Some(statement) = next() {
                 self.work.unless_stopped(self.config.place())?;
-                wire.execute(&format!("{MARK} {statement}")).map_err(self.failed(statement))?;
+                wire.execute(&format!("{MARK} {statement}")).map_err(self.failed(&statement))?;
             }
             Ok(())
-        };
-        std::thread::scope(|scope| {
-            let threads: Vec<_> =
-                (0..jobs.clamp(1, statements.len().max(1))).map(|_| scope.spawn(work)).collect();
-            threads.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(|_| Err(panicked())))
         })
     }
 
@@ -338,10 +332,6 @@ impl Mysql {
 /// Longest wait of one `DROP` for its locks, in seconds.
 const LOCK_WAIT_S: u32 = 1;
 
-fn panicked() -> TargetError {
-    TargetError::database("a thread of Lydite's own panicked: please report this")
-}
-
 /// Returns the procedures in a dialect.
 pub(crate) fn procedures(dialect: &Dialect) -> String {
     dialect.fill(PROCEDURES)
@@ -430,7 +420,7 @@ impl Target for Mysql {
             None => "gathering statistics".to_string(),
         });
         let analyze: Vec<String> =
-            schema::BY_SIZE.iter().map(|table| format!("ANALYZE TABLE {}", table.name())).collect();
+            BY_SIZE.iter().map(|table| format!("ANALYZE TABLE {}", table.name())).collect();
         self.run_all(&analyze, jobs)?;
         if product.procedures {
             stage("making procedures");

@@ -1,10 +1,10 @@
 //! Recognition of what can't be a target though it answers: proxies that change the server's session between two
 //! transactions, and replicas.
 
-use crate::mysql::wire::Wire;
+use crate::mysql::Mysql;
 use crate::mysql::config::Config;
 use crate::mysql::connecting::{advised, connected};
-use crate::mysql::Mysql;
+use crate::mysql::wire::Wire;
 use lydite_database::TargetError;
 use lydite_database::sql::meta::Admin;
 

@@ -4,10 +4,10 @@
 //! large transactions load in batches with a transaction each.
 
 use crate::postgres::config::Config;
-use crate::postgres::copy::{Batches, copy_in};
-use crate::postgres::wire::Wire;
 use crate::postgres::connecting::{SCHEMA, advised, connected};
+use crate::postgres::copy::{Batches, copy_in};
 use crate::postgres::load_lock;
+use crate::postgres::wire::Wire;
 use lydite_database::sql::batch;
 use lydite_database::sql::ddl;
 use lydite_database::sql::meta::{self, Admin};

@@ -1,9 +1,9 @@
 //! The microbenchmark on PostgreSQL.
 
+use crate::postgres::connecting::{advised, connected};
 use crate::postgres::copy::copy_in;
 use crate::postgres::session::dialect;
 use crate::postgres::wire::Wire;
-use crate::postgres::connecting::{advised, connected};
 use crate::postgres::{Postgres, load_lock};
 use lydite_database::sql::meta::{self, Admin};
 use lydite_database::sql::micro::{COLUMNS, MicroSession, MicroStatement, name, tables, totals};

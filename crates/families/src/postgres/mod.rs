@@ -40,8 +40,9 @@ use lydite_database::{
     Written,
 };
 
-use crate::net::url::on_any;
 use crate::net::Purpose;
+use crate::net::url::on_any;
+use crate::sql_load::{BY_SIZE, side_by_side};
 use crate::stoppable::Stoppable;
 use crate::unread::Unread;
 use config::{NOT_SERIALIZABLE, ONLY_STATEMENTS};
@@ -65,7 +66,6 @@ use lydite_tpcc::{OrderId, TransactionKind};
 use product::Product;
 use session::PgConnection;
 use std::ops::RangeInclusive;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use wire::{Backend, Wire};
 
@@ -246,8 +246,7 @@ impl Postgres {
 
     /// Runs independent statements on up to `jobs` connections.
     fn run_all(&self, statements: &[String], jobs: usize) -> Result<(), TargetError> {
-        let next = AtomicUsize::new(0);
-        let work = || -> Result<(), TargetError> {
+        side_by_side(statements, jobs, |next| {
             let mut wire = self.connect_wire()?;
             load_lock::share(&mut wire, self.config.product).map_err(self.failed("join the load"))?;
             if self.config.product.heap {
@@ -256,16 +255,11 @@ impl Postgres {
                     .map_err(self.failed("set maintenance_work_mem"))?;
             }
             let _at_work = wire.backend().map(|backend| self.work.enter(backend));
-            while let Some(statement) = statements.get(next.fetch_add(1, Ordering::Relaxed)) {
+            while let Some(statement) = next() {
                 self.work.unless_stopped(self.config.place())?;
-                wire.execute(statement).map_err(self.failed(statement))?;
+                wire.execute(&statement).map_err(self.failed(&statement))?;
             }
             Ok(())
-        };
-        std::thread::scope(|scope| {
-            let threads: Vec<_> =
-                (0..jobs.clamp(1, statements.len().max(1))).map(|_| scope.spawn(work)).collect();
-            threads.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(|_| Err(panicked())))
         })
     }
 
@@ -295,19 +289,6 @@ impl Postgres {
         .map_err(self.failed("look for constraints"))
     }
 }
-
-/// Tables from the largest to the smallest, so that a small job ends last.
-const BY_SIZE: [Table; 9] = [
-    Table::OrderLine,
-    Table::Stock,
-    Table::Customer,
-    Table::Orders,
-    Table::NewOrder,
-    Table::History,
-    Table::Item,
-    Table::District,
-    Table::Warehouse,
-];
 
 /// Returns the SQL that makes a table, ending in `;`. The table has keys and indexes only if building them later would
 /// copy it.
@@ -339,10 +320,6 @@ fn create_table(config: &Config, table: Table) -> String {
 fn vacuums(product: &Product, tables: &[Table]) -> Vec<String> {
     let gather = if product.heap { "VACUUM (ANALYZE)" } else { "ANALYZE" };
     tables.iter().map(|table| format!("{gather} {}", table.name())).collect()
-}
-
-fn panicked() -> TargetError {
-    TargetError::database("a thread of Lydite's own panicked: please report this")
 }
 
 /// Replaces functions of an older version, whose results may have other columns.
