@@ -17,6 +17,7 @@ use crate::model::{Latency, Observed, RunResult};
 use crate::numbers::latency::OfLatency;
 use crate::numbers::nodes::OfNode;
 use crate::numbers::{Number, PartKind, Parts};
+use crate::reasons::UnknownMetric;
 
 /// A named number of results.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,7 +54,7 @@ impl Metric {
     ///
     /// # Errors
     /// The name is neither. The text continues a sentence that begins with the name.
-    pub fn parse(name: &str) -> Result<Self, String> {
+    pub fn parse(name: &str) -> Result<Self, UnknownMetric> {
         Ok(Self { name: name.to_owned(), quantity: Quantity::parse(name)? })
     }
 
@@ -208,7 +209,7 @@ impl Metric {
 }
 
 impl Quantity {
-    fn parse(name: &str) -> Result<Self, String> {
+    fn parse(name: &str) -> Result<Self, UnknownMetric> {
         let parts: Vec<&str> = name.split('.').collect();
         match parts.as_slice() {
             [name] if let Some(of) = Number::named(name) => Ok(Self::Number { of, part: None }),

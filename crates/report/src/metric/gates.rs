@@ -5,6 +5,7 @@ use crate::figures::{number, type_name};
 use crate::model::{RunResult, TransactionResult};
 use crate::numbers::latency::OfLatency;
 use crate::numbers::{Needs, Number, Only, PartKind, completed, failed, unknown};
+use crate::reasons::{BadValue, NotJudged};
 
 /// Units of times, with their lengths in seconds.
 const TIMES: [(&str, f64); 5] = [("ms", 1e-3), ("us", 1e-6), ("µs", 1e-6), ("μs", 1e-6), ("s", 1.0)];
@@ -53,9 +54,9 @@ impl Metric {
     ///
     /// # Errors
     /// The reason why it can't, as a sentence without a full stop.
-    pub fn judged(&self, result: &RunResult) -> Result<f64, String> {
+    pub fn judged(&self, result: &RunResult) -> Result<f64, NotJudged> {
         if self.is_of_tpcc() && !result.is_tpcc() {
-            return Err(format!("the workload {} has no such number", result.workload()));
+            return Err(NotJudged(format!("the workload {} has no such number", result.workload())));
         }
         let percentile = match &self.quantity {
             Quantity::Latency { number, .. } => Some(*number),
@@ -81,25 +82,26 @@ impl Metric {
             _ => needs != Some(Needs::Nothing),
         };
         if ended == 0 && needs_some {
-            return Err(format!("no transaction{of_type} was completed in the window"));
+            return Err(NotJudged(format!("no transaction{of_type} was completed in the window")));
         }
         if let Some(OfLatency { words, least, .. }) = percentile
             && count < *least
         {
             let words = words.to_lowercase();
-            return Err(format!(
+            return Err(NotJudged(format!(
                 "the {words} needs at least {least} transactions{of_type}, but only {} completed",
                 if count == 1 { "1 was".to_owned() } else { format!("{count} were") }
-            ));
+            )));
         }
         let of_faults = self.number().is_some_and(|number| number.only == Only::Faults);
         let mut notes = result.availability.iter().map(|of| of.note.as_str());
-        self.of(result).ok_or_else(|| match (of_faults, result.availability.is_empty()) {
-            (true, true) => "no fault began in the run: add --fault".to_owned(),
-            (true, false) => {
-                notes.find(|note| !note.is_empty()).unwrap_or("the result has no such number").to_owned()
-            }
-            (false, _) => "the result has no such number".to_owned(),
+        self.of(result).ok_or_else(|| {
+            let none = "the result has no such number";
+            NotJudged(match (of_faults, result.availability.is_empty()) {
+                (true, true) => "no fault began in the run: add --fault".to_owned(),
+                (true, false) => notes.find(|note| !note.is_empty()).unwrap_or(none).to_owned(),
+                (false, _) => none.to_owned(),
+            })
         })
     }
 
@@ -107,7 +109,7 @@ impl Metric {
     ///
     /// # Errors
     /// The text is not such a value. The error continues a sentence that begins with the text.
-    pub fn read(&self, text: &str) -> Result<f64, String> {
+    pub fn read(&self, text: &str) -> Result<f64, BadValue> {
         let text = text.trim();
         let unit_at = text.rfind(|c: char| c.is_ascii_digit() || c == '.').map_or(0, |last| last + 1);
         let (digits, unit) = text.split_at(unit_at);
@@ -116,7 +118,7 @@ impl Metric {
         let own = self.unit().split('/').next().unwrap_or_default();
         let own_time = TIMES.iter().find(|(name, _)| *name == own).map(|(_, seconds)| seconds);
         let given_time = TIMES.iter().find(|(name, _)| *name == unit).map(|(_, seconds)| seconds);
-        let wrong_unit = |expected: &str| Err(format!("must be {expected}"));
+        let wrong_unit = |expected: &str| Err(BadValue(format!("must be {expected}")));
         let factor = match (own_time, given_time) {
             (Some(own), Some(given)) => given / own,
             (Some(_), None) => return wrong_unit("a time with its unit: ms, s or us, as 50ms"),
@@ -127,7 +129,7 @@ impl Metric {
         };
         // Text such as "inf" has no digits.
         let number = digits.trim().parse::<f64>().ok().filter(|number| number.is_finite());
-        number.map(|number| number * factor).ok_or_else(|| "must be a number".to_owned())
+        number.map(|number| number * factor).ok_or_else(|| BadValue("must be a number".to_owned()))
     }
 
     /// Returns a value with its unit, rounded; with all digits if rounding would make it look equal to `beside`.

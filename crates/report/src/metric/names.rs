@@ -9,6 +9,7 @@ use crate::model::{
 use crate::numbers::latency::{OF_LATENCY, OfLatency};
 use crate::numbers::nodes::BOXED;
 use crate::numbers::{Group, NUMBERS, Number, OTHER_TYPES, Only, PartKind};
+use crate::reasons::UnknownMetric;
 use crate::suggest::nearest;
 
 /// Returns the short names in words, for messages.
@@ -54,33 +55,34 @@ fn short_names() -> Vec<String> {
 }
 
 /// Returns the index of one of the five numbers.
-pub(super) fn place(name: &str) -> Result<usize, String> {
+pub(super) fn place(name: &str) -> Result<usize, UnknownMetric> {
     FiveNumbers::NAMES.iter().position(|known| *known == name).ok_or_else(|| {
-        format!("is none of the five numbers over the nodes: use {}", FiveNumbers::NAMES.join(", "))
+        let names = FiveNumbers::NAMES.join(", ");
+        UnknownMetric(format!("is none of the five numbers over the nodes: use {names}"))
     })
 }
 
-pub(super) fn type_of(name: &str) -> Result<String, String> {
+pub(super) fn type_of(name: &str) -> Result<String, UnknownMetric> {
     if TRANSACTION_TYPES.iter().chain(&OTHER_TYPES).any(|known| *known == name) {
         return Ok(name.to_owned());
     }
-    Err(format!(
+    Err(UnknownMetric(format!(
         "names no type of transactions: use {} or {}",
         TRANSACTION_TYPES.join(", "),
         OTHER_TYPES.join(", ")
-    ))
+    )))
 }
 
-pub(super) fn share_of(name: &str) -> Result<&'static OfLatency, String> {
+pub(super) fn share_of(name: &str) -> Result<&'static OfLatency, UnknownMetric> {
     OfLatency::named(name).ok_or_else(|| {
         let names = OF_LATENCY.each_ref().map(|number| number.name);
         let (last, before) = names.split_last().unwrap_or((&"", &[]));
-        format!("names no percentile: use {} or {last}", before.join(", "))
+        UnknownMetric(format!("names no percentile: use {} or {last}", before.join(", ")))
     })
 }
 
 /// Returns a path, if a result has its first name.
-pub(super) fn path(parts: &[&str]) -> Result<Vec<String>, String> {
+pub(super) fn path(parts: &[&str]) -> Result<Vec<String>, UnknownMetric> {
     let empty = Document::of(&RunResult::default());
     let has = |path: &[&str]| empty.as_ref().is_some_and(|empty| empty.has(path));
     let optional = [
@@ -99,22 +101,24 @@ pub(super) fn path(parts: &[&str]) -> Result<Vec<String>, String> {
     if let ["availability", number] = parts
         && Number::named(number).is_some_and(|number| number.only == Only::Faults)
     {
-        return Err(format!(
+        return Err(UnknownMetric(format!(
             "names a list: use {number} for the worst fault, or availability.0.{number} for the first"
-        ));
+        )));
     }
     if let ["observed"] | ["observed", _] = parts {
-        return Err("is incomplete: use observed.SOURCE.NAME, as observed.host.db.cpu".to_owned());
+        return Err(UnknownMetric(
+            "is incomplete: use observed.SOURCE.NAME, as observed.host.db.cpu".to_owned(),
+        ));
     }
     let known = has(&[first]) || optional.contains(&first);
     if !known || parts.iter().any(|part| part.is_empty()) {
         let names = short_names();
         let meant =
             nearest(&parts.join("."), &names).map_or(String::new(), |name| format!("did you mean {name}? "));
-        return Err(format!(
+        return Err(UnknownMetric(format!(
             "is not known: {meant}use {}, or a path into the result as client.peak_rss_bytes",
             short_names_in_words()
-        ));
+        )));
     }
     // Parts with fixed names can be checked further.
     let (inner, begun) = match parts {
@@ -139,7 +143,7 @@ pub(super) fn path(parts: &[&str]) -> Result<Vec<String>, String> {
                     at.as_object().into_iter().flat_map(|of| of.keys().cloned()).collect();
                 let meant =
                     nearest(name, &names).map_or(String::new(), |name| format!(": did you mean {name}?"));
-                return Err(format!("is not known: a result has no {before}.{name}{meant}"));
+                return Err(UnknownMetric(format!("is not known: a result has no {before}.{name}{meant}")));
             }
         }
     }

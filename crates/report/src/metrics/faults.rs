@@ -2,6 +2,7 @@
 
 use super::{Availability, Event, availability_each, mean_of};
 use crate::model::{RunResult, Settling};
+use crate::reasons::Unjudged;
 
 pub use crate::model::{Around, FaultAvailability, FaultResult};
 
@@ -47,7 +48,7 @@ pub(crate) struct Judged {
     /// Definition of stable throughput in this run.
     pub(crate) settling: Settling,
     /// The verdict on each event, in their order.
-    pub(crate) verdicts: Vec<Result<Availability, String>>,
+    pub(crate) verdicts: Vec<Result<Availability, Unjudged>>,
 }
 
 impl Judged {
@@ -90,7 +91,8 @@ pub fn untold(window_s: f64, faults: &[FaultResult]) -> Vec<(String, String)> {
     };
     let events: Vec<Event> = faults.iter().map(event).collect();
     let judged = availability_each(&seconds, &events, &settling(seconds.len(), &events));
-    let untold = |(event, judged): (Event, Result<Availability, String>)| Some((event.name, judged.err()?));
+    let untold =
+        |(event, judged): (Event, Result<Availability, Unjudged>)| Some((event.name, judged.err()?.into()));
     events.into_iter().zip(judged).filter_map(untold).collect()
 }
 
@@ -99,7 +101,7 @@ fn of_fault(
     judged: &Judged,
     fault: usize,
     event: &Event,
-    verdict: &Result<Availability, String>,
+    verdict: &Result<Availability, Unjudged>,
 ) -> FaultAvailability {
     let (seconds, found) = (&judged.seconds, verdict.as_ref().ok());
     let begins = judged.events.iter().map(|(_, event)| event.from_s);
@@ -134,7 +136,7 @@ fn of_fault(
         p99_ms: Around::default(),
         aborts: Around::default(),
         note: match verdict {
-            Err(problem) => problem.clone(),
+            Err(problem) => problem.to_string(),
             Ok(found) if found.began.stable.is_none() => "throughput did not become stable again".to_owned(),
             Ok(_) => String::new(),
         },

@@ -12,6 +12,7 @@ pub use text::render_metrics;
 use serde::Serialize;
 
 use crate::interval::mean;
+use crate::reasons::Unjudged;
 
 /// Least, quartiles and greatest of some numbers. A quartile between two of them is interpolated linearly (definition 7
 /// of Hyndman and Fan, the default of R, NumPy and spreadsheets).
@@ -165,7 +166,8 @@ pub fn availability(
     settling: &Settling,
 ) -> Result<Vec<Availability>, EventRejected> {
     let each = availability_each(seconds, events, settling).into_iter().enumerate();
-    each.map(|(event, found)| found.map_err(|problem| EventRejected { event, problem })).collect()
+    each.map(|(event, found)| found.map_err(|problem| EventRejected { event, problem: problem.into() }))
+        .collect()
 }
 
 /// Returns the availability in each event as [`availability`] does, or the reason why this one can't be judged.
@@ -174,7 +176,7 @@ pub fn availability_each(
     seconds: &[f64],
     events: &[Event],
     settling: &Settling,
-) -> Vec<Result<Availability, String>> {
+) -> Vec<Result<Availability, Unjudged>> {
     let first_s = events.iter().map(|event| event.from_s).fold(f64::INFINITY, f64::min);
     let each = |(index, event)| of_event(seconds, events, (index, event), first_s, settling);
     events.iter().enumerate().map(each).collect()
@@ -186,17 +188,17 @@ fn of_event(
     (index, event): (usize, &Event),
     first_s: f64,
     settling: &Settling,
-) -> Result<Availability, String> {
+) -> Result<Availability, Unjudged> {
     let (measured, hold) = (seconds.len(), settling.hold_s);
     let (from_s, to_s) = (event.from_s, event.to_s.unwrap_or(event.from_s));
     if from_s < 0.0 || from_s.max(to_s) > measured as f64 {
-        return Err(format!(
+        return Err(Unjudged(format!(
             "it is outside the measured window, which has {measured} whole seconds: times count from its start, after \
              the warm-up"
-        ));
+        )));
     }
     if event.to_s.is_some_and(|to_s| to_s <= from_s) {
-        return Err("it ends before it begins: write FROM..TO".to_owned());
+        return Err(Unjudged("it ends before it begins: write FROM..TO".to_owned()));
     }
     let overlaps = |(other_index, other): (usize, &Event)| {
         let other_to_s = other.to_s.unwrap_or(other.from_s);
@@ -204,21 +206,24 @@ fn of_event(
         other_index != index && !apart
     };
     if let Some((_, other)) = events.iter().enumerate().find(|other| overlaps(*other)) {
-        return Err(format!("it overlaps the event {}: their effects can't be told apart", other.name));
+        return Err(Unjudged(format!(
+            "it overlaps the event {}: their effects can't be told apart",
+            other.name
+        )));
     }
     let before = seconds.get(..first_s as usize).unwrap_or_default();
     if before.len() < hold {
-        return Err(format!(
+        return Err(Unjudged(format!(
             "only {} s lie before the first event, and the normal throughput takes at least {hold} s: \
              let it begin later",
             before.len()
-        ));
+        )));
     }
     let normal_tps = mean_of(before).unwrap_or_default();
     if normal_tps <= 0.0 {
-        return Err(
-            "no transaction completed before the first event, so there is no normal throughput".to_owned()
-        );
+        return Err(Unjudged(
+            "no transaction completed before the first event, so there is no normal throughput".to_owned(),
+        ));
     }
     // Throughput after the beginning of the next event belongs to that event.
     let next_s = events.iter().map(|other| other.from_s).filter(|other_s| *other_s > from_s).reduce(f64::min);
@@ -230,11 +235,11 @@ fn of_event(
                 Some(_) => ("before the next event", "leave more time between them"),
                 None => ("in all", "measure longer"),
             };
-            return Err(format!(
+            return Err(Unjudged(format!(
                 "only {} s lie after its {word} {until}, and stable throughput takes at least {hold} s: \
                  {advice}",
                 watched.len()
-            ));
+            )));
         }
         let stable = settling.first_stable(watched).map(|(second, tps)| Stable {
             // The event may begin within a second.
