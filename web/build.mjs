@@ -8,6 +8,10 @@ const assets = fileURLToPath(new URL("../crates/report/assets/", import.meta.url
 const read = (path) => readFileSync(new URL(`node_modules/${path}`, import.meta.url), "utf8").trim();
 const version = (name) => JSON.parse(read(`${name}/package.json`)).version;
 
+// The colours are those of the pages without a script, which have no style sheet of this directory.
+const theme = (name) => readFileSync(new URL(`../crates/report/src/html/theme/${name}.css`, import.meta.url), "utf8");
+const style = readFileSync(new URL("src/report.css", import.meta.url), "utf8");
+
 const d3 = read("echarts/licenses/LICENSE-d3");
 const zrender = read("zrender/LICENSE");
 const tslib = read("tslib/LICENSE.txt");
@@ -36,7 +40,11 @@ await build({
 });
 await build({
   ...common,
-  entryPoints: ["src/report.css"],
+  stdin: {
+    contents: style.replace(/\/\* theme: (light|dark) \*\//g, (_, name) => theme(name)),
+    loader: "css",
+    sourcefile: "src/report.css",
+  },
   outfile: `${assets}report.css`,
   target: ["chrome110", "firefox110", "safari16"],
 });

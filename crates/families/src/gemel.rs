@@ -3,15 +3,17 @@
 mod family;
 mod lists;
 mod micro;
+mod micro_tables;
 mod observe;
 mod server;
 mod target;
+mod templates;
 
 pub(crate) use family::FAMILY;
 use lydite_database::{AbortReason, Committed, Description};
 pub use server::GemelServer;
 pub(crate) use server::SERVER_FAMILY;
-pub(crate) use target::{GemelTarget, others};
+pub(crate) use target::GemelTarget;
 
 use crate::storage::{Temporary, in_memory};
 use ::gemel::{

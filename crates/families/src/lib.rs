@@ -11,8 +11,10 @@ mod duration;
 mod etcd;
 mod external;
 mod family;
+mod file_templates;
 mod gemel;
 mod keeper;
+mod kv_server;
 mod mysql;
 mod net;
 mod nodes;
@@ -21,6 +23,7 @@ mod postgres;
 mod redis;
 mod registry;
 mod schemes;
+mod sql_load;
 mod sqlite;
 #[cfg(test)]
 mod statement_texts;

@@ -111,6 +111,6 @@ fn mysql_and_its_kin_get_the_same_texts_as_before() {
 
 #[test]
 fn sqlite_gets_the_same_texts_as_before() {
-    let sent = [Sent::new("SQLite", &sqlite::DIALECT)];
+    let sent = [Sent::new("SQLite", &sqlite::config::DIALECT)];
     assert_as_before("sqlite.sql", &written(&sent, &[TxMode::Statements], |_| String::new()));
 }

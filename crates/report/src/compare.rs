@@ -7,18 +7,17 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use crate::faults::events;
-use crate::figures::{aligned, clean, nopm, number, type_name};
+use crate::figures::{aligned, clean, number, type_name};
 use crate::interval::{NoInterval, SECONDS_NEEDED, Statistic, median, ratio_interval};
-use crate::metric::AvailabilityQuantity;
-use crate::model::{RunResult, Status, TransactionResult};
+use crate::metrics::faults::events;
+use crate::model::{RunResult, Status};
 use crate::names::letter;
+use crate::numbers::latency::OF_LATENCY;
+use crate::numbers::{Compared, Group, Number, When};
 
+pub use crate::numbers::Better;
 pub use observed::ObservedMeans;
 pub(crate) use observed::{observed_columns, observed_rows};
-
-/// Name of the first metric of TPC-C.
-const NOPM: &str = "NOPM";
 
 /// Verdict on throughput.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -32,16 +31,6 @@ pub enum ThroughputVerdict {
     NoDifferenceShown,
     /// The ratio has no interval, or there is no ratio.
     NotJudged,
-}
-
-/// The better direction of a metric.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Better {
-    /// More is better.
-    Higher,
-    /// Less is better.
-    Lower,
 }
 
 /// One metric of both results.
@@ -61,6 +50,19 @@ pub struct Metric {
     pub no_interval: Option<String>,
     /// The better direction.
     pub better: Better,
+}
+
+impl Metric {
+    fn new(name: String, (a, b): (f64, f64), better: Better) -> Self {
+        let ratio = (a > 0.0 && b.is_finite()).then(|| b / a);
+        Self { name, a, b, ratio, interval: None, no_interval: None, better }
+    }
+
+    /// Returns the metric with an interval of its ratio, or the reason for none.
+    fn with_interval(self, found: Result<(f64, f64), NoInterval>, other: &str) -> Self {
+        let no_interval = found.err().map(|no_interval| reason(no_interval, other));
+        Self { interval: found.ok(), no_interval, ..self }
+    }
 }
 
 /// Two results side by side.
@@ -216,101 +218,72 @@ fn other_workload(a: &RunResult, b: &RunResult, other: &str) -> Comparison {
     }
 }
 
+/// Returns the metrics of both results: the throughput, the latencies by type, and the other numbers.
 fn metrics(a: &RunResult, b: &RunResult, other: &str) -> Vec<Metric> {
-    let metric = |name: &str, of_a: f64, of_b: f64, better| Metric {
-        name: name.to_owned(),
-        a: of_a,
-        b: of_b,
-        ratio: (of_a > 0.0 && of_b.is_finite()).then(|| of_b / of_a),
-        interval: None,
-        no_interval: None,
-        better,
-    };
-    let with_interval = |m: Metric, found: Result<(f64, f64), NoInterval>| Metric {
-        interval: found.ok(),
-        no_interval: found.err().map(|no_interval| reason(no_interval, other)),
-        ..m
-    };
-    let mut all = Vec::new();
-
-    // A short last second is no sample of a second.
-    let whole = |r: &RunResult, v: Vec<u64>| -> Vec<f64> {
-        v.into_iter().take(r.whole_seconds()).map(|n| n as f64).collect()
-    };
-    let mut throughput = |name, of: fn(&RunResult) -> f64, seconds: fn(&RunResult) -> Vec<u64>| {
-        let m = metric(name, of(a), of(b), Better::Higher);
-        if m.ratio.is_none() {
-            return all.push(m);
-        }
-        let found = ratio_interval(&whole(a, seconds(a)), &whole(b, seconds(b)), Statistic::Mean);
-        all.push(with_interval(m, found));
-    };
-    if a.is_tpcc() {
-        throughput(NOPM, |r| r.nopm, |r| r.series.new_order.clone());
-    }
-    throughput("transactions/s", |r| r.tps, |r| r.series.total());
-
+    let of_group = |group| Number::in_group(group).filter_map(|number| of_number(number, a, b, other));
+    let mut all: Vec<Metric> = of_group(Group::Throughput).collect();
     for (key, of_a) in a.types_in_order() {
         let Some(of_b) = b.transactions.get(key) else { continue };
         let name = type_name(key);
-        type Percentile = (&'static str, fn(&TransactionResult) -> Option<f64>);
-        let percentiles: [Percentile; 3] =
-            [("p50", |t| t.latency_ms.p50), ("p95", |t| t.latency_ms.p95), ("p99", |t| t.latency_ms.p99)];
-        for (label, of) in percentiles {
+        for number in OF_LATENCY.iter().filter(|number| number.is_compared) {
             // A type that one of them never completed has nothing to compare; `warnings` says so.
-            if let (Some(ms_a), Some(ms_b)) = (of(of_a), of(of_b)) {
-                all.push(metric(&format!("{name} {label} ms"), ms_a, ms_b, Better::Lower));
-            }
+            let values = (number.of)(&of_a.latency_ms).zip((number.of)(&of_b.latency_ms));
+            let metric = |ms| Metric::new(format!("{name} {} ms", number.name), ms, Better::Lower);
+            all.extend(values.map(metric));
         }
     }
-    // The percentile of the whole window does not follow from the seconds' percentiles. So the interval belongs to a
-    // metric of its own: the median second.
-    for (label, which) in [("p50", 0), ("p99", 1)] {
+    all.extend(median_seconds(a, b, other));
+    all.extend(of_group(Group::Other));
+    all
+}
+
+/// Returns the line of a number of both results; none if they are not compared by it.
+fn of_number(number: &Number, a: &RunResult, b: &RunResult, other: &str) -> Option<Metric> {
+    let Compared { name, better, when, seconds } = number.compared.as_ref()?;
+    let paced = a.is_paced() || b.is_paced();
+    let is_for = match when {
+        When::Always => true,
+        When::Known => (number.of)(a).is_some() && (number.of)(b).is_some(),
+        When::Paced => paced,
+        When::Unpaced => !paced,
+    };
+    if !is_for || number.is_of_tpcc() && !a.is_tpcc() {
+        return None;
+    }
+    let metric = Metric::new((*name).to_owned(), (number.value(a), number.value(b)), *better);
+    // A short last second is no sample of a second.
+    let whole = |r: &RunResult, of: fn(&RunResult) -> Vec<u64>| -> Vec<f64> {
+        of(r).into_iter().take(r.whole_seconds()).map(|n| n as f64).collect()
+    };
+    let Some(seconds) = seconds.filter(|_| metric.ratio.is_some()) else { return Some(metric) };
+    let found = ratio_interval(&whole(a, seconds), &whole(b, seconds), Statistic::Mean);
+    Some(metric.with_interval(found, other))
+}
+
+/// Returns the latencies of the first type in the median second. The percentile of the whole window does not follow from
+/// the seconds' percentiles. So the interval belongs to a metric of its own.
+fn median_seconds(a: &RunResult, b: &RunResult, other: &str) -> Vec<Metric> {
+    let of = |(label, which): (&str, usize)| {
         let known = |r: &RunResult| -> Vec<f64> {
             r.series.first_type_ms()[which].iter().take(r.whole_seconds()).flatten().copied().collect()
         };
         let (mut seconds_a, mut seconds_b) = (known(a), known(b));
         if seconds_a.is_empty() || seconds_b.is_empty() {
-            continue;
+            return None;
         }
         let found = ratio_interval(&seconds_a, &seconds_b, Statistic::Median);
         let name = format!("{} {label} ms, median second", a.first_type());
-        let m = metric(&name, median(&mut seconds_a), median(&mut seconds_b), Better::Lower);
-        all.push(with_interval(m, found));
-    }
-    if a.is_paced() || b.is_paced() {
-        let share = RunResult::client_percent_of_core;
-        all.push(metric("client % of one processor", share(a), share(b), Better::Lower));
-    } else {
-        let cost = |r: &RunResult| r.client.cpu_us_per_transaction;
-        all.push(metric("client µs/transaction", cost(a), cost(b), Better::Lower));
-    }
-    all.push(metric(
-        "aborts per 1,000 transactions",
-        aborts_per_thousand(a),
-        aborts_per_thousand(b),
-        Better::Lower,
-    ));
-    for quantity in AvailabilityQuantity::ALL {
-        let lower = quantity == AvailabilityQuantity::SecondsWithoutCommit;
-        let better = if lower { Better::Lower } else { Better::Higher };
-        if let (Some(of_a), Some(of_b)) = (quantity.of(a), quantity.of(b)) {
-            all.push(metric(quantity.title(), of_a, of_b, better));
-        }
-    }
-    all
-}
-
-fn aborts_per_thousand(r: &RunResult) -> f64 {
-    let completed: u64 = r.transactions.values().map(TransactionResult::completed).sum();
-    let aborts: u64 = r.aborts.values().sum();
-    if completed == 0 { 0.0 } else { aborts as f64 * 1000.0 / completed as f64 }
+        let metric = Metric::new(name, (median(&mut seconds_a), median(&mut seconds_b)), Better::Lower);
+        Some(metric.with_interval(found, other))
+    };
+    [("p50", 0), ("p99", 1)].into_iter().filter_map(of).collect()
 }
 
 /// Judges by NOPM, or by all transactions where the workload has no New-Orders.
 fn verdict(metrics: &[Metric], a: &RunResult, b: &RunResult, other: &str) -> (ThroughputVerdict, String) {
     let has_new_orders = a.nopm > 0.0 && b.nopm > 0.0;
-    let name = if has_new_orders { NOPM } else { "transactions/s" };
+    let number = Number::named(if has_new_orders { "nopm" } else { "tps" });
+    let name = number.and_then(|number| number.compared.as_ref()).map_or("", |compared| compared.name);
     let metric = metrics.iter().find(|m| m.name == name);
     match metric.and_then(|m| Some((m.ratio?, m.interval))) {
         None => (ThroughputVerdict::NotJudged, "A has no throughput to compare with.".to_owned()),
@@ -515,12 +488,12 @@ pub(crate) fn metric_names(comparisons: &[Comparison]) -> Vec<String> {
 pub(crate) fn row(name: &str, comparisons: &[Comparison]) -> Vec<String> {
     let of = |comparison: &Comparison| comparison.metrics.iter().find(|metric| metric.name == name).cloned();
     let first = comparisons.iter().find_map(of).map(|metric| metric.a);
-    let number = |value: Option<f64>| if name == NOPM { nopm(value) } else { number(value) };
-    let mut cells = vec![name.to_owned(), number(first)];
+    let text = Number::compared_as(name).map_or(number as fn(Option<f64>) -> String, |number| number.text);
+    let mut cells = vec![name.to_owned(), text(first)];
     for metric in comparisons.iter().map(of) {
         let ratio = metric.as_ref().and_then(|metric| metric.ratio);
         let interval = metric.as_ref().and_then(|metric| metric.interval);
-        cells.push(number(metric.as_ref().map(|metric| metric.b)));
+        cells.push(text(metric.as_ref().map(|metric| metric.b)));
         cells.push(ratio.map_or("–".to_owned(), |ratio| format!("{ratio:.2}")));
         let none =
             if metric.as_ref().is_some_and(|metric| metric.no_interval.is_some()) { "none" } else { "" };

@@ -1,11 +1,10 @@
 //! Warnings and failures that a reader needs beside the numbers: interrupted runs, failed checks, a client that was
 //! the limit. The terminal table and the page show the same findings in the same words.
 
-use crate::faults::FaultResult;
 use crate::figures::{count, duration, kind_of, number, plural, type_name};
 use crate::model::{
-    CheckResult, LEDGER_CHECK, Outage, OutageCause, RunResult, SUCCESS_LOG_CHECK, Status, TransactionResult,
-    WindowVerdict, lost_agents,
+    CheckResult, FaultResult, LEDGER_CHECK, Outage, OutageCause, RunResult, SUCCESS_LOG_CHECK, Status,
+    TransactionResult, WindowVerdict, lost_agents,
 };
 use lydite_tpcc::{Mix, StandardKind};
 
@@ -286,7 +285,7 @@ fn unsettled_contention(result: &RunResult) -> Option<Finding> {
 }
 
 /// Sum of a count over all types of transactions.
-fn total(result: &RunResult, of: fn(&TransactionResult) -> u64) -> u64 {
+pub(crate) fn total(result: &RunResult, of: fn(&TransactionResult) -> u64) -> u64 {
     result.transactions.values().map(of).fold(0, u64::saturating_add)
 }
 

@@ -6,6 +6,7 @@ use std::fmt;
 use crate::figures::{clean, number};
 use crate::metric::Metric;
 use crate::model::{RequirementResult, RunResult};
+use crate::reasons::BadCondition;
 
 /// A comparison of two numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,17 +40,20 @@ impl Operator {
 }
 
 /// Splits `METRIC OP VALUE`. `example` is such a text, for errors.
-fn split<'a>(text: &'a str, example: &str) -> Result<(Metric, Operator, &'a str), String> {
-    let unknown = || format!("has no comparison: use <, <=, >, >= or ==, as {example:?}");
+fn split<'a>(text: &'a str, example: &str) -> Result<(Metric, Operator, &'a str), BadCondition> {
+    let unknown = || BadCondition(format!("has no comparison: use <, <=, >, >= or ==, as {example:?}"));
     let at = text.find(['<', '>', '=', '!']).ok_or_else(unknown)?;
     let (name, rest) = text.split_at(at);
     let known =
         Operator::ALL.iter().find_map(|(sign, operator)| Some((*operator, rest.strip_prefix(*sign)?)));
     let (operator, value) = known.ok_or_else(unknown)?;
     let name = name.trim();
-    let metric = Metric::parse(name).map_err(|problem| format!("has a metric {name:?} that {problem}"))?;
+    let metric = Metric::parse(name)
+        .map_err(|problem| BadCondition(format!("has a metric {name:?} that {problem}")))?;
     if metric.is_boxed() {
-        return Err(format!("has a metric {name:?} that is five numbers: name one, as {name}.median"));
+        return Err(BadCondition(format!(
+            "has a metric {name:?} that is five numbers: name one, as {name}.median"
+        )));
     }
     Ok((metric, operator, value.trim()))
 }
@@ -68,12 +72,12 @@ impl Requirement {
     ///
     /// # Errors
     /// The text is no such condition. The error continues a sentence that begins with the text.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, BadCondition> {
         let (metric, operator, value) = split(text, "new_order.p99 < 50ms")?;
         let limit = metric.read(value).map_err(|problem| {
             let change = value.ends_with('%') && !metric.is_percent();
             let hint = if change { "; a change in percent is for `lydite compare --fail-if`" } else { "" };
-            format!("has a value {value:?} that {problem}{hint}")
+            BadCondition(format!("has a value {value:?} that {problem}{hint}"))
         })?;
         Ok(Self { text: text.trim().to_owned(), metric, operator, limit })
     }
@@ -90,7 +94,7 @@ impl Requirement {
         let judged = self.metric.judged(result);
         let (value, note) = match judged {
             Ok(value) => (Some(value), String::new()),
-            Err(why) => (None, why),
+            Err(why) => (None, why.into()),
         };
         RequirementResult {
             text: self.text.clone(),
@@ -148,21 +152,21 @@ impl FailIf {
     ///
     /// # Errors
     /// The text is no such condition. The error continues a sentence that begins with the text.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, BadCondition> {
         let (metric, operator, value) = split(text, "nopm < -5%")?;
-        let wrong = |problem: String| format!("has a change {value:?} that {problem}");
+        let wrong = |problem: &str| BadCondition(format!("has a change {value:?} that {problem}"));
         let signed = value.starts_with(['+', '-']);
         let limit = match value.strip_suffix('%') {
             Some(_) if !signed => {
                 let of_itself = if metric.is_percent() { ", or a value without %" } else { "" };
-                return Err(wrong(format!("has no sign: write -{value} or +{value}{of_itself}")));
+                return Err(wrong(&format!("has no sign: write -{value} or +{value}{of_itself}")));
             }
             Some(digits) => {
                 let percent = digits.trim().parse::<f64>().ok().filter(|number| number.is_finite());
-                Limit::Percent(percent.ok_or_else(|| wrong("must be a number with %".to_owned()))?)
+                Limit::Percent(percent.ok_or_else(|| wrong("must be a number with %"))?)
             }
             None => {
-                let number = metric.read(value).map_err(wrong)?;
+                let number = metric.read(value).map_err(|problem| wrong(&problem))?;
                 if signed { Limit::Difference(number) } else { Limit::Value(number) }
             }
         };
@@ -191,7 +195,7 @@ impl FailIf {
         };
         let of_b = match of_b {
             Ok(value) => value,
-            Err(why) => return gate(true, why),
+            Err(why) => return gate(true, why.into()),
         };
         if let Limit::Value(limit) = self.limit {
             return gate(self.operator.holds(of_b, limit), String::new());

@@ -3,10 +3,13 @@
 use std::fmt::Write as _;
 
 use crate::compare::{Comparison, all_warnings};
-use crate::figures::{count, duration, moment, nopm, number, type_name};
-use crate::findings::{disclaimer, findings_with_losses, has_new_orders, shown_types};
+use crate::figures::{duration, moment, number, type_name};
+use crate::findings::{disclaimer, findings_with_losses, shown_types};
 use crate::gate::{Gate, change_percent, signed_percent};
-use crate::model::{Latency, RunResult, Status, TransactionResult};
+use crate::model::{RunResult, Status};
+use crate::numbers::latency::{OF_LATENCY, OfLatency};
+use crate::numbers::types::OF_TYPE;
+use crate::numbers::{Group, NUMBERS, Number, Summary};
 use crate::table::{checks_in_words, plan_in_words};
 
 /// Renders one result: target and plan, throughput, each transaction type, the requirements, and the findings.
@@ -21,22 +24,27 @@ pub fn render_run_summary(result: &RunResult) -> String {
     };
     rows.push(("plan", escaped(&plan_in_words(result))));
     rows.push(("measured", escaped(&format!("{}{start}", duration(result.window.measured_s)))));
-    if has_new_orders(result) {
-        rows.push(("**NOPM**", format!("**{}**", nopm(result.nopm))));
+    let mut rows: Vec<Vec<String>> =
+        rows.into_iter().map(|(name, text)| vec![name.to_owned(), text]).collect();
+    for number in NUMBERS.iter().filter(|number| (number.is_shown)(result)) {
+        let Some(summary @ Summary { alone: Some(text), .. }) = &number.summary else { continue };
+        rows.push(vec![summary.in_bold(summary.label), summary.in_bold(&text(number.value(result)))]);
     }
-    rows.push(("**tps**", format!("**{}**", number(result.tps))));
-    rows.push(("aborts", count(result.aborts.values().sum())));
-    let rows = rows.into_iter().map(|(name, text)| vec![name.to_owned(), text]);
-    table(&mut out, &["", "result"], 2, rows);
+    table(&mut out, &["", "result"], 2, rows.into_iter());
+    let counts = |leads| OF_TYPE.iter().filter(move |count| count.in_summary && count.leads == leads);
     let types = shown_types(result).into_iter().map(|(key, of)| {
-        let Latency { p50, p95, p99, .. } = of.latency_ms;
-        let mut cells = vec![escaped(type_name(key)), count(of.completed())];
-        cells.extend([p50, p95, p99].map(number));
-        cells.extend([of.failed, of.unknown].map(count));
+        let mut cells = vec![escaped(type_name(key))];
+        cells.extend(counts(true).map(|count| (count.text)(result, of)));
+        cells.extend(compared_latencies().map(|latency| number((latency.of)(&of.latency_ms))));
+        cells.extend(counts(false).map(|count| (count.text)(result, of)));
         cells
     });
-    let head = ["transaction", "count", "p50 ms", "p95 ms", "p99 ms", "failed", "unknown"];
-    table(&mut out, &head, 1, types);
+    let head: Vec<String> = std::iter::once("transaction".to_owned())
+        .chain(counts(true).map(|count| count.head.to_owned()))
+        .chain(compared_latencies().map(|latency| format!("{} ms", latency.head)))
+        .chain(counts(false).map(|count| count.head.to_owned()))
+        .collect();
+    table(&mut out, &head.iter().map(String::as_str).collect::<Vec<_>>(), 1, types);
     requirements(&mut out, &[String::new()], std::slice::from_ref(result));
     list(&mut out, findings_with_losses(result).into_iter().map(|finding| finding.text));
     footer(&mut out, std::slice::from_ref(result));
@@ -63,37 +71,7 @@ pub fn render_comparison_summary(
         let cells = facts.iter().map(|of| of.get(place).map_or(String::new(), |(_, text)| text.clone()));
         rows.push(std::iter::once((*name).to_owned()).chain(cells).collect());
     }
-    let mut changing =
-        |name: String, shown: fn(Option<f64>) -> String, of: &dyn Fn(&RunResult) -> Option<f64>| {
-            let first = results.first().and_then(of);
-            let cell = |(place, result): (usize, &RunResult)| {
-                let value = of(result);
-                let change =
-                    first.zip(value).filter(|_| place > 0).and_then(|(from, to)| change_percent(from, to));
-                let change = change.map_or(String::new(), |change| format!(" ({})", signed_percent(change)));
-                format!("{}{change}", shown(value))
-            };
-            rows.push(std::iter::once(name).chain(results.iter().enumerate().map(cell)).collect());
-        };
-    if results.iter().any(has_new_orders) {
-        changing("**NOPM**".to_owned(), nopm, &|result| has_new_orders(result).then_some(result.nopm));
-    }
-    changing("**tps**".to_owned(), number, &|result| Some(result.tps));
-    for key in types_of_any(results) {
-        type Percentile = (&'static str, fn(&Latency) -> Option<f64>);
-        let percentiles: [Percentile; 3] = [("p50", |l| l.p50), ("p95", |l| l.p95), ("p99", |l| l.p99)];
-        for (name, of) in percentiles {
-            changing(format!("{} {name} ms", escaped(type_name(key))), number, &|result| {
-                result.transactions.get(key).and_then(|done| of(&done.latency_ms))
-            });
-        }
-    }
-    let sum = |result: &RunResult, of: fn(&TransactionResult) -> u64| -> Option<f64> {
-        Some(result.transactions.values().map(of).sum::<u64>() as f64)
-    };
-    changing("failed".to_owned(), number, &|result| sum(result, |done| done.failed));
-    changing("unknown".to_owned(), number, &|result| sum(result, |done| done.unknown));
-    changing("aborts".to_owned(), number, &|result| Some(result.aborts.values().sum::<u64>() as f64));
+    rows.extend(changes(results));
     let escaped_names: Vec<String> = names.iter().map(|name| escaped(name)).collect();
     let head: Vec<&str> = std::iter::once("").chain(escaped_names.iter().map(String::as_str)).collect();
     table(&mut out, &head, 1, rows.into_iter());
@@ -109,6 +87,54 @@ pub fn render_comparison_summary(
     list(&mut out, all_warnings(comparisons).into_iter());
     footer(&mut out, results);
     out
+}
+
+/// Returns a row for each number of several results, with its change from the first: the throughput, the latencies by
+/// type, and the other numbers.
+fn changes(results: &[RunResult]) -> Vec<Vec<String>> {
+    let changing =
+        |name: String, shown: fn(Option<f64>) -> String, of: &dyn Fn(&RunResult) -> Option<f64>| {
+            let first = results.first().and_then(of);
+            let cell = |(place, result): (usize, &RunResult)| {
+                let value = of(result);
+                let change =
+                    first.zip(value).filter(|_| place > 0).and_then(|(from, to)| change_percent(from, to));
+                let change = change.map_or(String::new(), |change| format!(" ({})", signed_percent(change)));
+                format!("{}{change}", shown(value))
+            };
+            std::iter::once(name).chain(results.iter().enumerate().map(cell)).collect()
+        };
+    let of_group = |group| {
+        Number::in_group(group).filter(|number| results.iter().any(number.is_shown)).filter_map(|number| {
+            let summary = number.summary.as_ref()?;
+            let of = |result: &RunResult| (number.of)(result).filter(|_| (number.is_shown)(result));
+            Some(changing(summary.in_bold(summary.label), number.text, &of))
+        })
+    };
+    let mut rows: Vec<Vec<String>> = of_group(Group::Throughput).collect();
+    for key in types_of_any(results) {
+        for latency in compared_latencies() {
+            rows.push(changing(
+                format!("{} {} ms", escaped(type_name(key)), latency.head),
+                number,
+                &|result| result.transactions.get(key).and_then(|done| (latency.of)(&done.latency_ms)),
+            ));
+        }
+    }
+    rows.extend(of_group(Group::Other));
+    rows
+}
+
+/// Returns the numbers of a latency that summaries show.
+fn compared_latencies() -> impl Iterator<Item = &'static OfLatency> {
+    OF_LATENCY.iter().filter(|latency| latency.is_compared)
+}
+
+impl Summary {
+    /// Returns text in bold if the number is a main one.
+    fn in_bold(&self, text: &str) -> String {
+        if self.is_main { format!("**{text}**") } else { text.to_owned() }
+    }
 }
 
 /// Returns rows about a result other than its numbers: their names, and texts in Markdown.

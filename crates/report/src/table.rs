@@ -4,16 +4,16 @@ use std::fmt::Write as _;
 
 use crate::controls::contention::Competing;
 use crate::controls::distribution::{Distribution, PhaseDistribution};
-use crate::figures::{
-    P50, P90, P95, P99, THIN_NOTE, count, duration, moment, nopm, number, percent, plural, type_name,
-};
-use crate::findings::{Weight, disclaimer, findings, has_new_orders, shown_types};
+use crate::figures::{P95, THIN_NOTE, count, duration, moment, number, percent, plural, type_name};
+use crate::findings::{Weight, disclaimer, findings, shown_types};
 use crate::model::{
     CHECKS_OF_RUNS, EndpointResult, RunResult, Status, TransactionResult, agents_in_words, is_own_condition,
 };
+use crate::numbers::latency::{OF_LATENCY, OfLatency};
+use crate::numbers::types::OF_TYPE;
+use crate::numbers::{Headline, NUMBERS, client_cost};
 use crate::phases::{asked_in_words, rate_in_words};
 use lydite_tpcc::consistency::CONDITION_COUNT;
-use lydite_tpcc::limits::MAX_NOPM_PER_WAREHOUSE;
 
 /// Most error messages that the table shows; the document holds all.
 const ERRORS_SHOWN: usize = 5;
@@ -131,12 +131,6 @@ impl Page {
     }
 
     fn headline(&self, out: &mut String, r: &RunResult) {
-        let mut throughput = format!("{} new orders per minute", nopm(r.nopm));
-        // The maximum per warehouse holds only if terminals keep the standard's waiting times.
-        if r.plan.mode.as_deref() == Some("rte") {
-            let efficiency = number(r.efficiency_percent);
-            let _ = write!(throughput, "  ({efficiency} % of {MAX_NOPM_PER_WAREHOUSE} per warehouse)");
-        }
         let status = match r.status {
             Status::Complete => "complete",
             Status::Partial => "PARTIAL",
@@ -144,10 +138,11 @@ impl Page {
         if let Some(label) = &r.label {
             self.wrapped(out, "label    ", label, Style::Bold);
         }
-        if has_new_orders(r) {
-            self.wrapped(out, "NOPM     ", &throughput, Style::Bold);
+        for number in NUMBERS.iter().filter(|number| (number.is_shown)(r)) {
+            let Some(Headline { label, more }) = &number.headline else { continue };
+            let text = format!("{}{}", number.in_words(r), more(r));
+            self.wrapped(out, &format!("{label:<9}"), &text, Style::Bold);
         }
-        self.wrapped(out, "tps      ", &format!("{} transactions per second", number(r.tps)), Style::Bold);
         self.checks(out, r);
         self.requirements(out, r);
         let style = if r.status == Status::Complete { Style::Good } else { Style::Warning };
@@ -159,50 +154,34 @@ impl Page {
         if rows.is_empty() {
             return;
         }
-        let minutes = r.window.measured_s / 60.0;
-        let per_minute = |t: &TransactionResult| {
-            if minutes > 0.0 { number(t.completed() as f64 / minutes) } else { "–".to_owned() }
+        let column = |head: String, text: &dyn Fn(&TransactionResult) -> String| -> Vec<String> {
+            std::iter::once(head).chain(rows.iter().map(|(_, t)| text(t))).collect()
         };
-        type Cell<'a> = (&'a str, &'a dyn Fn(&TransactionResult) -> String);
-        let counts: [Cell<'_>; 3] = [
-            ("count", &|t| count(t.completed())),
-            ("share %", &|t| percent(t.share_percent)),
-            ("per min", &per_minute),
-        ];
-        let latencies: [Cell<'_>; 5] = [
-            ("p50 ms", &|t| P50.text(t.completed(), t.latency_ms.p50)),
-            ("p90 ms", &|t| P90.text(t.completed(), t.latency_ms.p90)),
-            ("p95 ms", &|t| P95.text(t.completed(), t.latency_ms.p95)),
-            ("p99 ms", &|t| P99.text(t.completed(), t.latency_ms.p99)),
-            ("max ms", &|t| number(t.latency_ms.max)),
-        ];
+        let counts_where = |leads: bool| -> Vec<Vec<String>> {
+            let these = OF_TYPE.iter().filter(|count| count.leads == leads);
+            these.map(|count| column(count.head.to_owned(), &|t| (count.text)(r, t))).collect()
+        };
+        let (counts, troubles) = (counts_where(true), counts_where(false));
+        let in_terminal = || OF_LATENCY.iter().filter(|latency| latency.in_terminal);
+        let latency =
+            |of: &OfLatency| column(format!("{} ms", of.head), &|t| of.text(t.completed(), &t.latency_ms));
+        let latencies: Vec<Vec<String>> = in_terminal().map(latency).collect();
         // In a closed loop nothing waits for a session: service is the whole latency.
-        let parts: &[Cell<'_>] = match r.plan.mode.as_deref() {
-            Some("rte" | "open") => &[
-                ("queue p95", &|t| P95.text(t.completed(), t.queue_ms.p95)),
-                ("service p95", &|t| P95.text(t.completed(), t.service_ms.p95)),
+        let parts: Vec<Vec<String>> = match r.plan.mode.as_deref() {
+            Some("rte" | "open") => vec![
+                column("queue p95".to_owned(), &|t| P95.text(t.completed(), t.queue_ms.p95)),
+                column("service p95".to_owned(), &|t| P95.text(t.completed(), t.service_ms.p95)),
             ],
-            _ => &[],
+            _ => Vec::new(),
         };
-        let troubles: [Cell<'_>; 4] = [
-            ("retries", &|t| count(t.retries)),
-            ("rolled back", &|t| count(t.rolled_back)),
-            ("failed", &|t| count(t.failed)),
-            ("unknown", &|t| count(t.unknown)),
-        ];
-        let table = |columns: &[&Cell<'_>]| -> Vec<Vec<String>> {
-            let head = std::iter::once("transaction").chain(columns.iter().map(|c| c.0)).map(str::to_owned);
-            let line = |(key, t): &(&str, &TransactionResult)| -> Vec<String> {
-                let cells = columns.iter().map(|c| (c.1)(t));
-                std::iter::once(printable(type_name(key))).chain(cells).collect()
-            };
-            std::iter::once(head.collect()).chain(rows.iter().map(line)).collect()
+        let names = std::iter::once("transaction".to_owned());
+        let names: Vec<String> = names.chain(rows.iter().map(|(key, _)| printable(type_name(key)))).collect();
+        let table = |columns: &[Vec<String>]| -> Vec<Vec<String>> {
+            let cells = |row: usize| columns.iter().filter_map(move |column| column.get(row).cloned());
+            let line = |(row, name): (usize, &String)| std::iter::once(name.clone()).chain(cells(row));
+            names.iter().enumerate().map(|row| line(row).collect()).collect()
         };
-        let counts: Vec<_> = counts.iter().collect();
-        let latencies: Vec<_> = latencies.iter().collect();
-        let parts: Vec<_> = parts.iter().collect();
         let whole = [&latencies[..], &parts].concat();
-        let troubles: Vec<_> = troubles.iter().collect();
         // A narrow terminal gets the same columns in several tables, so that none is left out and none wraps.
         let layouts = [
             vec![table(&[&counts[..], &whole, &troubles].concat())],
@@ -219,7 +198,7 @@ impl Page {
             out.push('\n');
             self.grid(out, rows);
         }
-        if rows.iter().any(|(_, t)| [P50, P90, P95, P99].iter().any(|p| p.is_thin(t.completed()))) {
+        if rows.iter().any(|(_, t)| in_terminal().any(|latency| latency.is_thin(t.completed()))) {
             self.wrapped(out, "", THIN_NOTE, Style::Dim);
         }
     }
@@ -468,12 +447,7 @@ impl Page {
     }
 
     fn client(&self, out: &mut String, r: &RunResult) {
-        // Where the plan sets the pace, most of a transaction's cost is the cost of waiting for it.
-        let cost = if r.is_paced() {
-            format!("{} % of one processor", number(r.client_percent_of_core()))
-        } else {
-            format!("{} µs of processor per transaction", number(r.client.cpu_us_per_transaction))
-        };
+        let cost = client_cost(r).map_or(String::new(), |cost| cost.in_words(r));
         let text = format!(
             "{cost}, {} s in all, at most {} of memory{}",
             number(r.client.cpu_s),

@@ -1,22 +1,10 @@
 //! Settings in an `etcd://` URL.
 
 use crate::net::url::{ServerUrl, one_host};
-use lydite_database::patience::TIMEOUT;
-use lydite_database::target_url::{OptionSpec, ParsedUrl};
+use lydite_database::target_url::ParsedUrl;
 
 /// Port of servers whose URL has none.
 pub(super) const PORT: u16 = 2379;
-
-/// Options after `?`.
-pub(crate) const OPTIONS: &[OptionSpec] = &[
-    OptionSpec {
-        name: "prefix",
-        values: "a name",
-        default: "lydite",
-        about: "prefix of all keys; other keys are left alone",
-    },
-    TIMEOUT,
-];
 
 /// A target `etcd://…`.
 #[derive(Clone, Debug)]

@@ -1,11 +1,10 @@
 //! The entry of etcd in the table of families.
 
-use super::config::{Config, OPTIONS, PORT, parse};
+use super::config::{Config, PORT, parse};
 use super::store::EtcdStore;
-use crate::family::{Configured, Family, Scheme};
-use lydite_database::code::Code;
-use lydite_database::kv::KvTarget;
-use lydite_database::{Target, TargetError, TxMode};
+use crate::family::{Family, Scheme};
+use crate::kv_server::{KvServer, OPTIONS, OfKvServer};
+use lydite_database::TxMode;
 use std::sync::Arc;
 
 /// The entry in the table of families.
@@ -19,31 +18,13 @@ pub(crate) static FAMILY: Family = Family {
     tested: "a real server",
     options: OPTIONS,
     tpcc_options: &[],
-    parse: |url, _| parse(url).map(|config| Arc::new(config) as _),
+    parse: |url, _| parse(url).map(|config| Arc::new(OfKvServer(config)) as _),
 };
 
-impl Configured for Config {
-    fn shown_url(&self) -> Option<&str> {
-        Some(&self.url)
-    }
+impl KvServer for Config {
+    type Store = EtcdStore;
 
-    fn plays_micro(&self) -> bool {
-        false
-    }
-
-    fn loads_one_node(&self) -> bool {
-        true
-    }
-
-    fn has_server(&self) -> bool {
-        true
-    }
-
-    fn code(&self, _version: &str) -> Option<Code> {
-        Some(Code::key_value())
-    }
-
-    fn open(&self) -> Result<Arc<dyn Target>, TargetError> {
-        Ok(Arc::new(KvTarget::<EtcdStore>::new(self.clone())))
+    fn url(&self) -> &str {
+        &self.url
     }
 }

@@ -1,7 +1,9 @@
 //! The entry of Gemel in the table of families.
 
+use super::templates::GemelTemplates;
 use super::{GemelTarget, OPTIONS, Parsed, TPCC_OPTIONS, parse};
 use crate::family::{Configured, Family, Home, Scheme};
+use crate::file_templates::FileTemplates;
 use crate::templates::Templates;
 use lydite_database::code::Code;
 use lydite_database::patience::Patience;
@@ -37,7 +39,8 @@ impl Configured for Parsed {
     }
 
     fn templates(&self, _patience: &dyn Fn(Arc<dyn Target>) -> Option<Patience>) -> Option<Templates> {
-        self.path().map(|path| Templates::of_gemel(path, self))
+        let of = |path| GemelTemplates { files: FileTemplates::of(path), parsed: Box::new(self.clone()) };
+        self.path().map(|path| Templates::of(of(path)))
     }
 
     fn code(&self, _version: &str) -> Option<Code> {

@@ -2,129 +2,25 @@
 //!
 //! A record's key is its number. The value is the counter (eight bytes, little-endian), followed by the text.
 
+use super::micro_tables::{all_entries, keyspace, note};
 use super::{GemelTarget, store_error};
-use ::gemel::{Database, Direction, Engine, Error, Isolation, Keyspace, Result as GemelResult, Ticket};
+use ::gemel::{Database, Error, Isolation, Keyspace, Result as GemelResult, Ticket};
 use lydite_database::kv::session::OnItsWay;
 use lydite_database::kv::{Pending, StoreError};
-use lydite_database::micro::{is_table_name, missing, table_name};
+use lydite_database::micro::missing;
 use lydite_database::{
-    DatabaseState, LoadProgress, Micro, MicroLoader, MicroTarget, Session, Submitted, TargetError, TxError,
+    LoadProgress, Micro, MicroLoader, MicroTarget, Session, Submitted, TargetError, TxError,
 };
 use lydite_micro::{Access, Engines, Home, Meta, Outcome, TableId, Totals, Transaction};
-use std::collections::BTreeMap;
-use std::ops::{Bound, ControlFlow};
+use std::ops::ControlFlow;
 
-/// Keyspace of Lydite's notes about the tables.
-const NOTES: &str = "lydite_micro";
-/// Engine of the notes, which are small and read at every start.
-const NOTES_HOME: Engine = Engine::Memory;
 /// Size in bytes at which a transaction of a load is committed.
 const BATCH_BYTES: usize = 1 << 20;
-/// Records dropped per transaction.
-const DROPPED_AT_ONCE: usize = 4_096;
 /// Bytes of the counter.
 const COUNTER: usize = 8;
 
-fn engine(home: Home) -> Engine {
-    match home {
-        Home::Memory => Engine::Memory,
-        Home::Disk => Engine::Disk,
-    }
-}
-
-fn keyspace(database: &Database, table: TableId) -> GemelResult<Keyspace> {
-    database.keyspace(&table_name(Engines::Two, table), engine(table.home))
-}
-
 fn counter(value: &[u8]) -> Option<u64> {
     value.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
-}
-
-fn all_entries(
-    database: &Database,
-    keyspace: &Keyspace,
-    each: impl FnMut(&[u8], &[u8]) -> ControlFlow<()>,
-) -> GemelResult<()> {
-    let mut transaction = database.begin(Isolation::Snapshot)?;
-    transaction.scan(keyspace, Bound::Unbounded, Bound::Unbounded, Direction::Forward, each)
-}
-
-/// Returns the state of the database: from the notes, or partly dropped if there are records without notes. `None` if
-/// there are neither.
-pub(super) fn state(database: &Database) -> GemelResult<Option<DatabaseState>> {
-    let keyspaces = database.keyspaces();
-    let mut notes = BTreeMap::new();
-    if keyspaces.iter().any(|(name, _)| name == NOTES) {
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        all_entries(database, &database.keyspace(NOTES, NOTES_HOME)?, |name, value| {
-            notes.insert(text(name), text(value));
-            ControlFlow::Continue(())
-        })?;
-    }
-    if !notes.is_empty() {
-        let note = |name: &str| notes.get(name).map(String::as_str);
-        return Ok(Some(match Meta::from_notes(note) {
-            Ok(meta) => DatabaseState::Micro { meta, ready: note("state") == Some("ready") },
-            Err(name) => DatabaseState::Partial {
-                tables: vec![NOTES.to_string()],
-                problem: format!("{NOTES} has no {name} or a bad one"),
-                meta: None,
-            },
-        }));
-    }
-    // Records without notes: a drop was interrupted.
-    let mut tables = Vec::new();
-    for (name, engine) in keyspaces.into_iter().filter(|(name, _)| is_table_name(name)) {
-        let mut found = false;
-        all_entries(database, &database.keyspace(&name, engine)?, |_, _| {
-            found = true;
-            ControlFlow::Break(())
-        })?;
-        if found {
-            tables.push(name);
-        }
-    }
-    Ok((!tables.is_empty()).then_some(DatabaseState::Foreign { tables }))
-}
-
-/// True if the keyspace holds the notes.
-pub(super) fn is_notes(name: &str) -> bool {
-    name == NOTES
-}
-
-/// Drops the notes.
-pub(super) fn forget(database: &Database) -> GemelResult<()> {
-    match database.keyspaces().iter().any(|(name, _)| name == NOTES) {
-        true => clear(database, NOTES, NOTES_HOME),
-        false => Ok(()),
-    }
-}
-
-/// Deletes all entries of a keyspace.
-pub(super) fn clear(database: &Database, name: &str, engine: Engine) -> GemelResult<()> {
-    let keyspace = database.keyspace(name, engine)?;
-    loop {
-        let mut keys: Vec<Vec<u8>> = Vec::with_capacity(DROPPED_AT_ONCE);
-        all_entries(database, &keyspace, |key, _| {
-            keys.push(key.to_vec());
-            if keys.len() < DROPPED_AT_ONCE { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        })?;
-        let mut transaction = database.begin(Isolation::Snapshot)?;
-        keys.iter().try_for_each(|key| transaction.delete(&keyspace, key))?;
-        transaction.commit()?.wait()?;
-        if keys.len() < DROPPED_AT_ONCE {
-            return Ok(());
-        }
-    }
-}
-
-fn note(database: &Database, notes: &[(&str, String)]) -> GemelResult<()> {
-    let keyspace = database.keyspace(NOTES, NOTES_HOME)?;
-    let mut transaction = database.begin(Isolation::Snapshot)?;
-    for (name, value) in notes {
-        transaction.put(&keyspace, name.as_bytes(), value.as_bytes())?;
-    }
-    transaction.commit()?.wait()
 }
 
 impl MicroTarget for GemelTarget {

@@ -1,7 +1,7 @@
 //! Gemel as a target: one open database with the key-value text for TPC-C and separate keyspaces for the
 //! microbenchmark.
 
-use super::{Config, GemelStore, Parsed, home_of, is_tpcc, micro};
+use super::{Config, GemelStore, home_of, is_tpcc, micro_tables};
 use ::gemel::{Database, Error};
 use lydite_database::kv::{KvTable, KvTarget, Store};
 use lydite_database::micro::is_table_name;
@@ -15,7 +15,6 @@ use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::schema::Table;
 use lydite_tpcc::{OrderId, TransactionKind};
 use std::ops::RangeInclusive;
-use std::path::Path;
 use std::time::Duration;
 
 /// Gemel as a target. See the module.
@@ -23,20 +22,6 @@ pub(crate) struct GemelTarget {
     /// TPC-C's tables. It creates them on use, so it is used only if they exist or are about to be made.
     tpcc: KvTarget<GemelStore>,
     pub(super) config: Config,
-}
-
-/// Returns everything in a directory that Lydite did not make: keyspaces of the database, if there is one, and other
-/// files.
-pub(crate) fn others(parsed: &Parsed, path: &Path) -> Result<Vec<String>, TargetError> {
-    let config = parsed.config().map_err(|error| TargetError::database(format!("gemel: {error}")))?;
-    let files = Database::foreign_entries(path)
-        .map_err(|error| TargetError::database(format!("gemel:{}: {error}", path.display())))?;
-    if !files.is_empty() {
-        return Ok(files);
-    }
-    let keyspaces = GemelTarget::new(config).database_if_there()?.map(|database| database.keyspaces());
-    let names = keyspaces.into_iter().flatten().map(|(name, _)| name);
-    Ok(names.filter(|name| !is_tpcc(name) && !is_table_name(name) && !micro::is_notes(name)).collect())
 }
 
 impl GemelTarget {
@@ -73,7 +58,7 @@ impl Target for GemelTarget {
 
     fn state(&self) -> Result<DatabaseState, TargetError> {
         let Some(database) = self.database_if_there()? else { return Ok(DatabaseState::Empty) };
-        if let Some(state) = micro::state(&database).map_err(self.failed("read lydite_micro"))? {
+        if let Some(state) = micro_tables::state(&database).map_err(self.failed("read lydite_micro"))? {
             return Ok(state);
         }
         if Self::has_tpcc(&database) { self.tpcc.state() } else { Ok(DatabaseState::Empty) }
@@ -112,10 +97,10 @@ impl Target for GemelTarget {
         let Some(database) = self.database_if_there()? else { return Ok(()) };
         let failed = self.failed("remove the records");
         // The notes go first, as with TPC-C's.
-        micro::forget(&database).map_err(&failed)?;
+        micro_tables::forget(&database).map_err(&failed)?;
         for (name, engine) in database.keyspaces() {
             if is_table_name(&name) {
-                micro::clear(&database, &name, engine).map_err(&failed)?;
+                micro_tables::clear(&database, &name, engine).map_err(&failed)?;
             }
         }
         if Self::has_tpcc(&database) { self.tpcc.reset() } else { Ok(()) }

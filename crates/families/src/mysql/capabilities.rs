@@ -1,8 +1,9 @@
 //! Features beside those of every target: placement, replication, transactions that stop, function tests, cancellation.
 
+use crate::mysql::Mysql;
+use crate::mysql::connecting::refused;
 use crate::mysql::session::MysqlConnection;
 use crate::mysql::wire::Wire;
-use crate::mysql::{Mysql, refused};
 use crate::net::Purpose;
 use lydite_database::sql::balances::{BalanceSession, BalanceStatement};
 use lydite_database::sql::held::HeldSession;

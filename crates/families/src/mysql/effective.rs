@@ -1,8 +1,9 @@
 //! The isolation level that a transaction really has. A proxy may change the statement that sets it, and a server may give
 //! another level than it is asked for.
 
+use crate::mysql::connecting::{connected_for, refused};
 use crate::mysql::wire::Wire;
-use crate::mysql::{Mysql, connected_for, proxies, refused};
+use crate::mysql::{Mysql, proxies};
 use crate::net::Purpose;
 use lydite_database::TargetError;
 use lydite_database::sql::isolation::Isolation;

@@ -1,7 +1,8 @@
 //! Nodes of Galera: each has all rows, or still copies what it lacks from the others.
 
+use crate::mysql::config::Config;
 use crate::mysql::errors::{NOT_IN_ITS_CLUSTER, UNKNOWN_VARIABLE, error, has_code};
-use crate::mysql::{Config, Wire};
+use crate::mysql::wire::Wire;
 use crate::net::{self, Purpose};
 use lydite_database::sql::meta::Admin;
 use lydite_database::sql::sql_error::SqlError;

@@ -5,7 +5,6 @@
 //! set one that is as it should be. Choices of speed and of durability stay as the user made them.
 
 use crate::mysql::errors::{UNKNOWN_VARIABLE, has_code};
-use crate::mysql::wire::Wire;
 use crate::net::{self, Purpose};
 use lydite_database::sql::isolation::Isolation;
 use lydite_database::sql::meta::Admin;
@@ -121,7 +120,7 @@ fn plain(value: &str) -> String {
 const FIRST: [&str; 2] = ["SESSION sql_select_limit = 9223372036854775807", "SESSION sql_big_selects = 1"];
 
 /// Makes a new connection answer queries, before anything is asked.
-pub(super) fn begin(wire: &mut Wire) -> Result<(), SqlError> {
+pub(super) fn begin(wire: &mut impl Admin) -> Result<(), SqlError> {
     let known = |set: Result<(), SqlError>| match set {
         Err(error) if has_code(&error, UNKNOWN_VARIABLE) => Ok(false),
         set => set.map(|()| true),
@@ -134,8 +133,13 @@ pub(super) fn begin(wire: &mut Wire) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// Replaces the inherited settings of a new connection.
-pub(super) fn replace(wire: &mut Wire, isolation: Isolation, purpose: Purpose) -> Result<(), SqlError> {
+/// Replaces the inherited settings of a new connection. `sql_mode` is that of the product.
+pub(super) fn replace(
+    wire: &mut impl Admin,
+    sql_mode: &str,
+    isolation: Isolation,
+    purpose: Purpose,
+) -> Result<(), SqlError> {
     let names: Vec<String> = INHERITED.iter().map(|setting| format!("'{}'", setting.name)).collect();
     let query = format!("SHOW SESSION VARIABLES WHERE Variable_name IN ({})", names.join(", "));
     let mut found = Vec::new();
@@ -144,10 +148,8 @@ pub(super) fn replace(wire: &mut Wire, isolation: Isolation, purpose: Purpose) -
             found.push(((*name).to_ascii_lowercase(), (*value).to_string()));
         }
     })?;
-    let mut sets = vec![
-        format!("SESSION sql_mode = '{}'", wire.product.sql_mode),
-        "SESSION time_zone = '+00:00'".to_string(),
-    ];
+    let mut sets =
+        vec![format!("SESSION sql_mode = '{sql_mode}'"), "SESSION time_zone = '+00:00'".to_string()];
     // In the order of the table: another value of max_join_size switches sql_big_selects off.
     for setting in
         INHERITED.iter().filter(|setting| purpose == Purpose::Administration || !setting.administration)
@@ -174,7 +176,7 @@ mod tests {
 
     #[test]
     fn the_book_has_each_setting() {
-        let book = include_str!("../../../../docs/src/targets.md");
+        let book = include_str!("../../../../docs/src/targets/mysql.md");
         for Inherited { name, wanted, administration, why } in INHERITED {
             let value = match wanted {
                 Wanted::Is("''") => "empty".into(),
@@ -183,7 +185,7 @@ mod tests {
             };
             let whom = if *administration { "administration" } else { "all" };
             let row = format!("| `{name}` | {value} | {whom} | {why} |");
-            assert!(book.contains(&row), "docs/src/targets.md lacks: {row}");
+            assert!(book.contains(&row), "docs/src/targets/mysql.md lacks: {row}");
         }
     }
 

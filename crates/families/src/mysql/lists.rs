@@ -1,8 +1,9 @@
 //! The workload of isolation checks on MySQL's family: a table in each engine that the URL names, or on each shard.
 
+use crate::mysql::connecting::refused;
 use crate::mysql::session::MysqlConnection;
 use crate::mysql::wire::Wire;
-use crate::mysql::{Mysql, refused, schema, spider};
+use crate::mysql::{Mysql, schema, spider};
 use lydite_database::lists::{check_none, is_table_name, table_name};
 use lydite_database::sql::lists::{ListSession, ListStatement, create_table, insert};
 use lydite_database::sql::meta::Admin;

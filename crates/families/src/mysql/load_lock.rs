@@ -5,8 +5,8 @@
 //! running.
 
 use crate::mysql::config::Config;
+use crate::mysql::connecting::{advised, connected};
 use crate::mysql::wire::Wire;
-use crate::mysql::{advised, connected};
 use lydite_database::TargetError;
 use lydite_database::sql::meta::Admin;
 use std::time::{Duration, Instant};

@@ -5,9 +5,9 @@
 //! transactions load in batches with a transaction each.
 
 use crate::mysql::config::Config;
+use crate::mysql::connecting::{advised, connected};
 use crate::mysql::copy::{Way, copy_in, way};
 use crate::mysql::wire::Wire;
-use crate::mysql::{advised, connected};
 use lydite_database::sql::batch;
 use lydite_database::sql::ddl;
 use lydite_database::sql::meta::{self, Admin};

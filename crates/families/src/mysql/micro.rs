@@ -1,9 +1,10 @@
 //! The microbenchmark on MySQL's family.
 
+use crate::mysql::connecting::{advised, refused};
 use crate::mysql::copy::{Way, copy_in, way};
 use crate::mysql::session::MysqlConnection;
 use crate::mysql::wire::Wire;
-use crate::mysql::{Mysql, advised, refused, schema};
+use crate::mysql::{Mysql, schema};
 use lydite_database::sql::micro::{COLUMNS, MicroSession, MicroStatement, name, tables, totals};
 use lydite_database::{LoadProgress, Micro, MicroLoader, MicroTarget, Session, TargetError, seated};
 use lydite_micro::{Engines, Meta, TableId, Totals};

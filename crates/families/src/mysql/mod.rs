@@ -4,6 +4,7 @@ mod auth;
 mod binary;
 mod capabilities;
 mod config;
+mod connecting;
 mod copy;
 mod describe;
 mod effective;
@@ -39,13 +40,14 @@ use lydite_database::{
     TxMode, Written,
 };
 
+use crate::net::Purpose;
 use crate::net::url::on_any;
-use crate::net::{self, Purpose};
+use crate::sql_load::{BY_SIZE, side_by_side};
 use crate::stoppable::Stoppable;
 use crate::unread::Unread;
+use connecting::{advised, connected, connected_for, refused};
 use copy::Way;
-use errors::has_code;
-use galera::{in_step, without_rows};
+use galera::in_step;
 use load_lock::{LoadLock, MARK};
 use loader::MysqlLoader;
 use lydite_database::kv::meta::notes;
@@ -65,7 +67,6 @@ use product::Product;
 use session::MysqlConnection;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use wire::Wire;
@@ -91,92 +92,6 @@ pub(crate) struct Mysql {
     procedures: Mutex<bool>,
     /// Connections at work, by the server's connection ids.
     work: Stoppable<u32>,
-}
-
-/// Connects for administration to a server of the kind that the scheme names. Errors come with advice.
-fn connected(config: &Config) -> Result<Wire, TargetError> {
-    connected_for(config, Purpose::Administration)
-}
-
-/// Connects as [`connected`] does, for a purpose.
-fn connected_for(config: &Config, purpose: Purpose) -> Result<Wire, TargetError> {
-    let wire = net::connecting(|| Wire::connect(config, purpose)).map_err(|error| {
-        let why = has_code(&error, errors::UNKNOWN_DATABASE).then(|| without_rows(config)).flatten();
-        why.map_or_else(
-            || refused(error, config),
-            |why| TargetError::unreachable(format!("{}: {why}", config.place())),
-        )
-    })?;
-    suits(config, wire.product)?;
-    Ok(wire)
-}
-
-/// Checks that the server is of the kind that the scheme names and supports the mode.
-fn suits(config: &Config, product: &Product) -> Result<(), TargetError> {
-    let Config { scheme, mode, .. } = config;
-    if !product.schemes.contains(&scheme.as_str()) {
-        let own = product.schemes.last().copied().unwrap_or("mysql");
-        return Err(TargetError::usage(format!(
-            "{}: the server is {}: write {own}:// instead of {scheme}://, or mysql:// for any server with its protocol",
-            config.place(),
-            product.name
-        )));
-    }
-    if config.foreign_keys == Some(true)
-        && let Some(tables) = schema::without_foreign_keys(config, product)
-    {
-        return Err(TargetError::usage(format!(
-            "{}: foreign_keys=on: {tables} can't have foreign keys: leave that option out",
-            config.place()
-        )));
-    }
-    if config.transactions.is_some() && product.set_transactions.is_empty() {
-        return Err(TargetError::usage(format!(
-            "{}: target option transactions: {} does not have these modes of TiDB: leave it out",
-            config.place(),
-            product.name
-        )));
-    }
-    if config.snapshot_at_begin && product.snapshot_dialect.is_none() {
-        return Err(TargetError::usage(format!(
-            "{}: target option snapshot=begin: {} has one engine, so leave it out",
-            config.place(),
-            product.name
-        )));
-    }
-    if config.layout != Layout::default() && config.shards.is_empty() && product.together.is_empty() {
-        return Err(TargetError::usage(format!(
-            "{}: target options items and colocated: {} does not support them: leave them out",
-            config.place(),
-            product.name
-        )));
-    }
-    if *mode == TxMode::Procedures && !product.procedures {
-        return Err(TargetError::usage(format!(
-            "{}: --tx procedures: {} has no stored procedures: use --tx statements or batched",
-            config.place(),
-            product.name
-        )));
-    }
-    Ok(())
-}
-
-/// Returns the error of a failed connection attempt. Its kind is always "unreachable", whatever the server said.
-fn refused(error: SqlError, config: &Config) -> TargetError {
-    TargetError::unreachable(advised(error, "connect", &config.place()).message)
-}
-
-/// Returns the error of an operation, with advice.
-fn advised(error: SqlError, doing: &str, place: &str) -> TargetError {
-    let advice = match &error {
-        SqlError::Database { code, .. } => errors::advice(code),
-        SqlError::Lost(_) | SqlError::Decode(_) => None,
-    };
-    let mut failed = error.on_target(doing, place);
-    if let Some(advice) = advice {
-        failed.message = format!("{}: {advice}", failed.message);
-    }
-    failed
 }
 
 impl Mysql {
@@ -260,24 +175,18 @@ impl Mysql {
 
     /// Runs independent statements on up to `jobs` connections.
     fn run_all(&self, statements: &[String], jobs: usize) -> Result<(), TargetError> {
-        let next = AtomicUsize::new(0);
-        let work = || -> Result<(), TargetError> {
+        side_by_side(statements, jobs, |next| {
             let mut wire = self.connect_wire()?;
             // The rows are correct by construction, and the conditions are checked afterwards. With these checks the
             // server would copy a table row by row to add a foreign key.
             wire.execute("SET SESSION foreign_key_checks = 0")
                 .map_err(self.failed("set foreign_key_checks"))?;
             let _at_work = self.work.enter(wire.id);
-            while let Some(statement) = statements.get(next.fetch_add(1, Ordering::Relaxed)) {
+            while let Some(statement) = next() {
                 self.work.unless_stopped(self.config.place())?;
-                wire.execute(&format!("{MARK} {statement}")).map_err(self.failed(statement))?;
+                wire.execute(&format!("{MARK} {statement}")).map_err(self.failed(&statement))?;
             }
             Ok(())
-        };
-        std::thread::scope(|scope| {
-            let threads: Vec<_> =
-                (0..jobs.clamp(1, statements.len().max(1))).map(|_| scope.spawn(work)).collect();
-            threads.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(|_| Err(panicked())))
         })
     }
 
@@ -423,10 +332,6 @@ impl Mysql {
 /// Longest wait of one `DROP` for its locks, in seconds.
 const LOCK_WAIT_S: u32 = 1;
 
-fn panicked() -> TargetError {
-    TargetError::database("a thread of Lydite's own panicked: please report this")
-}
-
 /// Returns the procedures in a dialect.
 pub(crate) fn procedures(dialect: &Dialect) -> String {
     dialect.fill(PROCEDURES)
@@ -515,7 +420,7 @@ impl Target for Mysql {
             None => "gathering statistics".to_string(),
         });
         let analyze: Vec<String> =
-            schema::BY_SIZE.iter().map(|table| format!("ANALYZE TABLE {}", table.name())).collect();
+            BY_SIZE.iter().map(|table| format!("ANALYZE TABLE {}", table.name())).collect();
         self.run_all(&analyze, jobs)?;
         if product.procedures {
             stage("making procedures");

@@ -1,7 +1,8 @@
 //! The other servers of a cluster for sessions (`nodes=`): checks of their contents and their durability.
 
+use crate::mysql::Mysql;
+use crate::mysql::connecting::connected_for;
 use crate::mysql::describe::{engines_are_durable, settings};
-use crate::mysql::{Mysql, connected_for};
 use crate::net::Purpose;
 use crate::nodes::{Node, check_one_database};
 use crate::unread::Unread;

@@ -1,9 +1,11 @@
 //! Statistics of a server with MySQL's protocol: its global status. Each product and version has others of them, so
 //! unknown ones are left out.
 
+use crate::mysql::Mysql;
+use crate::mysql::config::Config;
+use crate::mysql::connecting::{connected, refused};
 use crate::mysql::statements::Statements;
 use crate::mysql::wire::Wire;
-use crate::mysql::{Config, Mysql, connected, refused};
 use crate::net::CONNECT_TIMEOUT;
 use lydite_database::sql::meta::Admin;
 use lydite_database::{Configuration, Observe, Observer, Sample, SampleKind, StatementUse, TargetError};

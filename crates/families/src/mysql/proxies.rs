@@ -1,8 +1,10 @@
 //! Recognition of what can't be a target though it answers: proxies that change the server's session between two
 //! transactions, and replicas.
 
+use crate::mysql::Mysql;
+use crate::mysql::config::Config;
+use crate::mysql::connecting::{advised, connected};
 use crate::mysql::wire::Wire;
-use crate::mysql::{Config, Mysql, advised, connected};
 use lydite_database::TargetError;
 use lydite_database::sql::meta::Admin;
 

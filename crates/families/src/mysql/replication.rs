@@ -1,8 +1,9 @@
 //! Replication in MySQL's family: a server's role, and the position of MariaDB's data as global transaction ids (GTIDs)
 //! of the binary log.
 
+use crate::mysql::Mysql;
+use crate::mysql::config::Config;
 use crate::mysql::wire::Wire;
-use crate::mysql::{Config, Mysql};
 use lydite_database::sql::meta::Admin;
 use lydite_database::sql::sql_error::SqlError;
 use lydite_database::{Positions, Replication, Role, TargetError, TxError};

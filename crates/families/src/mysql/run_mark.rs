@@ -2,7 +2,7 @@
 //! connection, so with the run, however that ends.
 
 use crate::mysql::config::Config;
-use crate::mysql::{advised, connected};
+use crate::mysql::connecting::{advised, connected};
 use lydite_database::TargetError;
 use lydite_database::sql::meta::Admin;
 use lydite_database::sql::sql_error::SqlError;

@@ -3,23 +3,11 @@
 use crate::mysql::config::Config;
 use crate::mysql::product::Product;
 use crate::mysql::wire::Wire;
+use crate::sql_load::BY_SIZE;
 use lydite_database::sql::ddl;
 use lydite_database::sql::meta::{self, Admin};
 use lydite_database::sql::sql_error::SqlError;
 use lydite_tpcc::schema::Table;
-
-/// Tables from the largest to the smallest, so that a small job ends last.
-pub(crate) const BY_SIZE: [Table; 9] = [
-    Table::OrderLine,
-    Table::Stock,
-    Table::Customer,
-    Table::Orders,
-    Table::NewOrder,
-    Table::History,
-    Table::Item,
-    Table::District,
-    Table::Warehouse,
-];
 
 /// Texts compare byte by byte, as in the other families.
 pub(crate) const CHARACTERS: &str = " DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin";

@@ -158,7 +158,8 @@ impl Wire {
         })?;
         wire.product = product::of(&version, &comment);
         wire.version = version;
-        inherited::replace(&mut wire, config.isolation, purpose)?;
+        let sql_mode = wire.product.sql_mode;
+        inherited::replace(&mut wire, sql_mode, config.isolation, purpose)?;
         if let Some(mode) = config.transactions.filter(|_| !wire.product.set_transactions.is_empty()) {
             wire.execute(&format!("{}'{mode}'", wire.product.set_transactions))?;
         }

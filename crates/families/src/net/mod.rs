@@ -3,6 +3,7 @@
 
 pub(crate) mod tls;
 pub(crate) mod tls_config;
+mod tls_verifiers;
 pub(crate) mod url;
 
 pub(crate) use lydite_database::connecting::{CONNECT_TIMEOUT, connecting};

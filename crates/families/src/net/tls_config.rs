@@ -1,7 +1,7 @@
 //! The configuration of TLS to a server: what is checked, the CAs to trust, and the client's certificate.
 
 use crate::net::SslMode;
-use crate::net::tls::{AnyCertificate, provider};
+use crate::net::tls_verifiers::{AnyCertificate, provider};
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, RootCertStore};

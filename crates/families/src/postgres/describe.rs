@@ -1,7 +1,8 @@
 //! Description of a server: its version, and the settings that affect the numbers.
 
 use crate::net::Purpose;
-use crate::postgres::{Postgres, SCHEMA, inherited};
+use crate::postgres::connecting::SCHEMA;
+use crate::postgres::{Postgres, inherited};
 use crate::unread::Unread;
 use lydite_database::sql::ddl;
 use lydite_database::sql::isolation::Isolation;

@@ -1,8 +1,9 @@
 //! The isolation level that a transaction really has. A proxy may change the text that begins it, and a server may give
 //! another level than it is asked for.
 
+use crate::postgres::connecting::{connected, refused};
 use crate::postgres::session::{PgConnection, measured_dialect};
-use crate::postgres::{Postgres, connected, poolers, refused};
+use crate::postgres::{Postgres, poolers};
 use lydite_database::TargetError;
 use lydite_database::sql::connection::Connection;
 use lydite_database::sql::prepared::{Prepared, StatementRole};

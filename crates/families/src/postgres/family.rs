@@ -2,6 +2,7 @@
 
 use super::config::{CITUS_OPTIONS, COCKROACH_OPTIONS, Config, OPTIONS, YUGABYTE_OPTIONS, can_follow, parse};
 use super::product::{CITUS, COCKROACH, POSTGRES, Product, YUGABYTE};
+use super::templates::PgTemplates;
 use super::{PROCEDURES, Postgres, create_table, session};
 use crate::family::{Configured, Family, OTHER_FAMILY, PlacementSource, Scheme, as_config};
 use crate::templates::Templates;
@@ -113,7 +114,7 @@ impl Configured for Config {
             return None;
         }
         let tried = Arc::new(Postgres::new(self.clone()));
-        Some(Templates::of_postgres(self.clone(), patience(tried)))
+        Some(Templates::of(PgTemplates { config: Box::new(self.clone()), patience: patience(tried) }))
     }
 
     fn code(&self, _version: &str) -> Option<Code> {

@@ -7,7 +7,6 @@
 
 use crate::net::{self, Purpose};
 use crate::postgres::config::Config;
-use crate::postgres::wire::Wire;
 use lydite_database::sql::meta::Admin;
 use lydite_database::sql::sql_error::SqlError;
 
@@ -90,7 +89,7 @@ pub(super) fn asked_limits(options: &str) -> impl Iterator<Item = &'static str> 
 /// Returns the limits of time that the target option `options` sets, with their values as the server shows them. They
 /// do not act on a connection for a description.
 pub(super) fn asked_values(
-    wire: &mut Wire,
+    wire: &mut impl Admin,
     config: &Config,
 ) -> Result<Vec<(&'static str, String)>, SqlError> {
     let options = config.connection.options.as_deref().unwrap_or_default();
@@ -119,7 +118,7 @@ fn quoted(text: &str) -> String {
 }
 
 /// Replaces the inherited settings of a new connection.
-pub(super) fn replace(wire: &mut Wire, config: &Config, purpose: Purpose) -> Result<(), SqlError> {
+pub(super) fn replace(wire: &mut impl Admin, config: &Config, purpose: Purpose) -> Result<(), SqlError> {
     let heap = config.product.heap;
     // Limits that the URL sets are for the measured statements, and begin after these queries.
     let options = config.connection.options.as_deref().unwrap_or_default();
@@ -178,7 +177,7 @@ mod tests {
 
     #[test]
     fn the_book_has_each_setting() {
-        let book = include_str!("../../../../docs/src/targets.md");
+        let book = include_str!("../../../../docs/src/targets/postgres.md");
         for Inherited { name, value, whom, why, .. } in INHERITED {
             let value = if value.is_empty() { "empty".into() } else { format!("`{value}`") };
             let whom = match whom {
@@ -187,7 +186,7 @@ mod tests {
                 Whom::Administration => "administration",
             };
             let row = format!("| `{name}` | {value} | {whom} | {why} |");
-            assert!(book.contains(&row), "docs/src/targets.md lacks: {row}");
+            assert!(book.contains(&row), "docs/src/targets/postgres.md lacks: {row}");
         }
     }
 

@@ -1,9 +1,10 @@
 //! The workload of isolation checks on PostgreSQL, with a table on each shard if the URL names shards.
 
+use crate::postgres::Postgres;
+use crate::postgres::connecting::{SCHEMA, TABLE_KINDS};
 use crate::postgres::session::dialect;
 use crate::postgres::shards::{self, quoted};
 use crate::postgres::wire::Wire;
-use crate::postgres::{Postgres, SCHEMA, TABLE_KINDS};
 use lydite_database::lists::{check_none, is_table_name, table_name};
 use lydite_database::sql::lists::{ListSession, ListStatement, create_table, insert};
 use lydite_database::sql::meta::Admin;

@@ -5,9 +5,9 @@
 //! ended.
 
 use crate::postgres::config::Config;
+use crate::postgres::connecting::{SCHEMA, advised, connected};
 use crate::postgres::product::Product;
 use crate::postgres::wire::Wire;
-use crate::postgres::{SCHEMA, advised, connected};
 use lydite_database::TargetError;
 use lydite_database::sql::meta::Admin;
 use lydite_database::sql::sql_error::SqlError;

@@ -4,9 +4,10 @@
 //! large transactions load in batches with a transaction each.
 
 use crate::postgres::config::Config;
+use crate::postgres::connecting::{SCHEMA, advised, connected};
 use crate::postgres::copy::{Batches, copy_in};
+use crate::postgres::load_lock;
 use crate::postgres::wire::Wire;
-use crate::postgres::{SCHEMA, connected, load_lock};
 use lydite_database::sql::batch;
 use lydite_database::sql::ddl;
 use lydite_database::sql::meta::{self, Admin};
@@ -35,14 +36,14 @@ impl PgLoader {
         let place = config.place();
         let mut wire = connected(config)?;
         load_lock::share(&mut wire, config.product)
-            .map_err(|error| super::advised(error, "join the load", &place))?;
+            .map_err(|error| advised(error, "join the load", &place))?;
         let four_bytes = wire
             .column(&format!(
                 "SELECT attname FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid \
                  WHERE relnamespace = {SCHEMA} AND relname IN ({}) AND atttypid = 'int4'::regtype",
                 ddl::table_names()
             ))
-            .map_err(|error| super::advised(error, "look for the types of the columns", &place))?;
+            .map_err(|error| advised(error, "look for the types of the columns", &place))?;
         Ok(Self { wire, place, batch: config.batch, four_bytes })
     }
 
@@ -61,7 +62,7 @@ impl PgLoader {
 
     fn failed(&self, doing: impl Into<String>) -> impl Fn(SqlError) -> TargetError {
         let (doing, place) = (doing.into(), self.place.clone());
-        move |error| super::advised(error, &doing, &place)
+        move |error| advised(error, &doing, &place)
     }
 
     fn whole(
@@ -88,7 +89,7 @@ impl PgLoader {
         progress: &LoadProgress,
     ) -> Result<(), TargetError> {
         let Self { wire, place, four_bytes, .. } = self;
-        let failed = |error, doing: &str| super::advised(error, doing, place);
+        let failed = |error, doing: &str| advised(error, doing, place);
         batch::load_unit(wire, (unit, tables), failed, |wire, table| {
             let mut batches = Batches::new(wire, (table, types(table, four_bytes)), &mut batch, progress);
             population.write_table(table, unit.warehouse(), &mut batches).and_then(|_| batches.end())

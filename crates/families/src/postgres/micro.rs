@@ -1,9 +1,10 @@
 //! The microbenchmark on PostgreSQL.
 
+use crate::postgres::connecting::{advised, connected};
 use crate::postgres::copy::copy_in;
 use crate::postgres::session::dialect;
 use crate::postgres::wire::Wire;
-use crate::postgres::{Postgres, advised, connected, load_lock};
+use crate::postgres::{Postgres, load_lock};
 use lydite_database::sql::meta::{self, Admin};
 use lydite_database::sql::micro::{COLUMNS, MicroSession, MicroStatement, name, tables, totals};
 use lydite_database::{LoadProgress, Micro, MicroLoader, MicroTarget, Session, TargetError, seated};

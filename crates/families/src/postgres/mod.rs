@@ -2,6 +2,7 @@
 
 mod capabilities;
 mod config;
+mod connecting;
 mod copy;
 mod describe;
 mod distribution;
@@ -28,7 +29,7 @@ pub(crate) mod session;
 mod shards;
 mod snapshot;
 mod statements;
-pub(crate) mod templates;
+mod templates;
 mod wire;
 
 pub(crate) use config::Config;
@@ -39,11 +40,13 @@ use lydite_database::{
     Written,
 };
 
+use crate::net::Purpose;
 use crate::net::url::on_any;
-use crate::net::{self, Purpose};
+use crate::sql_load::{BY_SIZE, side_by_side};
 use crate::stoppable::Stoppable;
 use crate::unread::Unread;
 use config::{NOT_SERIALIZABLE, ONLY_STATEMENTS};
+use connecting::{SCHEMA, TABLE_KINDS, advised, connected_for};
 use loader::PgLoader;
 use lydite_database::kv::meta as kv_meta;
 use lydite_database::sql::counts::counts;
@@ -63,7 +66,6 @@ use lydite_tpcc::{OrderId, TransactionKind};
 use product::Product;
 use session::PgConnection;
 use std::ops::RangeInclusive;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use wire::{Backend, Wire};
 
@@ -81,13 +83,6 @@ fn fill_factor(table: Table) -> Option<u8> {
         Table::Item | Table::History | Table::Orders | Table::NewOrder | Table::OrderLine => None,
     }
 }
-
-/// The schema of new tables. Not `current_schema()::regnamespace`, which parses a name as SQL does.
-const SCHEMA: &str = "(SELECT oid FROM pg_namespace WHERE nspname = current_schema())";
-
-/// Values of `relkind` that share the names of tables: tables, partitioned tables, views, materialized views, foreign
-/// tables.
-const TABLE_KINDS: &str = "('r', 'p', 'v', 'm', 'f')";
 
 /// A PostgreSQL server.
 pub(crate) struct Postgres {
@@ -107,35 +102,6 @@ pub(crate) struct Postgres {
     effective: OnceLock<String>,
     /// Connections at work, by the server's backends.
     work: Stoppable<Backend>,
-}
-
-/// Connects for administration. Errors come with advice.
-fn connected(config: &Config) -> Result<Wire, TargetError> {
-    connected_for(config, Purpose::Administration)
-}
-
-/// Connects for a purpose. Errors come with advice.
-fn connected_for(config: &Config, purpose: Purpose) -> Result<Wire, TargetError> {
-    net::connecting(|| Wire::connect(config, purpose)).map_err(|error| refused(error, config))
-}
-
-/// Returns the error of a failed connection attempt. Its kind is always "unreachable", whatever the server said.
-fn refused(error: SqlError, config: &Config) -> TargetError {
-    let advised = advised(error, "connect", &config.place());
-    TargetError::unreachable(advised.message)
-}
-
-/// Returns the error of an operation, with advice.
-fn advised(error: SqlError, doing: &str, place: &str) -> TargetError {
-    let advice = match &error {
-        SqlError::Database { code, message, .. } => errors::advice(code, message),
-        SqlError::Lost(_) | SqlError::Decode(_) => None,
-    };
-    let mut failed = error.on_target(doing, place);
-    if let Some(advice) = advice {
-        failed.message = format!("{}: {advice}", failed.message);
-    }
-    failed
 }
 
 impl Postgres {
@@ -280,8 +246,7 @@ impl Postgres {
 
     /// Runs independent statements on up to `jobs` connections.
     fn run_all(&self, statements: &[String], jobs: usize) -> Result<(), TargetError> {
-        let next = AtomicUsize::new(0);
-        let work = || -> Result<(), TargetError> {
+        side_by_side(statements, jobs, |next| {
             let mut wire = self.connect_wire()?;
             load_lock::share(&mut wire, self.config.product).map_err(self.failed("join the load"))?;
             if self.config.product.heap {
@@ -290,16 +255,11 @@ impl Postgres {
                     .map_err(self.failed("set maintenance_work_mem"))?;
             }
             let _at_work = wire.backend().map(|backend| self.work.enter(backend));
-            while let Some(statement) = statements.get(next.fetch_add(1, Ordering::Relaxed)) {
+            while let Some(statement) = next() {
                 self.work.unless_stopped(self.config.place())?;
-                wire.execute(statement).map_err(self.failed(statement))?;
+                wire.execute(&statement).map_err(self.failed(&statement))?;
             }
             Ok(())
-        };
-        std::thread::scope(|scope| {
-            let threads: Vec<_> =
-                (0..jobs.clamp(1, statements.len().max(1))).map(|_| scope.spawn(work)).collect();
-            threads.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(|_| Err(panicked())))
         })
     }
 
@@ -329,19 +289,6 @@ impl Postgres {
         .map_err(self.failed("look for constraints"))
     }
 }
-
-/// Tables from the largest to the smallest, so that a small job ends last.
-const BY_SIZE: [Table; 9] = [
-    Table::OrderLine,
-    Table::Stock,
-    Table::Customer,
-    Table::Orders,
-    Table::NewOrder,
-    Table::History,
-    Table::Item,
-    Table::District,
-    Table::Warehouse,
-];
 
 /// Returns the SQL that makes a table, ending in `;`. The table has keys and indexes only if building them later would
 /// copy it.
@@ -373,10 +320,6 @@ fn create_table(config: &Config, table: Table) -> String {
 fn vacuums(product: &Product, tables: &[Table]) -> Vec<String> {
     let gather = if product.heap { "VACUUM (ANALYZE)" } else { "ANALYZE" };
     tables.iter().map(|table| format!("{gather} {}", table.name())).collect()
-}
-
-fn panicked() -> TargetError {
-    TargetError::database("a thread of Lydite's own panicked: please report this")
 }
 
 /// Replaces functions of an older version, whose results may have other columns.

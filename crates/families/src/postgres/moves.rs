@@ -9,9 +9,10 @@
 //! between these commits, the rows of the warehouses may be on both shards or on neither, or the lists may name the wrong
 //! shard. Only a new load repairs that.
 
+use crate::postgres::Postgres;
+use crate::postgres::connecting::SCHEMA;
 use crate::postgres::shards::{list, partition, warehouses_of};
 use crate::postgres::wire::Wire;
-use crate::postgres::{Postgres, SCHEMA};
 use lydite_database::sql::meta::Admin;
 use lydite_database::sql::sql_error::SqlError;
 use lydite_database::{DatabaseState, Moved, Target, TargetError};

@@ -1,8 +1,10 @@
 //! The endpoints of a database with several servers: sessions on them, and checks that they hold one database.
 
 use crate::nodes::{Node, check_one_database};
+use crate::postgres::Postgres;
+use crate::postgres::config::Config;
+use crate::postgres::connecting::{connected, refused};
 use crate::postgres::session::PgConnection;
-use crate::postgres::{Config, Postgres, connected, refused};
 use lydite_database::sql::meta::Admin;
 use lydite_database::sql::prepared::Prepared;
 use lydite_database::{Endpoints, Seat, TargetError};

@@ -2,9 +2,10 @@
 //! catalog says which of them the server has, since each version has others.
 
 use crate::net::CONNECT_TIMEOUT;
+use crate::postgres::Postgres;
+use crate::postgres::connecting::connected;
 use crate::postgres::statements::Statements;
 use crate::postgres::wire::Wire;
-use crate::postgres::{Postgres, connected};
 use lydite_database::sql::meta::Admin;
 use lydite_database::{Configuration, Observe, Observer, Sample, SampleKind, StatementUse, TargetError};
 use std::collections::BTreeSet;

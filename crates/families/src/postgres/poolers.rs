@@ -2,9 +2,10 @@
 //! transactions, and standbys.
 
 use crate::net::Purpose;
+use crate::postgres::Postgres;
 use crate::postgres::config::Config;
+use crate::postgres::connecting::{advised, connected_for};
 use crate::postgres::wire::Wire;
-use crate::postgres::{Postgres, advised, connected_for};
 use lydite_database::TargetError;
 use lydite_database::sql::meta::Admin;
 use lydite_database::sql::sql_error::SqlError;

@@ -1,8 +1,9 @@
 //! Dropping the tables of Lydite, whoever made them.
 
+use crate::postgres::Postgres;
+use crate::postgres::connecting::{SCHEMA, TABLE_KINDS};
 use crate::postgres::load_lock::LoadLock;
 use crate::postgres::wire::Wire;
-use crate::postgres::{Postgres, SCHEMA, TABLE_KINDS};
 use lydite_database::TargetError;
 use lydite_database::kv::meta::DROPPING;
 use lydite_database::micro::is_table_name;

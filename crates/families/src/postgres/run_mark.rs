@@ -2,7 +2,7 @@
 //! changes. The locks end with the connection, so with the run, however that ends.
 
 use crate::postgres::config::Config;
-use crate::postgres::{SCHEMA, advised, connected};
+use crate::postgres::connecting::{SCHEMA, advised, connected};
 use lydite_database::TargetError;
 use lydite_database::sql::meta::Admin;
 use std::ops::RangeInclusive;

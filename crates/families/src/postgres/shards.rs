@@ -7,10 +7,11 @@
 //! there is no common snapshot, no atomic commit and no search for deadlocks over several servers.
 
 use crate::postgres::config::Config;
+use crate::postgres::connecting::SCHEMA;
 use crate::postgres::load_lock::LoadLock;
 use crate::postgres::loader::PgLoader;
 use crate::postgres::wire::Wire;
-use crate::postgres::{Postgres, SCHEMA, create_table, session};
+use crate::postgres::{Postgres, create_table, session};
 use lydite_database::sql::ddl;
 use lydite_database::sql::meta::{Admin, CREATE_PROGRESS};
 use lydite_database::sql::shards::{self, Layout, Part, ShardedLoader};

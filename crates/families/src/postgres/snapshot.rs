@@ -1,7 +1,8 @@
 //! Reading large tables, or all of them, on one snapshot: conditions, checksums, and what a run is compared with.
 
 use crate::postgres::wire::Wire;
-use crate::postgres::{Postgres, panicked, session};
+use crate::postgres::{Postgres, session};
+use crate::sql_load::panicked;
 use lydite_database::sql::checksum::{CanonicalText, checksums};
 use lydite_database::sql::conditions;
 use lydite_database::sql::meta::{self, Admin};

@@ -1,9 +1,11 @@
 //! Templates in a PostgreSQL server: databases beside the one under test, copied by `CREATE DATABASE … TEMPLATE`.
 
-use super::{SCHEMA, TABLE_KINDS, advised, connected};
+use super::connecting::{SCHEMA, TABLE_KINDS, advised, connected};
 use crate::postgres::config::Config;
 use crate::postgres::wire::Wire;
+use crate::templates::KeepsTemplates;
 use lydite_database::TargetError;
+use lydite_database::patience::Patience;
 use lydite_database::sql::meta::{Admin, is_ours};
 use lydite_database::sql::sql_error::SqlError;
 use std::thread;
@@ -17,6 +19,61 @@ const AGAIN: Duration = Duration::from_millis(100);
 const IN_USE: &str = "55006";
 /// First version that copies through the log by default, which is slow for large databases.
 const STRATEGIES: &str = "150000";
+
+/// A server that keeps templates.
+#[derive(Debug)]
+pub(super) struct PgTemplates {
+    pub(super) config: Box<Config>,
+    /// Limit of its requests; `None` if they may last as long as the server takes.
+    pub(super) patience: Option<Patience>,
+}
+
+impl PgTemplates {
+    fn ask<R: Send + 'static>(
+        &self,
+        what: &str,
+        work: impl FnOnce(&Config) -> Result<R, TargetError> + Send + 'static,
+    ) -> Result<R, TargetError> {
+        let Some(patience) = &self.patience else { return work(&self.config) };
+        let config = self.config.clone();
+        patience.ask(what, move || work(&config))
+    }
+}
+
+impl KeepsTemplates for PgTemplates {
+    fn shown(&self) -> String {
+        self.config.place()
+    }
+
+    fn has(&self, name: &str) -> Result<bool, TargetError> {
+        let name = name.to_owned();
+        self.ask("the list of templates", move |config| has(config, &name))
+    }
+
+    fn is_there(&self) -> Result<bool, TargetError> {
+        self.ask("the list of databases", is_there)
+    }
+
+    fn others(&self) -> Result<Vec<String>, TargetError> {
+        self.ask("the clients of the database", check_alone)?;
+        self.ask("the contents of the database", others)
+    }
+
+    fn save(&self, name: &str) -> Result<(), TargetError> {
+        let name = name.to_owned();
+        self.ask("a copy of the database as a template", move |config| save(config, &name))
+    }
+
+    fn restore(&self, name: &str) -> Result<(), TargetError> {
+        let name = name.to_owned();
+        self.ask("a copy of the template", move |config| restore(config, &name))
+    }
+
+    fn delete(&self, name: &str) -> Result<(), TargetError> {
+        let name = name.to_owned();
+        self.ask("dropping the template", move |config| delete(config, &name))
+    }
+}
 
 /// Returns the name of a database's template, at most 63 bytes. PostgreSQL would cut a longer one.
 fn named(config: &Config, name: &str) -> String {
@@ -76,7 +133,7 @@ fn drop_database(config: &Config, wire: &mut Wire, database: &str) -> Result<(),
 
 /// Rejects a database that others are connected to, because it can't be copied or dropped. Waits for those who have
 /// just left.
-pub(crate) fn check_alone(config: &Config) -> Result<(), TargetError> {
+fn check_alone(config: &Config) -> Result<(), TargetError> {
     let mut wire = aside(config)?;
     let sql = format!(
         "SELECT coalesce(nullif(application_name, ''), 'a client') || ' of ' || usename || ' (process ' || pid || ')' \
@@ -100,12 +157,12 @@ pub(crate) fn check_alone(config: &Config) -> Result<(), TargetError> {
 }
 
 /// Returns true if the database itself exists. An interrupted restore may have left none.
-pub(crate) fn is_there(config: &Config) -> Result<bool, TargetError> {
+fn is_there(config: &Config) -> Result<bool, TargetError> {
     let mut wire = aside(config)?;
     exists(config, &mut wire, &config.database)
 }
 
-pub(crate) fn has(config: &Config, name: &str) -> Result<bool, TargetError> {
+fn has(config: &Config, name: &str) -> Result<bool, TargetError> {
     let mut wire = aside(config)?;
     exists(config, &mut wire, &named(config, name))
 }
@@ -113,7 +170,7 @@ pub(crate) fn has(config: &Config, name: &str) -> Result<bool, TargetError> {
 /// Returns the tables, views, sequences and functions of the database that Lydite did not make. A name of Lydite's
 /// counts as its own only in the schema that Lydite loads into. Objects of extensions are left out: a copy has them
 /// too.
-pub(crate) fn others(config: &Config) -> Result<Vec<String>, TargetError> {
+fn others(config: &Config) -> Result<Vec<String>, TargetError> {
     let mut wire = connected(config)?;
     let names = wire
         .column(&format!(
@@ -131,12 +188,12 @@ pub(crate) fn others(config: &Config) -> Result<Vec<String>, TargetError> {
     Ok(names.into_iter().filter(|name| !is_ours(name)).collect())
 }
 
-pub(crate) fn save(config: &Config, name: &str) -> Result<(), TargetError> {
+fn save(config: &Config, name: &str) -> Result<(), TargetError> {
     let mut wire = aside(config)?;
     copy(config, &mut wire, &config.database, &named(config, name))
 }
 
-pub(crate) fn restore(config: &Config, name: &str) -> Result<(), TargetError> {
+fn restore(config: &Config, name: &str) -> Result<(), TargetError> {
     let (mut wire, template) = (aside(config)?, named(config, name));
     // The check comes before the drop: without the template the database can't be made again.
     if !exists(config, &mut wire, &template)? {
@@ -146,7 +203,7 @@ pub(crate) fn restore(config: &Config, name: &str) -> Result<(), TargetError> {
     copy(config, &mut wire, &template, &config.database)
 }
 
-pub(crate) fn delete(config: &Config, name: &str) -> Result<(), TargetError> {
+fn delete(config: &Config, name: &str) -> Result<(), TargetError> {
     let mut wire = aside(config)?;
     drop_database(config, &mut wire, &named(config, name))
 }

@@ -2,25 +2,13 @@
 
 use crate::net;
 use crate::net::url::one_host;
-use lydite_database::patience::TIMEOUT;
-use lydite_database::target_url::{OptionSpec, ParsedUrl};
+use lydite_database::target_url::ParsedUrl;
 use redis::io::tcp::TcpSettings;
 use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisConnectionInfo};
 use std::fmt;
 
 /// Port of servers whose URL has none.
 pub(super) const PORT: u16 = 6379;
-
-/// Options after `?`.
-pub(crate) const OPTIONS: &[OptionSpec] = &[
-    OptionSpec {
-        name: "prefix",
-        values: "a name",
-        default: "lydite",
-        about: "prefix of all keys; other keys are left alone",
-    },
-    TIMEOUT,
-];
 
 /// A target `redis://…`. Its `Debug` shows no password.
 #[derive(Clone)]

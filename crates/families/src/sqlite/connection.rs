@@ -1,7 +1,7 @@
 //! A connection to an SQLite file.
 
-use crate::sqlite::observe::Statistics;
-use crate::sqlite::{Config, DIALECT};
+use crate::sqlite::config::{Config, DIALECT};
+use crate::sqlite::statistics::Statistics;
 use lydite_database::AbortReason;
 use lydite_database::sql::connection::Connection;
 use lydite_database::sql::meta::Admin;

@@ -1,7 +1,10 @@
 //! The entry of SQLite in the table of families.
 
-use super::{Config, DIALECT, OPTIONS, Sqlite, create_table, parse};
+use super::config::{Config, DIALECT, OPTIONS, parse};
+use super::templates::SqliteTemplates;
+use super::{Sqlite, create_table};
 use crate::family::{Configured, Family, Home, Scheme};
+use crate::file_templates::FileTemplates;
 use crate::templates::Templates;
 use lydite_database::code::Code;
 use lydite_database::patience::Patience;
@@ -33,7 +36,7 @@ impl Configured for Config {
     }
 
     fn templates(&self, _patience: &dyn Fn(Arc<dyn Target>) -> Option<Patience>) -> Option<Templates> {
-        self.path().map(Templates::of_sqlite)
+        self.path().map(|path| Templates::of(SqliteTemplates(FileTemplates::of(path))))
     }
 
     fn code(&self, _version: &str) -> Option<Code> {

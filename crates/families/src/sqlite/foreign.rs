@@ -1,7 +1,7 @@
 //! SQLite files that another program filled, opened read-only.
 
-use crate::sqlite::DIALECT;
 use crate::sqlite::Sqlite;
+use crate::sqlite::config::DIALECT;
 use crate::sqlite::connection::SqliteConnection;
 use crate::stoppable::StoppableAdmin;
 use lydite_database::TargetError;

@@ -1,7 +1,8 @@
 //! The workload of isolation checks on SQLite.
 
+use crate::sqlite::Sqlite;
+use crate::sqlite::config::DIALECT;
 use crate::sqlite::connection::SqliteConnection;
-use crate::sqlite::{DIALECT, Sqlite};
 use lydite_database::lists::{check_none, table_name};
 use lydite_database::sql::lists::{ListSession, ListStatement, create_table, insert};
 use lydite_database::sql::meta::Admin;

@@ -1,7 +1,8 @@
 //! The microbenchmark on SQLite.
 
+use crate::sqlite::Sqlite;
+use crate::sqlite::config::DIALECT;
 use crate::sqlite::connection::{SqliteConnection, failed};
-use crate::sqlite::{DIALECT, Sqlite};
 use lydite_database::sql::meta::{self, Admin};
 use lydite_database::sql::micro::{COLUMNS, MicroSession, MicroStatement, name, tables, totals};
 use lydite_database::sql::sql_error::SqlError;

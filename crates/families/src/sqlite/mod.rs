@@ -1,5 +1,6 @@
 //! SQLite, an embedded database: a target without a server.
 
+pub(crate) mod config;
 mod connection;
 mod family;
 mod foreign;
@@ -8,6 +9,8 @@ mod load_lock;
 mod loader;
 mod micro;
 mod observe;
+mod statistics;
+mod templates;
 
 pub(crate) use family::FAMILY;
 use lydite_database::{
@@ -18,6 +21,7 @@ use lydite_database::{
 
 use crate::stoppable::Stoppable;
 use crate::storage::{Temporary, in_memory};
+use config::{Config, DIALECT};
 use connection::{Shared, SqliteConnection};
 use load_lock::LoadLock;
 use loader::SqliteLoader;
@@ -27,17 +31,16 @@ use lydite_database::sql::checksum::{CanonicalText, checksums};
 use lydite_database::sql::conditions;
 use lydite_database::sql::counts::counts;
 use lydite_database::sql::ddl;
-use lydite_database::sql::dialect::{Batches, Dialect};
 use lydite_database::sql::held::HeldSession;
 use lydite_database::sql::meta::{self, Admin, OWN_TABLES};
 use lydite_database::sql::reread::{halves, reread};
 use lydite_database::sql::session::SqlSession;
 use lydite_database::sql::sql_error::SqlError;
 use lydite_database::sql::written::written;
-use lydite_database::target_url::{OptionSpec, ParsedUrl, encoded};
+use lydite_database::target_url::encoded;
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
-use lydite_tpcc::schema::{ColumnType, Table};
+use lydite_tpcc::schema::Table;
 use lydite_tpcc::{OrderId, TransactionKind};
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -45,148 +48,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Options after `?`.
-pub(crate) const OPTIONS: &[OptionSpec] = &[
-    OptionSpec {
-        name: "synchronous",
-        values: "full, normal, off",
-        default: "full",
-        about: "when commits reach the disk; below full a power cut loses the last ones",
-    },
-    OptionSpec {
-        name: "foreign_keys",
-        values: "on, off",
-        default: "on",
-        about: "whether foreign keys are enforced",
-    },
-    OptionSpec {
-        name: "cache_mb",
-        values: "1 to 65536",
-        default: "64",
-        about: "page cache of each session, in MiB",
-    },
-];
-
-/// Amounts are whole cents and rates whole ten-thousandths, because SQLite would store decimals as binary floats.
-pub(crate) static DIALECT: Dialect = Dialect {
-    column_type: |kind| match kind {
-        ColumnType::Integer { .. } | ColumnType::Money { .. } | ColumnType::Rate => "INTEGER".into(),
-        ColumnType::VarText(_) | ColumnType::FixedText(_) | ColumnType::Time => "TEXT".into(),
-    },
-    money_text: |cents| format!("printf('%.2f', ({cents}) / 100.0)"),
-    exact: str::to_string,
-    amount: |amount| amount.0.to_string(),
-    joins_by_row: false,
-    as_text: |value| format!("CAST({value} AS varchar(500))"),
-    placeholder: '?',
-    now: "strftime('%Y-%m-%d %H:%M:%f', 'now')",
-    // A writer has the whole database to itself.
-    for_update: "",
-    customer_lock: "",
-    newest: "",
-    call: "CALL",
-    procedures_commit: false,
-    batches: Batches::Rows,
-    delete_new_order: "DELETE FROM new_order",
-    begin_write: "BEGIN IMMEDIATE",
-    begin_read: "BEGIN",
-};
-
 /// Tables with small rows that are always found by their key. They are stored in the key's own tree.
 const CLUSTERED: [Table; 4] = [Table::District, Table::Orders, Table::NewOrder, Table::OrderLine];
-
-/// A target `sqlite:…`.
-#[derive(Clone, Debug)]
-pub(crate) struct Config {
-    /// The file; `None` for a temporary one.
-    path: Option<PathBuf>,
-    synchronous: &'static str,
-    foreign_keys: bool,
-    cache_mb: u32,
-}
-
-impl Config {
-    /// Returns the file, or `None` if it is temporary.
-    pub(crate) fn path(&self) -> Option<&Path> {
-        self.path.as_deref()
-    }
-}
-
-/// Returns the tables and views of a file that Lydite did not make; none if there is no file.
-pub(crate) fn others(path: &Path) -> Result<Vec<String>, TargetError> {
-    if !path.exists() {
-        return Ok(Vec::new());
-    }
-    let failed = |error: rusqlite::Error| {
-        TargetError::database(format!("{}: look for tables: {error}", path.display()))
-    };
-    let connection = rusqlite::Connection::open_with_flags(path, rusqlite::OpenFlags::SQLITE_OPEN_READ_WRITE)
-        .map_err(failed)?;
-    let mut names = connection
-        .prepare("SELECT lower(name) FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'")
-        .map_err(failed)?;
-    let names: Vec<String> =
-        names.query_map([], |row| row.get(0)).and_then(Iterator::collect).map_err(failed)?;
-    Ok(names.into_iter().filter(|name| !meta::is_ours(name)).collect())
-}
-
-/// Moves all contents of a database into its file and removes the journal. The caller must have the database alone.
-pub(crate) fn close_journal(path: &Path) -> Result<(), TargetError> {
-    if journal(path, "delete")? == "delete" {
-        return Ok(());
-    }
-    Err(TargetError::usage(format!(
-        "{}: another program has the database open: it can't be copied or replaced meanwhile; close it there",
-        path.display()
-    )))
-}
-
-/// Sets the journal mode that loading gives a database. It is stored in the file.
-pub(crate) fn open_journal(path: &Path) -> Result<(), TargetError> {
-    journal(path, "wal").map(drop)
-}
-
-/// Sets the journal mode. Returns the mode that is then in effect.
-fn journal(path: &Path, mode: &str) -> Result<String, TargetError> {
-    let set = || -> rusqlite::Result<String> {
-        let connection =
-            rusqlite::Connection::open_with_flags(path, rusqlite::OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-        connection.query_row(&format!("PRAGMA journal_mode = {mode}"), [], |row| row.get(0))
-    };
-    match set() {
-        // The mode stays as it was.
-        Err(rusqlite::Error::SqliteFailure(error, _)) if error.code == rusqlite::ErrorCode::DatabaseBusy => {
-            Ok(String::new())
-        }
-        set => set.map_err(|error| {
-            TargetError::database(format!("{}: set the journal mode: {error}", path.display()))
-        }),
-    }
-}
-
-/// Reads the URL.
-pub(crate) fn parse(parsed: &ParsedUrl) -> Result<Config, Vec<String>> {
-    let mut errors = Vec::new();
-    let synchronous = parsed.choice("synchronous", &["full", "normal", "off"], &mut errors);
-    let foreign_keys = parsed.choice("foreign_keys", &["on", "off"], &mut errors) == "on";
-    let cache_mb = match parsed.options.get("cache_mb").map(|text| text.parse::<u32>()) {
-        None => 64,
-        Some(Ok(size @ 1..=65_536)) => size,
-        Some(_) => {
-            errors.push("target option cache_mb must be a whole number from 1 to 65536".into());
-            64
-        }
-    };
-    let path = parsed.path(OPTIONS).unwrap_or_else(|problem| {
-        errors.push(problem);
-        None
-    });
-    if path.as_ref().is_some_and(|path| path.to_string_lossy().starts_with(":memory:")) {
-        errors
-            .push("sqlite::memory: has a database for each session: use sqlite: for a temporary file".into());
-    }
-    if errors.is_empty() { Ok(Config { path, synchronous, foreign_keys, cache_mb }) } else { Err(errors) }
-}
 
 /// A database file.
 pub(crate) struct Sqlite {

@@ -2,48 +2,12 @@
 
 use crate::sqlite::Sqlite;
 use crate::sqlite::connection::Shared;
+use crate::sqlite::statistics::{OF_CONNECTIONS, Statistics};
 use lydite_database::{Observe, Observer, Sample, SampleKind, TargetError};
-use rusqlite::{Connection, ffi};
-use std::ffi::c_int;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-
-/// Counters that SQLite keeps for each connection, with their names here.
-const OF_CONNECTIONS: [(&str, c_int); 4] = [
-    ("cache_hits", ffi::SQLITE_DBSTATUS_CACHE_HIT),
-    ("cache_misses", ffi::SQLITE_DBSTATUS_CACHE_MISS),
-    ("pages_written", ffi::SQLITE_DBSTATUS_CACHE_WRITE),
-    ("cache_spills", ffi::SQLITE_DBSTATUS_CACHE_SPILL),
-];
-
-/// Counts of all connections of this process to a file.
-#[derive(Debug, Default)]
-pub(super) struct Statistics {
-    /// As in [`OF_CONNECTIONS`].
-    of_connections: [AtomicU64; OF_CONNECTIONS.len()],
-    commits: AtomicU64,
-    rollbacks: AtomicU64,
-}
-
-impl Statistics {
-    /// Counts the end of a transaction, and what its connection counted meanwhile. A connection may be asked only by the
-    /// thread that uses it.
-    pub(super) fn ended(&self, committed: bool, connection: &Connection) {
-        let end = if committed { &self.commits } else { &self.rollbacks };
-        end.fetch_add(1, Ordering::Relaxed);
-        for (sum, (_, counter)) in self.of_connections.iter().zip(OF_CONNECTIONS) {
-            let (mut value, mut highest) = (0, 0);
-            // SAFETY: the connection is open, and both numbers live during the call.
-            let code =
-                unsafe { ffi::sqlite3_db_status(connection.handle(), counter, &mut value, &mut highest, 1) };
-            if code == ffi::SQLITE_OK {
-                sum.fetch_add(u64::try_from(value).unwrap_or_default(), Ordering::Relaxed);
-            }
-        }
-    }
-}
+use std::sync::atomic::Ordering;
 
 /// Reads the counts and the sizes of the files.
 struct SqliteObserver {

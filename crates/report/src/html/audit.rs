@@ -1,7 +1,7 @@
 //! The page of an audit: each test with its verdict, what was seen, and its steps.
 
 use super::markup::{Markup, figures, pill, table, words};
-use super::sweep::{STYLE, THEME};
+use super::theme::{STYLE, THEME};
 use super::{Section, frame};
 use crate::audit::{AuditPage, AuditTest};
 
@@ -19,7 +19,7 @@ pub fn render_audit(page: &AuditPage<'_>) -> String {
         "The tests follow clause 3 of the TPC-C standard. They are not an audit by a certified auditor.",
     );
     footer.push(Markup::with_text("p", &[], &format!("Made by Lydite {}.", env!("CARGO_PKG_VERSION"))));
-    frame("ACID tests", sections, (STYLE, Markup::fixed(THEME)), footer, Markup::default())
+    frame("ACID tests", sections, (&[STYLE], Markup::fixed(THEME)), footer, Markup::default())
 }
 
 fn summary(page: &AuditPage<'_>) -> Markup {

@@ -1,9 +1,8 @@
 //! The faults of a run on its page.
 
 use super::markup::{Markup, figures, table, words};
-use crate::faults::Around;
 use crate::figures::{count, number};
-use crate::model::RunResult;
+use crate::model::{Around, RunResult};
 use std::collections::BTreeMap;
 
 /// Returns the content of the section; empty without faults.
@@ -120,7 +119,7 @@ fn reasons(aborts: &BTreeMap<String, u64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::faults::{FaultAvailability, FaultResult};
+    use crate::model::{FaultAvailability, FaultResult};
 
     #[test]
     fn latencies_and_aborts_around_a_fault_have_a_table_of_their_own() {

@@ -22,6 +22,7 @@ mod scatter;
 mod single;
 mod standard;
 mod sweep;
+mod theme;
 
 use crate::findings::disclaimer;
 use crate::metrics::{Event, Metrics, OfEvents};
@@ -156,15 +157,15 @@ fn page(title: &str, sections: Vec<Section>, data: &PageData, results: &[RunResu
     charts.push(Markup::fixed("</script>"));
     // Hidden until the script shows it: without the script it would do nothing.
     let theme = Markup::fixed("<button type=\"button\" id=\"theme\" hidden>Theme</button>");
-    frame(title, sections, ("", theme), footer, charts)
+    frame(title, sections, (&[], theme), footer, charts)
 }
 
-/// Returns a whole page: head, navigation, content, footer, and `last` at the end of the body. `style` is added to the
+/// Returns a whole page: head, navigation, content, footer, and `last` at the end of the body. `styles` are added to the
 /// style of all pages; `theme` is the switch between light and dark.
 fn frame(
     title: &str,
     sections: Vec<Section>,
-    (style, theme): (&'static str, Markup),
+    (styles, theme): (&[&'static str], Markup),
     footer: Markup,
     last: Markup,
 ) -> String {
@@ -181,7 +182,9 @@ fn frame(
     head.push(Markup::with_text("title", &[], &format!("{title} – Lydite")));
     head.push(Markup::fixed("<style>"));
     head.push(Markup::fixed(STYLE));
-    head.push(Markup::fixed(style));
+    for style in styles {
+        head.push(Markup::fixed(style));
+    }
     head.push(Markup::fixed("</style>"));
 
     let links = sections.iter().map(|s| Markup::with_text("a", &[("href", &format!("#{}", s.id))], s.name));

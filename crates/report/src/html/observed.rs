@@ -5,8 +5,8 @@ use serde::Serialize;
 use super::chart::{Chart, rounded};
 use super::markup::{Markup, figures, table, words};
 use crate::figures::{count, number, plural};
-use crate::model::RunResult;
-use crate::observed::{Extent, Observed, with_unit};
+use crate::model::{Extent, Observed, RunResult};
+use crate::observed::with_unit;
 
 /// Most lines of a chart.
 const LINES_MAX: usize = 6;

@@ -9,9 +9,11 @@ use super::single::{findings_list, requirements};
 use crate::compare::{
     Comparison, all_warnings, compare_all, method_of_all, metric_names, observed_columns, observed_rows, row,
 };
-use crate::figures::{P50, P90, P99, THIN_NOTE, moment, nopm, number};
+use crate::figures::{P99, THIN_NOTE, moment, nopm, number};
 use crate::model::{RunResult, TransactionResult};
 use crate::names::letter;
+use crate::numbers::latency::{OF_LATENCY, OfLatency};
+use crate::numbers::{Group, Number};
 
 /// Content of the page.
 pub(super) fn sections(results: &[RunResult], names: &[String]) -> Vec<Section> {
@@ -32,7 +34,6 @@ fn summary(results: &[RunResult], names: &[String], comparisons: &[Comparison]) 
     let rows = results.iter().zip(names).zip(compared).map(|((r, name), comparison)| {
         let first = first_of(r).map(|t| t.latency_ms).unwrap_or_default();
         let samples = first_of(r).map_or(0, TransactionResult::completed);
-        let aborts: u64 = r.aborts.values().sum();
         let held = r.checks.iter().filter(|c| c.ok).count();
         let checked = match (r.checks.len(), held) {
             (0, _) => pill("none", "not checked"),
@@ -48,41 +49,44 @@ fn summary(results: &[RunResult], names: &[String], comparisons: &[Comparison]) 
                 m.ratio.map_or("–".to_owned(), |ratio| format!("{ratio:.2}{interval}"))
             }),
         };
-        let numbers = [
-            nopm(r.is_tpcc().then_some(r.nopm)),
-            ratio,
-            number(r.tps),
-            P50.text(samples, first.p50),
-            P90.text(samples, first.p90),
-            P99.text(samples, first.p99),
-        ];
+        let text = |number: &Number| Markup::text(&number.text_in_column(r));
+        let mut throughput = columns_of(Group::Throughput).map(|(number, _)| text(number));
         let mut cells = vec![Markup::text(name)];
-        cells.extend(numbers.iter().map(|n| Markup::text(n)));
+        cells.extend(throughput.next());
+        cells.push(Markup::text(&ratio));
+        cells.extend(throughput);
+        cells.extend(latency_columns().map(|latency| Markup::text(&latency.text(samples, &first))));
         cells.push(checked);
-        cells.push(Markup::text(&number(aborts as f64)));
-        cells.push(Markup::text(&number(r.client_percent_of_core())));
+        cells.extend(columns_of(Group::Other).map(|(number, _)| text(number)));
         cells
     });
-    let columns = [
-        words("Run"),
-        figures("NOPM"),
-        figures("to A (95 % CI)"),
-        figures("tx/s"),
-        figures("p50 ms"),
-        figures("p90 ms"),
-        figures("p99 ms"),
-        words("checks"),
-        figures("aborts"),
-        figures("client % of a core"),
-    ];
+    let heads = |group| columns_of(group).map(|(_, head)| (head.to_owned(), true));
+    let mut throughput = heads(Group::Throughput);
+    let mut columns = vec![("Run".to_owned(), false)];
+    columns.extend(throughput.next());
+    columns.push(("to A (95 % CI)".to_owned(), true));
+    columns.extend(throughput);
+    columns.extend(latency_columns().map(|latency| (format!("{} ms", latency.head), true)));
+    columns.push(("checks".to_owned(), false));
+    columns.extend(heads(Group::Other));
     let caption = format!("All runs; latencies are those of {}", first_types(results));
-    all.push(table(&caption, &columns, rows.collect()));
+    all.push(named_table(&caption, &columns, rows.collect()));
     if results.iter().filter_map(first_of).any(|t| P99.is_thin(t.completed())) {
         all.push(Markup::with_text("p", &[("class", "note")], THIN_NOTE));
     }
     all.push(setups(results, names));
     all.push(Markup::with_text("p", &[("class", "note")], &method_of_all(comparisons)));
     all
+}
+
+/// Returns the numbers of a group with a column, and its head.
+fn columns_of(group: Group) -> impl Iterator<Item = (&'static Number, &'static str)> {
+    Number::in_group(group).filter_map(|number| Some((number, number.column?)))
+}
+
+/// Returns the numbers of a latency with a column.
+fn latency_columns() -> impl Iterator<Item = &'static OfLatency> {
+    OF_LATENCY.iter().filter(|latency| latency.has_column)
 }
 
 /// Databases and plans of the runs. The long cells come first, so that a version is visible on a phone.

@@ -10,15 +10,15 @@ use super::faults;
 use super::markup::{Markup, figures, pill, table, words};
 use super::observed;
 use super::standard;
-use crate::figures::{
-    P50, P90, P95, P99, P999, THIN_NOTE, bytes, count, duration, moment, nopm, number, percent, type_name,
-};
-use crate::findings::{Weight, findings_with_losses, has_new_orders, mean_queue_and_service_ms, shown_types};
+use crate::figures::{P50, P90, P99, P999, THIN_NOTE, count, duration, moment, number, percent, type_name};
+use crate::findings::{Weight, findings_with_losses, mean_queue_and_service_ms, shown_types};
 use crate::model::{Latency, RunResult};
+use crate::numbers::latency::OF_LATENCY;
+use crate::numbers::types::OF_TYPE;
+use crate::numbers::{Group, Number};
 use crate::observed::checkpoints;
 use crate::phases;
 use crate::table::{checks_in_words, plan_in_words};
-use lydite_tpcc::limits::MAX_NOPM_PER_WAREHOUSE;
 
 /// Returns the title of the page.
 pub(super) fn title(r: &RunResult) -> String {
@@ -88,23 +88,7 @@ pub(super) fn card(label: &str, value: Markup, note: &str, kind: &'static str) -
 }
 
 fn cards(r: &RunResult) -> Markup {
-    let mut all = Markup::default();
-    let paced = r.plan.mode.as_deref() == Some("rte");
-    let per_warehouse = r.warehouses().filter(|w| *w > 0).map(|w| r.nopm / w as f64);
-    let note = match (paced, per_warehouse) {
-        (true, _) => {
-            let efficiency = number(r.efficiency_percent);
-            format!("new orders per minute, {efficiency} % of {MAX_NOPM_PER_WAREHOUSE} per warehouse")
-        }
-        (false, Some(each)) => format!("new orders per minute, {} per warehouse", number(each)),
-        (false, None) => "new orders per minute".to_owned(),
-    };
-    if has_new_orders(r) {
-        all.push(card("NOPM", Markup::text(&nopm(r.nopm)), &note, "main"));
-        all.push(card("Transactions", with_unit(&number(r.tps), "/s"), "completed, all types", ""));
-    } else {
-        all.push(card("Transactions", with_unit(&number(r.tps), "/s"), "completed", "main"));
-    }
+    let mut all: Markup = number_cards(r, Group::Throughput).collect();
     if let Some((key, t)) = shown_types(r).first() {
         let name = type_name(key);
         let l = t.latency_ms;
@@ -127,28 +111,28 @@ fn cards(r: &RunResult) -> Markup {
         (n, h) => (format!("{h}/{n}"), format!("checks hold, {} fail", n - h), "bad"),
     };
     all.push(card("Consistency", Markup::text(&value), &note, kind));
-    let (cost, unit, of) = client_cost(r);
-    all.push(card(
-        "Client cost",
-        with_unit(&cost, unit),
-        &format!(
-            "{of}{}; {} of memory",
-            if r.target.embedded { ", the embedded database included" } else { "" },
-            bytes(r.client.peak_rss_bytes)
-        ),
-        if r.client.bottleneck.is_some() { "warn" } else { "" },
-    ));
+    for card in number_cards(r, Group::Other) {
+        all.push(card);
+    }
     Markup::element("div", &[("class", "cards")], all)
 }
 
-/// Returns the client's cost, its unit and its label: per transaction, or in total where the plan sets the pace, since
-/// most of a transaction's cost is then the cost of waiting for it.
-fn client_cost(r: &RunResult) -> (String, &'static str, &'static str) {
-    if r.is_paced() {
-        (number(r.client_percent_of_core()), "%", "of one processor")
-    } else {
-        (number(r.client.cpu_us_per_transaction), "µs", "processor time per transaction")
-    }
+/// Returns the cards of the numbers of a group. The first of the throughput is the main one.
+fn number_cards(r: &RunResult, group: Group) -> impl Iterator<Item = Markup> {
+    let shown = Number::in_group(group).filter(|number| (number.is_shown)(r));
+    let with_cards = shown.filter_map(|number| Some((number, number.card.as_ref()?)));
+    with_cards.enumerate().map(move |(place, (number, of))| {
+        let value = match of.unit {
+            "" => Markup::text(&number.text_of(r)),
+            unit => with_unit(&number.text_of(r), unit),
+        };
+        let kind = match (group, place) {
+            _ if (of.warns)(r) => "warn",
+            (Group::Throughput, 0) => "main",
+            _ => "",
+        };
+        card(of.label, value, &(of.note)(r), kind)
+    })
 }
 
 fn with_unit(value: &str, unit: &str) -> Markup {
@@ -178,48 +162,27 @@ fn transactions_table(r: &RunResult) -> Markup {
     if r.transactions.is_empty() {
         return Markup::default();
     }
-    let minutes = r.window.measured_s / 60.0;
+    let counts = |leads| OF_TYPE.iter().filter(move |count| count.on_page && count.leads == leads);
     let rows = shown_types(r).into_iter().map(|(key, t)| {
-        let per_minute =
-            if minutes > 0.0 { number(t.completed() as f64 / minutes) } else { "–".to_owned() };
-        let l = &t.latency_ms;
-        let mut cells = vec![type_name(key).to_owned(), count(t.completed()), per_minute];
-        cells.extend(times(t.completed(), l));
-        cells.extend([t.retries, t.rolled_back, t.failed, t.unknown].map(count));
+        let mut cells = vec![type_name(key).to_owned()];
+        cells.extend(counts(true).map(|count| (count.text)(r, t)));
+        cells.extend(times(t.completed(), &t.latency_ms));
+        cells.extend(counts(false).map(|count| (count.text)(r, t)));
         cells.iter().map(|c| Markup::text(c)).collect()
     });
-    let columns = [
-        words("Transaction"),
-        figures("count"),
-        figures("per min"),
-        figures("mean"),
-        figures("p50"),
-        figures("p90"),
-        figures("p95"),
-        figures("p99"),
-        figures("p99.9"),
-        figures("max"),
-        figures("retries"),
-        figures("rolled back"),
-        figures("failed"),
-        figures("unknown"),
-    ];
+    let columns: Vec<_> = std::iter::once(words("Transaction"))
+        .chain(counts(true).map(|count| figures(count.head)))
+        .chain(OF_LATENCY.iter().map(|latency| figures(latency.head)))
+        .chain(counts(false).map(|count| figures(count.head)))
+        .collect();
     let mut all = table("Transactions; latency in ms from due to answered", &columns, rows.collect());
     all.push(thin_note(r));
     all
 }
 
 /// Returns mean, percentiles and greatest value; percentiles with too few samples are marked.
-fn times(samples: u64, l: &Latency) -> [String; 7] {
-    [
-        number(l.mean),
-        P50.text(samples, l.p50),
-        P90.text(samples, l.p90),
-        P95.text(samples, l.p95),
-        P99.text(samples, l.p99),
-        P999.text(samples, l.p999),
-        number(l.max),
-    ]
+fn times(samples: u64, l: &Latency) -> impl Iterator<Item = String> {
+    OF_LATENCY.iter().map(move |latency| latency.text(samples, l))
 }
 
 /// The explanation of the mark of percentiles with too few samples, if there are any.
@@ -404,19 +367,11 @@ fn parts_table(r: &RunResult) -> Markup {
         }
     }
     if let Some(l) = &r.client.lateness_ms {
-        let numbers = [l.mean, l.p50, l.p90, l.p95, l.p99, l.p999, l.max].map(|v| Markup::text(&number(v)));
+        let numbers = OF_LATENCY.iter().map(|latency| Markup::text(&number((latency.of)(l))));
         rows.push(std::iter::once(Markup::text("Client lateness")).chain(numbers).collect());
     }
-    let columns = [
-        words("Part"),
-        figures("mean"),
-        figures("p50"),
-        figures("p90"),
-        figures("p95"),
-        figures("p99"),
-        figures("p99.9"),
-        figures("max"),
-    ];
+    let latencies = OF_LATENCY.iter().map(|latency| figures(latency.head));
+    let columns: Vec<_> = std::iter::once(words("Part")).chain(latencies).collect();
     let mut folded = Markup::fixed("<summary>All percentiles of latency, queue and service</summary>");
     folded.push(table("Times in ms", &columns, rows));
     Markup::element("details", &[], folded)

@@ -4,19 +4,13 @@ use super::markup::{Markup, figures, named_table, pairs, pill, table, words};
 use super::plot::Picture;
 use super::scatter::{self, scatter};
 use super::single::card;
+use super::theme::{STYLE, THEME};
 use super::{Section, frame, plot};
 use crate::figures::{duration, number, plural};
 use crate::metric::Metric;
 use crate::sweep::claim::{Claim, Outcome, Verdict};
 use crate::sweep::figure::{Cell, Figure, Kind, Panel, Series, axis_title, metric_title};
 use crate::sweep::{Run, Spread, State, Sweep};
-
-/// Style of pages without charts that a script draws.
-pub(super) const STYLE: &str = include_str!("plot.css");
-
-/// The switch between light and dark, which needs no script.
-pub(super) const THEME: &str =
-    "<label class=\"theme\"><input type=\"checkbox\" id=\"other-theme\">Light or dark</label>";
 
 /// Most remarks that the summary lists; more are only counted, since the table of runs has them all.
 const REMARKS: usize = 12;
@@ -32,7 +26,7 @@ pub fn render_sweep(sweep: &Sweep) -> String {
         Section::new("runs", "Runs", "All runs", runs(sweep)),
         Section::new("setup", "Setup", "How it was run", setup(sweep)),
     ];
-    frame(&sweep.title, sections, (STYLE, Markup::fixed(THEME)), footer(), Markup::default())
+    frame(&sweep.title, sections, (&[STYLE], Markup::fixed(THEME)), footer(), Markup::default())
 }
 
 fn footer() -> Markup {

@@ -1,20 +1,30 @@
 //! Metrics in gates: values that can be judged, and values as users write and read them.
 
-use super::names::SHARES;
-use super::names::share_of;
-use super::{Metric, Quantity, completed, failed, unknown};
-use crate::figures::{nopm, number, type_name};
+use super::{Metric, Quantity};
+use crate::figures::{number, type_name};
 use crate::model::{RunResult, TransactionResult};
+use crate::numbers::latency::OfLatency;
+use crate::numbers::{Needs, Number, Only, PartKind, completed, failed, unknown};
+use crate::reasons::{BadValue, NotJudged};
 
 /// Units of times, with their lengths in seconds.
 const TIMES: [(&str, f64); 5] = [("ms", 1e-3), ("us", 1e-6), ("µs", 1e-6), ("μs", 1e-6), ("s", 1.0)];
 
 impl Metric {
+    /// Returns its row of the table of numbers, if it has one.
+    fn number(&self) -> Option<&'static Number> {
+        match self.quantity {
+            Quantity::Number { of, .. } => Some(of),
+            _ => None,
+        }
+    }
+
     /// Returns its transaction type, if it has one.
     #[must_use]
     pub fn transaction_type(&self) -> Option<&str> {
         match &self.quantity {
-            Quantity::Tps(of) | Quantity::Latency { of, .. } => of.as_deref(),
+            Quantity::Number { .. } => self.part_of_kind(PartKind::Type),
+            Quantity::Latency { of, .. } => of.as_deref(),
             Quantity::Path(parts) if parts.first().is_some_and(|first| first == "transactions") => {
                 parts.get(1).map(String::as_str)
             }
@@ -25,13 +35,13 @@ impl Metric {
     /// Returns true if only results of TPC-C have it.
     #[must_use]
     pub fn is_of_tpcc(&self) -> bool {
-        matches!(self.quantity, Quantity::Nopm | Quantity::Efficiency)
+        self.number().is_some_and(Number::is_of_tpcc)
     }
 
     /// Returns true if it is meaningful only with the standard's keying and think times.
     #[must_use]
     pub fn is_of_emulated_users(&self) -> bool {
-        self.quantity == Quantity::Efficiency
+        self.number().is_some_and(|number| number.only == Only::EmulatedUsers)
     }
 
     /// Returns true if it is a share in percent.
@@ -44,19 +54,20 @@ impl Metric {
     ///
     /// # Errors
     /// The reason why it can't, as a sentence without a full stop.
-    pub fn judged(&self, result: &RunResult) -> Result<f64, String> {
+    pub fn judged(&self, result: &RunResult) -> Result<f64, NotJudged> {
         if self.is_of_tpcc() && !result.is_tpcc() {
-            return Err(format!("the workload {} has no such number", result.workload()));
+            return Err(NotJudged(format!("the workload {} has no such number", result.workload())));
         }
-        let share = match &self.quantity {
-            Quantity::Latency { share, .. } => Some(*share),
+        let percentile = match &self.quantity {
+            Quantity::Latency { number, .. } => Some(*number),
             Quantity::Path(parts) if self.transaction_type().is_some() => {
-                parts.last().and_then(|last| share_of(last).ok())
+                parts.last().and_then(|last| OfLatency::named(last))
             }
             _ => None,
         };
-        let of = match &self.quantity {
-            Quantity::Nopm => Some("new_order"),
+        let needs = self.number().map(|number| number.needs);
+        let of = match needs {
+            Some(Needs::NewOrders) => Some("new_order"),
             _ => self.transaction_type(),
         };
         let count = of.map_or_else(
@@ -64,31 +75,33 @@ impl Metric {
             |of| result.transactions.get(of).map_or(0, TransactionResult::completed),
         );
         let of_type = of.map_or_else(String::new, |of| format!(" of type {}", type_name(of)));
-        let failures = matches!(self.quantity, Quantity::Failed | Quantity::Unknown | Quantity::FailedRate);
-        let counted = if failures { count + failed(result) + unknown(result) } else { count };
-        if counted == 0
-            && (share.is_some() || !matches!(self.quantity, Quantity::Path(_) | Quantity::AbortRate(_)))
-        {
-            return Err(format!("no transaction{of_type} was completed in the window"));
+        let ended =
+            if needs == Some(Needs::Ended) { count + failed(result) + unknown(result) } else { count };
+        let needs_some = match self.quantity {
+            Quantity::Path(_) => percentile.is_some(),
+            _ => needs != Some(Needs::Nothing),
+        };
+        if ended == 0 && needs_some {
+            return Err(NotJudged(format!("no transaction{of_type} was completed in the window")));
         }
-        if let Some((_, words, least)) = SHARES.iter().find(|(name, ..)| Some(*name) == share)
+        if let Some(OfLatency { words, least, .. }) = percentile
             && count < *least
         {
             let words = words.to_lowercase();
-            return Err(format!(
+            return Err(NotJudged(format!(
                 "the {words} needs at least {least} transactions{of_type}, but only {} completed",
                 if count == 1 { "1 was".to_owned() } else { format!("{count} were") }
-            ));
+            )));
         }
-        self.of(result).ok_or_else(|| match self.quantity {
-            Quantity::Availability(_) if result.availability.is_empty() => {
-                "no fault began in the run: add --fault".to_owned()
-            }
-            Quantity::Availability(_) => {
-                let mut notes = result.availability.iter().map(|of| of.note.as_str());
-                notes.find(|note| !note.is_empty()).unwrap_or("the result has no such number").to_owned()
-            }
-            _ => "the result has no such number".to_owned(),
+        let of_faults = self.number().is_some_and(|number| number.only == Only::Faults);
+        let mut notes = result.availability.iter().map(|of| of.note.as_str());
+        self.of(result).ok_or_else(|| {
+            let none = "the result has no such number";
+            NotJudged(match (of_faults, result.availability.is_empty()) {
+                (true, true) => "no fault began in the run: add --fault".to_owned(),
+                (true, false) => notes.find(|note| !note.is_empty()).unwrap_or(none).to_owned(),
+                (false, _) => none.to_owned(),
+            })
         })
     }
 
@@ -96,7 +109,7 @@ impl Metric {
     ///
     /// # Errors
     /// The text is not such a value. The error continues a sentence that begins with the text.
-    pub fn read(&self, text: &str) -> Result<f64, String> {
+    pub fn read(&self, text: &str) -> Result<f64, BadValue> {
         let text = text.trim();
         let unit_at = text.rfind(|c: char| c.is_ascii_digit() || c == '.').map_or(0, |last| last + 1);
         let (digits, unit) = text.split_at(unit_at);
@@ -105,7 +118,7 @@ impl Metric {
         let own = self.unit().split('/').next().unwrap_or_default();
         let own_time = TIMES.iter().find(|(name, _)| *name == own).map(|(_, seconds)| seconds);
         let given_time = TIMES.iter().find(|(name, _)| *name == unit).map(|(_, seconds)| seconds);
-        let wrong_unit = |expected: &str| Err(format!("must be {expected}"));
+        let wrong_unit = |expected: &str| Err(BadValue(format!("must be {expected}")));
         let factor = match (own_time, given_time) {
             (Some(own), Some(given)) => given / own,
             (Some(_), None) => return wrong_unit("a time with its unit: ms, s or us, as 50ms"),
@@ -116,15 +129,15 @@ impl Metric {
         };
         // Text such as "inf" has no digits.
         let number = digits.trim().parse::<f64>().ok().filter(|number| number.is_finite());
-        number.map(|number| number * factor).ok_or_else(|| "must be a number".to_owned())
+        number.map(|number| number * factor).ok_or_else(|| BadValue("must be a number".to_owned()))
     }
 
     /// Returns a value with its unit, rounded; with all digits if rounding would make it look equal to `beside`.
     #[must_use]
     pub fn shown(&self, value: f64, beside: Option<f64>) -> String {
-        let number = |value: f64| if self.name() == "nopm" { nopm(value) } else { number(value) };
-        let mut text = number(value);
-        if beside.is_some_and(|beside| beside != value && number(beside) == text) {
+        let text_of = self.number().map_or(number as fn(Option<f64>) -> String, |number| number.text);
+        let mut text = text_of(Some(value));
+        if beside.is_some_and(|beside| beside != value && text_of(Some(beside)) == text) {
             text = value.to_string();
         }
         match self.unit().split('/').next().unwrap_or_default() {

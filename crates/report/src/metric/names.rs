@@ -6,61 +6,47 @@ use crate::model::{
     ClientCost, DeliveryReport, HostInfo, Latency, LoadInfo, RunResult, TRANSACTION_TYPES, TransactionResult,
     Window,
 };
+use crate::numbers::latency::{OF_LATENCY, OfLatency};
+use crate::numbers::nodes::BOXED;
+use crate::numbers::{Group, NUMBERS, Number, OTHER_TYPES, Only, PartKind};
+use crate::reasons::UnknownMetric;
 use crate::suggest::nearest;
 
-/// Transaction types of workloads other than TPC-C.
-pub(super) const OTHER_TYPES: [&str; 1] = ["micro"];
-
-/// Numbers of a latency: the name, the name in words, and the fewest transactions that give such a number. With fewer,
-/// a percentile is just the greatest value.
-pub(super) const SHARES: [(&str, &str, u64); 7] = [
-    ("mean", "Mean", 1),
-    ("p50", "Median", 2),
-    ("p90", "90th percentile", 10),
-    ("p95", "95th percentile", 20),
-    ("p99", "99th percentile", 100),
-    ("p999", "99.9th percentile", 1000),
-    ("max", "Greatest", 1),
-];
-
-/// Metrics of box plots: numbers over the nodes of a run.
-pub const BOXED: [&str; 4] = ["nodes.ops", "nodes.bytes", "nodes.warehouses", "nodes.districts"];
-
-/// Short names without a dot.
-const ALONE: [&str; 15] = [
-    "nopm",
-    "tps",
-    "efficiency",
-    "failed",
-    "unknown",
-    "failed_rate",
-    "abort_rate",
-    "rollback_rate",
-    "cpu_per_transaction",
-    "driver_cpu_per_transaction",
-    "tps_per_node",
-    "t_e",
-    "r_e",
-    "r_e_during",
-    "seconds_without_commit",
-];
-
-/// The short names, for messages.
-pub const SHORT_NAMES: &str = "nopm, tps, tps.TYPE, TYPE.p95 or latency.TYPE.p95, latency.p95 (or mean, p50, p90, p99, \
-     p999, max), efficiency, failed, unknown, failed_rate, abort_rate, abort_rate.REASON, rollback_rate, \
-     cpu_per_transaction, driver_cpu_per_transaction, tps_per_node, t_e, r_e, r_e_during, \
-     seconds_without_commit, nodes.ops.median, nodes.bytes.median (or \
-     nodes.warehouses, nodes.districts; or min, q1, q3, max), observed.SOURCE.NAME";
+/// Returns the short names in words, for messages.
+fn short_names_in_words() -> String {
+    let of_number = |number: &Number| {
+        let part = number.parts.as_ref().map(|parts| match parts.kind {
+            PartKind::Type => format!("{}.TYPE", number.name),
+            PartKind::Reason => format!("{}.REASON", number.name),
+        });
+        std::iter::once(number.name.to_owned()).chain(part)
+    };
+    let of_group =
+        |group| Number::in_group(group).filter(|number| !number.name.is_empty()).flat_map(of_number);
+    let others: Vec<&str> =
+        OF_LATENCY.iter().map(|number| number.name).filter(|name| *name != "p95").collect();
+    let latencies = format!("TYPE.p95 or latency.TYPE.p95, latency.p95 (or {})", others.join(", "));
+    let [first, second, boxes @ ..] = &BOXED;
+    let numbers: Vec<&str> = FiveNumbers::NAMES.into_iter().filter(|name| *name != "median").collect();
+    let of_nodes =
+        format!("{first}.median, {second}.median (or {}; or {})", boxes.join(", "), numbers.join(", "));
+    let mut all: Vec<String> = of_group(Group::Throughput).collect();
+    all.push(latencies);
+    all.extend(of_group(Group::Other));
+    all.push(of_nodes);
+    all.push("observed.SOURCE.NAME".to_owned());
+    all.join(", ")
+}
 
 /// Returns every short name except those with an abort reason and those of `latency.TYPE`.
 fn short_names() -> Vec<String> {
-    let mut all: Vec<String> = ALONE.iter().map(|name| (*name).to_owned()).collect();
-    for (share, ..) in SHARES {
-        all.push(format!("latency.{share}"));
-    }
+    let alone = NUMBERS.iter().map(|number| number.name).filter(|name| !name.is_empty());
+    let mut all: Vec<String> = alone.map(str::to_owned).collect();
+    let shares = || OF_LATENCY.iter().map(|number| number.name);
+    all.extend(shares().map(|share| format!("latency.{share}")));
     for of in TRANSACTION_TYPES.iter().chain(&OTHER_TYPES) {
         all.push(format!("tps.{of}"));
-        all.extend(SHARES.iter().map(|(share, ..)| format!("{of}.{share}")));
+        all.extend(shares().map(|share| format!("{of}.{share}")));
     }
     for boxed in BOXED {
         all.extend(FiveNumbers::NAMES.iter().map(|number| format!("{boxed}.{number}")));
@@ -69,33 +55,34 @@ fn short_names() -> Vec<String> {
 }
 
 /// Returns the index of one of the five numbers.
-pub(super) fn place(name: &str) -> Result<usize, String> {
+pub(super) fn place(name: &str) -> Result<usize, UnknownMetric> {
     FiveNumbers::NAMES.iter().position(|known| *known == name).ok_or_else(|| {
-        format!("is none of the five numbers over the nodes: use {}", FiveNumbers::NAMES.join(", "))
+        let names = FiveNumbers::NAMES.join(", ");
+        UnknownMetric(format!("is none of the five numbers over the nodes: use {names}"))
     })
 }
 
-pub(super) fn type_of(name: &str) -> Result<String, String> {
+pub(super) fn type_of(name: &str) -> Result<String, UnknownMetric> {
     if TRANSACTION_TYPES.iter().chain(&OTHER_TYPES).any(|known| *known == name) {
         return Ok(name.to_owned());
     }
-    Err(format!(
+    Err(UnknownMetric(format!(
         "names no type of transactions: use {} or {}",
         TRANSACTION_TYPES.join(", "),
         OTHER_TYPES.join(", ")
-    ))
+    )))
 }
 
-pub(super) fn share_of(name: &str) -> Result<&'static str, String> {
-    SHARES
-        .iter()
-        .map(|(known, ..)| *known)
-        .find(|known| *known == name)
-        .ok_or_else(|| "names no percentile: use mean, p50, p90, p95, p99, p999 or max".to_owned())
+pub(super) fn share_of(name: &str) -> Result<&'static OfLatency, UnknownMetric> {
+    OfLatency::named(name).ok_or_else(|| {
+        let names = OF_LATENCY.each_ref().map(|number| number.name);
+        let (last, before) = names.split_last().unwrap_or((&"", &[]));
+        UnknownMetric(format!("names no percentile: use {} or {last}", before.join(", ")))
+    })
 }
 
 /// Returns a path, if a result has its first name.
-pub(super) fn path(parts: &[&str]) -> Result<Vec<String>, String> {
+pub(super) fn path(parts: &[&str]) -> Result<Vec<String>, UnknownMetric> {
     let empty = Document::of(&RunResult::default());
     let has = |path: &[&str]| empty.as_ref().is_some_and(|empty| empty.has(path));
     let optional = [
@@ -111,22 +98,27 @@ pub(super) fn path(parts: &[&str]) -> Result<Vec<String>, String> {
         "phases",
     ];
     let first = parts.first().copied().unwrap_or_default();
-    if let ["availability", number @ ("t_e" | "r_e" | "r_e_during" | "seconds_without_commit")] = parts {
-        return Err(format!(
+    if let ["availability", number] = parts
+        && Number::named(number).is_some_and(|number| number.only == Only::Faults)
+    {
+        return Err(UnknownMetric(format!(
             "names a list: use {number} for the worst fault, or availability.0.{number} for the first"
-        ));
+        )));
     }
     if let ["observed"] | ["observed", _] = parts {
-        return Err("is incomplete: use observed.SOURCE.NAME, as observed.host.db.cpu".to_owned());
+        return Err(UnknownMetric(
+            "is incomplete: use observed.SOURCE.NAME, as observed.host.db.cpu".to_owned(),
+        ));
     }
     let known = has(&[first]) || optional.contains(&first);
     if !known || parts.iter().any(|part| part.is_empty()) {
         let names = short_names();
         let meant =
             nearest(&parts.join("."), &names).map_or(String::new(), |name| format!("did you mean {name}? "));
-        return Err(format!(
-            "is not known: {meant}use {SHORT_NAMES}, or a path into the result as client.peak_rss_bytes"
-        ));
+        return Err(UnknownMetric(format!(
+            "is not known: {meant}use {}, or a path into the result as client.peak_rss_bytes",
+            short_names_in_words()
+        )));
     }
     // Parts with fixed names can be checked further.
     let (inner, begun) = match parts {
@@ -151,7 +143,7 @@ pub(super) fn path(parts: &[&str]) -> Result<Vec<String>, String> {
                     at.as_object().into_iter().flat_map(|of| of.keys().cloned()).collect();
                 let meant =
                     nearest(name, &names).map_or(String::new(), |name| format!(": did you mean {name}?"));
-                return Err(format!("is not known: a result has no {before}.{name}{meant}"));
+                return Err(UnknownMetric(format!("is not known: a result has no {before}.{name}{meant}")));
             }
         }
     }

@@ -1,15 +1,18 @@
 //! The metrics of the Dike paper (4.4) as numbers: scalability, availability, schedulability. They are pure functions
 //! of throughputs and sizes; the modules below read these from results and render the metrics.
 
+pub mod faults;
 mod of_results;
 pub(crate) mod text;
 
+pub use crate::model::Settling;
 pub use of_results::{Asked, ByNodes, Metrics, MetricsError, OfEvents, OfNodes};
 pub use text::render_metrics;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::interval::mean;
+use crate::reasons::Unjudged;
 
 /// Least, quartiles and greatest of some numbers. A quartile between two of them is interpolated linearly (definition 7
 /// of Hyndman and Fan, the default of R, NumPy and spreadsheets).
@@ -54,24 +57,6 @@ impl FiveNumbers {
     #[must_use]
     pub fn numbers(&self) -> [f64; 5] {
         [self.min, self.q1, self.median, self.q3, self.max]
-    }
-}
-
-/// Definition of stable throughput: each mean of `window_s` seconds within `hold_s` seconds is within `within_percent`
-/// of the mean of these `hold_s` seconds, which is above 0.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Settling {
-    /// Length of the moving mean in seconds; at least 1.
-    pub window_s: usize,
-    /// Greatest distance of the moving mean from the level, in percent of the level.
-    pub within_percent: f64,
-    /// Time for which it must stay there, in seconds; at least `window_s`.
-    pub hold_s: usize,
-}
-
-impl Default for Settling {
-    fn default() -> Self {
-        Self { window_s: 5, within_percent: 10.0, hold_s: 10 }
     }
 }
 
@@ -181,7 +166,8 @@ pub fn availability(
     settling: &Settling,
 ) -> Result<Vec<Availability>, EventRejected> {
     let each = availability_each(seconds, events, settling).into_iter().enumerate();
-    each.map(|(event, found)| found.map_err(|problem| EventRejected { event, problem })).collect()
+    each.map(|(event, found)| found.map_err(|problem| EventRejected { event, problem: problem.into() }))
+        .collect()
 }
 
 /// Returns the availability in each event as [`availability`] does, or the reason why this one can't be judged.
@@ -190,7 +176,7 @@ pub fn availability_each(
     seconds: &[f64],
     events: &[Event],
     settling: &Settling,
-) -> Vec<Result<Availability, String>> {
+) -> Vec<Result<Availability, Unjudged>> {
     let first_s = events.iter().map(|event| event.from_s).fold(f64::INFINITY, f64::min);
     let each = |(index, event)| of_event(seconds, events, (index, event), first_s, settling);
     events.iter().enumerate().map(each).collect()
@@ -202,17 +188,17 @@ fn of_event(
     (index, event): (usize, &Event),
     first_s: f64,
     settling: &Settling,
-) -> Result<Availability, String> {
+) -> Result<Availability, Unjudged> {
     let (measured, hold) = (seconds.len(), settling.hold_s);
     let (from_s, to_s) = (event.from_s, event.to_s.unwrap_or(event.from_s));
     if from_s < 0.0 || from_s.max(to_s) > measured as f64 {
-        return Err(format!(
+        return Err(Unjudged(format!(
             "it is outside the measured window, which has {measured} whole seconds: times count from its start, after \
              the warm-up"
-        ));
+        )));
     }
     if event.to_s.is_some_and(|to_s| to_s <= from_s) {
-        return Err("it ends before it begins: write FROM..TO".to_owned());
+        return Err(Unjudged("it ends before it begins: write FROM..TO".to_owned()));
     }
     let overlaps = |(other_index, other): (usize, &Event)| {
         let other_to_s = other.to_s.unwrap_or(other.from_s);
@@ -220,21 +206,24 @@ fn of_event(
         other_index != index && !apart
     };
     if let Some((_, other)) = events.iter().enumerate().find(|other| overlaps(*other)) {
-        return Err(format!("it overlaps the event {}: their effects can't be told apart", other.name));
+        return Err(Unjudged(format!(
+            "it overlaps the event {}: their effects can't be told apart",
+            other.name
+        )));
     }
     let before = seconds.get(..first_s as usize).unwrap_or_default();
     if before.len() < hold {
-        return Err(format!(
+        return Err(Unjudged(format!(
             "only {} s lie before the first event, and the normal throughput takes at least {hold} s: \
              let it begin later",
             before.len()
-        ));
+        )));
     }
     let normal_tps = mean_of(before).unwrap_or_default();
     if normal_tps <= 0.0 {
-        return Err(
-            "no transaction completed before the first event, so there is no normal throughput".to_owned()
-        );
+        return Err(Unjudged(
+            "no transaction completed before the first event, so there is no normal throughput".to_owned(),
+        ));
     }
     // Throughput after the beginning of the next event belongs to that event.
     let next_s = events.iter().map(|other| other.from_s).filter(|other_s| *other_s > from_s).reduce(f64::min);
@@ -246,11 +235,11 @@ fn of_event(
                 Some(_) => ("before the next event", "leave more time between them"),
                 None => ("in all", "measure longer"),
             };
-            return Err(format!(
+            return Err(Unjudged(format!(
                 "only {} s lie after its {word} {until}, and stable throughput takes at least {hold} s: \
                  {advice}",
                 watched.len()
-            ));
+            )));
         }
         let stable = settling.first_stable(watched).map(|(second, tps)| Stable {
             // The event may begin within a second.

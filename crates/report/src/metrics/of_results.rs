@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Availability, Event, FiveNumbers, Settling, Size, availability, scalability};
-use crate::faults::Judged;
-use crate::model::{NodeBytes, NodeFigures, RunResult};
+use super::faults::Judged;
+use super::{Availability, Event, FiveNumbers, Size, availability, scalability};
+use crate::model::{NodeBytes, NodeFigures, RunResult, Settling};
 
 /// Keys of a plan that change with the size of a cluster, or only change random inputs.
 const SCALED: [&str; 11] = [

@@ -2,8 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::{Aftermath, Availability, FiveNumbers, Metrics, Settling, Size};
+use super::{Aftermath, Availability, FiveNumbers, Metrics, Size};
 use crate::figures::{aligned, bytes, clean, count, duration, number};
+use crate::model::Settling;
 
 /// Definitions of R_e and T_e.
 pub(crate) const AVAILABILITY: &str = "R_e = 1 − |TPS_e − TPS_n| / TPS_n, T_e = 1 / (t + 1), t in seconds";

@@ -8,7 +8,9 @@ mod agents;
 mod checks;
 mod endpoints;
 mod environment;
+mod faults;
 mod nodes;
+mod observed;
 mod series;
 mod terminals;
 
@@ -19,8 +21,6 @@ use lydite_tpcc::{Size, StandardKind, TransactionKind};
 use serde::{Deserialize, Serialize};
 
 use crate::controls::{Controls, PhaseControls, sorted};
-use crate::faults::{FaultAvailability, FaultResult};
-use crate::observed::Observed;
 use crate::plan::PlanInfo;
 use crate::statements::StatementResult;
 
@@ -33,7 +33,9 @@ pub use checks::{
 };
 pub use endpoints::EndpointResult;
 pub use environment::{ClientCost, HostInfo, LoadInfo, TargetInfo};
+pub use faults::{Around, FaultAvailability, FaultResult, Settling};
 pub use nodes::{NodeBytes, NodeFigures};
+pub use observed::{Extent, Observed};
 pub use series::{DikeSeries, Series};
 pub use terminals::{TerminalsReport, WasReport};
 

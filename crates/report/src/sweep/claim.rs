@@ -14,56 +14,15 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
-
 use super::figure::{Cell, Figure, Kind};
-use super::{Axis, Spread};
+use super::points::{Axis, Spread};
 use crate::figures::number;
+use crate::reasons::BadClaim;
+
+pub use super::figure::{Claim, Outcome, Verdict};
 
 /// The least difference between two single runs that counts as one.
 const NOISE: f64 = 0.05;
-
-/// Claim of a figure.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Claim {
-    /// The claim as one sentence.
-    pub text: String,
-    /// Conditions that support it if all hold.
-    pub supports: Vec<String>,
-}
-
-/// Verdict of a sweep on a claim.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Verdict {
-    /// Outcome over all conditions.
-    pub outcome: Outcome,
-    /// A sentence for each condition and line of the figure.
-    pub reasons: Vec<String>,
-}
-
-/// Outcome of a condition.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Outcome {
-    /// The condition holds.
-    Supported,
-    /// The runs differ too much, or numbers are missing.
-    Undecided,
-    /// The condition does not hold.
-    NotSupported,
-}
-
-impl Outcome {
-    /// Returns the outcome as words about the claim.
-    #[must_use]
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::Supported => "supported",
-            Self::Undecided => "undecided",
-            Self::NotSupported => "not supported",
-        }
-    }
-}
 
 /// A condition over the numbers of a figure.
 #[derive(Debug, Clone, PartialEq)]
@@ -110,18 +69,18 @@ impl Condition {
     ///
     /// # Errors
     /// The text is no condition, or names a metric or an axis that the figure does not have.
-    pub fn parse(text: &str, metrics: &[String], axes: &[String]) -> Result<Self, String> {
+    pub fn parse(text: &str, metrics: &[String], axes: &[String]) -> Result<Self, BadClaim> {
         // A label may have spaces.
         let (condition, only) = match text.split_once(" where ") {
             Some((condition, only)) => {
                 let (axis, label) =
-                    only.split_once('=').ok_or_else(|| "where needs AXIS=LABEL".to_owned())?;
+                    only.split_once('=').ok_or_else(|| BadClaim("where needs AXIS=LABEL".to_owned()))?;
                 (condition, Some((known("axis", axis.trim(), axes)?, label.trim().to_owned())))
             }
             None => (text, None),
         };
         let words: Vec<&str> = condition.split_whitespace().collect();
-        let share = |text: &str| -> Result<f64, String> { Ok(value(text.trim_end_matches('%'))? / 100.0) };
+        let share = |text: &str| -> Result<f64, BadClaim> { Ok(value(text.trim_end_matches('%'))? / 100.0) };
         let within = |text: &str| match text.strip_suffix('%') {
             Some(_) => share(text).map(Within::Share),
             None => value(text).map(Within::Units),
@@ -137,10 +96,10 @@ impl Condition {
             }
             ["peaks", metric, "from", from, "to", to] => (metric, Test::Peaks(value(from)?, value(to)?)),
             _ => {
-                return Err(format!(
+                return Err(BadClaim(format!(
                     "{text:?} is no condition: use rises METRIC, falls METRIC, flat METRIC within N%, METRIC < N, \
                      METRIC > N, METRIC is AXIS within N, or peaks METRIC from A to B"
-                ));
+                )));
             }
         };
         Ok(Self { metric: known("metric", metric, metrics)?, test, only })
@@ -169,7 +128,7 @@ impl Condition {
                     .collect();
                 let unit = if figure.spec.kind == Kind::Boxplot { " % of unevenness" } else { "" };
                 let (outcome, reason) = match self.number_of(&places) {
-                    Err(problem) => (Outcome::Undecided, problem),
+                    Err(problem) => (Outcome::Undecided, problem.into()),
                     Ok(_) if marks.is_empty() => (Outcome::Undecided, "no run has a number".to_owned()),
                     Ok(_) if over_time => self.over_time(&marks),
                     Ok(wanted) => self.over_marks(&marks, wanted, unit),
@@ -192,11 +151,11 @@ impl Condition {
 
     /// Returns the number of the line's value of the axis that `is` names; `None` if the axis is along the bottom, or
     /// if the condition has none.
-    fn number_of(&self, places: &[(&Option<String>, &String)]) -> Result<Option<f64>, String> {
+    fn number_of(&self, places: &[(&Option<String>, &String)]) -> Result<Option<f64>, BadClaim> {
         let Test::Is(axis, _) = &self.test else { return Ok(None) };
         let place = places.iter().find(|(name, _)| name.as_ref() == Some(axis));
         let Some((_, label)) = place else { return Ok(None) };
-        label.parse().map(Some).map_err(|_| format!("{label} is no number"))
+        label.parse().map(Some).map_err(|_| BadClaim(format!("{label} is no number")))
     }
 
     /// Judges a line over time. `rises` and `falls` compare the means of its first and its last third.
@@ -327,7 +286,7 @@ impl Figure {
         let judged =
             claim.supports.iter().flat_map(|text| match Condition::parse(text, &self.spec.y, &names) {
                 Ok(condition) => condition.judge(self, axes),
-                Err(problem) => vec![(Outcome::Undecided, problem)],
+                Err(problem) => vec![(Outcome::Undecided, problem.into())],
             });
         let judged: Vec<(Outcome, String)> = judged.collect();
         let outcome = judged.iter().map(|(outcome, _)| *outcome).max().unwrap_or(Outcome::Undecided);
@@ -353,13 +312,16 @@ fn shown(spread: &Spread) -> String {
     }
 }
 
-fn value(text: &str) -> Result<f64, String> {
-    text.parse().ok().filter(|value: &f64| value.is_finite()).ok_or_else(|| format!("{text:?} is no number"))
+fn value(text: &str) -> Result<f64, BadClaim> {
+    text.parse()
+        .ok()
+        .filter(|value: &f64| value.is_finite())
+        .ok_or_else(|| BadClaim(format!("{text:?} is no number")))
 }
 
-fn known(what: &str, name: &str, all: &[String]) -> Result<String, String> {
+fn known(what: &str, name: &str, all: &[String]) -> Result<String, BadClaim> {
     if all.iter().any(|known| known == name) {
         return Ok(name.to_owned());
     }
-    Err(format!("{name:?} is no {what} of the figure: use {}", all.join(", ")))
+    Err(BadClaim(format!("{name:?} is no {what} of the figure: use {}", all.join(", "))))
 }

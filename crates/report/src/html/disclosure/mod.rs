@@ -6,6 +6,7 @@ mod parts;
 
 use super::markup::{Markup, table, words};
 use super::single::card;
+use super::theme::STYLE;
 use super::{Section, frame};
 use crate::disclosure::{Disclosure, Gap, Paper, Priced};
 use crate::figures::{count, moment, nopm, plural};
@@ -13,11 +14,8 @@ use crate::model::RunResult;
 use chapters::chapters;
 use parts::{price_sheet, quantities, system};
 
-/// Style of both documents, for each paper.
-const A4: &str =
-    concat!(include_str!("../plot.css"), include_str!("../disclosure.css"), "@page { size: A4; }\n");
-const LETTER: &str =
-    concat!(include_str!("../plot.css"), include_str!("../disclosure.css"), "@page { size: letter; }\n");
+/// Style of both documents.
+const PAPER: &str = include_str!("../disclosure.css");
 
 /// Sentence of both documents. The standard's own unit belongs to audited results and is never named.
 const DISCLAIMER: &str = "A rehearsal of a disclosure of the TPC-C standard, revision 5.11, not an audited TPC result. \
@@ -60,11 +58,11 @@ fn document(of: &Disclosure<'_>, name: &str, sections: Vec<Section>) -> String {
     let mut footer = Markup::with_text("p", &[], DISCLAIMER);
     footer.push(Markup::with_text("p", &[], &format!("Made by Lydite {}.", env!("CARGO_PKG_VERSION"))));
     let title = format!("{name}: {}", subject(of.result));
-    let style = match of.paper {
-        Paper::A4 => A4,
-        Paper::Letter => LETTER,
+    let size = match of.paper {
+        Paper::A4 => "@page { size: A4; }\n",
+        Paper::Letter => "@page { size: letter; }\n",
     };
-    frame(&title, sections, (style, Markup::default()), footer, Markup::default())
+    frame(&title, sections, (&[STYLE, PAPER, size], Markup::default()), footer, Markup::default())
 }
 
 /// Returns the database in words.

@@ -1,99 +1,13 @@
-//! The faults of a run in its result, and the availability of the database in each of them.
+//! The availability of the database in each fault of a run.
 
-use crate::metrics::{Availability, Event, Settling, availability_each, mean_of};
-use crate::model::RunResult;
-use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use super::{Availability, Event, availability_each, mean_of};
+use crate::model::{RunResult, Settling};
+use crate::reasons::Unjudged;
+
+pub use crate::model::{Around, FaultAvailability, FaultResult};
 
 /// Least time for which throughput must be stable, in seconds.
 const LEAST_HOLD_S: usize = 5;
-
-/// A fault that the run injected. Times are seconds from the window's start.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct FaultResult {
-    /// Name of its kind, with its arguments.
-    pub kind: String,
-    /// Places, as the plan names them.
-    #[serde(rename = "where")]
-    pub place: String,
-    /// Configured begin.
-    pub begin_s: f64,
-    /// Configured end; null if the plan sets none.
-    pub end_s: Option<f64>,
-    /// Measured begin: the moment from which the fault was in force; null if it did not begin.
-    pub begun_s: Option<f64>,
-    /// Measured end: the moment at which it was undone; null if it was not.
-    pub undone_s: Option<f64>,
-    /// Way in which it was injected.
-    pub how: String,
-    /// True if it began, and was undone unless it stays.
-    pub ok: bool,
-    /// Proof that it bit, or the problem.
-    pub detail: String,
-}
-
-impl FaultResult {
-    /// Returns the name of the fault: its kind and its place.
-    #[must_use]
-    pub fn name(&self) -> String {
-        format!("{} on {}", self.kind, self.place)
-    }
-}
-
-/// Availability of the database in a fault. Rates are completed transactions per second.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct FaultAvailability {
-    /// Index of the fault among the faults of the result.
-    pub fault: usize,
-    /// The Dike paper's R_e: the stable level after the begin, compared with the level before the first fault; null if
-    /// throughput never becomes stable, or if the run is too short to tell.
-    pub r_e: Option<f64>,
-    /// R_e with the mean while the fault lasted in place of the stable level; null if the run is too short to tell.
-    pub r_e_during: Option<f64>,
-    /// The Dike paper's T_e = 1 / (`recovery_s` + 1); null as `r_e`.
-    pub t_e: Option<f64>,
-    /// The Dike paper's t: time in seconds from the begin until throughput is stable again; null as `r_e`.
-    pub recovery_s: Option<f64>,
-    /// Mean rate of the whole seconds before the first fault; null if there are none.
-    pub tps_before: Option<f64>,
-    /// Mean rate of the whole seconds in the fault; of those that it touches if there are none.
-    pub tps_during: Option<f64>,
-    /// Mean rate of the whole seconds from its end until the next fault or the end of the window; null without an end,
-    /// or without such seconds.
-    pub tps_after: Option<f64>,
-    /// Rate of the worst second of those of `tps_during`.
-    pub lowest_tps: Option<f64>,
-    /// Seconds without a completed transaction, from the begin until the next fault or the end of the window.
-    pub seconds_without_commit: u64,
-    /// Time from the begin to the first second after it with a completed transaction, or to the end of the outage
-    /// within that second; null if there is none.
-    pub first_commit_s: Option<f64>,
-    /// Transactions with an unknown outcome in the same time as `seconds_without_commit`.
-    pub unknown: u64,
-    /// 99th percentile of the New-Orders' latencies in ms, to within one percent; null of fewer than 100.
-    pub p99_ms: Around<Option<f64>>,
-    /// Attempts that the database aborted, by reason.
-    pub aborts: Around<BTreeMap<String, u64>>,
-    /// Definition of stable throughput; null if the run is too short to tell.
-    pub stable: Option<Settling>,
-    /// Reason why `r_e` and `t_e` are missing; empty if they are not.
-    pub note: String,
-}
-
-/// A quantity before the first fault, during a fault, and after it up to the next fault or the end of the window. The
-/// times are the configured ones: a second that the fault touches is during it.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Around<T> {
-    /// Before the first fault.
-    pub before: T,
-    /// During the fault.
-    pub during: T,
-    /// After the fault.
-    pub after: T,
-}
 
 /// Returns the faults of a result that began, as events, each with its index.
 #[must_use]
@@ -134,7 +48,7 @@ pub(crate) struct Judged {
     /// Definition of stable throughput in this run.
     pub(crate) settling: Settling,
     /// The verdict on each event, in their order.
-    pub(crate) verdicts: Vec<Result<Availability, String>>,
+    pub(crate) verdicts: Vec<Result<Availability, Unjudged>>,
 }
 
 impl Judged {
@@ -177,7 +91,8 @@ pub fn untold(window_s: f64, faults: &[FaultResult]) -> Vec<(String, String)> {
     };
     let events: Vec<Event> = faults.iter().map(event).collect();
     let judged = availability_each(&seconds, &events, &settling(seconds.len(), &events));
-    let untold = |(event, judged): (Event, Result<Availability, String>)| Some((event.name, judged.err()?));
+    let untold =
+        |(event, judged): (Event, Result<Availability, Unjudged>)| Some((event.name, judged.err()?.into()));
     events.into_iter().zip(judged).filter_map(untold).collect()
 }
 
@@ -186,7 +101,7 @@ fn of_fault(
     judged: &Judged,
     fault: usize,
     event: &Event,
-    verdict: &Result<Availability, String>,
+    verdict: &Result<Availability, Unjudged>,
 ) -> FaultAvailability {
     let (seconds, found) = (&judged.seconds, verdict.as_ref().ok());
     let begins = judged.events.iter().map(|(_, event)| event.from_s);
@@ -221,7 +136,7 @@ fn of_fault(
         p99_ms: Around::default(),
         aborts: Around::default(),
         note: match verdict {
-            Err(problem) => problem.clone(),
+            Err(problem) => problem.to_string(),
             Ok(found) if found.began.stable.is_none() => "throughput did not become stable again".to_owned(),
             Ok(_) => String::new(),
         },

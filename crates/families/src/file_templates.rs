@@ -1,0 +1,119 @@
+//! Templates of a database that is a directory or a file: copies beside it, with a longer name.
+
+use lydite_database::TargetError;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A database in a directory or a file.
+#[derive(Debug)]
+pub(crate) struct FileTemplates(PathBuf);
+
+impl FileTemplates {
+    pub(crate) fn of(path: &Path) -> Self {
+        Self(real(path))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    pub(crate) fn shown(&self) -> String {
+        self.0.display().to_string()
+    }
+
+    pub(crate) fn has(&self, name: &str) -> bool {
+        beside(&self.0, name).exists()
+    }
+
+    /// Copies the database to a template.
+    pub(crate) fn keep(&self, name: &str) -> Result<(), TargetError> {
+        replace(&self.0, &beside(&self.0, name)).map_err(|error| self.failed("copy", &error))
+    }
+
+    /// Replaces the database by a copy of a template.
+    pub(crate) fn bring_back(&self, name: &str) -> Result<(), TargetError> {
+        replace(&beside(&self.0, name), &self.0).map_err(|error| self.failed("restore", &error))
+    }
+
+    /// Deletes a template, if it exists.
+    pub(crate) fn delete(&self, name: &str) -> Result<(), TargetError> {
+        let deleted = set_aside(&beside(&self.0, name)).and_then(|gone| remove(&gone));
+        deleted.map_err(|error| self.failed("delete the template of", &error))
+    }
+
+    pub(crate) fn failed(&self, doing: &str, error: &io::Error) -> TargetError {
+        TargetError::database(format!("{}: {doing} the database: {error}", self.shown()))
+    }
+}
+
+/// Returns the path without links and dots. With them a template could end up within the database or on another disk.
+fn real(path: &Path) -> PathBuf {
+    if let Ok(real) = path.canonicalize() {
+        return real;
+    }
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match (parent.canonicalize(), path.file_name()) {
+        (Ok(parent), Some(name)) => parent.join(name),
+        _ => path.to_path_buf(),
+    }
+}
+
+/// Returns the path of the template of a database in a directory or a file.
+fn beside(path: &Path, name: &str) -> PathBuf {
+    with_suffix(path, &format!(".{name}"))
+}
+
+/// Returns the path with a suffix behind its name.
+pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
+/// Removes a file or a directory, if it exists.
+pub(crate) fn remove(path: &Path) -> io::Result<()> {
+    let removed = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+    match removed {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
+}
+
+/// Renames a path before it is removed, because half a directory must not be taken for a whole one. Returns the new
+/// name, under which an earlier removal may have left files.
+fn set_aside(path: &Path) -> io::Result<PathBuf> {
+    let gone = with_suffix(path, ".gone");
+    remove(&gone)?;
+    match fs::rename(path, &gone) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(gone),
+    }
+}
+
+/// Copies a file or a directory. The copy takes its name once it is complete and on stable storage.
+fn replace(from: &Path, to: &Path) -> io::Result<()> {
+    let partial = with_suffix(to, ".partial");
+    remove(&partial)?;
+    copy(from, &partial)?;
+    let gone = set_aside(to)?;
+    fs::rename(&partial, to)?;
+    remove(&gone)?;
+    match to.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        Some(parent) => fs::File::open(parent)?.sync_all(),
+        None => fs::File::open(".")?.sync_all(),
+    }
+}
+
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    if from.is_dir() {
+        fs::create_dir(to)?;
+        for entry in fs::read_dir(from)? {
+            let entry = entry?;
+            copy(&entry.path(), &to.join(entry.file_name()))?;
+        }
+    } else {
+        fs::copy(from, to)?;
+    }
+    fs::File::open(to)?.sync_all()
+}
