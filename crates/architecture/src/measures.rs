@@ -58,6 +58,11 @@ fn functions_of(text: &str) -> impl Iterator<Item = (String, usize)> {
             })
         });
         let Some((_, rest)) = words else { continue };
+        // A declaration of a trait has no body.
+        let ends = lines[begin..].iter().find(|line| line.ends_with('{') || line.ends_with([';', '}']));
+        if ends.is_some_and(|line| line.ends_with(';')) {
+            continue;
+        }
         let closing = format!("{}}}", " ".repeat(indent));
         let Some(length) = lines[begin..].iter().position(|line| *line == closing) else { continue };
         let name = rest.split(['(', '<']).next().unwrap_or_default();

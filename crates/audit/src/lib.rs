@@ -16,25 +16,26 @@ mod finding;
 mod ground;
 mod isolation;
 pub mod load;
+mod pairs;
 mod replicas;
 mod round;
 mod stage;
 pub mod success_file;
 
-pub use engines::Engines;
 pub use finding::{Finding, LoadFacts, Property, Scope, Verdict};
+pub use pairs::Engines;
 pub use round::Audit;
 
 use act::Crew;
 use finding::{Seen, Trouble};
 use ground::Ground;
-use lydite_database::{Placement, Replicas, Target, TargetError};
+use lydite_database::{Placement, Target, TargetError};
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::random::{Purpose, Stream};
 use round::Round;
 use stage::Stage;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// A test of the table.
 struct Test {

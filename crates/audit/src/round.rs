@@ -1,8 +1,8 @@
 //! What an audit is about, and a run of a part of its tests.
 
 use crate::act::Crew;
-use crate::engines::Engines;
 use crate::finding::Property;
+use crate::pairs::Engines;
 use lydite_database::{Placement, Replicas, Target};
 use lydite_tpcc::meta::DatabaseMeta;
 use std::sync::Arc;

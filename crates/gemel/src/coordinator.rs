@@ -11,7 +11,7 @@ use crate::key::{Key, KeyRange};
 use crate::keyspace::Keyspace;
 use crate::lock::Lock;
 use crate::logs::Logs;
-use crate::memory::Hidden;
+use crate::mvcc::hidden::Hidden;
 use crate::options::Options;
 use crate::oracle::{Recorder, Written};
 use crate::order::active::{Active, Count, Seat};

@@ -6,7 +6,8 @@
 use crate::error::{Conflict, Result};
 use crate::ids::{Direction, KeyspaceId};
 use crate::key::{Key, KeyRange};
-use crate::memory::{Hidden, RecordRef};
+use crate::mvcc::hidden::Hidden;
+use crate::mvcc::record::RecordRef;
 use crate::mvcc::Draft;
 use crate::order::clock::{Clock, Timestamp};
 use std::ops::ControlFlow;

@@ -16,7 +16,7 @@ use lydite_tpcc::transactions::{
     UpdateStock, WarehouseBalances,
 };
 use lydite_tpcc::{
-    CarrierId, Cents, CustomerId, Dike, DistrictId, ItemId, Standard, Transaction, WarehouseId,
+    CarrierId, Cents, CustomerId, Dike, DistrictId, ItemId, Outcome, Standard, Transaction, WarehouseId,
 };
 use parking_lot::Mutex;
 use std::collections::BTreeSet;
@@ -329,7 +329,12 @@ fn every_transaction_takes_the_same_round_trips_as_before() {
         for (name, transaction) in transactions() {
             writeln!(log.lock(), "{name}, {mode} on {database}:").expect("a text takes all");
             let outcome = session.execute(&transaction);
-            writeln!(log.lock(), "  -> {outcome:?}\n").expect("a text takes all");
+            let outcome = match &outcome {
+                Ok(Outcome::Standard(outcome)) => format!("Ok({outcome:?})"),
+                Ok(Outcome::Dike(outcome)) => format!("Ok({outcome:?})"),
+                Err(error) => format!("Err({error:?})"),
+            };
+            writeln!(log.lock(), "  -> {outcome}\n").expect("a text takes all");
         }
     }
     assert_as_before("round_trips.txt", &log.lock());

@@ -5,29 +5,26 @@
 //! without a version. So the validation of a range finds keys that are being inserted.
 
 mod dropping;
-mod garbage;
-mod hidden;
 mod index;
 #[cfg(test)]
 mod model;
-mod record;
 #[cfg(test)]
 mod tests;
-
-pub(crate) use hidden::Hidden;
-pub(crate) use record::RecordRef;
 
 use crate::engine::{Clash, Each, Engine, Found, FoundEach, Handle, Refusal, Write};
 use crate::error::{Conflict, Error, Result};
 use crate::ids::{Direction, KeyspaceId};
 use crate::key::{Key, KeyRange};
 use crate::keyspaces::Keyspaces;
-use crate::mvcc::{Counters, Draft, Retired, Seen, Tree, prefetch, stamp, sync, tree, version};
+use crate::mvcc::{
+    Counters, Draft, Retired, Seen, Tree, garbage, hidden, prefetch, record, sync, tree, version,
+};
 use crate::order::clock::{Clock, Timestamp};
 use crossbeam_utils::Backoff;
 use garbage::{Batch, Deleted, Garbage};
 use index::{Collected, Index};
-use record::{Attempt, RECORD_BYTES, RECOVERY};
+use hidden::Hidden;
+use record::{Attempt, RECORD_BYTES, RECOVERY, RecordRef};
 use std::mem;
 use std::ops::ControlFlow;
 use std::sync::Arc;

@@ -13,7 +13,7 @@ const NOT_SET: u64 = u64::MAX;
 struct Shared(AtomicU64);
 
 /// The versions of a large commit have it in the place of a timestamp, until the commit has one: see
-/// [`Hidden`](crate::memory::Hidden).
+/// [`Hidden`](crate::mvcc::hidden::Hidden).
 #[derive(Clone, Copy)]
 pub(crate) struct Mark(NonNull<Shared>);
 

@@ -16,7 +16,7 @@ use lydite_report::model::CheckedWhen;
 use lydite_run::checks::{evaluate, evaluate_until};
 use lydite_run::readiness::unusable;
 use lydite_run::records;
-use lydite_tpcc::consistency::{CONDITION_COUNT, Condition, conditions_of};
+use lydite_tpcc::consistency::{CONDITION_COUNT, conditions_of};
 use lydite_verify::conditions::Checked;
 use std::sync::Arc;
 use std::time::Instant;

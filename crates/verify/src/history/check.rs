@@ -3,7 +3,7 @@
 use super::cycles;
 use super::explain::Explain;
 use super::graph::{Edge, Graph, Kind, counted_ids, realtime_edges, session_edges};
-use super::level::{AnomalyKind, Level, Order};
+use super::level::{AnomalyKind, Level, Order, RegisterOrder};
 use super::lost::lost;
 use super::model::{History, HistoryError, Outcome};
 use super::report::{Collector, Report, Tally};

@@ -44,8 +44,8 @@ mod report;
 mod versions;
 
 pub use check::{Options, check};
-pub use level::RegisterOrder;
 pub use generate::{Generated, Generator, Request, Workload, WorkloadError, WorkloadKind};
+pub use level::RegisterOrder;
 pub use level::{AnomalyKind, Level, Order};
 pub(crate) use lost::lost;
 pub use model::{Action, History, HistoryError, Key, KeyId, Op, Outcome, Seen, Transaction, TxId};

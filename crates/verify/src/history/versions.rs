@@ -1,10 +1,10 @@
 //! Order of each key's versions, inferred from the history, with the anomalies that show without a cycle and the
 //! dependencies between transactions. Ranges have no versions, see [`super::ranges`].
 
-use super::level::RegisterOrder;
 use super::explain::Explain;
 use super::graph::{Edge, Kind, counted_ids, realtime_edges};
 use super::level::AnomalyKind;
+use super::level::RegisterOrder;
 use super::model::{Action, History, KeyId, KeyKind, Outcome, Seen, TxId};
 use super::report::Collector;
 use std::collections::{HashMap, HashSet};

@@ -11,15 +11,13 @@ mod settings;
 
 pub use settings::{Played, Recording, Settings};
 
-use crate::history::{Generator, History, Level, Workload, WorkloadKind};
+use crate::history::{Generator, Level, Workload, WorkloadKind};
 use lydite_database::{DatabaseState, Demand, Target, TargetError};
 use lydite_tpcc::meta::DatabaseMeta;
 use mix::Mix;
 use own::{Own, lists};
 use recorder::{Recorder, Source, insist};
-use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Keys in use at any time for each place: few, so that transactions meet on them.
 const KEYS: u32 = 8;

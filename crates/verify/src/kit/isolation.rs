@@ -6,7 +6,7 @@ use super::claim::Claim;
 use super::judge::{judge, undeclared};
 use super::script::{SCENARIOS, Scripted};
 use super::{SEED, Seen, Trouble, readers};
-use crate::history::{History, Level, Options, Tally, WorkloadKind, check};
+use crate::history::{Level, WorkloadKind};
 use crate::isolation::{Played, Settings, clear, prepare};
 use lydite_database::{Target, TargetErrorKind};
 use std::sync::Arc;

@@ -16,13 +16,13 @@
     reason = "the model uses a part of the files, with other locks"
 )]
 
-#[path = "../garbage.rs"]
+#[path = "../../mvcc/garbage.rs"]
 mod garbage;
-#[path = "../hidden.rs"]
+#[path = "../../mvcc/hidden.rs"]
 mod hidden;
 #[path = "../index.rs"]
 mod index;
-#[path = "../record.rs"]
+#[path = "../../mvcc/record.rs"]
 mod record;
 #[path = "../../mvcc/stamp.rs"]
 mod stamp;

@@ -1,7 +1,7 @@
 //! Tests of chains of versions, and of records. Miri runs them too.
 
-use crate::memory::hidden::Hidden;
-use crate::memory::record::{Attempt, RecordRef};
+use crate::mvcc::hidden::Hidden;
+use crate::mvcc::record::{Attempt, RecordRef};
 use crate::mvcc::sync::Pin;
 use crate::mvcc::version::{Chain, Cut, Draft, Retired, Seen, version_bytes};
 use crate::order::clock::Timestamp;

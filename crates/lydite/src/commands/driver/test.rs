@@ -1,14 +1,14 @@
 //! `lydite driver test`: runs the kit against any target and prints a table.
 
 use crate::cli::DriverTestArgs;
-use lydite_console::exit::{Failure, Outcome};
 use crate::signals::watch;
+use lydite_console::exit::{Failure, Outcome};
 use lydite_console::output::{complain, print};
-use lydite_run::proven;
 use lydite_database::{TargetError, TxMode};
 use lydite_families::{TargetSpec, family_of};
 use lydite_plan::values::whole;
 use lydite_report::live::Style;
+use lydite_run::proven;
 use lydite_verify::kit::{Kit, KitError, Proved, Step, StepVerdict, prove};
 
 /// The reference database. Its rows are not needed after a crash.

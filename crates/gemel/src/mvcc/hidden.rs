@@ -17,13 +17,13 @@ use crate::order::clock::Timestamp;
 /// The versions of a commit that are installed and that no snapshot contains. The engine that made this must get it back:
 /// a mark that versions have must not be freed, so dropping this frees nothing.
 pub(crate) struct Hidden {
-    pub(super) mark: Mark,
+    pub(crate) mark: Mark,
     /// What the commit will leave to the collector. It has no timestamp yet.
-    pub(super) garbage: Batch,
+    pub(crate) garbage: Batch,
 }
 
 impl Hidden {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { mark: Mark::new(), garbage: Batch::new(Timestamp::ZERO) }
     }
 
@@ -36,7 +36,7 @@ impl Hidden {
     ///
     /// # Safety
     /// No version that can be found has the mark.
-    pub(super) unsafe fn free(self) -> Batch {
+    pub(crate) unsafe fn free(self) -> Batch {
         // SAFETY: the caller guarantees it, and only versions have copies of the mark.
         unsafe { self.mark.free() };
         self.garbage

@@ -14,30 +14,30 @@ const QUEUES: u64 = 8;
 
 /// A record whose newest version was a tombstone.
 #[derive(Debug)]
-pub(super) struct Deleted {
-    pub(super) keyspace: KeyspaceId,
-    pub(super) key: Key,
-    pub(super) record: RecordRef,
+pub(crate) struct Deleted {
+    pub(crate) keyspace: KeyspaceId,
+    pub(crate) key: Key,
+    pub(crate) record: RecordRef,
 }
 
 /// The records in which one commit left garbage.
 #[derive(Debug)]
-pub(super) struct Batch {
+pub(crate) struct Batch {
     /// Timestamp of the commit. The batch is collected when no snapshot is older.
-    pub(super) timestamp: Timestamp,
+    pub(crate) timestamp: Timestamp,
     /// Records whose earlier version was replaced.
-    pub(super) updated: Vec<RecordRef>,
-    pub(super) deleted: Vec<Deleted>,
+    pub(crate) updated: Vec<RecordRef>,
+    pub(crate) deleted: Vec<Deleted>,
 }
 
 impl Batch {
     /// Makes an empty batch for a commit.
-    pub(super) fn new(timestamp: Timestamp) -> Self {
+    pub(crate) fn new(timestamp: Timestamp) -> Self {
         Self { timestamp, updated: Vec::new(), deleted: Vec::new() }
     }
 
     /// Returns batches of at most so many records, so that nobody has to collect all at once.
-    pub(super) fn pieces(mut self, most: usize) -> Vec<Self> {
+    pub(crate) fn pieces(mut self, most: usize) -> Vec<Self> {
         let mut pieces = Vec::new();
         while self.len() > 0 {
             let rest = self.updated.len().saturating_sub(most);
@@ -50,12 +50,12 @@ impl Batch {
     }
 
     /// Returns the number of records.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.updated.len() + self.deleted.len()
     }
 
     /// Returns the bytes that the entries take.
-    pub(super) fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         let deleted: u64 = self.deleted.iter().map(|deleted| deleted_bytes(&deleted.key)).sum();
         self.updated.len() as u64 * UPDATED_BYTES + deleted
     }
@@ -70,7 +70,7 @@ fn deleted_bytes(key: &Key) -> u64 {
 }
 
 /// Returns the bytes of the entry that a write of `key` will leave: none if it is the first of its key and is not a delete.
-pub(super) fn entry_bytes(key: &Key, deletes: bool, first: bool) -> u64 {
+pub(crate) fn entry_bytes(key: &Key, deletes: bool, first: bool) -> u64 {
     match (deletes, first) {
         (true, _) => deleted_bytes(key),
         (false, true) => 0,
@@ -80,7 +80,7 @@ pub(super) fn entry_bytes(key: &Key, deletes: bool, first: bool) -> u64 {
 
 /// The batches that wait for the watermark.
 #[derive(Debug, Default)]
-pub(super) struct Garbage {
+pub(crate) struct Garbage {
     queues: [CachePadded<Queue>; QUEUES as usize],
 }
 
@@ -118,7 +118,7 @@ impl Queue {
 
 impl Garbage {
     /// Adds the garbage of a commit.
-    pub(super) fn push(&self, batch: Batch) {
+    pub(crate) fn push(&self, batch: Batch) {
         let queue = &self.queues[(batch.timestamp.0 % QUEUES) as usize];
         let mut batches = queue.batches.lock();
         batches.push_back(batch);
@@ -126,7 +126,7 @@ impl Garbage {
     }
 
     /// Passes batches at or before `watermark` to `collect`, until it has passed about `most` records.
-    pub(super) fn pop(&self, watermark: Timestamp, most: usize, mut collect: impl FnMut(Batch)) {
+    pub(crate) fn pop(&self, watermark: Timestamp, most: usize, mut collect: impl FnMut(Batch)) {
         let mut handed = 0;
         // The first queue changes with the watermark, so no queue is always the last.
         for queue in 0..QUEUES {
@@ -141,7 +141,7 @@ impl Garbage {
     }
 
     /// Returns true if there is no garbage.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.queues.iter().all(|queue| queue.batches.lock().is_empty())
     }
 }

@@ -13,14 +13,14 @@ const FREE: u64 = 0;
 /// again.
 const DEAD: u64 = u64::MAX;
 /// The owner of locks during recovery. No transaction has this number.
-pub(super) const RECOVERY: u64 = u64::MAX - 1;
+pub(crate) const RECOVERY: u64 = u64::MAX - 1;
 
 /// Bytes of a record behind an `Arc`.
-pub(super) const RECORD_BYTES: u64 = shared_bytes::<Record>();
+pub(crate) const RECORD_BYTES: u64 = shared_bytes::<Record>();
 
 /// The result of an attempt to lock a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Attempt {
+pub(crate) enum Attempt {
     /// The caller has the lock now.
     Locked,
     /// Another owner has the lock.
@@ -37,12 +37,12 @@ pub(super) enum Attempt {
 pub(crate) struct Record {
     /// Number of the transaction that has the lock, or [`FREE`], [`DEAD`] or [`RECOVERY`].
     owner: AtomicU64,
-    pub(super) versions: Chain,
+    pub(crate) versions: Chain,
 }
 
 impl Record {
     /// Locks the record for `owner`, without waiting.
-    pub(super) fn try_lock(&self, owner: u64) -> Attempt {
+    pub(crate) fn try_lock(&self, owner: u64) -> Attempt {
         debug_assert!(owner != FREE && owner != DEAD);
         match self.owner.compare_exchange(FREE, owner, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => Attempt::Locked,
@@ -52,18 +52,18 @@ impl Record {
     }
 
     /// Unlocks the record.
-    pub(super) fn unlock(&self) {
+    pub(crate) fn unlock(&self) {
         self.owner.store(FREE, Ordering::Release);
     }
 
     /// Kills a record that the caller has locked. The caller then removes it from the index.
-    pub(super) fn kill(&self) {
+    pub(crate) fn kill(&self) {
         self.owner.store(DEAD, Ordering::Release);
     }
 
     /// Kills a record that nobody has locked. While it is in the index, [`Record::unlock`] can revive it: a thread that
     /// wants to lock it in between retries.
-    pub(super) fn try_kill(&self) -> Attempt {
+    pub(crate) fn try_kill(&self) -> Attempt {
         match self.owner.compare_exchange(FREE, DEAD, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => Attempt::Locked,
             Err(DEAD) => Attempt::Dead,
@@ -72,13 +72,13 @@ impl Record {
     }
 
     /// Returns true if a transaction other than `owner` has the lock.
-    pub(super) fn is_locked_by_another(&self, owner: u64) -> bool {
+    pub(crate) fn is_locked_by_another(&self, owner: u64) -> bool {
         let now = self.owner.load(Ordering::Acquire);
         now != FREE && now != DEAD && now != owner
     }
 
     /// Returns true if no other owner has locked the record, and nobody has committed to it after `since`.
-    pub(super) fn is_unchanged(&self, owner: u64, since: Timestamp, pin: &Pin) -> bool {
+    pub(crate) fn is_unchanged(&self, owner: u64, since: Timestamp, pin: &Pin) -> bool {
         // The lock is read first: an owner installs before it unlocks, so the version of an unlocked record is seen.
         !self.is_locked_by_another(owner)
             && self.versions.newest(pin).is_none_or(|newest| newest.timestamp <= since)
@@ -91,12 +91,12 @@ pub(crate) struct RecordRef(Arc<Record>);
 
 impl RecordRef {
     /// Makes a record without a version, locked by `owner`.
-    pub(super) fn locked(owner: u64) -> Self {
+    pub(crate) fn locked(owner: u64) -> Self {
         Self(Arc::new(Record { owner: AtomicU64::new(owner), versions: Chain::default() }))
     }
 
     /// Returns true if both handles are of the same record.
-    pub(super) fn is(&self, other: &Self) -> bool {
+    pub(crate) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 }
