@@ -6,9 +6,9 @@
 use crate::error::{Conflict, Result};
 use crate::ids::{Direction, KeyspaceId};
 use crate::key::{Key, KeyRange};
+use crate::mvcc::Draft;
 use crate::mvcc::hidden::Hidden;
 use crate::mvcc::record::RecordRef;
-use crate::mvcc::Draft;
 use crate::order::clock::{Clock, Timestamp};
 use std::ops::ControlFlow;
 

@@ -1,6 +1,6 @@
 //! Terminals, and the inputs that they enter one after another. Equal seeds give equal inputs.
 //!
-//! A terminal carries its own random stream and deck, 64 bytes in all. So a million terminals fit into one process, and
+//! A terminal carries its own random stream and deck, 72 bytes in all. So a million terminals fit into one process, and
 //! their inputs do not depend on the thread that runs them.
 
 use crate::deck::Deck;

@@ -22,8 +22,8 @@ use crate::mvcc::{
 use crate::order::clock::{Clock, Timestamp};
 use crossbeam_utils::Backoff;
 use garbage::{Batch, Deleted, Garbage};
-use index::{Collected, Index};
 use hidden::Hidden;
+use index::{Collected, Index};
 use record::{Attempt, RECORD_BYTES, RECOVERY, RecordRef};
 use std::mem;
 use std::ops::ControlFlow;
