@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 /// The list, from the root of the repository.
 const LIST: &str = "crates/architecture/circles.txt";
 /// Most lines of the list. It is lowered whenever the list gets shorter.
-const MOST: usize = 41;
+const MOST: usize = 13;
 /// The comment above the list.
 const HEAD: &str = "\
 # Circles among the files of a crate by their imports (`CRATE: FILE …`), and imports that run back up from one of its
