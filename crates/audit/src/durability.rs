@@ -178,6 +178,18 @@ fn count(written: &Written) -> u64 {
     written.next_orders.values().map(|next| next.0).sum()
 }
 
+/// Describes committed orders that are lost and rolled-back ones that are there.
+fn missing_and_back(entries: u64, lost: &[Order], back: &[Order]) -> Vec<String> {
+    let mut problems = Vec::new();
+    if !lost.is_empty() {
+        problems.push(format!("{} of {entries} committed New-Orders are lost: {}", lost.len(), listed(lost)));
+    }
+    if !back.is_empty() {
+        problems.push(format!("{} rolled-back New-Orders are there: {}", back.len(), listed(back)));
+    }
+    problems
+}
+
 /// Returns the first orders in words.
 fn listed(orders: &[Order]) -> String {
     let words = |((w_id, d_id, c_id), o_id): &Order| format!("order {o_id} of customer {w_id}/{d_id}/{c_id}");
@@ -260,17 +272,7 @@ impl Before {
             None => "condition 3 holds".into(),
             Some(examples) => format!("condition 3 does not hold: {examples}"),
         });
-        let mut problems = Vec::new();
-        if !lost.is_empty() {
-            problems.push(format!(
-                "{} of {entries} committed New-Orders are lost: {}",
-                lost.len(),
-                listed(&lost)
-            ));
-        }
-        if !back.is_empty() {
-            problems.push(format!("{} rolled-back New-Orders are there: {}", back.len(), listed(&back)));
-        }
+        let mut problems = missing_and_back(entries, &lost, &back);
         let excess = (count2.saturating_sub(count1)).checked_sub(entries);
         match excess {
             None => problems.push(format!("count2 - count1 is less than the {entries} committed New-Orders")),

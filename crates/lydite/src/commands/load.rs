@@ -4,8 +4,10 @@ use super::joining::joining;
 use crate::cli::LoadArgs;
 use crate::signals::{watch, watched};
 use lydite_console::exit::{Failure, Outcome};
+use lydite_console::interrupt::Interrupt;
 use lydite_database::{DatabaseState, Demand, TxMode};
 use lydite_families::TargetSpec;
+use lydite_fleet::Fleet;
 use lydite_micro::{Data as MicroRecords, Meta};
 use lydite_plan::WorkloadName;
 use lydite_plan::data::{self, Data};
@@ -14,7 +16,7 @@ use lydite_plan::micro::{self as plan_micro, MicroData};
 use lydite_plan::values::{number, whole};
 use lydite_report::live::Style;
 use lydite_run::alone::begin_alone;
-use lydite_run::fleet::joining::check_shared;
+use lydite_run::fleet::joining::{Joining, check_shared};
 use lydite_run::fleet::loading as fleet_load;
 use lydite_run::loading::TpccLoad;
 use lydite_run::records;
@@ -68,15 +70,7 @@ pub(crate) fn command(args: LoadArgs) -> Outcome {
     let meta = data.describe(warehouses, seed)?;
     let style = Style::detect(args.quiet);
     let (spec, mut interrupt) = watched(spec, style)?;
-    let fleet = match fleet {
-        None => None,
-        Some(joining) => {
-            let watching = interrupt.take().map_or_else(|| watch(style), Ok)?;
-            let gathered = joining.gather(&watching)?;
-            interrupt = Some(watching);
-            Some((gathered, joining))
-        }
-    };
+    let fleet = fleet.map(|joining| gather(joining, &mut interrupt, style)).transpose()?;
     let target = spec.open()?;
     // Checked before --fresh drops anything.
     target.admit(&Demand::Districts(meta.districts.clone()))?;
@@ -99,6 +93,18 @@ pub(crate) fn command(args: LoadArgs) -> Outcome {
         return Err(Failure::Interrupted(format!("interrupted: the load is unfinished{next}")));
     }
     Ok(())
+}
+
+/// Waits for the agents of a fleet. Begins to watch for Ctrl-C if nothing does so yet.
+fn gather(
+    joining: Joining,
+    interrupt: &mut Option<Interrupt>,
+    style: Style,
+) -> Result<(Fleet, Joining), Failure> {
+    let watching = interrupt.take().map_or_else(|| watch(style), Ok)?;
+    let gathered = joining.gather(&watching)?;
+    *interrupt = Some(watching);
+    Ok((gathered, joining))
 }
 
 /// Runs `lydite load --workload micro`.

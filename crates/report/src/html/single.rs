@@ -300,38 +300,7 @@ fn latency(r: &RunResult, run: &RunData) -> Markup {
             }
             .markup(),
         );
-        let charts: Markup = types
-            .iter()
-            .zip(&run.types)
-            .enumerate()
-            .filter_map(|(of, ((key, t), data))| {
-                let frequency = data.frequency.as_ref()?;
-                let beyond = if frequency.beyond_percent > 0.0 {
-                    format!(
-                        "{} % lie beyond the scale, up to {} ms.",
-                        percent(frequency.beyond_percent),
-                        number(frequency.max_ms)
-                    )
-                } else {
-                    format!("The greatest is {} ms.", number(frequency.max_ms))
-                };
-                let l = t.latency_ms;
-                let says =
-                    format!("Average {} ms, 90th percentile {} ms. {beyond}", number(l.mean), number(l.p90));
-                let title = format!("{} response times", type_name(key));
-                Some(
-                    Chart { kind: "frequency", run: 0, of, title: &title, note: &beyond, says: &says }
-                        .markup(),
-                )
-            })
-            .collect();
-        all.push(Markup::fixed("<h3>Response-time distributions</h3>"));
-        let drawn = if r.is_tpcc() { ", as TPC-C 5.6.1 draws it" } else { "" };
-        let note = format!(
-            "Share of transactions by response time, from zero to four times the 90th percentile{drawn}."
-        );
-        all.push(Markup::with_text("p", &[("class", "note")], &note));
-        all.push(Markup::element("div", &[("class", "multiples")], charts));
+        distributions(r, run, &mut all);
     }
     if let Some((queue, service)) = mean_queue_and_service_ms(r) {
         all.push(
@@ -349,6 +318,40 @@ fn latency(r: &RunResult, run: &RunData) -> Markup {
     }
     all.push(parts_table(r));
     all
+}
+
+/// Adds the distribution of the response times of each type.
+fn distributions(r: &RunResult, run: &RunData, all: &mut Markup) {
+    let charts: Markup = r
+        .types_in_order()
+        .iter()
+        .zip(&run.types)
+        .enumerate()
+        .filter_map(|(of, ((key, t), data))| {
+            let frequency = data.frequency.as_ref()?;
+            let beyond = if frequency.beyond_percent > 0.0 {
+                format!(
+                    "{} % lie beyond the scale, up to {} ms.",
+                    percent(frequency.beyond_percent),
+                    number(frequency.max_ms)
+                )
+            } else {
+                format!("The greatest is {} ms.", number(frequency.max_ms))
+            };
+            let l = t.latency_ms;
+            let says =
+                format!("Average {} ms, 90th percentile {} ms. {beyond}", number(l.mean), number(l.p90));
+            let title = format!("{} response times", type_name(key));
+            Some(Chart { kind: "frequency", run: 0, of, title: &title, note: &beyond, says: &says }.markup())
+        })
+        .collect();
+    all.push(Markup::fixed("<h3>Response-time distributions</h3>"));
+    let drawn = if r.is_tpcc() { ", as TPC-C 5.6.1 draws it" } else { "" };
+    let note = format!(
+        "Share of transactions by response time, from zero to four times the 90th percentile{drawn}."
+    );
+    all.push(Markup::with_text("p", &[("class", "note")], &note));
+    all.push(Markup::element("div", &[("class", "multiples")], charts));
 }
 
 fn parts_table(r: &RunResult) -> Markup {

@@ -182,14 +182,8 @@ pub fn availability_each(
     events.iter().enumerate().map(each).collect()
 }
 
-fn of_event(
-    seconds: &[f64],
-    events: &[Event],
-    (index, event): (usize, &Event),
-    first_s: f64,
-    settling: &Settling,
-) -> Result<Availability, Unjudged> {
-    let (measured, hold) = (seconds.len(), settling.hold_s);
+/// Rejects an event that is outside of a window of so many whole seconds, or beside another one.
+fn check_times(events: &[Event], (index, event): (usize, &Event), measured: usize) -> Result<(), Unjudged> {
     let (from_s, to_s) = (event.from_s, event.to_s.unwrap_or(event.from_s));
     if from_s < 0.0 || from_s.max(to_s) > measured as f64 {
         return Err(Unjudged(format!(
@@ -211,6 +205,19 @@ fn of_event(
             other.name
         )));
     }
+    Ok(())
+}
+
+fn of_event(
+    seconds: &[f64],
+    events: &[Event],
+    (index, event): (usize, &Event),
+    first_s: f64,
+    settling: &Settling,
+) -> Result<Availability, Unjudged> {
+    let (measured, hold) = (seconds.len(), settling.hold_s);
+    let from_s = event.from_s;
+    check_times(events, (index, event), measured)?;
     let before = seconds.get(..first_s as usize).unwrap_or_default();
     if before.len() < hold {
         return Err(Unjudged(format!(

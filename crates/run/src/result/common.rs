@@ -118,20 +118,7 @@ pub(crate) fn common<W: Runnable>(
         client: client(measured, description, stored, completed, f64::from(host.cores)),
         host,
         checks,
-        warnings: match &measured.status {
-            lydite_bench::Status::Failing(why) => vec![sentence(why)],
-            _ => Vec::new(),
-        }
-        .into_iter()
-        .chain(measured.warnings.iter().cloned())
-        .chain(weak_guarantee(description))
-        .chain(description.in_memory.map(|kind| {
-            format!(
-                "The database's files are on a file system in memory ({kind}): a commit waits for no disk and does \
-                 not survive a loss of power; a path (or TMPDIR) on a disk shows what durable commits cost"
-            )
-        }))
-        .collect(),
+        warnings: warnings(measured, description),
         outages: measured
             .outages
             .iter()
@@ -146,6 +133,24 @@ pub(crate) fn common<W: Runnable>(
             .collect(),
         ..RunResult::default()
     })
+}
+
+/// Returns the warnings that every workload has.
+fn warnings<W: Runnable>(measured: &Measurement<W>, description: &Description) -> Vec<String> {
+    match &measured.status {
+        lydite_bench::Status::Failing(why) => vec![sentence(why)],
+        _ => Vec::new(),
+    }
+    .into_iter()
+    .chain(measured.warnings.iter().cloned())
+    .chain(weak_guarantee(description))
+    .chain(description.in_memory.map(|kind| {
+        format!(
+            "The database's files are on a file system in memory ({kind}): a commit waits for no disk and does \
+             not survive a loss of power; a path (or TMPDIR) on a disk shows what durable commits cost"
+        )
+    }))
+    .collect()
 }
 
 fn transaction(measured: &KindMeasurement, completed: u64) -> Result<TransactionResult, Failure> {

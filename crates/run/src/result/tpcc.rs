@@ -303,19 +303,20 @@ impl Parts<'_> {
             }),
             declared: self.declared,
             reads_replicas: self.ran.replicas.is_some(),
-            // Checks before the run do not judge the run.
-            conditions_violated: {
-                let condition = |check: &CheckResult| check.id.strip_prefix("3.3.2.")?.parse().ok();
-                let after = result.checks.iter().filter(|check| check.when == CheckedWhen::After);
-                let found: Vec<(u8, bool)> =
-                    after.filter_map(|check| Some((condition(check)?, check.ok))).collect();
-                let violated: Vec<u8> =
-                    found.iter().filter(|(_, ok)| !ok).map(|(number, _)| *number).collect();
-                // An interrupted check can show that a condition is violated, but not that all hold.
-                (found.len() == CONDITION_COUNT || !violated.is_empty()).then_some(violated)
-            },
+            conditions_violated: conditions_violated(result),
         }
     }
+}
+
+/// Returns the numbers of the conditions that the run violated; `None` if not all were evaluated and none is violated.
+fn conditions_violated(result: &RunResult) -> Option<Vec<u8>> {
+    let condition = |check: &CheckResult| check.id.strip_prefix("3.3.2.")?.parse().ok();
+    // Checks before the run do not judge the run.
+    let after = result.checks.iter().filter(|check| check.when == CheckedWhen::After);
+    let found: Vec<(u8, bool)> = after.filter_map(|check| Some((condition(check)?, check.ok))).collect();
+    let violated: Vec<u8> = found.iter().filter(|(_, ok)| !ok).map(|(number, _)| *number).collect();
+    // An interrupted check can show that a condition is violated, but not that all hold.
+    (found.len() == CONDITION_COUNT || !violated.is_empty()).then_some(violated)
 }
 
 /// Returns a phase of the plan in the result.
