@@ -18,7 +18,7 @@ pub struct Function {
 pub fn functions(workspace: &Workspace) -> Vec<Function> {
     each_file(workspace)
         .flat_map(|(path, file)| {
-            functions_of(product(file))
+            functions_of(&file.product().collect::<Vec<_>>())
                 .map(move |(name, lines)| Function { name: format!("{path} {name}"), lines })
         })
         .collect()
@@ -40,14 +40,8 @@ fn each_file(workspace: &Workspace) -> impl Iterator<Item = (String, &Source)> {
     crates.flat_map(|of| of.files.iter().map(|file| (format!("{}/src/{}", of.folder, file.path), file)))
 }
 
-/// Returns the text of a file without the tests at its end.
-fn product(file: &Source) -> &str {
-    file.text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default()
-}
-
 /// Returns the name and the lines of each function of a formatted file: it ends with a brace below its begin.
-fn functions_of(text: &str) -> impl Iterator<Item = (String, usize)> {
-    let lines: Vec<&str> = text.lines().collect();
+fn functions_of(lines: &[&str]) -> impl Iterator<Item = (String, usize)> + use<> {
     let mut found = Vec::new();
     for (begin, line) in lines.iter().enumerate() {
         let code = line.trim_start();
@@ -111,7 +105,8 @@ mod tests {
     fn functions_are_as_long_as_they_stand() {
         let text =
             "impl A {\n    pub(crate) const fn b() {\n        c();\n    }\n}\nfn d(\n    e: u8,\n) {\n}\n";
-        let found: Vec<(String, usize)> = functions_of(text).collect();
+        let lines: Vec<&str> = text.lines().collect();
+        let found: Vec<(String, usize)> = functions_of(&lines).collect();
         assert_eq!(found, [("b".to_owned(), 3), ("d".to_owned(), 4)]);
     }
 }

@@ -8,6 +8,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use syn::{Attribute, Item, Meta};
 
+/// Begin of the tests in a formatted file, and their end.
+const TESTS: &str = "#[cfg(test)]\nmod tests {\n";
+const TESTS_END: &str = "\n}\n";
+
 /// All crates below `crates/`.
 pub struct Workspace {
     /// The root of the repository.
@@ -115,10 +119,16 @@ impl Crate {
 }
 
 impl Source {
-    /// Returns its lines without indentation, comments, and the tests at its end.
+    /// Returns its lines without those of its tests.
+    pub fn product(&self) -> impl Iterator<Item = &str> + Clone {
+        let (before, rest) = self.text.split_once(TESTS).unwrap_or((&self.text, ""));
+        let after = rest.split_once(TESTS_END).map_or("", |(_, after)| after);
+        before.lines().chain(after.lines())
+    }
+
+    /// Returns its lines without indentation, comments and tests.
     pub fn code(&self) -> impl Iterator<Item = &str> + Clone {
-        let code = self.text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
-        code.lines().map(str::trim_start).filter(|line| !line.starts_with("//"))
+        self.product().map(str::trim_start).filter(|line| !line.starts_with("//"))
     }
 
     /// Returns the first paragraph of its `//!` comment in one line, or none.

@@ -7,6 +7,7 @@ mod floors;
 mod invariants;
 mod layers;
 mod matrix;
+mod measures;
 mod products;
 mod pure;
 
