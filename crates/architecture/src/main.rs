@@ -1,4 +1,4 @@
-//! Prints the numbers that ARCHITECTURE.md promises: `cargo run -p lydite-architecture`.
+//! Prints circles, long functions and untyped errors of the sources: `cargo run -p lydite-architecture`.
 
 use lydite_architecture::circles::{back_up, circles};
 use lydite_architecture::imports::imports;

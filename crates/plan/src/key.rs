@@ -14,13 +14,13 @@ pub struct Key {
 pub struct Flag {
     /// The letter of its short form.
     pub short: Option<char>,
-    /// What the help calls its value; none for a switch, which means `true`.
+    /// Name of its value in the help; none for a switch, which means `true`.
     pub value: Option<&'static str>,
-    /// What the help says.
+    /// Text of the help.
     pub help: &'static str,
     /// The end of the help, if a table has it.
     pub listing: Option<fn() -> String>,
-    /// What stands between the values of a flag that may be given several times; none if it may not.
+    /// Text between the values of a flag that may be given several times; none if it may not.
     pub repeated: Option<&'static str>,
     /// The value of the flag without one; none if it needs one.
     pub bare: Option<&'static str>,
@@ -44,27 +44,27 @@ impl Key {
         Self { flag: Some(flag), ..self }
     }
 
-    /// Ends the help of the flag with what a table has.
+    /// Ends the help of the flag with the names of a table.
     pub(crate) const fn listing(self, listing: fn() -> String) -> Self {
-        let Some(flag) = self.flag else { return self };
+        let Some(flag) = self.flag else { panic!("give the key a flag first") };
         Self { flag: Some(Flag { listing: Some(listing), ..flag }), ..self }
     }
 
     /// Gives the flag a short form.
     pub(crate) const fn short(self, letter: char) -> Self {
-        let Some(flag) = self.flag else { return self };
+        let Some(flag) = self.flag else { panic!("give the key a flag first") };
         Self { flag: Some(Flag { short: Some(letter), ..flag }), ..self }
     }
 
     /// Lets the flag be given several times.
     pub(crate) const fn repeated(self, between: &'static str) -> Self {
-        let Some(flag) = self.flag else { return self };
+        let Some(flag) = self.flag else { panic!("give the key a flag first") };
         Self { flag: Some(Flag { repeated: Some(between), ..flag }), ..self }
     }
 
     /// Lets the flag be given without a value.
     pub(crate) const fn bare(self, value: &'static str) -> Self {
-        let Some(flag) = self.flag else { return self };
+        let Some(flag) = self.flag else { panic!("give the key a flag first") };
         Self { flag: Some(Flag { bare: Some(value), ..flag }), ..self }
     }
 }

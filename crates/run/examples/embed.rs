@@ -13,7 +13,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for setting in ["target=gemel:", "warehouses=2", "warmup=1s", "duration=3s", "seed=7"] {
         entries.set(setting, keys().plan);
     }
-    let request = Request::new(Plan::read(entries)?, Vec::new(), Style::Quiet, Interrupt::default());
+    let request = Request::new(Plan::read(entries)?, Style::Quiet, Interrupt::default());
     let concluded = run(&request)?;
     for failure in &concluded.failures {
         eprintln!("{failure}");

@@ -1,5 +1,6 @@
 //! A companion of a run: something that is done beside its window, from before it to the result.
 
+use crate::fleet::running::Agents;
 use lydite_bench::{Measurement, RunControl, Runnable};
 use lydite_console::exit::Failure;
 use lydite_observe::Series;
@@ -54,8 +55,8 @@ pub(crate) trait Companion<W: Runnable> {
 /// A run whose window is over.
 pub(crate) struct Over<'a, W: Runnable> {
     pub(crate) measurement: &'a Measurement<W>,
-    /// False if an agent of a fleet was lost: nobody knows its last acknowledgements.
-    pub(crate) all_reported: bool,
+    /// The agents that played it; none if this process did. Nobody knows the last acknowledgements of a lost one.
+    pub(crate) agents: Agents,
 }
 
 /// A check with its name, or the failure to make it.
@@ -155,7 +156,7 @@ impl<W: Runnable> Companions<W> {
 
 /// Does `work` within the first companion, within the second one, and so on.
 fn nested<W: Runnable>(all: &[Box<dyn Companion<W>>], control: &RunControl, work: &mut dyn FnMut()) {
-    match all.split_last() {
+    match all.split_first() {
         None => work(),
         Some((outer, inner)) => outer.during(control, &mut || nested(inner, control, work)),
     }

@@ -15,8 +15,10 @@ use lydite_report::model::CheckResult;
 pub struct Concluded {
     /// The result document; none if it could not be made, for one of the failures.
     pub result: Option<RunResult>,
-    /// What went wrong; empty if the run was complete and the database passed.
+    /// Failures of the run and of its checks; empty if it was complete and the database passed.
     pub failures: Vec<Failure>,
+    /// Failures of faults and of agents, which are told last.
+    pub late: Vec<Failure>,
 }
 
 /// A measured run of any workload.
@@ -68,8 +70,8 @@ impl<W: Runnable> Measured<'_, W> {
             failures.push(Failure::checks("checks", failed));
         }
         let result = self.document(checks, checked).map_err(|failure| failures.push(failure)).ok();
-        failures.extend(self.companions.failures());
-        Concluded { result, failures }
+        let late = self.companions.failures().chain(self.over.agents.failures()).collect();
+        Concluded { result, failures, late }
     }
 
     /// Writes the result as far as it is known, if there are checks to make: the measurement is safe then even if the

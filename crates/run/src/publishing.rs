@@ -33,6 +33,7 @@ impl Concluded {
                 failures.push(Failure::Threshold(unmet));
             }
         }
+        failures.extend(self.late);
         Failure::all(failures)
     }
 }

@@ -28,8 +28,10 @@ impl FromArgMatches for PlanFlags {
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
         let given = |key: &Key| matches.value_source(key.name) == Some(ValueSource::CommandLine);
-        let given = with_flags().filter(|(key, _)| given(key));
-        self.0 = given.map(|(key, flag)| (key, values(matches, key, &flag))).collect();
+        for (key, flag) in with_flags().filter(|(key, _)| given(key)) {
+            self.0.retain(|(known, _)| known.name != key.name);
+            self.0.push((key, values(matches, key, &flag)));
+        }
         Ok(())
     }
 }

@@ -4,7 +4,6 @@ use super::faults::warn_of_left;
 use crate::cli::RunArgs;
 use crate::signals::watch;
 use lydite_console::exit::Outcome;
-use lydite_console::memory;
 use lydite_console::output::reserve_stdout;
 use lydite_database::TxMode;
 use lydite_families::TargetSpec;
@@ -32,10 +31,8 @@ pub(crate) fn command(args: RunArgs) -> Outcome {
     }
     let style = Style::detect(args.quiet);
     let interrupt = watch(style)?;
-    plan.waited_for_by(&interrupt.waiter());
-    memory::suit(&plan.target);
     let RunArgs { fresh, template, verbose, .. } = args;
-    let request = Request { plan, faults, fresh, template, verbose, style, interrupt, fleet };
+    let request = Request { faults, fresh, template, verbose, fleet, ..Request::new(plan, style, interrupt) };
     run(&request)?.publish(&request)
 }
 

@@ -60,7 +60,7 @@ struct Watching(Option<BalanceWatch>);
 
 impl Companion<Tpcc> for Watching {
     fn finish(&mut self, over: &Over<'_, Tpcc>) -> Option<Made> {
-        let watch = self.0.take().filter(|_| over.all_reported)?;
+        let watch = self.0.take().filter(|_| over.agents.all_reported())?;
         Some(Made { id: BALANCES_CHECK, check: watch.judged(&over.measurement.whole) })
     }
 }

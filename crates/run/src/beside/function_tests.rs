@@ -113,22 +113,20 @@ impl FunctionFindings {
             format!("The function test {test} {verdict} on this database: {detail}")
         })
     }
-}
 
-impl<W: Runnable> Companion<W> for FunctionFindings {
     /// Adds the findings, and their warnings before all others.
-    fn add_to(&self, _: &Over<'_, W>, result: &mut RunResult) {
-        self.write(result);
-    }
-}
-
-impl FunctionFindings {
     fn write(&self, result: &mut RunResult) {
         let unmade = self.unmade.iter().map(|why| format!("The function tests could not be made: {why}"));
         result.warnings.splice(0..0, self.failed().chain(unmade).chain(self.unknown.iter().cloned()));
         if !self.findings.is_empty() {
             result.controls.functions = Some(self.findings.iter().map(written).collect());
         }
+    }
+}
+
+impl<W: Runnable> Companion<W> for FunctionFindings {
+    fn add_to(&self, _: &Over<'_, W>, result: &mut RunResult) {
+        self.write(result);
     }
 }
 

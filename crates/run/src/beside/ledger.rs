@@ -88,7 +88,7 @@ impl Ledger {
 
 impl Companion<Tpcc> for Ledger {
     fn checks(&self, over: &Over<'_, Tpcc>) -> Option<&'static str> {
-        over.all_reported.then_some(LEDGER_CHECK)
+        over.agents.all_reported().then_some(LEDGER_CHECK)
     }
 
     fn check(&mut self, over: &Over<'_, Tpcc>) -> Result<Found, Failure> {

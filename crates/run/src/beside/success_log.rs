@@ -43,7 +43,7 @@ struct SuccessLog {
 
 impl Companion<Tpcc> for SuccessLog {
     fn checks(&self, over: &Over<'_, Tpcc>) -> Option<&'static str> {
-        over.all_reported.then_some(SUCCESS_LOG_CHECK)
+        over.agents.all_reported().then_some(SUCCESS_LOG_CHECK)
     }
 
     fn check(&mut self, over: &Over<'_, Tpcc>) -> Result<Found, Failure> {

@@ -18,7 +18,7 @@ pub(crate) struct RunWork {
     pub(crate) document: Document,
     /// Description of the loaded database, which the agent must find too.
     pub(crate) database: String,
-    /// See [`RunPlan::cuts`]. They come from faults, which agents do not know.
+    /// See [`lydite_bench::RunPlan::cuts`]. They come from faults, which agents do not know.
     pub(crate) cuts: Vec<u64>,
     /// True if the lines of the success log go with the reports.
     pub(crate) logs: bool,

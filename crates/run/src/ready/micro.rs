@@ -6,7 +6,6 @@ use crate::request::Request;
 use crate::spread::few_sessions;
 use lydite_bench::{LoadReport, MicroMode, MicroPlan, RunPlan};
 use lydite_console::exit::Failure;
-use lydite_console::output::complain;
 use lydite_database::{DatabaseState, Demand, Description, Target};
 use lydite_families::family_of;
 use lydite_micro::Inputs;
@@ -22,7 +21,7 @@ pub(crate) struct Ready<'a> {
     /// True if the target stores anything.
     pub(crate) stored: bool,
     pub(crate) run_plan: MicroPlan,
-    /// Warnings that were known before the run, which the user has seen.
+    /// Warnings that are known before the run.
     pub(crate) warnings: Vec<String>,
 }
 
@@ -62,7 +61,6 @@ impl<'a> Ready<'a> {
         if let Some(endpoints) = target.capabilities().endpoints {
             warnings.extend(few_sessions(endpoints, run_plan.sessions(), flag));
         }
-        warnings.iter().for_each(|warning| complain(warning));
         Ok(Self { request, target, description, load, stored, run_plan, warnings })
     }
 }

@@ -3,12 +3,14 @@
 use crate::beside::{counters, observing, servers};
 use crate::companion::{Begun, Companions, Over};
 use crate::conclusion::{Concluded, Measured};
+use crate::fleet::running::Agents;
 use crate::measuring::{Live, measure};
 use crate::ready::micro::Ready;
 use crate::request::Request;
 use crate::result::micro::Parts;
 use lydite_bench::{Measurement, MicroMode};
 use lydite_console::exit::Failure;
+use lydite_console::output::complain;
 use lydite_database::{Micro, Workload};
 use lydite_plan::micro::MicroAsked;
 
@@ -26,8 +28,9 @@ const COMPANIONS: &[fn(&Ready<'_>) -> Begun<Micro>] = &[
 pub(crate) fn run(request: &Request, asked: &MicroAsked) -> Result<Concluded, Failure> {
     let ready = Ready::new(request, asked)?;
     let (mut companions, checks) = Companions::begin(COMPANIONS, &ready)?;
+    ready.warnings.iter().for_each(|warning| complain(warning));
     let measurement = measured(&ready, &companions, &asked.shape.to_string())?;
-    let over = Over { measurement: &measurement, all_reported: true };
+    let over = Over { measurement: &measurement, agents: Agents::default() };
     let made = companions.finish(&over);
     let parts = Parts {
         plan: &request.plan,

@@ -38,7 +38,7 @@ pub(crate) fn run(request: &Request) -> Result<Concluded, Failure> {
     }
     let measurement = measured?;
     let agents = fleet.map(|fleet| fleet.finish(&ready.run_plan())).unwrap_or_default();
-    let over = Over { measurement: &measurement, all_reported: agents.all_reported() };
+    let over = Over { measurement: &measurement, agents };
     let made = companions.finish(&over);
     let replicas = ready.replicas.as_ref().map(|replicas| replicas.report());
     let parts = Parts {
@@ -68,17 +68,11 @@ pub(crate) fn run(request: &Request) -> Result<Concluded, Failure> {
         result: &|checks, checked| {
             let mut result = parts.result(checks, checked)?;
             result.warnings.extend(ready.warnings.iter().cloned());
-            result.warnings.extend(proven::warning(parts.declared));
             Ok(result)
         },
-        complete: &|result| {
-            agents.add_to(result);
-            parts.judge(result);
-        },
+        complete: &|result| parts.judge(result),
     };
-    let mut concluded = run.conclude(checks, made);
-    concluded.failures.extend(agents.failures());
-    Ok(concluded)
+    Ok(run.conclude(checks, made))
 }
 
 /// Measures the run.
