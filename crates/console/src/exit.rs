@@ -22,7 +22,7 @@ pub enum Failure {
     Threshold(Vec<String>),
     /// The user interrupted. Exit code 130.
     Interrupted(String),
-    /// Several of these. The exit code is the first in the order of [`PRECEDENCE`].
+    /// Several of these. The exit code is the first in the order 1, 3, 2, 130, 4.
     Several(Vec<Failure>),
 }
 

@@ -136,6 +136,9 @@ pub(crate) struct Card {
     pub(crate) warns: fn(&RunResult) -> bool,
 }
 
+/// Returns the values of a number by second, of one of its parts if there is a name.
+type BySecond = fn(&RunResult, Option<&str>) -> Option<Vec<Option<f64>>>;
+
 /// A number of a result.
 pub(crate) struct Number {
     /// Name in requirements, gates and figures; empty if they can't name it.
@@ -161,7 +164,7 @@ pub(crate) struct Number {
     /// Parts, if it has any.
     pub(crate) parts: Option<Parts>,
     /// Returns the values by second, of a part if there is one; none for a number of whole runs.
-    pub(crate) by_second: Option<fn(&RunResult, Option<&str>) -> Option<Vec<Option<f64>>>>,
+    pub(crate) by_second: Option<BySecond>,
     /// Line of comparisons.
     pub(crate) compared: Option<Compared>,
     /// Line of summaries in Markdown.
@@ -270,7 +273,7 @@ pub(crate) static NUMBERS: &[Number] = &[
             when: When::Always,
             seconds: Some(|r| r.series.new_order.clone()),
         }),
-        summary: Some(Summary { label: "NOPM", is_main: true, alone: Some(|value| nopm(value)) }),
+        summary: Some(Summary { label: "NOPM", is_main: true, alone: Some(nopm) }),
         headline: Some(Headline { label: "NOPM", more: share_of_maximum }),
         card: Some(Card { label: "NOPM", unit: "", note: nopm_note, warns: |_| false }),
         column: Some("NOPM"),
@@ -295,7 +298,7 @@ pub(crate) static NUMBERS: &[Number] = &[
             when: When::Always,
             seconds: Some(|r| r.series.total()),
         }),
-        summary: Some(Summary { label: "tps", is_main: true, alone: Some(|value| number(value)) }),
+        summary: Some(Summary { label: "tps", is_main: true, alone: Some(number) }),
         headline: Some(Headline { label: "tps", more: |_| String::new() }),
         card: Some(Card {
             label: "Transactions",
