@@ -18,6 +18,7 @@ pub struct Fault {
 }
 
 /// A place of this machine.
+#[allow(clippy::large_enum_variant, reason = "a fault has a few places, and each is kept once")]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Site {
     /// The machine itself.
