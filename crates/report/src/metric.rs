@@ -49,7 +49,7 @@ enum Quantity {
 }
 
 impl Metric {
-    /// Reads a short name (a name of the tables in [`crate::numbers`]) or a path into the result, its names separated by
+    /// Reads a short name (a name of the tables in `numbers/`) or a path into the result, its names separated by
     /// dots.
     ///
     /// # Errors
