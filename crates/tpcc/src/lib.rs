@@ -2,7 +2,7 @@
 //!
 //! Clause numbers refer to the TPC-C Standard, revision 5.11. Data flows through this crate in this order:
 //! [`population`] makes the [`rows`] of the nine tables that [`schema`] describes. A [`terminal`] enters
-//! [`transactions`], and a database answers them. [`consistency`] says what must hold afterwards.
+//! [`mod@transactions`], and a database answers them. [`consistency`] says what must hold afterwards.
 //! [`limits`] and [`compliance`] say how the standard judges a run.
 //!
 //! ```
