@@ -6,7 +6,7 @@ use lydite_architecture::measures::{LONG, functions, text_errors};
 use lydite_architecture::workspace::Workspace;
 use std::process::ExitCode;
 
-/// How many of the longest functions, and of the files with most texts as errors, are named.
+/// Number of the longest functions, and of the files with the most texts as errors, that are named.
 const NAMED: usize = 10;
 
 fn main() -> ExitCode {

@@ -8,7 +8,7 @@ pub const LONG: usize = 70;
 /// A function of the product.
 #[derive(Debug)]
 pub struct Function {
-    /// Its file, from `crates/`, and its name.
+    /// Path of its file from `crates/`, and its name.
     pub name: String,
     /// Lines from its name to its closing brace.
     pub lines: usize,

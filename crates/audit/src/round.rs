@@ -1,4 +1,4 @@
-//! What an audit is about, and a run of a part of its tests.
+//! Subject of an audit, and a run of a part of its tests.
 
 use crate::act::Crew;
 use crate::finding::Property;

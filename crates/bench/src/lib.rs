@@ -1,4 +1,4 @@
-//! Runs a workload against a [`Target`](lydite_database::Target) and measures it.
+//! Runs a workload against a target and measures it.
 //!
 //! [`run`] takes a [`RunPlan`] and returns a [`Measurement`] of TPC-C, [`run_micro`] one of the microbenchmark. Both
 //! are the same code over [`Runnable`], compiled twice. [`load`](load::load) fills a database first. These functions

@@ -1,4 +1,4 @@
-//! The wish of the user to stop, and what is said while a command waits for a server.
+//! The user's request to stop, and lines that are printed while a command waits for a server.
 
 use crate::output::{complain, eprint};
 use lydite_bench::RunControl;
@@ -12,7 +12,7 @@ use std::time::Duration;
 /// Time between two reads of the flag.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// The wish of the user to stop, which a flag has, and the reports of waits for servers.
+/// The user's request to stop (a flag), and the reports of waits for servers.
 #[derive(Clone, Debug)]
 pub struct Interrupt {
     asked: Arc<AtomicBool>,
@@ -31,7 +31,7 @@ enum View {
     Run,
 }
 
-/// Nobody asks for it, and it says nothing.
+/// An interrupt that never happens and prints nothing.
 impl Default for Interrupt {
     fn default() -> Self {
         Self::new(Arc::default(), Style::Quiet)
@@ -58,8 +58,8 @@ impl Waiter for Interrupt {
 }
 
 impl Interrupt {
-    /// Returns an interrupt that has happened once `asked` is true; who handles signals sets it. `style` is that of the
-    /// reports of waits.
+    /// Returns an interrupt that comes when `asked` becomes true; the handler of signals sets it. `style` is the style of
+    /// the reports.
     #[must_use]
     pub fn new(asked: Arc<AtomicBool>, style: Style) -> Self {
         Self { asked, style, view: Arc::new(Mutex::new(View::Nothing)) }

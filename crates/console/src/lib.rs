@@ -1,5 +1,6 @@
-//! How Lydite's commands speak and end: lines for people, documents for their places, failures with exit codes, and the
-//! wish of the user to stop. Nothing here handles a signal: who does sets the flag of an [`interrupt::Interrupt`].
+//! Output and ends of Lydite's commands: lines for people, documents for their places, failures with exit codes, and the
+//! user's request to stop. Nothing here handles a signal: the command line does, and sets the flag of an
+//! [`interrupt::Interrupt`].
 
 pub mod exit;
 pub mod interrupt;

@@ -1,4 +1,4 @@
-//! A session that has a seat at an endpoint, and tells the endpoints what happens to it.
+//! A session with a seat at an endpoint. It reports its attempts and losses to the endpoints.
 
 use crate::endpoints::Seat;
 use crate::error::TxError;

@@ -66,7 +66,7 @@ pub struct NewDriver {
     pub path: PathBuf,
     /// Language; a specification names its own.
     pub language: Option<Language>,
-    /// True for a driver of a key-value store, on which Lydite plays the transactions.
+    /// True for a driver of a key-value store: Lydite plays the transactions on it.
     pub kv: bool,
     /// File with the specification of a key-value driver.
     pub spec: Option<PathBuf>,

@@ -6,7 +6,7 @@ use crate::registry::TargetSpec;
 use lydite_database::kv::KvTarget;
 use lydite_database::kv::codec::KvRow;
 use lydite_database::kv::layout::{customer_by_name, order_by_customer};
-use lydite_database::kv::scan::{Scanned, rows_of};
+use lydite_database::kv::scan::{RowSource, Scanned};
 use lydite_database::kv::{Access, AnyStore, AnyTx, Direction, KeyRange, KvTable, Store, StoreTx};
 use lydite_database::playing::{assert_conditions, fight, inputs, load, meta, play, population};
 use lydite_database::{DatabaseState, LoadProgress, LoadUnit, Target, TxError, TxMode};
@@ -51,16 +51,18 @@ pub fn the_answers_and_the_rows_are_those_of_sqlite<S: Store>(config: S::Config)
 fn the_indexes_name_every_row_once(store: &dyn AnyStore) {
     let mut tx = store.begin_any(Access::Read).expect("begin");
     let mut customers = BTreeSet::new();
-    rows_of(&mut tx, KeyRange::ALL, |row: &rows::Customer| {
-        customers.insert(customer_by_name::key(row).to_vec());
-    })
-    .expect("customers");
+    Scanned(&mut tx)
+        .rows(None, |row: &rows::Customer| {
+            customers.insert(customer_by_name::key(row).to_vec());
+        })
+        .expect("customers");
     assert_eq!(keys(&mut tx, KvTable::CustomerByName), customers);
     let mut orders = BTreeSet::new();
-    rows_of(&mut tx, KeyRange::ALL, |row: &rows::Order| {
-        orders.insert(order_by_customer::key(row.w_id, row.d_id, row.c_id, row.id).to_vec());
-    })
-    .expect("orders");
+    Scanned(&mut tx)
+        .rows(None, |row: &rows::Order| {
+            orders.insert(order_by_customer::key(row.w_id, row.d_id, row.c_id, row.id).to_vec());
+        })
+        .expect("orders");
     assert_eq!(keys(&mut tx, KvTable::OrderByCustomer), orders);
 }
 

@@ -81,7 +81,7 @@ pub(crate) fn remove(path: &Path) -> io::Result<()> {
 }
 
 /// Renames a path before it is removed, because half a directory must not be taken for a whole one. Returns the new
-/// name, under which an earlier removal may have left files.
+/// name. An earlier removal may have left files there.
 fn set_aside(path: &Path) -> io::Result<PathBuf> {
     let gone = with_suffix(path, ".gone");
     remove(&gone)?;

@@ -1,4 +1,4 @@
-//! URLs of servers that are key-value stores: what is the same for all of them.
+//! Shared parts of the URLs of key-value servers.
 
 use crate::family::Configured;
 use lydite_database::code::Code;

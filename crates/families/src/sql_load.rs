@@ -17,8 +17,8 @@ pub(crate) const BY_SIZE: [Table; 9] = [
     Table::Warehouse,
 ];
 
-/// Runs independent statements on up to `jobs` threads. Each calls `work` once, which asks for the next statement until
-/// there is none.
+/// Runs independent statements on up to `jobs` threads. Each thread calls `work` once. `work` asks for statements until
+/// none is left.
 pub(crate) fn side_by_side(
     statements: &[String],
     jobs: usize,

@@ -2,9 +2,9 @@
 //!
 //! A node first reads from its data how many commits of the cluster it has. If no node runs, the one with the most begins the
 //! cluster anew. The others join, and copy the commits that they lack. A node that did not know its number would copy all
-//! rows; nodes that all don't are taken to have the same rows, whatever each lacks.
+//! rows. If no node knows its number, all are taken to have the same rows.
 //!
-//! What differs between products is data ([`Rejoin`]): a guard starts servers that it knows from a note alone.
+//! Differences between products are data ([`Rejoin`]), because a guard knows servers from a note alone.
 
 use crate::error::FaultError;
 use serde::{Deserialize, Serialize};
@@ -21,10 +21,10 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// Time between two looks at it.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// The way in which nodes of a product start again: arguments and messages of its servers, and files among their data.
+/// New start of a product's nodes: arguments and messages of its servers, and files among their data.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rejoin {
-    /// Arguments with which a server recovers its data, reports its position, and ends without taking connections. Messages
+    /// Arguments that make a server recover its data, report its position, and end without taking connections. Messages
     /// name the last one.
     pub recover: Vec<String>,
     /// Begin of the server's message about its position, which follows as `CLUSTER:COMMITS`.
@@ -39,9 +39,9 @@ pub struct Rejoin {
     pub members: String,
     /// File that says whether the node may begin the cluster.
     pub state: String,
-    /// Its text if the node may not.
+    /// Text of this file if the node may not begin the cluster.
     pub forbids: String,
-    /// Its text if the node may.
+    /// Text of this file if the node may.
     pub permits: String,
 }
 
@@ -138,7 +138,7 @@ impl Rejoin {
 mod tests {
     use super::*;
 
-    /// That of Galera.
+    /// Settings of Galera.
     fn rejoin() -> Rejoin {
         Rejoin {
             recover: ["--skip-networking", "--wsrep-recover"].map(str::to_owned).to_vec(),

@@ -53,7 +53,7 @@ pub struct Cluster {
     pub new_data: PathBuf,
     /// Ports of all nodes, with this one.
     pub ports: Vec<u16>,
-    /// The way in which its nodes start again.
+    /// New start of its nodes.
     pub rejoin: Rejoin,
 }
 

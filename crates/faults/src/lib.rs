@@ -8,8 +8,9 @@
 //! On another host, ssh starts the guard ([`remote`]). It holds the guard's input open like a pipe does.
 //!
 //! Nothing here knows Lydite, except that this program runs `faults guard`, `faults burn`, `faults disk` and `faults hold`
-//! as it should. Nothing knows a database or the inside of a lab either: a [`Server`] brings what is special about it as
-//! data, such as the way in which the nodes of its cluster start again ([`cluster`]).
+//! as it should. No code depends on a database or the inside of a lab, but
+//! for a lab's name in texts and in the kind `move`: a [`Server`] brings its peculiarities as
+//! data, such as the new start of its cluster's nodes ([`cluster`]).
 
 pub mod cluster;
 mod data;

@@ -182,7 +182,7 @@ impl Down {
         Processes::now().all().find(|process| self.is(*process))
     }
 
-    /// Returns the way in which the server starts again in its cluster; `None` without one.
+    /// Returns how the server starts again in its cluster; `None` without one.
     fn rejoin(&self) -> Option<&Rejoin> {
         self.server.cluster.as_ref().map(|cluster| &cluster.rejoin)
     }

@@ -90,7 +90,7 @@ impl Disk {
     pub(crate) fn unmount(&self) -> Outcome {
         let begun = Instant::now();
         while is_mounted(&self.mount).unwrap_or(false) {
-            let mut umount = command("umount").map_err(|problem| Failure::usage(problem.to_string()))?;
+            let mut umount = command("umount")?;
             umount.arg(&self.mount);
             if let Err(problem) = run_to_end(umount, "umount")
                 && begun.elapsed() > PATIENCE
@@ -104,7 +104,7 @@ impl Disk {
 }
 
 /// Returns a command without input.
-fn command(name: &str) -> Result<Command, LabError> {
+fn command(name: &str) -> Result<Command, Failure> {
     let program = program(name, PACKAGES)?;
     let mut command = Command::new(program);
     command.stdin(Stdio::null());

@@ -6,7 +6,7 @@ use crate::kind::{Kind, Servers};
 use crate::note::{Lab, is_starting};
 use crate::privacy::{make_directory, write_private};
 use crate::process;
-use crate::programs::program;
+use crate::programs::{own, program};
 use crate::server::{Server, agent_arguments};
 use lydite_console::exit::{Failure, Outcome};
 use lydite_fleet::JOIN;
@@ -28,9 +28,7 @@ pub(crate) struct Programs {
 impl Programs {
     /// Finds the NATS server and this program.
     pub(crate) fn find() -> Result<Self, Failure> {
-        let own = std::env::current_exe();
-        let lydite = own.map_err(|error| Failure::usage(format!("lydite's own program: {error}")))?;
-        Ok(Self { nats: program("nats-server", "nats-server")?, lydite })
+        Ok(Self { lydite: own()?, nats: program("nats-server", "nats-server")? })
     }
 }
 

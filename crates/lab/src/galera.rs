@@ -1,11 +1,11 @@
-//! Galera's nodes: the way in which they start again.
+//! New start of Galera's nodes.
 
 use lydite_faults::cluster::Rejoin;
 
 /// Argument of the node that begins a cluster. A start without it joins the others.
 pub(crate) const NEW_CLUSTER: &str = "--wsrep-new-cluster";
 
-/// Returns the way in which a node of Galera starts again.
+/// Returns how a node of Galera starts again.
 pub(crate) fn rejoin() -> Rejoin {
     Rejoin {
         recover: ["--skip-log-error", "--skip-networking", "--wsrep-recover"].map(str::to_owned).to_vec(),

@@ -3,6 +3,7 @@
 use crate::error::LabError;
 use crate::privacy::make_directory;
 use crate::process;
+use crate::programs::own;
 use crate::server::Server;
 use lydite_console::PASSWORD;
 use lydite_console::exit::{Failure, Outcome};
@@ -22,9 +23,7 @@ pub(crate) struct Programs {
 impl Programs {
     /// Finds this program.
     pub(crate) fn find() -> Result<Self, Failure> {
-        let own = std::env::current_exe();
-        own.map(|lydite| Self { lydite })
-            .map_err(|error| Failure::usage(format!("lydite's own program: {error}")))
+        Ok(Self { lydite: own()? })
     }
 }
 

@@ -17,6 +17,11 @@ pub(crate) fn program(name: &str, package: &str) -> Result<PathBuf, Failure> {
         })
 }
 
+/// Returns the path of this program.
+pub(crate) fn own() -> Result<PathBuf, Failure> {
+    std::env::current_exe().map_err(|error| Failure::usage(format!("lydite's own program: {error}")))
+}
+
 /// Runs a command to its end.
 ///
 /// # Errors

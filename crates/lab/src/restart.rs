@@ -33,7 +33,10 @@ pub fn restart(place: &str, dir: Option<PathBuf>) -> Outcome {
     let _starting = Lab::lock(&directory)?;
     let count = lab.servers.len();
     if let Some(node) = node.filter(|node| *node >= count) {
-        return Err(Failure::usage(format!("lab {name} has no node {node}: use 0 to {}", count - 1)));
+        return Err(Failure::usage(format!(
+            "lab {name} has no node {node}: use 0 to {}",
+            count.saturating_sub(1)
+        )));
     }
     let programs = Programs::find(kind.servers)?;
     let run = lab.servers.iter().filter(|server| server.answers()).count();

@@ -3,9 +3,9 @@
 /// A key of a plan.
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
-    /// Its name in a plan file.
+    /// Name in a plan file.
     pub name: &'static str,
-    /// Its flag; none if only a plan file and `--set` can set it.
+    /// Flag that sets it; none if only a plan file and `--set` can.
     pub flag: Option<Flag>,
 }
 
@@ -34,37 +34,54 @@ impl Key {
 
     /// Gives the key a flag.
     pub(crate) const fn flag(self, value: &'static str, help: &'static str) -> Self {
-        let flag = Flag { short: None, value: Some(value), help, listing: None, repeated: None, bare: None };
-        Self { flag: Some(flag), ..self }
+        self.with(Flag::new(Some(value), help))
     }
 
     /// Gives the key a flag that takes no value.
     pub(crate) const fn switch(self, help: &'static str) -> Self {
-        let flag = Flag { short: None, value: None, help, listing: None, repeated: None, bare: None };
-        Self { flag: Some(flag), ..self }
+        self.with(Flag::new(None, help))
     }
 
     /// Ends the help of the flag with the names of a table.
     pub(crate) const fn listing(self, listing: fn() -> String) -> Self {
-        let Some(flag) = self.flag else { panic!("give the key a flag first") };
-        Self { flag: Some(Flag { listing: Some(listing), ..flag }), ..self }
+        self.with(Flag { listing: Some(listing), ..self.given() })
     }
 
     /// Gives the flag a short form.
     pub(crate) const fn short(self, letter: char) -> Self {
-        let Some(flag) = self.flag else { panic!("give the key a flag first") };
-        Self { flag: Some(Flag { short: Some(letter), ..flag }), ..self }
+        self.with(Flag { short: Some(letter), ..self.given() })
     }
 
     /// Lets the flag be given several times.
     pub(crate) const fn repeated(self, between: &'static str) -> Self {
-        let Some(flag) = self.flag else { panic!("give the key a flag first") };
-        Self { flag: Some(Flag { repeated: Some(between), ..flag }), ..self }
+        self.with(Flag { repeated: Some(between), ..self.given() })
     }
 
     /// Lets the flag be given without a value.
     pub(crate) const fn bare(self, value: &'static str) -> Self {
-        let Some(flag) = self.flag else { panic!("give the key a flag first") };
-        Self { flag: Some(Flag { bare: Some(value), ..flag }), ..self }
+        self.with(Flag { bare: Some(value), ..self.given() })
     }
+
+    const fn with(self, flag: Flag) -> Self {
+        Self { flag: Some(flag), ..self }
+    }
+
+    /// Returns the flag. In a table, a key without one does not compile.
+    const fn given(self) -> Flag {
+        match self.flag {
+            Some(flag) => flag,
+            None => panic!("give the key a flag first"),
+        }
+    }
+}
+
+impl Flag {
+    const fn new(value: Option<&'static str>, help: &'static str) -> Self {
+        Self { short: None, value, help, listing: None, repeated: None, bare: None }
+    }
+}
+
+/// Returns the names of keys.
+pub fn names(keys: &[Key]) -> impl Iterator<Item = &'static str> {
+    keys.iter().map(|key| key.name)
 }

@@ -7,7 +7,7 @@ use crate::data::{self, Data};
 use crate::destination::{Destination, apart};
 use crate::entries::{Entries, Keys};
 use crate::error::PlanError;
-use crate::key::Key;
+use crate::key::{Key, names};
 use crate::micro::{self, MicroAsked};
 use crate::mode::{self, ModeAsked};
 use crate::observe::{Observe, Reach};
@@ -399,14 +399,14 @@ fn micro_of(
         WorkloadName::Micro => {
             entries.only_for("tpcc", TPCC_KEYS.iter().copied());
             entries.only_for("tpcc", controls::keys().map(|key| key.name));
-            entries.only_for("tpcc", data::KEYS.iter().map(|key| key.name));
+            entries.only_for("tpcc", names(data::KEYS));
             if tx != TxMode::Statements {
                 entries.wrong("tx", "is for --workload tpcc only: micro sends statement by statement");
             }
             Some(MicroAsked::read(entries, target))
         }
         WorkloadName::Tpcc => {
-            entries.only_for("micro", micro::KEYS.iter().map(|key| key.name));
+            entries.only_for("micro", names(micro::KEYS));
             None
         }
     }

@@ -140,8 +140,8 @@ fn types_without_samples(result: &RunResult) -> Option<Finding> {
 
 /// Warns if more than a tenth of all attempts were aborted, unless the plan asks for contention.
 fn many_aborts(result: &RunResult) -> Option<Finding> {
-    let aborted: u64 = result.aborts.values().sum();
-    let attempts = aborted.saturating_add(total(result, TransactionResult::completed));
+    let aborted = result.aborted();
+    let attempts = aborted.saturating_add(result.completed());
     if aborted.saturating_mul(10) <= attempts || result.controls.contention.is_some() {
         return None;
     }
@@ -182,13 +182,13 @@ fn stalls(result: &RunResult) -> Option<Finding> {
 }
 
 fn failed_transactions(result: &RunResult) -> Option<Finding> {
-    let failed = total(result, |t| t.failed);
+    let failed = result.total(|t| t.failed);
     let text = format!("{} failed; no throughput counts them.", plural(failed, "transaction"));
     (failed > 0).then(|| Finding::failure(text))
 }
 
 fn unknown_outcomes(result: &RunResult) -> Option<Finding> {
-    let unknown = total(result, |t| t.unknown);
+    let unknown = result.total(|t| t.unknown);
     let text = format!(
         "{} ended with an unknown outcome (no answer to the commit): counted neither as completed nor as failed.",
         plural(unknown, "transaction")
@@ -284,11 +284,6 @@ fn unsettled_contention(result: &RunResult) -> Option<Finding> {
     unsettled.then(|| Finding::warning(text))
 }
 
-/// Sum of a count over all types of transactions.
-pub(crate) fn total(result: &RunResult, of: fn(&TransactionResult) -> u64) -> u64 {
-    result.transactions.values().map(of).fold(0, u64::saturating_add)
-}
-
 /// Types of transactions that have a share of the mix.
 fn types_in_mix(result: &RunResult) -> impl Iterator<Item = (&str, &TransactionResult)> {
     let mix: Option<Mix> = result.plan.mix.as_deref().unwrap_or_default().parse().ok();
@@ -317,7 +312,7 @@ pub(crate) fn has_new_orders(result: &RunResult) -> bool {
 /// Mean queue and mean service of the completed transactions of all types, in ms; none if none completed.
 #[must_use]
 pub fn mean_queue_and_service_ms(result: &RunResult) -> Option<(f64, f64)> {
-    let completed: u64 = result.transactions.values().map(|t| t.completed()).sum();
+    let completed = result.completed();
     if completed == 0 {
         return None;
     }

@@ -11,7 +11,7 @@ use crate::model::{
 };
 use crate::numbers::latency::{OF_LATENCY, OfLatency};
 use crate::numbers::types::OF_TYPE;
-use crate::numbers::{Headline, NUMBERS, client_cost};
+use crate::numbers::{Headline, NUMBERS, client_cost, embedded_in_words};
 use crate::phases::{asked_in_words, rate_in_words};
 use lydite_tpcc::consistency::CONDITION_COUNT;
 
@@ -221,7 +221,7 @@ impl Page {
     }
 
     fn aborts_and_errors(&self, out: &mut String, r: &RunResult) {
-        let total: u64 = r.aborts.values().sum();
+        let total = r.aborted();
         out.push('\n');
         if total == 0 {
             self.wrapped(out, "aborts   ", "none", Style::Plain);
@@ -452,7 +452,7 @@ impl Page {
             "{cost}, {} s in all, at most {} of memory{}",
             number(r.client.cpu_s),
             crate::figures::bytes(r.client.peak_rss_bytes),
-            if r.target.embedded { ", the embedded database included" } else { "" }
+            embedded_in_words(r)
         );
         self.wrapped(out, "client   ", &text, Style::Plain);
         if let (Some(all), Some(each)) = (r.client.driver_cpu_s, r.client.driver_cpu_us_per_transaction) {

@@ -3,6 +3,7 @@
 use crate::fleet::running::Agents;
 use lydite_bench::{Measurement, RunControl, Runnable};
 use lydite_console::exit::Failure;
+use lydite_database::ReplicasReport;
 use lydite_observe::Series;
 use lydite_report::RunResult;
 use lydite_report::model::CheckResult;
@@ -46,15 +47,17 @@ pub(crate) trait Companion<W: Runnable> {
     /// Adds what it found to the result.
     fn add_to(&self, _over: &Over<'_, W>, _result: &mut RunResult) {}
 
-    /// Returns its failure, which ends the command with an exit code.
-    fn failure(&self) -> Option<Failure> {
-        None
+    /// Returns its failures. They end the command with an exit code.
+    fn failures(&self, _over: &Over<'_, W>) -> Vec<Failure> {
+        Vec::new()
     }
 }
 
 /// A run whose window is over.
 pub(crate) struct Over<'a, W: Runnable> {
     pub(crate) measurement: &'a Measurement<W>,
+    /// Reads of the replicas, if it had any.
+    pub(crate) replicas: Option<&'a ReplicasReport>,
     /// The agents that played it; none if this process did. Nobody knows the last acknowledgements of a lost one.
     pub(crate) agents: Agents,
 }
@@ -80,10 +83,10 @@ impl From<Option<CheckResult>> for Found {
     }
 }
 
-/// What the live view shows beside the counts.
+/// Contents of the live view beside the counts.
 #[derive(Default)]
 pub(crate) struct Now {
-    /// What is in force, in words.
+    /// Faults in force, in words.
     pub(crate) message: Option<String>,
     /// The newest values that were observed.
     pub(crate) observed: Vec<Series>,
@@ -149,8 +152,8 @@ impl<W: Runnable> Companions<W> {
     }
 
     /// Returns the failures of all.
-    pub(crate) fn failures(&self) -> impl Iterator<Item = Failure> {
-        self.0.iter().filter_map(|companion| companion.failure())
+    pub(crate) fn failures(&self, over: &Over<'_, W>) -> Vec<Failure> {
+        self.0.iter().flat_map(|companion| companion.failures(over)).collect()
     }
 }
 

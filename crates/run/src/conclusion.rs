@@ -70,7 +70,7 @@ impl<W: Runnable> Measured<'_, W> {
             failures.push(Failure::checks("checks", failed));
         }
         let result = self.document(checks, checked).map_err(|failure| failures.push(failure)).ok();
-        let late = self.companions.failures().chain(self.over.agents.failures()).collect();
+        let late = self.companions.failures(&self.over);
         Concluded { result, failures, late }
     }
 

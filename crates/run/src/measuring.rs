@@ -17,7 +17,7 @@ pub(crate) struct Live<'a> {
     pub(crate) style: Style,
     /// True if the mode has a queue.
     pub(crate) queue: bool,
-    /// What is shown beside the counts at this moment.
+    /// Returns the contents of the view beside the counts at this moment.
     pub(crate) now: &'a dyn Fn() -> Now,
 }
 

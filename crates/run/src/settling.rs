@@ -1,4 +1,4 @@
-//! What is settled once the database is known: the controls, and the plan of the terminals.
+//! Values that are settled once the database is known: the controls, and the plan of the terminals.
 
 use lydite_bench::{Mode, RunPlan, Step};
 use lydite_console::exit::Failure;

@@ -53,7 +53,7 @@ impl Reload {
     }
 }
 
-/// What the user asks for, beside what the experiment's file says.
+/// Settings of the user beside those of the experiment's file.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Path of the file.

@@ -1,5 +1,4 @@
-//! Settings from which the inputs of terminals are drawn (clauses 2.4.1 to 2.8.1), and the draws that several
-//! transactions share.
+//! Settings for the inputs of terminals (clauses 2.4.1 to 2.8.1), and the draws that several transactions share.
 
 use crate::coaccess::CoAccess;
 use crate::deck::Mix;
@@ -219,7 +218,7 @@ impl InputPlan {
         }
     }
 
-    /// With hot rows, replaces each item by a near one that only terminals of the same district number use, and that
+    /// Replaces each item, if there are hot rows, by a near one that only terminals of the same district number use, and that
     /// is not hot. Orders of different terminals then meet in hot rows only, or where another warehouse supplies a line.
     /// Items as they are drawn (clause 2.1.6) often coincide: two orders of ten lines in a warehouse share an item in
     /// 2 % of all cases, and in 14 % if there is a tenth of the items.
@@ -243,7 +242,7 @@ impl InputPlan {
     }
 }
 
-/// Place of a terminal, and the stream from which its inputs are drawn.
+/// Place of a terminal, and the random stream of its inputs.
 #[derive(Clone, Debug)]
 pub(crate) struct Seat {
     pub(crate) stream: Stream,

@@ -1,41 +1,7 @@
 //! Types of transactions, by their names in results: those of the standard, and those of the Dike paper.
 
+use crate::named_enum;
 use serde::{Deserialize, Serialize};
-
-/// Declares the types of one group. The places of its types among all types begin at `$first`.
-macro_rules! group {
-    (
-        $(#[$about:meta])* $Kind:ident from $first:expr;
-        $($(#[$about_name:meta])* $Name:ident = $name:literal;)+
-    ) => {
-        $(#[$about])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        pub enum $Kind {
-            $($(#[$about_name])* #[serde(rename = $name)] $Name,)+
-        }
-
-        impl $Kind {
-            /// Number of types.
-            pub const COUNT: usize = [$($name),+].len();
-            /// All types, in the order of results.
-            pub const ALL: [Self; Self::COUNT] = [$(Self::$Name),+];
-
-            /// Returns the place of the type in [`TransactionKind::ALL`], for tables with an entry for each type.
-            #[must_use]
-            pub const fn index(self) -> usize {
-                $first + self as usize
-            }
-
-            /// Returns the name of the type in results.
-            #[must_use]
-            pub const fn name(self) -> &'static str {
-                match self {
-                    $(Self::$Name => $name,)+
-                }
-            }
-        }
-    };
-}
 
 /// Declares the types of both groups from the table of transactions.
 macro_rules! kinds {
@@ -48,15 +14,22 @@ macro_rules! kinds {
                 $module_of_dike:ident($InputOfDike:ty) -> $OutcomeOfDike:ty;)+
         }
     ) => {
-        group! {
+        named_enum! {
             /// Type of a transaction of the standard, in its order.
-            StandardKind from 0;
-            $($(#[$about])* $Name = $name;)+
+            #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+            #[serde(rename_all = "snake_case")]
+            pub enum StandardKind {
+                $($(#[$about])* $Name = $name,)+
+            }
         }
-        group! {
-            /// Type of a transaction of the Dike paper.
-            DikeKind from StandardKind::COUNT;
-            $($(#[$about_of_dike])* $OfDike = $name_of_dike;)+
+        named_enum! {
+            /// Type of a transaction of the Dike paper. Its indexes follow those of the standard's types, so both are places
+            /// in [`TransactionKind::ALL`].
+            #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+            #[serde(rename_all = "snake_case")]
+            pub enum DikeKind [from StandardKind::COUNT] {
+                $($(#[$about_of_dike])* $OfDike = $name_of_dike,)+
+            }
         }
     };
 }

@@ -1,7 +1,8 @@
 //! Enums whose variants have a name each, for databases, command lines and results.
 
 /// Declares an enum whose variants have names. Adds `ALL` in the order of the declaration, `COUNT`, `index` (the place
-/// in `ALL`, for tables with an entry for each variant), `name` and `from_name`.
+/// in `ALL`, for tables with an entry for each variant), `name` and `from_name`. With `[from N]` behind the enum's name,
+/// `index` counts from `N`: the enum is then a part of a larger one.
 ///
 /// ```
 /// lydite_tpcc::named_enum! {
@@ -20,7 +21,7 @@
 /// ```
 #[macro_export]
 macro_rules! named_enum {
-    ($(#[$about:meta])* $visibility:vis enum $Enum:ident {
+    ($(#[$about:meta])* $visibility:vis enum $Enum:ident $([from $first:expr])? {
         $($(#[$about_variant:meta])* $Variant:ident = $name:literal,)+
     }) => {
         $(#[$about])*
@@ -37,7 +38,7 @@ macro_rules! named_enum {
             /// Returns the place of the variant in `ALL`, for tables with an entry for each variant.
             #[must_use]
             $visibility const fn index(self) -> usize {
-                self as usize
+                self as usize $(+ $first)?
             }
 
             /// Returns the variant with this name.

@@ -1,4 +1,4 @@
-//! Lines of an order, which dUpdateStock has too.
+//! Lines of an order. dUpdateStock uses them too.
 
 use crate::ids::{ItemId, WarehouseId};
 

@@ -82,8 +82,8 @@ impl Terminal {
         plan.mix.draw(&mut self.deck, &mut self.seat.stream)
     }
 
-    /// Chooses the next transaction as a user at a screen does: among the standard's types. A mix with other types is
-    /// none of such a user, and their share goes to New-Order.
+    /// Chooses the next transaction among the standard's types, as a user at a screen does. Other types have no screen:
+    /// their share of the mix goes to New-Order.
     pub fn next_standard_kind(&mut self, plan: &InputPlan) -> StandardKind {
         self.next_kind(plan).standard().unwrap_or(StandardKind::NewOrder)
     }

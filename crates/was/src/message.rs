@@ -355,7 +355,8 @@ fn output(outcome: &StandardOutcome, out: &mut Vec<u8>) {
     }
 }
 
-/// Reads the fields of an output screen. A Delivery has none: its terminal is answered when it is queued.
+/// Reads the fields of an output screen. A Delivery has no such screen: the terminal gets its answer once the Delivery is
+/// queued.
 fn output_fields(input: &mut Input<'_>) -> Result<StandardOutcome, BadFrame> {
     Ok(match StandardKind::take(input)? {
         StandardKind::NewOrder => StandardOutcome::NewOrder(Field::take(input)?),

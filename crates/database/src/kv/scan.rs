@@ -71,26 +71,39 @@ impl RowSource for Scanned<'_, '_> {
         of: Option<WarehouseId>,
         each: impl FnMut(&R),
     ) -> Result<(), StoreError> {
-        let from = of.map(warehouse::key).unwrap_or_default();
-        let below = behind(&from);
-        rows_of(self.0, KeyRange { from: &from, below: below.as_deref() }, each)
+        self.decoded(R::KV_TABLE, of, R::decode, each)
     }
 
     fn stock_counts(&mut self, of: WarehouseId, each: impl FnMut(&StockCounts)) -> Result<(), StoreError> {
-        let from = warehouse::key(of);
-        let below = behind(&from);
-        let range = KeyRange { from: &from, below: below.as_deref() };
-        decoded(self.0, KvTable::Stock, range, counts, each)
+        self.decoded(KvTable::Stock, Some(of), counts, each)
     }
 }
 
-/// Passes all rows of a range to `each`, by key.
-pub fn rows_of<R: KvRow>(
-    tx: &mut AnyTx<'_>,
-    range: KeyRange<'_>,
-    each: impl FnMut(&R),
-) -> Result<(), StoreError> {
-    decoded(tx, R::KV_TABLE, range, R::decode, each)
+impl Scanned<'_, '_> {
+    /// Decodes the entries of a table, or of one warehouse in it, and passes them to `each` in the order of the keys.
+    fn decoded<R>(
+        &mut self,
+        table: KvTable,
+        of: Option<WarehouseId>,
+        decode: impl Fn(&[u8], &[u8]) -> Result<R, Malformed>,
+        mut each: impl FnMut(&R),
+    ) -> Result<(), StoreError> {
+        let from = of.map(warehouse::key).unwrap_or_default();
+        let below = behind(&from);
+        let range = KeyRange { from: &from, below: below.as_deref() };
+        let mut decoded = Ok(());
+        self.0.scan(table, range, Direction::Forward, &mut |key, value| match decode(key, value) {
+            Ok(row) => {
+                each(&row);
+                ControlFlow::Continue(())
+            }
+            Err(malformed) => {
+                decoded = Err(malformed);
+                ControlFlow::Break(())
+            }
+        })?;
+        Ok(decoded?)
+    }
 }
 
 /// Reads the counts of a row of STOCK.
@@ -104,26 +117,4 @@ fn counts(mut key: &[u8], value: &[u8]) -> Result<StockCounts, Malformed> {
         order_cnt: stock::ORDER_CNT.get(value)?,
         remote_cnt: stock::REMOTE_CNT.get(value)?,
     })
-}
-
-/// Passes what `decode` makes of all entries of a range to `each`, by key.
-fn decoded<R>(
-    tx: &mut AnyTx<'_>,
-    table: KvTable,
-    range: KeyRange<'_>,
-    decode: impl Fn(&[u8], &[u8]) -> Result<R, Malformed>,
-    mut each: impl FnMut(&R),
-) -> Result<(), StoreError> {
-    let mut decoded = Ok(());
-    tx.scan(table, range, Direction::Forward, &mut |key, value| match decode(key, value) {
-        Ok(row) => {
-            each(&row);
-            ControlFlow::Continue(())
-        }
-        Err(malformed) => {
-            decoded = Err(malformed);
-            ControlFlow::Break(())
-        }
-    })?;
-    Ok(decoded?)
 }

@@ -1,8 +1,8 @@
 //! The transactions as SQL, in one text for all databases. A [`dialect`] has the differences between databases.
 //!
 //! `transactions` has a file for each transaction, with its statements as data, and a function for each way of sending
-//! them: one by one, batched over arrays, batched over several rows, as a call of a stored procedure. They use
-//! [`session`], and below that the small trait [`connection::Connection`] that a family implements.
+//! them: one by one, batched over arrays, batched over several rows, as a call of a stored procedure. The functions use
+//! [`session`], and below it the small trait [`connection::Connection`], which a family implements.
 
 pub mod balances;
 pub mod batch;

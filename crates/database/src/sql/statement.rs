@@ -1,5 +1,5 @@
-//! Statements as data. The file of a transaction declares its statements with `statements!`; `transactions.rs` makes one
-//! table of them.
+//! Statements as data. The file of a transaction declares its statements with `statements!`.
+//! `transactions/mod.rs` makes one table of them.
 //!
 //! Parameters are written `$1`, `$2` …, their first uses in ascending order, and get the dialect's form.
 
@@ -44,7 +44,7 @@ pub(crate) enum SqlText {
     Sql(&'static str),
     /// A function that makes the text.
     Made(fn(&Dialect) -> String),
-    /// As many statements, numbered from 1, and functions that make the name and the text of one.
+    /// `count` statements, numbered from 1, and functions that make the name and the text of one.
     Each { count: usize, name: fn(usize) -> String, text: fn(&Dialect, usize) -> String },
 }
 
@@ -67,7 +67,7 @@ impl Definition {
     }
 }
 
-/// Returns the number of statements of the first definitions.
+/// Returns the number of statements of the first `first` definitions.
 pub(crate) const fn count_of(definitions: &[Definition], first: usize) -> usize {
     let (mut count, mut position) = (0, 0);
     while position < first {
@@ -86,7 +86,7 @@ pub struct Statement {
     /// Place among the statements of that type.
     pub(crate) place: usize,
     definition: &'static Definition,
-    /// Number among those of its definition, from 1.
+    /// Number within its definition, from 1.
     number: usize,
 }
 
@@ -113,7 +113,7 @@ macro_rules! statements {
             }),+
         ];
 
-        /// Positions of the definitions among them.
+        /// Positions of the definitions in `STATEMENTS`.
         enum Position {
             $($name),+
         }

@@ -79,7 +79,7 @@ impl Target for External {
                  warehouse: leave it out"
                     .to_owned(),
             ),
-            Demand::Transactions(kinds) => kinds.iter().find(|kind| kind.standard().is_none()).map(|extra| {
+            Demand::Transactions(kinds) => kinds.iter().find(|kind| matches!(kind, TransactionKind::Dike(_))).map(|extra| {
                 format!(
                     "mix: a driver that plays the transactions itself plays only the standard's five, not {}: leave \
                      it out",

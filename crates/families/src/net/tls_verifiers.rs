@@ -1,4 +1,4 @@
-//! The cryptography of TLS, and the verifiers that check less of a server's certificate than all of it.
+//! The cryptography of TLS, and verifiers that check only a part of a server's certificate.
 
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};

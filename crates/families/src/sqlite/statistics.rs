@@ -15,7 +15,7 @@ pub(super) const OF_CONNECTIONS: [(&str, c_int); 4] = [
 /// Counts of all connections of this process to a file.
 #[derive(Debug, Default)]
 pub(super) struct Statistics {
-    /// As in [`OF_CONNECTIONS`].
+    /// Counts in the order of [`OF_CONNECTIONS`].
     pub(super) of_connections: [AtomicU64; OF_CONNECTIONS.len()],
     pub(super) commits: AtomicU64,
     pub(super) rollbacks: AtomicU64,

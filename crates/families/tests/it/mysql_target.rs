@@ -269,9 +269,7 @@ fn a_lock_that_is_not_given_aborts_the_transaction_in_every_mode_and_nothing_of_
         for mode in TxMode::ALL {
             let order = inputs(1, 40)
                 .into_iter()
-                .find(|input| {
-                    matches!(input, lydite_tpcc::Transaction::Standard(lydite_tpcc::Standard::NewOrder(_)))
-                })
+                .find(|input| matches!(input, Transaction::Standard(Standard::NewOrder(_))))
                 .expect("an order");
             let answers = play(&*open(&url, mode), &[order]);
             assert!(

@@ -69,7 +69,8 @@ fn deleted_bytes(key: &Key) -> u64 {
     (size_of::<Deleted>() + size_of::<Batch>() / 4 + key.heap_bytes()) as u64
 }
 
-/// Returns the bytes of the entry that a write of `key` will leave: none if it is the first of its key and is not a delete.
+/// Returns the bytes of the entry that a write of `key` leaves. The first write of a key leaves none unless it is a
+/// delete.
 pub(crate) fn entry_bytes(key: &Key, deletes: bool, first: bool) -> u64 {
     match (deletes, first) {
         (true, _) => deleted_bytes(key),

@@ -120,7 +120,7 @@ fn servers(name: &str, node: Option<u32>, ports: &[u16]) -> Result<Vec<Site>, La
         let count = servers.len();
         let only = servers.into_iter().nth(node as usize);
         servers = vec![only.ok_or_else(|| {
-            LabError::Place(format!("lab {name} has no node {node}: use 0 to {}", count - 1))
+            LabError::Place(format!("lab {name} has no node {node}: use 0 to {}", count.saturating_sub(1)))
         })?];
     }
     if let Some(other) = servers.iter().find(|server| !ports.contains(&server.port)) {

@@ -9,6 +9,13 @@ use lydite_plan::table;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PlanFlags(pub(crate) Vec<(&'static Key, Vec<String>)>);
 
+impl PlanFlags {
+    /// Returns the values of the flag of this key; none if it was not given.
+    pub(crate) fn values(&self, key: &str) -> &[String] {
+        self.0.iter().find(|(known, _)| known.name == key).map_or(&[], |(_, values)| values)
+    }
+}
+
 impl Args for PlanFlags {
     fn augment_args(command: Command) -> Command {
         command.args(with_flags().map(|(key, flag)| argument(key, &flag)))

@@ -12,6 +12,7 @@ use lydite_micro::{Data as MicroRecords, Meta};
 use lydite_plan::WorkloadName;
 use lydite_plan::data::{self, Data};
 use lydite_plan::entries::Entries;
+use lydite_plan::key::names;
 use lydite_plan::micro::{self as plan_micro, MicroData};
 use lydite_plan::values::{number, whole};
 use lydite_report::live::Style;
@@ -37,11 +38,11 @@ pub(crate) fn command(args: LoadArgs) -> Outcome {
     entries.flag("size", args.size.clone());
     let workload = WorkloadName::read(&mut entries);
     if workload == Some(WorkloadName::Micro) {
-        entries.only_for("tpcc", data::KEYS.iter().map(|key| key.name));
+        entries.only_for("tpcc", names(data::KEYS));
         return load_micro(&args, entries);
     }
     if workload == Some(WorkloadName::Tpcc) {
-        entries.only_for("micro", plan_micro::KEYS.iter().map(|key| key.name));
+        entries.only_for("micro", names(plan_micro::KEYS));
     }
     let data = Data::read(&mut entries, None);
     let mut errors = entries.errors;

@@ -10,7 +10,6 @@ use lydite_families::TargetSpec;
 use lydite_lab::places::{rehearse, resolve_all};
 use lydite_observe::SourceSpec;
 use lydite_plan::entries::Entries;
-use lydite_plan::key::Key;
 use lydite_plan::{Document, Plan, keys};
 use lydite_report::live::Style;
 use lydite_run::fleet::joining::{self, Asked};
@@ -59,10 +58,7 @@ fn entries(args: &RunArgs) -> Entries {
     if args.resume {
         entries.errors.push("--resume: is for `lydite load`: finish the load with it, then run".into());
     }
-    let is_empty_fault = |(key, values): &(&Key, Vec<String>)| {
-        key.name == "fault" && values.iter().any(|fault| fault.trim().is_empty())
-    };
-    if args.plan.0.iter().any(is_empty_fault) {
+    if args.plan.values("fault").iter().any(|fault| fault.trim().is_empty()) {
         entries.errors.push("--fault: is empty: name a fault, for example kill@8s..11s/lab:pg".into());
     }
     if let Some(path) = &args.config {

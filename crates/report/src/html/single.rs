@@ -12,7 +12,7 @@ use super::observed;
 use super::standard;
 use crate::figures::{P50, P90, P99, P999, THIN_NOTE, count, duration, moment, number, percent, type_name};
 use crate::findings::{Weight, findings_with_losses, mean_queue_and_service_ms, shown_types};
-use crate::model::{Latency, RunResult};
+use crate::model::{Latency, RunResult, TransactionResult};
 use crate::numbers::latency::OF_LATENCY;
 use crate::numbers::types::OF_TYPE;
 use crate::numbers::{Group, Number};
@@ -300,7 +300,7 @@ fn latency(r: &RunResult, run: &RunData) -> Markup {
             }
             .markup(),
         );
-        distributions(r, run, &mut all);
+        all.push(distributions(r, &types, run));
     }
     if let Some((queue, service)) = mean_queue_and_service_ms(r) {
         all.push(
@@ -320,10 +320,9 @@ fn latency(r: &RunResult, run: &RunData) -> Markup {
     all
 }
 
-/// Adds the distribution of the response times of each type.
-fn distributions(r: &RunResult, run: &RunData, all: &mut Markup) {
-    let charts: Markup = r
-        .types_in_order()
+/// Returns the distribution of the response times of each type.
+fn distributions(r: &RunResult, types: &[(&str, &TransactionResult)], run: &RunData) -> Markup {
+    let charts: Markup = types
         .iter()
         .zip(&run.types)
         .enumerate()
@@ -345,6 +344,7 @@ fn distributions(r: &RunResult, run: &RunData, all: &mut Markup) {
             Some(Chart { kind: "frequency", run: 0, of, title: &title, note: &beyond, says: &says }.markup())
         })
         .collect();
+    let mut all = Markup::default();
     all.push(Markup::fixed("<h3>Response-time distributions</h3>"));
     let drawn = if r.is_tpcc() { ", as TPC-C 5.6.1 draws it" } else { "" };
     let note = format!(
@@ -352,6 +352,7 @@ fn distributions(r: &RunResult, run: &RunData, all: &mut Markup) {
     );
     all.push(Markup::with_text("p", &[("class", "note")], &note));
     all.push(Markup::element("div", &[("class", "multiples")], charts));
+    all
 }
 
 fn parts_table(r: &RunResult) -> Markup {
@@ -415,7 +416,7 @@ fn think_times(r: &RunResult, run: &RunData) -> Markup {
 
 fn troubles(r: &RunResult) -> Markup {
     let mut all = Markup::default();
-    let aborted: u64 = r.aborts.values().sum();
+    let aborted = r.aborted();
     if aborted == 0 {
         all.push(Markup::with_text("p", &[], "The database aborted nothing."));
     } else {

@@ -4,7 +4,7 @@ use super::{Metric, Quantity};
 use crate::figures::{number, type_name};
 use crate::model::{RunResult, TransactionResult};
 use crate::numbers::latency::OfLatency;
-use crate::numbers::{Needs, Number, Only, PartKind, completed, failed, unknown};
+use crate::numbers::{Needs, Number, Only, PartKind};
 use crate::reasons::{BadValue, NotJudged};
 
 /// Units of times, with their lengths in seconds.
@@ -71,12 +71,15 @@ impl Metric {
             _ => self.transaction_type(),
         };
         let count = of.map_or_else(
-            || completed(result),
+            || result.completed(),
             |of| result.transactions.get(of).map_or(0, TransactionResult::completed),
         );
         let of_type = of.map_or_else(String::new, |of| format!(" of type {}", type_name(of)));
-        let ended =
-            if needs == Some(Needs::Ended) { count + failed(result) + unknown(result) } else { count };
+        let ended = if needs == Some(Needs::Ended) {
+            count + result.total(|t| t.failed) + result.total(|t| t.unknown)
+        } else {
+            count
+        };
         let needs_some = match self.quantity {
             Quantity::Path(_) => percentile.is_some(),
             _ => needs != Some(Needs::Nothing),

@@ -17,11 +17,11 @@ pub struct FaultResult {
     pub begin_s: f64,
     /// Configured end; null if the plan sets none.
     pub end_s: Option<f64>,
-    /// Measured begin: the moment from which the fault was in force; null if it did not begin.
+    /// Measured begin of the fault; null if it did not begin.
     pub begun_s: Option<f64>,
-    /// Measured end: the moment at which it was undone; null if it was not.
+    /// Measured end: the fault was undone then; null if it was not.
     pub undone_s: Option<f64>,
-    /// Way in which it was injected.
+    /// Means of its injection.
     pub how: String,
     /// True if it began, and was undone unless it stays.
     pub ok: bool,
@@ -99,7 +99,7 @@ pub struct Settling {
     pub window_s: usize,
     /// Greatest distance of the moving mean from the level, in percent of the level.
     pub within_percent: f64,
-    /// Time for which it must stay there, in seconds; at least `window_s`.
+    /// Time that it must stay there, in seconds; at least `window_s`.
     pub hold_s: usize,
 }
 

@@ -215,6 +215,21 @@ impl Default for RunResult {
 }
 
 impl RunResult {
+    /// Returns the sum of a count over all types of transactions.
+    pub(crate) fn total(&self, of: fn(&TransactionResult) -> u64) -> u64 {
+        self.transactions.values().map(of).fold(0, u64::saturating_add)
+    }
+
+    /// Returns the completed transactions of all types.
+    pub(crate) fn completed(&self) -> u64 {
+        self.total(TransactionResult::completed)
+    }
+
+    /// Returns the attempts that the database aborted.
+    pub(crate) fn aborted(&self) -> u64 {
+        self.aborts.values().sum()
+    }
+
     /// Returns the transaction types of the result: first those of TPC-C in its order, then any others by name.
     #[must_use]
     pub fn types_in_order(&self) -> Vec<(&str, &TransactionResult)> {

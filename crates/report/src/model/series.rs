@@ -88,7 +88,7 @@ impl<'de> Visitor<'de> for OfTypes {
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<DikeSeries, A::Error> {
         let mut series = Vec::new();
         while let Some(name) = entries.next_key::<String>()? {
-            match DikeKind::ALL.into_iter().find(|kind| kind.name() == name) {
+            match DikeKind::from_name(&name) {
                 Some(kind) => series.push((kind, entries.next_value()?)),
                 None => {
                     entries.next_value::<IgnoredAny>()?;

@@ -65,7 +65,7 @@ impl PartialEq for OfLatency {
 
 impl Eq for OfLatency {}
 
-/// The numbers, in the order in which they are shown.
+/// The numbers, in the order of all views.
 pub(crate) static OF_LATENCY: [OfLatency; 7] = [
     OfLatency { name: "mean", head: "mean", words: "Mean", of: |l| l.mean, ..OfLatency::PLAIN },
     OfLatency {

@@ -11,8 +11,8 @@ use serde::Serialize;
 
 use crate::document::Document;
 use crate::figures::{bytes, count, nopm, number, type_name};
-use crate::findings::{has_new_orders, total};
-use crate::model::{FaultAvailability, RunResult, TRANSACTION_TYPES, TransactionResult};
+use crate::findings::has_new_orders;
+use crate::model::{FaultAvailability, RunResult, TRANSACTION_TYPES};
 
 /// Transaction types of workloads other than TPC-C.
 pub(crate) const OTHER_TYPES: [&str; 1] = ["micro"];
@@ -62,7 +62,7 @@ pub(crate) enum Needs {
     Ended,
 }
 
-/// Kind of the parts of a number, each of which has a name: `tps.payment`.
+/// Kind of a number's parts. Each part has a name: `tps.payment`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PartKind {
     /// A part for each transaction type.
@@ -88,9 +88,9 @@ pub(crate) enum When {
     Always,
     /// Pairs that both have it.
     Known,
-    /// Pairs of which a plan sets the pace; a missing value counts as 0.
+    /// Pairs with a pace set by a plan; a missing value counts as 0.
     Paced,
-    /// Pairs of which no plan sets the pace; a missing value counts as 0.
+    /// Pairs without a pace; a missing value counts as 0.
     Unpaced,
 }
 
@@ -136,7 +136,7 @@ pub(crate) struct Card {
     pub(crate) warns: fn(&RunResult) -> bool,
 }
 
-/// Returns the values of a number by second, of one of its parts if there is a name.
+/// Function for the values of a number by second; with a name, for that part.
 type BySecond = fn(&RunResult, Option<&str>) -> Option<Vec<Option<f64>>>;
 
 /// A number of a result.
@@ -254,7 +254,7 @@ impl Number {
     }
 }
 
-/// The numbers, in the order in which they are shown.
+/// The numbers, in the order of all views.
 pub(crate) static NUMBERS: &[Number] = &[
     Number {
         name: "nopm",
@@ -321,7 +321,7 @@ pub(crate) static NUMBERS: &[Number] = &[
         name: "failed",
         title: "Failed transactions",
         unit: "transactions",
-        of: |r| Some(failed(r) as f64),
+        of: |r| Some(r.total(|t| t.failed) as f64),
         needs: Needs::Ended,
         summary: Some(Summary { label: "failed", is_main: false, alone: None }),
         ..Number::PLAIN
@@ -330,7 +330,7 @@ pub(crate) static NUMBERS: &[Number] = &[
         name: "unknown",
         title: "Transactions without a known outcome",
         unit: "transactions",
-        of: |r| Some(unknown(r) as f64),
+        of: |r| Some(r.total(|t| t.unknown) as f64),
         needs: Needs::Ended,
         summary: Some(Summary { label: "unknown", is_main: false, alone: None }),
         ..Number::PLAIN
@@ -339,12 +339,17 @@ pub(crate) static NUMBERS: &[Number] = &[
         name: "failed_rate",
         title: "Failed transactions, share",
         unit: "% of transactions",
-        of: |r| share_percent(failed(r), completed(r) + failed(r) + unknown(r)),
+        of: |r| {
+            share_percent(
+                r.total(|t| t.failed),
+                r.completed() + r.total(|t| t.failed) + r.total(|t| t.unknown),
+            )
+        },
         needs: Needs::Ended,
         ..Number::PLAIN
     },
     Number {
-        of: |r| Some(aborts(r) as f64),
+        of: |r| Some(r.aborted() as f64),
         summary: Some(Summary { label: "aborts", is_main: false, alone: Some(|value| count(value as u64)) }),
         column: Some("aborts"),
         ..Number::PLAIN
@@ -353,12 +358,12 @@ pub(crate) static NUMBERS: &[Number] = &[
         name: "abort_rate",
         title: "Aborted attempts",
         unit: "% of attempts",
-        of: |r| share_percent(aborts(r), completed(r) + aborts(r)),
+        of: |r| share_percent(r.aborted(), r.completed() + r.aborted()),
         needs: Needs::Nothing,
         parts: Some(Parts {
             kind: PartKind::Reason,
             title: |reason| format!("Aborts by reason: {reason}"),
-            of: |r, reason| share_percent(*r.aborts.get(reason)?, completed(r) + aborts(r)),
+            of: |r, reason| share_percent(*r.aborts.get(reason)?, r.completed() + r.aborted()),
         }),
         ..Number::PLAIN
     },
@@ -366,7 +371,7 @@ pub(crate) static NUMBERS: &[Number] = &[
         name: "rollback_rate",
         title: "Rolled back as entered",
         unit: "% of transactions",
-        of: |r| share_percent(total(r, |t| t.rolled_back), completed(r)),
+        of: |r| share_percent(r.total(|t| t.rolled_back), r.completed()),
         ..Number::PLAIN
     },
     Number {
@@ -393,7 +398,7 @@ pub(crate) static NUMBERS: &[Number] = &[
         title: "Processor time",
         unit: "µs/transaction",
         words: "µs of processor per transaction",
-        of: |r| (completed(r) > 0).then_some(r.client.cpu_us_per_transaction),
+        of: |r| (r.completed() > 0).then_some(r.client.cpu_us_per_transaction),
         is_shown: |r| !r.is_paced(),
         compared: Some(Compared {
             name: "client µs/transaction",
@@ -413,13 +418,14 @@ pub(crate) static NUMBERS: &[Number] = &[
         name: "driver_cpu_per_transaction",
         title: "Processor time of the driver",
         unit: "µs/transaction",
-        words: "µs of processor per transaction",
         // A target without a driver spends nothing in one.
-        of: |r| (completed(r) > 0).then(|| r.client.driver_cpu_us_per_transaction.unwrap_or_default()),
+        of: |r| (r.completed() > 0).then(|| r.client.driver_cpu_us_per_transaction.unwrap_or_default()),
         ..Number::PLAIN
     },
     Number {
-        of: |r| Some(if completed(r) == 0 { 0.0 } else { aborts(r) as f64 * 1000.0 / completed(r) as f64 }),
+        of: |r| {
+            Some(if r.completed() == 0 { 0.0 } else { r.aborted() as f64 * 1000.0 / r.completed() as f64 })
+        },
         compared: Some(Compared {
             name: "aborts per 1,000 transactions",
             better: Better::Lower,
@@ -468,29 +474,10 @@ const fn of_faults(name: &'static str, title: &'static str, unit: &'static str, 
 /// Returns the number of the client's cost that a result shows: per transaction, or in all where the plan sets the pace,
 /// since most of a transaction's cost is then the cost of waiting for it.
 pub(crate) fn client_cost(result: &RunResult) -> Option<&'static Number> {
-    NUMBERS.iter().find(|number| {
-        number.card.as_ref().is_some_and(|card| card.label == "Client cost") && (number.is_shown)(result)
-    })
-}
-
-/// Returns the completed transactions of all types.
-pub(crate) fn completed(result: &RunResult) -> u64 {
-    total(result, TransactionResult::completed)
-}
-
-/// Returns the failed transactions of all types.
-pub(crate) fn failed(result: &RunResult) -> u64 {
-    total(result, |t| t.failed)
-}
-
-/// Returns the transactions of all types with an unknown outcome.
-pub(crate) fn unknown(result: &RunResult) -> u64 {
-    total(result, |t| t.unknown)
-}
-
-/// Returns the attempts that the database aborted.
-fn aborts(result: &RunResult) -> u64 {
-    result.aborts.values().sum()
+    let is_cost = |number: &&Number| {
+        number.compared.as_ref().is_some_and(|compared| matches!(compared.when, When::Paced | When::Unpaced))
+    };
+    NUMBERS.iter().filter(is_cost).find(|number| (number.is_shown)(result))
 }
 
 fn share_percent(part: u64, whole: u64) -> Option<f64> {
@@ -528,32 +515,35 @@ fn worst(
     all.into_iter().reduce(worse)
 }
 
-/// Returns the share of the greatest throughput of the warehouses, which holds only if terminals keep the standard's
-/// waiting times; empty in other modes.
+/// Returns the share of the greatest throughput of the warehouses in words; `None` unless terminals keep the standard's
+/// waiting times.
+fn of_maximum(result: &RunResult) -> Option<String> {
+    (result.plan.mode.as_deref() == Some("rte"))
+        .then(|| format!("{} % of {MAX_NOPM_PER_WAREHOUSE} per warehouse", number(result.efficiency_percent)))
+}
+
+/// Returns [`of_maximum`] behind a number.
 fn share_of_maximum(result: &RunResult) -> String {
-    if result.plan.mode.as_deref() != Some("rte") {
-        return String::new();
-    }
-    format!("  ({} % of {MAX_NOPM_PER_WAREHOUSE} per warehouse)", number(result.efficiency_percent))
+    of_maximum(result).map_or_else(String::new, |share| format!("  ({share})"))
 }
 
 fn nopm_note(result: &RunResult) -> String {
-    let paced = result.plan.mode.as_deref() == Some("rte");
     let per_warehouse = result.warehouses().filter(|w| *w > 0).map(|w| result.nopm / w as f64);
-    match (paced, per_warehouse) {
-        (true, _) => {
-            let efficiency = number(result.efficiency_percent);
-            format!("new orders per minute, {efficiency} % of {MAX_NOPM_PER_WAREHOUSE} per warehouse")
-        }
-        (false, Some(each)) => format!("new orders per minute, {} per warehouse", number(each)),
-        (false, None) => "new orders per minute".to_owned(),
+    match (of_maximum(result), per_warehouse) {
+        (Some(share), _) => format!("new orders per minute, {share}"),
+        (None, Some(each)) => format!("new orders per minute, {} per warehouse", number(each)),
+        (None, None) => "new orders per minute".to_owned(),
     }
+}
+
+/// Returns what the client's memory includes beside the client.
+pub(crate) fn embedded_in_words(result: &RunResult) -> &'static str {
+    if result.target.embedded { ", the embedded database included" } else { "" }
 }
 
 /// Returns the words on the client's memory that follow its processor time.
 fn memory(result: &RunResult) -> String {
-    let embedded = if result.target.embedded { ", the embedded database included" } else { "" };
-    format!("{embedded}; {} of memory", bytes(result.client.peak_rss_bytes))
+    format!("{}; {} of memory", embedded_in_words(result), bytes(result.client.peak_rss_bytes))
 }
 
 #[cfg(test)]

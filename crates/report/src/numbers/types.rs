@@ -17,7 +17,7 @@ pub(crate) struct OfType {
     pub(crate) in_summary: bool,
 }
 
-/// The counts, in the order in which they are shown.
+/// The counts, in the order of all views.
 pub(crate) static OF_TYPE: [OfType; 7] = [
     OfType { head: "count", text: |_, t| count(t.completed()), leads: true, on_page: true, in_summary: true },
     OfType {

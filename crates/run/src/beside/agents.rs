@@ -3,6 +3,7 @@
 use crate::companion::{Begun, Companion, Over};
 use crate::ready::tpcc::Ready;
 use lydite_bench::Runnable;
+use lydite_console::exit::Failure;
 use lydite_database::Tpcc;
 use lydite_report::RunResult;
 
@@ -17,5 +18,9 @@ pub(super) fn begin(ready: &Ready<'_>) -> Begun<Tpcc> {
 impl<W: Runnable> Companion<W> for Listed {
     fn add_to(&self, over: &Over<'_, W>, result: &mut RunResult) {
         over.agents.add_to(result);
+    }
+
+    fn failures(&self, over: &Over<'_, W>) -> Vec<Failure> {
+        over.agents.failures().collect()
     }
 }

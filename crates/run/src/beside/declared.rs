@@ -12,8 +12,7 @@ struct Untested(String);
 
 /// Begins, if the target is such a driver.
 pub(super) fn begin(ready: &Ready<'_>) -> Begun<Tpcc> {
-    let declared = proven::declared(&ready.request.plan.target, &ready.description);
-    Ok(proven::warning(declared).map(|warning| Box::new(Untested(warning)) as _))
+    Ok(proven::warning(ready.declared).map(|warning| Box::new(Untested(warning)) as _))
 }
 
 impl<W: Runnable> Companion<W> for Untested {

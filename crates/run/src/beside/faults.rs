@@ -59,8 +59,8 @@ impl<W: Runnable> Companion<W> for OfRun {
         result.warnings.extend(self.faults.problems().map(|problem| format!("The fault {problem}")));
     }
 
-    fn failure(&self) -> Option<Failure> {
-        self.faults.failure()
+    fn failures(&self, _: &Over<'_, W>) -> Vec<Failure> {
+        self.faults.failure().into_iter().collect()
     }
 }
 

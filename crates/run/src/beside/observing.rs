@@ -3,7 +3,6 @@
 use crate::companion::{Begun, Companion, Made, Now, Over};
 use crate::ready::tpcc::Ready;
 use lydite_bench::{RunControl, Runnable};
-use lydite_console::exit::Failure;
 use lydite_console::interrupt::SetOnDrop;
 use lydite_database::{Configuration, Replicas, StatementUse, Target, TargetError, Tpcc};
 use lydite_faults::process::ProcessId;
@@ -37,7 +36,7 @@ pub(crate) fn observe<W: Runnable>(
     target: &Arc<dyn Target>,
     replicas: Option<&Replicas>,
 ) -> Begun<W> {
-    let observing = Observing::new(plan, target, replicas)?;
+    let observing = Observing::new(plan, target, replicas);
     Ok(Some(Box::new(Watching { observing, found: None })))
 }
 
@@ -101,7 +100,7 @@ struct Observations {
 
 impl Observing {
     /// Prepares the sources of the plan. Asks the database for its configuration.
-    fn new(plan: &Plan, target: &Arc<dyn Target>, replicas: Option<&Replicas>) -> Result<Self, Failure> {
+    fn new(plan: &Plan, target: &Arc<dyn Target>, replicas: Option<&Replicas>) -> Self {
         let (here, mut problems) = servers_here(plan);
         // Without all of the database's processes nobody knows what the others did, nor with the helpers of faults.
         let faults = plan.controls.faults.specs().next().is_some();
@@ -141,7 +140,7 @@ impl Observing {
         });
         problems
             .extend(configuration.problem.iter().map(|why| format!("the server's changed settings: {why}")));
-        Ok(Self {
+        Self {
             sources: Mutex::new(sources),
             length: plan.duration,
             configuration,
@@ -150,7 +149,7 @@ impl Observing {
             watch: Mutex::default(),
             times: Mutex::default(),
             problems: Mutex::new(problems),
-        })
+        }
     }
 
     /// Does `work`, a run that `control` may stop, and samples the sources meanwhile.

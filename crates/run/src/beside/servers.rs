@@ -1,10 +1,10 @@
-//! The servers over which the sessions of a run are spread: their counts, and warnings about those that got no work.
+//! Servers with the sessions of a run: their counts, and warnings about those that got no work.
 
 use crate::companion::{Begun, Companion, Made, Over};
 use crate::ready::tpcc::Ready;
 use lydite_bench::Runnable;
 use lydite_console::output::complain;
-use lydite_database::{EndpointReport, Replicas, ReplicasReport, Target, Tpcc};
+use lydite_database::{EndpointReport, ReplicasReport, Target, Tpcc};
 use lydite_report::RunResult;
 use lydite_report::figures::plural;
 use lydite_report::model::EndpointResult;
@@ -14,7 +14,6 @@ use std::time::{Duration, SystemTime};
 /// The servers of a run.
 pub(crate) struct Servers {
     target: Arc<dyn Target>,
-    replicas: Option<Arc<Replicas>>,
     sessions: u32,
     counts: Vec<EndpointResult>,
     warnings: Vec<String>,
@@ -26,23 +25,22 @@ pub(super) fn begin(ready: &Ready<'_>) -> Begun<Tpcc> {
         return Ok(None);
     }
     let sessions = ready.run_plan().sessions();
-    Ok(Some(Box::new(Servers::new(&ready.target, ready.replicas.clone(), sessions))))
+    Ok(Some(Box::new(Servers::new(&ready.target, sessions))))
 }
 
 impl Servers {
     /// Returns the servers of a run with so many sessions.
-    pub(crate) fn new(target: &Arc<dyn Target>, replicas: Option<Arc<Replicas>>, sessions: u32) -> Self {
-        Self { target: Arc::clone(target), replicas, sessions, counts: Vec::new(), warnings: Vec::new() }
+    pub(crate) fn new(target: &Arc<dyn Target>, sessions: u32) -> Self {
+        Self { target: Arc::clone(target), sessions, counts: Vec::new(), warnings: Vec::new() }
     }
 }
 
 impl<W: Runnable> Companion<W> for Servers {
     fn finish(&mut self, over: &Over<'_, W>) -> Option<Made> {
         self.counts = endpoints(&*self.target);
-        let replicas = self.replicas.as_ref().map(|replicas| replicas.report());
         let window = (self.sessions, over.measurement.window.start);
-        self.warnings = idle_in_window(&*self.target, replicas.as_ref(), window);
-        self.warnings.extend(replicas.into_iter().flat_map(|replicas| replicas.unmeasured));
+        self.warnings = idle_in_window(&*self.target, over.replicas, window);
+        self.warnings.extend(over.replicas.iter().flat_map(|replicas| replicas.unmeasured.clone()));
         self.warnings.iter().for_each(|warning| complain(warning));
         None
     }

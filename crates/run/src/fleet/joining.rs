@@ -28,7 +28,7 @@ const REFUSED: &[(&str, &str)] = &[
 pub struct Joining {
     /// URL of the NATS server.
     pub join: String,
-    /// How to log in there.
+    /// Login there.
     pub login: Login,
     /// The demands.
     pub terms: Terms,
@@ -46,7 +46,7 @@ impl Joining {
 /// The fleet that plays a run.
 #[derive(Debug)]
 pub struct Asked {
-    /// Where they wait.
+    /// Place where they wait.
     pub joining: Joining,
     /// The plan as the agents get it.
     pub document: Document,

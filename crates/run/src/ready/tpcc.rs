@@ -3,6 +3,7 @@
 use crate::alone::begin_alone;
 use crate::halves::Sides;
 use crate::observed::check as check_observed;
+use crate::proven;
 use crate::readiness::{check_target, fitting_run, make_ready};
 use crate::reading::Reading;
 use crate::replicas::catch_up;
@@ -16,6 +17,7 @@ use lydite_database::{DatabaseState, Demand, Description, Replicas, Target};
 use lydite_plan::controls::Settled;
 use lydite_report::figures::plural;
 use lydite_tpcc::DikeKind;
+use lydite_tpcc::compliance::Declared;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_was::client::Lines;
 use std::sync::Arc;
@@ -35,6 +37,8 @@ pub(crate) struct Ready<'a> {
     /// True if the target stores anything.
     pub(crate) stored: bool,
     pub(crate) settled: Settled,
+    /// Standing of a driver's declarations; none for other targets.
+    pub(crate) declared: Option<Declared>,
     /// Lines of the terminals to a WAS, if the plan has one.
     pub(crate) lines: Option<Arc<Lines>>,
     /// Warnings that were known before the run, which the user has seen.
@@ -81,6 +85,7 @@ impl<'a> Ready<'a> {
         let (settled, unread) = settle(plan, &*target, &description.url, (&meta, active))?;
         let mut warnings = description.unread.clone();
         warnings.extend(unread);
+        let declared = proven::declared(&plan.target, &description);
         let lines = None;
         let mut ready = Self {
             request,
@@ -93,6 +98,7 @@ impl<'a> Ready<'a> {
             active,
             stored,
             settled,
+            declared,
             lines,
             warnings,
         };

@@ -16,7 +16,7 @@ use lydite_plan::micro::MicroAsked;
 
 /// The companions of a run of the microbenchmark, see [`crate::beside::OF_TPCC`].
 const COMPANIONS: &[fn(&Ready<'_>) -> Begun<Micro>] = &[
-    |ready| Ok(Some(Box::new(servers::Servers::new(&ready.target, None, ready.run_plan.sessions())))),
+    |ready| Ok(Some(Box::new(servers::Servers::new(&ready.target, ready.run_plan.sessions())))),
     counters::begin,
     |ready| observing::observe(&ready.request.plan, &ready.target, None),
 ];
@@ -30,7 +30,7 @@ pub(crate) fn run(request: &Request, asked: &MicroAsked) -> Result<Concluded, Fa
     let (mut companions, checks) = Companions::begin(COMPANIONS, &ready)?;
     ready.warnings.iter().for_each(|warning| complain(warning));
     let measurement = measured(&ready, &companions, &asked.shape.to_string())?;
-    let over = Over { measurement: &measurement, agents: Agents::default() };
+    let over = Over { measurement: &measurement, replicas: None, agents: Agents::default() };
     let made = companions.finish(&over);
     let parts = Parts {
         plan: &request.plan,

@@ -5,7 +5,6 @@ use crate::companion::{Companions, Now, Over};
 use crate::conclusion::{Concluded, Measured};
 use crate::fleet::running::Fleet;
 use crate::measuring::{Live, measure};
-use crate::proven;
 use crate::readiness::begin_with_template;
 use crate::ready::tpcc::Ready;
 use crate::request::Request;
@@ -38,9 +37,9 @@ pub(crate) fn run(request: &Request) -> Result<Concluded, Failure> {
     }
     let measurement = measured?;
     let agents = fleet.map(|fleet| fleet.finish(&ready.run_plan())).unwrap_or_default();
-    let over = Over { measurement: &measurement, agents };
-    let made = companions.finish(&over);
     let replicas = ready.replicas.as_ref().map(|replicas| replicas.report());
+    let over = Over { measurement: &measurement, replicas: replicas.as_ref(), agents };
+    let made = companions.finish(&over);
     let parts = Parts {
         plan,
         ran: Ran {
@@ -55,7 +54,7 @@ pub(crate) fn run(request: &Request) -> Result<Concluded, Failure> {
         },
         description: &ready.description,
         stored: ready.stored,
-        declared: proven::declared(&plan.target, &ready.description),
+        declared: ready.declared,
         load: ready.load.as_ref(),
         lines,
     };

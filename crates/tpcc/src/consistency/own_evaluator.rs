@@ -393,7 +393,7 @@ impl OwnEvaluator {
         }
     }
 
-    /// Reads the counts of a row of STOCK. They are all that it needs of the row, which is mostly text.
+    /// Reads the counts of a row of STOCK. The rest of the row is text that no condition needs.
     pub fn stock(&mut self, row: &StockCounts) {
         if self.open(row.w_id).is_some_and(|open| open.quantities.is_empty()) {
             let quantities = self.population.stock_quantities(row.w_id).collect();

@@ -12,7 +12,7 @@ use arrayvec::ArrayVec;
 pub struct WarehouseBalances {
     /// The terminal's home warehouse.
     pub w_id: WarehouseId,
-    /// The 1 to 15 different warehouses in the order in which they are locked or read.
+    /// The 1 to 15 different warehouses in the order of their locks or reads.
     pub warehouses: ArrayVec<WarehouseId, MAX_ORDER_LINES>,
 }
 

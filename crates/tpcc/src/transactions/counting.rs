@@ -1,4 +1,4 @@
-//! Counts of transactions: by type and input, by the nodes that they touch.
+//! Counts of transactions: by type, by input, and by the nodes that they touch.
 
 use super::Transaction;
 use crate::ids::WarehouseId;

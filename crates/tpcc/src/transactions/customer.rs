@@ -60,15 +60,13 @@ mod tests {
     #[test]
     fn a_customer_is_the_one_that_was_entered() {
         let name = |text: &str| -> LastName { truncated(text) };
-        let customer =
-            |entered: CustomerSelector, c_id, c_last| CustomerSelector::contradiction(&entered, c_id, c_last);
         let (id, other) = (CustomerId(7), CustomerId(8));
-        assert_eq!(customer(CustomerSelector::Id(id), id, name("A")), None);
+        assert_eq!(CustomerSelector::Id(id).contradiction(id, name("A")), None);
         assert_eq!(
-            customer(CustomerSelector::Id(id), other, name("A")),
+            CustomerSelector::Id(id).contradiction(other, name("A")),
             Some(Contradiction::Customer { entered: id, answered: other })
         );
-        assert_eq!(customer(CustomerSelector::LastName(name("A")), id, name("A")), None);
-        assert!(customer(CustomerSelector::LastName(name("A")), id, name("B")).is_some());
+        assert_eq!(CustomerSelector::LastName(name("A")).contradiction(id, name("A")), None);
+        assert!(CustomerSelector::LastName(name("A")).contradiction(id, name("B")).is_some());
     }
 }

@@ -50,10 +50,6 @@ impl Profile for Delivery {
         Self { w_id, districts: plan.districts.of(w_id), carrier_id: CarrierId(stream.uniform(1, 10) as u8) }
     }
 
-    fn home(input: &Self) -> WarehouseId {
-        input.w_id
-    }
-
     fn contradiction(entered: &Self, answered: &DeliveryOutcome) -> Option<Contradiction> {
         let known = |district: DistrictId| (1..=entered.districts).contains(&district.0);
         let districts = || answered.delivered.iter().map(|(district, _)| *district);

@@ -1,9 +1,9 @@
 //! The transactions: the five of the standard, and those of the Dike paper over the same tables.
 //!
-//! The file of a transaction has its input as the terminal enters it (clauses 2.4.1 to 2.8.1), the draw of that input,
-//! its answer with the fields that a terminal must show (clauses 2.4.3 to 2.8.3), and what is counted and checked of
-//! both, as `profile.rs` asks. Drivers outside of this process answer with fields of these names. An optional field must
-//! be present, null if it has no value.
+//! The file of a transaction implements the traits of `profile.rs`. It has the input as the terminal enters it (clauses
+//! 2.4.1 to 2.8.1), the draw of that input, and the answer with the fields that a terminal must show (clauses 2.4.3 to
+//! 2.8.3). It also counts inputs and checks answers. Drivers outside of this process answer with fields of these names.
+//! An optional field must be present, null if it has no value.
 //!
 //! The macro [`transactions!`](macro@crate::transactions) is the one table of them. The enums here, the types in
 //! `kind.rs`, and the dispatch in other crates are made from it.
@@ -45,8 +45,8 @@ use crate::statistics::{InputStatistics, NodesTouched};
 use profile::{Extra, Limited, Profile};
 
 /// Calls a macro with the table of all transactions, in the order of results. A line has the variant, the name in
-/// results, the module, and the types of input and answer. A crate that treats each transaction in a module of that
-/// name makes its dispatch from the table.
+/// results, the module, and the types of input and answer. A crate with a module of that name for each transaction
+/// makes its dispatch from the table.
 ///
 /// ```
 /// macro_rules! names {
@@ -102,9 +102,9 @@ pub enum Transaction {
 /// The answer to a committed transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// That to one of the standard.
+    /// Answer to a transaction of the standard.
     Standard(StandardOutcome),
-    /// That to one of the Dike paper.
+    /// Answer to a transaction of the Dike paper.
     Dike(DikeOutcome),
 }
 
@@ -170,7 +170,7 @@ macro_rules! group {
             #[must_use]
             pub fn home(&self) -> WarehouseId {
                 match self {
-                    $(Self::$Name(input) => $module::$Name::home(input),)+
+                    $(Self::$Name(input) => input.w_id,)+
                 }
             }
 
@@ -382,12 +382,6 @@ impl From<DikeOutcome> for Outcome {
 impl From<Standard> for Transaction {
     fn from(transaction: Standard) -> Self {
         Self::Standard(transaction)
-    }
-}
-
-impl From<Dike> for Transaction {
-    fn from(transaction: Dike) -> Self {
-        Self::Dike(transaction)
     }
 }
 

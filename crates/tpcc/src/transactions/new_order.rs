@@ -91,7 +91,7 @@ impl NewOrder {
         self.lines.iter().any(|line| line.i_id.0 > ITEMS)
     }
 
-    /// Returns the indexes of the lines in the order in which every target locks stock: by supplying warehouse and
+    /// Returns the indexes of the lines in the order of the locks on stock in every target: by supplying warehouse and
     /// item. So two orders seldom wait for each other in a ring. (Within one statement the database may choose another
     /// order.) A last line with the only unused item stays last, because the profile wants all valid lines done before
     /// the rollback (clause 2.4.2.3). An unused id is above all valid ones, but its warehouse may have a low number.
@@ -141,10 +141,6 @@ impl Profile for NewOrder {
             last.i_id = UNUSED_ITEM;
         }
         Self { w_id, d_id, c_id, lines }
-    }
-
-    fn home(input: &Self) -> WarehouseId {
-        input.w_id
     }
 
     fn touch(input: &Self, touch: impl FnMut(WarehouseId)) {

@@ -83,10 +83,6 @@ impl Profile for OrderStatus {
         Self { w_id, d_id, customer: CustomerSelector::draw(plan, stream) }
     }
 
-    fn home(input: &Self) -> WarehouseId {
-        input.w_id
-    }
-
     fn count(input: &Self, counts: &mut InputStatistics) {
         counts.order_status_by_name += u64::from(input.customer.is_by_name());
     }

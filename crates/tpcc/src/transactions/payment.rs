@@ -99,10 +99,6 @@ impl Profile for Payment {
         Self { w_id, d_id, c_w_id, c_d_id, customer, amount }
     }
 
-    fn home(input: &Self) -> WarehouseId {
-        input.w_id
-    }
-
     fn touch(input: &Self, mut touch: impl FnMut(WarehouseId)) {
         touch(input.c_w_id);
     }

@@ -1,4 +1,4 @@
-//! The interface of each transaction's file: what the table of transactions asks of it.
+//! Traits that each transaction's file implements for the table of transactions.
 
 use crate::answer::Contradiction;
 use crate::ids::WarehouseId;
@@ -6,14 +6,14 @@ use crate::input::{InputPlan, Seat};
 use crate::limits::KindLimits;
 use crate::statistics::{InputStatistics, NodesTouched};
 
-/// A type of transaction: its input, its answer, and what is counted and checked of both.
+/// A type of transaction: its input and its answer, and how they are counted and checked.
 pub(crate) trait Profile {
     /// The fields that a terminal enters.
     type Input;
     /// The fields of the answer.
     type Outcome;
 
-    /// Name that the standard, or else the paper, uses.
+    /// Name in the standard; for types beyond it, in the Dike paper.
     const TITLE: &'static str;
     /// True if the type changes nothing.
     const ONLY_READS: bool = false;
@@ -21,10 +21,7 @@ pub(crate) trait Profile {
     /// Draws the input of a terminal from its stream.
     fn draw(seat: &mut Seat, plan: &InputPlan) -> Self::Input;
 
-    /// Returns the home warehouse of the terminal that entered the input.
-    fn home(input: &Self::Input) -> WarehouseId;
-
-    /// Passes the warehouses that the transaction uses beside its home to `touch`, some perhaps several times.
+    /// Passes each warehouse that the transaction uses, except its home, to `touch`. A warehouse may come several times.
     fn touch(_input: &Self::Input, _touch: impl FnMut(WarehouseId)) {}
 
     /// Counts an input, except for its type.

@@ -28,10 +28,6 @@ impl Profile for SelectBalance {
         WarehouseBalances::draw(seat, plan)
     }
 
-    fn home(input: &WarehouseBalances) -> WarehouseId {
-        input.w_id
-    }
-
     fn touch(input: &WarehouseBalances, touch: impl FnMut(WarehouseId)) {
         input.touch(touch);
     }

@@ -69,10 +69,6 @@ impl Profile for StockLevel {
         Self { w_id, d_id, threshold, others }
     }
 
-    fn home(input: &Self) -> WarehouseId {
-        input.w_id
-    }
-
     fn touch(input: &Self, touch: impl FnMut(WarehouseId)) {
         input.others.iter().map(|(w_id, _)| *w_id).for_each(touch);
     }

@@ -27,10 +27,6 @@ impl Profile for UpdateBalance {
         WarehouseBalances::draw(seat, plan)
     }
 
-    fn home(input: &WarehouseBalances) -> WarehouseId {
-        input.w_id
-    }
-
     fn touch(input: &WarehouseBalances, touch: impl FnMut(WarehouseId)) {
         input.touch(touch);
     }

@@ -11,7 +11,7 @@ use crate::money::Cents;
 pub struct UpdateItem {
     /// The terminal's home warehouse.
     pub w_id: WarehouseId,
-    /// Two different items in the order of I_ID, in which they are locked.
+    /// Two different items in the order of I_ID. They are locked in this order.
     pub items: [ItemId; 2],
 }
 
@@ -36,10 +36,6 @@ impl Profile for UpdateItem {
             other = plan.constants.item(&mut seat.stream, plan.size);
         }
         Self { w_id: seat.w_id, items: [one.min(other), one.max(other)] }
-    }
-
-    fn home(input: &Self) -> WarehouseId {
-        input.w_id
     }
 }
 

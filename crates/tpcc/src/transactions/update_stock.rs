@@ -29,7 +29,7 @@ pub struct UpdateStockOutcome {
 }
 
 impl UpdateStock {
-    /// True if the rounds use one whole group of these.
+    /// True if the rounds use exactly the home's group in `groups`.
     #[must_use]
     pub fn is_of_a_group(&self, groups: &CoAccess) -> bool {
         let warehouses = self.rounds.iter().map(|round| &round.supply_w_id);
@@ -61,10 +61,6 @@ impl Profile for UpdateStock {
         let mut rounds: ArrayVec<_, MAX_ORDER_LINES> = warehouses.into_iter().map(round).collect();
         plan.keep_apart(d_id, &mut rounds);
         Self { w_id, rounds }
-    }
-
-    fn home(input: &Self) -> WarehouseId {
-        input.w_id
     }
 
     fn touch(input: &Self, touch: impl FnMut(WarehouseId)) {

@@ -1,4 +1,4 @@
-//! The judgement of a history by what a target claims.
+//! Judgement of a history by the target's claim.
 
 use super::Trouble;
 use super::claim::Claim;

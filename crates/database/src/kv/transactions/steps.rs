@@ -34,7 +34,7 @@ impl From<Malformed> for KvTxError {
 /// Result of a transaction.
 pub(crate) type Played<R> = Result<R, KvTxError>;
 
-/// The time of a transaction, and the number of its session's last payment.
+/// Time of a transaction, and the number of the session's last payment.
 pub(crate) struct Moment<'a> {
     pub(crate) now: Timestamp,
     pub(crate) number: &'a mut HistoryNumber,

@@ -287,7 +287,7 @@ fn credits(
             let credit = found.iter().find(|(found, _)| *found == d_id.get());
             credit.map(|(_, credit)| *credit).ok_or_else(|| {
                 SqlTxError::WrongRows(format!(
-                    "order {w_id}/{d_id}/{o_id} or its lines are missing: run lydite check"
+                    "order {w_id}/{d_id}/{o_id} or its lines are missing: {RUN_CHECK}"
                 ))
             })
         })

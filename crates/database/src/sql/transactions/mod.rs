@@ -73,7 +73,7 @@ impl Session for SqlSession {
     }
 }
 
-/// Number of the first statement of each type of transaction. Those of all transactions come before.
+/// Number of the first statement of each type of transaction. Statements that all transactions share come first.
 static FIRST: [usize; TransactionKind::COUNT] = {
     let mut first = [0; TransactionKind::COUNT];
     let mut number = count_of(STATEMENTS, STATEMENTS.len());

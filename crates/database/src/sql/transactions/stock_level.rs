@@ -3,6 +3,7 @@
 //! A Stock-Level of several warehouses (dStockLevel of the Dike paper) counts all of them in one statement, so that a
 //! distributed database can work on them side by side.
 
+use crate::error::RUN_CHECK;
 use crate::sql::connection::Step;
 use crate::sql::session::{Played, SqlSession, one};
 use crate::sql::statement::SqlText::{Made, Sql};
@@ -182,5 +183,5 @@ fn next_order(rows: &Rows, w_id: WarehouseId, d_id: DistrictId) -> Result<i64, S
             return Ok(rows.int(row, 2)?);
         }
     }
-    Err(SqlTxError::WrongRows(format!("district {w_id}/{d_id} is missing: run lydite check")))
+    Err(SqlTxError::WrongRows(format!("district {w_id}/{d_id} is missing: {RUN_CHECK}")))
 }

@@ -17,7 +17,7 @@ use lydite_plan::destination::Destination;
 use lydite_plan::values::{number, whole};
 use lydite_report::live::Style;
 use lydite_run::alone::begin_test;
-use lydite_run::function_test_line as line;
+use lydite_run::function_test_line;
 use lydite_run::readiness::unusable;
 use lydite_run::spread::{few_sessions, usual_sessions};
 use lydite_tpcc::WarehouseId;
@@ -74,7 +74,7 @@ pub(super) fn command(name: &str, args: &VerifyArgs) -> Outcome {
     let (mut unprinted, mut interrupt_reported) = (Ok(()), false);
     let report = prepared.run(&|| interrupt.asked(), &mut |finding| {
         if !args.quiet || finding.verdict != TestVerdict::Passed {
-            let shown = print(&line(finding));
+            let shown = print(&function_test_line(finding));
             if unprinted.is_ok() {
                 unprinted = shown;
             }

@@ -108,14 +108,13 @@ pub(super) fn quantities(of: &Disclosure<'_>) -> Markup {
     let text = |name: &str, value: String| (name.to_owned(), Markup::text(&value));
     let begun = checkpoints(r)
         .map_or_else(|| "not reported by the database".to_owned(), |all| count(all.len() as u64));
-    let completed = r.transactions.values().map(|t| t.completed()).sum();
     all.push(pairs(
         "Test",
         vec![
             text("Ramp-up", duration(r.window.warmup_s)),
             text("Measurement interval", duration(r.window.measured_s)),
             text("Checkpoints in the interval", begun),
-            text("Transactions completed, all types", count(completed)),
+            text("Transactions completed, all types", count(r.completed())),
             text("New orders per minute", nopm(r.nopm)),
             text(
                 "New orders per minute and warehouse",

@@ -13,7 +13,7 @@ use lydite_tpcc::Cents;
 use lydite_tpcc::transactions::{MAX_ORDER_LINES, NewOrder, NewOrderLine, NewOrderOutcome};
 use std::slice;
 
-/// Runs one New-Order in this way.
+/// Runs one New-Order with arrays.
 pub(super) fn play(session: &mut SqlSession, input: &NewOrder) -> Played<NewOrderOutcome> {
     let w = Value::Int(input.w_id.get());
     let d = Value::Int(input.d_id.get());

@@ -1,5 +1,6 @@
-//! Head and lines of a New-Order, as several ways of sending it compute them.
+//! Head and lines of a New-Order, shared by several ways of sending it.
 
+use crate::error::RUN_CHECK;
 use crate::profile::OrderHead;
 use crate::sql::session::one;
 use crate::sql::tx_error::SqlTxError;
@@ -15,7 +16,7 @@ pub(super) fn item_is_missing(input: &NewOrder, order: RolledBackOrder) -> SqlTx
     if input.has_unused_item() {
         SqlTxError::UnusedItem(order)
     } else {
-        SqlTxError::WrongRows(format!("an item of order {} is missing: run lydite check", order.o_id))
+        SqlTxError::WrongRows(format!("an item of order {} is missing: {RUN_CHECK}", order.o_id))
     }
 }
 
@@ -33,6 +34,7 @@ pub(crate) fn taken_from_stock(left: i32, line: &OrderLineInput, home: Warehouse
 
 /// Columns of an item: I_PRICE, I_NAME, I_DATA; `None` if it does not exist.
 pub(super) type FoundItem = Option<(Cents, Text<24>, Text<50>)>;
+
 /// Reads the order without its lines, from the answers of [`Statement::OrderWarehouse`], [`Statement::OrderCustomer`],
 /// and a statement that returns D_TAX and the number of the order.
 pub(super) fn read_head(

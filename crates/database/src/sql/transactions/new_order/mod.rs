@@ -43,7 +43,7 @@ statements! {
 
     Item [Statements] Sql("SELECT i_price, i_name, i_data FROM item WHERE i_id = $1");
 
-    /// One for each S_DIST_xx, the information of a district (clause 2.4.2.2).
+    /// Statements for each S_DIST_xx, the information of a district (clause 2.4.2.2).
     Stock [Statements] Each {
         count: DISTRICTS_PER_WAREHOUSE as usize,
         name: |district| format!("Stock{district:02}"),
@@ -55,7 +55,7 @@ statements! {
         },
     };
 
-    /// Has the parameters of `taken_from_stock`.
+    /// Takes the parameters that `taken_from_stock` returns.
     UpdateStock [Statements MultiRow]
         Sql("UPDATE stock SET s_quantity = $1, s_ytd = s_ytd + $2, s_order_cnt = s_order_cnt + 1, \
              s_remote_cnt = s_remote_cnt + $3 WHERE s_w_id = $4 AND s_i_id = $5");
@@ -112,7 +112,7 @@ statements! {
         )
     });
 
-    /// One for each number of lines.
+    /// Statements for each number of lines.
     InsertLines [MultiRow] Each {
         count: MAX_ORDER_LINES,
         name: |lines| format!("Insert{lines:02}Line{}", if lines == 1 { "" } else { "s" }),

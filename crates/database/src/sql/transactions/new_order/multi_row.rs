@@ -1,6 +1,7 @@
 //! New-Order whose lines are several rows in the text of a statement.
 
 use super::lines::{FoundItem, item_is_missing, read_head, taken_from_stock};
+use crate::error::RUN_CHECK;
 use crate::profile::{is_brand, left_in_stock};
 use crate::sql::connection::Step;
 use crate::sql::session::{LONGEST_PIPELINE, Played, SqlSession, changed};
@@ -35,7 +36,7 @@ pub(super) fn insert_lines_text(count: usize) -> String {
 /// Columns of a line's stock: S_QUANTITY, S_DATA, S_DIST_xx; `None` if it does not exist.
 type FoundStock = Option<(i32, Text<50>, Text<24>)>;
 
-/// Runs one New-Order in this way.
+/// Runs one New-Order with several rows in a statement.
 pub(super) fn play(session: &mut SqlSession, input: &NewOrder) -> Played<NewOrderOutcome> {
     let w = Value::Int(input.w_id.get());
     let d = Value::Int(input.d_id.get());
@@ -148,7 +149,7 @@ struct Booked {
     dist_info: Text<24>,
 }
 
-/// Takes the quantities of the lines from their stock, in the order in which stock is accessed. Fills the answer of the
+/// Takes the quantities of the lines from their stock, in the order of accesses to stock. Fills the answer of the
 /// terminal into `lines`.
 fn book(
     input: &NewOrder,
@@ -163,7 +164,7 @@ fn book(
         let Some((i_price, i_name, i_data)) = &items[index] else { continue };
         let Some((in_stock, s_data, dist_info)) = stocks[index] else {
             return Err(SqlTxError::WrongRows(format!(
-                "stock {}/{} is missing: run lydite check",
+                "stock {}/{} is missing: {RUN_CHECK}",
                 line.supply_w_id, line.i_id
             )));
         };

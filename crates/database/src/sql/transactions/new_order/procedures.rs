@@ -14,7 +14,7 @@ use lydite_tpcc::{OrderId, RolledBackOrder};
 /// SQLSTATE that `lydite_new_order` raises for an unused item. The detail is `O_ID|C_CREDIT|C_LAST`.
 pub const UNUSED_ITEM: &str = "LY001";
 
-/// Runs one New-Order in this way.
+/// Runs one New-Order as a call.
 pub(super) fn play(session: &mut SqlSession, input: &NewOrder) -> Played<NewOrderOutcome> {
     type Column = ArrayVec<i32, MAX_ORDER_LINES>;
     let order = input.access_order();

@@ -11,7 +11,7 @@ use lydite_tpcc::input::Contended;
 use lydite_tpcc::text::Text;
 use lydite_tpcc::transactions::{MAX_ORDER_LINES, NewOrder, NewOrderLine, NewOrderOutcome};
 
-/// Runs one New-Order in this way.
+/// Runs one New-Order step by step.
 pub(super) fn play(session: &mut SqlSession, input: &NewOrder) -> Played<NewOrderOutcome> {
     let w = Value::Int(input.w_id.get());
     let d = Value::Int(input.d_id.get());
