@@ -2,6 +2,7 @@
 //! `hotspot(0.1, ramp(0.2,0.9))` for `homes`. Each step of the run replaces it by its number before the value is read,
 //! so every key of a phase can follow a curve.
 
+use crate::problem::Problem;
 use crate::values::time;
 use std::time::Duration;
 
@@ -47,24 +48,24 @@ const RAMP: &str = "ramp(100,200)";
 
 impl Curve {
     /// Reads a curve from its name and the text between its brackets.
-    fn read(name: &str, arguments: &str) -> Result<Self, String> {
+    fn read(name: &str, arguments: &str) -> Result<Self, Problem> {
         let wrong = || {
             let form =
                 if name == "ramp" { "use ramp(FROM,TO) with two numbers, as ramp(100,200)" } else { KNOWN };
-            format!("has {name}({arguments}), which is no curve: {form}")
+            Problem::from(format!("has {name}({arguments}), which is no curve: {form}"))
         };
         let arguments: Vec<&str> = arguments.split(',').map(str::trim).collect();
         let number =
             |text: &str| text.parse::<f64>().ok().filter(|number| number.is_finite()).ok_or_else(wrong);
         let seconds = |text: &str| match time(text) {
             Ok(time) => Ok(time.as_secs_f64()),
-            Err(problem) => Err(format!("has {name}(…) with a time that {problem}")),
+            Err(problem) => Err(Problem::from(format!("has {name}(…) with a time that {problem}"))),
         };
         let more_than_zero = |seconds: f64, what: &str| {
             if seconds > 0.0 {
                 Ok(seconds)
             } else {
-                Err(format!("has {name}(…) whose {what} must be more than zero"))
+                Err(Problem::from(format!("has {name}(…) whose {what} must be more than zero")))
             }
         };
         match (name, &arguments[..]) {
@@ -119,7 +120,7 @@ impl Template {
     ///
     /// # Errors
     /// The arguments of a curve are wrong, or its closing bracket is missing.
-    pub(crate) fn read(text: &str) -> Result<Self, String> {
+    pub(crate) fn read(text: &str) -> Result<Self, Problem> {
         if let Some(problem) = other_name(text) {
             return Err(problem);
         }
@@ -129,7 +130,7 @@ impl Template {
             let inner = &rest[at + name.len() + 1..];
             let (arguments, after) = inner
                 .split_once(')')
-                .ok_or_else(|| format!("has {name}( without its closing bracket: {KNOWN}"))?;
+                .ok_or_else(|| Problem::from(format!("has {name}( without its closing bracket: {KNOWN}")))?;
             pieces.push((rest[..at].to_owned(), Curve::read(name, arguments)?));
             rest = after;
         }
@@ -188,7 +189,7 @@ impl Template {
 
 /// Returns the problem of a name before a bracket that is nearly the name of a curve: another program's, or one with
 /// capital letters or a space.
-fn other_name(text: &str) -> Option<String> {
+fn other_name(text: &str) -> Option<Problem> {
     text.match_indices('(').find_map(|(at, _)| {
         let before = text[..at].trim_end();
         let given = before.rsplit(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_').next()?;
@@ -197,11 +198,12 @@ fn other_name(text: &str) -> Option<String> {
         let arguments = text[at..].split_inclusive(')').next().unwrap_or_default();
         if NAMES.contains(&name.as_str()) {
             let is_written_well = name == given && before.len() == at;
+            let rest = &text[begin..];
             return (!is_written_well)
-                .then(|| format!("has {}, which is no curve: write {name}{arguments}", &text[begin..]));
+                .then(|| format!("has {rest}, which is no curve: write {name}{arguments}").into());
         }
         let (other, own, example) = OTHER_NAMES.iter().find(|(other, ..)| *other == name)?;
-        Some(format!("has {other}{arguments}, which is no curve: write {own}, as {example}"))
+        Some(format!("has {other}{arguments}, which is no curve: write {own}, as {example}").into())
     })
 }
 
@@ -217,7 +219,7 @@ mod tests {
     fn at(text: &str, times: &[f64], whole: bool) -> Vec<String> {
         match Template::read(text) {
             Ok(template) => times.iter().map(|&time| template.at(time, 10.0, whole)).collect(),
-            Err(problem) => vec![problem],
+            Err(problem) => vec![problem.to_string()],
         }
     }
 
@@ -261,7 +263,7 @@ mod tests {
             ("ramp(100..200)", "use ramp(FROM,TO) with two numbers, as ramp(100,200)"),
             ("ramp(100,200,10s)", "use ramp(FROM,TO) with two numbers, as ramp(100,200)"),
         ] {
-            let problem = Template::read(text).err().unwrap_or_default();
+            let problem = Template::read(text).err().map(|problem| problem.to_string()).unwrap_or_default();
             assert!(problem.starts_with("has ") && problem.contains(said), "{text}: {problem}");
         }
     }

@@ -3,6 +3,7 @@
 use crate::entries::Entries;
 use crate::error::PlanError;
 use crate::key::Key;
+use crate::problem::Problem;
 use lydite_report::plan::PlanInfo;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::{DataSkew, Districts, Size};
@@ -37,15 +38,15 @@ pub struct Data {
 impl Data {
     /// Reads the data. `warehouses` is their number, if it is known.
     pub fn read(entries: &mut Entries, warehouses: Option<u32>) -> Self {
-        let skew = entries.read("data_skew", str::parse);
+        let skew = entries.read("data_skew", str::parse::<DataSkew>);
         if let (Some(skew), Some(warehouses)) = (skew, warehouses)
             && let Err(problem) = Districts::spread(skew, warehouses)
         {
             entries.wrong("data_skew", &format!("is too steep: {problem}"));
         }
         let size = entries.read("size", |text| {
-            Size::from_name(text)
-                .ok_or_else(|| format!("must be one of {}", Size::ALL.map(Size::name).join(", ")))
+            let known = || Size::ALL.map(Size::name).join(", ");
+            Size::from_name(text).ok_or_else(|| Problem::from(format!("must be one of {}", known())))
         });
         Self { skew, size }
     }

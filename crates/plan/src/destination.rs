@@ -1,6 +1,7 @@
 //! Places of the documents that a run writes. A regular file is replaced as a whole. FIFOs, character devices and
 //! descriptors are written into. All other kinds are rejected.
 
+use crate::problem::Problem;
 use lydite_families::TargetSpec;
 use lydite_report::store::without_links;
 use std::ffi::{CString, OsStr};
@@ -74,9 +75,11 @@ impl Destination {
     ///
     /// # Errors
     /// The name of that result.
-    pub fn apart_from(&self, inputs: &[PathBuf]) -> Result<(), String> {
+    pub fn apart_from(&self, inputs: &[PathBuf]) -> Result<(), Problem> {
         match inputs.iter().find(|input| self.is(&Self::new(input))) {
-            Some(input) => Err(format!("{} is one of the results: name another file", input.display())),
+            Some(input) => {
+                Err(format!("{} is one of the results: name another file", input.display()).into())
+            }
             None => Ok(()),
         }
     }
@@ -103,7 +106,7 @@ impl Destination {
     ///
     /// # Errors
     /// The problem, and what to do.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), Problem> {
         let path = match self {
             Self::Descriptor(number) => return check_descriptor(*number),
             Self::Path(path) => path,
@@ -112,7 +115,7 @@ impl Destination {
             PathKind::File => check_file(path),
             PathKind::Fifo | PathKind::Device => may_write(path),
         }
-        .map_err(|error| format!("can't be written: {error}: choose another place"))
+        .map_err(unwritable)
     }
 
     /// Checks the place of a log that is written during the run. It must be a path and no FIFO, since the run can't
@@ -120,7 +123,7 @@ impl Destination {
     ///
     /// # Errors
     /// The problem, and what to do.
-    pub fn check_log(&self) -> Result<(), String> {
+    pub fn check_log(&self) -> Result<(), Problem> {
         match self {
             Self::Path(path) if !matches!(kind(path)?, PathKind::Fifo) => self.check(),
             _ => Err("is no file: name one for it alone".into()),
@@ -132,7 +135,7 @@ impl Destination {
 ///
 /// # Errors
 /// The path is of a kind that can't be written; the system's error.
-pub fn kind(path: &Path) -> Result<PathKind, String> {
+pub fn kind(path: &Path) -> Result<PathKind, Problem> {
     match fs::metadata(path).map(|there| there.file_type()) {
         Ok(there) if there.is_file() => Ok(PathKind::File),
         Ok(there) if there.is_dir() => Err("is a directory: name a file".into()),
@@ -141,8 +144,13 @@ pub fn kind(path: &Path) -> Result<PathKind, String> {
         Ok(there) if there.is_block_device() => Err("is a block device: name a file".into()),
         Ok(_) => Err("is a socket: name a file".into()),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(PathKind::File),
-        Err(error) => Err(format!("can't be written: {error}: choose another place")),
+        Err(error) => Err(unwritable(error)),
     }
+}
+
+/// Returns the problem of a place that the system can't write.
+fn unwritable(error: io::Error) -> Problem {
+    format!("can't be written: {error}: choose another place").into()
 }
 
 /// Returns a path without links. Its last part need not exist.
@@ -189,7 +197,7 @@ fn descriptor(path: &Path) -> Option<RawFd> {
 }
 
 /// Rejects a descriptor that the process was not started with, or can't write to.
-fn check_descriptor(number: RawFd) -> Result<(), String> {
+fn check_descriptor(number: RawFd) -> Result<(), Problem> {
     // SAFETY: both calls only ask for the flags of a descriptor, whether or not it is open.
     let (own, mode) = unsafe { (libc::fcntl(number, libc::F_GETFD), libc::fcntl(number, libc::F_GETFL)) };
     // Descriptors that this program opened itself have the flag that closes them in its children.
@@ -225,7 +233,7 @@ fn is_stdout(path: &Path) -> bool {
 ///
 /// # Errors
 /// The problem, and what to do.
-pub fn apart(place: &Destination, target: Option<&TargetSpec>, config: Option<&Path>) -> Result<(), String> {
+pub fn apart(place: &Destination, target: Option<&TargetSpec>, config: Option<&Path>) -> Result<(), Problem> {
     let file = place.file();
     // SQLite keeps its log, the index of the log, and the journal of other modes beside the database.
     let beside = |path: &Path, end: &str| {

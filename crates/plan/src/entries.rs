@@ -421,14 +421,14 @@ impl Entries {
     }
 
     /// Reads an entry with `read`, whose error text continues "KEY: VALUE …", as in "must be a whole number".
-    pub(crate) fn read_entry<T>(
+    pub(crate) fn read_entry<T, E: fmt::Display>(
         &mut self,
         entry: &Entry,
-        read: impl FnOnce(&str) -> Result<T, String>,
+        read: impl FnOnce(&str) -> Result<T, E>,
     ) -> Option<T> {
         let problem = match read(entry.text.trim()) {
             Ok(value) => return Some(value),
-            Err(problem) => entry.masked(&problem),
+            Err(problem) => entry.masked(&problem.to_string()),
         };
         let value = entry.place();
         // Several readers may reject the same value, such as those of the plan and of a step.
@@ -476,8 +476,12 @@ impl Entries {
         self.errors.push(message);
     }
 
-    /// Reads the value of a key with `read`; none if it is unset or wrong.
-    pub fn read<T>(&mut self, key: &str, read: impl FnOnce(&str) -> Result<T, String>) -> Option<T> {
+    /// Reads the value of a key with `read`, whose error text continues "KEY: VALUE …"; none if it is unset or wrong.
+    pub fn read<T, E: fmt::Display>(
+        &mut self,
+        key: &str,
+        read: impl FnOnce(&str) -> Result<T, E>,
+    ) -> Option<T> {
         let entry = self.entry(key)?;
         self.read_entry(&entry, read)
     }

@@ -5,6 +5,7 @@ use crate::key::Key;
 use crate::values::whole;
 use lydite_families::TargetSpec;
 use lydite_micro::{Data, Engines, Meta, Shape};
+use std::fmt;
 
 /// Keys of a plan that belong to it.
 pub const KEYS: &[Key] = &[
@@ -26,6 +27,30 @@ pub struct MicroData {
     /// Seed of the records.
     seed: Option<u64>,
 }
+
+/// Keys whose values differ from those of the loaded database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Differences(Vec<Difference>);
+
+/// A key whose value differs from that of the loaded database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Difference {
+    key: &'static str,
+    asked: u64,
+    loaded: u64,
+}
+
+impl fmt::Display for Differences {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, Difference { key, asked, loaded }) in self.0.iter().enumerate() {
+            let comma = if place > 0 { ", " } else { "" };
+            write!(f, "{comma}{key} = {asked} and not {loaded}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Differences {}
 
 impl MicroData {
     /// Reads the data; the caller reads `seed`.
@@ -54,7 +79,7 @@ impl MicroData {
     ///
     /// # Errors
     /// The keys that differ, each with its value here and in the database.
-    pub fn check_loaded(&self, meta: &Meta) -> Result<(), String> {
+    pub fn check_loaded(&self, meta: &Meta) -> Result<(), Differences> {
         let data = meta.data;
         let keys = [
             ("micro.tables", self.tables.map(u64::from), u64::from(data.tables)),
@@ -62,15 +87,12 @@ impl MicroData {
             ("micro.record_bytes", self.record_bytes.map(u64::from), u64::from(data.record_bytes)),
             ("seed", self.seed, meta.seed),
         ];
-        let differ: Vec<String> = keys
-            .into_iter()
-            .filter_map(|(key, asked, loaded)| {
-                asked
-                    .filter(|asked| *asked != loaded)
-                    .map(|asked| format!("{key} = {asked} and not {loaded}"))
-            })
-            .collect();
-        if differ.is_empty() { Ok(()) } else { Err(differ.join(", ")) }
+        let differ = |(key, asked, loaded): (_, Option<u64>, u64)| {
+            let asked = asked.filter(|asked| *asked != loaded)?;
+            Some(Difference { key, asked, loaded })
+        };
+        let differences: Vec<Difference> = keys.into_iter().filter_map(differ).collect();
+        if differences.is_empty() { Ok(()) } else { Err(Differences(differences)) }
     }
 }
 

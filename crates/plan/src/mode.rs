@@ -4,6 +4,7 @@ use crate::destination::{Destination, apart};
 use crate::entries::Entries;
 use crate::error::PlanError;
 use crate::key::Key;
+use crate::problem::Problem;
 use crate::values::{MAX_RATE, MAX_SESSIONS, number, time, whole};
 use lydite_bench::{Arrival, MicroMode, Mode};
 use lydite_families::TargetSpec;
@@ -111,7 +112,7 @@ impl ModeAsked {
     ) -> Option<Self> {
         let name = match entries.read("mode", |text| match text {
             "direct" | "rte" | "open" => Ok(text.to_string()),
-            _ => Err("is not known: use direct, rte or open".into()),
+            _ => Err(Problem::from("is not known: use direct, rte or open")),
         }) {
             Some(name) => name,
             None if entries.text("mode").is_none() => "direct".into(),
@@ -288,17 +289,17 @@ fn only(entries: &mut Entries, keys: &[&str], mode: &str, hint: &str) {
     }
 }
 
-fn rate(text: &str) -> Result<f64, String> {
+fn rate(text: &str) -> Result<f64, Problem> {
     let rate: f64 =
         number(text, "must be a number of transactions per second, as 100, or a curve, as ramp(100,200)")?;
     if rate > 0.0 && rate <= MAX_RATE {
         Ok(rate)
     } else {
-        Err(format!("must be more than 0 and at most {MAX_RATE}"))
+        Err(format!("must be more than 0 and at most {MAX_RATE}").into())
     }
 }
 
-fn arrival(text: &str) -> Result<Arrival, String> {
+fn arrival(text: &str) -> Result<Arrival, Problem> {
     match text {
         "poisson" => Ok(Arrival::Poisson),
         "constant" => Ok(Arrival::Constant),
@@ -306,25 +307,25 @@ fn arrival(text: &str) -> Result<Arrival, String> {
     }
 }
 
-fn wait_factor(text: &str) -> Result<f64, String> {
+fn wait_factor(text: &str) -> Result<f64, Problem> {
     let factor: f64 = number(text, "must be a number, 1 for the standard's waits")?;
     if (0.0..=MAX_WAIT_FACTOR).contains(&factor) {
         Ok(factor)
     } else {
-        Err(format!("must be from 0 to {MAX_WAIT_FACTOR}"))
+        Err(format!("must be from 0 to {MAX_WAIT_FACTOR}").into())
     }
 }
 
-fn display_delay(text: &str) -> Result<Duration, String> {
+fn display_delay(text: &str) -> Result<Duration, Problem> {
     let most = MAX_DISPLAY_DELAY.as_secs();
     time(text)
         .ok()
         .filter(|delay| *delay <= MAX_DISPLAY_DELAY)
-        .ok_or_else(|| format!("must be a time such as 100ms, at most {most}s"))
+        .ok_or_else(|| format!("must be a time such as 100ms, at most {most}s").into())
 }
 
 /// Reads the address of a WAS. A name is looked up when the run begins.
-fn was(text: &str) -> Result<String, String> {
+fn was(text: &str) -> Result<String, Problem> {
     let port =
         text.rsplit_once(':').filter(|(host, _)| !host.is_empty()).map(|(_, port)| port.parse::<u16>());
     match port {

@@ -12,6 +12,7 @@ use crate::micro::{self, MicroAsked};
 use crate::mode::{self, ModeAsked};
 use crate::observe::{Observe, Reach};
 use crate::phases::{Phases, WindowLength};
+use crate::problem::Problem;
 use crate::requirements;
 use crate::values::{number, read_mix, time, whole};
 use crate::workload::WorkloadName;
@@ -365,7 +366,7 @@ fn steady(entries: &mut Entries, warmup: Duration) -> Option<Duration> {
         "false" => Ok(None),
         text => time(text)
             .map(Some)
-            .map_err(|_| "must be true, or the longest warm-up, for example 10m".to_owned()),
+            .map_err(|_| Problem::from("must be true, or the longest warm-up, for example 10m")),
     })??;
     let least = Duration::from_secs(STEADY_SECONDS as u64 + 5).max(warmup);
     if limit < least {
@@ -425,7 +426,7 @@ fn warehouses(entries: &mut Entries) -> (Option<u32>, Option<(u32, u32)>) {
 }
 
 /// Reads `LAST` or `FIRST-LAST`.
-fn active(text: &str) -> Result<(u32, u32), String> {
+fn active(text: &str) -> Result<(u32, u32), Problem> {
     let (first, last) = text.split_once('-').unwrap_or(("1", text));
     let (first, last) = (whole(first.trim(), 1, MAX_WAREHOUSES)?, whole(last.trim(), 1, MAX_WAREHOUSES)?);
     if first > last {
@@ -435,9 +436,9 @@ fn active(text: &str) -> Result<(u32, u32), String> {
 }
 
 /// Reads a label, one line that fits the head of a column.
-fn label(text: &str) -> Result<String, String> {
+fn label(text: &str) -> Result<String, Problem> {
     if text.is_empty() || text.chars().count() > MAX_LABEL || text.chars().any(char::is_control) {
-        return Err(format!("must be one line of 1 to {MAX_LABEL} characters"));
+        return Err(format!("must be one line of 1 to {MAX_LABEL} characters").into());
     }
     Ok(text.to_owned())
 }
@@ -455,7 +456,7 @@ fn output(entries: &mut Entries, key: &str, target: Option<&TargetSpec>) -> Opti
 fn success_log(entries: &mut Entries, target: Option<&TargetSpec>) -> Option<PathBuf> {
     let path = entries.text("success_log")?;
     let place = Destination::new(&path);
-    let is_file = || place.file().map(drop).ok_or_else(|| "is no file: name one for it alone".to_owned());
+    let is_file = || place.file().map(drop).ok_or_else(|| Problem::from("is no file: name one for it alone"));
     let checked = place.check_log().and_then(|()| is_file());
     if let Err(problem) = checked.and_then(|()| apart(&place, target, entries.config.as_deref())) {
         entries.wrong("success_log", &format!("{} {problem}", place.shown()));
@@ -508,6 +509,6 @@ fn retry(entries: &mut Entries) -> RetryPolicy {
     policy
 }
 
-fn tx_mode(text: &str) -> Result<TxMode, String> {
+fn tx_mode(text: &str) -> Result<TxMode, Problem> {
     TxMode::from_name(text).ok_or_else(|| "is not known: use statements, batched or procedures".into())
 }

@@ -3,10 +3,11 @@
 
 use crate::controls::PlanStep;
 use crate::entries::Entries;
+use crate::problem::Problem;
 use crate::workload::WorkloadName;
 use lydite_database::AbortReason;
-use lydite_report::Requirement;
 use lydite_report::metric::Metric;
+use lydite_report::{BadCondition, Requirement};
 use lydite_tpcc::TransactionKind;
 
 /// Reads the requirements of a plan, and rejects those on metrics that the run lacks. `rte` is true with `--mode rte`.
@@ -20,11 +21,11 @@ pub(crate) fn read(
     let Some(list) = entries.entry("require") else { return Vec::new() };
     let mut all = Vec::new();
     for one in list.split(',') {
-        let read = |text: &str| {
+        let read = |text: &str| -> Result<Requirement, Problem> {
             let requirement = Requirement::parse(text)?;
             known_reason(requirement.metric())?;
             match absent(requirement.metric(), workload, rte, steps) {
-                Some(why) => Err(format!("can't be met: {why}")),
+                Some(why) => Err(format!("can't be met: {why}").into()),
                 None => Ok(requirement),
             }
         };
@@ -64,11 +65,17 @@ fn absent(
     }
 }
 
+impl From<BadCondition> for Problem {
+    fn from(problem: BadCondition) -> Self {
+        String::from(problem).into()
+    }
+}
+
 /// Rejects a metric of an unknown abort reason.
 ///
 /// # Errors
 /// The problem, and the known reasons.
-pub fn known_reason(metric: &Metric) -> Result<(), String> {
+pub fn known_reason(metric: &Metric) -> Result<(), Problem> {
     let known = || AbortReason::ALL.iter().map(|reason| reason.name());
     match metric.abort_reason() {
         Some(reason) if !known().any(|known| known == reason) => {
@@ -77,7 +84,8 @@ pub fn known_reason(metric: &Metric) -> Result<(), String> {
                 "has the metric {:?} with an unknown abort reason: use {}",
                 metric.name(),
                 known.join(", ")
-            ))
+            )
+            .into())
         }
         _ => Ok(()),
     }

@@ -1,7 +1,9 @@
 //! A TOML file for error messages: its values with their lines, and the errors in them.
 
 use crate::entries::{Names, by_line, scalar, text_of};
+use std::error::Error;
 use std::path::Path;
+use std::{fmt, io};
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
@@ -13,6 +15,25 @@ pub struct Entry<'t, 'd> {
     pub line: usize,
     /// The value of the key.
     pub value: &'t DeValue<'d>,
+}
+
+/// A file that can't be read.
+#[derive(Debug)]
+pub struct Unreadable {
+    file: String,
+    error: io::Error,
+}
+
+impl fmt::Display for Unreadable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}: name a file that can be read", self.file, self.error)
+    }
+}
+
+impl Error for Unreadable {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&self.error)
+    }
 }
 
 /// A file, and the errors found in it so far.
@@ -31,10 +52,9 @@ impl Source {
     ///
     /// # Errors
     /// The file can't be read.
-    pub fn read(path: &Path, place: &'static str) -> Result<(Self, String), String> {
+    pub fn read(path: &Path, place: &'static str) -> Result<(Self, String), Unreadable> {
         let file = path.display().to_string();
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| format!("{file}: {error}: name a file that can be read"))?;
+        let text = std::fs::read_to_string(path).map_err(|error| Unreadable { file: file.clone(), error })?;
         let newlines = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
         let lines = std::iter::once(0).chain(newlines).collect();
         Ok((Self { file, lines, errors: Vec::new(), names: Names { place } }, text))

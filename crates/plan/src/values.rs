@@ -1,7 +1,9 @@
 //! Readers of the values in plans and on command lines. Their errors say what a value must be.
 
+use crate::problem::Problem;
 use lydite_families::duration;
 use lydite_tpcc::Mix;
+use lydite_tpcc::deck::MixError;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -16,10 +18,10 @@ pub(crate) const MAX_RATE: f64 = 1e7;
 ///
 /// # Errors
 /// The text is no number, or not within the bounds.
-pub fn whole(text: &str, low: u32, high: u32) -> Result<u32, String> {
+pub fn whole(text: &str, low: u32, high: u32) -> Result<u32, Problem> {
     match text.parse::<u32>() {
         Ok(value) if (low..=high).contains(&value) => Ok(value),
-        _ => Err(format!("must be a whole number from {low} to {high}")),
+        _ => Err(format!("must be a whole number from {low} to {high}").into()),
     }
 }
 
@@ -27,7 +29,7 @@ pub fn whole(text: &str, low: u32, high: u32) -> Result<u32, String> {
 ///
 /// # Errors
 /// The text is no number from 0 to 100.
-pub(crate) fn percent(text: &str) -> Result<f64, String> {
+pub(crate) fn percent(text: &str) -> Result<f64, Problem> {
     let percent: f64 = number(text, "must be a number of percent")?;
     if (0.0..=100.0).contains(&percent) { Ok(percent) } else { Err("must be from 0 to 100".into()) }
 }
@@ -36,36 +38,40 @@ pub(crate) fn percent(text: &str) -> Result<f64, String> {
 ///
 /// # Errors
 /// `problem`, if the text does not parse.
-pub fn number<T: FromStr>(text: &str, problem: &str) -> Result<T, String> {
-    text.parse().map_err(|_| problem.to_string())
+pub fn number<T: FromStr>(text: &str, problem: &str) -> Result<T, Problem> {
+    text.parse().map_err(|_| problem.into())
 }
 
 /// Reads a time such as `30s`, `500ms`, `1h 30m`; a bare number is seconds.
 ///
 /// # Errors
 /// The text is no time, or one of more than 100 days.
-pub fn time(text: &str) -> Result<Duration, String> {
+pub fn time(text: &str) -> Result<Duration, Problem> {
     duration(text)
         .filter(|time| *time <= MAX_TIME)
-        .ok_or_else(|| "must be a time such as 30s, 500ms or 2h 30m, at most 100 days".to_string())
+        .ok_or_else(|| "must be a time such as 30s, 500ms or 2h 30m, at most 100 days".into())
 }
 
 /// Reads the rate of a step in transactions per second, which may be zero.
 ///
 /// # Errors
 /// The text is no number from 0 to [`MAX_RATE`].
-pub(crate) fn step_rate(text: &str) -> Result<f64, String> {
+pub(crate) fn step_rate(text: &str) -> Result<f64, Problem> {
     let rate: f64 =
         number(text, "must be a number of transactions per second, as 100, or a curve, as ramp(100,200)")?;
-    if (0.0..=MAX_RATE).contains(&rate) { Ok(rate) } else { Err(format!("must be from 0 to {MAX_RATE}")) }
+    if (0.0..=MAX_RATE).contains(&rate) {
+        Ok(rate)
+    } else {
+        Err(format!("must be from 0 to {MAX_RATE}").into())
+    }
 }
 
 /// Reads a mix. If the shares follow curves, their rounded sum may miss 100; the greatest share takes the difference.
 ///
 /// # Errors
 /// The text is no mix, or its shares do not sum to 100.
-pub(crate) fn read_mix(text: &str) -> Result<Mix, String> {
-    let exact = Mix::from_str(text).map_err(|error| error.to_string());
+pub(crate) fn read_mix(text: &str) -> Result<Mix, MixError> {
+    let exact = Mix::from_str(text);
     // Each share comes with the text before it: nothing, or its name and `=`.
     let share = |part: &str| -> Option<(String, f64)> {
         let (name, share) = part.split_at(part.rfind('=').map_or(0, |at| at + 1));
@@ -83,7 +89,7 @@ pub(crate) fn read_mix(text: &str) -> Result<Mix, String> {
         *greatest = thousandths(*greatest + missing);
     }
     let text: Vec<String> = shares.iter().map(|(name, share)| format!("{name}{share}")).collect();
-    Mix::from_str(&text.join(",")).map_err(|error| error.to_string())
+    Mix::from_str(&text.join(","))
 }
 
 /// Returns `part / whole`, or 0 if `whole` is 0: JSON has no NaN.

@@ -1,6 +1,7 @@
 //! The workload of a run.
 
 use crate::entries::Entries;
+use crate::problem::Problem;
 
 /// A workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +20,7 @@ impl WorkloadName {
             Some(_) => entries.read("workload", |text| match text {
                 "tpcc" => Ok(Self::Tpcc),
                 "micro" => Ok(Self::Micro),
-                _ => Err("is not known: use tpcc or micro".into()),
+                _ => Err(Problem::from("is not known: use tpcc or micro")),
             }),
         }
     }

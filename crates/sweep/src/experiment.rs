@@ -107,7 +107,7 @@ impl Experiment {
     pub fn read(options: &Options) -> Result<Self, Failure> {
         let (mut source, text) =
             Source::read(&options.experiment, "the chapters Sweeps and Running of the book")
-                .map_err(Failure::usage)?;
+                .map_err(|error| Failure::usage(error.to_string()))?;
         let document = DeTable::parse(&text).map_err(|error| {
             let line = error.span().map_or(1, |span| source.line_of(span.start));
             Failure::usage(format!("{}, line {line}: {}", source.file(), error.message().replace('\n', " ")))

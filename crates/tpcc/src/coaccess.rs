@@ -6,6 +6,7 @@ use crate::ids::WarehouseId;
 use crate::order_line::MAX_ORDER_LINES;
 use crate::placement::Placement;
 use crate::random::Stream;
+use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -27,35 +28,71 @@ struct Groups {
     group_of: Vec<usize>,
 }
 
+/// The reason why active warehouses form no groups, and what to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CoAccessError {
+    /// A group can't have so many warehouses.
+    Rounds(u32),
+    /// Warehouses would be left over.
+    LeftOver {
+        /// Number of active warehouses.
+        warehouses: u32,
+        /// Warehouses of a group.
+        rounds: u32,
+    },
+    /// All warehouses are in one group, and some transactions need others.
+    OneGroup {
+        /// Number of active warehouses.
+        warehouses: u32,
+        /// Warehouses of a group.
+        rounds: u32,
+    },
+}
+
+impl fmt::Display for CoAccessError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Rounds(rounds) => write!(
+                f,
+                "groups of {rounds} warehouses are not possible: a group has 2 to {MAX_ORDER_LINES} warehouses"
+            ),
+            Self::LeftOver { warehouses, rounds } => write!(
+                f,
+                "{warehouses} active warehouses can't be split into groups of {rounds}: use a multiple of {rounds}"
+            ),
+            Self::OneGroup { warehouses, rounds } => write!(
+                f,
+                "{warehouses} active warehouses form one group of {rounds}, and no warehouse is outside of it: use at \
+                 least {}",
+                2 * rounds
+            ),
+        }
+    }
+}
+
+impl std::error::Error for CoAccessError {}
+
 impl CoAccess {
     /// Splits the `warehouses` from `first` on into groups of `rounds`. Members of a group are on different nodes as
     /// far as possible. Without a placement, a group has the warehouses with equal numbers modulo the number of groups.
     ///
     /// # Errors
-    /// Fails if no such groups exist. The message says why and what to do.
+    /// Fails if no such groups exist.
     pub fn new(
         percent: f64,
         rounds: u32,
         first: WarehouseId,
         warehouses: u32,
         placement: Option<&Placement>,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, CoAccessError> {
         if !(2..=MAX_ORDER_LINES as u32).contains(&rounds) {
-            return Err(format!(
-                "groups of {rounds} warehouses are not possible: a group has 2 to {MAX_ORDER_LINES} warehouses"
-            ));
+            return Err(CoAccessError::Rounds(rounds));
         }
         if !warehouses.is_multiple_of(rounds) {
-            return Err(format!(
-                "{warehouses} active warehouses can't be split into groups of {rounds}: use a multiple of {rounds}"
-            ));
+            return Err(CoAccessError::LeftOver { warehouses, rounds });
         }
         if percent < 100.0 && warehouses < 2 * rounds {
-            return Err(format!(
-                "{warehouses} active warehouses form one group of {rounds}, and no warehouse is outside of it: use at \
-                 least {}",
-                2 * rounds
-            ));
+            return Err(CoAccessError::OneGroup { warehouses, rounds });
         }
         let count = (warehouses / rounds) as usize;
         let mut by_node: Vec<WarehouseId> = (first.0..first.0 + warehouses).map(WarehouseId).collect();

@@ -77,6 +77,80 @@ pub struct Distribution {
     keys: Vec<Keys>,
 }
 
+/// The reason why a placement can't give the configured distribution, and what to do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum DistributionError {
+    /// The degree is more than the nodes.
+    Nodes {
+        /// Configured degree.
+        degree: u32,
+        /// Number of nodes with active warehouses.
+        nodes: usize,
+    },
+    /// An order needs more warehouses than are active.
+    Warehouses {
+        /// Warehouses that an order needs.
+        needed: u32,
+        /// Number of active warehouses.
+        active: u32,
+    },
+    /// An order needs more warehouses than it can have lines.
+    Lines {
+        /// Warehouses that an order needs.
+        needed: u32,
+    },
+    /// Equation 2 has no solution, since the degree is the number of nodes.
+    Unsolvable {
+        /// Configured degree.
+        degree: u32,
+    },
+    /// The orders of a node can't reach the mean degree.
+    MeanDegree {
+        /// Configured degree.
+        degree: u32,
+        /// Most warehouses of an order.
+        most: u32,
+        /// Mean degree of orders with so many warehouses.
+        reached: f64,
+        /// Node of the home.
+        node: String,
+    },
+}
+
+impl fmt::Display for DistributionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nodes { degree, nodes } => write!(
+                f,
+                "degree {degree} is more than the {nodes} nodes with active warehouses: use a smaller degree or more \
+                 nodes"
+            ),
+            Self::Warehouses { needed, active } => write!(
+                f,
+                "each order needs {needed} different warehouses, and {active} are active: use more warehouses or a \
+                 smaller degree"
+            ),
+            Self::Lines { needed } => write!(
+                f,
+                "each order needs {needed} different warehouses, and an order has at most {MAX_ORDER_LINES} lines \
+                 (clause 2.4.1.3): use a smaller degree"
+            ),
+            Self::Unsolvable { degree } => write!(
+                f,
+                "Equation 2 has no solution for a degree of all {degree} nodes, which it reaches with infinitely many \
+                 keys only: use the strategy expected or placed"
+            ),
+            Self::MeanDegree { degree, most, reached, node } => write!(
+                f,
+                "a mean degree of {degree} takes more than {most} different warehouses for each order, which reach \
+                 {reached:.3}: use a smaller degree or the strategy placed (home on {node})"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for DistributionError {}
+
 /// Warehouses other than the home that supply a distributed order, each once.
 pub type Remote = ArrayVec<WarehouseId, MAX_ORDER_LINES>;
 
@@ -84,13 +158,13 @@ impl Distribution {
     /// Fits the configured distribution to the `warehouses` from `first` on.
     ///
     /// # Errors
-    /// Fails if the placement can't give this distribution. The message says why and what to do.
+    /// Fails if the placement can't give this distribution.
     pub fn new(
         asked: DistributionAsked,
         placement: &Placement,
         first: WarehouseId,
         warehouses: u32,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, DistributionError> {
         let active = first.0..first.0 + warehouses;
         let on: Vec<Vec<WarehouseId>> = (0..placement.nodes.len() as u32)
             .map(|node| placement.warehouses_of(node).filter(|id| active.contains(&id.0)).collect())
@@ -98,18 +172,17 @@ impl Distribution {
         let nodes: Vec<u32> = (0..).zip(&on).filter(|(_, of)| !of.is_empty()).map(|(node, _)| node).collect();
         let DistributionAsked { degree, strategy, .. } = asked;
         if degree as usize > nodes.len() {
-            return Err(format!(
-                "degree {degree} is more than the {} nodes with active warehouses: use a smaller degree or more nodes",
-                nodes.len()
-            ));
+            return Err(DistributionError::Nodes { degree, nodes: nodes.len() });
         }
         let counts: Vec<u32> = nodes.iter().map(|&node| on[node as usize].len() as u32).collect();
         let mut keys = vec![Keys { fewest: degree, more: 0.0 }; on.len()];
         for (at, &node) in nodes.iter().enumerate() {
             keys[node as usize] = match strategy {
                 Strategy::Paper => paper_keys(&counts, warehouses, degree)?,
-                Strategy::Expected => expected_keys(&counts, at, warehouses, degree)
-                    .map_err(|problem| format!("{problem} (home on {})", placement.nodes[node as usize]))?,
+                Strategy::Expected => {
+                    let home = (at, placement.nodes[node as usize].as_str());
+                    expected_keys(&counts, home, warehouses, degree)?
+                }
                 Strategy::Placed => fitting(degree, warehouses)?,
             };
         }
@@ -231,30 +304,21 @@ impl Distribution {
 }
 
 /// Returns this number of keys if an order can have so many.
-fn fitting(keys: u32, warehouses: u32) -> Result<Keys, String> {
+fn fitting(keys: u32, warehouses: u32) -> Result<Keys, DistributionError> {
     if keys > warehouses {
-        return Err(format!(
-            "each order needs {keys} different warehouses, and {warehouses} are active: use more warehouses or a \
-             smaller degree"
-        ));
+        return Err(DistributionError::Warehouses { needed: keys, active: warehouses });
     }
     if keys > MAX_ORDER_LINES as u32 {
-        return Err(format!(
-            "each order needs {keys} different warehouses, and an order has at most {MAX_ORDER_LINES} lines (clause \
-             2.4.1.3): use a smaller degree"
-        ));
+        return Err(DistributionError::Lines { needed: keys });
     }
     Ok(Keys { fewest: keys, more: 0.0 })
 }
 
 /// Solves Equation 2 for the number of keys c: N - Σ (1 - p_i)^c = n. Algorithm 1 draws the next whole number of keys,
 /// the home's included.
-fn paper_keys(counts: &[u32], warehouses: u32, degree: u32) -> Result<Keys, String> {
+fn paper_keys(counts: &[u32], warehouses: u32, degree: u32) -> Result<Keys, DistributionError> {
     if degree as usize == counts.len() {
-        return Err(format!(
-            "Equation 2 has no solution for a degree of all {degree} nodes, which it reaches with infinitely many keys \
-             only: use the strategy expected or placed"
-        ));
+        return Err(DistributionError::Unsolvable { degree });
     }
     let all = f64::from(warehouses);
     let touched = |keys: f64| -> f64 {
@@ -293,8 +357,13 @@ fn expected_degree(counts: &[u32], home: usize, warehouses: u32, keys: u32) -> f
 }
 
 /// Returns the number of keys, and the probability of one more, for which the mean degree is exactly the configured
-/// one.
-fn expected_keys(counts: &[u32], home: usize, warehouses: u32, degree: u32) -> Result<Keys, String> {
+/// one. The home is on a node with this number and this name.
+fn expected_keys(
+    counts: &[u32],
+    (home, node): (usize, &str),
+    warehouses: u32,
+    degree: u32,
+) -> Result<Keys, DistributionError> {
     let asked = f64::from(degree);
     let most = warehouses.min(MAX_ORDER_LINES as u32);
     let mean = |keys| expected_degree(counts, home, warehouses, keys);
@@ -315,8 +384,5 @@ fn expected_keys(counts: &[u32], home: usize, warehouses: u32, degree: u32) -> R
         }
         below = above;
     }
-    Err(format!(
-        "a mean degree of {degree} takes more than {most} different warehouses for each order, which reach {below:.3}: \
-         use a smaller degree or the strategy placed"
-    ))
+    Err(DistributionError::MeanDegree { degree, most, reached: below, node: node.to_owned() })
 }

@@ -40,45 +40,112 @@ impl fmt::Display for Skew {
     }
 }
 
+/// The reason why a text is no [`Skew`]. The message continues a sentence that begins with the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SkewError {
+    /// The text has no known form.
+    Form,
+    /// A part between the brackets is not a number from 0.
+    Number,
+    /// A part of a hotspot is beyond its bounds.
+    Hotspot,
+    /// All explicit shares are 0, or their sum is infinite.
+    NoShare,
+}
+
+/// The known forms, for messages about others.
+const KNOWN: &str = "use zipf(0.99), exponential(3), hotspot(0.2,0.8) or explicit(0.8,0.1,0.1)";
+
+impl fmt::Display for SkewError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Form => write!(f, "is not a distribution: {KNOWN}"),
+            Self::Number => write!(f, "has parts that are not numbers from 0: {KNOWN}"),
+            Self::Hotspot => f.write_str(
+                "needs a part of the warehouses between 0 and 1, and a part of the transactions up to 1",
+            ),
+            Self::NoShare => f.write_str("needs at least one share of more than 0"),
+        }
+    }
+}
+
+impl std::error::Error for SkewError {}
+
 impl FromStr for Skew {
-    type Err = String;
+    type Err = SkewError;
 
     /// Reads the displayed form of a [`Skew`].
-    fn from_str(text: &str) -> Result<Self, String> {
-        let known = "use zipf(0.99), exponential(3), hotspot(0.2,0.8) or explicit(0.8,0.1,0.1)";
+    fn from_str(text: &str) -> Result<Self, SkewError> {
         let cut = text.strip_suffix(')').and_then(|text| text.split_once('('));
-        let (name, numbers) = cut.ok_or_else(|| format!("is not a distribution: {known}"))?;
+        let (name, numbers) = cut.ok_or(SkewError::Form)?;
         let numbers = numbers
             .split(',')
             .map(|number| {
                 number.trim().parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0)
             })
             .collect::<Option<Vec<f64>>>()
-            .ok_or_else(|| format!("has parts that are not numbers from 0: {known}"))?;
+            .ok_or(SkewError::Number)?;
         match (name.trim(), &numbers[..]) {
             ("zipf", &[s]) => Ok(Self::Zipf(s)),
             ("exponential", &[rate]) => Ok(Self::Exponential(rate)),
             ("hotspot", &[keys, accesses]) if keys > 0.0 && keys < 1.0 && accesses <= 1.0 => {
                 Ok(Self::Hotspot { keys, accesses })
             }
-            ("hotspot", &[_, _]) => {
-                Err("needs a part of the warehouses between 0 and 1, and a part of the transactions up to 1"
-                    .into())
-            }
+            ("hotspot", &[_, _]) => Err(SkewError::Hotspot),
             ("explicit", shares)
                 if shares.iter().sum::<f64>() > 0.0 && shares.iter().sum::<f64>().is_finite() =>
             {
                 Ok(Self::Explicit(numbers))
             }
-            ("explicit", _) => Err("needs at least one share of more than 0".into()),
-            _ => Err(format!("is not a distribution: {known}")),
+            ("explicit", _) => Err(SkewError::NoShare),
+            _ => Err(SkewError::Form),
         }
     }
 }
 
+/// The reason why a skew does not fit the number of warehouses.
+#[derive(Clone, Debug, PartialEq)]
+pub enum HomesError {
+    /// A hotspot has no warehouse, or all.
+    Hotspot {
+        /// The skew.
+        skew: Skew,
+        /// Warehouses of the hotspot.
+        hot: f64,
+        /// Number of warehouses.
+        warehouses: u32,
+    },
+    /// An explicit skew has more shares than there are warehouses.
+    Shares {
+        /// The skew.
+        skew: Skew,
+        /// Number of shares.
+        shares: usize,
+        /// Number of warehouses.
+        warehouses: u32,
+    },
+}
+
+impl fmt::Display for HomesError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Hotspot { skew, hot, warehouses } => write!(
+                f,
+                "{skew} makes {hot} of {warehouses} warehouses hot: at least one must be hot, and at least one not"
+            ),
+            Self::Shares { skew, shares, warehouses } => write!(
+                f,
+                "{skew} has {shares} shares for {warehouses} warehouses: use at most one share for each"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for HomesError {}
+
 impl Skew {
     /// Returns the share of each warehouse in their order; they sum to 1.
-    fn shares(&self, warehouses: u32) -> Result<Vec<f64>, String> {
+    fn shares(&self, warehouses: u32) -> Result<Vec<f64>, HomesError> {
         let all = f64::from(warehouses);
         let ranks = || (1..=warehouses).map(f64::from);
         let weights: Vec<f64> = match self {
@@ -91,10 +158,7 @@ impl Skew {
             Self::Hotspot { keys, accesses } => {
                 let hot = (keys * all).round();
                 if hot < 1.0 || hot >= all {
-                    return Err(format!(
-                        "{self} makes {hot} of {warehouses} warehouses hot: at least one must be hot, and at least one \
-                         not"
-                    ));
+                    return Err(HomesError::Hotspot { skew: self.clone(), hot, warehouses });
                 }
                 ranks()
                     .map(|rank| if rank <= hot { accesses / hot } else { (1.0 - accesses) / (all - hot) })
@@ -103,9 +167,7 @@ impl Skew {
             Self::Explicit(shares) => {
                 let parts = shares.len() as u64;
                 if parts > u64::from(warehouses) {
-                    return Err(format!(
-                        "{self} has {parts} shares for {warehouses} warehouses: use at most one share for each"
-                    ));
+                    return Err(HomesError::Shares { skew: self.clone(), shares: shares.len(), warehouses });
                 }
                 let first = |part: u64| part * u64::from(warehouses) / parts;
                 let of = |(part, share): (u64, &f64)| {
@@ -137,7 +199,7 @@ impl Homes {
     ///
     /// # Errors
     /// Fails if there are too few warehouses for the skew.
-    pub fn new(skew: Skew, first: WarehouseId, warehouses: u32) -> Result<Self, String> {
+    pub fn new(skew: Skew, first: WarehouseId, warehouses: u32) -> Result<Self, HomesError> {
         let shares = skew.shares(warehouses)?;
         Ok(Self::of_shares(skew, first, shares))
     }

@@ -59,7 +59,7 @@ pub mod transactions;
 
 pub use coaccess::CoAccess;
 pub use deck::Mix;
-pub use distribution::{Distribution, DistributionAsked, Strategy};
+pub use distribution::{Distribution, DistributionAsked, DistributionError, Strategy};
 pub use ids::{
     CarrierId, CustomerId, DISTRICTS_PER_WAREHOUSE, DistrictId, ITEMS, ItemId, OrderId, WarehouseId,
 };

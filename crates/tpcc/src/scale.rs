@@ -123,20 +123,66 @@ impl fmt::Display for DataSkew {
     }
 }
 
-impl FromStr for DataSkew {
-    type Err = String;
+/// The reason why a text is no [`DataSkew`]. The message continues a sentence that begins with the text.
+#[derive(Clone, Debug, PartialEq)]
+pub enum DataSkewError {
+    /// Data can't have this skew.
+    NotOfData(Skew),
+    /// The text is no skew.
+    NoSkew,
+}
 
-    /// Reads the displayed form, like `zipf(1.5)`.
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text.parse() {
-            Ok(Skew::Zipf(s)) => Ok(Self { s }),
-            Ok(other) => Err(format!("can't be {other}: data is spread by zipf(s) alone, like zipf(1.5)")),
-            Err(_) => {
-                Err("is not a distribution of data: use zipf(s) with a number from 0, like zipf(1.5)".into())
+impl fmt::Display for DataSkewError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotOfData(skew) => {
+                write!(f, "can't be {skew}: data is spread by zipf(s) alone, like zipf(1.5)")
+            }
+            Self::NoSkew => {
+                f.write_str("is not a distribution of data: use zipf(s) with a number from 0, like zipf(1.5)")
             }
         }
     }
 }
+
+impl std::error::Error for DataSkewError {}
+
+impl FromStr for DataSkew {
+    type Err = DataSkewError;
+
+    /// Reads the displayed form, like `zipf(1.5)`.
+    fn from_str(text: &str) -> Result<Self, DataSkewError> {
+        match text.parse() {
+            Ok(Skew::Zipf(s)) => Ok(Self { s }),
+            Ok(other) => Err(DataSkewError::NotOfData(other)),
+            Err(_) => Err(DataSkewError::NoSkew),
+        }
+    }
+}
+
+/// A skew that gives a warehouse more than [`MAX_DISTRICTS`]. The message says what to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooSteep {
+    /// The skew.
+    pub skew: DataSkew,
+    /// Number of warehouses.
+    pub warehouses: u32,
+    /// Districts that the first warehouse would have.
+    pub districts: u64,
+}
+
+impl fmt::Display for TooSteep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { skew, warehouses, districts } = self;
+        write!(
+            f,
+            "{skew} gives the first of {warehouses} warehouses {districts} districts, and at most {MAX_DISTRICTS} are \
+             possible: use a smaller exponent or fewer warehouses"
+        )
+    }
+}
+
+impl std::error::Error for TooSteep {}
 
 /// The number of districts of each warehouse.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -160,7 +206,7 @@ impl Districts {
     ///
     /// # Errors
     /// Fails if a warehouse would have more than [`MAX_DISTRICTS`].
-    pub fn spread(skew: DataSkew, warehouses: u32) -> Result<Self, String> {
+    pub fn spread(skew: DataSkew, warehouses: u32) -> Result<Self, TooSteep> {
         let counts = apportion(skew.s, warehouses as usize);
         if counts.iter().all(|&count| count == u64::from(DISTRICTS_PER_WAREHOUSE)) {
             return Ok(Self::uniform());
@@ -169,11 +215,10 @@ impl Districts {
             counts.iter().map(|&count| u16::try_from(count).ok().filter(|&count| count <= MAX_DISTRICTS));
         match each.collect::<Option<Vec<u16>>>() {
             Some(each) => Ok(Self { spread: Some((skew, each.into())) }),
-            None => Err(format!(
-                "{skew} gives the first of {warehouses} warehouses {} districts, and at most {MAX_DISTRICTS} are \
-                 possible: use a smaller exponent or fewer warehouses",
-                counts.first().copied().unwrap_or_default()
-            )),
+            None => {
+                let districts = counts.first().copied().unwrap_or_default();
+                Err(TooSteep { skew, warehouses, districts })
+            }
         }
     }
 

@@ -76,7 +76,8 @@ impl<'a> Judges<'a> {
         let own = if conditions.iter().all(is_standard) {
             None
         } else {
-            Some(OwnEvaluator::new(initial_rows(meta).map_err(StoreError::Failed)?, meta.played))
+            let population = initial_rows(meta).map_err(|error| StoreError::Failed(error.to_string()))?;
+            Some(OwnEvaluator::new(population, meta.played))
         };
         Ok(Self { standard, own })
     }

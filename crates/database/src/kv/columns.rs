@@ -7,6 +7,7 @@ use lydite_tpcc::text::Text;
 use lydite_tpcc::{
     CarrierId, Cents, CustomerId, DistrictId, ItemId, OrderId, Rate, Timestamp, WarehouseId, rows,
 };
+use std::fmt;
 
 /// Value of a column on the wire: money in cents, rates in ten-thousandths, times in microseconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Deserialize)]
@@ -24,15 +25,58 @@ pub enum Loose<'a> {
     Null,
 }
 
-impl Loose<'_> {
-    fn shown(self) -> String {
+impl fmt::Display for Loose<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Int(value) => value.to_string(),
-            Self::Float(value) => format!("the float {value}"),
-            Self::Bool(value) => value.to_string(),
-            Self::Text(value) => format!("the text \"{value}\""),
-            Self::Null => "null".into(),
+            Self::Int(value) => write!(f, "{value}"),
+            Self::Float(value) => write!(f, "the float {value}"),
+            Self::Bool(value) => write!(f, "{value}"),
+            Self::Text(value) => write!(f, "the text \"{value}\""),
+            Self::Null => f.write_str("null"),
         }
+    }
+}
+
+/// Values that are no row of their table.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoRow {
+    /// The number of values differs from the number of the table's columns.
+    #[error("has {found} columns instead of {wanted}")]
+    Count {
+        /// Number of values.
+        found: usize,
+        /// Number of the table's columns.
+        wanted: usize,
+    },
+    /// A value does not fit its column.
+    #[error("{column} is {found}, not {wanted}")]
+    Value {
+        /// Name of the column.
+        column: &'static str,
+        /// The value for messages.
+        found: String,
+        /// The values that the column takes.
+        wanted: Wanted,
+    },
+}
+
+/// Values that a column takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Wanted {
+    /// Whole numbers.
+    #[error("a whole number in its range")]
+    Int,
+    /// Texts of at most so many bytes.
+    #[error("a text of at most {0} bytes")]
+    Text(usize),
+    /// Booleans, as numbers or as such.
+    #[error("0 or 1")]
+    Flag,
+}
+
+impl NoRow {
+    fn value((column, found): (&'static str, Loose<'_>), wanted: Wanted) -> Self {
+        Self::Value { column, found: found.to_string(), wanted }
     }
 }
 
@@ -48,10 +92,10 @@ impl<'a> Columns<'a> {
     ///
     /// # Errors
     /// The number of values differs from the number of the table's columns.
-    pub fn new(table: Table, values: &'a [Loose<'a>]) -> Result<Self, String> {
+    pub fn new(table: Table, values: &'a [Loose<'a>]) -> Result<Self, NoRow> {
         let schema = table.schema().columns;
         if values.len() != schema.len() {
-            return Err(format!("has {} columns instead of {}", values.len(), schema.len()));
+            return Err(NoRow::Count { found: values.len(), wanted: schema.len() });
         }
         Ok(Self { schema, values, next: 0 })
     }
@@ -62,16 +106,13 @@ impl<'a> Columns<'a> {
         taken
     }
 
-    fn int<T: TryFrom<i64>>(&mut self) -> Result<T, String> {
-        let (name, value) = self.take();
-        let number = if let Loose::Int(value) = value { T::try_from(value).ok() } else { None };
-        number.ok_or_else(|| format!("{name} is {}, not a whole number in its range", value.shown()))
+    fn int<T: TryFrom<i64>>(&mut self) -> Result<T, NoRow> {
+        let taken = self.take();
+        let number = if let Loose::Int(value) = taken.1 { T::try_from(value).ok() } else { None };
+        number.ok_or_else(|| NoRow::value(taken, Wanted::Int))
     }
 
-    fn optional<T>(
-        &mut self,
-        some: impl FnOnce(&mut Self) -> Result<T, String>,
-    ) -> Result<Option<T>, String> {
+    fn optional<T>(&mut self, some: impl FnOnce(&mut Self) -> Result<T, NoRow>) -> Result<Option<T>, NoRow> {
         if self.values[self.next] == Loose::Null {
             self.next += 1;
             return Ok(None);
@@ -79,53 +120,53 @@ impl<'a> Columns<'a> {
         some(self).map(Some)
     }
 
-    fn text<const N: usize>(&mut self) -> Result<Text<N>, String> {
-        let (name, value) = self.take();
-        let text = if let Loose::Text(value) = value { Text::from(value).ok() } else { None };
-        text.ok_or_else(|| format!("{name} is {}, not a text of at most {N} bytes", value.shown()))
+    fn text<const N: usize>(&mut self) -> Result<Text<N>, NoRow> {
+        let taken = self.take();
+        let text = if let Loose::Text(value) = taken.1 { Text::from(value).ok() } else { None };
+        text.ok_or_else(|| NoRow::value(taken, Wanted::Text(N)))
     }
 
-    fn flag(&mut self) -> Result<bool, String> {
+    fn flag(&mut self) -> Result<bool, NoRow> {
         match self.take() {
             (_, Loose::Int(0) | Loose::Bool(false)) => Ok(false),
             (_, Loose::Int(1) | Loose::Bool(true)) => Ok(true),
-            (name, value) => Err(format!("{name} is {}, not 0 or 1", value.shown())),
+            taken => Err(NoRow::value(taken, Wanted::Flag)),
         }
     }
 
-    fn cents(&mut self) -> Result<Cents, String> {
+    fn cents(&mut self) -> Result<Cents, NoRow> {
         self.int().map(Cents)
     }
 
-    fn rate(&mut self) -> Result<Rate, String> {
+    fn rate(&mut self) -> Result<Rate, NoRow> {
         self.int().map(Rate)
     }
 
-    fn time(&mut self) -> Result<Timestamp, String> {
+    fn time(&mut self) -> Result<Timestamp, NoRow> {
         self.int().map(Timestamp)
     }
 
-    fn warehouse(&mut self) -> Result<WarehouseId, String> {
+    fn warehouse(&mut self) -> Result<WarehouseId, NoRow> {
         self.int().map(WarehouseId)
     }
 
-    fn district(&mut self) -> Result<DistrictId, String> {
+    fn district(&mut self) -> Result<DistrictId, NoRow> {
         self.int().map(DistrictId)
     }
 
-    fn customer(&mut self) -> Result<CustomerId, String> {
+    fn customer(&mut self) -> Result<CustomerId, NoRow> {
         self.int().map(CustomerId)
     }
 
-    fn order(&mut self) -> Result<OrderId, String> {
+    fn order(&mut self) -> Result<OrderId, NoRow> {
         self.int().map(OrderId)
     }
 
-    fn item(&mut self) -> Result<ItemId, String> {
+    fn item(&mut self) -> Result<ItemId, NoRow> {
         self.int().map(ItemId)
     }
 
-    fn address(&mut self) -> Result<Address, String> {
+    fn address(&mut self) -> Result<Address, NoRow> {
         Ok(Address {
             street_1: self.text()?,
             street_2: self.text()?,
@@ -139,14 +180,14 @@ impl<'a> Columns<'a> {
 /// A row that can be built from the columns of its table's schema.
 pub trait FromColumns: Sized {
     /// Builds the row. An error names the column.
-    fn from_columns(columns: &mut Columns<'_>) -> Result<Self, String>;
+    fn from_columns(columns: &mut Columns<'_>) -> Result<Self, NoRow>;
 }
 
 /// Implements [`FromColumns`]. Fields are evaluated in the order in which they are written, that of the schema.
 macro_rules! from_columns {
     ($($row:ident { $($field:ident: $take:ident),* $(,)? })*) => {$(
         impl FromColumns for rows::$row {
-            fn from_columns(columns: &mut Columns<'_>) -> Result<Self, String> {
+            fn from_columns(columns: &mut Columns<'_>) -> Result<Self, NoRow> {
                 Ok(Self { $($field: columns.$take()?),* })
             }
         }
@@ -170,7 +211,7 @@ from_columns! {
 }
 
 impl FromColumns for rows::Order {
-    fn from_columns(columns: &mut Columns<'_>) -> Result<Self, String> {
+    fn from_columns(columns: &mut Columns<'_>) -> Result<Self, NoRow> {
         Ok(Self {
             id: columns.order()?,
             d_id: columns.district()?,
@@ -185,7 +226,7 @@ impl FromColumns for rows::Order {
 }
 
 impl FromColumns for rows::OrderLine {
-    fn from_columns(columns: &mut Columns<'_>) -> Result<Self, String> {
+    fn from_columns(columns: &mut Columns<'_>) -> Result<Self, NoRow> {
         Ok(Self {
             o_id: columns.order()?,
             d_id: columns.district()?,
@@ -202,7 +243,7 @@ impl FromColumns for rows::OrderLine {
 }
 
 impl FromColumns for rows::Stock {
-    fn from_columns(columns: &mut Columns<'_>) -> Result<Self, String> {
+    fn from_columns(columns: &mut Columns<'_>) -> Result<Self, NoRow> {
         let (i_id, w_id, quantity) = (columns.item()?, columns.warehouse()?, columns.int()?);
         let mut dist = [Text::new(); 10];
         for text in &mut dist {

@@ -32,6 +32,25 @@ pub const CREATING: &str = "creating";
 /// State of a database that is being dropped. A drop leaves it if it is stopped.
 pub const DROPPING: &str = "dropping";
 
+/// Notes that do not describe a loaded database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotesError {
+    /// The state says [`CREATING`].
+    #[error("a load was stopped while it created the tables, or is at it")]
+    Creating,
+    /// The state says [`DROPPING`].
+    #[error("a drop was stopped, or is at work")]
+    Dropping,
+    /// The note with this name is missing, or its value is bad.
+    #[error("lydite_meta has no {0} or a bad one")]
+    Bad(&'static str),
+}
+
+/// The initial rows of a database are not known: an older Lydite loaded it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("an older Lydite loaded the database, so its initial rows are not known: load with --fresh")]
+pub struct UnknownPopulation;
+
 /// Stores `meta` in the state "loading".
 pub fn create(tx: &mut AnyTx<'_>, meta: &DatabaseMeta) -> Result<(), StoreError> {
     tx.put(TABLE, b"state", b"loading")?;
@@ -120,7 +139,8 @@ pub fn state(tx: &mut AnyTx<'_>) -> Result<DatabaseState, StoreError> {
     }
     match from_notes(&notes, &units) {
         Ok(state) => Ok(state),
-        Err(problem) => {
+        Err(error) => {
+            let problem = error.to_string();
             let mut tables = tables_with_rows(tx)?;
             tables.push(TABLE.name().to_string());
             Ok(DatabaseState::Partial { tables, problem, meta: meta(&notes).ok().map(Box::new) })
@@ -132,10 +152,10 @@ pub fn state(tx: &mut AnyTx<'_>) -> Result<DatabaseState, StoreError> {
 ///
 /// # Errors
 /// A note is missing or bad. The error names it.
-pub fn from_notes(notes: &BTreeMap<String, String>, units: &[u32]) -> Result<DatabaseState, String> {
+pub fn from_notes(notes: &BTreeMap<String, String>, units: &[u32]) -> Result<DatabaseState, NotesError> {
     match notes.get("state").map(String::as_str) {
-        Some(CREATING) => return Err("a load was stopped while it created the tables, or is at it".into()),
-        Some(DROPPING) => return Err("a drop was stopped, or is at work".into()),
+        Some(CREATING) => return Err(NotesError::Creating),
+        Some(DROPPING) => return Err(NotesError::Dropping),
         _ => {}
     }
     let meta = meta(notes)?;
@@ -146,7 +166,7 @@ pub fn from_notes(notes: &BTreeMap<String, String>, units: &[u32]) -> Result<Dat
             items: units.contains(&0),
             warehouses: units.iter().filter(|&&unit| unit > 0).map(|&unit| WarehouseId(unit)).collect(),
         }),
-        _ => Err(bad("state")),
+        _ => Err(NotesError::Bad("state")),
     }
 }
 
@@ -154,7 +174,7 @@ pub fn from_notes(notes: &BTreeMap<String, String>, units: &[u32]) -> Result<Dat
 ///
 /// # Errors
 /// A note is missing or bad. The error names it.
-pub fn meta(notes: &BTreeMap<String, String>) -> Result<DatabaseMeta, String> {
+pub fn meta(notes: &BTreeMap<String, String>) -> Result<DatabaseMeta, NotesError> {
     let warehouses = note(notes, "warehouses", |count: &u32| (1..=MAX_WAREHOUSES).contains(count))?;
     let districts = match notes.get(DATA_SKEW) {
         None => Some(Districts::uniform()),
@@ -166,8 +186,8 @@ pub fn meta(notes: &BTreeMap<String, String>) -> Result<DatabaseMeta, String> {
     };
     Ok(DatabaseMeta {
         warehouses,
-        districts: districts.ok_or_else(|| bad(DATA_SKEW))?,
-        size: size.ok_or_else(|| bad(SIZE))?,
+        districts: districts.ok_or(NotesError::Bad(DATA_SKEW))?,
+        size: size.ok_or(NotesError::Bad(SIZE))?,
         seed: note(notes, "seed", |_| true)?,
         c_load: CLoad(note(notes, "c_load", |_| true)?),
         population: note(notes, "population", |_| true)?,
@@ -179,13 +199,10 @@ pub fn meta(notes: &BTreeMap<String, String>) -> Result<DatabaseMeta, String> {
 /// Returns the initial rows of a database.
 ///
 /// # Errors
-/// The rows are not known. The error says why.
-pub fn initial_rows(meta: &DatabaseMeta) -> Result<Population, String> {
+/// An older Lydite loaded the database.
+pub fn initial_rows(meta: &DatabaseMeta) -> Result<Population, UnknownPopulation> {
     if meta.population != POPULATION_VERSION {
-        return Err(
-            "an older Lydite loaded the database, so its initial rows are not known: load with --fresh"
-                .into(),
-        );
+        return Err(UnknownPopulation);
     }
     Ok(Population::from_meta(meta, Timestamp(0)))
 }
@@ -193,14 +210,10 @@ pub fn initial_rows(meta: &DatabaseMeta) -> Result<Population, String> {
 /// Reads the note `name`.
 fn note<T: std::str::FromStr>(
     notes: &BTreeMap<String, String>,
-    name: &str,
+    name: &'static str,
     good: impl Fn(&T) -> bool,
-) -> Result<T, String> {
-    notes.get(name).and_then(|text| text.parse().ok()).filter(good).ok_or_else(|| bad(name))
-}
-
-fn bad(name: &str) -> String {
-    format!("lydite_meta has no {name} or a bad one")
+) -> Result<T, NotesError> {
+    notes.get(name).and_then(|text| text.parse().ok()).filter(good).ok_or(NotesError::Bad(name))
 }
 
 /// Returns the tables with rows, and the indexes with entries. Rows without notes were not loaded by Lydite, or their reset was interrupted.

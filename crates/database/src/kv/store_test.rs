@@ -10,25 +10,41 @@ const MANY: u8 = 200;
 
 type Found = Vec<(Vec<u8>, Vec<u8>)>;
 
+/// A function of a store that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Wrong {
+    /// A function failed.
+    #[error("{name}: {}", .error.line())]
+    Failed {
+        /// Name of the function.
+        name: &'static str,
+        /// Error of the store.
+        error: StoreError,
+    },
+    /// A function gave something else than expected. The sentence has its name, its result, and the expected result.
+    #[error("{0}")]
+    Differs(String),
+}
+
 /// Tests all functions on an empty table, and empties it again. `rolls_back` is true if an abandoned transaction must
 /// leave nothing.
 ///
 /// # Errors
-/// The first function that is wrong: its name, its result, and the expected result.
-pub fn test_store(store: &dyn AnyStore, rolls_back: bool) -> Result<String, String> {
+/// Returns the first function that is wrong.
+pub fn test_store(store: &dyn AnyStore, rolls_back: bool) -> Result<String, Wrong> {
     let tested = functions(store, rolls_back);
-    let cleared = store.clear_any(TABLE).map_err(|error| format!("removing all keys: {}", error.line()));
+    let cleared = store.clear_any(TABLE).map_err(of("removing all keys"));
     tested.and(cleared)?;
     let last = if rolls_back { "commit and rollback" } else { "commit" };
     Ok(format!("get, put, delete and scan, both ways, with a transaction's own writes; {last}"))
 }
 
 /// Returns the error of a function.
-fn of(name: &str) -> impl Fn(StoreError) -> String {
-    move |error| format!("{name}: {}", error.line())
+fn of(name: &'static str) -> impl Fn(StoreError) -> Wrong {
+    move |error| Wrong::Failed { name, error }
 }
 
-fn functions(store: &dyn AnyStore, rolls_back: bool) -> Result<(), String> {
+fn functions(store: &dyn AnyStore, rolls_back: bool) -> Result<(), Wrong> {
     let begin = |access| store.begin_any(access).map_err(of("begin"));
     // Keys of which one is a prefix of another, the smallest and largest bytes, and an empty value.
     let entries: Found = [(&[1][..], &b"one"[..]), (&[1, 0], b""), (&[2], &[0, 255]), (&[255, 255], b"last")]
@@ -90,18 +106,19 @@ fn functions(store: &dyn AnyStore, rolls_back: bool) -> Result<(), String> {
     same("scan of 200 keys backward", &backward, &many)
 }
 
-fn commit(tx: AnyTx<'_>) -> Result<(), String> {
+fn commit(tx: AnyTx<'_>) -> Result<(), Wrong> {
     tx.commit().and_then(Pending::wait).map_err(of("commit"))
 }
 
 /// Reads every entry, a missing entry, and all entries by scans.
-fn looks(tx: &mut AnyTx<'_>, entries: &[(Vec<u8>, Vec<u8>)], when: &str) -> Result<(), String> {
+fn looks(tx: &mut AnyTx<'_>, entries: &[(Vec<u8>, Vec<u8>)], when: &str) -> Result<(), Wrong> {
     let absent = vec![3];
     let wanted = entries.iter().map(|(key, value)| (key, Some(value.clone()))).chain([(&absent, None)]);
     for (key, value) in wanted {
         let found = tx.read(TABLE, key, <[u8]>::to_vec).map_err(of("get"))?;
         if found != value {
-            return Err(format!("get of {} {when} gave {}, not {}", hex(key), told(&found), told(&value)));
+            let (found, wanted) = (told(&found), told(&value));
+            return Err(Wrong::Differs(format!("get of {} {when} gave {found}, not {wanted}", hex(key))));
         }
     }
     same(&format!("scan {when}"), &scanned(tx, KeyRange::ALL, Direction::Forward)?, entries)?;
@@ -110,7 +127,7 @@ fn looks(tx: &mut AnyTx<'_>, entries: &[(Vec<u8>, Vec<u8>)], when: &str) -> Resu
     same(&format!("scan backward {when}, turned round,"), &backward, entries)
 }
 
-fn scanned(tx: &mut AnyTx<'_>, range: KeyRange<'_>, direction: Direction) -> Result<Found, String> {
+fn scanned(tx: &mut AnyTx<'_>, range: KeyRange<'_>, direction: Direction) -> Result<Found, Wrong> {
     let mut found = Vec::new();
     tx.scan(TABLE, range, direction, &mut |key, value| {
         found.push((key.to_vec(), value.to_vec()));
@@ -120,7 +137,7 @@ fn scanned(tx: &mut AnyTx<'_>, range: KeyRange<'_>, direction: Direction) -> Res
     Ok(found)
 }
 
-fn same(what: &str, found: &[(Vec<u8>, Vec<u8>)], wanted: &[(Vec<u8>, Vec<u8>)]) -> Result<(), String> {
+fn same(what: &str, found: &[(Vec<u8>, Vec<u8>)], wanted: &[(Vec<u8>, Vec<u8>)]) -> Result<(), Wrong> {
     if found == wanted {
         return Ok(());
     }
@@ -132,7 +149,7 @@ fn same(what: &str, found: &[(Vec<u8>, Vec<u8>)], wanted: &[(Vec<u8>, Vec<u8>)])
     // If the keys are equal, the values differ.
     let values = found.iter().zip(wanted).find(|(found, wanted)| found != wanted);
     let values = values.filter(|(found, wanted)| found.0 == wanted.0);
-    Err(match values {
+    Err(Wrong::Differs(match values {
         Some((found, wanted)) => format!(
             "{what} gave the key {} the value {}, not {}",
             hex(&found.0),
@@ -140,7 +157,7 @@ fn same(what: &str, found: &[(Vec<u8>, Vec<u8>)], wanted: &[(Vec<u8>, Vec<u8>)])
             hex(&wanted.1)
         ),
         None => format!("{what} gave {} instead of {}", keys(found), keys(wanted)),
-    })
+    }))
 }
 
 fn told(value: &Option<Vec<u8>>) -> String {

@@ -274,7 +274,9 @@ impl<S: Store> StoreTest for KvTarget<S> {
         // A driver may guarantee atomic transactions without isolation.
         let whole = description.settings.get("guarantee").is_some_and(|guarantee| guarantee == "atomic");
         let rolls_back = description.isolation_is_level_3 || whole;
-        test_store(&*self.store()?, rolls_back).map(Some).map_err(TargetError::database)
+        test_store(&*self.store()?, rolls_back)
+            .map(Some)
+            .map_err(|wrong| TargetError::database(wrong.to_string()))
     }
 }
 

@@ -358,7 +358,8 @@ pub fn evaluate(
                     ask(admin, &offenders(condition, dialect, meta), &mut finding)
                 }
                 _ => {
-                    let population = initial_rows(meta).map_err(SqlError::Decode)?;
+                    let population =
+                        initial_rows(meta).map_err(|error| SqlError::Decode(error.to_string()))?;
                     let known = own_conditions::Known { played: meta.played, numbers_add_up: hold };
                     own_conditions::evaluate(admin, dialect, &population, known, &mut finding)
                 }

@@ -172,8 +172,8 @@ pub fn state(admin: &mut impl Admin, tables: &[String]) -> Result<DatabaseState,
     }
     // Only an unfinished load needs its progress.
     let ready = values.get("state").is_some_and(|state| state == "ready");
-    if let Err(problem) = kv::from_notes(&values, &[]) {
-        return Ok(partial(problem, &values));
+    if let Err(error) = kv::from_notes(&values, &[]) {
+        return Ok(partial(error.to_string(), &values));
     }
     let own = (!ready).then(|| "lydite_load".to_string());
     if let Some(problem) =
@@ -184,7 +184,7 @@ pub fn state(admin: &mut impl Admin, tables: &[String]) -> Result<DatabaseState,
     let units =
         if ready { Vec::new() } else { admin.column("SELECT unit FROM lydite_load ORDER BY unit")? };
     let units: Vec<u32> = units.iter().filter_map(|unit| unit.parse().ok()).collect();
-    kv::from_notes(&values, &units).map_err(SqlError::Decode)
+    kv::from_notes(&values, &units).map_err(|error| SqlError::Decode(error.to_string()))
 }
 
 /// Returns the names of the microbenchmark's tables.

@@ -18,7 +18,7 @@ const GUARANTEES: [&str; 5] = ["none", "per-key", "atomic", "optimistic", "seria
 /// Everything that is wrong, one line each: file, line, key, and what to write.
 pub(crate) fn read(path: &Path, language_flag: Option<Language>) -> Result<Spec, Vec<String>> {
     let (mut source, text) = Source::read(path, "the chapter A driver from a specification of the book")
-        .map_err(|error| vec![error])?;
+        .map_err(|error| vec![error.to_string()])?;
     let spec = match DeTable::parse(&text) {
         Ok(document) => {
             let lines = text.lines().collect();

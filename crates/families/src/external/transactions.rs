@@ -95,9 +95,9 @@ impl Transactions {
         }
         let units: Vec<u32> =
             notes.keys().filter_map(|name| name.strip_prefix(LOADED)).flat_map(str::parse).collect();
-        Ok(meta::from_notes(&notes, &units).unwrap_or_else(|problem| DatabaseState::Partial {
+        Ok(meta::from_notes(&notes, &units).unwrap_or_else(|error| DatabaseState::Partial {
             tables,
-            problem,
+            problem: error.to_string(),
             meta: meta::meta(&notes).ok().map(Box::new),
         }))
     }

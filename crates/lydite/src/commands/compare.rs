@@ -5,6 +5,7 @@ use crate::cli::CompareArgs;
 use lydite_console::exit::{Failure, Outcome};
 use lydite_console::output::{complain, print, reserve_stdout};
 use lydite_console::write::write;
+use lydite_plan::Problem;
 use lydite_plan::destination::Destination;
 use lydite_plan::requirements::known_reason;
 use lydite_report::model::Status;
@@ -21,7 +22,7 @@ pub(crate) fn command(args: &CompareArgs) -> Outcome {
     if let Some(place) = &summary
         && let Err(problem) = place
             .check()
-            .map_err(|problem| format!("{} {problem}", place.shown()))
+            .map_err(|problem| Problem::from(format!("{} {problem}", place.shown())))
             .and_then(|()| place.apart_from(&files))
     {
         errors.push(format!("--summary: {problem}"));
@@ -96,7 +97,7 @@ fn unfit(result: &RunResult) -> (Option<String>, Option<&'static str>) {
 
 /// Reads all `--fail-if` conditions.
 fn fail_ifs(texts: &[String], errors: &mut Vec<String>) -> Vec<FailIf> {
-    let read = |text: &String| {
+    let read = |text: &String| -> Result<FailIf, Problem> {
         let condition = FailIf::parse(text)?;
         known_reason(condition.metric()).map(|()| condition)
     };

@@ -9,6 +9,7 @@ use lydite_console::write::write;
 use lydite_database::ConditionFinding;
 use lydite_database::sql::foreign::{ForeignCheck, ForeignFindings, check};
 use lydite_families::TargetSpec;
+use lydite_plan::Problem;
 use lydite_plan::destination::{Destination, apart};
 use lydite_plan::values::whole;
 use lydite_report::figures::plural;
@@ -117,7 +118,7 @@ fn plan(args: &CheckArgs, spec: &TargetSpec) -> Result<(Option<u32>, Option<Dest
     if let Some(place) = &json
         && let Err(problem) = place
             .check()
-            .map_err(|problem| format!("{} {problem}", place.shown()))
+            .map_err(|problem| Problem::from(format!("{} {problem}", place.shown())))
             .and_then(|()| apart(place, Some(spec), None))
     {
         errors.push(format!("--json: {problem}"));

@@ -9,12 +9,12 @@ use lydite_database::{DatabaseState, Demand, TxMode};
 use lydite_families::TargetSpec;
 use lydite_fleet::Fleet;
 use lydite_micro::{Data as MicroRecords, Meta};
-use lydite_plan::WorkloadName;
 use lydite_plan::data::{self, Data};
 use lydite_plan::entries::Entries;
 use lydite_plan::key::names;
 use lydite_plan::micro::{self as plan_micro, MicroData};
 use lydite_plan::values::{number, whole};
+use lydite_plan::{Problem, WorkloadName};
 use lydite_report::live::Style;
 use lydite_run::alone::begin_alone;
 use lydite_run::fleet::joining::{Joining, check_shared};
@@ -46,7 +46,7 @@ pub(crate) fn command(args: LoadArgs) -> Outcome {
     }
     let data = Data::read(&mut entries, None);
     let mut errors = entries.errors;
-    let mut keep = |flag: &str, result: Result<u64, String>| match result {
+    let mut keep = |flag: &str, result: Result<u64, Problem>| match result {
         Ok(value) => value,
         Err(problem) => {
             errors.push(format!("--{flag}: {problem}"));
@@ -112,7 +112,7 @@ fn gather(
 fn load_micro(args: &LoadArgs, mut entries: Entries) -> Outcome {
     let configured = MicroData::read(&mut entries, None);
     let mut errors = std::mem::take(&mut entries.errors);
-    let mut keep = |flag: &str, result: Result<u64, String>| {
+    let mut keep = |flag: &str, result: Result<u64, Problem>| {
         result.unwrap_or_else(|problem| {
             errors.push(format!("--{flag}: {problem}"));
             0

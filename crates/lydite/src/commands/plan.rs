@@ -11,6 +11,7 @@ use lydite_console::write::write;
 use lydite_database::secret::shown;
 use lydite_database::{DatabaseState, TargetError, TargetErrorKind, TxMode};
 use lydite_families::TargetSpec;
+use lydite_plan::Problem;
 use lydite_plan::destination::Destination;
 use lydite_plan::values::{number, time, whole};
 use lydite_report::RunResult;
@@ -67,8 +68,8 @@ pub(crate) fn command(args: &PlanArgs) -> Outcome {
         let space = bytes.map(|bytes| asked.space(bytes));
         return check(result, space, asked.disk, json.as_ref());
     }
-    let sizing =
-        size(&asked.sizing(from.as_ref(), bytes.unwrap_or(DEFAULT_BYTES))).map_err(Failure::Usage)?;
+    let sizing = size(&asked.sizing(from.as_ref(), bytes.unwrap_or(DEFAULT_BYTES)))
+        .map_err(|errors| Failure::Usage(errors.iter().map(ToString::to_string).collect()))?;
     let prices = asked.prices.as_ref().map(|sheet| price(&sheet.currency, &sheet.parts, sizing.nopm));
     let document =
         PlanDocument { lydite: env!("CARGO_PKG_VERSION"), sizing: &sizing, prices: prices.as_ref() };
@@ -166,7 +167,7 @@ fn read(args: &PlanArgs, json: Option<&Destination>) -> Result<Asked, Vec<String
     if let Some(place) = json
         && let Err(problem) = place
             .check()
-            .map_err(|problem| format!("{} {problem}", place.shown()))
+            .map_err(|problem| Problem::from(format!("{} {problem}", place.shown())))
             .and_then(|()| place.apart_from(&inputs))
     {
         errors.push(format!("--json: {problem}"));

@@ -5,6 +5,7 @@ use crate::cli::ReportArgs;
 use lydite_console::exit::{Failure, Outcome};
 use lydite_console::output::{print, reserve_stdout};
 use lydite_console::write::write;
+use lydite_plan::Problem;
 use lydite_plan::destination::Destination;
 use lydite_plan::values::{number, time, whole};
 use lydite_report::metrics::{Asked, Event, Metrics, MetricsError, Settling};
@@ -72,37 +73,39 @@ fn asked(args: &ReportArgs) -> Result<Asked, Failure> {
 }
 
 /// Reads `[NAME=]FROM[..TO]`. Without a name, the whole text is the name.
-fn event(text: &str) -> Result<Event, String> {
+fn event(text: &str) -> Result<Event, Problem> {
     let (name, times) = text.split_once('=').map_or((text, text), |(name, times)| (name.trim(), times));
     let (from, to) = times.split_once("..").map_or((times, None), |(from, to)| (from, Some(to)));
     let seconds = |text: &str| {
-        let time = time(text.trim()).map_err(|problem| format!("has a time {text:?} that {problem}"))?;
-        Ok::<_, String>(time.as_secs_f64())
+        let wrong = |problem| Problem::from(format!("has a time {text:?} that {problem}"));
+        time(text.trim()).map(|time| time.as_secs_f64()).map_err(wrong)
     };
     if name.is_empty() {
-        return Err("has no name before its =: write NAME=FROM..TO, or leave out the =".to_owned());
+        return Err("has no name before its =: write NAME=FROM..TO, or leave out the =".into());
     }
     Ok(Event { name: name.to_owned(), from_s: seconds(from)?, to_s: to.map(seconds).transpose()? })
 }
 
 /// Reads `WINDOW,PERCENT,HOLD`.
-fn settling(text: &str) -> Result<Settling, String> {
+fn settling(text: &str) -> Result<Settling, Problem> {
     let parts: Vec<&str> = text.split(',').map(str::trim).collect();
     let [window, percent, hold] = parts.as_slice() else {
-        return Err("must be WINDOW,PERCENT,HOLD, such as 5s,10,10s".to_owned());
+        return Err("must be WINDOW,PERCENT,HOLD, such as 5s,10,10s".into());
     };
     let seconds = |text: &str| whole(text.trim_end_matches('s').trim(), 1, MAX_HOLD_S);
-    let window_s = seconds(window).map_err(|problem| format!("has a window that {problem} of seconds"))?;
-    let hold_s = seconds(hold).map_err(|problem| format!("has a time to hold that {problem} of seconds"))?;
+    let wrong = |what: &str, problem| Problem::from(format!("has a {what} that {problem} of seconds"));
+    let window_s = seconds(window).map_err(|problem| wrong("window", problem))?;
+    let hold_s = seconds(hold).map_err(|problem| wrong("time to hold", problem))?;
     let problem = "has a share that must be of percent, above 0 and below 100";
     let within_percent: f64 = number(percent.trim_end_matches('%').trim(), problem)?;
     if !(within_percent > 0.0 && within_percent < 100.0) {
-        return Err(problem.to_owned());
+        return Err(problem.into());
     }
     if hold_s < window_s {
         return Err(format!(
             "has a HOLD of {hold_s} s, shorter than its WINDOW of {window_s} s: use at least {window_s}s"
-        ));
+        )
+        .into());
     }
     Ok(Settling { window_s: window_s as usize, within_percent, hold_s: hold_s as usize })
 }

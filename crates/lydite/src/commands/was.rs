@@ -8,6 +8,7 @@ use lydite_console::output::{complain, print, reserve_stdout};
 use lydite_console::write::write;
 use lydite_database::{Target, TxMode};
 use lydite_families::TargetSpec;
+use lydite_plan::Problem;
 use lydite_plan::destination::Destination;
 use lydite_plan::values::whole;
 use lydite_report::figures::plural;
@@ -50,7 +51,7 @@ impl Plan {
     fn read(args: &WasArgs) -> Result<Self, Failure> {
         let mut errors = Vec::new();
         let mut or_note =
-            |name: &str, text: &str, problem: String| errors.push(format!("--{name}: {text:?} {problem}"));
+            |name: &str, text: &str, problem: Problem| errors.push(format!("--{name}: {text:?} {problem}"));
         let tx = args.tx.as_deref().map_or(Some(TxMode::default()), |text| {
             let known = TxMode::from_name(text);
             if known.is_none() {

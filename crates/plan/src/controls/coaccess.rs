@@ -6,6 +6,7 @@ use crate::entries::Entries;
 use crate::error::PlanError;
 use crate::key::Key;
 use crate::phase_key::PhaseKey;
+use crate::problem::Problem;
 use crate::values::{percent, whole};
 use lydite_bench::{PhaseFacts, RunPlan, Step};
 use lydite_database::Placement;
@@ -53,7 +54,7 @@ impl Control for Extra {
             balance_warehouses: entries
                 .read("balance_warehouses", |text| whole(text, 1, MAX_ORDER_LINES as u32)),
             balance_order: entries.read("balance_order", |text| {
-                BalanceOrder::from_name(text).ok_or_else(|| "must be ascending or drawn".into())
+                BalanceOrder::from_name(text).ok_or_else(|| Problem::from("must be ascending or drawn"))
             }),
         }
     }

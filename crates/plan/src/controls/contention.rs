@@ -5,6 +5,7 @@ use crate::entries::Entries;
 use crate::error::PlanError;
 use crate::key::Key;
 use crate::phase_key::PhaseKey;
+use crate::problem::Problem;
 use crate::values::number;
 use lydite_bench::{ContentionFound, Mode, RunPlan, Step};
 use lydite_report::controls::contention::{self as report, Competing, Contention};
@@ -42,8 +43,9 @@ impl Control for HotRows {
         if entries.text("hot").is_some() && entries.text("ci").is_none() {
             entries.wrong("hot", "needs ci: how many transactions are to compete for the row");
         }
-        let contended = entries
-            .read("hot", |text| Contended::from_name(text).ok_or_else(|| "must be stock or district".into()));
+        let contended = entries.read("hot", |text| {
+            Contended::from_name(text).ok_or_else(|| Problem::from("must be stock or district"))
+        });
         if contended == Some(Contended::District) && about.rte {
             entries.wrong("hot", "must be stock where users are emulated: each keeps its district");
         }
@@ -218,11 +220,11 @@ impl HotRows {
 }
 
 /// Reads the number of competing transactions of each hot row: `40`, or `40+10` for two rows.
-fn rows(text: &str) -> Result<Vec<u32>, String> {
+fn rows(text: &str) -> Result<Vec<u32>, Problem> {
     let problem =
         "must be a number of competing transactions for each phase, as 10,40,50; 40+10 is for two hot rows";
     let rows = text.split('+').map(|one| number(one.trim(), problem)).collect::<Result<Vec<u32>, _>>()?;
-    if rows.len() > MAX_ROWS { Err(format!("has more than {MAX_ROWS} hot rows")) } else { Ok(rows) }
+    if rows.len() > MAX_ROWS { Err(format!("has more than {MAX_ROWS} hot rows").into()) } else { Ok(rows) }
 }
 
 /// Returns the configured and the measured competition for a row in a phase.

@@ -5,6 +5,7 @@ use crate::entries::Entries;
 use crate::error::PlanError;
 use crate::key::Key;
 use crate::phase_key::PhaseKey;
+use crate::problem::Problem;
 use crate::values::{percent, time};
 use lydite_bench::{RunPlan, Step};
 use lydite_database::{DatabaseState, Demand, Placement, Target, TargetError, TargetErrorKind};
@@ -12,7 +13,9 @@ use lydite_families::TargetSpec;
 use lydite_report::controls::distribution::{Actual, Asked, Move, Node, PerSecond, PhaseDistribution};
 use lydite_report::controls::{self as report, Controls, PhaseControls};
 use lydite_report::plan::{PlanInfo, Setting};
-use lydite_tpcc::{ByNodes, Distribution, DistributionAsked, NodesTouched, Strategy, WarehouseId};
+use lydite_tpcc::{
+    ByNodes, Distribution, DistributionAsked, DistributionError, NodesTouched, Strategy, WarehouseId,
+};
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,7 +36,7 @@ pub struct NodeMap {
 
 impl NodeMap {
     /// Reads `9` or `modulo:9`.
-    fn read(text: &str) -> Result<Self, String> {
+    fn read(text: &str) -> Result<Self, Problem> {
         let (modulo, count) = match text.split_once(':') {
             Some(("modulo", count)) => (true, count),
             Some(("ranges", count)) => (false, count),
@@ -45,17 +48,19 @@ impl NodeMap {
             _ => Err(format!(
                 "must be a number of nodes from 1 to {MAX_NODES} that have ranges of warehouses, or modulo:N for the \
                  warehouse's number modulo N"
-            )),
+            )
+            .into()),
         }
     }
 
     /// Returns the placement of this number of warehouses.
-    fn placement(self, warehouses: u32) -> Result<Placement, String> {
+    fn placement(self, warehouses: u32) -> Result<Placement, Problem> {
         if self.nodes > warehouses {
             return Err(format!(
                 "{} nodes need at least as many warehouses, and there are {warehouses}",
                 self.nodes
-            ));
+            )
+            .into());
         }
         let names = (1..=self.nodes).map(|node| format!("node {node}")).collect();
         let make = if self.modulo { Placement::modulo } else { Placement::ranges };
@@ -117,7 +122,8 @@ impl Control for Nodes {
         let stock_level = entries.read("dis_stock_level", percent);
         let degree = entries.read("dis_degree", |text| crate::values::whole(text, 2, MAX_NODES));
         let strategy = entries.read("dis_strategy", |text| {
-            Strategy::from_name(text).ok_or_else(|| "is not known: use paper, expected or placed".into())
+            let unknown = || Problem::from("is not known: use paper, expected or placed");
+            Strategy::from_name(text).ok_or_else(unknown)
         });
         let shares = ["dis_ratio", "dis_payment", "dis_stock_level"];
         if shares.iter().all(|share| entries.text(share).is_none()) {
@@ -146,11 +152,11 @@ impl Control for Nodes {
         let (Some(map), Some(warehouses)) = (self.map, about.warehouses) else { return };
         let (first, last) = about.active.unwrap_or((1, warehouses));
         match map.placement(warehouses) {
-            Err(problem) => entries.wrong("nodes", &problem),
+            Err(problem) => entries.wrong("nodes", &problem.to_string()),
             Ok(placement) if last <= warehouses => {
                 if let Err(problem) = distributions(steps, &placement, WarehouseId(first), last - first + 1) {
                     let key = if entries.text("dis_degree").is_some() { "dis_degree" } else { "dis_ratio" };
-                    entries.wrong(key, &problem);
+                    entries.wrong(key, &problem.to_string());
                 }
             }
             Ok(_) => {}
@@ -273,7 +279,7 @@ fn distributions(
     placement: &Placement,
     first: WarehouseId,
     warehouses: u32,
-) -> Result<Vec<Option<Arc<Distribution>>>, String> {
+) -> Result<Vec<Option<Arc<Distribution>>>, DistributionError> {
     let mut all: Vec<Option<Arc<Distribution>>> = Vec::with_capacity(steps.len());
     for step in steps {
         let known = all.last().and_then(Option::as_ref);

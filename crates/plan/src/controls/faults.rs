@@ -7,7 +7,7 @@ use crate::key::Key;
 use crate::values::time;
 use lydite_bench::RunPlan;
 use lydite_faults::sockets::{Address, addresses};
-use lydite_faults::{Commands, FaultError, FaultSpec, Parts, Reader, Where};
+use lydite_faults::{Commands, FaultSpec, Parts, Reader, Where};
 use lydite_report::controls::Controls;
 use lydite_report::plan::PlanInfo;
 use std::collections::BTreeMap;
@@ -69,29 +69,29 @@ impl Faults {
         faults: &[String],
         window: Duration,
         rehearse: Rehearse<'_>,
-    ) -> Result<Self, Vec<String>> {
+    ) -> Result<Self, PlanError> {
         let mut entries = Entries::default();
         entries.flag("target", Some(target.to_owned()));
         entries.flag(KEY, (!faults.is_empty()).then(|| faults.join(";")));
         let read = Self::within(&mut entries, window);
         read.rehearse(&mut entries, rehearse);
-        if entries.errors.is_empty() { Ok(read) } else { Err(entries.errors) }
+        if entries.errors.is_empty() { Ok(read) } else { Err(PlanError::Usage(entries.errors)) }
     }
 
     /// Reads the faults of a window of this length.
     fn within(entries: &mut Entries, window: Duration) -> Self {
         let mut planned = Vec::new();
         let places = entries.entry(PLACES);
-        let places =
-            places.filter(|entry| entries.read_entry(entry, |text| words(Where::list(text))).is_some());
+        let places = places.filter(|entry| entries.read_entry(entry, Where::list).is_some());
         let places = places.as_ref().map(Entry::text);
+        let time = |text: &str| time(text).map_err(|problem| problem.to_string());
         let reader = Reader { time: &time, unknown_kind: &Entries::unknown, places };
         for entry in entries.entry(KEY).map(|list| list.split(';')).unwrap_or_default() {
             // A list may end with its separator.
             if entry.text().trim().is_empty() {
                 continue;
             }
-            let spec = entries.read_entry(&entry, |text| words(FaultSpec::parse(text, &reader)));
+            let spec = entries.read_entry(&entry, |text| FaultSpec::parse(text, &reader));
             planned.extend(spec.map(|spec| Planned { spec, entry }));
         }
         for table in std::mem::take(&mut entries.faults) {
@@ -156,11 +156,6 @@ pub fn end_s(fault: &FaultSpec) -> Option<u64> {
     fault.to.map(|to| to.as_secs() + u64::from(to.subsec_nanos() > 0))
 }
 
-/// Returns what was read, or the problem in words.
-fn words<T>(read: Result<T, FaultError>) -> Result<T, String> {
-    read.map_err(|problem| problem.to_string())
-}
-
 /// Reads a table `[[fault]]`.
 fn of_table(entries: &mut Entries, table: &BTreeMap<String, Entry>, reader: &Reader<'_>) -> Option<Planned> {
     let text = |key: &str| table.get(key).map(Entry::text);
@@ -206,7 +201,7 @@ fn of_table(entries: &mut Entries, table: &BTreeMap<String, Entry>, reader: &Rea
         places: text("where"),
         commands,
     };
-    let read = entries.read_entry(kind, |_| words(FaultSpec::of_parts(&parts, reader)));
+    let read = entries.read_entry(kind, |_| FaultSpec::of_parts(&parts, reader));
     read.map(|spec| Planned { spec, entry: kind.clone() })
 }
 

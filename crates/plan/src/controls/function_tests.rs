@@ -4,6 +4,7 @@ use crate::controls::{About, Control, Ground, Ran, Schedule};
 use crate::entries::Entries;
 use crate::error::PlanError;
 use crate::key::Key;
+use crate::problem::Problem;
 use lydite_report::controls::Controls;
 
 /// The handling of function tests before a run whose transactions touch several nodes.
@@ -28,7 +29,7 @@ impl Control for FunctionTests {
             "on" => Ok(Self::On),
             "off" => Ok(Self::Off),
             "strict" => Ok(Self::Strict),
-            _ => Err("is not known: use on, off, or strict to reject a database that fails".into()),
+            _ => Err(Problem::from("is not known: use on, off, or strict to reject a database that fails")),
         });
         verify.unwrap_or_default()
     }

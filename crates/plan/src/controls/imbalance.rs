@@ -6,6 +6,7 @@ use crate::entries::Entries;
 use crate::error::PlanError;
 use crate::key::Key;
 use crate::phase_key::PhaseKey;
+use crate::problem::Problem;
 use crate::values::whole;
 use lydite_bench::{Mode, PhaseFacts, Step};
 use lydite_database::Placement;
@@ -63,10 +64,8 @@ impl Control for Imbalance {
 
     fn read_step(entries: &mut Entries) -> StepHomes {
         let homes = entries.read("homes", |text| {
-            let hint = |problem: String| {
-                if text.contains("),") { format!("{problem}; between phases write ;") } else { problem }
-            };
-            text.parse::<Skew>().map_err(hint)
+            let hint = if text.contains("),") { "; between phases write ;" } else { "" };
+            text.parse::<Skew>().map_err(|problem| Problem::from(format!("{problem}{hint}")))
         });
         let shift = entries.read("homes_shift", |text| whole(text, 0, u32::MAX)).unwrap_or_default();
         if homes.is_none() && entries.text("homes").is_none() && entries.text("homes_shift").is_some() {

@@ -4,6 +4,7 @@ use crate::controls::{About, Control, Ground, Ran, Schedule};
 use crate::entries::Entries;
 use crate::error::PlanError;
 use crate::key::Key;
+use crate::problem::Problem;
 use crate::values::time;
 use lydite_database::{Replicas, ReplicasReport, Staleness, Target, TargetError, TxMode, Waiter};
 use lydite_families::TargetSpec;
@@ -149,7 +150,7 @@ fn urls(list: &str) -> Vec<String> {
     urls
 }
 
-fn staleness(text: &str) -> Result<Staleness, String> {
+fn staleness(text: &str) -> Result<Staleness, Problem> {
     match text {
         "any" => Ok(Staleness::Any),
         "session" => Ok(Staleness::Session),
@@ -158,7 +159,8 @@ fn staleness(text: &str) -> Result<Staleness, String> {
             _ => Err(format!(
                 "must be any, session, or a time of at least {} ms, as 5s",
                 SHORTEST_BOUND.as_millis()
-            )),
+            )
+            .into()),
         },
     }
 }

@@ -10,6 +10,7 @@ mod tables;
 use crate::curve::Template;
 use crate::entries::{Entries, Entry};
 use crate::phase_key::PhaseKey;
+use crate::problem::Problem;
 use crate::values::time;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -222,7 +223,7 @@ impl Phases {
 }
 
 /// Reads the length of a phase.
-fn phase_length(text: &str) -> Result<Duration, String> {
+fn phase_length(text: &str) -> Result<Duration, Problem> {
     match time(text)? {
         Duration::ZERO => Err("must be more than zero".into()),
         time => Ok(time),

@@ -38,21 +38,32 @@ impl Bytes {
     }
 }
 
+/// A text that is no size. The message continues a sentence that begins with the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BytesError;
+
+impl fmt::Display for BytesError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("must be a size above zero, such as 70MB, 1.5TB or 64MiB")
+    }
+}
+
+impl std::error::Error for BytesError {}
+
 impl FromStr for Bytes {
-    type Err = String;
+    type Err = BytesError;
 
     /// Reads `70MB`, `1.5 TB`, `64MiB`; a bare number is bytes.
-    fn from_str(text: &str) -> Result<Self, String> {
-        let problem = || "must be a size above zero, such as 70MB, 1.5TB or 64MiB".to_owned();
+    fn from_str(text: &str) -> Result<Self, BytesError> {
         let text = text.trim();
         let digits =
             text.find(|letter: char| !(letter.is_ascii_digit() || letter == '.')).unwrap_or(text.len());
         let (number, unit) = text.split_at(digits);
         let unit = unit.trim().to_ascii_uppercase();
         let unit = if unit.is_empty() { "B" } else { &unit };
-        let factor = UNITS.iter().find(|(name, _)| *name == unit).ok_or_else(problem)?.1;
-        let bytes = number.parse::<f64>().map_err(|_| problem())? * factor as f64;
-        if bytes >= 1.0 && bytes < u64::MAX as f64 { Ok(Self::near(bytes)) } else { Err(problem()) }
+        let factor = UNITS.iter().find(|(name, _)| *name == unit).ok_or(BytesError)?.1;
+        let bytes = number.parse::<f64>().map_err(|_| BytesError)? * factor as f64;
+        if bytes >= 1.0 && bytes < u64::MAX as f64 { Ok(Self::near(bytes)) } else { Err(BytesError) }
     }
 }
 

@@ -6,7 +6,7 @@ mod judge;
 mod price;
 mod storage;
 
-pub use bytes::Bytes;
+pub use bytes::{Bytes, BytesError};
 pub use judge::{Facts, Verdict, judge};
 pub use price::{Part, PricedPart, Prices, YEARS, price};
 pub use storage::{
@@ -16,6 +16,10 @@ pub use storage::{
 use crate::kind::StandardKind;
 use crate::limits::{MAX_NOPM_PER_WAREHOUSE, MAX_WAREHOUSES, MIN_NOPM_PER_WAREHOUSE};
 use serde::Serialize;
+use std::fmt;
+
+/// Most warehouses of a plan: published runs have more than one machine can play.
+const MOST_WAREHOUSES: f64 = MAX_WAREHOUSES as f64 * 1_000.0;
 
 /// Terminals of each warehouse (clause 4.2.1).
 pub const TERMINALS_PER_WAREHOUSE: u64 = 10;
@@ -150,43 +154,80 @@ pub fn nopm_per_warehouse_at(response_s: f64) -> f64 {
     TERMINALS_PER_WAREHOUSE as f64 * 60.0 * new_order_share() / (wait_s() + response_s)
 }
 
+/// A value of a [`SizingPlan`] that can't be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum SizingError {
+    /// The throughput is less than one new order per minute, or no number.
+    Throughput,
+    /// The expected throughput of a warehouse is beyond the bounds of clause 4.1.3.
+    WarehouseThroughput(f64),
+    /// The given warehouses share the throughput beyond the bounds of clause 4.1.3.
+    Warehouses {
+        /// Given number of warehouses.
+        warehouses: u32,
+        /// Wanted new orders per minute.
+        nopm: f64,
+    },
+    /// The plan needs more warehouses than Lydite plans.
+    TooManyWarehouses(f64),
+    /// The response time is not above zero, or infinite.
+    ResponseTime,
+}
+
+impl fmt::Display for SizingError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Throughput => f.write_str("the throughput must be at least 1 new order per minute"),
+            Self::WarehouseThroughput(nopm) => write!(
+                f,
+                "the throughput of a warehouse must be from {MIN_NOPM_PER_WAREHOUSE} to {MAX_NOPM_PER_WAREHOUSE} \
+                 (clause 4.1.3), not {nopm}"
+            ),
+            Self::Warehouses { warehouses, nopm } => write!(
+                f,
+                "{warehouses} warehouses give {:.2} each, but clause 4.1.3 wants {MIN_NOPM_PER_WAREHOUSE} to \
+                 {MAX_NOPM_PER_WAREHOUSE}: use {} to {} warehouses",
+                nopm / f64::from(warehouses.max(1)),
+                (nopm / MAX_NOPM_PER_WAREHOUSE).ceil(),
+                (nopm / MIN_NOPM_PER_WAREHOUSE).floor()
+            ),
+            Self::TooManyWarehouses(warehouses) => write!(
+                f,
+                "{warehouses:.0} warehouses are more than {MOST_WAREHOUSES:.0}, the most that Lydite plans"
+            ),
+            Self::ResponseTime => f.write_str("the response time must be above zero"),
+        }
+    }
+}
+
+impl std::error::Error for SizingError {}
+
 /// Computes the size of a configuration.
 ///
 /// # Errors
-/// Everything in the plan that can't be, one line each.
-pub fn size(plan: &SizingPlan) -> Result<Sizing, Vec<String>> {
+/// All values of the plan that can't be.
+pub fn size(plan: &SizingPlan) -> Result<Sizing, Vec<SizingError>> {
     let mut errors = Vec::new();
     if !(plan.nopm.is_finite() && plan.nopm >= 1.0) {
-        errors.push("the throughput must be at least 1 new order per minute".to_owned());
+        errors.push(SizingError::Throughput);
     }
     let warehouses = match plan.warehouses {
         Some(given) => f64::from(given),
         None => (plan.nopm / plan.nopm_per_warehouse).ceil(),
     };
-    let each = plan.nopm / warehouses.max(1.0);
-    if !(MIN_NOPM_PER_WAREHOUSE..=MAX_NOPM_PER_WAREHOUSE).contains(&plan.nopm_per_warehouse) {
-        errors.push(format!(
-            "the throughput of a warehouse must be from {MIN_NOPM_PER_WAREHOUSE} to {MAX_NOPM_PER_WAREHOUSE} (clause \
-             4.1.3), not {}",
-            plan.nopm_per_warehouse
-        ));
-    } else if plan.warehouses.is_some() && !(MIN_NOPM_PER_WAREHOUSE..=MAX_NOPM_PER_WAREHOUSE).contains(&each)
+    let within = MIN_NOPM_PER_WAREHOUSE..=MAX_NOPM_PER_WAREHOUSE;
+    if !within.contains(&plan.nopm_per_warehouse) {
+        errors.push(SizingError::WarehouseThroughput(plan.nopm_per_warehouse));
+    } else if let Some(given) = plan.warehouses
+        && !within.contains(&(plan.nopm / warehouses.max(1.0)))
     {
-        errors.push(format!(
-            "{warehouses} warehouses give {each:.2} each, but clause 4.1.3 wants {MIN_NOPM_PER_WAREHOUSE} to \
-             {MAX_NOPM_PER_WAREHOUSE}: use {} to {} warehouses",
-            (plan.nopm / MAX_NOPM_PER_WAREHOUSE).ceil(),
-            (plan.nopm / MIN_NOPM_PER_WAREHOUSE).floor()
-        ));
+        errors.push(SizingError::Warehouses { warehouses: given, nopm: plan.nopm });
     }
-    // Published runs have more warehouses than one machine can play.
-    let most = f64::from(MAX_WAREHOUSES) * 1_000.0;
-    if warehouses > most {
-        errors
-            .push(format!("{warehouses:.0} warehouses are more than {most:.0}, the most that Lydite plans"));
+    if warehouses > MOST_WAREHOUSES {
+        errors.push(SizingError::TooManyWarehouses(warehouses));
     }
     if !(plan.response_s > 0.0 && plan.response_s.is_finite()) {
-        errors.push("the response time must be above zero".to_owned());
+        errors.push(SizingError::ResponseTime);
     }
     if !errors.is_empty() {
         return Err(errors);
@@ -261,6 +302,6 @@ mod tests {
         assert_eq!(size(&plan).unwrap_err().len(), 3);
         let plan = SizingPlan { warehouses: Some(10), ..SizingPlan::new(1_500.0, Bytes(MB)) };
         let errors = size(&plan).unwrap_err();
-        assert!(errors[0].ends_with("use 117 to 166 warehouses"), "{errors:?}");
+        assert!(errors[0].to_string().ends_with("use 117 to 166 warehouses"), "{errors:?}");
     }
 }

@@ -41,7 +41,7 @@ pub(super) const D: DistrictId = DistrictId(1);
 pub(super) fn insist(
     session: &mut dyn Session,
     input: &Transaction,
-) -> Result<(Option<Outcome>, u64), String> {
+) -> Result<(Option<Outcome>, u64), Trouble> {
     retry(PATIENCE, || session.execute(input))
 }
 
@@ -50,7 +50,7 @@ pub(super) fn insist(
 fn retry(
     patience: Duration,
     mut attempt: impl FnMut() -> Result<Outcome, TxError>,
-) -> Result<(Option<Outcome>, u64), String> {
+) -> Result<(Option<Outcome>, u64), Trouble> {
     let begun = Instant::now();
     let mut aborted = 0;
     loop {
@@ -61,12 +61,13 @@ fn retry(
                 aborted += 1;
                 let elapsed = begun.elapsed();
                 if aborted >= ATTEMPTS && elapsed > patience {
-                    return Err(format!("aborted {aborted} times in {} s: {detail}", elapsed.as_secs()));
+                    let seconds = elapsed.as_secs();
+                    return Err(Trouble::Failed(format!("aborted {aborted} times in {seconds} s: {detail}")));
                 }
                 // Two sessions that abort each other must fall out of step.
                 std::thread::sleep(Duration::from_micros(200 * aborted.min(50)));
             }
-            Err(error) => return Err(error.to_string()),
+            Err(error) => return Err(Trouble::Failed(error.to_string())),
         }
     }
 }
@@ -76,8 +77,8 @@ fn retry(
 pub(super) fn together<R: Send>(
     target: &dyn Target,
     count: u32,
-    work: impl Fn(u32, &mut dyn Session) -> Result<R, String> + Sync,
-) -> Result<Vec<R>, String> {
+    work: impl Fn(u32, &mut dyn Session) -> Result<R, Trouble> + Sync,
+) -> Result<Vec<R>, Trouble> {
     let sessions: Vec<_> = (0..count).map(|_| connect(target)).collect::<Result<_, _>>()?;
     std::thread::scope(|scope| {
         let work = &work;
@@ -86,12 +87,15 @@ pub(super) fn together<R: Send>(
             .map(|(number, mut session)| scope.spawn(move || work(number, &mut *session)))
             .collect();
         let ended: Vec<_> = threads.into_iter().map(|thread| thread.join()).collect();
-        ended.into_iter().map(|ended| ended.unwrap_or_else(|_| Err("a session panicked".into()))).collect()
+        ended
+            .into_iter()
+            .map(|ended| ended.unwrap_or_else(|_| Err(Trouble::Failed("a session panicked".into()))))
+            .collect()
     })
 }
 
-pub(super) fn connect(target: &dyn Target) -> Result<Box<dyn Session>, String> {
-    target.connect().map_err(|error| error.message)
+pub(super) fn connect(target: &dyn Target) -> Result<Box<dyn Session>, Trouble> {
+    Ok(target.connect()?)
 }
 
 /// Runs several sessions on one warehouse and retries what is aborted.
@@ -139,12 +143,14 @@ pub(super) fn contention(target: &dyn Target) -> Seen {
 }
 
 /// Returns the answer of Order-Status for a customer.
-pub(super) fn status(session: &mut dyn Session, c_id: CustomerId) -> Result<OrderStatusOutcome, String> {
+pub(super) fn status(session: &mut dyn Session, c_id: CustomerId) -> Result<OrderStatusOutcome, Trouble> {
     let query = OrderStatus { w_id: W, d_id: D, customer: CustomerSelector::Id(c_id) };
     match insist(session, &query.into())?.0 {
         Some(Outcome::Standard(StandardOutcome::OrderStatus(outcome))) => Ok(outcome),
-        Some(other) => Err(format!("an Order-Status was answered as {}", other.kind().name())),
-        None => Err("an Order-Status was rolled back".into()),
+        Some(other) => {
+            Err(Trouble::Failed(format!("an Order-Status was answered as {}", other.kind().name())))
+        }
+        None => Err(Trouble::Failed("an Order-Status was rolled back".into())),
     }
 }
 
@@ -186,7 +192,8 @@ pub(super) fn dirty_read(target: &dyn Target) -> Seen {
         while !over.load(Ordering::Relaxed) {
             if let Some(outcome) = insist(session, &order)?.0 {
                 let answer = outcome.kind().name();
-                return Err(format!("an order with an unused item was committed, and answered as {answer}"));
+                let why = format!("an order with an unused item was committed, and answered as {answer}");
+                return Err(Trouble::Failed(why));
             }
             made.fetch_add(1, Ordering::Relaxed);
         }
@@ -245,7 +252,7 @@ pub(super) fn cancellation(target: &dyn Target) -> Seen {
 
 #[cfg(test)]
 mod tests {
-    use super::{ATTEMPTS, retry};
+    use super::{ATTEMPTS, Trouble, retry};
     use lydite_database::{AbortReason, TxError};
     use lydite_tpcc::Outcome;
     use lydite_tpcc::transactions::StockLevelOutcome;
@@ -274,6 +281,7 @@ mod tests {
             aborted()
         });
         assert_eq!(attempts, ATTEMPTS);
-        assert!(ended.is_err_and(|error| error.contains("10 times") && error.contains("a conflict")));
+        let Err(Trouble::Failed(why)) = ended else { panic!("{ended:?}") };
+        assert!(why.contains("10 times") && why.contains("a conflict"), "{why}");
     }
 }

@@ -108,6 +108,7 @@ pub enum KitError {
 type Seen = Result<String, Trouble>;
 
 /// Reason why a step did not pass.
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Trouble {
     /// It failed.
     Failed(String),

@@ -50,22 +50,22 @@ enum Played {
 }
 
 /// Delivers one order of each district. Returns the order of the customer's district.
-fn deliver(session: &mut dyn Session) -> Result<Option<OrderId>, String> {
+fn deliver(session: &mut dyn Session) -> Result<Option<OrderId>, Trouble> {
     let delivery = Delivery { w_id: W, districts: 10, carrier_id: CarrierId(7) }.into();
     match insist(session, &delivery)?.0 {
         Some(Outcome::Standard(StandardOutcome::Delivery(seen))) => {
             Ok(seen.delivered.iter().find(|(d_id, _)| *d_id == D).map(|(_, o_id)| *o_id))
         }
-        _ => Err("a Delivery was answered as another transaction".into()),
+        _ => Err(Trouble::Failed("a Delivery was answered as another transaction".into())),
     }
 }
 
-fn order(session: &mut dyn Session) -> Result<OrderId, String> {
+fn order(session: &mut dyn Session) -> Result<OrderId, Trouble> {
     let line = |i_id| OrderLineInput { i_id: ItemId(i_id), supply_w_id: W, quantity: 1 };
     let order = NewOrder { w_id: W, d_id: D, c_id: CUSTOMER, lines: (1..=5).map(line).collect() };
     match insist(session, &order.into())?.0 {
         Some(Outcome::Standard(StandardOutcome::NewOrder(seen))) => Ok(seen.o_id),
-        _ => Err("an order without an unused item was rolled back".into()),
+        _ => Err(Trouble::Failed("an order without an unused item was rolled back".into())),
     }
 }
 
@@ -94,7 +94,8 @@ pub(super) fn readers(target: &dyn Target, claim: &Claim) -> Seen {
             let completed = tick();
             if found != Some(o_id) {
                 let found = found.map_or("no order".to_owned(), |found| format!("order {found}"));
-                return Err(format!("a Delivery delivered {found} of district {D} instead of order {o_id}"));
+                let why = format!("a Delivery delivered {found} of district {D} instead of order {o_id}");
+                return Err(Trouble::Failed(why));
             }
             let balance = status(session, CUSTOMER)?.c_balance;
             delivered.push(Delivered { invoked, completed, o_id, balance });

@@ -40,7 +40,8 @@ pub(crate) fn command(args: &AuditLoadArgs) -> Outcome {
     let DatabaseState::Ready { meta } = target.state()? else {
         return Err(Failure::usage("the database is not loaded: use lydite audit"));
     };
-    let turns = args.turns.as_deref().map(time).transpose().map_err(Failure::usage)?;
+    let turns = args.turns.as_deref().map(time).transpose();
+    let turns = turns.map_err(|problem| Failure::usage(problem.to_string()))?;
     if turns == Some(Duration::ZERO) {
         return Err(Failure::usage("--turns: must be longer than 0"));
     }

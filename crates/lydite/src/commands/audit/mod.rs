@@ -21,6 +21,7 @@ use lydite_database::{
     DatabaseState, Demand, Description, Target, TargetError, TargetErrorKind, TxMode, or_unknown,
 };
 use lydite_families::TargetSpec;
+use lydite_plan::Problem;
 use lydite_plan::controls::replicas::Reading;
 use lydite_plan::data::Data;
 use lydite_plan::destination::{Destination, apart};
@@ -318,7 +319,7 @@ fn plan(args: &AuditArgs) -> Result<Plan, Failure> {
     let mut errors = entries.errors;
     let only =
         args.only.as_deref().map_or_else(|| Property::ALL.to_vec(), |text| properties(text, &mut errors));
-    let mut keep = |flag: &str, result: Result<u64, String>| {
+    let mut keep = |flag: &str, result: Result<u64, Problem>| {
         result.unwrap_or_else(|problem| {
             errors.push(format!("--{flag}: {problem}"));
             0
@@ -335,7 +336,7 @@ fn plan(args: &AuditArgs) -> Result<Plan, Failure> {
     let seed = keep("seed", number(args.seed.as_deref().unwrap_or("1"), "must be a whole number from 0"));
     let default = if args.quick { QUICK_DURATION } else { LENGTH };
     let duration = match args.duration.as_deref().map_or(Ok(default), time) {
-        Ok(Duration::ZERO) => Err("must be longer than 0".to_string()),
+        Ok(Duration::ZERO) => Err("must be longer than 0".into()),
         duration => duration,
     };
     let duration = duration.unwrap_or_else(|problem| {

@@ -2,6 +2,7 @@
 
 use super::super::price_file::{self, PriceFile};
 use crate::cli::DiscloseArgs;
+use lydite_plan::Problem;
 use lydite_plan::destination::Destination;
 use lydite_plan::values::whole;
 use lydite_report::RunResult;
@@ -87,7 +88,8 @@ pub(super) fn read(args: &DiscloseArgs) -> Result<Inputs, Vec<String>> {
     if let Some(place) = &json {
         let inputs: Vec<PathBuf> =
             args.results.iter().chain(&args.audit).chain(&args.prices).cloned().collect();
-        let checked = place.check().map_err(|problem| format!("{} {problem}", place.shown()));
+        let shown = |problem| Problem::from(format!("{} {problem}", place.shown()));
+        let checked = place.check().map_err(shown);
         errors.extend(
             checked
                 .and_then(|()| place.apart_from(&inputs))

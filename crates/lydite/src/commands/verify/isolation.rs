@@ -14,6 +14,7 @@ use lydite_database::secret::shown;
 use lydite_database::{Description, Target, TxMode};
 use lydite_families::TargetSpec;
 use lydite_lab::places::{rehearse, resolve_all};
+use lydite_plan::Problem;
 use lydite_plan::controls::faults::Faults as Planned;
 use lydite_plan::destination::Destination;
 use lydite_plan::values::{number, whole};
@@ -173,7 +174,10 @@ fn plan(target: &str, args: &VerifyArgs) -> Result<Plan, Vec<String>> {
         "list-append" => Ok(LISTS),
         "register" => Ok(Played::Own(WorkloadKind::Register)),
         "tpcc" => Ok(Played::Tpcc),
-        _ => Err(format!("{:?} is not known: use list-append, register or tpcc", shown(text))),
+        _ => {
+            let known = "use list-append, register or tpcc";
+            Err(Problem::from(format!("{:?} is not known: {known}", shown(text))))
+        }
     };
     let errors_of = &mut errors;
     let mut settings = Settings {
@@ -201,7 +205,8 @@ fn plan(target: &str, args: &VerifyArgs) -> Result<Plan, Vec<String>> {
         settings.sessions = usual_sessions(SESSIONS, spec.endpoints());
     }
     let faults = Planned::of_flags(target, &args.fault, settings.duration, &rehearse);
-    let faults = faults.map_err(|more| errors.extend(more)).unwrap_or_default();
+    let faults = faults.map_err(|more| errors.extend(more.lines().into_iter().map(str::to_owned)));
+    let faults = faults.unwrap_or_default();
     let json = place(&mut errors, "json", args.json.as_deref(), spec.as_ref());
     let history = place(&mut errors, "history", args.history.as_deref(), spec.as_ref());
     if let (Some(json), Some(history)) = (&json, &history)

@@ -9,6 +9,7 @@ use crate::cli::VerifyArgs;
 use lydite_console::exit::{Failure, Outcome};
 use lydite_database::secret::shown;
 use lydite_families::TargetSpec;
+use lydite_plan::Problem;
 use lydite_plan::destination::{Destination, apart};
 use lydite_plan::values::time;
 use lydite_verify::history::Level;
@@ -38,7 +39,7 @@ fn read<T>(
     errors: &mut Vec<String>,
     (flag, given): (&str, Option<&str>),
     default: T,
-    read: impl Fn(&str) -> Result<T, String>,
+    read: impl Fn(&str) -> Result<T, Problem>,
 ) -> T {
     match given.map(read).transpose() {
         Ok(value) => value.unwrap_or(default),
@@ -77,26 +78,26 @@ fn of_functions(args: &VerifyArgs) -> [(&'static str, bool); 5] {
 }
 
 /// Reads a limit in whole seconds.
-fn whole_seconds(text: &str) -> Result<Duration, String> {
+fn whole_seconds(text: &str) -> Result<Duration, Problem> {
     match time(text)? {
         limit if limit.subsec_nanos() == 0 && (LIMIT_MIN..=LIMIT_MAX).contains(&limit) => Ok(limit),
-        _ => Err("must be whole seconds, from 1s to 1h".to_string()),
+        _ => Err("must be whole seconds, from 1s to 1h".into()),
     }
 }
 
 /// Reads a duration.
-fn duration(text: &str) -> Result<Duration, String> {
+fn duration(text: &str) -> Result<Duration, Problem> {
     match time(text)? {
-        Duration::ZERO => Err("must be longer than 0".to_string()),
+        Duration::ZERO => Err("must be longer than 0".into()),
         duration => Ok(duration),
     }
 }
 
 /// Reads a level.
-fn level(text: &str) -> Result<Option<Level>, String> {
+fn level(text: &str) -> Result<Option<Level>, Problem> {
     Level::from_name(text).map(Some).ok_or_else(|| {
         let known: Vec<&str> = Level::ALL.iter().map(|level| level.name()).collect();
-        format!("{:?} is not known: use {}", shown(text), known.join(", "))
+        format!("{:?} is not known: use {}", shown(text), known.join(", ")).into()
     })
 }
 
