@@ -131,10 +131,7 @@ impl Ground {
 
     /// Returns the transaction that swaps the prices of the first two items.
     pub(crate) fn swap_prices(&self) -> Transaction {
-        Transaction::Dike(Dike::UpdateItem(UpdateItem {
-            w_id: self.home,
-            items: [self.items[0], self.items[1]],
-        }))
+        Transaction::Dike(Dike::UpdateItem(UpdateItem::once(self.home, [self.items[0], self.items[1]])))
     }
 
     /// Chooses other items.

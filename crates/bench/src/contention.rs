@@ -8,14 +8,30 @@
 //!
 //! Some databases abort one of two writers instead of letting it wait, so no transaction waits in the database. For
 //! them the client keeps the queue: an aborted transaction waits in it for its turn, and competes while it waits.
+//!
+//! [`ContentionMethod::Park`] is the control that the paper compares with, for figures: see `meeting.rs`.
 
 use crate::clock::{Clock, Nanos, SECOND, Window};
 use crate::gate::Gate;
 use crate::measurement::{ContentionFacts, ContentionFound, RowFacts};
+use crate::meeting::Meeting;
+use lydite_tpcc::named_enum;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+named_enum! {
+    /// Way of keeping the configured number of transactions at a hot row. The names are those of plans.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum ContentionMethod {
+        /// A session joins a row with room, and never waits for other sessions. A feedback corrects the number.
+        #[default]
+        Feedback = "feedback",
+        /// Sessions are parked until as many have gathered, and then go together.
+        Park = "park",
+    }
+}
 
 /// Bits of [`CompetingTime::since`] that hold the row's number. The other bits hold nanoseconds, enough for 200 days.
 const ROW_BITS: u32 = 10;
@@ -43,6 +59,8 @@ struct Row {
     /// True while the transaction that has the turn was aborted in it.
     overtaken: AtomicBool,
     feedback: Mutex<Feedback>,
+    /// Sessions that gather, with [`ContentionMethod::Park`].
+    meeting: Meeting,
 }
 
 /// State of a row's feedback.
@@ -70,6 +88,7 @@ struct CompetingTime {
 /// Contention control of a run. See the module.
 #[derive(Debug)]
 pub(crate) struct Contention {
+    method: ContentionMethod,
     sessions: u32,
     /// Start of each step and the configured number of competing transactions for each row. The first step starts at 0.
     steps: Vec<(Nanos, Vec<u32>)>,
@@ -92,7 +111,7 @@ struct TurnQueue {
 impl Contention {
     /// Makes the control of `sessions` sessions. `steps` has at least one step, the first from 0, each with the same
     /// number of rows or none.
-    pub(crate) fn new(steps: Vec<(Nanos, Vec<u32>)>, sessions: u32) -> Self {
+    pub(crate) fn new(steps: Vec<(Nanos, Vec<u32>)>, sessions: u32, method: ContentionMethod) -> Self {
         let rows = steps.iter().map(|(_, asked)| asked.len()).max().unwrap_or_default();
         assert!(rows < 1 << ROW_BITS, "a row fits in its bits");
         let no_time = |_| CompetingTime {
@@ -100,6 +119,7 @@ impl Contention {
             spent: (0..rows).map(|_| AtomicU64::new(0)).collect(),
         };
         let contention = Self {
+            method,
             sessions,
             steps,
             rows: (0..rows).map(|_| Row::default()).collect(),
@@ -132,7 +152,7 @@ impl Contention {
     /// Joins the first row with room and returns it; `None` if no row has room. The search begins at row `first` and
     /// goes around. `spread`, from 0 to 1, decides whether a fraction of a transaction counts as room. After a join,
     /// the caller calls [`Contention::leave`] when the transaction has ended.
-    pub(crate) fn join(&self, now: Nanos, first: usize, spread: f64) -> Option<usize> {
+    fn join(&self, now: Nanos, first: usize, spread: f64) -> Option<usize> {
         if now >= self.tick.load(Ordering::Relaxed) || self.step_is_over(now) {
             self.correct(now);
         }
@@ -148,8 +168,24 @@ impl Contention {
                     })
                     .is_ok()
         };
+        self.around(first).find(|&row| joins(&self.rows[row]))
+    }
+
+    /// Returns all rows, beginning with `first`.
+    fn around(&self, first: usize) -> impl Iterator<Item = usize> + use<> {
         let count = self.rows.len();
-        (0..count).map(|further| (first + further) % count).find(|&row| joins(&self.rows[row]))
+        (0..count).map(move |further| (first + further) % count)
+    }
+
+    /// Parks the session at the first row whose group is not full, until the group goes; `None` if all are full or `over`
+    /// returns true first. The search begins at row `first`.
+    fn gather(&self, clock: &Clock, first: usize, over: impl Fn() -> bool) -> Option<usize> {
+        let now = clock.now();
+        if now >= self.tick.load(Ordering::Relaxed) || self.step_is_over(now) {
+            self.correct(now);
+        }
+        let asked = |row| self.configured(row, self.step_at(clock.now()));
+        self.around(first).find(|&row| self.rows[row].meeting.join(|| asked(row), &over))
     }
 
     fn step_is_over(&self, now: Nanos) -> bool {
@@ -219,7 +255,12 @@ impl Contention {
     /// Records that a session's transaction that joined the row has ended.
     fn leave(&self, session: usize, row: usize, now: Nanos) {
         self.leave_row(session, row, now);
-        self.rows[row].joined.fetch_sub(1, Ordering::Relaxed);
+        match self.method {
+            ContentionMethod::Feedback => {
+                self.rows[row].joined.fetch_sub(1, Ordering::Relaxed);
+            }
+            ContentionMethod::Park => self.rows[row].meeting.leave(self.configured(row, self.step_at(now))),
+        }
     }
 
     /// Waits in the queue of a row until it is the session's turn. Returns false if `over` returns true first. Returns
@@ -370,12 +411,23 @@ impl Contender {
         }
     }
 
-    /// Joins a row for the next transaction and returns it, see [`Contention::join`].
-    pub(crate) fn join(&self, now: Nanos) -> Option<usize> {
+    /// Joins a row for the next transaction and returns it. A session that is parked for it returns when its group goes,
+    /// or without a row when `over` returns true.
+    pub(crate) fn join(&self, now: Nanos, over: impl Fn() -> bool) -> Option<usize> {
         let number = self.number.fetch_add(1, Ordering::Relaxed);
-        let row = self.contention.join(now, number as usize, (f64::from(number) * SPREAD).fract());
+        let row = match self.contention.method {
+            ContentionMethod::Feedback => {
+                self.contention.join(now, number as usize, (f64::from(number) * SPREAD).fract())
+            }
+            ContentionMethod::Park => self.contention.gather(&self.clock, number as usize, over),
+        };
         self.row.store(row.map_or(0, |row| row + 1), Ordering::Relaxed);
         row
+    }
+
+    /// True if [`Contender::join`] may park the session.
+    pub(crate) fn parks(&self) -> bool {
+        self.contention.method == ContentionMethod::Park
     }
 
     /// Returns the row that the current transaction joined.
@@ -493,7 +545,7 @@ mod tests {
                     _ => {}
                 }
                 if matches!(at, At::Free) {
-                    *at = match contenders[number].join(now) {
+                    *at = match contenders[number].join(now, || false) {
                         Some(row) => At::OnItsWay(row, now + 2 * MS),
                         None => At::Elsewhere(now + 3 * MS),
                     };
@@ -506,7 +558,7 @@ mod tests {
     fn each_phase_settles_soon_and_keeps_its_mean() {
         let asked = [10, 40, 50, 25, 15];
         let (steps, phases) = schedule(&asked, 15);
-        let contention = Arc::new(Contention::new(steps, 60));
+        let contention = Arc::new(Contention::new(steps, 60, ContentionMethod::Feedback));
         simulate(&contention, 75);
         let facts = contention.facts(&window(75), &phases, 75 * SECOND);
         let row = &facts.rows[0];
@@ -521,7 +573,8 @@ mod tests {
 
     #[test]
     fn each_row_keeps_its_own_number_of_transactions() {
-        let contention = Arc::new(Contention::new(vec![(0, vec![10, 25, 5])], 60));
+        let contention =
+            Arc::new(Contention::new(vec![(0, vec![10, 25, 5])], 60, ContentionMethod::Feedback));
         simulate(&contention, 20);
         let facts = contention.facts(&window(20), &[0], 20 * SECOND);
         for (row, asked) in facts.rows.iter().zip([10.0, 25.0, 5.0]) {
@@ -532,7 +585,7 @@ mod tests {
     #[test]
     fn a_rising_phase_is_compared_with_its_configuration_at_each_moment() {
         let steps = (0..40).map(|number| (number * SECOND / 2, vec![10 + number as u32])).collect();
-        let contention = Arc::new(Contention::new(steps, 60));
+        let contention = Arc::new(Contention::new(steps, 60, ContentionMethod::Feedback));
         simulate(&contention, 20);
         let found = contention.facts(&window(20), &[0], 20 * SECOND).rows[0].phases[0];
         assert!((found.asked - 29.5).abs() < 0.01, "{found:?}");
@@ -541,11 +594,11 @@ mod tests {
 
     #[test]
     fn an_unreachable_intensity_is_reported_as_measured() {
-        let contention = Arc::new(Contention::new(vec![(0, vec![40])], 60));
+        let contention = Arc::new(Contention::new(vec![(0, vec![40])], 60, ContentionMethod::Feedback));
         // No transaction reaches the row.
         let contender = contender(&contention, 0);
         for now in (0..10 * SECOND).step_by(MS as usize) {
-            contender.join(now);
+            contender.join(now, || false);
             contender.leave(now);
         }
         let found = contention.facts(&window(10), &[0], 10 * SECOND).rows[0].phases[0];
@@ -555,14 +608,14 @@ mod tests {
     #[test]
     fn no_transaction_joins_a_row_without_configured_contention() {
         let (steps, _) = schedule(&[0, 5], 1);
-        let contention = Contention::new(steps, 8);
+        let contention = Contention::new(steps, 8, ContentionMethod::Feedback);
         assert!((0..SECOND).step_by(MS as usize).all(|now| contention.join(now, 0, 0.0).is_none()));
         assert_eq!(contention.join(SECOND, 0, 0.0), Some(0), "the second phase");
     }
 
     #[test]
     fn turns_come_in_order_and_each_end_passes_the_turn_on() {
-        let contention = Arc::new(Contention::new(vec![(0, vec![3])], 3));
+        let contention = Arc::new(Contention::new(vec![(0, vec![3])], 3, ContentionMethod::Feedback));
         assert!(contention.take_turn(0, 0, || true), "nobody is before it");
         assert!(contention.take_turn(0, 0, || true), "it has the turn still");
         assert!(!contention.take_turn(1, 0, || true), "the run is over before its turn");

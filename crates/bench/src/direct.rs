@@ -93,11 +93,18 @@ impl<W: Runnable> Rotation<W> {
                 return None;
             }
             // The gate or the connection may have taken long.
-            let due = worker.now();
+            let mut due = worker.now();
             if worker.shared.window.over(due) {
                 return None;
             }
             let row = worker.join_hot_row(due);
+            if worker.parks() {
+                due = worker.now();
+                if worker.shared.window.over(due) {
+                    worker.leave_hot_row(Some(due));
+                    return None;
+                }
+            }
             let inputs = &cursor.stage(due).inputs;
             let transaction = match row {
                 Some(row) => W::contending(inputs, &mut gated.terminal, row),

@@ -43,6 +43,7 @@ pub mod load;
 mod load_share;
 mod logged;
 mod measurement;
+mod meeting;
 mod merging;
 mod micro;
 mod open;
@@ -68,6 +69,7 @@ mod tpcc;
 mod worker;
 mod workload;
 
+pub use contention::ContentionMethod;
 pub use control::RunControl;
 pub use error_log::ErrorCount;
 pub use finished::Part;

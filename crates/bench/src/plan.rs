@@ -1,6 +1,7 @@
 //! The plan of a run. Its values are used as they are: the maker of a plan has validated it.
 
 use crate::clock::{Counting, Nanos, nanos};
+use crate::contention::ContentionMethod;
 use crate::share::Share;
 use crate::stages::Stage;
 use crate::workload::Runnable;
@@ -46,12 +47,16 @@ pub struct RunPlan {
     /// Table that holds the hot rows, if contention is controlled: see [`HotRow::nth`]. For districts, at most one per
     /// warehouse, and at most nine sessions for each warehouse.
     pub contended: Contended,
+    /// Control of contention. Only a closed loop may park sessions.
+    pub contention_method: ContentionMethod,
     /// Placement of the warehouses, if it is known. With it the run counts the nodes that each transaction touches.
     pub placement: Option<Arc<Placement>>,
     /// Time between two queries of the placement; `None` never queries it again.
     pub refresh: Option<Duration>,
     /// True if sessions of a closed loop prefer the warehouses that their endpoint leads.
     pub affinity: bool,
+    /// See [`InputPlan::update_item_rounds`].
+    pub update_item_rounds: u32,
     /// See [`InputPlan::update_stock_rounds`].
     pub update_stock_rounds: u32,
     /// See [`InputPlan::balances`].
@@ -149,6 +154,8 @@ pub(crate) struct RunSettings {
     pub(crate) contention: Vec<(Nanos, Vec<u32>)>,
     /// Table that holds the hot rows.
     pub(crate) contended: Contended,
+    /// See [`RunPlan::contention_method`].
+    pub(crate) contention_method: ContentionMethod,
     /// Start of each phase.
     pub(crate) phases: Vec<Nanos>,
     /// See [`RunPlan::cuts`].
@@ -286,6 +293,7 @@ impl RunPlan {
             drain: self.drain,
             seed: self.seed,
             contended: self.contended,
+            contention_method: self.contention_method,
             contention: if self.hot_rows() == 0 {
                 Vec::new()
             } else {
@@ -319,9 +327,11 @@ impl RunPlan {
             constants,
             steps: vec![Step::default()],
             contended: Contended::default(),
+            contention_method: ContentionMethod::default(),
             placement: None,
             refresh: None,
             affinity: false,
+            update_item_rounds: 1,
             update_stock_rounds: 1,
             balances: BalancePlan::default(),
             retry: RetryPolicy::default(),
@@ -350,6 +360,7 @@ impl RunPlan {
             homes: step.homes.clone(),
             hot: (0..self.hot_rows()).map(hot).collect(),
             placement: self.placement.clone(),
+            update_item_rounds: self.update_item_rounds,
             update_stock_rounds: self.update_stock_rounds,
             coaccess: step.coaccess.clone(),
             balances: self.balances,
@@ -407,6 +418,7 @@ impl MicroPlan {
             seed: self.inputs.seed,
             contention: Vec::new(),
             contended: Contended::default(),
+            contention_method: ContentionMethod::default(),
             phases: vec![nanos(self.warmup)],
             cuts: Vec::new(),
             success_log: None,

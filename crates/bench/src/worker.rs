@@ -71,8 +71,9 @@ impl<W: Runnable> Shared<W> {
         let count = sessions as usize;
         let recorders = count.min(RECORDERS_MAX);
         let logs = settings.success_log.is_some();
-        let contention = (!settings.contention.is_empty())
-            .then(|| Arc::new(Contention::new(settings.contention.clone(), sessions)));
+        let contention = (!settings.contention.is_empty()).then(|| {
+            Arc::new(Contention::new(settings.contention.clone(), sessions, settings.contention_method))
+        });
         Self {
             window,
             contention,
@@ -247,9 +248,15 @@ impl<W: Runnable> Worker<W> {
     }
 
     /// Joins a hot row for the next transaction, if the run has contention control and a row has room. The caller calls
-    /// [`Worker::leave_hot_row`] once the transaction has been played.
+    /// [`Worker::leave_hot_row`] once the transaction has been played. The session may be parked meanwhile.
     pub(crate) fn join_hot_row(&self, now: Nanos) -> Option<usize> {
-        self.contender.as_ref().and_then(|contender| contender.join(now))
+        let over = || self.shared.window.over(self.now());
+        self.contender.as_ref().and_then(|contender| contender.join(now, over))
+    }
+
+    /// True if [`Worker::join_hot_row`] may park the session.
+    pub(crate) fn parks(&self) -> bool {
+        self.contender.as_ref().is_some_and(|contender| contender.parks())
     }
 
     /// Leaves the hot row that the last transaction joined, at the time of its answer; by default now.

@@ -196,4 +196,6 @@ pub enum Demand {
     Sessions(u32),
     /// Transactions that write, at the configured isolation level.
     Writes,
+    /// Transactions that compete for one row.
+    Contention,
 }

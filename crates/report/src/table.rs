@@ -306,7 +306,7 @@ impl Page {
         let text = format!(
             "{found:.2} % of Stock-Levels over several nodes ({percent} % configured), {degree:.3} nodes each ({} \
              configured)",
-            asked.degree
+            asked.stock_level_degree.unwrap_or(asked.degree)
         );
         self.wrapped(out, "nodes    ", &text, Style::Plain);
     }

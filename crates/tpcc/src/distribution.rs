@@ -42,15 +42,17 @@ pub struct DistributionAsked {
     /// Share of New-Orders that touch more than one node, in percent from 0 to 100; none for the remote lines of clause
     /// 2.4.1.5.
     pub ratio_percent: Option<f64>,
-    /// Nodes that each distributed transaction touches, from 2.
+    /// Nodes that each distributed New-Order touches, from 2.
     pub degree: u32,
     /// Strategy that picks the warehouses.
     pub strategy: Strategy,
     /// Share of Payments by a customer of a warehouse on another node, in percent; none for clause 2.5.1.2.
     pub payment_percent: Option<f64>,
-    /// Share of Stock-Levels over as many nodes as the degree (the paper's dStockLevel), in percent; none for the
-    /// standard's Stock-Level.
+    /// Share of Stock-Levels over several nodes (the paper's dStockLevel), in percent; none for the standard's
+    /// Stock-Level.
     pub stock_level_percent: Option<f64>,
+    /// Nodes that each of them touches, from 2; none for the degree of New-Orders.
+    pub stock_level_degree: Option<u32>,
 }
 
 /// Number of keys of a distributed order.
@@ -73,8 +75,10 @@ pub struct Distribution {
     on: Vec<Vec<WarehouseId>>,
     /// Nodes with active warehouses.
     nodes: Vec<u32>,
-    /// Number of keys by the home's node.
+    /// Number of keys of a New-Order by the home's node.
     keys: Vec<Keys>,
+    /// Number of keys of a Stock-Level by the home's node.
+    stock_level_keys: Vec<Keys>,
 }
 
 /// The reason why a placement can't give the configured distribution, and what to do.
@@ -170,23 +174,27 @@ impl Distribution {
             .map(|node| placement.warehouses_of(node).filter(|id| active.contains(&id.0)).collect())
             .collect();
         let nodes: Vec<u32> = (0..).zip(&on).filter(|(_, of)| !of.is_empty()).map(|(node, _)| node).collect();
-        let DistributionAsked { degree, strategy, .. } = asked;
-        if degree as usize > nodes.len() {
-            return Err(DistributionError::Nodes { degree, nodes: nodes.len() });
-        }
         let counts: Vec<u32> = nodes.iter().map(|&node| on[node as usize].len() as u32).collect();
-        let mut keys = vec![Keys { fewest: degree, more: 0.0 }; on.len()];
-        for (at, &node) in nodes.iter().enumerate() {
-            keys[node as usize] = match strategy {
-                Strategy::Paper => paper_keys(&counts, warehouses, degree)?,
-                Strategy::Expected => {
-                    let home = (at, placement.nodes[node as usize].as_str());
-                    expected_keys(&counts, home, warehouses, degree)?
-                }
-                Strategy::Placed => fitting(degree, warehouses)?,
-            };
-        }
-        Ok(Self { asked, placement: placement.clone(), first, warehouses, on, nodes, keys })
+        let of_degree = |degree: u32| {
+            if degree as usize > nodes.len() {
+                return Err(DistributionError::Nodes { degree, nodes: nodes.len() });
+            }
+            let mut keys = vec![Keys { fewest: degree, more: 0.0 }; on.len()];
+            for (at, &node) in nodes.iter().enumerate() {
+                keys[node as usize] = match asked.strategy {
+                    Strategy::Paper => paper_keys(&counts, warehouses, degree)?,
+                    Strategy::Expected => {
+                        let home = (at, placement.nodes[node as usize].as_str());
+                        expected_keys(&counts, home, warehouses, degree)?
+                    }
+                    Strategy::Placed => fitting(degree, warehouses)?,
+                };
+            }
+            Ok(keys)
+        };
+        let keys = of_degree(asked.degree)?;
+        let stock_level_keys = asked.stock_level_degree.map_or_else(|| Ok(keys.clone()), of_degree)?;
+        Ok(Self { asked, placement: placement.clone(), first, warehouses, on, nodes, keys, stock_level_keys })
     }
 
     /// Returns the configured distribution.
@@ -223,24 +231,25 @@ impl Distribution {
     /// `None` if orders are not controlled.
     #[must_use]
     pub fn remote(&self, home: WarehouseId, stream: &mut Stream) -> Option<Remote> {
-        self.asked.ratio_percent.map(|percent| self.remote_of(percent, home, stream))
+        self.asked.ratio_percent.map(|percent| self.remote_of(percent, &self.keys, home, stream))
     }
 
     /// Draws the other warehouses whose stock a Stock-Level of `home` counts; none if it is not distributed.
     #[must_use]
     pub fn stock_level_remote(&self, home: WarehouseId, stream: &mut Stream) -> Remote {
         match self.asked.stock_level_percent {
-            Some(percent) => self.remote_of(percent, home, stream),
+            Some(percent) => self.remote_of(percent, &self.stock_level_keys, home, stream),
             None => Remote::new(),
         }
     }
 
-    fn remote_of(&self, percent: f64, home: WarehouseId, stream: &mut Stream) -> Remote {
+    /// Draws the other warehouses of a transaction, with the number of keys by the home's node.
+    fn remote_of(&self, percent: f64, keys: &[Keys], home: WarehouseId, stream: &mut Stream) -> Remote {
         if stream.unit_open_low() > percent / 100.0 {
             return Remote::new();
         }
         let home_node = self.placement.node(home);
-        let Keys { fewest, more } = self.keys[home_node as usize];
+        let Keys { fewest, more } = keys[home_node as usize];
         match self.asked.strategy {
             Strategy::Paper => self.draw(fewest - 1, None, stream),
             Strategy::Expected => {

@@ -110,6 +110,8 @@ pub struct InputPlan {
     pub hot: Vec<HotRow>,
     /// Placement of the warehouses, if it is known.
     pub placement: Option<Arc<Placement>>,
+    /// Rounds of each dUpdateItem, each of two items: 1 to [`MAX_ITEM_ROUNDS`](crate::transactions::MAX_ITEM_ROUNDS).
+    pub update_item_rounds: u32,
     /// Rounds of each dUpdateStock, each at another warehouse: 1 to 15, and at most the active warehouses.
     pub update_stock_rounds: u32,
     /// Groups of warehouses for the rounds of a dUpdateStock, each as large as there are rounds; none for any
@@ -137,6 +139,7 @@ impl InputPlan {
             homes: None,
             hot: Vec::new(),
             placement: None,
+            update_item_rounds: 1,
             update_stock_rounds: 1,
             coaccess: None,
             balances: BalancePlan::default(),

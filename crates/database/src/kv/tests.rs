@@ -413,7 +413,7 @@ fn a_lost_update_of_a_price_or_of_stock_is_found() {
             .execute(&Transaction::Dike(Dike::UpdateStock(UpdateStock { w_id, rounds })))
             .expect("an update");
         let items = [ItemId(7), ItemId(number % 5 + 20)];
-        session.execute(&Transaction::Dike(Dike::UpdateItem(UpdateItem { w_id, items }))).expect("a swap");
+        session.execute(&Transaction::Dike(Dike::UpdateItem(UpdateItem::once(w_id, items)))).expect("a swap");
     }
     let broken = || -> Vec<String> {
         let findings = target.check(&OWN_CONDITIONS, &|_| ()).expect("check");

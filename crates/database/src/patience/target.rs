@@ -104,6 +104,7 @@ impl Target for Patient {
             Demand::FarStockLevels => "its support of remote Stock-Levels",
             Demand::Transactions(_) => "its transaction types",
             Demand::Sessions(_) => "its limit of connections",
+            Demand::Contention => "whether transactions can compete for a row",
             Demand::Writes => "whether it takes writes, and at which isolation level",
         };
         let demand = demand.clone();

@@ -60,7 +60,7 @@ impl Target for External {
 
     fn admit(&self, demand: &Demand) -> Result<Vec<String>, TargetError> {
         let problem = match demand {
-            Demand::Load | Demand::Writes => None,
+            Demand::Load | Demand::Writes | Demand::Contention => None,
             Demand::Resume => {
                 return match self.speaking()? {
                     Speaking::Store(_) => Ok(Vec::new()),

@@ -369,9 +369,11 @@ impl Target for Mysql {
                 self.check_primary()?;
                 self.check_isolation().map(|()| Vec::new())
             }
-            Demand::Resume | Demand::Districts(_) | Demand::FarStockLevels | Demand::Transactions(_) => {
-                Ok(Vec::new())
-            }
+            Demand::Resume
+            | Demand::Districts(_)
+            | Demand::FarStockLevels
+            | Demand::Transactions(_)
+            | Demand::Contention => Ok(Vec::new()),
         }
     }
 

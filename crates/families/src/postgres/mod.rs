@@ -355,7 +355,11 @@ impl Target for Postgres {
                 self.check_primary()?;
                 self.check_isolation()?;
             }
-            Demand::Resume | Demand::Districts(_) | Demand::FarStockLevels | Demand::Transactions(_) => {}
+            Demand::Resume
+            | Demand::Districts(_)
+            | Demand::FarStockLevels
+            | Demand::Transactions(_)
+            | Demand::Contention => {}
         }
         Ok(Vec::new())
     }

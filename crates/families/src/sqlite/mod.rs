@@ -163,6 +163,12 @@ impl Target for Sqlite {
     }
 
     fn admit(&self, demand: &Demand) -> Result<Vec<String>, TargetError> {
+        if *demand == Demand::Contention {
+            return Err(TargetError::usage(
+                "--ci: SQLite lets one transaction write at a time: the others wait for the whole database, and none \
+                 competes for a row: use a database that locks rows",
+            ));
+        }
         if *demand == Demand::Load && Path::new(&self.path).exists() {
             // A table that a drop leaves may have indexes whose names the load needs.
             let (indexes, tables) = (ddl::index_names(&Table::ALL), ddl::table_names());

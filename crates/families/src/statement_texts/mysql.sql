@@ -90,7 +90,7 @@ InsertOrderLine: statements
     INSERT INTO order_line (ol_o_id, ol_d_id, ol_w_id, ol_number, ol_i_id, ol_supply_w_id, ol_delivery_d, ol_quantity, ol_amount, ol_dist_info) VALUES ($1, $2, $3, $4, $5, $6, NULL, $7, $8, $9)
 Item: statements
     SELECT i_price, i_name, i_data FROM item WHERE i_id = $1
-ItemPrice: statements, batched
+ItemPrice: statements, batched, procedures
     SELECT i_price FROM item WHERE i_id = $1 FOR UPDATE
 LastOrder: statements
     SELECT o_id, o_entry_d, o_carrier_id FROM orders WHERE o_w_id = $1 AND o_d_id = $2 AND o_c_id = $3 ORDER BY o_id DESC LIMIT 1
@@ -140,7 +140,7 @@ SetDeliveryDate: statements
     UPDATE order_line SET ol_delivery_d = CURRENT_TIMESTAMP(6) WHERE ol_w_id = $1 AND ol_d_id = $2 AND ol_o_id = $3
 SetDeliveryDates: batched
     UPDATE order_line SET ol_delivery_d = CURRENT_TIMESTAMP(6) WHERE ol_w_id = $1 AND ((ol_d_id = $2 AND ol_o_id = $3) OR (ol_d_id = $4 AND ol_o_id = $5) OR (ol_d_id = $6 AND ol_o_id = $7) OR (ol_d_id = $8 AND ol_o_id = $9) OR (ol_d_id = $10 AND ol_o_id = $11) OR (ol_d_id = $12 AND ol_o_id = $13) OR (ol_d_id = $14 AND ol_o_id = $15) OR (ol_d_id = $16 AND ol_o_id = $17) OR (ol_d_id = $18 AND ol_o_id = $19) OR (ol_d_id = $20 AND ol_o_id = $21))
-SetPrice: statements, batched
+SetPrice: statements, batched, procedures
     UPDATE item SET i_price = $1 WHERE i_id = $2
 StatusCustomer: statements, batched
     SELECT c_id, c_first, c_middle, c_last, c_balance FROM customer WHERE c_w_id = $1 AND c_d_id = $2 AND c_id = $3

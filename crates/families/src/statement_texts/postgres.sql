@@ -74,7 +74,7 @@ InsertOrderLine: statements
     INSERT INTO order_line (ol_o_id, ol_d_id, ol_w_id, ol_number, ol_i_id, ol_supply_w_id, ol_delivery_d, ol_quantity, ol_amount, ol_dist_info) VALUES ($1, $2, $3, $4, $5, $6, NULL, $7, $8, $9)
 Item: statements
     SELECT i_price, i_name, i_data FROM item WHERE i_id = $1
-ItemPrice: statements, batched
+ItemPrice: statements, batched, procedures
     SELECT i_price FROM item WHERE i_id = $1 FOR NO KEY UPDATE
 LastOrder: statements
     SELECT o_id, o_entry_d, o_carrier_id FROM orders WHERE o_w_id = $1 AND o_d_id = $2 AND o_c_id = $3 ORDER BY o_id DESC LIMIT 1
@@ -112,7 +112,7 @@ SetCarrier: statements
     UPDATE orders SET o_carrier_id = $1 WHERE o_w_id = $2 AND o_d_id = $3 AND o_id = $4
 SetDeliveryDate: statements
     UPDATE order_line SET ol_delivery_d = CURRENT_TIMESTAMP WHERE ol_w_id = $1 AND ol_d_id = $2 AND ol_o_id = $3
-SetPrice: statements, batched
+SetPrice: statements, batched, procedures
     UPDATE item SET i_price = $1 WHERE i_id = $2
 StatusCustomer: statements, batched
     SELECT c_id, c_first, c_middle, c_last, c_balance FROM customer WHERE c_w_id = $1 AND c_d_id = $2 AND c_id = $3

@@ -307,7 +307,7 @@ fn transactions() -> Vec<(&'static str, Transaction)> {
         ("Stock-Level", level(&[])),
         ("Stock-Level of two districts", level(&[(WarehouseId(2), d_id)])),
         ("dUpdateStock", Transaction::Dike(Dike::UpdateStock(UpdateStock { w_id, rounds }))),
-        ("dUpdateItem", Transaction::Dike(Dike::UpdateItem(UpdateItem { w_id, items }))),
+        ("dUpdateItem", Transaction::Dike(Dike::UpdateItem(UpdateItem::once(w_id, items)))),
         ("dUpdateBalance", Transaction::Dike(Dike::UpdateBalance(balances()))),
         ("dSelectBalance", Transaction::Dike(Dike::SelectBalance(balances()))),
     ]

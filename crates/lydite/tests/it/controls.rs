@@ -130,6 +130,37 @@ fn contention_is_kept_where_transactions_are_given_up() {
 }
 
 #[test]
+fn parked_sessions_go_together_and_no_more_of_them_compete() {
+    let directory = scratch();
+    let result = directory.path().join("r.json");
+    let run = ["run", "gemel:?commit=wait", "--size", "small", "--warehouses", "1", "--terminals", "8"];
+    // Phases with larger and smaller groups, and one in which nobody may wait for a partner.
+    let asked = ["--ci", "2,5,0,3", "--set", "ci_method=park", "--phase", "1s", "--warmup", "0"];
+    lydite(&[&run[..], &asked, &["--json", text(&result)]].concat()).code(0);
+    let found = json(&result);
+    assert_eq!(found["plan"]["ci_method"], "park");
+    let phases = found["controls"]["contention"]["phases"].as_array().expect("phases").clone();
+    for (phase, most) in phases.iter().zip([2.0, 5.0, 0.0, 3.0]) {
+        let actual = phase["actual"].as_f64().expect("a number");
+        // A group of the phase before may still be at the row when the next phase begins.
+        assert!(actual <= most + 1.0 && (actual > 0.0 || most == 0.0), "{phases:?}");
+    }
+    let refused =
+        lydite(&["run", "null:", "--mode", "open", "--rate", "9", "--ci", "2", "--set", "ci_method=park"]);
+    let refused = refused.code(2);
+    assert!(refused.stderr.contains("must be feedback in this mode"), "{refused:?}");
+}
+
+#[test]
+fn contention_for_a_row_of_a_database_that_is_locked_as_a_whole_is_refused() {
+    let directory = scratch();
+    let database = directory.path().join("t.db");
+    let refused = lydite(&["run", &format!("sqlite:{}", text(&database)), "--ci", "4"]).code(2);
+    assert!(refused.stderr.contains("SQLite lets one transaction write at a time"), "{refused:?}");
+    assert!(!database.exists(), "nothing is loaded");
+}
+
+#[test]
 fn contention_is_kept_at_a_rate_and_by_users_without_waiting_times() {
     // More requests than the database can answer, so that all sessions are at work.
     let rate = ["--mode", "open", "--rate", "100000"];

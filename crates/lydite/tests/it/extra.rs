@@ -225,6 +225,11 @@ fn what_can_not_be_had_is_refused_before_anything_is_touched() {
             "has update_stock, for which the standard has no keying",
         ),
         (&["--set", "update_stock_rounds=2"], "update_stock_rounds: needs a mix with update_stock"),
+        (&["--set", "update_item_rounds=2"], "update_item_rounds: needs a mix with update_item"),
+        (
+            &["--mix", "update_item=100", "--set", "update_item_rounds=8"],
+            "must be a whole number from 1 to 7",
+        ),
         (&rounds("update_stock_rounds=16"), "must be a whole number from 1 to 15"),
         (&rounds("update_stock_rounds=3"), "3 rounds need a warehouse each, and 2 are active"),
         (

@@ -14,12 +14,14 @@ use lydite_report::controls::coaccess::{self as report, Actual, Asked};
 use lydite_report::controls::{Controls, PhaseControls};
 use lydite_report::plan::PlanInfo;
 use lydite_tpcc::input::{BalanceOrder, BalancePlan};
-use lydite_tpcc::transactions::MAX_ORDER_LINES;
+use lydite_tpcc::transactions::{MAX_ITEM_ROUNDS, MAX_ORDER_LINES};
 use lydite_tpcc::{CoAccess, DikeKind, WarehouseId};
 
 /// The settings of transactions that are not the standard's.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Extra {
+    /// Rounds of each dUpdateItem, if the plan sets them.
+    item_rounds: Option<u32>,
     /// Rounds of each dUpdateStock, if the plan sets them.
     rounds: Option<u32>,
     /// Warehouses of each dUpdateBalance and dSelectBalance, if the plan sets them.
@@ -34,6 +36,7 @@ fn is_of_balances(kind: DikeKind) -> bool {
 
 impl Control for Extra {
     const KEYS: &'static [Key] = &[
+        Key::new("update_item_rounds"),
         Key::new("update_stock_rounds"),
         Key::new("coaccess"),
         Key::new("balance_warehouses"),
@@ -47,9 +50,10 @@ impl Control for Extra {
 
     fn read(entries: &mut Entries, about: &About<'_>) -> Self {
         if about.micro {
-            return Self { rounds: None, balance_warehouses: None, balance_order: None };
+            return Self::default();
         }
         Self {
+            item_rounds: entries.read("update_item_rounds", |text| whole(text, 1, MAX_ITEM_ROUNDS as u32)),
             rounds: entries.read("update_stock_rounds", |text| whole(text, 1, MAX_ORDER_LINES as u32)),
             balance_warehouses: entries
                 .read("balance_warehouses", |text| whole(text, 1, MAX_ORDER_LINES as u32)),
@@ -74,8 +78,15 @@ impl Control for Extra {
             );
             entries.wrong("mix", &problem);
         }
-        if self.rounds.is_some() && !extra_kinds(steps).any(|kind| kind == DikeKind::UpdateStock) {
-            entries.wrong("update_stock_rounds", "needs a mix with update_stock, as --mix update_stock=100");
+        let rounds = [
+            ("update_item_rounds", self.item_rounds, DikeKind::UpdateItem),
+            ("update_stock_rounds", self.rounds, DikeKind::UpdateStock),
+        ];
+        for (key, rounds, wanted) in rounds {
+            if rounds.is_some() && !extra_kinds(steps).any(|kind| kind == wanted) {
+                let name = wanted.name();
+                entries.wrong(key, &format!("needs a mix with {name}, as --mix {name}=100"));
+            }
         }
         if steps.iter().any(|step| step.controls.coaccess.is_some())
             && entries.text("update_stock_rounds").is_none_or(|text| text.trim() == "1")
@@ -122,6 +133,7 @@ impl Control for Extra {
     }
 
     fn shape(&self, _: &Self::Settled, run: &mut RunPlan) {
+        run.update_item_rounds = self.item_rounds.unwrap_or(1);
         run.update_stock_rounds = self.update_stock_rounds();
         run.balances = self.balance_plan();
     }
@@ -132,6 +144,7 @@ impl Control for Extra {
 
     fn write_plan(&self, ran: &Ran<'_>, info: &mut PlanInfo) {
         let schedule = ran.schedule;
+        info.extra.update_item_rounds = self.item_rounds;
         if schedule.plays(DikeKind::UpdateStock) {
             info.extra.update_stock_rounds = Some(self.update_stock_rounds());
             // The phases of the result have a share that changes.

@@ -7,7 +7,9 @@ use crate::key::Key;
 use crate::phase_key::PhaseKey;
 use crate::problem::Problem;
 use crate::values::number;
-use lydite_bench::{ContentionFound, Mode, RunPlan, Step};
+use lydite_bench::{ContentionFound, ContentionMethod, Mode, RunPlan, Step};
+use lydite_database::{Demand, Target};
+use lydite_families::TargetSpec;
 use lydite_report::controls::contention::{self as report, Competing, Contention};
 use lydite_report::controls::{Controls, PhaseControls};
 use lydite_report::figures::plural;
@@ -24,6 +26,8 @@ const MAX_ROWS: usize = Size::Tiny.items() as usize / 2;
 pub struct HotRows {
     /// Their table.
     contended: Contended,
+    /// Way of keeping the configured number.
+    method: ContentionMethod,
 }
 
 impl Control for HotRows {
@@ -33,6 +37,7 @@ impl Control for HotRows {
             "Transactions that compete for one row at any moment, in each phase: 10,40,50 (direct)",
         ),
         Key::new("hot"),
+        Key::new("ci_method"),
     ];
     const PHASE_KEYS: &'static [PhaseKey] = &[PhaseKey::new("ci").whole()];
     /// Competing transactions of each hot row.
@@ -40,8 +45,10 @@ impl Control for HotRows {
     type Settled = ();
 
     fn read(entries: &mut Entries, about: &About<'_>) -> Self {
-        if entries.text("hot").is_some() && entries.text("ci").is_none() {
-            entries.wrong("hot", "needs ci: how many transactions are to compete for the row");
+        for key in ["hot", "ci_method"] {
+            if entries.text(key).is_some() && entries.text("ci").is_none() {
+                entries.wrong(key, "needs ci: how many transactions are to compete for the row");
+            }
         }
         let contended = entries.read("hot", |text| {
             Contended::from_name(text).ok_or_else(|| Problem::from("must be stock or district"))
@@ -49,7 +56,16 @@ impl Control for HotRows {
         if contended == Some(Contended::District) && about.rte {
             entries.wrong("hot", "must be stock where users are emulated: each keeps its district");
         }
-        Self { contended: contended.unwrap_or_default() }
+        let method = entries.read("ci_method", |text| {
+            ContentionMethod::from_name(text).ok_or_else(|| Problem::from("must be feedback or park"))
+        });
+        if method == Some(ContentionMethod::Park) && (about.rte || about.open) {
+            entries.wrong(
+                "ci_method",
+                "must be feedback in this mode: a parked session would not take the requests that are due",
+            );
+        }
+        Self { contended: contended.unwrap_or_default(), method: method.unwrap_or_default() }
     }
 
     fn read_step(entries: &mut Entries) -> Vec<u32> {
@@ -130,12 +146,25 @@ impl Control for HotRows {
         Ok(())
     }
 
+    fn check_target(
+        &self,
+        schedule: &Schedule,
+        _: &TargetSpec,
+        target: &dyn Target,
+    ) -> Result<(), PlanError> {
+        if schedule.contends() {
+            target.admit(&Demand::Contention)?;
+        }
+        Ok(())
+    }
+
     fn settle(&self, _: &Schedule, _: &Ground) -> Result<(), PlanError> {
         Ok(())
     }
 
     fn shape(&self, (): &(), run: &mut RunPlan) {
         run.contended = self.contended;
+        run.contention_method = self.method;
     }
 
     fn shape_step((): &(), _: usize, asked: &Vec<u32>, step: &mut Step) {
@@ -154,6 +183,8 @@ impl Control for HotRows {
         };
         let unusual = schedule.contends() && self.contended != Contended::default();
         info.contention.hot = unusual.then(|| self.contended.name().into());
+        let unusual = schedule.contends() && self.method != ContentionMethod::default();
+        info.contention.ci_method = unusual.then(|| self.method.name().into());
     }
 
     fn write(&self, ran: &Ran<'_>, controls: &mut Controls) {
@@ -269,8 +300,26 @@ mod tests {
         HotRows::read(&mut plan, &About { rte: true, ..DIRECT });
         assert!(plan.errors[0].contains("must be stock where users are emulated"), "{:?}", plan.errors);
         let mut plan = entries(&[("ci", "4+1,4")]);
-        let rows = HotRows { contended: Contended::Stock };
+        let rows = HotRows { contended: Contended::Stock, method: ContentionMethod::Feedback };
         rows.check_steps(&mut plan, &DIRECT, &[step(&[4, 1]), step(&[4])]);
         assert!(plan.errors[0].contains("write 0 for a row without competition"), "{:?}", plan.errors);
+    }
+
+    #[test]
+    fn only_sessions_of_a_closed_loop_are_parked() {
+        let mut plan = entries(&[("ci", "4"), ("ci_method", "park")]);
+        assert_eq!(HotRows::read(&mut plan, &DIRECT).method, ContentionMethod::Park);
+        assert_eq!(plan.errors, [""; 0]);
+        let mut plan = entries(&[("ci", "4"), ("ci_method", "park"), ("mode", "open"), ("rate", "9")]);
+        HotRows::read(&mut plan, &About { open: true, ..DIRECT });
+        assert!(plan.errors[0].contains("must be feedback in this mode"), "{:?}", plan.errors);
+        let mut plan = entries(&[("ci_method", "wait")]);
+        HotRows::read(&mut plan, &DIRECT);
+        assert!(plan.errors.iter().any(|error| error.contains("needs ci")), "{:?}", plan.errors);
+        assert!(
+            plan.errors.iter().any(|error| error.contains("must be feedback or park")),
+            "{:?}",
+            plan.errors
+        );
     }
 }

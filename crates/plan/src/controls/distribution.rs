@@ -99,6 +99,7 @@ impl Control for Nodes {
         ),
         Key::new("dis_payment"),
         Key::new("dis_stock_level"),
+        Key::new("dis_stock_level_degree"),
         Key::new("refresh"),
     ];
     const PHASE_KEYS: &'static [PhaseKey] = &[
@@ -107,6 +108,7 @@ impl Control for Nodes {
         PhaseKey::new("dis_strategy"),
         PhaseKey::new("dis_payment"),
         PhaseKey::new("dis_stock_level"),
+        PhaseKey::new("dis_stock_level_degree").whole(),
     ];
     type Step = Option<DistributionAsked>;
     type Settled = Settled;
@@ -120,7 +122,15 @@ impl Control for Nodes {
         let ratio = entries.read("dis_ratio", percent);
         let payment = entries.read("dis_payment", percent);
         let stock_level = entries.read("dis_stock_level", percent);
-        let degree = entries.read("dis_degree", |text| crate::values::whole(text, 2, MAX_NODES));
+        let nodes = |text: &str| crate::values::whole(text, 2, MAX_NODES);
+        let degree = entries.read("dis_degree", nodes);
+        let stock_level_degree = entries.read("dis_stock_level_degree", nodes);
+        if stock_level_degree.is_some() && entries.text("dis_stock_level").is_none() {
+            entries.wrong(
+                "dis_stock_level_degree",
+                "needs dis_stock_level: the share of Stock-Levels over several nodes, in percent",
+            );
+        }
         let strategy = entries.read("dis_strategy", |text| {
             let unknown = || Problem::from("is not known: use paper, expected or placed");
             Strategy::from_name(text).ok_or_else(unknown)
@@ -144,6 +154,7 @@ impl Control for Nodes {
             strategy: strategy.unwrap_or_default(),
             payment_percent: payment,
             stock_level_percent: stock_level,
+            stock_level_degree,
         })
     }
 
@@ -155,7 +166,16 @@ impl Control for Nodes {
             Err(problem) => entries.wrong("nodes", &problem.to_string()),
             Ok(placement) if last <= warehouses => {
                 if let Err(problem) = distributions(steps, &placement, WarehouseId(first), last - first + 1) {
-                    let key = if entries.text("dis_degree").is_some() { "dis_degree" } else { "dis_ratio" };
+                    let of_stock_levels =
+                        steps.iter().filter_map(|step| step.controls.distribution).any(|asked| {
+                            matches!(problem, DistributionError::Nodes { degree, .. }
+                            if asked.stock_level_degree == Some(degree) && asked.degree != degree)
+                        });
+                    let key = match of_stock_levels {
+                        true => "dis_stock_level_degree",
+                        false if entries.text("dis_degree").is_some() => "dis_degree",
+                        false => "dis_ratio",
+                    };
                     entries.wrong(key, &problem.to_string());
                 }
             }
@@ -214,14 +234,22 @@ impl Control for Nodes {
         info.dis_strategy = curve("dis_strategy");
         info.dis_payment = curve("dis_payment").map(|text| Some(Setting::Curve(text)));
         info.dis_stock_level = curve("dis_stock_level").map(|text| Some(Setting::Curve(text)));
+        info.dis_stock_level_degree = curve("dis_stock_level_degree").map(Setting::Curve);
         if let Some(distribution) = ran.settled.distribution.steady() {
-            let DistributionAsked { ratio_percent, degree, strategy, payment_percent, stock_level_percent } =
-                distribution.asked();
+            let DistributionAsked {
+                ratio_percent,
+                degree,
+                strategy,
+                payment_percent,
+                stock_level_percent,
+                stock_level_degree,
+            } = distribution.asked();
             info.dis_ratio = ratio_percent.map(Setting::Value);
             info.dis_degree = Some(Setting::Value(degree));
             info.dis_strategy = Some(strategy.name().into());
             info.dis_payment = Some(payment_percent.map(Setting::Value));
             info.dis_stock_level = Some(stock_level_percent.map(Setting::Value));
+            info.dis_stock_level_degree = stock_level_degree.map(Setting::Value);
         }
     }
 
@@ -397,8 +425,14 @@ fn unknown_placement(url: &str) -> PlanError {
 }
 
 fn as_asked(asked: DistributionAsked) -> Asked {
-    let DistributionAsked { ratio_percent, degree, strategy, payment_percent, stock_level_percent } = asked;
-    Asked { ratio_percent, degree, strategy: strategy.name().into(), payment_percent, stock_level_percent }
+    Asked {
+        ratio_percent: asked.ratio_percent,
+        degree: asked.degree,
+        strategy: asked.strategy.name().into(),
+        payment_percent: asked.payment_percent,
+        stock_level_percent: asked.stock_level_percent,
+        stock_level_degree: asked.stock_level_degree,
+    }
 }
 
 fn mean_degree(of: &ByNodes) -> Option<f64> {
@@ -471,6 +505,7 @@ mod tests {
             strategy: Strategy::default(),
             payment_percent: Some(20.0),
             stock_level_percent: None,
+            stock_level_degree: None,
         };
         assert_eq!(asked, Some(expected));
         assert_eq!(plan.errors, [""; 0]);

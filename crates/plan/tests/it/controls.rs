@@ -43,6 +43,7 @@ fn a_distribution_holds_in_each_step() {
             strategy: Strategy::default(),
             payment_percent: None,
             stock_level_percent: None,
+            stock_level_degree: None,
         })
     };
     assert_eq!(asked, [of(5.0), of(10.0)]);

@@ -42,6 +42,9 @@ pub struct Actual {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ExtraPlan {
+    /// Rounds of each dUpdateItem, if the plan sets them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub update_item_rounds: Option<u32>,
     /// Rounds of each dUpdateStock, if the mix has them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub update_stock_rounds: Option<u32>,

@@ -97,6 +97,9 @@ pub struct ContentionPlan {
     /// Table of the hot rows, if it is not the default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hot: Option<String>,
+    /// Way of keeping the configured number, if it is not the default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ci_method: Option<String>,
 }
 
 /// Writes a number without a fraction if it has none.

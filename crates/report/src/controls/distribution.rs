@@ -46,8 +46,11 @@ pub struct Asked {
     pub strategy: String,
     /// Share of Payments over two nodes; the standard's if there is none.
     pub payment_percent: Option<f64>,
-    /// Share of Stock-Levels over as many nodes as the degree; the standard's if there is none.
+    /// Share of Stock-Levels over several nodes; the standard's if there is none.
     pub stock_level_percent: Option<f64>,
+    /// Nodes that each of them touches, if not as many as a New-Order.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stock_level_degree: Option<u32>,
 }
 
 /// Measured distribution; a share is missing if no transaction of its type was sent.
@@ -145,4 +148,7 @@ pub struct DistributionPlan {
     /// Share of Stock-Levels over several nodes; null for the standard's.
     #[serde(deserialize_with = "nullable", skip_serializing_if = "Option::is_none")]
     pub dis_stock_level: Option<Option<Setting<f64>>>,
+    /// Nodes that each of them touches, if not as many as a New-Order.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dis_stock_level_degree: Option<Setting<u32>>,
 }

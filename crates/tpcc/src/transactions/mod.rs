@@ -31,7 +31,7 @@ pub use payment::{Payment, PaymentOutcome};
 pub use select_balance::SelectBalanceOutcome;
 pub use stock_level::{StockLevel, StockLevelOutcome};
 pub use update_balance::{BALANCE_UPDATE, UpdateBalanceOutcome};
-pub use update_item::{UpdateItem, UpdateItemOutcome};
+pub use update_item::{MAX_ITEM_ROUNDS, UpdateItem, UpdateItemOutcome};
 pub use update_stock::{UpdateStock, UpdateStockOutcome};
 
 pub use crate::kind::{DikeKind, StandardKind, TransactionKind};

@@ -2,8 +2,8 @@
 
 use lydite_tpcc::nurand::CLoad;
 use lydite_tpcc::{
-    Distribution, DistributionAsked, InputPlan, Mix, NodesTouched, Placement, Standard, StandardKind,
-    Strategy, Transaction, WarehouseId,
+    Distribution, DistributionAsked, DistributionError, InputPlan, Mix, NodesTouched, Placement, Standard,
+    StandardKind, Strategy, Transaction, WarehouseId,
 };
 use std::sync::Arc;
 
@@ -38,6 +38,7 @@ fn asked(ratio_percent: f64, degree: u32, strategy: Strategy) -> DistributionAsk
         strategy,
         payment_percent: None,
         stock_level_percent: None,
+        stock_level_degree: None,
     }
 }
 
@@ -155,6 +156,18 @@ fn stock_levels_use_several_nodes_at_the_configured_rate() {
     let plan = over(&placement, asked(100.0, 3, Strategy::Placed));
     let levels = touched(&plan, &placement, StandardKind::StockLevel).stock_levels;
     assert_eq!(levels.distributed(), 0, "the standard's, unless configured");
+    let both = DistributionAsked { stock_level_percent: Some(100.0), ..asked(100.0, 2, Strategy::Placed) };
+    let ask = DistributionAsked { stock_level_degree: Some(5), ..both };
+    let plan = over(&placement, ask);
+    let levels = touched(&plan, &placement, StandardKind::StockLevel).stock_levels;
+    assert_eq!(levels.degree().map(|(mean, _)| mean), Some(5.0), "a degree of their own");
+    let orders = touched(&plan, &placement, StandardKind::NewOrder).new_orders;
+    assert_eq!(orders.degree().map(|(mean, _)| mean), Some(2.0), "New-Orders keep theirs");
+    let most = placement.nodes.len();
+    let beyond = DistributionAsked { stock_level_degree: Some(most as u32 + 1), ..both };
+    let error =
+        Distribution::new(beyond, &placement, WarehouseId(1), WAREHOUSES).expect_err("more than the nodes");
+    assert_eq!(error, DistributionError::Nodes { degree: most as u32 + 1, nodes: most });
 }
 
 #[test]

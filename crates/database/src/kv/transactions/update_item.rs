@@ -12,9 +12,6 @@ pub(super) fn play(
     input: &UpdateItem,
     _: &mut Moment<'_>,
 ) -> Played<UpdateItemOutcome> {
-    // The first item is changed twice: the first change locks it, or marks it as changed, before the second item is
-    // read.
-    let [one, other] = input.items;
     let mut price = |i_id: ItemId, set: Option<Cents>| {
         change(tx, item::TABLE, &item::key(i_id), format_args!("item {i_id}"), |row| {
             let old = item::PRICE.get(row)?;
@@ -22,8 +19,14 @@ pub(super) fn play(
             Ok(old)
         })
     };
-    let price_of_one = price(one, None)?;
-    let price_of_other = price(other, Some(price_of_one))?;
-    price(one, Some(price_of_other))?;
-    Ok(UpdateItemOutcome { prices: [price_of_other, price_of_one] })
+    // The first item is changed twice: the first change locks it, or marks it as changed, before the second item is
+    // read.
+    let mut swap = |[one, other]: [ItemId; 2]| {
+        let price_of_one = price(one, None)?;
+        let price_of_other = price(other, Some(price_of_one))?;
+        price(one, Some(price_of_other))?;
+        Ok([price_of_other, price_of_one])
+    };
+    let prices = input.rounds.iter().map(|items| swap(*items)).collect::<Played<_>>()?;
+    Ok(UpdateItemOutcome { prices })
 }
