@@ -1,14 +1,11 @@
 //! `lydite audit`: the ACID tests of TPC-C, as a table.
 
 mod document;
-mod durability;
-pub(super) mod load;
 
-use crate::cli::AuditArgs;
+use crate::cli::{AuditArgs, AuditLoadArgs};
 use crate::scratch::Scratch;
 use crate::signals::{watch, watched};
 use document::Document;
-use durability::{Crash, Test, lab_of};
 use lydite_audit::consistency::not_made;
 use lydite_audit::load::LENGTH;
 use lydite_audit::{Audit, Engines, Finding, Part, Property, Report, Verdict};
@@ -20,6 +17,7 @@ use lydite_database::secret::shown;
 use lydite_database::{
     DatabaseState, Demand, Description, Target, TargetError, TargetErrorKind, TxMode, or_unknown,
 };
+use lydite_durability::{Crash, Test, lab_of};
 use lydite_families::TargetSpec;
 use lydite_plan::controls::replicas::Reading;
 use lydite_plan::data::Data;
@@ -208,7 +206,7 @@ pub(crate) fn command(args: &AuditArgs) -> Outcome {
             duration: plan.duration,
             terminals: document.terminals,
             seed: plan.seed,
-            scratch: &plan.scratch,
+            scratch: plan.scratch.path(),
             interrupt: &interrupt,
             judges_conditions: shares_load && number == 0,
         };
@@ -245,6 +243,16 @@ pub(crate) fn command(args: &AuditArgs) -> Outcome {
         report.extend(made);
     }
     conclude(args, &report, &document, places, unprinted, &interrupt)
+}
+
+/// Runs `lydite audit-load`, the process of a load.
+pub(crate) fn load(args: &AuditLoadArgs) -> Outcome {
+    let turns = args.turns.as_deref().map(time).transpose().map_err(Failure::usage)?;
+    if turns == Some(Duration::ZERO) {
+        return Err(Failure::usage("--turns: must be longer than 0"));
+    }
+    let (terminals, seed, file) = (args.terminals, args.seed, args.file.clone());
+    lydite_durability::play(lydite_durability::Part { terminals, seed, file, turns })
 }
 
 /// Prints the counts, writes the documents, and returns the outcome.
