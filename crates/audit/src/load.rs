@@ -1,6 +1,7 @@
 //! The load of the consistency and durability tests: terminals with the standard's mix, each on a session and a thread of
 //! its own, in a closed loop.
 
+use crate::ledger::Acknowledged;
 use crate::success_file::{Ending, Entry, Writer};
 use lydite_database::{Session, Target, TargetError, TxError};
 use lydite_tpcc::meta::DatabaseMeta;
@@ -56,8 +57,12 @@ pub fn shortness(duration: Duration) -> &'static str {
 pub struct Loaded {
     /// New-Orders that were committed or rolled back, by turn; of one turn if there are none.
     pub new_orders: Vec<u64>,
+    /// Acknowledged transactions, with those outside of the turns that use the success file.
+    pub acknowledged: Acknowledged,
     /// Losses of the database, one line each.
     pub lost: Vec<String>,
+    /// Failure of a terminal that no loss of the database explains.
+    pub failed: Option<TargetError>,
 }
 
 impl Load {
@@ -67,6 +72,15 @@ impl Load {
     /// A terminal can't connect, the success file can't be written, or a transaction fails in a way that no failure of
     /// the database explains.
     pub fn play(&self, ready: impl FnOnce(), stop: &AtomicBool) -> Result<Loaded, TargetError> {
+        let mut loaded = self.play_to_its_end(ready, stop)?;
+        loaded.failed.take().map_or(Ok(loaded), Err)
+    }
+
+    /// Does the same, and also returns what was acknowledged if a terminal fails.
+    ///
+    /// # Errors
+    /// A terminal can't connect, or the success file can't be written.
+    pub fn play_to_its_end(&self, ready: impl FnOnce(), stop: &AtomicBool) -> Result<Loaded, TargetError> {
         let connect = |_| self.target.connect();
         let sessions: Vec<Box<dyn Session>> = (0..self.terminals).map(connect).collect::<Result<_, _>>()?;
         let writer =
@@ -74,8 +88,15 @@ impl Load {
         let plan = InputPlan::on(&self.meta, self.seed, Mix::Deck);
         ready();
         let gate = Arc::clone(&self.gate);
-        let play =
-            Play { plan, writer, gate, turns: self.turns, begun: Instant::now(), counted: Mutex::default() };
+        let play = Play {
+            plan,
+            writer,
+            gate,
+            turns: self.turns,
+            begun: Instant::now(),
+            counted: Mutex::default(),
+            acknowledged: Mutex::default(),
+        };
         let ends: Vec<_> = thread::scope(|scope| {
             let _ending = play.writer.as_ref().map(Ending);
             if let Some(writer) = &play.writer {
@@ -95,12 +116,15 @@ impl Load {
             return Err(unwritable(&problem));
         }
         let counted = play.counted.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let mut loaded = Loaded { new_orders: counted, lost: Vec::new() };
+        let acknowledged = play.acknowledged.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut loaded = Loaded { new_orders: counted, acknowledged, lost: Vec::new(), failed: None };
         for end in ends {
             match end {
                 Ok(Ok(lost)) => loaded.lost.extend(lost),
-                Ok(Err(error)) => return Err(error),
-                Err(_) => return Err(TargetError::database("a terminal panicked: please report this")),
+                Ok(Err(error)) => loaded.failed = loaded.failed.or(Some(error)),
+                Err(_) => {
+                    loaded.failed = Some(TargetError::database("a terminal panicked: please report this"));
+                }
             }
         }
         Ok(loaded)
@@ -120,6 +144,8 @@ struct Play {
     begun: Instant,
     /// New-Orders by turn.
     counted: Mutex<Vec<u64>>,
+    /// Acknowledged transactions of the terminals that have ended.
+    acknowledged: Mutex<Acknowledged>,
 }
 
 impl Play {
@@ -148,9 +174,22 @@ impl Play {
     /// Plays the transactions of one terminal. Returns the loss of the database.
     fn terminal(
         &self,
+        session: Box<dyn Session>,
+        terminal: Terminal,
+        stop: &AtomicBool,
+    ) -> Result<Option<String>, TargetError> {
+        let mut acknowledged = Acknowledged::default();
+        let ended = self.transactions(session, terminal, stop, &mut acknowledged);
+        self.acknowledged.lock().unwrap_or_else(PoisonError::into_inner).merge(acknowledged);
+        ended
+    }
+
+    fn transactions(
+        &self,
         mut session: Box<dyn Session>,
         mut terminal: Terminal,
         stop: &AtomicBool,
+        acknowledged: &mut Acknowledged,
     ) -> Result<Option<String>, TargetError> {
         let failed = |error: io::Error| unwritable(&error);
         let mut last: Option<Entry> = None;
@@ -181,6 +220,9 @@ impl Play {
                     ended => break ended,
                 }
             };
+            if let Ok(Outcome::Standard(outcome)) = &ended {
+                acknowledged.add(outcome);
+            }
             match ended {
                 Ok(Outcome::Standard(StandardOutcome::NewOrder(outcome))) => note("committed", outcome.o_id)?,
                 Ok(_) => {}

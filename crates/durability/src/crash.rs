@@ -2,7 +2,8 @@
 
 use lydite_audit::durability::Failure;
 use lydite_families::TargetSpec;
-use lydite_faults::{Commands, Fault, FaultSpec, Where};
+use lydite_faults::sockets::Address;
+use lydite_faults::{Commands, Fault, FaultSpec, Server, Where};
 use lydite_lab::places;
 use lydite_plan::controls::faults::addresses_of;
 use std::num::NonZeroU32;
@@ -14,6 +15,8 @@ const COMMAND_LIMIT: Duration = Duration::from_secs(240);
 pub(crate) const LONGEST: Duration = Duration::from_secs(300);
 /// The kind of fault that takes a node's disk.
 const DISK_LOSS: &str = "disk-loss";
+/// The kind of fault that cuts the power of a lab's disk.
+const POWER_CUT: &str = "power-cut";
 
 /// The failure of the test.
 pub enum Crash {
@@ -33,8 +36,17 @@ pub enum Crash {
         /// The node.
         node: Node,
     },
+    /// The disk of a lab loses its power, and the servers with it.
+    PowerLoss {
+        /// The fault.
+        fault: Fault,
+        /// The nodes of the lab that each have all rows; none of another database.
+        nodes: Vec<Node>,
+    },
     /// None, for this reason.
     Unknown(Failure, String),
+    /// No loss of power, since only that of a lab with a disk of its own can be cut. The text says how to show it.
+    NoPower(String),
 }
 
 /// A node that has all rows.
@@ -57,16 +69,23 @@ impl Node {
 }
 
 impl Crash {
-    /// Returns the failure of the servers of a lab, if the URL names one.
+    /// Returns the failures of a database, in the order of their tests. `embedded` is true for a database within this
+    /// process; `commands` is the failure by the user's commands.
     #[must_use]
-    pub fn of_lab(url: &str, spec: &TargetSpec) -> Self {
+    pub fn all(url: &str, spec: &TargetSpec, embedded: bool, commands: Option<Self>) -> Vec<Self> {
+        let first = match commands {
+            _ if embedded => Self::Process,
+            Some(crash) => crash,
+            None => Self::of_lab(url, spec),
+        };
+        let power_loss = Self::power_loss(url, spec);
+        std::iter::once(first).chain(Self::disk_loss(url, spec)).chain([power_loss]).collect()
+    }
+
+    /// Returns the failure of the servers of a lab, if the URL names one.
+    fn of_lab(url: &str, spec: &TargetSpec) -> Self {
         let addresses = addresses_of(url);
-        let made = places::resolve(&fault("kill", Where::Nodes(None), None), &addresses).and_then(|fault| {
-            let last = places::last_server(&addresses).map_err(|problem| vec![problem.to_string()])?;
-            let ports = last.and_then(|server| server.cluster).map_or_else(Vec::new, |cluster| cluster.ports);
-            let nodes = ports.into_iter().map(|port| Node::on(spec, port)).collect::<Result<_, _>>()?;
-            Ok(Self::Fault { fault, nodes })
-        });
+        let made = on_all("kill", &addresses, spec).map(|(fault, nodes)| Self::Fault { fault, nodes });
         let is_lab = lab_of(url).is_some();
         made.unwrap_or_else(|problems| {
             let problems = problems.join("; ");
@@ -83,8 +102,7 @@ impl Crash {
     }
 
     /// Returns the loss of a node's disk, if the URL names a lab whose nodes have all rows each.
-    #[must_use]
-    pub fn disk_loss(url: &str, spec: &TargetSpec) -> Option<Self> {
+    fn disk_loss(url: &str, spec: &TargetSpec) -> Option<Self> {
         let addresses = addresses_of(url);
         let made = match places::last_server(&addresses) {
             Ok(last) => {
@@ -98,10 +116,37 @@ impl Crash {
         Some(made.unwrap_or_else(|problems| Self::Unknown(Failure::DiskLoss, problems.join("; "))))
     }
 
-    /// Returns true unless there is no way to make the database fail.
+    /// Returns the loss of power of a lab's disk. Of other databases it can't be shown.
+    fn power_loss(url: &str, spec: &TargetSpec) -> Self {
+        let addresses = addresses_of(url);
+        match places::last_server(&addresses) {
+            Ok(Some(Server { disk: Some(_), .. })) => on_all(POWER_CUT, &addresses, spec)
+                .map(|(fault, nodes)| Self::PowerLoss { fault, nodes })
+                .unwrap_or_else(|problems| Self::Unknown(Failure::PowerLoss, problems.join("; "))),
+            Ok(last) => {
+                let kind = last.and_then(|_| lab_of(url)).unwrap_or("KIND");
+                Self::NoPower(format!(
+                    "the loss of power can't be shown here, since Lydite cuts that of a lab's own disk alone: audit a lab \
+                     that has one, as of lydite lab up {kind} --disk 2G"
+                ))
+            }
+            Err(problem) => Self::Unknown(Failure::PowerLoss, problem.to_string()),
+        }
+    }
+
+    /// Returns the reason why the database can't be made to fail; none if it can.
     #[must_use]
-    pub fn is_known(&self) -> bool {
-        !matches!(self, Self::Unknown(..))
+    pub fn obstacle(&self) -> Option<&str> {
+        match self {
+            Self::Unknown(_, why) | Self::NoPower(why) => Some(why),
+            Self::Process | Self::Fault { .. } | Self::DiskLoss { .. } | Self::PowerLoss { .. } => None,
+        }
+    }
+
+    /// Returns true if the database lacks what the failure needs, so that nobody misses its test.
+    #[must_use]
+    pub fn is_excused(&self) -> bool {
+        matches!(self, Self::NoPower(_))
     }
 
     /// Returns what the database has to survive.
@@ -109,6 +154,7 @@ impl Crash {
         match self {
             Self::Process | Self::Fault { .. } => Failure::Crash,
             Self::DiskLoss { .. } => Failure::DiskLoss,
+            Self::PowerLoss { .. } | Self::NoPower(_) => Failure::PowerLoss,
             Self::Unknown(failure, _) => *failure,
         }
     }
@@ -126,15 +172,24 @@ impl Crash {
     /// Returns what is read after the recovery: each node alone, or the database as `spec` names it.
     pub(crate) fn places<'a>(&'a self, spec: &'a TargetSpec) -> Vec<(Option<u16>, &'a TargetSpec)> {
         let nodes = match self {
-            Self::Fault { nodes, .. } => &nodes[..],
+            Self::Fault { nodes, .. } | Self::PowerLoss { nodes, .. } => &nodes[..],
             Self::DiskLoss { node, .. } => std::slice::from_ref(node),
-            Self::Process | Self::Unknown(..) => &[],
+            Self::Process | Self::Unknown(..) | Self::NoPower(_) => &[],
         };
         match nodes {
             [] => vec![(None, spec)],
             nodes => nodes.iter().map(|node| (Some(node.port), &node.spec)).collect(),
         }
     }
+}
+
+/// Returns a fault on all servers of a lab, and the nodes that each have all rows.
+fn on_all(kind: &str, addresses: &[Address], spec: &TargetSpec) -> Result<(Fault, Vec<Node>), Vec<String>> {
+    let fault = places::resolve(&fault(kind, Where::Nodes(None), None), addresses)?;
+    let last = places::last_server(addresses).map_err(|problem| vec![problem.to_string()])?;
+    let ports = last.and_then(|server| server.cluster).map_or_else(Vec::new, |cluster| cluster.ports);
+    let nodes = ports.into_iter().map(|port| Node::on(spec, port)).collect::<Result<_, _>>()?;
+    Ok((fault, nodes))
 }
 
 /// Returns the name of the lab that the URL names, if that is known.

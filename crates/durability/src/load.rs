@@ -1,5 +1,6 @@
 //! The load of a durability test, in a process of its own: a database within that process dies with it.
 
+use lydite_audit::Acknowledged;
 use lydite_audit::consistency::Look;
 use lydite_console::exit::Failure;
 use lydite_console::program::program;
@@ -15,11 +16,21 @@ use std::time::{Duration, Instant};
 pub(crate) const READY: &str = "ready";
 /// Line that it reads: the terminals stand still while it looks at the database, and prints what it saw as JSON.
 pub(crate) const LOOK_NOW: &str = "look";
+/// Begin of the line that it prints at its end: the transactions that the terminals saw acknowledged, as JSON.
+pub(crate) const ACKNOWLEDGED: &str = "acknowledged ";
 /// Time between two looks at the process.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// The reason why a load did not do what it was asked to, in words.
 pub(crate) struct LoadError(pub(crate) String);
+
+/// The end of a load.
+pub(crate) struct Ended {
+    /// False if all terminals went on: nothing has failed.
+    pub(crate) lost: bool,
+    /// Transactions that the terminals saw acknowledged; none if they had to be killed.
+    pub(crate) acknowledged: Option<Acknowledged>,
+}
 
 /// A load in another process. Dropping it kills the process.
 pub(crate) struct LoadProcess {
@@ -134,23 +145,25 @@ impl LoadProcess {
     }
 
     /// Ends the process after a failure of the database. The terminals have the time `notice` to notice the failure. Those
-    /// that have not are asked to stop, and killed after `patience`. Returns false if all terminals went on: nothing has
-    /// failed.
+    /// that have not are asked to stop, and killed after `patience`.
     ///
     /// # Errors
     /// The load ended for a reason of its own, for example because the success file can't be written.
-    pub(crate) fn end(mut self, notice: Duration, patience: Duration) -> Result<bool, LoadError> {
+    pub(crate) fn end(mut self, notice: Duration, patience: Duration) -> Result<Ended, LoadError> {
         let noticed = self.ended_within(notice);
         drop(self.input.take());
         if !noticed && !self.ended_within(patience) {
-            return Ok(true);
+            return Ok(Ended { lost: true, acknowledged: None });
         }
         let lost = Failure::Target(String::new()).code().into();
-        match self.child.wait() {
-            Ok(status) if status.success() => Ok(false),
-            Ok(status) if status.code() == Some(lost) => Ok(true),
-            _ => Err(LoadError(self.last_words())),
-        }
+        let lost = match self.child.wait() {
+            Ok(status) if status.success() => false,
+            Ok(status) if status.code() == Some(lost) => true,
+            _ => return Err(LoadError(self.last_words())),
+        };
+        // The lines end with the process.
+        let line = self.lines.iter().find_map(|line| line.strip_prefix(ACKNOWLEDGED).map(str::to_owned));
+        Ok(Ended { lost, acknowledged: line.and_then(|line| serde_json::from_str(&line).ok()) })
     }
 
     /// Waits for the end of the process. Returns false if it still runs after `patience`.

@@ -1,6 +1,6 @@
 //! The process of a load: it plays the terminals until its input ends.
 
-use crate::load::{LOOK_NOW, READY};
+use crate::load::{ACKNOWLEDGED, LOOK_NOW, READY};
 use lydite_audit::checkpoints::Checkpoints;
 use lydite_audit::consistency::Look;
 use lydite_audit::load::{Gate, Load};
@@ -51,7 +51,16 @@ pub fn play(part: Part) -> Outcome {
     let Part { terminals, seed, file, turns } = part;
     let load = Load { target, meta, terminals, seed, file, turns, gate };
     let mut printed = Ok(());
-    let played = load.play(|| printed = print(&format!("{READY}\n")), &stop)?;
+    let played = load.play_to_its_end(|| printed = print(&format!("{READY}\n")), &stop)?;
+    if turns.is_none()
+        && let Ok(text) = serde_json::to_string(&played.acknowledged)
+    {
+        // Nobody may read it any more.
+        let _read = print(&format!("{ACKNOWLEDGED}{text}\n"));
+    }
+    if let Some(failed) = played.failed {
+        return Err(failed.into());
+    }
     if turns.is_some() {
         let counts: Vec<String> = played.new_orders.iter().map(u64::to_string).collect();
         print(&format!("New-Orders of each turn: {}\n", counts.join(" ")))?;

@@ -95,14 +95,14 @@ impl Test<'_> {
     }
 
     fn durability(&self, target: Arc<dyn Target>, conditions: &mut Option<Finding>) -> Finding {
+        if let Some(why) = self.crash.obstacle() {
+            return self.impossible(why).durability;
+        }
         let mut trial = match Trial::begin(&*target, self.meta, self.crash.failure(), self.scope) {
             Ok(trial) => trial,
             Err(error) => return self.impossible(error.message).durability,
         };
         drop(target);
-        if let Crash::Unknown(_, why) = self.crash {
-            return trial.not_run(why.clone());
-        }
         let recovered = match self.recovered(&mut trial, conditions) {
             Ok(recovered) => recovered,
             Err(Problem::Stopped) => return trial.stopped(),
@@ -209,8 +209,10 @@ impl Test<'_> {
                 }
                 trial.step("the process with the database and its terminals is killed (SIGKILL)");
             }
-            Crash::Fault { fault, .. } | Crash::DiskLoss { fault, .. } => self.inject(fault, load, trial)?,
-            Crash::Unknown(_, why) => return Err(Problem::NotRun(why.clone())),
+            Crash::Fault { fault, .. } | Crash::DiskLoss { fault, .. } | Crash::PowerLoss { fault, .. } => {
+                self.inject(fault, load, trial)?;
+            }
+            Crash::Unknown(_, why) | Crash::NoPower(why) => return Err(Problem::NotRun(why.clone())),
         }
         Ok(())
     }
@@ -287,6 +289,9 @@ impl Test<'_> {
         trial.step(match commands {
             Some(Commands { begin, .. }) => format!("failure: {begin}"),
             None if loses_disk => format!("the last node is killed and loses its data: {}", begun.proof),
+            None if matches!(self.crash, Crash::PowerLoss { .. }) => {
+                format!("the power is cut, of the disk and of all servers: {}", begun.proof)
+            }
             None => format!("all servers are killed: {}", begun.proof),
         });
         let failed = if loses_disk {
@@ -311,8 +316,10 @@ impl Test<'_> {
                 trial.step(format!("{who}: {}", ended.proof));
             }
         }
+        let ended = failed.map_err(|problem| Problem::NotRun(problem.0))?;
+        trial.acknowledged(ended.acknowledged);
         // Perhaps no terminal had a session on the node that has lost its disk.
-        if failed.map_err(|problem| Problem::NotRun(problem.0))? || loses_disk {
+        if ended.lost || loses_disk {
             return Ok(());
         }
         Err(Problem::NotRun(match commands {
