@@ -6,7 +6,7 @@ use lydite_audit::durability::{Recovered, Trial};
 use lydite_audit::success_file::SuccessFile;
 use lydite_audit::{Finding, Scope};
 use lydite_console::interrupt::Interrupt;
-use lydite_database::{DatabaseState, Target, TargetError};
+use lydite_database::{DatabaseState, Target, TargetError, TargetErrorKind};
 use lydite_families::TargetSpec;
 use lydite_faults::sockets::accepts;
 use lydite_faults::{Commands, Fault, Injector};
@@ -36,6 +36,9 @@ const RESUMED: Duration = Duration::from_secs(5);
 const COPIED: Duration = Duration::from_secs(30 * 60);
 /// Longest time without a listener after which a node that copies rows has ended.
 const NODE_IS_DOWN: Duration = Duration::from_secs(5);
+/// Longest time in which a server that answers after a loss of power has not the database of before: it has recovered, and
+/// lost it.
+const RECOVERED: Duration = Duration::from_secs(15);
 /// Time between two looks.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -217,6 +220,10 @@ impl Test<'_> {
         Ok(())
     }
 
+    fn loses_power(&self) -> bool {
+        matches!(self.crash, Crash::PowerLoss { .. })
+    }
+
     /// Reads the database again once it has recovered: each node alone, if each has all rows. After the loss of a disk, only
     /// the node that has lost it.
     fn read_all(&self, trial: &Trial) -> Result<Vec<Recovered>, Problem> {
@@ -243,11 +250,15 @@ impl Test<'_> {
                 }
             }
         };
-        let mut down: Option<Instant> = None;
+        let (mut down, mut answered) = (None::<Instant>, None::<Instant>);
         loop {
             let error = match look() {
                 Ok(recovered) => return Ok(recovered),
                 Err(error) => error,
+            };
+            answered = match error.kind {
+                TargetErrorKind::Database => answered.or_else(|| Some(Instant::now())),
+                _ => None,
             };
             if let Crash::DiskLoss { node, .. } = self.crash {
                 // Only rows that are missing or wrong speak against the database.
@@ -269,7 +280,9 @@ impl Test<'_> {
                 // Ctrl-C does not end this wait: the next command would find a cluster that lacks a node.
             } else if self.interrupt.asked() {
                 return Err(Problem::Stopped);
-            } else if begun.elapsed() > PATIENCE {
+            } else if begun.elapsed() > PATIENCE
+                || self.loses_power() && answered.is_some_and(|since| since.elapsed() > RECOVERED)
+            {
                 return Err(Problem::Gone(format!("the database did not come back: {error}")));
             }
             thread::sleep(LOOK);
@@ -289,7 +302,7 @@ impl Test<'_> {
         trial.step(match commands {
             Some(Commands { begin, .. }) => format!("failure: {begin}"),
             None if loses_disk => format!("the last node is killed and loses its data: {}", begun.proof),
-            None if matches!(self.crash, Crash::PowerLoss { .. }) => {
+            None if self.loses_power() => {
                 format!("the power is cut, of the disk and of all servers: {}", begun.proof)
             }
             None => format!("all servers are killed: {}", begun.proof),
