@@ -21,6 +21,8 @@ pub enum Failure {
     Crash,
     /// A node loses its data for good, and gets a new disk.
     DiskLoss,
+    /// A node loses its data for good under full load; later another one is killed, and starts again.
+    NodesLost,
     /// The disk loses its power, and the database with it; then it starts again on what is left.
     PowerLoss,
 }
@@ -34,6 +36,8 @@ pub struct Trial {
     load: Option<LoadFacts>,
     before: Before,
     ledger: Ledger,
+    /// Further words about the course, for a finding that is good.
+    observed: String,
 }
 
 /// The ledger of a test, which needs a load whose process survives the failure.
@@ -66,7 +70,7 @@ impl Trial {
             ledger.before = target.counts(&(1..=meta.warehouses))?;
         }
         let steps = vec![format!("count1, the sum of D_NEXT_O_ID, is {}", before.count())];
-        Ok(Self { failure, scope, begun, steps, load: None, before, ledger })
+        Ok(Self { failure, scope, begun, steps, load: None, before, ledger, observed: String::new() })
     }
 
     /// Returns the finding of a test that could not begin.
@@ -84,12 +88,18 @@ impl Trial {
     fn unbegun(failure: Failure, scope: Scope) -> Self {
         let before = Before(Written::default());
         let ledger = Ledger::default();
-        Self { failure, scope, begun: Instant::now(), steps: Vec::new(), load: None, before, ledger }
+        let (steps, observed) = (Vec::new(), String::new());
+        Self { failure, scope, begun: Instant::now(), steps, load: None, before, ledger, observed }
     }
 
     /// Notes a step.
     pub fn step(&mut self, words: impl Into<String>) {
         self.steps.push(words.into());
+    }
+
+    /// Notes what a good finding tells besides the comparison.
+    pub fn observed(&mut self, words: impl Into<String>) {
+        self.observed = format!("; {}", words.into());
     }
 
     /// Notes the load before the failure: its terminals, its duration, and the entries of its success file.
@@ -143,13 +153,18 @@ impl Trial {
         terminals: u32,
         promised: bool,
     ) -> Finding {
+        // Terminals that go on after failures leave an attempt without an answer at each.
+        let open = u32::try_from(file.open.values().sum::<u64>()).unwrap_or(u32::MAX);
+        let terminals = if self.failure == Failure::NodesLost { terminals.max(open) } else { terminals };
         let compared = self.before.compare_all(recovered, file, terminals, &mut self.steps);
         let compared =
             compared.and_then(|seen| match self.ledger.compare(recovered, terminals, &mut self.steps) {
                 problems if problems.is_empty() => Ok(seen),
                 problems => Err(Trouble::Failed(problems.join("; "))),
             });
-        if self.failure == Failure::DiskLoss {
+        let compared =
+            compared.map(|seen| Seen { words: format!("{}{}", seen.words, self.observed), ..seen });
+        if matches!(self.failure, Failure::DiskLoss | Failure::NodesLost) {
             return self.finding(compared);
         }
         let ended = match compared {
@@ -193,6 +208,11 @@ impl Trial {
             Failure::DiskLoss => {
                 ("durability-2", "3.5.3.1", "each acknowledged order is on a node that had lost its disk")
             }
+            Failure::NodesLost => (
+                "durability-3",
+                "3.5.3.1",
+                "each acknowledged order survives the loss of a node for ever, and then the kill of another one",
+            ),
             Failure::PowerLoss => (
                 "durability-4",
                 "3.5.3.4",

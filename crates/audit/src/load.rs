@@ -18,6 +18,8 @@ use std::time::{Duration, Instant};
 pub const LENGTH: Duration = Duration::from_secs(5 * 60);
 /// Time between two attempts of a transaction.
 const AGAIN: Duration = Duration::from_millis(1);
+/// Time between two attempts to get a new session.
+const RECONNECTS: Duration = Duration::from_millis(100);
 /// A load on a database.
 #[derive(Clone)]
 pub struct Load {
@@ -33,6 +35,8 @@ pub struct Load {
     pub file: Option<PathBuf>,
     /// Length of turns. Every second one leaves the success file unused, to measure its cost. `None` uses it always.
     pub turns: Option<Duration>,
+    /// True if a terminal that has lost its session takes another one, and goes on.
+    pub reconnects: bool,
     /// Lets the terminals stand still.
     pub gate: Arc<Gate>,
 }
@@ -89,6 +93,7 @@ impl Load {
         ready();
         let gate = Arc::clone(&self.gate);
         let play = Play {
+            target: self.reconnects.then_some(&self.target),
             plan,
             writer,
             gate,
@@ -136,7 +141,9 @@ fn unwritable(error: &dyn Display) -> TargetError {
 }
 
 /// A load that is played.
-struct Play {
+struct Play<'a> {
+    /// The database, if terminals take new sessions.
+    target: Option<&'a Arc<dyn Target>>,
     plan: InputPlan,
     writer: Option<Writer>,
     gate: Arc<Gate>,
@@ -148,7 +155,7 @@ struct Play {
     acknowledged: Mutex<Acknowledged>,
 }
 
-impl Play {
+impl Play<'_> {
     /// Returns the number of the current turn.
     fn turn(&self) -> usize {
         self.turns.map_or(0, |length| self.begun.elapsed().div_duration_f64(length) as usize)
@@ -174,12 +181,19 @@ impl Play {
     /// Plays the transactions of one terminal. Returns the loss of the database.
     fn terminal(
         &self,
-        session: Box<dyn Session>,
-        terminal: Terminal,
+        mut session: Box<dyn Session>,
+        mut terminal: Terminal,
         stop: &AtomicBool,
     ) -> Result<Option<String>, TargetError> {
         let mut acknowledged = Acknowledged::default();
-        let ended = self.transactions(session, terminal, stop, &mut acknowledged);
+        let ended = loop {
+            let ended = self.transactions(session, &mut terminal, stop, &mut acknowledged);
+            let lost = matches!(ended, Ok(Some(_)));
+            session = match self.target.filter(|_| lost).and_then(|target| again(&**target, stop)) {
+                Some(session) => session,
+                None => break ended,
+            };
+        };
         self.acknowledged.lock().unwrap_or_else(PoisonError::into_inner).merge(acknowledged);
         ended
     }
@@ -187,7 +201,7 @@ impl Play {
     fn transactions(
         &self,
         mut session: Box<dyn Session>,
-        mut terminal: Terminal,
+        terminal: &mut Terminal,
         stop: &AtomicBool,
         acknowledged: &mut Acknowledged,
     ) -> Result<Option<String>, TargetError> {
@@ -231,6 +245,10 @@ impl Play {
                 Err(error @ (TxError::Unavailable { .. } | TxError::Broken(_))) => {
                     return Ok(Some(error.to_string()));
                 }
+                // A node that loses its cluster may answer so.
+                Err(error @ TxError::Fatal(_)) if self.target.is_some() => {
+                    return Ok(Some(error.to_string()));
+                }
                 Err(error @ (TxError::Fatal(_) | TxError::WrongRows { .. })) => {
                     return Err(TargetError::database(error.to_string()));
                 }
@@ -240,6 +258,19 @@ impl Play {
             }
         }
         Ok(None)
+    }
+}
+
+/// Returns a new session in place of a lost one; none once `stop` is set.
+fn again(target: &dyn Target, stop: &AtomicBool) -> Option<Box<dyn Session>> {
+    loop {
+        if stop.load(Ordering::Relaxed) {
+            return None;
+        }
+        match target.connect() {
+            Ok(session) => return Some(session),
+            Err(_) => thread::sleep(RECONNECTS),
+        }
     }
 }
 

@@ -43,10 +43,24 @@ pub enum Crash {
         /// The nodes of the lab that each have all rows; none of another database.
         nodes: Vec<Node>,
     },
+    /// A node of a lab loses its data for good, and later another one is killed.
+    NodesLost(Box<Losses>),
     /// None, for this reason.
     Unknown(Failure, String),
     /// No loss of power, since only that of a lab with a disk of its own can be cut. The text says how to show it.
     NoPower(String),
+}
+
+/// The loss of one node, and of another one.
+pub struct Losses {
+    /// The fault that takes the data of the node.
+    pub(crate) lost: Fault,
+    /// The node, which copies all rows from the others in the end.
+    pub(crate) node: Node,
+    /// The fault that kills another node.
+    pub(crate) killed: Fault,
+    /// All other nodes.
+    pub(crate) others: Vec<Node>,
 }
 
 /// A node that has all rows.
@@ -79,7 +93,8 @@ impl Crash {
             None => Self::of_lab(url, spec),
         };
         let power_loss = Self::power_loss(url, spec);
-        std::iter::once(first).chain(Self::disk_loss(url, spec)).chain([power_loss]).collect()
+        let of_nodes = [Self::nodes_lost(url, spec), Self::disk_loss(url, spec)];
+        std::iter::once(first).chain(of_nodes.into_iter().flatten()).chain([power_loss]).collect()
     }
 
     /// Returns the failure of the servers of a lab, if the URL names one.
@@ -116,6 +131,26 @@ impl Crash {
         Some(made.unwrap_or_else(|problems| Self::Unknown(Failure::DiskLoss, problems.join("; "))))
     }
 
+    /// Returns the loss of one node for good and then of another one, if the URL names a lab whose nodes have all rows each.
+    fn nodes_lost(url: &str, spec: &TargetSpec) -> Option<Self> {
+        let addresses = addresses_of(url);
+        let last = places::last_server(&addresses).ok()??;
+        let ports = last.cluster?.ports;
+        let name = lab_of(url)?;
+        let another = ports.len().checked_sub(2).and_then(|number| u32::try_from(number).ok());
+        let made = || -> Result<Losses, Vec<String>> {
+            let lost = Where::Nodes(Some(NonZeroU32::MIN));
+            let lost = places::resolve(&fault(DISK_LOSS, lost, None), &addresses)?;
+            let another = Where::Lab { name: name.into(), node: another };
+            let killed = places::resolve(&fault("kill", another, None), &addresses)?;
+            let others = ports.iter().filter(|port| **port != last.port).map(|port| Node::on(spec, *port));
+            let others = others.collect::<Result<_, _>>()?;
+            Ok(Losses { lost, node: Node::on(spec, last.port)?, killed, others })
+        };
+        let unknown = |problems: Vec<String>| Self::Unknown(Failure::NodesLost, problems.join("; "));
+        Some(made().map_or_else(unknown, |losses| Self::NodesLost(Box::new(losses))))
+    }
+
     /// Returns the loss of power of a lab's disk. Of other databases it can't be shown.
     fn power_loss(url: &str, spec: &TargetSpec) -> Self {
         let addresses = addresses_of(url);
@@ -139,7 +174,11 @@ impl Crash {
     pub fn obstacle(&self) -> Option<&str> {
         match self {
             Self::Unknown(_, why) | Self::NoPower(why) => Some(why),
-            Self::Process | Self::Fault { .. } | Self::DiskLoss { .. } | Self::PowerLoss { .. } => None,
+            Self::Process
+            | Self::Fault { .. }
+            | Self::DiskLoss { .. }
+            | Self::NodesLost(_)
+            | Self::PowerLoss { .. } => None,
         }
     }
 
@@ -149,11 +188,21 @@ impl Crash {
         matches!(self, Self::NoPower(_))
     }
 
+    /// Returns the node that copies all rows from the others after the failure, if there is one.
+    pub(crate) fn copying(&self) -> Option<&Node> {
+        match self {
+            Self::DiskLoss { node, .. } => Some(node),
+            Self::NodesLost(losses) => Some(&losses.node),
+            _ => None,
+        }
+    }
+
     /// Returns what the database has to survive.
     pub(crate) fn failure(&self) -> Failure {
         match self {
             Self::Process | Self::Fault { .. } => Failure::Crash,
             Self::DiskLoss { .. } => Failure::DiskLoss,
+            Self::NodesLost(_) => Failure::NodesLost,
             Self::PowerLoss { .. } | Self::NoPower(_) => Failure::PowerLoss,
             Self::Unknown(failure, _) => *failure,
         }
@@ -171,12 +220,13 @@ impl Crash {
 
     /// Returns what is read after the recovery: each node alone, or the database as `spec` names it.
     pub(crate) fn places<'a>(&'a self, spec: &'a TargetSpec) -> Vec<(Option<u16>, &'a TargetSpec)> {
-        let nodes = match self {
-            Self::Fault { nodes, .. } | Self::PowerLoss { nodes, .. } => &nodes[..],
-            Self::DiskLoss { node, .. } => std::slice::from_ref(node),
-            Self::Process | Self::Unknown(..) | Self::NoPower(_) => &[],
+        let nodes: Vec<&Node> = match self {
+            Self::NodesLost(losses) => losses.others.iter().chain([&losses.node]).collect(),
+            Self::Fault { nodes, .. } | Self::PowerLoss { nodes, .. } => nodes.iter().collect(),
+            Self::DiskLoss { node, .. } => vec![node],
+            Self::Process | Self::Unknown(..) | Self::NoPower(_) => Vec::new(),
         };
-        match nodes {
+        match &nodes[..] {
             [] => vec![(None, spec)],
             nodes => nodes.iter().map(|node| (Some(node.port), &node.spec)).collect(),
         }

@@ -5,9 +5,10 @@
 
 mod crash;
 mod load;
+mod losses;
 mod play;
 mod test;
 
-pub use crash::{Crash, Node, lab_of};
+pub use crash::{Crash, Losses, Node, lab_of};
 pub use play::{Part, play};
 pub use test::{Test, Tested};

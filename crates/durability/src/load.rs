@@ -43,7 +43,13 @@ pub(crate) struct LoadProcess {
 
 impl LoadProcess {
     /// Starts the load.
-    pub(crate) fn start(url: &str, file: &Path, terminals: u32, seed: u64) -> io::Result<Self> {
+    pub(crate) fn start(
+        url: &str,
+        file: &Path,
+        terminals: u32,
+        seed: u64,
+        reconnects: bool,
+    ) -> io::Result<Self> {
         let mut command = Command::new(program()?);
         command.args([
             "audit-load",
@@ -53,7 +59,8 @@ impl LoadProcess {
             &seed.to_string(),
             "--file",
         ]);
-        command.arg(file).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.arg(file).args(reconnects.then_some("--reconnect"));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // Ctrl-C must reach this process only.
         command.process_group(0);
         let mut child = command.spawn()?;

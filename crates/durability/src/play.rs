@@ -27,6 +27,8 @@ pub struct Part {
     pub file: Option<PathBuf>,
     /// If set, the file is used in every second turn of this length only, and the New-Orders of each turn are printed.
     pub turns: Option<Duration>,
+    /// True if a terminal that has lost its session takes another one, and goes on.
+    pub reconnects: bool,
 }
 
 /// Reads the URL from the standard input, since it may hold a password, and plays the load until the input ends.
@@ -48,8 +50,8 @@ pub fn play(part: Part) -> Outcome {
         .name("input".into())
         .spawn(move || obey(input, (&asked.0, &asked.1), &asked.2, &asked.3))
         .map_err(|error| Failure::usage(format!("the system gives no thread to watch the input: {error}")))?;
-    let Part { terminals, seed, file, turns } = part;
-    let load = Load { target, meta, terminals, seed, file, turns, gate };
+    let Part { terminals, seed, file, turns, reconnects } = part;
+    let load = Load { target, meta, terminals, seed, file, turns, reconnects, gate };
     let mut printed = Ok(());
     let played = load.play_to_its_end(|| printed = print(&format!("{READY}\n")), &stop)?;
     if turns.is_none()

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 /// Longest wait for the load, and for the database after its failure.
 const PATIENCE: Duration = Duration::from_secs(300);
 /// Longest wait until the terminals of a database that has failed notice it, and then until they stop.
-const LOAD_ENDS: Duration = Duration::from_secs(10);
+pub(crate) const LOAD_ENDS: Duration = Duration::from_secs(10);
 /// Least load on the other nodes after the loss of a disk.
 const GOES_ON: Duration = Duration::from_secs(3);
 /// Longest wait until the other nodes go on without the lost one.
@@ -40,7 +40,7 @@ const NODE_IS_DOWN: Duration = Duration::from_secs(5);
 /// lost it.
 const RECOVERED: Duration = Duration::from_secs(15);
 /// Time between two looks.
-const LOOK: Duration = Duration::from_millis(50);
+pub(crate) const LOOK: Duration = Duration::from_millis(50);
 
 /// Everything that the test needs.
 pub struct Test<'a> {
@@ -131,13 +131,13 @@ impl Test<'_> {
         let load = self
             .interrupt
             .saying("interrupted: the load ends; once more ends at once", || self.load(trial, conditions))?;
-        let words = match self.crash {
-            Crash::DiskLoss { node, .. } => format!(
+        let words = match self.crash.copying() {
+            Some(node) => format!(
                 "interrupted: waits until the node on port {} has its rows again; once more ends at once: then a guard \
                  starts the node, and it gets its rows from the others",
                 node.port
             ),
-            _ => "interrupted: waits until the database runs again; once more ends at once, and a guard starts it"
+            None => "interrupted: waits until the database runs again; once more ends at once, and a guard starts it"
                 .to_owned(),
         };
         self.interrupt.saying(&words, || {
@@ -146,6 +146,7 @@ impl Test<'_> {
             let recovered = self.read_all(trial)?;
             let who = match self.crash {
                 Crash::DiskLoss { .. } => "the node has copied all rows and answers",
+                Crash::NodesLost(_) => "all nodes answer, and the lost one has copied all rows",
                 _ => "the database answers again",
             };
             trial.step(format!("{who}, {:.1} s after that", begun.elapsed().as_secs_f64()));
@@ -157,7 +158,8 @@ impl Test<'_> {
     fn load(&self, trial: &mut Trial, conditions: &mut Option<Finding>) -> Result<LoadProcess, Problem> {
         let failed = |error: std::io::Error| Problem::NotRun(format!("the load can't be started: {error}"));
         let mut load =
-            LoadProcess::start(self.url, &self.file(), self.terminals, self.seed).map_err(failed)?;
+            LoadProcess::start(self.url, &self.file(), self.terminals, self.seed, self.reconnects())
+                .map_err(failed)?;
         let asked = || self.interrupt.asked();
         load.wait_until_ready(PATIENCE, &asked)
             .map_err(|problem| if asked() { Problem::Stopped } else { Problem::NotRun(problem.0) })?;
@@ -215,6 +217,7 @@ impl Test<'_> {
             Crash::Fault { fault, .. } | Crash::DiskLoss { fault, .. } | Crash::PowerLoss { fault, .. } => {
                 self.inject(fault, load, trial)?;
             }
+            Crash::NodesLost(losses) => self.lose_nodes(losses, load, trial)?,
             Crash::Unknown(_, why) | Crash::NoPower(why) => return Err(Problem::NotRun(why.clone())),
         }
         Ok(())
@@ -222,6 +225,11 @@ impl Test<'_> {
 
     fn loses_power(&self) -> bool {
         matches!(self.crash, Crash::PowerLoss { .. })
+    }
+
+    /// Returns true if the terminals go on after a failure.
+    fn reconnects(&self) -> bool {
+        matches!(self.crash, Crash::NodesLost(_))
     }
 
     /// Reads the database again once it has recovered: each node alone, if each has all rows. After the loss of a disk, only
@@ -260,7 +268,7 @@ impl Test<'_> {
                 TargetErrorKind::Database => answered.or_else(|| Some(Instant::now())),
                 _ => None,
             };
-            if let Crash::DiskLoss { node, .. } = self.crash {
+            if let Some(node) = self.crash.copying().filter(|node| Some(node.port) == port) {
                 // Only rows that are missing or wrong speak against the database.
                 if begun.elapsed() > COPIED {
                     return Err(Problem::NotRun(format!(
@@ -375,13 +383,13 @@ impl Test<'_> {
     }
 
     /// Returns the number of entries in the success file.
-    fn entries(&self) -> Result<usize, Problem> {
+    pub(crate) fn entries(&self) -> Result<usize, Problem> {
         SuccessFile::read(&self.file()).map(|file| file.entries()).map_err(Problem::NotRun)
     }
 }
 
 /// Early end of the test.
-enum Problem {
+pub(crate) enum Problem {
     /// The test could not be run.
     NotRun(String),
     /// The database did not come back.
@@ -392,7 +400,7 @@ enum Problem {
 
 impl Problem {
     /// The load ended by itself.
-    fn ended_early(load: &mut LoadProcess) -> Self {
+    pub(crate) fn ended_early(load: &mut LoadProcess) -> Self {
         Self::NotRun(format!("the load ended before the failure: {}", load.last_words()))
     }
 }

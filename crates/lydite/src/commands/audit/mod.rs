@@ -253,7 +253,8 @@ pub(crate) fn load(args: &AuditLoadArgs) -> Outcome {
         return Err(Failure::usage("--turns: must be longer than 0"));
     }
     let (terminals, seed, file) = (args.terminals, args.seed, args.file.clone());
-    lydite_durability::play(lydite_durability::Part { terminals, seed, file, turns })
+    let reconnects = args.reconnect;
+    lydite_durability::play(lydite_durability::Part { terminals, seed, file, turns, reconnects })
 }
 
 /// Prints the counts, writes the documents, and returns the outcome.
