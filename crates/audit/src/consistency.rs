@@ -245,6 +245,7 @@ fn load(stage: &Stage<'_>) -> Result<(Loaded, f64), Trouble> {
         seed: stage.audit.seed,
         file: None,
         turns: None,
+        reconnects: false,
         gate: Arc::default(),
     };
     let (stop, (ready, is_ready), (send, ended)) = (Arc::new(AtomicBool::new(false)), channel(), channel());

@@ -1,9 +1,11 @@
 //! Durability (clause 3.5): after a failure, the database has each order that it acknowledged, and no other.
 
 use crate::finding::{Finding, LoadFacts, Scope, Seen, Trouble};
+use crate::ledger::Acknowledged;
 use crate::load::shortness;
 use crate::success_file::{Order, SuccessFile};
-use lydite_database::{Target, TargetError, Written, WrittenOrder};
+use lydite_database::{LedgerCounts, Target, TargetError, Written, WrittenOrder};
+use lydite_tpcc::WarehouseId;
 use lydite_tpcc::consistency::CONDITIONS;
 use lydite_tpcc::meta::DatabaseMeta;
 use std::collections::HashSet;
@@ -19,6 +21,10 @@ pub enum Failure {
     Crash,
     /// A node loses its data for good, and gets a new disk.
     DiskLoss,
+    /// A node loses its data for good under full load; later another one is killed, and starts again.
+    NodesLost,
+    /// The disk loses its power, and the database with it; then it starts again on what is left.
+    PowerLoss,
 }
 
 /// The test: begun before the load, judged after the recovery.
@@ -29,6 +35,19 @@ pub struct Trial {
     steps: Vec<String>,
     load: Option<LoadFacts>,
     before: Before,
+    ledger: Ledger,
+    /// Further words about the course, for a finding that is good.
+    observed: String,
+}
+
+/// The ledger of a test, which needs a load whose process survives the failure.
+#[derive(Default)]
+struct Ledger {
+    before: LedgerCounts,
+    /// Greatest number of orders that one Delivery delivers.
+    districts: u64,
+    /// Transactions of the load; none if it did not report them.
+    acknowledged: Option<Acknowledged>,
 }
 
 impl Trial {
@@ -44,8 +63,14 @@ impl Trial {
     ) -> Result<Self, TargetError> {
         let begun = Instant::now();
         let before = Before(target.written(&(1..=meta.warehouses), None)?);
+        let mut ledger = Ledger::default();
+        if failure == Failure::PowerLoss {
+            let districts = (1..=meta.warehouses).map(|w_id| meta.districts.of(WarehouseId(w_id)));
+            ledger.districts = districts.max().map_or(0, u64::from);
+            ledger.before = target.counts(&(1..=meta.warehouses))?;
+        }
         let steps = vec![format!("count1, the sum of D_NEXT_O_ID, is {}", before.count())];
-        Ok(Self { failure, scope, begun, steps, load: None, before })
+        Ok(Self { failure, scope, begun, steps, load: None, before, ledger, observed: String::new() })
     }
 
     /// Returns the finding of a test that could not begin.
@@ -62,12 +87,19 @@ impl Trial {
 
     fn unbegun(failure: Failure, scope: Scope) -> Self {
         let before = Before(Written::default());
-        Self { failure, scope, begun: Instant::now(), steps: Vec::new(), load: None, before }
+        let ledger = Ledger::default();
+        let (steps, observed) = (Vec::new(), String::new());
+        Self { failure, scope, begun: Instant::now(), steps, load: None, before, ledger, observed }
     }
 
     /// Notes a step.
     pub fn step(&mut self, words: impl Into<String>) {
         self.steps.push(words.into());
+    }
+
+    /// Notes what a good finding tells besides the comparison.
+    pub fn observed(&mut self, words: impl Into<String>) {
+        self.observed = format!("; {}", words.into());
     }
 
     /// Notes the load before the failure: its terminals, its duration, and the entries of its success file.
@@ -82,6 +114,11 @@ impl Trial {
         self.load = Some(load);
     }
 
+    /// Notes the transactions that the load saw acknowledged until its end.
+    pub fn acknowledged(&mut self, acknowledged: Option<Acknowledged>) {
+        self.ledger.acknowledged = acknowledged;
+    }
+
     /// Reads the recovered database, or one of its nodes, which has this port.
     ///
     /// # Errors
@@ -94,9 +131,15 @@ impl Trial {
     ) -> Result<Recovered, TargetError> {
         let from = self.before.0.next_orders.values().min().copied();
         let written = target.written(&(1..=meta.warehouses), from)?;
-        let findings = target.check(&CONDITIONS[2..3], &|_| {})?;
-        let broken = findings.iter().find(|finding| !finding.holds());
-        Ok(Recovered { port, written, broken: broken.map(|finding| finding.examples.join("; ")) })
+        let by_power = self.failure == Failure::PowerLoss;
+        // A torn page may break any of them.
+        let conditions = if by_power { &CONDITIONS[..] } else { &CONDITIONS[2..3] };
+        let findings = target.check(conditions, &|_| {})?;
+        let broken = findings.iter().filter(|finding| !finding.holds());
+        let broken = broken
+            .map(|of| format!("condition {} does not hold: {}", of.condition.clause, of.examples.join("; ")));
+        let counts = if by_power { Some(target.counts(&(1..=meta.warehouses))?) } else { None };
+        Ok(Recovered { port, written, conditions: conditions.len(), broken: broken.collect(), counts })
     }
 
     /// Compares the recovered database, or each of its nodes alone, with the success file. `promised` is true if the
@@ -110,8 +153,18 @@ impl Trial {
         terminals: u32,
         promised: bool,
     ) -> Finding {
+        // Terminals that go on after failures leave an attempt without an answer at each.
+        let open = u32::try_from(file.open.values().sum::<u64>()).unwrap_or(u32::MAX);
+        let terminals = if self.failure == Failure::NodesLost { terminals.max(open) } else { terminals };
         let compared = self.before.compare_all(recovered, file, terminals, &mut self.steps);
-        if self.failure == Failure::DiskLoss {
+        let compared =
+            compared.and_then(|seen| match self.ledger.compare(recovered, terminals, &mut self.steps) {
+                problems if problems.is_empty() => Ok(seen),
+                problems => Err(Trouble::Failed(problems.join("; "))),
+            });
+        let compared =
+            compared.map(|seen| Seen { words: format!("{}{}", seen.words, self.observed), ..seen });
+        if matches!(self.failure, Failure::DiskLoss | Failure::NodesLost) {
             return self.finding(compared);
         }
         let ended = match compared {
@@ -155,6 +208,16 @@ impl Trial {
             Failure::DiskLoss => {
                 ("durability-2", "3.5.3.1", "each acknowledged order is on a node that had lost its disk")
             }
+            Failure::NodesLost => (
+                "durability-3",
+                "3.5.3.1",
+                "each acknowledged order survives the loss of a node for ever, and then the kill of another one",
+            ),
+            Failure::PowerLoss => (
+                "durability-4",
+                "3.5.3.4",
+                "each acknowledged order survives the loss of power, and no other",
+            ),
         };
         let finding = Finding::of(id, clause, title, self.scope);
         Finding { load: self.load, ..finding }.ended(ended, self.steps, self.begun)
@@ -166,8 +229,30 @@ pub struct Recovered {
     /// Port of the node.
     port: Option<u16>,
     written: Written,
-    /// Keys that break condition 3, if it does not hold.
-    broken: Option<String>,
+    /// Number of evaluated conditions.
+    conditions: usize,
+    /// Those that do not hold, each with keys that break it.
+    broken: Vec<String>,
+    /// Counts for the ledger, if the test has one.
+    counts: Option<LedgerCounts>,
+}
+
+impl Ledger {
+    /// Compares the counts of each recovered node with what was acknowledged, and notes that. Returns what is wrong.
+    fn compare(&self, recovered: &[Recovered], terminals: u32, steps: &mut Vec<String>) -> Vec<String> {
+        let (Some(acknowledged), true) =
+            (self.acknowledged, recovered.iter().any(|one| one.counts.is_some()))
+        else {
+            return Vec::new();
+        };
+        let Acknowledged { new_orders, payments, delivered } = acknowledged;
+        steps.push(format!(
+            "the terminals saw {new_orders} New-Orders, {payments} Payments and {delivered} deliveries acknowledged"
+        ));
+        let of =
+            |counts: &LedgerCounts| acknowledged.problems(&self.before, counts, terminals, self.districts);
+        recovered.iter().filter_map(|one| one.counts.as_ref()).flat_map(of).collect()
+    }
 }
 
 /// The database before the load.
@@ -244,7 +329,7 @@ impl Before {
         terminals: u32,
         steps: &mut Vec<String>,
     ) -> Result<Seen, Trouble> {
-        let Recovered { written: after, broken, .. } = recovered;
+        let Recovered { written: after, conditions, broken, .. } = recovered;
         let key = |order: &WrittenOrder| ((order.w_id, order.d_id, order.c_id), order.o_id);
         let there: HashSet<Order> = after.orders.iter().map(key).collect();
         let committed: HashSet<Order> = file.committed.iter().copied().collect();
@@ -268,9 +353,10 @@ impl Before {
             "the success file has {entries} committed and {} rolled-back New-Orders",
             file.rolled_back.len()
         ));
-        steps.push(match broken {
-            None => "condition 3 holds".into(),
-            Some(examples) => format!("condition 3 does not hold: {examples}"),
+        steps.push(match (&broken[..], conditions) {
+            ([], 1) => "condition 3 holds".into(),
+            ([], count) => format!("all {count} conditions hold"),
+            (broken, _) => broken.join("; "),
         });
         let mut problems = missing_and_back(entries, &lost, &back);
         let excess = (count2.saturating_sub(count1)).checked_sub(entries);
@@ -281,9 +367,7 @@ impl Before {
             )),
             Some(_) => {}
         }
-        if let Some(examples) = broken {
-            problems.push(format!("condition 3.3.2.3 does not hold: {examples}"));
-        }
+        problems.extend(broken.iter().cloned());
         if entries == 0 {
             return Err(Trouble::NotRun(
                 "no New-Order was committed before the failure: use a longer --duration".into(),
@@ -326,8 +410,12 @@ mod tests {
         written
     }
 
+    fn read(port: Option<u16>, next: u64, orders: &[WrittenOrder]) -> Recovered {
+        Recovered { port, written: written(next, orders), conditions: 1, broken: Vec::new(), counts: None }
+    }
+
     fn judge(next: u64, orders: &[WrittenOrder], file: &SuccessFile) -> Result<Seen, Trouble> {
-        let recovered = Recovered { port: None, written: written(next, orders), broken: None };
+        let recovered = read(None, next, orders);
         Before(written(301, &[])).compare_all(&[recovered], file, 2, &mut Vec::new())
     }
 
@@ -380,7 +468,7 @@ mod tests {
     fn each_node_must_have_all_orders() {
         let on = |port, orders: &[WrittenOrder]| {
             let next = 301 + orders.len() as u64;
-            Recovered { port: Some(port), written: written(next, orders), broken: None }
+            read(Some(port), next, orders)
         };
         let all = [order(301, 7), order(302, 8)];
         let compared =

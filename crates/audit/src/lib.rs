@@ -15,6 +15,7 @@ mod engines;
 mod finding;
 mod ground;
 mod isolation;
+mod ledger;
 pub mod load;
 mod pairs;
 mod replicas;
@@ -23,6 +24,7 @@ mod stage;
 pub mod success_file;
 
 pub use finding::{Finding, LoadFacts, Property, Scope, Verdict};
+pub use ledger::Acknowledged;
 pub use pairs::Engines;
 pub use round::Audit;
 

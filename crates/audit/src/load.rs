@@ -1,6 +1,7 @@
 //! The load of the consistency and durability tests: terminals with the standard's mix, each on a session and a thread of
 //! its own, in a closed loop.
 
+use crate::ledger::Acknowledged;
 use crate::success_file::{Ending, Entry, Writer};
 use lydite_database::{Session, Target, TargetError, TxError};
 use lydite_tpcc::meta::DatabaseMeta;
@@ -17,6 +18,8 @@ use std::time::{Duration, Instant};
 pub const LENGTH: Duration = Duration::from_secs(5 * 60);
 /// Time between two attempts of a transaction.
 const AGAIN: Duration = Duration::from_millis(1);
+/// Time between two attempts to get a new session.
+const RECONNECTS: Duration = Duration::from_millis(100);
 /// A load on a database.
 #[derive(Clone)]
 pub struct Load {
@@ -32,6 +35,8 @@ pub struct Load {
     pub file: Option<PathBuf>,
     /// Length of turns. Every second one leaves the success file unused, to measure its cost. `None` uses it always.
     pub turns: Option<Duration>,
+    /// True if a terminal that has lost its session takes another one, and goes on.
+    pub reconnects: bool,
     /// Lets the terminals stand still.
     pub gate: Arc<Gate>,
 }
@@ -56,8 +61,12 @@ pub fn shortness(duration: Duration) -> &'static str {
 pub struct Loaded {
     /// New-Orders that were committed or rolled back, by turn; of one turn if there are none.
     pub new_orders: Vec<u64>,
+    /// Acknowledged transactions, with those outside of the turns that use the success file.
+    pub acknowledged: Acknowledged,
     /// Losses of the database, one line each.
     pub lost: Vec<String>,
+    /// Failure of a terminal that no loss of the database explains.
+    pub failed: Option<TargetError>,
 }
 
 impl Load {
@@ -67,6 +76,15 @@ impl Load {
     /// A terminal can't connect, the success file can't be written, or a transaction fails in a way that no failure of
     /// the database explains.
     pub fn play(&self, ready: impl FnOnce(), stop: &AtomicBool) -> Result<Loaded, TargetError> {
+        let mut loaded = self.play_to_its_end(ready, stop)?;
+        loaded.failed.take().map_or(Ok(loaded), Err)
+    }
+
+    /// Does the same, and also returns what was acknowledged if a terminal fails.
+    ///
+    /// # Errors
+    /// A terminal can't connect, or the success file can't be written.
+    pub fn play_to_its_end(&self, ready: impl FnOnce(), stop: &AtomicBool) -> Result<Loaded, TargetError> {
         let connect = |_| self.target.connect();
         let sessions: Vec<Box<dyn Session>> = (0..self.terminals).map(connect).collect::<Result<_, _>>()?;
         let writer =
@@ -74,8 +92,16 @@ impl Load {
         let plan = InputPlan::on(&self.meta, self.seed, Mix::Deck);
         ready();
         let gate = Arc::clone(&self.gate);
-        let play =
-            Play { plan, writer, gate, turns: self.turns, begun: Instant::now(), counted: Mutex::default() };
+        let play = Play {
+            target: self.reconnects.then_some(&self.target),
+            plan,
+            writer,
+            gate,
+            turns: self.turns,
+            begun: Instant::now(),
+            counted: Mutex::default(),
+            acknowledged: Mutex::default(),
+        };
         let ends: Vec<_> = thread::scope(|scope| {
             let _ending = play.writer.as_ref().map(Ending);
             if let Some(writer) = &play.writer {
@@ -95,12 +121,15 @@ impl Load {
             return Err(unwritable(&problem));
         }
         let counted = play.counted.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let mut loaded = Loaded { new_orders: counted, lost: Vec::new() };
+        let acknowledged = play.acknowledged.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut loaded = Loaded { new_orders: counted, acknowledged, lost: Vec::new(), failed: None };
         for end in ends {
             match end {
                 Ok(Ok(lost)) => loaded.lost.extend(lost),
-                Ok(Err(error)) => return Err(error),
-                Err(_) => return Err(TargetError::database("a terminal panicked: please report this")),
+                Ok(Err(error)) => loaded.failed = loaded.failed.or(Some(error)),
+                Err(_) => {
+                    loaded.failed = Some(TargetError::database("a terminal panicked: please report this"));
+                }
             }
         }
         Ok(loaded)
@@ -112,7 +141,9 @@ fn unwritable(error: &dyn Display) -> TargetError {
 }
 
 /// A load that is played.
-struct Play {
+struct Play<'a> {
+    /// The database, if terminals take new sessions.
+    target: Option<&'a Arc<dyn Target>>,
     plan: InputPlan,
     writer: Option<Writer>,
     gate: Arc<Gate>,
@@ -120,9 +151,11 @@ struct Play {
     begun: Instant,
     /// New-Orders by turn.
     counted: Mutex<Vec<u64>>,
+    /// Acknowledged transactions of the terminals that have ended.
+    acknowledged: Mutex<Acknowledged>,
 }
 
-impl Play {
+impl Play<'_> {
     /// Returns the number of the current turn.
     fn turn(&self) -> usize {
         self.turns.map_or(0, |length| self.begun.elapsed().div_duration_f64(length) as usize)
@@ -151,6 +184,26 @@ impl Play {
         mut session: Box<dyn Session>,
         mut terminal: Terminal,
         stop: &AtomicBool,
+    ) -> Result<Option<String>, TargetError> {
+        let mut acknowledged = Acknowledged::default();
+        let ended = loop {
+            let ended = self.transactions(session, &mut terminal, stop, &mut acknowledged);
+            let lost = matches!(ended, Ok(Some(_)));
+            session = match self.target.filter(|_| lost).and_then(|target| again(&**target, stop)) {
+                Some(session) => session,
+                None => break ended,
+            };
+        };
+        self.acknowledged.lock().unwrap_or_else(PoisonError::into_inner).merge(acknowledged);
+        ended
+    }
+
+    fn transactions(
+        &self,
+        mut session: Box<dyn Session>,
+        terminal: &mut Terminal,
+        stop: &AtomicBool,
+        acknowledged: &mut Acknowledged,
     ) -> Result<Option<String>, TargetError> {
         let failed = |error: io::Error| unwritable(&error);
         let mut last: Option<Entry> = None;
@@ -181,12 +234,19 @@ impl Play {
                     ended => break ended,
                 }
             };
+            if let Ok(Outcome::Standard(outcome)) = &ended {
+                acknowledged.add(outcome);
+            }
             match ended {
                 Ok(Outcome::Standard(StandardOutcome::NewOrder(outcome))) => note("committed", outcome.o_id)?,
                 Ok(_) => {}
                 Err(TxError::Aborted { .. }) => return Ok(None),
                 Err(TxError::RolledBack(outcome)) => note("rolled_back", outcome.o_id)?,
                 Err(error @ (TxError::Unavailable { .. } | TxError::Broken(_))) => {
+                    return Ok(Some(error.to_string()));
+                }
+                // A node that loses its cluster may answer so.
+                Err(error @ TxError::Fatal(_)) if self.target.is_some() => {
                     return Ok(Some(error.to_string()));
                 }
                 Err(error @ (TxError::Fatal(_) | TxError::WrongRows { .. })) => {
@@ -198,6 +258,19 @@ impl Play {
             }
         }
         Ok(None)
+    }
+}
+
+/// Returns a new session in place of a lost one; none once `stop` is set.
+fn again(target: &dyn Target, stop: &AtomicBool) -> Option<Box<dyn Session>> {
+    loop {
+        if stop.load(Ordering::Relaxed) {
+            return None;
+        }
+        match target.connect() {
+            Ok(session) => return Some(session),
+            Err(_) => thread::sleep(RECONNECTS),
+        }
     }
 }
 

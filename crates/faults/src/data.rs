@@ -64,14 +64,6 @@ fn of_process(root: ProcessId) -> Result<PathBuf, FaultError> {
     })
 }
 
-/// Returns true if a file system is mounted at a directory.
-///
-/// # Errors
-/// The directory can't be seen.
-pub fn is_mounted(directory: &Path) -> std::io::Result<bool> {
-    Ok(fs::metadata(directory)?.dev() != fs::metadata(directory.join(".."))?.dev())
-}
-
 /// Returns the most frequent item; none if there are none.
 fn most<T: Ord + Copy>(items: impl Iterator<Item = T>) -> Option<T> {
     let mut counts = BTreeMap::<T, usize>::new();
@@ -142,13 +134,5 @@ mod tests {
         assert_eq!(found("exec 3>../other/two 4>../other/three 5>../four 6<one").unwrap(), other);
         let problem = found("exec 3<one 4>gone; rm gone").unwrap_err().to_string();
         assert!(problem.contains("no file is open for writing: use lab:NAME"), "{problem}");
-    }
-
-    #[test]
-    fn a_directory_is_told_from_a_mounted_file_system() {
-        let place = tempfile::tempdir().unwrap();
-        assert!(!is_mounted(place.path()).unwrap());
-        assert!(is_mounted(Path::new("/proc")).unwrap());
-        assert!(is_mounted(&place.path().join("gone")).is_err());
     }
 }

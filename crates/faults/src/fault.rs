@@ -5,6 +5,7 @@ use crate::error::FaultError;
 use crate::process::{ProcessId, Processes};
 use crate::sockets;
 use crate::spec::FaultSpec;
+use crate::volume::Volume;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -38,12 +39,21 @@ pub struct Server {
     pub stop_signal: i32,
     /// Directory of its data.
     pub data: PathBuf,
-    /// Directory where the file system of the data is mounted, if that is the lab's own.
-    pub disk: Option<PathBuf>,
+    /// The disk of the data, if that is the lab's own.
+    pub disk: Option<Disk>,
     /// The cluster, for a node whose cluster goes on without it.
     pub cluster: Option<Cluster>,
     /// The command that moves warehouses to it, for a shard that takes them.
     pub mover: Option<Mover>,
+}
+
+/// A disk that has the data of a lab's servers alone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Disk {
+    /// Its file system.
+    pub volume: Volume,
+    /// Ports of all servers with data on it.
+    pub ports: Vec<u16>,
 }
 
 /// A cluster whose nodes each have all rows.

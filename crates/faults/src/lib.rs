@@ -26,6 +26,7 @@ mod netfilter;
 mod nfqueue;
 pub mod note;
 pub mod process;
+mod programs;
 mod reading;
 pub mod remote;
 mod schedule;
@@ -34,18 +35,19 @@ pub mod sockets;
 mod spec;
 mod times;
 mod units;
+mod volume;
 
 use std::io;
 use std::path::Path;
 
-pub use data::is_mounted;
 pub use error::FaultError;
-pub use fault::{Cluster, Fault, Mover, Server, Site};
+pub use fault::{Cluster, Disk, Fault, Mover, Server, Site};
 pub use guard::guard;
 pub use hold::hold;
 pub use injector::{Begun, Injector, Undone};
 pub use reading::{Parts, Reader};
 pub use spec::{Commands, FaultSpec, Where};
+pub use volume::Volume;
 
 /// Keeps so many threads busy until this process is killed: the helper of the kind `cpu-burn`.
 pub fn burn(threads: usize) {

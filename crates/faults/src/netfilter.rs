@@ -6,20 +6,19 @@
 //! after it. All changes of a table are one transaction.
 
 use crate::error::FaultError;
+use crate::programs::program;
 use crate::sockets::Endpoint;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use std::env;
 use std::io::Write;
 use std::net::IpAddr;
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::thread;
 
 /// Longest wait for the lock that programs of the packet filter hold, in seconds.
 const LOCK_S: &str = "5";
-/// Directories of system programs, which only root's path has on some systems.
-const SYSTEM: [&str; 2] = ["/usr/sbin", "/sbin"];
+/// Package of the programs.
+const PACKAGE: &str = "iptables";
 
 /// A family of addresses, with rules of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -270,19 +269,10 @@ impl Found {
     }
 }
 
-/// Returns the place of a program: on the path, else in a directory of system programs.
-fn program(name: &str) -> Result<PathBuf, FaultError> {
-    let path = env::var_os("PATH").unwrap_or_default();
-    let directories = env::split_paths(&path).chain(SYSTEM.map(PathBuf::from));
-    directories.map(|directory| directory.join(name)).find(|file| file.is_file()).ok_or_else(|| {
-        FaultError::Lacks(format!("needs {name}, which is not installed: run apt-get install iptables"))
-    })
-}
-
 /// Runs a program with an input, and returns its output.
 fn run(name: &str, arguments: &[&str], input: &str) -> Result<String, FaultError> {
     let failed = |error| FaultError::system(format!("{name} can't be run"), error);
-    let mut command = Command::new(program(name)?);
+    let mut command = Command::new(program(name, PACKAGE)?);
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(failed)?;
     let written = child.stdin.take().map(|mut stdin| {

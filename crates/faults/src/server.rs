@@ -124,6 +124,16 @@ impl Down {
         &self.server
     }
 
+    /// Returns the process that goes down.
+    pub(crate) fn process(&self) -> ProcessId {
+        self.process
+    }
+
+    /// Returns true if the lab of the server was ended meanwhile, so that there is nothing to start again.
+    pub(crate) fn is_given_up(&self) -> bool {
+        self.server.disk.as_ref().is_some_and(|disk| !disk.volume.image.exists())
+    }
+
     /// Notes that the servers go down now.
     pub(crate) fn begins(servers: &mut [Self]) {
         let now = now_ms();

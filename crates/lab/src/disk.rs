@@ -4,17 +4,17 @@ use crate::error::LabError;
 use crate::privacy::own_user;
 use crate::programs::{program, run_to_end};
 use lydite_console::exit::{Failure, Outcome};
-use lydite_faults::is_mounted;
+use lydite_faults::{FaultError, Volume};
 use serde::{Deserialize, Serialize};
 use std::ffi::CString;
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, chown};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Smallest file system, in bytes: a new server and its log fit.
 const LEAST: u64 = 256 << 20;
@@ -26,10 +26,9 @@ const PACKAGES: &str = "e2fsprogs mount";
 /// The file system of a lab.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub(crate) struct Disk {
-    /// Directory where it is mounted.
-    pub(crate) mount: PathBuf,
-    /// File that it is in.
-    image: PathBuf,
+    /// Its file, and the directory where it is mounted.
+    #[serde(flatten)]
+    pub(crate) volume: Volume,
     /// Size in bytes.
     bytes: u64,
 }
@@ -49,7 +48,8 @@ impl Disk {
         for name in ["mkfs.ext4", "mount", "umount"] {
             program(name, PACKAGES)?;
         }
-        Ok(Self { mount: directory.join("disk"), image: directory.join("disk.image"), bytes })
+        let volume = Volume { mount: directory.join("disk"), image: directory.join("disk.image") };
+        Ok(Self { volume, bytes })
     }
 
     /// Makes the file system and mounts it. `user` is the user and group of the servers.
@@ -65,50 +65,75 @@ impl Disk {
             move |error| LabError::system(&path, error)
         };
         let group = user.map(|(_, group)| group);
-        let above = self.image.parent().unwrap_or(Path::new("/"));
+        let Volume { mount, image } = &self.volume;
+        let above = image.parent().unwrap_or(Path::new("/"));
         let free = free(above).map_err(of(above))?;
         // Without room for the image, the servers would meet a broken disk instead of a full one.
         if free < self.bytes {
             let words = format!("{} has only {} MiB of free space", above.display(), free >> 20);
             return Err(LabError::Failed(words));
         }
-        let image = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&self.image);
-        image.and_then(|image| image.set_len(self.bytes)).map_err(of(&self.image))?;
-        let mut mkfs = command("mkfs.ext4")?;
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(image);
+        file.and_then(|file| file.set_len(self.bytes)).map_err(of(image))?;
+        let mut mkfs = Command::new(program("mkfs.ext4", PACKAGES)?);
         // No space that only root can use: a full disk is full for the servers.
-        mkfs.args(["-q", "-m", "0"]).arg(&self.image);
+        mkfs.args(["-q", "-m", "0"]).arg(image).stdin(Stdio::null());
         run_to_end(mkfs, "mkfs.ext4")?;
-        DirBuilder::new().mode(0o700).create(&self.mount).map_err(of(&self.mount))?;
-        let mut mount = command("mount")?;
-        mount.args(["-o", "loop"]).arg(&self.image).arg(&self.mount);
-        run_to_end(mount, "mount")?;
-        chown(&self.mount, Some(own_user()), group).map_err(of(&self.mount))?;
-        fs::set_permissions(&self.mount, fs::Permissions::from_mode(0o710)).map_err(of(&self.mount))
+        DirBuilder::new().mode(0o700).create(mount).map_err(of(mount))?;
+        self.volume.mount()?;
+        chown(mount, Some(own_user()), group).map_err(of(mount))?;
+        fs::set_permissions(mount, fs::Permissions::from_mode(0o710)).map_err(of(mount))
+    }
+
+    /// Brings everything that the file system has in memory to its file. Programs that make the data of a server skip that,
+    /// and a server syncs only what it writes itself: a power cut would lose the rest.
+    ///
+    /// # Errors
+    /// The file rejects it.
+    pub(crate) fn sync(&self) -> Outcome {
+        let failed = |error: io::Error| {
+            Failure::Target(format!("{} can't be synced: {error}", self.volume.mount.display()))
+        };
+        let directory = fs::File::open(&self.volume.mount).map_err(failed)?;
+        // SAFETY: the descriptor is open, and syncfs has no memory preconditions.
+        match unsafe { libc::syncfs(directory.as_raw_fd()) } {
+            0 => Ok(()),
+            _ => Err(failed(io::Error::last_os_error())),
+        }
+    }
+
+    /// Mounts the file system unless it is mounted. `end` ends the servers: it is called if a power cut that was broken off
+    /// has left the file system without power, which no server can use.
+    ///
+    /// # Errors
+    /// The system rejects it, or the servers don't end.
+    pub(crate) fn mount_again(&self, end: impl FnOnce() -> Outcome) -> Outcome {
+        if self.is_cut()? {
+            end()?;
+            self.unmount()?;
+        }
+        self.volume.mount().map_err(rejected)
+    }
+
+    /// Returns true if the file system is mounted and has no power: a power cut was broken off.
+    ///
+    /// # Errors
+    /// Its directory can't be seen.
+    pub(crate) fn is_cut(&self) -> Result<bool, Failure> {
+        // Without its directory the lab's start was broken off before.
+        let is_cut = self.volume.mount.exists() && self.volume.is_cut().map_err(rejected)?;
+        Ok(is_cut)
     }
 
     /// Unmounts the file system, if it is mounted.
     pub(crate) fn unmount(&self) -> Outcome {
-        let begun = Instant::now();
-        while is_mounted(&self.mount).unwrap_or(false) {
-            let mut umount = command("umount")?;
-            umount.arg(&self.mount);
-            if let Err(problem) = run_to_end(umount, "umount")
-                && begun.elapsed() > PATIENCE
-            {
-                return Err(Failure::Target(problem.to_string()));
-            }
-            thread::sleep(Duration::from_millis(20));
-        }
-        Ok(())
+        if self.volume.mount.exists() { self.volume.unmount(PATIENCE).map_err(rejected) } else { Ok(()) }
     }
 }
 
-/// Returns a command without input.
-fn command(name: &str) -> Result<Command, Failure> {
-    let program = program(name, PACKAGES)?;
-    let mut command = Command::new(program);
-    command.stdin(Stdio::null());
-    Ok(command)
+/// Returns the failure of a file system that the system rejects.
+fn rejected(problem: FaultError) -> Failure {
+    Failure::Target(problem.to_string())
 }
 
 /// Returns the free space of the file system that has a directory, in bytes.

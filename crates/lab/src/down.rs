@@ -3,7 +3,7 @@
 use crate::directories::{directory, root};
 use crate::kind::Kind;
 use crate::note::Lab;
-use crate::servers::stop;
+use crate::servers::{kill, stop};
 use lydite_console::exit::{Failure, Outcome};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,10 @@ pub fn down(name: &str, dir: Option<PathBuf>) -> Outcome {
 
 /// Stops the servers of a lab and deletes its directory.
 pub(crate) fn end(kind: &Kind, directory: &Path, lab: &Lab) -> Outcome {
-    stop(kind.servers, &lab.servers)?;
+    match &lab.disk {
+        Some(disk) if disk.is_cut()? => kill(kind.servers, &lab.servers)?,
+        _ => stop(kind.servers, &lab.servers)?,
+    }
     if let Some(disk) = &lab.disk {
         disk.unmount()?;
     }

@@ -35,7 +35,8 @@ pub(crate) fn url(servers: &[Server], password: &str) -> String {
 
 /// Returns the URL of the database that a server opens.
 fn database(server: &Server) -> String {
-    format!("gemel:{}", encoded(&server.data()))
+    let options = if server.settings.is_empty() { "" } else { "?" };
+    format!("gemel:{}{options}{}", encoded(&server.data()), server.settings.join("&"))
 }
 
 /// Makes and starts a server.

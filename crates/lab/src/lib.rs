@@ -32,6 +32,7 @@ mod programs;
 mod restart;
 mod server;
 mod servers;
+mod settings;
 mod target;
 mod up;
 

@@ -352,6 +352,7 @@ fn server_command(programs: &Programs, server: &Server, more: &[String]) -> Comm
     let mut start = programs.command(&programs.server);
     start.arg(format!("--defaults-file={}", option_file(server).display()));
     start.arg(datadir(server)).args(SETTINGS).args(more);
+    start.args(server.settings.iter().map(|setting| format!("--{setting}")));
     start.args([
         format!("--port={}", server.port),
         format!("--socket={}", path("socket")),

@@ -149,7 +149,9 @@ fn start(programs: &Programs, server: &Server) -> Result<(), LabError> {
         .arg(server.data())
         .arg("-l")
         .arg(server.path.join("log"));
-    start.arg("-o").arg(format!("-p {} {SETTINGS}{}", server.port, if server.sync { SYNC } else { "" }));
+    let given: String = server.settings.iter().map(|setting| format!(" -c '{setting}'")).collect();
+    let sync = if server.sync { SYNC } else { "" };
+    start.arg("-o").arg(format!("-p {} {SETTINGS}{sync}{given}", server.port));
     if let Some(clock) = &server.clock {
         clock.make().map_err(|error| LabError::system("the file of its clock", error))?;
         start.envs(clock.environment());
@@ -191,6 +193,11 @@ fn resume(data: &Path) {
             libc::kill(id, libc::SIGCONT);
         }
     }
+}
+
+/// Kills a server whose files can't be read, if it runs.
+pub(crate) fn kill(server: &Server) -> Outcome {
+    process::kill_all(server, &["-D".to_owned(), server.data().display().to_string()])
 }
 
 /// Ends a server if it runs.

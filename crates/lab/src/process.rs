@@ -4,7 +4,7 @@ use crate::error::LabError;
 use crate::find::find;
 use crate::server::Server;
 use lydite_console::exit::{Failure, Outcome};
-use lydite_faults::process::ProcessId;
+use lydite_faults::process::{ProcessId, Processes};
 use std::fs::{self, OpenOptions};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
@@ -87,6 +87,16 @@ pub(crate) fn wait_until_noticed(id: i32) {
     while ended() && begun.elapsed() < PATIENCE {
         thread::sleep(LOOK);
     }
+}
+
+/// Kills a server with all its processes if it runs: those of a killed one may stand still. Its command line has these
+/// arguments, and no other process has all of them.
+pub(crate) fn kill_all(server: &Server, arguments: &[String]) -> Outcome {
+    for process in find(arguments).map_or_else(Vec::new, |root| Processes::now().tree(root)) {
+        // One that has ended gets no signal, and the first one is looked for below.
+        let _ended = process.signal(libc::SIGKILL);
+    }
+    kill(server, arguments)
 }
 
 /// Kills a server if it runs. Its data is deleted afterwards, so there is no need for a clean shutdown. Its command line

@@ -5,7 +5,7 @@ use crate::kind::{Kind, Servers};
 use crate::note::Lab;
 use crate::programs::in_parallel;
 use crate::server::Server;
-use crate::servers::Programs;
+use crate::servers::{Programs, kill};
 use lydite_console::exit::{Failure, Outcome};
 use lydite_console::output::{complain, print};
 use lydite_database::secret::shown;
@@ -39,6 +39,9 @@ pub fn restart(place: &str, dir: Option<PathBuf>) -> Outcome {
         )));
     }
     let programs = Programs::find(kind.servers)?;
+    if let Some(disk) = &lab.disk {
+        disk.mount_again(|| kill(kind.servers, &lab.servers))?;
+    }
     let run = lab.servers.iter().filter(|server| server.answers()).count();
     if kind.servers == Servers::Galera && node.is_some() && 2 * run <= count {
         return Err(Failure::usage(format!(

@@ -22,6 +22,9 @@ pub(crate) struct Server {
     /// True if commits wait for a replica, once the server is a primary.
     #[serde(default)]
     pub(crate) sync: bool,
+    /// Settings of the user's, each as `NAME=VALUE`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) settings: Vec<String>,
 }
 
 impl Server {

@@ -121,6 +121,19 @@ pub(crate) fn url(kind: Servers, servers: &[Server], password: &str) -> String {
     }
 }
 
+/// Kills servers whose files can't be read. Those that are already stopped are skipped.
+pub(crate) fn kill(kind: Servers, servers: &[Server]) -> Outcome {
+    match kind {
+        Servers::Postgres | Servers::PostgresOverShards | Servers::PostgresWithReplicas => {
+            servers.iter().try_for_each(postgres::kill)
+        }
+        // A signal stops the others anyway.
+        Servers::Mariadb | Servers::Galera | Servers::Spider | Servers::Gemel | Servers::Fleet => {
+            stop(kind, servers)
+        }
+    }
+}
+
 /// Stops servers one after the other. Servers that are already stopped are skipped.
 pub(crate) fn stop(kind: Servers, servers: &[Server]) -> Outcome {
     match kind {

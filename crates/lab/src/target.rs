@@ -83,6 +83,7 @@ impl LabTarget {
             agent: None,
             clock: None,
             sync: false,
+            settings: Vec::new(),
         };
         let servers: Vec<Server> = (0..count).map(server).collect();
         self.with_options(&servers::url(self.kind.servers, &servers, "password"))

@@ -12,6 +12,7 @@ use crate::postgres;
 use crate::privacy::new_password;
 use crate::server::Server;
 use crate::servers::{Programs, url};
+use crate::settings;
 use lydite_console::exit::{Failure, Outcome};
 use lydite_console::interrupt::Interrupt;
 use lydite_console::output::{complain, print};
@@ -33,6 +34,8 @@ pub struct Options {
     pub sync: bool,
     /// Size of a file system of the lab's own.
     pub disk: Option<String>,
+    /// Settings of the servers besides the lab's own, each as `NAME=VALUE`.
+    pub settings: Vec<String>,
     /// Absolute directory of the sweep that starts the lab and ends it.
     pub sweep: Option<PathBuf>,
 }
@@ -67,7 +70,10 @@ impl Options {
         if self.disk.is_some() && kind.servers == Servers::Fleet {
             return refuse(String::from("--disk is for databases, not for fleet"));
         }
-        Ok(())
+        if !self.settings.is_empty() && kind.servers == Servers::Fleet {
+            return refuse(String::from("--set is for databases, not for fleet"));
+        }
+        settings::check(&self.settings)
     }
 }
 
@@ -125,6 +131,13 @@ fn show_running(
         && lab.disk != Some(Disk::plan(size, directory)?)
     {
         return Err(without(&format!("--disk {size}")));
+    }
+    if let Some(missing) = options
+        .settings
+        .iter()
+        .find(|setting| lab.servers.iter().any(|server| !server.settings.contains(setting)))
+    {
+        return Err(without(&format!("--set {missing}")));
     }
     if !lab.has_password() {
         complain(&format!(
@@ -199,7 +212,9 @@ pub(crate) fn start(
     // Held until this function ends, so that others see that the lab is being started.
     let _starting = lab.write(directory).map_err(|error| directories::unusable(directory, &error))?;
     let made = lab.disk.as_ref().map_or(Ok(()), |disk| disk.make(programs.user()));
-    let mut started = made.and_then(|()| programs.start(directory, kind.servers, &lab.servers, &password));
+    let mut started = made
+        .and_then(|()| programs.start(directory, kind.servers, &lab.servers, &password))
+        .and_then(|()| lab.disk.as_ref().map_or(Ok(()), Disk::sync));
     if interrupt.asked() {
         started = Err(Failure::Interrupted("interrupted: the lab was ended again".into()));
     }
@@ -220,7 +235,7 @@ fn new_lab(
     disk: Option<Disk>,
     password: &str,
 ) -> Result<Lab, Failure> {
-    let above = disk.as_ref().map_or(directory, |disk| disk.mount.as_path());
+    let above = disk.as_ref().map_or(directory, |disk| disk.volume.mount.as_path());
     let count = kind.servers.count(options.members().unwrap_or(DEFAULT_MEMBERS));
     let server = |number: usize, port: u16, agent: Option<String>| Server {
         path: above.join(format!("{}-{number}", if agent.is_some() { "agent" } else { "server" })),
@@ -228,6 +243,7 @@ fn new_lab(
         agent,
         clock: library.map(|library| clock::clock(library, directory, number)),
         sync: options.sync,
+        settings: options.settings.clone(),
     };
     // Agents listen to no port.
     let listening = if kind.servers == Servers::Fleet { 1 } else { count };

@@ -373,4 +373,7 @@ pub(crate) struct AuditLoadArgs {
     /// Use it in every second turn of this length only, and print the New-Orders of each turn
     #[arg(long)]
     pub(crate) turns: Option<String>,
+    /// Let a terminal that has lost its session take another one
+    #[arg(long)]
+    pub(crate) reconnect: bool,
 }

@@ -3,7 +3,6 @@
 //! Only for labs with a file system of their own.
 
 use super::{Acts, Kind};
-use crate::data::is_mounted;
 use crate::error::FaultError;
 use crate::fault::{Fault, Site};
 use crate::process::ProcessId;
@@ -54,15 +53,16 @@ impl Kind for DiskFull {
                 continue;
             };
             servers.push((root, server.port));
-            let file = disk.join(format!("lydite-fault-{}", std::process::id()));
-            match is_mounted(disk) {
+            let mount = &disk.volume.mount;
+            let file = mount.join(format!("lydite-fault-{}", std::process::id()));
+            match disk.volume.is_mounted() {
                 _ if files.contains(&file) => {}
                 Ok(true) => files.push(file),
                 Ok(false) => {
-                    let words = format!("{}: no file system is mounted there", disk.display());
+                    let words = format!("{}: no file system is mounted there", mount.display());
                     problems.push(FaultError::Lacks(words));
                 }
-                Err(error) => problems.push(FaultError::system(disk.display(), error)),
+                Err(problem) => problems.push(problem),
             }
         }
         if problems.is_empty() { Ok(State { files, servers }) } else { Err(problems) }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// Longest wait until killed processes have ended.
-const KILLED: Duration = Duration::from_secs(10);
+pub(super) const KILLED: Duration = Duration::from_secs(10);
 /// Longest wait for an orderly stop, which may write all changed pages.
 const ORDERLY: Duration = Duration::from_secs(60);
 
@@ -23,6 +23,9 @@ pub(super) trait EndKind: Sync {
     const ACTS: Acts;
     /// True if the server stops in its own way, false if it is killed.
     const ORDERLY: bool;
+    /// True if the fault is in force from the first moment of its begin, as [`Kind::AT_ONCE`]. An orderly stop may take
+    /// long, and rejects connections meanwhile.
+    const AT_ONCE: bool = Self::ORDERLY;
 
     /// Rejects times and places that the kind does not take.
     ///
@@ -42,6 +45,15 @@ pub(super) trait EndKind: Sync {
     /// Returns what happens besides the signal and the new start, in words; may be empty.
     fn besides() -> &'static str {
         ""
+    }
+
+    /// Does the part of the begin that comes before the servers are killed. Returns processes to kill besides those that
+    /// are found after it.
+    ///
+    /// # Errors
+    /// The fault could not begin, or only in part.
+    fn first(_: &[Down]) -> Result<Vec<ProcessId>, FaultError> {
+        Ok(Vec::new())
     }
 
     /// Does the rest of the begin, once the servers have ended. Returns further proof; may be empty.
@@ -92,8 +104,7 @@ impl<E: EndKind> Kind for Ends<E> {
     const NAME: &'static str = E::NAME;
     const ACTS: Acts = E::ACTS;
     const STAYS: bool = true;
-    // An orderly stop may take long, and rejects connections meanwhile.
-    const AT_ONCE: bool = E::ORDERLY;
+    const AT_ONCE: bool = E::AT_ONCE;
 
     fn read(&self, fault: &FaultSpec) -> Result<(), FaultError> {
         no_arguments(fault)?;
@@ -125,8 +136,18 @@ impl<E: EndKind> Kind for Ends<E> {
         E::bear(&state.servers.iter().map(Down::server).collect::<Vec<_>>())
             .map_err(|problems| FaultError::joined(&problems))?;
         let roots = state.roots();
-        // Stopped first, so that no process starts another one between the look and the signal.
-        let killed = if E::ORDERLY { Vec::new() } else { stop_all(&roots)? };
+        let mut killed = E::first(&state.servers)?;
+        if !E::ORDERLY {
+            // Stopped first, so that no process starts another one between the look and the signal.
+            match stop_all(&roots) {
+                Ok(stopped) => {
+                    killed.extend(stopped.into_iter().filter(|one| !killed.contains(one)).collect::<Vec<_>>())
+                }
+                // All may have ended because of the first part.
+                Err(problem) if killed.is_empty() => return Err(problem),
+                Err(_) => {}
+            }
+        }
         Down::begins(&mut state.servers);
         // The uppermost ones last: if the guard is killed meanwhile, the end finds the stopped ones below them.
         let killed_by = killed.iter().rev().map(|process| (*process, libc::SIGKILL));
@@ -168,7 +189,11 @@ impl<E: EndKind> Kind for Ends<E> {
                 process.pid,
                 patience.as_secs()
             ))),
-            _ => E::before_start(&state.servers).and_then(|()| Down::start_all(&state.servers)),
+            _ => {
+                let servers: Vec<Down> =
+                    state.servers.iter().filter(|server| !server.is_given_up()).cloned().collect();
+                E::before_start(&servers).and_then(|()| Down::start_all(&servers))
+            }
         }
     }
 }

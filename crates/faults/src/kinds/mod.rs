@@ -18,6 +18,7 @@ mod net_delay;
 mod net_loss;
 mod net_partition;
 mod net_rate;
+mod power_cut;
 mod restart;
 mod shutdown;
 mod stop;
@@ -39,6 +40,7 @@ static KINDS: &[&dyn AnyKind] = &[
     &ends::Ends(restart::Restart),
     &ends::Ends(shutdown::Shutdown),
     &ends::Ends(disk_loss::DiskLoss),
+    &ends::Ends(power_cut::PowerCut),
     &cpu_burn::CpuBurn,
     &limit::Limit(cpu_limit::CpuLimit),
     &net::Net(net_delay::NetDelay),

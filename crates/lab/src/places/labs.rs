@@ -5,7 +5,7 @@ use crate::error::LabError;
 use crate::kind::{KINDS, Kind, Servers};
 use crate::note::Lab;
 use crate::{galera, mariadb, server};
-use lydite_faults::{Cluster, Mover, Server};
+use lydite_faults::{Cluster, Disk, Mover, Server};
 
 /// Returns the servers of a lab that runs without `--dir`, for faults.
 ///
@@ -20,9 +20,9 @@ pub(super) fn servers(name: &str) -> Result<Vec<Server>, LabError> {
     let lab = Lab::read(&root().join(name))?.ok_or_else(|| {
         LabError::Place(format!("lab {name} does not run: start it with lydite lab up {name}"))
     })?;
-    let disk = lab.disk.map(|disk| disk.mount);
     let first = lab.servers.first().filter(|_| kind.servers == Servers::Galera);
     let ports: Vec<u16> = lab.servers.iter().map(|server| server.port).collect();
+    let disk = lab.disk.map(|disk| Disk { volume: disk.volume, ports: ports.clone() });
     let cluster =
         first.map(|first| Cluster { new_data: mariadb::new_data(first), ports, rejoin: galera::rejoin() });
     // The first server is the coordinator.

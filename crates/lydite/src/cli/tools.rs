@@ -123,9 +123,12 @@ pub(crate) enum LabCommand {
         /// Make commits wait until a replica has them on its disk (pg-replicas)
         #[arg(long)]
         sync: bool,
-        /// Give the data a file system of its own of this size, as 4G, which the fault disk-full fills (needs root)
+        /// Give the data a file system of its own of this size, as 4G, for the faults disk-full and power-cut (needs root)
         #[arg(long, value_name = "SIZE")]
         disk: Option<String>,
+        /// Start the servers with this setting of theirs, as fsync=off or durability=none; may be repeated
+        #[arg(long = "set", value_name = "NAME=VALUE")]
+        settings: Vec<String>,
         /// Directory of its data, new or empty [default: below the directory for temporary files]
         #[arg(long, value_name = "DIR")]
         dir: Option<PathBuf>,

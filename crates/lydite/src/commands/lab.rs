@@ -9,8 +9,8 @@ use lydite_report::live::Style;
 /// Runs `lydite lab`.
 pub(crate) fn command(args: LabArgs) -> Outcome {
     match args.command {
-        LabCommand::Up { kind, shards, agents, clock, sync, disk, dir } => {
-            let options = Options { shards, agents, clock, sync, disk, sweep: None };
+        LabCommand::Up { kind, shards, agents, clock, sync, disk, settings, dir } => {
+            let options = Options { shards, agents, clock, sync, disk, settings, sweep: None };
             lydite_lab::up(&kind, &options, dir, &watch(Style::Plain)?)
         }
         LabCommand::Down { kind, dir } => lydite_lab::down(&kind, dir),

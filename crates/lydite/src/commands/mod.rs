@@ -37,7 +37,7 @@ pub(crate) fn run(command: Command) -> Outcome {
         Command::Plan(args) => plan::command(&args),
         Command::Verify(args) => verify::command(&args),
         Command::Audit(args) => audit::command(&args),
-        Command::AuditLoad(args) => audit::load::command(&args),
+        Command::AuditLoad(args) => audit::load(&args),
         Command::ObserveHost { port } => observe_host(port),
         Command::Sweep(args) => sweep::command(args),
         Command::Report(args) => report::command(&args),

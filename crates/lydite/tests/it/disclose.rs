@@ -168,12 +168,25 @@ fn everything_that_is_missing_is_listed_with_the_command_that_supplies_it() {
     };
     let plain = result();
     let audited = audit();
-    let disk_loss = "durability after the loss of a disk: ";
-    assert!(usual.iter().any(|gap| gap.starts_with(disk_loss)), "{usual:#?}");
+    let power = |verdict: &str| {
+        let test = with(&audited["tests"][3], "id", value!("durability-4"));
+        with(&test, "verdict", value!(verdict))
+    };
+    for (loss, test) in [
+        ("durability after the loss of a disk: ", with(&audited["tests"][3], "id", value!("durability-2"))),
+        ("durability after the loss of power: ", power("passed")),
+    ] {
+        assert!(usual.iter().any(|gap| gap.starts_with(loss)), "{usual:#?}");
+        let mut tests = audited["tests"].as_array().expect("tests").clone();
+        tests.push(test);
+        let tested = Case { audit: Some(with(&audited, "tests", value!(tests))), ..Case::whole() }.missing();
+        assert!(tested.len() + 1 == usual.len() && !tested.iter().any(|gap| gap.starts_with(loss)));
+    }
+    // Where it can't be shown, it is missing as ever, once.
     let mut tests = audited["tests"].as_array().expect("tests").clone();
-    tests.push(with(&tests[3], "id", value!("durability-2")));
-    let tested = Case { audit: Some(with(&audited, "tests", value!(tests))), ..Case::whole() }.missing();
-    assert!(tested.len() + 1 == usual.len() && !tested.iter().any(|gap| gap.starts_with(disk_loss)));
+    tests.push(power("not_run"));
+    let untested = Case { audit: Some(with(&audited, "tests", value!(tests))), ..Case::whole() }.missing();
+    assert_eq!(untested, usual);
     let one = "postgres://one/shop";
     for (case, wanted) in [
         (Case { audit: None, ..Case::whole() }, vec!["there is no audit | lydite audit postgres://"]),

@@ -50,7 +50,12 @@ fn a_busy_disk_is_busy_by_a_helper_that_leaves_nothing() {
     assert_eq!(files(), before, "no scratch file is left");
     assert_eq!(lab.place.list(), "no active faults\n");
     // Labs of other options.
-    let faults = ["disk-full@1s..2s/lab:pg", "disk-loss@1s..2s/lab:pg", "clock-jump:+1h@1s..2s/lab:pg"];
+    let faults = [
+        "disk-full@1s..2s/lab:pg",
+        "disk-loss@1s..2s/lab:pg",
+        "power-cut@2s..3s/lab:pg",
+        "clock-jump:+1h@1s..2s/lab:pg",
+    ];
     let ended = lab.run("3s", &faults, &[]).wait().code(2);
     let errors = ended.errors().join("\n");
     assert!(
@@ -58,6 +63,11 @@ fn a_busy_disk_is_busy_by_a_helper_that_leaves_nothing() {
         "{errors}"
     );
     assert!(errors.contains("has no other server to copy its data from"), "{errors}");
+    assert!(
+        errors.contains("others, which keep their power: start the lab with --disk SIZE")
+            || errors.contains("shuts a file system down: run lydite as root"),
+        "{errors}"
+    );
     assert!(errors.contains("start the lab with lydite lab up NAME --clock"), "{errors}");
 }
 

@@ -45,6 +45,7 @@ mod outage;
 mod outputs;
 mod plan;
 mod poolers;
+mod power_cut;
 mod program;
 mod real_servers;
 mod replicas;

@@ -1,94 +1,39 @@
-//! The load of the durability test, in a process of its own: a database within that process dies with it.
+//! The load of a durability test, in a process of its own: a database within that process dies with it.
 
-use crate::cli::AuditLoadArgs;
-use lydite_audit::checkpoints::Checkpoints;
+use lydite_audit::Acknowledged;
 use lydite_audit::consistency::Look;
-use lydite_audit::load::{Gate, Load};
-use lydite_console::exit::{Failure, Outcome};
-use lydite_console::output::print;
+use lydite_console::exit::Failure;
 use lydite_console::program::program;
-use lydite_database::{DatabaseState, Target, TxMode};
-use lydite_families::TargetSpec;
-use lydite_plan::values::time;
-use lydite_report::observed::counts_checkpoints;
-use lydite_tpcc::meta::DatabaseMeta;
 use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// Line that the process prints once all terminals are connected.
-const READY: &str = "ready";
+pub(crate) const READY: &str = "ready";
 /// Line that it reads: the terminals stand still while it looks at the database, and prints what it saw as JSON.
-const LOOK_NOW: &str = "look";
+pub(crate) const LOOK_NOW: &str = "look";
+/// Begin of the line that it prints at its end: the transactions that the terminals saw acknowledged, as JSON.
+pub(crate) const ACKNOWLEDGED: &str = "acknowledged ";
 /// Time between two looks at the process.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Runs `lydite audit-load`: reads the URL from the standard input, since it may hold a password, and plays the load
-/// until the input ends.
-pub(crate) fn command(args: &AuditLoadArgs) -> Outcome {
-    let mut input = BufReader::new(io::stdin());
-    let mut url = String::new();
-    input.read_line(&mut url).map_err(|error| Failure::usage(format!("standard input: {error}")))?;
-    let spec = TargetSpec::parse(url.trim_end(), TxMode::Statements).map_err(Failure::Usage)?;
-    let target: Arc<dyn Target> = spec.open()?;
-    let DatabaseState::Ready { meta } = target.state()? else {
-        return Err(Failure::usage("the database is not loaded: use lydite audit"));
-    };
-    let turns = args.turns.as_deref().map(time).transpose();
-    let turns = turns.map_err(|problem| Failure::usage(problem.to_string()))?;
-    if turns == Some(Duration::ZERO) {
-        return Err(Failure::usage("--turns: must be longer than 0"));
-    }
-    let (stop, gate) = (Arc::new(AtomicBool::new(false)), Arc::<Gate>::default());
-    let asked = (Arc::clone(&target), meta.clone(), Arc::clone(&gate), Arc::clone(&stop));
-    thread::Builder::new()
-        .name("input".into())
-        .spawn(move || obey(input, (&asked.0, &asked.1), &asked.2, &asked.3))
-        .map_err(|error| Failure::usage(format!("the system gives no thread to watch the input: {error}")))?;
-    let (terminals, seed, file) = (args.terminals, args.seed, args.file.clone());
-    let load = Load { target, meta, terminals, seed, file, turns, gate };
-    let mut printed = Ok(());
-    let played = load.play(|| printed = print(&format!("{READY}\n")), &stop)?;
-    if turns.is_some() {
-        let counts: Vec<String> = played.new_orders.iter().map(u64::to_string).collect();
-        print(&format!("New-Orders of each turn: {}\n", counts.join(" ")))?;
-    }
-    // The test that made the database fail does not read it; one whose database failed by itself does.
-    match played.lost.first() {
-        Some(lost) => Err(Failure::Target(lost.clone())),
-        None => printed,
-    }
-}
-
-/// Looks at the database as often as the input asks for it, and sets `stop` when the input ends.
-fn obey(
-    input: impl BufRead,
-    (target, meta): (&Arc<dyn Target>, &DatabaseMeta),
-    gate: &Gate,
-    stop: &AtomicBool,
-) {
-    let mut checkpoints = Checkpoints::watch(&**target, counts_checkpoints);
-    for line in input.lines().map_while(Result::ok) {
-        if line == LOOK_NOW {
-            let look = Look::at(&**target, meta, gate, &mut checkpoints);
-            // One who does not read any more has closed the input, too.
-            let _read = serde_json::to_string(&look).map(|text| print(&format!("{text}\n")));
-        }
-    }
-    stop.store(true, Ordering::Relaxed);
-}
-
 /// The reason why a load did not do what it was asked to, in words.
-pub(super) struct LoadError(pub(super) String);
+pub(crate) struct LoadError(pub(crate) String);
+
+/// The end of a load.
+pub(crate) struct Ended {
+    /// False if all terminals went on: nothing has failed.
+    pub(crate) lost: bool,
+    /// Transactions that the terminals saw acknowledged; none if they had to be killed.
+    pub(crate) acknowledged: Option<Acknowledged>,
+}
 
 /// A load in another process. Dropping it kills the process.
-pub(super) struct LoadProcess {
+pub(crate) struct LoadProcess {
     child: Child,
     /// The load stops when it is closed.
     input: Option<ChildStdin>,
@@ -98,7 +43,13 @@ pub(super) struct LoadProcess {
 
 impl LoadProcess {
     /// Starts the load.
-    pub(super) fn start(url: &str, file: &Path, terminals: u32, seed: u64) -> io::Result<Self> {
+    pub(crate) fn start(
+        url: &str,
+        file: &Path,
+        terminals: u32,
+        seed: u64,
+        reconnects: bool,
+    ) -> io::Result<Self> {
         let mut command = Command::new(program()?);
         command.args([
             "audit-load",
@@ -108,7 +59,8 @@ impl LoadProcess {
             &seed.to_string(),
             "--file",
         ]);
-        command.arg(file).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.arg(file).args(reconnects.then_some("--reconnect"));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         // Ctrl-C must reach this process only.
         command.process_group(0);
         let mut child = command.spawn()?;
@@ -130,7 +82,7 @@ impl LoadProcess {
     ///
     /// # Errors
     /// The process ended before, and said why.
-    pub(super) fn wait_until_ready(
+    pub(crate) fn wait_until_ready(
         &mut self,
         patience: Duration,
         interrupted: &dyn Fn() -> bool,
@@ -146,7 +98,7 @@ impl LoadProcess {
     ///
     /// # Errors
     /// The process ended before, and said why.
-    pub(super) fn look(&mut self, interrupted: &dyn Fn() -> bool) -> Result<Look, LoadError> {
+    pub(crate) fn look(&mut self, interrupted: &dyn Fn() -> bool) -> Result<Look, LoadError> {
         if let Some(input) = &mut self.input {
             io::Write::write_all(input, format!("{LOOK_NOW}\n").as_bytes())
                 .map_err(|error| LoadError(format!("the load takes no requests: {error}")))?;
@@ -178,7 +130,7 @@ impl LoadProcess {
     }
 
     /// Ends the process if it has not ended, and returns its messages.
-    pub(super) fn last_words(&mut self) -> String {
+    pub(crate) fn last_words(&mut self) -> String {
         let _gone = self.kill();
         let mut text = String::new();
         if let Some(mut stderr) = self.child.stderr.take() {
@@ -189,34 +141,36 @@ impl LoadProcess {
     }
 
     /// True if the process has ended.
-    pub(super) fn has_ended(&mut self) -> bool {
+    pub(crate) fn has_ended(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(Some(_)))
     }
 
     /// Kills the process (SIGKILL), and returns how it ended: perhaps by itself, before.
-    pub(super) fn kill(&mut self) -> io::Result<ExitStatus> {
+    pub(crate) fn kill(&mut self) -> io::Result<ExitStatus> {
         self.child.kill()?;
         self.child.wait()
     }
 
     /// Ends the process after a failure of the database. The terminals have the time `notice` to notice the failure. Those
-    /// that have not are asked to stop, and killed after `patience`. Returns false if all terminals went on: nothing has
-    /// failed.
+    /// that have not are asked to stop, and killed after `patience`.
     ///
     /// # Errors
     /// The load ended for a reason of its own, for example because the success file can't be written.
-    pub(super) fn end(mut self, notice: Duration, patience: Duration) -> Result<bool, LoadError> {
+    pub(crate) fn end(mut self, notice: Duration, patience: Duration) -> Result<Ended, LoadError> {
         let noticed = self.ended_within(notice);
         drop(self.input.take());
         if !noticed && !self.ended_within(patience) {
-            return Ok(true);
+            return Ok(Ended { lost: true, acknowledged: None });
         }
         let lost = Failure::Target(String::new()).code().into();
-        match self.child.wait() {
-            Ok(status) if status.success() => Ok(false),
-            Ok(status) if status.code() == Some(lost) => Ok(true),
-            _ => Err(LoadError(self.last_words())),
-        }
+        let lost = match self.child.wait() {
+            Ok(status) if status.success() => false,
+            Ok(status) if status.code() == Some(lost) => true,
+            _ => return Err(LoadError(self.last_words())),
+        };
+        // The lines end with the process.
+        let line = self.lines.iter().find_map(|line| line.strip_prefix(ACKNOWLEDGED).map(str::to_owned));
+        Ok(Ended { lost, acknowledged: line.and_then(|line| serde_json::from_str(&line).ok()) })
     }
 
     /// Waits for the end of the process. Returns false if it still runs after `patience`.

@@ -1,30 +1,26 @@
-//! The durability tests (clause 3.5.4): a load with a success file, a failure, the recovery, and the comparison.
+//! A durability test (clause 3.5.4): a load with a success file, a failure, the recovery, and the comparison.
 
-use super::load::LoadProcess;
-use crate::scratch::Scratch;
-use lydite_audit::durability::{Failure, Recovered, Trial};
+use crate::crash::Crash;
+use crate::load::LoadProcess;
+use lydite_audit::durability::{Recovered, Trial};
 use lydite_audit::success_file::SuccessFile;
 use lydite_audit::{Finding, Scope};
 use lydite_console::interrupt::Interrupt;
-use lydite_database::{DatabaseState, Target, TargetError};
+use lydite_database::{DatabaseState, Target, TargetError, TargetErrorKind};
 use lydite_families::TargetSpec;
 use lydite_faults::sockets::accepts;
-use lydite_faults::{Commands, Fault, FaultSpec, Injector, Where};
-use lydite_lab::places;
-use lydite_plan::controls::faults::addresses_of;
+use lydite_faults::{Commands, Fault, Injector};
 use lydite_tpcc::meta::DatabaseMeta;
-use std::num::NonZeroU32;
 use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// Longest wait for the load, and for the database after its failure.
 const PATIENCE: Duration = Duration::from_secs(300);
-/// Longest time of a command of the user's.
-const COMMAND_LIMIT: Duration = Duration::from_secs(240);
 /// Longest wait until the terminals of a database that has failed notice it, and then until they stop.
-const LOAD_ENDS: Duration = Duration::from_secs(10);
+pub(crate) const LOAD_ENDS: Duration = Duration::from_secs(10);
 /// Least load on the other nodes after the loss of a disk.
 const GOES_ON: Duration = Duration::from_secs(3);
 /// Longest wait until the other nodes go on without the lost one.
@@ -40,195 +36,76 @@ const RESUMED: Duration = Duration::from_secs(5);
 const COPIED: Duration = Duration::from_secs(30 * 60);
 /// Longest time without a listener after which a node that copies rows has ended.
 const NODE_IS_DOWN: Duration = Duration::from_secs(5);
-/// The kind of fault that takes a node's disk.
-const DISK_LOSS: &str = "disk-loss";
+/// Longest time in which a server that answers after a loss of power has not the database of before: it has recovered, and
+/// lost it.
+const RECOVERED: Duration = Duration::from_secs(15);
 /// Time between two looks.
-const LOOK: Duration = Duration::from_millis(50);
-
-/// The failure of the test.
-pub(super) enum Crash {
-    /// The process with the database is killed.
-    Process,
-    /// The servers of a lab are killed and started again, or the user's own commands do that.
-    Fault {
-        fault: Fault,
-        /// The nodes of a lab that each have all rows; none of another database.
-        nodes: Vec<Node>,
-    },
-    /// A node of a lab loses its data, and copies them from the other nodes again.
-    DiskLoss { fault: Fault, node: Node },
-    /// None, for this reason.
-    Unknown(Failure, String),
-}
-
-/// A node that has all rows.
-pub(super) struct Node {
-    port: u16,
-    /// The database on this node alone.
-    spec: TargetSpec,
-}
-
-impl Node {
-    /// Returns the node of a port.
-    ///
-    /// # Errors
-    /// The URL can't name it alone.
-    fn on(spec: &TargetSpec, port: u16) -> Result<Self, Vec<String>> {
-        let problem = || vec![format!("this URL can't name the node on port {port} alone")];
-        spec.on_port(port).map(|spec| Self { port, spec }).ok_or_else(problem)
-    }
-}
-
-impl Crash {
-    /// Returns the failure of the servers of a lab, if the URL names one.
-    pub(super) fn of_lab(url: &str, spec: &TargetSpec) -> Self {
-        let addresses = addresses_of(url);
-        let made = places::resolve(&fault("kill", Where::Nodes(None), None), &addresses).and_then(|fault| {
-            let last = places::last_server(&addresses).map_err(|problem| vec![problem.to_string()])?;
-            let ports = last.and_then(|server| server.cluster).map_or_else(Vec::new, |cluster| cluster.ports);
-            let nodes = ports.into_iter().map(|port| Node::on(spec, port)).collect::<Result<_, _>>()?;
-            Ok(Self::Fault { fault, nodes })
-        });
-        let is_lab = lab_of(url).is_some();
-        made.unwrap_or_else(|problems| {
-            let problems = problems.join("; ");
-            // The advice comes first: the problems advise places of faults, which an audit does not have.
-            let why = if is_lab {
-                problems
-            } else {
-                format!(
-                    "use --kill COMMAND and --restart COMMAND: Lydite can't kill these servers by itself ({problems})"
-                )
-            };
-            Self::Unknown(Failure::Crash, why)
-        })
-    }
-
-    /// Returns the loss of a node's disk, if the URL names a lab whose nodes have all rows each.
-    pub(super) fn disk_loss(url: &str, spec: &TargetSpec) -> Option<Self> {
-        let addresses = addresses_of(url);
-        let made = match places::last_server(&addresses) {
-            Ok(last) => {
-                let server = last.filter(|server| server.cluster.is_some())?;
-                let last = Where::Nodes(Some(NonZeroU32::MIN));
-                places::resolve(&fault(DISK_LOSS, last, None), &addresses)
-                    .and_then(|fault| Ok(Self::DiskLoss { fault, node: Node::on(spec, server.port)? }))
-            }
-            Err(problem) => Err(vec![problem.to_string()]),
-        };
-        Some(made.unwrap_or_else(|problems| Self::Unknown(Failure::DiskLoss, problems.join("; "))))
-    }
-
-    /// Returns true unless there is no way to make the database fail.
-    pub(super) fn is_known(&self) -> bool {
-        !matches!(self, Self::Unknown(..))
-    }
-
-    /// Returns what the database has to survive.
-    fn failure(&self) -> Failure {
-        match self {
-            Self::Process | Self::Fault { .. } => Failure::Crash,
-            Self::DiskLoss { .. } => Failure::DiskLoss,
-            Self::Unknown(failure, _) => *failure,
-        }
-    }
-
-    /// Returns the failure by shell commands: `kill` makes the database fail, `restart` starts it again.
-    ///
-    /// # Errors
-    /// The shell can't read a command.
-    pub(super) fn of_commands(kill: &str, restart: &str) -> Result<Self, Vec<String>> {
-        let commands = Commands { begin: kill.into(), end: Some(restart.into()), limit: COMMAND_LIMIT };
-        places::resolve(&fault("command", Where::Local, Some(commands)), &[])
-            .map(|fault| Self::Fault { fault, nodes: Vec::new() })
-    }
-
-    /// Returns what is read after the recovery: each node alone, or the database as `spec` names it.
-    fn places<'a>(&'a self, spec: &'a TargetSpec) -> Vec<(Option<u16>, &'a TargetSpec)> {
-        let nodes = match self {
-            Self::Fault { nodes, .. } => &nodes[..],
-            Self::DiskLoss { node, .. } => std::slice::from_ref(node),
-            Self::Process | Self::Unknown(..) => &[],
-        };
-        match nodes {
-            [] => vec![(None, spec)],
-            nodes => nodes.iter().map(|node| (Some(node.port), &node.spec)).collect(),
-        }
-    }
-}
-
-/// Returns the name of the lab that the URL names, if that is known.
-pub(super) fn lab_of(url: &str) -> Option<&'static str> {
-    places::lab_of(&addresses_of(url)).ok()?
-}
-
-/// Returns a fault that the audit begins and ends.
-fn fault(kind: &str, place: Where, commands: Option<Commands>) -> FaultSpec {
-    FaultSpec {
-        kind: kind.into(),
-        arguments: None,
-        from: Duration::ZERO,
-        to: Some(PATIENCE),
-        host: None,
-        places: vec![place],
-        commands,
-    }
-}
+pub(crate) const LOOK: Duration = Duration::from_millis(50);
 
 /// Everything that the test needs.
-pub(super) struct Test<'a> {
-    pub(super) spec: &'a TargetSpec,
-    pub(super) url: &'a str,
-    pub(super) meta: &'a DatabaseMeta,
-    pub(super) scope: Scope,
-    pub(super) crash: &'a Crash,
+pub struct Test<'a> {
+    /// The database.
+    pub spec: &'a TargetSpec,
+    /// Its URL, with its password.
+    pub url: &'a str,
+    /// Its scale.
+    pub meta: &'a DatabaseMeta,
+    /// Scope of the findings.
+    pub scope: Scope,
+    /// The failure.
+    pub crash: &'a Crash,
     /// True if the database's settings make a commit survive the loss of power.
-    pub(super) durable: bool,
-    pub(super) duration: Duration,
-    pub(super) terminals: u32,
-    pub(super) seed: u64,
-    pub(super) scratch: &'a Scratch,
-    pub(super) interrupt: &'a Interrupt,
+    pub durable: bool,
+    /// Length of the load before the failure.
+    pub duration: Duration,
+    /// Terminals of the load.
+    pub terminals: u32,
+    /// Seed of their inputs.
+    pub seed: u64,
+    /// Directory of the success file.
+    pub scratch: &'a Path,
+    /// The user's wish to stop.
+    pub interrupt: &'a Interrupt,
     /// True if the load serves `consistency-2`, too.
-    pub(super) judges_conditions: bool,
+    pub judges_conditions: bool,
 }
 
 /// The findings of a test.
-pub(super) struct Tested {
+pub struct Tested {
     /// Finding of `consistency-2`, if the load served it.
-    pub(super) conditions: Option<Finding>,
+    pub conditions: Option<Finding>,
     /// Finding of the test itself.
-    pub(super) durability: Finding,
+    pub durability: Finding,
 }
 
 impl Test<'_> {
     /// Returns the findings of a test that could not begin.
-    pub(super) fn impossible(&self, why: impl Into<String>) -> Tested {
+    pub fn impossible(&self, why: impl Into<String>) -> Tested {
         let durability = Trial::impossible(self.crash.failure(), self.scope, why);
         Tested { conditions: None, durability }
     }
 
     /// Returns the finding of a test that did not begin because the user wants that.
-    pub(super) fn skipped(&self) -> Tested {
+    pub fn skipped(&self) -> Tested {
         Tested { conditions: None, durability: Trial::skipped(self.crash.failure(), self.scope) }
     }
 
     /// Runs the test. A database within this process is closed first, so it takes the only handle.
-    pub(super) fn run(&self, target: Arc<dyn Target>) -> Tested {
+    pub fn run(&self, target: Arc<dyn Target>) -> Tested {
         let mut conditions = None;
         let durability = self.durability(target, &mut conditions);
         Tested { conditions, durability }
     }
 
     fn durability(&self, target: Arc<dyn Target>, conditions: &mut Option<Finding>) -> Finding {
+        if let Some(why) = self.crash.obstacle() {
+            return self.impossible(why).durability;
+        }
         let mut trial = match Trial::begin(&*target, self.meta, self.crash.failure(), self.scope) {
             Ok(trial) => trial,
             Err(error) => return self.impossible(error.message).durability,
         };
         drop(target);
-        if let Crash::Unknown(_, why) = self.crash {
-            return trial.not_run(why.clone());
-        }
         let recovered = match self.recovered(&mut trial, conditions) {
             Ok(recovered) => recovered,
             Err(Problem::Stopped) => return trial.stopped(),
@@ -241,8 +118,8 @@ impl Test<'_> {
         }
     }
 
-    fn file(&self) -> std::path::PathBuf {
-        self.scratch.path().join("success")
+    fn file(&self) -> PathBuf {
+        self.scratch.join("success")
     }
 
     /// Runs the load and the failure in it, and reads the recovered database.
@@ -254,13 +131,13 @@ impl Test<'_> {
         let load = self
             .interrupt
             .saying("interrupted: the load ends; once more ends at once", || self.load(trial, conditions))?;
-        let words = match self.crash {
-            Crash::DiskLoss { node, .. } => format!(
+        let words = match self.crash.copying() {
+            Some(node) => format!(
                 "interrupted: waits until the node on port {} has its rows again; once more ends at once: then a guard \
                  starts the node, and it gets its rows from the others",
                 node.port
             ),
-            _ => "interrupted: waits until the database runs again; once more ends at once, and a guard starts it"
+            None => "interrupted: waits until the database runs again; once more ends at once, and a guard starts it"
                 .to_owned(),
         };
         self.interrupt.saying(&words, || {
@@ -269,6 +146,7 @@ impl Test<'_> {
             let recovered = self.read_all(trial)?;
             let who = match self.crash {
                 Crash::DiskLoss { .. } => "the node has copied all rows and answers",
+                Crash::NodesLost(_) => "all nodes answer, and the lost one has copied all rows",
                 _ => "the database answers again",
             };
             trial.step(format!("{who}, {:.1} s after that", begun.elapsed().as_secs_f64()));
@@ -280,7 +158,8 @@ impl Test<'_> {
     fn load(&self, trial: &mut Trial, conditions: &mut Option<Finding>) -> Result<LoadProcess, Problem> {
         let failed = |error: std::io::Error| Problem::NotRun(format!("the load can't be started: {error}"));
         let mut load =
-            LoadProcess::start(self.url, &self.file(), self.terminals, self.seed).map_err(failed)?;
+            LoadProcess::start(self.url, &self.file(), self.terminals, self.seed, self.reconnects())
+                .map_err(failed)?;
         let asked = || self.interrupt.asked();
         load.wait_until_ready(PATIENCE, &asked)
             .map_err(|problem| if asked() { Problem::Stopped } else { Problem::NotRun(problem.0) })?;
@@ -335,10 +214,22 @@ impl Test<'_> {
                 }
                 trial.step("the process with the database and its terminals is killed (SIGKILL)");
             }
-            Crash::Fault { fault, .. } | Crash::DiskLoss { fault, .. } => self.inject(fault, load, trial)?,
-            Crash::Unknown(_, why) => return Err(Problem::NotRun(why.clone())),
+            Crash::Fault { fault, .. } | Crash::DiskLoss { fault, .. } | Crash::PowerLoss { fault, .. } => {
+                self.inject(fault, load, trial)?;
+            }
+            Crash::NodesLost(losses) => self.lose_nodes(losses, load, trial)?,
+            Crash::Unknown(_, why) | Crash::NoPower(why) => return Err(Problem::NotRun(why.clone())),
         }
         Ok(())
+    }
+
+    fn loses_power(&self) -> bool {
+        matches!(self.crash, Crash::PowerLoss { .. })
+    }
+
+    /// Returns true if the terminals go on after a failure.
+    fn reconnects(&self) -> bool {
+        matches!(self.crash, Crash::NodesLost(_))
     }
 
     /// Reads the database again once it has recovered: each node alone, if each has all rows. After the loss of a disk, only
@@ -367,13 +258,17 @@ impl Test<'_> {
                 }
             }
         };
-        let mut down: Option<Instant> = None;
+        let (mut down, mut answered) = (None::<Instant>, None::<Instant>);
         loop {
             let error = match look() {
                 Ok(recovered) => return Ok(recovered),
                 Err(error) => error,
             };
-            if let Crash::DiskLoss { node, .. } = self.crash {
+            answered = match error.kind {
+                TargetErrorKind::Database => answered.or_else(|| Some(Instant::now())),
+                _ => None,
+            };
+            if let Some(node) = self.crash.copying().filter(|node| Some(node.port) == port) {
                 // Only rows that are missing or wrong speak against the database.
                 if begun.elapsed() > COPIED {
                     return Err(Problem::NotRun(format!(
@@ -393,7 +288,9 @@ impl Test<'_> {
                 // Ctrl-C does not end this wait: the next command would find a cluster that lacks a node.
             } else if self.interrupt.asked() {
                 return Err(Problem::Stopped);
-            } else if begun.elapsed() > PATIENCE {
+            } else if begun.elapsed() > PATIENCE
+                || self.loses_power() && answered.is_some_and(|since| since.elapsed() > RECOVERED)
+            {
                 return Err(Problem::Gone(format!("the database did not come back: {error}")));
             }
             thread::sleep(LOOK);
@@ -413,6 +310,9 @@ impl Test<'_> {
         trial.step(match commands {
             Some(Commands { begin, .. }) => format!("failure: {begin}"),
             None if loses_disk => format!("the last node is killed and loses its data: {}", begun.proof),
+            None if self.loses_power() => {
+                format!("the power is cut, of the disk and of all servers: {}", begun.proof)
+            }
             None => format!("all servers are killed: {}", begun.proof),
         });
         let failed = if loses_disk {
@@ -437,8 +337,10 @@ impl Test<'_> {
                 trial.step(format!("{who}: {}", ended.proof));
             }
         }
+        let ended = failed.map_err(|problem| Problem::NotRun(problem.0))?;
+        trial.acknowledged(ended.acknowledged);
         // Perhaps no terminal had a session on the node that has lost its disk.
-        if failed.map_err(|problem| Problem::NotRun(problem.0))? || loses_disk {
+        if ended.lost || loses_disk {
             return Ok(());
         }
         Err(Problem::NotRun(match commands {
@@ -481,13 +383,13 @@ impl Test<'_> {
     }
 
     /// Returns the number of entries in the success file.
-    fn entries(&self) -> Result<usize, Problem> {
+    pub(crate) fn entries(&self) -> Result<usize, Problem> {
         SuccessFile::read(&self.file()).map(|file| file.entries()).map_err(Problem::NotRun)
     }
 }
 
 /// Early end of the test.
-enum Problem {
+pub(crate) enum Problem {
     /// The test could not be run.
     NotRun(String),
     /// The database did not come back.
@@ -498,7 +400,7 @@ enum Problem {
 
 impl Problem {
     /// The load ended by itself.
-    fn ended_early(load: &mut LoadProcess) -> Self {
+    pub(crate) fn ended_early(load: &mut LoadProcess) -> Self {
         Self::NotRun(format!("the load ended before the failure: {}", load.last_words()))
     }
 }
