@@ -46,6 +46,7 @@ pub use hold::hold;
 pub use injector::{Begun, Injector, Undone};
 pub use reading::{Parts, Reader};
 pub use spec::{Commands, FaultSpec, Where};
+pub use times::MOST_OCCURRENCES;
 
 /// Keeps so many threads busy until this process is killed: the helper of the kind `cpu-burn`.
 pub fn burn(threads: usize) {

@@ -169,6 +169,7 @@ fn fault(kind: &str, place: Where, commands: Option<Commands>) -> FaultSpec {
         arguments: None,
         from: Duration::ZERO,
         to: Some(PATIENCE),
+        every: None,
         host: None,
         places: vec![place],
         commands,
