@@ -197,6 +197,8 @@ mod tests {
             "net-rate:1Mi@5s..10s/lab:pg",
             "net-delay:50ms,10ms@5s..7s,every=10s/lab:pg,pid:7",
             "cpu-burn:1@0.5s..0.75s,every=1.5s/local",
+            "mem-burn:512Mi@5s..10s/local",
+            "mem-limit:1G@5s..10s/lab:pg",
         ] {
             assert_eq!(parse(text).unwrap().to_string(), text);
         }
@@ -221,6 +223,9 @@ mod tests {
             ("stop@3s..4s,every=5s,every=6s/lab:pg", "has a time \"5s,every=6s\" that must be a time"),
             ("stop@3s,every=5s/lab:pg", "has no end, so it can't repeat: write FROM..TO,every=TIME"),
             ("kill@3s,every=5s/lab:pg", "has no end, so it can't repeat"),
+            ("mem-burn@3s..4s", "needs a size from 1 MiB, as mem-burn:512Mi@"),
+            ("mem-burn:1000@3s..4s", "needs a size from 1 MiB"),
+            ("mem-limit:few@3s..4s/lab:pg", "needs a size from 1 MiB, as mem-limit:1G@"),
             ("stop@3s..4s", "has no place"),
             (
                 "stop@3s..4s/",

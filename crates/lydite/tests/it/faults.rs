@@ -1,5 +1,6 @@
 //! Faults on purpose: injected into a run, undone in every way it can end, and judged in its result.
 
+mod memory;
 mod net;
 mod periodic;
 mod random;

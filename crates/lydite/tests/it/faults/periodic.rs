@@ -73,6 +73,10 @@ fn faults_that_can_not_repeat_as_they_are_written_are_rejected_before_anything_b
             "cpu-burn:1@1s..1.001s,every=2ms/local",
             "occurs 14500 times in the window of 30 s, and a fault may occur 1000 times at most",
         ),
+        ("mem-burn:1k@1s..2s", "needs a size from 1 MiB, as mem-burn:512Mi@"),
+        ("mem-burn:4096Gi@1s..2s", "takes 4398046.5 MB, and this machine has "),
+        ("mem-burn:1Mi@3s..5s,every=10s", ""),
+        ("mem-burn:1Mi@14s..16s", "overlaps mem-burn:1Mi@3s..5s,every=10s/local at the same place"),
     ];
     let mut arguments = vec!["run", "gemel:", "-w", "1", "-d", "30s"];
     faults.iter().for_each(|(fault, _)| arguments.extend(["--fault", fault]));
