@@ -125,16 +125,25 @@ fn left(group: &Path) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::process::{Command, Stdio};
+    use std::thread;
+    use std::time::{Duration, Instant};
 
     #[test]
     fn a_process_holds_the_memory_that_it_has_written() {
-        let own = [ProcessId::own().unwrap()];
-        let before = Held::of(&own);
-        let taken = std::hint::black_box(vec![7_u8; 64 << 20]);
-        let after = Held::of(&own);
-        drop(taken);
-        assert!(after.anonymous >= before.anonymous + (60 << 20), "{before:?} {after:?}");
-        assert!(after.at_most() >= after.now() && before.now() > 0);
+        const TEXT: u64 = 16 << 20;
+        let script = format!("held=$(head -c {TEXT} /dev/zero | tr '\\0' x); read line");
+        let mut shell = Command::new("sh").args(["-c", &script]).stdin(Stdio::piped()).spawn().unwrap();
+        let own = [ProcessId::of(shell.id()).unwrap()];
+        let begun = Instant::now();
+        while Held::of(&own).anonymous < TEXT && begun.elapsed() < Duration::from_secs(60) {
+            thread::sleep(Duration::from_millis(5));
+        }
+        let held = Held::of(&own);
+        shell.kill().unwrap();
+        shell.wait().unwrap();
+        assert!(held.anonymous >= TEXT && held.at_most() >= held.now(), "{held:?}");
+        assert_eq!(Held::of(&own), Held::default());
     }
 
     #[test]
