@@ -255,6 +255,7 @@ fn fault(kind: &str, place: Where, commands: Option<Commands>) -> FaultSpec {
         arguments: None,
         from: Duration::ZERO,
         to: Some(LONGEST),
+        every: None,
         host: None,
         places: vec![place],
         commands,

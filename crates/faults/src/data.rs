@@ -73,7 +73,7 @@ fn most<T: Ord + Copy>(items: impl Iterator<Item = T>) -> Option<T> {
 
 /// Returns the regular files that a process has open for writing, each with its device. Files that have no name here are
 /// left out: they are deleted, or the process sees other file systems.
-fn open_for_writing(process: ProcessId) -> Vec<(u64, PathBuf)> {
+pub(crate) fn open_for_writing(process: ProcessId) -> Vec<(u64, PathBuf)> {
     let directory = PathBuf::from(format!("/proc/{}", process.pid));
     let entries = fs::read_dir(directory.join("fd")).into_iter().flatten().flatten();
     let file = |entry: fs::DirEntry| {

@@ -7,8 +7,8 @@
 //!
 //! On another host, ssh starts the guard ([`remote`]). It holds the guard's input open like a pipe does.
 //!
-//! Nothing here knows Lydite, except that this program runs `faults guard`, `faults burn`, `faults disk` and `faults hold`
-//! as it should. No code depends on a database or the inside of a lab, but
+//! Nothing here knows Lydite, except that this program runs `faults guard`, `faults burn`, `faults memory`, `faults disk`
+//! and `faults hold` as it should. No code depends on a database or the inside of a lab, but
 //! for a lab's name in texts and in the kind `move`: a [`Server`] brings its peculiarities as
 //! data, such as the new start of its cluster's nodes ([`cluster`]).
 
@@ -22,6 +22,7 @@ mod helper;
 mod hold;
 mod injector;
 pub mod kinds;
+mod memory;
 mod netfilter;
 mod nfqueue;
 pub mod note;
@@ -47,11 +48,20 @@ pub use hold::hold;
 pub use injector::{Begun, Injector, Undone};
 pub use reading::{Parts, Reader};
 pub use spec::{Commands, FaultSpec, Where};
+pub use times::MOST_OCCURRENCES;
 pub use volume::Volume;
 
 /// Keeps so many threads busy until this process is killed: the helper of the kind `cpu-burn`.
 pub fn burn(threads: usize) {
     kinds::burn(threads);
+}
+
+/// Takes so many bytes of memory and keeps touching them until this process is killed: the helper of the kind `mem-burn`.
+///
+/// # Errors
+/// The system does not give the memory.
+pub fn burn_memory(bytes: usize) -> io::Result<()> {
+    kinds::burn_memory(bytes)
 }
 
 /// Reads or writes with so many threads on the device of a directory until this process is killed: the helper of the kinds

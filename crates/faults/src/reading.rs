@@ -25,6 +25,8 @@ pub struct Parts<'a> {
     pub from: &'a str,
     /// End.
     pub to: Option<&'a str>,
+    /// Time from each begin to the next one.
+    pub every: Option<&'a str>,
     /// Places, separated by commas.
     pub places: Option<&'a str>,
     /// Commands of the kind `command`.
@@ -36,8 +38,35 @@ fn wrong(words: impl Into<String>) -> FaultError {
     FaultError::Wrong(words.into())
 }
 
+/// Returns the time in `every=TIME`.
+fn every_of(option: &str) -> Result<&str, FaultError> {
+    let time = option.trim().strip_prefix("every").and_then(|rest| rest.trim_start().strip_prefix('='));
+    time.ok_or_else(|| {
+        wrong(format!(
+            "has {option:?} after its times: write FROM..TO,every=TIME/WHERE, as 5s..7s,every=10s/lab:pg"
+        ))
+    })
+}
+
+/// Rejects a fault that repeats without an end, or before it is over.
+fn check_every(from: Duration, to: Option<Duration>, every: Option<Duration>) -> Result<(), FaultError> {
+    let Some(every) = every else { return Ok(()) };
+    let Some(to) = to else {
+        return Err(wrong("has no end, so it can't repeat: write FROM..TO,every=TIME, or leave every out"));
+    };
+    let lasts = to.saturating_sub(from);
+    if every <= lasts {
+        return Err(wrong(format!(
+            "lasts {} s and repeats every {} s: let every be longer than the fault",
+            lasts.as_secs_f64(),
+            every.as_secs_f64()
+        )));
+    }
+    Ok(())
+}
+
 impl FaultSpec {
-    /// Reads `KIND[:ARGS]@FROM[..TO]/WHERE`. Without `/WHERE` a kind that acts on the machine is `local`.
+    /// Reads `KIND[:ARGS]@FROM[..TO][,every=TIME]/WHERE`. Without `/WHERE` a kind that acts on the machine is `local`.
     ///
     /// # Errors
     /// The first problem of the text; it continues "TEXT".
@@ -46,12 +75,13 @@ impl FaultSpec {
             wrong("has no time: write KIND[:ARGS]@FROM[..TO]/WHERE, as stop@8s..11s/lab:pg")
         })?;
         let (times, place) = rest.split_once('/').map_or((rest, None), |(times, place)| (times, Some(place)));
+        let (times, option) =
+            times.split_once(',').map_or((times, None), |(times, rest)| (times, Some(rest)));
+        let every = option.map(every_of).transpose()?;
         let (from, to) = times.split_once("..").map_or((times, None), |(from, to)| (from, Some(to)));
         let (kind, arguments) = head.split_once(':').map_or((head, None), |(kind, rest)| (kind, Some(rest)));
-        Self::of_parts(
-            &Parts { kind: kind.trim(), arguments, from, to, places: place, commands: None },
-            reader,
-        )
+        let kind = kind.trim();
+        Self::of_parts(&Parts { kind, arguments, from, to, every, places: place, commands: None }, reader)
     }
 
     /// Makes a fault of its parts, as tables of a plan file have them.
@@ -81,6 +111,8 @@ impl FaultSpec {
             Some(to) if to == from => return Err(wrong("has no length: let it end later than it begins")),
             _ => {}
         }
+        let every = parts.every.map(time).transpose()?;
+        check_every(from, to, every)?;
         let (host, places) = match parts.places.or(reader.places.filter(|_| kind.acts() != Acts::Locally)) {
             Some(places) => Where::list(places)?,
             None if kind.acts() == Acts::Locally => (None, vec![Where::Local]),
@@ -91,6 +123,7 @@ impl FaultSpec {
             arguments: parts.arguments.map(|text| text.trim().to_owned()),
             from,
             to,
+            every,
             host,
             places,
             commands: parts.commands.clone(),
@@ -162,6 +195,10 @@ mod tests {
             "net-loss:5%@5s..10s/pid:7",
             "net-partition@5s..10s/lab:pg",
             "net-rate:1Mi@5s..10s/lab:pg",
+            "net-delay:50ms,10ms@5s..7s,every=10s/lab:pg,pid:7",
+            "cpu-burn:1@0.5s..0.75s,every=1.5s/local",
+            "mem-burn:512Mi@5s..10s/local",
+            "mem-limit:1G@5s..10s/lab:pg",
         ] {
             assert_eq!(parse(text).unwrap().to_string(), text);
         }
@@ -176,6 +213,19 @@ mod tests {
             ("stop@one/lab:pg", "has a time \"one\" that must be a time"),
             ("stop@3s..2s/lab:pg", "ends before it begins"),
             ("stop@3s..3s/lab:pg", "has no length: let it end later than it begins"),
+            ("stop@3s..4s,every=1s/lab:pg", "lasts 1 s and repeats every 1 s: let every be longer"),
+            ("stop@3s..4s,every=0s/lab:pg", "lasts 1 s and repeats every 0 s: let every be longer"),
+            ("stop@3s..4s,every=soon/lab:pg", "has a time \"soon\" that must be a time"),
+            (
+                "stop@3s..4s,each=5s/lab:pg",
+                "has \"each=5s\" after its times: write FROM..TO,every=TIME/WHERE",
+            ),
+            ("stop@3s..4s,every=5s,every=6s/lab:pg", "has a time \"5s,every=6s\" that must be a time"),
+            ("stop@3s,every=5s/lab:pg", "has no end, so it can't repeat: write FROM..TO,every=TIME"),
+            ("kill@3s,every=5s/lab:pg", "has no end, so it can't repeat"),
+            ("mem-burn@3s..4s", "needs a size from 1 MiB, as mem-burn:512Mi@"),
+            ("mem-burn:1000@3s..4s", "needs a size from 1 MiB"),
+            ("mem-limit:few@3s..4s/lab:pg", "needs a size from 1 MiB, as mem-limit:1G@"),
             ("stop@3s..4s", "has no place"),
             (
                 "stop@3s..4s/",

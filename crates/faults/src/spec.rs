@@ -1,4 +1,4 @@
-//! The specification of a fault as data, and its text: `KIND[:ARGS]@FROM[..TO]/WHERE`.
+//! The specification of a fault as data, and its text: `KIND[:ARGS]@FROM[..TO][,every=TIME]/WHERE`.
 
 use crate::error::FaultError;
 use serde::{Deserialize, Serialize};
@@ -17,6 +17,10 @@ pub struct FaultSpec {
     pub from: Duration,
     /// End, if it is set.
     pub to: Option<Duration>,
+    /// Time from each begin to the next one, for a fault that repeats until the end of the window. It has an end then,
+    /// and this is longer than it lasts.
+    #[serde(default)]
+    pub every: Option<Duration>,
     /// Host of the places, as `USER@HOST` or a name that ssh knows; this machine if none.
     pub host: Option<String>,
     /// Places, at least one.
@@ -189,6 +193,9 @@ impl fmt::Display for FaultSpec {
         write!(f, "@{}s", self.from.as_secs_f64())?;
         if let Some(to) = self.to {
             write!(f, "..{}s", to.as_secs_f64())?;
+        }
+        if let Some(every) = self.every {
+            write!(f, ",every={}s", every.as_secs_f64())?;
         }
         write!(f, "/{}", self.place())
     }

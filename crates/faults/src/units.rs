@@ -12,6 +12,11 @@ pub(crate) fn bytes(text: &str) -> Option<u64> {
     number.trim_end().parse::<u64>().ok()?.checked_mul(unit)
 }
 
+/// Returns a size in words, in the units of 1000.
+pub(crate) fn megabytes(bytes: u64) -> String {
+    format!("{:.1} MB", bytes as f64 / 1e6)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

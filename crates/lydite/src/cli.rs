@@ -269,7 +269,7 @@ pub(crate) struct VerifyArgs {
     /// Transactions after which --isolation ends before its duration [default: 100000]
     #[arg(long, value_name = "N")]
     pub(crate) transactions: Option<String>,
-    /// Inject a fault meanwhile, as for `lydite run`: KIND[:ARGS]@FROM[..TO]/WHERE; repeat it for more (--isolation)
+    /// Inject a fault meanwhile, as for `lydite run`: KIND[:ARGS]@FROM[..TO][,every=TIME]/WHERE; repeat it for more (--isolation)
     #[arg(long, value_name = "FAULT", action = clap::ArgAction::Append)]
     pub(crate) fault: Vec<String>,
     /// Write what the sessions of --isolation did and saw, as JSON lines; as EDN, which Elle reads, if it ends in .edn

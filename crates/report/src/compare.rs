@@ -323,7 +323,9 @@ fn warnings(a: &RunResult, b: &RunResult, other: &str) -> Vec<String> {
                 r.checks.len()
             ));
         }
-        let faults: Vec<String> = events(r).into_iter().map(|(_, fault)| fault.name).collect();
+        let mut faults: Vec<String> = events(r).into_iter().map(|(_, fault)| fault.name).collect();
+        // The occurrences of a fault that repeats have one name.
+        faults.dedup();
         if !faults.is_empty() {
             all.push(format!(
                 "In {name} Lydite injected faults ({}), and its numbers include them.",

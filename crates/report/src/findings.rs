@@ -1,10 +1,11 @@
 //! Warnings and failures that a reader needs beside the numbers: interrupted runs, failed checks, a client that was
 //! the limit. The terminal table and the page show the same findings in the same words.
 
+use crate::fault_words;
 use crate::figures::{count, duration, kind_of, number, plural, type_name};
 use crate::model::{
-    CheckResult, FaultResult, LEDGER_CHECK, Outage, OutageCause, RunResult, SUCCESS_LOG_CHECK, Status,
-    TransactionResult, WindowVerdict, lost_agents,
+    CheckResult, LEDGER_CHECK, Outage, OutageCause, RunResult, SUCCESS_LOG_CHECK, Status, TransactionResult,
+    WindowVerdict, lost_agents,
 };
 use lydite_tpcc::{Mix, StandardKind};
 
@@ -62,6 +63,7 @@ pub fn findings(result: &RunResult) -> Vec<Finding> {
     let mut found = Vec::new();
     found.extend(failed_checks(result));
     found.extend(injected_faults(result));
+    found.extend(fault_words::gains(result).into_iter().map(Finding::warning));
     found.extend(result.warnings.iter().map(|warning| Finding::warning(format!("{warning}."))));
     found.extend(small_warehouses(result));
     found.extend(types_without_samples(result));
@@ -103,13 +105,7 @@ fn lost_commits(result: &RunResult) -> impl Iterator<Item = Finding> {
 
 /// Says that Lydite itself disturbed the database.
 fn injected_faults(result: &RunResult) -> Option<Finding> {
-    let fault = |fault: &FaultResult| {
-        let begun_s = fault.begun_s?;
-        let end =
-            fault.undone_s.map_or_else(|| " s on".to_owned(), |undone_s| format!(" to {undone_s:.2} s"));
-        Some(format!("{} from {begun_s:.2}{end}", fault.name()))
-    };
-    let all: Vec<String> = result.faults.iter().filter_map(fault).collect();
+    let all = fault_words::times(result);
     let text =
         format!("Lydite injected faults, and the numbers of the window include them: {}.", all.join("; "));
     (!all.is_empty()).then(|| Finding::warning(text))

@@ -9,6 +9,7 @@ pub mod controls;
 pub mod disclosure;
 mod document;
 pub mod document_kind;
+mod fault_words;
 pub mod figures;
 pub mod findings;
 pub mod gate;

@@ -94,7 +94,7 @@ pub struct PlanInfo {
     /// Phases, if settings change.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<PlanPhase>,
-    /// Faults, as `KIND[:ARGS]@FROM[..TO]/WHERE`.
+    /// Faults, as `KIND[:ARGS]@FROM[..TO][,every=TIME]/WHERE`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<String>,
     /// Observed sources, if the plan sets them: `db`, `host`, `prometheus=URL[,NAME…]`, or `off` alone.

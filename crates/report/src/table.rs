@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use crate::controls::contention::Competing;
 use crate::controls::distribution::{Distribution, PhaseDistribution};
+use crate::fault_words;
 use crate::figures::{P95, THIN_NOTE, count, duration, moment, number, percent, plural, type_name};
 use crate::findings::{Weight, disclaimer, findings, shown_types};
 use crate::model::{
@@ -243,34 +244,11 @@ impl Page {
         }
     }
 
-    /// Appends the faults, one line each.
+    /// Appends the faults, one line each, and a line for each that repeats.
     fn faults(&self, out: &mut String, r: &RunResult) {
-        for (index, fault) in r.faults.iter().enumerate() {
-            let mut text = printable(&fault.name());
-            match (fault.begun_s, fault.undone_s) {
-                (None, _) => text += " did not begin",
-                (Some(begun_s), None) => _ = write!(text, " from {begun_s:.2} s on"),
-                (Some(begun_s), Some(undone_s)) => _ = write!(text, " from {begun_s:.2} to {undone_s:.2} s"),
-            }
-            if !fault.detail.is_empty() {
-                let _ = write!(text, ": {}", printable(&fault.detail));
-            }
-            if let Some(of) = r.availability.iter().find(|of| of.fault == index) {
-                let share =
-                    |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{value:.3}"));
-                let _ = write!(
-                    text,
-                    "; R_e {}, T_e {}, {} without a commit",
-                    share(of.r_e),
-                    share(of.t_e),
-                    plural(of.seconds_without_commit, "whole second")
-                );
-                if !of.note.is_empty() {
-                    let _ = write!(text, " ({})", printable(&of.note));
-                }
-            }
+        for (index, (line, ok)) in fault_words::lines(r).into_iter().enumerate() {
             let label = if index == 0 { "faults   " } else { "         " };
-            self.wrapped(out, label, &text, if fault.ok { Style::Plain } else { Style::Bad });
+            self.wrapped(out, label, &printable(&line), if ok { Style::Plain } else { Style::Bad });
         }
     }
 

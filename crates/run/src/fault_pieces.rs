@@ -11,7 +11,8 @@ use std::ops::Range;
 /// Least number of latencies for a percentile: of fewer, the 99th is the greatest one.
 const LEAST: u64 = 100;
 
-/// Adds the latencies and aborts to the availability in each fault. `faults` are those of the plan.
+/// Adds the latencies and aborts to the availability in each fault. `faults` are those of the plan, with each
+/// occurrence of one that repeats.
 pub(crate) fn add_to(judged: &mut [FaultAvailability], faults: &[&FaultSpec], pieces: &[Piece]) {
     // Faults that did not begin are no limits.
     let begins: Vec<u64> =
@@ -99,6 +100,7 @@ mod tests {
                     arguments: None,
                     from: time(from).unwrap(),
                     to: to.and_then(time),
+                    every: None,
                     host: None,
                     places: Vec::new(),
                     commands: None,

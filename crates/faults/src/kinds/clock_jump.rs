@@ -264,6 +264,7 @@ mod tests {
                 arguments: Some(text.into()),
                 from: Duration::ZERO,
                 to: None,
+                every: None,
                 host: None,
                 places: vec![Where::Local],
                 commands: None,

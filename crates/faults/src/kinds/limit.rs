@@ -58,6 +58,19 @@ pub(super) struct State<M> {
     moved: usize,
 }
 
+#[cfg(test)]
+impl<M> State<M> {
+    /// Returns the group.
+    pub(super) fn group(&self) -> &Group {
+        &self.group
+    }
+
+    /// Returns the limit.
+    pub(super) fn most(&self) -> &M {
+        &self.most
+    }
+}
+
 impl<L: LimitKind> Kind for Limit<L> {
     type State = State<L::Most>;
     const NAME: &'static str = L::NAME;

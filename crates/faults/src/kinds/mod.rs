@@ -12,6 +12,8 @@ mod disk_slow;
 mod ends;
 mod kill;
 mod limit;
+mod mem_burn;
+mod mem_limit;
 mod moves;
 mod net;
 mod net_delay;
@@ -25,6 +27,7 @@ mod stop;
 
 pub(crate) use cpu_burn::burn;
 pub(crate) use disk_load::load as disk_load;
+pub(crate) use mem_burn::burn as burn_memory;
 
 use crate::error::FaultError;
 use crate::fault::Fault;
@@ -43,6 +46,8 @@ static KINDS: &[&dyn AnyKind] = &[
     &ends::Ends(power_cut::PowerCut),
     &cpu_burn::CpuBurn,
     &limit::Limit(cpu_limit::CpuLimit),
+    &mem_burn::MemBurn,
+    &limit::Limit(mem_limit::MemLimit),
     &net::Net(net_delay::NetDelay),
     &net::Net(net_loss::NetLoss),
     &net::Net(net_partition::NetPartition),

@@ -63,6 +63,7 @@ mod tests {
             arguments: arguments.map(str::to_owned),
             from: Duration::ZERO,
             to: None,
+            every: None,
             host: None,
             places: Vec::new(),
             commands: None,

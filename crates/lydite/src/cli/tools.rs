@@ -200,6 +200,12 @@ pub(crate) enum FaultsCommand {
         /// Their number
         threads: usize,
     },
+    /// Memory that is kept, started by a guard
+    #[command(hide = true)]
+    Memory {
+        /// Its bytes
+        bytes: usize,
+    },
     /// Threads that read from a disk, started by a guard
     #[command(hide = true)]
     Disk {

@@ -1,5 +1,5 @@
 //! `lydite faults`: lists and undoes active faults. Hidden commands are the helper processes of a fault: its guard, the
-//! threads that keep processors or a disk busy, one that holds packets, and the rehearsal for another host.
+//! threads that keep processors or a disk busy, one that keeps memory, one that holds packets, and the rehearsal for another host.
 
 use crate::cli::{FaultsArgs, FaultsCommand};
 use crate::signals;
@@ -24,6 +24,10 @@ pub(crate) fn command(args: FaultsArgs) -> Outcome {
             lydite_faults::burn(threads);
             Ok(())
         }
+        FaultsCommand::Memory { bytes } => lydite_faults::burn_memory(bytes).or_else(|error| {
+            // The guard reads it in place of the line that the memory is taken.
+            print(&format!("{error}\n"))
+        }),
         FaultsCommand::Disk { threads, directory, write } => {
             lydite_faults::disk_load(write, threads, &directory).or_else(|error| {
                 // The guard reads it in place of the line that the threads have begun.

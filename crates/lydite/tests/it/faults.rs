@@ -1,6 +1,8 @@
 //! Faults on purpose: injected into a run, undone in every way it can end, and judged in its result.
 
+mod memory;
 mod net;
+mod periodic;
 mod random;
 
 use crate::program::{
@@ -196,6 +198,13 @@ fn a_server_that_is_stopped_and_killed_comes_back_and_is_judged_in_the_result() 
     if seconds(&stop["begun_s"]) <= 6.0 {
         assert!(judged[0]["seconds_without_commit"].as_u64().expect("a count") >= 1, "{judged:?}");
         assert!(seconds(&judged[0]["first_commit_s"]) >= 1.0, "{judged:?}");
+    }
+    // The second one is compared with the steady seconds after the first one, if there were any.
+    assert_ne!(judged[1]["r_e"].is_f64(), judged[1]["note"] != "", "{judged:?}");
+    assert!(judged[0]["steady_after_s"].is_null(), "{judged:?}");
+    if judged[1]["r_e"].is_f64() {
+        assert!(seconds(&judged[1]["steady_after_s"]) >= 0.0, "{judged:?}");
+        assert!(seconds(&judged[1]["tps_normal"]) > 0.0, "{judged:?}");
     }
     let judged = &judged[0];
     assert_ne!(judged["t_e"].is_f64(), judged["note"] != "", "{judged}");

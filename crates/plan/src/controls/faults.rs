@@ -7,14 +7,15 @@ use crate::key::Key;
 use crate::values::time;
 use lydite_bench::RunPlan;
 use lydite_faults::sockets::{Address, addresses};
-use lydite_faults::{Commands, FaultSpec, Parts, Reader, Where};
+use lydite_faults::{Commands, FaultError, FaultSpec, MOST_OCCURRENCES, Parts, Reader, Where};
 use lydite_report::controls::Controls;
 use lydite_report::plan::PlanInfo;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Keys of a table `[[fault]]`.
-pub(crate) const TABLE_KEYS: &[&str] = &["kind", "args", "from", "to", "where", "begin", "end", "limit"];
+pub(crate) const TABLE_KEYS: &[&str] =
+    &["kind", "args", "from", "to", "every", "where", "begin", "end", "limit"];
 /// The key of faults as texts, with `;` between them.
 const KEY: &str = "fault";
 /// The key of the places of faults that name none.
@@ -47,6 +48,24 @@ impl Faults {
     /// Returns the faults, in the order of the plan.
     pub fn specs(&self) -> impl Iterator<Item = &FaultSpec> {
         self.planned.iter().map(|planned| &planned.spec)
+    }
+
+    /// Returns the occurrences of the faults in the window, in the order of the plan and, of one fault, of time.
+    #[must_use]
+    pub fn occurrences(&self) -> Vec<FaultSpec> {
+        self.specs().flat_map(|fault| fault.occurrences(self.window)).collect()
+    }
+
+    /// Returns a line for each fault that would repeat, and for which the window is too short.
+    pub fn too_rare(&self) -> impl Iterator<Item = String> {
+        let rare = self.specs().filter(|fault| fault.every.is_some() && fault.repeats(self.window) == 1);
+        rare.map(|fault| {
+            format!(
+                "fault {fault}: occurs once, since the window of {} s ends before its second occurrence does: repeat it \
+                 sooner, or measure longer",
+                self.window.as_secs_f64()
+            )
+        })
     }
 
     /// Adds the problems of the faults on this machine.
@@ -108,9 +127,9 @@ impl Control for Faults {
     const KEYS: &'static [Key] = &[
         Key::new(KEY)
             .flag(
-                "KIND@FROM[..TO]/WHERE",
-                "Fault to inject into the database, as stop@8s..11s/lab:pg; repeat it for more. WHERE: lab:NAME[/NODE], \
-                 nodes=N, pid:N, service:NAME, local, ssh://HOST[/pid:N]; kinds: ",
+                "KIND@FROM[..TO][,every=TIME]/WHERE",
+                "Fault to inject into the database, as stop@8s..11s/lab:pg; repeat it for more. every \
+                 repeats it until the end of the window. WHERE: lab:NAME[/NODE], nodes=N, pid:N, service:NAME, local, ssh://HOST[/pid:N]; kinds: ",
             )
             .listing(|| lydite_faults::kinds::forms().join(", "))
             .repeated(";"),
@@ -131,7 +150,8 @@ impl Control for Faults {
 
     /// Cuts the window at the begin and the end of each fault, to the whole seconds around it.
     fn shape(&self, (): &(), run: &mut RunPlan) {
-        run.cuts = self.specs().flat_map(|fault| [Some(begin_s(fault)), end_s(fault)]).flatten().collect();
+        let edges = |fault: &FaultSpec| [Some(begin_s(fault)), end_s(fault)];
+        run.cuts = self.occurrences().iter().flat_map(edges).flatten().collect();
         run.cuts.sort_unstable();
         run.cuts.dedup();
     }
@@ -198,6 +218,7 @@ fn of_table(entries: &mut Entries, table: &BTreeMap<String, Entry>, reader: &Rea
         arguments: text("args"),
         from,
         to: text("to"),
+        every: text("every"),
         places: text("where"),
         commands,
     };
@@ -213,6 +234,14 @@ fn check_times(entries: &mut Entries, window: Duration, planned: &[Planned]) {
         if from >= window || to > window {
             let problem = format!(
                 "{spec}: is beyond the end of the window at {window_s} s: let it begin and end before, or measure longer"
+            );
+            entries.wrong_entry(entry, &problem);
+        }
+        let repeats = spec.repeats(window);
+        if repeats > MOST_OCCURRENCES as u128 {
+            let problem = format!(
+                "{spec}: occurs {repeats} times in the window of {window_s} s, and a fault may occur \
+                 {MOST_OCCURRENCES} times at most: let every be longer, or measure shorter"
             );
             entries.wrong_entry(entry, &problem);
         }
@@ -293,6 +322,43 @@ mod tests {
         let mut run = RunPlan::new(Mode::Direct { terminals: 1 }, 1, 1, constants);
         faults.shape(&(), &mut run);
         assert_eq!(run.cuts, [8, 12, 15, 16]);
+    }
+
+    #[test]
+    fn a_fault_that_repeats_is_kept_as_it_is_written_and_cuts_the_window_at_each_occurrence() {
+        let mut plan =
+            entries(&[("fault", "net-delay:20ms@5s..7s,every=10s/lab:pg; stop@28s..29s,every=20s/lab:pg")]);
+        let faults = Faults::read(&mut plan, &DIRECT);
+        assert_eq!(plan.errors, Vec::<String>::new());
+        let written: Vec<String> = faults.specs().map(FaultSpec::to_string).collect();
+        assert_eq!(written, ["net-delay:20ms@5s..7s,every=10s/lab:pg", "stop@28s..29s,every=20s/lab:pg"]);
+        let begins: Vec<u64> = faults.occurrences().iter().map(begin_s).collect();
+        assert_eq!(begins, [5, 15, 25, 28]);
+        let mut run = RunPlan::new(Mode::Direct { terminals: 1 }, 1, 1, RunConstants::new(1, CLoad(7)));
+        faults.shape(&(), &mut run);
+        assert_eq!(run.cuts, [5, 7, 15, 17, 25, 27, 28, 29]);
+        let [rare] = &faults.too_rare().collect::<Vec<_>>()[..] else { panic!("one of them occurs once") };
+        assert!(
+            rare.starts_with("fault stop@28s..29s,every=20s/lab:pg: occurs once, since the window of 30 s")
+        );
+    }
+
+    #[test]
+    fn a_fault_that_repeats_too_often_or_into_another_one_is_rejected() {
+        let errors = errors_of(
+            "stop@5s..7s,every=10s/lab:pg; stop@26s..28s/lab:pg/0; net-loss:1%@1s..1.01s,every=20ms/lab:pg; \
+             kill@3s..4s,every=1s/lab:pg; kill@5s..31s,every=40s/lab:pg",
+        );
+        let expected = [
+            "lasts 1 s and repeats every 1 s: let every be longer than the fault",
+            "stop@26s..28s/lab:pg/0: overlaps stop@5s..7s,every=10s/lab:pg at the same place",
+            "net-loss:1%@1s..1.01s,every=0.02s/lab:pg: occurs 1450 times in the window of 30 s, and a fault may occur",
+            "kill@5s..31s,every=40s/lab:pg: is beyond the end of the window at 30 s",
+        ];
+        assert_eq!(errors.len(), expected.len(), "{errors:?}");
+        for (error, words) in errors.iter().zip(expected) {
+            assert!(error.starts_with("--set fault: ") && error.contains(words), "{error}");
+        }
     }
 
     #[test]

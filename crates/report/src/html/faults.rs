@@ -1,6 +1,7 @@
 //! The faults of a run on its page.
 
 use super::markup::{Markup, figures, table, words};
+use crate::fault_words;
 use crate::figures::{count, number};
 use crate::model::{Around, RunResult};
 use std::collections::BTreeMap;
@@ -25,16 +26,39 @@ pub(super) fn content(r: &RunResult) -> Markup {
         words("Proof"),
     ];
     let mut all = table("Faults that the run injected", &columns, rows.collect());
+    all.push(periodic(r));
     all.push(throughput(r));
     all.push(around(r));
     all
 }
 
+/// Returns the faults that repeat, each over its occurrences; empty without any.
+fn periodic(r: &RunResult) -> Markup {
+    let cells = |of| fault_words::cells(of).iter().map(|cell| Markup::text(cell)).collect();
+    let rows: Vec<Vec<Markup>> = r.periodic_faults.iter().map(cells).collect();
+    if rows.is_empty() {
+        return Markup::default();
+    }
+    let columns = [
+        words("Fault"),
+        words("began"),
+        figures("ok"),
+        figures("R_e"),
+        figures("T_e"),
+        figures("s to stable"),
+        figures("tx/s during"),
+    ];
+    table("Faults that repeat: medians over their occurrences (least to greatest)", &columns, rows)
+}
+
 /// Returns the throughput before, during and after each fault that began, and the way back; empty without any.
 fn throughput(r: &RunResult) -> Markup {
     let judged = r.availability.iter().filter_map(|of| Some((r.faults.get(of.fault)?, of)));
+    // A fault alone is compared with all seconds before it.
+    let several = r.availability.len() > 1;
     let rows: Vec<Vec<Markup>> = judged
         .map(|(fault, of)| {
+            let steady = [number(of.tps_normal), precise(of.steady_after_s)];
             let cells = [
                 fault.name(),
                 number(of.tps_before),
@@ -48,14 +72,19 @@ fn throughput(r: &RunResult) -> Markup {
                 precise(of.t_e),
                 of.note.clone(),
             ];
-            cells.iter().map(|cell| Markup::text(cell)).collect()
+            let (name, rest) = cells.split_at(1);
+            let steady = steady.iter().filter(|_| several);
+            name.iter().chain(steady).chain(rest).map(|cell| Markup::text(cell)).collect()
         })
         .collect();
     if rows.is_empty() {
         return Markup::default();
     }
-    let columns = [
-        words("Fault"),
+    let mut columns = vec![words("Fault")];
+    if several {
+        columns.extend([figures("steady tx/s before it"), figures("s to steady after the fault before")]);
+    }
+    columns.extend([
         figures("tx/s before"),
         figures("during"),
         figures("after"),
@@ -66,7 +95,7 @@ fn throughput(r: &RunResult) -> Markup {
         figures("R_e during"),
         figures("T_e"),
         words("Reason of a dash"),
-    ];
+    ]);
     table("Throughput before, during and after each fault", &columns, rows)
 }
 

@@ -6,7 +6,8 @@ use super::chart::Chart;
 use super::markup::{Markup, figures, table, words};
 use crate::figures::{bytes, number};
 use crate::metrics::text::{
-    AVAILABILITY, SCALABILITY, cells_of, cells_of_size, definition, moment, remarks, rows_of, share,
+    AVAILABILITY, SCALABILITY, cells_of, cells_of_size, definition, have_followers, moment, remarks, rows_of,
+    share, steady_cell,
 };
 use crate::metrics::{FiveNumbers, Metrics};
 use crate::model::RunResult;
@@ -135,18 +136,21 @@ fn availability(metrics: &Metrics, names: &[String]) -> Markup {
     let note = format!("{AVAILABILITY}; {}.", definition(metrics, names));
     let mut rows = Vec::new();
     let mut says = Vec::new();
+    let steady = have_followers(metrics);
     for of in &metrics.events {
         let name = name_of(names, of.run);
         for event in &of.events {
-            for (what, at_s, after) in rows_of(event) {
+            for (place, (what, at_s, after)) in rows_of(event).into_iter().enumerate() {
                 let cells = [name.to_owned(), what, moment(at_s)];
-                rows.push(row(cells.into_iter().chain(cells_of(event, after))));
+                let steady = steady.then(|| steady_cell(event, place));
+                rows.push(row(cells.into_iter().chain(cells_of(event, after)).chain(steady)));
             }
             says.push(match (event.r_e(), event.t_e()) {
                 (r_e @ Some(_), t_e @ Some(_)) => {
                     format!("{name}, {}: R_e {}, T_e {}", event.event.name, share(r_e), share(t_e))
                 }
-                _ => format!("{name}, {}: not stable again", event.event.name),
+                _ if event.has_normal() => format!("{name}, {}: not stable again", event.event.name),
+                _ => format!("{name}, {}: not steady before it", event.event.name),
             });
         }
     }
@@ -157,7 +161,7 @@ fn availability(metrics: &Metrics, names: &[String]) -> Markup {
     } else {
         Markup::with_text("p", &[("class", "note")], &note)
     };
-    let columns = [
+    let mut columns = vec![
         words("Run"),
         words("Event"),
         figures("at s"),
@@ -168,6 +172,7 @@ fn availability(metrics: &Metrics, names: &[String]) -> Markup {
         figures("R_e"),
         figures("T_e"),
     ];
+    columns.extend(steady.then(|| figures("s to steady before")));
     all.push(table("Availability", &columns, rows));
     all
 }

@@ -93,6 +93,7 @@ pub(super) fn path(parts: &[&str]) -> Result<Vec<String>, UnknownMetric> {
         "nodes",
         "faults",
         "availability",
+        "periodic_faults",
         "observed",
         "statements",
         "phases",

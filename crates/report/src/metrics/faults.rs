@@ -1,13 +1,17 @@
 //! The availability of the database in each fault of a run.
 
+use super::availability::seconds_between;
 use super::{Availability, Event, availability_each, mean_of};
 use crate::model::{RunResult, Settling};
 use crate::reasons::Unjudged;
 
-pub use crate::model::{Around, FaultAvailability, FaultResult};
+pub use super::periodic::periodic;
+pub use crate::model::{Around, FaultAvailability, FaultResult, PeriodicFault, Spread};
 
 /// Least time for which throughput must be stable, in seconds.
 const LEAST_HOLD_S: usize = 5;
+/// Time after its configured end at which a fault may be over, in seconds; far less than it usually takes.
+const LATE_S: f64 = 0.001;
 
 /// Returns the faults of a result that began, as events, each with its index.
 #[must_use]
@@ -33,7 +37,8 @@ fn settling(seconds: usize, events: &[Event]) -> Settling {
     };
     let before = events.iter().map(|event| event.from_s).fold(f64::INFINITY, f64::min) as usize;
     let after = edges().map(|edge_s| next(edge_s).saturating_sub(edge_s as usize));
-    let room = after.fold(before, usize::min);
+    let between = events.iter().filter_map(|event| seconds_between(events, event).map(|span| span.len()));
+    let room = after.chain(between).fold(before, usize::min);
     let hold_s = room.max(LEAST_HOLD_S).min(usual.hold_s);
     // A mean over the whole time to hold would be stable whatever happened in it.
     Settling { window_s: usual.window_s * hold_s / usual.hold_s, hold_s, ..usual }
@@ -86,13 +91,14 @@ pub fn untold(window_s: f64, faults: &[FaultResult]) -> Vec<(String, String)> {
     let event = |fault: &FaultResult| Event {
         name: fault.name(),
         from_s: fault.begin_s,
-        // No throughput follows one that ends with the window.
-        to_s: fault.end_s.filter(|end_s| *end_s < window_s),
+        // No throughput follows one that ends with the window. Others end a little late, so that the second of the end is
+        // none between it and the next one.
+        to_s: fault.end_s.filter(|end_s| *end_s < window_s).map(|end_s| (end_s + LATE_S).min(window_s)),
     };
     let events: Vec<Event> = faults.iter().map(event).collect();
     let judged = availability_each(&seconds, &events, &settling(seconds.len(), &events));
-    let untold =
-        |(event, judged): (Event, Result<Availability, Unjudged>)| Some((event.name, judged.err()?.into()));
+    let why = |judged: Result<Availability, Unjudged>| judged.map_or_else(Some, |found| found.missing());
+    let untold = |(event, judged): (Event, _)| Some((event.name, why(judged)?.into()));
     events.into_iter().zip(judged).filter_map(untold).collect()
 }
 
@@ -114,16 +120,16 @@ fn of_fault(
     let touched = seconds.get(first..(until_s.ceil() as usize).min(seconds.len())).unwrap_or_default();
     let during = if whole.is_empty() { touched } else { whole };
     let tps_during = mean_of(during);
+    let normal_tps = found.filter(|found| found.has_normal()).map(|found| found.normal_tps);
     let unknown = result.series.unknown.get(first..limit.min(result.series.unknown.len()));
     FaultAvailability {
         fault,
         r_e: found.and_then(Availability::r_e),
-        r_e_during: found
-            .map(|found| found.normal_tps)
-            .zip(tps_during)
-            .map(|(normal, during)| 1.0 - (during - normal).abs() / normal),
+        r_e_during: normal_tps.zip(tps_during).map(|(normal, during)| 1.0 - (during - normal).abs() / normal),
         t_e: found.and_then(Availability::t_e),
-        recovery_s: found.and_then(|found| found.began.stable).map(|stable| stable.after_s),
+        recovery_s: found.and_then(|found| found.stable(&found.began)).map(|stable| stable.after_s),
+        tps_normal: normal_tps,
+        steady_after_s: found.and_then(|found| found.between.as_ref()?.steady_after_s),
         tps_before: mean_of(judged.whole(0.0, first_s)),
         tps_during,
         tps_after: event.to_s.and_then(|to_s| mean_of(judged.whole(to_s, limit_s))),
@@ -137,8 +143,7 @@ fn of_fault(
         aborts: Around::default(),
         note: match verdict {
             Err(problem) => problem.to_string(),
-            Ok(found) if found.began.stable.is_none() => "throughput did not become stable again".to_owned(),
-            Ok(_) => String::new(),
+            Ok(found) => found.missing().map(String::from).unwrap_or_default(),
         },
     }
 }
@@ -243,6 +248,28 @@ mod tests {
     }
 
     #[test]
+    fn the_second_fault_is_compared_with_the_steady_seconds_after_the_first_one() {
+        let mut result =
+            run(pieces(&[(100, 8), (0, 2), (10, 3), (60, 9), (0, 1), (60, 12)]), 8.0, Some(10.0));
+        let second = FaultResult { begun_s: Some(22.0), undone_s: Some(23.0), ..result.faults[0].clone() };
+        result.faults.push(second);
+        let [first, second] = &availability(&result)[..] else { panic!("two") };
+        assert_eq!((first.tps_normal, first.steady_after_s), (Some(100.0), None));
+        assert!((first.r_e.unwrap() - 0.6).abs() < 1e-12, "{first:?}");
+        assert_eq!((second.tps_normal, second.steady_after_s), (Some(60.0), Some(3.0)));
+        assert_eq!((second.r_e, second.recovery_s), (Some(1.0), Some(1.0)));
+        assert_eq!((second.tps_before, second.r_e_during), (Some(100.0), Some(0.0)));
+        // Without steady seconds between them, only the second one has nothing to be compared with.
+        let swings = [(100, 8), (0, 2), (9, 3), (60, 3), (10, 3), (70, 3), (0, 1), (60, 12)];
+        let mut swings = run(pieces(&swings), 8.0, Some(10.0));
+        swings.faults = result.faults;
+        let [first, second] = &availability(&swings)[..] else { panic!("two") };
+        assert_eq!((second.r_e, second.t_e, second.tps_normal, second.r_e_during), (None, None, None, None));
+        assert_eq!(second.note, "throughput was not steady in the 12 s between stop on lab:pg and it");
+        assert!(first.tps_normal == Some(100.0) && !first.note.contains("between"), "{first:?}");
+    }
+
+    #[test]
     fn a_plan_knows_the_faults_that_it_leaves_too_little_time() {
         let fault = |kind: &str, begin_s, end_s| FaultResult {
             kind: kind.into(),
@@ -259,6 +286,11 @@ mod tests {
         assert!(late == "stop on lab:pg" && why.contains("only 4 s lie after its beginning in all"), "{why}");
         let both = untold(30.0, &[fault("kill", 8.0, Some(21.0)), fault("stop", 15.0, Some(16.0))]);
         assert_eq!(both.len(), 2, "their effects can't be told apart: {both:?}");
+        let soon = untold(40.0, &[fault("kill", 8.0, None), fault("stop", 12.0, Some(14.0))]);
+        assert_eq!(soon.len(), 2, "{soon:?}");
+        assert!(soon[1].1.contains("only 4 s lie between kill on lab:pg and it"), "{soon:?}");
+        let every = [5.0, 15.0, 25.0, 35.0].map(|from_s| fault("net-delay", from_s, Some(from_s + 2.0)));
+        assert_eq!(untold(45.0, &every), []);
         assert!(
             untold(30.0, &[fault("kill", 2.5, Some(9.0))])[0].1.contains("only 2 s lie before the first")
         );

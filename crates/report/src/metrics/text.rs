@@ -49,15 +49,27 @@ pub(crate) fn rows_of(event: &Availability) -> Vec<(String, f64, &Aftermath)> {
 
 /// Returns the numbers of such a row: TPS_n, TPS_e, the lowest second, t, R_e, T_e.
 pub(crate) fn cells_of(event: &Availability, after: &Aftermath) -> [String; 6] {
-    let stable = after.stable;
+    let stable = event.stable(after);
     [
-        number(event.normal_tps),
+        number(event.has_normal().then_some(event.normal_tps)),
         number(stable.map(|stable| stable.tps)),
         number(after.lowest_tps),
         stable.map_or("–".to_owned(), |stable| seconds(stable.after_s)),
         share(event.kept(after)),
         share(stable.map(|stable| 1.0 / (stable.after_s + 1.0))),
     ]
+}
+
+/// Returns true if an event follows another one, so that throughput had to become steady between them.
+pub(crate) fn have_followers(metrics: &Metrics) -> bool {
+    metrics.events.iter().flat_map(|of| &of.events).any(|event| event.between.is_some())
+}
+
+/// Returns the time until throughput was steady after the event before, for one of [`rows_of`] an event: that of its
+/// beginning is the first.
+pub(crate) fn steady_cell(event: &Availability, row: usize) -> String {
+    let between = event.between.as_ref().filter(|_| row == 0);
+    between.and_then(|between| between.steady_after_s).map_or("–".to_owned(), seconds)
 }
 
 /// Returns the cells of one number of nodes after the database's name: N, runs, tps, tps/N, scalability from the least
@@ -78,14 +90,36 @@ pub(crate) fn share(value: Option<f64>) -> String {
     value.map_or("–".to_owned(), |value| format!("{value:.3}"))
 }
 
+/// Returns the remarks on one event: throughput was not steady before it, or is so much higher after it that R_e is below 0.
+fn remarks_on(event: &Availability) -> impl Iterator<Item = String> {
+    let unsteady = event.missing().filter(|_| !event.has_normal());
+    let unsteady = unsteady.map(|why| format!("{}, so it has no R_e and no T_e.", String::from(why)));
+    let gained = event.r_e().filter(|r_e| *r_e < 0.0).zip(event.stable(&event.began));
+    let gained = gained.map(|(r_e, stable)| gained_words(r_e, event.normal_tps, stable.tps));
+    unsteady.into_iter().chain(gained)
+}
+
+/// Returns the sentence about an R_e below 0, from the throughput before and after the event.
+pub(crate) fn gained_words(r_e: f64, before_tps: f64, after_tps: f64) -> String {
+    format!(
+        "R_e is {r_e:.3}, below 0, because throughput is higher after it than before: {} and {} transactions per second.",
+        number(after_tps),
+        number(before_tps)
+    )
+}
+
 /// Returns remarks on the metrics, one line each.
 pub(crate) fn remarks(metrics: &Metrics, names: &[String]) -> Vec<String> {
     let name = |run: usize| names.get(run).map_or("", String::as_str);
     let mut all = Vec::new();
     for of in &metrics.events {
-        for (what, _, after) in
-            of.events.iter().flat_map(rows_of).filter(|(_, _, after)| after.stable.is_none())
-        {
+        for event in &of.events {
+            all.extend(
+                remarks_on(event).map(|remark| format!("{}, {}: {remark}", name(of.run), event.event.name)),
+            );
+        }
+        let with_normal = of.events.iter().filter(|event| event.has_normal());
+        for (what, _, after) in with_normal.flat_map(rows_of).filter(|(_, _, after)| after.stable.is_none()) {
             let watched = duration(after.watched_s as f64);
             all.push(format!(
                 "{}, {what}: throughput did not become stable again within the {watched} after it, so it has no R_e \
@@ -93,7 +127,7 @@ pub(crate) fn remarks(metrics: &Metrics, names: &[String]) -> Vec<String> {
                 name(of.run)
             ));
         }
-        if of.events.first().is_some_and(|first| !first.normal_is_stable) {
+        if of.events.iter().any(|event| event.between.is_none() && !event.normal_is_stable) {
             all.push(format!(
                 "{}: throughput was not stable before the first event either, which makes R_e uncertain.",
                 name(of.run)
@@ -124,12 +158,15 @@ pub fn render_metrics(metrics: &Metrics, names: &[String]) -> String {
     let text = |words: &[&str]| -> Vec<String> { words.iter().map(|word| (*word).to_owned()).collect() };
     let mut out = String::new();
     if !metrics.events.is_empty() {
-        let mut rows = vec![text(&["run", "event", "at s", "TPS_n", "TPS_e", "lowest", "t s", "R_e", "T_e"])];
+        let steady = have_followers(metrics);
+        let columns = ["run", "event", "at s", "TPS_n", "TPS_e", "lowest", "t s", "R_e", "T_e", "steady s"];
+        let mut rows = vec![text(&columns[..columns.len() - usize::from(!steady)])];
         for of in &metrics.events {
             for event in &of.events {
-                for (what, at_s, after) in rows_of(event) {
+                for (row, (what, at_s, after)) in rows_of(event).into_iter().enumerate() {
                     let cells = [name(of.run), clean(&what), moment(at_s)];
-                    rows.push(cells.into_iter().chain(cells_of(event, after)).collect());
+                    let steady = steady.then(|| steady_cell(event, row));
+                    rows.push(cells.into_iter().chain(cells_of(event, after)).chain(steady).collect());
                 }
             }
         }

@@ -17,6 +17,12 @@ pub struct FaultResult {
     pub begin_s: f64,
     /// Configured end; null if the plan sets none.
     pub end_s: Option<f64>,
+    /// Time from the begin of an occurrence to that of the next one, for a fault that repeats.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub every_s: Option<f64>,
+    /// Number of the occurrence, from 1, for a fault that repeats. Each occurrence is a fault of the result.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub occurrence: Option<u64>,
     /// Measured begin of the fault; null if it did not begin.
     pub begun_s: Option<f64>,
     /// Measured end: the fault was undone then; null if it was not.
@@ -43,8 +49,8 @@ impl FaultResult {
 pub struct FaultAvailability {
     /// Index of the fault among the faults of the result.
     pub fault: usize,
-    /// The Dike paper's R_e: the stable level after the begin, compared with the level before the first fault; null if
-    /// throughput never becomes stable, or if the run is too short to tell.
+    /// The Dike paper's R_e: the stable level after the begin, compared with `tps_normal`; null if throughput never becomes
+    /// stable, or was not steady before the fault, or if the run is too short to tell.
     pub r_e: Option<f64>,
     /// R_e with the mean while the fault lasted in place of the stable level; null if the run is too short to tell.
     pub r_e_during: Option<f64>,
@@ -52,6 +58,13 @@ pub struct FaultAvailability {
     pub t_e: Option<f64>,
     /// The Dike paper's t: time in seconds from the begin until throughput is stable again; null as `r_e`.
     pub recovery_s: Option<f64>,
+    /// The Dike paper's TPS_n: the mean rate before the first fault; for a later fault that of the nearest steady seconds
+    /// before it, after the fault before was over. Null if throughput was not steady there, or if the run is too short to
+    /// tell.
+    pub tps_normal: Option<f64>,
+    /// Time from the end of the fault before, or from its begin if it has no end, until throughput was steady; null for
+    /// the first fault, and if throughput was not steady before this fault.
+    pub steady_after_s: Option<f64>,
     /// Mean rate of the whole seconds before the first fault; null if there are none.
     pub tps_before: Option<f64>,
     /// Mean rate of the whole seconds in the fault; of those that it touches if there are none.
@@ -76,6 +89,55 @@ pub struct FaultAvailability {
     pub stable: Option<Settling>,
     /// Reason why `r_e` and `t_e` are missing; empty if they are not.
     pub note: String,
+}
+
+/// A fault that repeats, over its occurrences.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PeriodicFault {
+    /// Name of its kind, with its arguments.
+    pub kind: String,
+    /// Places, as the plan names them.
+    #[serde(rename = "where")]
+    pub place: String,
+    /// Time from the begin of an occurrence to that of the next one.
+    pub every_s: f64,
+    /// Indexes of its occurrences among the faults of the result.
+    pub faults: Vec<usize>,
+    /// Number of occurrences that began.
+    pub occurred: u64,
+    /// Number of occurrences that began, and were undone as planned.
+    pub ok: u64,
+    /// R_e over the occurrences that have one; null if none has.
+    pub r_e: Option<Spread>,
+    /// T_e likewise.
+    pub t_e: Option<Spread>,
+    /// Time until throughput was stable again, in seconds, likewise.
+    pub recovery_s: Option<Spread>,
+    /// Mean rate during the occurrences that began.
+    pub tps_during: Option<Spread>,
+}
+
+impl PeriodicFault {
+    /// Returns the name of the fault: its kind, its place and its period.
+    #[must_use]
+    pub fn name(&self) -> String {
+        format!("{} on {} every {} s", self.kind, self.place, self.every_s)
+    }
+}
+
+/// Least, median and greatest of some numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Spread {
+    /// Number of the numbers.
+    pub of: u64,
+    /// Least.
+    pub min: f64,
+    /// Median.
+    pub median: f64,
+    /// Greatest.
+    pub max: f64,
 }
 
 /// A quantity before the first fault, during a fault, and after it up to the next fault or the end of the window. The

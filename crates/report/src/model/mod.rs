@@ -33,7 +33,7 @@ pub use checks::{
 };
 pub use endpoints::EndpointResult;
 pub use environment::{ClientCost, HostInfo, LoadInfo, TargetInfo};
-pub use faults::{Around, FaultAvailability, FaultResult, Settling};
+pub use faults::{Around, FaultAvailability, FaultResult, PeriodicFault, Settling, Spread};
 pub use nodes::{NodeBytes, NodeFigures};
 pub use observed::{Extent, Observed};
 pub use series::{DikeSeries, Series};
@@ -144,6 +144,9 @@ pub struct RunResult {
     /// Availability of the database in each of these faults that began.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub availability: Vec<FaultAvailability>,
+    /// The faults that repeat, each over its occurrences.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub periodic_faults: Vec<PeriodicFault>,
     /// Values that the run observed second by second, beside its transactions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub observed: Vec<Observed>,
@@ -202,6 +205,7 @@ impl Default for RunResult {
             outages: Vec::new(),
             faults: Vec::new(),
             availability: Vec::new(),
+            periodic_faults: Vec::new(),
             observed: Vec::new(),
             statements: Vec::new(),
             endpoints: Vec::new(),

@@ -8,10 +8,11 @@ use lydite_console::exit::Failure;
 use lydite_console::interrupt::SetOnDrop;
 use lydite_console::output::complain;
 use lydite_database::Tpcc;
-use lydite_faults::{Fault, FaultSpec, Injector};
+use lydite_faults::{Fault, FaultError, FaultSpec, Injector};
 use lydite_plan::Plan;
 use lydite_report::RunResult;
-use lydite_report::faults::{FaultResult, availability, untold};
+use lydite_report::faults::{FaultResult, availability, periodic, untold};
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -32,13 +33,14 @@ pub(super) fn begin(ready: &Ready<'_>) -> Begun<Tpcc> {
         return Ok(None);
     }
     let faults = Faults::start(&request.faults, request.plan.duration)?;
-    let specs = request.plan.controls.faults.specs().cloned().collect();
+    let specs = request.plan.controls.faults.occurrences();
     Ok(Some(Box::new(OfRun { faults, specs })))
 }
 
 /// The faults of a run, with those of its plan.
 struct OfRun {
     faults: Faults,
+    /// Each occurrence as a fault of its own, in the order of the results.
     specs: Vec<FaultSpec>,
 }
 
@@ -56,6 +58,7 @@ impl<W: Runnable> Companion<W> for OfRun {
         result.availability = availability(result);
         let specs: Vec<&FaultSpec> = self.specs.iter().collect();
         fault_pieces::add_to(&mut result.availability, &specs, &over.measurement.pieces);
+        result.periodic_faults = periodic(result);
         result.warnings.extend(self.faults.problems().map(|problem| format!("The fault {problem}")));
     }
 
@@ -66,12 +69,14 @@ impl<W: Runnable> Companion<W> for OfRun {
 
 /// The faults of a run, each with its guard.
 pub struct Faults {
-    slots: Vec<Slot>,
+    /// The occurrences of each fault, in the order of time.
+    each: Vec<Vec<Slot>>,
 }
 
-/// A fault of a run.
+/// An occurrence of a fault.
 struct Slot {
-    /// The guard, until the fault is over.
+    fault: Fault,
+    /// The guard, from the end of the occurrence before until the fault is over.
     injector: Mutex<Option<Injector>>,
     /// True if its guard can look at the servers before the begin: no other fault changes them then.
     announced: bool,
@@ -85,47 +90,54 @@ struct Slot {
 }
 
 impl Faults {
-    /// Starts the guards of all faults, for a window of this length, and waits until each has prepared its fault.
-    /// Nothing is injected yet.
+    /// Starts the guards of all faults, for a window of this length, and waits until each has prepared its fault. The
+    /// guard of a fault that repeats is that of its first occurrence. Nothing is injected yet.
     ///
     /// # Errors
     /// A guard can't be started, or can't prepare its fault.
     pub fn start(faults: &[Fault], window: Duration) -> Result<Self, Failure> {
-        let edges: Vec<Duration> = faults
-            .iter()
-            .flat_map(|fault| [Some(fault.spec.from), fault.spec.undone_at(window)])
-            .flatten()
-            .collect();
-        let slot = |fault: &Fault| {
-            let spec = &fault.spec;
+        let occurrences: Vec<Vec<FaultSpec>> =
+            faults.iter().map(|fault| fault.spec.occurrences(window)).collect();
+        let edges = |spec: &FaultSpec| [Some(spec.from), spec.undone_at(window)];
+        let edges: Vec<Duration> = occurrences.iter().flatten().flat_map(edges).flatten().collect();
+        let slot = |fault: &Fault, spec: FaultSpec| {
             let near = |edge: &Duration| *edge < spec.from && *edge + AHEAD + EDGE > spec.from;
-            let undone_at = spec.undone_at(window);
-            let lasts = undone_at.map(|at| at.saturating_sub(spec.from));
-            let injector = Injector::start(fault.clone(), lasts).map_err(|error| {
-                Failure::usage(format!("the guard of {} can't be started: {error}", fault.name()))
-            })?;
-            Ok(Slot {
-                injector: Mutex::new(Some(injector)),
+            Slot {
+                injector: Mutex::default(),
                 announced: !edges.iter().any(near),
                 from: spec.from,
-                undone_at,
-                result: Mutex::new(configured(spec)),
+                undone_at: spec.undone_at(window),
+                result: Mutex::default(),
                 problem: Mutex::default(),
                 active: AtomicBool::new(false),
-            })
-        };
-        let faults = Self { slots: faults.iter().map(slot).collect::<Result<_, Failure>>()? };
-        for slot in &faults.slots {
-            if let Some(injector) = lock(&slot.injector).as_ref() {
-                injector.wait_until_ready().map_err(|problem| {
-                    Failure::usage(format!(
-                        "fault {}: could not be prepared: {problem}",
-                        injector.fault().name()
-                    ))
-                })?;
+                fault: Fault { spec, sites: fault.sites.clone() },
             }
+        };
+        let mut each = Vec::new();
+        for (fault, specs) in faults.iter().zip(occurrences) {
+            let configured = configured_each(&fault.spec, &specs);
+            let slots: Vec<Slot> = specs.into_iter().map(|spec| slot(fault, spec)).collect();
+            slots.iter().zip(configured).for_each(|(slot, configured)| *lock(&slot.result) = configured);
+            each.push(slots);
+        }
+        let faults = Self { each };
+        let first = || faults.each.iter().filter_map(|slots| slots.first());
+        for slot in first() {
+            slot.start().map_err(|error| {
+                Failure::usage(format!("the guard of {} can't be started: {error}", slot.fault.name()))
+            })?;
+        }
+        for slot in first() {
+            slot.wait_until_ready().map_err(|problem| {
+                Failure::usage(format!("fault {}: could not be prepared: {problem}", slot.fault.name()))
+            })?;
         }
         Ok(faults)
+    }
+
+    /// Returns all occurrences of all faults, in the order of the plan.
+    fn slots(&self) -> impl Iterator<Item = &Slot> {
+        self.each.iter().flatten()
     }
 
     /// Does `work`, a run that `control` may stop, and injects the faults meanwhile. All are undone when it returns.
@@ -134,10 +146,12 @@ impl Faults {
         thread::scope(|scope| {
             // The threads end too if the work panics.
             let _over = SetOnDrop(&over);
-            for slot in &self.slots {
-                let play = || slot.play(control, &over);
+            for slots in &self.each {
+                let play = || slots.iter().for_each(|slot| slot.play(control, &over));
                 if let Err(error) = thread::Builder::new().name("fault".into()).spawn_scoped(scope, play) {
-                    slot.fail(format!("the system gives no thread for it: {error}"));
+                    slots.iter().for_each(|slot| {
+                        slot.fail(format!("the system gives no thread for it: {error}"));
+                    });
                 }
             }
             work()
@@ -146,14 +160,14 @@ impl Faults {
 
     /// Returns the names of the faults that are in force, in one line; none if there are none.
     fn in_force(&self) -> Option<String> {
-        let active = self.slots.iter().filter(|slot| slot.active.load(Ordering::Relaxed));
+        let active = self.slots().filter(|slot| slot.active.load(Ordering::Relaxed));
         let names: Vec<String> = active.map(|slot| lock(&slot.result).name()).collect();
         (!names.is_empty()).then(|| format!("fault: {}", names.join(", ")))
     }
 
-    /// Returns what became of each fault.
+    /// Returns what became of each fault, and of each occurrence of one that repeats.
     pub fn results(&self) -> Vec<FaultResult> {
-        self.slots.iter().map(|slot| lock(&slot.result).clone()).collect()
+        self.slots().map(|slot| lock(&slot.result).clone()).collect()
     }
 
     /// Returns the failure of faults that could not begin or be undone.
@@ -162,18 +176,55 @@ impl Faults {
         (!problems.is_empty()).then(|| Failure::Target(problems.join("; ")))
     }
 
+    /// Returns the problems, each once: the occurrences of a fault often have the same.
     fn problems(&self) -> impl Iterator<Item = String> {
         let problem =
             |slot: &Slot| Some(format!("{}: {}", lock(&slot.result).name(), lock(&slot.problem).as_ref()?));
-        self.slots.iter().filter_map(problem)
+        counted(self.slots().filter_map(problem)).into_iter().map(|(problem, times)| match times {
+            1 => problem,
+            times => format!("{problem} ({times} times)"),
+        })
     }
 }
 
 impl Slot {
+    /// Starts the guard.
+    fn start(&self) -> io::Result<()> {
+        let lasts = self.undone_at.map(|at| at.saturating_sub(self.from));
+        *lock(&self.injector) = Some(Injector::start(self.fault.clone(), lasts)?);
+        Ok(())
+    }
+
+    /// Waits until the guard has prepared the fault.
+    fn wait_until_ready(&self) -> Result<(), FaultError> {
+        lock(&self.injector).as_ref().map_or(Ok(()), Injector::wait_until_ready)
+    }
+
+    /// Takes the guard. A later occurrence of a fault starts its own first: one for each of them before the run would
+    /// be too many processes.
+    fn injector(&self) -> Result<Injector, FaultError> {
+        if let Some(injector) = lock(&self.injector).take() {
+            return Ok(injector);
+        }
+        let not_started = |error| FaultError::System { step: "its guard can't be started".into(), error };
+        self.start().map_err(not_started)?;
+        let unprepared = |problem| FaultError::Failed(format!("could not be prepared: {problem}"));
+        self.wait_until_ready().map_err(unprepared)?;
+        lock(&self.injector).take().ok_or_else(|| FaultError::Failed("its guard has ended".into()))
+    }
+
     /// Begins and ends the fault at its moments. It ends at once when the run is stopped or over.
     fn play(&self, control: &RunControl, over: &AtomicBool) {
-        let Some(mut injector) = lock(&self.injector).take() else { return };
         let ended = || over.load(Ordering::Relaxed) || control.is_stopped();
+        let not_begun = || lock(&self.result).detail = "the run ended before it began".into();
+        if ended() {
+            lock(&self.injector).take();
+            return not_begun();
+        }
+        let mut injector = match self.injector() {
+            Ok(injector) => injector,
+            Err(problem) => return self.fail(problem.to_string()),
+        };
         // None if the run ends before.
         let begins = |ahead: Duration| loop {
             match control.window_start() {
@@ -188,10 +239,7 @@ impl Slot {
         if self.announced && begins(AHEAD).is_some() {
             injector.approach();
         }
-        let Some(start) = begins(Duration::ZERO) else {
-            lock(&self.result).detail = "the run ended before it began".into();
-            return;
-        };
+        let Some(start) = begins(Duration::ZERO) else { return not_begun() };
         match injector.begin() {
             Ok(begun) => {
                 let mut result = lock(&self.result);
@@ -241,12 +289,36 @@ fn configured(spec: &FaultSpec) -> FaultResult {
     }
 }
 
-/// Names the faults for which a run of this plan can't compute R_e and T_e, with the reason and what to do.
+/// Returns the parts of the results of a fault's occurrences that the plan sets.
+fn configured_each(fault: &FaultSpec, occurrences: &[FaultSpec]) -> Vec<FaultResult> {
+    let each = (1..).zip(occurrences).map(|(number, spec)| FaultResult {
+        every_s: fault.every.map(|every| every.as_secs_f64()),
+        occurrence: fault.every.map(|_| number),
+        ..configured(spec)
+    });
+    each.collect()
+}
+
+/// Warns about faults of a plan that occur once although they would repeat, and names those for which a run can't compute
+/// R_e and T_e, with the reason and what to do.
 pub fn warn_of_untold(plan: &Plan) {
-    let faults: Vec<FaultResult> = plan.controls.faults.specs().map(configured).collect();
-    for (name, why) in untold(plan.duration.as_secs_f64(), &faults) {
-        complain(&format!("fault {name}: R_e and T_e will be missing: {why}"));
+    plan.controls.faults.too_rare().for_each(|line| complain(&line));
+    let faults: Vec<FaultResult> = plan.controls.faults.occurrences().iter().map(configured).collect();
+    let untold = untold(plan.duration.as_secs_f64(), &faults).into_iter();
+    let lines = untold.map(|(name, why)| format!("fault {name}: R_e and T_e will be missing: {why}"));
+    counted(lines).iter().for_each(|(line, _)| complain(line));
+}
+
+/// Returns the different lines in the order of their first places, each with the number of its places.
+fn counted(lines: impl Iterator<Item = String>) -> Vec<(String, usize)> {
+    let mut all: Vec<(String, usize)> = Vec::new();
+    for line in lines {
+        match all.iter_mut().find(|(known, _)| *known == line) {
+            Some((_, times)) => *times += 1,
+            None => all.push((line, 1)),
+        }
     }
+    all
 }
 
 /// Waits until a moment. Returns false if `ended` becomes true before.

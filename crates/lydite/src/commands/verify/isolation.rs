@@ -59,6 +59,7 @@ pub(super) fn command(target: &str, args: &VerifyArgs) -> Outcome {
     if !spec.stores() {
         return Err(Failure::usage(format!("{target} stores nothing that could be checked")));
     }
+    faults.too_rare().for_each(|line| complain(&line));
     let faults = resolve_all(&faults)?;
     let style = Style::detect(args.quiet);
     let (spec, interrupt) = watched(spec, style)?;
