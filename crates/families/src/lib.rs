@@ -25,6 +25,7 @@ mod registry;
 mod schemes;
 mod sql_load;
 mod sqlite;
+mod statement_limit;
 #[cfg(test)]
 mod statement_texts;
 mod stoppable;

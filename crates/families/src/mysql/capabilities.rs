@@ -50,7 +50,8 @@ impl Replicated for Mysql {
     }
 
     fn connect_to_read(&self) -> Result<Box<dyn Session>, TargetError> {
-        let (connection, dialect, seat) = self.tpcc_connection(self.config.mode)?;
+        let (opening, dialect) = self.tpcc_opening(self.config.mode)?;
+        let (connection, seat) = self.measured(opening).open()?;
         let judges = connection.product().keys_prove;
         Ok(seated(
             Box::new(SqlSession::new(connection, self.config.mode, dialect).judging_keys(judges)),
@@ -61,7 +62,8 @@ impl Replicated for Mysql {
 
 impl HeldTarget for Mysql {
     fn connect_held(&self) -> Result<Box<dyn Session<Held>>, TargetError> {
-        let (connection, dialect, seat) = self.tpcc_connection(TxMode::Statements)?;
+        let (opening, dialect) = self.tpcc_opening(TxMode::Statements)?;
+        let (connection, seat) = opening.open()?;
         Ok(seated(Box::new(HeldSession::new(connection, dialect)), seat))
     }
 }

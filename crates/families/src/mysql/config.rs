@@ -4,6 +4,7 @@ use crate::family::Scheme;
 use crate::net::tls_config::{Files, Tls};
 use crate::net::url::{CONNECTION_LIFETIME, NODES, ServerUrl, connection_lifetime, nodes, servers, variable};
 use crate::net::{Host, SslMode};
+use crate::statement_limit::{STATEMENT_TIMEOUT, limit};
 use lydite_database::TxMode;
 use lydite_database::patience::TIMEOUT;
 use lydite_database::sql::batch;
@@ -89,6 +90,7 @@ pub(crate) const OPTIONS: &[OptionSpec] = &[
     batch::option("10000 on TiDB; else all rows of a warehouse in one"),
     NODES,
     CONNECTION_LIFETIME,
+    STATEMENT_TIMEOUT,
     OptionSpec {
         name: "sslmode",
         values: "prefer, disable, require, verify-ca, verify-full",
@@ -192,6 +194,8 @@ pub(crate) struct Config {
     pub(crate) nodes: Vec<(String, u16)>,
     /// Time after which a session opens its connection anew.
     pub(crate) lifetime: Option<Duration>,
+    /// Longest time of a round trip of a measured session.
+    pub(crate) statement_timeout: Option<Duration>,
     pub(crate) mode: TxMode,
     /// The URL without the password.
     pub(crate) url: String,
@@ -225,6 +229,7 @@ pub(crate) fn parse(parsed: &ParsedUrl, mode: TxMode) -> Result<Config, Vec<Stri
     let config = Config {
         nodes: nodes(parsed, (&host, &url.more), (port, default_port(&scheme)), &mut errors),
         lifetime: connection_lifetime(parsed, &mut errors),
+        statement_timeout: limit(parsed, &mut errors),
         host,
         port,
         user: url.user.or_else(|| variable(&["USER"])).unwrap_or_else(|| "root".into()),

@@ -3,6 +3,7 @@
 use crate::mysql::wire::Wire;
 use crate::mysql::{Mysql, config, spider};
 use crate::net::Purpose;
+use crate::statement_limit;
 use crate::unread::Unread;
 use lydite_database::sql::ddl;
 use lydite_database::sql::isolation::Isolation;
@@ -169,6 +170,9 @@ impl Mysql {
             settings.insert("isolation_effective".into(), level.clone());
         }
         settings.insert("tx".into(), self.config.mode.name().into());
+        if let Some(longest) = self.config.statement_timeout {
+            settings.insert(statement_limit::SETTING.into(), format!("{longest:?}"));
+        }
         if self.config.mode == TxMode::Procedures {
             let arrays = self.procedures_have_arrays(product)?;
             settings.insert("procedures".into(), if arrays { "arrays" } else { "rows" }.into());

@@ -1,8 +1,7 @@
 //! The microbenchmark on MySQL's family.
 
-use crate::mysql::connecting::{advised, refused};
+use crate::mysql::connecting::advised;
 use crate::mysql::copy::{Way, copy_in, way};
-use crate::mysql::session::MysqlConnection;
 use crate::mysql::wire::Wire;
 use crate::mysql::{Mysql, schema};
 use lydite_database::sql::micro::{COLUMNS, MicroSession, MicroStatement, name, tables, totals};
@@ -58,10 +57,8 @@ impl MicroTarget for Mysql {
     }
 
     fn connect_micro(&self, meta: &Meta) -> Result<Box<dyn Session<Micro>>, TargetError> {
-        let (wire, seat) = self.connect_session()?;
-        let statements = MicroStatement::all(meta, wire.product.dialect);
-        let connection =
-            MysqlConnection::new(wire, &statements).map_err(|error| refused(error, &self.config))?;
+        let statements = MicroStatement::all(meta, self.product()?.dialect);
+        let (connection, seat) = self.measured(self.opening(&statements, false)).open()?;
         Ok(seated(Box::new(MicroSession::new(connection)), seat))
     }
 

@@ -59,7 +59,8 @@ impl Replicated for Postgres {
 
     fn connect_to_read(&self) -> Result<Box<dyn Session>, TargetError> {
         let dialect = session::measured_dialect(&self.config);
-        let (connection, seat) = self.tpcc_connection(self.config.mode, dialect)?;
+        let opening = self.measured(self.tpcc_opening(self.config.mode, dialect)?);
+        let (connection, seat) = opening.open()?;
         let judges = self.config.product.keys_prove;
         Ok(seated(
             Box::new(SqlSession::new(connection, self.config.mode, dialect).judging_keys(judges)),
@@ -71,7 +72,7 @@ impl Replicated for Postgres {
 impl HeldTarget for Postgres {
     fn connect_held(&self) -> Result<Box<dyn Session<Held>>, TargetError> {
         let dialect = session::dialect(self.config.isolation);
-        let (connection, seat) = self.tpcc_connection(TxMode::Statements, dialect)?;
+        let (connection, seat) = self.tpcc_opening(TxMode::Statements, dialect)?.open()?;
         Ok(seated(Box::new(HeldSession::new(connection, dialect)), seat))
     }
 
@@ -100,7 +101,7 @@ impl BalanceTarget for Postgres {
         let settings =
             format!("{}; SET lock_timeout = {}", self.checked_settings()?, longest_wait.as_millis());
         let statements = BalanceStatement::all(session::dialect(self.config.isolation));
-        let (connection, seat) = self.open_session(&settings, &statements)?;
+        let (connection, seat) = self.opening(&settings, &statements).open()?;
         Ok(seated(Box::new(BalanceSession::new(connection)), seat))
     }
 

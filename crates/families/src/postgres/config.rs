@@ -4,6 +4,7 @@ use crate::net::Host;
 use crate::net::url::{CONNECTION_LIFETIME, NODES, ServerUrl, connection_lifetime, nodes, servers, variable};
 use crate::postgres::libpq::{self, Connection, setting};
 use crate::postgres::product::Product;
+use crate::statement_limit::{STATEMENT_TIMEOUT, limit};
 use lydite_database::TxMode;
 use lydite_database::patience::TIMEOUT;
 use lydite_database::sql::batch;
@@ -52,6 +53,7 @@ macro_rules! options {
             $($own,)+
             NODES,
             CONNECTION_LIFETIME,
+            STATEMENT_TIMEOUT,
             libpq::SSLMODE,
             libpq::SSLROOTCERT,
             libpq::SSLCERT,
@@ -171,6 +173,8 @@ pub(crate) struct Config {
     pub(crate) nodes: Vec<(String, u16)>,
     /// Time after which a session opens its connection anew.
     pub(crate) lifetime: Option<Duration>,
+    /// Longest time of a round trip of a measured session.
+    pub(crate) statement_timeout: Option<Duration>,
     pub(crate) mode: TxMode,
     /// The URL without the password.
     pub(crate) url: String,
@@ -206,6 +210,7 @@ pub(crate) fn parse(
     let config = Config {
         nodes: nodes(parsed, (&host, &url.more), (port, usual_port), &mut errors),
         lifetime: connection_lifetime(parsed, &mut errors),
+        statement_timeout: limit(parsed, &mut errors),
         host,
         port,
         database: url.database.unwrap_or_else(|| user.clone()),

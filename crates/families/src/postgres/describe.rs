@@ -3,6 +3,7 @@
 use crate::net::Purpose;
 use crate::postgres::connecting::SCHEMA;
 use crate::postgres::{Postgres, inherited};
+use crate::statement_limit;
 use crate::unread::Unread;
 use lydite_database::sql::ddl;
 use lydite_database::sql::isolation::Isolation;
@@ -86,6 +87,9 @@ impl Postgres {
             settings.insert("isolation_effective".into(), level.clone());
         }
         settings.insert("tx".into(), self.config.mode.name().into());
+        if let Some(longest) = self.config.statement_timeout {
+            settings.insert(statement_limit::SETTING.into(), format!("{longest:?}"));
+        }
         if self.config.follower_reads {
             settings.insert("follower reads".into(), "on".into());
         }

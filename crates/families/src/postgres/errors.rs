@@ -3,13 +3,16 @@
 use lydite_database::sql::meta::is_ours;
 use lydite_database::{AbortReason, RUN_CHECK};
 
+/// Code of a statement that was cancelled.
+pub(crate) const CANCELLED: &str = "57014";
+
 /// Codes after which the same transaction may be retried.
 const RETRYABLE: [(&str, AbortReason); 4] = [
     ("40001", AbortReason::Serialization),
     ("40P01", AbortReason::Deadlock),
     ("55P03", AbortReason::LockTimeout),
     // The server's time for a statement is over, or somebody canceled it.
-    ("57014", AbortReason::Other),
+    (CANCELLED, AbortReason::Other),
 ];
 
 /// Codes (or their first two characters) of a server that shuts down or takes no connections now.

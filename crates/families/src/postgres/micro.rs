@@ -63,7 +63,7 @@ impl MicroTarget for Postgres {
 
     fn connect_micro(&self, meta: &Meta) -> Result<Box<dyn Session<Micro>>, TargetError> {
         let statements = MicroStatement::all(meta, dialect(self.config.isolation));
-        let (connection, seat) = self.open_session("", &statements)?;
+        let (connection, seat) = self.measured(self.opening("", &statements)).open()?;
         Ok(seated(Box::new(MicroSession::new(connection)), seat))
     }
 

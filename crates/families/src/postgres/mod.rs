@@ -20,6 +20,7 @@ mod moves;
 mod nodes;
 mod numeric;
 mod observe;
+mod opening;
 mod poolers;
 mod product;
 mod replication;
@@ -36,13 +37,14 @@ pub(crate) use config::Config;
 pub(crate) use family::{CITUS_FAMILY, COCKROACH_FAMILY, POSTGRES_FAMILY, YUGABYTE_FAMILY};
 use lydite_database::{
     Capabilities, ConditionFinding, DatabaseState, Demand, Description, Endpoints, FoundRows, HalfCounts,
-    LedgerCounts, Loader, Replicated, RowKeys, Seat, Session, TableChecksum, Target, TargetError, TxMode,
+    LedgerCounts, Loader, Replicated, RowKeys, Session, TableChecksum, Target, TargetError, TxMode,
     Written,
 };
 
 use crate::net::Purpose;
 use crate::net::url::on_any;
 use crate::sql_load::{BY_SIZE, side_by_side};
+use crate::statement_limit::{self, Limit};
 use crate::stoppable::Stoppable;
 use crate::unread::Unread;
 use config::{NOT_SERIALIZABLE, ONLY_STATEMENTS};
@@ -63,8 +65,8 @@ use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::schema::Table;
 use lydite_tpcc::{OrderId, TransactionKind};
+use opening::Opening;
 use product::Product;
-use session::PgConnection;
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use wire::{Backend, Wire};
@@ -90,8 +92,10 @@ pub(crate) struct Postgres {
     /// Servers over which loading splits the tables.
     shards: Vec<Postgres>,
     /// Servers for sessions, and the spread of sessions over them.
-    nodes: Vec<Config>,
+    nodes: Arc<[Config]>,
     endpoints: Arc<Endpoints>,
+    /// Limit of the round trips of measured sessions.
+    limit: Option<Arc<Limit>>,
     /// Set once the server is found to be of the kind that the URL names.
     known: OnceLock<()>,
     /// True if the existing tables are partitioned, once this is known.
@@ -107,13 +111,15 @@ pub(crate) struct Postgres {
 impl Postgres {
     pub(crate) fn new(config: Config) -> Self {
         let shards = config.of_shards().map(Self::new).collect();
-        let nodes = config.of_nodes();
+        let nodes: Arc<[Config]> = config.of_nodes().into();
+        let limit = config.statement_timeout.map(Limit::new);
         let endpoints = nodes::endpoints(&nodes, config.lifetime);
         Self {
             config,
             shards,
             nodes,
             endpoints,
+            limit,
             known: OnceLock::new(),
             parted: OnceLock::new(),
             procedures: Mutex::new(false),
@@ -346,7 +352,10 @@ impl Target for Postgres {
 
     fn admit(&self, demand: &Demand) -> Result<Vec<String>, TargetError> {
         match *demand {
-            Demand::Sessions(sessions) => self.check_sessions(sessions)?,
+            Demand::Sessions(sessions) => {
+                self.check_sessions(sessions)?;
+                return self.statement_note();
+            }
             Demand::Load => {
                 self.check_primary()?;
                 self.check_foreign_indexes()?;
@@ -545,15 +554,22 @@ impl Postgres {
         wire.execute(meta::LOADING).map_err(self.failed("note what is loaded"))
     }
 
-    /// Opens a connection that has prepared TPC-C's statements in a mode.
-    fn tpcc_connection(&self, mode: TxMode, dialect: &Dialect) -> Result<(PgConnection, Seat), TargetError> {
+    /// Returns the opening of sessions that prepare TPC-C's statements in a mode.
+    fn tpcc_opening(&self, mode: TxMode, dialect: &Dialect) -> Result<Opening, TargetError> {
         let settings = self.checked_settings()?;
         let text = if self.config.shards.is_empty() { Statement::text } else { Statement::text_over_shards };
         let statements: Vec<(Statement, String)> = Statement::of_mode(mode, dialect)
             .into_iter()
             .map(|statement| (statement, text(statement, dialect)))
             .collect();
-        self.open_session(settings, &statements)
+        Ok(self.opening(settings, &statements))
+    }
+
+    /// Returns a note if the limit of statements is below the round trip.
+    fn statement_note(&self) -> Result<Vec<String>, TargetError> {
+        let Some(longest) = self.config.statement_timeout else { return Ok(Vec::new()) };
+        let note = statement_limit::note(&mut self.connect_wire()?, longest, &self.config.place());
+        note.map(|note| note.into_iter().collect()).map_err(self.failed("measure the round trip"))
     }
 
     /// Rejects more sessions than the server has connections for.

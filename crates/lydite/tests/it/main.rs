@@ -55,6 +55,7 @@ mod server;
 mod spec;
 mod spec_go;
 mod state;
+mod statement_limit;
 mod stores;
 mod success_log;
 mod sweep;
