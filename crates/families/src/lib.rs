@@ -19,6 +19,7 @@ mod mysql;
 mod net;
 mod nodes;
 mod null;
+mod per_transaction;
 mod postgres;
 mod redis;
 mod registry;

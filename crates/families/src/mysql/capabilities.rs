@@ -5,6 +5,7 @@ use crate::mysql::connecting::refused;
 use crate::mysql::session::MysqlConnection;
 use crate::mysql::wire::Wire;
 use crate::net::Purpose;
+use crate::per_transaction;
 use lydite_database::sql::balances::{BalanceSession, BalanceStatement};
 use lydite_database::sql::held::HeldSession;
 use lydite_database::sql::meta::Admin;
@@ -51,12 +52,12 @@ impl Replicated for Mysql {
 
     fn connect_to_read(&self) -> Result<Box<dyn Session>, TargetError> {
         let (opening, dialect) = self.tpcc_opening(self.config.mode)?;
-        let (connection, seat) = self.measured(opening).open()?;
-        let judges = connection.product().keys_prove;
-        Ok(seated(
-            Box::new(SqlSession::new(connection, self.config.mode, dialect).judging_keys(judges)),
-            seat,
-        ))
+        let (opening, mode) = (self.measured(opening), self.config.mode);
+        per_transaction::session(self.config.life, move || {
+            let (connection, seat) = opening.open()?;
+            let judges = connection.product().keys_prove;
+            Ok(seated(Box::new(SqlSession::new(connection, mode, dialect).judging_keys(judges)), seat))
+        })
     }
 }
 

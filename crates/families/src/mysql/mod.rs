@@ -106,7 +106,7 @@ impl Mysql {
         let probe = Box::new(move |at: usize| connected(&probed[at]).is_ok());
         Self {
             shards: config.of_shards().into_iter().map(Self::new).collect(),
-            endpoints: Endpoints::new(names, config.lifetime, probe),
+            endpoints: Endpoints::new(names, config.life, probe),
             nodes,
             limit,
             config,

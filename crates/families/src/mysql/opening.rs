@@ -13,7 +13,7 @@ use lydite_database::sql::dialect::Dialect;
 use lydite_database::sql::meta::Admin;
 use lydite_database::sql::prepared::Prepared;
 use lydite_database::sql::shards::Layout;
-use lydite_database::{Endpoints, Seat, TargetError, TxMode};
+use lydite_database::{Endpoints, Life, Seat, TargetError, TxMode};
 use std::sync::Arc;
 
 /// All that the connections of a session need, also when their target is not at hand.
@@ -24,6 +24,8 @@ pub(super) struct Opening {
     /// First SQL on each connection.
     settings: &'static str,
     texts: Arc<Texts>,
+    /// True if statements are prepared before their first use.
+    at_use: bool,
     /// Limit of the round trips of measured sessions.
     limit: Option<Arc<Limit>>,
 }
@@ -45,6 +47,7 @@ impl Mysql {
             endpoints: Arc::clone(&self.endpoints),
             settings: "",
             texts: Arc::new(Texts::of(statements, calls)),
+            at_use: false,
             limit: None,
         }
     }
@@ -69,7 +72,7 @@ impl Mysql {
 
     /// Returns the same opening for measured sessions, to which the options of the URL about them apply.
     pub(super) fn measured(&self, opening: Opening) -> Opening {
-        Opening { limit: self.limit.clone(), ..opening }
+        Opening { limit: self.limit.clone(), at_use: self.config.life == Life::Transaction, ..opening }
     }
 }
 
@@ -89,7 +92,7 @@ impl Opening {
             wire.execute(self.settings).map_err(refused)?;
         }
         let watched = self.limit.as_ref().map(|limit| watch(limit, config, &wire)).transpose()?;
-        MysqlConnection::of(wire, &self.texts, watched).map_err(refused)
+        MysqlConnection::of(wire, &self.texts, self.at_use, watched).map_err(refused)
     }
 }
 

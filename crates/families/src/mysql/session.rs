@@ -1,9 +1,9 @@
 //! Prepared statements over the wire protocol, for the SQL text of the transactions.
 
-use crate::mysql::{binary, errors};
 use crate::mysql::packet::Reader;
 use crate::mysql::product::Product;
 use crate::mysql::wire::{Head, Wire, database_error, unexpected};
+use crate::mysql::{binary, errors};
 use crate::statement_limit::Watched;
 use lydite_database::sql::connection::{Connection, Step};
 use lydite_database::sql::meta::Admin;
@@ -91,13 +91,14 @@ impl MysqlConnection {
 
     /// Prepares statements on a connection.
     pub(crate) fn new<S: Prepared>(wire: Wire, statements: &[(S, String)]) -> Result<Self, SqlError> {
-        Self::of(wire, &Arc::new(Texts::of(statements, false)), None)
+        Self::of(wire, &Arc::new(Texts::of(statements, false)), false, None)
     }
 
-    /// Makes a session of a connection.
+    /// Makes a session of a connection. With `at_use` statements are prepared before their first use.
     pub(crate) fn of(
         mut wire: Wire,
         texts: &Arc<Texts>,
+        at_use: bool,
         watched: Option<Arc<Watched>>,
     ) -> Result<Self, SqlError> {
         // After a statement that ended the transaction (a deadlock), the server still runs those that were sent with
@@ -106,8 +107,10 @@ impl MysqlConnection {
         let prepared = vec![None; texts.all.len()];
         let mut connection =
             Self { wire, texts: Arc::clone(texts), prepared, kinds: Vec::new(), reading: false, watched };
-        let all: Vec<usize> = (0..texts.all.len()).filter(|at| !texts.all[*at].order.is_empty()).collect();
-        connection.prepare_all(&all)?;
+        if !at_use {
+            let all = (0..texts.all.len()).filter(|at| !texts.all[*at].order.is_empty());
+            connection.prepare_all(&all.collect::<Vec<usize>>())?;
+        }
         Ok(connection)
     }
 
@@ -132,9 +135,8 @@ impl MysqlConnection {
         }
         match (self.after_cancel(&watched), trip.result) {
             // A procedure that has ended its transaction may have committed before the cancel came.
-            (Ok(false), Err(SqlError::Database { code, message, .. })) if self.texts.calls => {
-                let message = format!("{message}: the procedure may have committed before");
-                Err(SqlError::Lost(format!("{message} ({code})")))
+            (Ok(false), Err(error)) if self.texts.calls && is_cancel(&error) => {
+                Err(SqlError::Lost(format!("{}: the procedure may have committed before", error.line())))
             }
             (Ok(_), result) => result,
             (Err(error), result) => {
@@ -243,6 +245,19 @@ impl MysqlConnection {
 
     /// Sends statements together and reads all answers. Returns the first error.
     fn together<S: Prepared>(&mut self, steps: &[Step<'_, S>], rows: &mut [Rows]) -> Result<(), SqlError> {
+        let mut missing = Vec::new();
+        for (statement, _) in steps {
+            let number = statement.index();
+            if self.prepared[number].is_none()
+                && !self.texts.all[number].order.is_empty()
+                && !missing.contains(&number)
+            {
+                missing.push(number);
+            }
+        }
+        if !missing.is_empty() {
+            self.prepare_all(&missing)?;
+        }
         let commit_alone = matches!(steps, [(statement, _)] if statement.role() == StatementRole::Commit);
         self.trip(commit_alone, |connection| connection.send_and_read(steps, rows))
     }

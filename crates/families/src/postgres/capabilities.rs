@@ -1,6 +1,7 @@
 //! Features beside those of every target: placement, replication, transactions that stop, function tests, cancellation.
 
 use crate::net::Purpose;
+use crate::per_transaction;
 use crate::postgres::wire::{self, Wire};
 use crate::postgres::{Postgres, session};
 use lydite_database::sql::balances::{BalanceSession, BalanceStatement};
@@ -60,12 +61,11 @@ impl Replicated for Postgres {
     fn connect_to_read(&self) -> Result<Box<dyn Session>, TargetError> {
         let dialect = session::measured_dialect(&self.config);
         let opening = self.measured(self.tpcc_opening(self.config.mode, dialect)?);
-        let (connection, seat) = opening.open()?;
-        let judges = self.config.product.keys_prove;
-        Ok(seated(
-            Box::new(SqlSession::new(connection, self.config.mode, dialect).judging_keys(judges)),
-            seat,
-        ))
+        let (judges, mode) = (self.config.product.keys_prove, self.config.mode);
+        per_transaction::session(self.config.life, move || {
+            let (connection, seat) = opening.open()?;
+            Ok(seated(Box::new(SqlSession::new(connection, mode, dialect).judging_keys(judges)), seat))
+        })
     }
 }
 

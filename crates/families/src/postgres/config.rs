@@ -4,8 +4,9 @@ use crate::net::Host;
 use crate::net::url::{CONNECTION_LIFETIME, NODES, ServerUrl, connection_lifetime, nodes, servers, variable};
 use crate::postgres::libpq::{self, Connection, setting};
 use crate::postgres::product::Product;
+use crate::per_transaction::{CONNECTION, life};
 use crate::statement_limit::{STATEMENT_TIMEOUT, limit};
-use lydite_database::TxMode;
+use lydite_database::{Life, TxMode};
 use lydite_database::patience::TIMEOUT;
 use lydite_database::sql::batch;
 use lydite_database::sql::isolation::Isolation;
@@ -53,6 +54,7 @@ macro_rules! options {
             $($own,)+
             NODES,
             CONNECTION_LIFETIME,
+            CONNECTION,
             STATEMENT_TIMEOUT,
             libpq::SSLMODE,
             libpq::SSLROOTCERT,
@@ -171,8 +173,8 @@ pub(crate) struct Config {
     pub(crate) follower_reads: bool,
     /// More servers of the same database for sessions, beside the URL's.
     pub(crate) nodes: Vec<(String, u16)>,
-    /// Time after which a session opens its connection anew.
-    pub(crate) lifetime: Option<Duration>,
+    /// Life of the connections of measured sessions.
+    pub(crate) life: Life,
     /// Longest time of a round trip of a measured session.
     pub(crate) statement_timeout: Option<Duration>,
     pub(crate) mode: TxMode,
@@ -209,7 +211,7 @@ pub(crate) fn parse(
     let port = url.port.unwrap_or(usual_port);
     let config = Config {
         nodes: nodes(parsed, (&host, &url.more), (port, usual_port), &mut errors),
-        lifetime: connection_lifetime(parsed, &mut errors),
+        life: life(parsed, connection_lifetime(parsed, &mut errors), &mut errors),
         statement_timeout: limit(parsed, &mut errors),
         host,
         port,

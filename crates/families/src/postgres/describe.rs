@@ -3,13 +3,14 @@
 use crate::net::Purpose;
 use crate::postgres::connecting::SCHEMA;
 use crate::postgres::{Postgres, inherited};
+use crate::per_transaction;
 use crate::statement_limit;
 use crate::unread::Unread;
 use lydite_database::sql::ddl;
 use lydite_database::sql::isolation::Isolation;
 use lydite_database::sql::meta::Admin;
 use lydite_database::sql::shards::Layout;
-use lydite_database::{Description, Target, TargetError};
+use lydite_database::{Description, Life, Target, TargetError};
 use std::collections::BTreeMap;
 
 /// Server settings that affect the numbers.
@@ -89,6 +90,10 @@ impl Postgres {
         settings.insert("tx".into(), self.config.mode.name().into());
         if let Some(longest) = self.config.statement_timeout {
             settings.insert(statement_limit::SETTING.into(), format!("{longest:?}"));
+        }
+        if self.config.life == Life::Transaction {
+            let (name, value) = per_transaction::SETTING;
+            settings.insert(name.into(), value.into());
         }
         if self.config.follower_reads {
             settings.insert("follower reads".into(), "on".into());

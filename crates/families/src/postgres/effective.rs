@@ -1,8 +1,8 @@
 //! The isolation level that a transaction really has. A proxy may change the text that begins it, and a server may give
 //! another level than it is asked for.
 
-use crate::postgres::connecting::{connected, refused};
 use crate::net::Purpose;
+use crate::postgres::connecting::{connected, refused};
 use crate::postgres::session::{PgConnection, Preparing, Texts, measured_dialect};
 use crate::postgres::wire::Wire;
 use crate::postgres::{Postgres, poolers};

@@ -113,7 +113,7 @@ impl Postgres {
         let shards = config.of_shards().map(Self::new).collect();
         let nodes: Arc<[Config]> = config.of_nodes().into();
         let limit = config.statement_timeout.map(Limit::new);
-        let endpoints = nodes::endpoints(&nodes, config.lifetime);
+        let endpoints = nodes::endpoints(&nodes, config.life);
         Self {
             config,
             shards,

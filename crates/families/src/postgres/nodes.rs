@@ -5,15 +5,14 @@ use crate::postgres::Postgres;
 use crate::postgres::config::Config;
 use crate::postgres::connecting::connected;
 use lydite_database::sql::meta::Admin;
-use lydite_database::{Endpoints, TargetError};
+use lydite_database::{Endpoints, Life, TargetError};
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Makes the endpoints of these servers.
-pub(super) fn endpoints(nodes: &[Config], lifetime: Option<Duration>) -> Arc<Endpoints> {
+pub(super) fn endpoints(nodes: &[Config], life: Life) -> Arc<Endpoints> {
     let probed = nodes.to_vec();
     let names = nodes.iter().map(Config::address).collect();
-    Endpoints::new(names, lifetime, Box::new(move |at| connected(&probed[at]).is_ok()))
+    Endpoints::new(names, life, Box::new(move |at| connected(&probed[at]).is_ok()))
 }
 
 impl Postgres {

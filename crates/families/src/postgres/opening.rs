@@ -9,7 +9,7 @@ use crate::postgres::wire::{self, Wire};
 use crate::statement_limit::{GRACE, Limit, Watched};
 use lydite_database::sql::meta::Admin;
 use lydite_database::sql::prepared::Prepared;
-use lydite_database::{Endpoints, Seat, TargetError};
+use lydite_database::{Endpoints, Life, Seat, TargetError};
 use std::sync::Arc;
 
 /// All that the connections of a session need, also when their target is not at hand.
@@ -40,7 +40,11 @@ impl Postgres {
 
     /// Returns the same opening for measured sessions, to which the options of the URL about them apply.
     pub(super) fn measured(&self, opening: Opening) -> Opening {
-        Opening { limit: self.limit.clone(), ..opening }
+        let preparing = match self.config.life {
+            Life::Session | Life::AtMost(_) => Preparing::AtOnce,
+            Life::Transaction => Preparing::AtUse,
+        };
+        Opening { limit: self.limit.clone(), preparing, ..opening }
     }
 }
 

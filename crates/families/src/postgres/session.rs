@@ -1,8 +1,8 @@
 //! Prepared statements over the wire protocol, for the SQL text of the transactions.
 
 use crate::postgres::config::Config;
-use crate::postgres::{errors, numeric};
 use crate::postgres::wire::{Wire, encoding, unexpected};
+use crate::postgres::{errors, numeric};
 use crate::statement_limit::Watched;
 use bytes::{BufMut, BytesMut};
 use fallible_iterator::FallibleIterator;
@@ -140,11 +140,15 @@ impl Texts {
 pub(crate) enum Preparing {
     /// All of them when it is opened.
     AtOnce,
+    /// Each before its first use.
+    AtUse,
 }
 
 /// Description of a prepared statement, from the server.
 #[derive(Clone, Default)]
 struct Known {
+    /// True once the server has the statement.
+    ready: bool,
     parameters: Vec<Oid>,
     columns: Vec<Oid>,
 }
@@ -181,6 +185,7 @@ impl PgConnection {
                 let all: Vec<usize> = (0..texts.0.len()).filter(own).collect();
                 all.chunks(PREPARED_AT_ONCE).try_for_each(|numbers| connection.prepare(numbers))?;
             }
+            Preparing::AtUse => {}
         }
         Ok(connection)
     }
@@ -204,6 +209,22 @@ impl PgConnection {
         }
     }
 
+    /// Prepares those of the statements that the server does not have yet. Those that begin or commit have neither
+    /// parameters nor columns, and are prepared on the way.
+    fn prepare_missing<S: Prepared>(&mut self, steps: &[Step<'_, S>]) -> Result<(), SqlError> {
+        let mut missing = Vec::new();
+        for (statement, _) in steps {
+            let number = statement.index();
+            if statement.role() == StatementRole::Other
+                && !self.prepared[number].ready
+                && !missing.contains(&number)
+            {
+                missing.push(number);
+            }
+        }
+        if missing.is_empty() { Ok(()) } else { self.prepare(&missing) }
+    }
+
     fn prepare(&mut self, numbers: &[usize]) -> Result<(), SqlError> {
         self.trip(true, |connection| connection.prepare_in_trip(numbers))
     }
@@ -224,6 +245,7 @@ impl PgConnection {
                 Message::ParameterDescription(body) => {
                     let number = waiting.next().ok_or_else(|| unexpected("a description too many"))?;
                     let entry = &mut prepared[*number];
+                    entry.ready = true;
                     entry.parameters = body.parameters().collect().map_err(encoding)?;
                     match wire.message()? {
                         Message::RowDescription(body) => {
@@ -249,11 +271,16 @@ impl PgConnection {
     }
 
     fn bind<S: Prepared>(&mut self, statement: S, params: &[Value<'_>]) -> Result<(), SqlError> {
-        let prepared = &self.prepared[statement.index()];
+        let text = &self.texts.0[statement.index()];
+        let prepared = &mut self.prepared[statement.index()];
+        if !prepared.ready {
+            frontend::parse(&text.name, &text.sql, [], &mut self.wire.out).map_err(encoding)?;
+            prepared.ready = true;
+        }
         debug_assert_eq!(params.len(), prepared.parameters.len(), "{statement:?}");
         let bound = frontend::bind(
             "",
-            &self.texts.0[statement.index()].name,
+            &text.name,
             [1],
             params.iter().zip(&prepared.parameters),
             |(value, &oid), out| encode(value, oid, out),
@@ -354,6 +381,7 @@ impl<S: Prepared> Connection<S> for PgConnection {
     }
 
     fn pipeline(&mut self, steps: &[Step<'_, S>], rows: &mut [Rows]) -> Result<(), SqlError> {
+        self.prepare_missing(steps)?;
         let commit_alone = matches!(steps, [(statement, _)] if statement.role() == StatementRole::Commit);
         self.trip(commit_alone, |connection| connection.send_and_read(steps, rows))
     }

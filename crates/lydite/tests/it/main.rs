@@ -6,6 +6,7 @@ mod audit_engines;
 mod balances;
 mod claims;
 mod conditions;
+mod connections;
 mod controls;
 mod disclose;
 mod disk_full;
