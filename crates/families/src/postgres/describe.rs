@@ -1,9 +1,10 @@
 //! Description of a server: its version, and the settings that affect the numbers.
 
 use crate::net::Purpose;
-use crate::postgres::connecting::SCHEMA;
-use crate::postgres::{Postgres, inherited};
 use crate::per_transaction;
+use crate::postgres::config::PARTITIONS;
+use crate::postgres::connecting::SCHEMA;
+use crate::postgres::{Postgres, inherited, partitions};
 use crate::statement_limit;
 use crate::unread::Unread;
 use lydite_database::sql::ddl;
@@ -63,8 +64,10 @@ impl Postgres {
         // Without its settings the server counts as not durable.
         let mut unread = Unread::default();
         unread.or_empty("its settings", asked).map_err(self.failed("ask for settings"))?;
+        // A key of a partitioned table has another one for each pair of partitions.
+        let own = if self.config.product.heap { " AND conparentid = 0" } else { "" };
         let foreign_keys = wire.column(&format!(
-            "SELECT count(*) FROM pg_constraint WHERE contype = 'f' AND connamespace = {SCHEMA}"
+            "SELECT count(*) FROM pg_constraint WHERE contype = 'f' AND connamespace = {SCHEMA}{own}"
         ));
         let foreign_keys = unread.or_empty("its foreign keys", foreign_keys);
         let foreign_keys = foreign_keys.map_err(self.failed("look for foreign keys"))?;
@@ -83,6 +86,8 @@ impl Postgres {
         if keyed.concat() != "0" || self.config.history_key && !self.shards.is_empty() {
             settings.insert("history_key".into(), "on".into());
         }
+        let partitions = partitions::by_hash(&mut wire).map_err(self.failed("look for partitions"))?;
+        settings.extend(partitions.map(|count| (PARTITIONS.name.to_owned(), count.to_string())));
         settings.insert("isolation".into(), self.config.isolation.sql().to_lowercase());
         if let Some(level) = self.effective.get() {
             settings.insert("isolation_effective".into(), level.clone());

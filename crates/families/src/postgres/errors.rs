@@ -75,6 +75,9 @@ pub(crate) fn advice(code: &str, message: &str) -> Option<&'static str> {
         "2BP01" => {
             "drop what depends on it first (DROP VIEW, ALTER TABLE … DROP CONSTRAINT), or name another schema with ?schema="
         }
+        "53200" if message.contains("shared memory") => {
+            "raise max_locks_per_transaction, or use fewer ?partitions="
+        }
         "53300" => too_many(message),
         "08P01" if message.contains("startup parameter") => {
             "a pooler is between, which takes no such parameter: leave it out of the URL (?options=), or connect to the \

@@ -26,7 +26,7 @@ pub(crate) static POSTGRES_FAMILY: Family = Family {
     placement: &[PlacementSource::live("over shards")],
     tested: "real servers: PostgreSQL, and PostgreSQL over three shards",
     options: OPTIONS,
-    tpcc_options: &["foreign_keys", "shards", "items", "colocated", "batch"],
+    tpcc_options: &["foreign_keys", "partitions", "shards", "items", "colocated", "batch"],
     parse: |url, mode| read(url, mode, &POSTGRES),
 };
 

@@ -44,6 +44,7 @@ mod modes;
 mod observe;
 mod outage;
 mod outputs;
+mod partitions;
 mod plan;
 mod poolers;
 mod program;
