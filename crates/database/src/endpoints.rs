@@ -16,6 +16,23 @@ const NAP: Duration = Duration::from_millis(50);
 /// The owner of a warehouse whose node is no endpoint.
 const NOBODY: u32 = u32::MAX;
 
+/// Life of the connections of sessions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Life {
+    /// As long as the session.
+    Session,
+    /// At most this long. Then the session connects anew.
+    AtMost(Duration),
+    /// A transaction. The next one connects anew.
+    Transaction,
+}
+
+impl From<Option<Duration>> for Life {
+    fn from(lifetime: Option<Duration>) -> Self {
+        lifetime.map_or(Self::Session, Self::AtMost)
+    }
+}
+
 /// Function that tries to connect to an endpoint, by its number.
 pub type Probe = Box<dyn Fn(usize) -> bool + Send + Sync>;
 
@@ -23,7 +40,7 @@ pub type Probe = Box<dyn Fn(usize) -> bool + Send + Sync>;
 /// a thread tries it again with back-off. Once it is back, sessions return to it.
 pub struct Endpoints {
     names: Vec<String>,
-    lifetime: Option<Duration>,
+    life: Life,
     probe: Probe,
     states: Mutex<Vec<State>>,
     /// Number of times that an endpoint came back.
@@ -57,6 +74,7 @@ struct Counts {
     refused: u64,
     moved: u64,
     refreshed: u64,
+    connecting: Duration,
 }
 
 /// Transactions of an endpoint.
@@ -86,6 +104,8 @@ pub struct EndpointReport {
     pub sessions: u32,
     /// Connections that were opened.
     pub opened: u64,
+    /// Time spent in opening them, of all sessions together.
+    pub connecting: Duration,
     /// Sessions that were lost.
     pub lost: u64,
     /// Attempts to connect that failed.
@@ -109,11 +129,11 @@ impl fmt::Debug for Endpoints {
 }
 
 impl Endpoints {
-    /// Makes the endpoints of a database, at least one. Connections are renewed after `lifetime`.
+    /// Makes the endpoints of a database, at least one.
     #[must_use]
-    pub fn new(names: Vec<String>, lifetime: Option<Duration>, probe: Probe) -> Arc<Self> {
+    pub fn new(names: Vec<String>, life: impl Into<Life>, probe: Probe) -> Arc<Self> {
         Arc::new(Self {
-            lifetime,
+            life: life.into(),
             probe,
             states: Mutex::new(vec![State::default(); names.len()]),
             joined: AtomicU64::new(0),
@@ -167,10 +187,10 @@ impl Endpoints {
         found.of = leaders(&found.nodes, Some(placement), placement.node_of.len() as u32, self.names.len());
     }
 
-    /// True if the spread of sessions is worth a report: there are several endpoints, or connections have a life time.
+    /// True if the spread of sessions is worth a report: there are several endpoints, or connections end before sessions.
     #[must_use]
     pub fn is_spread(&self) -> bool {
-        self.names.len() > 1 || self.lifetime.is_some()
+        self.names.len() > 1 || self.life != Life::Session
     }
 
     /// Returns a function that says if a session of endpoint `at` should play transactions of a warehouse: the endpoint
@@ -204,9 +224,11 @@ impl Endpoints {
         let mut tried = vec![false; self.names.len()];
         let mut last = TargetError::usage("the target has no endpoint");
         while let Some(at) = self.reserve(&tried) {
+            let begun = Instant::now();
             let opened = open(at);
             let mut states = self.states.lock();
             states[at].opening -= 1;
+            states[at].counts.connecting += begun.elapsed();
             match opened {
                 Ok(connection) => {
                     settle(&mut states, at);
@@ -260,7 +282,7 @@ impl Endpoints {
     pub fn report(&self) -> Vec<EndpointReport> {
         let states = self.states.lock();
         let of = |((name, state), played): ((&String, &State), &Played)| {
-            let Counts { sessions, opened, lost, refused, moved, refreshed } = state.counts;
+            let Counts { sessions, opened, lost, refused, moved, refreshed, connecting } = state.counts;
             let transactions = played.all.load(Ordering::Relaxed);
             let away = played.away.load(Ordering::Relaxed);
             let last_ms = played.last_ms.load(Ordering::Relaxed);
@@ -269,6 +291,7 @@ impl Endpoints {
                 endpoint: name.clone(),
                 sessions,
                 opened,
+                connecting,
                 lost,
                 refused,
                 moved,
@@ -354,7 +377,10 @@ impl Seat {
     fn new(endpoints: &Arc<Endpoints>, at: usize) -> Self {
         // Connections that were opened together end one after the other, in the last tenth of their life time.
         let tenth = endpoints.turns.load(Ordering::Relaxed) as u32 % 10;
-        let life = endpoints.lifetime.map(|lifetime| lifetime - lifetime / 100 * tenth);
+        let life = match endpoints.life {
+            Life::AtMost(longest) => Some(longest - longest / 100 * tenth),
+            Life::Session | Life::Transaction => None,
+        };
         Self {
             endpoints: Arc::clone(endpoints),
             at,

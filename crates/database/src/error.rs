@@ -17,6 +17,8 @@ named_enum! {
         Csr = "csr",
         /// Another retryable reason.
         Other = "other",
+        /// A statement took longer than the client's limit, and was cancelled.
+        StatementTimeout = "statement_timeout",
     }
 }
 

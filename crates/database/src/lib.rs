@@ -39,7 +39,7 @@ pub use capabilities::{
     BalanceTarget, Capabilities, HeldTarget, Moved, NodeSize, Nodes, Program, Replicated, Server,
     StoppableWork, StoreTest, TableEngines, engines_of_all, or_unknown,
 };
-pub use endpoints::{EndpointReport, Endpoints, Probe, Seat};
+pub use endpoints::{EndpointReport, Endpoints, Life, Probe, Seat};
 pub use error::{AbortReason, Committed, RUN_CHECK, TargetError, TargetErrorKind, TxError};
 pub use facts::{ConditionFinding, DatabaseState, Description, LedgerCounts, TableChecksum};
 pub use held::{Held, HeldTransaction, Point, Script, Then};

@@ -160,6 +160,11 @@ pub(crate) trait Configured: fmt::Debug + Send + Sync + Any {
         1
     }
 
+    /// True if a session has one connection for many transactions.
+    fn keeps_connections(&self) -> bool {
+        true
+    }
+
     /// Returns the same database on one server alone, if the URL names one of this port, and each server has all rows.
     fn on_port(&self, _port: u16) -> Option<Arc<dyn Configured>> {
         None

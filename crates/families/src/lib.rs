@@ -19,12 +19,14 @@ mod mysql;
 mod net;
 mod nodes;
 mod null;
+mod per_transaction;
 mod postgres;
 mod redis;
 mod registry;
 mod schemes;
 mod sql_load;
 mod sqlite;
+mod statement_limit;
 #[cfg(test)]
 mod statement_texts;
 mod stoppable;

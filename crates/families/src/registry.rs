@@ -252,6 +252,12 @@ impl TargetSpec {
         self.config.endpoints()
     }
 
+    /// True if a session has one connection for many transactions.
+    #[must_use]
+    pub fn keeps_connections(&self) -> bool {
+        self.config.keeps_connections()
+    }
+
     /// Returns the same database on one server alone, if the URL names one of this port, and each server has all rows.
     #[must_use]
     pub fn on_port(&self, port: u16) -> Option<Self> {

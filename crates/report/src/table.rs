@@ -330,6 +330,15 @@ impl Page {
                     let _ = write!(text, ", {} {what}", count(number));
                 }
             }
+            if r.connects_per_transaction() {
+                let seconds = r.window.warmup_s + r.window.measured_s;
+                let _ = write!(
+                    text,
+                    ", {:.1} connections per second, {:.1} % of the time in connecting",
+                    found.opened_per_s(seconds),
+                    found.connecting_percent(seconds)
+                );
+            }
             text
         };
         if !r.endpoints.is_empty() {

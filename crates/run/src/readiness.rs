@@ -1,7 +1,7 @@
 //! Readiness of the database for a run of TPC-C: templates, loading, and the check that its state fits the plan.
 
 use crate::fleet::joining::Asked;
-use crate::loading::{TpccLoad, resume_command};
+use crate::loading::{self, TpccLoad, resume_command};
 use crate::request::Request;
 use lydite_bench::{LoadReport, Mode};
 use lydite_console::exit::{Failure, Outcome};
@@ -50,7 +50,7 @@ fn default_warehouses(request: &Request) -> u32 {
 
 /// Rejects a target that can't run the plan, before anything is loaded.
 pub(crate) fn check_target(plan: &Plan, target: &dyn Target) -> Outcome {
-    target.admit(&Demand::Sessions(plan.sessions()))?;
+    loading::tell_notes(&target.admit(&Demand::Sessions(plan.sessions()))?);
     target.admit(&Demand::Writes)?;
     target.admit(&Demand::Transactions(plan.schedule.kinds()))?;
     Ok(plan.controls.check_target(&plan.schedule, &plan.target, target)?)

@@ -322,7 +322,7 @@ fn refused(error: StoreError) -> Refusal {
                 AbortReason::Serialization => Reason::Serialization,
                 AbortReason::Deadlock => Reason::Deadlock,
                 AbortReason::LockTimeout => Reason::LockTimeout,
-                AbortReason::Csr | AbortReason::Other => Reason::Other,
+                AbortReason::Csr | AbortReason::Other | AbortReason::StatementTimeout => Reason::Other,
             };
             Refusal { reason: Some(reason), ..refusal(RefusalKind::Aborted, detail) }
         }

@@ -5,6 +5,7 @@ use crate::mysql::connecting::refused;
 use crate::mysql::session::MysqlConnection;
 use crate::mysql::wire::Wire;
 use crate::net::Purpose;
+use crate::per_transaction;
 use lydite_database::sql::balances::{BalanceSession, BalanceStatement};
 use lydite_database::sql::held::HeldSession;
 use lydite_database::sql::meta::Admin;
@@ -50,18 +51,20 @@ impl Replicated for Mysql {
     }
 
     fn connect_to_read(&self) -> Result<Box<dyn Session>, TargetError> {
-        let (connection, dialect, seat) = self.tpcc_connection(self.config.mode)?;
-        let judges = connection.product().keys_prove;
-        Ok(seated(
-            Box::new(SqlSession::new(connection, self.config.mode, dialect).judging_keys(judges)),
-            seat,
-        ))
+        let (opening, dialect) = self.tpcc_opening(self.config.mode)?;
+        let (opening, mode) = (self.measured(opening), self.config.mode);
+        per_transaction::session(self.config.life, move || {
+            let (connection, seat) = opening.open()?;
+            let judges = connection.product().keys_prove;
+            Ok(seated(Box::new(SqlSession::new(connection, mode, dialect).judging_keys(judges)), seat))
+        })
     }
 }
 
 impl HeldTarget for Mysql {
     fn connect_held(&self) -> Result<Box<dyn Session<Held>>, TargetError> {
-        let (connection, dialect, seat) = self.tpcc_connection(TxMode::Statements)?;
+        let (opening, dialect) = self.tpcc_opening(TxMode::Statements)?;
+        let (connection, seat) = opening.open()?;
         Ok(seated(Box::new(HeldSession::new(connection, dialect)), seat))
     }
 }

@@ -4,12 +4,14 @@ use crate::family::Scheme;
 use crate::net::tls_config::{Files, Tls};
 use crate::net::url::{CONNECTION_LIFETIME, NODES, ServerUrl, connection_lifetime, nodes, servers, variable};
 use crate::net::{Host, SslMode};
-use lydite_database::TxMode;
+use crate::per_transaction::{CONNECTION, life};
+use crate::statement_limit::{STATEMENT_TIMEOUT, limit};
 use lydite_database::patience::TIMEOUT;
 use lydite_database::sql::batch;
 use lydite_database::sql::isolation::Isolation;
 use lydite_database::sql::shards::{self, Layout};
 use lydite_database::target_url::{OptionSpec, ParsedUrl};
+use lydite_database::{Life, TxMode};
 use lydite_tpcc::schema::Table;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -89,6 +91,8 @@ pub(crate) const OPTIONS: &[OptionSpec] = &[
     batch::option("10000 on TiDB; else all rows of a warehouse in one"),
     NODES,
     CONNECTION_LIFETIME,
+    CONNECTION,
+    STATEMENT_TIMEOUT,
     OptionSpec {
         name: "sslmode",
         values: "prefer, disable, require, verify-ca, verify-full",
@@ -190,8 +194,10 @@ pub(crate) struct Config {
     pub(crate) batch: Option<u32>,
     /// More servers for sessions, beside the URL's.
     pub(crate) nodes: Vec<(String, u16)>,
-    /// Time after which a session opens its connection anew.
-    pub(crate) lifetime: Option<Duration>,
+    /// Life of the connections of measured sessions.
+    pub(crate) life: Life,
+    /// Longest time of a round trip of a measured session.
+    pub(crate) statement_timeout: Option<Duration>,
     pub(crate) mode: TxMode,
     /// The URL without the password.
     pub(crate) url: String,
@@ -224,7 +230,8 @@ pub(crate) fn parse(parsed: &ParsedUrl, mode: TxMode) -> Result<Config, Vec<Stri
     let port = url.port.unwrap_or(default_port(&scheme));
     let config = Config {
         nodes: nodes(parsed, (&host, &url.more), (port, default_port(&scheme)), &mut errors),
-        lifetime: connection_lifetime(parsed, &mut errors),
+        life: life(parsed, connection_lifetime(parsed, &mut errors), &mut errors),
+        statement_timeout: limit(parsed, &mut errors),
         host,
         port,
         user: url.user.or_else(|| variable(&["USER"])).unwrap_or_else(|| "root".into()),

@@ -19,7 +19,7 @@ const OF_INNODB: &str = "SELECT trx_isolation_level FROM information_schema.inno
 impl Mysql {
     /// Rejects servers that give transactions a weaker level than the URL asks for. Reads it back on every endpoint.
     pub(super) fn check_isolation(&self) -> Result<(), TargetError> {
-        for node in &self.nodes {
+        for node in self.nodes.iter() {
             let mut wire = connected_for(node, Purpose::Transactions)?;
             proxies::reject(&mut wire, node)?;
             let level = level(&mut wire).map_err(|error| refused(error, node))?;

@@ -22,6 +22,8 @@ const RETRYABLE: [(u16, AbortReason); 7] = [
     (3024, AbortReason::Other),
 ];
 
+/// Code of a statement that was cancelled.
+pub(super) const CANCELLED: u16 = 1317;
 /// Code for a variable that the server does not have.
 pub(super) const UNKNOWN_VARIABLE: u16 = 1193;
 /// Code of a lock that the server did not get in time.

@@ -6,7 +6,7 @@ use super::{Mysql, procedures, product, schema};
 use crate::family::{Configured, Family, OTHER_FAMILY, PlacementSource, as_config};
 use lydite_database::code::Code;
 use lydite_database::sql::statement::Statement;
-use lydite_database::{Target, TargetError, TxMode};
+use lydite_database::{Life, Target, TargetError, TxMode};
 use std::sync::Arc;
 
 /// The entry in the table of families.
@@ -51,6 +51,10 @@ impl Configured for Config {
             (Some(node), None) => Some(Arc::new(node.alone())),
             _ => None,
         }
+    }
+
+    fn keeps_connections(&self) -> bool {
+        self.life != Life::Transaction
     }
 
     fn may_lead(&self) -> bool {

@@ -1,10 +1,10 @@
 //! The microbenchmark on MySQL's family.
 
-use crate::mysql::connecting::{advised, refused};
+use crate::mysql::connecting::advised;
 use crate::mysql::copy::{Way, copy_in, way};
-use crate::mysql::session::MysqlConnection;
 use crate::mysql::wire::Wire;
 use crate::mysql::{Mysql, schema};
+use crate::per_transaction;
 use lydite_database::sql::micro::{COLUMNS, MicroSession, MicroStatement, name, tables, totals};
 use lydite_database::{LoadProgress, Micro, MicroLoader, MicroTarget, Session, TargetError, seated};
 use lydite_micro::{Engines, Meta, TableId, Totals};
@@ -58,11 +58,12 @@ impl MicroTarget for Mysql {
     }
 
     fn connect_micro(&self, meta: &Meta) -> Result<Box<dyn Session<Micro>>, TargetError> {
-        let (wire, seat) = self.connect_session()?;
-        let statements = MicroStatement::all(meta, wire.product.dialect);
-        let connection =
-            MysqlConnection::new(wire, &statements).map_err(|error| refused(error, &self.config))?;
-        Ok(seated(Box::new(MicroSession::new(connection)), seat))
+        let statements = MicroStatement::all(meta, self.product()?.dialect);
+        let opening = self.measured(self.opening(&statements, false));
+        per_transaction::session(self.config.life, move || {
+            let (connection, seat) = opening.open()?;
+            Ok(seated(Box::new(MicroSession::new(connection)), seat))
+        })
     }
 
     fn totals(&self, meta: &Meta, table: TableId) -> Result<Totals, TargetError> {

@@ -20,6 +20,7 @@ mod loader;
 mod micro;
 mod nodes;
 mod observe;
+mod opening;
 mod packet;
 pub(crate) mod product;
 mod proxies;
@@ -43,6 +44,7 @@ use lydite_database::{
 use crate::net::Purpose;
 use crate::net::url::on_any;
 use crate::sql_load::{BY_SIZE, side_by_side};
+use crate::statement_limit::{self, Limit};
 use crate::stoppable::Stoppable;
 use crate::unread::Unread;
 use connecting::{advised, connected, connected_for, refused};
@@ -64,7 +66,6 @@ use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::{OrderId, TransactionKind};
 use product::Product;
-use session::MysqlConnection;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -80,10 +81,12 @@ pub(crate) struct Mysql {
     /// Servers over which loading splits the tables.
     shards: Vec<Mysql>,
     /// Servers for sessions, and the spread of sessions over them.
-    nodes: Vec<Config>,
+    nodes: Arc<[Config]>,
     endpoints: Arc<Endpoints>,
-    /// Set once the first connection shows that it leads to one server.
-    known: OnceLock<()>,
+    /// Limit of the round trips of measured sessions.
+    limit: Option<Arc<Limit>>,
+    /// Product of the server, once the first connection has shown that it leads to one server.
+    known: OnceLock<&'static Product>,
     /// Isolation level that the server gives to a transaction, once it was asked.
     effective: OnceLock<String>,
     /// True if the existing tables are Spider's; `None` until this is known.
@@ -96,14 +99,16 @@ pub(crate) struct Mysql {
 
 impl Mysql {
     pub(crate) fn new(config: Config) -> Self {
-        let nodes = config.of_nodes();
-        let probed = nodes.clone();
+        let nodes: Arc<[Config]> = config.of_nodes().into();
+        let probed = Arc::clone(&nodes);
+        let limit = config.statement_timeout.map(Limit::new);
         let names = nodes.iter().map(Config::address).collect();
         let probe = Box::new(move |at: usize| connected(&probed[at]).is_ok());
         Self {
             shards: config.of_shards().into_iter().map(Self::new).collect(),
-            endpoints: Endpoints::new(names, config.lifetime, probe),
+            endpoints: Endpoints::new(names, config.life, probe),
             nodes,
+            limit,
             config,
             known: OnceLock::new(),
             effective: OnceLock::new(),
@@ -123,7 +128,7 @@ impl Mysql {
         let mut wire = on_any(&self.nodes, |node| connected_for(node, purpose))?;
         if self.known.get().is_none() {
             proxies::reject(&mut wire, &self.config)?;
-            self.known.get_or_init(|| ());
+            self.known.get_or_init(|| wire.product);
         }
         in_step(&mut wire).map_err(self.failed("wait for the other servers"))?;
         Ok(wire)
@@ -231,18 +236,6 @@ impl Mysql {
             .into_iter()
             .map(|statement| (statement, text(statement, dialect)))
             .collect()
-    }
-
-    /// Opens a connection that has prepared TPC-C's statements in a mode.
-    fn tpcc_connection(
-        &self,
-        mode: TxMode,
-    ) -> Result<(MysqlConnection, &'static Dialect, Seat), TargetError> {
-        let (wire, dialect, seat) = self.connect_tpcc_session()?;
-        let arrays = mode == TxMode::Procedures && self.procedures_have_arrays(wire.product)?;
-        let connection = MysqlConnection::new(wire, &Self::statements(mode, dialect, arrays))
-            .map_err(|error| refused(error, &self.config))?;
-        Ok((connection, dialect, seat))
     }
 
     /// Returns the SQL dialect of the existing tables.
@@ -364,7 +357,10 @@ impl Target for Mysql {
     fn admit(&self, demand: &Demand) -> Result<Vec<String>, TargetError> {
         match demand {
             Demand::Load => self.load_notes(),
-            Demand::Sessions(sessions) => self.check_sessions(*sessions).map(|()| Vec::new()),
+            Demand::Sessions(sessions) => {
+                self.check_sessions(*sessions)?;
+                self.statement_note()
+            }
             Demand::Writes => {
                 self.check_primary()?;
                 self.check_isolation().map(|()| Vec::new())
@@ -528,6 +524,13 @@ impl Mysql {
             ],
             Way::File | Way::Insert => Vec::new(),
         })
+    }
+
+    /// Returns a note if the limit of statements is below the round trip.
+    fn statement_note(&self) -> Result<Vec<String>, TargetError> {
+        let Some(longest) = self.config.statement_timeout else { return Ok(Vec::new()) };
+        let note = statement_limit::note(&mut self.connect_wire()?, longest, &self.config.place());
+        note.map(|note| note.into_iter().collect()).map_err(self.failed("measure the round trip"))
     }
 
     /// Rejects more sessions than the server allows connections or prepared statements for.

@@ -110,7 +110,12 @@ pub(crate) struct Done {
     pub(crate) affected: u64,
     /// True if another answer to the same command follows.
     pub(crate) more: bool,
+    /// True if the connection is in a transaction.
+    pub(crate) in_transaction: bool,
 }
+
+/// The flag of [`Done::in_transaction`].
+const IN_TRANSACTION: u16 = 1;
 
 /// The flag of [`Done::more`].
 const MORE_RESULTS: u16 = 8;
@@ -122,14 +127,18 @@ impl Done {
         reader.u8()?;
         let affected = reader.length()?;
         reader.length()?;
-        Some(Self { affected, more: reader.u16()? & MORE_RESULTS != 0 })
+        Some(Self::with(affected, reader.u16()?))
     }
 
     /// Reads the packet that ends rows for a client of the older protocol.
     pub(crate) fn of_eof(packet: &[u8]) -> Option<Self> {
         let mut reader = Reader::new(packet);
         reader.take(3)?;
-        Some(Self { affected: 0, more: reader.u16()? & MORE_RESULTS != 0 })
+        Some(Self::with(0, reader.u16()?))
+    }
+
+    fn with(affected: u64, flags: u16) -> Self {
+        Self { affected, more: flags & MORE_RESULTS != 0, in_transaction: flags & IN_TRANSACTION != 0 }
     }
 }
 

@@ -1,9 +1,10 @@
 //! Prepared statements over the wire protocol, for the SQL text of the transactions.
 
-use crate::mysql::binary;
 use crate::mysql::packet::Reader;
 use crate::mysql::product::Product;
 use crate::mysql::wire::{Head, Wire, database_error, unexpected};
+use crate::mysql::{binary, errors};
+use crate::statement_limit::Watched;
 use lydite_database::sql::connection::{Connection, Step};
 use lydite_database::sql::meta::Admin;
 use lydite_database::sql::prepared::{Prepared, StatementRole};
@@ -11,6 +12,7 @@ use lydite_database::sql::sql_error::SqlError;
 use lydite_database::sql::value::{Rows, Value};
 use lydite_database::{AbortReason, Positions};
 use std::fmt::Debug;
+use std::sync::Arc;
 
 const STMT_PREPARE: u8 = 0x16;
 const STMT_EXECUTE: u8 = 0x17;
@@ -19,25 +21,51 @@ const STMT_EXECUTE: u8 = 0x17;
 /// side would wait for the other.
 const PREPARED_AT_ONCE: usize = 40;
 
-/// A prepared statement.
+/// Statements after a cancelled one that may be hit by a cancel that came too late.
+const CANCELS_AWAITED: usize = 3;
+
+/// Texts of the statements of a session, by the numbers of the statements.
 #[derive(Default)]
-struct Known {
-    /// Number that the server gave the statement. `None` for a statement without parameters, which is sent as text
-    /// because some servers can't prepare all of them.
-    id: Option<u32>,
-    text: String,
-    /// Index of the parameter for each `?`.
+pub(crate) struct Texts {
+    all: Vec<Text>,
+    /// True if statements are procedures, which commit by themselves.
+    calls: bool,
+}
+
+/// A statement. It is empty if the session does not have a statement of this number.
+#[derive(Clone, Default)]
+struct Text {
+    name: String,
+    sql: String,
+    /// Index of the parameter for each `?`. A statement without parameters is sent as text, because some servers can't
+    /// prepare all of them.
     order: Vec<u8>,
+}
+
+impl Texts {
+    pub(crate) fn of<S: Prepared>(statements: &[(S, String)], calls: bool) -> Self {
+        let count = statements.iter().map(|(statement, _)| statement.index() + 1).max().unwrap_or(0);
+        let mut all = vec![Text::default(); count];
+        for (statement, text) in statements {
+            let (sql, order) = positional(text);
+            all[statement.index()] = Text { name: format!("{statement:?}"), sql, order };
+        }
+        Self { all, calls }
+    }
 }
 
 /// A connection with prepared statements.
 pub(crate) struct MysqlConnection {
     wire: Wire,
-    prepared: Vec<Known>,
+    texts: Arc<Texts>,
+    /// Number that the server gave each statement, once it is prepared.
+    prepared: Vec<Option<u32>>,
     /// Types of the columns of the current rows.
     kinds: Vec<u8>,
     /// True if the current transaction is read-only.
     reading: bool,
+    /// Limit of the round trips.
+    watched: Option<Arc<Watched>>,
 }
 
 /// Replaces the parameters `$1`, `$2` … by `?`, MySQL's form, which has no number. Returns the text and the parameter's
@@ -62,39 +90,92 @@ impl MysqlConnection {
     }
 
     /// Prepares statements on a connection.
-    pub(crate) fn new<S: Prepared>(mut wire: Wire, statements: &[(S, String)]) -> Result<Self, SqlError> {
+    pub(crate) fn new<S: Prepared>(wire: Wire, statements: &[(S, String)]) -> Result<Self, SqlError> {
+        Self::of(wire, &Arc::new(Texts::of(statements, false)), false, None)
+    }
+
+    /// Makes a session of a connection. With `at_use` statements are prepared before their first use.
+    pub(crate) fn of(
+        mut wire: Wire,
+        texts: &Arc<Texts>,
+        at_use: bool,
+        watched: Option<Arc<Watched>>,
+    ) -> Result<Self, SqlError> {
         // After a statement that ended the transaction (a deadlock), the server still runs those that were sent with
         // it. Without autocommit they are rolled back too.
         wire.execute("SET SESSION autocommit = 0")?;
-        let count = statements.iter().map(|(statement, _)| statement.index() + 1).max().unwrap_or(0);
-        let prepared = (0..count).map(|_| Known::default()).collect();
-        let mut connection = Self { wire, prepared, kinds: Vec::new(), reading: false };
-        let mut to_prepare = Vec::new();
-        for (statement, text) in statements {
-            let (text, order) = positional(text);
-            if !order.is_empty() {
-                to_prepare.push(*statement);
-            }
-            connection.prepared[statement.index()] = Known { id: None, text, order };
+        let prepared = vec![None; texts.all.len()];
+        let mut connection =
+            Self { wire, texts: Arc::clone(texts), prepared, kinds: Vec::new(), reading: false, watched };
+        if !at_use {
+            let all = (0..texts.all.len()).filter(|at| !texts.all[*at].order.is_empty());
+            connection.prepare_all(&all.collect::<Vec<usize>>())?;
         }
-        let at_once = if connection.wire.product.pipelines { PREPARED_AT_ONCE } else { 1 };
-        to_prepare.chunks(at_once).try_for_each(|statements| connection.prepare(statements))?;
         Ok(connection)
     }
 
-    fn prepare<S: Prepared>(&mut self, statements: &[S]) -> Result<(), SqlError> {
-        let Self { wire, prepared, .. } = self;
-        for statement in statements {
-            let text = &prepared[statement.index()].text;
+    /// Prepares the statements of these numbers.
+    fn prepare_all(&mut self, numbers: &[usize]) -> Result<(), SqlError> {
+        let at_once = if self.wire.product.pipelines { PREPARED_AT_ONCE } else { 1 };
+        numbers
+            .chunks(at_once)
+            .try_for_each(|numbers| self.trip(true, |connection| connection.prepare(numbers)))
+    }
+
+    /// Makes a round trip, under the limit if there is one. See [`Watched::trip`].
+    fn trip(
+        &mut self,
+        spared: bool,
+        run: impl FnOnce(&mut Self) -> Result<(), SqlError>,
+    ) -> Result<(), SqlError> {
+        let Some(watched) = self.watched.clone() else { return run(self) };
+        let trip = watched.trip(spared, is_cancel, || run(self));
+        if !trip.cancelled || matches!(trip.result, Err(SqlError::Lost(_))) {
+            return trip.result;
+        }
+        match (self.after_cancel(&watched), trip.result) {
+            // A procedure that has ended its transaction may have committed before the cancel came.
+            (Ok(false), Err(error)) if self.texts.calls && is_cancel(&error) => {
+                Err(SqlError::Lost(format!("{}: the procedure may have committed before", error.line())))
+            }
+            (Ok(_), result) => result,
+            (Err(error), result) => {
+                watched.give_up();
+                // The outcome of a commit that was answered is known, whatever came of the connection.
+                result.map_err(|_| error)
+            }
+        }
+    }
+
+    /// Lets a cancel that came too late hit nothing of the session's. Returns true if a transaction is open.
+    fn after_cancel(&mut self, watched: &Watched) -> Result<bool, SqlError> {
+        let mut open = Ok(false);
+        for _ in 0..CANCELS_AWAITED {
+            let asked = watched.trip(true, is_cancel, || {
+                open = self.wire.in_transaction();
+                open.as_ref().map(drop).map_err(Clone::clone)
+            });
+            match asked.result {
+                Err(error) if is_cancel(&error) => {}
+                Err(error) => return Err(error),
+                Ok(()) => break,
+            }
+        }
+        open
+    }
+
+    fn prepare(&mut self, numbers: &[usize]) -> Result<(), SqlError> {
+        let Self { wire, texts, prepared, .. } = self;
+        for number in numbers {
             wire.command(STMT_PREPARE, |out| {
-                out.extend_from_slice(text.as_bytes());
+                out.extend_from_slice(texts.all[*number].sql.as_bytes());
                 Ok(())
             })?;
         }
         wire.flush()?;
-        for statement in statements {
-            let known = &mut prepared[statement.index()];
-            known.id = Some(prepared_id(wire, *statement, known.order.len())?);
+        for number in numbers {
+            let Text { name, order, .. } = &texts.all[*number];
+            prepared[*number] = Some(prepared_id(wire, name, order.len())?);
         }
         Ok(())
     }
@@ -105,13 +186,13 @@ impl MysqlConnection {
             StatementRole::BeginWrite => self.reading = false,
             StatementRole::Commit | StatementRole::Other => {}
         }
-        let known = &self.prepared[statement.index()];
-        let Some(id) = known.id else { return self.wire.query(&known.text) };
+        let text = &self.texts.all[statement.index()];
+        let Some(id) = self.prepared[statement.index()] else { return self.wire.query(&text.sql) };
         self.wire.command(STMT_EXECUTE, |out| {
             out.extend_from_slice(&id.to_le_bytes());
             // No cursor; the iteration count is always one.
             out.extend_from_slice(&[0, 1, 0, 0, 0]);
-            binary::put_params(&known.order, params, out)
+            binary::put_params(&text.order, params, out)
         })
     }
 
@@ -164,6 +245,28 @@ impl MysqlConnection {
 
     /// Sends statements together and reads all answers. Returns the first error.
     fn together<S: Prepared>(&mut self, steps: &[Step<'_, S>], rows: &mut [Rows]) -> Result<(), SqlError> {
+        let mut missing = Vec::new();
+        for (statement, _) in steps {
+            let number = statement.index();
+            if self.prepared[number].is_none()
+                && !self.texts.all[number].order.is_empty()
+                && !missing.contains(&number)
+            {
+                missing.push(number);
+            }
+        }
+        if !missing.is_empty() {
+            self.prepare_all(&missing)?;
+        }
+        let commit_alone = matches!(steps, [(statement, _)] if statement.role() == StatementRole::Commit);
+        self.trip(commit_alone, |connection| connection.send_and_read(steps, rows))
+    }
+
+    fn send_and_read<S: Prepared>(
+        &mut self,
+        steps: &[Step<'_, S>],
+        rows: &mut [Rows],
+    ) -> Result<(), SqlError> {
         for (statement, params) in steps {
             if let Err(error) = self.send(*statement, params) {
                 self.wire.out.clear();
@@ -192,12 +295,17 @@ impl MysqlConnection {
     }
 }
 
+/// True for the error of a statement that was cancelled.
+fn is_cancel(error: &SqlError) -> bool {
+    errors::has_code(error, errors::CANCELLED)
+}
+
 fn of_statement(statement: &impl Debug, error: SqlError) -> SqlError {
     SqlError::Decode(format!("{statement:?}: {}", error.line()))
 }
 
 /// Reads the answer to a prepare request. Returns the server's number of the statement.
-fn prepared_id(wire: &mut Wire, statement: impl Debug, wanted: usize) -> Result<u32, SqlError> {
+fn prepared_id(wire: &mut Wire, statement: &str, wanted: usize) -> Result<u32, SqlError> {
     let packet = wire.packet()?;
     let bytes = wire.bytes(packet);
     if bytes.first() == Some(&0xff) {
@@ -214,7 +322,7 @@ fn prepared_id(wire: &mut Wire, statement: impl Debug, wanted: usize) -> Result<
     }
     if usize::from(params) != wanted {
         return Err(SqlError::Decode(format!(
-            "the server counts {params} parameters in {statement:?} instead of {wanted}: please report this"
+            "the server counts {params} parameters in {statement} instead of {wanted}: please report this"
         )));
     }
     Ok(id)
@@ -268,7 +376,7 @@ impl<S: Prepared> Connection<S> for MysqlConnection {
     }
 
     fn roll_back(&mut self) -> Result<(), SqlError> {
-        self.wire.execute("ROLLBACK")
+        self.trip(true, |connection| connection.wire.execute("ROLLBACK"))
     }
 }
 

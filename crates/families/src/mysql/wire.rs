@@ -11,6 +11,7 @@ use crate::mysql::inherited;
 use crate::mysql::packet::{Done, Reader};
 use crate::mysql::product::{self, Product};
 use crate::net::{self, CONNECT_TIMEOUT, Host, Purpose, SslMode, Transport, lost};
+use crate::statement_limit::Line;
 use lydite_database::sql::meta::Admin;
 use lydite_database::sql::sql_error::SqlError;
 use std::io;
@@ -129,24 +130,7 @@ impl Greeting {
 impl Wire {
     /// Connects, authenticates, and sets the session up in the same way on all servers.
     pub(crate) fn connect(config: &Config, purpose: Purpose) -> Result<Self, SqlError> {
-        let transport = match &config.host {
-            Host::Unix(path) => Transport::Unix(net::dial_unix(path)?),
-            Host::Tcp(name) => Transport::Tcp(net::dial_tcp(name, config.port, CONNECT_TIMEOUT)?),
-        };
-        let mut wire = Self {
-            transport,
-            out: Vec::with_capacity(READ_BYTES),
-            input: Vec::with_capacity(READ_BYTES),
-            read: 0,
-            scratch: Box::new([0; READ_BYTES]),
-            sequence: 0,
-            capabilities: 0,
-            product: product::of("", ""),
-            version: String::new(),
-            id: 0,
-        };
-        wire.transport.limit(Some(CONNECT_TIMEOUT)).map_err(lost)?;
-        wire.start(config)?;
+        let mut wire = Self::open(config, CONNECT_TIMEOUT)?;
         inherited::begin(&mut wire)?;
         // Some servers greet with the version of the MySQL that they resemble.
         let mut comment = String::new();
@@ -164,6 +148,35 @@ impl Wire {
             wire.execute(&format!("{}'{mode}'", wire.product.set_transactions))?;
         }
         wire.transport.limit(None).map_err(lost)?;
+        Ok(wire)
+    }
+
+    /// Ends the current statement of another connection of the same server, if there is one. Each step may take
+    /// `longest`.
+    pub(crate) fn kill_query(config: &Config, connection: u32, longest: Duration) -> Result<(), SqlError> {
+        Self::open(config, longest)?.execute(&format!("KILL QUERY {connection}"))
+    }
+
+    /// Connects and authenticates. Each step may take `longest`, also of what follows.
+    fn open(config: &Config, longest: Duration) -> Result<Self, SqlError> {
+        let transport = match &config.host {
+            Host::Unix(path) => Transport::Unix(net::dial_unix(path)?),
+            Host::Tcp(name) => Transport::Tcp(net::dial_tcp(name, config.port, longest)?),
+        };
+        let mut wire = Self {
+            transport,
+            out: Vec::with_capacity(READ_BYTES),
+            input: Vec::with_capacity(READ_BYTES),
+            read: 0,
+            scratch: Box::new([0; READ_BYTES]),
+            sequence: 0,
+            capabilities: 0,
+            product: product::of("", ""),
+            version: String::new(),
+            id: 0,
+        };
+        wire.transport.limit(Some(longest)).map_err(lost)?;
+        wire.start(config)?;
         Ok(wire)
     }
 
@@ -312,6 +325,21 @@ impl Wire {
     /// Sets the timeout of reads and writes; `None` for no timeout.
     pub(crate) fn limit(&self, longest: Option<Duration>) -> Result<(), SqlError> {
         self.transport.limit(longest).map_err(lost)
+    }
+
+    /// Returns a second handle of the connection.
+    pub(crate) fn line(&self) -> Result<Line, SqlError> {
+        self.transport.line().map_err(lost)
+    }
+
+    /// Returns true if the connection is in a transaction.
+    pub(crate) fn in_transaction(&mut self) -> Result<bool, SqlError> {
+        self.query("DO 0")?;
+        self.flush()?;
+        match self.head()? {
+            Head::Done(done) => Ok(done.in_transaction),
+            Head::Columns(_) | Head::WantsFile => Err(unexpected("rows without a query")),
+        }
     }
 
     /// True if the bytes on the connection are encrypted.

@@ -6,6 +6,7 @@ pub(crate) mod tls_config;
 mod tls_verifiers;
 pub(crate) mod url;
 
+use crate::statement_limit::Line;
 pub(crate) use lydite_database::connecting::{CONNECT_TIMEOUT, connecting};
 use lydite_database::sql::meta::Admin;
 use lydite_database::sql::sql_error::SqlError;
@@ -79,6 +80,15 @@ impl Transport {
             Self::Tcp(stream) => stream,
             Self::Unix(stream) => stream,
             Self::Tls(stream) => stream.as_mut(),
+        }
+    }
+
+    /// Returns a second handle of the connection.
+    pub(crate) fn line(&self) -> io::Result<Line> {
+        match self {
+            Self::Tcp(stream) => stream.try_clone().map(Line::Tcp),
+            Self::Unix(stream) => stream.try_clone().map(Line::Unix),
+            Self::Tls(stream) => stream.sock.try_clone().map(Line::Tcp),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Features beside those of every target: placement, replication, transactions that stop, function tests, cancellation.
 
 use crate::net::Purpose;
+use crate::per_transaction;
 use crate::postgres::wire::{self, Wire};
 use crate::postgres::{Postgres, session};
 use lydite_database::sql::balances::{BalanceSession, BalanceStatement};
@@ -59,19 +60,19 @@ impl Replicated for Postgres {
 
     fn connect_to_read(&self) -> Result<Box<dyn Session>, TargetError> {
         let dialect = session::measured_dialect(&self.config);
-        let (connection, seat) = self.tpcc_connection(self.config.mode, dialect)?;
-        let judges = self.config.product.keys_prove;
-        Ok(seated(
-            Box::new(SqlSession::new(connection, self.config.mode, dialect).judging_keys(judges)),
-            seat,
-        ))
+        let opening = self.measured(self.tpcc_opening(self.config.mode, dialect)?);
+        let (judges, mode) = (self.config.product.keys_prove, self.config.mode);
+        per_transaction::session(self.config.life, move || {
+            let (connection, seat) = opening.open()?;
+            Ok(seated(Box::new(SqlSession::new(connection, mode, dialect).judging_keys(judges)), seat))
+        })
     }
 }
 
 impl HeldTarget for Postgres {
     fn connect_held(&self) -> Result<Box<dyn Session<Held>>, TargetError> {
         let dialect = session::dialect(self.config.isolation);
-        let (connection, seat) = self.tpcc_connection(TxMode::Statements, dialect)?;
+        let (connection, seat) = self.tpcc_opening(TxMode::Statements, dialect)?.open()?;
         Ok(seated(Box::new(HeldSession::new(connection, dialect)), seat))
     }
 
@@ -100,7 +101,7 @@ impl BalanceTarget for Postgres {
         let settings =
             format!("{}; SET lock_timeout = {}", self.checked_settings()?, longest_wait.as_millis());
         let statements = BalanceStatement::all(session::dialect(self.config.isolation));
-        let (connection, seat) = self.open_session(&settings, &statements)?;
+        let (connection, seat) = self.opening(&settings, &statements).open()?;
         Ok(seated(Box::new(BalanceSession::new(connection)), seat))
     }
 

@@ -2,14 +2,16 @@
 
 use crate::net::Host;
 use crate::net::url::{CONNECTION_LIFETIME, NODES, ServerUrl, connection_lifetime, nodes, servers, variable};
+use crate::per_transaction::{CONNECTION, life};
 use crate::postgres::libpq::{self, Connection, setting};
 use crate::postgres::product::Product;
-use lydite_database::TxMode;
+use crate::statement_limit::{STATEMENT_TIMEOUT, limit};
 use lydite_database::patience::TIMEOUT;
 use lydite_database::sql::batch;
 use lydite_database::sql::isolation::Isolation;
 use lydite_database::sql::shards::{self, Layout};
 use lydite_database::target_url::{OptionSpec, ParsedUrl};
+use lydite_database::{Life, TxMode};
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -45,6 +47,18 @@ const ISOLATION: OptionSpec = OptionSpec {
     about: "isolation level of every transaction; snapshots make TPC-C's five serializable",
 };
 
+/// Most partitions of a table. One transaction creates them all, or drops them, and the server's default has room for the
+/// locks of so many.
+const MOST_PARTITIONS: u32 = 128;
+
+/// The option.
+pub(super) const PARTITIONS: OptionSpec = OptionSpec {
+    name: "partitions",
+    values: "1 to 128",
+    default: "none",
+    about: "partitions of each table but ITEM, by hash of the warehouse",
+};
+
 /// Makes a list of options with those that all products have.
 macro_rules! options {
     ($($own:expr),+ $(,)?) => {
@@ -52,6 +66,8 @@ macro_rules! options {
             $($own,)+
             NODES,
             CONNECTION_LIFETIME,
+            CONNECTION,
+            STATEMENT_TIMEOUT,
             libpq::SSLMODE,
             libpq::SSLROOTCERT,
             libpq::SSLCERT,
@@ -77,6 +93,7 @@ pub(crate) const OPTIONS: &[OptionSpec] = options![
         default: "none",
         about: "servers over which loading parts the warehouses, by postgres_fdw; same database, user and schema",
     },
+    PARTITIONS,
     shards::ITEMS,
     shards::COLOCATED,
     batch::option("all rows of a warehouse in one"),
@@ -153,6 +170,8 @@ pub(crate) struct Config {
     pub(crate) schema: Option<String>,
     /// Servers over which the tables of the warehouses are split; none if one server has all rows.
     pub(crate) shards: Vec<(String, u16)>,
+    /// Partitions of each table by hash of the warehouse; `None` for tables without.
+    pub(crate) partitions: Option<u32>,
     /// Places of the tables when several nodes are loaded.
     pub(crate) layout: Layout,
     /// Product with the protocol.
@@ -169,8 +188,10 @@ pub(crate) struct Config {
     pub(crate) follower_reads: bool,
     /// More servers of the same database for sessions, beside the URL's.
     pub(crate) nodes: Vec<(String, u16)>,
-    /// Time after which a session opens its connection anew.
-    pub(crate) lifetime: Option<Duration>,
+    /// Life of the connections of measured sessions.
+    pub(crate) life: Life,
+    /// Longest time of a round trip of a measured session.
+    pub(crate) statement_timeout: Option<Duration>,
     pub(crate) mode: TxMode,
     /// The URL without the password.
     pub(crate) url: String,
@@ -205,7 +226,8 @@ pub(crate) fn parse(
     let port = url.port.unwrap_or(usual_port);
     let config = Config {
         nodes: nodes(parsed, (&host, &url.more), (port, usual_port), &mut errors),
-        lifetime: connection_lifetime(parsed, &mut errors),
+        life: life(parsed, connection_lifetime(parsed, &mut errors), &mut errors),
+        statement_timeout: limit(parsed, &mut errors),
         host,
         port,
         database: url.database.unwrap_or_else(|| user.clone()),
@@ -220,6 +242,7 @@ pub(crate) fn parse(
         history_key: parsed.choice("history_key", &["off", "on"], &mut errors) == "on",
         schema: schema(parsed, &mut errors),
         layout: Layout::of(parsed, !shards.is_empty() || product.distributes, &mut errors),
+        partitions: parsed.number(PARTITIONS.name, 1..=MOST_PARTITIONS, &mut errors),
         shards,
         product,
         batch: batch::of(parsed, &mut errors).or(product.batch),
@@ -307,6 +330,11 @@ fn check_shards(config: &Config, errors: &mut Vec<String>) {
         errors.push(
             "target option nodes is not possible with shards: one server asks the shards; leave the others out"
                 .into(),
+        );
+    }
+    if config.partitions.is_some() {
+        errors.push(
+            "target option partitions is not possible with shards: the tables are partitioned by shard; leave it out".into(),
         );
     }
     if config.mode != TxMode::Statements {

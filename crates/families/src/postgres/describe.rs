@@ -1,14 +1,17 @@
 //! Description of a server: its version, and the settings that affect the numbers.
 
 use crate::net::Purpose;
+use crate::per_transaction;
+use crate::postgres::config::PARTITIONS;
 use crate::postgres::connecting::SCHEMA;
-use crate::postgres::{Postgres, inherited};
+use crate::postgres::{Postgres, inherited, partitions};
+use crate::statement_limit;
 use crate::unread::Unread;
 use lydite_database::sql::ddl;
 use lydite_database::sql::isolation::Isolation;
 use lydite_database::sql::meta::Admin;
 use lydite_database::sql::shards::Layout;
-use lydite_database::{Description, Target, TargetError};
+use lydite_database::{Description, Life, Target, TargetError};
 use std::collections::BTreeMap;
 
 /// Server settings that affect the numbers.
@@ -61,8 +64,10 @@ impl Postgres {
         // Without its settings the server counts as not durable.
         let mut unread = Unread::default();
         unread.or_empty("its settings", asked).map_err(self.failed("ask for settings"))?;
+        // A key of a partitioned table has another one for each pair of partitions.
+        let own = if self.config.product.heap { " AND conparentid = 0" } else { "" };
         let foreign_keys = wire.column(&format!(
-            "SELECT count(*) FROM pg_constraint WHERE contype = 'f' AND connamespace = {SCHEMA}"
+            "SELECT count(*) FROM pg_constraint WHERE contype = 'f' AND connamespace = {SCHEMA}{own}"
         ));
         let foreign_keys = unread.or_empty("its foreign keys", foreign_keys);
         let foreign_keys = foreign_keys.map_err(self.failed("look for foreign keys"))?;
@@ -81,11 +86,20 @@ impl Postgres {
         if keyed.concat() != "0" || self.config.history_key && !self.shards.is_empty() {
             settings.insert("history_key".into(), "on".into());
         }
+        let partitions = partitions::by_hash(&mut wire).map_err(self.failed("look for partitions"))?;
+        settings.extend(partitions.map(|count| (PARTITIONS.name.to_owned(), count.to_string())));
         settings.insert("isolation".into(), self.config.isolation.sql().to_lowercase());
         if let Some(level) = self.effective.get() {
             settings.insert("isolation_effective".into(), level.clone());
         }
         settings.insert("tx".into(), self.config.mode.name().into());
+        if let Some(longest) = self.config.statement_timeout {
+            settings.insert(statement_limit::SETTING.into(), format!("{longest:?}"));
+        }
+        if self.config.life == Life::Transaction {
+            let (name, value) = per_transaction::SETTING;
+            settings.insert(name.into(), value.into());
+        }
         if self.config.follower_reads {
             settings.insert("follower reads".into(), "on".into());
         }

@@ -1,14 +1,17 @@
 //! The isolation level that a transaction really has. A proxy may change the text that begins it, and a server may give
 //! another level than it is asked for.
 
+use crate::net::Purpose;
 use crate::postgres::connecting::{connected, refused};
-use crate::postgres::session::{PgConnection, measured_dialect};
+use crate::postgres::session::{PgConnection, Preparing, Texts, measured_dialect};
+use crate::postgres::wire::Wire;
 use crate::postgres::{Postgres, poolers};
 use lydite_database::TargetError;
 use lydite_database::sql::connection::Connection;
 use lydite_database::sql::prepared::{Prepared, StatementRole};
 use lydite_database::sql::sql_error::SqlError;
 use lydite_database::sql::value::Rows;
+use std::sync::Arc;
 
 /// Statements of a transaction that asks for its level, prepared as those of the measured sessions.
 #[derive(Clone, Copy, Debug)]
@@ -44,10 +47,12 @@ impl Postgres {
             (Ask::Level, self.config.product.effective_isolation.to_string()),
             (Ask::Commit, "COMMIT".to_string()),
         ];
-        for node in &self.nodes {
+        for node in self.nodes.iter() {
             poolers::reject(&mut connected(node)?, node)?;
             let ask = || -> Result<[String; 2], SqlError> {
-                let mut connection = PgConnection::open(node, "", &texts)?;
+                let wire = Wire::connect(node, Purpose::Transactions)?;
+                let texts = Arc::new(Texts::of(&texts));
+                let mut connection = PgConnection::new(wire, &texts, Preparing::AtOnce, None)?;
                 Ok([level(&mut connection, Ask::BeginWrite)?, level(&mut connection, Ask::BeginRead)?])
             };
             let levels = ask().map_err(|error| refused(error, node))?;

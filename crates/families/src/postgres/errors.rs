@@ -3,13 +3,16 @@
 use lydite_database::sql::meta::is_ours;
 use lydite_database::{AbortReason, RUN_CHECK};
 
+/// Code of a statement that was cancelled.
+pub(crate) const CANCELLED: &str = "57014";
+
 /// Codes after which the same transaction may be retried.
 const RETRYABLE: [(&str, AbortReason); 4] = [
     ("40001", AbortReason::Serialization),
     ("40P01", AbortReason::Deadlock),
     ("55P03", AbortReason::LockTimeout),
     // The server's time for a statement is over, or somebody canceled it.
-    ("57014", AbortReason::Other),
+    (CANCELLED, AbortReason::Other),
 ];
 
 /// Codes (or their first two characters) of a server that shuts down or takes no connections now.
@@ -71,6 +74,9 @@ pub(crate) fn advice(code: &str, message: &str) -> Option<&'static str> {
         "42501" => missing_privilege(message),
         "2BP01" => {
             "drop what depends on it first (DROP VIEW, ALTER TABLE … DROP CONSTRAINT), or name another schema with ?schema="
+        }
+        "53200" if message.contains("shared memory") => {
+            "raise max_locks_per_transaction, or use fewer ?partitions="
         }
         "53300" => too_many(message),
         "08P01" if message.contains("startup parameter") => {

@@ -10,7 +10,7 @@ use lydite_database::code::{Code, keys_of};
 use lydite_database::patience::Patience;
 use lydite_database::sql::statement::Statement;
 use lydite_database::target_url::ParsedUrl;
-use lydite_database::{Target, TargetError, TxMode};
+use lydite_database::{Life, Target, TargetError, TxMode};
 use std::sync::Arc;
 
 /// The entry of PostgreSQL in the table of families.
@@ -26,7 +26,7 @@ pub(crate) static POSTGRES_FAMILY: Family = Family {
     placement: &[PlacementSource::live("over shards")],
     tested: "real servers: PostgreSQL, and PostgreSQL over three shards",
     options: OPTIONS,
-    tpcc_options: &["foreign_keys", "shards", "items", "colocated", "batch"],
+    tpcc_options: &["foreign_keys", "partitions", "shards", "items", "colocated", "batch"],
     parse: |url, mode| read(url, mode, &POSTGRES),
 };
 
@@ -99,6 +99,10 @@ impl Configured for Config {
 
     fn endpoints(&self) -> usize {
         1 + self.nodes.len()
+    }
+
+    fn keeps_connections(&self) -> bool {
+        self.life != Life::Transaction
     }
 
     fn may_lead(&self) -> bool {

@@ -1,5 +1,6 @@
 //! The microbenchmark on PostgreSQL.
 
+use crate::per_transaction;
 use crate::postgres::connecting::{advised, connected};
 use crate::postgres::copy::copy_in;
 use crate::postgres::session::dialect;
@@ -63,8 +64,11 @@ impl MicroTarget for Postgres {
 
     fn connect_micro(&self, meta: &Meta) -> Result<Box<dyn Session<Micro>>, TargetError> {
         let statements = MicroStatement::all(meta, dialect(self.config.isolation));
-        let (connection, seat) = self.open_session("", &statements)?;
-        Ok(seated(Box::new(MicroSession::new(connection)), seat))
+        let opening = self.measured(self.opening("", &statements));
+        per_transaction::session(self.config.life, move || {
+            let (connection, seat) = opening.open()?;
+            Ok(seated(Box::new(MicroSession::new(connection)), seat))
+        })
     }
 
     fn totals(&self, meta: &Meta, table: TableId) -> Result<Totals, TargetError> {

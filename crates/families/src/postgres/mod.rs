@@ -11,6 +11,7 @@ mod errors;
 mod family;
 mod foreign;
 mod inherited;
+mod keys;
 mod libpq;
 mod lists;
 mod load_lock;
@@ -20,6 +21,8 @@ mod moves;
 mod nodes;
 mod numeric;
 mod observe;
+mod opening;
+mod partitions;
 mod poolers;
 mod product;
 mod replication;
@@ -36,13 +39,13 @@ pub(crate) use config::Config;
 pub(crate) use family::{CITUS_FAMILY, COCKROACH_FAMILY, POSTGRES_FAMILY, YUGABYTE_FAMILY};
 use lydite_database::{
     Capabilities, ConditionFinding, DatabaseState, Demand, Description, Endpoints, FoundRows, HalfCounts,
-    LedgerCounts, Loader, Replicated, RowKeys, Seat, Session, TableChecksum, Target, TargetError, TxMode,
-    Written,
+    LedgerCounts, Loader, Replicated, RowKeys, Session, TableChecksum, Target, TargetError, TxMode, Written,
 };
 
 use crate::net::Purpose;
 use crate::net::url::on_any;
 use crate::sql_load::{BY_SIZE, side_by_side};
+use crate::statement_limit::{self, Limit};
 use crate::stoppable::Stoppable;
 use crate::unread::Unread;
 use config::{NOT_SERIALIZABLE, ONLY_STATEMENTS};
@@ -64,7 +67,6 @@ use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::schema::Table;
 use lydite_tpcc::{OrderId, TransactionKind};
 use product::Product;
-use session::PgConnection;
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use wire::{Backend, Wire};
@@ -90,12 +92,16 @@ pub(crate) struct Postgres {
     /// Servers over which loading splits the tables.
     shards: Vec<Postgres>,
     /// Servers for sessions, and the spread of sessions over them.
-    nodes: Vec<Config>,
+    nodes: Arc<[Config]>,
     endpoints: Arc<Endpoints>,
+    /// Limit of the round trips of measured sessions.
+    limit: Option<Arc<Limit>>,
     /// Set once the server is found to be of the kind that the URL names.
     known: OnceLock<()>,
-    /// True if the existing tables are partitioned, once this is known.
+    /// True if the existing tables are partitioned over shards, once this is known.
     parted: OnceLock<bool>,
+    /// Set once the existing tables are found to have the partitions of the URL.
+    partitions_suit: OnceLock<()>,
     /// True once this process has made or renewed the procedures.
     procedures: Mutex<bool>,
     /// Isolation level that the server gives to a transaction, once it was asked.
@@ -107,15 +113,18 @@ pub(crate) struct Postgres {
 impl Postgres {
     pub(crate) fn new(config: Config) -> Self {
         let shards = config.of_shards().map(Self::new).collect();
-        let nodes = config.of_nodes();
-        let endpoints = nodes::endpoints(&nodes, config.lifetime);
+        let nodes: Arc<[Config]> = config.of_nodes().into();
+        let limit = config.statement_timeout.map(Limit::new);
+        let endpoints = nodes::endpoints(&nodes, config.life);
         Self {
             config,
             shards,
             nodes,
             endpoints,
+            limit,
             known: OnceLock::new(),
             parted: OnceLock::new(),
+            partitions_suit: OnceLock::new(),
             procedures: Mutex::new(false),
             effective: OnceLock::new(),
             work: Stoppable::default(),
@@ -157,7 +166,8 @@ impl Postgres {
         if let Some(parted) = self.parted.get() {
             return Ok(if *parted { shards::SESSION } else { "" });
         }
-        let parted = shards::is_parted(&mut self.connect_wire()?).map_err(self.failed("look for tables"))?;
+        let parted =
+            partitions::over_shards(&mut self.connect_wire()?).map_err(self.failed("look for tables"))?;
         Ok(if *self.parted.get_or_init(|| parted) { shards::SESSION } else { "" })
     }
 
@@ -165,6 +175,7 @@ impl Postgres {
     /// support.
     fn checked_settings(&self) -> Result<&'static str, TargetError> {
         let settings = self.session_settings()?;
+        self.check_partitions()?;
         if !settings.is_empty() && self.config.layout != Layout::default() {
             let found = self.found_layout(&mut self.connect_wire()?)?;
             self.config.layout.check(found, &self.config.place())?;
@@ -223,7 +234,7 @@ impl Postgres {
         if !taken.is_empty() {
             return Err(ddl::names_taken(&taken));
         }
-        let names = ddl::table_names();
+        let names = ddl::table_names() + &partitions::names(&self.config);
         let taken = wire
             .column(&format!(
                 "SELECT relname FROM pg_class WHERE relnamespace = {SCHEMA} AND relname IN ({names}) \
@@ -262,32 +273,6 @@ impl Postgres {
             Ok(())
         })
     }
-
-    /// Returns the statements that make the missing primary keys and the indexes.
-    fn keys_and_indexes(&self, tables: &[Table]) -> Result<Vec<String>, TargetError> {
-        let there = self.constraints()?;
-        let mut indexes = Vec::new();
-        for &table in tables {
-            let name = format!("{}_pkey", table.name());
-            if let Some(key) = ddl::primary_key(table).filter(|_| !there.contains(&name)) {
-                indexes
-                    .push(format!("ALTER TABLE {} ADD CONSTRAINT {name} PRIMARY KEY ({key})", table.name()));
-            }
-            indexes.extend(ddl::create_indexes(table));
-        }
-        Ok(indexes)
-    }
-
-    /// Returns the names of the existing constraints of Lydite's tables, for a load that is finished a second time.
-    fn constraints(&self) -> Result<Vec<String>, TargetError> {
-        let mut wire = self.connect_wire()?;
-        wire.column(&format!(
-            "SELECT conname FROM pg_constraint JOIN pg_class ON pg_class.oid = conrelid \
-             WHERE connamespace = {SCHEMA} AND convalidated AND relname IN ({})",
-            ddl::table_names()
-        ))
-        .map_err(self.failed("look for constraints"))
-    }
 }
 
 /// Returns the SQL that makes a table, ending in `;`. The table has keys and indexes only if building them later would
@@ -295,8 +280,9 @@ impl Postgres {
 fn create_table(config: &Config, table: Table) -> String {
     let dialect = session::dialect(config.isolation);
     let history_key = if table == Table::History && config.history_key {
-        // A distributed table must have the column by which it is distributed in each key.
-        let distributed = if config.product.distributes { ", h_w_id" } else { "" };
+        // A table that is distributed or partitioned must have its column of that in each key.
+        let parted = config.product.distributes || config.partitions.is_some();
+        let distributed = if parted { ", h_w_id" } else { "" };
         format!(
             ", {} bigint GENERATED BY DEFAULT AS IDENTITY, CONSTRAINT history_pkey PRIMARY KEY ({0}{distributed})",
             ddl::HISTORY_KEY
@@ -304,6 +290,9 @@ fn create_table(config: &Config, table: Table) -> String {
     } else {
         String::new()
     };
+    if let Some((column, count)) = partitions::column(config, table).zip(config.partitions) {
+        return partitions::create(&ddl::create_table(dialect, table, &history_key), (table, column, count));
+    }
     if config.product.heap {
         let storage =
             fill_factor(table).map_or_else(String::new, |percent| format!(" WITH (fillfactor = {percent})"));
@@ -346,7 +335,10 @@ impl Target for Postgres {
 
     fn admit(&self, demand: &Demand) -> Result<Vec<String>, TargetError> {
         match *demand {
-            Demand::Sessions(sessions) => self.check_sessions(sessions)?,
+            Demand::Sessions(sessions) => {
+                self.check_sessions(sessions)?;
+                return self.statement_note();
+            }
             Demand::Load => {
                 self.check_primary()?;
                 self.check_foreign_indexes()?;
@@ -386,6 +378,8 @@ impl Target for Postgres {
     }
 
     fn loader(&self) -> Result<Box<dyn Loader>, TargetError> {
+        // An interrupted load may have begun with other partitions.
+        self.check_partitions()?;
         if self.shards.is_empty() {
             Ok(Box::new(PgLoader::open(&self.config)?))
         } else {
@@ -404,27 +398,7 @@ impl Target for Postgres {
         self.finish_shards(jobs)?;
         if self.config.foreign_keys {
             stage("adding foreign keys");
-            let there = self.constraints()?;
-            let mut add = Vec::new();
-            let mut validate = Vec::new();
-            for table in BY_SIZE {
-                for (number, key) in table.schema().foreign_keys.iter().enumerate() {
-                    let name = format!("{}_fkey_{}", table.name(), number + 1);
-                    if !there.contains(&name) {
-                        let table = table.name();
-                        // Not valid at first: adding the constraint locks both tables, validating it lets others work
-                        // on them.
-                        add.push(format!(
-                            "ALTER TABLE {table} DROP CONSTRAINT IF EXISTS {name}; \
-                             ALTER TABLE {table} ADD CONSTRAINT {name} {} NOT VALID",
-                            ddl::foreign_key(key)
-                        ));
-                        validate.push(format!("ALTER TABLE {table} VALIDATE CONSTRAINT {name}"));
-                    }
-                }
-            }
-            self.run_all(&add, 1)?;
-            self.run_all(&validate, jobs)?;
+            self.add_foreign_keys(jobs)?;
         }
         stage("gathering statistics");
         self.run_all(&vacuums(self.config.product, here), jobs)?;
@@ -549,15 +523,22 @@ impl Postgres {
         wire.execute(meta::LOADING).map_err(self.failed("note what is loaded"))
     }
 
-    /// Opens a connection that has prepared TPC-C's statements in a mode.
-    fn tpcc_connection(&self, mode: TxMode, dialect: &Dialect) -> Result<(PgConnection, Seat), TargetError> {
+    /// Returns the opening of sessions that prepare TPC-C's statements in a mode.
+    fn tpcc_opening(&self, mode: TxMode, dialect: &Dialect) -> Result<opening::Opening, TargetError> {
         let settings = self.checked_settings()?;
         let text = if self.config.shards.is_empty() { Statement::text } else { Statement::text_over_shards };
         let statements: Vec<(Statement, String)> = Statement::of_mode(mode, dialect)
             .into_iter()
             .map(|statement| (statement, text(statement, dialect)))
             .collect();
-        self.open_session(settings, &statements)
+        Ok(self.opening(settings, &statements))
+    }
+
+    /// Returns a note if the limit of statements is below the round trip.
+    fn statement_note(&self) -> Result<Vec<String>, TargetError> {
+        let Some(longest) = self.config.statement_timeout else { return Ok(Vec::new()) };
+        let note = statement_limit::note(&mut self.connect_wire()?, longest, &self.config.place());
+        note.map(|note| note.into_iter().collect()).map_err(self.failed("measure the round trip"))
     }
 
     /// Rejects more sessions than the server has connections for.

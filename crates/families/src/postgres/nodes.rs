@@ -3,34 +3,19 @@
 use crate::nodes::{Node, check_one_database};
 use crate::postgres::Postgres;
 use crate::postgres::config::Config;
-use crate::postgres::connecting::{connected, refused};
-use crate::postgres::session::PgConnection;
+use crate::postgres::connecting::connected;
 use lydite_database::sql::meta::Admin;
-use lydite_database::sql::prepared::Prepared;
-use lydite_database::{Endpoints, Seat, TargetError};
+use lydite_database::{Endpoints, Life, TargetError};
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Makes the endpoints of these servers.
-pub(super) fn endpoints(nodes: &[Config], lifetime: Option<Duration>) -> Arc<Endpoints> {
+pub(super) fn endpoints(nodes: &[Config], life: Life) -> Arc<Endpoints> {
     let probed = nodes.to_vec();
     let names = nodes.iter().map(Config::address).collect();
-    Endpoints::new(names, lifetime, Box::new(move |at| connected(&probed[at]).is_ok()))
+    Endpoints::new(names, life, Box::new(move |at| connected(&probed[at]).is_ok()))
 }
 
 impl Postgres {
-    /// Opens a session on an endpoint.
-    pub(super) fn open_session<S: Prepared>(
-        &self,
-        settings: &str,
-        statements: &[(S, String)],
-    ) -> Result<(PgConnection, Seat), TargetError> {
-        self.endpoints.connect(|at| {
-            let config = &self.nodes[at];
-            PgConnection::open(config, settings, statements).map_err(|error| refused(error, config))
-        })
-    }
-
     /// Rejects servers that do not hold the database of the first one.
     pub(super) fn check_nodes(&self) -> Result<(), TargetError> {
         let nodes: Vec<Self> = self.nodes.iter().map(|node| Self::new(node.alone())).collect();
@@ -43,7 +28,7 @@ impl Postgres {
             return Ok(Vec::new());
         };
         let mut names = Vec::new();
-        for node in &self.nodes {
+        for node in self.nodes.iter() {
             let name = connected(node)?.column(query).map_err(self.failed("ask for the node's name"))?;
             names.extend(name.into_iter().next());
         }

@@ -1,9 +1,9 @@
 //! Prepared statements over the wire protocol, for the SQL text of the transactions.
 
-use crate::net::Purpose;
 use crate::postgres::config::Config;
-use crate::postgres::numeric;
 use crate::postgres::wire::{Wire, encoding, unexpected};
+use crate::postgres::{errors, numeric};
+use crate::statement_limit::Watched;
 use bytes::{BufMut, BytesMut};
 use fallible_iterator::FallibleIterator;
 use lydite_database::Positions;
@@ -16,11 +16,12 @@ use lydite_database::sql::sql_error::SqlError;
 use lydite_database::sql::value::{Field, Rows, Value};
 use lydite_tpcc::Timestamp;
 use lydite_tpcc::schema::ColumnType;
-use postgres_protocol::message::backend::{DataRowBody, Message};
+use postgres_protocol::message::backend::{DataRowBody, ErrorFields, Message};
 use postgres_protocol::message::frontend;
 use postgres_protocol::types::{ArrayDimension, array_from_sql, array_to_sql};
 use postgres_protocol::{IsNull, Oid};
 use std::error::Error;
+use std::sync::Arc;
 
 /// Microseconds from 1970 to 2000, PostgreSQL's epoch.
 const EPOCH_MICROS: i64 = 946_684_800_000_000;
@@ -112,10 +113,42 @@ pub(crate) fn measured_dialect(config: &Config) -> &'static Dialect {
 /// side would wait for the other.
 const PREPARED_AT_ONCE: usize = 100;
 
-/// Description of a prepared statement, from the server.
+/// Texts of the statements of a session, by the numbers of the statements.
 #[derive(Default)]
-struct Known {
+pub(crate) struct Texts(Vec<Text>);
+
+/// A statement with its name at the server. Both are empty if the session does not have a statement of this number.
+#[derive(Clone, Default)]
+struct Text {
     name: String,
+    sql: String,
+}
+
+impl Texts {
+    pub(crate) fn of<S: Prepared>(statements: &[(S, String)]) -> Self {
+        let count = statements.iter().map(|(statement, _)| statement.index() + 1).max().unwrap_or(0);
+        let mut texts = vec![Text::default(); count];
+        for (statement, sql) in statements {
+            texts[statement.index()] = Text { name: format!("{statement:?}"), sql: sql.clone() };
+        }
+        Self(texts)
+    }
+}
+
+/// Time at which a connection prepares its statements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Preparing {
+    /// All of them when it is opened.
+    AtOnce,
+    /// Each before its first use.
+    AtUse,
+}
+
+/// Description of a prepared statement, from the server.
+#[derive(Clone, Default)]
+struct Known {
+    /// True once the server has the statement.
+    ready: bool,
     parameters: Vec<Oid>,
     columns: Vec<Oid>,
 }
@@ -123,44 +156,96 @@ struct Known {
 /// A connection with prepared statements.
 pub(crate) struct PgConnection {
     wire: Wire,
+    texts: Arc<Texts>,
     prepared: Vec<Known>,
+    /// Limit of the round trips.
+    watched: Option<Arc<Watched>>,
+    /// Warning that came with the last commit.
+    warning: Option<String>,
+}
+
+/// True for the error of a statement that was cancelled.
+fn is_cancel(error: &SqlError) -> bool {
+    matches!(error, SqlError::Database { code, .. } if code == errors::CANCELLED)
 }
 
 impl PgConnection {
-    /// Connects, runs `settings`, and prepares statements.
-    pub(crate) fn open<S: Prepared>(
-        config: &Config,
-        settings: &str,
-        statements: &[(S, String)],
+    /// Makes a session of a connection.
+    pub(crate) fn new(
+        wire: Wire,
+        texts: &Arc<Texts>,
+        preparing: Preparing,
+        watched: Option<Arc<Watched>>,
     ) -> Result<Self, SqlError> {
-        let mut wire = Wire::connect(config, Purpose::Transactions)?;
-        if !settings.is_empty() {
-            wire.execute(settings)?;
+        let prepared = vec![Known::default(); texts.0.len()];
+        let mut connection = Self { wire, texts: Arc::clone(texts), prepared, watched, warning: None };
+        match preparing {
+            Preparing::AtOnce => {
+                let own = |number: &usize| !texts.0[*number].name.is_empty();
+                let all: Vec<usize> = (0..texts.0.len()).filter(own).collect();
+                all.chunks(PREPARED_AT_ONCE).try_for_each(|numbers| connection.prepare(numbers))?;
+            }
+            Preparing::AtUse => {}
         }
-        let count = statements.iter().map(|(statement, _)| statement.index() + 1).max().unwrap_or(0);
-        let mut connection = Self { wire, prepared: (0..count).map(|_| Known::default()).collect() };
-        statements.chunks(PREPARED_AT_ONCE).try_for_each(|statements| connection.prepare(statements))?;
         Ok(connection)
     }
 
-    fn prepare<S: Prepared>(&mut self, statements: &[(S, String)]) -> Result<(), SqlError> {
-        let Self { wire, prepared } = self;
-        for (statement, text) in statements {
-            let entry = &mut prepared[statement.index()];
-            entry.name = format!("{statement:?}");
-            frontend::parse(&entry.name, text, [], &mut wire.out).map_err(encoding)?;
-            frontend::describe(b'S', &entry.name, &mut wire.out).map_err(encoding)?;
+    /// Makes a round trip, under the limit if there is one. See [`Watched::trip`].
+    fn trip(
+        &mut self,
+        spared: bool,
+        run: impl FnOnce(&mut Self) -> Result<(), SqlError>,
+    ) -> Result<(), SqlError> {
+        let Some(watched) = self.watched.clone() else { return run(self) };
+        self.warning = None;
+        let trip = watched.trip(spared, is_cancel, || run(self));
+        match (trip.result, self.warning.take()) {
+            // The cancel ended a commit that waited for standbys: it is stored on this server alone.
+            (Ok(()), Some(warning)) if trip.cancelled => {
+                watched.give_up();
+                Err(SqlError::Lost(warning))
+            }
+            (result, _) => result,
+        }
+    }
+
+    /// Prepares those of the statements that the server does not have yet. Those that begin or commit have neither
+    /// parameters nor columns, and are prepared on the way.
+    fn prepare_missing<S: Prepared>(&mut self, steps: &[Step<'_, S>]) -> Result<(), SqlError> {
+        let mut missing = Vec::new();
+        for (statement, _) in steps {
+            let number = statement.index();
+            if statement.role() == StatementRole::Other
+                && !self.prepared[number].ready
+                && !missing.contains(&number)
+            {
+                missing.push(number);
+            }
+        }
+        if missing.is_empty() { Ok(()) } else { self.prepare(&missing) }
+    }
+
+    fn prepare(&mut self, numbers: &[usize]) -> Result<(), SqlError> {
+        self.trip(true, |connection| connection.prepare_in_trip(numbers))
+    }
+
+    fn prepare_in_trip(&mut self, numbers: &[usize]) -> Result<(), SqlError> {
+        let Self { wire, texts, prepared, .. } = self;
+        for number in numbers {
+            let Text { name, sql } = &texts.0[*number];
+            frontend::parse(name, sql, [], &mut wire.out).map_err(encoding)?;
+            frontend::describe(b'S', name, &mut wire.out).map_err(encoding)?;
         }
         frontend::sync(&mut wire.out);
         wire.flush()?;
         // The server answers each statement with ParseComplete, ParameterDescription, and RowDescription or NoData.
-        let mut waiting = statements.iter();
+        let mut waiting = numbers.iter();
         loop {
             match wire.message()? {
                 Message::ParameterDescription(body) => {
-                    let (statement, _) =
-                        waiting.next().ok_or_else(|| unexpected("a description too many"))?;
-                    let entry = &mut prepared[statement.index()];
+                    let number = waiting.next().ok_or_else(|| unexpected("a description too many"))?;
+                    let entry = &mut prepared[*number];
+                    entry.ready = true;
                     entry.parameters = body.parameters().collect().map_err(encoding)?;
                     match wire.message()? {
                         Message::RowDescription(body) => {
@@ -186,11 +271,16 @@ impl PgConnection {
     }
 
     fn bind<S: Prepared>(&mut self, statement: S, params: &[Value<'_>]) -> Result<(), SqlError> {
-        let prepared = &self.prepared[statement.index()];
+        let text = &self.texts.0[statement.index()];
+        let prepared = &mut self.prepared[statement.index()];
+        if !prepared.ready {
+            frontend::parse(&text.name, &text.sql, [], &mut self.wire.out).map_err(encoding)?;
+            prepared.ready = true;
+        }
         debug_assert_eq!(params.len(), prepared.parameters.len(), "{statement:?}");
         let bound = frontend::bind(
             "",
-            &prepared.name,
+            &text.name,
             [1],
             params.iter().zip(&prepared.parameters),
             |(value, &oid), out| encode(value, oid, out),
@@ -229,6 +319,9 @@ impl PgConnection {
                     return Ok(());
                 }
                 Message::ErrorResponse(body) => return Err(self.wire.fail(body.fields())),
+                Message::NoticeResponse(body) if statement.role() == StatementRole::Commit => {
+                    self.warning = warning(body.fields());
+                }
                 _ => {}
             }
         }
@@ -254,16 +347,12 @@ impl PgConnection {
     }
 }
 
-impl<S: Prepared> Connection<S> for PgConnection {
-    fn positions(&mut self) -> Option<&mut dyn Positions> {
-        Some(&mut self.wire)
-    }
-
-    fn run(&mut self, statement: S, params: &[Value<'_>], rows: &mut Rows) -> Result<(), SqlError> {
-        self.pipeline(&[(statement, params)], std::slice::from_mut(rows))
-    }
-
-    fn pipeline(&mut self, steps: &[Step<'_, S>], rows: &mut [Rows]) -> Result<(), SqlError> {
+impl PgConnection {
+    fn send_and_read<S: Prepared>(
+        &mut self,
+        steps: &[Step<'_, S>],
+        rows: &mut [Rows],
+    ) -> Result<(), SqlError> {
         for (statement, params) in steps {
             self.bind(*statement, params)?;
         }
@@ -280,10 +369,42 @@ impl<S: Prepared> Connection<S> for PgConnection {
         }
         self.wire.until_ready()
     }
+}
+
+impl<S: Prepared> Connection<S> for PgConnection {
+    fn positions(&mut self) -> Option<&mut dyn Positions> {
+        Some(&mut self.wire)
+    }
+
+    fn run(&mut self, statement: S, params: &[Value<'_>], rows: &mut Rows) -> Result<(), SqlError> {
+        self.pipeline(&[(statement, params)], std::slice::from_mut(rows))
+    }
+
+    fn pipeline(&mut self, steps: &[Step<'_, S>], rows: &mut [Rows]) -> Result<(), SqlError> {
+        self.prepare_missing(steps)?;
+        let commit_alone = matches!(steps, [(statement, _)] if statement.role() == StatementRole::Commit);
+        self.trip(commit_alone, |connection| connection.send_and_read(steps, rows))
+    }
 
     fn roll_back(&mut self) -> Result<(), SqlError> {
-        if self.wire.status == b'I' { Ok(()) } else { self.wire.execute("ROLLBACK") }
+        if self.wire.status == b'I' {
+            return Ok(());
+        }
+        self.trip(true, |connection| connection.wire.execute("ROLLBACK"))
     }
+}
+
+/// Returns the message of a warning; none of a notice.
+fn warning(mut fields: ErrorFields<'_>) -> Option<String> {
+    let (mut is_warning, mut message) = (false, None);
+    while let Ok(Some(field)) = fields.next() {
+        match field.type_() {
+            b'V' => is_warning = field.value_bytes() == b"WARNING",
+            b'M' => message = Some(String::from_utf8_lossy(field.value_bytes()).replace('\n', " ")),
+            _ => {}
+        }
+    }
+    message.filter(|_| is_warning)
 }
 
 type Encoded = Result<IsNull, Box<dyn Error + Sync + Send>>;

@@ -10,12 +10,12 @@ use crate::postgres::config::Config;
 use crate::postgres::connecting::SCHEMA;
 use crate::postgres::load_lock::LoadLock;
 use crate::postgres::loader::PgLoader;
+use crate::postgres::partitions::over_shards;
 use crate::postgres::wire::Wire;
 use crate::postgres::{Postgres, create_table, session};
 use lydite_database::sql::ddl;
 use lydite_database::sql::meta::{Admin, CREATE_PROGRESS};
 use lydite_database::sql::shards::{self, Layout, Part, ShardedLoader};
-use lydite_database::sql::sql_error::SqlError;
 use lydite_database::{NodeSize, TargetError};
 use lydite_tpcc::Placement;
 use lydite_tpcc::meta::DatabaseMeta;
@@ -272,7 +272,7 @@ impl Postgres {
             );
             return sizes.collect::<Result<_, _>>().map(Some);
         }
-        if is_parted(&mut self.connect_wire()?).map_err(self.failed("look for tables"))? {
+        if over_shards(&mut self.connect_wire()?).map_err(self.failed("look for tables"))? {
             return Ok(None);
         }
         Ok(Some(vec![self.size(place)?]))
@@ -321,14 +321,6 @@ pub(super) fn lock(postgres: &Postgres) -> Result<Vec<LoadLock>, TargetError> {
         .chain(postgres.shards.iter().map(|shard| &shard.config))
         .map(LoadLock::take)
         .collect()
-}
-
-/// Returns true if the tables of a database are partitioned.
-pub(super) fn is_parted(wire: &mut Wire) -> Result<bool, SqlError> {
-    let kinds = wire.column(&format!(
-        "SELECT relkind FROM pg_class WHERE relname = 'warehouse' AND relnamespace = {SCHEMA}"
-    ))?;
-    Ok(kinds == ["p"])
 }
 
 #[cfg(test)]

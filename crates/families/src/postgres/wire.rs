@@ -5,11 +5,12 @@
 //! An asynchronous client pays for its scheduler with every statement; a benchmark would count that as the database's
 //! time.
 
-use crate::net::{self, CONNECT_TIMEOUT, Host, Purpose, SslMode, Transport, lost};
+use crate::net::{self, Host, Purpose, SslMode, Transport, lost};
 use crate::postgres::config::Config;
 use crate::postgres::errors;
 use crate::postgres::inherited;
 use crate::postgres::libpq::ChannelBinding as Binding;
+use crate::statement_limit::Line;
 use bytes::BytesMut;
 use fallible_iterator::FallibleIterator;
 use lydite_database::sql::meta::Admin;
@@ -41,7 +42,7 @@ pub(crate) struct Backend {
 /// request. The request takes a connection of its own, which the server closes as its answer.
 pub(crate) fn cancel(config: &Config, backend: Backend) -> Result<(), SqlError> {
     let mut transport = dial(config)?;
-    transport.limit(Some(CONNECT_TIMEOUT)).map_err(lost)?;
+    transport.limit(Some(config.connection.connect_timeout)).map_err(lost)?;
     let mut request = BytesMut::new();
     frontend::cancel_request(backend.process, backend.secret, &mut request);
     let stream = transport.stream();
@@ -199,6 +200,11 @@ impl Wire {
     /// True if the bytes on the connection are encrypted.
     pub(crate) fn is_encrypted(&self) -> bool {
         matches!(self.transport, Transport::Tls(_))
+    }
+
+    /// Returns a second handle of the connection.
+    pub(crate) fn line(&self) -> Result<Line, SqlError> {
+        self.transport.line().map_err(lost)
     }
 
     /// Returns the id and key for [`cancel`]. A proxy may withhold them.

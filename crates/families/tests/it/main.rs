@@ -17,6 +17,7 @@ mod sharded;
 mod skewed;
 mod spider;
 mod sql_targets;
+mod statement_note;
 mod stock_level;
 mod tidb;
 mod tls;

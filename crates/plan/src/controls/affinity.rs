@@ -32,6 +32,11 @@ impl Control for Affinity {
             let problem = "needs several endpoints: name more hosts in the URL, or add ?nodes=HOST:PORT,…";
             entries.wrong("affinity", problem);
         }
+        if about.target.is_some_and(|target| !target.keeps_connections()) {
+            let problem =
+                "is not possible with connection=per-transaction: a session has no endpoint of its own";
+            entries.wrong("affinity", problem);
+        }
         if entries.text("homes").is_some() {
             let problem = "is not possible with homes: a terminal then has no warehouse of its own";
             entries.wrong("affinity", problem);

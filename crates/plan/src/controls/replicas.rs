@@ -131,6 +131,13 @@ fn read(entries: &mut Entries, target: Option<&TargetSpec>, tx: TxMode) -> Optio
             }
         }
     }
+    if staleness == Some(Staleness::Session)
+        && target.into_iter().chain(specs.iter().map(|(spec, _)| spec)).any(|spec| !spec.keeps_connections())
+    {
+        let problem = "session is not possible with connection=per-transaction: the position of a commit ends with its \
+                       connection";
+        entries.wrong("staleness", problem);
+    }
     Some(ReplicasAsked { specs, staleness: staleness.unwrap_or_default() })
 }
 

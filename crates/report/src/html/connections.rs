@@ -9,6 +9,7 @@ pub(super) fn endpoints(r: &RunResult) -> Markup {
     if r.endpoints.is_empty() {
         return Markup::default();
     }
+    let seconds = r.window.warmup_s + r.window.measured_s;
     let row = |found: &EndpointResult| {
         let counts = [
             found.sessions.into(),
@@ -21,7 +22,9 @@ pub(super) fn endpoints(r: &RunResult) -> Markup {
             found.refreshed,
         ];
         let cells = counts.map(|number| Markup::text(&count(number)));
-        std::iter::once(Markup::text(&found.endpoint)).chain(cells).collect()
+        let shares = [found.opened_per_s(seconds), found.connecting_percent(seconds)];
+        let shares = shares.map(|share| Markup::text(&number(share)));
+        std::iter::once(Markup::text(&found.endpoint)).chain(cells).chain(shares).collect()
     };
     let columns = [
         words("Endpoint"),
@@ -33,6 +36,8 @@ pub(super) fn endpoints(r: &RunResult) -> Markup {
         figures("refused"),
         figures("moved here"),
         figures("refreshed"),
+        figures("opened per second"),
+        figures("% of the time in connecting"),
     ];
     table("Endpoints, with the warm-up", &columns, r.endpoints.iter().map(row).collect())
 }

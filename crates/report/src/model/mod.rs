@@ -234,6 +234,12 @@ impl RunResult {
         self.aborts.values().sum()
     }
 
+    /// True if each transaction had a connection of its own.
+    #[must_use]
+    pub fn connects_per_transaction(&self) -> bool {
+        self.target.settings.get("connection").is_some_and(|life| life == "per-transaction")
+    }
+
     /// Returns the transaction types of the result: first those of TPC-C in its order, then any others by name.
     #[must_use]
     pub fn types_in_order(&self) -> Vec<(&str, &TransactionResult)> {

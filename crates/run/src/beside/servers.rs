@@ -85,6 +85,7 @@ fn endpoints(target: &dyn Target) -> Vec<EndpointResult> {
             endpoint,
             sessions,
             opened,
+            connecting,
             lost,
             refused,
             moved,
@@ -93,7 +94,19 @@ fn endpoints(target: &dyn Target) -> Vec<EndpointResult> {
             away,
             last: _,
         } = found;
-        EndpointResult { endpoint, sessions, opened, lost, refused, moved, refreshed, transactions, away }
+        let connecting_s = connecting.as_secs_f64();
+        EndpointResult {
+            endpoint,
+            sessions,
+            opened,
+            connecting_s,
+            lost,
+            refused,
+            moved,
+            refreshed,
+            transactions,
+            away,
+        }
     };
     let endpoints = target.capabilities().endpoints.filter(|endpoints| endpoints.is_spread());
     endpoints.map(|endpoints| endpoints.report()).unwrap_or_default().into_iter().map(of).collect()

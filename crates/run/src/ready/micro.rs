@@ -1,5 +1,6 @@
 //! A database that fits a plan of the microbenchmark.
 
+use crate::loading;
 use crate::observed;
 use crate::records::make_ready;
 use crate::request::Request;
@@ -35,7 +36,7 @@ impl<'a> Ready<'a> {
         let mode = plan.micro_mode()?;
         let target: Arc<dyn Target> = plan.target.open()?;
         // A run that can't be made is rejected before anything is loaded.
-        target.admit(&Demand::Sessions(plan.sessions()))?;
+        loading::tell_notes(&target.admit(&Demand::Sessions(plan.sessions()))?);
         target.admit(&Demand::Writes)?;
         observed::check(plan, &*target)?;
         let (meta, load) = make_ready(&*target, request, asked)?;

@@ -1,0 +1,81 @@
+//! Sessions for transactions: how their connections are opened, and what watches over them.
+
+use crate::net::Purpose;
+use crate::postgres::Postgres;
+use crate::postgres::config::Config;
+use crate::postgres::connecting::refused;
+use crate::postgres::session::{PgConnection, Preparing, Texts};
+use crate::postgres::wire::{self, Wire};
+use crate::statement_limit::{GRACE, Limit, Watched};
+use lydite_database::sql::meta::Admin;
+use lydite_database::sql::prepared::Prepared;
+use lydite_database::{Endpoints, Life, Seat, TargetError};
+use std::sync::Arc;
+
+/// All that the connections of a session need, also when their target is not at hand.
+#[derive(Clone)]
+pub(super) struct Opening {
+    nodes: Arc<[Config]>,
+    endpoints: Arc<Endpoints>,
+    /// First SQL on each connection.
+    settings: String,
+    texts: Arc<Texts>,
+    preparing: Preparing,
+    /// Limit of the round trips of measured sessions.
+    limit: Option<Arc<Limit>>,
+}
+
+impl Postgres {
+    /// Returns the opening of sessions that begin with `settings` and prepare `statements`.
+    pub(super) fn opening<S: Prepared>(&self, settings: &str, statements: &[(S, String)]) -> Opening {
+        Opening {
+            nodes: Arc::clone(&self.nodes),
+            endpoints: Arc::clone(&self.endpoints),
+            settings: settings.to_owned(),
+            texts: Arc::new(Texts::of(statements)),
+            preparing: Preparing::AtOnce,
+            limit: None,
+        }
+    }
+
+    /// Returns the same opening for measured sessions, to which the options of the URL about them apply.
+    pub(super) fn measured(&self, opening: Opening) -> Opening {
+        let preparing = match self.config.life {
+            Life::Session | Life::AtMost(_) => Preparing::AtOnce,
+            Life::Transaction => Preparing::AtUse,
+        };
+        Opening { limit: self.limit.clone(), preparing, ..opening }
+    }
+}
+
+impl Opening {
+    /// Opens a connection to the endpoint that has the fewest sessions.
+    pub(super) fn open(&self) -> Result<(PgConnection, Seat), TargetError> {
+        self.endpoints.connect(|at| self.open_on(&self.nodes[at]))
+    }
+
+    fn open_on(&self, config: &Config) -> Result<PgConnection, TargetError> {
+        let refused = |error| refused(error, config);
+        let mut wire = Wire::connect(config, Purpose::Transactions).map_err(refused)?;
+        if !self.settings.is_empty() {
+            wire.execute(&self.settings).map_err(refused)?;
+        }
+        let watched = self.limit.as_ref().map(|limit| watch(limit, config, &wire)).transpose()?;
+        PgConnection::new(wire, &self.texts, self.preparing, watched).map_err(refused)
+    }
+}
+
+/// Puts a new connection under the limit of its target.
+fn watch(limit: &Arc<Limit>, config: &Config, wire: &Wire) -> Result<Arc<Watched>, TargetError> {
+    let line = wire.line().map_err(|error| refused(error, config))?;
+    let mut config = config.clone();
+    config.connection.connect_timeout = GRACE;
+    let backend = wire.backend();
+    limit.watch(
+        line,
+        Box::new(move || {
+            // A proxy may withhold the key. A server that does not take the cancel loses the session.
+            let _heard = backend.map(|backend| wire::cancel(&config, backend));
+        }),
+    )
+}

@@ -1,0 +1,148 @@
+//! Runs whose statements have a limit of time (`statement_timeout`): locks held by others, commits that wait, and servers
+//! that freeze.
+
+use crate::loaded;
+use crate::program::{Program, assert_checks_hold, json, lydite, scratch, text, total};
+use lydite_testkit::{mariadb, postgres};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The limit of the runs.
+const LIMIT: &str = "statement_timeout=200ms";
+/// Time for which a lock is held, a commit waits, or a server is frozen. The session is lost 500 ms after the limit.
+const STALL_S: &str = "1.2";
+
+/// Sum that grows with the work of a run.
+const WORK: &str = "SELECT sum(d_next_o_id) FROM district";
+
+/// Ways to keep the statements of a server from ending.
+struct Stalls<'a> {
+    /// Reads a sum that grows with the work of a run.
+    work: &'a dyn Fn() -> String,
+    /// Holds the row of warehouse 1.
+    lock: &'a dyn Fn(),
+    /// Lets no commit end.
+    commits: &'a dyn Fn(),
+    /// Sends a signal to all processes.
+    signal: &'a dyn Fn(i32),
+}
+
+fn wait() {
+    thread::sleep(Duration::from_millis(1200));
+}
+
+/// Runs through all stalls in these modes. Returns the number of transactions of unknown outcome in each.
+fn unknown_in_each(modes: [&str; 2], url: &str, stalls: &Stalls<'_>) -> Vec<u64> {
+    let directory = scratch();
+    let run = |tx: &&str| {
+        let path = directory.path().join(tx);
+        let arguments = [
+            "run",
+            url,
+            "--tx",
+            tx,
+            "--terminals",
+            "4",
+            "--warmup",
+            "0",
+            "--duration",
+            "6s",
+            "--quiet",
+            "--json",
+            text(&path),
+        ];
+        let before = (stalls.work)();
+        let mut running = Program::new(&arguments).start();
+        running.wait_until("the first orders", || (stalls.work)() != before);
+        (stalls.lock)();
+        (stalls.commits)();
+        let frozen = Instant::now();
+        (stalls.signal)(libc::SIGSTOP);
+        wait();
+        (stalls.signal)(libc::SIGCONT);
+        let frozen = frozen.elapsed();
+        let ended = running.wait().code(0);
+        let result = json(&path);
+        // Bounds of time would depend on the machine.
+        eprintln!("{tx}: frozen for {frozen:.1?}; outages {}; {}", result["outages"], ended.stderr);
+        assert_checks_hold(&result, &["before", "after"]);
+        assert_eq!((result["status"].as_str(), total(&result, "failed")), (Some("complete"), 0), "{result}");
+        let aborts = result["aborts"]["statement_timeout"].as_u64().expect("a count");
+        assert!(aborts > 0, "{tx}: {}", result["aborts"]);
+        let errors = result["errors"].to_string();
+        assert!(errors.contains("Lydite closed the connection"), "{tx}: {errors}");
+        assert_eq!(result["target"]["settings"]["statement_timeout of the client"], "200ms");
+        total(&result, "unknown")
+    };
+    modes.iter().map(run).collect()
+}
+
+#[test]
+fn statements_of_postgresql_end_at_the_limit_and_no_commit_is_told_wrong() {
+    let server = loaded::postgres(1, &postgres::FAST);
+    let url = format!("{}?{LIMIT}", server.url("tpcc"));
+    let configure = |setting: &str| {
+        server.psql("postgres", &format!("ALTER SYSTEM {setting}"));
+        server.psql("postgres", "SELECT pg_reload_conf()");
+    };
+    let unknown = unknown_in_each(
+        ["statements", "batched"],
+        &url,
+        &Stalls {
+            work: &|| server.psql("tpcc", WORK),
+            lock: &|| {
+                let hold = format!(
+                    "BEGIN; UPDATE warehouse SET w_tax = w_tax WHERE w_id = 1; SELECT pg_sleep({STALL_S}); ROLLBACK"
+                );
+                server.psql("tpcc", &hold);
+            },
+            // Commits wait for a standby that does not exist. A cancel ends the wait, and the commit stays.
+            commits: &|| {
+                configure("SET synchronous_standby_names = 'nobody'");
+                wait();
+                configure("RESET synchronous_standby_names");
+            },
+            signal: &|signal| server.signal(signal),
+        },
+    );
+    assert!(unknown.iter().all(|&unknown| unknown > 0), "{unknown:?}");
+}
+
+#[test]
+fn statements_of_mariadb_end_at_the_limit_and_no_commit_is_told_wrong() {
+    let server = loaded::mariadb(1, &mariadb::FAST);
+    let url = format!("{}?{LIMIT}", server.url("tpcc"));
+    let unknown = unknown_in_each(
+        // A procedure commits by itself.
+        ["statements", "procedures"],
+        &url,
+        &Stalls {
+            work: &|| server.sql("tpcc", WORK),
+            lock: &|| {
+                let hold = format!(
+                    "BEGIN; UPDATE warehouse SET w_tax = w_tax WHERE w_id = 1; SELECT sleep({STALL_S}); ROLLBACK"
+                );
+                server.sql("tpcc", &hold);
+            },
+            commits: &|| {
+                let hold = format!("FLUSH TABLES WITH READ LOCK; SELECT sleep({STALL_S}); UNLOCK TABLES");
+                server.sql("tpcc", &hold);
+            },
+            signal: &|signal| server.signal(signal),
+        },
+    );
+    eprintln!("unknown: {unknown:?}");
+}
+
+#[test]
+fn a_limit_that_is_no_time_or_of_a_family_without_statements_is_rejected() {
+    for (url, words) in [
+        ("postgres://h/d?statement_timeout=soon", "must be a time from 1ms to 1h"),
+        ("mariadb://h/d?statement_timeout=0", "must be a time from 1ms to 1h"),
+        ("redis://h?statement_timeout=1s", "statement_timeout"),
+        ("sqlite:file?statement_timeout=1s", "statement_timeout"),
+    ] {
+        let refused = lydite(&["run", url, "--quiet"]).code(2);
+        assert!(refused.only_error().contains(words), "{url}: {}", refused.stderr);
+    }
+}
