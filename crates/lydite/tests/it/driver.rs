@@ -282,6 +282,24 @@ fn unmodified_drivers_of_both_dialects_of_py_tpcc_pass_the_conditions_and_the_ki
     assert_green(&kit(&[&pytpcc(&place, "plain")]));
 }
 
+#[test]
+fn the_driver_of_py_tpcc_for_postgresql_passes_the_kit() {
+    let place = directory();
+    let config = place.path().join("config");
+    let connection = connection(postgres::shared(), "pytpcc");
+    std::fs::write(&config, format!("[postgres]\ndsn = {connection}\n")).expect("a configuration");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sdk/pytpcc/postgresdriver.py");
+    let (config, python) = (config.display(), python_with_drivers());
+    let url = format!(
+        "driver:pytpcc?path={path}&config={config}&guarantee=serializable&python={python}&timeout=5m"
+    );
+    let ended = kit(&[&url]);
+    assert_green(&ended);
+    for name in ["contention", "isolation, provoked", "isolation, random", "conditions afterwards"] {
+        assert_eq!(step(&ended, name).0, "passed", "{name}");
+    }
+}
+
 /// The configuration is in a folder with a plus sign, which stays one.
 #[test]
 fn a_fork_of_py_tpcc_runs_with_its_own_modules_and_with_tables_that_only_a_reset_makes() {
