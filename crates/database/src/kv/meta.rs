@@ -181,6 +181,9 @@ pub fn meta(notes: &BTreeMap<String, String>) -> Result<DatabaseMeta, String> {
 /// # Errors
 /// The rows are not known. The error says why.
 pub fn initial_rows(meta: &DatabaseMeta) -> Result<Population, String> {
+    if meta.is_foreign() {
+        return Err("another program made the rows, so the initial ones are not known".into());
+    }
     if meta.population != POPULATION_VERSION {
         return Err(
             "an older Lydite loaded the database, so its initial rows are not known: load with --fresh"
