@@ -40,6 +40,7 @@ mod gate;
 mod histogram;
 mod in_flight;
 pub mod load;
+mod load_course;
 mod load_share;
 mod logged;
 mod measurement;
@@ -75,6 +76,7 @@ pub use error_log::ErrorCount;
 pub use finished::Part;
 pub use hdrhistogram::Histogram;
 pub use load::{Kept, LoadError, LoadReport, LoadSnapshot, load, load_by, load_micro, load_share};
+pub use load_course::{LoadMeasures, LoadPhase, LoadSecond};
 pub use load_share::{Loaded, Missing};
 pub use logged::Logged;
 pub use measurement::{

@@ -2,16 +2,16 @@
 //! the microbenchmark's units are tables.
 
 use crate::control::RunControl;
+use crate::load_course::{Course, LoadMeasures};
 use crate::load_share::{Loaded, Missing};
 use crate::share::Share;
 use lydite_database::{
-    DatabaseState, Demand, LoadProgress, LoadUnit, Loader, MicroLoader, MicroTarget, Target, TargetError,
-    TargetErrorKind,
+    DatabaseState, Demand, LoadProgress, LoadRows, LoadUnit, Loader, MicroLoader, MicroTarget, Target,
+    TargetError, TargetErrorKind,
 };
 use lydite_micro::{Meta, TableId};
 use lydite_tpcc::WarehouseId;
-use lydite_tpcc::meta::{DatabaseMeta, POPULATION_VERSION, Played};
-use lydite_tpcc::population::Population;
+use lydite_tpcc::meta::DatabaseMeta;
 use parking_lot::Mutex;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -19,6 +19,9 @@ use std::time::{Duration, Instant};
 
 /// Time between two calls of the observer, and between two checks for a stop.
 const STEP: Duration = Duration::from_millis(100);
+/// Names of the phases that are the same for all databases.
+const CREATING: &str = "creating tables";
+const ROWS: &str = "rows";
 /// Time between two reports of a share.
 const REPORT: Duration = Duration::from_secs(1);
 
@@ -42,7 +45,7 @@ pub struct LoadSnapshot {
 }
 
 /// Results of a load.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct LoadReport {
     /// Time of the load in seconds, including keys and indexes.
     pub seconds: f64,
@@ -58,6 +61,8 @@ pub struct LoadReport {
     pub jobs: usize,
     /// True if [`RunControl::stop`] ended it early. A load of TPC-C can be resumed.
     pub interrupted: bool,
+    /// Course of the load, and its costs.
+    pub measures: LoadMeasures,
 }
 
 /// Failure of a load of TPC-C.
@@ -79,7 +84,7 @@ pub enum Kept {
     Nothing,
 }
 
-/// Loads `population` through `jobs` connections (at least 1). Creates the tables in an empty database. Completes an
+/// Loads `rows` through `jobs` connections (at least 1). Creates the tables in an empty database. Completes an
 /// unfinished load of the same rows if `resume` is set. Blocks until the load is over and calls `observer` several
 /// times a second on this thread.
 ///
@@ -90,13 +95,13 @@ pub enum Kept {
 /// The database holds other data; or it fails, which returns the first error of any job.
 pub fn load(
     target: &dyn Target,
-    population: &Population,
+    rows: &LoadRows,
     jobs: usize,
     resume: bool,
     control: &RunControl,
     observer: &mut dyn FnMut(&LoadSnapshot),
 ) -> Result<LoadReport, LoadError> {
-    load_alone(target, population, jobs, resume, |load| load.run(control, observer))
+    load_alone(target, rows, jobs, resume, |load| load.run(control, observer))
 }
 
 /// Work of agents on the missing rows. It passes the sum of their counts to the function that it gets, several times a
@@ -110,39 +115,40 @@ pub type Agents<'a> = dyn FnMut(&Missing, &mut dyn FnMut(Loaded)) -> Result<bool
 /// See [`load`]. After an error of `agents`, all of them must have ended their work.
 pub fn load_by(
     target: &dyn Target,
-    population: &Population,
+    rows: &LoadRows,
     jobs: usize,
     resume: bool,
     control: &RunControl,
     observer: &mut dyn FnMut(&LoadSnapshot),
     agents: &mut Agents<'_>,
 ) -> Result<LoadReport, LoadError> {
-    load_alone(target, population, jobs, resume, |load| {
+    load_alone(target, rows, jobs, resume, |load| {
         let missing = Missing::new(load.source.items, &load.source.warehouses);
         let whole = agents(&missing, &mut |loaded| {
             load.set(loaded);
+            load.course.look(&load.progress);
             observer(&load.snapshot());
         })?;
         load.conclude(whole, control, observer)
     })
 }
 
-/// Prepares a load of `population`, and lets `work` load the rows while no other load may begin.
+/// Prepares a load of `rows`, and lets `work` load the rows while no other load may begin.
 fn load_alone(
     target: &dyn Target,
-    population: &Population,
+    rows: &LoadRows,
     jobs: usize,
     resume: bool,
     work: impl FnOnce(&Load<'_, TpccRows<'_>>) -> Result<LoadReport, TargetError>,
 ) -> Result<LoadReport, LoadError> {
-    let begun = Instant::now();
+    let course = Course::begin();
     let unchanged = |cause| LoadError { cause, kept: None };
     let _alone = target.begin_load().map_err(unchanged)?;
-    let source = prepare(target, population, resume).map_err(unchanged)?;
-    work(&Load::new(&source, jobs, begun)).map_err(|cause| failed_halfway(target, cause))
+    let source = prepare(target, rows, resume, &course).map_err(unchanged)?;
+    work(&Load::new(&source, jobs, course)).map_err(|cause| failed_halfway(target, cause))
 }
 
-/// Loads a share of the missing rows of `population` through `jobs` connections (at least 1), into tables that
+/// Loads a share of the missing rows through `jobs` connections (at least 1), into tables that
 /// [`load_by`] has made. Passes the counts so far to `report` once a second and at the end. Returns false if `control`
 /// asked for a stop: unfinished units are rolled back.
 ///
@@ -150,19 +156,19 @@ fn load_alone(
 /// The database fails: the first error of any job.
 pub fn load_share(
     target: &dyn Target,
-    population: &Population,
+    rows: &LoadRows,
     (missing, share): (&Missing, Share),
     jobs: usize,
     control: &RunControl,
     report: &mut dyn FnMut(Loaded),
 ) -> Result<bool, TargetError> {
     let (items, warehouses) = missing.of(share);
-    let source = TpccRows { target, population, items, warehouses, done_before: 0, stores: false };
+    let source = TpccRows { target, rows, items, warehouses, done_before: 0, stores: false };
     let mut reported = Instant::now();
     let mut last = LoadSnapshot::default();
     let report_of =
         |now: &LoadSnapshot| Loaded { rows: now.rows, bytes: now.bytes, warehouses: now.units_done };
-    let load = Load::new(&source, jobs, reported);
+    let load = Load::new(&source, jobs, Course::begin());
     let loaded = load.run(control, &mut |now| {
         last = now.clone();
         if reported.elapsed() >= REPORT {
@@ -186,7 +192,7 @@ pub fn load_micro(
     control: &RunControl,
     observer: &mut dyn FnMut(&LoadSnapshot),
 ) -> Result<LoadReport, TargetError> {
-    let begun = Instant::now();
+    let course = Course::begin();
     let _alone = target.begin_load()?;
     match target.state()? {
         DatabaseState::Empty => {}
@@ -199,10 +205,11 @@ pub fn load_micro(
         }
     }
     let micro = target.capabilities().micro()?;
+    course.stage(CREATING);
     micro.create_tables(meta)?;
     let tables = meta.data.all_tables(micro.engines()).collect();
     let source = MicroRows { target, micro, meta, tables };
-    Load::new(&source, jobs, begun).run(control, observer)
+    Load::new(&source, jobs, course).run(control, observer)
 }
 
 /// Returns the failure of a load that had begun to change the database.
@@ -224,15 +231,16 @@ fn failed_halfway(target: &dyn Target, cause: TargetError) -> LoadError {
 /// Finds out which units must be loaded, and creates the tables if there are none.
 fn prepare<'a>(
     target: &'a dyn Target,
-    population: &'a Population,
+    rows: &'a LoadRows,
     resume: bool,
+    course: &Course,
 ) -> Result<TpccRows<'a>, TargetError> {
-    let wanted = described(population);
-    target.admit(&Demand::Districts(population.districts.clone()))?;
-    let all = || population.warehouse_ids().collect();
+    let wanted = described(rows);
+    target.admit(&Demand::Districts(wanted.districts.clone()))?;
+    let all = || (1..=wanted.warehouses).map(WarehouseId).collect();
     let source = |items, warehouses, done_before, stores| TpccRows {
         target,
-        population,
+        rows,
         items,
         warehouses,
         done_before,
@@ -240,6 +248,7 @@ fn prepare<'a>(
     };
     match target.state()? {
         DatabaseState::Empty => {
+            course.stage(CREATING);
             target.create_schema(&wanted)?;
             Ok(source(true, all(), 0, true))
         }
@@ -251,6 +260,8 @@ fn prepare<'a>(
         DatabaseState::Loading { meta, .. } if !meta.is_of_same_rows(&wanted) => {
             let other_rows = if meta.population == wanted.population {
                 String::new()
+            } else if meta.is_foreign() || wanted.is_foreign() {
+                " in other files".to_owned()
             } else {
                 format!(" by another version of Lydite ({})", meta.lydite)
             };
@@ -264,8 +275,8 @@ fn prepare<'a>(
         DatabaseState::Loading { items, warehouses: done, .. } => {
             target.admit(&Demand::Resume)?;
             let warehouses: Vec<WarehouseId> =
-                population.warehouse_ids().filter(|warehouse| !done.contains(warehouse)).collect();
-            let done_before = population.warehouses - warehouses.len() as u32;
+                (1..=wanted.warehouses).map(WarehouseId).filter(|one| !done.contains(one)).collect();
+            let done_before = wanted.warehouses - warehouses.len() as u32;
             Ok(source(!items, warehouses, done_before, true))
         }
         DatabaseState::Ready { meta } => Err(TargetError::usage(format!(
@@ -291,17 +302,8 @@ fn partial(tables: &[String], problem: &str) -> TargetError {
 }
 
 /// Returns the description of a database with these rows.
-fn described(population: &Population) -> DatabaseMeta {
-    DatabaseMeta {
-        warehouses: population.warehouses,
-        districts: population.districts.clone(),
-        size: population.size,
-        seed: population.seed,
-        c_load: population.c_load,
-        population: POPULATION_VERSION,
-        lydite: env!("CARGO_PKG_VERSION").to_owned(),
-        played: Played::default(),
-    }
+fn described(rows: &LoadRows) -> DatabaseMeta {
+    rows.meta(env!("CARGO_PKG_VERSION"))
 }
 
 /// Returns the error of a load after which the database does not hold what was loaded. It has acknowledged all of it.
@@ -387,7 +389,7 @@ trait RowSource: Sync {
 /// Missing rows of TPC-C: ITEM if it is missing, then warehouses.
 struct TpccRows<'a> {
     target: &'a dyn Target,
-    population: &'a Population,
+    rows: &'a LoadRows,
     items: bool,
     warehouses: Vec<WarehouseId>,
     /// Warehouses that an earlier load completed.
@@ -403,7 +405,7 @@ impl RowSource for TpccRows<'_> {
     }
 
     fn visible_units(&self) -> (u32, u32) {
-        (self.done_before, self.population.warehouses)
+        (self.done_before, self.rows.warehouses())
     }
 
     fn is_visible(&self, unit: usize) -> bool {
@@ -428,7 +430,7 @@ impl RowSource for TpccRows<'_> {
             None => LoadUnit::Items,
             Some(index) => LoadUnit::Warehouse(self.warehouses[index]),
         };
-        loader.load(unit, self.population, progress)
+        loader.load(unit, self.rows, progress)
     }
 
     fn stop(&self) {
@@ -438,7 +440,7 @@ impl RowSource for TpccRows<'_> {
     fn finish(&self, jobs: usize, stage: &(dyn Fn(&str) + Sync)) -> Result<(), TargetError> {
         self.target.finish_load(jobs, stage)?;
         stage("reading back what is stored");
-        let wanted = described(self.population);
+        let wanted = described(self.rows);
         match self.target.state()? {
             DatabaseState::Ready { meta } if meta.is_of_same_rows(&wanted) => Ok(()),
             found => Err(not_stored(&found)),
@@ -496,7 +498,7 @@ impl RowSource for MicroRows<'_> {
 struct Load<'a, S> {
     source: &'a S,
     jobs: usize,
-    begun: Instant,
+    course: Course,
     progress: LoadProgress,
     /// Units loaded so far.
     done: AtomicUsize,
@@ -508,15 +510,16 @@ struct Load<'a, S> {
 }
 
 impl<'a, S: RowSource> Load<'a, S> {
-    fn new(source: &'a S, jobs: usize, begun: Instant) -> Self {
+    fn new(source: &'a S, jobs: usize, course: Course) -> Self {
+        course.stage(ROWS);
         Self {
             source,
             jobs: jobs.max(1),
-            begun,
+            course,
             progress: LoadProgress::default(),
             done: AtomicUsize::new(0),
             visible_done: AtomicU32::new(0),
-            stage: Mutex::new("rows".to_owned()),
+            stage: Mutex::new(ROWS.to_owned()),
             rows_in: OnceLock::new(),
         }
     }
@@ -552,13 +555,14 @@ impl<'a, S: RowSource> Load<'a, S> {
         observer(&self.snapshot());
         let units = self.visible_done.load(Ordering::Relaxed);
         Ok(LoadReport {
-            seconds: self.begun.elapsed().as_secs_f64(),
+            seconds: self.course.elapsed().as_secs_f64(),
             rows: self.progress.rows(),
             bytes: self.progress.bytes(),
             units,
             complete: self.source.visible_units().0 + units,
             jobs: self.jobs,
             interrupted,
+            measures: self.course.measures(&self.progress),
         })
     }
 
@@ -596,7 +600,8 @@ impl<'a, S: RowSource> Load<'a, S> {
                     self.progress.stop();
                 }
                 observer(&self.snapshot());
-                wait(STEP, || threads.iter().all(|thread| thread.is_finished()));
+                self.course.look(&self.progress);
+                wait(self.step(), || threads.iter().all(|thread| thread.is_finished()));
             }
             interrupted
         });
@@ -634,17 +639,18 @@ impl<'a, S: RowSource> Load<'a, S> {
         observer: &mut dyn FnMut(&LoadSnapshot),
     ) -> Result<bool, TargetError> {
         *self.stage.lock() = "building keys and indexes".to_owned();
+        self.course.stage("finishing");
         self.rows_in.get_or_init(Instant::now);
         std::thread::scope(|scope| {
-            let finish =
-                scope.spawn(|| self.source.finish(self.jobs, &|stage| *self.stage.lock() = stage.to_owned()));
+            let finish = scope.spawn(|| self.source.finish(self.jobs, &|stage| self.enter(stage)));
             let mut stopped = None;
             while !finish.is_finished() {
                 if stopped.is_none() && control.is_stopped() {
                     stopped = Some(scope.spawn(|| self.source.stop()));
                 }
                 observer(&self.snapshot());
-                wait(STEP, || finish.is_finished());
+                self.course.look(&self.progress);
+                wait(self.step(), || finish.is_finished());
             }
             match finish.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)) {
                 // An error after the stop is its consequence.
@@ -655,11 +661,22 @@ impl<'a, S: RowSource> Load<'a, S> {
         })
     }
 
+    /// Begins a step after the rows.
+    fn enter(&self, stage: &str) {
+        self.course.stage(stage);
+        stage.clone_into(&mut self.stage.lock());
+    }
+
+    /// Returns the time until the next look, which is no later than the next second.
+    fn step(&self) -> Duration {
+        STEP.min(self.course.until_next_second())
+    }
+
     fn snapshot(&self) -> LoadSnapshot {
         LoadSnapshot {
             rows: self.progress.rows(),
             bytes: self.progress.bytes(),
-            elapsed: self.begun.elapsed(),
+            elapsed: self.course.elapsed(),
             units_done: self.source.visible_units().0 + self.visible_done.load(Ordering::Relaxed),
             total_units: self.source.visible_units().1,
             building: self.rows_in.get().map(Instant::elapsed),

@@ -14,6 +14,7 @@ mod held;
 pub mod kv;
 pub mod lists;
 mod load;
+mod load_rows;
 pub mod micro;
 mod observe;
 pub mod patience;
@@ -44,7 +45,8 @@ pub use error::{AbortReason, Committed, RUN_CHECK, TargetError, TargetErrorKind,
 pub use facts::{ConditionFinding, DatabaseState, Description, LedgerCounts, TableChecksum};
 pub use held::{Held, HeldTransaction, Point, Script, Then};
 pub use lists::{HeldListTransaction, HeldLists, ListKey, ListOp, ListTarget, ListTransaction, Lists, Stops};
-pub use load::{LoadProgress, LoadUnit, Loader};
+pub use load::{Batches, LoadProgress, LoadUnit, Loader};
+pub use load_rows::{LoadRows, RowFiles, RowsLost, write_any};
 pub use lydite_tpcc::Placement;
 pub use micro::{MicroLoader, MicroTarget};
 pub use observe::{Configuration, Observe, Observer, Sample, SampleKind};

@@ -4,6 +4,7 @@
 use crate::error::TxError;
 use crate::facts::{DatabaseState, LedgerCounts};
 use crate::load::{LoadProgress, LoadUnit};
+use crate::load_rows::LoadRows;
 use crate::target::Target;
 use crate::written::{PaymentKey, Written, WrittenOrder};
 use lydite_tpcc::consistency::all_conditions;
@@ -44,11 +45,12 @@ pub fn load(target: &dyn Target, warehouses: u32) {
 pub fn load_as(target: &dyn Target, meta: &DatabaseMeta) {
     target.create_schema(meta).expect("create_schema");
     let population = population_of(meta);
+    let rows = LoadRows::from(&population);
     let progress = LoadProgress::default();
     let mut loader = target.loader().expect("loader");
-    loader.load(LoadUnit::Items, &population, &progress).expect("load ITEM");
+    loader.load(LoadUnit::Items, &rows, &progress).expect("load ITEM");
     for warehouse in population.warehouse_ids() {
-        loader.load(LoadUnit::Warehouse(warehouse), &population, &progress).expect("load a warehouse");
+        loader.load(LoadUnit::Warehouse(warehouse), &rows, &progress).expect("load a warehouse");
     }
     drop(loader);
     target.finish_load(2, &|_| ()).expect("finish_load");

@@ -109,19 +109,24 @@ pub fn an_interrupted_load_can_be_resumed<S: Store>(config: S::Config) {
     target.create_schema(&meta(2)).expect("create_schema");
     let population = population(2);
     let mut loader = target.loader().expect("loader");
-    loader.load(LoadUnit::Warehouse(WarehouseId(2)), &population, &LoadProgress::default()).expect("load");
+    loader
+        .load(LoadUnit::Warehouse(WarehouseId(2)), &(&population).into(), &LoadProgress::default())
+        .expect("load");
     let stopped = LoadProgress::default();
     stopped.stop();
-    let error =
-        loader.load(LoadUnit::Warehouse(WarehouseId(1)), &population, &stopped).expect_err("interrupted");
+    let error = loader
+        .load(LoadUnit::Warehouse(WarehouseId(1)), &(&population).into(), &stopped)
+        .expect_err("interrupted");
     assert!(error.message.contains("load warehouse 1: the load was interrupted"), "{error}");
     let loading = DatabaseState::Loading { meta: meta(2), items: false, warehouses: vec![WarehouseId(2)] };
     assert_eq!(target.state(), Ok(loading));
     assert!(target.connect().is_err(), "half a database is not to be measured");
     assert!(target.create_schema(&meta(2)).is_err(), "nor to be taken for an empty one");
 
-    loader.load(LoadUnit::Items, &population, &LoadProgress::default()).expect("load");
-    loader.load(LoadUnit::Warehouse(WarehouseId(1)), &population, &LoadProgress::default()).expect("load");
+    loader.load(LoadUnit::Items, &(&population).into(), &LoadProgress::default()).expect("load");
+    loader
+        .load(LoadUnit::Warehouse(WarehouseId(1)), &(&population).into(), &LoadProgress::default())
+        .expect("load");
     target.finish_load(1, &|_| ()).expect("finish_load");
     assert_eq!(target.state(), Ok(DatabaseState::Ready { meta: meta(2) }));
     assert_conditions(&target);

@@ -4,13 +4,13 @@ use crate::family::{Configured, Evidence, Family, PlacementSource, Scheme};
 use lydite_database::target_url::{OptionSpec, ParsedUrl};
 use lydite_database::{
     Capabilities, ConditionFinding, DatabaseState, Demand, Description, FoundRows, HalfCounts, LedgerCounts,
-    LoadProgress, LoadUnit, Loader, Micro, MicroLoader, MicroTarget, Nodes, RowKeys, Session, TableChecksum,
-    Target, TargetError, TxError, TxMode, Written,
+    LoadProgress, LoadRows, LoadUnit, Loader, Micro, MicroLoader, MicroTarget, Nodes, RowKeys, Session,
+    TableChecksum, Target, TargetError, TxError, TxMode, Written,
 };
 use lydite_micro::{Engines, Meta, TableId, Totals};
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
-use lydite_tpcc::population::{Population, RowWriter};
+use lydite_tpcc::population::RowWriter;
 use lydite_tpcc::rows::{Address, ColumnSink, Row};
 use lydite_tpcc::text::{Credit, LastName, Text};
 use lydite_tpcc::transactions::{
@@ -227,16 +227,11 @@ impl RowWriter for Discard {
 }
 
 impl Loader for NullLoader {
-    fn load(
-        &mut self,
-        unit: LoadUnit,
-        population: &Population,
-        progress: &LoadProgress,
-    ) -> Result<(), TargetError> {
+    fn load(&mut self, unit: LoadUnit, rows: &LoadRows, progress: &LoadProgress) -> Result<(), TargetError> {
         for &table in unit.tables() {
             let mut discard = Discard::default();
-            population.write_table(table, unit.warehouse(), &mut discard)?;
-            progress.add(discard.rows, discard.bytes);
+            progress.timed(|| rows.write_table(table, unit.warehouse(), &mut discard))?;
+            progress.add_to(table, discard.rows, discard.bytes);
         }
         Ok(())
     }

@@ -116,8 +116,9 @@ pub(crate) struct RunArgs {
 #[derive(Debug, Args)]
 #[command(allow_negative_numbers = true)]
 pub(crate) struct LoadArgs {
-    /// URL of the database (see `lydite targets`)
-    pub(crate) target: String,
+    /// URL of the database (see `lydite targets`); --csv alone needs none
+    #[arg(required_unless_present = "csv")]
+    pub(crate) target: Option<String>,
     /// Warehouses to load (tpcc)
     #[arg(short, long, value_name = "N")]
     pub(crate) warehouses: Option<String>,
@@ -140,12 +141,33 @@ pub(crate) struct LoadArgs {
     /// Seed of the rows [default: 1]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<String>,
+    /// Write the rows into this directory as CSV files with a manifest; the same command goes on with unfinished files.
+    /// With a TARGET, then load them (tpcc)
+    #[arg(long, value_name = "DIR", conflicts_with = "from")]
+    pub(crate) csv: Option<PathBuf>,
+    /// Load the rows of the CSV files in this directory, those of --csv or of another program, after a check of all of
+    /// them (tpcc)
+    #[arg(long, value_name = "DIR")]
+    pub(crate) from: Option<PathBuf>,
     /// Continue an interrupted load
     #[arg(long)]
     pub(crate) resume: bool,
     /// First drop all tables, views and foreign tables with the names of Lydite's tables, whoever made them
     #[arg(long, conflicts_with = "resume")]
     pub(crate) fresh: bool,
+    /// Write the measures of the load as JSON; - is the standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<String>,
+    /// Write the measures of the load as an HTML page; - is the standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<String>,
+    /// Sample once a second for --json and --report: db, host, host/port:N, host=ssh://HOST or prometheus=URL, or off;
+    /// repeat it for more [default: db]
+    #[arg(long, value_name = "SOURCE")]
+    pub(crate) observe: Vec<String>,
+    /// Name of the load in its documents
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) label: Option<String>,
     /// Show nothing while loading
     #[arg(short, long)]
     pub(crate) quiet: bool,

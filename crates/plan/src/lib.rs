@@ -12,6 +12,7 @@ mod document;
 pub mod entries;
 mod error;
 pub mod key;
+pub mod load;
 pub mod micro;
 mod mode;
 pub mod observe;

@@ -271,7 +271,7 @@ impl Plan {
         let report = output(entries, "report", target.as_ref());
         let summary = output(entries, "summary", target.as_ref());
         let success_log = success_log(entries, target.as_ref());
-        check_places(entries, [("json", &json), ("report", &report), ("summary", &summary)]);
+        check_places(entries, &[("json", &json), ("report", &report), ("summary", &summary)]);
         Some(Self {
             target: target?,
             warehouses,
@@ -436,7 +436,7 @@ fn active(text: &str) -> Result<(u32, u32), Problem> {
 }
 
 /// Reads a label, one line that fits the head of a column.
-fn label(text: &str) -> Result<String, Problem> {
+pub(crate) fn label(text: &str) -> Result<String, Problem> {
     if text.is_empty() || text.chars().count() > MAX_LABEL || text.chars().any(char::is_control) {
         return Err(format!("must be one line of 1 to {MAX_LABEL} characters").into());
     }
@@ -444,7 +444,7 @@ fn label(text: &str) -> Result<String, Problem> {
 }
 
 /// Reads the place of a document, and checks that it can be written.
-fn output(entries: &mut Entries, key: &str, target: Option<&TargetSpec>) -> Option<Destination> {
+pub(crate) fn output(entries: &mut Entries, key: &str, target: Option<&TargetSpec>) -> Option<Destination> {
     let place = Destination::new(entries.text(key)?);
     if let Err(problem) = place.check().and_then(|()| apart(&place, target, entries.config.as_deref())) {
         entries.wrong(key, &format!("{} {problem}", place.shown()));
@@ -465,10 +465,10 @@ fn success_log(entries: &mut Entries, target: Option<&TargetSpec>) -> Option<Pat
 }
 
 /// Rejects documents and logs that share a place.
-fn check_places(entries: &mut Entries, documents: [(&str, &Option<Destination>); 3]) {
+pub(crate) fn check_places(entries: &mut Entries, documents: &[(&str, &Option<Destination>)]) {
     let logs = ["rte.delivery_log", "success_log"].map(|key| (key, entries.text(key).map(Destination::new)));
     let logs = logs.iter().map(|(key, place)| (*key, place));
-    let places: Vec<_> = documents.into_iter().chain(logs).collect();
+    let places: Vec<_> = documents.iter().copied().chain(logs).collect();
     for (number, (key, own)) in places.iter().enumerate() {
         for (other, place) in &places[..number] {
             if let (Some(own), Some(place)) = (own, place)

@@ -20,10 +20,12 @@ pub enum DocumentKind {
     ForeignCheck,
     /// Counts of `lydite was`.
     Was,
+    /// Measures of `lydite load`.
+    Load,
 }
 
 /// Keys of each kind.
-const KEYS: [(DocumentKind, &[&str]); 7] = [
+const KEYS: [(DocumentKind, &[&str]); 8] = [
     (DocumentKind::Audit, &["audit", "tests"]),
     (DocumentKind::Sweep, &["points", "figures"]),
     (DocumentKind::Isolation, &["isolation"]),
@@ -31,6 +33,7 @@ const KEYS: [(DocumentKind, &[&str]); 7] = [
     (DocumentKind::ForeignCheck, &["databases"]),
     (DocumentKind::Was, &["listen", "transactions"]),
     (DocumentKind::Result, &["transactions"]),
+    (DocumentKind::Load, &["load", "plan"]),
 ];
 
 impl DocumentKind {
@@ -51,6 +54,7 @@ impl DocumentKind {
             Self::Functions => "it has verdicts of `lydite verify`",
             Self::ForeignCheck => "it has verdicts of `lydite check --foreign`",
             Self::Was => "it has counts of `lydite was`",
+            Self::Load => "it has measures of `lydite load`, whose page `lydite load --report` writes",
         })
     }
 }

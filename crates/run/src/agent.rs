@@ -123,5 +123,5 @@ fn load_own(
     }
     let population = Population::from_meta(&meta, work.time);
     let jobs = work.jobs as usize;
-    Ok(load_share(&*target, &population, (&work.missing, share), jobs, control, report)?)
+    Ok(load_share(&*target, &(&population).into(), (&work.missing, share), jobs, control, report)?)
 }

@@ -14,9 +14,11 @@ mod fault_pieces;
 pub mod fleet;
 mod halves;
 pub mod host;
+mod load_document;
+mod load_watch;
 pub mod loading;
 mod measuring;
-mod observed;
+pub mod observed;
 pub mod proven;
 mod publishing;
 pub mod readiness;
@@ -27,13 +29,16 @@ pub mod replicas;
 mod request;
 mod result;
 mod settling;
+mod sources;
 pub mod spread;
 mod workload;
 
 pub use beside::faults::{Faults, warn_of_untold};
 pub use beside::function_tests::line as function_test_line;
 pub use conclusion::Concluded;
+pub use load_document::LoadFacts;
 pub use request::Request;
+pub use sources::Sought;
 
 use lydite_console::exit::Failure;
 

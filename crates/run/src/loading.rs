@@ -1,11 +1,13 @@
-//! Loading of a database, with its live view.
+//! Loading of a database, with its live view, and what was observed beside it.
 
+use crate::load_watch::{LoadSeen, LoadWatch};
+use crate::sources::Sought;
 use lydite_bench::{Kept, LoadError, LoadReport, LoadSnapshot, RunControl};
 use lydite_console::exit::Failure;
 use lydite_console::interrupt::Interrupt;
 use lydite_console::output::complain;
 use lydite_console::shell::typed;
-use lydite_database::{Demand, Target};
+use lydite_database::{Demand, LoadRows, Target};
 use lydite_plan::data;
 use lydite_report::live::{LoadProgress, LoadView, Style};
 use lydite_tpcc::meta::DatabaseMeta;
@@ -21,6 +23,32 @@ pub struct TpccLoad<'a> {
     interrupt: &'a Interrupt,
     /// Command that resumes it; `None` if the database ends with this program.
     resume_command: Option<String>,
+    /// URL without its password.
+    url: String,
+    /// Rows that are not made from the seed, but read.
+    rows: Option<LoadRows>,
+    /// Sources that are sampled; `None` if nobody asks for measures.
+    sought: Option<Sought<'a>>,
+}
+
+/// A load that is over, with what was observed beside it.
+#[derive(Clone, Debug)]
+pub struct LoadDone {
+    /// Results of the load.
+    pub report: LoadReport,
+    pub(crate) seen: LoadSeen,
+}
+
+/// Does `work`, a load, and samples sources beside it if there are any.
+pub(crate) fn watched<E>(
+    sought: Option<&Sought<'_>>,
+    work: impl FnOnce() -> Result<LoadReport, E>,
+) -> Result<LoadDone, E> {
+    let watch = sought.map(LoadWatch::begin);
+    let report = work()?;
+    let seconds = report.measures.seconds.len();
+    let seen = watch.map(|watch| watch.finish(seconds)).unwrap_or_default();
+    Ok(LoadDone { report, seen })
 }
 
 impl<'a> TpccLoad<'a> {
@@ -34,15 +62,39 @@ impl<'a> TpccLoad<'a> {
         // Asked now: after a failure, the database may not answer.
         let url = target.describe()?.url;
         let resume_command = (!temporary).then(|| resume_command(&url, meta));
-        Ok(Self { target, meta, style, interrupt, resume_command })
+        Ok(Self { target, meta, style, interrupt, resume_command, url, rows: None, sought: None })
+    }
+
+    /// Loads rows that are read from the files in `dir` instead of made from the seed.
+    #[must_use]
+    pub fn with_rows(mut self, rows: LoadRows, dir: &str) -> Self {
+        let command = || format!("lydite load {} --from {} --resume", typed(&self.url), typed(dir));
+        self.resume_command = self.resume_command.is_some().then(command);
+        Self { rows: Some(rows), ..self }
+    }
+
+    /// Samples sources beside the load.
+    #[must_use]
+    pub fn observed(self, sought: Sought<'a>) -> Self {
+        Self { sought: Some(sought), ..self }
     }
 
     /// Loads through `jobs` connections of this process, and shows the progress.
-    pub fn alone(&self, jobs: usize, resume: bool) -> Result<LoadReport, Failure> {
-        let population = Population::from_meta(self.meta, now());
-        self.show("", |control, observer| {
-            lydite_bench::load(self.target, &population, jobs, resume, control, observer)
+    pub fn alone(&self, jobs: usize, resume: bool) -> Result<LoadDone, Failure> {
+        let rows = self.rows.clone().unwrap_or_else(|| (&Population::from_meta(self.meta, now())).into());
+        self.watching(|| {
+            self.show("", |control, observer| {
+                lydite_bench::load(self.target, &rows, jobs, resume, control, observer)
+            })
         })
+    }
+
+    /// Does `work`, a load, and samples the sources beside it.
+    pub(crate) fn watching(
+        &self,
+        work: impl FnOnce() -> Result<LoadReport, Failure>,
+    ) -> Result<LoadDone, Failure> {
+        watched(self.sought.as_ref(), work)
     }
 
     /// Loads with `work`, and shows the progress. An error says how to finish the load; `how` follows the command.
@@ -136,7 +188,7 @@ pub(crate) fn show<E>(
 
 /// Returns the expected number of rows: the mean number of order lines, and ten districts for each warehouse, since
 /// skew does not change the total. Skewed data have fewer rows of stock.
-fn expected_rows(meta: &DatabaseMeta) -> u64 {
+pub fn expected_rows(meta: &DatabaseMeta) -> u64 {
     let districts = DISTRICTS_PER_WAREHOUSE.into();
     let lines = 10 * u64::from(districts) * u64::from(meta.size.orders());
     let each: u64 =
@@ -147,6 +199,6 @@ fn expected_rows(meta: &DatabaseMeta) -> u64 {
 }
 
 /// Returns the time of the rows of a load.
-pub(crate) fn now() -> Timestamp {
+pub fn now() -> Timestamp {
     Timestamp(jiff::Timestamp::now().as_microsecond())
 }

@@ -3,11 +3,14 @@
 use lydite_console::exit::Failure;
 use lydite_database::{Target, TargetError, TargetErrorKind};
 use lydite_observe::SourceSpec;
-use lydite_plan::Plan;
+use lydite_plan::observe::Observe;
 
-/// Rejects a plan that observes a database with nothing to report, unless it does so by default.
-pub(crate) fn check(plan: &Plan, target: &dyn Target) -> Result<(), Failure> {
-    let configured = plan.observe.configured && plan.observe.sources.contains(&SourceSpec::Database);
+/// Rejects sources with a database that has nothing to report, unless it is one by default.
+///
+/// # Errors
+/// It has nothing to report, or the user may not read it; the database is away.
+pub fn check(observe: &Observe, target: &dyn Target) -> Result<(), Failure> {
+    let configured = observe.configured && observe.sources.contains(&SourceSpec::Database);
     if !configured {
         return Ok(());
     }

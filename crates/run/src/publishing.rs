@@ -85,7 +85,12 @@ fn publish(request: &Request, result: &RunResult, failures: &mut Vec<Failure>) {
 ///
 /// # Errors
 /// The failure to write to `place`, with the other place.
-fn or_elsewhere(place: &Destination, usual: &str, document: &[u8], interrupt: &Interrupt) -> Outcome {
+pub(crate) fn or_elsewhere(
+    place: &Destination,
+    usual: &str,
+    document: &[u8],
+    interrupt: &Interrupt,
+) -> Outcome {
     let Err(failure) = write(place, document, Some(interrupt)) else { return Ok(()) };
     // A new directory for each file, so that no other file is overwritten.
     let directory = |number| std::env::temp_dir().join(format!("lydite-{}-{number}", std::process::id()));

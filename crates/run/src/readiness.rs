@@ -1,9 +1,10 @@
 //! Readiness of the database for a run of TPC-C: templates, loading, and the check that its state fits the plan.
 
 use crate::fleet::joining::Asked;
-use crate::loading::{self, TpccLoad, resume_command};
+use crate::loading::{self, LoadDone, TpccLoad, resume_command};
 use crate::request::Request;
-use lydite_bench::{LoadReport, Mode};
+use crate::sources::Sought;
+use lydite_bench::Mode;
 use lydite_console::exit::{Failure, Outcome};
 use lydite_console::shell::typed;
 use lydite_database::{DatabaseState, Demand, Target};
@@ -12,6 +13,7 @@ use lydite_plan::controls::Scale;
 use lydite_plan::data::load_flags;
 use lydite_report::figures::plural;
 use lydite_tpcc::meta::DatabaseMeta;
+use std::sync::Arc;
 
 /// Least default of the number of warehouses to load.
 const DEFAULT_WAREHOUSES: u32 = 2;
@@ -81,7 +83,7 @@ pub(crate) fn begin_with_template(request: &Request, name: &str) -> Outcome {
     {
         let target = plan.target.open()?;
         check_target(plan, &*target)?;
-        make_ready(&*target, request, true)?;
+        make_ready(&target, request, true)?;
     }
     Ok(templates.save(name)?)
 }
@@ -89,10 +91,10 @@ pub(crate) fn begin_with_template(request: &Request, name: &str) -> Outcome {
 /// Loads the database if it is empty, and checks that its data fits the plan. `fresh` drops its data and loads it anew.
 /// Returns the description of the database, and the load if there was one.
 pub(crate) fn make_ready(
-    target: &dyn Target,
+    target: &Arc<dyn Target>,
     request: &Request,
     fresh: bool,
-) -> Result<(DatabaseMeta, Option<LoadReport>), Failure> {
+) -> Result<(DatabaseMeta, Option<LoadDone>), Failure> {
     let plan = &request.plan;
     let mut state = target.state()?;
     let (mut warehouses, mut data) = (plan.warehouses, plan.data);
@@ -134,15 +136,16 @@ pub(crate) fn make_ready(
             let meta = data.describe(warehouses.unwrap_or_else(|| default_warehouses(request)), plan.seed)?;
             fitting_run(request, &meta)?;
             target.admit(&Demand::Districts(meta.districts.clone()))?;
-            let place = (target, plan.target.is_temporary());
+            let place = (&**target, plan.target.is_temporary());
             let load = TpccLoad::new(place, &meta, request.style, &request.interrupt)?;
-            let report = load.alone(plan.jobs, false)?;
-            if report.interrupted {
+            let load = load.observed(Sought::of_plan(plan, target));
+            let done = load.alone(plan.jobs, false)?;
+            if done.report.interrupted {
                 let next =
                     load.go_on().map(|next| next + ", or start again with --fresh").unwrap_or_default();
                 return Err(Failure::Interrupted(format!("interrupted while loading{next}")));
             }
-            Ok((meta, Some(report)))
+            Ok((meta, Some(done)))
         }
         state => Err(unusable(&state, &target.describe()?.url).unwrap_or_else(|| {
             Failure::usage("the database is in an unknown state: load it again with --fresh")

@@ -1,8 +1,8 @@
 //! Records of the microbenchmark: their load, and the check that they are as a plan wants.
 
-use crate::loading;
+use crate::loading::{self, LoadDone};
 use crate::request::Request;
-use lydite_bench::LoadReport;
+use crate::sources::Sought;
 use lydite_console::exit::Failure;
 use lydite_console::interrupt::Interrupt;
 use lydite_console::shell::typed;
@@ -12,6 +12,7 @@ use lydite_micro::{Data, Engines, Meta, RECORDS_VERSION, Totals};
 use lydite_plan::micro::MicroAsked;
 use lydite_report::live::Style;
 use lydite_report::model::{CheckResult, CheckedWhen};
+use std::sync::Arc;
 use std::time::Instant;
 
 /// Loads the tables of the microbenchmark.
@@ -21,15 +22,19 @@ pub fn load(
     jobs: usize,
     style: Style,
     interrupt: &Interrupt,
-) -> Result<LoadReport, Failure> {
+    sought: Option<&Sought<'_>>,
+) -> Result<LoadDone, Failure> {
     loading::tell_notes(&target.admit(&Demand::Load)?);
     let engines = target.capabilities().micro()?.engines();
     let tables = meta.data.all_tables(engines).count() as u64;
     let title = format!("Loading {tables} tables of {} records", meta.data.records);
     let expected = (meta.data.all_records(engines), tables);
-    Ok(loading::show(style, &title, expected, interrupt, |control, observer| {
-        lydite_bench::load_micro(target, meta, jobs, control, observer)
-    })?)
+    let load = || {
+        loading::show(style, &title, expected, interrupt, |control, observer| {
+            lydite_bench::load_micro(target, meta, jobs, control, observer)
+        })
+    };
+    Ok(loading::watched(sought, load)?)
 }
 
 /// Returns the error of a database whose state the microbenchmark can't use.
@@ -70,10 +75,10 @@ pub fn unusable(state: &DatabaseState, url: &str) -> Failure {
 /// Loads the database if it is empty or `--fresh` is set, and checks that its data fits the plan. Returns its
 /// description, and the load if there was one.
 pub(crate) fn make_ready(
-    target: &dyn Target,
+    target: &Arc<dyn Target>,
     request: &Request,
     asked: &MicroAsked,
-) -> Result<(Meta, Option<LoadReport>), Failure> {
+) -> Result<(Meta, Option<LoadDone>), Failure> {
     let plan = &request.plan;
     let mut state = target.state()?;
     let mut usual = Data::default();
@@ -108,13 +113,14 @@ pub(crate) fn make_ready(
         }
         DatabaseState::Empty => {
             let meta = meta();
-            let report = load(target, &meta, plan.jobs, request.style, &request.interrupt)?;
-            if report.interrupted {
+            let sought = Sought::of_plan(plan, target);
+            let done = load(&**target, &meta, plan.jobs, request.style, &request.interrupt, Some(&sought))?;
+            if done.report.interrupted {
                 // A temporary database is gone.
                 let next = if plan.target.is_temporary() { "" } else { ": load again with --fresh" };
                 return Err(Failure::Interrupted(format!("interrupted while loading{next}")));
             }
-            Ok((meta, Some(report)))
+            Ok((meta, Some(done)))
         }
         state => Err(unusable(&state, &url)),
     }

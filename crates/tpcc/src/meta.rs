@@ -7,6 +7,9 @@ use crate::scale::{Districts, Size};
 /// Version of [`crate::population`]. Equal versions, seeds and scales give equal rows.
 pub const POPULATION_VERSION: u32 = 1;
 
+/// Version of rows that another program made: nobody can make them again.
+pub const FOREIGN_POPULATION: u32 = 0;
+
 /// The content of the `lydite_meta` table, apart from the state of the load.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DatabaseMeta {
@@ -52,6 +55,12 @@ impl Played {
 }
 
 impl DatabaseMeta {
+    /// True if another program made the rows, so that they are not known. The seed is a checksum of its files then.
+    #[must_use]
+    pub fn is_foreign(&self) -> bool {
+        self.population == FOREIGN_POPULATION
+    }
+
     /// True if both databases hold the same rows after a load.
     #[must_use]
     pub fn is_of_same_rows(&self, other: &Self) -> bool {

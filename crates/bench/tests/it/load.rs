@@ -3,8 +3,8 @@
 use lydite_bench::{Kept, LoadError, LoadReport, RunControl, load};
 use lydite_database::{
     Capabilities, ConditionFinding, DatabaseState, Demand, Description, FoundRows, HalfCounts, LedgerCounts,
-    LoadProgress, LoadUnit, Loader, RowKeys, Session, TableChecksum, Target, TargetError, TargetErrorKind,
-    Written,
+    LoadProgress, LoadRows, LoadUnit, Loader, RowKeys, Session, TableChecksum, Target, TargetError,
+    TargetErrorKind, Written,
 };
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
@@ -53,12 +53,7 @@ struct ShelfLoader {
 }
 
 impl Loader for ShelfLoader {
-    fn load(
-        &mut self,
-        unit: LoadUnit,
-        _population: &Population,
-        progress: &LoadProgress,
-    ) -> Result<(), TargetError> {
+    fn load(&mut self, unit: LoadUnit, _rows: &LoadRows, progress: &LoadProgress) -> Result<(), TargetError> {
         let LoadUnit::Warehouse(warehouse) = unit else {
             if let DatabaseState::Loading { items, .. } = &mut *lock(&self.state) {
                 assert!(!*items, "ITEM was loaded twice");
@@ -158,8 +153,8 @@ impl Target for Shelf {
 
 const SEED: u64 = 7;
 
-fn population(warehouses: u32) -> Population {
-    Population::new(warehouses, SEED, Timestamp(0))
+fn rows(warehouses: u32) -> LoadRows {
+    LoadRows::from(&Population::new(warehouses, SEED, Timestamp(0)))
 }
 
 fn meta(warehouses: u32) -> DatabaseMeta {
@@ -172,14 +167,14 @@ fn loading(warehouses: u32, done: &[u32]) -> DatabaseState {
 }
 
 fn fill(shelf: &Shelf, warehouses: u32, resume: bool) -> Result<LoadReport, LoadError> {
-    load(shelf, &population(warehouses), 3, resume, &RunControl::default(), &mut |_| {})
+    load(shelf, &rows(warehouses), 3, resume, &RunControl::default(), &mut |_| {})
 }
 
 #[test]
 fn an_empty_database_gets_every_warehouse_once() {
     let shelf = Shelf::new(DatabaseState::Empty);
     let mut snapshots = Vec::new();
-    let report = load(&shelf, &population(8), 3, false, &RunControl::default(), &mut |snapshot| {
+    let report = load(&shelf, &rows(8), 3, false, &RunControl::default(), &mut |snapshot| {
         snapshots.push(snapshot.clone());
     })
     .unwrap();
@@ -298,7 +293,7 @@ fn a_stop_keeps_what_is_complete_so_that_the_load_can_be_resumed() {
         stopper.stop();
         wait_for_stop(progress)
     });
-    let report = load(&shelf, &population(100), 3, false, &control, &mut |_| {}).unwrap();
+    let report = load(&shelf, &rows(100), 3, false, &control, &mut |_| {}).unwrap();
     assert!(report.interrupted);
     assert_eq!((report.units, *lock(&shelf.finished)), (2, 0));
     let shelf = Shelf::new(shelf.now());

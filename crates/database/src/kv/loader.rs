@@ -12,9 +12,12 @@ use crate::kv::meta;
 use crate::kv::store::{Access, KvTable, Pending, StoreTx};
 use crate::kv::store_error::StoreError;
 use crate::load::{LoadProgress, LoadUnit, Loader};
-use lydite_tpcc::population::{Population, RowWriter};
+use crate::load_rows::LoadRows;
+use lydite_tpcc::population::RowWriter;
 use lydite_tpcc::rows::{AnyRow, History, Row};
+use lydite_tpcc::schema::Table;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// Size in bytes at which a transaction of a load is committed: large enough that commits cost little, small enough
 /// that a store can hold several in memory.
@@ -32,25 +35,21 @@ impl KvLoader {
         Self { store, load_lock, place }
     }
 
-    fn fill(
-        &self,
-        unit: LoadUnit,
-        population: &Population,
-        progress: &LoadProgress,
-    ) -> Result<(), StoreError> {
+    fn fill(&self, unit: LoadUnit, rows: &LoadRows, progress: &LoadProgress) -> Result<(), StoreError> {
         let mut batch = Batch {
             store: &*self.store,
             load_lock: &self.load_lock,
             tx: None,
             value: Vec::new(),
-            rows: 0,
+            begun: None,
+            tables: [(0, 0); Table::ALL.len()],
             bytes: 0,
             history: 0,
             pending: Vec::new(),
             progress,
         };
         for &table in unit.tables() {
-            population.write_table(table, unit.warehouse(), &mut batch)?;
+            rows.write_table(table, unit.warehouse(), &mut batch)?;
         }
         batch.commit()?;
         // The unit is complete only once all its rows are durable.
@@ -63,14 +62,8 @@ impl KvLoader {
 }
 
 impl Loader for KvLoader {
-    fn load(
-        &mut self,
-        unit: LoadUnit,
-        population: &Population,
-        progress: &LoadProgress,
-    ) -> Result<(), TargetError> {
-        self.fill(unit, population, progress)
-            .map_err(|error| error.on_target(&format!("load {unit}"), &self.place))
+    fn load(&mut self, unit: LoadUnit, rows: &LoadRows, progress: &LoadProgress) -> Result<(), TargetError> {
+        self.fill(unit, rows, progress).map_err(|error| error.on_target(&format!("load {unit}"), &self.place))
     }
 }
 
@@ -81,8 +74,11 @@ struct Batch<'a> {
     tx: Option<AnyTx<'a>>,
     /// Reused buffer for values.
     value: Vec<u8>,
-    /// Rows and bytes of this transaction.
-    rows: u64,
+    /// Time of the first row of this transaction.
+    begun: Option<Instant>,
+    /// Rows and bytes of this transaction, in the order of the tables.
+    tables: [(u64, u64); Table::ALL.len()],
+    /// Bytes of this transaction.
     bytes: u64,
     /// Rows of HISTORY in this unit.
     history: u32,
@@ -122,8 +118,14 @@ impl Batch<'_> {
             self.load_lock.check()?;
             self.pending.push(tx.commit()?);
         }
-        self.progress.add(self.rows, self.bytes);
-        self.rows = 0;
+        if let Some(begun) = self.begun.take() {
+            self.progress.batch(begun.elapsed());
+        }
+        for (table, (rows, bytes)) in Table::ALL.into_iter().zip(std::mem::take(&mut self.tables)) {
+            if rows > 0 {
+                self.progress.add_to(table, rows, bytes);
+            }
+        }
         self.bytes = 0;
         if self.progress.stopped() {
             return Err(StoreError::Failed("the load was interrupted".into()));
@@ -136,6 +138,8 @@ impl RowWriter for Batch<'_> {
     type Error = StoreError;
 
     fn write<R: Row>(&mut self, row: &R) -> Result<(), StoreError> {
+        let before = self.bytes;
+        self.begun.get_or_insert_with(Instant::now);
         match row.as_any() {
             AnyRow::Item(row) => self.row(row)?,
             AnyRow::Warehouse(row) => self.row(row)?,
@@ -154,7 +158,9 @@ impl RowWriter for Batch<'_> {
             AnyRow::OrderLine(row) => self.row(row)?,
             AnyRow::Stock(row) => self.row(row)?,
         }
-        self.rows += 1;
+        let (rows, bytes) = &mut self.tables[R::TABLE as usize];
+        *rows += 1;
+        *bytes += self.bytes - before;
         if self.bytes >= BATCH_BYTES { self.commit() } else { Ok(()) }
     }
 }

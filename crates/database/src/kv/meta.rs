@@ -46,10 +46,16 @@ pub enum NotesError {
     Bad(&'static str),
 }
 
-/// The initial rows of a database are not known: an older Lydite loaded it.
+/// Reason why the initial rows of a database are not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("an older Lydite loaded the database, so its initial rows are not known: load with --fresh")]
-pub struct UnknownPopulation;
+pub enum UnknownPopulation {
+    /// An older Lydite made other rows.
+    #[error("an older Lydite loaded the database, so its initial rows are not known: load with --fresh")]
+    Outdated,
+    /// The rows were loaded from another program's files.
+    #[error("another program made the rows, so the initial ones are not known")]
+    Foreign,
+}
 
 /// Stores `meta` in the state "loading".
 pub fn create(tx: &mut AnyTx<'_>, meta: &DatabaseMeta) -> Result<(), StoreError> {
@@ -199,10 +205,13 @@ pub fn meta(notes: &BTreeMap<String, String>) -> Result<DatabaseMeta, NotesError
 /// Returns the initial rows of a database.
 ///
 /// # Errors
-/// An older Lydite loaded the database.
+/// The rows are not known.
 pub fn initial_rows(meta: &DatabaseMeta) -> Result<Population, UnknownPopulation> {
+    if meta.is_foreign() {
+        return Err(UnknownPopulation::Foreign);
+    }
     if meta.population != POPULATION_VERSION {
-        return Err(UnknownPopulation);
+        return Err(UnknownPopulation::Outdated);
     }
     Ok(Population::from_meta(meta, Timestamp(0)))
 }

@@ -1,6 +1,7 @@
 //! The errors of a key-value store.
 
 use crate::error::{AbortReason, Committed, TargetError, TxError};
+use crate::load_rows::RowsLost;
 
 /// Error of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +25,12 @@ pub enum StoreError {
     Broken(String),
     /// Any other error. A retry would not help.
     Failed(String),
+}
+
+impl From<RowsLost> for StoreError {
+    fn from(RowsLost(message): RowsLost) -> Self {
+        Self::Failed(message)
+    }
 }
 
 impl StoreError {

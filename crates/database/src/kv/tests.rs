@@ -37,7 +37,7 @@ fn a_load_that_has_lost_its_right_commits_nothing_more() {
     target.create_schema(&meta(1)).expect("create_schema");
     let mut loader = target.loader().expect("a loader");
     config.lost.store(true, Ordering::Relaxed);
-    let mut load = || loader.load(LoadUnit::Items, &population(1), &LoadProgress::default());
+    let mut load = || loader.load(LoadUnit::Items, &(&population(1)).into(), &LoadProgress::default());
     let refused = load().expect_err("it may not");
     assert!(refused.message.contains("the right to load is lost"), "{refused:?}");
     let refused = target.finish_load(1, &|_| ()).expect_err("it may not");

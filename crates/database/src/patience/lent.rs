@@ -3,10 +3,10 @@
 use super::Patience;
 use crate::error::{Committed, TargetError, TxError};
 use crate::load::{LoadProgress, LoadUnit, Loader};
+use crate::load_rows::LoadRows;
 use crate::micro::MicroLoader;
 use crate::replication::Positions;
 use lydite_micro::TableId;
-use lydite_tpcc::population::Population;
 use std::time::Duration;
 
 /// An object that is lent to a thread for each request.
@@ -45,15 +45,10 @@ impl<T: ?Sized + Send + 'static> Lent<T> {
 }
 
 impl Loader for Lent<dyn Loader> {
-    fn load(
-        &mut self,
-        unit: LoadUnit,
-        population: &Population,
-        progress: &LoadProgress,
-    ) -> Result<(), TargetError> {
-        let (population, counted) = (population.clone(), progress.clone());
+    fn load(&mut self, unit: LoadUnit, rows: &LoadRows, progress: &LoadProgress) -> Result<(), TargetError> {
+        let (rows, counted) = (rows.clone(), progress.clone());
         let what = || format!("the rows of {unit}");
-        self.ask(&what, &|| progress.bytes(), move |loader| loader.load(unit, &population, &counted))
+        self.ask(&what, &|| progress.bytes(), move |loader| loader.load(unit, &rows, &counted))
     }
 }
 

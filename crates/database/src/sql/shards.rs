@@ -5,11 +5,11 @@
 
 use crate::error::TargetError;
 use crate::load::{LoadProgress, LoadUnit, Loader};
+use crate::load_rows::LoadRows;
 use crate::sql::meta::is_ours;
 use crate::target_url::{OptionSpec, ParsedUrl};
 use lydite_tpcc::Placement;
 use lydite_tpcc::meta::DatabaseMeta;
-use lydite_tpcc::population::Population;
 use lydite_tpcc::schema::Table;
 use std::ops::Range;
 
@@ -118,7 +118,7 @@ pub trait ShardLoader: Loader {
         &mut self,
         unit: LoadUnit,
         tables: &[Table],
-        population: &Population,
+        rows: &LoadRows,
         progress: &LoadProgress,
     ) -> Result<(), TargetError>;
 
@@ -141,21 +141,15 @@ pub struct ShardedLoader<L> {
 }
 
 impl<L: ShardLoader> Loader for ShardedLoader<L> {
-    fn load(
-        &mut self,
-        unit: LoadUnit,
-        population: &Population,
-        progress: &LoadProgress,
-    ) -> Result<(), TargetError> {
+    fn load(&mut self, unit: LoadUnit, rows: &LoadRows, progress: &LoadProgress) -> Result<(), TargetError> {
         let (layout, count) = (self.layout, self.shards.len());
         let of = match unit {
             LoadUnit::Items if !layout.items_single() => {
-                return self.coordinator.load(unit, population, progress);
+                return self.coordinator.load(unit, rows, progress);
             }
             LoadUnit::Items => ITEMS_SHARD,
             LoadUnit::Warehouse(warehouse) => {
-                let warehouses = population.warehouse_ids().count() as u32;
-                planned(count, warehouses).node_of[warehouse.0 as usize - 1] as usize
+                planned(count, rows.warehouses()).node_of[warehouse.0 as usize - 1] as usize
             }
         };
         for (number, shard) in self.shards.iter_mut().enumerate() {
@@ -166,7 +160,7 @@ impl<L: ShardLoader> Loader for ShardedLoader<L> {
             let tables: Vec<Table> = unit.tables().iter().copied().filter(here).collect();
             // An earlier load that was killed between two notes has left these rows.
             if !tables.is_empty() && !shard.has_loaded(unit)? {
-                shard.load_tables(unit, &tables, population, progress)?;
+                shard.load_tables(unit, &tables, rows, progress)?;
             }
         }
         self.coordinator.note(unit)

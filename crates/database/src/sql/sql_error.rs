@@ -1,6 +1,7 @@
 //! Errors of statements.
 
 use crate::error::{AbortReason, Committed, RUN_CHECK, TargetError, TxError, asks_for_check};
+use crate::load_rows::RowsLost;
 
 /// Codes of errors that the stored procedures, and statements that check their own rows, raise for a wrong number of
 /// rows: an exception of PL/pgSQL, a row that is missing or has a twin, and MySQL's SIGNAL.
@@ -30,6 +31,12 @@ pub enum SqlError {
     Lost(String),
     /// The answer does not fit the statement.
     Decode(String),
+}
+
+impl From<RowsLost> for SqlError {
+    fn from(RowsLost(message): RowsLost) -> Self {
+        Self::Decode(message)
+    }
 }
 
 impl SqlError {

@@ -2,6 +2,7 @@
 
 use crate::load::LoadProgress;
 use crate::sql::sql_error::SqlError;
+use lydite_tpcc::schema::Table;
 
 /// Rows between two reports of progress.
 const NOTE_ROWS: u64 = 1_000;
@@ -9,14 +10,16 @@ const NOTE_ROWS: u64 = 1_000;
 /// Counts of rows and bytes that are not yet reported.
 pub struct Tally<'a> {
     progress: &'a LoadProgress,
+    /// Table of TPC-C that the rows belong to.
+    table: Option<Table>,
     rows: u64,
     bytes: u64,
 }
 
 impl<'a> Tally<'a> {
-    /// Makes a tally that reports to `progress`.
-    pub fn new(progress: &'a LoadProgress) -> Self {
-        Self { progress, rows: 0, bytes: 0 }
+    /// Makes a tally that reports rows of a table to `progress`.
+    pub fn new(progress: &'a LoadProgress, table: &str) -> Self {
+        Self { progress, table: Table::from_name(table), rows: 0, bytes: 0 }
     }
 
     /// Counts bytes, in the form in which they are sent to the database.
@@ -41,6 +44,10 @@ impl<'a> Tally<'a> {
 
     /// Reports the counts.
     pub fn note(&mut self) {
-        self.progress.add(std::mem::take(&mut self.rows), std::mem::take(&mut self.bytes));
+        let (rows, bytes) = (std::mem::take(&mut self.rows), std::mem::take(&mut self.bytes));
+        match self.table {
+            Some(table) => self.progress.add_to(table, rows, bytes),
+            None => self.progress.add(rows, bytes),
+        }
     }
 }

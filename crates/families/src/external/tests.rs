@@ -101,19 +101,24 @@ fn the_answers_and_the_rows_of_a_driver_of_transactions_are_those_of_sqlite() {
     assert!(target.create_schema(&meta(2)).is_err(), "not twice");
     let population = population(2);
     let mut loader = target.loader().expect("loader");
-    loader.load(LoadUnit::Warehouse(WarehouseId(2)), &population, &LoadProgress::default()).expect("load");
+    loader
+        .load(LoadUnit::Warehouse(WarehouseId(2)), &(&population).into(), &LoadProgress::default())
+        .expect("load");
     let stopped = LoadProgress::default();
     stopped.stop();
-    let error =
-        loader.load(LoadUnit::Warehouse(WarehouseId(1)), &population, &stopped).expect_err("interrupted");
+    let error = loader
+        .load(LoadUnit::Warehouse(WarehouseId(1)), &(&population).into(), &stopped)
+        .expect_err("interrupted");
     assert!(error.message.ends_with("load warehouse 1: the load was interrupted"), "{error}");
     let loading = DatabaseState::Loading { meta: meta(2), items: false, warehouses: vec![WarehouseId(2)] };
     assert_eq!(target.state(), Ok(loading));
     assert_eq!(target.connect().err().map(|error| error.kind), Some(TargetErrorKind::Usage));
-    loader.load(LoadUnit::Items, &population, &LoadProgress::default()).expect("load");
+    loader.load(LoadUnit::Items, &(&population).into(), &LoadProgress::default()).expect("load");
     // A unit may be loaded twice: the second load replaces its rows.
     for warehouse in population.warehouse_ids() {
-        loader.load(LoadUnit::Warehouse(warehouse), &population, &LoadProgress::default()).expect("load");
+        loader
+            .load(LoadUnit::Warehouse(warehouse), &(&population).into(), &LoadProgress::default())
+            .expect("load");
     }
     drop(loader);
     let stages = parking_lot::Mutex::new(Vec::new());

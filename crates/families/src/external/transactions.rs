@@ -20,12 +20,12 @@ use lydite_database::kv::session::now;
 use lydite_database::kv::written::written;
 use lydite_database::profile::asks_for_an_unused_item;
 use lydite_database::{
-    Committed, ConditionFinding, DatabaseState, FoundRows, HalfCounts, LedgerCounts, LoadProgress, LoadUnit,
-    Loader, RowKeys, Session, TableChecksum, TargetError, TxError, Written,
+    Committed, ConditionFinding, DatabaseState, FoundRows, HalfCounts, LedgerCounts, LoadProgress, LoadRows,
+    LoadUnit, Loader, RowKeys, RowsLost, Session, TableChecksum, TargetError, TxError, Written,
 };
 use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
-use lydite_tpcc::population::{Population, RowWriter};
+use lydite_tpcc::population::RowWriter;
 use lydite_tpcc::rows::{self, Row};
 use lydite_tpcc::schema::Table;
 use lydite_tpcc::transactions::{
@@ -33,11 +33,12 @@ use lydite_tpcc::transactions::{
 };
 use lydite_tpcc::{OrderId, Outcome, Standard, StandardOutcome, Transaction, TransactionKind, WarehouseId};
 use serde::Deserialize;
-use std::cell::Cell;
-use std::collections::BTreeSet;
+use std::cell::RefCell;
+use std::collections::{BTreeSet, VecDeque};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 /// Size in bytes at which a batch of rows is sent.
 const BATCH_BYTES: usize = 256 << 10;
@@ -325,16 +326,15 @@ impl RowSource for Reader<'_> {
 struct DriverLoader(Lease);
 
 impl Loader for DriverLoader {
-    fn load(
-        &mut self,
-        unit: LoadUnit,
-        population: &Population,
-        progress: &LoadProgress,
-    ) -> Result<(), TargetError> {
+    fn load(&mut self, unit: LoadUnit, rows: &LoadRows, progress: &LoadProgress) -> Result<(), TargetError> {
         let driver = Arc::clone(self.0.driver());
         let doing = format!("load {unit}");
-        match self.fill(unit, population, progress) {
+        match self.fill(unit, rows, progress) {
             Ok(()) => Ok(()),
+            Err(FillError::Rows(lost)) => {
+                self.0.spoiled = self.0.call::<Nothing>("load_abort", &Nothing {}).is_err();
+                Err(lost.into())
+            }
             Err(FillError::Interrupted) => {
                 self.0.spoiled = self.0.call::<Nothing>("load_abort", &Nothing {}).is_err();
                 Err(TargetError::database(format!(
@@ -355,6 +355,14 @@ impl Loader for DriverLoader {
 enum FillError {
     Interrupted,
     Call(CallError),
+    /// A file of rows can't be read.
+    Rows(RowsLost),
+}
+
+impl From<RowsLost> for FillError {
+    fn from(lost: RowsLost) -> Self {
+        Self::Rows(lost)
+    }
 }
 
 impl From<CallError> for FillError {
@@ -364,12 +372,7 @@ impl From<CallError> for FillError {
 }
 
 impl DriverLoader {
-    fn fill(
-        &mut self,
-        unit: LoadUnit,
-        population: &Population,
-        progress: &LoadProgress,
-    ) -> Result<(), FillError> {
+    fn fill(&mut self, unit: LoadUnit, rows: &LoadRows, progress: &LoadProgress) -> Result<(), FillError> {
         let w_id = unit.warehouse().0;
         let Nothing {} = self.0.call("load_begin", &Unit { w_id })?;
         let kept = Kept::default();
@@ -377,7 +380,7 @@ impl DriverLoader {
             let columns = table.schema().columns.len() as u32;
             let (lease, kept) = (&mut self.0, &kept);
             let mut sender = Sender { lease, table, columns, buffer: RowBuffer::default(), progress, kept };
-            population.write_table(table, unit.warehouse(), &mut sender)?;
+            rows.write_table(table, unit.warehouse(), &mut sender)?;
             sender.send()?;
         }
         let Nothing {} = self.0.call_watched("load_end", &Unit { w_id }, &|_, stored| {
@@ -390,27 +393,37 @@ impl DriverLoader {
     }
 }
 
-/// Rows of a unit that the driver has and has not stored yet.
+/// Rows of a unit that the driver has and has not stored yet: a table, rows and bytes, in the order in which it got them.
 #[derive(Default)]
-struct Kept {
-    rows: Cell<u64>,
-    bytes: Cell<u64>,
-}
+struct Kept(RefCell<VecDeque<(Table, u64, u64)>>);
 
 impl Kept {
-    fn add(&self, rows: u64, bytes: u64) {
-        self.rows.set(self.rows.get() + rows);
-        self.bytes.set(self.bytes.get() + bytes);
+    fn add(&self, table: Table, rows: u64, bytes: u64) {
+        let mut all = self.0.borrow_mut();
+        match all.back_mut() {
+            Some((last, kept, size)) if *last == table => {
+                *kept += rows;
+                *size += bytes;
+            }
+            _ => all.push_back((table, rows, bytes)),
+        }
     }
 
-    /// Counts that many of them, at most all, as loaded. Each has an equal share of the bytes.
+    /// Counts that many of them, at most all, as loaded. Each has an equal share of the bytes of its table.
     fn store(&self, rows: u64, progress: &LoadProgress) {
-        let (all, bytes) = (self.rows.get(), self.bytes.get());
-        let rows = rows.min(all);
-        let share = (u128::from(bytes) * u128::from(rows)).checked_div(u128::from(all)).unwrap_or(0) as u64;
-        self.rows.set(all - rows);
-        self.bytes.set(bytes - share);
-        progress.add(rows, share);
+        let (mut all, mut left) = (self.0.borrow_mut(), rows);
+        while let Some((table, kept, bytes)) = all.front_mut().filter(|_| left > 0) {
+            let rows = left.min(*kept);
+            let share =
+                (u128::from(*bytes) * u128::from(rows)).checked_div(u128::from(*kept)).unwrap_or(0) as u64;
+            *kept -= rows;
+            *bytes -= share;
+            left -= rows;
+            progress.add_to(*table, rows, share);
+            if *kept == 0 {
+                all.pop_front();
+            }
+        }
     }
 }
 
@@ -430,7 +443,7 @@ impl Sender<'_> {
         if *rows == 0 {
             return Ok(());
         }
-        let (table, length) = (self.table.name(), bytes.len());
+        let (table, length, begun) = (self.table.name(), bytes.len(), Instant::now());
         self.lease.ask("load", |message| {
             // Writing to memory can't fail.
             let _infallible = rmp::encode::write_map_len(message, 2);
@@ -444,10 +457,11 @@ impl Sender<'_> {
         let LoadAnswer { kept } = self.lease.answer("load", &|_, _| (), |body| decode(body))?;
         let rows = u64::from(std::mem::take(rows));
         if kept {
-            self.kept.add(rows, length as u64);
+            self.kept.add(self.table, rows, length as u64);
         } else {
-            self.progress.add(rows, length as u64);
+            self.progress.add_to(self.table, rows, length as u64);
         }
+        self.progress.batch(begun.elapsed());
         if self.progress.stopped() { Err(FillError::Interrupted) } else { Ok(()) }
     }
 }

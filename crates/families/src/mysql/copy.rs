@@ -13,6 +13,7 @@ use lydite_tpcc::population::RowWriter;
 use lydite_tpcc::rows::{ColumnSink, Row};
 use lydite_tpcc::{Cents, Rate, Timestamp};
 use std::ops::Range;
+use std::time::Instant;
 
 /// Bytes per send. Far below the smallest packet limit of servers (1 MiB in MariaDB's clients, 4 MiB in old servers),
 /// and large enough that a packet's frame costs nothing.
@@ -141,11 +142,13 @@ pub(crate) fn copy_in(
 ) -> Result<(), SqlError> {
     let into = Destination { way, table, columns };
     let streams = batch.is_none() && way == Way::File;
+    let begun = Instant::now();
     if streams {
         into.begin_file(wire)?;
     }
-    let tally = Tally::new(progress);
-    let mut copy = Copy { wire, into, rows: Encoder::new(way), count: 0, batch, ends: Vec::new(), tally };
+    let tally = Tally::new(progress, table);
+    let rows = Encoder::new(way);
+    let mut copy = Copy { wire, into, rows, count: 0, batch, ends: Vec::new(), tally, progress };
     let written = write(&mut copy).and_then(|()| copy.send());
     copy.tally.note();
     match written {
@@ -154,7 +157,11 @@ pub(crate) fn copy_in(
             let _answered = copy.into.end_file(copy.wire, copy.count);
             Err(SqlError::Decode(stopped))
         }
-        Ok(()) if streams => copy.into.end_file(copy.wire, copy.count),
+        Ok(()) if streams => {
+            copy.into.end_file(copy.wire, copy.count)?;
+            progress.batch(begun.elapsed());
+            Ok(())
+        }
         written => written,
     }
 }
@@ -171,6 +178,7 @@ pub(crate) struct Copy<'a> {
     /// End of each row of the batch.
     ends: Vec<usize>,
     tally: Tally<'a>,
+    progress: &'a LoadProgress,
 }
 
 impl Copy<'_> {
@@ -193,7 +201,7 @@ impl Copy<'_> {
 
     /// Sends the buffered rows.
     fn send(&mut self) -> Result<(), SqlError> {
-        let Self { wire, into, rows, batch, ends, tally, .. } = self;
+        let Self { wire, into, rows, batch, ends, tally, progress, .. } = self;
         if rows.buffer.is_empty() {
             return Ok(());
         }
@@ -202,12 +210,12 @@ impl Copy<'_> {
                 let codes = wire.product.too_large;
                 let is_too_large = |error: &SqlError| matches!(error, SqlError::Database { code, .. } if codes.iter().any(|known| known.to_string() == *code));
                 batch::send(ends.len(), size, is_too_large, |batch| {
-                    into.transaction(wire, &rows.buffer, ends, batch)
+                    progress.timed(|| into.transaction(wire, &rows.buffer, ends, batch))
                 })?;
                 ends.clear();
             }
             None if into.way == Way::File => wire.send_part(&rows.buffer)?,
-            None => into.insert(wire, &rows.buffer)?,
+            None => progress.timed(|| into.insert(wire, &rows.buffer))?,
         }
         tally.bytes(rows.buffer.len());
         rows.buffer.clear();

@@ -13,9 +13,8 @@ use lydite_database::sql::ddl;
 use lydite_database::sql::meta::{self, Admin};
 use lydite_database::sql::shards::ShardLoader;
 use lydite_database::sql::sql_error::SqlError;
-use lydite_database::{LoadProgress, LoadUnit, Loader, TargetError};
+use lydite_database::{LoadProgress, LoadRows, LoadUnit, Loader, TargetError};
 use lydite_tpcc::WarehouseId;
-use lydite_tpcc::population::Population;
 use lydite_tpcc::schema::Table;
 
 pub(crate) struct MysqlLoader {
@@ -38,12 +37,12 @@ impl MysqlLoader {
     fn fill(
         &mut self,
         (unit, tables): (LoadUnit, &[Table]),
-        population: &Population,
+        rows: &LoadRows,
         progress: &LoadProgress,
     ) -> Result<(), SqlError> {
         self.wire.execute("START TRANSACTION")?;
         for &table in tables {
-            self.table(population, table, unit.warehouse(), progress).map_err(|error| match error {
+            self.table(rows, table, unit.warehouse(), progress).map_err(|error| match error {
                 SqlError::Decode(detail) => SqlError::Decode(format!("{}: {detail}", table.name())),
                 other => other,
             })?;
@@ -53,14 +52,14 @@ impl MysqlLoader {
 
     fn table(
         &mut self,
-        population: &Population,
+        rows: &LoadRows,
         table: Table,
         warehouse: WarehouseId,
         progress: &LoadProgress,
     ) -> Result<(), SqlError> {
         let columns = ddl::column_list(table);
         copy_in(&mut self.wire, self.way, (table.name(), &columns), None, progress, |copy| {
-            population.write_table(table, warehouse, copy).map(|_| ())
+            rows.write_table(table, warehouse, copy)
         })
     }
 
@@ -68,7 +67,7 @@ impl MysqlLoader {
         &mut self,
         mut batch: u32,
         (unit, tables): (LoadUnit, &[Table]),
-        population: &Population,
+        rows: &LoadRows,
         progress: &LoadProgress,
     ) -> Result<(), TargetError> {
         let Self { wire, place, way, .. } = self;
@@ -76,7 +75,7 @@ impl MysqlLoader {
         batch::load_unit(wire, (unit, tables), failed, |wire, table| {
             let columns = ddl::column_list(table);
             copy_in(wire, *way, (table.name(), &columns), Some(&mut batch), progress, |copy| {
-                population.write_table(table, unit.warehouse(), copy).map(|_| ())
+                rows.write_table(table, unit.warehouse(), copy)
             })
         })?;
         // A batch that was too large is too large for the next unit too.
@@ -86,13 +85,8 @@ impl MysqlLoader {
 }
 
 impl Loader for MysqlLoader {
-    fn load(
-        &mut self,
-        unit: LoadUnit,
-        population: &Population,
-        progress: &LoadProgress,
-    ) -> Result<(), TargetError> {
-        self.load_tables(unit, unit.tables(), population, progress)
+    fn load(&mut self, unit: LoadUnit, rows: &LoadRows, progress: &LoadProgress) -> Result<(), TargetError> {
+        self.load_tables(unit, unit.tables(), rows, progress)
     }
 }
 
@@ -101,13 +95,13 @@ impl ShardLoader for MysqlLoader {
         &mut self,
         unit: LoadUnit,
         tables: &[Table],
-        population: &Population,
+        rows: &LoadRows,
         progress: &LoadProgress,
     ) -> Result<(), TargetError> {
         if let Some(batch) = self.batch {
-            return self.in_batches(batch, (unit, tables), population, progress);
+            return self.in_batches(batch, (unit, tables), rows, progress);
         }
-        let loaded = self.fill((unit, tables), population, progress);
+        let loaded = self.fill((unit, tables), rows, progress);
         if loaded.is_err() {
             // The first error is the one that matters.
             let _undone = self.wire.execute("ROLLBACK");

@@ -15,6 +15,7 @@ use lydite_tpcc::{Cents, Rate, Timestamp};
 use postgres_protocol::message::backend::Message;
 use postgres_protocol::message::frontend;
 use std::ops::Range;
+use std::time::Instant;
 
 /// Bytes per CopyData message, large enough that the message's frame and the write cost nothing.
 const CHUNK: usize = 256 * 1024;
@@ -32,10 +33,15 @@ pub(super) fn copy_in(
     progress: &LoadProgress,
     write: impl FnOnce(&mut Copy<'_>) -> Result<(), SqlError>,
 ) -> Result<(), SqlError> {
+    let begun = Instant::now();
     begin(wire, table, columns)?;
-    let mut copy = Copy { wire, rows: Encoder::new(types), tally: Tally::new(progress) };
+    let mut copy = Copy { wire, rows: Encoder::new(types), tally: Tally::new(progress, table) };
     match write(&mut copy).and_then(|()| copy.end()) {
-        Ok(()) => wire.until_ready(),
+        Ok(()) => {
+            wire.until_ready()?;
+            progress.batch(begun.elapsed());
+            Ok(())
+        }
         Err(SqlError::Decode(stopped)) => {
             // The error is not the server's. The server undoes the COPY when it is told.
             frontend::copy_fail(&stopped, &mut wire.out).map_err(encoding)?;
@@ -196,6 +202,7 @@ pub(super) struct Batches<'a> {
     /// Rows per batch.
     size: &'a mut u32,
     tally: Tally<'a>,
+    progress: &'a LoadProgress,
 }
 
 impl<'a> Batches<'a> {
@@ -205,7 +212,8 @@ impl<'a> Batches<'a> {
         size: &'a mut u32,
         progress: &'a LoadProgress,
     ) -> Self {
-        Self { wire, table, rows: Encoder::new(types), ends: Vec::new(), size, tally: Tally::new(progress) }
+        let tally = Tally::new(progress, table.name());
+        Self { wire, table, rows: Encoder::new(types), ends: Vec::new(), size, tally, progress }
     }
 
     /// Sends the remaining rows.
@@ -216,8 +224,10 @@ impl<'a> Batches<'a> {
     }
 
     fn send(&mut self) -> Result<(), SqlError> {
-        let Self { wire, table, rows, ends, size, .. } = self;
-        batch::send(ends.len(), size, is_too_large, |batch| copy(wire, *table, &rows.buffer, ends, batch))?;
+        let Self { wire, table, rows, ends, size, progress, .. } = self;
+        batch::send(ends.len(), size, is_too_large, |batch| {
+            progress.timed(|| copy(wire, *table, &rows.buffer, ends, batch))
+        })?;
         self.tally.bytes(self.rows.buffer.len());
         self.rows.buffer.clear();
         self.ends.clear();

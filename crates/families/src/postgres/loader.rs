@@ -13,9 +13,8 @@ use lydite_database::sql::ddl;
 use lydite_database::sql::meta::{self, Admin};
 use lydite_database::sql::shards::ShardLoader;
 use lydite_database::sql::sql_error::SqlError;
-use lydite_database::{LoadProgress, LoadUnit, Loader, TargetError};
+use lydite_database::{LoadProgress, LoadRows, LoadUnit, Loader, TargetError};
 use lydite_tpcc::WarehouseId;
-use lydite_tpcc::population::Population;
 use lydite_tpcc::schema::{Column, ColumnType, Table};
 
 pub(crate) struct PgLoader {
@@ -49,14 +48,14 @@ impl PgLoader {
 
     fn table(
         &mut self,
-        population: &Population,
+        rows: &LoadRows,
         table: Table,
         warehouse: WarehouseId,
         progress: &LoadProgress,
     ) -> Result<(), SqlError> {
         let types = types(table, &self.four_bytes);
         copy_in(&mut self.wire, table.name(), &ddl::column_list(table), types, progress, |copy| {
-            population.write_table(table, warehouse, copy).map(|_| ())
+            rows.write_table(table, warehouse, copy)
         })
     }
 
@@ -68,12 +67,12 @@ impl PgLoader {
     fn whole(
         &mut self,
         (unit, tables): (LoadUnit, &[Table]),
-        population: &Population,
+        rows: &LoadRows,
         progress: &LoadProgress,
     ) -> Result<(), TargetError> {
         self.wire.execute("BEGIN").map_err(self.failed("begin"))?;
         for &table in tables {
-            let copied = self.table(population, table, unit.warehouse(), progress);
+            let copied = self.table(rows, table, unit.warehouse(), progress);
             copied.map_err(self.failed(format!("load {unit}: {}", table.name())))?;
         }
         self.wire
@@ -85,14 +84,14 @@ impl PgLoader {
         &mut self,
         mut batch: u32,
         (unit, tables): (LoadUnit, &[Table]),
-        population: &Population,
+        rows: &LoadRows,
         progress: &LoadProgress,
     ) -> Result<(), TargetError> {
         let Self { wire, place, four_bytes, .. } = self;
         let failed = |error, doing: &str| advised(error, doing, place);
         batch::load_unit(wire, (unit, tables), failed, |wire, table| {
             let mut batches = Batches::new(wire, (table, types(table, four_bytes)), &mut batch, progress);
-            population.write_table(table, unit.warehouse(), &mut batches).and_then(|_| batches.end())
+            rows.write_table(table, unit.warehouse(), &mut batches).and_then(|()| batches.end())
         })?;
         // A batch that was too large is too large for the next unit too.
         self.batch = Some(batch);
@@ -111,13 +110,8 @@ fn types(table: Table, four_bytes: &[String]) -> Vec<ColumnType> {
 }
 
 impl Loader for PgLoader {
-    fn load(
-        &mut self,
-        unit: LoadUnit,
-        population: &Population,
-        progress: &LoadProgress,
-    ) -> Result<(), TargetError> {
-        self.load_tables(unit, unit.tables(), population, progress)
+    fn load(&mut self, unit: LoadUnit, rows: &LoadRows, progress: &LoadProgress) -> Result<(), TargetError> {
+        self.load_tables(unit, unit.tables(), rows, progress)
     }
 }
 
@@ -126,12 +120,12 @@ impl ShardLoader for PgLoader {
         &mut self,
         unit: LoadUnit,
         tables: &[Table],
-        population: &Population,
+        rows: &LoadRows,
         progress: &LoadProgress,
     ) -> Result<(), TargetError> {
         match self.batch {
-            None => self.whole((unit, tables), population, progress),
-            Some(batch) => self.in_batches(batch, (unit, tables), population, progress),
+            None => self.whole((unit, tables), rows, progress),
+            Some(batch) => self.in_batches(batch, (unit, tables), rows, progress),
         }
     }
 

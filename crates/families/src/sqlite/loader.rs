@@ -6,8 +6,8 @@ use lydite_database::sql::meta;
 use lydite_database::sql::sql_error::SqlError;
 use lydite_database::sql::tally::Tally;
 use lydite_database::sql::value::time_text;
-use lydite_database::{LoadProgress, LoadUnit, Loader, TargetError};
-use lydite_tpcc::population::{Population, RowWriter};
+use lydite_database::{LoadProgress, LoadRows, LoadUnit, Loader, TargetError};
+use lydite_tpcc::population::RowWriter;
 use lydite_tpcc::rows::{ColumnSink, Row};
 use lydite_tpcc::{Cents, Rate, Timestamp};
 
@@ -21,7 +21,7 @@ impl SqliteLoader {
         Self { connection, place }
     }
 
-    fn fill(&self, unit: LoadUnit, population: &Population, progress: &LoadProgress) -> Result<(), SqlError> {
+    fn fill(&self, unit: LoadUnit, rows: &LoadRows, progress: &LoadProgress) -> Result<(), SqlError> {
         let database = self.connection.database();
         database.execute_batch("BEGIN IMMEDIATE").map_err(failed)?;
         for &table in unit.tables() {
@@ -33,10 +33,10 @@ impl SqliteLoader {
                 statement,
                 column: 0,
                 failure: None,
-                tally: Tally::new(progress),
+                tally: Tally::new(progress, table.name()),
                 epoch: (Timestamp(0), String::new()),
             };
-            population.write_table(table, unit.warehouse(), &mut insert)?;
+            rows.write_table(table, unit.warehouse(), &mut insert)?;
             insert.tally.note();
         }
         database.execute_batch(&format!("{}; COMMIT", meta::loaded(unit))).map_err(failed)
@@ -44,14 +44,9 @@ impl SqliteLoader {
 }
 
 impl Loader for SqliteLoader {
-    fn load(
-        &mut self,
-        unit: LoadUnit,
-        population: &Population,
-        progress: &LoadProgress,
-    ) -> Result<(), TargetError> {
+    fn load(&mut self, unit: LoadUnit, rows: &LoadRows, progress: &LoadProgress) -> Result<(), TargetError> {
         self.connection.begin_writing();
-        let loaded = self.fill(unit, population, progress);
+        let loaded = progress.timed(|| self.fill(unit, rows, progress));
         if loaded.is_err() && !self.connection.database().is_autocommit() {
             // The first error is the one that matters.
             let _undone = self.connection.database().execute_batch("ROLLBACK");

@@ -72,7 +72,7 @@ impl SqliteTableLoader {
         database.execute_batch("BEGIN IMMEDIATE").map_err(failed)?;
         let sql = format!("INSERT INTO {} ({COLUMNS}) VALUES (?, 0, ?)", name(table));
         let mut insert = database.prepare(&sql).map_err(failed)?;
-        let mut tally = Tally::new(progress);
+        let mut tally = Tally::new(progress, &name(table));
         self.meta.data.write_table(table, self.meta.seed, |record, text| {
             insert.execute((i64::from(record), text)).map_err(failed)?;
             tally.bytes(16 + text.len());
@@ -86,7 +86,7 @@ impl SqliteTableLoader {
 impl MicroLoader for SqliteTableLoader {
     fn load(&mut self, table: TableId, progress: &LoadProgress) -> Result<(), TargetError> {
         self.connection.begin_writing();
-        let loaded = self.fill(table, progress);
+        let loaded = progress.timed(|| self.fill(table, progress));
         if loaded.is_err() && !self.connection.database().is_autocommit() {
             // The first error is the one that matters.
             let _undone = self.connection.database().execute_batch("ROLLBACK");

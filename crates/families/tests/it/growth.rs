@@ -132,7 +132,7 @@ fn a_load_that_an_older_version_began_is_finished() {
     postgres::shared().psql("older_load", &narrow("ALTER", "TYPE", ""));
     let mut loader = target.loader().expect("a loader");
     for unit in [LoadUnit::Items, LoadUnit::Warehouse(lydite_tpcc::WarehouseId(1))] {
-        loader.load(unit, &population(1), &LoadProgress::default()).expect("load");
+        loader.load(unit, &(&population(1)).into(), &LoadProgress::default()).expect("load");
     }
     drop(loader);
     target.finish_load(1, &|_| ()).expect("finish_load");

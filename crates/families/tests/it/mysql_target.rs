@@ -128,16 +128,19 @@ fn a_load_that_was_cut_off_is_told_and_can_be_completed() {
     target.create_schema(&meta).expect("create_schema");
     let population = population(2);
     let mut loader = target.loader().expect("loader");
-    loader.load(LoadUnit::Items, &population, &LoadProgress::default()).expect("load ITEM");
+    loader.load(LoadUnit::Items, &(&population).into(), &LoadProgress::default()).expect("load ITEM");
     let progress = LoadProgress::default();
     progress.stop();
     let first = population.warehouse_ids().next().expect("a warehouse");
-    let stopped = loader.load(LoadUnit::Warehouse(first), &population, &progress).expect_err("a stop");
+    let stopped =
+        loader.load(LoadUnit::Warehouse(first), &(&population).into(), &progress).expect_err("a stop");
     assert!(stopped.message.contains("interrupted"), "{stopped}");
     assert_eq!(target.state(), Ok(DatabaseState::Loading { meta, items: true, warehouses: vec![] }));
     assert_eq!(server.sql("cut_off", "SELECT count(*) FROM customer"), "0", "nothing of the warehouse stays");
     for warehouse in population.warehouse_ids() {
-        loader.load(LoadUnit::Warehouse(warehouse), &population, &LoadProgress::default()).expect("a load");
+        loader
+            .load(LoadUnit::Warehouse(warehouse), &(&population).into(), &LoadProgress::default())
+            .expect("a load");
     }
     drop(loader);
     target.finish_load(2, &|_| ()).expect("finish_load");
@@ -162,7 +165,7 @@ fn a_load_that_is_too_large_a_transaction_is_told_and_in_batches_it_is_halved_an
     // More rows than elsewhere in these tests.
     whole.create_schema(&playing::meta(1)).expect("create_schema");
     let mut loader = whole.loader().expect("a loader");
-    let items = loader.load(LoadUnit::Items, &playing::population(1), &LoadProgress::default());
+    let items = loader.load(LoadUnit::Items, &(&playing::population(1)).into(), &LoadProgress::default());
     let refused = items.expect_err("too large");
     assert!(refused.message.contains("(1197)") && refused.message.contains("?batch="), "{refused}");
     drop(loader);
@@ -187,17 +190,17 @@ fn a_warehouse_whose_batches_were_broken_off_is_loaded_anew() {
     target.create_schema(&meta(1)).expect("create_schema");
     let population = population(1);
     let mut loader = target.loader().expect("a loader");
-    loader.load(LoadUnit::Items, &population, &LoadProgress::default()).expect("ITEM");
+    loader.load(LoadUnit::Items, &(&population).into(), &LoadProgress::default()).expect("ITEM");
     server.sql("broken_off", "RENAME TABLE order_line TO hidden");
     let unit = LoadUnit::Warehouse(population.warehouse_ids().next().expect("a warehouse"));
-    let broken = loader.load(unit, &population, &LoadProgress::default()).expect_err("no table");
+    let broken = loader.load(unit, &(&population).into(), &LoadProgress::default()).expect_err("no table");
     assert!(broken.message.contains("order_line"), "{broken}");
     assert_ne!(server.sql("broken_off", "SELECT count(*) FROM customer"), "0", "batches stay");
     server.sql("broken_off", "RENAME TABLE hidden TO order_line");
     let state = target.state().expect("a state");
     let DatabaseState::Loading { items: true, warehouses, .. } = state else { panic!("{state:?}") };
     assert!(warehouses.is_empty(), "{warehouses:?}");
-    loader.load(unit, &population, &LoadProgress::default()).expect("a warehouse");
+    loader.load(unit, &(&population).into(), &LoadProgress::default()).expect("a warehouse");
     drop(loader);
     target.finish_load(1, &|_| ()).expect("finish_load");
     assert_conditions(&*target);

@@ -82,8 +82,8 @@ fn a_batch_that_the_server_calls_too_large_is_sent_in_halves() {
     let progress = LoadProgress::default();
     let population = population(1);
     let mut loader = target.loader().expect("a loader");
-    loader.load(LoadUnit::Items, &population, &progress).expect("ITEM");
-    loader.load(LoadUnit::Warehouse(WarehouseId(1)), &population, &progress).expect("a warehouse");
+    loader.load(LoadUnit::Items, &(&population).into(), &progress).expect("ITEM");
+    loader.load(LoadUnit::Warehouse(WarehouseId(1)), &(&population).into(), &progress).expect("a warehouse");
     drop(loader);
     target.finish_load(1, &|_| ()).expect("finish_load");
     assert_conditions(&*target);
@@ -102,14 +102,16 @@ fn a_warehouse_whose_batches_were_broken_off_is_loaded_anew() {
     target.create_schema(&meta(1)).expect("create_schema");
     let population = population(1);
     let mut loader = target.loader().expect("a loader");
-    loader.load(LoadUnit::Items, &population, &LoadProgress::default()).expect("ITEM");
+    loader.load(LoadUnit::Items, &(&population).into(), &LoadProgress::default()).expect("ITEM");
     // A server that rejects order lines interrupts the load. Rows that were copied before stay.
     let breaks = "CREATE FUNCTION breaks() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
                   IF NEW.ol_o_id > 10 THEN RAISE EXCEPTION 'broken'; END IF; RETURN NEW; END $$; \
                   CREATE TRIGGER breaks BEFORE INSERT ON order_line FOR EACH ROW EXECUTE FUNCTION breaks()";
     shared().psql("family_broken_off", breaks);
     let unit = LoadUnit::Warehouse(WarehouseId(1));
-    let broken = loader.load(unit, &population, &LoadProgress::default()).expect_err("a trigger that raises");
+    let broken = loader
+        .load(unit, &(&population).into(), &LoadProgress::default())
+        .expect_err("a trigger that raises");
     assert!(broken.message.contains("order_line: broken"), "{broken:?}");
     drop(loader);
     let left = shared().psql("family_broken_off", "SELECT count(*) > 0 FROM customer");
@@ -120,7 +122,7 @@ fn a_warehouse_whose_batches_were_broken_off_is_loaded_anew() {
 
     shared().psql("family_broken_off", "DROP TRIGGER breaks ON order_line");
     let mut loader = target.loader().expect("a loader");
-    loader.load(unit, &population, &LoadProgress::default()).expect("a warehouse");
+    loader.load(unit, &(&population).into(), &LoadProgress::default()).expect("a warehouse");
     drop(loader);
     target.finish_load(1, &|_| ()).expect("finish_load");
     assert_conditions(&*target);

@@ -59,7 +59,7 @@ fn load(target: &dyn Target, units: impl IntoIterator<Item = LoadUnit>) {
     let population = Population::from_meta(&meta(), Timestamp(1_700_000_000_000_000));
     let mut loader = target.loader().expect("loader");
     for unit in units {
-        loader.load(unit, &population, &LoadProgress::default()).expect("load");
+        loader.load(unit, &(&population).into(), &LoadProgress::default()).expect("load");
     }
 }
 

@@ -12,7 +12,7 @@ fn load_units(target: &dyn Target, units: impl IntoIterator<Item = LoadUnit>) {
     let population = population(WAREHOUSES);
     let mut loader = target.loader().expect("loader");
     for unit in units {
-        loader.load(unit, &population, &LoadProgress::default()).expect("load");
+        loader.load(unit, &(&population).into(), &LoadProgress::default()).expect("load");
     }
 }
 

@@ -104,7 +104,7 @@ fn rows_go_in_transactions_of_ten_thousand_and_in_halves_when_these_are_too_larg
     let (url, heard) = pretender();
     let progress = LoadProgress::default();
     let mut loader = open(&url, TxMode::Statements).loader().expect("a loader");
-    loader.load(LoadUnit::Items, &population(1), &progress).expect("ITEM");
+    loader.load(LoadUnit::Items, &(&population(1)).into(), &progress).expect("ITEM");
     assert_eq!(progress.rows(), 10_000);
     let heard = heard.lock().expect("a lock");
     assert_eq!(heard.refused, [10_000, 5_000], "halved, and no larger one afterwards");

@@ -24,6 +24,7 @@ struct Question {
 }
 
 /// The answer of the other host.
+#[allow(clippy::large_enum_variant, reason = "there is one answer, and it is kept for a moment")]
 #[derive(Serialize, Deserialize)]
 enum Answer {
     Found(Fault),

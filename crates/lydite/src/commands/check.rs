@@ -70,11 +70,12 @@ pub(crate) fn command(args: CheckArgs) -> Outcome {
     };
     let conditions = conditions_of(&meta);
     if conditions.len() == CONDITION_COUNT {
-        complain(&format!(
-            "{url}: Lydite {} loaded the database, and its rows are not known: only the conditions of the standard are \
-             evaluated",
-            meta.lydite
-        ));
+        let made = if meta.is_foreign() {
+            "another program made its rows, so they".to_owned()
+        } else {
+            format!("Lydite {} loaded the database, and its rows", meta.lydite)
+        };
+        complain(&format!("{url}: {made} are not known: only the conditions of the standard are evaluated"));
     }
     let begun = Instant::now();
     // An embedded database ends with this process, so an interrupt needs no care. All conditions then share a snapshot.

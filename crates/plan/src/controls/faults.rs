@@ -7,7 +7,7 @@ use crate::key::Key;
 use crate::values::time;
 use lydite_bench::RunPlan;
 use lydite_faults::sockets::{Address, addresses};
-use lydite_faults::{Commands, FaultError, FaultSpec, MOST_OCCURRENCES, Parts, Reader, Where};
+use lydite_faults::{Commands, FaultSpec, MOST_OCCURRENCES, Parts, Reader, Where};
 use lydite_report::controls::Controls;
 use lydite_report::plan::PlanInfo;
 use std::collections::BTreeMap;

@@ -11,6 +11,8 @@ mod data;
 mod disclosure;
 mod environment;
 mod faults;
+mod load;
+mod loaded;
 mod markup;
 mod metrics;
 mod observed;
@@ -35,6 +37,7 @@ use std::path::PathBuf;
 
 pub use audit::render_audit;
 pub use disclosure::{render_executive_summary, render_full_disclosure};
+pub use load::render_load;
 pub use pictures::render_pictures;
 pub use sweep::render_sweep;
 
@@ -145,12 +148,16 @@ fn page(title: &str, sections: Vec<Section>, data: &PageData, results: &[RunResu
                   from full histograms; the warm-up is excluded from every number.";
     let standard = if results.iter().any(RunResult::is_tpcc) { standard } else { "" };
     footer.push(Markup::with_text("p", &[], &format!("{standard}{method}")));
+    page_with_footer(title, sections, data, footer)
+}
+
+/// Returns a page with the data of its charts, and the script that draws them.
+fn page_with_footer(title: &str, sections: Vec<Section>, data: &PageData, mut footer: Markup) -> String {
     footer.push(Markup::with_text(
         "p",
         &[],
         &format!("Made by Lydite {}. Charts: Apache ECharts, Apache License 2.0.", env!("CARGO_PKG_VERSION")),
     ));
-
     let mut charts = Markup::data("data", data);
     charts.push(Markup::fixed("<script>"));
     charts.push(Markup::fixed(SCRIPT));

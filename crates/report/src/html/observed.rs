@@ -55,7 +55,13 @@ struct LineData {
 impl ObservedData {
     /// Returns the charts of a result. A point covers at least `step_s` seconds, as in the other charts of the run.
     pub(super) fn new(result: &RunResult, step_s: usize) -> Self {
-        let groups = groups(&result.observed);
+        Self::with_first(&[], result, step_s)
+    }
+
+    /// Returns the same charts after those of some values with a chart each, also of values that did not change.
+    pub(super) fn with_first(first: &[Observed], result: &RunResult, step_s: usize) -> Self {
+        let own = first.iter().map(|of| vec![(of, of.extent().unwrap_or_default())]);
+        let groups: Vec<Vec<Line<'_>>> = own.chain(groups(&result.observed)).collect();
         let lines: usize = groups.iter().map(Vec::len).sum();
         let seconds = &result.series.second;
         let times = (seconds.len() * lines).div_ceil(POINTS_MAX * step_s.max(1)).max(1);
@@ -89,6 +95,14 @@ impl ObservedData {
         let charts = charts.collect();
         let second = points.iter().filter_map(|point| point.first().map(|s| bucket(*s) * step_s as i64));
         Self { step_s, second: second.collect(), charts }
+    }
+
+    /// Returns the chart of this number with a title, and what `says` in words; empty if there is none.
+    pub(super) fn figure_of(&self, of: usize, title: &str, says: &str) -> Markup {
+        if self.charts.get(of).is_none() {
+            return Markup::default();
+        }
+        Chart { kind: "observed", run: 0, of, title, note: "", says }.markup()
     }
 }
 
@@ -136,7 +150,12 @@ fn by_size(mut unit: Vec<Line<'_>>) -> Vec<Vec<Line<'_>>> {
 
 /// Returns the content of the section; empty without observed values and statements.
 pub(super) fn content(r: &RunResult, data: &ObservedData) -> Markup {
-    let mut all = charts(r, data);
+    content_after(r, data, 0)
+}
+
+/// Returns the same without the first `own` charts, which stand elsewhere.
+pub(super) fn content_after(r: &RunResult, data: &ObservedData, own: usize) -> Markup {
+    let mut all = charts(r, data, own);
     all.push(statements(r));
     if !r.observed.is_empty() {
         all.push(values(r));
@@ -145,12 +164,13 @@ pub(super) fn content(r: &RunResult, data: &ObservedData) -> Markup {
 }
 
 /// Returns the charts, source by source.
-fn charts(r: &RunResult, data: &ObservedData) -> Markup {
+fn charts(r: &RunResult, data: &ObservedData, own: usize) -> Markup {
     if r.observed.is_empty() {
         return Markup::default();
     }
-    let drawn: usize = data.charts.iter().map(|chart| chart.lines.len()).sum();
-    let mut note = "Observed once a second, beside the transactions and on the same time axis.".to_owned();
+    let drawn: usize = data.charts.iter().skip(own).map(|chart| chart.lines.len()).sum();
+    let beside = if own == 0 { "the transactions" } else { "the rows" };
+    let mut note = format!("Observed once a second, beside {beside} and on the same time axis.");
     if data.step_s > 1 && drawn > 0 {
         note.push_str(&format!(" One point is the mean of {} s.", data.step_s));
     }
@@ -160,7 +180,7 @@ fn charts(r: &RunResult, data: &ObservedData) -> Markup {
         same => note.push_str(&format!(" {same} values did not change and are in the table only.")),
     }
     let mut all = Markup::with_text("p", &[("class", "note")], &note);
-    let charts: Vec<(usize, &ChartData)> = data.charts.iter().enumerate().collect();
+    let charts: Vec<(usize, &ChartData)> = data.charts.iter().enumerate().skip(own).collect();
     for of_source in charts.chunk_by(|(_, a), (_, b)| a.source == b.source) {
         let Some((_, first)) = of_source.first() else { continue };
         all.push(Markup::with_text("h3", &[], &in_words(&first.source)));

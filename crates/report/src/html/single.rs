@@ -7,6 +7,7 @@ use super::controls;
 use super::data::RunData;
 use super::environment;
 use super::faults;
+use super::loaded;
 use super::markup::{Markup, figures, pill, table, words};
 use super::observed;
 use super::standard;
@@ -39,8 +40,15 @@ pub(super) fn sections(r: &RunResult, run: &RunData) -> Vec<Section> {
         Section::new("troubles", "Aborts", "Aborts and errors", troubles(r)),
         Section::new("checks", "Checks", "Is the data right?", standard::checks(r)),
         Section::new("rules", "Rules", "Rules of the standard", standard::rules(r)),
+        Section::new("load", "Load", "The load before the run", load(r)),
         Section::new("environment", "Environment", "Environment", environment::content(r)),
     ]
+}
+
+/// Returns phases, tables and batches of the load, if the run made it.
+fn load(r: &RunResult) -> Markup {
+    let Some(load) = &r.load else { return Markup::default() };
+    [loaded::phases(load), loaded::tables(load), loaded::batches(load)].into_iter().collect()
 }
 
 fn summary(r: &RunResult) -> Markup {

@@ -1,4 +1,4 @@
-//! The database under test, the machine and the cost of the client, and the load.
+//! The database under test, the machine and the cost of the client.
 
 use std::collections::BTreeMap;
 
@@ -55,27 +55,6 @@ pub struct HostInfo {
     pub cores: u32,
     /// Main memory in bytes.
     pub memory_bytes: u64,
-}
-
-/// The load of the database.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct LoadInfo {
-    /// Wall time in seconds.
-    pub seconds: f64,
-    /// Rows of all tables.
-    pub rows: u64,
-    /// Bytes of row data sent.
-    pub bytes: u64,
-    /// Warehouses loaded; 0 for workloads without warehouses.
-    pub warehouses: u64,
-    /// Tables loaded, where the plan sets their number.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tables: Option<u64>,
-    /// Loaders that worked at the same time.
-    pub jobs: u32,
-    /// `rows` divided by `seconds`.
-    pub rows_per_s: f64,
 }
 
 /// Cost of the client itself over the measured window.

@@ -9,6 +9,7 @@ mod checks;
 mod endpoints;
 mod environment;
 mod faults;
+mod load;
 mod nodes;
 mod observed;
 mod series;
@@ -32,8 +33,9 @@ pub use checks::{
     ROWS_CHECK, RequirementResult, SAMPLE_CHECK, SUCCESS_LOG_CHECK, SuccessLogResult, WindowVerdict,
 };
 pub use endpoints::EndpointResult;
-pub use environment::{ClientCost, HostInfo, LoadInfo, TargetInfo};
+pub use environment::{ClientCost, HostInfo, TargetInfo};
 pub use faults::{Around, FaultAvailability, FaultResult, PeriodicFault, Settling, Spread};
+pub use load::{LoadBatches, LoadClient, LoadInfo, LoadPhase, LoadPlan, LoadResult, LoadSeries, TableLoad};
 pub use nodes::{NodeBytes, NodeFigures};
 pub use observed::{Extent, Observed};
 pub use series::{DikeSeries, Series};

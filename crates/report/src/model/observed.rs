@@ -17,7 +17,7 @@ pub struct Observed {
 }
 
 /// Mean and bounds of an observed value over its samples.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Extent {
     /// Arithmetic mean.
     pub mean: f64,

@@ -2,16 +2,14 @@
 
 use crate::companion::{Begun, Companion, Made, Now, Over};
 use crate::ready::tpcc::Ready;
+use crate::sources::{Sought, Sources, Written, could_not};
 use lydite_bench::{RunControl, Runnable};
 use lydite_console::interrupt::SetOnDrop;
-use lydite_database::{Configuration, Replicas, StatementUse, Target, TargetError, Tpcc};
+use lydite_database::{Configuration, Replicas, Target, Tpcc};
 use lydite_faults::process::ProcessId;
-use lydite_faults::sockets::Address;
-use lydite_observe::{Observed, Processors, Series, Server, Shares, Source, SourceSpec, Watch, host};
+use lydite_observe::{Observed, Processors, Series, Server, Shares, Source, Watch};
 use lydite_plan::Plan;
 use lydite_report::RunResult;
-use lydite_report::observed::Observed as ObservedResult;
-use lydite_report::statements::StatementResult;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -101,54 +99,18 @@ struct Observations {
 impl Observing {
     /// Prepares the sources of the plan. Asks the database for its configuration.
     fn new(plan: &Plan, target: &Arc<dyn Target>, replicas: Option<&Replicas>) -> Self {
-        let (here, mut problems) = servers_here(plan);
+        let found = Sources::find(&Sought { replicas, ..Sought::of_plan(plan, target) });
         // Without all of the database's processes nobody knows what the others did, nor with the helpers of faults.
         let faults = plan.controls.faults.specs().next().is_some();
-        let others_known = problems.is_empty() && !faults && plan.target.fingerprint().is_none();
-        let mut processes = here.clone();
-        if plan.target.path().is_some() || plan.target.is_temporary() {
-            // An embedded database works in this one.
-            processes.insert(0, Server::own());
-        }
-        let sources = plan.observe.sources.iter().flat_map(|spec| match spec {
-            SourceSpec::Database => servers(target, replicas),
-            SourceSpec::Host(_) => vec![Source {
-                name: spec.name(),
-                open: Box::new({
-                    let processes = processes.clone();
-                    move || host::observer(processes.clone()).map(Some).map_err(TargetError::database)
-                }),
-            }],
-            SourceSpec::Remote(remote) => {
-                let remote = remote.clone();
-                let open = move || remote.observer().map(Some).map_err(TargetError::database);
-                vec![Source { name: spec.name(), open: Box::new(open) }]
-            }
-            SourceSpec::Exporter(exporter) => {
-                let exporter = exporter.clone();
-                vec![Source { name: spec.name(), open: Box::new(move || Ok(Some(exporter.observer()))) }]
-            }
-        });
-        let sources = sources.collect();
-        if !plan.observe.sources.iter().any(|source| matches!(source, SourceSpec::Host(_))) {
-            // Nobody asked for the processes.
-            problems.clear();
-        }
-        let configuration = target.capabilities().configuration().unwrap_or_else(|error| Configuration {
-            problem: Some(error.message),
-            ..Configuration::default()
-        });
-        problems
-            .extend(configuration.problem.iter().map(|why| format!("the server's changed settings: {why}")));
         Self {
-            sources: Mutex::new(sources),
+            sources: Mutex::new(found.sources),
             length: plan.duration,
-            configuration,
-            servers: Mutex::new(here),
-            others_known,
+            configuration: found.configuration,
+            servers: Mutex::new(found.servers),
+            others_known: found.all_known && !faults,
             watch: Mutex::default(),
             times: Mutex::default(),
-            problems: Mutex::new(problems),
+            problems: Mutex::new(found.problems),
         }
     }
 
@@ -237,63 +199,19 @@ fn used(before: &[ServerTime], after: &[ServerTime]) -> Option<f64> {
     before.iter().zip(after).map(of_one).sum()
 }
 
-/// Returns the servers of a database and of its replicas as sources. The main server has the name of the source alone.
-fn servers(target: &Arc<dyn Target>, replicas: Option<&Replicas>) -> Vec<Source> {
-    let name = SourceSpec::Database.name();
-    let mut sources = Vec::new();
-    let followers = replicas.iter().flat_map(|replicas| replicas.servers()).map(|(_, replica)| replica);
-    for target in std::iter::once(target).chain(followers) {
-        for (number, server) in target.capabilities().observed_servers().into_iter().enumerate() {
-            let main = sources.is_empty();
-            let target = Arc::clone(target);
-            sources.push(Source {
-                name: if main { name.clone() } else { format!("{name}:{server}") },
-                open: Box::new(move || target.capabilities().observer(number)),
-            });
-        }
-    }
-    sources
-}
-
 impl Observations {
     /// Adds the observations to the result.
     fn add_to(&self, result: &mut RunResult) {
         result.target.changed_settings.clone_from(&self.configuration.changed_settings);
         result.target.encrypted = self.configuration.encrypted;
-        let seconds = result.series.second.len();
-        for source in &self.sources {
-            result.observed.extend(source.series(seconds).into_iter().map(|series| ObservedResult {
-                source: source.name.clone(),
-                name: series.name,
-                unit: series.unit.to_owned(),
-                values: series.values,
-            }));
-            result.statements.extend(source.statements.iter().map(|of| statement(&source.name, of)));
-        }
-        let silent = self.sources.iter().filter(|source| source.is_empty() || source.is_cut());
-        let silent =
-            silent.filter_map(|source| Some(format!("{}: {}", source.name, source.problem.as_ref()?)));
-        let uncounted = self.sources.iter().filter_map(|source| {
-            Some(format!("the statements of {}: {}", source.name, source.uncounted.as_ref()?))
-        });
-        let failed = silent.chain(uncounted).chain(self.problems.iter().cloned());
-        result.warnings.extend(failed.map(|problem| format!("Could not observe {problem}")));
+        let written = Written::of(&self.sources, result.series.second.len());
+        result.observed.extend(written.observed);
+        result.statements.extend(written.statements);
+        let failed = written.problems.iter().chain(&self.problems);
+        result.warnings.extend(failed.map(|problem| could_not(problem)));
         let own_s = result.client.cpu_s + result.client.driver_cpu_s.unwrap_or_default();
         let own = own_s / result.window.measured_s;
         result.warnings.extend(self.shares.into_iter().flat_map(|shares| crowded(shares, own, self.servers)));
-    }
-}
-
-/// Returns a statement of a source as the result has it.
-fn statement(source: &str, StatementUse { text, work }: &StatementUse) -> StatementResult {
-    StatementResult {
-        source: source.to_owned(),
-        text: text.clone(),
-        calls: work.calls,
-        mean_ms: 1e3 * work.seconds / work.calls as f64,
-        rows: work.rows,
-        blocks_read: work.blocks.map(|(read, _)| read),
-        blocks_hit: work.blocks.map(|(_, hit)| hit),
     }
 }
 
@@ -317,46 +235,6 @@ fn crowded(shares: Shares, own: f64, servers: Option<f64>) -> Vec<String> {
         ));
     }
     warnings
-}
-
-/// Returns the database's servers on this machine that the target's URL or the plan's sources name, and the problems of
-/// those that can't be found.
-fn servers_here(plan: &Plan) -> (Vec<Server>, Vec<String>) {
-    let addresses: &[Address] = if plan.target.has_server() { &plan.controls.faults.addresses } else { &[] };
-    let mut here: Vec<(usize, &str, u16)> = (0..)
-        .zip(addresses)
-        .filter(|(_, address)| address.is_here())
-        .map(|(number, Address { host, port })| (number, host.as_str(), *port))
-        .collect();
-    for source in &plan.observe.sources {
-        // The server that a driver talks to, for example: only the user knows it.
-        if let SourceSpec::Host(Some(port)) = source
-            && here.iter().all(|(.., known)| known != port)
-        {
-            here.push((addresses.len(), "localhost", *port));
-        }
-    }
-    let mut problems = Vec::new();
-    if plan.target.has_server()
-        && plan.target.fingerprint().is_none()
-        && addresses.is_empty()
-        && here.is_empty()
-    {
-        problems.push(
-            "the processes of the database: its URL names a Unix socket: use HOST:PORT, or --observe host/port:N"
-                .to_owned(),
-        );
-    }
-    let db = SourceSpec::Database.name();
-    let mut found = Vec::new();
-    for (number, host, port) in here {
-        let name = if number == 0 { db.clone() } else { format!("{db}:{host}:{port}") };
-        match Server::find(name, port) {
-            Ok(server) => found.push(server),
-            Err(problem) => problems.push(format!("the processes of {host}:{port}: {problem}")),
-        }
-    }
-    (found, problems)
 }
 
 /// Locks what no thread leaves half changed.

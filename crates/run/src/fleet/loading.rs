@@ -2,8 +2,8 @@
 
 use super::joining::Joining;
 use super::work::{LoadWork, Work};
-use crate::loading::{TpccLoad, now};
-use lydite_bench::{LoadReport, Loaded, Missing, load_by};
+use crate::loading::{LoadDone, TpccLoad, now};
+use lydite_bench::{Loaded, Missing, load_by};
 use lydite_console::exit::Failure;
 use lydite_console::output::complain;
 use lydite_database::TargetError;
@@ -16,28 +16,31 @@ pub fn load(
     load: &TpccLoad<'_>,
     url: &str,
     (jobs, resume): (u32, bool),
-) -> Result<LoadReport, Failure> {
+) -> Result<LoadDone, Failure> {
     let TpccLoad { target, meta, .. } = *load;
     let time = now();
     let population = Population::from_meta(meta, time);
     let all_jobs = (jobs * agents.terms.agents) as usize;
-    load.show(", with or without --agents", |control, observer| {
-        let mut by_agents = |missing: &Missing, progress: &mut dyn FnMut(Loaded)| {
-            let work = LoadWork {
-                url: url.to_owned(),
-                warehouses: meta.warehouses,
-                data_skew: meta.districts.skew().map(|skew| skew.to_string()),
-                size: meta.size.name().to_owned(),
-                seed: meta.seed,
-                time,
-                missing: missing.clone(),
-                jobs,
+    let show = || {
+        load.show(", with or without --agents", |control, observer| {
+            let mut by_agents = |missing: &Missing, progress: &mut dyn FnMut(Loaded)| {
+                let work = LoadWork {
+                    url: url.to_owned(),
+                    warehouses: meta.warehouses,
+                    data_skew: meta.districts.skew().map(|skew| skew.to_string()),
+                    size: meta.size.name().to_owned(),
+                    seed: meta.seed,
+                    time,
+                    missing: missing.clone(),
+                    jobs,
+                };
+                let work = encode(&Work::Load(work)).map_err(failed)?;
+                fleet.load(&work, control, progress, &complain).map_err(failed)
             };
-            let work = encode(&Work::Load(work)).map_err(failed)?;
-            fleet.load(&work, control, progress, &complain).map_err(failed)
-        };
-        load_by(target, &population, all_jobs, resume, control, observer, &mut by_agents)
-    })
+            load_by(target, &(&population).into(), all_jobs, resume, control, observer, &mut by_agents)
+        })
+    };
+    load.watching(show)
 }
 
 /// Returns the error of a fleet as one of the load.

@@ -1,11 +1,11 @@
 //! A database that fits a plan of the microbenchmark.
 
-use crate::loading;
+use crate::loading::{self, LoadDone};
 use crate::observed;
 use crate::records::make_ready;
 use crate::request::Request;
 use crate::spread::few_sessions;
-use lydite_bench::{LoadReport, MicroMode, MicroPlan, RunPlan};
+use lydite_bench::{MicroMode, MicroPlan, RunPlan};
 use lydite_console::exit::Failure;
 use lydite_database::{DatabaseState, Demand, Description, Target};
 use lydite_families::family_of;
@@ -18,7 +18,7 @@ pub(crate) struct Ready<'a> {
     pub(crate) request: &'a Request,
     pub(crate) target: Arc<dyn Target>,
     pub(crate) description: Description,
-    pub(crate) load: Option<LoadReport>,
+    pub(crate) load: Option<LoadDone>,
     /// True if the target stores anything.
     pub(crate) stored: bool,
     pub(crate) run_plan: MicroPlan,
@@ -38,8 +38,8 @@ impl<'a> Ready<'a> {
         // A run that can't be made is rejected before anything is loaded.
         loading::tell_notes(&target.admit(&Demand::Sessions(plan.sessions()))?);
         target.admit(&Demand::Writes)?;
-        observed::check(plan, &*target)?;
-        let (meta, load) = make_ready(&*target, request, asked)?;
+        observed::check(&plan.observe, &*target)?;
+        let (meta, load) = make_ready(&target, request, asked)?;
         let stored = !matches!(target.state()?, DatabaseState::AnyScale);
         let mut description = target.describe()?;
         // Settings about TPC-C's tables do not affect this workload.

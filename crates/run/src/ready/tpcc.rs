@@ -2,6 +2,7 @@
 
 use crate::alone::begin_alone;
 use crate::halves::Sides;
+use crate::loading::LoadDone;
 use crate::observed::check as check_observed;
 use crate::proven;
 use crate::readiness::{check_target, fitting_run, make_ready};
@@ -10,7 +11,7 @@ use crate::replicas::catch_up;
 use crate::request::Request;
 use crate::settling::{run_plan, settle};
 use crate::spread::{Spread, flag_of, least_sessions};
-use lydite_bench::{LoadReport, Mode, RunPlan};
+use lydite_bench::{Mode, RunPlan};
 use lydite_console::exit::Failure;
 use lydite_console::output::complain;
 use lydite_database::{DatabaseState, Demand, Description, Replicas, Target};
@@ -30,7 +31,7 @@ pub(crate) struct Ready<'a> {
     pub(crate) description: Description,
     pub(crate) meta: DatabaseMeta,
     /// The load, if there was one.
-    pub(crate) load: Option<LoadReport>,
+    pub(crate) load: Option<LoadDone>,
     pub(crate) mode: Mode,
     /// The first of the active warehouses, and their number.
     pub(crate) active: (u32, u32),
@@ -59,11 +60,11 @@ impl<'a> Ready<'a> {
         }
         let target: Arc<dyn Target> = plan.target.open()?;
         check_target(plan, &*target)?;
-        check_observed(plan, &*target)?;
+        check_observed(&plan.observe, &*target)?;
         let replicas = plan.controls.replicas.open(plan.sessions(), &target)?;
         let (meta, load) = {
             let _alone = request.fresh.then(|| begin_alone(&*target)).transpose()?;
-            make_ready(&*target, request, request.fresh)?
+            make_ready(&target, request, request.fresh)?
         };
         if load.is_some() && plan.target.endpoints() > 1 {
             // Empty databases look alike. Only loaded ones show that all endpoints have the same one.

@@ -1,14 +1,14 @@
 //! The result document of a measurement.
 
 use crate::host;
-use lydite_bench::{Arrival, Histogram, KindMeasurement, LoadReport, Measurement, Runnable, Second};
+use lydite_bench::{Arrival, Histogram, KindMeasurement, Measurement, Runnable, Second};
 use lydite_console::exit::Failure;
 use lydite_database::{AbortReason, Description};
 use lydite_plan::Plan;
 use lydite_plan::values::ratio;
 use lydite_report::model::{
-    CheckResult, ClientCost, ErrorCount, FORMAT, Latency, LoadInfo, Outage, OutageCause, Series, Status,
-    TargetInfo, TransactionResult, Window,
+    CheckResult, ClientCost, ErrorCount, FORMAT, Latency, Outage, OutageCause, Series, Status, TargetInfo,
+    TransactionResult, Window,
 };
 use lydite_report::plan::{PlanInfo, RetryPlan};
 use lydite_report::{RunResult, hdr};
@@ -50,19 +50,6 @@ pub(crate) fn plan_common(plan: &Plan, description: &Description) -> PlanInfo {
         observe: plan.observe.written(),
         isolation: Some(description.isolation.clone()),
         ..PlanInfo::default()
-    }
-}
-
-/// Returns the part of a load that does not depend on the workload.
-pub(crate) fn loaded(load: &LoadReport) -> LoadInfo {
-    LoadInfo {
-        seconds: load.seconds,
-        rows: load.rows,
-        bytes: load.bytes,
-        warehouses: 0,
-        tables: None,
-        jobs: load.jobs as u32,
-        rows_per_s: ratio(load.rows as f64, load.seconds),
     }
 }
 

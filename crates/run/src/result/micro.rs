@@ -1,7 +1,9 @@
 //! The result document of a run of the microbenchmark.
 
-use super::common::{common, completed_of, direct, first_ms, loaded, open, plan_common, seconds_common};
-use lydite_bench::{LoadReport, Measurement, MicroMode, MicroPlan, Second};
+use super::common::{common, completed_of, direct, first_ms, open, plan_common, seconds_common};
+use super::load::of_tables;
+use crate::loading::LoadDone;
+use lydite_bench::{Measurement, MicroMode, MicroPlan, Second};
 use lydite_console::exit::Failure;
 use lydite_database::{Description, Micro};
 use lydite_micro::{Engines, Inputs};
@@ -11,7 +13,7 @@ use lydite_plan::values::ratio;
 use lydite_report::RunResult;
 use lydite_report::controls::Controls;
 use lydite_report::controls::accesses::{Accesses, Actual, Asked};
-use lydite_report::model::{CheckResult, LoadInfo, Series};
+use lydite_report::model::{CheckResult, Series};
 use lydite_report::plan::{self as report, PlanInfo};
 
 /// The parts of a result of the microbenchmark.
@@ -20,7 +22,7 @@ pub(crate) struct Parts<'a> {
     pub(crate) run: &'a MicroPlan,
     pub(crate) description: &'a Description,
     pub(crate) stored: bool,
-    pub(crate) load: Option<&'a LoadReport>,
+    pub(crate) load: Option<&'a LoadDone>,
     pub(crate) measurement: &'a Measurement<Micro>,
 }
 
@@ -32,7 +34,7 @@ impl Parts<'_> {
         let queued = matches!(self.run.mode, MicroMode::Open { .. });
         Ok(RunResult {
             plan: self.plan_info(),
-            load: self.load.map(|load| LoadInfo { tables: Some(u64::from(load.units)), ..loaded(load) }),
+            load: self.load.map(of_tables).transpose()?,
             series: micro_series(&measured.series, 0),
             warmup_series: micro_series(&measured.warmup_series, -(measured.warmup_series.len() as i64)),
             controls: Controls {

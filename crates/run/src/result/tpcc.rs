@@ -1,9 +1,9 @@
 //! The result document of a run of TPC-C.
 
-use super::common::{
-    common, completed_of, direct, encoded, first_ms, loaded, open, plan_common, seconds_common,
-};
-use lydite_bench::{Histogram, LoadReport, Measurement, Mode, PhaseFacts, Second};
+use super::common::{common, completed_of, direct, encoded, first_ms, open, plan_common, seconds_common};
+use super::load::of_warehouses;
+use crate::loading::LoadDone;
+use lydite_bench::{Histogram, Measurement, Mode, PhaseFacts, Second};
 use lydite_console::exit::Failure;
 use lydite_database::Description;
 use lydite_plan::controls::{PhaseOf, Ran};
@@ -11,8 +11,8 @@ use lydite_plan::values::ratio;
 use lydite_plan::{Plan, Span};
 use lydite_report::RunResult;
 use lydite_report::model::{
-    CheckResult, CheckedWhen, ComplianceLine, DeliveryReport, InputFinding, Latency, LoadInfo, NodeFigures,
-    Pacing, PhaseResult, Series, TerminalsReport, WasReport, WindowVerdict,
+    CheckResult, CheckedWhen, ComplianceLine, DeliveryReport, InputFinding, Latency, NodeFigures, Pacing,
+    PhaseResult, Series, TerminalsReport, WasReport, WindowVerdict,
 };
 use lydite_report::observed::checkpoints;
 use lydite_report::plan::{PlanInfo, PlanPhase};
@@ -38,7 +38,7 @@ pub(crate) struct Parts<'a> {
     /// Standing of a driver's declarations; none for other targets.
     pub(crate) declared: Option<Declared>,
     /// The load before the run, if there was one.
-    pub(crate) load: Option<&'a LoadReport>,
+    pub(crate) load: Option<&'a LoadDone>,
     /// The lines of the terminals at the end of the run, if they have.
     pub(crate) lines: Option<LineCounts>,
 }
@@ -63,7 +63,7 @@ impl Parts<'_> {
         result.target.embedded &= self.lines.is_none();
         Ok(RunResult {
             plan: self.plan_info(),
-            load: self.load.map(|load| LoadInfo { warehouses: u64::from(load.units), ..loaded(load) }),
+            load: self.load.map(of_warehouses).transpose()?,
             nopm: measured.nopm(),
             efficiency_percent: 100.0 * ratio(measured.nopm(), MAX_NOPM_PER_WAREHOUSE * warehouses),
             series: self.series(&measured.series, 0),

@@ -380,7 +380,7 @@ impl Proof<'_> {
         progress.stop();
         let unit = LoadUnit::Warehouse(WarehouseId(1));
         let mut loader = self.target.loader()?;
-        if loader.load(unit, &population(self.kit.warehouses), &progress).is_ok() {
+        if loader.load(unit, &(&population(self.kit.warehouses)).into(), &progress).is_ok() {
             return Err("an interrupted load of a warehouse ends without an error".to_string().into());
         }
         match self.target.state()? {
@@ -475,7 +475,7 @@ pub(crate) fn load_rows(target: &dyn Target, warehouses: u32) -> Seen {
     let work = || -> Result<(), TargetError> {
         let mut loader = target.loader()?;
         while let Some(unit) = next() {
-            loader.load(unit, &population, &progress)?;
+            loader.load(unit, &(&population).into(), &progress)?;
         }
         Ok(())
     };

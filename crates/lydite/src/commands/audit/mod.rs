@@ -500,7 +500,7 @@ fn ready(
             target.admit(&Demand::Districts(meta.districts.clone()))?;
             // A temporary database has a directory by now.
             let load = TpccLoad::new((target, false), &meta, style, interrupt)?;
-            if load.alone(JOBS, false)?.interrupted {
+            if load.alone(JOBS, false)?.report.interrupted {
                 let next = load.go_on().unwrap_or_default();
                 return Err(Failure::Interrupted(format!("interrupted while loading{next}")));
             }

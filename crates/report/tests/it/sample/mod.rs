@@ -149,6 +149,7 @@ pub(crate) fn sample(look: Look) -> RunResult {
             warehouses,
             jobs: 8,
             rows_per_s: 132_432.6,
+            ..LoadInfo::default()
         }),
         window: Window {
             start: "2025-11-03T14:05:20Z".to_owned(),

@@ -1,0 +1,75 @@
+//! The documents of a load: its JSON and its page.
+
+use crate::host;
+use crate::loading::LoadDone;
+use crate::publishing::or_elsewhere;
+use crate::result::load::{of_tables, of_warehouses};
+use lydite_console::exit::{Failure, Outcome};
+use lydite_console::interrupt::Interrupt;
+use lydite_console::output::print;
+use lydite_database::Description;
+use lydite_plan::destination::Destination;
+use lydite_plan::load::LoadOutputs;
+use lydite_report::model::{LoadPlan, LoadResult, Status, TargetInfo};
+use lydite_report::render_load;
+
+/// What the documents of a load say beside its measures.
+#[derive(Clone, Debug)]
+pub struct LoadFacts {
+    /// The loaded database.
+    pub description: Description,
+    /// The plan of the load.
+    pub plan: LoadPlan,
+}
+
+impl LoadDone {
+    /// Writes the documents that the user named, and prints their places.
+    ///
+    /// # Errors
+    /// All failures to write.
+    pub fn publish(&self, of: LoadFacts, outputs: &LoadOutputs, interrupt: &Interrupt) -> Outcome {
+        if !outputs.any() {
+            return Ok(());
+        }
+        let result = self.document(of, outputs)?;
+        let (mut failures, mut text) = (Vec::new(), String::new());
+        let mut output = |name: &str, place: &Option<Destination>, usual: &str, document: &str| {
+            let Some(place) = place else { return };
+            match or_elsewhere(place, usual, document.as_bytes(), interrupt) {
+                Ok(()) => text.push_str(&format!("{name}: {}\n", place.shown())),
+                Err(failure) => failures.push(failure),
+            }
+        };
+        let json = result
+            .to_json()
+            .map_err(|error| Failure::usage(format!("the load can't be written as JSON: {error}")))?;
+        output("load", &outputs.json, "load.json", &json);
+        output("report", &outputs.report, "load.html", &render_load(&result));
+        failures.extend(print(&text).err());
+        Failure::all(failures)
+    }
+
+    fn document(&self, of: LoadFacts, outputs: &LoadOutputs) -> Result<LoadResult, Failure> {
+        let LoadFacts { description, plan } = of;
+        let micro = plan.workload == "micro";
+        let configuration = &self.seen.configuration;
+        Ok(LoadResult {
+            label: outputs.label.clone(),
+            status: if self.report.interrupted { Status::Partial } else { Status::Complete },
+            plan: LoadPlan { observe: outputs.observe.written(), ..plan },
+            host: host::info(),
+            load: if micro { of_tables(self)? } else { of_warehouses(self)? },
+            warnings: description.unread.iter().chain(&self.seen.warnings).cloned().collect(),
+            target: TargetInfo {
+                kind: description.kind,
+                version: description.version,
+                url: description.url,
+                settings: description.settings,
+                changed_settings: configuration.changed_settings.clone(),
+                encrypted: configuration.encrypted,
+                embedded: description.embedded,
+            },
+            ..LoadResult::default()
+        })
+    }
+}
