@@ -3,6 +3,7 @@
 
 use crate::PASSWORD;
 use crate::exit::{Failure, Outcome};
+use lydite_database::secret::shown_fault;
 use lydite_families::leaves_out_password;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -50,7 +51,25 @@ fn password_hint(line: &str) -> &'static str {
     if needed { "; set LYDITE_PASSWORD to the password before" } else { "" }
 }
 
+/// Returns a line without the passwords of the arguments that it repeats. A URL may stand where a file was expected, and
+/// messages name files as they were given.
+fn masked(line: &str) -> String {
+    let mut masked = line.to_owned();
+    for argument in std::env::args_os().skip(1) {
+        let argument = argument.to_string_lossy();
+        // `--config=URL` is one argument.
+        let value = argument.strip_prefix("--").and_then(|flag| flag.split_once('='));
+        for text in [Some(&*argument), value.map(|(_, value)| value)].into_iter().flatten() {
+            if !text.is_empty() && masked.contains(text) {
+                masked = masked.replace(text, &shown_fault(text));
+            }
+        }
+    }
+    masked
+}
+
 /// Reports one line to the user, on the standard error.
 pub fn complain(line: &str) {
-    eprint(&format!("lydite: {line}{}\n", password_hint(line)));
+    let line = masked(line);
+    eprint(&format!("lydite: {line}{}\n", password_hint(&line)));
 }

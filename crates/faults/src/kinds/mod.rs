@@ -339,3 +339,14 @@ fn cores() -> Result<usize, FaultError> {
 fn counted(count: usize, one: &str, several: &str) -> String {
     if count == 1 { format!("1 {one}") } else { format!("{count} {several}") }
 }
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_book_has_a_row_of_each_kind() {
+        let book = include_str!("../../../../docs/src/faults.md");
+        for form in super::forms() {
+            assert!(book.contains(&format!("| `{form}` |")), "docs/src/faults.md lacks a row of {form}");
+        }
+    }
+}

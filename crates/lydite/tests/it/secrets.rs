@@ -69,6 +69,20 @@ fn no_command_repeats_a_password_of_what_it_does_not_understand() {
         &["verify", "null:", "--isolation", "--level", "u:S3cr3tM@h"],
         &["audit", "null:", "--only", "u:S3cr3tM@h"],
         &["S3cr3tM@h", "run"],
+        // Where a file is expected.
+        &["run", "--config", url],
+        &["run", "--config=postgres://u:S3cr3tM@h/db"],
+        &["compare", "a.json", url],
+        &["compare", keywords, "a.json"],
+        &["report", url],
+        &["report", "a.json", "-o", url],
+        &["sweep", url],
+        &["plan", "--from", url],
+        &["plan", "--check", url],
+        &["disclose", url],
+        &["verify", "--check-history", url],
+        &["driver", "new", url],
+        &["load", "null:", "--from", url],
     ];
     for command in commands {
         let ended = Program::new(command).within(place).run();

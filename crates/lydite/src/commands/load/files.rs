@@ -87,7 +87,7 @@ impl Checked {
     }
 
     /// Makes a load read the files.
-    pub(super) fn as_rows_of(self, load: TpccLoad<'_>) -> TpccLoad<'_> {
+    pub(super) fn rows_of(self, load: TpccLoad<'_>) -> TpccLoad<'_> {
         load.with_rows(LoadRows::Read(self.rows), &self.dir)
     }
 }

@@ -74,7 +74,7 @@ pub(crate) fn command(args: LoadArgs) -> Outcome {
             load.observed(Sought { observe, spec, addresses: &addresses, target: &target, replicas: None });
     }
     if let Some(checked) = checked {
-        load = checked.as_rows_of(load);
+        load = checked.rows_of(load);
     }
     let done = match joined {
         None => load.alone(asked.jobs, args.resume)?,
