@@ -97,7 +97,7 @@ fn a_killed_writer_is_continued_and_leaves_whole_files_as_they_are() {
     {
         let usual = [("-w", "6"), ("--seed", "1"), ("--size", "small")];
         let plan = usual.map(|(of, usual)| [of, if of == flag { value } else { usual }]).concat();
-        let refused = lydite(&[&["load", "--csv", text(&files)], &plan[..]].concat()).code(2);
+        let refused = lydite(&[&["load", "--quiet", "--csv", text(&files)], &plan[..]].concat()).code(2);
         assert!(
             refused.only_error().contains("holds CSV files of") && refused.only_error().contains(what),
             "{refused:?}"

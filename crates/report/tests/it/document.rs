@@ -43,7 +43,13 @@ fn the_json_names_are_those_of_the_contract() {
     );
     expect("/target", "kind version url settings changed_settings encrypted embedded");
     expect("/host", "hostname os kernel cpu cores memory_bytes");
-    expect("/load", "seconds rows bytes warehouses jobs rows_per_s");
+    expect(
+        "/load",
+        "seconds rows bytes warehouses jobs rows_per_s bytes_per_s start phases series by_table batches client",
+    );
+    expect("/load/series", "second rows bytes");
+    expect("/load/batches", "count latency_ms");
+    expect("/load/client", "cpu_s peak_rss_bytes");
     expect("/window", "start warmup_s measured_s");
     expect("/transactions", "new_order payment order_status delivery stock_level");
     let of_type =
