@@ -13,7 +13,7 @@ mod surrealkv;
 
 use lydite_bench::{Mode, RunControl, RunPlan, Status};
 use lydite_database::kv::KvTarget;
-use lydite_database::{Target, TxMode};
+use lydite_database::{LoadRows, Target, TxMode};
 use lydite_families::TargetSpec;
 use lydite_tpcc::consistency::CONDITIONS;
 use lydite_tpcc::meta::{DatabaseMeta, POPULATION_VERSION, Played};
@@ -78,9 +78,9 @@ fn run() -> Result<(), Box<dyn Error>> {
         lydite: env!("CARGO_PKG_VERSION").into(),
         played: Played::default(),
     };
-    let population = Population::from_meta(&meta, Timestamp(1_700_000_000_000_000));
+    let rows = LoadRows::from(&Population::from_meta(&meta, Timestamp(1_700_000_000_000_000)));
     let control = RunControl::default();
-    lydite_bench::load(&*target, &population, 1, false, &control, &mut |_| ())?;
+    lydite_bench::load(&*target, &rows, 1, false, &control, &mut |_| ())?;
     let constants = RunConstants::new(SEED, meta.c_load);
     let plan = RunPlan {
         warmup: WARMUP,
