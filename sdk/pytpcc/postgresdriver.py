@@ -122,6 +122,7 @@ class PostgresDriver(AbstractDriver):
         self.cursor = None
         self.cockroach = False
         self.warehouses = None
+        self.isolation = None
 
     def makeDefaultConfig(self):
         return self.DEFAULT_CONFIG
@@ -136,6 +137,7 @@ class PostgresDriver(AbstractDriver):
         if own["isolation"] not in levels:
             raise ValueError("isolation = %s: use one of %s" % (own["isolation"], ", ".join(levels)))
         self.cockroach = own["dialect"] == "cockroachdb"
+        self.isolation = own["isolation"]
         self.warehouses = given.get("warehouses")
         self.conn = client.connect(own["dsn"])
         self.cursor = self.conn.cursor()
@@ -223,20 +225,27 @@ class PostgresDriver(AbstractDriver):
                 self.conn.commit()
                 return value, attempt
             except UnusedItem:
-                self.conn.rollback()
+                self.roll_back()
                 return None, attempt
             except client.Error as error:
                 if sqlstate(error) not in RETRYABLE or attempt == ATTEMPTS - 1:
-                    self.conn.rollback()
+                    self.roll_back()
                     raise
                 if self.cockroach:
                     self.cursor.execute("ROLLBACK TO SAVEPOINT " + RESTART)
                 else:
-                    self.conn.rollback()
+                    self.roll_back()
                 time.sleep(random.random() / 1000 * min(100, 2 ** attempt))
             except Exception:
-                self.conn.rollback()
+                self.roll_back()
                 raise
+
+    def roll_back(self):
+        try:
+            self.conn.rollback()
+        except client.Error:
+            # The connection is lost. The error before this one says why.
+            pass
 
     def executeTransaction(self, txn, params):
         works = {
@@ -287,14 +296,13 @@ class PostgresDriver(AbstractDriver):
             (o_id, c_id, d_id, w_id, params["o_entry_d"], len(lines), all_local))
         self.cursor.execute("INSERT INTO NEW_ORDER (NO_O_ID, NO_D_ID, NO_W_ID) VALUES (%s, %s, %s)", (o_id, d_id, w_id))
         items, order_lines, total = [None] * len(lines), [None] * len(lines), Decimal(0)
-        # By warehouse and item, so that two orders seldom wait for each other in a ring. The unused item is the last one.
-        in_turn = sorted(range(len(lines)), key=lambda at: (lines[at][1], lines[at][0]))
-        for at in in_turn:
+        found = [self.one("SELECT I_PRICE, I_NAME, I_DATA FROM ITEM WHERE I_ID = %s", i_id) for i_id, _, _ in lines]
+        # By warehouse and item, so that two orders seldom wait for each other in a ring. Lines whose item exists are done
+        # also of an order that is rolled back (clause 2.4.2.3).
+        valid = [at for at, item in enumerate(found) if item is not None]
+        for at in sorted(valid, key=lambda at: (lines[at][1], lines[at][0])):
             i_id, supply, quantity = lines[at]
-            item = self.one("SELECT I_PRICE, I_NAME, I_DATA FROM ITEM WHERE I_ID = %s", i_id)
-            if item is None:
-                raise UnusedItem()
-            price, name, data = item
+            price, name, data = found[at]
             in_stock, s_data, dist = self.existing(
                 "SELECT S_QUANTITY, S_DATA, S_DIST_%02d FROM STOCK WHERE S_W_ID = %%s AND S_I_ID = %%s FOR UPDATE" % d_id,
                 supply, i_id)
@@ -309,6 +317,8 @@ class PostgresDriver(AbstractDriver):
             items[at] = (name, left, brand, price, amount)
             # A new order has no delivery date (clause 2.4.2.2).
             order_lines[at] = [o_id, d_id, w_id, at + 1, i_id, supply, None, quantity, amount, dist]
+        if len(valid) < len(lines):
+            raise UnusedItem()
         self.insert("ORDER_LINE", order_lines)
         total *= (1 - customer[0]) * (1 + w_tax + d_tax)
         return [customer, [(w_tax, d_tax, o_id, total)], items]
@@ -354,6 +364,11 @@ class PostgresDriver(AbstractDriver):
             oldest = self.one(
                 "SELECT NO_O_ID FROM NEW_ORDER WHERE NO_W_ID = %s AND NO_D_ID = %s ORDER BY NO_O_ID LIMIT 1 FOR UPDATE",
                 w_id, d_id)
+            if oldest is None and self.isolation == "read committed":
+                # Another Delivery may have taken the order that this one waited for. The next one is seen by a new query.
+                oldest = self.one(
+                    "SELECT NO_O_ID FROM NEW_ORDER WHERE NO_W_ID = %s AND NO_D_ID = %s ORDER BY NO_O_ID LIMIT 1 FOR UPDATE",
+                    w_id, d_id)
             if oldest is None:
                 # A district without a new order is skipped (clause 2.7.4.2).
                 continue

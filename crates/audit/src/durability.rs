@@ -240,9 +240,14 @@ pub struct Recovered {
 impl Ledger {
     /// Compares the counts of each recovered node with what was acknowledged, and notes that. Returns what is wrong.
     fn compare(&self, recovered: &[Recovered], terminals: u32, steps: &mut Vec<String>) -> Vec<String> {
-        let (Some(acknowledged), true) =
-            (self.acknowledged, recovered.iter().any(|one| one.counts.is_some()))
-        else {
+        if recovered.iter().all(|one| one.counts.is_none()) {
+            return Vec::new();
+        }
+        let Some(acknowledged) = self.acknowledged else {
+            steps.push(
+                "the load had to be killed, and did not say what its terminals saw acknowledged: the ledger is not compared"
+                    .to_owned(),
+            );
             return Vec::new();
         };
         let Acknowledged { new_orders, payments, delivered } = acknowledged;
@@ -486,5 +491,16 @@ mod tests {
     fn a_load_without_a_commit_proves_nothing() {
         let judged = judge(301, &[], &SuccessFile::default());
         assert!(matches!(judged, Err(Trouble::NotRun(_))), "{judged:?}");
+    }
+
+    #[test]
+    fn a_ledger_that_could_not_be_compared_says_so() {
+        let ledger = Ledger { before: LedgerCounts::default(), districts: 10, acknowledged: None };
+        let mut steps = Vec::new();
+        assert_eq!(ledger.compare(&[read(None, 301, &[])], 2, &mut steps), [""; 0]);
+        assert_eq!(steps, [""; 0], "a test without a ledger");
+        let recovered = Recovered { counts: Some(LedgerCounts::default()), ..read(None, 301, &[]) };
+        assert_eq!(ledger.compare(&[recovered], 2, &mut steps), [""; 0]);
+        assert!(steps.len() == 1 && steps[0].ends_with("the ledger is not compared"), "{steps:?}");
     }
 }

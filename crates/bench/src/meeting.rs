@@ -32,6 +32,9 @@ impl Meeting {
     /// is not of a group: it is full already, no transaction is to compete, or `over` returns true first. After true the
     /// caller calls [`Meeting::leave`] when its transaction has ended.
     pub(crate) fn join(&self, asked: impl Fn() -> u32, over: impl Fn() -> bool) -> bool {
+        if over() {
+            return false;
+        }
         let (mut wanted, gate) = (asked(), Arc::<Gate>::default());
         {
             let mut group = self.0.lock();

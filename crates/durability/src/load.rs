@@ -170,7 +170,10 @@ impl LoadProcess {
         };
         // The lines end with the process.
         let line = self.lines.iter().find_map(|line| line.strip_prefix(ACKNOWLEDGED).map(str::to_owned));
-        Ok(Ended { lost, acknowledged: line.and_then(|line| serde_json::from_str(&line).ok()) })
+        let acknowledged = line.map(|line| serde_json::from_str(&line)).transpose();
+        let bad =
+            |error| LoadError(format!("the load's line about what was acknowledged can't be read: {error}"));
+        Ok(Ended { lost, acknowledged: acknowledged.map_err(bad)? })
     }
 
     /// Waits for the end of the process. Returns false if it still runs after `patience`.

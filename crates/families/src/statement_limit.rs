@@ -105,8 +105,9 @@ impl Line {
     }
 }
 
-/// Function that cancels the current statement of a session at its server. It may take [`GRACE`] in each of its steps.
-pub(crate) type Cancel = Box<dyn Fn() + Send + Sync>;
+/// Function that cancels the current statement of a session at its server. It may take [`GRACE`] in each of its steps, and
+/// returns false unless the server has acted on it: it may do so later, when another statement runs.
+pub(crate) type Cancel = Box<dyn Fn() -> bool + Send + Sync>;
 
 /// The limit of a target's round trips.
 pub(crate) struct Limit {
@@ -274,8 +275,8 @@ impl Watched {
                 let mark =
                     |turn: u64| (turn >> BITS == begun && turn & STATE != CUT).then_some(turn | CANCELLED);
                 let turn = self.turn.fetch_update(Ordering::AcqRel, Ordering::Acquire, mark);
-                if turn.is_ok() {
-                    (self.cancel)();
+                if turn.is_ok() && !(self.cancel)() {
+                    self.give_up();
                 }
                 turn
             };

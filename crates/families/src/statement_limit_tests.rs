@@ -15,6 +15,7 @@ fn session(longest: Duration, hears: bool) -> (Arc<Watched>, UnixStream, UnixStr
         if count.fetch_add(1, Ordering::SeqCst) == 0 && hears {
             (&answer).write_all(b"c").expect("an answer");
         }
+        true
     };
     let line = Line::Unix(ours.try_clone().expect("a socket"));
     let watched = Limit::new(longest).watch(line, Box::new(cancel)).expect("a thread");
@@ -69,6 +70,22 @@ fn a_server_that_ignores_cancels_loses_the_session() {
     let error = trip.result.expect_err("a lost connection").line();
     assert!(error.contains("after the cancel") && error.contains("closed the connection"), "{error}");
     assert!(sent.load(Ordering::SeqCst) >= 1);
+    let next = watched.trip(false, is_cancel, || panic!("the session is over")).result;
+    assert!(matches!(next, Err(SqlError::Lost(_))), "{next:?}");
+}
+
+#[test]
+fn a_cancel_that_the_server_may_act_on_later_ends_the_session() {
+    let (ours, theirs) = UnixStream::pair().expect("a pair of sockets");
+    let cancel = move || {
+        // The statement ends by itself meanwhile. Nobody knows what became of the cancel.
+        (&theirs).write_all(b"o").expect("an answer");
+        false
+    };
+    let line = Line::Unix(ours.try_clone().expect("a socket"));
+    let watched = Limit::new(Duration::from_millis(20)).watch(line, Box::new(cancel)).expect("a thread");
+    let trip = watched.trip(false, is_cancel, || read(&ours));
+    assert_eq!((trip.result, trip.cancelled), (Ok(()), true));
     let next = watched.trip(false, is_cancel, || panic!("the session is over")).result;
     assert!(matches!(next, Err(SqlError::Lost(_))), "{next:?}");
 }

@@ -100,11 +100,5 @@ impl Opening {
 fn watch(limit: &Arc<Limit>, config: &Config, wire: &Wire) -> Result<Arc<Watched>, TargetError> {
     let line = wire.line().map_err(|error| refused(error, config))?;
     let (config, connection) = (config.clone(), wire.id);
-    limit.watch(
-        line,
-        Box::new(move || {
-            // A server that does not take the cancel loses the session.
-            let _heard = Wire::kill_query(&config, connection, GRACE);
-        }),
-    )
+    limit.watch(line, Box::new(move || Wire::kill_query(&config, connection, GRACE).is_ok()))
 }

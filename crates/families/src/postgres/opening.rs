@@ -74,8 +74,8 @@ fn watch(limit: &Arc<Limit>, config: &Config, wire: &Wire) -> Result<Arc<Watched
     limit.watch(
         line,
         Box::new(move || {
-            // A proxy may withhold the key. A server that does not take the cancel loses the session.
-            let _heard = backend.map(|backend| wire::cancel(&config, backend));
+            // A proxy may withhold the key: then nothing is sent.
+            backend.is_none_or(|backend| wire::cancel(&config, backend).is_ok())
         }),
     )
 }

@@ -364,6 +364,10 @@ impl PgConnection {
                     // The answer was not read to its end.
                     self.wire.until_ready()?;
                 }
+                // CockroachDB answers so even if it may have stored the transaction.
+                if self.watched.is_some() && statement.role() == StatementRole::Commit && is_cancel(&error) {
+                    return Err(SqlError::Lost(format!("{}: the commit may be stored", error.line())));
+                }
                 return Err(error);
             }
         }

@@ -21,7 +21,7 @@ use postgres_protocol::authentication::sasl::{
 };
 use postgres_protocol::message::backend::{ErrorFields, Message};
 use postgres_protocol::message::frontend;
-use std::io::{self, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
@@ -47,9 +47,11 @@ pub(crate) fn cancel(config: &Config, backend: Backend) -> Result<(), SqlError> 
     frontend::cancel_request(backend.process, backend.secret, &mut request);
     let stream = transport.stream();
     stream.write_all(&request).and_then(|()| stream.flush()).map_err(lost)?;
-    // The answer is the end of the connection, in whatever form.
-    let _closed = stream.read(&mut [0]);
-    Ok(())
+    // The answer is the end of the connection, in whatever form. Without one the server may act on the request later.
+    match stream.read(&mut [0]) {
+        Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => Err(lost(error)),
+        _ => Ok(()),
+    }
 }
 
 /// An authenticated connection.

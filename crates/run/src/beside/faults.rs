@@ -240,6 +240,9 @@ impl Slot {
             injector.approach();
         }
         let Some(start) = begins(Duration::ZERO) else { return not_begun() };
+        if self.undone_at.is_some_and(|undone_at| start.elapsed() >= undone_at) {
+            return self.fail("was not begun: the occurrence before it was over too late".into());
+        }
         match injector.begin() {
             Ok(begun) => {
                 let mut result = lock(&self.result);
