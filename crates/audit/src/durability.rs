@@ -97,7 +97,7 @@ impl Trial {
         self.steps.push(words.into());
     }
 
-    /// Notes what a good finding tells besides the comparison.
+    /// Notes further words about the course, for a finding that is good.
     pub fn observed(&mut self, words: impl Into<String>) {
         self.observed = format!("; {}", words.into());
     }
@@ -231,7 +231,7 @@ pub struct Recovered {
     written: Written,
     /// Number of evaluated conditions.
     conditions: usize,
-    /// Those that do not hold, each with keys that break it.
+    /// Conditions that do not hold, each with keys that break it.
     broken: Vec<String>,
     /// Counts for the ledger, if the test has one.
     counts: Option<LedgerCounts>,

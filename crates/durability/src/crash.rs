@@ -11,8 +11,9 @@ use std::time::Duration;
 
 /// Longest time of a command of the user's.
 const COMMAND_LIMIT: Duration = Duration::from_secs(240);
-/// Longest time of a fault: the guard undoes it then.
-pub(crate) const LONGEST: Duration = Duration::from_secs(300);
+/// End of each fault: without one, no server starts again. The test itself ends the fault, and tells its guard when at the
+/// latest.
+const END: Duration = Duration::from_secs(300);
 /// The kind of fault that takes a node's disk.
 const DISK_LOSS: &str = "disk-loss";
 /// The kind of fault that cuts the power of a lab's disk.
@@ -45,9 +46,10 @@ pub enum Crash {
     },
     /// A node of a lab loses its data for good, and later another one is killed.
     NodesLost(Box<Losses>),
-    /// None, for this reason.
+    /// A failure that can't be made, with the reason.
     Unknown(Failure, String),
-    /// No loss of power, since only that of a lab with a disk of its own can be cut. The text says how to show it.
+    /// A loss of power that can't be shown, since the database is no lab with a disk of its own. The text says how to show
+    /// it.
     NoPower(String),
 }
 
@@ -182,7 +184,7 @@ impl Crash {
         }
     }
 
-    /// Returns true if the database lacks what the failure needs, so that nobody misses its test.
+    /// Returns true if the database lacks what the failure needs, so that its test may be missing.
     #[must_use]
     pub fn is_excused(&self) -> bool {
         matches!(self, Self::NoPower(_))
@@ -254,7 +256,7 @@ fn fault(kind: &str, place: Where, commands: Option<Commands>) -> FaultSpec {
         kind: kind.into(),
         arguments: None,
         from: Duration::ZERO,
-        to: Some(LONGEST),
+        to: Some(END),
         every: None,
         host: None,
         places: vec![place],

@@ -3,9 +3,8 @@
 
 use crate::crash::Losses;
 use crate::load::LoadProcess;
-use crate::test::{LOAD_ENDS, LOOK, Problem, Test};
+use crate::test::{LOAD_ENDS, LOOK, Problem, Test, ready};
 use lydite_audit::durability::Trial;
-use lydite_faults::{Fault, Injector};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -54,7 +53,7 @@ impl Test<'_> {
         trial: &mut Trial,
     ) -> Result<(), Problem> {
         // Dropping a guard undoes its fault, on every way out.
-        let mut lost = ready(&losses.lost)?;
+        let mut lost = ready(&losses.lost, LONGEST)?;
         let before = self.rate(&mut load)?;
         let failed = Instant::now();
         let begun = lost.begin().map_err(|problem| Problem::NotRun(problem.to_string()))?;
@@ -62,7 +61,7 @@ impl Test<'_> {
         let first = self.steady(&mut load, failed, before, "a node was lost")?;
         trial.step(format!("the throughput is {}", first.words()));
 
-        let mut killed = ready(&losses.killed)?;
+        let mut killed = ready(&losses.killed, LONGEST)?;
         let before = self.rate(&mut load)?;
         let failed = Instant::now();
         let begun = killed.begin().map_err(|problem| Problem::NotRun(problem.to_string()))?;
@@ -96,7 +95,7 @@ impl Test<'_> {
         before: f64,
         what: &str,
     ) -> Result<Steady, Problem> {
-        // Whole seconds since the failure; those in which it was injected are of no use.
+        // Number of the first whole second after the failure was injected.
         let mut second = failed.elapsed().as_secs() + 1;
         self.wait_until(load, failed + Duration::from_secs(second))?;
         let (mut count, mut rates) = (self.entries()?, Vec::new());
@@ -136,12 +135,4 @@ impl Test<'_> {
         }
         Ok(())
     }
-}
-
-/// Starts the guard of a fault, and waits until it is prepared.
-fn ready(fault: &Fault) -> Result<Injector, Problem> {
-    let injector = Injector::start(fault.clone(), Some(LONGEST))
-        .map_err(|error| Problem::NotRun(format!("the guard can't be started: {error}")))?;
-    injector.wait_until_ready().map_err(|problem| Problem::NotRun(problem.to_string()))?;
-    Ok(injector)
 }

@@ -1,7 +1,7 @@
 //! A durability test (clause 3.5.4): a load with a success file, a failure, the recovery, and the comparison.
 
 use crate::crash::Crash;
-use crate::load::LoadProcess;
+use crate::load::{LoadError, LoadProcess};
 use lydite_audit::durability::{Recovered, Trial};
 use lydite_audit::success_file::SuccessFile;
 use lydite_audit::{Finding, Scope};
@@ -27,7 +27,7 @@ const GOES_ON: Duration = Duration::from_secs(3);
 const STANDS_STILL: Duration = Duration::from_secs(30);
 /// Entries of the success file before the failure.
 const LEAST_ENTRIES: usize = 10;
-/// A failure that is none.
+/// Words about a database that has not failed.
 const WENT_ON: &str =
     "answered all terminals without a break: use a --kill that ends the servers of this database";
 /// Longest load between a standstill of the terminals and the failure.
@@ -36,8 +36,8 @@ const RESUMED: Duration = Duration::from_secs(5);
 const COPIED: Duration = Duration::from_secs(30 * 60);
 /// Longest time without a listener after which a node that copies rows has ended.
 const NODE_IS_DOWN: Duration = Duration::from_secs(5);
-/// Longest time in which a server that answers after a loss of power has not the database of before: it has recovered, and
-/// lost it.
+/// Longest wait for the database on a server that answers after a loss of power. A server without it by then has recovered,
+/// and lost it.
 const RECOVERED: Duration = Duration::from_secs(15);
 /// Time between two looks.
 pub(crate) const LOOK: Duration = Duration::from_millis(50);
@@ -46,9 +46,9 @@ pub(crate) const LOOK: Duration = Duration::from_millis(50);
 pub struct Test<'a> {
     /// The database.
     pub spec: &'a TargetSpec,
-    /// Its URL, with its password.
+    /// URL of the database, with the password.
     pub url: &'a str,
-    /// Its scale.
+    /// Scale of the database.
     pub meta: &'a DatabaseMeta,
     /// Scope of the findings.
     pub scope: Scope,
@@ -161,8 +161,8 @@ impl Test<'_> {
             LoadProcess::start(self.url, &self.file(), self.terminals, self.seed, self.reconnects())
                 .map_err(failed)?;
         let asked = || self.interrupt.asked();
-        load.wait_until_ready(PATIENCE, &asked)
-            .map_err(|problem| if asked() { Problem::Stopped } else { Problem::NotRun(problem.0) })?;
+        let early = |problem: LoadError| if asked() { Problem::Stopped } else { Problem::NotRun(problem.0) };
+        load.wait_until_ready(PATIENCE, &asked).map_err(early)?;
         let begun = Instant::now();
         let entries = loop {
             if self.interrupt.asked() {
@@ -188,9 +188,7 @@ impl Test<'_> {
         let duration = begun.elapsed();
         trial.loaded(self.terminals, duration, entries);
         if self.judges_conditions {
-            let look = load
-                .look(&asked)
-                .map_err(|problem| if asked() { Problem::Stopped } else { Problem::NotRun(problem.0) })?;
+            let look = load.look(&asked).map_err(early)?;
             *conditions = Some(look.finding(self.scope, (self.terminals, duration, entries), begun));
             trial.step("the terminals stand still for consistency-2, and go on");
             // The failure comes under the full load.
@@ -301,9 +299,7 @@ impl Test<'_> {
     fn inject(&self, fault: &Fault, mut load: LoadProcess, trial: &mut Trial) -> Result<(), Problem> {
         let commands = fault.spec.commands.as_ref();
         let loses_disk = matches!(self.crash, Crash::DiskLoss { .. });
-        let mut injector = Injector::start(fault.clone(), Some(PATIENCE))
-            .map_err(|error| Problem::NotRun(format!("the guard can't be started: {error}")))?;
-        injector.wait_until_ready().map_err(|problem| Problem::NotRun(problem.to_string()))?;
+        let mut injector = ready(fault, PATIENCE)?;
         // A command that failed may have done its work in part, so its guard has started the database again.
         let killed = Instant::now();
         let begun = injector.begin().map_err(|problem| Problem::NotRun(problem.to_string()))?;
@@ -386,6 +382,15 @@ impl Test<'_> {
     pub(crate) fn entries(&self) -> Result<usize, Problem> {
         SuccessFile::read(&self.file()).map(|file| file.entries()).map_err(Problem::NotRun)
     }
+}
+
+/// Starts the guard of a fault, and waits until it is prepared. If the test does not end the fault, the guard does so this
+/// time after its begin.
+pub(crate) fn ready(fault: &Fault, longest: Duration) -> Result<Injector, Problem> {
+    let injector = Injector::start(fault.clone(), Some(longest))
+        .map_err(|error| Problem::NotRun(format!("the guard can't be started: {error}")))?;
+    injector.wait_until_ready().map_err(|problem| Problem::NotRun(problem.to_string()))?;
+    Ok(injector)
 }
 
 /// Early end of the test.

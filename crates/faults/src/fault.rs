@@ -50,7 +50,7 @@ pub struct Server {
 /// A disk that has the data of a lab's servers alone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Disk {
-    /// Its file system.
+    /// File system of the disk.
     pub volume: Volume,
     /// Ports of all servers with data on it.
     pub ports: Vec<u16>,

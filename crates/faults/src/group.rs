@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Where systems mount control groups.
-const MOUNT: &str = "/sys/fs/cgroup";
+/// Directory where systems mount control groups.
+pub(crate) const MOUNT: &str = "/sys/fs/cgroup";
 /// Beginning of the names of the groups of faults.
 const NAME: &str = "lydite-fault-";
 /// Most rounds of moving: each finds the processes that were started during the last one.

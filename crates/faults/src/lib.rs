@@ -8,9 +8,9 @@
 //! On another host, ssh starts the guard ([`remote`]). It holds the guard's input open like a pipe does.
 //!
 //! Nothing here knows Lydite, except that this program runs `faults guard`, `faults burn`, `faults memory`, `faults disk`
-//! and `faults hold` as it should. No code depends on a database or the inside of a lab, but
-//! for a lab's name in texts and in the kind `move`: a [`Server`] brings its peculiarities as
-//! data, such as the new start of its cluster's nodes ([`cluster`]).
+//! and `faults hold` as it should. No code depends on a database or the inside of a lab, but for a lab's name in texts and
+//! in the kind `move`: a [`Server`] brings its peculiarities as data, such as the new start of its cluster's nodes
+//! ([`cluster`]).
 
 pub mod cluster;
 mod data;
@@ -46,6 +46,7 @@ pub use fault::{Cluster, Disk, Fault, Mover, Server, Site};
 pub use guard::guard;
 pub use hold::hold;
 pub use injector::{Begun, Injector, Undone};
+pub use programs::find_program;
 pub use reading::{Parts, Reader};
 pub use spec::{Commands, FaultSpec, Where};
 pub use times::MOST_OCCURRENCES;

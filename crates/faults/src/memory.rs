@@ -1,13 +1,13 @@
 //! The memory of processes and of this machine, as the kernel reports it. All numbers are bytes.
 
+use crate::group::MOUNT;
 use crate::process::ProcessId;
+use crate::units::megabytes;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Where systems mount control groups.
-const MOUNT: &str = "/sys/fs/cgroup";
-/// Limits of control groups from here on are none.
+/// Least limit of a control group that stands for no limit.
 const NO_LIMIT: u64 = 1 << 60;
 
 /// Memory that the kernel can't take from processes without a place to swap it to.
@@ -22,7 +22,7 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// Reads that of some processes. Those that end meanwhile have none.
+    /// Reads the memory of some processes. Those that end meanwhile have none.
     pub(crate) fn of(processes: &[ProcessId]) -> Self {
         let mut held = Self::default();
         let mut segments = BTreeMap::<(String, String), u64>::new();
@@ -77,6 +77,13 @@ pub(crate) fn field(list: &str, name: &str) -> Option<u64> {
         Some("kB") => number.checked_mul(1024),
         _ => Some(number),
     }
+}
+
+/// Returns the size of a number of pages, in words.
+pub(crate) fn pages(count: u64) -> String {
+    // SAFETY: sysconf has no preconditions.
+    let page = u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096);
+    megabytes(count.saturating_mul(page))
 }
 
 /// Returns the memory of this machine.

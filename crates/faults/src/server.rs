@@ -129,7 +129,7 @@ impl Down {
         self.process
     }
 
-    /// Returns true if the lab of the server was ended meanwhile, so that there is nothing to start again.
+    /// Returns true if there is nothing to start again: somebody has ended the server's lab, and its disk is gone.
     pub(crate) fn is_given_up(&self) -> bool {
         self.server.disk.as_ref().is_some_and(|disk| !disk.volume.image.exists())
     }

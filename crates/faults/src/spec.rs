@@ -184,6 +184,23 @@ impl Where {
     }
 }
 
+#[cfg(test)]
+impl FaultSpec {
+    /// Returns a fault on this machine from the begin of the window on.
+    pub(crate) fn for_test(kind: &str, arguments: Option<&str>) -> Self {
+        Self {
+            kind: kind.into(),
+            arguments: arguments.map(str::to_owned),
+            from: Duration::ZERO,
+            to: None,
+            every: None,
+            host: None,
+            places: vec![Where::Local],
+            commands: None,
+        }
+    }
+}
+
 impl fmt::Display for FaultSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.kind)?;

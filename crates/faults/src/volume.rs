@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 const PACKAGE: &str = "mount";
 /// `EXT4_IOC_SHUTDOWN`, which takes a number of 32 bits.
 const SHUT_DOWN: u64 = 0x8004_587d;
-/// Its way without a flush of the journal.
+/// Way to shut down without a flush of the journal.
 const NO_LOG_FLUSH: u32 = 2;
 /// `BLKFLSBUF`: drops the cache of a block device.
 const DROP_CACHE: u64 = 0x1261;
@@ -71,9 +71,20 @@ impl Volume {
     /// Returns true if it is mounted.
     ///
     /// # Errors
-    /// Its directory can't be seen.
+    /// The directory can't be seen.
     pub fn is_mounted(&self) -> Result<bool, FaultError> {
         is_mounted(&self.mount).map_err(|error| FaultError::system(self.mount.display(), error))
+    }
+
+    /// Rejects a file system that is not mounted.
+    ///
+    /// # Errors
+    /// It is not mounted, or its directory can't be seen.
+    pub(crate) fn require_mounted(&self) -> Result<(), FaultError> {
+        if self.is_mounted()? {
+            return Ok(());
+        }
+        Err(FaultError::Lacks(format!("{}: no file system is mounted there", self.mount.display())))
     }
 
     /// Cuts its power: from now on it writes nothing any more, neither files nor its journal, and each access to a file
@@ -95,7 +106,7 @@ impl Volume {
     /// Returns true if it is mounted, and its power is cut.
     ///
     /// # Errors
-    /// Its directory can't be seen.
+    /// The directory can't be seen.
     pub fn is_cut(&self) -> Result<bool, FaultError> {
         // A file without a name leaves nothing behind. A full or a read-only file system has other errors.
         let mut new = OpenOptions::new();

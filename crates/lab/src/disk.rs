@@ -26,7 +26,7 @@ const PACKAGES: &str = "e2fsprogs mount";
 /// The file system of a lab.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub(crate) struct Disk {
-    /// Its file, and the directory where it is mounted.
+    /// File that it is in, and the directory where it is mounted.
     #[serde(flatten)]
     pub(crate) volume: Volume,
     /// Size in bytes.
@@ -118,11 +118,10 @@ impl Disk {
     /// Returns true if the file system is mounted and has no power: a power cut was broken off.
     ///
     /// # Errors
-    /// Its directory can't be seen.
+    /// The directory can't be seen.
     pub(crate) fn is_cut(&self) -> Result<bool, Failure> {
         // Without its directory the lab's start was broken off before.
-        let is_cut = self.volume.mount.exists() && self.volume.is_cut().map_err(rejected)?;
-        Ok(is_cut)
+        Ok(self.volume.mount.exists() && self.volume.is_cut().map_err(rejected)?)
     }
 
     /// Unmounts the file system, if it is mounted.

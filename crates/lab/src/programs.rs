@@ -2,19 +2,18 @@
 
 use crate::error::LabError;
 use lydite_console::exit::{Failure, Outcome};
+use lydite_faults::find_program;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// Finds a program on the path or in `/usr/sbin`, which is often only on root's path.
+/// Returns the place of a program. `package` is Debian's.
+///
+/// # Errors
+/// It is not installed.
 pub(crate) fn program(name: &str, package: &str) -> Result<PathBuf, Failure> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path)
-        .chain(["/usr/sbin".into(), "/usr/bin".into()])
-        .map(|directory| directory.join(name))
-        .find(|program| program.exists())
-        .ok_or_else(|| {
-            Failure::usage(format!("{name} is not found: install it (Debian: apt-get install {package})"))
-        })
+    find_program(name).ok_or_else(|| {
+        Failure::usage(format!("{name} is not found: install it (Debian: apt-get install {package})"))
+    })
 }
 
 /// Returns the path of this program.

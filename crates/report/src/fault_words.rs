@@ -1,7 +1,7 @@
 //! Words about the faults of a run, for the terminal and the page.
 
 use crate::figures::plural;
-use crate::metrics::text::gained_words;
+use crate::metrics::text::{gained_words, share};
 use crate::model::{FaultAvailability, FaultResult, PeriodicFault, RunResult, Spread};
 use std::fmt::Write as _;
 
@@ -14,7 +14,7 @@ const GAINS: usize = 3;
 pub(crate) fn lines(r: &RunResult) -> Vec<(String, bool)> {
     let mut all = Vec::new();
     for (index, fault) in r.faults.iter().enumerate() {
-        let series = r.periodic_faults.iter().find(|of| of.faults.contains(&index));
+        let series = series_of(r, index);
         if !fault.ok || series.is_none_or(|of| of.faults.len() <= LISTED) {
             let judged = r.availability.iter().find(|of| of.fault == index);
             all.push((line(fault, judged), fault.ok));
@@ -24,6 +24,11 @@ pub(crate) fn lines(r: &RunResult) -> Vec<(String, bool)> {
         }
     }
     all
+}
+
+/// Returns the repeating fault that a fault is an occurrence of; none if the fault does not repeat.
+fn series_of(result: &RunResult, fault: usize) -> Option<&PeriodicFault> {
+    result.periodic_faults.iter().find(|of| of.faults.contains(&fault))
 }
 
 /// Returns the words about one fault.
@@ -38,7 +43,6 @@ fn line(fault: &FaultResult, judged: Option<&FaultAvailability>) -> String {
         let _ = write!(text, ": {}", fault.detail);
     }
     if let Some(of) = judged {
-        let share = |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{value:.3}"));
         let _ = write!(
             text,
             "; R_e {}, T_e {}, {} without a commit",
@@ -101,7 +105,7 @@ pub(crate) fn times(result: &RunResult) -> Vec<String> {
     };
     let mut all = Vec::new();
     for (index, fault) in result.faults.iter().enumerate() {
-        match result.periodic_faults.iter().find(|of| of.faults.contains(&index)) {
+        match series_of(result, index) {
             Some(of) => all.extend(of_series(of).filter(|_| of.faults.first() == Some(&index))),
             None => all.extend(span(fault).map(|span| format!("{} {span}", fault.name()))),
         }

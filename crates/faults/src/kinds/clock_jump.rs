@@ -254,22 +254,10 @@ impl Reads {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::Where;
 
     #[test]
     fn offsets_are_read_and_written() {
-        let jump = |text: &str| {
-            jump(&FaultSpec {
-                kind: "clock-jump".into(),
-                arguments: Some(text.into()),
-                from: Duration::ZERO,
-                to: None,
-                every: None,
-                host: None,
-                places: vec![Where::Local],
-                commands: None,
-            })
-        };
+        let jump = |text: &str| jump(&FaultSpec::for_test("clock-jump", Some(text)));
         for (text, ms, seconds) in [
             ("+1h", 3_600_000, "+3600"),
             ("-30s", -30_000, "-30"),

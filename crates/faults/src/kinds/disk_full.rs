@@ -53,15 +53,10 @@ impl Kind for DiskFull {
                 continue;
             };
             servers.push((root, server.port));
-            let mount = &disk.volume.mount;
-            let file = mount.join(format!("lydite-fault-{}", std::process::id()));
-            match disk.volume.is_mounted() {
+            let file = disk.volume.mount.join(format!("lydite-fault-{}", std::process::id()));
+            match disk.volume.require_mounted() {
                 _ if files.contains(&file) => {}
-                Ok(true) => files.push(file),
-                Ok(false) => {
-                    let words = format!("{}: no file system is mounted there", mount.display());
-                    problems.push(FaultError::Lacks(words));
-                }
+                Ok(()) => files.push(file),
                 Err(problem) => problems.push(problem),
             }
         }

@@ -140,8 +140,9 @@ impl<E: EndKind> Kind for Ends<E> {
         if !E::ORDERLY {
             // Stopped first, so that no process starts another one between the look and the signal.
             match stop_all(&roots) {
-                Ok(stopped) => {
-                    killed.extend(stopped.into_iter().filter(|one| !killed.contains(one)).collect::<Vec<_>>())
+                Ok(mut stopped) => {
+                    stopped.retain(|process| !killed.contains(process));
+                    killed.append(&mut stopped);
                 }
                 // All may have ended because of the first part.
                 Err(problem) if killed.is_empty() => return Err(problem),

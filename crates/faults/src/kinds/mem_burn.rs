@@ -1,20 +1,18 @@
 //! `mem-burn:SIZE`: a helper process takes so much memory of the machine, and keeps touching it.
 
-use super::{Acts, Kind};
+use super::{Acts, Kind, size_of_memory};
 use crate::error::FaultError;
 use crate::fault::Fault;
 use crate::helper;
-use crate::memory::{available, field};
+use crate::memory::{available, field, pages};
 use crate::process::ProcessId;
 use crate::spec::FaultSpec;
-use crate::units::{bytes, megabytes};
+use crate::units::megabytes;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::{self, Write};
 use std::time::Duration;
 
-/// Least size.
-const LEAST: u64 = 1 << 20;
 /// Distance of the touched bytes: at most a page of any machine.
 const PAGE: usize = 4096;
 /// Pause between two rounds over all pages: they stay in use, and the helper takes little processor time.
@@ -94,8 +92,7 @@ impl Kind for MemBurn {
 
 /// Reads the size.
 fn size(fault: &FaultSpec) -> Result<u64, FaultError> {
-    let size = fault.arguments.as_deref().and_then(bytes).filter(|bytes| *bytes >= LEAST);
-    size.ok_or_else(|| FaultError::Wrong("needs a size from 1 MiB, as mem-burn:512Mi@5s..10s/local".into()))
+    size_of_memory(fault, "mem-burn:512Mi@5s..10s/local")
 }
 
 /// Returns the resident memory of a process, without its program; none if it has ended.
@@ -110,11 +107,6 @@ fn reclaimed() -> (u64, u64) {
     let all = fs::read_to_string("/proc/vmstat").unwrap_or_default();
     let of = |name: &str| field(&all, name).unwrap_or_default();
     (of("pgsteal_kswapd") + of("pgsteal_direct"), of("pswpout"))
-}
-
-/// Returns a number of pages in words.
-fn pages(count: u64) -> String {
-    megabytes(count.saturating_mul(PAGE as u64))
 }
 
 /// Takes so many bytes and touches them until the process is killed. A machine without memory ends this process first.
@@ -158,21 +150,11 @@ fn touch(memory: &mut [u8], byte: u8) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::Where;
 
     #[test]
     fn more_memory_than_the_machine_has_available_is_rejected_with_both_numbers() {
         let fault = |size: u64| Fault {
-            spec: FaultSpec {
-                kind: MemBurn::NAME.into(),
-                arguments: Some(size.to_string()),
-                from: Duration::ZERO,
-                to: None,
-                every: None,
-                host: None,
-                places: vec![Where::Local],
-                commands: None,
-            },
+            spec: FaultSpec::for_test(MemBurn::NAME, Some(&size.to_string())),
             sites: vec![crate::fault::Site::Machine],
         };
         assert_eq!(MemBurn.check(&fault(1 << 20)).unwrap().bytes, 1 << 20);

@@ -6,21 +6,20 @@
 //! once, so that the processes that read them again pay for them.
 
 use super::limit::LimitKind;
+use super::size_of_memory;
 use crate::data;
 use crate::error::FaultError;
 use crate::fault::{Fault, Site};
 use crate::group::{Controller, Group, Version};
-use crate::memory::{Held, field, of_machine};
+use crate::memory::{Held, field, of_machine, pages};
 use crate::process::{ProcessId, trees};
 use crate::spec::FaultSpec;
-use crate::units::{bytes, megabytes};
+use crate::units::megabytes;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
-/// Least size.
-const LEAST: u64 = 1 << 20;
 /// Least room above the memory that the processes hold: for pages of files, and for what new sessions need.
 const ROOM: u64 = 16 << 20;
 /// Deepest directory below the data whose files are dropped from the cache.
@@ -80,12 +79,13 @@ impl LimitKind for MemLimit {
     }
 
     fn set(group: &Group, most: &Most, lifted: bool) -> Result<(), FaultError> {
-        let control = match group.version() {
-            Version::One => "memory.limit_in_bytes",
-            Version::Two => "memory.max",
+        let [one, two] = Self::CONTROLS;
+        let (control, none) = match group.version() {
+            Version::One => (one, "-1"),
+            Version::Two => (two, "max"),
         };
         if lifted {
-            return group.set(control, if group.version() == Version::One { "-1" } else { "max" });
+            return group.set(control, none);
         }
         let pids = group.get("cgroup.procs");
         let processes: Vec<ProcessId> =
@@ -108,7 +108,6 @@ impl LimitKind for MemLimit {
     fn effect(group: &Group, _: &Most) -> String {
         let statistics = group.get("memory.stat");
         let of = |name: &str| field(&statistics, name).unwrap_or_default();
-        let pages = |count: u64| megabytes(count.saturating_mul(page()));
         let events = group.get("memory.events");
         let (hits, came, ended) = match group.version() {
             Version::One => (
@@ -145,8 +144,7 @@ impl LimitKind for MemLimit {
 
 /// Reads the size.
 fn size(fault: &FaultSpec) -> Result<u64, FaultError> {
-    let size = fault.arguments.as_deref().and_then(bytes).filter(|bytes| *bytes >= LEAST);
-    size.ok_or_else(|| FaultError::Wrong("needs a size from 1 MiB, as mem-limit:1G@5s..10s/lab:pg".into()))
+    size_of_memory(fault, "mem-limit:1G@5s..10s/lab:pg")
 }
 
 /// Returns the problem of a limit below what the processes hold.
@@ -172,12 +170,6 @@ fn charged(group: &Group) -> u64 {
         Version::One => of("rss") + of("shmem"),
         Version::Two => of("anon") + of("shmem"),
     }
-}
-
-/// Returns the size of a page.
-fn page() -> u64 {
-    // SAFETY: sysconf has no preconditions.
-    u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
 }
 
 /// Drops the pages of all files below a directory from the cache.
@@ -212,14 +204,8 @@ mod tests {
     fn fault(size: &str, process: ProcessId) -> Fault {
         Fault {
             spec: FaultSpec {
-                kind: MemLimit::NAME.into(),
-                arguments: Some(size.into()),
-                from: Duration::ZERO,
-                to: None,
-                every: None,
-                host: None,
                 places: vec![Where::Process(process.pid)],
-                commands: None,
+                ..FaultSpec::for_test(MemLimit::NAME, Some(size))
             },
             sites: vec![Site::Process(process)],
         }

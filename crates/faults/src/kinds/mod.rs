@@ -32,6 +32,7 @@ pub(crate) use mem_burn::burn as burn_memory;
 use crate::error::FaultError;
 use crate::fault::Fault;
 use crate::spec::FaultSpec;
+use crate::units::bytes;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -61,6 +62,9 @@ static KINDS: &[&dyn AnyKind] = &[
     &command::Command,
 ];
 
+/// Least size of memory that a fault takes or leaves.
+const LEAST_MEMORY: u64 = 1 << 20;
+
 /// The places where a kind acts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Acts {
@@ -79,7 +83,7 @@ pub(crate) trait Kind: Sync {
     type State: Serialize + DeserializeOwned;
     /// Name, as users write it.
     const NAME: &'static str;
-    /// Its arguments, as help shows them after the name and a colon; empty if it has none.
+    /// Arguments, as help shows them after the name and a colon; empty if it has none.
     const ARGUMENTS: &'static str = "";
     /// The places where it acts.
     const ACTS: Acts;
@@ -323,6 +327,12 @@ fn no_arguments(fault: &FaultSpec) -> Result<(), FaultError> {
             Err(FaultError::Wrong(format!("takes no arguments, and has {arguments:?}: leave them out")))
         }
     }
+}
+
+/// Reads the size of memory that a fault has as its argument. `example` is a fault of its kind.
+fn size_of_memory(fault: &FaultSpec, example: &str) -> Result<u64, FaultError> {
+    let size = fault.arguments.as_deref().and_then(bytes).filter(|bytes| *bytes >= LEAST_MEMORY);
+    size.ok_or_else(|| FaultError::Wrong(format!("needs a size from 1 MiB, as {example}")))
 }
 
 /// Returns the number of processors that this process may use.

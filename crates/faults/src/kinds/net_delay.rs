@@ -58,17 +58,7 @@ mod tests {
     use super::*;
 
     fn read(arguments: Option<&str>) -> Option<Shape> {
-        let fault = FaultSpec {
-            kind: NetDelay::NAME.into(),
-            arguments: arguments.map(str::to_owned),
-            from: Duration::ZERO,
-            to: None,
-            every: None,
-            host: None,
-            places: Vec::new(),
-            commands: None,
-        };
-        shape(&fault).ok()
+        shape(&FaultSpec::for_test(NetDelay::NAME, arguments)).ok()
     }
 
     #[test]

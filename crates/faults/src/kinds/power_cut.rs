@@ -9,9 +9,9 @@
 //! is shut down drops its dirty pages, and metadata of a transaction that was not committed are not dirty in the cache of
 //! the device.
 //!
-//! **What a cut can't lose:** whatever ext4 had handed to the loop device. Without direct I/O, which is what `mount -o
-//! loop` sets up, the device has it in the page cache of the file below, which outlives the cut. A real disk may keep such
-//! writes in a cache of its own, lose them unless it was told to flush, and write them in another order. So a server that
+//! **What a cut can't lose:** everything that ext4 had handed to the loop device. `mount -o loop` sets the device up without
+//! direct I/O, so it has these writes in the page cache of the file below, which outlives the cut. A real disk may have them
+//! in a cache of its own: there it loses those that were not flushed, or writes them in another order. So a server that
 //! writes past the page cache (`O_DIRECT`) and never flushes survives this cut. Detaching the device drops its own cache;
 //! the next mount reads from the file alone.
 
@@ -46,19 +46,16 @@ impl EndKind for PowerCut {
         if unsafe { libc::geteuid() } != 0 {
             return Err(FaultError::Lacks("shuts a file system down: run lydite as root".into()).into());
         }
-        let (mut disks, mut problems) = (Vec::<&Disk>::new(), Vec::new());
-        for server in servers {
-            match &server.disk {
-                Some(disk) if disks.contains(&disk) => {}
-                Some(disk) => disks.push(disk),
-                None => problems.push(FaultError::Lacks(format!(
-                    "the data of the server on port {} shares its file system with others, which keep their power: start \
-                     the lab with --disk SIZE",
-                    server.port
-                ))),
-            }
-        }
-        problems.extend(disks.into_iter().filter_map(|disk| bear_disk(disk, servers).err()));
+        let shared = servers.iter().filter(|server| server.disk.is_none()).map(|server| {
+            FaultError::Lacks(format!(
+                "the data of the server on port {} shares its file system with others, which keep their power: start \
+                 the lab with --disk SIZE",
+                server.port
+            ))
+        });
+        let disks = disks_of(servers.iter().copied()).into_iter();
+        let problems: Vec<FaultError> =
+            shared.chain(disks.filter_map(|disk| bear_disk(disk, servers).err())).collect();
         if problems.is_empty() { Ok(()) } else { Err(problems) }
     }
 
@@ -69,18 +66,18 @@ impl EndKind for PowerCut {
     fn first(servers: &[Down]) -> Result<Vec<ProcessId>, FaultError> {
         // A server that notices the cut may end before the signal, and leave processes without a parent.
         let processes = trees(&processes_of(servers));
-        disks_of(servers).into_iter().try_for_each(|disk| disk.volume.cut())?;
+        disks_down(servers).into_iter().try_for_each(|disk| disk.volume.cut())?;
         Ok(processes)
     }
 
     fn ended(servers: &[Down]) -> Result<String, FaultError> {
-        let disks = disks_of(servers);
+        let disks = disks_down(servers);
         disks.iter().try_for_each(|disk| disk.volume.unmount(LEFT))?;
         Ok(format!(", {} lost its unwritten data", super::counted(disks.len(), "disk", "disks")))
     }
 
     fn before_start(servers: &[Down]) -> Result<(), FaultError> {
-        for disk in disks_of(servers) {
+        for disk in disks_down(servers) {
             // A begin that was cut off: servers may still run, on a file system that is no use to them.
             if disk.volume.is_cut()? {
                 kill(&trees(&processes_of(servers)))?;
@@ -102,10 +99,8 @@ fn bear_disk(disk: &Disk, servers: &[&Server]) -> Result<(), FaultError> {
             spared.join(", ")
         )));
     }
+    disk.volume.require_mounted()?;
     let mount = disk.volume.mount.display();
-    if !disk.volume.is_mounted()? {
-        return Err(FaultError::Lacks(format!("{mount}: no file system is mounted there")));
-    }
     if !disk.volume.is_ext4().map_err(|error| FaultError::system(&mount, error))? {
         let words =
             format!("{mount}: is no ext4, which alone can lose its power: end the lab, and start it again");
@@ -117,10 +112,15 @@ fn bear_disk(disk: &Disk, servers: &[&Server]) -> Result<(), FaultError> {
     Ok(())
 }
 
+/// Returns the disks of servers that go down, each once.
+fn disks_down(servers: &[Down]) -> Vec<&Disk> {
+    disks_of(servers.iter().map(Down::server))
+}
+
 /// Returns the disks of servers, each once.
-fn disks_of(servers: &[Down]) -> Vec<&Disk> {
+fn disks_of<'a>(servers: impl Iterator<Item = &'a Server>) -> Vec<&'a Disk> {
     let mut disks: Vec<&Disk> = Vec::new();
-    for disk in servers.iter().filter_map(|down| down.server().disk.as_ref()) {
+    for disk in servers.filter_map(|server| server.disk.as_ref()) {
         if !disks.contains(&disk) {
             disks.push(disk);
         }

@@ -56,7 +56,7 @@ impl Faults {
         self.specs().flat_map(|fault| fault.occurrences(self.window)).collect()
     }
 
-    /// Returns a line for each fault that would repeat, and for which the window is too short.
+    /// Returns a line for each fault with a period that occurs only once, since the window is too short for a second time.
     pub fn too_rare(&self) -> impl Iterator<Item = String> {
         let rare = self.specs().filter(|fault| fault.every.is_some() && fault.repeats(self.window) == 1);
         rare.map(|fault| {
@@ -128,8 +128,9 @@ impl Control for Faults {
         Key::new(KEY)
             .flag(
                 "KIND@FROM[..TO][,every=TIME]/WHERE",
-                "Fault to inject into the database, as stop@8s..11s/lab:pg; repeat it for more. every \
-                 repeats it until the end of the window. WHERE: lab:NAME[/NODE], nodes=N, pid:N, service:NAME, local, ssh://HOST[/pid:N]; kinds: ",
+                "Fault to inject into the database, as stop@8s..11s/lab:pg; repeat it for more. every repeats it until the \
+                 end of the window. WHERE: lab:NAME[/NODE], nodes=N, pid:N, service:NAME, local, ssh://HOST[/pid:N]; \
+                 kinds: ",
             )
             .listing(|| lydite_faults::kinds::forms().join(", "))
             .repeated(";"),
@@ -279,10 +280,16 @@ mod tests {
     use lydite_bench::Mode;
     use lydite_tpcc::nurand::{CLoad, RunConstants};
 
-    fn errors_of(faults: &str) -> Vec<String> {
+    /// Asserts that a list of faults has these errors, in their order and no others.
+    #[track_caller]
+    fn assert_rejected(faults: &str, expected: &[&str]) {
         let mut plan = entries(&[("fault", faults)]);
         Faults::read(&mut plan, &DIRECT);
-        plan.errors
+        let errors = plan.errors;
+        assert_eq!(errors.len(), expected.len(), "{errors:?}");
+        for (error, words) in errors.iter().zip(expected) {
+            assert!(error.starts_with("--set fault: ") && error.contains(*words), "{error}");
+        }
     }
 
     #[test]
@@ -345,20 +352,15 @@ mod tests {
 
     #[test]
     fn a_fault_that_repeats_too_often_or_into_another_one_is_rejected() {
-        let errors = errors_of(
-            "stop@5s..7s,every=10s/lab:pg; stop@26s..28s/lab:pg/0; net-loss:1%@1s..1.01s,every=20ms/lab:pg; \
-             kill@3s..4s,every=1s/lab:pg; kill@5s..31s,every=40s/lab:pg",
-        );
+        let faults = "stop@5s..7s,every=10s/lab:pg; stop@26s..28s/lab:pg/0; net-loss:1%@1s..1.01s,every=20ms/lab:pg; \
+                      kill@3s..4s,every=1s/lab:pg; kill@5s..31s,every=40s/lab:pg";
         let expected = [
             "lasts 1 s and repeats every 1 s: let every be longer than the fault",
             "stop@26s..28s/lab:pg/0: overlaps stop@5s..7s,every=10s/lab:pg at the same place",
             "net-loss:1%@1s..1.01s,every=0.02s/lab:pg: occurs 1450 times in the window of 30 s, and a fault may occur",
             "kill@5s..31s,every=40s/lab:pg: is beyond the end of the window at 30 s",
         ];
-        assert_eq!(errors.len(), expected.len(), "{errors:?}");
-        for (error, words) in errors.iter().zip(expected) {
-            assert!(error.starts_with("--set fault: ") && error.contains(words), "{error}");
-        }
+        assert_rejected(faults, &expected);
     }
 
     #[test]
@@ -366,10 +368,8 @@ mod tests {
         let mut plan = entries(&[("fault_where", "nodes=0")]);
         Faults::read(&mut plan, &DIRECT);
         assert!(plan.errors[0].starts_with("--set fault_where: "), "{:?}", plan.errors);
-        let errors = errors_of(
-            "stpo@1s..2s/lab:pg; stop@3s..2s/lab:pg; stop@28s..31s/lab:pg; kill@30s/lab:pg; stop@1s..5s/lab:pg; \
-             stop@4s..6s/lab:pg/0",
-        );
+        let faults = "stpo@1s..2s/lab:pg; stop@3s..2s/lab:pg; stop@28s..31s/lab:pg; kill@30s/lab:pg; stop@1s..5s/lab:pg; \
+                      stop@4s..6s/lab:pg/0";
         let expected = [
             "did you mean stop?",
             "ends before it begins",
@@ -377,10 +377,7 @@ mod tests {
             "kill@30s/lab:pg: is beyond the end of the window at 30 s",
             "stop@4s..6s/lab:pg/0: overlaps stop@1s..5s/lab:pg",
         ];
-        assert_eq!(errors.len(), expected.len(), "{errors:?}");
-        for (error, words) in errors.iter().zip(expected) {
-            assert!(error.starts_with("--set fault: ") && error.contains(words), "{error}");
-        }
+        assert_rejected(faults, &expected);
     }
 
     #[test]

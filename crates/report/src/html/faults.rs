@@ -1,6 +1,6 @@
 //! The faults of a run on its page.
 
-use super::markup::{Markup, figures, table, words};
+use super::markup::{Column, Markup, figures, table, words};
 use crate::fault_words;
 use crate::figures::{count, number};
 use crate::model::{Around, RunResult};
@@ -32,13 +32,15 @@ pub(super) fn content(r: &RunResult) -> Markup {
     all
 }
 
+/// Returns a table; empty without rows.
+fn table_unless_empty(caption: &str, columns: &[Column], rows: Vec<Vec<Markup>>) -> Markup {
+    if rows.is_empty() { Markup::default() } else { table(caption, columns, rows) }
+}
+
 /// Returns the faults that repeat, each over its occurrences; empty without any.
 fn periodic(r: &RunResult) -> Markup {
     let cells = |of| fault_words::cells(of).iter().map(|cell| Markup::text(cell)).collect();
     let rows: Vec<Vec<Markup>> = r.periodic_faults.iter().map(cells).collect();
-    if rows.is_empty() {
-        return Markup::default();
-    }
     let columns = [
         words("Fault"),
         words("began"),
@@ -48,7 +50,11 @@ fn periodic(r: &RunResult) -> Markup {
         figures("s to stable"),
         figures("tx/s during"),
     ];
-    table("Faults that repeat: medians over their occurrences (least to greatest)", &columns, rows)
+    table_unless_empty(
+        "Faults that repeat: medians over their occurrences (least to greatest)",
+        &columns,
+        rows,
+    )
 }
 
 /// Returns the throughput before, during and after each fault that began, and the way back; empty without any.
@@ -58,9 +64,11 @@ fn throughput(r: &RunResult) -> Markup {
     let several = r.availability.len() > 1;
     let rows: Vec<Vec<Markup>> = judged
         .map(|(fault, of)| {
-            let steady = [number(of.tps_normal), precise(of.steady_after_s)];
-            let cells = [
-                fault.name(),
+            let mut cells = vec![fault.name()];
+            if several {
+                cells.extend([number(of.tps_normal), precise(of.steady_after_s)]);
+            }
+            cells.extend([
                 number(of.tps_before),
                 number(of.tps_during),
                 number(of.tps_after),
@@ -71,15 +79,10 @@ fn throughput(r: &RunResult) -> Markup {
                 precise(of.r_e_during),
                 precise(of.t_e),
                 of.note.clone(),
-            ];
-            let (name, rest) = cells.split_at(1);
-            let steady = steady.iter().filter(|_| several);
-            name.iter().chain(steady).chain(rest).map(|cell| Markup::text(cell)).collect()
+            ]);
+            cells.iter().map(|cell| Markup::text(cell)).collect()
         })
         .collect();
-    if rows.is_empty() {
-        return Markup::default();
-    }
     let mut columns = vec![words("Fault")];
     if several {
         columns.extend([figures("steady tx/s before it"), figures("s to steady after the fault before")]);
@@ -96,7 +99,7 @@ fn throughput(r: &RunResult) -> Markup {
         figures("T_e"),
         words("Reason of a dash"),
     ]);
-    table("Throughput before, during and after each fault", &columns, rows)
+    table_unless_empty("Throughput before, during and after each fault", &columns, rows)
 }
 
 /// Returns a number with three decimals, or a dash.
@@ -123,9 +126,6 @@ fn around(r: &RunResult) -> Markup {
             cells.iter().map(|cell| Markup::text(cell)).collect()
         })
         .collect();
-    if rows.is_empty() {
-        return Markup::default();
-    }
     let columns = [
         words("Fault"),
         figures("p99 before, ms"),
@@ -135,7 +135,11 @@ fn around(r: &RunResult) -> Markup {
         words("Aborts during"),
         words("Aborts after"),
     ];
-    table("99th percentile of New-Order, and aborted attempts, around each fault", &columns, rows)
+    table_unless_empty(
+        "99th percentile of New-Order, and aborted attempts, around each fault",
+        &columns,
+        rows,
+    )
 }
 
 /// Returns the counts of aborts by reason, in words.

@@ -35,7 +35,7 @@ pub struct FiveNumbers {
 }
 
 impl FiveNumbers {
-    /// Their short names, from the least to the greatest.
+    /// Short names of the numbers, from the least to the greatest.
     pub const NAMES: [&str; 5] = ["min", "q1", "median", "q3", "max"];
 
     /// Returns the summary of these numbers; none without numbers, or if one of them is not finite.

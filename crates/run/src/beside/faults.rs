@@ -33,15 +33,12 @@ pub(super) fn begin(ready: &Ready<'_>) -> Begun<Tpcc> {
         return Ok(None);
     }
     let faults = Faults::start(&request.faults, request.plan.duration)?;
-    let specs = request.plan.controls.faults.occurrences();
-    Ok(Some(Box::new(OfRun { faults, specs })))
+    Ok(Some(Box::new(OfRun { faults })))
 }
 
-/// The faults of a run, with those of its plan.
+/// The faults of a run.
 struct OfRun {
     faults: Faults,
-    /// Each occurrence as a fault of its own, in the order of the results.
-    specs: Vec<FaultSpec>,
 }
 
 impl<W: Runnable> Companion<W> for OfRun {
@@ -56,7 +53,7 @@ impl<W: Runnable> Companion<W> for OfRun {
     fn add_to(&self, over: &Over<'_, W>, result: &mut RunResult) {
         result.faults = self.faults.results();
         result.availability = availability(result);
-        let specs: Vec<&FaultSpec> = self.specs.iter().collect();
+        let specs: Vec<&FaultSpec> = self.faults.slots().map(|slot| &slot.fault.spec).collect();
         fault_pieces::add_to(&mut result.availability, &specs, &over.measurement.pieces);
         result.periodic_faults = periodic(result);
         result.warnings.extend(self.faults.problems().map(|problem| format!("The fault {problem}")));
@@ -80,7 +77,6 @@ struct Slot {
     injector: Mutex<Option<Injector>>,
     /// True if its guard can look at the servers before the begin: no other fault changes them then.
     announced: bool,
-    from: Duration,
     /// Moment when it is undone; none if it stays.
     undone_at: Option<Duration>,
     result: Mutex<FaultResult>,
@@ -100,14 +96,13 @@ impl Faults {
             faults.iter().map(|fault| fault.spec.occurrences(window)).collect();
         let edges = |spec: &FaultSpec| [Some(spec.from), spec.undone_at(window)];
         let edges: Vec<Duration> = occurrences.iter().flatten().flat_map(edges).flatten().collect();
-        let slot = |fault: &Fault, spec: FaultSpec| {
+        let slot = |fault: &Fault, spec: FaultSpec, configured: FaultResult| {
             let near = |edge: &Duration| *edge < spec.from && *edge + AHEAD + EDGE > spec.from;
             Slot {
                 injector: Mutex::default(),
                 announced: !edges.iter().any(near),
-                from: spec.from,
                 undone_at: spec.undone_at(window),
-                result: Mutex::default(),
+                result: Mutex::new(configured),
                 problem: Mutex::default(),
                 active: AtomicBool::new(false),
                 fault: Fault { spec, sites: fault.sites.clone() },
@@ -116,9 +111,8 @@ impl Faults {
         let mut each = Vec::new();
         for (fault, specs) in faults.iter().zip(occurrences) {
             let configured = configured_each(&fault.spec, &specs);
-            let slots: Vec<Slot> = specs.into_iter().map(|spec| slot(fault, spec)).collect();
-            slots.iter().zip(configured).for_each(|(slot, configured)| *lock(&slot.result) = configured);
-            each.push(slots);
+            let slots = specs.into_iter().zip(configured);
+            each.push(slots.map(|(spec, configured)| slot(fault, spec, configured)).collect());
         }
         let faults = Self { each };
         let first = || faults.each.iter().filter_map(|slots| slots.first());
@@ -190,7 +184,7 @@ impl Faults {
 impl Slot {
     /// Starts the guard.
     fn start(&self) -> io::Result<()> {
-        let lasts = self.undone_at.map(|at| at.saturating_sub(self.from));
+        let lasts = self.undone_at.map(|at| at.saturating_sub(self.fault.spec.from));
         *lock(&self.injector) = Some(Injector::start(self.fault.clone(), lasts)?);
         Ok(())
     }
@@ -229,7 +223,7 @@ impl Slot {
         let begins = |ahead: Duration| loop {
             match control.window_start() {
                 Some(start) => {
-                    let moment = (start + self.from).checked_sub(ahead).unwrap_or(start);
+                    let moment = (start + self.fault.spec.from).checked_sub(ahead).unwrap_or(start);
                     return wait_until(moment, &ended).then_some(start);
                 }
                 None if ended() => return None,

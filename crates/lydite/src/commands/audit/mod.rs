@@ -43,14 +43,12 @@ const JOBS: usize = 2;
 const DEFAULT_WAREHOUSES: u32 = 3;
 /// Time after which a transaction without an answer counts as one that waits.
 const WAIT: Duration = Duration::from_secs(2);
-/// The same with `--quick`.
+/// This time with `--quick`.
 const QUICK_WAIT: Duration = Duration::from_millis(500);
 /// Most terminals of a load. A larger number is a mistake.
 const TERMINALS_MAX: u32 = 10_000;
-/// Why no test can be made after the database was lost.
+/// Reason for tests that can't be made after the database was lost.
 const AWAY: &str = "the database is away";
-/// The test of the loss of power, which only labs with a disk of their own can make.
-const LOSS_OF_POWER: &str = "durability-4";
 /// Message after a first Ctrl-C.
 const ROLLED_BACK: &str = "interrupted: open transactions are rolled back; once more ends at once";
 /// Length of a load with `--quick`.
@@ -193,7 +191,7 @@ pub(crate) fn command(args: &AuditArgs) -> Outcome {
     let part = if shares_load { Part::BeforeLoad } else { Part::All };
     let mut report = interrupt.saying(ROLLED_BACK, || audit.run(&target, part, &stop, &mut show));
     let scope = audit.widest();
-    let (mut handle, mut judged) = (Some(target), !shares_load);
+    let (mut handle, mut judged, mut excused) = (Some(target), !shares_load, None);
     for (number, crash) in crashes.iter().enumerate() {
         let test = Test {
             spec: &spec,
@@ -223,6 +221,9 @@ pub(crate) fn command(args: &AuditArgs) -> Outcome {
             }
         };
         judged |= tested.conditions.is_some();
+        if crash.is_excused() {
+            excused = Some(tested.durability.id);
+        }
         for finding in tested.conditions.into_iter().chain([tested.durability]) {
             report.stopped |= finding.verdict == Verdict::Skipped;
             show(&finding);
@@ -243,7 +244,6 @@ pub(crate) fn command(args: &AuditArgs) -> Outcome {
         };
         report.extend(made);
     }
-    let excused = crashes.iter().any(Crash::is_excused).then_some(LOSS_OF_POWER);
     conclude(args, &report, excused, &document, places, unprinted, &interrupt)
 }
 
@@ -301,7 +301,7 @@ fn conclude(
 }
 
 /// Returns the tests of clause 3 that did not run, and `data` if none of its tests did: not each database has what they
-/// are about. The test that the standard does not have may be missing, and so may the `excused` one.
+/// are about. Tests beyond the standard may be missing, and so may the `excused` one.
 fn untested(only: &[Property], findings: &[Finding], excused: Option<&str>) -> Vec<String> {
     let mut untested = Vec::new();
     for property in only {
