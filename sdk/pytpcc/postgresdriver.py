@@ -1,9 +1,10 @@
 # -*- coding: utf-8 -*-
 """A driver of py-tpcc for PostgreSQL and CockroachDB.
 
-It follows the profiles of TPC-C (clauses 2.4 to 2.8), which py-tpcc's own statements leave in several places: Payment
-answers with the customer after the change, lines of a new order have no delivery date, Delivery counts C_DELIVERY_CNT, an
-order with an unused item is rolled back, O_ALL_LOCAL says where the lines come from, and money is exact.
+It follows the profiles of TPC-C (clauses 2.4 to 2.8). py-tpcc's own statements differ from them in several places.
+Here Payment answers with the customer after the change, lines of a new order have no delivery date, Delivery counts
+C_DELIVERY_CNT, an order with an unused item is rolled back, O_ALL_LOCAL says where the lines come from, and money is
+exact.
 
 Copy it to py-tpcc's folder `drivers`, or name it in Lydite: driver:pytpcc?path=postgresdriver.py&config=FILE. It needs
 psycopg2 or psycopg 3. The configuration:
@@ -33,7 +34,7 @@ try:
 except (ImportError, ValueError):
     from abstractdriver import AbstractDriver
 
-#: Bytes of a statement that loads rows. CockroachDB takes no command of more than 64 MiB, and large ones slowly.
+#: Bytes of a statement that loads rows. CockroachDB takes no command of more than 64 MiB, and is slow with large ones.
 LOAD_BYTES = 1 << 20
 #: Attempts at a transaction, and at making the tables while other processes make them, before an error is passed on.
 ATTEMPTS = 50
@@ -81,6 +82,8 @@ CUSTOMER = "C_W_ID = %s AND C_D_ID = %s AND C_ID = %s"
 DISTRICT = "D_W_ID = %s AND D_ID = %s"
 ORDER = "O_W_ID = %s AND O_D_ID = %s AND O_ID = %s"
 LINES = "OL_W_ID = %s AND OL_D_ID = %s AND OL_O_ID = %s"
+#: The new order of a district that waits longest.
+OLDEST = "SELECT NO_O_ID FROM NEW_ORDER WHERE NO_W_ID = %s AND NO_D_ID = %s ORDER BY NO_O_ID LIMIT 1 FOR UPDATE"
 
 
 def sqlstate(error):
@@ -141,7 +144,7 @@ class PostgresDriver(AbstractDriver):
         self.warehouses = given.get("warehouses")
         self.conn = client.connect(own["dsn"])
         self.cursor = self.conn.cursor()
-        # It may be needed for as long as the connection lives.
+        # The level of all transactions of the connection.
         self.cursor.execute("SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL %s" % own["isolation"])
         self.conn.commit()
         if given.get("reset"):
@@ -155,16 +158,20 @@ class PostgresDriver(AbstractDriver):
         texts = ["CREATE TABLE IF NOT EXISTS %s (%s)" % table for table in TABLES]
         texts += ["CREATE INDEX IF NOT EXISTS %s ON %s" % index for index in INDEXES]
         for text in texts:
-            for attempt in range(ATTEMPTS):
-                try:
-                    self.cursor.execute(text)
-                    self.conn.commit()
-                    break
-                except client.Error as error:
-                    self.conn.rollback()
-                    if sqlstate(error) not in RETRYABLE + MADE_ALREADY or attempt == ATTEMPTS - 1:
-                        raise
-                    time.sleep(random.random() / 50)
+            self.commit_beside_others(RETRYABLE + MADE_ALREADY, self.cursor.execute, text)
+
+    def commit_beside_others(self, retryable, work, *values):
+        """Does the work and commits it, again after errors with these SQLSTATEs, which other processes cause."""
+        for attempt in range(ATTEMPTS):
+            try:
+                work(*values)
+                self.conn.commit()
+                return
+            except client.Error as error:
+                self.roll_back()
+                if sqlstate(error) not in retryable or attempt == ATTEMPTS - 1:
+                    raise
+                time.sleep(random.random() / 50)
 
     # Loading.
 
@@ -184,16 +191,7 @@ class PostgresDriver(AbstractDriver):
     def store(self, table, rows):
         """Inserts rows in a transaction of their own: CockroachDB keeps an open one in the memory of a node. Other processes
         load at the same time."""
-        for attempt in range(ATTEMPTS):
-            try:
-                self.insert(table, rows)
-                self.conn.commit()
-                return
-            except client.Error as error:
-                self.conn.rollback()
-                if sqlstate(error) not in RETRYABLE or attempt == ATTEMPTS - 1:
-                    raise
-                time.sleep(random.random() / 50)
+        self.commit_beside_others(RETRYABLE, self.insert, table, rows)
 
     def insert(self, table, rows):
         """Inserts rows by statements with many rows. PostgreSQL takes 65535 parameters at most."""
@@ -212,7 +210,7 @@ class PostgresDriver(AbstractDriver):
     # Transactions: a value and the number of retries, as the newer py-tpcc wants it. The older one ignores it.
 
     def transaction(self, work, params):
-        """Does the work in a transaction, again as long as the database gives it up."""
+        """Does the work in a transaction, and repeats it while the database gives the transaction up."""
         for attempt in range(ATTEMPTS):
             try:
                 if self.cockroach and attempt == 0:
@@ -361,14 +359,10 @@ class PostgresDriver(AbstractDriver):
     def doDelivery(self, params):
         w_id, result = params["w_id"], []
         for d_id in range(1, constants.DISTRICTS_PER_WAREHOUSE + 1):
-            oldest = self.one(
-                "SELECT NO_O_ID FROM NEW_ORDER WHERE NO_W_ID = %s AND NO_D_ID = %s ORDER BY NO_O_ID LIMIT 1 FOR UPDATE",
-                w_id, d_id)
+            oldest = self.one(OLDEST, w_id, d_id)
             if oldest is None and self.isolation == "read committed":
                 # Another Delivery may have taken the order that this one waited for. The next one is seen by a new query.
-                oldest = self.one(
-                    "SELECT NO_O_ID FROM NEW_ORDER WHERE NO_W_ID = %s AND NO_D_ID = %s ORDER BY NO_O_ID LIMIT 1 FOR UPDATE",
-                    w_id, d_id)
+                oldest = self.one(OLDEST, w_id, d_id)
             if oldest is None:
                 # A district without a new order is skipped (clause 2.7.4.2).
                 continue

@@ -153,9 +153,7 @@ impl Contention {
     /// goes around. `spread`, from 0 to 1, decides whether a fraction of a transaction counts as room. After a join,
     /// the caller calls [`Contention::leave`] when the transaction has ended.
     fn join(&self, now: Nanos, first: usize, spread: f64) -> Option<usize> {
-        if now >= self.tick.load(Ordering::Relaxed) || self.step_is_over(now) {
-            self.correct(now);
-        }
+        self.correct_if_due(now);
         let joins = |row: &Row| {
             let limit = f64::from_bits(row.limit.load(Ordering::Relaxed));
             let fits = |joined: u32| f64::from(joined) + spread < limit;
@@ -177,15 +175,19 @@ impl Contention {
         (0..count).map(move |further| (first + further) % count)
     }
 
-    /// Parks the session at the first row whose group is not full, until the group goes; `None` if all are full or `over`
-    /// returns true first. The search begins at row `first`.
+    /// Parks the session at the first row whose group is not full, until the group goes. Returns `None` if all are full
+    /// or `over` returns true first. The search begins at row `first`.
     fn gather(&self, clock: &Clock, first: usize, over: impl Fn() -> bool) -> Option<usize> {
-        let now = clock.now();
+        self.correct_if_due(clock.now());
+        let asked = |row| self.configured(row, self.step_at(clock.now()));
+        self.around(first).find(|&row| self.rows[row].meeting.join(|| asked(row), &over))
+    }
+
+    /// Corrects the limits if a tick or a step has begun.
+    fn correct_if_due(&self, now: Nanos) {
         if now >= self.tick.load(Ordering::Relaxed) || self.step_is_over(now) {
             self.correct(now);
         }
-        let asked = |row| self.configured(row, self.step_at(clock.now()));
-        self.around(first).find(|&row| self.rows[row].meeting.join(|| asked(row), &over))
     }
 
     fn step_is_over(&self, now: Nanos) -> bool {
@@ -411,8 +413,8 @@ impl Contender {
         }
     }
 
-    /// Joins a row for the next transaction and returns it. A session that is parked for it returns when its group goes,
-    /// or without a row when `over` returns true.
+    /// Joins a row for the next transaction and returns it. A session that is parked for it returns when its group
+    /// goes, or without a row when `over` returns true.
     pub(crate) fn join(&self, now: Nanos, over: impl Fn() -> bool) -> Option<usize> {
         let number = self.number.fetch_add(1, Ordering::Relaxed);
         let row = match self.contention.method {

@@ -11,7 +11,7 @@ pub(crate) struct Meeting(Mutex<Group>);
 
 #[derive(Debug, Default)]
 struct Group {
-    /// Gates of the parked sessions, the first one longest.
+    /// Gates of the parked sessions, in the order in which they came.
     parked: Vec<Arc<Gate>>,
     /// Transactions of the last group that have not ended.
     going: u32,
@@ -28,9 +28,9 @@ impl Group {
 }
 
 impl Meeting {
-    /// Parks the session until `asked` sessions have gathered and the last group has ended. Returns false if the session
-    /// is not of a group: it is full already, no transaction is to compete, or `over` returns true first. After true the
-    /// caller calls [`Meeting::leave`] when its transaction has ended.
+    /// Parks the session until `asked` sessions have gathered and the last group has ended. Returns false if the
+    /// session joins no group: the group is full, no transaction is to compete, or `over` returns true first. After
+    /// true the caller calls [`Meeting::leave`] when its transaction has ended.
     pub(crate) fn join(&self, asked: impl Fn() -> u32, over: impl Fn() -> bool) -> bool {
         if over() {
             return false;

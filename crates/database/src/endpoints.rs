@@ -19,11 +19,11 @@ const NOBODY: u32 = u32::MAX;
 /// Life of the connections of sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Life {
-    /// As long as the session.
+    /// One connection for the whole session.
     Session,
-    /// At most this long. Then the session connects anew.
+    /// One connection for at most this time. Then the session connects anew.
     AtMost(Duration),
-    /// A transaction. The next one connects anew.
+    /// One connection for each transaction.
     Transaction,
 }
 
@@ -187,7 +187,8 @@ impl Endpoints {
         found.of = leaders(&found.nodes, Some(placement), placement.node_of.len() as u32, self.names.len());
     }
 
-    /// True if the spread of sessions is worth a report: there are several endpoints, or connections end before sessions.
+    /// True if the spread of sessions is worth a report: there are several endpoints, or connections end before their
+    /// sessions.
     #[must_use]
     pub fn is_spread(&self) -> bool {
         self.names.len() > 1 || self.life != Life::Session

@@ -1,5 +1,7 @@
 //! Sessions that open a connection for each transaction and close it after: the URL option `connection`.
 
+use lydite_database::sql::connection::Step;
+use lydite_database::sql::prepared::Prepared;
 use lydite_database::target_url::{OptionSpec, ParsedUrl};
 use lydite_database::{Committed, Life, Session, TargetError, TxError, Workload};
 use lydite_tpcc::input::Contended;
@@ -14,9 +16,6 @@ pub(crate) const CONNECTION: OptionSpec = OptionSpec {
     about: "life of the connections of measured sessions; per-transaction opens and closes one for each transaction",
 };
 
-/// Setting of a result, and its value, if each transaction has a connection of its own.
-pub(crate) const SETTING: (&str, &str) = ("connection", "per-transaction");
-
 /// Reads the option. `lifetime` is the value of `connection_lifetime`.
 pub(crate) fn life(parsed: &ParsedUrl, lifetime: Option<Duration>, errors: &mut Vec<String>) -> Life {
     if parsed.choice(CONNECTION.name, &["kept", "per-transaction"], errors) == "kept" {
@@ -29,6 +28,41 @@ pub(crate) fn life(parsed: &ParsedUrl, lifetime: Option<Duration>, errors: &mut 
         );
     }
     Life::Transaction
+}
+
+/// Returns the setting of a result, and its value, if each transaction has a connection of its own.
+pub(crate) fn setting(life: Life) -> Option<(String, String)> {
+    (life == Life::Transaction).then(|| (CONNECTION.name.to_owned(), "per-transaction".to_owned()))
+}
+
+/// Time at which a connection prepares its statements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Preparing {
+    /// All of them when it is opened.
+    AtOnce,
+    /// Each before its first use.
+    AtUse,
+}
+
+impl From<Life> for Preparing {
+    fn from(life: Life) -> Self {
+        match life {
+            Life::Session | Life::AtMost(_) => Self::AtOnce,
+            Life::Transaction => Self::AtUse,
+        }
+    }
+}
+
+/// Returns the numbers of the statements of these steps that are to be prepared now, each once.
+pub(crate) fn to_prepare<S: Prepared>(steps: &[Step<'_, S>], is_missing: impl Fn(S) -> bool) -> Vec<usize> {
+    let mut numbers = Vec::new();
+    for (statement, _) in steps {
+        let number = statement.index();
+        if is_missing(*statement) && !numbers.contains(&number) {
+            numbers.push(number);
+        }
+    }
+    numbers
 }
 
 /// Function that opens a session on a new connection.

@@ -8,7 +8,7 @@
 //! A cancel must not hit the next statement of the session. So the session takes the lock under which cancels are sent
 //! before it goes on, if there was one; else it locks nothing.
 
-use crate::duration::duration;
+use crate::duration::time_option;
 use lydite_database::sql::meta::Admin;
 use lydite_database::sql::sql_error::SqlError;
 use lydite_database::target_url::{OptionSpec, ParsedUrl};
@@ -29,16 +29,13 @@ pub(crate) const STATEMENT_TIMEOUT: OptionSpec = OptionSpec {
     about: "longest time of a round trip of a measured session: then its statement is cancelled and its transaction aborted",
 };
 
-/// Setting of a result that has the option's value. Servers have a setting with the name of the option.
-pub(crate) const SETTING: &str = "statement_timeout of the client";
-
 /// Time that the server has to answer a cancel, and that a cancel itself may take.
 pub(crate) const GRACE: Duration = Duration::from_millis(500);
 /// Time between two cancels of the same round trip, whose statements a server may run one after the other.
 const AGAIN: Duration = Duration::from_millis(100);
 /// Bounds of the time between two looks at the sessions.
 const LOOKS: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(50)];
-/// Round trips of which the fastest is compared with the limit.
+/// Number of round trips that [`note`] times. It compares the fastest one with the limit.
 const TRIALS: usize = 5;
 
 /// Bits of a turn that say what was done about it.
@@ -54,15 +51,14 @@ const BITS: u32 = 3;
 
 /// Reads the option.
 pub(crate) fn limit(parsed: &ParsedUrl, errors: &mut Vec<String>) -> Option<Duration> {
-    let text = parsed.options.get(STATEMENT_TIMEOUT.name)?;
-    let [shortest, longest] = [Duration::from_millis(1), Duration::from_secs(3600)];
-    let time = duration(text).filter(|time| (shortest..=longest).contains(time));
-    if time.is_none() {
-        errors.push(format!(
-            "target option statement_timeout={text:?}: must be a time from 1ms to 1h, for example 2s"
-        ));
-    }
-    time
+    let bounds = [Duration::from_millis(1), Duration::from_secs(3600)];
+    let must = "a time from 1ms to 1h, for example 2s";
+    time_option(parsed, STATEMENT_TIMEOUT.name, bounds, must, errors)
+}
+
+/// Returns the setting of a result that has the option's value. Servers have a setting with the name of the option.
+pub(crate) fn setting(longest: Option<Duration>) -> Option<(String, String)> {
+    longest.map(|longest| ("statement_timeout of the client".to_owned(), format!("{longest:?}")))
 }
 
 /// Returns a note if no round trip over this connection is as fast as the limit.
@@ -171,9 +167,10 @@ fn look(limit: &Weak<Limit>, pause: Duration) {
 /// A session under a limit.
 pub(crate) struct Watched {
     limit: Arc<Limit>,
-    /// The round trip under way: the time at which it began, over [`BITS`] for [`SPARED`] and [`STATE`]; 0 without one.
+    /// Round trip under way: the time at which it began, shifted left by [`BITS`], with the bits [`SPARED`] and
+    /// [`STATE`]. 0 between round trips.
     turn: AtomicU64,
-    /// Begin of the last round trip for which a cancel was begun.
+    /// Time at which the last round trip began for which a cancel was begun.
     asked: AtomicU64,
     /// True if the session must not be used any more.
     over: AtomicBool,
@@ -191,9 +188,9 @@ pub(crate) struct Trip {
 }
 
 impl Watched {
-    /// Makes a round trip under the limit. With `spared` it is never cancelled at the server: a commit alone has made its
-    /// decision, and a rollback ends by itself. An error for which `is_cancel` returns true is an abort if a cancel was
-    /// sent.
+    /// Makes a round trip under the limit. With `spared` it is never cancelled at the server, as a commit that is sent
+    /// alone or a rollback. If a cancel was sent, an error for which `is_cancel` returns true becomes an abort
+    /// ([`AbortReason::StatementTimeout`]).
     pub(crate) fn trip(
         &self,
         spared: bool,

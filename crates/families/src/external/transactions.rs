@@ -393,7 +393,8 @@ impl DriverLoader {
     }
 }
 
-/// Rows of a unit that the driver has and has not stored yet: a table, rows and bytes, in the order in which it got them.
+/// Rows of a unit that the driver has received and not stored yet. Each entry has a table and its numbers of rows and
+/// bytes, in the order in which they were sent.
 #[derive(Default)]
 struct Kept(RefCell<VecDeque<(Table, u64, u64)>>);
 

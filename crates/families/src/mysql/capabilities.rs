@@ -1,8 +1,6 @@
 //! Features beside those of every target: placement, replication, transactions that stop, function tests, cancellation.
 
 use crate::mysql::Mysql;
-use crate::mysql::connecting::refused;
-use crate::mysql::session::MysqlConnection;
 use crate::mysql::wire::Wire;
 use crate::net::Purpose;
 use crate::per_transaction;
@@ -71,10 +69,10 @@ impl HeldTarget for Mysql {
 
 impl BalanceTarget for Mysql {
     fn connect_balances(&self, longest_wait: Duration) -> Result<Box<dyn Session<Balances>>, TargetError> {
-        let (mut wire, dialect, seat) = self.connect_tpcc_session()?;
-        self.limit_waits(&mut wire, longest_wait)?;
-        let connection = MysqlConnection::new(wire, &BalanceStatement::all(dialect))
-            .map_err(|error| refused(error, &self.config))?;
+        let product = self.product()?;
+        let (dialect, mut settings) = self.checked_settings(product)?;
+        settings.push(Self::limit_of_waits(product, longest_wait));
+        let (connection, seat) = self.opening(settings, &BalanceStatement::all(dialect), false).open()?;
         Ok(seated(Box::new(BalanceSession::new(connection)), seat))
     }
 

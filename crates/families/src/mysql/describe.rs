@@ -11,7 +11,7 @@ use lydite_database::sql::isolation::Isolation;
 use lydite_database::sql::meta::Admin;
 use lydite_database::sql::shards::Layout;
 use lydite_database::sql::sql_error::SqlError;
-use lydite_database::{Description, Life, Target, TargetError, TxMode};
+use lydite_database::{Description, Target, TargetError, TxMode};
 use lydite_tpcc::schema::Table;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -171,13 +171,8 @@ impl Mysql {
             settings.insert("isolation_effective".into(), level.clone());
         }
         settings.insert("tx".into(), self.config.mode.name().into());
-        if let Some(longest) = self.config.statement_timeout {
-            settings.insert(statement_limit::SETTING.into(), format!("{longest:?}"));
-        }
-        if self.config.life == Life::Transaction {
-            let (name, value) = per_transaction::SETTING;
-            settings.insert(name.into(), value.into());
-        }
+        settings.extend(statement_limit::setting(self.config.statement_timeout));
+        settings.extend(per_transaction::setting(self.config.life));
         if self.config.mode == TxMode::Procedures {
             let arrays = self.procedures_have_arrays(product)?;
             settings.insert("procedures".into(), if arrays { "arrays" } else { "rows" }.into());

@@ -1,7 +1,5 @@
 //! The workload of isolation checks on MySQL's family: a table in each engine that the URL names, or on each shard.
 
-use crate::mysql::connecting::refused;
-use crate::mysql::session::MysqlConnection;
 use crate::mysql::wire::Wire;
 use crate::mysql::{Mysql, schema, spider};
 use lydite_database::lists::{check_none, is_table_name, table_name};
@@ -115,11 +113,10 @@ impl ListTarget for Mysql {
     }
 
     fn connect_lists(&self, longest_wait: Duration) -> Result<Box<dyn Session<Lists>>, TargetError> {
-        let (mut wire, _) = self.connect_session()?;
-        self.limit_waits(&mut wire, longest_wait)?;
-        let dialect = self.own_dialect(wire.product);
-        let connection = MysqlConnection::new(wire, &ListStatement::all(dialect, self.list_tables()))
-            .map_err(|error| refused(error, &self.config))?;
+        let product = self.product()?;
+        let statements = ListStatement::all(self.own_dialect(product), self.list_tables());
+        let settings = vec![Self::limit_of_waits(product, longest_wait)];
+        let (connection, _) = self.opening(settings, &statements, false).open()?;
         Ok(Box::new(ListSession::new(connection)))
     }
 

@@ -59,7 +59,7 @@ impl MicroTarget for Mysql {
 
     fn connect_micro(&self, meta: &Meta) -> Result<Box<dyn Session<Micro>>, TargetError> {
         let statements = MicroStatement::all(meta, self.product()?.dialect);
-        let opening = self.measured(self.opening(&statements, false));
+        let opening = self.measured(self.opening(Vec::new(), &statements, false));
         per_transaction::session(self.config.life, move || {
             let (connection, seat) = opening.open()?;
             Ok(seated(Box::new(MicroSession::new(connection)), seat))

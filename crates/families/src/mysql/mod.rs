@@ -37,8 +37,8 @@ pub(crate) use config::Config;
 pub(crate) use family::FAMILY;
 use lydite_database::{
     Capabilities, ConditionFinding, DatabaseState, Demand, Description, Endpoints, FoundRows, HalfCounts,
-    LedgerCounts, Loader, Replicated, Role, RowKeys, Seat, Session, TableChecksum, Target, TargetError,
-    TxMode, Written,
+    LedgerCounts, Loader, Replicated, Role, RowKeys, Session, TableChecksum, Target, TargetError, TxMode,
+    Written,
 };
 
 use crate::net::Purpose;
@@ -47,7 +47,7 @@ use crate::sql_load::{BY_SIZE, side_by_side};
 use crate::statement_limit::{self, Limit};
 use crate::stoppable::Stoppable;
 use crate::unread::Unread;
-use connecting::{advised, connected, connected_for, refused};
+use connecting::{advised, connected, connected_for};
 use copy::Way;
 use galera::in_step;
 use load_lock::{LoadLock, MARK};
@@ -58,7 +58,6 @@ use lydite_database::sql::ddl;
 use lydite_database::sql::dialect::Dialect;
 use lydite_database::sql::meta::{self, Admin, is_ours};
 use lydite_database::sql::reread::{halves, reread};
-use lydite_database::sql::shards::Layout;
 use lydite_database::sql::sql_error::SqlError;
 use lydite_database::sql::statement::Statement;
 use lydite_database::sql::written::written;
@@ -132,32 +131,6 @@ impl Mysql {
         }
         in_step(&mut wire).map_err(self.failed("wait for the other servers"))?;
         Ok(wire)
-    }
-
-    /// Opens a connection for transactions.
-    fn connect_session(&self) -> Result<(Wire, Seat), TargetError> {
-        self.endpoints.connect(|at| {
-            let config = &self.nodes[at];
-            let mut wire = connected_for(config, Purpose::Transactions)?;
-            if self.nodes.len() > 1 {
-                in_step(&mut wire).map_err(|error| refused(error, config))?;
-            }
-            Ok(wire)
-        })
-    }
-
-    /// Opens a connection for transactions on TPC-C's tables. Returns it with the SQL dialect of the existing tables.
-    fn connect_tpcc_session(&self) -> Result<(Wire, &'static Dialect, Seat), TargetError> {
-        let (mut wire, seat) = self.connect_session()?;
-        if self.is_parted()? {
-            wire.execute(spider::SESSION).map_err(|error| refused(error, &self.config))?;
-            if self.config.layout != Layout::default() {
-                let found = self.found_layout(&mut wire)?;
-                self.config.layout.check(found, &self.config.place())?;
-            }
-        }
-        let dialect = self.dialect(wire.product)?;
-        Ok((wire, dialect, seat))
     }
 
     fn failed(&self, doing: &str) -> impl Fn(SqlError) -> TargetError {
@@ -248,11 +221,10 @@ impl Mysql {
         product.snapshot_dialect.filter(|_| self.config.snapshot_at_begin).unwrap_or(product.dialect)
     }
 
-    /// Makes a statement end that waits longer for a lock.
-    fn limit_waits(&self, wire: &mut Wire, longest_wait: Duration) -> Result<(), TargetError> {
+    /// Returns the setting of a session that ends a statement when it waits longer for a lock.
+    fn limit_of_waits(product: &Product, longest_wait: Duration) -> String {
         let seconds = longest_wait.as_secs().max(1);
-        wire.execute(&wire.product.longest_wait.replace('#', &seconds.to_string()))
-            .map_err(|error| refused(error, &self.config))
+        product.longest_wait.replace('#', &seconds.to_string())
     }
 
     /// Drops the objects with names of Lydite's tables, on this server alone. The caller has the right to load. The notes

@@ -8,24 +8,24 @@ use crate::mysql::session::{MysqlConnection, Texts};
 use crate::mysql::wire::Wire;
 use crate::mysql::{Mysql, spider};
 use crate::net::Purpose;
+use crate::per_transaction::Preparing;
 use crate::statement_limit::{GRACE, Limit, Watched};
 use lydite_database::sql::dialect::Dialect;
 use lydite_database::sql::meta::Admin;
 use lydite_database::sql::prepared::Prepared;
 use lydite_database::sql::shards::Layout;
-use lydite_database::{Endpoints, Life, Seat, TargetError, TxMode};
+use lydite_database::{Endpoints, Seat, TargetError, TxMode};
 use std::sync::Arc;
 
-/// All that the connections of a session need, also when their target is not at hand.
+/// Parts of a target with which a session opens its connections.
 #[derive(Clone)]
 pub(super) struct Opening {
     nodes: Arc<[Config]>,
     endpoints: Arc<Endpoints>,
-    /// First SQL on each connection.
-    settings: &'static str,
+    /// First statements on each connection.
+    settings: Vec<String>,
     texts: Arc<Texts>,
-    /// True if statements are prepared before their first use.
-    at_use: bool,
+    preparing: Preparing,
     /// Limit of the round trips of measured sessions.
     limit: Option<Arc<Limit>>,
 }
@@ -39,40 +39,54 @@ impl Mysql {
         self.connect_wire().map(|wire| wire.product)
     }
 
-    /// Returns the opening of sessions that prepare these statements on the server of this family. `calls` is true if they
-    /// are procedures.
-    pub(super) fn opening<S: Prepared>(&self, statements: &[(S, String)], calls: bool) -> Opening {
+    /// Returns the opening of sessions that begin with `settings` and prepare `statements`. `calls` is true if they are
+    /// procedures.
+    pub(super) fn opening<S: Prepared>(
+        &self,
+        settings: Vec<String>,
+        statements: &[(S, String)],
+        calls: bool,
+    ) -> Opening {
         Opening {
             nodes: Arc::clone(&self.nodes),
             endpoints: Arc::clone(&self.endpoints),
-            settings: "",
+            settings,
             texts: Arc::new(Texts::of(statements, calls)),
-            at_use: false,
+            preparing: Preparing::AtOnce,
             limit: None,
         }
+    }
+
+    /// Returns the SQL dialect of the existing tables, and the settings of sessions on them. Rejects tables that are
+    /// not laid out over the shards as the URL says.
+    pub(super) fn checked_settings(
+        &self,
+        product: &'static Product,
+    ) -> Result<(&'static Dialect, Vec<String>), TargetError> {
+        let dialect = self.dialect(product)?;
+        if !self.is_parted()? {
+            return Ok((dialect, Vec::new()));
+        }
+        if self.config.layout != Layout::default() {
+            let found = self.found_layout(&mut self.connect_wire()?)?;
+            self.config.layout.check(found, &self.config.place())?;
+        }
+        Ok((dialect, vec![spider::SESSION.to_owned()]))
     }
 
     /// Returns the opening of sessions that prepare TPC-C's statements in a mode, with the SQL dialect of the existing
     /// tables.
     pub(super) fn tpcc_opening(&self, mode: TxMode) -> Result<(Opening, &'static Dialect), TargetError> {
         let product = self.product()?;
-        let dialect = self.dialect(product)?;
         let calls = mode == TxMode::Procedures;
         let arrays = calls && self.procedures_have_arrays(product)?;
-        let mut opening = self.opening(&Self::statements(mode, dialect, arrays), calls);
-        if self.is_parted()? {
-            if self.config.layout != Layout::default() {
-                let found = self.found_layout(&mut self.connect_wire()?)?;
-                self.config.layout.check(found, &self.config.place())?;
-            }
-            opening.settings = spider::SESSION;
-        }
-        Ok((opening, dialect))
+        let (dialect, settings) = self.checked_settings(product)?;
+        Ok((self.opening(settings, &Self::statements(mode, dialect, arrays), calls), dialect))
     }
 
     /// Returns the same opening for measured sessions, to which the options of the URL about them apply.
     pub(super) fn measured(&self, opening: Opening) -> Opening {
-        Opening { limit: self.limit.clone(), at_use: self.config.life == Life::Transaction, ..opening }
+        Opening { limit: self.limit.clone(), preparing: self.config.life.into(), ..opening }
     }
 }
 
@@ -88,11 +102,9 @@ impl Opening {
         if self.nodes.len() > 1 {
             in_step(&mut wire).map_err(refused)?;
         }
-        if !self.settings.is_empty() {
-            wire.execute(self.settings).map_err(refused)?;
-        }
+        self.settings.iter().try_for_each(|setting| wire.execute(setting)).map_err(refused)?;
         let watched = self.limit.as_ref().map(|limit| watch(limit, config, &wire)).transpose()?;
-        MysqlConnection::of(wire, &self.texts, self.at_use, watched).map_err(refused)
+        MysqlConnection::new(wire, &self.texts, self.preparing, watched).map_err(refused)
     }
 }
 

@@ -4,6 +4,7 @@ use crate::mysql::packet::Reader;
 use crate::mysql::product::Product;
 use crate::mysql::wire::{Head, Wire, database_error, unexpected};
 use crate::mysql::{binary, errors};
+use crate::per_transaction::{Preparing, to_prepare};
 use crate::statement_limit::Watched;
 use lydite_database::sql::connection::{Connection, Step};
 use lydite_database::sql::meta::Admin;
@@ -25,7 +26,6 @@ const PREPARED_AT_ONCE: usize = 40;
 const CANCELS_AWAITED: usize = 3;
 
 /// Texts of the statements of a session, by the numbers of the statements.
-#[derive(Default)]
 pub(crate) struct Texts {
     all: Vec<Text>,
     /// True if statements are procedures, which commit by themselves.
@@ -89,16 +89,11 @@ impl MysqlConnection {
         self.wire.product
     }
 
-    /// Prepares statements on a connection.
-    pub(crate) fn new<S: Prepared>(wire: Wire, statements: &[(S, String)]) -> Result<Self, SqlError> {
-        Self::of(wire, &Arc::new(Texts::of(statements, false)), false, None)
-    }
-
-    /// Makes a session of a connection. With `at_use` statements are prepared before their first use.
-    pub(crate) fn of(
+    /// Makes a session of a connection.
+    pub(crate) fn new(
         mut wire: Wire,
         texts: &Arc<Texts>,
-        at_use: bool,
+        preparing: Preparing,
         watched: Option<Arc<Watched>>,
     ) -> Result<Self, SqlError> {
         // After a statement that ended the transaction (a deadlock), the server still runs those that were sent with
@@ -107,7 +102,7 @@ impl MysqlConnection {
         let prepared = vec![None; texts.all.len()];
         let mut connection =
             Self { wire, texts: Arc::clone(texts), prepared, kinds: Vec::new(), reading: false, watched };
-        if !at_use {
+        if preparing == Preparing::AtOnce {
             let all = (0..texts.all.len()).filter(|at| !texts.all[*at].order.is_empty());
             connection.prepare_all(&all.collect::<Vec<usize>>())?;
         }
@@ -245,19 +240,11 @@ impl MysqlConnection {
 
     /// Sends statements together and reads all answers. Returns the first error.
     fn together<S: Prepared>(&mut self, steps: &[Step<'_, S>], rows: &mut [Rows]) -> Result<(), SqlError> {
-        let mut missing = Vec::new();
-        for (statement, _) in steps {
+        let missing = to_prepare(steps, |statement| {
             let number = statement.index();
-            if self.prepared[number].is_none()
-                && !self.texts.all[number].order.is_empty()
-                && !missing.contains(&number)
-            {
-                missing.push(number);
-            }
-        }
-        if !missing.is_empty() {
-            self.prepare_all(&missing)?;
-        }
+            self.prepared[number].is_none() && !self.texts.all[number].order.is_empty()
+        });
+        self.prepare_all(&missing)?;
         let commit_alone = matches!(steps, [(statement, _)] if statement.role() == StatementRole::Commit);
         self.trip(commit_alone, |connection| connection.send_and_read(steps, rows))
     }

@@ -1,6 +1,6 @@
 //! The parts of `scheme://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE`.
 
-use crate::duration::duration;
+use crate::duration::time_option;
 use crate::net::Host;
 use lydite_database::target_url::{OptionSpec, ParsedUrl};
 use lydite_database::{TargetError, TargetErrorKind};
@@ -252,15 +252,9 @@ pub(crate) fn nodes(
 
 /// Reads the option `connection_lifetime`.
 pub(crate) fn connection_lifetime(parsed: &ParsedUrl, errors: &mut Vec<String>) -> Option<Duration> {
-    let text = parsed.options.get(CONNECTION_LIFETIME.name)?;
-    let [shortest, longest] = [Duration::from_secs(1), Duration::from_secs(24 * 3600)];
-    let time = duration(text).filter(|time| (shortest..=longest).contains(time));
-    if time.is_none() {
-        errors.push(format!(
-            "target option connection_lifetime={text:?}: must be a time from 1s to 24h, for example 30m"
-        ));
-    }
-    time
+    let bounds = [Duration::from_secs(1), Duration::from_secs(24 * 3600)];
+    let must = "a time from 1s to 24h, for example 30m";
+    time_option(parsed, CONNECTION_LIFETIME.name, bounds, must, errors)
 }
 
 /// Opens something on the first server that can be reached.

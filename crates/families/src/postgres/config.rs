@@ -47,8 +47,8 @@ const ISOLATION: OptionSpec = OptionSpec {
     about: "isolation level of every transaction; snapshots make TPC-C's five serializable",
 };
 
-/// Most partitions of a table. One transaction creates them all, or drops them, and the server's default has room for the
-/// locks of so many.
+/// Most partitions of a table. One transaction creates or drops all of them, and the server's default settings have
+/// room for the locks of so many.
 const MOST_PARTITIONS: u32 = 128;
 
 /// The option.

@@ -11,7 +11,7 @@ use lydite_database::sql::ddl;
 use lydite_database::sql::isolation::Isolation;
 use lydite_database::sql::meta::Admin;
 use lydite_database::sql::shards::Layout;
-use lydite_database::{Description, Life, Target, TargetError};
+use lydite_database::{Description, Target, TargetError};
 use std::collections::BTreeMap;
 
 /// Server settings that affect the numbers.
@@ -93,13 +93,8 @@ impl Postgres {
             settings.insert("isolation_effective".into(), level.clone());
         }
         settings.insert("tx".into(), self.config.mode.name().into());
-        if let Some(longest) = self.config.statement_timeout {
-            settings.insert(statement_limit::SETTING.into(), format!("{longest:?}"));
-        }
-        if self.config.life == Life::Transaction {
-            let (name, value) = per_transaction::SETTING;
-            settings.insert(name.into(), value.into());
-        }
+        settings.extend(statement_limit::setting(self.config.statement_timeout));
+        settings.extend(per_transaction::setting(self.config.life));
         if self.config.follower_reads {
             settings.insert("follower reads".into(), "on".into());
         }

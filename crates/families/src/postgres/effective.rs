@@ -2,8 +2,9 @@
 //! another level than it is asked for.
 
 use crate::net::Purpose;
+use crate::per_transaction::Preparing;
 use crate::postgres::connecting::{connected, refused};
-use crate::postgres::session::{PgConnection, Preparing, Texts, measured_dialect};
+use crate::postgres::session::{PgConnection, Texts, measured_dialect};
 use crate::postgres::wire::Wire;
 use crate::postgres::{Postgres, poolers};
 use lydite_database::TargetError;

@@ -1,18 +1,19 @@
 //! Sessions for transactions: how their connections are opened, and what watches over them.
 
 use crate::net::Purpose;
+use crate::per_transaction::Preparing;
 use crate::postgres::Postgres;
 use crate::postgres::config::Config;
 use crate::postgres::connecting::refused;
-use crate::postgres::session::{PgConnection, Preparing, Texts};
+use crate::postgres::session::{PgConnection, Texts};
 use crate::postgres::wire::{self, Wire};
 use crate::statement_limit::{GRACE, Limit, Watched};
 use lydite_database::sql::meta::Admin;
 use lydite_database::sql::prepared::Prepared;
-use lydite_database::{Endpoints, Life, Seat, TargetError};
+use lydite_database::{Endpoints, Seat, TargetError};
 use std::sync::Arc;
 
-/// All that the connections of a session need, also when their target is not at hand.
+/// Parts of a target with which a session opens its connections.
 #[derive(Clone)]
 pub(super) struct Opening {
     nodes: Arc<[Config]>,
@@ -40,11 +41,7 @@ impl Postgres {
 
     /// Returns the same opening for measured sessions, to which the options of the URL about them apply.
     pub(super) fn measured(&self, opening: Opening) -> Opening {
-        let preparing = match self.config.life {
-            Life::Session | Life::AtMost(_) => Preparing::AtOnce,
-            Life::Transaction => Preparing::AtUse,
-        };
-        Opening { limit: self.limit.clone(), preparing, ..opening }
+        Opening { limit: self.limit.clone(), preparing: self.config.life.into(), ..opening }
     }
 }
 

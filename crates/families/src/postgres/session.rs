@@ -1,5 +1,6 @@
 //! Prepared statements over the wire protocol, for the SQL text of the transactions.
 
+use crate::per_transaction::{Preparing, to_prepare};
 use crate::postgres::config::Config;
 use crate::postgres::wire::{Wire, encoding, unexpected};
 use crate::postgres::{errors, numeric};
@@ -114,7 +115,6 @@ pub(crate) fn measured_dialect(config: &Config) -> &'static Dialect {
 const PREPARED_AT_ONCE: usize = 100;
 
 /// Texts of the statements of a session, by the numbers of the statements.
-#[derive(Default)]
 pub(crate) struct Texts(Vec<Text>);
 
 /// A statement with its name at the server. Both are empty if the session does not have a statement of this number.
@@ -133,15 +133,6 @@ impl Texts {
         }
         Self(texts)
     }
-}
-
-/// Time at which a connection prepares its statements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Preparing {
-    /// All of them when it is opened.
-    AtOnce,
-    /// Each before its first use.
-    AtUse,
 }
 
 /// Description of a prepared statement, from the server.
@@ -179,13 +170,10 @@ impl PgConnection {
     ) -> Result<Self, SqlError> {
         let prepared = vec![Known::default(); texts.0.len()];
         let mut connection = Self { wire, texts: Arc::clone(texts), prepared, watched, warning: None };
-        match preparing {
-            Preparing::AtOnce => {
-                let own = |number: &usize| !texts.0[*number].name.is_empty();
-                let all: Vec<usize> = (0..texts.0.len()).filter(own).collect();
-                all.chunks(PREPARED_AT_ONCE).try_for_each(|numbers| connection.prepare(numbers))?;
-            }
-            Preparing::AtUse => {}
+        if preparing == Preparing::AtOnce {
+            let own = |number: &usize| !texts.0[*number].name.is_empty();
+            let all: Vec<usize> = (0..texts.0.len()).filter(own).collect();
+            all.chunks(PREPARED_AT_ONCE).try_for_each(|numbers| connection.prepare(numbers))?;
         }
         Ok(connection)
     }
@@ -212,16 +200,9 @@ impl PgConnection {
     /// Prepares those of the statements that the server does not have yet. Those that begin or commit have neither
     /// parameters nor columns, and are prepared on the way.
     fn prepare_missing<S: Prepared>(&mut self, steps: &[Step<'_, S>]) -> Result<(), SqlError> {
-        let mut missing = Vec::new();
-        for (statement, _) in steps {
-            let number = statement.index();
-            if statement.role() == StatementRole::Other
-                && !self.prepared[number].ready
-                && !missing.contains(&number)
-            {
-                missing.push(number);
-            }
-        }
+        let missing = to_prepare(steps, |statement| {
+            statement.role() == StatementRole::Other && !self.prepared[statement.index()].ready
+        });
         if missing.is_empty() { Ok(()) } else { self.prepare(&missing) }
     }
 
@@ -345,9 +326,7 @@ impl PgConnection {
         }
         Ok(())
     }
-}
 
-impl PgConnection {
     fn send_and_read<S: Prepared>(
         &mut self,
         steps: &[Step<'_, S>],

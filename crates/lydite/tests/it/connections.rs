@@ -13,21 +13,8 @@ fn in_each(modes: &[&str], url: &str) -> Vec<Value> {
     let directory = scratch();
     let run = |tx: &&str| {
         let path = directory.path().join(tx);
-        let arguments = [
-            "run",
-            url,
-            "--tx",
-            tx,
-            "--terminals",
-            "2",
-            "--warmup",
-            "0",
-            "--duration",
-            "1s",
-            "--json",
-            text(&path),
-        ];
-        let shown = lydite(&arguments).code(0).stdout;
+        let plan = ["run", url, "--tx", tx, "--terminals", "2", "--warmup", "0", "--duration", "1s"];
+        let shown = lydite(&[&plan[..], &["--json", text(&path)]].concat()).code(0).stdout;
         let result = json(&path);
         assert_checks_hold(&result, &["before", "after"]);
         assert_eq!((total(&result, "failed"), total(&result, "unknown")), (0, 0), "{tx}: {result}");

@@ -134,7 +134,7 @@ fn parked_sessions_go_together_and_no_more_of_them_compete() {
     let directory = scratch();
     let result = directory.path().join("r.json");
     let run = ["run", "gemel:?commit=wait", "--size", "small", "--warehouses", "1", "--terminals", "8"];
-    // Phases with larger and smaller groups, and one in which nobody may wait for a partner.
+    // The groups of the phases have different sizes. In the phase without groups nobody may be parked.
     let asked = ["--ci", "2,5,0,3", "--set", "ci_method=park", "--phase", "1s", "--warmup", "0"];
     lydite(&[&run[..], &asked, &["--json", text(&result)]].concat()).code(0);
     let found = json(&result);

@@ -30,21 +30,8 @@ fn assert_all_good(url: &str) {
 }
 
 fn run(url: &str, tx: &str, path: &Path) -> crate::program::Ended {
-    lydite(&[
-        "run",
-        url,
-        "--tx",
-        tx,
-        "--terminals",
-        "2",
-        "--warmup",
-        "0",
-        "--duration",
-        "1s",
-        "--quiet",
-        "--json",
-        text(path),
-    ])
+    let plan = ["run", url, "--tx", tx, "--terminals", "2", "--warmup", "0", "--duration", "1s", "--quiet"];
+    lydite(&[&plan[..], &["--json", text(path)]].concat())
 }
 
 /// What makes loads and transactions of MySQL's family fail, hang or lie if a session keeps it.

@@ -9,18 +9,18 @@ use std::time::{Duration, Instant};
 
 /// The limit of the runs.
 const LIMIT: &str = "statement_timeout=200ms";
-/// Time for which a lock is held, a commit waits, or a server is frozen. The session is lost 500 ms after the limit.
+/// Length of each stall in seconds, so long that Lydite gives sessions up: it does so 500 ms after the limit.
 const STALL_S: &str = "1.2";
 
 /// Sum that grows with the work of a run.
 const WORK: &str = "SELECT sum(d_next_o_id) FROM district";
 
-/// Ways to keep the statements of a server from ending.
+/// A server, and ways to keep its statements from ending.
 struct Stalls<'a> {
-    /// Reads a sum that grows with the work of a run.
-    work: &'a dyn Fn() -> String,
-    /// Holds the row of warehouse 1.
-    lock: &'a dyn Fn(),
+    /// Runs SQL on the database of the run.
+    sql: &'a dyn Fn(&str) -> String,
+    /// SQL function that sleeps for a number of seconds.
+    sleep: &'a str,
     /// Lets no commit end.
     commits: &'a dyn Fn(),
     /// Sends a signal to all processes.
@@ -34,27 +34,19 @@ fn wait() {
 /// Runs through all stalls in these modes. Returns the number of transactions of unknown outcome in each.
 fn unknown_in_each(modes: [&str; 2], url: &str, stalls: &Stalls<'_>) -> Vec<u64> {
     let directory = scratch();
+    let work = || (stalls.sql)(WORK);
+    let lock = format!(
+        "BEGIN; UPDATE warehouse SET w_tax = w_tax WHERE w_id = 1; SELECT {}({STALL_S}); ROLLBACK",
+        stalls.sleep
+    );
     let run = |tx: &&str| {
         let path = directory.path().join(tx);
-        let arguments = [
-            "run",
-            url,
-            "--tx",
-            tx,
-            "--terminals",
-            "4",
-            "--warmup",
-            "0",
-            "--duration",
-            "6s",
-            "--quiet",
-            "--json",
-            text(&path),
-        ];
-        let before = (stalls.work)();
-        let mut running = Program::new(&arguments).start();
-        running.wait_until("the first orders", || (stalls.work)() != before);
-        (stalls.lock)();
+        let plan =
+            ["run", url, "--tx", tx, "--terminals", "4", "--warmup", "0", "--duration", "6s", "--quiet"];
+        let before = work();
+        let mut running = Program::new(&[&plan[..], &["--json", text(&path)]].concat()).start();
+        running.wait_until("the first orders", || work() != before);
+        (stalls.sql)(&lock);
         (stalls.commits)();
         let frozen = Instant::now();
         (stalls.signal)(libc::SIGSTOP);
@@ -89,13 +81,8 @@ fn statements_of_postgresql_end_at_the_limit_and_no_commit_is_told_wrong() {
         ["statements", "batched"],
         &url,
         &Stalls {
-            work: &|| server.psql("tpcc", WORK),
-            lock: &|| {
-                let hold = format!(
-                    "BEGIN; UPDATE warehouse SET w_tax = w_tax WHERE w_id = 1; SELECT pg_sleep({STALL_S}); ROLLBACK"
-                );
-                server.psql("tpcc", &hold);
-            },
+            sql: &|sql| server.psql("tpcc", sql),
+            sleep: "pg_sleep",
             // Commits wait for a standby that does not exist. A cancel ends the wait, and the commit stays.
             commits: &|| {
                 configure("SET synchronous_standby_names = 'nobody'");
@@ -117,13 +104,8 @@ fn statements_of_mariadb_end_at_the_limit_and_no_commit_is_told_wrong() {
         ["statements", "procedures"],
         &url,
         &Stalls {
-            work: &|| server.sql("tpcc", WORK),
-            lock: &|| {
-                let hold = format!(
-                    "BEGIN; UPDATE warehouse SET w_tax = w_tax WHERE w_id = 1; SELECT sleep({STALL_S}); ROLLBACK"
-                );
-                server.sql("tpcc", &hold);
-            },
+            sql: &|sql| server.sql("tpcc", sql),
+            sleep: "sleep",
             commits: &|| {
                 let hold = format!("FLUSH TABLES WITH READ LOCK; SELECT sleep({STALL_S}); UNLOCK TABLES");
                 server.sql("tpcc", &hold);

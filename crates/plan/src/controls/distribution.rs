@@ -166,16 +166,7 @@ impl Control for Nodes {
             Err(problem) => entries.wrong("nodes", &problem.to_string()),
             Ok(placement) if last <= warehouses => {
                 if let Err(problem) = distributions(steps, &placement, WarehouseId(first), last - first + 1) {
-                    let of_stock_levels =
-                        steps.iter().filter_map(|step| step.controls.distribution).any(|asked| {
-                            matches!(problem, DistributionError::Nodes { degree, .. }
-                            if asked.stock_level_degree == Some(degree) && asked.degree != degree)
-                        });
-                    let key = match of_stock_levels {
-                        true => "dis_stock_level_degree",
-                        false if entries.text("dis_degree").is_some() => "dis_degree",
-                        false => "dis_ratio",
-                    };
+                    let key = key_of(&problem, entries, steps);
                     entries.wrong(key, &problem.to_string());
                 }
             }
@@ -422,6 +413,21 @@ const PLACE_THEM: &str = "place them with --nodes N (N ranges of warehouses) or 
 
 fn unknown_placement(url: &str) -> PlanError {
     PlanError::usage(format!("--dis-ratio: {url} does not report the nodes of its warehouses: {PLACE_THEM}"))
+}
+
+/// Returns the key that a problem of the steps is about.
+fn key_of(problem: &DistributionError, entries: &Entries, steps: &[PlanStep]) -> &'static str {
+    let of_stock_levels = |asked: DistributionAsked| {
+        matches!(problem, DistributionError::Nodes { degree, .. }
+            if asked.stock_level_degree == Some(*degree) && asked.degree != *degree)
+    };
+    if steps.iter().filter_map(|step| step.controls.distribution).any(of_stock_levels) {
+        "dis_stock_level_degree"
+    } else if entries.text("dis_degree").is_some() {
+        "dis_degree"
+    } else {
+        "dis_ratio"
+    }
 }
 
 fn as_asked(asked: DistributionAsked) -> Asked {

@@ -80,33 +80,17 @@ fn idle_in_window(
 
 /// Returns the sessions and transactions of each endpoint; none unless sessions are spread, or renewed.
 fn endpoints(target: &dyn Target) -> Vec<EndpointResult> {
-    let of = |found: EndpointReport| {
-        let EndpointReport {
-            endpoint,
-            sessions,
-            opened,
-            connecting,
-            lost,
-            refused,
-            moved,
-            refreshed,
-            transactions,
-            away,
-            last: _,
-        } = found;
-        let connecting_s = connecting.as_secs_f64();
-        EndpointResult {
-            endpoint,
-            sessions,
-            opened,
-            connecting_s,
-            lost,
-            refused,
-            moved,
-            refreshed,
-            transactions,
-            away,
-        }
+    let of = |found: EndpointReport| EndpointResult {
+        endpoint: found.endpoint,
+        sessions: found.sessions,
+        opened: found.opened,
+        connecting_s: found.connecting.as_secs_f64(),
+        lost: found.lost,
+        refused: found.refused,
+        moved: found.moved,
+        refreshed: found.refreshed,
+        transactions: found.transactions,
+        away: found.away,
     };
     let endpoints = target.capabilities().endpoints.filter(|endpoints| endpoints.is_spread());
     endpoints.map(|endpoints| endpoints.report()).unwrap_or_default().into_iter().map(of).collect()
