@@ -237,7 +237,7 @@ fn prepare<'a>(
 ) -> Result<TpccRows<'a>, TargetError> {
     let wanted = described(rows);
     target.admit(&Demand::Districts(wanted.districts.clone()))?;
-    let all = || (1..=wanted.warehouses).map(WarehouseId).collect();
+    let all = || (1..=wanted.warehouses).map(WarehouseId);
     let source = |items, warehouses, done_before, stores| TpccRows {
         target,
         rows,
@@ -250,12 +250,12 @@ fn prepare<'a>(
         DatabaseState::Empty => {
             course.stage(CREATING);
             target.create_schema(&wanted)?;
-            Ok(source(true, all(), 0, true))
+            Ok(source(true, all().collect(), 0, true))
         }
-        DatabaseState::AnyScale => Ok(source(true, all(), 0, false)),
+        DatabaseState::AnyScale => Ok(source(true, all().collect(), 0, false)),
         DatabaseState::Loading { meta, .. } if !resume => Err(TargetError::usage(format!(
             "the database holds an unfinished load of {}: complete it with --resume, or start again with --fresh",
-            scale(&meta)
+            meta.rows_in_words()
         ))),
         DatabaseState::Loading { meta, .. } if !meta.is_of_same_rows(&wanted) => {
             let other_rows = if meta.population == wanted.population {
@@ -268,20 +268,19 @@ fn prepare<'a>(
             Err(TargetError::usage(format!(
                 "the unfinished load is of {}{other_rows}, not of {}: resume it as it was \
                  begun, or start again with --fresh",
-                scale(&meta),
-                scale(&wanted)
+                meta.rows_in_words(),
+                wanted.rows_in_words()
             )))
         }
         DatabaseState::Loading { items, warehouses: done, .. } => {
             target.admit(&Demand::Resume)?;
-            let warehouses: Vec<WarehouseId> =
-                (1..=wanted.warehouses).map(WarehouseId).filter(|one| !done.contains(one)).collect();
+            let warehouses: Vec<WarehouseId> = all().filter(|one| !done.contains(one)).collect();
             let done_before = wanted.warehouses - warehouses.len() as u32;
             Ok(source(!items, warehouses, done_before, true))
         }
         DatabaseState::Ready { meta } => Err(TargetError::usage(format!(
             "the database is loaded already, with {}: use it as it is, or load again with --fresh",
-            scale(&meta)
+            meta.rows_in_words()
         ))),
         DatabaseState::Micro { meta, .. } => Err(TargetError::usage(format!(
             "the database holds the microbenchmark's tables ({}): name another one, or drop them with --fresh",
@@ -342,11 +341,6 @@ fn foreign(tables: &[String]) -> TargetError {
          database or schema; if nobody needs these tables, --fresh drops them with all their rows",
         tables.join(", ")
     ))
-}
-
-fn scale(meta: &DatabaseMeta) -> String {
-    let spread = meta.districts.skew().map(|skew| format!(" with data_skew {skew}")).unwrap_or_default();
-    format!("{}{spread} from seed {}", meta.warehouses_in_words(), meta.seed)
 }
 
 /// Rows to load, in units.

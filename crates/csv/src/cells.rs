@@ -6,6 +6,7 @@ use arrayvec::ArrayString;
 use lydite_tpcc::schema::{Column, ColumnType, Table};
 use lydite_tpcc::text::Text;
 use lydite_tpcc::{Cents, Rate, Timestamp};
+use std::borrow::Cow;
 
 /// Order of the columns in a file: the field of each column of the schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +29,7 @@ impl Order {
     }
 }
 
-/// Values of the last points in time: all rows of a load have the same.
+/// Last point in time that was read, and its text. All rows of a load have the same.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Times {
     text: String,
@@ -44,8 +45,8 @@ pub(crate) struct Cells<'a> {
     pub(crate) times: &'a mut Times,
 }
 
-impl Cells<'_> {
-    /// Returns the error of a value that does not fit its column. A value may be long; its begin says enough.
+impl<'a> Cells<'a> {
+    /// Returns the error of a value that does not fit its column. A long value is cut.
     fn wrong(&self, column: usize, value: &str, what: &str) -> Unfit {
         let name = self.column(column).name;
         Unfit(match value.char_indices().nth(40) {
@@ -58,7 +59,8 @@ impl Cells<'_> {
         &self.table.schema().columns[column]
     }
 
-    fn field(&self, column: usize) -> (std::borrow::Cow<'_, str>, bool) {
+    /// Returns the text of a field, and whether it had quotes.
+    fn field(&self, column: usize) -> (Cow<'a, str>, bool) {
         self.fields.get(self.line, self.order.0[column])
     }
 
@@ -120,7 +122,7 @@ impl Cells<'_> {
 
     /// Reads a point in time.
     pub(crate) fn time(&mut self, column: usize) -> Result<Timestamp, Unfit> {
-        let (text, _) = self.fields.get(self.line, self.order.0[column]);
+        let (text, _) = self.field(column);
         if text != self.times.text.as_str() {
             self.times.time = time(&text).ok_or_else(|| {
                 self.wrong(

@@ -48,7 +48,7 @@ pub fn check(
     }
 }
 
-/// Scans files, several at a time. Returns what each has, or its problem.
+/// Scans files, several at a time. Returns the contents of each, or all problems.
 fn scan_all(
     files: &[RowsFile],
     jobs: usize,
@@ -105,7 +105,7 @@ fn own(
             "holds files of an interrupted `lydite load --csv`: finish them with the same command",
         ));
     }
-    let mut problems = differences(&meta, wanted);
+    let mut problems = differences(MANIFEST, &meta, wanted);
     problems.extend(missing(manifest, &files));
     if !problems.is_empty() {
         return Err(CsvError::Bad { problems });
@@ -118,10 +118,10 @@ fn own(
     Ok(rows(meta, files, found, false))
 }
 
-/// Returns what the files have otherwise than the user wants.
-fn differences(meta: &DatabaseMeta, wanted: &Wanted) -> Vec<Problem> {
+/// Returns the differences between the files and the user's wants, as problems of `file`.
+fn differences(file: &str, meta: &DatabaseMeta, wanted: &Wanted) -> Vec<Problem> {
     let mut problems = Vec::new();
-    let mut differs = |what: String| problems.push(Problem::of_file(MANIFEST, what));
+    let mut differs = |what: String| problems.push(Problem::of_file(file, what));
     if let Some(warehouses) = wanted.warehouses.filter(|wanted| *wanted != meta.warehouses) {
         differs(format!(
             "has {} warehouses, and {warehouses} are wanted: leave --warehouses out",
@@ -282,12 +282,7 @@ fn foreign(
         ..foreign_meta(&counts, &names)?
     };
     let mut problems = foreign_counts(&meta, &counts, &lines_of_orders);
-    let own = DatabaseMeta { seed: wanted.seed.unwrap_or_default(), ..meta.clone() };
-    problems.extend(
-        differences(&own, wanted)
-            .into_iter()
-            .map(|problem| Problem { file: "the files".to_owned(), ..problem }),
-    );
+    problems.extend(differences("the files", &meta, &Wanted { seed: None, ..*wanted }));
     if wanted.seed.is_some() {
         problems
             .push(Problem::of_file("the files", "have no seed: another program made them: leave --seed out"));

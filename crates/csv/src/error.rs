@@ -4,10 +4,10 @@ use lydite_tpcc::scale::TooSteep;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Most problems of one check that are kept; more say no more.
+/// Most problems that a check reports.
 pub(crate) const PROBLEMS_MAX: usize = 20;
 
-/// A line, a value or a name that does not fit, in words that follow those of its place.
+/// The fault of a line, a value or a name: the rest of a sentence that begins with its place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct Unfit(pub(crate) String);
@@ -43,7 +43,7 @@ pub struct Problem {
     pub file: String,
     /// Line, from 1; `None` if the file as a whole is wrong.
     pub line: Option<u64>,
-    /// What is wrong with it.
+    /// Fault: the rest of a sentence that begins with the file and the line.
     pub what: String,
 }
 
@@ -72,7 +72,7 @@ pub enum CsvError {
     /// The directory holds something else than what is wanted.
     #[error("{place}: {what}")]
     Refused {
-        /// The directory.
+        /// The directory, or its manifest.
         place: String,
         /// The reason, and what to do.
         what: String,
@@ -86,7 +86,7 @@ pub enum CsvError {
     /// The system fails.
     #[error("{doing} {}: {source}", path.display())]
     System {
-        /// What was done, for example `can't read`.
+        /// Operation that failed, for example `can't read`.
         doing: &'static str,
         /// The file or directory.
         path: PathBuf,

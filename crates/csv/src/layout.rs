@@ -73,9 +73,8 @@ fn own(dir: &Path, manifest: &Manifest) -> Result<Vec<RowsFile>, CsvError> {
 
 /// Returns the names of the CSV files of a directory, in order.
 fn csv_files(dir: &Path) -> Result<Vec<String>, CsvError> {
-    let failed = |error| CsvError::system("can't read", dir)(error);
     let mut names = Vec::new();
-    for entry in fs::read_dir(dir).map_err(failed)? {
+    for entry in fs::read_dir(dir).map_err(CsvError::system("can't read", dir))? {
         let entry = entry.map_err(CsvError::system("can't read", dir))?;
         if let Ok(name) = entry.file_name().into_string()
             && name.to_ascii_lowercase().ends_with(".csv")

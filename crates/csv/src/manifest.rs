@@ -83,12 +83,6 @@ pub(crate) fn all_files(warehouses: u32) -> impl Iterator<Item = (Table, Warehou
     std::iter::once((Table::Item, WarehouseId(0))).chain((1..=warehouses).flat_map(of))
 }
 
-/// Returns rows in words, for messages.
-pub(crate) fn described(meta: &DatabaseMeta) -> String {
-    let skew = meta.districts.skew().map(|skew| format!(" with data_skew {skew}")).unwrap_or_default();
-    format!("{}{skew} from seed {}", meta.warehouses_in_words(), meta.seed)
-}
-
 impl Manifest {
     /// Describes files that are being written.
     pub(crate) fn begin(meta: &DatabaseMeta, time: &str) -> Self {

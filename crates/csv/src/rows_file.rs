@@ -17,7 +17,7 @@ pub(crate) struct RowsFile {
     pub(crate) order: Order,
     /// True if the first line has the names of the columns.
     pub(crate) header: bool,
-    /// What the manifest says about it.
+    /// Entry of the manifest; `None` for a file of another program.
     pub(crate) entry: Option<FileEntry>,
 }
 

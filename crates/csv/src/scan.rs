@@ -34,14 +34,14 @@ pub(crate) struct OfWarehouse {
     pub(crate) segments: Vec<Segment>,
 }
 
-/// What a file has.
+/// Contents of a file.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scanned {
     pub(crate) rows: u64,
     pub(crate) bytes: u64,
     pub(crate) crc: u32,
     pub(crate) warehouses: BTreeMap<u32, OfWarehouse>,
-    /// How often each last name occurs, by its number, in a file of CUSTOMER of another program; else empty.
+    /// Occurrences of each last name, by its number, in a file of CUSTOMER of another program; else empty.
     pub(crate) names: Vec<u64>,
 }
 
@@ -65,7 +65,7 @@ pub(crate) fn scan(file: &RowsFile, only: Option<u32>, stopped: &dyn Fn() -> boo
     let mut found = Scanned::default();
     let mut numbers = HashMap::new();
     if file.entry.is_none() && file.table == Table::Customer {
-        // Only the names of other programs tell their C-Load.
+        // Only files of other programs have an unknown C-Load, which their last names show.
         numbers.extend((0..NAMES).map(|number| (last_name(number).to_string(), number as usize)));
         found.names = vec![0; NAMES as usize];
     }

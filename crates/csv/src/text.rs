@@ -45,6 +45,13 @@ impl Lines {
     }
 }
 
+/// Returns a point in time as the files have it.
+pub(crate) fn time_text(time: Timestamp) -> String {
+    jiff::Timestamp::from_microsecond(time.0)
+        .map(|time| time.strftime("%Y-%m-%d %H:%M:%S%.6f").to_string())
+        .unwrap_or_default()
+}
+
 /// Writes a number with at least `width` digits.
 fn put(mut value: u64, width: usize, out: &mut Vec<u8>) {
     let mut digits = [b'0'; 20];
@@ -92,9 +99,7 @@ impl ColumnSink for Lines {
 
     fn time(&mut self, value: Timestamp) {
         if self.epoch.1.is_empty() || self.epoch.0 != value {
-            let time = jiff::Timestamp::from_microsecond(value.0);
-            let text = time.map(|time| time.strftime("%Y-%m-%d %H:%M:%S%.6f").to_string());
-            self.epoch = (value, text.unwrap_or_default());
+            self.epoch = (value, time_text(value));
         }
         let text = std::mem::take(&mut self.epoch.1);
         self.field().extend_from_slice(text.as_bytes());

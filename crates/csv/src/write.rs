@@ -4,8 +4,8 @@
 //! interrupted one ended. The manifest takes all lines in the end.
 
 use crate::error::CsvError;
-use crate::manifest::{FileEntry, MANIFEST, Manifest, State, all_files, described, file_name, hex};
-use crate::text::Lines;
+use crate::manifest::{FileEntry, MANIFEST, Manifest, State, all_files, file_name, hex};
+use crate::text::{Lines, time_text};
 use lydite_database::LoadProgress;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::population::{Population, RowWriter};
@@ -17,7 +17,7 @@ use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 /// Name of the journal.
@@ -79,8 +79,8 @@ fn begin(dir: &Path, meta: &DatabaseMeta, now: Timestamp) -> Result<Manifest, Cs
                 format!(
                     "holds CSV files of {}, not of {}: name another directory, or the same warehouses, size, skew and \
                      seed",
-                    described(&there),
-                    described(meta)
+                    there.rows_in_words(),
+                    meta.rows_in_words()
                 ),
             ));
         }
@@ -97,10 +97,7 @@ fn begin(dir: &Path, meta: &DatabaseMeta, now: Timestamp) -> Result<Manifest, Cs
     if others.any(|entry| entry.is_ok_and(|entry| !is_part(&entry.file_name()))) {
         return Err(CsvError::refused(dir, "holds other files: name an empty or a new directory"));
     }
-    let time = jiff::Timestamp::from_microsecond(now.0)
-        .map(|time| time.strftime("%Y-%m-%d %H:%M:%S%.6f").to_string())
-        .unwrap_or_default();
-    let manifest = Manifest::begin(meta, &time);
+    let manifest = Manifest::begin(meta, &time_text(now));
     manifest.save(dir)?;
     Ok(manifest)
 }
@@ -171,8 +168,7 @@ impl Files<'_> {
         let entry = match self.known.get(&name) {
             Some(entry) => entry.clone(),
             None => {
-                let path = self.dir.join(&name);
-                let entry = self.new_file(&name, &path, (table, w))?;
+                let entry = self.new_file(&name, (table, w))?;
                 let mut line = serde_json::to_string(&entry).unwrap_or_default();
                 line.push('\n');
                 let journal = self.dir.join(JOURNAL);
@@ -190,11 +186,12 @@ impl Files<'_> {
         Ok(())
     }
 
-    fn new_file(&self, name: &str, path: &Path, of: (Table, WarehouseId)) -> Result<FileEntry, CsvError> {
+    fn new_file(&self, name: &str, of: (Table, WarehouseId)) -> Result<FileEntry, CsvError> {
+        let path = self.dir.join(name);
         // One name for all calls: what a killed one left is replaced.
         let temporary = self.dir.join(format!(".{name}.tmp"));
         let written = self.fill(&temporary, of).and_then(|(rows, bytes, crc)| {
-            fs::rename(&temporary, path)?;
+            fs::rename(&temporary, &path)?;
             Ok(FileEntry {
                 file: name.to_owned(),
                 table: of.0.name().to_owned(),
@@ -210,7 +207,7 @@ impl Files<'_> {
             if self.writing.progress.stopped() && error.kind() == io::ErrorKind::Interrupted {
                 return CsvError::Interrupted;
             }
-            CsvError::System { doing: "can't write", path: PathBuf::from(path), source: error }
+            CsvError::system("can't write", &path)(error)
         })
     }
 

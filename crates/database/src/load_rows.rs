@@ -54,7 +54,7 @@ impl From<&Population> for LoadRows {
 }
 
 impl LoadRows {
-    /// Returns the description of a database with these rows, loaded by this version of Lydite.
+    /// Returns the description of a database with these rows that version `lydite` of Lydite loads.
     #[must_use]
     pub fn meta(&self, lydite: &str) -> DatabaseMeta {
         match self {

@@ -13,7 +13,7 @@ use lydite_plan::load::LoadOutputs;
 use lydite_report::model::{LoadPlan, LoadResult, Status, TargetInfo};
 use lydite_report::render_load;
 
-/// What the documents of a load say beside its measures.
+/// Database and plan of a load, for its documents.
 #[derive(Clone, Debug)]
 pub struct LoadFacts {
     /// The loaded database.
@@ -33,18 +33,22 @@ impl LoadDone {
         }
         let result = self.document(of, outputs)?;
         let (mut failures, mut text) = (Vec::new(), String::new());
-        let mut output = |name: &str, place: &Option<Destination>, usual: &str, document: &str| {
-            let Some(place) = place else { return };
-            match or_elsewhere(place, usual, document.as_bytes(), interrupt) {
+        let mut output = |name: &str, place: &Destination, usual: &str, document: &str| {
+            let written = or_elsewhere(place, usual, document.as_bytes(), interrupt);
+            match written {
                 Ok(()) => text.push_str(&format!("{name}: {}\n", place.shown())),
                 Err(failure) => failures.push(failure),
             }
         };
-        let json = result
-            .to_json()
-            .map_err(|error| Failure::usage(format!("the load can't be written as JSON: {error}")))?;
-        output("load", &outputs.json, "load.json", &json);
-        output("report", &outputs.report, "load.html", &render_load(&result));
+        if let Some(place) = &outputs.json {
+            let json = result
+                .to_json()
+                .map_err(|error| Failure::usage(format!("the load can't be written as JSON: {error}")))?;
+            output("load", place, "load.json", &json);
+        }
+        if let Some(place) = &outputs.report {
+            output("report", place, "load.html", &render_load(&result));
+        }
         failures.extend(print(&text).err());
         Failure::all(failures)
     }

@@ -10,14 +10,14 @@ const NO_END: Duration = Duration::from_secs(365 * 24 * 3600);
 /// Longest wait of a load's end for samples on their way.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Sources that are sampled while a load goes on. Dropping it ends that.
+/// Sources that are sampled while a load goes on. Dropping it ends the sampling.
 pub(crate) struct LoadWatch {
     watch: Option<Watch>,
     configuration: Configuration,
     problems: Vec<String>,
 }
 
-/// What was observed during a load.
+/// Observations of a load.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LoadSeen {
     pub(crate) written: Written,

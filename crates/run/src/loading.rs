@@ -1,4 +1,4 @@
-//! Loading of a database, with its live view, and what was observed beside it.
+//! Loading of a database, with its live view and the observation beside it.
 
 use crate::load_watch::{LoadSeen, LoadWatch};
 use crate::sources::Sought;
@@ -31,7 +31,7 @@ pub struct TpccLoad<'a> {
     sought: Option<Sought<'a>>,
 }
 
-/// A load that is over, with what was observed beside it.
+/// A load that is over, with the observations beside it.
 #[derive(Clone, Debug)]
 pub struct LoadDone {
     /// Results of the load.
@@ -81,7 +81,8 @@ impl<'a> TpccLoad<'a> {
 
     /// Loads through `jobs` connections of this process, and shows the progress.
     pub fn alone(&self, jobs: usize, resume: bool) -> Result<LoadDone, Failure> {
-        let rows = self.rows.clone().unwrap_or_else(|| (&Population::from_meta(self.meta, now())).into());
+        let made = || LoadRows::Made(Population::from_meta(self.meta, now()));
+        let rows = self.rows.clone().unwrap_or_else(made);
         self.watching(|| {
             self.show("", |control, observer| {
                 lydite_bench::load(self.target, &rows, jobs, resume, control, observer)

@@ -21,7 +21,7 @@ pub struct Sought<'a> {
     pub addresses: &'a [Address],
     /// The database.
     pub target: &'a Arc<dyn Target>,
-    /// Its replicas, if there are any.
+    /// Replicas of the database, if it has any.
     pub replicas: Option<&'a Replicas>,
 }
 
@@ -61,7 +61,7 @@ impl Sources {
         let all_known = problems.is_empty() && of.spec.fingerprint().is_none();
         let mut processes = servers.clone();
         if of.spec.path().is_some() || of.spec.is_temporary() {
-            // An embedded database works in this one.
+            // An embedded database works in this process.
             processes.insert(0, Server::own());
         }
         let sources = of.observe.sources.iter().flat_map(|spec| match spec {

@@ -221,8 +221,9 @@ impl InputPlan {
         }
     }
 
-    /// Replaces each item, if there are hot rows, by a near one that only terminals of the same district number use, and that
-    /// is not hot. Orders of different terminals then meet in hot rows only, or where another warehouse supplies a line.
+    /// Replaces each item, if there are hot rows, by a near one that is not hot and that only terminals of the same
+    /// district number use. Orders of different terminals then meet in hot rows only, or where another warehouse
+    /// supplies a line.
     /// Items as they are drawn (clause 2.1.6) often coincide: two orders of ten lines in a warehouse share an item in
     /// 2 % of all cases, and in 14 % if there is a tenth of the items.
     ///

@@ -7,7 +7,7 @@ use crate::scale::{Districts, Size};
 /// Version of [`crate::population`]. Equal versions, seeds and scales give equal rows.
 pub const POPULATION_VERSION: u32 = 1;
 
-/// Version of rows that another program made: nobody can make them again.
+/// Version of rows that another program made. Lydite can't make them again.
 pub const FOREIGN_POPULATION: u32 = 0;
 
 /// The content of the `lydite_meta` table, apart from the state of the load.
@@ -55,7 +55,7 @@ impl Played {
 }
 
 impl DatabaseMeta {
-    /// True if another program made the rows, so that they are not known. The seed is a checksum of its files then.
+    /// True if another program made the rows, so Lydite does not know them. The seed is then a checksum of its files.
     #[must_use]
     pub fn is_foreign(&self) -> bool {
         self.population == FOREIGN_POPULATION
@@ -88,5 +88,12 @@ impl DatabaseMeta {
     #[must_use]
     pub fn warehouses_in_words(&self) -> String {
         self.size.warehouses_in_words(self.warehouses)
+    }
+
+    /// Returns the loaded rows in words: `2 warehouses with data_skew zipf(1.5) from seed 7`.
+    #[must_use]
+    pub fn rows_in_words(&self) -> String {
+        let spread = self.districts.skew().map(|skew| format!(" with data_skew {skew}")).unwrap_or_default();
+        format!("{}{spread} from seed {}", self.warehouses_in_words(), self.seed)
     }
 }

@@ -91,7 +91,9 @@ fn summary(result: &LoadResult) -> Markup {
     }];
     lead.push(plural(load.jobs.into(), "loader"));
     lead.extend(result.plan.from.as_ref().map(|from| format!("rows from {from}")));
-    lead.extend(Some(&load.start).filter(|start| !start.is_empty()).map(|start| moment(start)));
+    if !load.start.is_empty() {
+        lead.push(moment(&load.start));
+    }
     all.push(Markup::with_text("p", &[("class", "lead")], &lead.join(" · ")));
     if result.status == Status::Partial {
         all.push(Markup::with_text(

@@ -13,6 +13,7 @@ use lydite_plan::load::LoadOutputs;
 use lydite_plan::values::{number, whole};
 use lydite_run::fleet::joining::{Joining, check_shared};
 use lydite_tpcc::limits::MAX_WAREHOUSES;
+use lydite_tpcc::meta::DatabaseMeta;
 use std::path::PathBuf;
 
 /// Keys that `--set` accepts.
@@ -70,6 +71,14 @@ impl Asked {
         }
         let (warehouses, jobs) = (warehouses.map(|count| count as u32), jobs.unwrap_or(2) as usize);
         Ok(Self { data, warehouses, jobs, seed, outputs, fleet, spec, url: args.target.clone(), from })
+    }
+
+    /// Returns the description of a database with the rows of the seed. Only `--from` may leave the warehouses out.
+    ///
+    /// # Errors
+    /// The skew is too steep for this number of warehouses.
+    pub(super) fn describe(&self) -> Result<DatabaseMeta, Failure> {
+        Ok(self.data.describe(self.warehouses.unwrap_or(1), self.seed.unwrap_or(SEED))?)
     }
 }
 

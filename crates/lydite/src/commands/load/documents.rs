@@ -11,7 +11,7 @@ use lydite_run::loading::LoadDone;
 use lydite_tpcc::meta::DatabaseMeta;
 use std::sync::Arc;
 
-/// Returns what the documents of a load say beside its measures; `None` without documents.
+/// Returns database and plan of a load for its documents; `None` without documents.
 pub(super) fn facts(
     outputs: &LoadOutputs,
     target: &Arc<dyn Target>,

@@ -1,6 +1,6 @@
 //! Files of rows: written by `lydite load --csv DIR`, checked and loaded by `lydite load TARGET --from DIR`.
 
-use super::asked::{Asked, Directory, SEED};
+use super::asked::{Asked, Directory};
 use crate::signals::watch;
 use lydite_console::exit::{Failure, Outcome};
 use lydite_console::interrupt::Interrupt;
@@ -95,7 +95,7 @@ impl Checked {
 /// Writes the files.
 pub(super) fn write(asked: &Asked, style: Style, interrupt: &Interrupt) -> Outcome {
     let Some(Directory { dir, .. }) = &asked.from else { return Ok(()) };
-    let meta = asked.data.describe(asked.warehouses.unwrap_or(1), asked.seed.unwrap_or(SEED))?;
+    let meta = asked.describe()?;
     let writing = Writing::default();
     let begun = Instant::now();
     let title = format!("Writing {} to {}", meta.warehouses_in_words(), dir.display());

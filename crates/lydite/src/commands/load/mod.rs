@@ -7,7 +7,7 @@ mod micro;
 
 use crate::cli::LoadArgs;
 use crate::signals::{watch, watched};
-use asked::{Asked, SEED, entries};
+use asked::{Asked, entries};
 use documents::{conclude, facts};
 use lydite_console::exit::{Failure, Outcome};
 use lydite_console::interrupt::Interrupt;
@@ -52,7 +52,7 @@ pub(crate) fn command(args: LoadArgs) -> Outcome {
     let checked = files::before(&asked, style, &mut interrupt)?;
     let meta = match &checked {
         Some(checked) => checked.meta().clone(),
-        None => asked.data.describe(asked.warehouses.unwrap_or(1), asked.seed.unwrap_or(SEED))?,
+        None => asked.describe()?,
     };
     let joined = asked.fleet.map(|joining| gather(joining, &mut interrupt, style)).transpose()?;
     let target: Arc<dyn Target> = spec.open()?;
@@ -67,7 +67,8 @@ pub(crate) fn command(args: LoadArgs) -> Outcome {
     let interrupt = interrupt.map_or_else(|| watch(style), Ok)?;
     let facts = facts(&asked.outputs, &target, &meta, checked.as_ref())?;
     let mut load = TpccLoad::new((&*target, spec.is_temporary()), &meta, style, &interrupt)?;
-    let addresses = addresses_of(asked.url.as_deref().unwrap_or_default());
+    let url = asked.url.as_deref().unwrap_or_default();
+    let addresses = addresses_of(url);
     if facts.is_some() {
         let observe = &asked.outputs.observe;
         load =
@@ -80,7 +81,6 @@ pub(crate) fn command(args: LoadArgs) -> Outcome {
         None => load.alone(asked.jobs, args.resume)?,
         Some((mut agents, joining)) => {
             let how = (asked.jobs as u32, args.resume);
-            let url = asked.url.as_deref().unwrap_or_default();
             fleet_load::load((&mut agents, &joining), &load, url, how)?
         }
     };
