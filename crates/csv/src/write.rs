@@ -224,6 +224,8 @@ impl Files<'_> {
         };
         let rows = self.population.write_table(table, w, &mut out)?;
         out.send()?;
+        // The manifest will call the file whole, and is synced itself.
+        out.file.sync_data()?;
         Ok((rows, out.bytes, out.crc.finalize()))
     }
 }
