@@ -1,0 +1,74 @@
+//! Known answers. The intervals are those of SciPy's `ttest_1samp` and `ttest_ind(equal_var=False)` on the logarithms.
+
+use lydite_decide::{ERROR, Looks, NoRatio, Side, of_groups, of_pairs, pairs_needed};
+
+const A: [f64; 5] = [100.0, 104.0, 98.0, 101.0, 97.0];
+const B: [f64; 5] = [106.0, 107.0, 104.0, 109.0, 103.0];
+
+const KNOWN_RATIO: f64 = 1.058_100_297_2;
+const PAIRED: (f64, f64) = (1.035_581_008_8, 1.081_109_280_1);
+const WELCH: (f64, f64) = (1.026_480_714_6, 1.105_307_041_0);
+
+fn near(found: f64, known: f64) -> bool {
+    (found / known - 1.0).abs() < 2e-6
+}
+
+#[test]
+fn pairs_of_runs_have_the_interval_of_their_differences() {
+    let pairs: Vec<(f64, f64)> = A.into_iter().zip(B).collect();
+    let found = of_pairs(&pairs, ERROR).unwrap();
+    assert!(near(found.ratio, KNOWN_RATIO), "{found:?}");
+    assert!(near(found.low, PAIRED.0) && near(found.high, PAIRED.1), "{found:?}");
+    assert!(found.above(1.0) && !found.below(1.0), "{found:?}");
+    assert_eq!(found.runs, [5, 5]);
+}
+
+#[test]
+fn groups_of_runs_have_the_interval_of_welch() {
+    let found = of_groups(&A, &B[..4], ERROR).unwrap();
+    assert!(near(found.low, WELCH.0) && near(found.high, WELCH.1), "{found:?}");
+    assert_eq!(found.runs, [5, 4]);
+}
+
+#[test]
+fn what_has_no_ratio_says_why() {
+    assert_eq!(of_pairs(&[(1.0, 2.0)], ERROR), Err(NoRatio::TooFewRuns(Side::A)));
+    assert_eq!(of_groups(&A, &[1.0], ERROR), Err(NoRatio::TooFewRuns(Side::B)));
+    assert_eq!(of_groups(&[0.0, 1.0], &B, ERROR), Err(NoRatio::NotPositive(Side::A)));
+    assert_eq!(of_pairs(&[(1.0, 2.0), (1.0, f64::NAN)], ERROR), Err(NoRatio::NotPositive(Side::B)));
+}
+
+#[test]
+fn equal_values_of_all_runs_are_a_ratio_without_noise() {
+    let found = of_pairs(&[(2.0, 3.0), (2.0, 3.0), (2.0, 3.0)], ERROR).unwrap();
+    assert!(near(found.low, 1.5) && near(found.high, 1.5), "{found:?}");
+}
+
+#[test]
+fn looks_come_rarely_and_spend_five_percent_together() {
+    for most in 3..=100 {
+        let looks = Looks::new(most).unwrap();
+        let errors: Vec<(usize, f64)> =
+            (0..=most).filter_map(|pairs| looks.error_at(pairs).map(|error| (pairs, error))).collect();
+        let sum: f64 = errors.iter().map(|(_, error)| error).sum();
+        assert!(near(sum, ERROR), "{most}: {errors:?}");
+        assert!(errors.iter().all(|(_, error)| *error > 0.0), "{most}: {errors:?}");
+        assert_eq!((looks.most(), errors.last().unwrap().0), (most, most));
+        // An experiment that ends at its last look has what that look has.
+        assert!(near(looks.error_left(most), errors.last().unwrap().1), "{most}: {errors:?}");
+    }
+    let twelve = Looks::new(12).unwrap();
+    let at: Vec<usize> = (0..=12).filter(|pairs| twelve.error_at(*pairs).is_some()).collect();
+    assert_eq!(at, [3, 4, 6, 8, 12]);
+    assert!(near(twelve.error_left(2), ERROR), "nothing is spent before the first look");
+    assert_eq!(Looks::new(2), None);
+}
+
+#[test]
+fn the_pairs_that_are_needed_are_those_of_the_power_of_the_interval() {
+    // The first n with t(0.975, n - 1) * 0.04 / sqrt(n) < 0.02 is 18.
+    assert_eq!(pairs_needed(0.04, 0.02, ERROR, 3), Some(18));
+    assert_eq!(pairs_needed(0.04, -0.02, ERROR, 30), Some(30), "that many were made already");
+    assert_eq!(pairs_needed(0.04, 0.0001, ERROR, 3), None);
+    assert_eq!(pairs_needed(0.0, 0.01, ERROR, 3), Some(3), "without noise any number decides");
+}
