@@ -3,11 +3,16 @@
 //!
 //! [`of_pairs`] and [`of_groups`] give the ratio of two variants with an interval over runs. [`Looks`] is a plan of
 //! looks at an experiment that goes on: when to look, and with how much error, so that the whole experiment errs rarely.
+//! [`Range`] searches the highest level that holds objectives, and [`share_over`] judges a percentile by its sampling error.
 
 mod looks;
 mod needed;
 mod ratio;
+mod search;
+mod share;
 
 pub use looks::{LEAST_PAIRS, Looks};
 pub use needed::{MOST_NEEDED, pairs_needed};
 pub use ratio::{ERROR, LEAST_RUNS, NoRatio, Ratio, Side, of_groups, of_pairs};
+pub use search::{CONFIRMED, Limit, Probe, Range, Step};
+pub use share::{LEAST_SECONDS, Second, Share, share_over};

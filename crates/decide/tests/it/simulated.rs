@@ -1,33 +1,10 @@
 //! Experiments in pairs, simulated: how often they are wrong, and how soon they are right. The noise is that of runs on
 //! shared machines: normal, with heavy tails, with a machine that slowly changes, with runs that a neighbour disturbs.
 
+use super::dice::Dice;
 use lydite_decide::{ERROR, Looks, of_groups, of_pairs};
-use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::{Rng as _, SeedableRng as _};
 
 const EXPERIMENTS: usize = 2_000;
-
-struct Dice(Xoshiro256PlusPlus);
-
-impl Dice {
-    fn new(seed: u64) -> Self {
-        Self(Xoshiro256PlusPlus::seed_from_u64(seed))
-    }
-
-    fn unit(&mut self) -> f64 {
-        ((self.0.next_u64() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
-    }
-
-    fn normal(&mut self) -> f64 {
-        (-2.0 * self.unit().ln()).sqrt() * (std::f64::consts::TAU * self.unit()).cos()
-    }
-
-    /// Student's distribution with 3 degrees of freedom, with variance 1: heavy tails.
-    fn heavy(&mut self) -> f64 {
-        let squares: f64 = (0..3).map(|_| self.normal().powi(2)).sum();
-        self.normal() / (squares / 3.0).sqrt() / 3_f64.sqrt()
-    }
-}
 
 /// Returns the logarithms of the throughputs of runs one after the other, of a variant that is always as fast.
 type Noise = fn(&mut Dice, usize) -> Vec<f64>;

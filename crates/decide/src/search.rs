@@ -1,0 +1,142 @@
+//! The highest level (a rate, a number of terminals or sessions) at which a system still holds its objectives, from probes
+//! that may be wrong near that level. First the level grows until a probe fails, then the two neighbours close in on a
+//! scale of ratios. A level counts by the majority of its probes, and the two that end the search need a lead of
+//! [`CONFIRMED`] each. So one disturbed probe costs some more of them, and does not move the result.
+//!
+//! The next step is a function of the probes that were made: a search that was broken off goes on from them.
+
+/// Lead of one kind of probes over the other at a level that the result rests on.
+pub const CONFIRMED: i32 = 2;
+
+/// Factor by which the level grows until a probe fails.
+const GROWTH: f64 = 2.0;
+
+/// Where a search may look.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Range {
+    /// Lowest level of interest, above 0.
+    pub lowest: f64,
+    /// Highest level that makes sense, as the client's limit; at least `lowest`.
+    pub highest: f64,
+    /// The first level, between the two.
+    pub start: f64,
+    /// True if only whole numbers are levels.
+    pub whole: bool,
+    /// The search ends as soon as the failing level is at most this share above the holding one, as 0.03. Above 0.
+    pub resolution: f64,
+}
+
+/// A run at a level.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Probe {
+    /// The level.
+    pub level: f64,
+    /// True if all objectives held.
+    pub held: bool,
+}
+
+/// What to do next.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Step {
+    /// Probe this level, which may have been probed before.
+    Probe(f64),
+    /// The search is over.
+    Done(Limit),
+}
+
+/// What a search has found.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Limit {
+    /// Objectives fail at the lowest level already.
+    FailsAtLowest,
+    /// Objectives hold at the highest level.
+    HoldsAtHighest,
+    /// The highest level that held, and the lowest one above it that failed.
+    Between {
+        /// Held.
+        holds: f64,
+        /// Failed.
+        fails: f64,
+    },
+}
+
+/// A level with its probes: how many more held than failed.
+#[derive(Debug, Clone, Copy)]
+struct Votes {
+    level: f64,
+    lead: i32,
+}
+
+impl Range {
+    /// Returns the next step after these probes, in any order. Levels that were not asked for are welcome: neighbours of an
+    /// earlier search save probes.
+    #[must_use]
+    pub fn next(&self, probes: &[Probe]) -> Step {
+        let votes = votes(probes);
+        if let Some(open) = votes.iter().find(|votes| votes.lead == 0) {
+            return Step::Probe(open.level);
+        }
+        if let Some(doubtful) = contradiction(&votes) {
+            return Step::Probe(doubtful);
+        }
+        let fails = votes.iter().find(|votes| votes.lead < 0);
+        // What held above a level that fails was chance, or that level would have been asked again.
+        let below = |votes: &&Votes| fails.is_none_or(|fails| votes.level < fails.level);
+        let holds = votes.iter().rev().filter(below).find(|votes| votes.lead > 0);
+        match (holds, fails) {
+            (None, None) => Step::Probe(self.start),
+            (Some(holds), None) if holds.level >= self.highest => {
+                confirmed(holds).unwrap_or(Step::Done(Limit::HoldsAtHighest))
+            }
+            (Some(holds), None) => Step::Probe(self.level((holds.level * GROWTH).min(self.highest))),
+            (None, Some(fails)) if fails.level <= self.lowest => {
+                confirmed(fails).unwrap_or(Step::Done(Limit::FailsAtLowest))
+            }
+            (None, Some(fails)) => Step::Probe(self.level((fails.level / GROWTH).max(self.lowest))),
+            (Some(holds), Some(fails)) => match self.between(holds.level, fails.level) {
+                Some(level) => Step::Probe(level),
+                None => confirmed(holds)
+                    .or_else(|| confirmed(fails))
+                    .unwrap_or(Step::Done(Limit::Between { holds: holds.level, fails: fails.level })),
+            },
+        }
+    }
+
+    /// Returns the level between two, none if they are close enough.
+    fn between(&self, holds: f64, fails: f64) -> Option<f64> {
+        let middle = self.level((holds * fails).sqrt());
+        (fails > holds * (1.0 + self.resolution) && holds < middle && middle < fails).then_some(middle)
+    }
+
+    fn level(&self, level: f64) -> f64 {
+        if self.whole { level.round() } else { level }
+    }
+}
+
+/// Returns the probe that a level still needs, none if its lead is large enough.
+fn confirmed(votes: &Votes) -> Option<Step> {
+    (votes.lead.abs() < CONFIRMED).then_some(Step::Probe(votes.level))
+}
+
+/// Returns the level with the weaker lead of a level that failed and a higher one that held. None if there is none, or
+/// if both are confirmed: then the lower one counts.
+fn contradiction(votes: &[Votes]) -> Option<f64> {
+    votes.windows(2).find_map(|two| match two {
+        [low, high] if low.lead < 0 && high.lead > 0 => {
+            let weaker = if low.lead.abs() <= high.lead.abs() { low } else { high };
+            (weaker.lead.abs() < CONFIRMED).then_some(weaker.level)
+        }
+        _ => None,
+    })
+}
+
+/// Returns the levels of the probes with their leads, in ascending order.
+fn votes(probes: &[Probe]) -> Vec<Votes> {
+    let mut sorted = probes.to_vec();
+    sorted.sort_by(|a, b| a.level.total_cmp(&b.level));
+    let of_level = |probes: &[Probe]| {
+        let lead = probes.iter().map(|probe| if probe.held { 1 } else { -1 }).sum();
+        probes.first().map(|first| Votes { level: first.level, lead })
+    };
+    sorted.chunk_by(|a, b| a.level == b.level).filter_map(of_level).collect()
+}

@@ -1,0 +1,179 @@
+//! Searches for the highest rate of a queue whose answer can be computed, by probes that are simulated.
+
+use super::dice::Dice;
+use lydite_decide::{LEAST_SECONDS, Limit, Probe, Range, Second, Step, share_over};
+
+/// A queue with so many servers, each of which answers after an exponential time with this mean.
+#[derive(Clone, Copy)]
+struct Queue {
+    servers: usize,
+    service_s: f64,
+}
+
+impl Queue {
+    /// Returns the share of requests that take longer than `limit_s` at a rate (Erlang C; Gross and Harris, 2.4).
+    fn share_over(self, rate: f64, limit_s: f64) -> f64 {
+        let (servers, load) = (self.servers as f64, rate * self.service_s);
+        if load >= servers {
+            return 1.0;
+        }
+        // Erlang B by its recursion, then Erlang C: the share of requests that wait.
+        let blocked = (1..=self.servers).fold(1.0, |blocked, n| load * blocked / (n as f64 + load * blocked));
+        let waits = blocked / (1.0 - load / servers * (1.0 - blocked));
+        let (t, spare) = (limit_s / self.service_s, servers - 1.0 - load);
+        (-t).exp() * (1.0 + waits * (1.0 - (-t * spare).exp()) / spare)
+    }
+
+    /// Returns the rate at which one request in a hundred takes longer.
+    fn rate_of_p99(self, limit_s: f64) -> f64 {
+        let (mut low, mut high) = (0.0, self.servers as f64 / self.service_s);
+        for _ in 0..60 {
+            let middle = (low + high) / 2.0;
+            if self.share_over(middle, limit_s) > 0.01 { high = middle } else { low = middle }
+        }
+        low
+    }
+
+    /// Simulates so many seconds at a rate.
+    fn seconds(self, dice: &mut Dice, rate: f64, seconds: usize, limit_s: f64) -> Vec<Second> {
+        let mut free = vec![0.0_f64; self.servers];
+        let mut counts = vec![Second::default(); seconds];
+        let mut now = 0.0;
+        loop {
+            now += dice.exponential() / rate;
+            let Some(count) = counts.get_mut(now as usize) else { return counts };
+            let next = (0..free.len()).min_by(|a, b| free[*a].total_cmp(&free[*b])).unwrap_or(0);
+            free[next] = free[next].max(now) + dice.exponential() * self.service_s;
+            count.all += 1;
+            count.over += u64::from(free[next] - now > limit_s);
+        }
+    }
+
+    /// Probes a rate: 30 seconds, and up to three times as many as long as chance alone may have decided.
+    fn probe(self, dice: &mut Dice, rate: f64, limit_s: f64) -> bool {
+        let mut all = Vec::new();
+        loop {
+            all.extend(self.seconds(dice, rate, 30, limit_s));
+            let Some(share) = share_over(&all, 0.05) else { panic!("no share of {} seconds", all.len()) };
+            if share.low > 0.01 || share.high < 0.01 || all.len() >= 90 {
+                return share.share < 0.01;
+            }
+        }
+    }
+}
+
+fn search(range: &Range, mut holds: impl FnMut(f64) -> bool) -> (Limit, Vec<Probe>) {
+    let mut probes = Vec::new();
+    loop {
+        match range.next(&probes) {
+            Step::Probe(level) => {
+                assert!((range.lowest..=range.highest).contains(&level), "{level}");
+                assert!(!range.whole || level.fract() == 0.0, "{level}");
+                probes.push(Probe { level, held: holds(level) });
+            }
+            Step::Done(limit) => return (limit, probes),
+        }
+        assert!(probes.len() < 200, "{probes:?}");
+    }
+}
+
+#[test]
+fn the_rate_that_is_found_is_within_five_percent_of_the_computed_one() {
+    for (servers, limit_s) in [(1, 0.020), (4, 0.010)] {
+        let queue = Queue { servers, service_s: 0.001 };
+        let computed = queue.rate_of_p99(limit_s);
+        let mut dice = Dice::new(7);
+        for _ in 0..20 {
+            let range = Range { lowest: 10.0, highest: 1e6, start: 100.0, whole: false, resolution: 0.03 };
+            let (limit, probes) = search(&range, |rate| queue.probe(&mut dice, rate, limit_s));
+            let Limit::Between { holds, fails } = limit else { panic!("{limit:?}") };
+            println!(
+                "{servers} servers: {holds:.0} holds, {fails:.0} fails, computed {computed:.0}; {} probes",
+                probes.len()
+            );
+            assert!((holds / computed - 1.0).abs() < 0.05, "{holds} of {computed}: {probes:?}");
+        }
+    }
+}
+
+#[test]
+fn the_answer_of_a_system_without_noise_is_exact() {
+    for limit in 1..=300 {
+        let range = Range { lowest: 1.0, highest: 256.0, start: 8.0, whole: true, resolution: 0.001 };
+        let (found, probes) = search(&range, |level| level < f64::from(limit));
+        let expected = match limit {
+            1 => Limit::FailsAtLowest,
+            257.. => Limit::HoldsAtHighest,
+            _ => Limit::Between { holds: f64::from(limit - 1), fails: f64::from(limit) },
+        };
+        assert_eq!(found, expected, "{limit}: {probes:?}");
+        assert!(probes.len() <= 18, "{limit}: {} probes", probes.len());
+    }
+}
+
+#[test]
+fn one_disturbed_probe_does_not_move_the_answer() {
+    let range = Range { lowest: 1.0, highest: 1024.0, start: 4.0, whole: true, resolution: 0.02 };
+    for disturbed in 0..12 {
+        let mut made = 0;
+        let (found, probes) = search(&range, |level| {
+            made += 1;
+            (level < 300.0) != (made - 1 == disturbed)
+        });
+        let Limit::Between { holds, fails } = found else { panic!("{disturbed}: {found:?} {probes:?}") };
+        assert!(
+            holds < 300.0 && 300.0 <= fails && fails <= holds * 1.02,
+            "{disturbed}: {found:?} {probes:?}"
+        );
+    }
+}
+
+#[test]
+fn a_search_that_was_broken_off_goes_on_from_its_probes() {
+    let range = Range { lowest: 1.0, highest: 1024.0, start: 4.0, whole: true, resolution: 0.02 };
+    let (limit, probes) = search(&range, |level| level < 300.0);
+    for made in 0..probes.len() {
+        assert_eq!(range.next(&probes[..made]), Step::Probe(probes[made].level));
+    }
+    assert_eq!(range.next(&probes), Step::Done(limit));
+}
+
+/// The seconds of a server that stalls now and then: a share of 1 % over the limit, in lumps.
+fn lumps(dice: &mut Dice, seconds: usize) -> Vec<Second> {
+    let mut second = |stalled: bool| Second { all: 1_000, over: if stalled { 400 } else { dice.below(4) } };
+    let mut stalls = Vec::new();
+    for place in 0..seconds {
+        stalls.push(second(place % 47 == 23));
+    }
+    stalls
+}
+
+#[test]
+fn the_interval_of_a_share_misses_it_rarely_and_knows_lumps() {
+    let mut dice = Dice::new(7);
+    let missed = (0..1_000).filter(|_| {
+        let seconds: Vec<Second> = (0..60)
+            .map(|_| Second { all: 500, over: (0..500).filter(|_| dice.unit() < 0.01).count() as u64 })
+            .collect();
+        let found = share_over(&seconds, 0.05).unwrap();
+        found.low > 0.01 || found.high < 0.01
+    });
+    let missed = missed.count();
+    println!("independent requests: {missed} of 1000 intervals missed");
+    assert!(missed <= 72, "{missed}");
+
+    let lumps = share_over(&lumps(&mut dice, 60), 0.05).unwrap();
+    assert!(
+        lumps.low < 0.005 && lumps.high > 0.012,
+        "a few stalls are no 24 000 independent requests: {lumps:?}"
+    );
+}
+
+#[test]
+fn what_shows_no_variation_has_no_share_or_a_wide_one() {
+    let quiet = vec![Second { all: 100, over: 0 }; LEAST_SECONDS];
+    let found = share_over(&quiet, 0.05).unwrap();
+    assert!(found.share == 0.0 && found.low == 0.0 && found.high > 0.0 && found.high < 0.01, "{found:?}");
+    assert_eq!(share_over(&quiet[1..], 0.05), None, "too short");
+    assert_eq!(share_over(&vec![Second::default(); 60], 0.05), None, "no request");
+}
