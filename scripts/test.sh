@@ -37,8 +37,9 @@ fi
 TEST_TIMES=$(mktemp -d)
 export TEST_TIMES
 trap 'rm -rf "$TEST_TIMES"' EXIT
-# Most tests wait for servers, for children or for the end of a run: more of them at a time than processors.
-export RUST_TEST_THREADS="${RUST_TEST_THREADS:-$((2 * $(nproc)))}"
+# Most tests wait for servers, for children or for the end of a run, and take a third of a processor: more of them at a
+# time than processors.
+export RUST_TEST_THREADS="${RUST_TEST_THREADS:-$((3 * $(nproc)))}"
 
 # The dev profile: it is optimised enough (see Cargo.toml) and keeps the overflow checks and debug assertions.
 # shellcheck disable=SC2206 # flags, split on purpose

@@ -1,9 +1,11 @@
 //! Gathers the recorders' finished seconds into the series of the run, and summarizes them for observers.
 
-use crate::clock::Window;
+use crate::clock::{Window, nanos};
 use crate::histogram::histogram;
 use crate::measurement::{Piece, Second};
+use crate::plan::LatencyLimit;
 use crate::recorder::{Recorder, SecondCounts};
+use crate::sparse_histogram::TwoDigits;
 use crate::totals::Totals;
 use crate::workload::Runnable;
 use hdrhistogram::Histogram;
@@ -52,12 +54,14 @@ pub(crate) struct Collector {
     measuring: bool,
     /// Pieces of the window; none if the plan does not cut it.
     pieces: Vec<Piece>,
+    /// Limits of latency, as the plan has them.
+    limits: Vec<LatencyLimit>,
     /// Counts for a coordinator; `None` if there is none.
     news: Option<News>,
 }
 
 impl Collector {
-    pub(crate) fn new(window: &Window, kinds: usize, cuts: &[u64]) -> Self {
+    pub(crate) fn new(window: &Window, kinds: usize, cuts: &[u64], limits: &[LatencyLimit]) -> Self {
         let piece =
             |from_s| Piece { from_s, first_latency: small_histogram(), aborts: [0; AbortReason::COUNT] };
         let starts = cuts.first().map(|_| 0).into_iter().chain(cuts.iter().copied().filter(|cut| *cut > 0));
@@ -68,6 +72,7 @@ impl Collector {
             open: VecDeque::new(),
             so_far: (0..kinds).map(|_| histogram()).collect(),
             measuring: false,
+            limits: limits.to_vec(),
             news: None,
         }
     }
@@ -175,7 +180,11 @@ impl Collector {
 
     pub(crate) fn extend(&mut self, end: usize, connected: u32) {
         while self.series.len() < end {
-            self.series.push(Second { connected, ..Second::new(self.so_far.len()) });
+            self.series.push(Second {
+                connected,
+                over: vec![0; self.limits.len()],
+                ..Second::new(self.so_far.len())
+            });
             self.open.push_back(small_histogram());
         }
     }
@@ -191,6 +200,13 @@ impl Collector {
         second.errors += counts.errors;
         second.unknown += counts.unknown;
         second.touched.merge(&counts.touched);
+        for (total, limit) in second.over.iter_mut().zip(&self.limits) {
+            let of_kind = |latency: &TwoDigits| latency.above(nanos(limit.latency));
+            *total += match limit.kind {
+                Some(kind) => counts.latency.get(kind).map_or(0, of_kind),
+                None => counts.latency.iter().map(of_kind).sum(),
+            };
+        }
         if let Some(second) = number.checked_sub(self.warmup_seconds) {
             let place = self.pieces.partition_point(|piece| piece.from_s <= second as u64);
             if let Some(piece) = place.checked_sub(1).and_then(|place| self.pieces.get_mut(place)) {

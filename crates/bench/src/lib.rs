@@ -85,7 +85,7 @@ pub use measurement::{
 };
 pub use merging::Merging;
 pub use micro::MicroFacts;
-pub use plan::{Arrival, MicroMode, MicroPlan, Mode, RetryPolicy, RunPlan, Step};
+pub use plan::{Arrival, LatencyLimit, MicroMode, MicroPlan, Mode, RetryPolicy, RunPlan, Step};
 pub use run::{run, run_micro, run_share, run_through};
 pub use run_error::RunError;
 pub use sample::{Reservoir, SAMPLED, SampledDelivery, SampledOrder, SampledPayment, Samples};

@@ -215,6 +215,8 @@ pub struct Second {
     pub first_p99: Option<Duration>,
     /// Numbers of nodes that the transactions that count touched; empty if the placement is unknown.
     pub touched: NodesTouched,
+    /// Completed transactions over each limit of the plan, in its order.
+    pub over: Vec<u64>,
 }
 
 impl Second {

@@ -80,7 +80,7 @@ impl Merging {
         Ok(Self {
             log: log.transpose()?,
             phases: plan.settings().phases,
-            collector: Collector::new(&window, Tpcc::KINDS.len(), &plan.cuts),
+            collector: Collector::new(&window, Tpcc::KINDS.len(), &plan.cuts, &plan.limits),
             window,
             agents: names.into_iter().map(agent).collect(),
         })

@@ -67,11 +67,22 @@ pub struct RunPlan {
     pub drain: Duration,
     /// Seconds of the window at which a new [`crate::Piece`] of the measurement begins, rising; empty for no pieces.
     pub cuts: Vec<u64>,
+    /// Limits of latency whose transactions are counted second by second: see [`crate::Second::over`].
+    pub limits: Vec<LatencyLimit>,
     /// File for the New-Orders and Payments that the database acknowledges, which [`crate::Logged`] reads. An existing
     /// file is replaced. A share writes no file: its lines go with its reports.
     pub success_log: Option<PathBuf>,
     /// Share of this process in the run. The numbers of the mode and the steps are those of the whole run.
     pub share: Share,
+}
+
+/// A latency, of one type of transactions or of all, that only a share of them may exceed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LatencyLimit {
+    /// Place of the type in the workload's table; `None` for all types.
+    pub kind: Option<usize>,
+    /// The latency. Transactions are told from it to within one percent.
+    pub latency: Duration,
 }
 
 /// Controlled settings from a moment of the window until the next step. The first step also applies to the warm-up.
@@ -117,6 +128,8 @@ pub struct MicroPlan {
     pub retry: RetryPolicy,
     /// See [`RunPlan::drain`].
     pub drain: Duration,
+    /// See [`RunPlan::limits`].
+    pub limits: Vec<LatencyLimit>,
 }
 
 /// Mode of the microbenchmark. It has no emulated users, whose waiting times are TPC-C's.
@@ -160,6 +173,8 @@ pub(crate) struct RunSettings {
     pub(crate) phases: Vec<Nanos>,
     /// See [`RunPlan::cuts`].
     pub(crate) cuts: Vec<u64>,
+    /// See [`RunPlan::limits`].
+    pub(crate) limits: Vec<LatencyLimit>,
     /// File for acknowledged transactions.
     pub(crate) success_log: Option<PathBuf>,
     pub(crate) share: Share,
@@ -306,6 +321,7 @@ impl RunPlan {
                 .map(|first| nanos(self.warmup.saturating_add(first.from)))
                 .collect(),
             cuts: self.cuts.clone(),
+            limits: self.limits.clone(),
             success_log: self.success_log.clone(),
             share: self.share,
         }
@@ -337,6 +353,7 @@ impl RunPlan {
             retry: RetryPolicy::default(),
             drain: Self::DRAIN,
             cuts: Vec::new(),
+            limits: Vec::new(),
             success_log: None,
             share: Share::WHOLE,
         }
@@ -421,6 +438,7 @@ impl MicroPlan {
             contention_method: ContentionMethod::default(),
             phases: vec![nanos(self.warmup)],
             cuts: Vec::new(),
+            limits: self.limits.clone(),
             success_log: None,
             share: Share::WHOLE,
         }

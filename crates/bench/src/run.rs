@@ -270,7 +270,8 @@ impl<W: Runnable> Run<W> {
     fn observe(&mut self, control: &RunControl, watching: &mut Watching<'_, W>) {
         let shared = Arc::clone(&self.shared);
         let window = &shared.window;
-        let mut collector = Collector::new(window, W::KINDS.len(), &self.settings.cuts);
+        let (cuts, limits) = (&self.settings.cuts, &self.settings.limits);
+        let mut collector = Collector::new(window, W::KINDS.len(), cuts, limits);
         if watching.part.is_some() {
             collector.keep_news();
         }
@@ -411,8 +412,9 @@ impl<W: Runnable> Run<W> {
         // Those of a share; a writer has taken all others.
         let mut log = Taken::default();
         shared.take_log(&mut log);
-        let cuts = &self.settings.cuts;
-        let mut collector = self.collector.unwrap_or_else(|| Collector::new(window, W::KINDS.len(), cuts));
+        let (cuts, limits) = (&self.settings.cuts, &self.settings.limits);
+        let begin = || Collector::new(window, W::KINDS.len(), cuts, limits);
+        let mut collector = self.collector.unwrap_or_else(begin);
         let seconds = window.second(end.saturating_sub(1)) + usize::from(end > 0);
         let lowest = shared.connections.take_lowest();
         collector.collect(&shared.recorders, seconds, lowest);

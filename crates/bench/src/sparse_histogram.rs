@@ -54,6 +54,18 @@ impl<const BITS: u32> SparseHistogram<BITS> {
         self.blocks.iter().flatten().flat_map(|block| block.iter()).sum()
     }
 
+    /// Returns the number of values above a limit. Values that share its place count as not above it.
+    pub(crate) fn above(&self, limit: u64) -> u64 {
+        let place = Self::place(limit);
+        let (number, within) = (place / BLOCK, place % BLOCK);
+        let of_block = |(at, block): (usize, &Option<Block>)| {
+            let Some(block) = block else { return 0 };
+            let from = if at == number { within + 1 } else { 0 };
+            block.iter().skip(from).sum()
+        };
+        self.blocks.iter().enumerate().skip(number).map(of_block).sum()
+    }
+
     /// Adds all counts to a histogram.
     pub(crate) fn add_to(&self, histogram: &mut Histogram<u64>) {
         for (number, block) in self.blocks.iter().enumerate() {
@@ -129,6 +141,21 @@ mod tests {
         let mut values = vec![0, 1, 255, 256, 257, 2_047, 2_048, 2_049, 4_095, 4_096, u64::MAX / 4];
         values.extend((0..10_000).map(|turn| stream.bits() >> (8 + turn % 56)));
         values
+    }
+
+    #[test]
+    fn values_above_a_limit_are_counted_to_within_one_percent() {
+        let mut counts = TwoDigits::default();
+        (1..=100_000).for_each(|value| counts.count(value));
+        for limit in [0_u64, 1, 63, 64, 255, 256, 257, 1_000, 49_999, 99_999, 100_000, u64::MAX] {
+            let (found, exact) = (counts.above(limit), 100_000 - limit.min(100_000));
+            // Values that share the place of the limit, of which there are at most one percent of it, are not above it.
+            assert!(
+                found <= exact && found + limit.min(100_000) / 100 >= exact,
+                "{limit}: {found} of {exact}"
+            );
+        }
+        assert_eq!(TwoDigits::default().above(0), 0);
     }
 
     fn check<const BITS: u32>(digits: u8) {

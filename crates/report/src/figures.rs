@@ -96,6 +96,12 @@ const ABOVE_MIN: u64 = 10;
 pub const THIN_NOTE: &str = "~: fewer than 10 transactions lie above this percentile, so it says little";
 
 impl Percentile {
+    /// Returns the share of samples that may lie above it, as 0.01.
+    #[must_use]
+    pub fn share_above(self) -> f64 {
+        self.0 as f64 / 1_000.0
+    }
+
     /// Returns true if there are samples, but too few of them lie above it.
     #[must_use]
     pub fn is_thin(self, samples: u64) -> bool {

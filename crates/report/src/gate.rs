@@ -58,6 +58,17 @@ fn split<'a>(text: &'a str, example: &str) -> Result<(Metric, Operator, &'a str)
     Ok((metric, operator, value.trim()))
 }
 
+/// A latency that only a share of transactions may exceed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LatencyLimit<'a> {
+    /// Type of the transactions; `None` for all.
+    pub of: Option<&'a str>,
+    /// Share that may take longer, as 0.01.
+    pub allowed: f64,
+    /// The latency, in ms.
+    pub limit_ms: f64,
+}
+
 /// A condition that a run must meet, such as `new_order.p99 < 50ms`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Requirement {
@@ -88,6 +99,14 @@ impl Requirement {
         &self.metric
     }
 
+    /// Returns the limit of latency that it is, if it is an upper limit of a percentile.
+    #[must_use]
+    pub fn latency_limit(&self) -> Option<LatencyLimit<'_>> {
+        let (of, allowed) = self.metric.share_above()?;
+        let upper = matches!(self.operator, Operator::Less | Operator::AtMost) && self.limit >= 0.0;
+        upper.then_some(LatencyLimit { of, allowed, limit_ms: self.limit })
+    }
+
     /// Judges a result. Without a value it is not met.
     #[must_use]
     pub fn judge(&self, result: &RunResult) -> RequirementResult {
@@ -103,14 +122,29 @@ impl Requirement {
             unit: self.metric.unit().to_owned(),
             met: value.is_some_and(|value| self.operator.holds(value, self.limit)),
             note,
+            over: None,
         }
     }
 }
 
 impl RequirementResult {
-    /// Returns the measured value with its unit, or the reason why there is none.
+    /// Returns the measured value with its unit, or the reason why there is none; then how sure it is.
     #[must_use]
     pub fn measured(&self) -> String {
+        let Some(over) = &self.over else { return self.measured_value() };
+        let percent = |share: f64| number(100.0 * share);
+        format!(
+            "{}; {} % took longer, {} % may (95 % interval {} to {} %{})",
+            self.measured_value(),
+            percent(over.share),
+            percent(over.allowed),
+            percent(over.low),
+            percent(over.high),
+            if over.is_certain() { "" } else { ": too close to tell, measure longer" }
+        )
+    }
+
+    fn measured_value(&self) -> String {
         match (self.value, Requirement::parse(&self.text)) {
             (Some(value), Ok(known)) => known.metric.shown(value, Some(known.limit)),
             // A document of another version may have an unknown metric.

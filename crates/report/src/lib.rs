@@ -35,7 +35,7 @@ pub mod sweep;
 pub mod table;
 
 pub use compare::{Comparison, compare, compare_all, render_comparison, render_comparisons};
-pub use gate::{FailIf, Gate, Requirement};
+pub use gate::{FailIf, Gate, LatencyLimit, Requirement};
 pub use html::{render_html, render_load, render_pictures, render_report, render_sweep};
 pub use markdown::{render_comparison_summary, render_run_summary};
 pub use metrics::{faults, render_metrics};

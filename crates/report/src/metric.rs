@@ -79,6 +79,15 @@ impl Metric {
         self.part_of_kind(PartKind::Reason)
     }
 
+    /// Returns the share of transactions that may lie above it, if it is a percentile of latency, with their type if it is
+    /// one of a single type.
+    pub(crate) fn share_above(&self) -> Option<(Option<&str>, f64)> {
+        match &self.quantity {
+            Quantity::Latency { of, number } => Some((of.as_deref(), number.percentile?.share_above())),
+            _ => None,
+        }
+    }
+
     /// Returns true if it is all five numbers over the nodes, which a box plot shows.
     #[must_use]
     pub fn is_boxed(&self) -> bool {

@@ -2,6 +2,7 @@
 
 use crate::checks::{failed, of_rows};
 use crate::companion::{Companions, Made, Over};
+use crate::limits;
 use crate::request::Request;
 use lydite_bench::{Measurement, Runnable, Status};
 use lydite_console::exit::Failure;
@@ -131,8 +132,10 @@ impl<W: Runnable> Measured<'_, W> {
         self.companions.add_to(&self.over, &mut result);
         (self.complete)(&mut result);
         result.label.clone_from(&self.request.plan.label);
-        result.requirements =
-            self.request.plan.requirements.iter().map(|requirement| requirement.judge(&result)).collect();
+        let asked = &self.request.plan.requirements;
+        let mut verdicts: Vec<_> = asked.iter().map(|requirement| requirement.judge(&result)).collect();
+        limits::add_shares(asked, self.over.measurement, &mut verdicts);
+        result.requirements = verdicts;
         Ok(result)
     }
 }

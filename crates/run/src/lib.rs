@@ -14,6 +14,7 @@ mod fault_pieces;
 pub mod fleet;
 mod halves;
 pub mod host;
+mod limits;
 mod load_document;
 mod load_watch;
 pub mod loading;

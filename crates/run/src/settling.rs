@@ -1,8 +1,9 @@
 //! Values that are settled once the database is known: the controls, and the plan of the terminals.
 
+use crate::limits;
 use lydite_bench::{Mode, RunPlan, Step};
 use lydite_console::exit::Failure;
-use lydite_database::{Target, TargetErrorKind};
+use lydite_database::{Target, TargetErrorKind, Tpcc, Workload};
 use lydite_plan::Plan;
 use lydite_plan::controls::affinity::Affinity;
 use lydite_plan::controls::distribution::Place;
@@ -53,6 +54,7 @@ pub(crate) fn run_plan(
         steps: steps.collect(),
         retry: plan.retry,
         success_log: plan.success_log.clone(),
+        limits: limits::of_requirements(&plan.requirements, Tpcc::KINDS),
         ..RunPlan::new(mode.clone(), warehouses, plan.seed, constants)
     };
     plan.controls.shape(settled, &plan.schedule, &mut run_plan);

@@ -1,7 +1,7 @@
 //! The transactions that count, once each (clause 5.4.1), and the ends of runs.
 
 use crate::scripted::{Scripted, longer, measure, pause, plan};
-use lydite_bench::{Mode, Phase, RunControl, Second, Status, run};
+use lydite_bench::{LatencyLimit, Mode, Phase, RunControl, Second, Status, run};
 use lydite_database::{AbortReason, Committed, Target, TxError};
 use lydite_tpcc::{Standard, StandardKind, Transaction};
 use std::sync::Arc;
@@ -43,6 +43,36 @@ fn every_transaction_is_counted_exactly_once() {
     assert_eq!((found.facts.delivery.queued, found.facts.delivery.skipped_districts), (0, 0));
     assert!(found.lost.is_none() && found.errors.is_empty() && found.outages.is_empty());
     assert!(found.client.peak_rss_bytes > 0);
+}
+
+#[test]
+fn transactions_over_a_limit_are_counted_second_by_second() {
+    // Every second transaction of a session takes 20 ms at least, the others hardly any time on an idle machine.
+    let target = Arc::new(Scripted::new(|call| {
+        if call.number.is_multiple_of(2) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        None
+    }));
+    let mut plan = plan(DIRECT, 1_500);
+    let limit = |kind, latency| LatencyLimit { kind, latency: Duration::from_micros(latency) };
+    plan.limits = vec![limit(None, 19_700), limit(Some(0), 19_700), limit(None, 0), limit(Some(1), u64::MAX)];
+    let found = measure(&target, &plan).unwrap();
+    let over = |place: usize| found.series.iter().map(|second| second.over[place]).sum::<u64>();
+    let slower = |kind: StandardKind, ns: u64| {
+        let latency = &found.kind(kind).latency;
+        latency.len() - latency.count_between(0, ns)
+    };
+    let slower_of_all = |ns| StandardKind::ALL.into_iter().map(|kind| slower(kind, ns)).sum::<u64>();
+    assert!(2 * over(0) + 4 >= found.completed(), "{} of {}", over(0), found.completed());
+    // The limit is told to within one percent.
+    assert!((slower_of_all(19_950_000)..=slower_of_all(19_450_000)).contains(&over(0)), "{}", over(0));
+    let of_new_orders =
+        slower(StandardKind::NewOrder, 19_950_000)..=slower(StandardKind::NewOrder, 19_450_000);
+    assert!(of_new_orders.contains(&over(1)), "{} not in {of_new_orders:?}", over(1));
+    assert_eq!(over(2), found.completed(), "everything takes longer than nothing");
+    assert_eq!(over(3), 0);
+    assert!(found.series.iter().all(|second| second.over.len() == plan.limits.len()));
 }
 
 #[test]

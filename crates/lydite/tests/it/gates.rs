@@ -70,6 +70,28 @@ fn a_requirement_decides_the_exit_code_and_is_in_the_result() {
 }
 
 #[test]
+fn a_verdict_on_a_percentile_says_how_sure_it_is() {
+    let directory = scratch();
+    let result = directory.path().join("result.json");
+    let requires =
+        ["--require", "new_order.p99 < 100s", "--require", "latency.p90 < 1us", "--require", "tps > 1"];
+    // Little work, so that others can do theirs meanwhile.
+    let open = ["-d", "25s", "--mode", "open", "--rate", "60", "--no-check", "--json", text(&result)];
+    let ended = lydite(&[RUN.as_slice(), &open, &requires].concat()).code(4);
+    let found = json(&result);
+    let over = |place: usize| &found["requirements"][place]["over"];
+    assert_eq!((over(0)["allowed"].as_f64(), over(0)["share"].as_f64()), (Some(0.01), Some(0.0)));
+    assert!(over(0)["high"].as_f64().is_some_and(|high| (0.0..0.01).contains(&high)), "{}", over(0));
+    assert_eq!((over(1)["allowed"].as_f64(), over(1)["share"].as_f64()), (Some(0.1), Some(1.0)));
+    assert!(over(2).is_null(), "only percentiles of latency have it");
+    assert!(ended.stdout.contains("; 0 % took longer, 1.00 % may (95 % interval 0 to "), "{}", ended.stdout);
+    // Below 24 seconds nothing is told.
+    let short =
+        lydite(&[RUN.as_slice(), &["-d", "500ms", "--json", text(&result)], &requires].concat()).code(4);
+    assert!(json(&result)["requirements"][0].get("over").is_none() && !short.stdout.contains("took longer"));
+}
+
+#[test]
 fn a_metric_without_samples_is_not_met_and_says_why() {
     // One transaction each two seconds on average is no 99th percentile.
     let run = |more: &[&str]| lydite(&[RUN.as_slice(), &["-d", "500ms"], more].concat());

@@ -98,6 +98,31 @@ pub struct RequirementResult {
     /// Reason for a missing value.
     #[serde(default)]
     pub note: String,
+    /// How sure a verdict on a percentile of latency is; `None` for other metrics, and in a run too short to tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over: Option<OverLimit>,
+}
+
+/// The share of transactions that took longer than the limit of a requirement, with its sampling error: the requirement
+/// `new_order.p99 < 50ms` allows one New-Order in a hundred to take longer than 50 ms.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct OverLimit {
+    /// Share that the requirement allows, as 0.01.
+    pub allowed: f64,
+    /// Measured share.
+    pub share: f64,
+    /// Lower end of its 95 % interval, which knows that the seconds of a run depend on each other.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+impl OverLimit {
+    /// Tells whether a longer run would say the same: the interval excludes the share that is allowed.
+    #[must_use]
+    pub fn is_certain(&self) -> bool {
+        self.low > self.allowed || self.high < self.allowed
+    }
 }
 
 /// Comparison of a measured input with the standard's window.

@@ -30,7 +30,8 @@ pub(crate) use agents::{agents_in_words, lost_agents};
 pub(crate) use checks::CHECKS_OF_RUNS;
 pub use checks::{
     ANSWERS_CHECK, BALANCES_CHECK, CheckResult, CheckedWhen, ComplianceLine, InputFinding, LEDGER_CHECK,
-    ROWS_CHECK, RequirementResult, SAMPLE_CHECK, SUCCESS_LOG_CHECK, SuccessLogResult, WindowVerdict,
+    OverLimit, ROWS_CHECK, RequirementResult, SAMPLE_CHECK, SUCCESS_LOG_CHECK, SuccessLogResult,
+    WindowVerdict,
 };
 pub use endpoints::EndpointResult;
 pub use environment::{ClientCost, HostInfo, TargetInfo};

@@ -155,6 +155,7 @@ fn a_verdict_of_another_version_is_shown_as_it_was_stored() {
         unit: "miles".to_owned(),
         met: true,
         note: String::new(),
+        over: None,
     }];
     assert!(render_table(&result, 110, false).contains("✓ marvels > 5 miles: 7.50 miles"));
 }

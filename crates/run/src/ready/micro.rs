@@ -1,5 +1,6 @@
 //! A database that fits a plan of the microbenchmark.
 
+use crate::limits;
 use crate::loading::{self, LoadDone};
 use crate::observed;
 use crate::records::make_ready;
@@ -7,7 +8,7 @@ use crate::request::Request;
 use crate::spread::few_sessions;
 use lydite_bench::{MicroMode, MicroPlan, RunPlan};
 use lydite_console::exit::Failure;
-use lydite_database::{DatabaseState, Demand, Description, Target};
+use lydite_database::{DatabaseState, Demand, Description, Micro, Target, Workload};
 use lydite_families::family_of;
 use lydite_micro::Inputs;
 use lydite_plan::micro::MicroAsked;
@@ -57,6 +58,7 @@ impl<'a> Ready<'a> {
             duration: plan.duration,
             retry: plan.retry,
             drain: RunPlan::DRAIN,
+            limits: limits::of_requirements(&plan.requirements, Micro::KINDS),
         };
         let flag = if matches!(mode, MicroMode::Direct { .. }) { "--terminals" } else { "--sessions" };
         if let Some(endpoints) = target.capabilities().endpoints {
