@@ -1,9 +1,8 @@
 //! A comparison as a badge: a picture (SVG) for a README that needs no service. The other usual form, a document for
 //! shields.io, needs a public address for the document and that service for the picture.
 
-use super::junit::{Case, CaseEnd};
+use super::junit::{Case, CaseEnd, escaped};
 use super::model::{Answer, GroupsComparison, Verdict};
-use crate::figures::clean;
 
 /// Height of a badge, and the free space beside its texts, in pixels.
 const HEIGHT: usize = 20;
@@ -36,7 +35,7 @@ pub fn render_badge(found: &GroupsComparison, cases: &[Case]) -> String {
         (words.to_owned(), colour)
     };
     let label = answer.map_or("lydite", |answer| &*answer.metric);
-    svg(&clean(label), &format!("{change}, {end}"), colour)
+    svg(label, &format!("{change}, {end}"), colour)
 }
 
 fn change(answer: &Answer) -> Option<String> {
@@ -60,8 +59,4 @@ fn svg(label: &str, text: &str, colour: &str) -> String {
          <text x=\"{middle}\" y=\"14\" textLength=\"{of_label}\">{label}</text>\
          <text x=\"{end}\" y=\"14\" textLength=\"{of_text}\">{text}</text></g></svg>\n"
     )
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

@@ -90,7 +90,7 @@ pub fn render_junit(cases: &[Case], warnings: &[String]) -> String {
 }
 
 /// Returns text for an attribute or an element. XML has no control characters, not even escaped.
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     let lines: Vec<String> = text.lines().map(clean).collect();
     let mut out = String::with_capacity(text.len());
     for c in lines.join("\n").chars() {

@@ -30,6 +30,9 @@ pub(super) fn metrics(a: &Group, b: &Group, turns: &Turns) -> Vec<GroupMetric> {
 fn rows(a: &Group, b: &Group) -> Vec<Row> {
     let (Some(first_a), Some(first_b)) = (a.runs.first(), b.runs.first()) else { return Vec::new() };
     let results = [&first_a.result, &first_b.result];
+    if results[0].workload() != results[1].workload() {
+        return Vec::new();
+    }
     let numbers = |group| Number::in_group(group).filter_map(move |number| of_number(number, results));
     let mut all: Vec<Row> = numbers(NumberGroup::Throughput).collect();
     let of_b: Vec<&str> = shown_types(results[1]).into_iter().map(|(key, _)| key).collect();
@@ -198,9 +201,9 @@ fn verdict(interval: &Interval, better: Better) -> Verdict {
 pub(super) fn answer(a: &Group, b: &Group, turns: &Turns, metrics: &[GroupMetric]) -> Answer {
     let found = metrics.iter().find(|metric| metric.name == decisive(a, b));
     let runs = [a.runs.len(), b.runs.len()];
-    let sizes = other_sizes(a, b);
+    let incomparable = incomparable(a, b);
     let mut verdict = found.map_or(Verdict::NotJudged, |metric| metric.verdict);
-    if sizes.is_some() {
+    if incomparable.is_some() {
         verdict = Verdict::NotJudged;
     }
     let more = found.filter(|_| verdict == Verdict::Undecided).and_then(|metric| {
@@ -209,7 +212,7 @@ pub(super) fn answer(a: &Group, b: &Group, turns: &Turns, metrics: &[GroupMetric
         let of = values.ratio().ok()?;
         more_pairs(of.deviation, of.ratio.ln(), values.least())
     });
-    let sentence = sizes.unwrap_or_else(|| sentence(a, b, turns, found, verdict, more));
+    let sentence = incomparable.unwrap_or_else(|| sentence(a, b, turns, found, verdict, more));
     Answer {
         other: b.letter.clone(),
         metric: found.map_or_else(String::new, |metric| metric.name.clone()),
@@ -234,14 +237,23 @@ fn decisive(a: &Group, b: &Group) -> String {
     if first.is_some_and(has_new_orders) { "nopm".to_owned() } else { "tps".to_owned() }
 }
 
-/// Returns the reason why groups with warehouses of different sizes can't be judged.
-fn other_sizes(a: &Group, b: &Group) -> Option<String> {
-    let size = |group: &Group| group.results().next().map(|result| result.warehouse_size().to_owned());
-    let (of_a, of_b) = (size(a)?, size(b)?);
-    (of_a != of_b).then(|| {
+/// Returns the reason why the throughput of two groups says nothing: other workloads, or warehouses of other sizes.
+fn incomparable(a: &Group, b: &Group) -> Option<String> {
+    let (of_a, of_b) = (a.results().next()?, b.results().next()?);
+    let (one, other) = (&a.letter, &b.letter);
+    let (workloads, sizes) =
+        ((of_a.workload(), of_b.workload()), (of_a.warehouse_size(), of_b.warehouse_size()));
+    if workloads.0 != workloads.1 {
+        return Some(format!(
+            "{one} and {other} are of different workloads ({} and {}): there is nothing to compare.",
+            workloads.0, workloads.1
+        ));
+    }
+    (sizes.0 != sizes.1).then(|| {
         format!(
-            "{} has {of_a} warehouses and {} has {of_b} ones, with other numbers of rows: their speeds are not comparable.",
-            a.letter, b.letter
+            "{one} has {} warehouses and {other} has {} ones, with other numbers of rows: their speeds are not \
+             comparable.",
+            sizes.0, sizes.1
         )
     })
 }
@@ -266,7 +278,10 @@ fn sentence(
         _ => format!("{} and {}", plural(a.runs.len() as u64, "run"), b.runs.len()),
     };
     let Some(Interval { low, high, .. }) = metric.interval else {
-        let each = if a.runs.len() == b.runs.len() { "One run each".to_owned() } else { counts };
+        let each = match (a.runs.len(), b.runs.len()) {
+            (1, 1) => "One run each".to_owned(),
+            (of_a, of_b) => format!("{} of {one} and {of_b} of {other}", plural(of_a as u64, "run")),
+        };
         return format!(
             "{each}: {has}. How much runs of one configuration differ is unknown, so this is no verdict."
         );

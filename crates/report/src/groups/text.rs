@@ -124,7 +124,12 @@ fn row(title: &str, found: &GroupsComparison) -> Vec<String> {
 
 /// Returns the ratio, its interval and the verdict of a number; the difference where there is no ratio.
 fn ratio_cells(metric: &GroupMetric) -> [String; 3] {
-    let signed = |value: f64| format!("{}{}", if value < 0.0 { "-" } else { "+" }, number(value.abs()));
+    let sign = |value: f64| match value {
+        v if v < 0.0 => "-",
+        v if v > 0.0 => "+",
+        _ => "",
+    };
+    let signed = |value: f64| format!("{}{}", sign(value), number(value.abs()));
     let verdict = match metric.verdict {
         Verdict::Better => "better",
         Verdict::Worse => "worse",
