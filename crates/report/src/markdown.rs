@@ -137,11 +137,11 @@ fn changes(results: &[RunResult]) -> Vec<Vec<String>> {
 
 /// Explains the mark of percentiles with too few samples, if a summary has any.
 fn few_note(out: &mut String, results: &[RunResult]) {
-    let types = results.iter().flat_map(shown_types);
+    let mut types = results.iter().flat_map(shown_types);
     let few = |(_, of): (&str, &TransactionResult)| {
         compared_latencies().any(|latency| latency.is_thin(of.completed()))
     };
-    if types.map(few).any(|few| few) {
+    if types.any(few) {
         let _ = writeln!(out, "{}\n", escaped(THIN_NOTE));
     }
 }
