@@ -20,15 +20,17 @@ pub enum Failure {
     Target(String),
     /// A result did not meet a requirement of the user's. Exit code 4.
     Threshold(Vec<String>),
+    /// The runs do not decide if a requirement of the user's is met. Exit code 5.
+    Undecided(Vec<String>),
     /// The user interrupted. Exit code 130.
     Interrupted(String),
-    /// Several of these. The exit code is the first in the order 1, 3, 2, 130, 4.
+    /// Several of these. The exit code is the first in the order 1, 3, 2, 130, 4, 5.
     Several(Vec<Failure>),
 }
 
 /// Exit codes, the most important first. Nothing may hide that a database is wrong, and 4 means that nothing else went
-/// wrong: the numbers are those of a whole run.
-const PRECEDENCE: [u8; 5] = [1, 3, 2, 130, 4];
+/// wrong: the numbers are those of a whole run. 5 means that they are, and that there are too few of them.
+const PRECEDENCE: [u8; 6] = [1, 3, 2, 130, 4, 5];
 
 impl Failure {
     /// Creates a single error of usage.
@@ -60,7 +62,7 @@ impl Failure {
     /// Returns the errors, one line each.
     pub fn lines(&self) -> Vec<&str> {
         match self {
-            Self::Usage(messages) | Self::Threshold(messages) => {
+            Self::Usage(messages) | Self::Threshold(messages) | Self::Undecided(messages) => {
                 messages.iter().map(String::as_str).collect()
             }
             Self::CheckFailed(message) | Self::Target(message) | Self::Interrupted(message) => vec![message],
@@ -80,6 +82,7 @@ impl Failure {
             Self::Usage(_) => 2,
             Self::Target(_) => 3,
             Self::Threshold(_) => 4,
+            Self::Undecided(_) => 5,
             Self::Interrupted(_) => 130,
             Self::Several(failures) => {
                 let has = |code: &u8| failures.iter().any(|failure| failure.code() == *code);

@@ -1,6 +1,6 @@
 //! How many pairs an experiment needs: a guess from the noise that was seen.
 
-use crate::ratio::quantile;
+use crate::moments::quantile;
 
 /// Most pairs that are worth a word. An experiment that needs more shows nothing that matters against its noise.
 pub const MOST_NEEDED: usize = 1_000;

@@ -4,14 +4,12 @@
 //! machine leaves alone. For groups it is Welch's, with the degrees of freedom of Satterthwaite.
 
 use serde::Serialize;
-use statrs::distribution::{ContinuousCDF, StudentsT};
 use thiserror::Error;
+
+use crate::moments::{Estimate, LEAST_RUNS, Moments};
 
 /// The usual error: 5 %, a 95 % interval.
 pub const ERROR: f64 = 0.05;
-
-/// Fewest runs of a variant for an interval over runs.
-pub const LEAST_RUNS: usize = 2;
 
 /// One of the two variants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,6 +61,9 @@ pub enum NoRatio {
     /// A value is zero, negative or not finite, so it has no logarithm.
     #[error("a value is not above 0")]
     NotPositive(Side),
+    /// A value is no finite number.
+    #[error("a value is no finite number")]
+    NotFinite(Side),
 }
 
 /// Returns the ratio of pairs `(a, b)` that were run one after the other.
@@ -73,9 +74,8 @@ pub fn of_pairs(pairs: &[(f64, f64)], error: f64) -> Result<Ratio, NoRatio> {
     let a = logarithms(pairs.iter().map(|pair| pair.0), Side::A)?;
     let b = logarithms(pairs.iter().map(|pair| pair.1), Side::B)?;
     let differences: Vec<f64> = a.iter().zip(&b).map(|(a, b)| b - a).collect();
-    let of = Moments::new(&differences, Side::A)?;
-    let reach = quantile(error, of.count - 1.0) * of.of_mean().sqrt();
-    Ok(ratio(of.mean, reach, error, [pairs.len(); 2], of.variance.sqrt()))
+    let of = Moments::new(&differences).ok_or(NoRatio::TooFewRuns(Side::A))?;
+    Ok(ratio(&Estimate::of_one(&of, error), error, [pairs.len(); 2]))
 }
 
 /// Returns the ratio of two groups of runs that were not run in turns.
@@ -83,25 +83,21 @@ pub fn of_pairs(pairs: &[(f64, f64)], error: f64) -> Result<Ratio, NoRatio> {
 /// # Errors
 /// A group has fewer than [`LEAST_RUNS`] runs, or a value is not above 0.
 pub fn of_groups(a: &[f64], b: &[f64], error: f64) -> Result<Ratio, NoRatio> {
-    let of_a = Moments::new(&logarithms(a.iter().copied(), Side::A)?, Side::A)?;
-    let of_b = Moments::new(&logarithms(b.iter().copied(), Side::B)?, Side::B)?;
-    let variance = of_a.of_mean() + of_b.of_mean();
-    let parts: f64 = [&of_a, &of_b].iter().map(|of| of.of_mean().powi(2) / (of.count - 1.0)).sum();
-    // Without any variation the quantile does not matter.
-    let freedom = if parts > 0.0 { variance.powi(2) / parts } else { of_a.count + of_b.count - 2.0 };
-    let reach = quantile(error, freedom) * variance.sqrt();
-    let deviation = (of_a.variance + of_b.variance).sqrt();
-    Ok(ratio(of_b.mean - of_a.mean, reach, error, [a.len(), b.len()], deviation))
+    let moments = |values: &[f64], side| {
+        Moments::new(&logarithms(values.iter().copied(), side)?).ok_or(NoRatio::TooFewRuns(side))
+    };
+    let (of_a, of_b) = (moments(a, Side::A)?, moments(b, Side::B)?);
+    Ok(ratio(&Estimate::of_two(&of_a, &of_b, error), error, [a.len(), b.len()]))
 }
 
-fn ratio(logarithm: f64, reach: f64, error: f64, runs: [usize; 2], deviation: f64) -> Ratio {
+fn ratio(of: &Estimate, error: f64, runs: [usize; 2]) -> Ratio {
     Ratio {
-        ratio: logarithm.exp(),
-        low: (logarithm - reach).exp(),
-        high: (logarithm + reach).exp(),
+        ratio: of.middle.exp(),
+        low: (of.middle - of.reach).exp(),
+        high: (of.middle + of.reach).exp(),
         error,
         runs,
-        deviation,
+        deviation: of.deviation,
     }
 }
 
@@ -110,35 +106,4 @@ fn logarithms(values: impl Iterator<Item = f64>, side: Side) -> Result<Vec<f64>,
         if value > 0.0 && value.is_finite() { Ok(value.ln()) } else { Err(NoRatio::NotPositive(side)) }
     };
     values.map(one).collect()
-}
-
-/// Mean and variance of some values.
-struct Moments {
-    count: f64,
-    mean: f64,
-    variance: f64,
-}
-
-impl Moments {
-    fn new(values: &[f64], side: Side) -> Result<Self, NoRatio> {
-        if values.len() < LEAST_RUNS {
-            return Err(NoRatio::TooFewRuns(side));
-        }
-        let count = values.len() as f64;
-        let mean = values.iter().sum::<f64>() / count;
-        let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0);
-        Ok(Self { count, mean, variance })
-    }
-
-    /// Variance of the mean.
-    fn of_mean(&self) -> f64 {
-        self.variance / self.count
-    }
-}
-
-/// Returns Student's two-sided quantile: a variable with `freedom` degrees is farther from 0 with probability `error`.
-pub(crate) fn quantile(error: f64, freedom: f64) -> f64 {
-    // Refused only for degrees of freedom that are not above 0, which no caller has; then nothing is excluded.
-    StudentsT::new(0.0, 1.0, freedom)
-        .map_or(f64::INFINITY, |distribution| distribution.inverse_cdf(1.0 - error / 2.0))
 }

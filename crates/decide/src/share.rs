@@ -3,7 +3,7 @@
 //! seconds are joined to a few batches, which are nearly independent (the method of batch means; Schmeiser 1982 finds
 //! 10 to 30 batches enough), and the share is their ratio estimate.
 
-use crate::ratio::quantile;
+use crate::moments::quantile;
 
 /// Batches of a series.
 const BATCHES: usize = 12;

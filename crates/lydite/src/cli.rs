@@ -9,7 +9,7 @@ mod refusal;
 mod tools;
 
 use clap::{Args, Parser, Subcommand};
-pub(crate) use documents::{CompareArgs, DiscloseArgs, PaperSize, ReportArgs, SweepArgs};
+pub(crate) use documents::{CompareArgs, DiscloseArgs, Paired, PaperSize, ReportArgs, SweepArgs, Undecided};
 pub(crate) use plan_flags::PlanFlags;
 pub(crate) use refusal::one_line;
 use std::path::PathBuf;
@@ -63,7 +63,8 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// Write an executive summary and a full disclosure report from results, an audit and prices
     Disclose(DiscloseArgs),
-    /// Compare results with the first; exit 4 if a change is worse than --fail-if allows
+    /// Compare results, or groups of them, with the first; exit 4 if a change is worse than --fail-if allows, 5 if the runs
+    /// can't decide it
     Compare(CompareArgs),
     /// List the built-in databases with their URLs and options
     Targets,

@@ -22,16 +22,19 @@ pub enum DocumentKind {
     Was,
     /// Measures of `lydite load`.
     Load,
+    /// Comparison of `lydite compare`.
+    Comparison,
 }
 
 /// Keys of each kind.
-const KEYS: [(DocumentKind, &[&str]); 8] = [
+const KEYS: [(DocumentKind, &[&str]); 9] = [
     (DocumentKind::Audit, &["audit", "tests"]),
     (DocumentKind::Sweep, &["points", "figures"]),
     (DocumentKind::Isolation, &["isolation"]),
     (DocumentKind::Functions, &["group", "tests"]),
     (DocumentKind::ForeignCheck, &["databases"]),
     (DocumentKind::Was, &["listen", "transactions"]),
+    (DocumentKind::Comparison, &["groups", "metrics"]),
     (DocumentKind::Result, &["transactions"]),
     (DocumentKind::Load, &["load", "plan"]),
 ];
@@ -54,6 +57,7 @@ impl DocumentKind {
             Self::Functions => "it has verdicts of `lydite verify`",
             Self::ForeignCheck => "it has verdicts of `lydite check --foreign`",
             Self::Was => "it has counts of `lydite was`",
+            Self::Comparison => "it is a comparison of `lydite compare --json`",
             Self::Load => "it has measures of `lydite load`, whose page `lydite load --report` writes",
         })
     }

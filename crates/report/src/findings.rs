@@ -84,9 +84,8 @@ pub fn findings(result: &RunResult) -> Vec<Finding> {
 }
 
 /// Returns all findings for a text that has no words of failed checks beside them: these say what the database lost.
-#[must_use]
-pub(crate) fn findings_with_losses(result: &RunResult) -> Vec<Finding> {
-    lost_commits(result).chain(findings(result)).collect()
+pub(crate) fn findings_with_losses(result: &RunResult) -> impl Iterator<Item = Finding> {
+    lost_commits(result).chain(findings(result))
 }
 
 fn failed_checks(result: &RunResult) -> Option<Finding> {

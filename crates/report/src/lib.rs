@@ -13,6 +13,7 @@ mod fault_words;
 pub mod figures;
 pub mod findings;
 pub mod gate;
+pub mod groups;
 pub mod hdr;
 pub mod html;
 mod interval;

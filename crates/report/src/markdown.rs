@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 
 use crate::compare::{Comparison, all_warnings};
-use crate::figures::{duration, moment, number, type_name};
+use crate::figures::{THIN_NOTE, duration, moment, type_name};
 use crate::findings::{disclaimer, findings_with_losses, shown_types};
 use crate::gate::{Gate, change_percent, signed_percent};
-use crate::model::{RunResult, Status};
+use crate::model::{RunResult, Status, TransactionResult};
 use crate::numbers::latency::{OF_LATENCY, OfLatency};
 use crate::numbers::types::OF_TYPE;
 use crate::numbers::{Group, NUMBERS, Number, Summary};
@@ -35,7 +35,9 @@ pub fn render_run_summary(result: &RunResult) -> String {
     let types = shown_types(result).into_iter().map(|(key, of)| {
         let mut cells = vec![escaped(type_name(key))];
         cells.extend(counts(true).map(|count| (count.text)(result, of)));
-        cells.extend(compared_latencies().map(|latency| number((latency.of)(&of.latency_ms))));
+        cells.extend(
+            compared_latencies().map(|latency| escaped(&latency.text(of.completed(), &of.latency_ms))),
+        );
         cells.extend(counts(false).map(|count| (count.text)(result, of)));
         cells
     });
@@ -45,8 +47,9 @@ pub fn render_run_summary(result: &RunResult) -> String {
         .chain(counts(false).map(|count| count.head.to_owned()))
         .collect();
     table(&mut out, &head.iter().map(String::as_str).collect::<Vec<_>>(), 1, types);
+    few_note(&mut out, std::slice::from_ref(result));
     requirements(&mut out, &[String::new()], std::slice::from_ref(result));
-    list(&mut out, findings_with_losses(result).into_iter().map(|finding| finding.text));
+    list(&mut out, findings_with_losses(result).map(|finding| finding.text));
     footer(&mut out, std::slice::from_ref(result));
     out
 }
@@ -62,6 +65,7 @@ pub fn render_comparison_summary(
     gates: &[Vec<Gate>],
 ) -> String {
     let mut out = "### Lydite: comparison\n\n".to_owned();
+    list(&mut out, all_warnings(comparisons).into_iter());
     for comparison in comparisons {
         let _ = writeln!(out, "{}\n", escaped(&comparison.sentence));
     }
@@ -75,6 +79,7 @@ pub fn render_comparison_summary(
     let escaped_names: Vec<String> = names.iter().map(|name| escaped(name)).collect();
     let head: Vec<&str> = std::iter::once("").chain(escaped_names.iter().map(String::as_str)).collect();
     table(&mut out, &head, 1, rows.into_iter());
+    few_note(&mut out, results);
 
     let first = names.first().map_or("", String::as_str);
     let judged = gates.iter().zip(names.iter().skip(1)).flat_map(|(gates, name)| {
@@ -84,7 +89,6 @@ pub fn render_comparison_summary(
     });
     table(&mut out, &["", "fails if", "found"], 3, judged);
     requirements(&mut out, names, results);
-    list(&mut out, all_warnings(comparisons).into_iter());
     footer(&mut out, results);
     out
 }
@@ -92,37 +96,54 @@ pub fn render_comparison_summary(
 /// Returns a row for each number of several results, with its change from the first: the throughput, the latencies by
 /// type, and the other numbers.
 fn changes(results: &[RunResult]) -> Vec<Vec<String>> {
-    let changing =
-        |name: String, shown: fn(Option<f64>) -> String, of: &dyn Fn(&RunResult) -> Option<f64>| {
-            let first = results.first().and_then(of);
-            let cell = |(place, result): (usize, &RunResult)| {
-                let value = of(result);
-                let change =
-                    first.zip(value).filter(|_| place > 0).and_then(|(from, to)| change_percent(from, to));
-                let change = change.map_or(String::new(), |change| format!(" ({})", signed_percent(change)));
-                format!("{}{change}", shown(value))
-            };
-            std::iter::once(name).chain(results.iter().enumerate().map(cell)).collect()
+    let changing = |name: String,
+                    shown: &dyn Fn(&RunResult, Option<f64>) -> String,
+                    of: &dyn Fn(&RunResult) -> Option<f64>| {
+        let first = results.first().and_then(of);
+        let cell = |(place, result): (usize, &RunResult)| {
+            let value = of(result);
+            let change =
+                first.zip(value).filter(|_| place > 0).and_then(|(from, to)| change_percent(from, to));
+            let change = change.map_or(String::new(), |change| format!(" ({})", signed_percent(change)));
+            format!("{}{change}", shown(result, value))
         };
+        std::iter::once(name).chain(results.iter().enumerate().map(cell)).collect()
+    };
     let of_group = |group| {
         Number::in_group(group).filter(|number| results.iter().any(number.is_shown)).filter_map(|number| {
             let summary = number.summary.as_ref()?;
             let of = |result: &RunResult| (number.of)(result).filter(|_| (number.is_shown)(result));
-            Some(changing(summary.in_bold(summary.label), number.text, &of))
+            Some(changing(summary.in_bold(summary.label), &|_, value| (number.text)(value), &of))
         })
     };
     let mut rows: Vec<Vec<String>> = of_group(Group::Throughput).collect();
     for key in types_of_any(results) {
         for latency in compared_latencies() {
+            let done = |result: &'_ RunResult| {
+                result.transactions.get(key).map(|of| (of.completed(), of.latency_ms))
+            };
             rows.push(changing(
                 format!("{} {} ms", escaped(type_name(key)), latency.head),
-                number,
-                &|result| result.transactions.get(key).and_then(|done| (latency.of)(&done.latency_ms)),
+                &|result, _| {
+                    escaped(&done(result).map_or("–".to_owned(), |(count, of)| latency.text(count, &of)))
+                },
+                &|result| done(result).and_then(|(_, of)| (latency.of)(&of)),
             ));
         }
     }
     rows.extend(of_group(Group::Other));
     rows
+}
+
+/// Explains the mark of percentiles with too few samples, if a summary has any.
+fn few_note(out: &mut String, results: &[RunResult]) {
+    let mut types = results.iter().flat_map(shown_types);
+    let few = |(_, of): (&str, &TransactionResult)| {
+        compared_latencies().any(|latency| latency.is_thin(of.completed()))
+    };
+    if types.any(few) {
+        let _ = writeln!(out, "{}\n", escaped(THIN_NOTE));
+    }
 }
 
 /// Returns the numbers of a latency that summaries show.
@@ -182,13 +203,13 @@ fn requirements(out: &mut String, names: &[String], results: &[RunResult]) {
     table(out, head, head.len(), rows);
 }
 
-fn mark(good: bool) -> &'static str {
+pub(crate) fn mark(good: bool) -> &'static str {
     if good { "✓" } else { "✗" }
 }
 
 /// Appends a table of cells in Markdown; nothing without rows. The first `words` columns are aligned to the left, the
 /// others, which hold numbers, to the right.
-fn table(out: &mut String, head: &[&str], words: usize, rows: impl Iterator<Item = Vec<String>>) {
+pub(crate) fn table(out: &mut String, head: &[&str], words: usize, rows: impl Iterator<Item = Vec<String>>) {
     let mut rows = rows.peekable();
     if rows.peek().is_none() {
         return;
@@ -205,7 +226,7 @@ fn table(out: &mut String, head: &[&str], words: usize, rows: impl Iterator<Item
     out.push('\n');
 }
 
-fn list(out: &mut String, lines: impl Iterator<Item = String>) {
+pub(crate) fn list(out: &mut String, lines: impl Iterator<Item = String>) {
     let before = out.len();
     for line in lines {
         let _ = writeln!(out, "- {}", escaped(&line));
@@ -215,7 +236,7 @@ fn list(out: &mut String, lines: impl Iterator<Item = String>) {
     }
 }
 
-fn footer(out: &mut String, results: &[RunResult]) {
+pub(crate) fn footer(out: &mut String, results: &[RunResult]) {
     let mut texts: Vec<&str> = results.iter().map(disclaimer).collect();
     texts.dedup();
     for text in texts {
@@ -224,7 +245,7 @@ fn footer(out: &mut String, results: &[RunResult]) {
 }
 
 /// Returns text from any source with the syntax of Markdown, tables and HTML escaped.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -243,7 +264,7 @@ fn escaped(text: &str) -> String {
     out
 }
 
-fn code(text: &str) -> String {
+pub(crate) fn code(text: &str) -> String {
     format!("<code>{}</code>", escaped(text))
 }
 

@@ -31,6 +31,13 @@ pub fn names(results: &[RunResult], files: &[PathBuf]) -> Vec<String> {
     results.iter().enumerate().map(named).collect()
 }
 
+/// Returns a name for each of `count` results in messages about it: that of its file, or its letter if `files` lacks it.
+#[must_use]
+pub(crate) fn file_names(count: usize, files: &[PathBuf]) -> Vec<String> {
+    let name = |place| files.get(place).map_or_else(|| letter(place), |file| name_of_file(file, files));
+    (0..count).map(|place| clean(&name(place))).collect()
+}
+
 fn name_of_file(file: &Path, files: &[PathBuf]) -> String {
     let others = files.iter().filter(|other| other.file_name() == file.file_name()).count();
     let name = file.file_name().filter(|_| others < 2).map(Path::new);

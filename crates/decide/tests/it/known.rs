@@ -1,6 +1,9 @@
 //! Known answers. The intervals are those of SciPy's `ttest_1samp` and `ttest_ind(equal_var=False)` on the logarithms.
 
-use lydite_decide::{ERROR, Looks, NoRatio, Side, of_groups, of_pairs, pairs_needed};
+use lydite_decide::{
+    Difference, ERROR, Looks, NoRatio, Side, difference_of_groups, difference_of_pairs, mean_of_runs,
+    of_groups, of_pairs, pairs_needed,
+};
 
 const A: [f64; 5] = [100.0, 104.0, 98.0, 101.0, 97.0];
 const B: [f64; 5] = [106.0, 107.0, 104.0, 109.0, 103.0];
@@ -28,6 +31,26 @@ fn groups_of_runs_have_the_interval_of_welch() {
     let found = of_groups(&A, &B[..4], ERROR).unwrap();
     assert!(near(found.low, WELCH.0) && near(found.high, WELCH.1), "{found:?}");
     assert_eq!(found.runs, [5, 4]);
+}
+
+#[test]
+fn values_that_may_be_zero_have_differences_and_means_with_intervals() {
+    let (a, b) = ([0.0, 1.5, 0.5, 2.0, 0.0], [2.0, 3.5, 1.0, 4.0, 1.0]);
+    let pairs: Vec<(f64, f64)> = a.into_iter().zip(b).collect();
+    let is = |found: Difference, middle: f64, low: f64, high: f64| {
+        let near = |found: f64, known: f64| (found - known).abs() < 1e-9;
+        assert!(
+            near(found.difference, middle) && near(found.low, low) && near(found.high, high),
+            "{found:?}"
+        );
+    };
+    is(difference_of_pairs(&pairs, ERROR).unwrap(), 1.5, 0.622_010_966_914_9, 2.377_989_033_085_1);
+    is(difference_of_groups(&a, &b[..4], ERROR).unwrap(), 1.825, -0.230_029_931_106_5, 3.880_029_931_106_5);
+    is(mean_of_runs(&b, ERROR).unwrap(), 2.3, 0.566_110_587_537_7, 4.033_889_412_462_3);
+    is(difference_of_groups(&[0.0; 3], &[0.0; 3], ERROR).unwrap(), 0.0, 0.0, 0.0);
+    assert_eq!(difference_of_pairs(&pairs[..1], ERROR), Err(NoRatio::TooFewRuns(Side::A)));
+    assert_eq!(difference_of_groups(&a, &b[..1], ERROR), Err(NoRatio::TooFewRuns(Side::B)));
+    assert_eq!(mean_of_runs(&[1.0, f64::NAN], ERROR), Err(NoRatio::NotFinite(Side::B)));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! shared machines: normal, with heavy tails, with a machine that slowly changes, with runs that a neighbour disturbs.
 
 use super::dice::Dice;
-use lydite_decide::{ERROR, Looks, of_groups, of_pairs};
+use lydite_decide::{ERROR, Looks, difference_of_groups, of_groups, of_pairs};
 
 const EXPERIMENTS: usize = 2_000;
 
@@ -113,5 +113,54 @@ fn intervals_of_groups_miss_the_true_ratio_in_five_percent_of_comparisons_at_mos
             // Exact for normal noise: 100 on average, with a standard deviation of 10.
             assert!(missed <= 130, "{name}, {runs}: {missed}");
         }
+    }
+}
+
+/// What `--fail-if 'nopm < -5%'` does with a variant that lost this share: it fails if the whole interval is below the
+/// threshold, and passes if the whole interval is above it.
+#[test]
+fn a_threshold_is_rarely_decided_wrongly_and_mostly_decided_with_enough_runs() {
+    let threshold = 0.95;
+    let judged = |ratio: f64, runs: usize| -> [usize; 3] {
+        let mut dice = Dice::new(7);
+        let mut group = |ratio: f64| -> Vec<f64> {
+            normal(&mut dice, runs).iter().map(|value| value.exp() * ratio).collect()
+        };
+        let mut ends = [0; 3];
+        for _ in 0..EXPERIMENTS {
+            let found = of_groups(&group(1.0), &group(ratio), ERROR).unwrap();
+            let end = if found.below(threshold) { 0 } else { usize::from(!found.above(threshold)) + 1 };
+            ends[end] += 1;
+        }
+        println!(
+            "{ratio} times as fast, {runs} runs each: failed, passed, undecided {ends:?} of {EXPERIMENTS}"
+        );
+        ends
+    };
+    for runs in [3, 5, 10] {
+        // Exactly at the threshold each wrong end has half of the error: 50 on average, by chance 80 at most.
+        let [failed, passed, _] = judged(threshold, runs);
+        assert!(failed <= 80 && passed <= 80, "{runs}: {failed}, {passed}");
+        assert!(judged(1.0, runs)[0] <= 10 && judged(0.9, runs)[1] <= 10, "{runs}");
+    }
+    assert!(judged(1.0, 10)[1] as f64 >= 0.9 * EXPERIMENTS as f64);
+    assert!(judged(0.9, 10)[0] as f64 >= 0.9 * EXPERIMENTS as f64);
+}
+
+#[test]
+fn intervals_of_differences_miss_the_true_one_in_five_percent_of_comparisons_at_most() {
+    for runs in [3, 5, 10] {
+        let mut dice = Dice::new(7);
+        // A number that is 0 in many runs, as aborts.
+        let mut group = || -> Vec<f64> { (0..runs).map(|_| dice.normal().max(0.0)).collect() };
+        let missed = (0..EXPERIMENTS).filter(|_| {
+            let found = difference_of_groups(&group(), &group(), ERROR).unwrap();
+            found.low > 0.0 || found.high < 0.0
+        });
+        let missed = missed.count();
+        println!(
+            "differences of counts that are often 0, {runs} runs each: {missed} of {EXPERIMENTS} missed"
+        );
+        assert!(missed <= 130, "{runs}: {missed}");
     }
 }

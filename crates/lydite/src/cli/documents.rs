@@ -98,18 +98,61 @@ pub(crate) struct DiscloseArgs {
     pub(crate) json: Option<PathBuf>,
 }
 
+/// Choice of pairs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Paired {
+    /// Pairs if the runs of both groups were taken in turns
+    Auto,
+    /// Pairs in the order of the starts
+    On,
+    /// No pairs
+    Off,
+}
+
+/// End of a condition that is not decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Undecided {
+    /// Exit 4, as for one that fails
+    Fail,
+    /// Exit 0, as for one that passes
+    Pass,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
-    /// The result to compare the others with
-    #[arg(value_name = "A.json")]
-    pub(crate) a: PathBuf,
-    /// The results to compare
-    #[arg(value_name = "B.json", required = true)]
-    pub(crate) others: Vec<PathBuf>,
+    /// Results to compare with the first, or patterns such as 'runs/*.json'; those with the same label and plan are one
+    /// group
+    #[arg(value_name = "RESULT.json", required_unless_present_any = ["a", "b"], conflicts_with_all = ["a", "b"])]
+    pub(crate) results: Vec<PathBuf>,
+    /// Results of the group to compare with: files or patterns
+    #[arg(long, value_name = "FILES", num_args = 1.., requires = "b")]
+    pub(crate) a: Vec<PathBuf>,
+    /// Results of the other group: files or patterns
+    #[arg(long, value_name = "FILES", num_args = 1.., requires = "a")]
+    pub(crate) b: Vec<PathBuf>,
+    /// Compare the runs of two groups in pairs
+    #[arg(long, value_enum, default_value = "auto")]
+    pub(crate) paired: Paired,
     /// Change from A that fails the comparison with exit 4, as 'nopm < -5%', 'new_order.p99 > +10%' or
-    /// 'new_order.p99 > +5ms'; without a sign, a limit of the value itself; repeat it for more
+    /// 'new_order.p99 > +5ms'; without a sign, a limit of the value itself; of several runs, the interval decides. Repeat
+    /// it for more
     #[arg(long, value_name = "METRIC < CHANGE")]
     pub(crate) fail_if: Vec<String>,
+    /// What becomes of a condition that these runs can't decide [default: exit 5]
+    #[arg(long, value_enum)]
+    pub(crate) undecided: Option<Undecided>,
+    /// Write the comparison as JSON; - is the standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Write the conditions as tests in JUnit's XML; - is the standard output
+    #[arg(long, value_name = "FILE.xml")]
+    pub(crate) junit: Option<PathBuf>,
+    /// Print annotations of a GitHub workflow, and append the summary to the file that GITHUB_STEP_SUMMARY names
+    #[arg(long)]
+    pub(crate) github: bool,
+    /// Write a badge (SVG) with the change and the end of the conditions; - is the standard output
+    #[arg(long, value_name = "FILE.svg")]
+    pub(crate) badge: Option<PathBuf>,
     /// Write a summary in Markdown, for a pull request; - is the standard output
     #[arg(long, value_name = "FILE.md")]
     pub(crate) summary: Option<PathBuf>,

@@ -237,8 +237,7 @@ fn a_comparison_fails_by_what_changed_too_much() {
     );
     let failed =
         compare(&["--fail-if", "nopm < -5%", "--fail-if", "tps < -15%", "--fail-if", "new_order.p99 > +10%"]);
-    let unsure =
-        "--fail-if judged B\u{a0}b.json by its numbers alone, without an interval: it needs at least 20";
+    let unsure = "--fail-if judged B\u{a0}b.json by one run each: how much runs of one configuration differ is unknown";
     failed.code(4).told(&[
         &[unsure],
         &["failed by nopm < -5%: 27,000 in A\u{a0}main, 24,300 in B\u{a0}b.json (-10.00 %)"],
@@ -262,22 +261,22 @@ fn each_of_several_results_is_judged_against_the_first() {
     let directory = scratch();
     let [a, b] = two(directory.path());
     let c = directory.path().join("c.json");
-    write(&c, 2_000.0, 20.0, Some("main"));
+    write(&c, 2_000.0, 20.0, Some("other"));
     let summary = directory.path().join("summary.md");
     let gate = ["--fail-if", "tps < -5%", "--summary", text(&summary)];
     let ended = lydite(&[&["compare", text(&a), text(&b), text(&c)], &gate[..]].concat()).code(4);
     ended.told(&[
-        &["--fail-if judged B\u{a0}b.json by its numbers alone"],
-        &["--fail-if judged C\u{a0}main by its numbers alone"],
+        &["--fail-if judged B\u{a0}b.json by one run each"],
+        &["--fail-if judged C\u{a0}other by one run each"],
         &["failed by", "in B\u{a0}b.json"],
     ]);
     assert!(
-        ended.stdout.contains("✓ tps < -5%: 1,000 in A\u{a0}main, 2,000 in C\u{a0}main (+100.00 %)"),
+        ended.stdout.contains("✓ tps < -5%: 1,000 in A\u{a0}main, 2,000 in C\u{a0}other (+100.00 %)"),
         "{ended:?}"
     );
     assert!(ended.stdout.contains("C/A"), "{ended:?}");
     let summary = fs::read_to_string(&summary).expect("a summary");
-    assert!(summary.contains("|  | A main | B b.json | C main |"), "{summary}");
+    assert!(summary.contains("|  | A main | B b.json | C other |"), "{summary}");
     assert!(summary.contains("| **tps** | 1,000 | 900 (-10.00 %) | 2,000 (+100.00 %) |"), "{summary}");
     assert!(summary.contains("| ✗ | <code>tps &lt; -5%</code> |"), "{summary}");
     let piped = lydite(&["compare", text(&a), text(&c), "--summary", "-"]).code(0);

@@ -28,6 +28,7 @@ mod galera_lab;
 mod gates;
 mod gemel_lab;
 mod golden;
+mod groups;
 mod hang;
 mod ignite;
 mod inherited;

@@ -11,6 +11,7 @@ mod data;
 mod disclosure;
 mod environment;
 mod faults;
+mod groups;
 mod load;
 mod loaded;
 mod markup;
@@ -74,7 +75,7 @@ pub fn render_report(results: &[RunResult], files: &[PathBuf], metrics: &Metrics
         several => {
             let names = names(several, files);
             let runs = several.iter().zip(&names).map(|(result, name)| RunData::new(result, name)).collect();
-            let sections = with_metrics(overlay::sections(several, &names), metrics, &names);
+            let sections = with_metrics(overlay::sections(several, &names, files), metrics, &names);
             let data = data_of(runs, metrics, &names, results);
             page(&format!("{} runs", several.len()), sections, &data, results)
         }

@@ -1,9 +1,11 @@
 //! The page of several results: a table of all, their curves in common charts, and the differences of their plans.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use super::Section;
 use super::chart::Chart;
+use super::groups;
 use super::markup::{Markup, figures, named_table, pairs, pill, table, words};
 use super::single::{findings_list, requirements};
 use crate::compare::{
@@ -16,12 +18,17 @@ use crate::numbers::latency::{OF_LATENCY, OfLatency};
 use crate::numbers::{Group, Number};
 
 /// Content of the page.
-pub(super) fn sections(results: &[RunResult], names: &[String]) -> Vec<Section> {
-    let comparisons = compare_all(results);
+pub(super) fn sections(results: &[RunResult], names: &[String], files: &[PathBuf]) -> Vec<Section> {
+    let comparisons = compare_all(results, files);
     let heading = if results.len() == 2 { "B against A" } else { "The others against A" };
+    // One run against another is no answer where groups of runs give one.
+    let against = match groups::content(results, files) {
+        Some(content) => Section::new("groups", "Groups", "Groups of runs", content),
+        None => Section::new("comparison", "Comparison", heading, comparison(&comparisons)),
+    };
     vec![
         Section::first("All runs", summary(results, names, &comparisons)),
-        Section::new("comparison", "Comparison", heading, comparison(&comparisons)),
+        against,
         Section::new("charts", "Charts", "Side by side", charts(results, names)),
         Section::new("differences", "Differences", "What differs", differences(results, names)),
         Section::new("notes", "Notes", "What to know about each run", notes(results, names)),
@@ -30,6 +37,11 @@ pub(super) fn sections(results: &[RunResult], names: &[String]) -> Vec<Section> 
 
 fn summary(results: &[RunResult], names: &[String], comparisons: &[Comparison]) -> Markup {
     let mut all = Markup::with_text("h1", &[], &format!("{} runs side by side", results.len()));
+    let warnings: Markup =
+        all_warnings(comparisons).iter().map(|warning| Markup::with_text("li", &[], warning)).collect();
+    if !warnings.is_empty() {
+        all.push(Markup::element("ul", &[("class", "plain")], warnings));
+    }
     let compared = std::iter::once(None).chain(comparisons.iter().map(Some));
     let rows = results.iter().zip(names).zip(compared).map(|((r, name), comparison)| {
         let first = first_of(r).map(|t| t.latency_ms).unwrap_or_default();
@@ -64,7 +76,7 @@ fn summary(results: &[RunResult], names: &[String], comparisons: &[Comparison]) 
     let mut throughput = heads(Group::Throughput);
     let mut columns = vec![("Run".to_owned(), false)];
     columns.extend(throughput.next());
-    columns.push(("to A (95 % CI)".to_owned(), true));
+    columns.push(("to A (within runs)".to_owned(), true));
     columns.extend(throughput);
     columns.extend(latency_columns().map(|latency| (format!("{} ms", latency.head), true)));
     columns.push(("checks".to_owned(), false));
@@ -119,21 +131,20 @@ fn comparison(comparisons: &[Comparison]) -> Markup {
         .iter()
         .map(|comparison| Markup::with_text("p", &[("class", "verdict")], &comparison.sentence))
         .collect();
-    let warnings: Markup =
-        all_warnings(comparisons).iter().map(|warning| Markup::with_text("li", &[], warning)).collect();
-    if !warnings.is_empty() {
-        all.push(Markup::element("ul", &[("class", "plain")], warnings));
-    }
     let mut columns = vec![("Metric".to_owned(), false), ("A".to_owned(), true)];
     for place in 1..=comparisons.len() {
         let letter = letter(place);
-        columns
-            .extend([letter.clone(), format!("{letter}/A"), "95 % CI".to_owned()].map(|name| (name, true)));
+        columns.extend(
+            [letter.clone(), format!("{letter}/A"), "within runs".to_owned()].map(|name| (name, true)),
+        );
     }
     let cells = |name: &String| row(name, comparisons).iter().map(|cell| Markup::text(cell)).collect();
     let rows: Vec<Vec<Markup>> = metric_names(comparisons).iter().map(cells).collect();
     if !rows.is_empty() {
         all.push(named_table("All metrics", &columns, rows));
+    }
+    for note in comparisons.iter().flat_map(|comparison| &comparison.notes) {
+        all.push(Markup::with_text("p", &[("class", "note")], note));
     }
     all.push(observed(comparisons));
     all

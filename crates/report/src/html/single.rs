@@ -152,7 +152,6 @@ fn with_unit(value: &str, unit: &str) -> Markup {
 /// The findings of the result.
 pub(super) fn findings_list(r: &RunResult) -> Markup {
     let items: Markup = findings_with_losses(r)
-        .into_iter()
         .map(|finding| {
             let (class, word) = match finding.weight {
                 Weight::Failure => ("bad", "Failure"),

@@ -58,13 +58,7 @@ impl Metric {
         if self.is_of_tpcc() && !result.is_tpcc() {
             return Err(NotJudged(format!("the workload {} has no such number", result.workload())));
         }
-        let percentile = match &self.quantity {
-            Quantity::Latency { number, .. } => Some(*number),
-            Quantity::Path(parts) if self.transaction_type().is_some() => {
-                parts.last().and_then(|last| OfLatency::named(last))
-            }
-            _ => None,
-        };
+        let percentile = self.of_latency();
         let needs = self.number().map(|number| number.needs);
         let of = match needs {
             Some(Needs::NewOrders) => Some("new_order"),
@@ -106,6 +100,25 @@ impl Metric {
                 (false, _) => none.to_owned(),
             })
         })
+    }
+
+    /// Returns the number of a latency that it is.
+    fn of_latency(&self) -> Option<&'static OfLatency> {
+        match &self.quantity {
+            Quantity::Latency { number, .. } => Some(*number),
+            Quantity::Path(parts) if self.transaction_type().is_some() => {
+                parts.last().and_then(|last| OfLatency::named(last))
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns true if it is a percentile of too few transactions of a result.
+    #[must_use]
+    pub fn has_few_samples(&self, result: &RunResult) -> bool {
+        let of = self.transaction_type().map(|of| result.transactions.get(of));
+        let count = of.map_or_else(|| result.completed(), |of| of.map_or(0, TransactionResult::completed));
+        self.of_latency().is_some_and(|number| number.is_thin(count))
     }
 
     /// Reads a value in its unit: a number, with a unit of time if it is a time.

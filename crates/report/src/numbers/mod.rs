@@ -375,6 +375,9 @@ pub(crate) static NUMBERS: &[Number] = &[
         ..Number::PLAIN
     },
     Number {
+        name: "client_percent",
+        title: "Client, share of one processor",
+        unit: "% of one processor",
         words: "% of one processor",
         of: |r| Some(r.client_percent_of_core()),
         is_shown: RunResult::is_paced,
@@ -423,6 +426,9 @@ pub(crate) static NUMBERS: &[Number] = &[
         ..Number::PLAIN
     },
     Number {
+        name: "aborts_per_1000",
+        title: "Aborts per 1,000 transactions",
+        unit: "aborts per 1,000 transactions",
         of: |r| {
             Some(if r.completed() == 0 { 0.0 } else { r.aborted() as f64 * 1000.0 / r.completed() as f64 })
         },

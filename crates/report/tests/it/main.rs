@@ -4,6 +4,7 @@
 mod claims;
 mod document;
 mod fixtures;
+mod groups;
 mod metrics;
 mod page;
 mod sample;

@@ -181,7 +181,13 @@ fn several_runs_are_compared_and_their_differences_named() {
     b.target.changed_settings.remove("work_mem");
     b.target.encrypted = Some(false);
     let pair = without_assets(&render_html(&[a.clone(), b.clone()]));
-    for wanted in ["B is 1.", "overlay-throughput", "overlay-percentiles", "setting: fsync", "plan: seed"] {
+    for wanted in [
+        "One run each: B has 1.",
+        "overlay-throughput",
+        "overlay-percentiles",
+        "setting: fsync",
+        "plan: seed",
+    ] {
         assert!(pair.contains(wanted), "{wanted:?} is missing");
     }
     for wanted in ["setting: work_mem", "not encrypted", ">db pg_stat_wal.wal_bytes<", "MiB/s"] {
