@@ -258,10 +258,10 @@ fn prepare<'a>(
             meta.rows_in_words()
         ))),
         DatabaseState::Loading { meta, .. } if !meta.is_of_same_rows(&wanted) => {
-            let other_rows = if meta.population == wanted.population {
-                String::new()
-            } else if meta.is_foreign() || wanted.is_foreign() {
+            let other_rows = if meta.is_foreign() || wanted.is_foreign() {
                 " in other files".to_owned()
+            } else if meta.population == wanted.population {
+                String::new()
             } else {
                 format!(" by another version of Lydite ({})", meta.lydite)
             };

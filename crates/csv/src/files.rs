@@ -1,7 +1,6 @@
 //! Files that were checked, as the rows of a load.
 
 use crate::lines::LineReader;
-use crate::manifest::hex;
 use crate::parse::Parser;
 use crate::rows_file::RowsFile;
 use crate::scan::Segment;
@@ -17,7 +16,8 @@ use std::ops::ControlFlow;
 #[derive(Debug)]
 pub struct CsvRows {
     pub(crate) meta: DatabaseMeta,
-    pub(crate) files: Vec<RowsFile>,
+    /// Files, with the lengths that they had at the check.
+    pub(crate) files: Vec<(RowsFile, u64)>,
     /// Places of the rows of each table and warehouse: the index of the file, and the lines in it.
     pub(crate) places: HashMap<(Table, u32), Vec<(usize, Segment)>>,
     /// True if another program wrote the files.
@@ -53,8 +53,8 @@ impl RowFiles for CsvRows {
     ) -> Result<(), RowsLost> {
         let w = if table == Table::Item { 0 } else { w.0 };
         for (file, segment) in self.places.get(&(table, w)).into_iter().flatten() {
-            let file = &self.files[*file];
-            if read(file, *segment, take)?.is_break() {
+            let (file, length) = &self.files[*file];
+            if read((file, *length), *segment, take)?.is_break() {
                 return Ok(());
             }
         }
@@ -64,14 +64,21 @@ impl RowFiles for CsvRows {
 
 /// Reads the rows of a part of a file.
 fn read(
-    file: &RowsFile,
+    (file, length): (&RowsFile, u64),
     segment: Segment,
     take: &mut dyn FnMut(AnyRow<'_>) -> ControlFlow<()>,
 ) -> Result<ControlFlow<()>, RowsLost> {
     let name = &file.name;
-    let changed = |what: String| RowsLost(format!("{name}{what}: the file was changed since it was checked"));
+    let changed = |what: String| {
+        RowsLost(format!(
+            "{name}{what}: the file was changed since it was checked: put it back, or load all rows again with --fresh"
+        ))
+    };
     let failed = |error: std::io::Error| RowsLost(format!("{name}: can't be read: {error}"));
     let mut lines = LineReader::open(&file.path, segment.from, segment.bytes).map_err(failed)?;
+    if lines.file_length().map_err(failed)? != length {
+        return Err(changed(" has another length".to_owned()));
+    }
     let mut parser = Parser::new(file.table, file.order.clone());
     while let Some(line) = lines.next_line().map_err(failed)? {
         let row = parser.row(line);
@@ -84,8 +91,8 @@ fn read(
     if lines.bytes() != segment.bytes {
         return Err(changed(" is shorter".to_owned()));
     }
-    match &file.entry {
-        Some(entry) if entry.crc32 != hex(lines.crc()) => Err(changed(" has another checksum".to_owned())),
-        _ => Ok(ControlFlow::Continue(())),
+    if lines.crc() != segment.crc {
+        return Err(changed(" has another checksum".to_owned()));
     }
+    Ok(ControlFlow::Continue(()))
 }

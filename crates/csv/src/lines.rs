@@ -40,6 +40,16 @@ impl LineReader {
         Ok(Some(line.strip_suffix(b"\r").unwrap_or(line)))
     }
 
+    /// Returns the line that was read last, with its end.
+    pub(crate) fn last(&self) -> &[u8] {
+        &self.line
+    }
+
+    /// Returns the length of the whole file now.
+    pub(crate) fn file_length(&self) -> io::Result<u64> {
+        Ok(self.inner.get_ref().get_ref().metadata()?.len())
+    }
+
     /// Returns the lines so far.
     pub(crate) fn lines(&self) -> u64 {
         self.lines

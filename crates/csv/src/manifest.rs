@@ -2,7 +2,7 @@
 
 use crate::cells::time;
 use crate::error::{CsvError, Unfit};
-use lydite_tpcc::meta::{DatabaseMeta, POPULATION_VERSION, Played};
+use lydite_tpcc::meta::{DatabaseMeta, POPULATION_VERSION, Played, Scripts};
 use lydite_tpcc::nurand::CLoad;
 use lydite_tpcc::population::Population;
 use lydite_tpcc::schema::Table;
@@ -169,6 +169,8 @@ impl Manifest {
             population: self.population,
             lydite: self.lydite.clone(),
             played: Played::default(),
+            scripts: Scripts::default(),
+            files: None,
         })
     }
 

@@ -17,6 +17,7 @@ use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
@@ -47,9 +48,12 @@ pub fn write(
     writing: &Writing,
 ) -> Result<(), CsvError> {
     fs::create_dir_all(dir).map_err(CsvError::system("can't make", dir))?;
+    // Nothing is changed in a directory of other files, and the manifest is changed by the one that holds the journal.
+    found(dir, meta)?;
+    let journal = lock_journal(dir)?;
     let manifest = begin(dir, meta, now)?;
     let population = manifest.rows().map_err(|problem| CsvError::refused(&dir.join(MANIFEST), problem))?;
-    let (journal, known) = journal(dir, &manifest)?;
+    let known = known(dir, &manifest)?;
     let units: Vec<(Table, WarehouseId)> = all_files(meta.warehouses).collect();
     let files = Files {
         dir,
@@ -69,8 +73,21 @@ pub fn write(
     fs::remove_file(&journal).map_err(CsvError::system("can't remove", &journal))
 }
 
-/// Returns the manifest of the files: that of an earlier call, or a new one.
+/// Returns the manifest of the files: that of an earlier call, or a new one. The caller holds the journal.
 fn begin(dir: &Path, meta: &DatabaseMeta, now: Timestamp) -> Result<Manifest, CsvError> {
+    match found(dir, meta)? {
+        Some(found) if found.state == State::Writing => Ok(found),
+        found => {
+            let new = || Manifest::begin(meta, &time_text(now));
+            let begun = found.map_or_else(new, |found| Manifest { state: State::Writing, ..found });
+            begun.save(dir)?;
+            Ok(begun)
+        }
+    }
+}
+
+/// Returns the manifest of an earlier call; `None` for a directory that is empty. Rejects one with other files.
+fn found(dir: &Path, meta: &DatabaseMeta) -> Result<Option<Manifest>, CsvError> {
     if let Some(found) = Manifest::read(dir)? {
         let there = found.meta().map_err(|problem| CsvError::refused(&dir.join(MANIFEST), problem))?;
         if !there.is_of_same_rows(meta) {
@@ -84,32 +101,35 @@ fn begin(dir: &Path, meta: &DatabaseMeta, now: Timestamp) -> Result<Manifest, Cs
                 ),
             ));
         }
-        if found.state == State::Complete {
-            let begun = Manifest { state: State::Writing, ..found };
-            begun.save(dir)?;
-            return Ok(begun);
-        }
-        return Ok(found);
+        return Ok(Some(found));
     }
     let mut others = fs::read_dir(dir).map_err(CsvError::system("can't read", dir))?;
     // A writer that was killed at its begin leaves a part of the manifest.
-    let is_part = |name: &OsStr| name.as_encoded_bytes().starts_with(format!(".{MANIFEST}.").as_bytes());
+    let is_part = |name: &OsStr| {
+        name == JOURNAL || name.as_encoded_bytes().starts_with(format!(".{MANIFEST}.").as_bytes())
+    };
     if others.any(|entry| entry.is_ok_and(|entry| !is_part(&entry.file_name()))) {
         return Err(CsvError::refused(dir, "holds other files: name an empty or a new directory"));
     }
-    let manifest = Manifest::begin(meta, &time_text(now));
-    manifest.save(dir)?;
-    Ok(manifest)
+    Ok(None)
 }
 
-/// Opens the journal for this writer alone. Returns it with the files that are whole, by their names.
-fn journal(dir: &Path, manifest: &Manifest) -> Result<(File, HashMap<String, FileEntry>), CsvError> {
+/// Opens the journal for this writer alone.
+fn lock_journal(dir: &Path) -> Result<File, CsvError> {
     let path = dir.join(JOURNAL);
     let open = OpenOptions::new().create(true).append(true).read(true).open(&path);
     let file = open.map_err(CsvError::system("can't write", &path))?;
-    if file.try_lock().is_err() {
+    // Another writer may have ended, and removed the file, since it was opened here.
+    let inode = |of: io::Result<fs::Metadata>| of.map(|of| of.ino()).ok();
+    if file.try_lock().is_err() || inode(file.metadata()) != inode(fs::metadata(&path)) {
         return Err(CsvError::refused(dir, "another lydite writes files there: wait for it"));
     }
+    Ok(file)
+}
+
+/// Returns the files that are whole, by their names.
+fn known(dir: &Path, manifest: &Manifest) -> Result<HashMap<String, FileEntry>, CsvError> {
+    let path = dir.join(JOURNAL);
     let text = fs::read_to_string(&path).map_err(CsvError::system("can't read", &path))?;
     // A line that was cut is of a file that is written again.
     let lines = text.lines().filter_map(|line| serde_json::from_str::<FileEntry>(line).ok());
@@ -117,8 +137,7 @@ fn journal(dir: &Path, manifest: &Manifest) -> Result<(File, HashMap<String, Fil
     let whole = |entry: &FileEntry| {
         fs::metadata(dir.join(&entry.file)).is_ok_and(|there| there.is_file() && there.len() == entry.bytes)
     };
-    let known = entries.filter(whole).map(|entry| (entry.file.clone(), entry)).collect();
-    Ok((file, known))
+    Ok(entries.filter(whole).map(|entry| (entry.file.clone(), entry)).collect())
 }
 
 struct Files<'a> {

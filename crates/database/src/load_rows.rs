@@ -2,7 +2,7 @@
 
 use crate::error::TargetError;
 use lydite_tpcc::WarehouseId;
-use lydite_tpcc::meta::{DatabaseMeta, POPULATION_VERSION, Played};
+use lydite_tpcc::meta::{DatabaseMeta, POPULATION_VERSION, Played, Scripts};
 use lydite_tpcc::population::{Population, RowWriter};
 use lydite_tpcc::rows::AnyRow;
 use lydite_tpcc::schema::Table;
@@ -67,6 +67,8 @@ impl LoadRows {
                 population: POPULATION_VERSION,
                 lydite: lydite.to_owned(),
                 played: Played::default(),
+                scripts: Scripts::default(),
+                files: None,
             },
             Self::Read(files) => DatabaseMeta { lydite: lydite.to_owned(), ..files.meta().clone() },
         }

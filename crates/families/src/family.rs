@@ -1,5 +1,6 @@
 //! A family of databases: its entry in the table of `lydite targets`, and what one of its URLs configures.
 
+use crate::own_schema::{OwnSchema, ScriptForm};
 use crate::templates::Templates;
 use lydite_database::code::Code;
 use lydite_database::patience::Patience;
@@ -186,6 +187,16 @@ pub(crate) trait Configured: fmt::Debug + Send + Sync + Any {
     /// Returns the templates of the database. `None` if it has no way to copy a database that is quicker than loading,
     /// or if it stores no data. `patience` limits the requests to a server.
     fn templates(&self, _patience: &dyn Fn(Arc<dyn Target>) -> Option<Patience>) -> Option<Templates> {
+        None
+    }
+
+    /// Returns the form of files of the user's statements; `None` if the database takes none.
+    fn script_form(&self) -> Option<ScriptForm<'_>> {
+        None
+    }
+
+    /// Returns the same database with files of the user's statements; `None` if it takes none.
+    fn with_scripts(&self, _scripts: &Arc<OwnSchema>) -> Option<Arc<dyn Configured>> {
         None
     }
 

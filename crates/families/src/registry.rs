@@ -3,6 +3,7 @@
 use crate::duration::timeout;
 use crate::family::{Configured, Family, Home, Scheme};
 use crate::net::url::has_password;
+use crate::own_schema::{OwnSchema, Script, ScriptError, ScriptKind};
 use crate::schemes;
 use crate::templates::Templates;
 use crate::{etcd, external, gemel, mysql, null, postgres, redis, sqlite};
@@ -72,6 +73,8 @@ pub struct TargetSpec {
     /// Longest silence of the server that is accepted outside of the measured window.
     silence: Duration,
     waiter: Option<Arc<dyn Waiter>>,
+    /// Files of the user's statements.
+    scripts: Arc<OwnSchema>,
 }
 
 impl TargetSpec {
@@ -169,7 +172,7 @@ impl TargetSpec {
                 if let Some(shown) = config.shown_url().filter(|_| config.has_server() && has_password(url)) {
                     WITHOUT_PASSWORD.lock().insert(shown.to_owned());
                 }
-                Ok(Self { config, silence, waiter: None })
+                Ok(Self { config, silence, waiter: None, scripts: Arc::default() })
             }
             Ok(_) => Err(errors),
             Err(more) => {
@@ -286,6 +289,47 @@ impl TargetSpec {
     fn patience(&self, waiter: &Arc<dyn Waiter>, tried: Arc<dyn Target>) -> Patience {
         let place = self.without_password("");
         Patience::new((place, self.silence), Arc::clone(waiter), move || tried.capabilities().answers())
+    }
+
+    /// Reads a file of statements for this database.
+    ///
+    /// # Errors
+    /// The database takes none, or the file can't be read, or it has statements that it may not have: all of them.
+    pub fn read_script(&self, path: &str, kind: ScriptKind) -> Result<Script, ScriptError> {
+        match self.config.script_form() {
+            Some(form) => Script::read(path, kind, &form),
+            None => Err(ScriptError::Wrong(vec![
+                "is of SQL statements, which this database does not take: leave it out, or name PostgreSQL, MySQL, \
+                 MariaDB, SQLite or one alike"
+                    .into(),
+            ])),
+        }
+    }
+
+    /// Gives the target files of statements. `url` is the one that it was made from.
+    ///
+    /// # Errors
+    /// An option of the URL shapes tables that a file makes.
+    pub fn with_scripts(self, url: &str, scripts: OwnSchema) -> Result<Self, ScriptError> {
+        let Some(form) = self.config.script_form() else { return Ok(self) };
+        let parsed = ParsedUrl::new(url, &mut Vec::new());
+        let shaping = |name: &&String| form.shaping.contains(&name.as_str());
+        if scripts.schema.is_some()
+            && let Some(name) = parsed.options.keys().find(shaping)
+        {
+            return Err(ScriptError::Wrong(vec![format!(
+                "makes the tables, and the target option {name} shapes Lydite's own: leave one of them out"
+            )]));
+        }
+        let scripts = Arc::new(scripts);
+        let config = self.config.with_scripts(&scripts).unwrap_or_else(|| Arc::clone(&self.config));
+        Ok(Self { config, scripts, ..self })
+    }
+
+    /// Returns the files of the user's statements.
+    #[must_use]
+    pub fn scripts(&self) -> &OwnSchema {
+        &self.scripts
     }
 
     /// Returns the templates of the database. `None` if it has no way to copy a database that is quicker than loading,

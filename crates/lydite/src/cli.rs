@@ -133,9 +133,15 @@ pub(crate) struct LoadArgs {
     /// tpcc, or micro: the microbenchmark's tables [default: tpcc]
     #[arg(long, value_name = "NAME")]
     pub(crate) workload: Option<String>,
-    /// Set a key of the plan: data_skew, size, micro.tables, micro.records, micro.record_bytes; repeat it for more
+    /// Set a key of the plan: data_skew, size, schema, after_load, micro.tables, micro.records, micro.record_bytes; repeat it for more
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
+    /// SQL statements that make the tables instead of Lydite's; {stock} and the like stand for their names (tpcc)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) schema: Option<String>,
+    /// SQL statements that follow the rows: indexes, statistics, options of storage (tpcc)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) after_load: Option<String>,
     /// Connections that load; with --agents those of each agent [default: 2]
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<String>,

@@ -5,7 +5,7 @@ use crate::error::PlanError;
 use crate::key::Key;
 use crate::problem::Problem;
 use lydite_report::plan::PlanInfo;
-use lydite_tpcc::meta::DatabaseMeta;
+use lydite_tpcc::meta::{DatabaseMeta, ScriptNote, Scripts};
 use lydite_tpcc::{DataSkew, Districts, Size};
 
 /// Keys of a plan about the data.
@@ -119,7 +119,21 @@ impl Data {
 
 /// Returns the options of `lydite load` that load the data of `meta`.
 pub fn load_flags(meta: &DatabaseMeta) -> String {
-    format!("--warehouses {}{} --seed {}", meta.warehouses, flags(meta), meta.seed)
+    let scripts = script_flags(&meta.scripts);
+    if meta.is_foreign() {
+        // The seed of such rows is the checksum of their files.
+        let dir = meta.files.as_deref().unwrap_or("DIR");
+        return format!("--from {}{scripts}", shell_words::quote(dir));
+    }
+    format!("--warehouses {}{} --seed {}{scripts}", meta.warehouses, flags(meta), meta.seed)
+}
+
+/// Returns the options of `lydite load` that name the files of statements, with a space before each.
+pub fn script_flags(scripts: &Scripts) -> String {
+    let flag = |flag: &str, note: &Option<ScriptNote>| {
+        note.as_ref().map(|note| format!(" {flag} {}", shell_words::quote(&note.file))).unwrap_or_default()
+    };
+    flag("--schema", &scripts.schema) + &flag("--after-load", &scripts.after_load)
 }
 
 /// Returns the options of `lydite load` that set the size and skew of `meta`, with a space before each.

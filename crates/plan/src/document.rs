@@ -5,8 +5,19 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Keys that concern the coordinator of a fleet alone: documents, what it watches and injects, and paths of its host.
-const COORDINATORS: &[&str] =
-    &["json", "report", "summary", "label", "require", "observe", "fault", "success_log", "rte.delivery_log"];
+const COORDINATORS: &[&str] = &[
+    "json",
+    "report",
+    "summary",
+    "label",
+    "require",
+    "observe",
+    "fault",
+    "success_log",
+    "rte.delivery_log",
+    "schema",
+    "after_load",
+];
 
 /// The values of a plan as texts. Agents read the same plan from it, without faults, commands and files.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]

@@ -16,6 +16,7 @@ pub mod load;
 pub mod micro;
 mod mode;
 pub mod observe;
+pub mod own_schema;
 mod phase_key;
 mod phases;
 mod plan;

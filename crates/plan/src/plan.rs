@@ -11,6 +11,7 @@ use crate::key::{Key, names};
 use crate::micro::{self, MicroAsked};
 use crate::mode::{self, ModeAsked};
 use crate::observe::{Observe, Reach};
+use crate::own_schema;
 use crate::phases::{Phases, WindowLength};
 use crate::problem::Problem;
 use crate::requirements;
@@ -119,7 +120,7 @@ static PHASE_KEYS: LazyLock<Vec<&str>> = LazyLock::new(|| phase_keys().map(|key|
 /// Returns every key of a plan with its flag, the usual ones first.
 pub fn table() -> impl Iterator<Item = &'static Key> {
     let usual = DATABASE_KEYS.iter().chain(mode::KEYS).chain(OWN_KEYS);
-    usual.chain(controls::keys()).chain(data::KEYS).chain(micro::KEYS)
+    usual.chain(controls::keys()).chain(data::KEYS).chain(own_schema::KEYS).chain(micro::KEYS)
 }
 
 /// Returns the keys that a plan file may have.
@@ -221,6 +222,7 @@ impl Plan {
         let workload = WorkloadName::read(entries);
         let target = target(entries, workload, tx);
         let micro = micro_of(entries, workload, target.as_ref(), tx);
+        let target = own_schema::read(entries, target);
         let (warehouses, active) = warehouses(entries);
         let duration = entries.read("duration", time);
         if duration.is_some_and(|duration| duration.is_zero()) {
@@ -401,6 +403,7 @@ fn micro_of(
             entries.only_for("tpcc", TPCC_KEYS.iter().copied());
             entries.only_for("tpcc", controls::keys().map(|key| key.name));
             entries.only_for("tpcc", names(data::KEYS));
+            entries.only_for("tpcc", names(own_schema::KEYS));
             if tx != TxMode::Statements {
                 entries.wrong("tx", "is for --workload tpcc only: micro sends statement by statement");
             }

@@ -1,6 +1,7 @@
 //! The plan of a run in its result.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
@@ -11,6 +12,24 @@ use crate::controls::imbalance::ImbalancePlan;
 use crate::controls::replicas::ReplicasPlan;
 use crate::document;
 pub use crate::setting::Setting;
+
+/// A file of the user's statements.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ScriptInfo {
+    /// Path as the user wrote it.
+    pub file: String,
+    /// First 16 hexadecimal digits of the SHA-256 of its bytes.
+    pub hash: String,
+    /// Contents, if the process that wrote the document read the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+}
+
+impl fmt::Display for ScriptInfo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (SHA-256 {}…)", self.file, self.hash)
+    }
+}
 
 /// The plan of a run. It has only the keys that apply to the run; keys of other versions are kept as they were written.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -31,6 +50,12 @@ pub struct PlanInfo {
     /// Skew of the districts over the warehouses, if they have one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data_skew: Option<String>,
+    /// File of statements that made the tables, if Lydite's own did not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schema: Option<ScriptInfo>,
+    /// File of statements that followed the rows of the load.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after_load: Option<ScriptInfo>,
     /// Tables and transactions of the microbenchmark.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub micro: Option<MicroPlan>,

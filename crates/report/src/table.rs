@@ -565,6 +565,7 @@ pub(crate) fn plan_in_words(r: &RunResult) -> String {
     words.extend(settings.into_iter().filter_map(|(label, value)| Some(format!("{label} {}", value?))));
     words.extend(plan.rate.map(|mean| rate_in_words(mean, &r.phases)));
     words.extend(plan.seed.map(|seed| format!("seed {seed}")));
+    words.extend(plan.schema.as_ref().map(|file| format!("tables by {file}")));
     words.join(", ")
 }
 

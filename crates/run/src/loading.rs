@@ -68,7 +68,8 @@ impl<'a> TpccLoad<'a> {
     /// Loads rows that are read from the files in `dir` instead of made from the seed.
     #[must_use]
     pub fn with_rows(mut self, rows: LoadRows, dir: &str) -> Self {
-        let command = || format!("lydite load {} --from {} --resume", typed(&self.url), typed(dir));
+        let scripts = data::script_flags(&self.meta.scripts);
+        let command = || format!("lydite load {} --from {}{scripts} --resume", typed(&self.url), typed(dir));
         self.resume_command = self.resume_command.is_some().then(command);
         Self { rows: Some(rows), ..self }
     }

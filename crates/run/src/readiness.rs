@@ -11,6 +11,7 @@ use lydite_database::{DatabaseState, Demand, Target};
 use lydite_plan::Plan;
 use lydite_plan::controls::Scale;
 use lydite_plan::data::load_flags;
+use lydite_plan::own_schema::check_loaded as check_scripts;
 use lydite_report::figures::plural;
 use lydite_tpcc::meta::DatabaseMeta;
 use std::sync::Arc;
@@ -128,12 +129,15 @@ pub(crate) fn make_ready(
                 meta.warehouses_in_words()
             ))),
             _ => {
-                data.check_loaded(&meta, &target.describe()?.url)?;
+                let url = target.describe()?.url;
+                data.check_loaded(&meta, &url)?;
+                check_scripts(plan.target.scripts(), &meta, &url)?;
                 Ok((meta, None))
             }
         },
         DatabaseState::Empty => {
             let meta = data.describe(warehouses.unwrap_or_else(|| default_warehouses(request)), plan.seed)?;
+            let meta = DatabaseMeta { scripts: plan.target.scripts().notes(), ..meta };
             fitting_run(request, &meta)?;
             target.admit(&Demand::Districts(meta.districts.clone()))?;
             let place = (&**target, plan.target.is_temporary());

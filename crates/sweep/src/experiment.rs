@@ -299,7 +299,7 @@ fn metrics_of(
 
 /// Rejects a reload policy that is unsafe with these targets. Temporary databases need none: they are always new.
 fn safe_reload(source: &mut Source, given: Option<(Reload, Option<usize>)>, points: &[Point]) -> Reload {
-    let mut scales: BTreeMap<&str, (Option<u32>, Data)> = BTreeMap::new();
+    let mut scales: BTreeMap<&str, (Option<u32>, Data, String)> = BTreeMap::new();
     for point in points {
         let target = &point.plan.target;
         // Options do not identify a database.
@@ -320,7 +320,8 @@ fn safe_reload(source: &mut Source, given: Option<(Reload, Option<usize>)>, poin
             }
             continue;
         };
-        let scale = (point.plan.warehouses, point.plan.data.of_a_new_database());
+        let scripts = format!("{:?}", point.plan.target.scripts().notes());
+        let scale = (point.plan.warehouses, point.plan.data.of_a_new_database(), scripts);
         let problem = match reload {
             Reload::EachRun => continue,
             Reload::Once | Reload::Restore if !stays => format!(
@@ -342,9 +343,9 @@ fn safe_reload(source: &mut Source, given: Option<(Reload, Option<usize>)>, poin
             Reload::Restore if point.plan.micro.is_some() => {
                 "\"restore\" is for workload tpcc only: use \"each-run\"".into()
             }
-            Reload::Once if *scales.entry(url).or_insert(scale) != scale => format!(
-                "\"once\" needs one number of warehouses, one data_skew and one size for each database, and {url} is \
-                 to have several: use \"each-run\", or give each a target of its own"
+            Reload::Once if *scales.entry(url).or_insert_with(|| scale.clone()) != scale => format!(
+                "\"once\" needs one number of warehouses, one data_skew and one size for each database, with the same \
+                 schema and after_load, and {url} is to have several: use \"each-run\", or give each a target of its own"
             ),
             Reload::Once | Reload::Restore => continue,
         };

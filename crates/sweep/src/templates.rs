@@ -12,7 +12,8 @@ use xxhash_rust::xxh3::xxh3_64;
 pub(crate) fn name(point: &Point, program: &str) -> String {
     let plan = &point.plan;
     let url = point.given.get("target").map_or("", String::as_str);
-    let loaded = format!("{program} {url} {:?} {} {:?}", plan.warehouses, plan.seed, plan.data);
+    let scripts = plan.target.scripts().notes();
+    let loaded = format!("{program} {url} {:?} {} {:?} {scripts:?}", plan.warehouses, plan.seed, plan.data);
     format!("template_{:016x}", xxh3_64(loaded.as_bytes()))
 }
 

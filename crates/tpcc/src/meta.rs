@@ -3,6 +3,7 @@
 use crate::kind::{DikeKind, TransactionKind};
 use crate::nurand::CLoad;
 use crate::scale::{Districts, Size};
+use std::fmt;
 
 /// Version of [`crate::population`]. Equal versions, seeds and scales give equal rows.
 pub const POPULATION_VERSION: u32 = 1;
@@ -29,6 +30,48 @@ pub struct DatabaseMeta {
     pub lydite: String,
     /// Transactions beyond the standard's five that were played since.
     pub played: Played,
+    /// Files of the user's statements that made the tables and ended the load.
+    pub scripts: Scripts,
+    /// Directory of the files that the rows of another program were loaded from, as an absolute path.
+    pub files: Option<String>,
+}
+
+/// Files of the user's statements in a load.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Scripts {
+    /// File that made the tables; `None` for Lydite's own tables.
+    pub schema: Option<ScriptNote>,
+    /// File whose statements followed the rows.
+    pub after_load: Option<ScriptNote>,
+}
+
+/// A file of statements, as a database notes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScriptNote {
+    /// Path as the user wrote it.
+    pub file: String,
+    /// First 16 hexadecimal digits of the SHA-256 of its bytes.
+    pub hash: String,
+}
+
+impl ScriptNote {
+    /// Most bytes of the path, so that the note fits its column.
+    pub const MAX_PATH: usize = 180;
+    /// Digits of the hash.
+    pub const HASH_DIGITS: usize = 16;
+
+    /// Reads a note as its `Display` writes it.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let (hash, file) = text.split_once(' ')?;
+        (hash.len() == Self::HASH_DIGITS).then(|| Self { file: file.to_owned(), hash: hash.to_owned() })
+    }
+}
+
+impl fmt::Display for ScriptNote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.hash, self.file)
+    }
 }
 
 /// The transactions beyond the standard's five that change what Lydite's own conditions compare
@@ -81,6 +124,8 @@ impl DatabaseMeta {
             population: POPULATION_VERSION,
             lydite: lydite.into(),
             played: Played::default(),
+            scripts: Scripts::default(),
+            files: None,
         }
     }
 
@@ -94,6 +139,9 @@ impl DatabaseMeta {
     #[must_use]
     pub fn rows_in_words(&self) -> String {
         let spread = self.districts.skew().map(|skew| format!(" with data_skew {skew}")).unwrap_or_default();
+        if self.is_foreign() {
+            return format!("{} of another program", self.warehouses_in_words());
+        }
         format!("{}{spread} from seed {}", self.warehouses_in_words(), self.seed)
     }
 }

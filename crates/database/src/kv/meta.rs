@@ -9,7 +9,7 @@ use crate::kv::store::{Access, Direction, KeyRange, KvTable, Pending, StoreTx};
 use crate::kv::store_error::StoreError;
 use crate::load::LoadUnit;
 use lydite_tpcc::limits::MAX_WAREHOUSES;
-use lydite_tpcc::meta::{DatabaseMeta, POPULATION_VERSION, Played};
+use lydite_tpcc::meta::{DatabaseMeta, POPULATION_VERSION, Played, ScriptNote, Scripts};
 use lydite_tpcc::nurand::CLoad;
 use lydite_tpcc::population::Population;
 use lydite_tpcc::{Districts, Size, Timestamp, TransactionKind, WarehouseId};
@@ -26,6 +26,16 @@ const DATA_SKEW: &str = "data_skew";
 
 /// Note of the size. Without it the size is the standard's.
 const SIZE: &str = "size";
+
+/// Note of the file of statements that made the tables. Without it Lydite's own did.
+const SCHEMA: &str = "schema";
+/// Note of the file of statements that follow the rows.
+const AFTER_LOAD: &str = "after_load";
+
+/// Note of the directory of another program's files. Longer paths have none.
+const FILES: &str = "files";
+/// Most bytes of this path.
+const MAX_PATH: usize = 200;
 
 /// State of a database whose tables are not all there yet. A load leaves it if it is stopped there.
 pub const CREATING: &str = "creating";
@@ -74,6 +84,11 @@ pub fn notes(meta: &DatabaseMeta) -> Vec<(&'static str, String)> {
     ];
     notes.extend(meta.districts.skew().map(|skew| (DATA_SKEW, skew.to_string())));
     notes.extend((meta.size != Size::Standard).then(|| (SIZE, meta.size.name().to_string())));
+    let Scripts { schema, after_load } = &meta.scripts;
+    notes.extend(schema.as_ref().map(|script| (SCHEMA, script.to_string())));
+    notes.extend(after_load.as_ref().map(|script| (AFTER_LOAD, script.to_string())));
+    let short = |files: &&String| files.len() <= MAX_PATH;
+    notes.extend(meta.files.as_ref().filter(short).map(|files| (FILES, files.clone())));
     notes
 }
 
@@ -190,6 +205,9 @@ pub fn meta(notes: &BTreeMap<String, String>) -> Result<DatabaseMeta, NotesError
         None => Some(Size::Standard),
         Some(name) => Size::from_name(name),
     };
+    let script = |name: &'static str| {
+        notes.get(name).map(|text| ScriptNote::parse(text).ok_or(NotesError::Bad(name))).transpose()
+    };
     Ok(DatabaseMeta {
         warehouses,
         districts: districts.ok_or(NotesError::Bad(DATA_SKEW))?,
@@ -199,6 +217,8 @@ pub fn meta(notes: &BTreeMap<String, String>) -> Result<DatabaseMeta, NotesError
         population: note(notes, "population", |_| true)?,
         lydite: note(notes, "lydite", |_| true)?,
         played: Played::of(|kind| notes.contains_key(kind.name())),
+        files: notes.get(FILES).cloned(),
+        scripts: Scripts { schema: script(SCHEMA)?, after_load: script(AFTER_LOAD)? },
     })
 }
 

@@ -4,6 +4,7 @@ use crate::family::Scheme;
 use crate::net::tls_config::{Files, Tls};
 use crate::net::url::{CONNECTION_LIFETIME, NODES, ServerUrl, connection_lifetime, nodes, servers, variable};
 use crate::net::{Host, SslMode};
+use crate::own_schema::OwnSchema;
 use crate::per_transaction::{CONNECTION, life};
 use crate::statement_limit::{STATEMENT_TIMEOUT, limit};
 use lydite_database::patience::TIMEOUT;
@@ -16,6 +17,7 @@ use lydite_tpcc::schema::Table;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Most partitions of a table in MySQL and MariaDB.
@@ -152,6 +154,26 @@ pub(crate) const TPCC_OPTIONS: &[&str] = &[
     "stock",
 ];
 
+/// Options that shape Lydite's own tables.
+pub(crate) const SHAPING: &[&str] = &[
+    "foreign_keys",
+    "history_key",
+    "engine",
+    "partitions",
+    "shards",
+    "items",
+    "colocated",
+    "item",
+    "warehouse",
+    "district",
+    "customer",
+    "history",
+    "orders",
+    "new_order",
+    "order_line",
+    "stock",
+];
+
 const fn table_option(name: &'static str) -> OptionSpec {
     OptionSpec {
         name,
@@ -199,6 +221,8 @@ pub(crate) struct Config {
     /// Longest time of a round trip of a measured session.
     pub(crate) statement_timeout: Option<Duration>,
     pub(crate) mode: TxMode,
+    /// Files of the user's statements.
+    pub(crate) scripts: Arc<OwnSchema>,
     /// The URL without the password.
     pub(crate) url: String,
     url_password: Option<String>,
@@ -254,6 +278,7 @@ pub(crate) fn parse(parsed: &ParsedUrl, mode: TxMode) -> Result<Config, Vec<Stri
         arrays: given(parsed, "procedures", &["arrays", "rows"], &mut errors).map(|given| given == "arrays"),
         batch: batch::of(parsed, &mut errors),
         mode,
+        scripts: Arc::default(),
         url: url.shown,
         url_password: url.password,
         scheme,

@@ -1,9 +1,10 @@
 //! The entry of MySQL's family in the table of families.
 
-use super::config::{Config, OPTIONS, SCHEMES, TPCC_OPTIONS, parse};
+use super::config::{Config, OPTIONS, SCHEMES, SHAPING, TPCC_OPTIONS, parse};
 use super::replication::can_follow;
 use super::{Mysql, procedures, product, schema};
 use crate::family::{Configured, Family, OTHER_FAMILY, PlacementSource, as_config};
+use crate::own_schema::{OwnSchema, ScriptForm, Syntax};
 use lydite_database::code::Code;
 use lydite_database::sql::statement::Statement;
 use lydite_database::{Life, Target, TargetError, TxMode};
@@ -63,6 +64,16 @@ impl Configured for Config {
 
     fn can_follow(&self, primary: &dyn Configured) -> Result<(), String> {
         can_follow(self, as_config(primary).ok_or(OTHER_FAMILY)?)
+    }
+
+    fn script_form(&self) -> Option<ScriptForm<'_>> {
+        Some(ScriptForm { syntax: Syntax::Mysql, schema: None, shaping: SHAPING })
+    }
+
+    fn with_scripts(&self, scripts: &Arc<OwnSchema>) -> Option<Arc<dyn Configured>> {
+        let mut config = self.clone();
+        config.scripts = Arc::clone(scripts);
+        Some(Arc::new(config))
     }
 
     fn code(&self, version: &str) -> Option<Code> {

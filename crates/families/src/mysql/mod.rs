@@ -21,6 +21,7 @@ mod micro;
 mod nodes;
 mod observe;
 mod opening;
+mod own_tables;
 mod packet;
 pub(crate) mod product;
 mod proxies;
@@ -337,19 +338,22 @@ impl Target for Mysql {
                 self.check_primary()?;
                 self.check_isolation().map(|()| Vec::new())
             }
-            Demand::Resume
-            | Demand::Districts(_)
-            | Demand::FarStockLevels
-            | Demand::Transactions(_)
-            | Demand::Contention => Ok(Vec::new()),
+            Demand::Resume => self.check_resume().map(|()| Vec::new()),
+            Demand::Districts(_) | Demand::FarStockLevels | Demand::Transactions(_) | Demand::Contention => {
+                Ok(Vec::new())
+            }
         }
     }
 
     fn create_schema(&self, meta: &DatabaseMeta) -> Result<(), TargetError> {
+        let meta = &self.config.scripts.describe(meta);
         if !self.shards.is_empty() {
             return self.create_over_shards(meta);
         }
         let mut wire = self.connect_wire()?;
+        if self.config.scripts.schema.is_some() {
+            return self.create_own(&mut wire, meta);
+        }
         schema::create(&mut wire, &self.config, &notes(meta)).map_err(self.failed("create the tables"))
     }
 
@@ -377,15 +381,20 @@ impl Target for Mysql {
         drop(wire);
         let without = schema::without_foreign_keys(&self.config, product);
         let keys = self.config.foreign_keys.unwrap_or(without.is_none());
-        stage("building indexes");
-        self.finish_shards(jobs)?;
-        self.run_all(&schema::add_indexes(&indexes, keys), jobs)?;
-        if keys {
+        // The user's own tables have the keys that his files make.
+        let own = self.config.scripts.schema.is_some();
+        if !own {
+            stage("building indexes");
+            self.finish_shards(jobs)?;
+            self.run_all(&schema::add_indexes(&indexes, keys), jobs)?;
+        }
+        if keys && !own {
             stage("adding foreign keys");
             // One at a time: each statement also locks the table that the key refers to.
             self.run_all(&schema::add_foreign_keys(&constraints), 1)?;
         }
-        stage(&match without {
+        self.run_after_load(stage)?;
+        stage(&match without.filter(|_| !own) {
             Some(tables) => format!("gathering statistics (no foreign keys: {tables} can't have them)"),
             None => "gathering statistics".to_string(),
         });

@@ -2,6 +2,7 @@
 
 use crate::net::Host;
 use crate::net::url::{CONNECTION_LIFETIME, NODES, ServerUrl, connection_lifetime, nodes, servers, variable};
+use crate::own_schema::OwnSchema;
 use crate::per_transaction::{CONNECTION, life};
 use crate::postgres::libpq::{self, Connection, setting};
 use crate::postgres::product::Product;
@@ -14,6 +15,7 @@ use lydite_database::target_url::{OptionSpec, ParsedUrl};
 use lydite_database::{Life, TxMode};
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 const FOREIGN_KEYS: OptionSpec = OptionSpec {
@@ -151,6 +153,19 @@ pub(crate) const CITUS_OPTIONS: &[OptionSpec] = options![
     batch::option("all rows of a warehouse in one"),
 ];
 
+/// Options that shape Lydite's own tables.
+pub(crate) const SHAPING: &[&str] = &[
+    "foreign_keys",
+    "history_key",
+    "partitions",
+    "shards",
+    "items",
+    "colocated",
+    "split",
+    "zones",
+    "zone_strategy",
+];
+
 /// Largest value of `split`.
 const MOST_SPLIT: u32 = 1_000_000;
 
@@ -193,6 +208,8 @@ pub(crate) struct Config {
     /// Longest time of a round trip of a measured session.
     pub(crate) statement_timeout: Option<Duration>,
     pub(crate) mode: TxMode,
+    /// Files of the user's statements.
+    pub(crate) scripts: Arc<OwnSchema>,
     /// The URL without the password.
     pub(crate) url: String,
     url_password: Option<String>,
@@ -251,6 +268,7 @@ pub(crate) fn parse(
         follower_reads: parsed.choice("follower_reads", &["off", "on"], &mut errors) == "on",
         zone_leases: parsed.choice("zone_strategy", &["replication", "leases"], &mut errors) == "leases",
         mode,
+        scripts: Arc::default(),
         url: url.shown,
         url_password: url.password,
     };

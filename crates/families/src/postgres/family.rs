@@ -1,10 +1,13 @@
 //! The entries of PostgreSQL and the databases with its protocol in the table of families.
 
-use super::config::{CITUS_OPTIONS, COCKROACH_OPTIONS, Config, OPTIONS, YUGABYTE_OPTIONS, can_follow, parse};
+use super::config::{
+    CITUS_OPTIONS, COCKROACH_OPTIONS, Config, OPTIONS, SHAPING, YUGABYTE_OPTIONS, can_follow, parse,
+};
 use super::product::{CITUS, COCKROACH, POSTGRES, Product, YUGABYTE};
 use super::templates::PgTemplates;
 use super::{PROCEDURES, Postgres, create_table, session};
 use crate::family::{Configured, Family, OTHER_FAMILY, PlacementSource, Scheme, as_config};
+use crate::own_schema::{OwnSchema, ScriptForm, Syntax};
 use crate::templates::Templates;
 use lydite_database::code::{Code, keys_of};
 use lydite_database::patience::Patience;
@@ -119,6 +122,16 @@ impl Configured for Config {
         }
         let tried = Arc::new(Postgres::new(self.clone()));
         Some(Templates::of(PgTemplates { config: Box::new(self.clone()), patience: patience(tried) }))
+    }
+
+    fn script_form(&self) -> Option<ScriptForm<'_>> {
+        Some(ScriptForm { syntax: Syntax::Postgres, schema: self.schema.as_deref(), shaping: SHAPING })
+    }
+
+    fn with_scripts(&self, scripts: &Arc<OwnSchema>) -> Option<Arc<dyn Configured>> {
+        let mut config = self.clone();
+        config.scripts = Arc::clone(scripts);
+        Some(Arc::new(config))
     }
 
     fn code(&self, _version: &str) -> Option<Code> {

@@ -16,19 +16,20 @@ use lydite_database::sql::sql_error::SqlError;
 use lydite_database::{LoadProgress, LoadRows, LoadUnit, Loader, TargetError};
 use lydite_tpcc::WarehouseId;
 use lydite_tpcc::schema::{Column, ColumnType, Table};
+use std::collections::HashMap;
 
 pub(crate) struct PgLoader {
     wire: Wire,
     place: String,
     /// Rows per batch; `None` if a warehouse is one transaction.
     batch: Option<u32>,
-    /// Columns with integers of four bytes. New tables have some of eight there; those of an older Lydite, whose load is
-    /// resumed, have not.
-    four_bytes: Vec<String>,
+    /// Bounds of the columns with whole numbers, by name. Tables of the user's own, and those of an older Lydite whose
+    /// load is resumed, may have other lengths than new ones.
+    bounds: HashMap<String, u64>,
 }
 
-/// Type of integers of four bytes.
-const FOUR_BYTES: ColumnType = ColumnType::Integer { below: 1 << 31 };
+/// Bounds of the values of PostgreSQL's types of whole numbers.
+const BOUNDS: [(&str, u64); 3] = [("smallint", 1 << 15), ("integer", 1 << 31), ("bigint", 1 << 63)];
 
 impl PgLoader {
     pub(crate) fn open(config: &Config) -> Result<Self, TargetError> {
@@ -36,14 +37,23 @@ impl PgLoader {
         let mut wire = connected(config)?;
         load_lock::share(&mut wire, config.product)
             .map_err(|error| advised(error, "join the load", &place))?;
-        let four_bytes = wire
-            .column(&format!(
-                "SELECT attname FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid \
-                 WHERE relnamespace = {SCHEMA} AND relname IN ({}) AND atttypid = 'int4'::regtype",
+        let mut bounds = HashMap::new();
+        wire.query_each(
+            &format!(
+                "SELECT attname, format_type(atttypid, NULL) FROM pg_attribute JOIN pg_class \
+                 ON pg_class.oid = attrelid WHERE relnamespace = {SCHEMA} AND relname IN ({})",
                 ddl::table_names()
-            ))
-            .map_err(|error| advised(error, "look for the types of the columns", &place))?;
-        Ok(Self { wire, place, batch: config.batch, four_bytes })
+            ),
+            &mut |row| {
+                if let [Some(name), Some(kind)] = row
+                    && let Some((_, bound)) = BOUNDS.iter().find(|(known, _)| known == kind)
+                {
+                    bounds.insert((*name).to_owned(), *bound);
+                }
+            },
+        )
+        .map_err(|error| advised(error, "look for the types of the columns", &place))?;
+        Ok(Self { wire, place, batch: config.batch, bounds })
     }
 
     fn table(
@@ -53,7 +63,7 @@ impl PgLoader {
         warehouse: WarehouseId,
         progress: &LoadProgress,
     ) -> Result<(), SqlError> {
-        let types = types(table, &self.four_bytes);
+        let types = types(table, &self.bounds);
         copy_in(&mut self.wire, table.name(), &ddl::column_list(table), types, progress, |copy| {
             rows.write_table(table, warehouse, copy)
         })
@@ -87,10 +97,10 @@ impl PgLoader {
         rows: &LoadRows,
         progress: &LoadProgress,
     ) -> Result<(), TargetError> {
-        let Self { wire, place, four_bytes, .. } = self;
+        let Self { wire, place, bounds, .. } = self;
         let failed = |error, doing: &str| advised(error, doing, place);
         batch::load_unit(wire, (unit, tables), failed, |wire, table| {
-            let mut batches = Batches::new(wire, (table, types(table, four_bytes)), &mut batch, progress);
+            let mut batches = Batches::new(wire, (table, types(table, bounds)), &mut batch, progress);
             rows.write_table(table, unit.warehouse(), &mut batches).and_then(|()| batches.end())
         })?;
         // A batch that was too large is too large for the next unit too.
@@ -100,11 +110,10 @@ impl PgLoader {
 }
 
 /// Returns the types of a table's columns. The names of columns are different in all tables.
-fn types(table: Table, four_bytes: &[String]) -> Vec<ColumnType> {
-    let is_four = |column: &Column| four_bytes.iter().any(|name| name == column.name);
-    let of = |column: &Column| match column.kind {
-        ColumnType::Integer { below } if below > 1 << 31 && is_four(column) => FOUR_BYTES,
-        kind => kind,
+fn types(table: Table, bounds: &HashMap<String, u64>) -> Vec<ColumnType> {
+    let of = |column: &Column| match (column.kind, bounds.get(column.name)) {
+        (ColumnType::Integer { .. }, Some(&below)) => ColumnType::Integer { below },
+        (kind, _) => kind,
     };
     table.schema().columns.iter().map(of).collect()
 }

@@ -22,6 +22,7 @@ mod nodes;
 mod numeric;
 mod observe;
 mod opening;
+mod own_tables;
 mod partitions;
 mod poolers;
 mod product;
@@ -347,11 +348,8 @@ impl Target for Postgres {
                 self.check_primary()?;
                 self.check_isolation()?;
             }
-            Demand::Resume
-            | Demand::Districts(_)
-            | Demand::FarStockLevels
-            | Demand::Transactions(_)
-            | Demand::Contention => {}
+            Demand::Resume => self.check_resume()?,
+            Demand::Districts(_) | Demand::FarStockLevels | Demand::Transactions(_) | Demand::Contention => {}
         }
         Ok(Vec::new())
     }
@@ -360,7 +358,10 @@ impl Target for Postgres {
         let mut wire = self.connect_wire()?;
         self.check_shards(&mut wire, meta)?;
         self.check_names(&mut wire, &Table::ALL)?;
-        let created = self.create_tables(&mut wire, meta);
+        if self.config.scripts.schema.is_some() {
+            return self.create_own(&mut wire, meta);
+        }
+        let created = self.create_tables(&mut wire, &self.config.scripts.describe(meta));
         if created.is_err() && (!self.shards.is_empty() || self.config.product.distributes) {
             // Not all of it is one transaction. Nothing of these names was there before, and the load has the right to
             // it; the first error is the one that matters.
@@ -393,13 +394,17 @@ impl Target for Postgres {
             (false, false) => &[Table::Item],
             (false, true) => &[],
         };
-        stage("building keys and indexes");
-        self.run_all(&self.keys_and_indexes(here)?, jobs)?;
-        self.finish_shards(jobs)?;
-        if self.config.foreign_keys {
-            stage("adding foreign keys");
-            self.add_foreign_keys(jobs)?;
+        // The user's own tables have the keys that his files make.
+        if self.config.scripts.schema.is_none() {
+            stage("building keys and indexes");
+            self.run_all(&self.keys_and_indexes(here)?, jobs)?;
+            self.finish_shards(jobs)?;
+            if self.config.foreign_keys {
+                stage("adding foreign keys");
+                self.add_foreign_keys(jobs)?;
+            }
         }
+        self.run_after_load(stage)?;
         stage("gathering statistics");
         self.run_all(&vacuums(self.config.product, here), jobs)?;
         if self.config.product.modes.contains(&TxMode::Procedures) {

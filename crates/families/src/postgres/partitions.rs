@@ -11,6 +11,8 @@ use lydite_tpcc::schema::Table;
 
 /// Letter of the strategy in the catalog.
 const HASH: &str = "h";
+/// Mark of partitions on other servers. Tables of the user's own may be partitioned by lists too.
+const SHARDS: &str = "shards";
 
 /// Returns the name of a partition, counted from 1.
 fn name(table: Table, number: u32) -> String {
@@ -48,7 +50,7 @@ pub(super) fn names(config: &Config) -> String {
     Table::ALL.into_iter().flat_map(of).collect()
 }
 
-/// Returns the strategy of the partitions of WAREHOUSE, as the catalog has it, and their number; `None` if it has none.
+/// Returns the strategy of the partitions of WAREHOUSE, as the catalog has it, or [`SHARDS`], and their number; `None` if it has none.
 fn found(wire: &mut Wire) -> Result<Option<(String, u32)>, SqlError> {
     let kinds = wire.column(&format!(
         "SELECT relkind FROM pg_class WHERE relname = 'warehouse' AND relnamespace = {SCHEMA}"
@@ -60,8 +62,9 @@ fn found(wire: &mut Wire) -> Result<Option<(String, u32)>, SqlError> {
     let mut found = None;
     wire.query_each(
         &format!(
-            "SELECT partstrat, (SELECT count(*) FROM pg_inherits WHERE inhparent = partrelid) FROM pg_partitioned_table \
-             JOIN pg_class ON pg_class.oid = partrelid WHERE relname = 'warehouse' AND relnamespace = {SCHEMA}"
+            "SELECT CASE WHEN EXISTS (SELECT FROM pg_inherits JOIN pg_foreign_table ON ftrelid = inhrelid \
+             WHERE inhparent = partrelid) THEN '{SHARDS}' ELSE partstrat::text END, \
+             (SELECT count(*) FROM pg_inherits WHERE inhparent = partrelid) FROM pg_partitioned_table JOIN pg_class ON pg_class.oid = partrelid WHERE relname = 'warehouse' AND relnamespace = {SCHEMA}"
         ),
         &mut |row| {
             if let [Some(strategy), Some(count)] = row {
@@ -74,7 +77,7 @@ fn found(wire: &mut Wire) -> Result<Option<(String, u32)>, SqlError> {
 
 /// Returns true if the tables of a database are partitioned over shards.
 pub(super) fn over_shards(wire: &mut Wire) -> Result<bool, SqlError> {
-    Ok(found(wire)?.is_some_and(|(strategy, _)| strategy != HASH))
+    Ok(found(wire)?.is_some_and(|(strategy, _)| strategy == SHARDS))
 }
 
 /// Returns the number of partitions by hash of each table; `None` without any.

@@ -34,11 +34,12 @@ const INT4: Oid = 23;
 const TEXT: Oid = 25;
 const BPCHAR: Oid = 1042;
 const VARCHAR: Oid = 1043;
+const TIMESTAMP: Oid = 1114;
 const TIMESTAMPTZ: Oid = 1184;
 const NUMERIC: Oid = 1700;
 const INT8_ARRAY: Oid = 1016;
 /// Array types of the types above.
-const ARRAYS: [Oid; 9] = [1000, 1005, 1007, 1009, 1014, 1015, INT8_ARRAY, 1185, 1231];
+const ARRAYS: [Oid; 10] = [1000, 1005, 1007, 1009, 1014, 1015, INT8_ARRAY, 1115, 1185, 1231];
 
 /// Returns the SQL type of a column.
 pub(crate) fn column_type(kind: ColumnType) -> String {
@@ -471,7 +472,8 @@ fn scalar(bytes: &[u8], oid: Oid, rows: &mut Rows) -> Option<Field> {
         INT4 => Field::Int(i64::from(i32::from_be_bytes(bytes.try_into().ok()?))),
         INT8 => Field::Int(i64::from_be_bytes(bytes.try_into().ok()?)),
         TEXT | BPCHAR | VARCHAR => rows.text_field(std::str::from_utf8(bytes).ok()?),
-        TIMESTAMPTZ => Field::Time(i64::from_be_bytes(bytes.try_into().ok()?) + EPOCH_MICROS),
+        // Tables of the user's own may have times without a zone.
+        TIMESTAMP | TIMESTAMPTZ => Field::Time(i64::from_be_bytes(bytes.try_into().ok()?) + EPOCH_MICROS),
         NUMERIC => numeric::read(bytes)?,
         _ => return None,
     })

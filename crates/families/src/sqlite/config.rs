@@ -1,9 +1,11 @@
 //! Settings in a `sqlite:` URL, and the dialect of SQLite's SQL.
 
+use crate::own_schema::OwnSchema;
 use lydite_database::sql::dialect::{Batches, Dialect};
 use lydite_database::target_url::{OptionSpec, ParsedUrl};
 use lydite_tpcc::schema::ColumnType;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Options after `?`.
 pub(crate) const OPTIONS: &[OptionSpec] = &[
@@ -60,6 +62,8 @@ pub(crate) struct Config {
     pub(super) synchronous: &'static str,
     pub(super) foreign_keys: bool,
     pub(super) cache_mb: u32,
+    /// Files of the user's statements.
+    pub(super) scripts: Arc<OwnSchema>,
 }
 
 impl Config {
@@ -90,5 +94,9 @@ pub(crate) fn parse(parsed: &ParsedUrl) -> Result<Config, Vec<String>> {
         errors
             .push("sqlite::memory: has a database for each session: use sqlite: for a temporary file".into());
     }
-    if errors.is_empty() { Ok(Config { path, synchronous, foreign_keys, cache_mb }) } else { Err(errors) }
+    if errors.is_empty() {
+        Ok(Config { path, synchronous, foreign_keys, cache_mb, scripts: Arc::default() })
+    } else {
+        Err(errors)
+    }
 }

@@ -5,6 +5,7 @@ use super::templates::SqliteTemplates;
 use super::{Sqlite, create_table};
 use crate::family::{Configured, Family, Home, Scheme};
 use crate::file_templates::FileTemplates;
+use crate::own_schema::{OwnSchema, ScriptForm, Syntax};
 use crate::templates::Templates;
 use lydite_database::code::Code;
 use lydite_database::patience::Patience;
@@ -37,6 +38,16 @@ impl Configured for Config {
 
     fn templates(&self, _patience: &dyn Fn(Arc<dyn Target>) -> Option<Patience>) -> Option<Templates> {
         self.path().map(|path| Templates::of(SqliteTemplates(FileTemplates::of(path))))
+    }
+
+    fn script_form(&self) -> Option<ScriptForm<'_>> {
+        Some(ScriptForm { syntax: Syntax::Sqlite, schema: None, shaping: &[] })
+    }
+
+    fn with_scripts(&self, scripts: &Arc<OwnSchema>) -> Option<Arc<dyn Configured>> {
+        let mut config = self.clone();
+        config.scripts = Arc::clone(scripts);
+        Some(Arc::new(config))
     }
 
     fn code(&self, _version: &str) -> Option<Code> {

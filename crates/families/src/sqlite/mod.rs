@@ -9,6 +9,7 @@ mod load_lock;
 mod loader;
 mod micro;
 mod observe;
+mod own_tables;
 mod statistics;
 mod templates;
 
@@ -169,6 +170,9 @@ impl Target for Sqlite {
                  competes for a row: use a database that locks rows",
             ));
         }
+        if *demand == Demand::Resume {
+            self.check_resume()?;
+        }
         if *demand == Demand::Load && Path::new(&self.path).exists() {
             // A table that a drop leaves may have indexes whose names the load needs.
             let (indexes, tables) = (ddl::index_names(&Table::ALL), ddl::table_names());
@@ -206,13 +210,19 @@ impl Target for Sqlite {
         if !taken.is_empty() {
             return Err(ddl::tables_taken(&taken));
         }
+        if self.config.scripts.schema.is_some() {
+            let there = connection
+                .column("SELECT lower(name) FROM sqlite_master WHERE type IN ('table', 'view')")
+                .map_err(self.failed("look for tables"))?;
+            return self.create_own(&mut connection, meta, &there);
+        }
         // The mode is stored in the file. It is set only here, because a mere look at somebody's file must not change
         // it.
         let mut sql = String::from("PRAGMA journal_mode = wal; BEGIN IMMEDIATE; ");
         for table in Table::ALL {
             sql += &create_table(table);
         }
-        sql += &meta::create(meta);
+        sql += &meta::create(&self.config.scripts.describe(meta));
         sql += "; COMMIT";
         connection.execute(&sql).map_err(self.failed("create the tables"))
     }
@@ -227,12 +237,14 @@ impl Target for Sqlite {
 
     fn finish_load(&self, _jobs: usize, stage: &(dyn Fn(&str) + Sync)) -> Result<(), TargetError> {
         let mut connection = self.open()?;
-        stage("building indexes");
-        for table in Table::ALL {
-            for index in ddl::create_indexes(table) {
+        // The user's own tables have the indexes that his files make.
+        if self.config.scripts.schema.is_none() {
+            stage("building indexes");
+            for index in Table::ALL.into_iter().flat_map(ddl::create_indexes) {
                 self.index(&mut connection, &index)?;
             }
         }
+        self.run_after_load(&mut connection, stage)?;
         stage("gathering statistics");
         self.index(&mut connection, "ANALYZE")?;
         connection.execute(meta::READY).map_err(self.failed("note the end of the load"))?;

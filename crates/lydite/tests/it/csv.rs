@@ -7,11 +7,11 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-const TABLES: [&str; 9] =
+pub(crate) const TABLES: [&str; 9] =
     ["item", "warehouse", "district", "customer", "history", "orders", "new_order", "order_line", "stock"];
 
 /// Writes the files of two tiny warehouses from seed 5.
-fn written(directory: &Path) -> PathBuf {
+pub(crate) fn written(directory: &Path) -> PathBuf {
     let files = directory.join("files");
     let ended =
         lydite(&["load", "--csv", text(&files), "-w", "2", "--size", "tiny", "--seed", "5", "--quiet"])
@@ -20,7 +20,7 @@ fn written(directory: &Path) -> PathBuf {
     files
 }
 
-fn sqlite(directory: &Path, name: &str) -> (PathBuf, String) {
+pub(crate) fn sqlite(directory: &Path, name: &str) -> (PathBuf, String) {
     let path = directory.join(name);
     let url = format!("sqlite:{}", text(&path));
     (path, url)
@@ -113,7 +113,7 @@ fn a_killed_writer_is_continued_and_leaves_whole_files_as_they_are() {
 }
 
 /// Changes a line of a file, counted from 1.
-fn change(path: &Path, line: usize, with: impl FnOnce(&str) -> String) {
+pub(crate) fn change(path: &Path, line: usize, with: impl FnOnce(&str) -> String) {
     let text = fs::read_to_string(path).expect("a file");
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     lines[line - 1] = with(&lines[line - 1]);

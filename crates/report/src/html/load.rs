@@ -90,6 +90,8 @@ fn summary(result: &LoadResult) -> Markup {
         (None, None) => "no warehouses".to_owned(),
     }];
     lead.push(plural(load.jobs.into(), "loader"));
+    lead.extend(result.plan.schema.as_ref().map(|file| format!("tables by {file}")));
+    lead.extend(result.plan.after_load.as_ref().map(|file| format!("after the rows {file}")));
     lead.extend(result.plan.from.as_ref().map(|from| format!("rows from {from}")));
     if !load.start.is_empty() {
         lead.push(moment(&load.start));

@@ -1,5 +1,6 @@
 //! The load of a database: its numbers in a result, and the document of `lydite load`.
 
+use crate::plan::ScriptInfo;
 use serde::{Deserialize, Serialize};
 
 use super::{FORMAT, HostInfo, Latency, Observed, Status, TargetInfo};
@@ -128,6 +129,12 @@ pub struct LoadPlan {
     /// Time of the check of these files before the load, in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub check_s: Option<f64>,
+    /// File of statements that made the tables, if Lydite's own did not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schema: Option<ScriptInfo>,
+    /// File of statements that followed the rows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after_load: Option<ScriptInfo>,
     /// Observed sources, if the plan sets them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub observe: Vec<String>,

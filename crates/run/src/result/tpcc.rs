@@ -7,6 +7,7 @@ use lydite_bench::{Histogram, Measurement, Mode, PhaseFacts, Second};
 use lydite_console::exit::Failure;
 use lydite_database::Description;
 use lydite_plan::controls::{PhaseOf, Ran};
+use lydite_plan::own_schema;
 use lydite_plan::values::ratio;
 use lydite_plan::{Plan, Span};
 use lydite_report::RunResult;
@@ -175,6 +176,7 @@ impl Parts<'_> {
             }
         }
         plan.data.write_plan(self.ran.meta, &mut info);
+        [info.schema, info.after_load] = own_schema::infos(plan.target.scripts(), self.ran.meta);
         plan.controls.write_plan(&self.ran, &mut info);
         info
     }

@@ -158,6 +158,8 @@ fn a_stored_description_gives_the_same_rows_and_another_seed_gives_others() {
         c_load: original.c_load,
         population: POPULATION_VERSION,
         lydite: "0".to_owned(),
+        scripts: Default::default(),
+        files: None,
         played: Played::default(),
     };
     assert_eq!(Population::from_meta(&meta, LOAD_TIME), original);

@@ -132,7 +132,16 @@ fn disclosure<'a>(
 /// the database.
 fn code_of(result: &RunResult) -> Option<Code> {
     let mode = result.plan.tx.as_deref().and_then(TxMode::from_name).unwrap_or_default();
-    TargetSpec::parse(&result.target.url, mode).ok()?.code(&result.target.version)
+    let mut code = TargetSpec::parse(&result.target.url, mode).ok()?.code(&result.target.version)?;
+    if let Some(schema) = &result.plan.schema {
+        let text = schema.text.clone().unwrap_or_else(|| format!("-- The statements of {schema}"));
+        code.tables = vec![code::Listing::new(format!("Tables by {schema}"), text)];
+    }
+    let after = result.plan.after_load.as_ref();
+    code.tables.extend(
+        after.and_then(|file| Some(code::Listing::new(format!("After the rows {file}"), file.text.clone()?))),
+    );
+    Some(code)
 }
 
 /// Computes the space: by the user's size of a warehouse, else that in the result, else the usual one of the database.

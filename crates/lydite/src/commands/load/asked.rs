@@ -10,6 +10,7 @@ use lydite_plan::Problem;
 use lydite_plan::data::Data;
 use lydite_plan::entries::Entries;
 use lydite_plan::load::LoadOutputs;
+use lydite_plan::own_schema;
 use lydite_plan::values::{number, whole};
 use lydite_run::fleet::joining::{Joining, check_shared};
 use lydite_tpcc::limits::MAX_WAREHOUSES;
@@ -17,8 +18,16 @@ use lydite_tpcc::meta::DatabaseMeta;
 use std::path::PathBuf;
 
 /// Keys that `--set` accepts.
-const KEYS: &[&str] =
-    &["workload", "data_skew", "size", "micro.tables", "micro.records", "micro.record_bytes"];
+const KEYS: &[&str] = &[
+    "workload",
+    "data_skew",
+    "size",
+    "schema",
+    "after_load",
+    "micro.tables",
+    "micro.records",
+    "micro.record_bytes",
+];
 
 /// The seed of rows unless the user names one.
 pub(super) const SEED: u64 = 1;
@@ -45,6 +54,7 @@ impl Asked {
     pub(super) fn read(args: &LoadArgs, mut entries: Entries) -> Result<Self, Failure> {
         let data = Data::read(&mut entries, None);
         let spec = spec(args, &mut entries.errors);
+        let spec = own_schema::read(&mut entries, spec);
         let outputs = LoadOutputs::read(&mut entries, spec.as_ref(), &SourceSpec::reach);
         let mut errors = entries.errors;
         let from = Directory::read(args, &outputs, &mut errors);
@@ -92,6 +102,9 @@ pub(super) fn entries(args: &LoadArgs) -> Entries {
         ("workload", &args.workload),
         ("data_skew", &args.data_skew),
         ("size", &args.size),
+        ("schema", &args.schema),
+        ("after_load", &args.after_load),
+        ("target", &args.target),
         ("json", &args.json),
         ("report", &args.report),
         ("label", &args.label),

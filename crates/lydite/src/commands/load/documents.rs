@@ -4,7 +4,9 @@ use super::files::Checked;
 use lydite_console::exit::{Failure, Outcome};
 use lydite_console::interrupt::Interrupt;
 use lydite_database::Target;
+use lydite_families::TargetSpec;
 use lydite_plan::load::LoadOutputs;
+use lydite_plan::own_schema;
 use lydite_report::model::LoadPlan;
 use lydite_run::LoadFacts;
 use lydite_run::loading::LoadDone;
@@ -14,14 +16,17 @@ use std::sync::Arc;
 /// Returns database and plan of a load for its documents; `None` without documents.
 pub(super) fn facts(
     outputs: &LoadOutputs,
-    target: &Arc<dyn Target>,
+    (target, spec): (&Arc<dyn Target>, &TargetSpec),
     meta: &DatabaseMeta,
     checked: Option<&Checked>,
 ) -> Result<Option<LoadFacts>, Failure> {
     if !outputs.any() {
         return Ok(None);
     }
+    let [schema, after_load] = own_schema::infos(spec.scripts(), meta);
     let plan = LoadPlan {
+        schema,
+        after_load,
         workload: "tpcc".into(),
         warehouses: Some(meta.warehouses.into()),
         size: Some(meta.size.name().into()),

@@ -19,6 +19,7 @@ use lydite_plan::controls::faults::addresses_of;
 use lydite_plan::data;
 use lydite_plan::key::names;
 use lydite_plan::micro as plan_micro;
+use lydite_plan::own_schema;
 use lydite_report::live::Style;
 use lydite_run::Sought;
 use lydite_run::alone::begin_alone;
@@ -26,6 +27,7 @@ use lydite_run::fleet::joining::Joining;
 use lydite_run::fleet::loading as fleet_load;
 use lydite_run::loading::TpccLoad;
 use lydite_run::observed::check as check_observed;
+use lydite_tpcc::meta::DatabaseMeta;
 use std::sync::Arc;
 
 /// Runs `lydite load`.
@@ -34,6 +36,7 @@ pub(crate) fn command(args: LoadArgs) -> Outcome {
     let workload = WorkloadName::read(&mut entries);
     if workload == Some(WorkloadName::Micro) {
         entries.only_for("tpcc", names(data::KEYS));
+        entries.only_for("tpcc", names(own_schema::KEYS));
         return micro::load(&args, entries);
     }
     if workload == Some(WorkloadName::Tpcc) {
@@ -54,6 +57,7 @@ pub(crate) fn command(args: LoadArgs) -> Outcome {
         Some(checked) => checked.meta().clone(),
         None => asked.describe()?,
     };
+    let meta = DatabaseMeta { scripts: spec.scripts().notes(), ..meta };
     let joined = asked.fleet.map(|joining| gather(joining, &mut interrupt, style)).transpose()?;
     let target: Arc<dyn Target> = spec.open()?;
     // Checked before --fresh drops anything.
@@ -65,7 +69,7 @@ pub(crate) fn command(args: LoadArgs) -> Outcome {
         target.reset()?;
     }
     let interrupt = interrupt.map_or_else(|| watch(style), Ok)?;
-    let facts = facts(&asked.outputs, &target, &meta, checked.as_ref())?;
+    let facts = facts(&asked.outputs, (&target, spec), &meta, checked.as_ref())?;
     let mut load = TpccLoad::new((&*target, spec.is_temporary()), &meta, style, &interrupt)?;
     let url = asked.url.as_deref().unwrap_or_default();
     let addresses = addresses_of(url);

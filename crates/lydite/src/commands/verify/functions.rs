@@ -21,7 +21,7 @@ use lydite_run::function_test_line;
 use lydite_run::readiness::unusable;
 use lydite_run::spread::{few_sessions, usual_sessions};
 use lydite_tpcc::WarehouseId;
-use lydite_tpcc::meta::DatabaseMeta;
+use lydite_tpcc::meta::{DatabaseMeta, POPULATION_VERSION};
 use lydite_verify::functions::{Finding, Functions, Group, TestVerdict, prepare};
 use serde::Serialize;
 use std::sync::Arc;
@@ -177,7 +177,10 @@ fn loaded(target: &dyn Target, url: &str) -> Result<DatabaseMeta, Failure> {
         DatabaseState::Ready { meta } if meta.warehouses >= 2 => Ok(meta),
         DatabaseState::Ready { meta } => Err(Failure::usage(format!(
             "{url} has one warehouse, and these tests need at least two: load again with {}",
-            load(&format!("{} --fresh", load_flags(&DatabaseMeta { warehouses: 2, ..meta })))
+            load(&format!(
+                "{} --fresh",
+                load_flags(&DatabaseMeta { warehouses: 2, population: POPULATION_VERSION, ..meta })
+            ))
         ))),
         DatabaseState::AnyScale => Err(Failure::usage(format!("{url} stores nothing that could be tested"))),
         state => Err(unusable(&state, url).unwrap_or_else(|| {

@@ -1,0 +1,247 @@
+//! Files of the user's own statements: `schema` makes the tables instead of Lydite, `after_load` follows the rows.
+//!
+//! A file is read and checked before anything is touched. After its statements, the catalog tells whether the tables
+//! have what the statements of loads and transactions need.
+
+mod columns;
+mod lexer;
+mod rules;
+mod script;
+
+pub(crate) use columns::{Shape, text_width};
+pub use script::{Script, ScriptError, ScriptKind};
+
+use lydite_database::sql::meta::{self, Admin};
+use lydite_database::sql::sql_error::SqlError;
+use lydite_database::{TargetError, kv::meta::notes};
+use lydite_tpcc::meta::{DatabaseMeta, ScriptNote, Scripts};
+use lydite_tpcc::schema::Table;
+use std::sync::Arc;
+
+/// Note of the number of statements of `after_load` that were executed.
+const DONE: &str = "after_load_done";
+
+/// The files of a load.
+#[derive(Clone, Debug, Default)]
+pub struct OwnSchema {
+    /// Statements that make the tables.
+    pub schema: Option<Arc<Script>>,
+    /// Statements that follow the rows.
+    pub after_load: Option<Arc<Script>>,
+}
+
+/// Form of the files for a target.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ScriptForm<'a> {
+    /// Lexical rules.
+    pub(crate) syntax: Syntax,
+    /// Schema of the tables as the URL names it.
+    pub(crate) schema: Option<&'a str>,
+    /// Options of the URL that shape Lydite's own tables.
+    pub(crate) shaping: &'static [&'static str],
+}
+
+/// Lexical rules of a family.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Syntax {
+    /// Texts in dollars, comments within comments.
+    Postgres,
+    /// Backslashes in texts, comments from `#`, code in `/*! */`, names in backticks.
+    Mysql,
+    /// The standard's.
+    Sqlite,
+}
+
+impl OwnSchema {
+    /// Returns the notes about the files.
+    #[must_use]
+    pub fn notes(&self) -> Scripts {
+        let note = |script: &Option<Arc<Script>>| script.as_ref().map(|script| script.note().clone());
+        Scripts { schema: note(&self.schema), after_load: note(&self.after_load) }
+    }
+
+    /// Returns the description of a database that these files make.
+    pub(crate) fn describe(&self, meta: &DatabaseMeta) -> DatabaseMeta {
+        DatabaseMeta { scripts: self.notes(), ..meta.clone() }
+    }
+
+    /// Rejects the end of a load that other files began.
+    pub(crate) fn check_resume(&self, noted: &Scripts) -> Result<(), TargetError> {
+        let own = self.notes();
+        for (flag, noted, own, may_change) in [
+            ("--schema", &noted.schema, &own.schema, false),
+            // A statement that failed may be put right.
+            ("--after-load", &noted.after_load, &own.after_load, true),
+        ] {
+            if let Some(problem) = differs(flag, noted.as_ref(), own.as_ref(), may_change) {
+                return Err(TargetError::usage(format!(
+                    "the unfinished load {problem}, or start over with --fresh"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Executes the statements that follow the rows. Each is noted, so that a load that is resumed goes on behind it.
+    pub(crate) fn run_after_load(
+        &self,
+        admin: &mut dyn Admin,
+        stage: &(dyn Fn(&str) + Sync),
+        mut before: impl FnMut() -> Result<(), TargetError>,
+        failed: &dyn Fn(SqlError, &str) -> TargetError,
+    ) -> Result<(), TargetError> {
+        let Some(script) = &self.after_load else { return Ok(()) };
+        stage("running after_load");
+        let noting = |error| failed(error, "note the statements of after_load");
+        let done =
+            admin.column(&format!("SELECT value FROM lydite_meta WHERE name = '{DONE}'")).map_err(noting)?;
+        let done = match done.first() {
+            Some(note) => script.executed(note).ok_or_else(|| {
+                TargetError::usage(format!(
+                    "{}: its first statements are others than those that were executed already: change only those \
+                     behind them, or start over with --fresh",
+                    script.note().file
+                ))
+            })?,
+            None => {
+                let note = script.executed_note(0);
+                admin.execute(&format!("INSERT INTO lydite_meta VALUES ('{DONE}', '{note}')")).map_err(noting)?;
+                0
+            }
+        };
+        let file = script.note().to_string().replace('\'', "''");
+        admin
+            .execute(&format!("UPDATE lydite_meta SET value = '{file}' WHERE name = 'after_load'"))
+            .map_err(noting)?;
+        for (number, statement) in script.statements().iter().enumerate().skip(done) {
+            before()?;
+            admin.execute(&statement.text).map_err(|error| script.failed(statement, error, failed))?;
+            let note = script.executed_note(number + 1);
+            admin
+                .execute(&format!("UPDATE lydite_meta SET value = '{note}' WHERE name = '{DONE}'"))
+                .map_err(noting)?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the difference between the file that a database notes and the one of this command, with what to do.
+fn differs(
+    flag: &str,
+    noted: Option<&ScriptNote>,
+    own: Option<&ScriptNote>,
+    may_change: bool,
+) -> Option<String> {
+    match (noted, own) {
+        (None, None) => None,
+        (Some(noted), Some(own)) if may_change || noted.hash == own.hash => None,
+        (Some(noted), None) => {
+            Some(format!("needs {} ({}): add {flag} {}", noted.file, noted.hash, noted.file))
+        }
+        (None, Some(_)) => Some(format!("began without {flag}: leave it out")),
+        (Some(noted), Some(own)) => Some(format!(
+            "began with {} ({}), not with {} ({}): give the same file",
+            noted.file, noted.hash, own.file, own.hash
+        )),
+    }
+}
+
+/// The functions of a family that the making of tables needs.
+pub(crate) struct Making<'a> {
+    pub(crate) script: &'a Script,
+    /// Description of the database with its files.
+    pub(crate) meta: &'a DatabaseMeta,
+    pub(crate) shape: &'a Shape,
+    pub(crate) failed: &'a dyn Fn(SqlError, &str) -> TargetError,
+}
+
+impl Making<'_> {
+    /// Rejects tables of the file that are there already. `there` has the names of all tables.
+    pub(crate) fn check_names(&self, there: &[String]) -> Result<(), TargetError> {
+        let is_there = |made: &&str| there.iter().any(|name| name == made);
+        let taken: Vec<&str> = self.script.made().filter(is_there).collect();
+        if taken.is_empty() {
+            return Ok(());
+        }
+        Err(TargetError::usage(format!(
+            "{}: there are tables already that it makes ({}): drop them, or write CREATE TABLE IF NOT EXISTS",
+            self.script.note().file,
+            taken.join(", ")
+        )))
+    }
+
+    /// Makes all tables in one transaction, which begins with `begin`.
+    pub(crate) fn in_one_transaction(&self, admin: &mut dyn Admin, begin: &str) -> Result<(), TargetError> {
+        admin.execute(begin).map_err(|error| (self.failed)(error, "begin"))?;
+        let made = self.statements(admin).and_then(|()| {
+            let end = format!("{}; COMMIT", meta::create(self.meta));
+            admin.execute(&end).map_err(|error| (self.failed)(error, "create the tables"))
+        });
+        if made.is_err() {
+            // The first error is the one that matters.
+            let _undone = admin.execute("ROLLBACK");
+        }
+        made
+    }
+
+    /// Makes the tables one by one, where the server has no transactions for that. After an error it drops those that it
+    /// made. `there` has the names of the tables before.
+    pub(crate) fn one_by_one(&self, admin: &mut dyn Admin, there: &[String]) -> Result<(), TargetError> {
+        let run = |admin: &mut dyn Admin, sql: &str| {
+            admin.execute(sql).map_err(|error| (self.failed)(error, "create the tables"))
+        };
+        let made = meta::begin_creating(&notes(self.meta))
+            .iter()
+            .try_for_each(|sql| run(admin, sql))
+            .and_then(|()| self.statements(admin))
+            .and_then(|()| run(admin, meta::LOADING));
+        made.map_err(|mut error| {
+            let quote = self.shape.quote;
+            let tables: Vec<String> = self
+                .script
+                .made()
+                .filter(|name| !there.iter().any(|known| known == name))
+                .chain([meta::OWN_TABLES[1]])
+                .map(|name| format!("{quote}{name}{quote}"))
+                .collect();
+            // The notes go last: while a table is left, they say whose it is.
+            let drops = [tables.join(", "), meta::OWN_TABLES[0].to_owned()];
+            if drops
+                .iter()
+                .try_for_each(|names| admin.execute(&format!("DROP TABLE IF EXISTS {names}")))
+                .is_err()
+            {
+                error.message += "; the tables made before are still there: start over with --fresh";
+            }
+            error
+        })
+    }
+
+    /// Executes the statements, and checks the tables.
+    fn statements(&self, admin: &mut dyn Admin) -> Result<(), TargetError> {
+        for statement in self.script.statements() {
+            admin
+                .execute(&statement.text)
+                .map_err(|error| self.script.failed(statement, error, self.failed))?;
+        }
+        let looked = |error| (self.failed)(error, "look for the columns of the tables");
+        let mut problems = self.shape.problems(admin).map_err(looked)?;
+        if problems.is_empty() {
+            for table in Table::ALL {
+                let rows =
+                    admin.column(&format!("SELECT 1 FROM {} LIMIT 1", table.name())).map_err(looked)?;
+                if !rows.is_empty() {
+                    problems.push(format!("{} has rows already", table.name()));
+                }
+            }
+        }
+        if problems.is_empty() {
+            return Ok(());
+        }
+        Err(TargetError::usage(format!(
+            "{}: its tables do not fit the statements of the load and the transactions: {}",
+            self.script.note().file,
+            problems.join("; ")
+        )))
+    }
+}
