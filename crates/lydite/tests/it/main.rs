@@ -64,6 +64,7 @@ mod statement_limit;
 mod stores;
 mod success_log;
 mod sweep;
+mod table_shapes;
 mod tidb;
 mod unread;
 mod usage;
