@@ -50,6 +50,7 @@ mod partitions;
 mod plan;
 mod poolers;
 mod power_cut;
+mod primary_lost;
 mod program;
 mod real_servers;
 mod replicas;
