@@ -9,6 +9,7 @@ use crate::micro::MicroTarget;
 use crate::observe::{Configuration, Observe, Observer};
 use crate::replication::{Positions, Replication};
 use crate::session::Session;
+use crate::shapes::{TableShape, TableShapes};
 use crate::sql::foreign::Foreign;
 use lydite_tpcc::schema::Table;
 use lydite_tpcc::{Placement, WarehouseId};
@@ -46,6 +47,8 @@ pub struct Capabilities<'a> {
     pub observe: Option<&'a dyn Observe>,
     /// Tables that another program made.
     pub foreign: Option<&'a dyn Foreign>,
+    /// Sizes and parts of the tables.
+    pub shapes: Option<&'a dyn TableShapes>,
 }
 
 impl<'a> Capabilities<'a> {
@@ -152,6 +155,14 @@ impl<'a> Capabilities<'a> {
     /// See [`Nodes::sizes`].
     pub fn node_sizes(self) -> Result<Option<Vec<NodeSize>>, TargetError> {
         self.nodes.map_or(Ok(None), Nodes::sizes)
+    }
+
+    /// Returns sizes and parts of the tables; empty if they are not known.
+    ///
+    /// # Errors
+    /// See [`TableShapes::shapes`].
+    pub fn shapes(self) -> Result<Vec<TableShape>, TargetError> {
+        self.shapes.map_or(Ok(Vec::new()), TableShapes::shapes)
     }
 
     /// Moves warehouses to a shard; see [`Nodes::move_warehouses`].

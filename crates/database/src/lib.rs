@@ -28,6 +28,7 @@ mod reread;
 mod seated;
 pub mod secret;
 mod session;
+mod shapes;
 pub mod sql;
 mod statements;
 mod target;
@@ -61,6 +62,7 @@ pub use reread::{
 };
 pub use seated::seated;
 pub use session::{Commit, Session, Submitted, TerminalLines};
+pub use shapes::{TableShape, TableShapes, over_shards};
 pub use statements::{StatementCounts, StatementUse, StatementWork, with_texts};
 pub use target::{Demand, Target, TxMode};
 pub use workload::{Kind, Micro, Tpcc, Workload};

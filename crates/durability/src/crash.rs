@@ -4,7 +4,7 @@ use lydite_audit::durability::Failure;
 use lydite_families::TargetSpec;
 use lydite_faults::sockets::Address;
 use lydite_faults::{Commands, Fault, FaultSpec, Server, Where};
-use lydite_lab::places;
+use lydite_lab::{losses, places};
 use lydite_plan::controls::faults::addresses_of;
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -57,12 +57,14 @@ pub enum Crash {
 pub struct Losses {
     /// The fault that takes the data of the node.
     pub(crate) lost: Fault,
-    /// The node, which copies all rows from the others in the end.
-    pub(crate) node: Node,
+    /// The node, which copies all rows from the others in the end; `None` if only the primary is read.
+    pub(crate) node: Option<Node>,
     /// The fault that kills another node.
     pub(crate) killed: Fault,
-    /// All other nodes.
+    /// All other nodes; none if only the primary is read.
     pub(crate) others: Vec<Node>,
+    /// True if the other node is a primary, and a replica is promoted in its place.
+    pub(crate) promotes: bool,
 }
 
 /// A node that has all rows.
@@ -102,8 +104,14 @@ impl Crash {
     /// Returns the failure of the servers of a lab, if the URL names one.
     fn of_lab(url: &str, spec: &TargetSpec) -> Self {
         let addresses = addresses_of(url);
-        let made = on_all("kill", &addresses, spec).map(|(fault, nodes)| Self::Fault { fault, nodes });
-        let is_lab = lab_of(url).is_some();
+        let lab = lab_of(url);
+        // The URL of a lab with replicas names the primary alone.
+        let with_replicas = lab.filter(|name| matches!(losses(name), Ok(Some(_))));
+        let place =
+            with_replicas.map_or(Where::Nodes(None), |name| Where::Lab { name: name.into(), node: Some(0) });
+        let made = on_all("kill", place, &addresses, spec);
+        let made = made.map(|(fault, nodes)| Self::Fault { fault, nodes });
+        let is_lab = lab.is_some();
         made.unwrap_or_else(|problems| {
             let problems = problems.join("; ");
             // The advice comes first: the problems advise places of faults, which an audit does not have.
@@ -133,11 +141,25 @@ impl Crash {
         Some(made.unwrap_or_else(|problems| Self::Unknown(Failure::DiskLoss, problems.join("; "))))
     }
 
+    /// Returns the loss of a replica for good and then of the primary, if the URL names a lab with replicas.
+    fn primary_lost(url: &str) -> Option<Self> {
+        let planned = losses(lab_of(url)?).transpose()?;
+        let made = || -> Result<Losses, Vec<String>> {
+            let planned = planned.map_err(|problem| vec![problem.to_string()])?;
+            let of = |commands| places::resolve(&fault("command", Where::Local, Some(commands)), &[]);
+            let (lost, killed) = (of(planned.replica)?, of(planned.primary)?);
+            Ok(Losses { lost, node: None, killed, others: Vec::new(), promotes: true })
+        };
+        let unknown = |problems: Vec<String>| Self::Unknown(Failure::NodesLost, problems.join("; "));
+        Some(made().map_or_else(unknown, |losses| Self::NodesLost(Box::new(losses))))
+    }
+
     /// Returns the loss of one node for good and then of another one, if the URL names a lab whose nodes have all rows each.
     fn nodes_lost(url: &str, spec: &TargetSpec) -> Option<Self> {
         let addresses = addresses_of(url);
         let last = places::last_server(&addresses).ok()??;
-        let ports = last.cluster?.ports;
+        let Some(cluster) = last.cluster else { return Self::primary_lost(url) };
+        let ports = cluster.ports;
         let name = lab_of(url)?;
         let another = ports.len().checked_sub(2).and_then(|number| u32::try_from(number).ok());
         let made = || -> Result<Losses, Vec<String>> {
@@ -147,7 +169,8 @@ impl Crash {
             let killed = places::resolve(&fault("kill", another, None), &addresses)?;
             let others = ports.iter().filter(|port| **port != last.port).map(|port| Node::on(spec, *port));
             let others = others.collect::<Result<_, _>>()?;
-            Ok(Losses { lost, node: Node::on(spec, last.port)?, killed, others })
+            let node = Some(Node::on(spec, last.port)?);
+            Ok(Losses { lost, node, killed, others, promotes: false })
         };
         let unknown = |problems: Vec<String>| Self::Unknown(Failure::NodesLost, problems.join("; "));
         Some(made().map_or_else(unknown, |losses| Self::NodesLost(Box::new(losses))))
@@ -157,7 +180,7 @@ impl Crash {
     fn power_loss(url: &str, spec: &TargetSpec) -> Self {
         let addresses = addresses_of(url);
         match places::last_server(&addresses) {
-            Ok(Some(Server { disk: Some(_), .. })) => on_all(POWER_CUT, &addresses, spec)
+            Ok(Some(Server { disk: Some(_), .. })) => on_all(POWER_CUT, Where::Nodes(None), &addresses, spec)
                 .map(|(fault, nodes)| Self::PowerLoss { fault, nodes })
                 .unwrap_or_else(|problems| Self::Unknown(Failure::PowerLoss, problems.join("; "))),
             Ok(last) => {
@@ -194,7 +217,7 @@ impl Crash {
     pub(crate) fn copying(&self) -> Option<&Node> {
         match self {
             Self::DiskLoss { node, .. } => Some(node),
-            Self::NodesLost(losses) => Some(&losses.node),
+            Self::NodesLost(losses) => losses.node.as_ref(),
             _ => None,
         }
     }
@@ -223,7 +246,7 @@ impl Crash {
     /// Returns what is read after the recovery: each node alone, or the database as `spec` names it.
     pub(crate) fn places<'a>(&'a self, spec: &'a TargetSpec) -> Vec<(Option<u16>, &'a TargetSpec)> {
         let nodes: Vec<&Node> = match self {
-            Self::NodesLost(losses) => losses.others.iter().chain([&losses.node]).collect(),
+            Self::NodesLost(losses) => losses.others.iter().chain(&losses.node).collect(),
             Self::Fault { nodes, .. } | Self::PowerLoss { nodes, .. } => nodes.iter().collect(),
             Self::DiskLoss { node, .. } => vec![node],
             Self::Process | Self::Unknown(..) | Self::NoPower(_) => Vec::new(),
@@ -235,9 +258,14 @@ impl Crash {
     }
 }
 
-/// Returns a fault on all servers of a lab, and the nodes that each have all rows.
-fn on_all(kind: &str, addresses: &[Address], spec: &TargetSpec) -> Result<(Fault, Vec<Node>), Vec<String>> {
-    let fault = places::resolve(&fault(kind, Where::Nodes(None), None), addresses)?;
+/// Returns a fault on the servers of a lab that the URL names, and the nodes that each have all rows.
+fn on_all(
+    kind: &str,
+    place: Where,
+    addresses: &[Address],
+    spec: &TargetSpec,
+) -> Result<(Fault, Vec<Node>), Vec<String>> {
+    let fault = places::resolve(&fault(kind, place, None), addresses)?;
     let last = places::last_server(addresses).map_err(|problem| vec![problem.to_string()])?;
     let ports = last.and_then(|server| server.cluster).map_or_else(Vec::new, |cluster| cluster.ports);
     let nodes = ports.into_iter().map(|port| Node::on(spec, port)).collect::<Result<_, _>>()?;

@@ -9,7 +9,7 @@ use lydite_console::interrupt::Interrupt;
 use lydite_database::{DatabaseState, Target, TargetError, TargetErrorKind};
 use lydite_families::TargetSpec;
 use lydite_faults::sockets::accepts;
-use lydite_faults::{Commands, Fault, Injector};
+use lydite_faults::{Commands, Fault, FaultError, Injector, Where};
 use lydite_tpcc::meta::DatabaseMeta;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -137,6 +137,9 @@ impl Test<'_> {
                  starts the node, and it gets its rows from the others",
                 node.port
             ),
+            None if matches!(self.crash, Crash::NodesLost(_)) => {
+                "interrupted: waits until all servers run again; once more ends at once, and guards start them".to_owned()
+            }
             None => "interrupted: waits until the database runs again; once more ends at once, and a guard starts it"
                 .to_owned(),
         };
@@ -146,7 +149,9 @@ impl Test<'_> {
             let recovered = self.read_all(trial)?;
             let who = match self.crash {
                 Crash::DiskLoss { .. } => "the node has copied all rows and answers",
-                Crash::NodesLost(_) => "all nodes answer, and the lost one has copied all rows",
+                Crash::NodesLost(losses) if losses.node.is_some() => {
+                    "all nodes answer, and the lost one has copied all rows"
+                }
                 _ => "the database answers again",
             };
             trial.step(format!("{who}, {:.1} s after that", begun.elapsed().as_secs_f64()));
@@ -309,7 +314,10 @@ impl Test<'_> {
             None if self.loses_power() => {
                 format!("the power is cut, of the disk and of all servers: {}", begun.proof)
             }
-            None => format!("all servers are killed: {}", begun.proof),
+            None => match &fault.spec.places[..] {
+                [Where::Lab { node: Some(_), .. }] => format!("the primary is killed: {}", begun.proof),
+                _ => format!("all servers are killed: {}", begun.proof),
+            },
         });
         let failed = if loses_disk {
             trial.step(self.go_on(&mut load, killed)?);
@@ -317,14 +325,16 @@ impl Test<'_> {
         } else {
             load.end(LOAD_ENDS, LOAD_ENDS)
         };
-        let ended = injector.end().map_err(|problem| problem.to_string());
+        let ended = injector.end().map_err(Problem::of_end);
         match commands {
             Some(Commands { end, .. }) => {
-                ended.map_err(Problem::NotRun)?;
+                ended?;
                 trial.step(format!("recovery: {}", end.as_deref().unwrap_or_default()));
             }
             None => {
-                let ended = ended.map_err(if loses_disk { Problem::NotRun } else { Problem::Gone })?;
+                // A node without its data that ends has lost nothing that the others have.
+                let not_shown = |problem: Problem| if loses_disk { problem.not_shown() } else { problem };
+                let ended = ended.map_err(not_shown)?;
                 let who = if loses_disk {
                     "the node is started with empty data"
                 } else {
@@ -404,6 +414,22 @@ pub(crate) enum Problem {
 }
 
 impl Problem {
+    /// A failure could not be undone. Only a server that was started again and did not recover speaks against the database.
+    pub(crate) fn of_end(problem: FaultError) -> Self {
+        match problem {
+            FaultError::Down(words) => Self::Gone(words),
+            problem => Self::NotRun(problem.to_string()),
+        }
+    }
+
+    /// Returns the problem as one that says nothing about the database.
+    pub(crate) fn not_shown(self) -> Self {
+        match self {
+            Self::Gone(words) => Self::NotRun(words),
+            problem => problem,
+        }
+    }
+
     /// The load ended by itself.
     pub(crate) fn ended_early(load: &mut LoadProcess) -> Self {
         Self::NotRun(format!("the load ended before the failure: {}", load.last_words()))

@@ -40,5 +40,6 @@ pub use external::{GO_SDK, PYTHON_SDK, SdkFile};
 pub use family::{Evidence, Family, PlacementSource, Scheme};
 pub use gemel::GemelServer;
 pub use own_schema::{OwnSchema, Script, ScriptError, ScriptKind};
+pub use postgres::NOT_INTERLEAVED;
 pub use registry::{TargetSpec, default_port, families, family_of, leaves_out_password};
 pub use templates::Templates;

@@ -20,6 +20,8 @@ pub enum FaultError {
     },
     /// Something went otherwise than it should: the words say what is left, and what to do.
     Failed(String),
+    /// A server was started again, and does not accept connections: it did not recover.
+    Down(String),
 }
 
 impl FaultError {
@@ -37,7 +39,9 @@ impl FaultError {
 impl Display for FaultError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Wrong(words) | Self::Lacks(words) | Self::Failed(words) => f.write_str(words),
+            Self::Wrong(words) | Self::Lacks(words) | Self::Failed(words) | Self::Down(words) => {
+                f.write_str(words)
+            }
             Self::System { step, error } => write!(f, "{step}: {error}"),
         }
     }
@@ -47,7 +51,7 @@ impl Error for FaultError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             Self::System { error, .. } => Some(error),
-            Self::Wrong(_) | Self::Lacks(_) | Self::Failed(_) => None,
+            Self::Wrong(_) | Self::Lacks(_) | Self::Failed(_) | Self::Down(_) => None,
         }
     }
 }

@@ -52,6 +52,8 @@ pub(crate) enum Answer {
     Undone { proof: String, since: Duration },
     /// Something is not as before.
     NotUndone(String),
+    /// A server was started again, and did not recover.
+    Down(String),
     /// The fault is undone, and has left damage.
     Damaged(String),
     /// The guard has undone the fault by itself, after its time.
@@ -64,7 +66,10 @@ impl Answer {
     }
 
     fn not_undone(problem: &FaultError) -> Self {
-        Self::NotUndone(problem.to_string())
+        match problem {
+            FaultError::Down(words) => Self::Down(words.clone()),
+            problem => Self::NotUndone(problem.to_string()),
+        }
     }
 }
 
@@ -208,7 +213,13 @@ fn undo(noted: &Left) -> Result<String, FaultError> {
     loop {
         match noted.undo() {
             Err(_) if Instant::now() < until => thread::sleep(UNDO_AGAIN),
-            Err(problem) => return Err(FaultError::Failed(format!("{problem}: see lydite faults list"))),
+            Err(problem) => {
+                let words = format!("{problem}: see lydite faults list");
+                return Err(match problem {
+                    FaultError::Down(_) => FaultError::Down(words),
+                    _ => FaultError::Failed(words),
+                });
+            }
             Ok(proof) => return Ok(proof),
         }
     }

@@ -124,6 +124,7 @@ impl Injector {
             Answer::Ready
             | Answer::Undone { .. }
             | Answer::NotUndone(_)
+            | Answer::Down(_)
             | Answer::Damaged(_)
             | Answer::Late(_) => Err(failed("its guard has ended before")),
         }
@@ -133,6 +134,7 @@ impl Injector {
     ///
     /// # Errors
     /// Something is not as before, the fault left damage, or it ended at another time than it was meant to.
+    /// [`FaultError::Down`] is the server's failure, all others are not.
     pub fn end(mut self) -> Result<Undone, FaultError> {
         // The guard may have ended; then its answer or its note says how.
         let _gone = self.send(&Order::End);
@@ -144,6 +146,7 @@ impl Injector {
                 | Answer::Damaged(problem)
                 | Answer::Late(problem),
             ) => Err(failed(problem)),
+            Ok(Answer::Down(problem)) => Err(FaultError::Down(problem)),
             Ok(Answer::Ready | Answer::Begun { .. }) => Err(failed("its guard began it twice")),
             Err(_) => self.undo_without_guard(),
         }

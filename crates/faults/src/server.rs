@@ -179,7 +179,7 @@ impl Down {
             return Ok(());
         }
         let words = format!("the server on port {port} did not come back: {}", self.last_words());
-        Err(FaultError::Failed(words))
+        Err(FaultError::Down(words))
     }
 
     /// Returns true if somebody listens on the server's port, or the server was started and may still recover.

@@ -14,6 +14,7 @@ mod directories;
 mod disk;
 mod down;
 mod error;
+mod failover;
 mod find;
 mod fleet;
 mod galera;
@@ -38,6 +39,7 @@ mod up;
 
 pub use down::down;
 pub use error::LabError;
+pub use failover::{PlannedLosses, lose, losses, promote};
 pub use fleet::{RunningFleet, running as running_fleet};
 pub use list::list;
 pub use moves::move_warehouses;

@@ -11,9 +11,13 @@ use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// The file name of the note.
 const NOTE: &str = "lab.json";
+/// Time between two looks at a locked note.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// A lab, as its note describes it.
 #[derive(Debug, Deserialize, Serialize)]
@@ -79,6 +83,18 @@ impl Lab {
             ErrorKind::WouldBlock => being_started(directory),
             _ => Failure::usage(format!("{}: {error}", note.display())),
         })
+    }
+
+    /// Locks the note like [`Lab::lock`], and waits until another process has started its servers.
+    ///
+    /// # Errors
+    /// There is no lab, or the other process takes too long.
+    pub(crate) fn lock_within(directory: &Path, patience: Duration) -> Result<fs::File, Failure> {
+        let begun = Instant::now();
+        while is_starting(directory) && begun.elapsed() < patience {
+            thread::sleep(LOOK);
+        }
+        Self::lock(directory)
     }
 
     /// Writes the note and returns it locked. [`is_starting`] is true until the file is dropped.

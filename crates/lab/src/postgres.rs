@@ -1,13 +1,15 @@
 //! Labs of PostgreSQL servers.
 
 use crate::error::LabError;
+use crate::find::find;
 use crate::kind::Servers;
 use crate::privacy::{make_directory, unprivileged, write_private};
 use crate::process;
-use crate::programs::run_to_end;
+use crate::programs::{check_success, run_to_end};
 use crate::server::Server;
 use lydite_console::exit::{Failure, Outcome};
 use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -23,6 +25,11 @@ const PATIENCE_S: &str = "60";
 
 /// The program that copies a running server.
 const BACKUP: &str = "pg_basebackup";
+/// The file that a replica has in its data, and a primary has not.
+const OF_REPLICA: &str = "standby.signal";
+/// Query of the bytes of the primary's log that a replica has received.
+const RECEIVED: &str =
+    "SELECT pg_wal_lsn_diff(greatest(pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn()), '0/0')::bigint";
 
 /// The server's programs, and the user that runs them.
 pub(crate) struct Programs {
@@ -132,6 +139,11 @@ pub(crate) fn start_replica(
     password: &str,
 ) -> Result<(), LabError> {
     make_directory(&server.path, programs.user)?;
+    copy(programs, primary, server, password)
+}
+
+/// Copies the data of a primary, and starts the replica on it.
+fn copy(programs: &Programs, primary: &Server, server: &Server, password: &str) -> Result<(), LabError> {
     let data = server.data();
     let mut copy = programs.command(BACKUP);
     copy.args(["-h", "127.0.0.1", "-U", "postgres", "-X", "stream", "-c", "fast", "--no-sync", "-R", "-w"]);
@@ -176,6 +188,92 @@ pub(crate) fn start_again(programs: &Programs, server: &Server) -> Result<(), La
     start(programs, server)
 }
 
+/// Starts a server of a lab with replicas that has ended: the primary, without `primary`, or a replica. A replica that has
+/// no data any more, or has been a primary, becomes a new copy of the primary.
+pub(crate) fn start_again_beside(
+    programs: &Programs,
+    primary: Option<&Server>,
+    server: &Server,
+    password: &str,
+) -> Result<(), LabError> {
+    match primary {
+        Some(primary) if !server.data().join(OF_REPLICA).exists() => {
+            copy_again(programs, primary, server, password)
+        }
+        None if !server.data().exists() => Err(LabError::Failed(format!(
+            "the primary on port {} has lost its data: let a replica take its place with lydite lab promote",
+            server.port
+        ))),
+        _ => start_again(programs, server),
+    }
+}
+
+/// Makes a server that does not run a new replica of the primary.
+pub(crate) fn copy_again(
+    programs: &Programs,
+    primary: &Server,
+    server: &Server,
+    password: &str,
+) -> Result<(), LabError> {
+    if find(&of_data(server)).is_some() {
+        let data = server.data();
+        let words = format!("a server runs in {}, on another port than {}", data.display(), server.port);
+        return Err(LabError::Failed(words));
+    }
+    remove_data(server)?;
+    copy(programs, primary, server, password)
+}
+
+/// Removes the data of a server that does not run.
+pub(crate) fn remove_data(server: &Server) -> Result<(), LabError> {
+    let data = server.data();
+    match fs::remove_dir_all(&data) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(LabError::system(format!("remove {}", data.display()), error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Returns the bytes of the primary's log that a replica has received.
+pub(crate) fn received(programs: &Programs, server: &Server, password: &str) -> Result<u64, LabError> {
+    let mut query = programs.command("psql");
+    query.env("PGPASSWORD", password).env("PGCONNECT_TIMEOUT", "10");
+    query.args([
+        "-XAt",
+        "-h",
+        "127.0.0.1",
+        "-U",
+        "postgres",
+        "-d",
+        "postgres",
+        "-p",
+        &server.port.to_string(),
+    ]);
+    let output = query.args(["-c", RECEIVED]).output().map_err(|error| LabError::system("psql", error))?;
+    check_success(&output, "psql")?;
+    let answer = String::from_utf8_lossy(&output.stdout);
+    answer.trim().parse().map_err(|_| {
+        let words = format!("the replica on port {} says that it has received {answer:?}", server.port);
+        LabError::Failed(words)
+    })
+}
+
+/// Lets a replica be a primary, on the port that it has.
+pub(crate) fn promote(programs: &Programs, server: &Server) -> Result<(), LabError> {
+    let mut promote = programs.command("pg_ctl");
+    promote.args(["promote", "-w", "-t", PATIENCE_S, "-D"]).arg(server.data());
+    run_to_end(promote, "pg_ctl")
+}
+
+/// Ends a server that runs on another port than its own, and starts it there.
+pub(crate) fn move_to_its_port(programs: &Programs, server: &Server) -> Result<(), LabError> {
+    let mut stop = programs.command("pg_ctl");
+    stop.args(["stop", "-w", "-m", "fast", "-t", PATIENCE_S, "-D"]).arg(server.data());
+    run_to_end(stop, "pg_ctl")?;
+    start(programs, server)
+}
+
 /// Returns the process number in a server's file, which a killed server leaves behind.
 fn postmaster(data: &Path) -> Option<i32> {
     let file = fs::read_to_string(data.join("postmaster.pid")).ok()?;
@@ -197,7 +295,12 @@ fn resume(data: &Path) {
 
 /// Kills a server whose files can't be read, if it runs.
 pub(crate) fn kill(server: &Server) -> Outcome {
-    process::kill_all(server, &["-D".to_owned(), server.data().display().to_string()])
+    process::kill_all(server, &of_data(server))
+}
+
+/// Returns the arguments of the process of a server.
+fn of_data(server: &Server) -> [String; 2] {
+    ["-D".to_owned(), server.data().display().to_string()]
 }
 
 /// Ends a server if it runs.

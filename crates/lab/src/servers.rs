@@ -101,6 +101,10 @@ impl Programs {
     ) -> Result<(), LabError> {
         let password = lab.password().unwrap_or_default();
         match self {
+            Self::Postgres(programs) if kind == Servers::PostgresWithReplicas => {
+                let primary = lab.servers.first().filter(|_| !is_first);
+                postgres::start_again_beside(programs, primary, server, password)
+            }
             Self::Postgres(programs) => postgres::start_again(programs, server),
             Self::Mariadb(programs) => mariadb::start_again(programs, kind, is_first, server, password),
             Self::Gemel(programs) => gemel::start_again(programs, server, password),

@@ -107,6 +107,9 @@ pub(crate) struct RunArgs {
     /// Known only to be rejected: clap would suggest --fresh instead, which drops the loaded rows
     #[arg(long, hide = true)]
     pub(crate) resume: bool,
+    /// Known only to be rejected with the reason
+    #[arg(long, hide = true)]
+    pub(crate) interleaved: bool,
     /// Do not check the consistency conditions before and after
     #[arg(long)]
     pub(crate) no_check: bool,
@@ -162,6 +165,9 @@ pub(crate) struct LoadArgs {
     /// First drop all tables, views and foreign tables with the names of Lydite's tables, whoever made them
     #[arg(long, conflicts_with = "resume")]
     pub(crate) fresh: bool,
+    /// Known only to be rejected with the reason
+    #[arg(long, hide = true)]
+    pub(crate) interleaved: bool,
     /// Write the measures of the load as JSON; - is the standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<String>,

@@ -30,6 +30,7 @@ pub mod replicas;
 mod request;
 mod result;
 mod settling;
+mod shapes;
 mod sources;
 pub mod spread;
 mod workload;

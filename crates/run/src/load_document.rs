@@ -4,19 +4,22 @@ use crate::host;
 use crate::loading::LoadDone;
 use crate::publishing::or_elsewhere;
 use crate::result::load::{of_tables, of_warehouses};
+use crate::shapes::Shapes;
 use lydite_console::exit::{Failure, Outcome};
 use lydite_console::interrupt::Interrupt;
 use lydite_console::output::print;
-use lydite_database::Description;
+use lydite_database::{Description, Target};
 use lydite_plan::destination::Destination;
 use lydite_plan::load::LoadOutputs;
 use lydite_report::model::{LoadPlan, LoadResult, Status, TargetInfo};
 use lydite_report::render_load;
+use std::sync::Arc;
 
 /// Database and plan of a load, for its documents.
-#[derive(Clone, Debug)]
 pub struct LoadFacts {
-    /// The loaded database.
+    /// The database.
+    pub target: Arc<dyn Target>,
+    /// Its description.
     pub description: Description,
     /// The plan of the load.
     pub plan: LoadPlan,
@@ -54,8 +57,10 @@ impl LoadDone {
     }
 
     fn document(&self, of: LoadFacts, outputs: &LoadOutputs) -> Result<LoadResult, Failure> {
-        let LoadFacts { description, plan } = of;
+        let LoadFacts { target, description, plan } = of;
         let micro = plan.workload == "micro";
+        // The tables of the microbenchmark are others.
+        let shapes = if micro { Shapes::default() } else { Shapes::read(&target) };
         let configuration = &self.seen.configuration;
         Ok(LoadResult {
             label: outputs.label.clone(),
@@ -63,7 +68,13 @@ impl LoadDone {
             plan: LoadPlan { observe: outputs.observe.written(), ..plan },
             host: host::info(),
             load: if micro { of_tables(self)? } else { of_warehouses(self)? },
-            warnings: description.unread.iter().chain(&self.seen.warnings).cloned().collect(),
+            warnings: description
+                .unread
+                .iter()
+                .chain(&self.seen.warnings)
+                .chain(&shapes.warning)
+                .cloned()
+                .collect(),
             target: TargetInfo {
                 kind: description.kind,
                 version: description.version,
@@ -72,6 +83,7 @@ impl LoadDone {
                 changed_settings: configuration.changed_settings.clone(),
                 encrypted: configuration.encrypted,
                 embedded: description.embedded,
+                tables: shapes.tables,
             },
             ..LoadResult::default()
         })

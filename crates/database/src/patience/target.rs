@@ -17,6 +17,7 @@ use crate::observe::{Configuration, Observe, Observer};
 use crate::replication::{Positions, Replication};
 use crate::reread::{FoundRows, HalfCounts, RowKeys};
 use crate::session::Session;
+use crate::shapes::{TableShape, TableShapes};
 use crate::target::{Demand, Target};
 use crate::workload::Micro;
 use crate::written::Written;
@@ -221,6 +222,7 @@ impl Target for Patient {
             observe: offered.observe.map(|_| self as _),
             // A check of foreign tables is one long read, which the user can interrupt.
             foreign: offered.foreign,
+            shapes: offered.shapes.map(|_| self as _),
         }
     }
 }
@@ -241,6 +243,12 @@ impl Nodes for Patient {
     /// Waits without a limit, because a move copies rows.
     fn move_warehouses(&self, warehouses: &[WarehouseId], shard: usize) -> Result<Moved, TargetError> {
         self.target.capabilities().move_warehouses(warehouses, shard)
+    }
+}
+
+impl TableShapes for Patient {
+    fn shapes(&self) -> Result<Vec<TableShape>, TargetError> {
+        self.ask("the sizes of its tables", |target| target.capabilities().shapes())
     }
 }
 

@@ -6,12 +6,14 @@
 mod citus;
 mod cockroach;
 mod oceanbase;
+mod shapes;
 mod tidb;
 mod yugabyte;
 
 pub(crate) use citus::CITUS;
 pub(crate) use cockroach::COCKROACH;
 pub(crate) use oceanbase::OCEANBASE;
+pub(crate) use shapes::{SHAPES_OF_COCKROACH, SHAPES_OF_MYSQL, SHAPES_OF_POSTGRES, shapes};
 pub(crate) use tidb::TIDB;
 pub(crate) use yugabyte::YUGABYTE;
 

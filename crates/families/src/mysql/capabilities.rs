@@ -1,5 +1,6 @@
 //! Features beside those of every target: placement, replication, transactions that stop, function tests, cancellation.
 
+use crate::catalogs;
 use crate::mysql::Mysql;
 use crate::mysql::wire::Wire;
 use crate::net::Purpose;
@@ -11,7 +12,8 @@ use lydite_database::sql::session::SqlSession;
 use lydite_database::sql::sql_error::SqlError;
 use lydite_database::{
     BalanceTarget, Balances, Held, HeldTarget, NodeSize, Nodes, Positions, Replicated, Replication, Server,
-    Session, StoppableWork, TableEngines, TargetError, TxMode, engines_of_all, seated,
+    Session, StoppableWork, TableEngines, TableShape, TableShapes, TargetError, TxMode, engines_of_all,
+    over_shards, seated,
 };
 use lydite_tpcc::Placement;
 use std::time::Duration;
@@ -32,6 +34,18 @@ impl Nodes for Mysql {
         let Some(catalog) = wire.product.placement else { return Ok(None) };
         let errors = (&*self.config.place(), self.failed("ask the nodes for their sizes"));
         catalog.sizes(&mut wire, errors)
+    }
+}
+
+impl TableShapes for Mysql {
+    fn shapes(&self) -> Result<Vec<TableShape>, TargetError> {
+        let mut wire = self.connect_wire()?;
+        // Else MySQL answers what it knew up to a day ago. Servers without the setting have no such answers.
+        let _unknown = wire.execute("SET SESSION information_schema_stats_expiry = 0");
+        let errors = (&*self.config.place(), self.failed("ask for the sizes of the tables"));
+        let own = catalogs::shapes(&mut wire, catalogs::SHAPES_OF_MYSQL, errors)?;
+        let shards = self.shards.iter().map(Self::shapes).collect::<Result<Vec<_>, _>>()?;
+        Ok(over_shards(own, &shards))
     }
 }
 

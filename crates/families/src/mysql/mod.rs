@@ -487,6 +487,7 @@ impl Target for Mysql {
             server: Some(self),
             observe: Some(self),
             foreign: Some(self),
+            shapes: Some(self),
             ..Capabilities::default()
         }
     }

@@ -1,5 +1,6 @@
 //! Features beside those of every target: placement, replication, transactions that stop, function tests, cancellation.
 
+use crate::catalogs;
 use crate::net::Purpose;
 use crate::per_transaction;
 use crate::postgres::wire::{self, Wire};
@@ -11,7 +12,8 @@ use lydite_database::sql::session::SqlSession;
 use lydite_database::sql::sql_error::SqlError;
 use lydite_database::{
     BalanceTarget, Balances, Held, HeldTarget, Moved, NodeSize, Nodes, Positions, Replicated, Replication,
-    Server, Session, StoppableWork, TableEngines, TargetError, TxMode, engines_of_all, seated,
+    Server, Session, StoppableWork, TableEngines, TableShape, TableShapes, TargetError, TxMode,
+    engines_of_all, over_shards, seated,
 };
 use lydite_tpcc::{Placement, WarehouseId};
 use std::time::Duration;
@@ -43,6 +45,16 @@ impl Nodes for Postgres {
 
     fn move_warehouses(&self, warehouses: &[WarehouseId], shard: usize) -> Result<Moved, TargetError> {
         self.move_to_shard(warehouses, shard)
+    }
+}
+
+impl TableShapes for Postgres {
+    fn shapes(&self) -> Result<Vec<TableShape>, TargetError> {
+        let Some(query) = self.config.product.shapes else { return Ok(Vec::new()) };
+        let errors = (&*self.config.place(), self.failed("ask for the sizes of the tables"));
+        let own = catalogs::shapes(&mut self.connect_wire()?, query, errors)?;
+        let shards = self.shards.iter().map(Self::shapes).collect::<Result<Vec<_>, _>>()?;
+        Ok(over_shards(own, &shards))
     }
 }
 

@@ -4,6 +4,7 @@ use crate::net::Host;
 use crate::net::url::{CONNECTION_LIFETIME, NODES, ServerUrl, connection_lifetime, nodes, servers, variable};
 use crate::own_schema::OwnSchema;
 use crate::per_transaction::{CONNECTION, life};
+use crate::postgres::archive::{self, ARCHIVE, is_zone};
 use crate::postgres::libpq::{self, Connection, setting};
 use crate::postgres::product::Product;
 use crate::statement_limit::{STATEMENT_TIMEOUT, limit};
@@ -131,6 +132,7 @@ pub(crate) const COCKROACH_OPTIONS: &[OptionSpec] = options![
         default: "replication",
         about: "replicas that are kept in the zone: all, or the leaseholder",
     },
+    ARCHIVE,
     OptionSpec {
         name: "follower_reads",
         values: "off, on",
@@ -199,6 +201,8 @@ pub(crate) struct Config {
     pub(crate) zones: Vec<String>,
     /// True if zones keep only leaseholders.
     pub(crate) zone_leases: bool,
+    /// Zone that keeps old orders (CockroachDB).
+    pub(crate) archive: Option<String>,
     /// True if read-only transactions read an earlier state from any replica (CockroachDB).
     pub(crate) follower_reads: bool,
     /// More servers of the same database for sessions, beside the URL's.
@@ -265,6 +269,7 @@ pub(crate) fn parse(
         batch: batch::of(parsed, &mut errors).or(product.batch),
         split: parsed.number("split", 1..=MOST_SPLIT, &mut errors),
         zones: zones(parsed, &mut errors),
+        archive: archive::read(parsed, &mut errors),
         follower_reads: parsed.choice("follower_reads", &["off", "on"], &mut errors) == "on",
         zone_leases: parsed.choice("zone_strategy", &["replication", "leases"], &mut errors) == "leases",
         mode,
@@ -409,8 +414,7 @@ pub(crate) const NOT_SERIALIZABLE: &str =
 fn zones(parsed: &ParsedUrl, errors: &mut Vec<String>) -> Vec<String> {
     let mut zones: Vec<String> = Vec::new();
     for zone in parsed.options.get("zones").iter().flat_map(|list| list.split(',')) {
-        let named = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
-        if zone.is_empty() || !zone.chars().all(named) {
+        if !is_zone(zone) {
             errors
                 .push(format!("target option zones: {zone:?} is not a zone: use letters, digits, - _ and ."));
         } else if zones.iter().any(|known| known == zone) {

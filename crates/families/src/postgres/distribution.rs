@@ -1,14 +1,34 @@
 //! Statements that distribute a new table over the nodes of a database.
 
+use crate::postgres::archive;
 use crate::postgres::config::Config;
 use crate::postgres::product::Distribution;
+use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::schema::Table;
 
-/// Returns the statements that distribute a new table of so many warehouses.
-pub(crate) fn statements(config: &Config, table: Table, warehouses: u32) -> Vec<String> {
+/// Reason against CockroachDB's interleaved tables, and what keeps rows together or apart instead.
+pub const NOT_INTERLEAVED: &str = "--interleaved: CockroachDB removed interleaved tables in version 21.2: leave it out; \
+     split=N in the URL puts N warehouses into a range of each table, and zones=… or archive=… keeps rows in a zone";
+
+/// Longest part of a statement in a message: one with all partitions has many.
+const SHOWN: usize = 160;
+
+/// Returns the begin of a statement, for a message of one line.
+pub(super) fn shown(statement: &str) -> String {
+    let begin: String = statement.chars().take(SHOWN).collect();
+    let more = if begin.len() < statement.len() { "…" } else { "" };
+    begin + more
+}
+
+/// Returns the statements that distribute a new table.
+pub(crate) fn statements(config: &Config, table: Table, meta: &DatabaseMeta) -> Vec<String> {
     match config.product.distribution {
         Distribution::None => Vec::new(),
-        Distribution::Ranges => ranges(config, table, warehouses),
+        Distribution::Ranges => {
+            let mut all = archive::statements(config.archive.as_deref(), table, meta);
+            all.extend(ranges(config, table, meta.warehouses));
+            all
+        }
         Distribution::Workers => workers(config, table),
     }
 }

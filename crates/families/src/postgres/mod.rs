@@ -1,5 +1,6 @@
 //! PostgreSQL and databases with its protocol: CockroachDB, YugabyteDB, Citus.
 
+mod archive;
 mod capabilities;
 mod config;
 mod connecting;
@@ -37,6 +38,7 @@ mod templates;
 mod wire;
 
 pub(crate) use config::Config;
+pub use distribution::NOT_INTERLEAVED;
 pub(crate) use family::{CITUS_FAMILY, COCKROACH_FAMILY, POSTGRES_FAMILY, YUGABYTE_FAMILY};
 use lydite_database::{
     Capabilities, ConditionFinding, DatabaseState, Demand, Description, Endpoints, FoundRows, HalfCounts,
@@ -355,6 +357,7 @@ impl Target for Postgres {
     }
 
     fn create_schema(&self, meta: &DatabaseMeta) -> Result<(), TargetError> {
+        archive::check(self.config.archive.as_deref(), meta)?;
         let mut wire = self.connect_wire()?;
         self.check_shards(&mut wire, meta)?;
         self.check_names(&mut wire, &Table::ALL)?;
@@ -491,6 +494,7 @@ impl Target for Postgres {
             server: Some(self),
             observe: Some(self),
             foreign: Some(self),
+            shapes: self.config.product.shapes.is_some().then_some(self as _),
             ..Capabilities::default()
         }
     }
@@ -512,7 +516,7 @@ impl Postgres {
         // tables are placed with its rows.
         let spread: Vec<String> = Table::ALL
             .iter()
-            .flat_map(|&table| distribution::statements(&self.config, table, meta.warehouses))
+            .flat_map(|&table| distribution::statements(&self.config, table, meta))
             .collect();
         if self.shards.is_empty() && spread.is_empty() {
             let notes = meta::create(meta);
@@ -523,7 +527,8 @@ impl Postgres {
         wire.execute(&format!("{sql}{notes}; COMMIT")).map_err(self.failed("create the tables"))?;
         self.map_users(wire)?;
         for statement in spread {
-            wire.execute(&statement).map_err(self.failed(&format!("spread the tables: {statement}")))?;
+            let doing = format!("spread the tables: {}", distribution::shown(&statement));
+            wire.execute(&statement).map_err(self.failed(&doing))?;
         }
         wire.execute(meta::LOADING).map_err(self.failed("note what is loaded"))
     }

@@ -59,6 +59,8 @@ pub(crate) struct Product {
     pub(crate) distribution: Distribution,
     /// Catalogs that name the node of each warehouse; `None` for a database of one node.
     pub(crate) placement: Option<&'static Catalog>,
+    /// Query of sizes and parts of tables, see [`catalogs::shapes`]; `None` if the catalogs lack them.
+    pub(crate) shapes: Option<&'static str>,
     /// Query of a text that the servers of one cluster have in common.
     pub(crate) cluster: &'static str,
     /// Query of the isolation level of the current transaction.
@@ -87,6 +89,7 @@ pub(crate) static POSTGRES: Product = Product {
     distributes: false,
     distribution: Distribution::None,
     placement: None,
+    shapes: Some(catalogs::SHAPES_OF_POSTGRES),
     // One server: a copy of its files has the same identifier, but not the same start.
     cluster: "SELECT system_identifier || ' ' || pg_postmaster_start_time() FROM pg_control_system()",
     effective_isolation: "SELECT current_setting('transaction_isolation')",
@@ -111,6 +114,7 @@ pub(crate) static COCKROACH: Product = Product {
     batch: Some(10_000),
     distribution: Distribution::Ranges,
     placement: Some(&catalogs::COCKROACH),
+    shapes: Some(catalogs::SHAPES_OF_COCKROACH),
     cluster: "SELECT crdb_internal.cluster_id()::text",
     own_node: Some("SELECT 'n' || crdb_internal.node_id()::text"),
     ..POSTGRES
@@ -130,6 +134,7 @@ pub(crate) static YUGABYTE: Product = Product {
     always_durable: true,
     batch: Some(10_000),
     placement: Some(&catalogs::YUGABYTE),
+    shapes: None,
     cluster: "SELECT host || ':' || port FROM yb_servers() ORDER BY 1",
     // The server maps levels to others, depending on its flags.
     effective_isolation: "SELECT coalesce(current_setting('yb_effective_transaction_isolation_level', true), \
@@ -150,6 +155,8 @@ pub(crate) static CITUS: Product = Product {
     distributes: true,
     distribution: Distribution::Workers,
     placement: Some(&catalogs::CITUS),
+    // The coordinator has no rows of distributed tables.
+    shapes: None,
     cluster: "SELECT nodename || ':' || nodeport FROM pg_dist_node ORDER BY 1",
     own_node: Some(
         "SELECT nodename || ':' || nodeport FROM pg_dist_node \

@@ -1,6 +1,7 @@
 //! All integration tests of this crate in one program: they run in parallel and share servers and loaded databases.
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic")]
 
+mod distribution;
 mod extra;
 mod growth;
 mod malformed;
@@ -13,6 +14,7 @@ mod postgres_family;
 mod recorded;
 mod replay;
 mod replicas;
+mod shapes;
 mod sharded;
 mod skewed;
 mod spider;

@@ -28,6 +28,7 @@ fn oceanbase_answers_as_sqlite_does_in_every_mode_and_keeps_the_conditions_when_
         );
         assert_conditions(&*target);
     }
+    crate::shapes::assert_described(&*open(&url, TxMode::Statements), 1, None);
     let told = open(&url, TxMode::Statements).describe().expect("a description");
     assert!(told.version.contains("OceanBase") && told.version.contains("seekdb"), "{told:?}");
 

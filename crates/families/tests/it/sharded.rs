@@ -136,6 +136,7 @@ fn warehouses_are_parted_over_shards_and_the_database_is_the_same() {
         assert!(placement.nodes.iter().any(|node| node.contains(&format!("port={}", shard.port()))));
     }
 
+    crate::shapes::assert_shapes(&*target, WAREHOUSES, Some(3));
     let sizes = target.capabilities().node_sizes().expect("sizes").expect("sizes that are known");
     let named: Vec<&String> = sizes.iter().map(|of| &of.node).collect();
     assert_eq!(named, placement.nodes.iter().collect::<Vec<_>>());

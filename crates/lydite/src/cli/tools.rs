@@ -142,6 +142,24 @@ pub(crate) enum LabCommand {
         #[arg(long, value_name = "DIR")]
         dir: Option<PathBuf>,
     },
+    /// Kill a server of the lab pg-replicas, and remove its data: it is lost for ever
+    Lose {
+        /// Kind of the lab, and the server, from 0, the primary
+        #[arg(value_name = "KIND/NODE")]
+        place: String,
+        /// Directory that the lab was started with
+        #[arg(long, value_name = "DIR")]
+        dir: Option<PathBuf>,
+    },
+    /// Let the replica of the lab pg-replicas with the most rows take the place of a primary that is down; other servers
+    /// that are down become new replicas
+    Promote {
+        /// Kind of the lab
+        kind: String,
+        /// Directory that the lab was started with
+        #[arg(long, value_name = "DIR")]
+        dir: Option<PathBuf>,
+    },
     /// Move warehouses to a shard of the lab pg-sharded, while others may use the database
     Move {
         /// Kind of the lab, and the shard to move to, from 1, as pg-sharded/1

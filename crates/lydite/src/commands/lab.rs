@@ -15,6 +15,8 @@ pub(crate) fn command(args: LabArgs) -> Outcome {
         }
         LabCommand::Down { kind, dir } => lydite_lab::down(&kind, dir),
         LabCommand::Restart { place, dir } => lydite_lab::restart(&place, dir),
+        LabCommand::Lose { place, dir } => lydite_lab::lose(&place, dir),
+        LabCommand::Promote { kind, dir } => lydite_lab::promote(&kind, dir),
         LabCommand::Move { place, warehouses, dir } => lydite_lab::move_warehouses(&place, &warehouses, dir),
         LabCommand::List => lydite_lab::list(),
     }

@@ -6,7 +6,7 @@ use crate::signals::watch;
 use lydite_console::exit::Outcome;
 use lydite_console::output::reserve_stdout;
 use lydite_database::TxMode;
-use lydite_families::TargetSpec;
+use lydite_families::{NOT_INTERLEAVED, TargetSpec};
 use lydite_lab::places::{rehearse, resolve_all};
 use lydite_observe::SourceSpec;
 use lydite_plan::entries::Entries;
@@ -58,6 +58,7 @@ fn entries(args: &RunArgs) -> Entries {
     if args.resume {
         entries.errors.push("--resume: is for `lydite load`: finish the load with it, then run".into());
     }
+    entries.errors.extend(args.interleaved.then(|| NOT_INTERLEAVED.to_owned()));
     if args.plan.values("fault").iter().any(|fault| fault.trim().is_empty()) {
         entries.errors.push("--fault: is empty: name a fault, for example kill@8s..11s/lab:pg".into());
     }

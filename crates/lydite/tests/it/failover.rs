@@ -14,7 +14,7 @@ fn cluster(options: &[&str]) -> Lab {
 }
 
 /// Runs a command of the script.
-fn script(lab: &Lab, command: &str) {
+pub(crate) fn script(lab: &Lab, command: &str) {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiments/failover/pg-replicas.sh");
     let mut shell = Command::new(script);
     shell.args([command, text(&lab.directory())]);

@@ -1,9 +1,9 @@
 //! The environment of a run on its page: plan, database, machine, client, load, settings.
 
 use super::controls;
-use super::markup::{Markup, pairs};
+use super::markup::{Markup, figures, pairs, table, words};
 use crate::figures::{bytes, count, duration, number, plural};
-use crate::model::{RunResult, Status};
+use crate::model::{RunResult, Status, TableInfo};
 
 /// Returns the content of the section.
 pub(super) fn content(r: &RunResult) -> Markup {
@@ -13,7 +13,35 @@ pub(super) fn content(r: &RunResult) -> Markup {
     tables.push(client(r));
     tables.push(load(r));
     tables.push(settings(r));
-    Markup::element("div", &[("class", "columns")], tables)
+    let mut all = Markup::element("div", &[("class", "columns")], tables);
+    all.push(target_tables(r));
+    all
+}
+
+/// The tables of the database, if it described them. Columns without any number are left out.
+pub(super) fn target_tables(r: &RunResult) -> Markup {
+    type Cell = fn(&TableInfo) -> Option<String>;
+    let all: [(&'static str, Cell); 6] = [
+        ("size with indexes", |of| of.bytes.map(bytes)),
+        ("rows (estimate)", |of| of.rows.map(count)),
+        ("partitions", |of| of.partitions.map(count)),
+        ("ranges", |of| of.ranges.map(count)),
+        ("columns", |of| of.columns.map(count)),
+        ("indexes", |of| of.indexes.map(count)),
+    ];
+    let tables = &r.target.tables;
+    if tables.is_empty() {
+        return Markup::default();
+    }
+    let shown: Vec<(&'static str, Cell)> =
+        all.into_iter().filter(|(_, cell)| tables.iter().any(|of| cell(of).is_some())).collect();
+    let columns: Vec<_> =
+        std::iter::once(words("Table")).chain(shown.iter().map(|(name, _)| figures(name))).collect();
+    let row = |of: &TableInfo| {
+        let cells = shown.iter().map(|(_, cell)| cell(of).unwrap_or_else(|| "–".to_owned()));
+        std::iter::once(of.name.clone()).chain(cells).map(|cell| Markup::text(&cell)).collect()
+    };
+    table("Tables at the end, by the catalog of the database", &columns, tables.iter().map(row).collect())
 }
 
 fn text(name: &str, value: &str) -> (String, Markup) {

@@ -163,7 +163,9 @@ fn surroundings(result: &LoadResult) -> Markup {
         environment::load(&of),
         environment::settings(&of),
     ];
-    Markup::element("div", &[("class", "columns")], all.into_iter().collect())
+    let mut columns = Markup::element("div", &[("class", "columns")], all.into_iter().collect());
+    columns.push(environment::target_tables(&of));
+    columns
 }
 
 #[cfg(test)]

@@ -29,6 +29,35 @@ pub struct TargetInfo {
     /// True if it runs inside the client's process, so that its cost is part of the client's.
     #[serde(default)]
     pub embedded: bool,
+    /// The nine tables at the end, as its catalog has them; empty if it does not report them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tables: Vec<TableInfo>,
+}
+
+/// A table, as the catalog of its database has it. Numbers that the catalog lacks are absent.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TableInfo {
+    /// Name of the table.
+    pub name: String,
+    /// Bytes of its rows and indexes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    /// Number of its rows, as the catalog estimates it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rows: Option<u64>,
+    /// Partitions, if it has some.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub partitions: Option<u64>,
+    /// Ranges of keys that the database stores apart, if it stores tables in ranges.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ranges: Option<u64>,
+    /// Columns.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub columns: Option<u64>,
+    /// Indexes, with that of the primary key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub indexes: Option<u64>,
 }
 
 impl TargetInfo {

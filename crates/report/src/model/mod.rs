@@ -34,7 +34,7 @@ pub use checks::{
     WindowVerdict,
 };
 pub use endpoints::EndpointResult;
-pub use environment::{ClientCost, HostInfo, TargetInfo};
+pub use environment::{ClientCost, HostInfo, TableInfo, TargetInfo};
 pub use faults::{Around, FaultAvailability, FaultResult, PeriodicFault, Settling, Spread};
 pub use load::{LoadBatches, LoadClient, LoadInfo, LoadPhase, LoadPlan, LoadResult, LoadSeries, TableLoad};
 pub use nodes::{NodeBytes, NodeFigures};

@@ -14,6 +14,7 @@ pub(crate) mod observing;
 mod sample;
 pub(crate) mod servers;
 mod success_log;
+mod tables;
 
 use crate::companion::Begun;
 use crate::ready::tpcc::Ready;
@@ -35,4 +36,5 @@ pub(crate) const OF_TPCC: &[fn(&Ready<'_>) -> Begun<Tpcc>] = &[
     answers::begin,
     success_log::begin,
     ledger::begin,
+    tables::begin,
 ];

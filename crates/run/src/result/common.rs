@@ -85,6 +85,7 @@ pub(crate) fn common<W: Runnable>(
             changed_settings: BTreeMap::new(),
             encrypted: None,
             embedded: description.embedded,
+            tables: Vec::new(),
         },
         window: Window {
             start: jiff::Timestamp::try_from(measured.window.start).unwrap_or_default().to_string(),

@@ -4,7 +4,7 @@ use crate::cli::LoadArgs;
 use crate::commands::joining::joining;
 use lydite_console::exit::Failure;
 use lydite_database::TxMode;
-use lydite_families::TargetSpec;
+use lydite_families::{NOT_INTERLEAVED, TargetSpec};
 use lydite_observe::SourceSpec;
 use lydite_plan::Problem;
 use lydite_plan::data::Data;
@@ -57,6 +57,7 @@ impl Asked {
         let spec = own_schema::read(&mut entries, spec);
         let outputs = LoadOutputs::read(&mut entries, spec.as_ref(), &SourceSpec::reach);
         let mut errors = entries.errors;
+        errors.extend(args.interleaved.then(|| NOT_INTERLEAVED.to_owned()));
         let from = Directory::read(args, &outputs, &mut errors);
         let mut keep = |flag: &str, result: Result<u64, Problem>| {
             result.map_err(|problem| errors.push(format!("--{flag}: {problem}"))).ok()

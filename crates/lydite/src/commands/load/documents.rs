@@ -36,7 +36,7 @@ pub(super) fn facts(
         check_s: checked.map(Checked::seconds),
         observe: Vec::new(),
     };
-    Ok(Some(LoadFacts { description: target.describe()?, plan }))
+    Ok(Some(LoadFacts { target: Arc::clone(target), description: target.describe()?, plan }))
 }
 
 /// Writes the documents of a load, and ends the command.

@@ -29,6 +29,7 @@ fn not_for_micro(args: &LoadArgs, errors: &mut Vec<String>) {
         (args.fleet.agents.is_some() || args.fleet.join.is_some(), "agents", "leave it out"),
         (args.csv.is_some(), "csv", "leave it out"),
         (args.from.is_some(), "from", "leave it out"),
+        (args.interleaved, "interleaved", "leave it out"),
         (args.resume, "resume", "load again with --fresh"),
     ] {
         if given {
@@ -89,7 +90,7 @@ pub(super) fn load(args: &LoadArgs, mut entries: Entries) -> Outcome {
     let sought = outputs.any().then_some(&sought);
     let done = records::load(&*target, &meta, jobs, style, &interrupt, sought)?;
     let plan = LoadPlan { workload: "micro".into(), seed, ..LoadPlan::default() };
-    let facts = outputs.any().then_some(LoadFacts { description, plan });
+    let facts = outputs.any().then(|| LoadFacts { target: Arc::clone(&target), description, plan });
     let interrupted = "interrupted: start again with the same command and --fresh";
     conclude(&done, facts, &outputs, &interrupt, interrupted)
 }

@@ -132,6 +132,7 @@ pub(crate) fn sample(look: Look) -> RunResult {
                 .into(),
             encrypted: Some(true),
             embedded: false,
+            tables: Vec::new(),
         },
         host: HostInfo {
             hostname: "bench-01".to_owned(),
