@@ -6,8 +6,10 @@
 
 mod looks;
 mod needed;
+mod order;
 mod ratio;
 
 pub use looks::{LEAST_PAIRS, Looks};
 pub use needed::{MOST_NEEDED, pairs_needed};
+pub use order::first_of;
 pub use ratio::{ERROR, LEAST_RUNS, NoRatio, Ratio, Side, of_groups, of_pairs};
