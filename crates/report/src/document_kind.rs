@@ -22,10 +22,13 @@ pub enum DocumentKind {
     Was,
     /// Measures of `lydite load`.
     Load,
+    /// Comparison of `lydite ab`.
+    Ab,
 }
 
 /// Keys of each kind.
-const KEYS: [(DocumentKind, &[&str]); 8] = [
+const KEYS: [(DocumentKind, &[&str]); 9] = [
+    (DocumentKind::Ab, &["ab", "sides"]),
     (DocumentKind::Audit, &["audit", "tests"]),
     (DocumentKind::Sweep, &["points", "figures"]),
     (DocumentKind::Isolation, &["isolation"]),
@@ -54,6 +57,9 @@ impl DocumentKind {
             Self::Functions => "it has verdicts of `lydite verify`",
             Self::ForeignCheck => "it has verdicts of `lydite check --foreign`",
             Self::Was => "it has counts of `lydite was`",
+            Self::Ab => {
+                "it compares two variants in turns: name the results of its runs, which are beside it"
+            }
             Self::Load => "it has measures of `lydite load`, whose page `lydite load --report` writes",
         })
     }

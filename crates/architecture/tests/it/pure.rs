@@ -13,12 +13,20 @@ const RULES: &[(&[&str], &[&str], &str)] = &[
         "a workload is data: it has no files, no network, no threads and no clock, so that its numbers are the same everywhere",
     ),
     (
-        &["report/html/", "report/table.rs", "report/markdown.rs", "report/compare.rs", "report/disclosure/"],
+        &[
+            "report/ab/",
+            "report/html/",
+            "report/table.rs",
+            "report/markdown.rs",
+            "report/compare.rs",
+            "report/disclosure/",
+        ],
         &["std::fs", "std::net", "std::env", "std::thread", "std::process", "Instant", "SystemTime"],
         "a rendering is a function of the document alone",
     ),
     (
         &[
+            "ab",
             "audit",
             "bench",
             "console",
@@ -43,6 +51,7 @@ const RULES: &[(&[&str], &[&str], &str)] = &[
     ),
     (
         &[
+            "ab",
             "audit",
             "bench",
             "console",
