@@ -111,14 +111,14 @@ mod tests {
                 ("latency", "same", 10.0 + shift, 10.0 - shift),
                 ("observed", "new wait", 0.0, 3.0 + shift),
                 ("observed", "now and then", 0.0, if shift > 0.2 { 1.0 } else { 0.0 }),
-                ("latency", "tenth", 10.0 + shift, 1.0 + shift / 10.0),
+                ("latency", "twentieth", 10.0 + shift, 0.5 + shift / 20.0),
             ])
         };
         let slots = [of(0.1), of(0.2), of(0.3), of(-0.1)];
         let found = changes(&slots.iter().collect::<Vec<_>>());
         let names: Vec<&str> = found.iter().map(|change| change.name.as_str()).collect();
-        assert_eq!(names, ["new wait", "tenth", "halved"]);
-        assert_eq!((found[0].a, found[0].ratio), (0.0, None));
+        assert_eq!(names, ["twentieth", "new wait", "halved"]);
+        assert_eq!((found[1].a, found[1].ratio), (0.0, None));
         assert!(found[2].ratio.is_some_and(|ratio| (ratio - 0.5).abs() < 1e-9), "{found:?}");
         assert!(changes(&[&slots[0]]).is_empty(), "one pair shows nothing");
     }

@@ -138,6 +138,7 @@ impl<'a> Course<'a> {
             letter(side),
             failure.line(),
             match kept {
+                0 => "no pair is".to_owned(),
                 1 => "the pair before is".to_owned(),
                 kept => format!("{} before are", plural(kept as u64, "pair")),
             }

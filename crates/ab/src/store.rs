@@ -148,11 +148,9 @@ impl Store {
     /// # Errors
     /// The directory can't be read.
     pub(crate) fn numbers(&self) -> Result<BTreeSet<u32>, Failure> {
-        let results = self.files.path().join(RESULTS);
-        let entries = fs::read_dir(&results).map_err(|error| cannot(&results, &error))?;
-        let files = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
-        let files = files.filter_map(|name| number_of(name.strip_suffix(".json")?));
-        Ok(files.chain(self.manifest.runs.keys().filter_map(|name| number_of(name))).collect())
+        let mut all = numbers(self.files.path())?;
+        all.extend(self.manifest.runs.keys().filter_map(|name| number_of(name)));
+        Ok(all)
     }
 
     /// Reads a run's result; `None` if it has none.
@@ -213,6 +211,14 @@ fn name(side: Side, number: u32) -> String {
     format!("{}.{number}", letter(side).to_ascii_lowercase())
 }
 
+/// Returns the numbers of the pairs with a result in a directory.
+fn numbers(directory: &Path) -> Result<BTreeSet<u32>, Failure> {
+    let results = directory.join(RESULTS);
+    let entries = fs::read_dir(&results).map_err(|error| cannot(&results, &error))?;
+    let files = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+    Ok(files.filter_map(|name| number_of(name.strip_suffix(".json")?)).collect())
+}
+
 /// Returns the number in the name of a run; `None` if it is no such name.
 fn number_of(name: &str) -> Option<u32> {
     let (side, number) = name.split_once('.')?;
@@ -225,7 +231,10 @@ fn require_same(
     known: Option<Manifest>,
     experiment: &Experiment,
 ) -> Result<Option<Manifest>, Failure> {
-    let Some(known) = known.filter(|_| !experiment.fresh) else { return Ok(None) };
+    // Without a run, as after a server refused a setting, it may become any experiment.
+    let has_runs =
+        |known: &Manifest| !known.runs.is_empty() || !numbers(path).is_ok_and(|all| all.is_empty());
+    let Some(known) = known.filter(|known| !experiment.fresh && has_runs(known)) else { return Ok(None) };
     let mut changes = known.identity.differences(&Identity::of(experiment));
     if known.program != directory::program() && !known.runs.is_empty() {
         changes.push("its runs were made by another build of Lydite".into());
