@@ -3,8 +3,9 @@
 # - simulations of the crate lydite-decide, 2,000 experiments for each kind of noise, with their rates;
 # - REAL (20) real experiments on `gemel:` with equal sides: at most 1 of 20 may find a difference;
 # - FOUND (3) real experiments on a PostgreSQL server of its own, tx=statements against tx=batched.
-# SIMULATIONS=0 leaves the simulations out. PAIRS (12) is the most pairs of each experiment, LENGTH (5s) the length of each run, WAREHOUSES (2) those of PostgreSQL.
-# Real experiments with equal sides take REAL * (PAIRS + 1) * 2 runs. Example of a short one: REAL=3 FOUND=1 PAIRS=4 LENGTH=2s.
+# SIMULATIONS=0 leaves the simulations out. PAIRS (12) is the most pairs of each experiment, LENGTH (5s) the length of each
+# run, WAREHOUSES (2) those of PostgreSQL. Experiments with equal sides take REAL * (PAIRS + 1) * 2 runs. Example of a short
+# one: REAL=3 FOUND=1 PAIRS=4 LENGTH=2s.
 source "$(dirname "${BASH_SOURCE[0]}")/server.bash"
 
 # value FILE KEY: a key of the verdict in a document.
@@ -32,6 +33,7 @@ echo "equal sides on gemel: $wrong of $real experiments wrong"
 
 [ "${FOUND:-3}" -gt 0 ] || exit 0
 start_postgres
+sql postgres -c 'CREATE DATABASE decide'
 for number in $(seq "${FOUND:-3}"); do
   out=$work/found-$number
   "$lydite" ab "$pg_url/decide" -w "${WAREHOUSES:-2}" "${run[@]}" --a-set tx=statements --b-set tx=batched \

@@ -44,7 +44,8 @@ pub fn run(experiment: &Experiment, style: Style, interrupt: &Interrupt) -> Outc
     let made = course.go();
     let servers = course.end_servers();
     let ab = course.write()?;
-    if ab.status == Status::Partial {
+    let has_runs = ab.pairs.iter().any(|pair| pair.a.value.or(pair.b.value).is_some());
+    if ab.status == Status::Partial && has_runs {
         data::complain_of_kept(experiment, course.program());
     } else if matches!(made, Ok(true)) {
         data::give_back(experiment, course.program(), interrupt);
