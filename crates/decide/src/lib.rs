@@ -10,6 +10,7 @@ mod difference;
 mod looks;
 mod moments;
 mod needed;
+mod order;
 mod ratio;
 mod search;
 mod share;
@@ -18,6 +19,7 @@ pub use difference::{Difference, difference_of_groups, difference_of_pairs, mean
 pub use looks::{LEAST_PAIRS, Looks};
 pub use moments::LEAST_RUNS;
 pub use needed::{MOST_NEEDED, pairs_needed};
+pub use order::first_of;
 pub use ratio::{ERROR, NoRatio, Ratio, Side, of_groups, of_pairs};
 pub use search::{CONFIRMED, Limit, Probe, Range, Step};
 pub use share::{LEAST_SECONDS, Second, Share, share_over};

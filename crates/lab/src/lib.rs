@@ -35,6 +35,7 @@ mod server;
 mod servers;
 mod settings;
 mod target;
+mod trial;
 mod up;
 
 pub use down::down;
@@ -45,4 +46,5 @@ pub use list::list;
 pub use moves::move_warehouses;
 pub use restart::restart;
 pub use target::{LabTarget, Labs};
+pub use trial::Trial;
 pub use up::{Options, up};

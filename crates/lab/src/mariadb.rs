@@ -418,6 +418,11 @@ pub(crate) fn stop(server: &Server) -> Outcome {
     process::kill(server, &[datadir(server)])
 }
 
+/// Ends a server if it runs, so that it starts again without a recovery.
+pub(crate) fn shut_down(server: &Server) -> Outcome {
+    process::end(server, &[datadir(server)], libc::SIGTERM)
+}
+
 /// Returns the argument with the directory of a server's data.
 fn datadir(server: &Server) -> String {
     format!("--datadir={}", server.data().display())

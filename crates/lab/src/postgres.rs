@@ -155,12 +155,11 @@ fn copy(programs: &Programs, primary: &Server, server: &Server, password: &str) 
 }
 
 fn start(programs: &Programs, server: &Server) -> Result<(), LabError> {
+    let log = server.path.join("log");
+    // Earlier starts have written to it, too.
+    let before = fs::metadata(&log).map_or(0, |log| log.len() as usize);
     let mut start = programs.command("pg_ctl");
-    start
-        .args(["start", "-w", "-t", PATIENCE_S, "-D"])
-        .arg(server.data())
-        .arg("-l")
-        .arg(server.path.join("log"));
+    start.args(["start", "-w", "-t", PATIENCE_S, "-D"]).arg(server.data()).arg("-l").arg(&log);
     let given: String = server.settings.iter().map(|setting| format!(" -c '{setting}'")).collect();
     let sync = if server.sync { SYNC } else { "" };
     start.arg("-o").arg(format!("-p {} {SETTINGS}{sync}{given}", server.port));
@@ -170,12 +169,17 @@ fn start(programs: &Programs, server: &Server) -> Result<(), LabError> {
     }
     // The server inherits these descriptors: a pipe would stay open as long as it lives.
     start.stdout(Stdio::null()).stderr(Stdio::null());
+    // A Ctrl-C in the terminal must not reach it: it would end a server that is about to run.
+    start.process_group(0);
     let status = start.status().map_err(|error| LabError::system("pg_ctl", error))?;
     if status.success() {
         return Ok(());
     }
-    let log = fs::read_to_string(server.path.join("log")).unwrap_or_default();
-    let last = log.lines().last().unwrap_or("its log is empty");
+    let log = fs::read(&log).unwrap_or_default();
+    let log = String::from_utf8_lossy(log.get(before..).unwrap_or_default());
+    // A hint may follow the error.
+    let last = log.lines().rfind(|line| line.contains("FATAL:")).or(log.lines().last());
+    let last = last.unwrap_or("its log is empty");
     Err(LabError::Failed(format!("the server for port {} did not start: {last}", server.port)))
 }
 
@@ -303,8 +307,18 @@ fn of_data(server: &Server) -> [String; 2] {
     ["-D".to_owned(), server.data().display().to_string()]
 }
 
-/// Ends a server if it runs.
+/// Ends a server if it runs, without care for its data.
 pub(crate) fn stop(programs: &Programs, server: &Server) -> Outcome {
+    end(programs, server, "immediate")
+}
+
+/// Ends a server if it runs, so that it starts again without a recovery.
+pub(crate) fn shut_down(programs: &Programs, server: &Server) -> Outcome {
+    end(programs, server, "fast")
+}
+
+/// Ends a server if it runs, in one of the modes of pg_ctl.
+fn end(programs: &Programs, server: &Server, mode: &str) -> Outcome {
     let data = server.data();
     if !data.join("postmaster.pid").exists() {
         return Ok(());
@@ -318,7 +332,7 @@ pub(crate) fn stop(programs: &Programs, server: &Server) -> Outcome {
     }
     resume(&data);
     let mut stop = programs.command("pg_ctl");
-    stop.args(["stop", "-w", "-m", "immediate", "-t", PATIENCE_S, "-D"]).arg(&data);
+    stop.args(["stop", "-w", "-m", mode, "-t", PATIENCE_S, "-D"]).arg(&data);
     run_to_end(stop, "pg_ctl").map_err(|problem| {
         Failure::Target(format!("the server on port {} did not end: {problem}", server.port))
     })

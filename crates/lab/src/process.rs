@@ -102,14 +102,17 @@ pub(crate) fn kill_all(server: &Server, arguments: &[String]) -> Outcome {
 /// Kills a server if it runs. Its data is deleted afterwards, so there is no need for a clean shutdown. Its command line
 /// has these arguments, and no other process has all of them.
 pub(crate) fn kill(server: &Server, arguments: &[String]) -> Outcome {
+    end(server, arguments, libc::SIGKILL)
+}
+
+/// Ends a server if it runs, with this signal.
+pub(crate) fn end(server: &Server, arguments: &[String], signal: i32) -> Outcome {
     let failed = |process: ProcessId, problem: &str| {
         Failure::Target(format!("the {} (process {}) {problem}", server.shown(), process.pid))
     };
     let begun = Instant::now();
     while let Some(process) = find(arguments) {
-        process
-            .signal(libc::SIGKILL)
-            .map_err(|error| failed(process, &format!("can't be ended: {error}")))?;
+        process.signal(signal).map_err(|error| failed(process, &format!("can't be ended: {error}")))?;
         if begun.elapsed() > PATIENCE {
             return Err(failed(process, "did not end"));
         }

@@ -3,9 +3,8 @@
 use crate::directories::directory;
 use crate::kind::{Kind, Servers};
 use crate::note::Lab;
-use crate::programs::in_parallel;
-use crate::server::Server;
 use crate::servers::{Programs, kill};
+use crate::trial;
 use lydite_console::exit::{Failure, Outcome};
 use lydite_console::output::{complain, print};
 use lydite_database::secret::shown;
@@ -30,7 +29,14 @@ pub fn restart(place: &str, dir: Option<PathBuf>) -> Outcome {
     let directory = directory(kind, dir)?;
     let lab = Lab::of(kind, &directory)?;
     // Held until this program ends.
-    let _starting = Lab::lock(&directory)?;
+    let starting = Lab::lock(&directory)?;
+    if trial::is_on(&lab) && node.is_none() {
+        // Taking them back locks the note itself.
+        drop(starting);
+        trial::take_back(kind, &directory)?;
+        complain(&format!("all of lab {name} runs again, without the settings of an experiment"));
+        return print(&format!("{}\n", lab.arguments()));
+    }
     let count = lab.servers.len();
     if let Some(node) = node.filter(|node| *node >= count) {
         return Err(Failure::usage(format!(
@@ -48,17 +54,7 @@ pub fn restart(place: &str, dir: Option<PathBuf>) -> Outcome {
             "{place}: {run} of {count} nodes run, and the others wait for more: start all with: lydite lab restart {name}"
         )));
     }
-    let first = programs.first(kind.servers, &lab)?;
-    let is_down =
-        |(number, server): &(usize, &Server)| node.is_none_or(|node| node == *number) && !server.answers();
-    let (first, others): (Vec<_>, Vec<_>) =
-        lab.servers.iter().enumerate().filter(is_down).partition(|(number, _)| Some(*number) == first);
-    let started: Vec<String> = first.iter().chain(&others).map(|(_, server)| server.shown()).collect();
-    for (servers, is_first) in [(first, true), (others, false)] {
-        in_parallel(&directory, servers.into_iter().map(|(_, server)| server), |server| {
-            programs.start_again(kind.servers, is_first, server, &lab)
-        })?;
-    }
+    let started = programs.start_down(kind.servers, &directory, &lab, node)?;
     complain(&match (started.as_slice(), node.and_then(|node| lab.servers.get(node))) {
         ([], Some(server)) => format!("the {} runs already", server.shown()),
         ([], None) => format!("all of lab {name} runs already"),

@@ -25,6 +25,9 @@ pub(crate) struct Server {
     /// Settings of the user's, each as `NAME=VALUE`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) settings: Vec<String>,
+    /// The settings that it has usually, while it has others for an experiment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) usual: Option<Vec<String>>,
 }
 
 impl Server {

@@ -91,6 +91,33 @@ impl Programs {
         }
     }
 
+    /// Starts the servers of a lab that have ended again, on the data that they have; only the one with this number if
+    /// there is one. Returns the names of those that it started.
+    ///
+    /// # Errors
+    /// A server does not start.
+    pub(crate) fn start_down(
+        &self,
+        kind: Servers,
+        directory: &Path,
+        lab: &Lab,
+        node: Option<usize>,
+    ) -> Result<Vec<String>, Failure> {
+        let first = self.first(kind, lab)?;
+        let is_down = |(number, server): &(usize, &Server)| {
+            node.is_none_or(|node| node == *number) && !server.answers()
+        };
+        let (first, others): (Vec<_>, Vec<_>) =
+            lab.servers.iter().enumerate().filter(is_down).partition(|(number, _)| Some(*number) == first);
+        let started = first.iter().chain(&others).map(|(_, server)| server.shown()).collect();
+        for (servers, is_first) in [(first, true), (others, false)] {
+            in_parallel(directory, servers.into_iter().map(|(_, server)| server), |server| {
+                self.start_again(kind, is_first, server, lab)
+            })?;
+        }
+        Ok(started)
+    }
+
     /// Starts a server of a lab on the data that it has, unless it runs and may still recover.
     pub(crate) fn start_again(
         &self,
@@ -135,6 +162,22 @@ pub(crate) fn kill(kind: Servers, servers: &[Server]) -> Outcome {
         Servers::Mariadb | Servers::Galera | Servers::Spider | Servers::Gemel | Servers::Fleet => {
             stop(kind, servers)
         }
+    }
+}
+
+/// Ends servers so that they start again without a recovery, one after the other. Servers that are already stopped are
+/// skipped.
+pub(crate) fn shut_down(kind: Servers, servers: &[Server]) -> Outcome {
+    match kind {
+        Servers::Postgres | Servers::PostgresOverShards | Servers::PostgresWithReplicas => {
+            let programs = postgres::Programs::find(kind)?;
+            servers.iter().try_for_each(|server| postgres::shut_down(&programs, server))
+        }
+        Servers::Mariadb | Servers::Galera | Servers::Spider => {
+            servers.iter().try_for_each(mariadb::shut_down)
+        }
+        // These write nothing when they end.
+        Servers::Gemel | Servers::Fleet => stop(kind, servers),
     }
 }
 

@@ -20,9 +20,14 @@ const SPECIAL: &str = "'\"\\&#?%`$";
 
 /// Rejects texts that are no `NAME=VALUE`, and settings that the lab makes itself. The server knows the names and values.
 pub(crate) fn check(settings: &[String]) -> Outcome {
+    check_flag("--set", settings)
+}
+
+/// Rejects the same of another flag.
+pub(crate) fn check_flag(flag: &str, settings: &[String]) -> Outcome {
     let problems: Vec<String> = settings
         .iter()
-        .filter_map(|setting| problem(setting).map(|problem| format!("--set {setting}: {problem}")))
+        .filter_map(|setting| problem(setting).map(|problem| format!("{flag} {setting}: {problem}")))
         .collect();
     if problems.is_empty() { Ok(()) } else { Err(Failure::Usage(problems)) }
 }
@@ -32,7 +37,7 @@ fn problem(setting: &str) -> Option<String> {
     let is_value = |letter: char| (letter.is_ascii_graphic() || letter == ' ') && !SPECIAL.contains(letter);
     match setting.split_once('=') {
         Some((name, value)) if !name.is_empty() && name.chars().all(is_name) => {
-            if OWN.contains(&name.to_ascii_lowercase().replace('-', "_").as_str()) {
+            if OWN.contains(&name_of(name).as_str()) {
                 Some(format!("the lab sets {name} itself: leave it out"))
             } else if !value.chars().all(is_value) {
                 Some(format!("the value has a sign that is none of plain ASCII, or one of {SPECIAL}"))
@@ -42,6 +47,12 @@ fn problem(setting: &str) -> Option<String> {
         }
         _ => Some("write NAME=VALUE, as the server's own setting".into()),
     }
+}
+
+/// Returns the name of a setting in small letters and with `_`.
+pub(crate) fn name_of(setting: &str) -> String {
+    let name = setting.split_once('=').map_or(setting, |(name, _)| name);
+    name.to_ascii_lowercase().replace('-', "_")
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use crate::kind::{DEFAULT_MEMBERS, KINDS, Kind, MAX_MEMBERS, Servers};
 use crate::note::{Lab, being_started, is_starting};
 use crate::server::Server;
 use crate::servers;
+use crate::trial::Trial;
 use crate::up::{Options, start};
 use lydite_console::exit::{Failure, Outcome};
 use lydite_console::interrupt::Interrupt;
@@ -84,9 +85,18 @@ impl LabTarget {
             clock: None,
             sync: false,
             settings: Vec::new(),
+            usual: None,
         };
         let servers: Vec<Server> = (0..count).map(server).collect();
         self.with_options(&servers::url(self.kind.servers, &servers, "password"))
+    }
+
+    /// Rejects a lab whose servers can't have other settings for a while.
+    ///
+    /// # Errors
+    /// The servers can't; the text names labs whose servers can.
+    pub fn check_trial(&self) -> Outcome {
+        Trial::of_kind(self.kind)
     }
 
     /// Adds the options to the URL of a lab.

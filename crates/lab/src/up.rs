@@ -244,6 +244,7 @@ fn new_lab(
         clock: library.map(|library| clock::clock(library, directory, number)),
         sync: options.sync,
         settings: options.settings.clone(),
+        usual: None,
     };
     // Agents listen to no port.
     let listening = if kind.servers == Servers::Fleet { 1 } else { count };

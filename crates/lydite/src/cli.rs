@@ -1,6 +1,7 @@
 //! The command line. Values that a plan file can also hold stay text here, so that `lydite_plan` can report all errors
 //! at once.
 
+mod ab;
 mod documents;
 mod plan_flags;
 #[cfg(test)]
@@ -8,6 +9,7 @@ mod reference;
 mod refusal;
 mod tools;
 
+pub(crate) use ab::AbArgs;
 use clap::{Args, Parser, Subcommand};
 pub(crate) use documents::{CompareArgs, DiscloseArgs, Paired, PaperSize, ReportArgs, SweepArgs, Undecided};
 pub(crate) use plan_flags::PlanFlags;
@@ -59,6 +61,8 @@ pub(crate) enum Command {
     },
     /// Run a grid or a list of plans, each several times, and draw figures; the same command continues a killed sweep
     Sweep(SweepArgs),
+    /// Compare two variants by runs in turns, until they are decided; the same command continues a killed experiment
+    Ab(Box<AbArgs>),
     /// Make an HTML report from results
     Report(ReportArgs),
     /// Write an executive summary and a full disclosure report from results, an audit and prices

@@ -211,8 +211,9 @@ impl Entries {
         Self { by_key: table(values), phases: phases.iter().map(table).collect(), ..Self::default() }
     }
 
-    /// Returns the texts of all keys.
-    pub(crate) fn texts(&self) -> BTreeMap<String, String> {
+    /// Returns the texts of all keys. They may have secrets.
+    #[must_use]
+    pub fn texts(&self) -> BTreeMap<String, String> {
         texts(&self.by_key)
     }
 
@@ -257,6 +258,25 @@ impl Entries {
                 self.wrong(key, &format!("is for --workload {workload} only: leave it out"));
             }
         }
+    }
+
+    /// Adds the value of a flag that sets any key, such as `--a-set KEY=VALUE`. It wins over all that were added before.
+    pub fn set_by(&mut self, flag: &str, key: &str, text: String) {
+        let name = if key == "target" { flag.to_string() } else { format!("{flag} {key}") };
+        self.by_key.insert(key.to_string(), Entry { text, written: None, origin: Origin::Flag(name) });
+    }
+
+    /// Returns the tables `[[phase]]` and `[[fault]]` as text of a plan file; empty without tables.
+    #[must_use]
+    pub fn written_tables(&self) -> String {
+        let phases = self.phases.iter().map(|table| ("phase", table));
+        let faults = self.faults.iter().map(|table| ("fault", table));
+        let table = |(name, values): (&str, &BTreeMap<String, Entry>)| {
+            let text = |entry: &Entry| toml::Value::String(entry.text.clone());
+            let lines = values.iter().map(|(key, entry)| format!("{key} = {}\n", text(entry)));
+            format!("[[{name}]]\n{}", lines.collect::<String>())
+        };
+        phases.chain(faults).map(table).collect()
     }
 
     /// Adds the value of a sweep's `--set KEY=VALUE`.

@@ -24,10 +24,13 @@ pub enum DocumentKind {
     Load,
     /// Comparison of `lydite compare`.
     Comparison,
+    /// Comparison of `lydite ab`.
+    Ab,
 }
 
 /// Keys of each kind.
-const KEYS: [(DocumentKind, &[&str]); 9] = [
+const KEYS: [(DocumentKind, &[&str]); 10] = [
+    (DocumentKind::Ab, &["ab", "sides"]),
     (DocumentKind::Audit, &["audit", "tests"]),
     (DocumentKind::Sweep, &["points", "figures"]),
     (DocumentKind::Isolation, &["isolation"]),
@@ -58,6 +61,9 @@ impl DocumentKind {
             Self::ForeignCheck => "it has verdicts of `lydite check --foreign`",
             Self::Was => "it has counts of `lydite was`",
             Self::Comparison => "it is a comparison of `lydite compare --json`",
+            Self::Ab => {
+                "it compares two variants in turns: name the results of its runs, which are beside it"
+            }
             Self::Load => "it has measures of `lydite load`, whose page `lydite load --report` writes",
         })
     }

@@ -3,6 +3,7 @@
 //! [`RunResult`] is the contract: it holds all results of a run, and every rendering is a function of it alone. Nothing
 //! here talks to a database or reads a clock.
 
+pub mod ab;
 pub mod audit;
 pub mod compare;
 pub mod controls;
@@ -23,6 +24,7 @@ pub mod metric;
 pub mod metrics;
 pub mod model;
 pub mod names;
+pub mod noise;
 mod numbers;
 pub mod observed;
 pub mod phases;
@@ -37,7 +39,7 @@ pub mod table;
 
 pub use compare::{Comparison, compare, compare_all, render_comparison, render_comparisons};
 pub use gate::{FailIf, Gate, LatencyLimit, Requirement};
-pub use html::{render_html, render_load, render_pictures, render_report, render_sweep};
+pub use html::{render_ab, render_html, render_load, render_pictures, render_report, render_sweep};
 pub use markdown::{render_comparison_summary, render_run_summary};
 pub use metrics::{faults, render_metrics};
 pub use model::RunResult;

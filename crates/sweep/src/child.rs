@@ -1,11 +1,11 @@
 //! Makes each run in its own process, so that runs share no memory, caches or crashes. The process is this program
 //! again. It gets the plan through a pipe, so that no password is in a file or in the list of processes.
 
-use crate::grid::Point;
-use crate::store::Ending;
 use lydite_console::interrupt::Interrupt;
 use lydite_console::program::program;
 use lydite_plan::MAX_LABEL;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
@@ -23,7 +23,8 @@ const STDERR_MAX: u64 = 64 * 1024;
 const MESSAGES_MAX: usize = 400;
 
 /// The database that a run begins with.
-pub(crate) enum Begin {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Begin {
     /// The run drops the tables and loads them again.
     Fresh,
     /// The run restores the template of this name.
@@ -32,24 +33,53 @@ pub(crate) enum Begin {
     AsItIs,
 }
 
-/// Settings of a run beside the plan of its point.
-pub(crate) struct Settings {
+/// A run that is to be made.
+#[derive(Debug)]
+pub struct Play<'a> {
+    /// Label of the run.
+    pub label: &'a str,
+    /// Keys of its plan. They may contain a password.
+    pub given: &'a BTreeMap<String, String>,
+    /// Tables of its plan (`[[phase]]`, `[[fault]]`), as text of a plan file.
+    pub tables: &'a str,
     /// The database that it begins with.
-    pub(crate) begin: Begin,
+    pub begin: Begin,
     /// True if it may begin with function tests.
-    pub(crate) verify: bool,
+    pub verify: bool,
     /// URL of the target, if it is not the plan's.
-    pub(crate) target: Option<String>,
+    pub target: Option<String>,
+}
+
+/// The ending of a run.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Ending {
+    /// Time from its start to its end in seconds, loading and checks included.
+    pub took_s: f64,
+    /// Exit code; `None` if a signal ended the run.
+    pub exit_code: Option<i32>,
+    /// Its error messages in one line; empty after a success.
+    #[serde(default)]
+    pub said: String,
+}
+
+impl Ending {
+    /// Returns the ending of a run that could not be started.
+    #[must_use]
+    pub fn without_start(error: &io::Error) -> Self {
+        Self { took_s: 0.0, exit_code: None, said: format!("can't be started: {error}") }
+    }
 }
 
 /// Makes a run and waits for its end. If the user interrupts, the run is asked to end.
 ///
 /// - `lock`: stays locked until the run has ended, even if this process dies first.
 /// - `show_progress`: called regularly with the time since the start.
-pub(crate) fn run(
-    point: &Point,
+///
+/// # Errors
+/// The system's error, if the process can't be started.
+pub fn run(
+    play: &Play<'_>,
     json: &Path,
-    settings: &Settings,
     lock: &File,
     interrupt: &Interrupt,
     show_progress: &mut dyn FnMut(Duration),
@@ -57,16 +87,16 @@ pub(crate) fn run(
     let begun = Instant::now();
     let mut command = Command::new(program()?);
     command.args(["run", "--quiet", "--config", "/dev/stdin", "--json"]).arg(json);
-    let label = label(&point.label);
+    let label = label(play.label);
     if !label.is_empty() {
         command.arg(format!("--label={label}"));
     }
-    match &settings.begin {
+    match &play.begin {
         Begin::Fresh => _ = command.arg("--fresh"),
         Begin::Template(name) => _ = command.args(["--template", name]),
         Begin::AsItIs => {}
     }
-    if !settings.verify && point.plan.micro.is_none() && !point.given.contains_key("verify") {
+    if !play.verify {
         command.args(["--set", "verify=off"]);
     }
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
@@ -86,7 +116,7 @@ pub(crate) fn run(
     });
     if let Some(mut stdin) = child.stdin.take() {
         // If the run has ended already, its messages say why.
-        let _ended = stdin.write_all(plan_file(point, settings.target.as_deref()).as_bytes());
+        let _ended = stdin.write_all(plan_file(play).as_bytes());
     }
     let status = wait(&mut child, interrupt, begun, show_progress)?;
     let stderr = stderr_reader.join().unwrap_or_default();
@@ -124,13 +154,15 @@ fn label(of_point: &str) -> String {
     line.take(MAX_LABEL).collect::<String>().trim().to_owned()
 }
 
-/// Returns the plan as a plan file with all values as strings. `target` replaces the plan's.
-fn plan_file(point: &Point, target: Option<&str>) -> String {
-    let value = |key: &str, value: &String| match target.filter(|_| key == "target") {
-        Some(target) => toml::Value::String(target.to_owned()),
+/// Returns the plan as a plan file with all values as strings.
+fn plan_file(play: &Play<'_>) -> String {
+    let value = |key: &str, value: &String| match play.target.as_ref().filter(|_| key == "target") {
+        Some(target) => toml::Value::String(target.clone()),
         None => toml::Value::String(value.clone()),
     };
-    point.given.iter().map(|(key, given)| format!("{key} = {}\n", value(key, given))).collect()
+    let keys: String =
+        play.given.iter().map(|(key, given)| format!("{key} = {}\n", value(key, given))).collect();
+    keys + play.tables
 }
 
 /// Returns the messages of a failed run in one line; an empty text after a success.

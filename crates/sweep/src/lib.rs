@@ -1,7 +1,11 @@
 //! Sweeps: a grid or a list of plans, each run several times, into one directory. The directory holds a result for each
 //! run, a summary, and a page with figures. After a sweep was killed, the same command makes the missing runs.
+//!
+//! Other experiments make their runs with [`play`], keep them in an [`OutDirectory`](directory::OutDirectory), and show
+//! them with a [`View`].
 
 mod child;
+pub mod directory;
 mod dry_run;
 mod experiment;
 mod figures;
@@ -21,8 +25,11 @@ use lydite_report::sweep::{State, Sweep, USUAL_METRICS, render_summary};
 use runner::Runner;
 use store::Directory;
 
+pub use child::{Begin, Ending, Play, run as play};
 pub use dry_run::show;
 pub use experiment::{Experiment, Options};
+pub use templates::template_name;
+pub use view::{Current, View};
 
 /// Makes the missing runs of a sweep, and prints the summary of all.
 ///

@@ -1,9 +1,9 @@
 //! The work of a sweep: makes the missing runs one after the other, and summarizes all of them.
 
-use crate::child::{self, Begin, Settings};
+use crate::child::{self, Begin, Ending, Play};
 use crate::experiment::{Experiment, Reload, planned};
 use crate::grid::{self, Point};
-use crate::store::{self, Directory, Ending, Manifest};
+use crate::store::{self, Directory, Manifest};
 use crate::templates;
 use crate::view::{Current, View};
 use lydite_console::exit::{Failure, Outcome};
@@ -183,15 +183,12 @@ impl<'a> Runner<'a> {
             Reload::Once => Begin::AsItIs,
         };
         let url = point.given.get("target").cloned().unwrap_or_default();
-        let verify = !self.verified.contains(&url);
+        let verify =
+            !self.verified.contains(&url) || point.plan.micro.is_some() || point.given.contains_key("verify");
         self.made = true;
-        let settings = Settings { begin, verify, target };
-        let ending = child::run(point, &json, &settings, &self.directory.lock, interrupt, show_progress)
-            .unwrap_or_else(|error| Ending {
-                took_s: 0.0,
-                exit_code: None,
-                said: format!("can't be started: {error}"),
-            });
+        let play = Play { label: &point.label, given: &point.given, tables: "", begin, verify, target };
+        let ending = child::run(&play, &json, self.directory.files.lock(), interrupt, show_progress)
+            .unwrap_or_else(|error| Ending::without_start(&error));
         // A run that the user interrupted before it wrote a result is missing, not failed.
         if !interrupt.asked() || json.exists() {
             self.directory.remember(point, repetition, ending)?;
@@ -221,11 +218,11 @@ impl<'a> Runner<'a> {
     /// Writes the summary and the page of all runs so far.
     pub(crate) fn write(&self) -> Result<Sweep, Failure> {
         let sweep = self.summary();
-        self.directory.write_json("summary.json", &sweep)?;
-        self.directory.write("summary.csv", &render_csv(&sweep))?;
-        self.directory.write("report.html", &render_sweep(&sweep))?;
+        self.directory.files.write_json("summary.json", &sweep)?;
+        self.directory.files.write("summary.csv", &render_csv(&sweep))?;
+        self.directory.files.write("report.html", &render_sweep(&sweep))?;
         for (number, picture) in render_pictures(&sweep) {
-            self.directory.write(&store::picture_name(number), &picture)?;
+            self.directory.files.write(&store::picture_name(number), &picture)?;
         }
         Ok(sweep)
     }

@@ -3,29 +3,23 @@
 //! The results are the source of truth: a run is done when its result exists and is complete. The manifest identifies
 //! the experiment. It also records what a result can't contain: how long a run took, and why a run has no result.
 
+use crate::child::Ending;
+use crate::directory::{self, Kind, OutDirectory, RESULTS, cannot};
 use crate::experiment::Experiment;
 use crate::grid::Point;
 use lydite_console::exit::Failure;
 use lydite_report::RunResult;
-use lydite_report::store::write_atomically;
 use lydite_report::sweep::{Run, State};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{Read, Write};
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, Instant};
-use xxhash_rust::xxh3::xxh3_64;
 
-const MANIFEST: &str = "manifest.json";
-const LOCK: &str = "lock";
-const RESULTS: &str = "results";
+/// The directories of sweeps.
+const KIND: Kind = Kind { noun: "sweep", manifest: "manifest.json" };
 const RENDERINGS: [&str; 3] = ["summary.json", "summary.csv", "report.html"];
 /// Begin of the name of a figure's picture.
 const PICTURE: &str = "figure-";
-/// Maximum time for an orphaned run of a killed sweep to end.
-const ORPHAN_PATIENCE: Duration = Duration::from_secs(20);
 /// Maximum length of a label in a file name, in characters.
 const NAME_LETTERS: usize = 60;
 
@@ -62,37 +56,18 @@ pub(crate) struct KnownPoint {
     pub(crate) plan: BTreeMap<String, String>,
 }
 
-/// The ending of a run.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Ending {
-    /// Time from its start to its end in seconds, loading and checks included.
-    pub(crate) took_s: f64,
-    /// Exit code; `None` if a signal ended the run.
-    pub(crate) exit_code: Option<i32>,
-    /// Its error messages in one line; empty after a success.
-    #[serde(default)]
-    pub(crate) said: String,
-}
-
 /// The directory, locked for this process while the value lives.
 pub(crate) struct Directory {
-    path: PathBuf,
-    pub(crate) lock: File,
+    pub(crate) files: OutDirectory,
     pub(crate) manifest: Manifest,
 }
 
 impl Directory {
     /// Creates the directory, or opens it if it holds results of this experiment. `fresh` deletes these results first.
     pub(crate) fn open(path: &Path, experiment: &Experiment, fresh: bool) -> Result<Self, Failure> {
-        let known = read_manifest(path)?;
-        if known.is_none() && !is_free(path)? {
-            return Err(Failure::usage(format!(
-                "{}: is not empty, and holds no sweep: name another directory with --out",
-                path.display()
-            )));
-        }
-        fs::create_dir_all(path.join(RESULTS)).map_err(|error| cannot(path, &error))?;
-        let lock = take_lock(path)?;
+        // One that can't be read is rejected before anything is written.
+        read_manifest(path)?;
+        let files = OutDirectory::open(path, &KIND)?;
         // Read again: another sweep may have written while this one waited for the lock.
         let known = if fresh { None } else { read_manifest(path)? };
         if let Some(known) = &known {
@@ -102,25 +77,21 @@ impl Directory {
             clear(path, &known)?;
         }
         let manifest = manifest(experiment, known);
-        let directory = Self { path: path.to_owned(), lock, manifest };
+        let directory = Self { files, manifest };
         directory.save_manifest()?;
         Ok(directory)
     }
 
     /// Returns the path of a run's result.
     pub(crate) fn result(&self, point: &Point, repetition: u32) -> PathBuf {
-        self.path.join(self.manifest.file(point, repetition))
+        self.files.path().join(self.manifest.file(point, repetition))
     }
 
     /// Deletes the result and the ending of a run that is made again.
     pub(crate) fn forget(&mut self, point: &Point, repetition: u32) -> Result<(), Failure> {
-        let file = self.result(point, repetition);
         let name = self.manifest.run(point, repetition);
         self.manifest.runs.remove(&name);
-        match fs::remove_file(&file) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(cannot(&file, &error)),
-            _ => Ok(()),
-        }
+        self.files.remove(&self.manifest.file(point, repetition))
     }
 
     /// Stores the ending of a run.
@@ -135,22 +106,8 @@ impl Directory {
         self.manifest.runs.get(&self.manifest.run(point, repetition))
     }
 
-    /// Writes a file of the directory atomically.
-    pub(crate) fn write(&self, name: &str, text: &str) -> Result<PathBuf, Failure> {
-        let path = self.path.join(name);
-        write_atomically(&path, text.as_bytes()).map_err(|error| cannot(&path, &error))?;
-        Ok(path)
-    }
-
-    /// Writes a JSON document.
-    pub(crate) fn write_json(&self, name: &str, value: &impl Serialize) -> Result<PathBuf, Failure> {
-        let text = serde_json::to_string_pretty(value)
-            .map_err(|error| Failure::usage(format!("{name}: {error}")))?;
-        self.write(name, &format!("{text}\n"))
-    }
-
     fn save_manifest(&self) -> Result<(), Failure> {
-        self.write_json(MANIFEST, &self.manifest).map(|_| ())
+        self.files.write_json(KIND.manifest, &self.manifest)
     }
 }
 
@@ -199,15 +156,7 @@ pub(crate) fn read_run(
 
 /// Reads the manifest of a directory. Returns `None` if there is no manifest.
 pub(crate) fn read_manifest(directory: &Path) -> Result<Option<Manifest>, Failure> {
-    let path = directory.join(MANIFEST);
-    match fs::read_to_string(&path) {
-        Ok(text) => serde_json::from_str(&text).map(Some).map_err(|error| {
-            Failure::usage(format!("{}: {error}: name another directory with --out", path.display()))
-        }),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        // For example a file in the place of the directory.
-        Err(error) => Err(cannot(&path, &error)),
-    }
+    directory::read_manifest(directory, &KIND)
 }
 
 /// Rejects a directory with results of another experiment. More points or repetitions, and other titles and figures,
@@ -259,12 +208,6 @@ pub(crate) fn require_same_experiment(
     )))
 }
 
-/// Returns a digest of the running program; an empty text if its file can't be read.
-fn program() -> String {
-    let content = std::env::current_exe().and_then(fs::read);
-    content.map(|content| format!("{:016x}", xxh3_64(&content))).unwrap_or_default()
-}
-
 /// Returns the manifest of an experiment, with the file names and endings of the known manifest.
 fn manifest(experiment: &Experiment, known: Option<Manifest>) -> Manifest {
     let (known, runs) = known.map(|known| (known.points, known.runs)).unwrap_or_default();
@@ -279,7 +222,7 @@ fn manifest(experiment: &Experiment, known: Option<Manifest>) -> Manifest {
     });
     Manifest {
         lydite: env!("CARGO_PKG_VERSION").into(),
-        program: program(),
+        program: directory::program(),
         experiment: experiment.name.clone(),
         title: experiment.title.clone(),
         digest: experiment.digest(),
@@ -301,76 +244,6 @@ fn file_name(label: &str, digest: &str) -> String {
         }
     }
     format!("{}-{}", name.trim_matches('-'), digest.get(..8).unwrap_or(digest))
-}
-
-/// Returns true if a directory does not exist, is empty, or holds only what a new sweep writes first.
-fn is_free(path: &Path) -> Result<bool, Failure> {
-    match fs::read_dir(path) {
-        Ok(entries) => {
-            // A sweep that was killed early leaves its lock, an empty directory or a half-written manifest.
-            let own = |entry: &fs::DirEntry| {
-                let name = entry.file_name();
-                name == LOCK && is_lock(&entry.path())
-                    || name == RESULTS && is_empty(&entry.path())
-                    || name.to_string_lossy().starts_with(&format!(".{MANIFEST}."))
-            };
-            Ok(entries.flatten().all(|entry| own(&entry)))
-        }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(true),
-        Err(error) => Err(cannot(path, &error)),
-    }
-}
-
-/// Returns true for a lock as [`take_lock`] writes it: a process number, or nothing yet.
-fn is_lock(path: &Path) -> bool {
-    let is_file = fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file());
-    is_file && fs::read(path).is_ok_and(|text| text.trim_ascii().iter().all(u8::is_ascii_digit))
-}
-
-fn is_empty(directory: &Path) -> bool {
-    fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_none())
-}
-
-/// Locks the directory for this process and writes the process number into the lock.
-fn take_lock(directory: &Path) -> Result<File, Failure> {
-    let path = directory.join(LOCK);
-    let mut file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(&path)
-        .map_err(|error| cannot(&path, &error))?;
-    let begun = Instant::now();
-    loop {
-        match file.try_lock() {
-            Ok(()) => break,
-            Err(TryLockError::Error(error)) => return Err(cannot(&path, &error)),
-            Err(TryLockError::WouldBlock) => {
-                let mut holder = String::new();
-                // The holder writes its number right after it locks; it may be missing for a moment.
-                let _unknown = File::open(&path).and_then(|mut file| file.read_to_string(&mut holder));
-                let holder = holder.trim();
-                let alive = holder.parse::<u32>().is_ok_and(|id| Path::new(&format!("/proc/{id}")).exists());
-                // An orphaned run of a killed sweep ends by itself soon.
-                if alive || begun.elapsed() > ORPHAN_PATIENCE {
-                    let who = if alive {
-                        format!("sweep (process {holder})")
-                    } else {
-                        "run that a sweep left".into()
-                    };
-                    return Err(Failure::usage(format!(
-                        "{}: another {who} is at work there: wait for its end, or name another directory with --out",
-                        directory.display()
-                    )));
-                }
-                thread::sleep(Duration::from_millis(100));
-            }
-        }
-    }
-    let written = file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id()));
-    written.map_err(|error| cannot(&path, &error))?;
-    Ok(file)
 }
 
 /// Returns the name of the picture of a figure, counted from 1.
@@ -405,9 +278,4 @@ fn clear(directory: &Path, known: &Manifest) -> Result<(), Failure> {
         }
     }
     Ok(())
-}
-
-/// Returns the failure of a directory that can't be read or written.
-fn cannot(path: &Path, error: &std::io::Error) -> Failure {
-    Failure::usage(format!("{}: {error}: mend that, or name another directory with --out", path.display()))
 }

@@ -4,17 +4,22 @@ use crate::experiment::{Experiment, Reload};
 use crate::grid::Point;
 use lydite_console::interrupt::Interrupt;
 use lydite_console::output::complain;
+use lydite_plan::Plan;
 use std::collections::BTreeSet;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Returns the name of the template that a point's runs begin with. Points share a template if they load the same data
-/// into the same database. Each build of the program has its own templates.
-pub(crate) fn name(point: &Point, program: &str) -> String {
-    let plan = &point.plan;
-    let url = point.given.get("target").map_or("", String::as_str);
+/// Returns the name of the template that runs of a plan begin with; `url` is that of its target. Plans share a template if
+/// they load the same data into the same database. Each build of the program has its own templates.
+#[must_use]
+pub fn template_name(plan: &Plan, url: &str, program: &str) -> String {
     let scripts = plan.target.scripts().notes();
     let loaded = format!("{program} {url} {:?} {} {:?} {scripts:?}", plan.warehouses, plan.seed, plan.data);
     format!("template_{:016x}", xxh3_64(loaded.as_bytes()))
+}
+
+/// Returns the name of the template that a point's runs begin with.
+pub(crate) fn name(point: &Point, program: &str) -> String {
+    template_name(&point.plan, point.given.get("target").map_or("", String::as_str), program)
 }
 
 /// Returns the names of all templates of a sweep.

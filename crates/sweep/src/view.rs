@@ -1,4 +1,4 @@
-//! Shows the progress of a sweep: a line for each run that has ended, and in a terminal a live line for the current
+//! Shows the progress of an experiment: a line for each run that has ended, and in a terminal a live line for the current
 //! run.
 
 use lydite_console::output::eprint;
@@ -10,10 +10,11 @@ use std::time::{Duration, Instant};
 /// Interval between updates of the live line.
 const REDRAW_INTERVAL: Duration = Duration::from_millis(500);
 
-/// The progress of a sweep.
-pub(crate) struct View {
+/// The progress of an experiment.
+#[derive(Debug)]
+pub struct View {
     style: Style,
-    /// Number of all runs of the sweep.
+    /// Number of all runs of the experiment.
     total: usize,
     /// Number of runs that have ended, those of earlier calls included.
     done: usize,
@@ -28,25 +29,31 @@ pub(crate) struct View {
 }
 
 /// The current run.
-pub(crate) struct Current<'a> {
-    pub(crate) label: &'a str,
-    pub(crate) repetition: u32,
-    pub(crate) repetitions: u32,
+#[derive(Debug)]
+pub struct Current<'a> {
+    /// Label of its plan.
+    pub label: &'a str,
+    /// Number of the run among those of the plan, from 1.
+    pub repetition: u32,
+    /// Number of runs of the plan.
+    pub repetitions: u32,
     /// Planned time of the run.
-    pub(crate) planned: Duration,
+    pub planned: Duration,
     /// Planned time of all runs after it, pauses included.
-    pub(crate) rest: Duration,
+    pub rest: Duration,
     /// Number of runs after it.
-    pub(crate) runs_left: u32,
+    pub runs_left: u32,
 }
 
 impl View {
-    pub(crate) fn new(style: Style, total: usize, done: usize) -> Self {
+    /// Makes the view of an experiment of `total` runs, `done` of which earlier calls have made.
+    #[must_use]
+    pub fn new(style: Style, total: usize, done: usize) -> Self {
         Self { style, total, done, beyond: Duration::ZERO, made: 0, drawn: None, last: String::new() }
     }
 
     /// Prints one permanent line.
-    pub(crate) fn note(&mut self, text: &str) {
+    pub fn note(&mut self, text: &str) {
         match self.style {
             Style::Quiet => {}
             Style::Plain => eprint(&format!("{text}\n")),
@@ -58,7 +65,7 @@ impl View {
     }
 
     /// Updates the live line.
-    pub(crate) fn update(&mut self, now: &Current<'_>, elapsed: Duration) {
+    pub fn update(&mut self, now: &Current<'_>, elapsed: Duration) {
         if self.style != Style::Live || self.drawn.is_some_and(|drawn| drawn.elapsed() < REDRAW_INTERVAL) {
             return;
         }
@@ -87,7 +94,7 @@ impl View {
     }
 
     /// Prints the outcome of a run.
-    pub(crate) fn ended(&mut self, now: &Current<'_>, run: &Run, took: Duration) {
+    pub fn ended(&mut self, now: &Current<'_>, run: &Run, took: Duration) {
         self.done += 1;
         self.made += 1;
         self.beyond += took.saturating_sub(now.planned);
@@ -114,7 +121,7 @@ impl View {
     }
 
     /// Clears the live line.
-    pub(crate) fn finish(&mut self) {
+    pub fn finish(&mut self) {
         if self.style == Style::Live && self.drawn.take().is_some() {
             eprint("\r\x1b[K");
         }

@@ -14,6 +14,7 @@ const RULES: &[(&[&str], &[&str], &str)] = &[
     ),
     (
         &[
+            "report/ab/",
             "report/html/",
             "report/table.rs",
             "report/markdown.rs",
@@ -27,6 +28,7 @@ const RULES: &[(&[&str], &[&str], &str)] = &[
     ),
     (
         &[
+            "ab",
             "audit",
             "bench",
             "console",
@@ -51,6 +53,7 @@ const RULES: &[(&[&str], &[&str], &str)] = &[
     ),
     (
         &[
+            "ab",
             "audit",
             "bench",
             "console",

@@ -1,8 +1,8 @@
 //! Known answers. The intervals are those of SciPy's `ttest_1samp` and `ttest_ind(equal_var=False)` on the logarithms.
 
 use lydite_decide::{
-    Difference, ERROR, Looks, NoRatio, Side, difference_of_groups, difference_of_pairs, mean_of_runs,
-    of_groups, of_pairs, pairs_needed,
+    Difference, ERROR, Looks, NoRatio, Side, difference_of_groups, difference_of_pairs, first_of,
+    mean_of_runs, of_groups, of_pairs, pairs_needed,
 };
 
 const A: [f64; 5] = [100.0, 104.0, 98.0, 101.0, 97.0];
@@ -85,6 +85,20 @@ fn looks_come_rarely_and_spend_five_percent_together() {
     assert_eq!(at, [3, 4, 6, 8, 12]);
     assert!(near(twelve.error_left(2), ERROR), "nothing is spent before the first look");
     assert_eq!(Looks::new(2), None);
+}
+
+#[test]
+fn of_two_pairs_one_begins_with_each_side_and_chance_decides_which() {
+    let begun = |seed: u64| (0..200).map(move |pair| first_of(seed, pair));
+    for seed in 0..50 {
+        let all: Vec<Side> = begun(seed).collect();
+        assert!(all.chunks(2).all(|two| two[0] != two[1]), "{seed}: {all:?}");
+        let a = all.iter().step_by(2).filter(|side| **side == Side::A).count();
+        // 50 on average, with a standard deviation of 5.
+        assert!((25..=75).contains(&a), "{seed}: {a}");
+    }
+    let different = (0..50).filter(|seed| first_of(*seed, 0) == Side::A).count();
+    assert!((10..=40).contains(&different), "{different} of 50 seeds begin with A");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! shared machines: normal, with heavy tails, with a machine that slowly changes, with runs that a neighbour disturbs.
 
 use super::dice::Dice;
-use lydite_decide::{ERROR, Looks, difference_of_groups, of_groups, of_pairs};
+use lydite_decide::{ERROR, Looks, Side, difference_of_groups, first_of, of_groups, of_pairs};
 
 const EXPERIMENTS: usize = 2_000;
 
@@ -48,11 +48,10 @@ const KINDS: [(&str, Noise); 5] =
 /// (`Some(true)`), slower, or neither.
 fn experiment(dice: &mut Dice, noise: Noise, ratio: f64, looks: &Looks) -> (usize, Option<bool>) {
     let runs = noise(dice, 2 * looks.most());
+    let seed = dice.bits();
     let mut pairs = Vec::new();
-    let mut a_first = false;
     for two in runs.chunks_exact(2) {
-        // Of two pairs one begins with A and the other with B; chance decides which.
-        a_first = if pairs.len() % 2 == 0 { dice.unit() < 0.5 } else { !a_first };
+        let a_first = first_of(seed, pairs.len()) == Side::A;
         let (a, b) = if a_first { (two[0], two[1]) } else { (two[1], two[0]) };
         pairs.push((a.exp(), b.exp() * ratio));
         let Some(error) = looks.error_at(pairs.len()) else { continue };

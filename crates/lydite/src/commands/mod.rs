@@ -1,5 +1,6 @@
 //! The commands of the program: one module for each.
 
+mod ab;
 mod agent;
 mod audit;
 mod check;
@@ -40,6 +41,7 @@ pub(crate) fn run(command: Command) -> Outcome {
         Command::AuditLoad(args) => audit::load(&args),
         Command::ObserveHost { port } => observe_host(port),
         Command::Sweep(args) => sweep::command(args),
+        Command::Ab(args) => ab::command(*args),
         Command::Report(args) => report::command(&args),
         Command::Compare(args) => compare::command(&args),
         Command::Disclose(args) => disclose::command(&args),

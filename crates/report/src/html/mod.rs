@@ -3,6 +3,7 @@
 //! The page is whole without its script: words, cards and tables are plain HTML. The script (built from `web/`,
 //! embedded from `assets/`) draws the charts from the data that the page carries.
 
+mod ab;
 mod audit;
 mod chart;
 mod connections;
@@ -26,6 +27,7 @@ mod single;
 mod standard;
 mod sweep;
 mod theme;
+mod turns;
 
 use crate::findings::disclaimer;
 use crate::metrics::{Event, Metrics, OfEvents};
@@ -36,6 +38,7 @@ use markup::Markup;
 use metrics::MetricsData;
 use std::path::PathBuf;
 
+pub use ab::render_ab;
 pub use audit::render_audit;
 pub use disclosure::{render_executive_summary, render_full_disclosure};
 pub use load::render_load;

@@ -4,7 +4,7 @@ use super::{Metric, Quantity};
 use crate::figures::{number, type_name};
 use crate::model::{RunResult, TransactionResult};
 use crate::numbers::latency::OfLatency;
-use crate::numbers::{Needs, Number, Only, PartKind};
+use crate::numbers::{Better, Needs, Number, Only, PartKind};
 use crate::reasons::{BadValue, NotJudged};
 
 /// Units of times, with their lengths in seconds.
@@ -16,6 +16,17 @@ impl Metric {
         match self.quantity {
             Quantity::Number { of, .. } => Some(of),
             _ => None,
+        }
+    }
+
+    /// Returns the better direction; `None` for a metric without one, as an observed value.
+    #[must_use]
+    pub fn better(&self) -> Option<Better> {
+        match &self.quantity {
+            // Parts of a throughput are throughputs, and aborts of one reason are aborts.
+            Quantity::Number { of, .. } => Some(of.compared.as_ref()?.better),
+            Quantity::Latency { .. } => Some(Better::Lower),
+            Quantity::Nodes { .. } | Quantity::Observed(_) | Quantity::Path(_) => None,
         }
     }
 

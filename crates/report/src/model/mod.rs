@@ -228,7 +228,8 @@ impl RunResult {
     }
 
     /// Returns the completed transactions of all types.
-    pub(crate) fn completed(&self) -> u64 {
+    #[must_use]
+    pub fn completed(&self) -> u64 {
         self.total(TransactionResult::completed)
     }
 

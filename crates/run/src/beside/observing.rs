@@ -9,7 +9,7 @@ use lydite_database::{Configuration, Replicas, Target, Tpcc};
 use lydite_faults::process::ProcessId;
 use lydite_observe::{Observed, Processors, Series, Server, Shares, Source, Watch};
 use lydite_plan::Plan;
-use lydite_report::RunResult;
+use lydite_report::{RunResult, noise};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -222,16 +222,18 @@ fn crowded(shares: Shares, own: f64, servers: Option<f64>) -> Vec<String> {
     let mut warnings = Vec::new();
     if steal > OTHERS * all {
         warnings.push(format!(
-            "The host of this virtual machine took {steal:.1} of its {all:.0} processors away (steal): the numbers are \
-             too low, and they vary"
+            "{} {steal:.1} of its {all:.0} processors away (steal): the numbers are \
+             too low, and they vary",
+            noise::STEAL
         ));
     }
     if let Some(others) = servers.map(|servers| busy - own - servers)
         && others > OTHERS * all
     {
         warnings.push(format!(
-            "Programs other than Lydite and the database used {others:.1} of this machine's {all:.0} processors: the \
-             numbers may be too low; repeat the run on a quiet machine"
+            "{} {others:.1} of this machine's {all:.0} processors: the \
+             numbers may be too low; repeat the run on a quiet machine",
+            noise::OTHERS
         ));
     }
     warnings

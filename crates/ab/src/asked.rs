@@ -1,0 +1,182 @@
+//! The experiment as the user wrote it, and its validation: all errors at once, before anything is touched.
+
+use crate::experiment::{Experiment, Looking, Reload};
+use crate::variant::{self, SideAsked, Variant};
+use lydite_console::exit::Failure;
+use lydite_decide::{LEAST_PAIRS, Looks, Side};
+use lydite_plan::Problem;
+use lydite_plan::destination::Destination;
+use lydite_plan::entries::Entries;
+use lydite_plan::values::{number, time, whole};
+use lydite_report::metric::Metric;
+use std::fmt::Display;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Pairs that count at most, unless the user says another number.
+const PAIRS: u32 = 12;
+/// Largest number of pairs. A larger one is a mistake.
+const MAX_PAIRS: u32 = 1_000;
+/// The metric that decides, unless the user says another one: the throughput.
+const METRIC: &str = "tps";
+/// Longest time of a command before a run, unless the user says another one.
+const BEFORE: Duration = Duration::from_secs(600);
+/// Directory of an experiment without `--out`.
+const OUT: &str = "ab";
+
+/// Settings of the user.
+#[derive(Default)]
+pub struct Asked {
+    /// Keys of both plans: the plan file, `--set` and flags.
+    pub entries: Entries,
+    /// URLs of the targets: none, one for both sides, or one for each.
+    pub targets: Vec<String>,
+    /// The sides A and B.
+    pub sides: [SideAsked; 2],
+    /// Longest time of a command before a run.
+    pub before_timeout: Option<String>,
+    /// Name of the metric that decides.
+    pub metric: Option<String>,
+    /// Most pairs that count.
+    pub pairs: Option<String>,
+    /// Most time of all runs.
+    pub time: Option<String>,
+    /// Seed of the order of the runs.
+    pub order_seed: Option<String>,
+    /// Origin of each run's database.
+    pub reload: Option<String>,
+    /// Name of the experiment.
+    pub label: Option<String>,
+    /// Directory of results, document and page.
+    pub out: Option<PathBuf>,
+    /// Further place of the document.
+    pub json: Option<String>,
+    /// Further place of the page.
+    pub report: Option<String>,
+    /// True to delete the results that the directory holds first.
+    pub fresh: bool,
+}
+
+impl Asked {
+    /// Validates the whole experiment. Touches no database.
+    ///
+    /// # Errors
+    /// Everything that is wrong, one line each.
+    pub fn read(self) -> Result<Experiment, Failure> {
+        let mut errors = Vec::new();
+        let most = flag(&mut errors, "--pairs", self.pairs.as_deref(), |text| {
+            whole(text, LEAST_PAIRS as u32, MAX_PAIRS)
+        });
+        let looks = Looks::new(most.unwrap_or(PAIRS) as usize);
+        let most_time = flag(&mut errors, "--time", self.time.as_deref(), longer_than_nothing);
+        let before_timeout =
+            flag(&mut errors, "--before-timeout", self.before_timeout.as_deref(), longer_than_nothing);
+        let order_seed = flag(&mut errors, "--order-seed", self.order_seed.as_deref(), |text| {
+            number(text, "must be a whole number from 0")
+        });
+        let reload = flag(&mut errors, "--reload", self.reload.as_deref(), Reload::read);
+        let name = self.metric.as_deref().unwrap_or(METRIC);
+        let metric = metric(name).map_err(|problem| errors.push(format!("--metric {problem}"))).ok();
+        let mut place = |name: &str, given: Option<&String>| -> Option<Destination> {
+            let place = Destination::new(given?);
+            place
+                .check()
+                .map_err(|problem| errors.push(format!("{name}: {} {problem}", place.shown())))
+                .ok()?;
+            Some(place)
+        };
+        let (json, report) = (place("--json", self.json.as_ref()), place("--report", self.report.as_ref()));
+        if let (Some(json), Some(report)) = (&json, &report)
+            && json.is(report)
+        {
+            errors.push("--report: is the place of --json, too: choose another place".into());
+        }
+        let [a, b] = self.sides;
+        let (target_a, target_b) = match self.targets.as_slice() {
+            [] => (None, None),
+            [both] => (Some(both.clone()), Some(both.clone())),
+            [a, b, ..] => (Some(a.clone()), Some(b.clone())),
+        };
+        let mut read = |side, target, asked| match variant::read(side, &self.entries, target, asked) {
+            Ok(variant) => Some(variant),
+            Err(problems) => {
+                for line in problems.lines() {
+                    // Both sides have the keys that they share.
+                    if !errors.iter().any(|known| known == line) {
+                        errors.push(line.to_owned());
+                    }
+                }
+                None
+            }
+        };
+        let a = read(Side::A, target_a, a);
+        let b = read(Side::B, target_b, b);
+        if let (Some(a), Some(b)) = (&a, &b) {
+            errors.extend(together(a, b, reload, metric.as_ref()));
+        }
+        match (a, b, metric, looks) {
+            (Some(a), Some(b), Some(metric), Some(looks)) if errors.is_empty() => Ok(Experiment {
+                reload: [&a, &b].map(|variant| Reload::of(variant, reload)),
+                sides: [a, b],
+                looking: Looking { looks, most_time, metric, order_seed: order_seed.unwrap_or(1) },
+                before_timeout: before_timeout.unwrap_or(BEFORE),
+                label: self.label,
+                out: self.out.unwrap_or_else(|| PathBuf::from(OUT)),
+                json,
+                report,
+                fresh: self.fresh,
+            }),
+            _ => Err(Failure::Usage(errors)),
+        }
+    }
+}
+
+/// Returns the problems of two sides that are good each by itself.
+fn together(a: &Variant, b: &Variant, reload: Option<Reload>, metric: Option<&Metric>) -> Vec<String> {
+    let mut problems = Vec::new();
+    if a.plan.micro.is_some() != b.plan.micro.is_some() {
+        problems.push("the sides have different workloads: their numbers can't be compared".to_owned());
+    }
+    if a.plan.micro.is_some() && metric.is_some_and(Metric::is_of_tpcc) {
+        problems.push("--metric: is for workload tpcc only: use for example tps".to_owned());
+    }
+    for variant in [a, b] {
+        if let Some(problem) = Reload::problem(variant, reload)
+            && !problems.contains(&problem)
+        {
+            problems.push(problem);
+        }
+    }
+    problems
+}
+
+/// Reads a flag, and reports the problem of its value.
+fn flag<T, E: Display>(
+    errors: &mut Vec<String>,
+    name: &str,
+    given: Option<&str>,
+    read: impl FnOnce(&str) -> Result<T, E>,
+) -> Option<T> {
+    let text = given?;
+    read(text.trim()).map_err(|problem| errors.push(format!("{name}: {text:?} {problem}"))).ok()
+}
+
+fn longer_than_nothing(text: &str) -> Result<Duration, Problem> {
+    match time(text)? {
+        Duration::ZERO => Err("must be more than zero, for example 30m".into()),
+        time => Ok(time),
+    }
+}
+
+/// Reads the metric that decides. It needs a better direction.
+fn metric(name: &str) -> Result<Metric, Problem> {
+    let metric = Metric::parse(name).map_err(|problem| format!("{name} {problem}"))?;
+    match metric.better() {
+        Some(_) => Ok(metric),
+        None => Err(format!(
+            "{name} has no better direction: use a throughput, a latency or a cost, for example tps, new_order.p99 or \
+             cpu_per_transaction"
+        )
+        .into()),
+    }
+}

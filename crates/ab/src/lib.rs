@@ -1,0 +1,73 @@
+//! Two variants compared by runs in turns, until they are decided: which is better, by how much, and where the difference
+//! is. The directory holds a result for each run, a document and a page. After the experiment was killed, the same command
+//! goes on.
+
+mod asked;
+mod before;
+mod changes;
+mod course;
+mod data;
+mod document;
+mod experiment;
+mod judge;
+mod played;
+mod progress;
+mod servers;
+mod store;
+mod variant;
+
+use course::Course;
+use lydite_console::exit::{Failure, Outcome};
+use lydite_console::interrupt::Interrupt;
+use lydite_console::output::{complain, print};
+use lydite_console::write::write;
+use lydite_report::ab::render_ab_text;
+use lydite_report::live::Style;
+use lydite_report::model::Status;
+use lydite_report::render_ab;
+use store::{DOCUMENT, PAGE, Store};
+
+pub use asked::Asked;
+pub use experiment::Experiment;
+pub use variant::SideAsked;
+
+/// Makes the pairs of an experiment that are missing, and prints the verdict.
+///
+/// # Errors
+/// The directory can't be used, a run or a command failed, or the user interrupted.
+pub fn run(experiment: &Experiment, style: Style, interrupt: &Interrupt) -> Outcome {
+    let store = Store::open(experiment)?;
+    if experiment.fresh {
+        data::forget(experiment, store.program(), interrupt)?;
+    }
+    let mut course = Course::read(experiment, store, style, interrupt)?;
+    let made = course.go();
+    let servers = course.end_servers();
+    let ab = course.write()?;
+    let has_runs = ab.pairs.iter().any(|pair| pair.a.value.or(pair.b.value).is_some());
+    if ab.status == Status::Partial && has_runs {
+        data::complain_of_kept(experiment, course.program());
+    } else if matches!(made, Ok(true)) {
+        data::give_back(experiment, course.program(), interrupt);
+    }
+    let mut failures: Vec<Failure> = [made.map(drop), servers].into_iter().filter_map(Result::err).collect();
+    let out = &experiment.out;
+    let printed = print(&format!(
+        "{}\nresults: {}\ndocument: {}\nreport: {}\n",
+        render_ab_text(&ab),
+        out.join("results").display(),
+        out.join(DOCUMENT).display(),
+        out.join(PAGE).display()
+    ));
+    failures.extend(printed.err());
+    if let Some(place) = &experiment.json {
+        match serde_json::to_string_pretty(&ab) {
+            Ok(text) => failures.extend(write(place, format!("{text}\n").as_bytes(), Some(interrupt)).err()),
+            Err(error) => complain(&format!("{}: {error}", place.shown())),
+        }
+    }
+    if let Some(place) = &experiment.report {
+        failures.extend(write(place, render_ab(&ab).as_bytes(), Some(interrupt)).err());
+    }
+    Failure::all(failures)
+}

@@ -1,0 +1,223 @@
+//! A side of the experiment: its plan, the settings of its server, and the command before its runs.
+
+use crate::before;
+use lydite_console::exit::Failure;
+use lydite_database::secret;
+use lydite_decide::Side;
+use lydite_families::TargetSpec;
+use lydite_lab::places::rehearse;
+use lydite_lab::{LabTarget, Trial};
+use lydite_observe::SourceSpec;
+use lydite_plan::controls::faults::{Rehearse, addresses_of};
+use lydite_plan::entries::{Entries, PLAN_NAMES};
+use lydite_plan::{Plan, keys};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// Keys of a plan that this command rejects, with the reason.
+const OWN_KEYS: [(&str, &str); 7] = [
+    ("json", FILE),
+    ("report", FILE),
+    ("summary", "each run would write the same file: leave it out"),
+    ("rte.delivery_log", "each run would write the same file: leave it out"),
+    ("success_log", "each run would write the same file: leave it out"),
+    ("label", "each run has the name of its side: name the experiment with --label"),
+    ("require", "is for single runs: leave it out"),
+];
+const FILE: &str = "each run would write the same file: use the flag of this command";
+/// The prefix of keys that set an option of the target's URL.
+const OPTION_PREFIX: &str = "target.";
+/// The target of a plan without one.
+const TARGET: &str = "gemel:";
+
+/// What the user wrote for one side.
+#[derive(Debug, Default)]
+pub struct SideAsked {
+    /// Keys of the plan, or `target.OPTION`, each as `KEY=VALUE`.
+    pub set: Vec<String>,
+    /// Settings of the lab's servers, each as `NAME=VALUE`.
+    pub server: Vec<String>,
+    /// Shell command before each run.
+    pub before: Option<String>,
+}
+
+/// A validated side.
+pub(crate) struct Variant {
+    pub(crate) side: Side,
+    /// The plan. If the target is a lab, it has a URL where nothing listens.
+    pub(crate) plan: Plan,
+    /// The keys of the plan. They may contain a password and are never written to a file.
+    pub(crate) given: BTreeMap<String, String>,
+    /// Tables of the plan, as text of a plan file.
+    pub(crate) tables: String,
+    /// The lab that is the target, if this command starts it.
+    pub(crate) lab: Option<LabTarget>,
+    /// Shell command before each run.
+    pub(crate) before: Option<String>,
+    /// What identifies it, without passwords.
+    pub(crate) known: Known,
+}
+
+/// What identifies a side, without passwords.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Known {
+    /// The keys of the plan.
+    pub(crate) plan: BTreeMap<String, String>,
+    /// Settings of the lab's servers.
+    pub(crate) server: Vec<String>,
+    /// Command before each run, as far as it has no secret.
+    pub(crate) before: Option<String>,
+    /// Digest of the plan's tables and of the whole command.
+    pub(crate) digest: String,
+}
+
+impl Variant {
+    /// Returns the URL of the target, with its password.
+    pub(crate) fn url(&self) -> &str {
+        self.given.get("target").map_or("", String::as_str)
+    }
+
+    /// Returns the URL without password and options, for messages.
+    pub(crate) fn url_without_options(&self) -> &str {
+        self.known.plan.get("target").and_then(|url| url.split('?').next()).unwrap_or_default()
+    }
+}
+
+/// Returns the letter of a side.
+pub(crate) fn letter(side: Side) -> &'static str {
+    match side {
+        Side::A => "A",
+        Side::B => "B",
+    }
+}
+
+/// Returns the flag of a side: `--a-set`.
+pub(crate) fn flag(side: Side, name: &str) -> String {
+    format!("--{}-{name}", letter(side).to_ascii_lowercase())
+}
+
+/// Validates a side. `common` are the keys of both.
+///
+/// # Errors
+/// Everything that is wrong, one line each.
+pub(crate) fn read(
+    side: Side,
+    common: &Entries,
+    target: Option<String>,
+    asked: SideAsked,
+) -> Result<Variant, Failure> {
+    let mut entries = common.clone();
+    entries.flag("target", target);
+    let set = flag(side, "set");
+    let mut options = Vec::new();
+    for setting in &asked.set {
+        match setting.split_once('=').map(|(key, value)| (key.trim(), value.trim())) {
+            None => {
+                let shown = secret::shown(setting);
+                entries
+                    .errors
+                    .push(format!("{set} {shown}: must be KEY=VALUE, for example {set} tx=batched"));
+            }
+            Some((key, value)) if key.len() > OPTION_PREFIX.len() && key.starts_with(OPTION_PREFIX) => {
+                options.push((key.to_owned(), value.to_owned()));
+            }
+            Some((key, value)) if keys().plan.contains(&key) => entries.set_by(&set, key, value.to_owned()),
+            Some((key, _)) => {
+                let problem = PLAN_NAMES.not_known(key, keys().plan);
+                let key = secret::shown(key);
+                entries.errors.push(format!("{set} {key}: {problem}"));
+            }
+        }
+    }
+    for (key, why) in OWN_KEYS {
+        if entries.text(key).is_some() {
+            entries.wrong(key, why);
+        }
+    }
+    let mut url = entries.text("target").unwrap_or_else(|| TARGET.to_owned());
+    for (key, value) in options {
+        match TargetSpec::with_option(&url, &key[OPTION_PREFIX.len()..], &value) {
+            Ok(longer) => url = longer,
+            Err(problem) => entries.errors.push(format!("{set} {key}: {problem}")),
+        }
+    }
+    let lab = match LabTarget::parse(&url).transpose() {
+        Ok(lab) => lab,
+        Err(problem) => {
+            entries.errors.push(format!("TARGET: {problem}"));
+            return Err(Failure::Usage(entries.into_errors()));
+        }
+    };
+    // Errors of the whole URL name the target, whatever wrote its options.
+    if entries.text("target").as_ref() != Some(&url) || lab.is_some() {
+        let opened = lab.as_ref().map_or_else(|| url.clone(), LabTarget::example);
+        entries.set_by("TARGET", "target", opened);
+    }
+    if let Some(command) = &asked.before
+        && let Err(problem) = before::check(&flag(side, "before"), command)
+    {
+        entries.errors.push(problem.line());
+    }
+    check_server(side, &asked.server, lab.as_ref(), &url, &mut entries.errors);
+    validated(side, entries, (url, lab), asked)
+}
+
+/// Rejects settings of servers that the target has not.
+fn check_server(side: Side, server: &[String], lab: Option<&LabTarget>, url: &str, errors: &mut Vec<String>) {
+    if server.is_empty() {
+        return;
+    }
+    let flag = flag(side, "server");
+    if let Err(problem) = Trial::check(&flag, server) {
+        errors.extend(problem.lines().into_iter().map(str::to_owned));
+    }
+    let able = match lab {
+        Some(lab) => lab.check_trial(),
+        None => Trial::of(&addresses_of(url)).map(drop),
+    };
+    if let Err(problem) = able {
+        errors.push(format!("{flag}: {}", problem.line()));
+    }
+}
+
+/// Reads the plan of a side.
+fn validated(
+    side: Side,
+    entries: Entries,
+    (url, lab): (String, Option<LabTarget>),
+    asked: SideAsked,
+) -> Result<Variant, Failure> {
+    let mut given = entries.texts();
+    given.insert("target".to_owned(), url.clone());
+    let tables = entries.written_tables();
+    // The servers of a lab run only later, and so do exporters of this machine; each run looks itself.
+    let rehearse: Rehearse<'_> = if lab.is_some() { &|_, _| Vec::new() } else { &rehearse };
+    let reach = |source: &SourceSpec| match source {
+        SourceSpec::Host(Some(_)) => None,
+        _ => source.reach(),
+    };
+    let plan = Plan::read_rehearsed(entries, rehearse, &reach)?;
+    // Rules that depend on the scale need the number of warehouses.
+    if let Some(warehouses) = plan.warehouses.filter(|_| plan.micro.is_none()) {
+        plan.mode(warehouses)?;
+    }
+    let mut shown = given.clone();
+    // A lab is the same target each time, whatever its ports and its password.
+    if lab.is_none() {
+        shown.insert("target".to_owned(), plan.target.without_password(&url));
+    }
+    if let Some(replicas) = plan.controls.replicas.without_passwords() {
+        shown.insert("replicas".to_owned(), replicas);
+    }
+    if let Some(fault) = shown.get_mut("fault") {
+        *fault = secret::shown_fault(fault);
+    }
+    let known = Known {
+        plan: shown,
+        server: asked.server,
+        before: asked.before.as_deref().map(secret::shown_fault),
+        digest: format!("{:016x}", xxh3_64(format!("{tables}\n{:?}", asked.before).as_bytes())),
+    };
+    Ok(Variant { side, plan, given, tables, lab, before: asked.before, known })
+}
