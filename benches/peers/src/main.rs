@@ -16,10 +16,10 @@ use lydite_database::kv::KvTarget;
 use lydite_database::{LoadRows, Target, TxMode};
 use lydite_families::TargetSpec;
 use lydite_tpcc::consistency::CONDITIONS;
-use lydite_tpcc::meta::{DatabaseMeta, POPULATION_VERSION, Played};
-use lydite_tpcc::nurand::{CLoad, RunConstants};
+use lydite_tpcc::meta::DatabaseMeta;
+use lydite_tpcc::nurand::RunConstants;
 use lydite_tpcc::population::Population;
-use lydite_tpcc::{Districts, Size, StandardKind, Timestamp};
+use lydite_tpcc::{StandardKind, Timestamp};
 use options::{Config, Durability};
 use std::error::Error;
 use std::process::ExitCode;
@@ -68,16 +68,7 @@ fn run() -> Result<(), Box<dyn Error>> {
     let (warehouses, sessions, seconds) = (number(warehouses)?, number(sessions)?, number(seconds)?);
     let target = target(database)?;
     let name = database.join(" ");
-    let meta = DatabaseMeta {
-        warehouses,
-        districts: Districts::uniform(),
-        size: Size::Standard,
-        seed: SEED,
-        c_load: CLoad::from_seed(SEED),
-        population: POPULATION_VERSION,
-        lydite: env!("CARGO_PKG_VERSION").into(),
-        played: Played::default(),
-    };
+    let meta = DatabaseMeta::uniform(warehouses, SEED, env!("CARGO_PKG_VERSION"));
     let rows = LoadRows::from(&Population::from_meta(&meta, Timestamp(1_700_000_000_000_000)));
     let control = RunControl::default();
     lydite_bench::load(&*target, &rows, 1, false, &control, &mut |_| ())?;

@@ -66,10 +66,9 @@ fn change(group: &'static str, name: &str, unit: &str, values: &[(f64, f64)]) ->
     };
     // The time of a statement matters by its length, other numbers by their ratio.
     let size = |ratio: f64| if group == "statement" { (b - a).abs() } else { ratio.ln().abs() };
-    let all = |side: fn(&(f64, f64)) -> f64, is: fn(f64) -> bool| values.iter().all(|pair| is(side(pair)));
-    let (of_a, of_b): (fn(&(f64, f64)) -> f64, fn(&(f64, f64)) -> f64) = (|pair| pair.0, |pair| pair.1);
-    let (none, some): (fn(f64) -> bool, fn(f64) -> bool) = (|value| value == 0.0, |value| value > 0.0);
-    if all(of_a, none) && all(of_b, some) || all(of_a, some) && all(of_b, none) {
+    let appeared = values.iter().all(|(a, b)| *a == 0.0 && *b > 0.0);
+    let vanished = values.iter().all(|(a, b)| *a > 0.0 && *b == 0.0);
+    if appeared || vanished {
         // As great a change as ten times as much.
         return Some((size(10.0), whole(None, None, None)));
     }
