@@ -6,6 +6,10 @@ use lydite_decide::of_pairs;
 use lydite_report::ab::Change;
 use std::collections::BTreeMap;
 
+/// Fewest pairs that show that a number is one side's alone. One that half of all runs have by chance would be listed in 2 of
+/// 256 experiments of four pairs, and in 2 of 16 of two.
+const LEAST_OF_ONE_SIDE: usize = 4;
+
 /// Error of an interval that calls a number changed. There are many numbers, and some change by chance.
 const ERROR: f64 = 0.01;
 /// Fewest pairs that show a change.
@@ -68,7 +72,7 @@ fn change(group: &'static str, name: &str, unit: &str, values: &[(f64, f64)]) ->
     let size = |ratio: f64| if group == "statement" { (b - a).abs() } else { ratio.ln().abs() };
     let appeared = values.iter().all(|(a, b)| *a == 0.0 && *b > 0.0);
     let vanished = values.iter().all(|(a, b)| *a > 0.0 && *b == 0.0);
-    if appeared || vanished {
+    if values.len() >= LEAST_OF_ONE_SIDE && (appeared || vanished) {
         // As great a change as ten times as much.
         return Some((size(10.0), whole(None, None, None)));
     }

@@ -64,25 +64,29 @@ impl<'a> Course<'a> {
         Ok(Self { experiment, store, slots, environment, servers, interrupt, style })
     }
 
-    /// Returns the digest of the program.
-    pub(crate) fn program(&self) -> &str {
-        self.store.program()
+    /// Returns the directory.
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
     }
 
-    /// Makes pairs until the experiment has ended. Returns true if it made runs.
+    /// Returns the directory, to change its notes.
+    pub(crate) fn store_mut(&mut self) -> &mut Store {
+        &mut self.store
+    }
+
+    /// Makes pairs until the experiment has ended.
     ///
     /// # Errors
     /// A run, a command or a server failed, or the user interrupted. The pairs before are kept.
-    pub(crate) fn go(&mut self) -> Result<bool, Failure> {
+    pub(crate) fn go(&mut self) -> Outcome {
         if self.end() != End::Open {
-            return Ok(false);
+            return Ok(());
         }
-        if self.slots.is_empty() {
-            if self.servers.has_settings() {
-                self.servers.try_out(self.interrupt)?;
-            }
-            data::keep(self.experiment, self.store.program(), self.interrupt)?;
+        let has_runs = !self.slots.is_empty();
+        if !has_runs && self.servers.has_settings() {
+            self.servers.try_out(self.interrupt)?;
         }
+        data::keep(self.experiment, &mut self.store, has_runs, self.interrupt)?;
         let planned = planned(self.experiment, Side::A) + planned(self.experiment, Side::B);
         let left = Progress::of(&self.slots, &self.experiment.looking).most_left(&self.experiment.looking);
         View::new(self.style, 0, 0).note(&format!(
@@ -98,7 +102,7 @@ impl<'a> Course<'a> {
             let ab = self.write()?;
             self.show_pair(&ab);
         }
-        Ok(true)
+        Ok(())
     }
 
     /// Returns the reason why the experiment has ended.
@@ -185,7 +189,7 @@ impl<'a> Course<'a> {
             label: letter(side),
             given: &variant.given,
             tables: &variant.tables,
-            begin: self.experiment.reload_of(side).begin(variant, self.store.program()),
+            begin: self.experiment.reload_of(side).begin(self.store.template(side)),
             verify: variant.given.contains_key("verify") || variant.plan.micro.is_some(),
             target: url,
         };

@@ -5,7 +5,7 @@ use lydite_decide::{Looks, Side};
 use lydite_plan::Problem;
 use lydite_plan::destination::Destination;
 use lydite_report::metric::Metric;
-use lydite_sweep::{Begin, template_name};
+use lydite_sweep::Begin;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -149,12 +149,12 @@ impl Reload {
         ))
     }
 
-    /// Returns what a run of a variant begins with. `program` is the digest of the program.
-    pub(crate) fn begin(self, variant: &Variant, program: &str) -> Begin {
-        match self {
-            Self::New | Self::Once => Begin::AsItIs,
-            Self::EachRun => Begin::Fresh,
-            Self::Restore => Begin::Template(template_name(&variant.plan, variant.url(), program)),
+    /// Returns what a run begins with. `template` is the one of its side.
+    pub(crate) fn begin(self, template: Option<String>) -> Begin {
+        match (self, template) {
+            (Self::EachRun, _) => Begin::Fresh,
+            (Self::Restore, Some(template)) => Begin::Template(template),
+            (Self::New | Self::Once | Self::Restore, _) => Begin::AsItIs,
         }
     }
 }

@@ -36,21 +36,24 @@ pub use variant::SideAsked;
 /// # Errors
 /// The directory can't be used, a run or a command failed, or the user interrupted.
 pub fn run(experiment: &Experiment, style: Style, interrupt: &Interrupt) -> Outcome {
-    let store = Store::open(experiment)?;
+    let mut store = Store::open(experiment)?;
     if experiment.fresh {
-        data::forget(experiment, store.program(), interrupt)?;
+        // What the databases held comes first: the results that are deleted say nothing of it.
+        data::give_back(experiment, &mut store, interrupt)?;
+        store.clear()?;
     }
     let mut course = Course::read(experiment, store, style, interrupt)?;
     let made = course.go();
     let servers = course.end_servers();
     let ab = course.write()?;
     let has_runs = ab.pairs.iter().any(|pair| pair.a.value.or(pair.b.value).is_some());
-    if ab.status == Status::Partial && has_runs {
-        data::complain_of_kept(experiment, course.program());
-    } else if matches!(made, Ok(true)) {
-        data::give_back(experiment, course.program(), interrupt);
-    }
-    let mut failures: Vec<Failure> = [made.map(drop), servers].into_iter().filter_map(Result::err).collect();
+    let data = if ab.status == Status::Partial && has_runs {
+        data::complain_of_kept(course.store());
+        Ok(())
+    } else {
+        data::give_back(experiment, course.store_mut(), interrupt)
+    };
+    let mut failures: Vec<Failure> = [made, servers, data].into_iter().filter_map(Result::err).collect();
     let out = &experiment.out;
     let printed = print(&format!(
         "{}\nresults: {}\ndocument: {}\nreport: {}\n",

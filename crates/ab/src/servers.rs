@@ -80,6 +80,12 @@ impl<'a> Servers<'a> {
         let back = self.trials.iter_mut().map(Trial::end);
         let mut failures: Vec<Failure> = back.filter_map(Result::err).collect();
         self.trials.clear();
+        // A process before this one may have been killed before it gave them back.
+        for variant in self.experiment.sides.iter().filter(|variant| !variant.known.server.is_empty()) {
+            if let Ok(mut trial) = Trial::of(&addresses_of(variant.url())) {
+                failures.extend(trial.end_of_others().err());
+            }
+        }
         failures.extend(self.labs.end().err());
         Failure::all(failures)
     }

@@ -1,5 +1,6 @@
 //! The directory of an experiment: its manifest, and a result for each run. The results alone decide what is done.
 
+use crate::data::{self, Noted};
 use crate::experiment::{Experiment, Reload};
 use crate::variant::{Known, letter};
 use lydite_console::exit::{Failure, Outcome};
@@ -26,6 +27,9 @@ struct Manifest {
     /// Digest of the program: an experiment never mixes runs of two builds.
     program: String,
     identity: Identity,
+    /// Templates that runs begin with. They are noted before they are made, and until they are deleted.
+    #[serde(default)]
+    templates: Vec<Noted>,
     /// Endings by the names of the runs.
     #[serde(default)]
     runs: BTreeMap<String, Ending>,
@@ -112,20 +116,43 @@ impl Store {
         require_same(path, read()?, experiment)?;
         let files = OutDirectory::open(path, &KIND)?;
         // Read again: another process may have written while this one waited for the lock.
-        let known = require_same(path, read()?, experiment)?;
-        let runs = known.map(|known| known.runs).unwrap_or_default();
+        let known = read()?;
+        let templates = known.as_ref().map(|known| known.templates.clone()).unwrap_or_default();
+        data::check(experiment, &templates)?;
+        let runs = require_same(path, known, experiment)?.map(|known| known.runs).unwrap_or_default();
         let manifest = Manifest {
             lydite: env!("CARGO_PKG_VERSION").into(),
             program: directory::program(),
             identity: Identity::of(experiment),
+            templates,
             runs,
         };
-        let mut store = Self { files, manifest };
-        if experiment.fresh {
-            store.clear()?;
-        }
+        let store = Self { files, manifest };
         store.save()?;
         Ok(store)
+    }
+
+    /// Returns the templates that are noted.
+    pub(crate) fn templates(&self) -> &[Noted] {
+        &self.manifest.templates
+    }
+
+    /// Notes these templates and no others.
+    ///
+    /// # Errors
+    /// The manifest can't be written.
+    pub(crate) fn note_templates(&mut self, templates: Vec<Noted>) -> Outcome {
+        if self.manifest.templates != templates {
+            self.manifest.templates = templates;
+            self.save()?;
+        }
+        Ok(())
+    }
+
+    /// Returns the name of the template of a side, if it has one.
+    pub(crate) fn template(&self, side: Side) -> Option<String> {
+        let of = self.manifest.templates.iter().find(|of| of.of_b == (side == Side::B))?;
+        Some(of.name.clone())
     }
 
     /// Returns the digest of the program.
@@ -188,7 +215,10 @@ impl Store {
     }
 
     /// Deletes the files of the experiment that the directory holds, and no others.
-    fn clear(&mut self) -> Outcome {
+    ///
+    /// # Errors
+    /// A file can't be deleted.
+    pub(crate) fn clear(&mut self) -> Outcome {
         self.manifest.runs.clear();
         let results = self.files.path().join(RESULTS);
         let entries = fs::read_dir(&results).map_err(|error| cannot(&results, &error))?;
@@ -198,7 +228,8 @@ impl Store {
                 self.files.remove(&format!("{RESULTS}/{name}"))?;
             }
         }
-        [DOCUMENT, PAGE].iter().try_for_each(|name| self.files.remove(name))
+        [DOCUMENT, PAGE].iter().try_for_each(|name| self.files.remove(name))?;
+        self.save()
     }
 
     fn save(&self) -> Outcome {

@@ -1,8 +1,9 @@
 //! When to look at an experiment that goes on, and with how much error each time. Whoever looks after each pair with a
 //! 95 % interval and stops as soon as it excludes 1 is wrong far more often than in 5 % of experiments. Here each look
 //! spends a part of the 5 %, so that by Bonferroni's inequality all looks together err with at most 5 %, however the
-//! pairs depend on each other. The intervals are repeated confidence intervals (Jennison and Turnbull 1989): the one at
-//! which the experiment stops is right at the level of the whole experiment.
+//! looks depend on each other. Each interval wants pairs that are independent. The intervals are repeated confidence
+//! intervals (Jennison and Turnbull 1989): the one at which the experiment stops is right at the level of the whole
+//! experiment.
 //!
 //! The third and the fourth pair get a good part of the error, which finds large differences at once. Half is kept for the
 //! last look, which so finds nearly what an experiment without looks would.

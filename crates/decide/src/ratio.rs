@@ -39,13 +39,13 @@ pub struct Ratio {
 }
 
 impl Ratio {
-    /// Tells whether the whole interval lies above `value`.
+    /// True if the whole interval lies above `value`.
     #[must_use]
     pub fn above(&self, value: f64) -> bool {
         self.low > value
     }
 
-    /// Tells whether the whole interval lies below `value`.
+    /// True if the whole interval lies below `value`.
     #[must_use]
     pub fn below(&self, value: f64) -> bool {
         self.high < value

@@ -11,7 +11,7 @@ pub const CONFIRMED: i32 = 2;
 /// Factor by which the level grows until a probe fails.
 const GROWTH: f64 = 2.0;
 
-/// Where a search may look.
+/// The levels of a search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Range {
     /// Lowest level of interest, above 0.
@@ -35,7 +35,7 @@ pub struct Probe {
     pub held: bool,
 }
 
-/// What to do next.
+/// The next step of a search.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Step {
     /// Probe this level, which may have been probed before.
@@ -44,7 +44,7 @@ pub enum Step {
     Done(Limit),
 }
 
-/// What a search has found.
+/// The result of a search.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Limit {
     /// Objectives fail at the lowest level already.

@@ -11,7 +11,7 @@ const BATCHES: usize = 12;
 /// Fewest seconds of a series that tells anything about its own variation: two for each batch.
 pub const LEAST_SECONDS: usize = 2 * BATCHES;
 
-/// What a second had: the requests that ended in it, and those of them that took longer than the limit.
+/// The requests that ended in a second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Second {
     /// Requests.

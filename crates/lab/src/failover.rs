@@ -16,7 +16,7 @@ use lydite_console::output::{complain, print};
 use lydite_console::shell::typed;
 use lydite_database::secret::shown;
 use lydite_faults::Commands;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Longest wait for another process that starts servers of the lab.
@@ -91,9 +91,9 @@ pub fn lose(place: &str, dir: Option<PathBuf>) -> Outcome {
 pub fn promote(name: &str, dir: Option<PathBuf>) -> Outcome {
     let kind = with_replicas(name)?;
     let directory = directory(kind, dir)?;
-    let _alone = Lab::lock_within(&directory, PATIENCE)?;
+    let mut _alone = Lab::lock_within(&directory, PATIENCE)?;
     let mut lab = Lab::of(kind, &directory)?;
-    let Some((primary, replicas)) = lab.servers.split_first() else { return Ok(()) };
+    let Some(primary) = lab.servers.first() else { return Ok(()) };
     if primary.answers() {
         return Err(Failure::usage(format!(
             "the primary on port {} runs: kill it before, for example with: lydite lab lose {name}/0",
@@ -103,27 +103,44 @@ pub fn promote(name: &str, dir: Option<PathBuf>) -> Outcome {
     let failed = |problem: LabError| Failure::Target(format!("{}: {problem}", directory.display()));
     let programs = Programs::find(kind.servers)?;
     let password = lab.password().unwrap_or_default().to_owned();
-    // Whatever is left of it must not write any more.
-    postgres::kill(primary)?;
-    let mut best: Option<(u64, usize)> = None;
-    for (number, replica) in (1..).zip(replicas).filter(|(_, replica)| replica.answers()) {
-        let received = postgres::received(&programs, replica, &password).map_err(failed)?;
-        best = best.max(Some((received, number)));
+    // An earlier call that was broken off may have promoted a replica that did not move yet: another one may lack rows.
+    if !postgres::runs_on_another_port(primary) {
+        // Whatever is left of the primary must not write any more.
+        postgres::kill(primary)?;
+        let best = best_replica(&programs, &lab, &password, name, &directory)?;
+        postgres::promote(&programs, &lab.servers[best]).map_err(failed)?;
+        take_place(&mut lab.servers, best);
+        // Held until this program ends, like the lock of the note that it replaces.
+        let noted = lab.write(&directory);
+        _alone = noted.map_err(|error| Failure::usage(format!("{}: {error}", directory.display())))?;
     }
-    let Some((_, best)) = best else {
-        return Err(Failure::Target(format!("lab {name}: no replica answers, so none can be promoted")));
-    };
-    postgres::promote(&programs, &lab.servers[best]).map_err(failed)?;
-    take_place(&mut lab.servers, best);
-    // Held until this program ends, like the lock of the note that it replaces.
-    let noted = lab.write(&directory);
-    let _alone = noted.map_err(|error| Failure::usage(format!("{}: {error}", directory.display())))?;
     let Some((primary, others)) = lab.servers.split_first() else { return Ok(()) };
     postgres::move_to_its_port(&programs, primary).map_err(failed)?;
     complain(&format!("the replica in {} is the primary now", primary.path.display()));
     let down = others.iter().filter(|server| !server.answers());
     in_parallel(&directory, down, |server| postgres::copy_again(&programs, primary, server, &password))?;
     print(&format!("{}\n", lab.arguments()))
+}
+
+/// Returns the place of the replica that has received the most of the primary's log.
+///
+/// # Errors
+/// No replica answers.
+fn best_replica(
+    programs: &Programs,
+    lab: &Lab,
+    password: &str,
+    name: &str,
+    directory: &Path,
+) -> Result<usize, Failure> {
+    let mut best: Option<(u64, usize)> = None;
+    for (number, replica) in lab.servers.iter().enumerate().skip(1).filter(|(_, replica)| replica.answers()) {
+        let received = postgres::received(programs, replica, password)
+            .map_err(|problem| Failure::Target(format!("{}: {problem}", directory.display())))?;
+        best = best.max(Some((received, number)));
+    }
+    best.map(|(_, number)| number)
+        .ok_or_else(|| Failure::Target(format!("lab {name}: no replica answers, so none can be promoted")))
 }
 
 /// Lets a replica be the first server. The places keep their ports, so the URLs stay the same.

@@ -284,6 +284,17 @@ fn postmaster(data: &Path) -> Option<i32> {
     file.lines().next()?.parse().ok()
 }
 
+/// True if a server runs, but listens on another port than its own: it was promoted, and did not move yet.
+pub(crate) fn runs_on_another_port(server: &Server) -> bool {
+    let data = server.data();
+    let file = fs::read_to_string(data.join("postmaster.pid")).unwrap_or_default();
+    // The process number, the directory, the start, and the port.
+    let port = file.lines().nth(3).and_then(|line| line.trim().parse::<u16>().ok());
+    // SAFETY: kill with signal 0 has no memory preconditions and sends nothing.
+    let lives = postmaster(&data).is_some_and(|id| unsafe { libc::kill(id, 0) } == 0);
+    lives && port.is_some_and(|port| port != server.port) && !data.join(OF_REPLICA).exists()
+}
+
 /// Resumes the processes of a server that somebody stopped with SIGSTOP: pg_ctl can't end a stopped server.
 fn resume(data: &Path) {
     let Some(postmaster) = postmaster(data) else { return };

@@ -102,6 +102,15 @@ impl Trial {
         Failure::all([Some(refused), back.err()].into_iter().flatten().collect())
     }
 
+    /// Does the same as [`Trial::end`] for a lab whose note says that another process gave its servers other settings.
+    ///
+    /// # Errors
+    /// A server does not end or start.
+    pub fn end_of_others(&mut self) -> Outcome {
+        self.tried |= is_on(&Lab::of(self.kind, &self.directory)?);
+        self.end()
+    }
+
     /// Starts the servers again with their usual settings, if they may have others.
     ///
     /// # Errors
@@ -144,9 +153,9 @@ pub(crate) fn take_back(kind: &Kind, directory: &Path) -> Outcome {
 
 fn start_again(kind: &Kind, directory: &Path, change: impl Fn(&mut Server)) -> Outcome {
     let programs = Programs::find(kind.servers)?;
-    let mut lab = Lab::of(kind, directory)?;
-    // Held until this function ends.
+    // Held until this function ends, and taken before the note is read: another process may be changing it.
     let _starting = Lab::lock(directory)?;
+    let mut lab = Lab::of(kind, directory)?;
     shut_down(kind.servers, &lab.servers)?;
     lab.servers.iter_mut().for_each(change);
     let written = lab.write(directory);

@@ -140,7 +140,7 @@ impl RequirementResult {
             percent(over.allowed),
             percent(over.low),
             percent(over.high),
-            if over.is_certain() { "" } else { ": too close to tell, measure longer" }
+            if over.is_certain(self.met) { "" } else { ": too close to tell, measure longer" }
         )
     }
 

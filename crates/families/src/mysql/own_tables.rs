@@ -77,11 +77,9 @@ impl Mysql {
         let place = self.config.place();
         let failed = |error: SqlError, doing: &str| advised(error, doing, &place);
         let making = Making { script, meta: &scripts.describe(meta), shape: &SHAPE, failed: &failed };
-        let there = self.tables(wire)?;
-        making.check_names(&there)?;
         // The tables may refer to each other in any order, also when they are dropped after an error.
         wire.execute("SET SESSION foreign_key_checks = 0").map_err(self.failed("set foreign_key_checks"))?;
-        making.one_by_one(wire, &there)
+        making.one_by_one(wire, &|wire| self.tables(wire))
     }
 
     /// Rejects the end of a load that other files began.

@@ -98,8 +98,7 @@ impl<'a> Lexer<'a> {
         loop {
             let rest = self.rest();
             let from = self.at;
-            let line_comment =
-                rest.starts_with("--") || (self.syntax == Syntax::Mysql && rest.starts_with('#'));
+            let line_comment = self.begins_line_comment();
             if let Some(blank) = rest.chars().next().filter(|letter| letter.is_whitespace()) {
                 self.at += blank.len_utf8();
             } else if line_comment {
@@ -117,6 +116,18 @@ impl<'a> Lexer<'a> {
             } else {
                 return Ok(());
             }
+        }
+    }
+
+    /// True before a comment to the end of the line. MySQL's dashes need a blank behind them: `5--1` is a number.
+    fn begins_line_comment(&self) -> bool {
+        let rest = self.rest();
+        let behind = |letter: char| letter.is_whitespace() || letter.is_control();
+        match (rest.strip_prefix("--"), self.syntax) {
+            (Some(after), Syntax::Mysql) => after.chars().next().is_none_or(behind),
+            (Some(_), _) => true,
+            (None, Syntax::Mysql) => rest.starts_with('#'),
+            (None, _) => false,
         }
     }
 
@@ -237,6 +248,10 @@ mod tests {
             texts(text, Syntax::Mysql),
             [(2, "# a; b\nSELECT 'it\\'s;', `x;y`".to_owned()), (2, "/* ; /* ; */ SELECT 2".to_owned())]
         );
+        // MySQL takes dashes without a blank for two signs: the second statement is executed.
+        assert_eq!(texts("SELECT 5--1; DROP TABLE customers", Syntax::Mysql).len(), 2);
+        assert_eq!(texts("SELECT 5-- 1; DROP TABLE customers", Syntax::Mysql).len(), 1);
+        assert_eq!(texts("SELECT 5--1; DROP TABLE customers", Syntax::Postgres).len(), 1);
         assert_eq!(texts("SELECT '\\';SELECT 2", Syntax::Sqlite).len(), 2);
         assert!(texts(" -- nothing\n;;", Syntax::Sqlite).is_empty());
     }

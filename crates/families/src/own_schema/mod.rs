@@ -158,7 +158,8 @@ pub(crate) struct Making<'a> {
 impl Making<'_> {
     /// Rejects tables of the file that are there already. `there` has the names of all tables.
     pub(crate) fn check_names(&self, there: &[String]) -> Result<(), TargetError> {
-        let is_there = |made: &&str| there.iter().any(|name| name == made);
+        // Some servers tell names apart by case, some don't.
+        let is_there = |made: &&str| there.iter().any(|name| name.eq_ignore_ascii_case(made));
         let taken: Vec<&str> = self.script.made().filter(is_there).collect();
         if taken.is_empty() {
             return Ok(());
@@ -185,9 +186,15 @@ impl Making<'_> {
     }
 
     /// Makes the tables one by one, where the server has no transactions for that. After an error it drops those that it
-    /// made. `there` has the names of the tables before.
-    pub(crate) fn one_by_one(&self, admin: &mut dyn Admin, there: &[String]) -> Result<(), TargetError> {
-        let run = |admin: &mut dyn Admin, sql: &str| {
+    /// made. `tables` returns the names of all tables of the target, as the catalog writes them.
+    pub(crate) fn one_by_one<A: Admin>(
+        &self,
+        admin: &mut A,
+        tables: &dyn Fn(&mut A) -> Result<Vec<String>, TargetError>,
+    ) -> Result<(), TargetError> {
+        let there = tables(admin)?;
+        self.check_names(&there)?;
+        let run = |admin: &mut A, sql: &str| {
             admin.execute(sql).map_err(|error| (self.failed)(error, "create the tables"))
         };
         let made = meta::begin_creating(&notes(self.meta))
@@ -196,25 +203,37 @@ impl Making<'_> {
             .and_then(|()| self.statements(admin))
             .and_then(|()| run(admin, meta::LOADING));
         made.map_err(|mut error| {
-            let quote = self.shape.quote;
-            let tables: Vec<String> = self
-                .script
-                .made()
-                .filter(|name| !there.iter().any(|known| known == name))
-                .chain([meta::OWN_TABLES[1]])
-                .map(|name| format!("{quote}{name}{quote}"))
-                .collect();
-            // The notes go last: while a table is left, they say whose it is.
-            let drops = [tables.join(", "), meta::OWN_TABLES[0].to_owned()];
-            if drops
-                .iter()
-                .try_for_each(|names| admin.execute(&format!("DROP TABLE IF EXISTS {names}")))
-                .is_err()
-            {
+            if self.drop_made(admin, &there, tables).is_err() {
                 error.message += "; the tables made before are still there: start over with --fresh";
             }
             error
         })
+    }
+
+    /// Drops the tables that the statements have made: those that the catalog did not have before, and that the file names.
+    fn drop_made<A: Admin>(
+        &self,
+        admin: &mut A,
+        there: &[String],
+        tables: &dyn Fn(&mut A) -> Result<Vec<String>, TargetError>,
+    ) -> Result<(), TargetError> {
+        let quote = self.shape.quote;
+        let is_of_file = |name: &str| {
+            self.script.names().any(|made| made.eq_ignore_ascii_case(name)) || name == meta::OWN_TABLES[1]
+        };
+        let new: Vec<String> = tables(admin)?
+            .into_iter()
+            .filter(|name| !there.contains(name) && is_of_file(name))
+            .map(|name| format!("{quote}{name}{quote}"))
+            .collect();
+        let own = if there.iter().any(|name| name == meta::OWN_TABLES[0]) { "" } else { meta::OWN_TABLES[0] };
+        // The notes go last: while a table is left, they say whose it is.
+        for names in [new.join(", "), own.to_owned()].iter().filter(|names| !names.is_empty()) {
+            admin
+                .execute(&format!("DROP TABLE IF EXISTS {names}"))
+                .map_err(|error| (self.failed)(error, "drop the tables"))?;
+        }
+        Ok(())
     }
 
     /// Executes the statements, and checks the tables.

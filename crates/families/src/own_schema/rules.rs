@@ -33,8 +33,8 @@ const ANYWHERE: [&[&str]; 14] = [
     &["DROP", "MATERIALIZED"],
     &["DROP", "OWNED"],
     &["DROP", "PARTITION"],
-    &["TRUNCATE", "TABLE"],
-    &["TRUNCATE", "PARTITION"],
+    &["DROP", "TYPE"],
+    &["TRUNCATE"],
     &["DELETE", "FROM"],
     &["OR", "REPLACE", "TABLE"],
 ];
@@ -66,6 +66,11 @@ pub(super) fn rejected(statement: &Cut) -> Option<String> {
             Token::Sign(_) => Vec::new(),
         })
         .collect();
+    if all.first().is_some_and(|word| word == "SET") && all.iter().any(|word| word == "SEARCH_PATH") {
+        return Some(
+            "SET search_path changes where names are looked for, and the URL says that: leave it out".into(),
+        );
+    }
     let found =
         ANYWHERE.iter().find(|sequence| all.windows(sequence.len()).any(|window| window == **sequence))?;
     Some(format!("{} drops, replaces or empties what is there: leave it out", found.join(" ")))

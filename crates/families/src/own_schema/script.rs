@@ -167,6 +167,11 @@ impl Script {
         self.made.iter().filter(|made| !made.if_missing).map(|made| made.name.as_str())
     }
 
+    /// Returns the names of all tables that it makes, if they are not there.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.made.iter().map(|made| made.name.as_str())
+    }
+
     /// Returns the error of a statement, with its line. A wrong statement is the user's error, not the database's.
     pub(crate) fn failed(
         &self,

@@ -166,6 +166,7 @@ pub(crate) const SHAPING: &[&str] = &[
     "split",
     "zones",
     "zone_strategy",
+    "archive",
 ];
 
 /// Largest value of `split`.

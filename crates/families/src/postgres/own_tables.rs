@@ -74,12 +74,11 @@ impl Postgres {
         let place = self.config.place();
         let failed = |error: SqlError, doing: &str| advised(error, doing, &place);
         let making = Making { script, meta: &scripts.describe(meta), shape: &SHAPE, failed: &failed };
-        let there = self.tables(wire)?;
-        making.check_names(&there)?;
         if self.config.product.heap {
+            making.check_names(&self.tables(wire)?)?;
             making.in_one_transaction(wire, "BEGIN")
         } else {
-            making.one_by_one(wire, &there)
+            making.one_by_one(wire, &|wire| self.tables(wire))
         }
     }
 

@@ -219,6 +219,27 @@ fn each_run_begins_with_what_the_database_held_and_so_does_who_uses_it_after() {
     assert_eq!(checksums(&url), before, "the data is as it was");
     assert_eq!(names_like(bench.directory.path(), ".template_"), 0, "no template stays");
 
+    // A plan that does not fit the data ends the experiment at its first run, and leaves nothing behind.
+    let refused = bench.ab(&[url.as_str(), "-w", "5", "--out", "ab3"]).run().code(2);
+    assert!(refused.errors().concat().contains("pair 1"), "{refused:?}");
+    assert_eq!((checksums(&url), names_like(bench.directory.path(), ".template_")), (before.clone(), 0));
+
+    // One that starts over gives the databases back what they held before the first run, not what runs left.
+    let other = format!("sqlite:{}", text(&bench.path("other.sqlite")));
+    lydite(&["load", &other, "-w", "1", "--size", "tiny", "--seed", "10", "--quiet"]).code(0);
+    let held = (before.clone(), checksums(&other));
+    let stops = "[ ! -e ab4/results/a.1.json ] || [ -e go ]";
+    let sides = [url.as_str(), &other, "--b-before", stops, "--out", "ab4", "--set", "check=false"];
+    let stopped = bench.ab(&[&sides[..], &["--pairs", "4"]].concat()).run().code(2);
+    assert!(stopped.errors().concat().contains("--b-before"), "{stopped:?}");
+    assert_eq!(names_like(bench.directory.path(), ".template_"), 2, "both are kept for the pairs to come");
+    let elsewhere = bench.ab(&[other.as_str(), "--out", "ab4", "--fresh"]).run().code(2);
+    assert!(elsewhere.errors().concat().contains("keeps what "), "{elsewhere:?}");
+    fs::write(bench.path("go"), "").unwrap();
+    bench.ab(&[&sides[..], &["--pairs", "3", "--fresh"]].concat()).run().code(0);
+    assert_eq!((checksums(&url), checksums(&other)), held);
+    assert_eq!(names_like(bench.directory.path(), ".template_"), 0);
+
     // A run that fails is named, the others are kept, and the same command goes on.
     let path = text(&file);
     let breaks = format!("if [ -e ab2/results/a.1.json ]; then echo broken > {path}; fi");

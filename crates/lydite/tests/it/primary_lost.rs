@@ -62,7 +62,6 @@ fn replicas_that_commits_wait_for_have_each_acknowledged_order_when_one_is_promo
     assert_eq!((&test["verdict"], &test["clause"]), (&"passed".into(), &"3.5.3.1".into()), "{found}");
     for begin in [
         "the last node is killed and loses its data for ever: ",
-        "the throughput is steady again ",
         "the primary is killed: ",
         "a replica is promoted in its place, and the lost ones copy its rows: ",
         "the lost node is started with empty data: ",
@@ -73,8 +72,9 @@ fn replicas_that_commits_wait_for_have_each_acknowledged_order_when_one_is_promo
     let seen = test["seen"].as_str().expect("words");
     for words in [
         "each of ",
-        "; after the loss steady again ",
-        "; after the kill steady again ",
+        // On a busy machine it may not be steady in time, which fails nothing.
+        "; after the loss ",
+        "; after the kill ",
         " % of the throughput before (",
     ] {
         assert!(seen.contains(words), "{words}: {seen}");

@@ -62,13 +62,18 @@ pub(super) fn turns(a: &Group, b: &Group, wish: Pairing) -> Result<Turns, GroupP
     match wish {
         Pairing::Off => welch("--paired is off".to_owned()),
         Pairing::On => {
-            let starts = (starts(a), starts(b));
-            let (first, second) = match starts {
-                (Ok(a), Ok(b)) => (in_order(&a), in_order(&b)),
+            let starts = starts(a).and_then(|of_a| Ok((of_a, starts(b)?)));
+            let (first, second) = match &starts {
+                Ok((a, b)) => (in_order(a), in_order(b)),
                 // Without times the user's order is all that is known.
-                _ => ((0..counts.0).collect(), (0..counts.1).collect()),
+                Err(_) => ((0..counts.0).collect(), (0..counts.1).collect()),
             };
-            let why = "--paired is on: the runs are paired in the order of their starts".to_owned();
+            let order = if starts.is_ok() {
+                "of their starts"
+            } else {
+                "in which they were given, since some have no start"
+            };
+            let why = format!("--paired is on: the runs are paired in the order {order}");
             Ok(Turns { method: Method::Paired, why, pairs: first.into_iter().zip(second).collect() })
         }
         Pairing::Auto if counts.0 != counts.1 => welch(format!("{differ}, so there are no pairs")),
@@ -87,7 +92,9 @@ pub(super) fn turns(a: &Group, b: &Group, wish: Pairing) -> Result<Turns, GroupP
     }
 }
 
-/// Pairs the runs if each two that follow each other are one of A and one of B.
+/// Pairs the runs if each two that follow each other are one of A and one of B, and each side is first in about half of the
+/// pairs. If one side always were, a machine that slowly changes would make all pairs differ in the same direction, and an
+/// interval of their differences would take that for the difference of the sides.
 fn by_times(a: &Group, b: &Group, of_a: &[Timestamp], of_b: &[Timestamp]) -> Turns {
     let of = |starts: &[Timestamp], is_a: bool| -> Vec<(Timestamp, bool, usize)> {
         starts.iter().zip(0..).map(|(start, place)| (*start, is_a, place)).collect()
@@ -102,12 +109,26 @@ fn by_times(a: &Group, b: &Group, of_a: &[Timestamp], of_b: &[Timestamp]) -> Tur
         [(_, true, a), (_, false, b)] | [(_, false, b), (_, true, a)] => Some((*a, *b)),
         _ => None,
     };
-    match all.chunks(2).map(pair).collect() {
-        Some(pairs) => Turns {
+    let first_of_a = all.iter().step_by(2).filter(|(_, is_a, _)| *is_a).count();
+    let first_of_b = all.len() / 2 - first_of_a;
+    let is_balanced = first_of_a.abs_diff(first_of_b) <= (all.len() / 8).max(1);
+    match all.chunks(2).map(pair).collect::<Option<Vec<_>>>() {
+        Some(pairs) if is_balanced => Turns {
             method: Method::Paired,
             why: format!("the runs were taken in turns: {order} by their starts"),
             pairs,
         },
+        Some(_) => {
+            let first = if first_of_a > first_of_b { a } else { b };
+            Turns::without_pairs(
+                Method::Welch,
+                format!(
+                    "{} was first in most pairs ({order} by their starts), so a machine that changes would favour one side: \
+                     let the sides take turns in being first",
+                    first.letter
+                ),
+            )
+        }
         None => Turns::without_pairs(
             Method::Welch,
             format!("the runs were not taken in turns: {order} by their starts"),

@@ -41,7 +41,8 @@ fn compared(groups: &[Group], pairing: Pairing) -> GroupsComparison {
 fn runs_are_paired_only_if_each_two_that_follow_each_other_are_one_of_both() {
     for (a, b, method, why) in [
         (vec![1, 4, 5], vec![2, 3, 6], Method::Paired, "taken in turns: A B B A A B by their starts"),
-        (vec![2, 4], vec![1, 3], Method::Paired, "taken in turns: B A B A by their starts"),
+        (vec![2, 3], vec![1, 4], Method::Paired, "taken in turns: B A A B by their starts"),
+        (vec![2, 4], vec![1, 3], Method::Welch, "B was first in most pairs (B A B A by their starts)"),
         (vec![1, 2], vec![3, 4], Method::Welch, "not taken in turns: A A B B by their starts"),
         (vec![1, 4], vec![2, 3, 5], Method::Welch, "A has 2 runs and B has 3 runs, so there are no pairs"),
         (vec![1], vec![2, 3], Method::Single, "A has 1 run and B has 2 runs"),
@@ -49,7 +50,7 @@ fn runs_are_paired_only_if_each_two_that_follow_each_other_are_one_of_both() {
         let found = compared(&groups(&[&a, &b]), Pairing::Auto);
         let answer = &found.verdicts[0];
         assert_eq!(answer.method, method, "{a:?} {b:?}: {answer:?}");
-        assert!(answer.why.ends_with(why), "{answer:?}");
+        assert!(answer.why.contains(why), "{answer:?}");
         assert_eq!(answer.interval.is_some(), method != Method::Single, "{answer:?}");
     }
     let mut apart = groups(&[&[1, 4], &[2, 3]]);
@@ -68,14 +69,14 @@ fn runs_are_paired_only_if_each_two_that_follow_each_other_are_one_of_both() {
 
 #[test]
 fn each_of_several_groups_is_compared_with_the_first_by_its_own_runs() {
-    let all = groups(&[&[1, 4, 7], &[2, 5, 8], &[10, 11, 12]]);
+    let all = groups(&[&[1, 4, 7], &[2, 3, 8], &[10, 11, 12]]);
     let gate = FailIf::parse("tps < +150").unwrap();
     let found = compare_groups(&all, Pairing::Auto, &[gate]).unwrap();
     let methods: Vec<_> =
         found.verdicts.iter().map(|of| (of.other.as_str(), of.method, of.verdict)).collect();
     assert_eq!(methods, [("B", Method::Paired, Verdict::Better), ("C", Method::Welch, Verdict::Better)]);
     let gates: Vec<_> = found.gates.iter().map(|gate| (gate.other.as_str(), gate.words.as_str())).collect();
-    assert!(gates[0].1.contains("(+101, 95 % interval over runs +101 to +101)"), "{gates:?}");
+    assert!(gates[0].1.contains("(+100, 95 % interval over runs +97.5 to +103)"), "{gates:?}");
     assert!(gates[1].1.contains("(+207, 95 % interval over runs +200 to +214)"), "{gates:?}");
     let text = render_groups(&found);
     let head: Vec<&str> =
