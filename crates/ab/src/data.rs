@@ -2,6 +2,7 @@
 //! over finds it again, and no other experiment takes it for its own.
 
 use crate::experiment::{Experiment, Reload};
+use crate::noted::Noted;
 use crate::store::Store;
 use crate::variant::Variant;
 use lydite_console::exit::{Failure, Outcome};
@@ -11,47 +12,8 @@ use lydite_database::DatabaseState;
 use lydite_decide::Side;
 use lydite_families::Templates;
 use lydite_sweep::template_name;
-use serde::{Deserialize, Serialize};
 use std::time::{SystemTime, UNIX_EPOCH};
 use xxhash_rust::xxh3::xxh3_64;
-
-/// A template of a side.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Noted {
-    /// The side whose runs begin with it.
-    pub(crate) of_b: bool,
-    /// Name of the template.
-    pub(crate) name: String,
-    /// URL of the database, without password and options.
-    pub(crate) database: String,
-    /// True if it has what the database held before the first run. Else the first run loads the database and makes it.
-    pub(crate) is_original: bool,
-}
-
-impl Noted {
-    fn side(&self) -> Side {
-        if self.of_b { Side::B } else { Side::A }
-    }
-
-    fn templates(&self, experiment: &Experiment, interrupt: &Interrupt) -> Option<Templates> {
-        experiment.side(self.side()).plan.target.clone().waited_for_by(interrupt.waiter()).templates()
-    }
-}
-
-/// Rejects a directory whose templates are of other databases: this experiment could not give them back.
-///
-/// # Errors
-/// The template and its database.
-pub(crate) fn check(experiment: &Experiment, noted: &[Noted]) -> Outcome {
-    match noted.iter().find(|of| experiment.side(of.side()).url_without_options() != of.database) {
-        Some(Noted { name, database, .. }) => Err(Failure::usage(format!(
-            "{}: an experiment there keeps what {database} held in the template {name}: go on with that experiment, or name \
-             another directory with --out",
-            experiment.out.display()
-        ))),
-        None => Ok(()),
-    }
-}
 
 /// Makes templates of the databases that are loaded, before the first run, so that nothing that somebody loaded is lost.
 /// Databases that are empty are loaded by the first run. With runs, the templates that were made must be there.

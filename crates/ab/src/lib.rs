@@ -10,6 +10,7 @@ mod data;
 mod document;
 mod experiment;
 mod judge;
+mod noted;
 mod played;
 mod progress;
 mod servers;

@@ -1,7 +1,7 @@
 //! The directory of an experiment: its manifest, and a result for each run. The results alone decide what is done.
 
-use crate::data::{self, Noted};
 use crate::experiment::{Experiment, Reload};
+use crate::noted::{self, Noted};
 use crate::variant::{Known, letter};
 use lydite_console::exit::{Failure, Outcome};
 use lydite_decide::Side;
@@ -118,7 +118,7 @@ impl Store {
         // Read again: another process may have written while this one waited for the lock.
         let known = read()?;
         let templates = known.as_ref().map(|known| known.templates.clone()).unwrap_or_default();
-        data::check(experiment, &templates)?;
+        noted::check(experiment, &templates)?;
         let runs = require_same(path, known, experiment)?.map(|known| known.runs).unwrap_or_default();
         let manifest = Manifest {
             lydite: env!("CARGO_PKG_VERSION").into(),

@@ -79,7 +79,8 @@ fn a_difference_that_is_made_is_found_and_shown() {
         .collect();
     assert!(first.chunks_exact(2).all(|two| two[0] != two[1]), "{first:?}");
     let page = fs::read_to_string(bench.path("ab/report.html")).unwrap();
-    for words in ["Eightfold", "B is better", "<td class=\"w\">800</td>", "after 3 pairs", "results/b.2.json"] {
+    for words in ["Eightfold", "B is better", "<td class=\"w\">800</td>", "after 3 pairs", "results/b.2.json"]
+    {
         assert!(page.contains(words), "no {words}");
     }
     assert!(!page.contains("http://") && !page.contains("https://"), "the page loads nothing");
