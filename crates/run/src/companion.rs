@@ -44,6 +44,9 @@ pub(crate) trait Companion<W: Runnable> {
         Ok(Found::default())
     }
 
+    /// Does what can wait until all checks are made, so that it takes nothing from them.
+    fn afterwards(&mut self, _over: &Over<'_, W>) {}
+
     /// Adds what it found to the result.
     fn add_to(&self, _over: &Over<'_, W>, _result: &mut RunResult) {}
 
@@ -144,6 +147,11 @@ impl<W: Runnable> Companions<W> {
         over: &'a Over<'_, W>,
     ) -> impl Iterator<Item = (&'static str, &'a mut Box<dyn Companion<W>>)> {
         self.0.iter_mut().rev().filter_map(|companion| Some((companion.checks(over)?, companion)))
+    }
+
+    /// Does what can wait until all checks are made.
+    pub(crate) fn afterwards(&mut self, over: &Over<'_, W>) {
+        self.0.iter_mut().for_each(|companion| companion.afterwards(over));
     }
 
     /// Adds what all found to the result.

@@ -65,6 +65,9 @@ impl<W: Runnable> Measured<'_, W> {
             self.keep_partial(&verdict.checks);
             self.check(&mut verdict);
         }
+        if verdict.checked {
+            self.companions.afterwards(&self.over);
+        }
         let Verdict { checks, mut failures, broken, checked } = verdict;
         if broken {
             let failed = checks.iter().filter(|check| !check.ok).map(|check| check.id.as_str());

@@ -481,7 +481,7 @@ impl Drop for Held<'_> {
 pub(crate) fn check_waits(server: &Server, database: &str) -> bool {
     let waiting = format!(
         "SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = '{database}' AND wait_event_type = 'Lock' \
-         AND query LIKE 'SELECT %'"
+         AND query LIKE 'SELECT %order_line%'"
     );
     server.psql("postgres", &waiting) == "t"
 }

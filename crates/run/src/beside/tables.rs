@@ -1,6 +1,6 @@
-//! Sizes and parts of the tables, read once after the window.
+//! Sizes and parts of the tables, read once after the window and the checks.
 
-use crate::companion::{Begun, Companion, Made, Over};
+use crate::companion::{Begun, Companion, Over};
 use crate::ready::tpcc::Ready;
 use crate::shapes::Shapes;
 use lydite_bench::{Runnable, Status};
@@ -19,12 +19,11 @@ struct Reading {
 }
 
 impl<W: Runnable> Companion<W> for Reading {
-    fn finish(&mut self, over: &Over<'_, W>) -> Option<Made> {
+    fn afterwards(&mut self, over: &Over<'_, W>) {
         let measurement = over.measurement;
         if measurement.lost.is_none() && measurement.status != Status::Interrupted {
             self.shapes = Shapes::read(&self.target);
         }
-        None
     }
 
     fn add_to(&self, _: &Over<'_, W>, result: &mut RunResult) {
