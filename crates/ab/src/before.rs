@@ -23,7 +23,7 @@ const LETTERS: usize = 200;
 pub(crate) struct Before<'a> {
     /// The flag that has it.
     pub(crate) flag: &'a str,
-    /// Its text for the shell.
+    /// The command's text for the shell.
     pub(crate) command: &'a str,
     /// The file that gets its output. A pipe would stay open as long as a server that it started.
     pub(crate) log: &'a Path,

@@ -1,4 +1,4 @@
-//! Where the difference is: the numbers of the runs, beside the metric, that changed most.
+//! The numbers of the runs, beside the metric, that changed most: they tell where the difference is.
 
 use crate::played::{Measure, Played};
 use crate::progress::Slot;

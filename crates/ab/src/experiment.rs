@@ -16,7 +16,7 @@ pub struct Experiment {
     pub(crate) sides: [Variant; 2],
     /// The origin of the databases of their runs.
     pub(crate) reload: [Reload; 2],
-    /// When it ends.
+    /// The metric, and the plan of the end.
     pub(crate) looking: Looking,
     /// Longest time of a command before a run.
     pub(crate) before_timeout: Duration,

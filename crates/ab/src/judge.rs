@@ -2,7 +2,8 @@
 
 use crate::experiment::Looking;
 use lydite_decide::{ERROR, Ratio, of_pairs, pairs_needed};
-use lydite_report::ab::{End, Judgement, Look, Verdict};
+use lydite_report::Verdict;
+use lydite_report::ab::{End, Judgement, Look};
 use lydite_report::compare::Better;
 use std::time::Duration;
 
@@ -23,25 +24,10 @@ pub(crate) fn judge(pairs: &[(f64, f64)], looking: &Looking, took: Duration) -> 
         _ => (End::Open, looks.error_at(count).unwrap_or_else(|| looks.error_left(count))),
     };
     let ratio = found(error);
-    let verdict = match (&ratio, end) {
-        (Some(ratio), End::Decided | End::Pairs | End::Time) if decided(ratio) => {
-            let more = ratio.above(1.0);
-            match looking.metric.better() {
-                Some(Better::Lower) => {
-                    if more {
-                        Verdict::Worse
-                    } else {
-                        Verdict::Better
-                    }
-                }
-                _ => {
-                    if more {
-                        Verdict::Better
-                    } else {
-                        Verdict::Worse
-                    }
-                }
-            }
+    let verdict = match &ratio {
+        Some(ratio) if end != End::Open => {
+            let better = looking.metric.better().unwrap_or(Better::Higher);
+            Verdict::of((ratio.low, ratio.high), 1.0, better)
         }
         _ => Verdict::Undecided,
     };

@@ -1,4 +1,4 @@
-//! What the experiment keeps in memory of a run: far less than its result.
+//! The part of a result that the experiment keeps in memory.
 
 use lydite_report::RunResult;
 use lydite_report::figures::P99;

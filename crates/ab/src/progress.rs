@@ -1,4 +1,4 @@
-//! What the pairs of an experiment are for. It follows from their runs alone, so a continued experiment comes to the same.
+//! The roles of the pairs: warm-up, counted, repeated. They follow from the runs alone, so a continued experiment comes to the same.
 
 use crate::experiment::Looking;
 use crate::played::Played;

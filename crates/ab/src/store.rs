@@ -35,7 +35,7 @@ struct Manifest {
     runs: BTreeMap<String, Ending>,
 }
 
-/// What makes it the same experiment.
+/// Everything in which two calls must agree to be the same experiment.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Identity {
     a: Known,

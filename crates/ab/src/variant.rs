@@ -31,7 +31,7 @@ const OPTION_PREFIX: &str = "target.";
 /// The target of a plan without one.
 const TARGET: &str = "gemel:";
 
-/// What the user wrote for one side.
+/// The user's words for one side.
 #[derive(Debug, Default)]
 pub struct SideAsked {
     /// Keys of the plan, or `target.OPTION`, each as `KEY=VALUE`.
@@ -55,11 +55,11 @@ pub(crate) struct Variant {
     pub(crate) lab: Option<LabTarget>,
     /// Shell command before each run.
     pub(crate) before: Option<String>,
-    /// What identifies it, without passwords.
+    /// Everything that identifies it, without passwords.
     pub(crate) known: Known,
 }
 
-/// What identifies a side, without passwords.
+/// Everything that identifies a side, without passwords.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Known {
     /// The keys of the plan.

@@ -5,13 +5,14 @@
 use crate::error::Unfit;
 use crate::parse::OwnRow;
 use lydite_tpcc::schema::Table;
+use lydite_tpcc::transactions::MAX_ORDER_LINES;
 use lydite_tpcc::{DISTRICTS_PER_WAREHOUSE, DistrictId, Size};
 use parking_lot::Mutex;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
 /// Most lines of an order (clause 4.3.3.1).
-const MOST_LINES: u8 = 15;
+const MOST_LINES: u8 = MAX_ORDER_LINES as u8;
 /// Fewest lines of an order.
 const FEWEST_LINES: u8 = 5;
 
@@ -70,9 +71,7 @@ impl OfWarehouse {
             lines: vec![0; orders as usize],
         }
     }
-}
 
-impl OfWarehouse {
     /// Adds a row of this warehouse. Returns false if its key is there already.
     fn add(&mut self, row: &OwnRow, size: Size, warehouses: u32) -> Result<bool, Unfit> {
         let (customers, orders) = (size.customers(), size.orders());
@@ -215,32 +214,19 @@ impl Keys {
 
 /// Returns the key of a row in words.
 fn key_of(row: &OwnRow) -> String {
-    let parts: Vec<u64> = match row {
-        OwnRow::Item(row) => vec![row.id.0.into()],
-        OwnRow::Warehouse(row) => vec![row.id.0.into()],
-        OwnRow::District(row) => vec![row.w_id.0.into(), row.id.0.into()],
-        OwnRow::Customer(row) => vec![row.w_id.0.into(), row.d_id.0.into(), row.id.0.into()],
-        OwnRow::History(row) => vec![row.w_id.0.into(), row.d_id.0.into()],
-        OwnRow::Order(row) => vec![row.w_id.0.into(), row.d_id.0.into(), row.id.0],
-        OwnRow::NewOrder(row) => vec![row.w_id.0.into(), row.d_id.0.into(), row.o_id.0],
+    let (table, parts): (Table, &[u64]) = match row {
+        OwnRow::Item(row) => (Table::Item, &[row.id.0.into()]),
+        OwnRow::Warehouse(row) => (Table::Warehouse, &[row.id.0.into()]),
+        OwnRow::District(row) => (Table::District, &[row.w_id.0.into(), row.id.0.into()]),
+        OwnRow::Customer(row) => (Table::Customer, &[row.w_id.0.into(), row.d_id.0.into(), row.id.0.into()]),
+        OwnRow::History(row) => (Table::History, &[row.w_id.0.into(), row.d_id.0.into()]),
+        OwnRow::Order(row) => (Table::Orders, &[row.w_id.0.into(), row.d_id.0.into(), row.id.0]),
+        OwnRow::NewOrder(row) => (Table::NewOrder, &[row.w_id.0.into(), row.d_id.0.into(), row.o_id.0]),
         OwnRow::OrderLine(row) => {
-            vec![row.w_id.0.into(), row.d_id.0.into(), row.o_id.0, row.number.into()]
+            (Table::OrderLine, &[row.w_id.0.into(), row.d_id.0.into(), row.o_id.0, row.number.into()])
         }
-        OwnRow::Stock(row) => vec![row.w_id.0.into(), row.i_id.0.into()],
+        OwnRow::Stock(row) => (Table::Stock, &[row.w_id.0.into(), row.i_id.0.into()]),
     };
-    let names = match row {
-        OwnRow::Item(_) => Table::Item,
-        OwnRow::Warehouse(_) => Table::Warehouse,
-        OwnRow::District(_) => Table::District,
-        OwnRow::Customer(_) => Table::Customer,
-        OwnRow::History(_) => Table::History,
-        OwnRow::Order(_) => Table::Orders,
-        OwnRow::NewOrder(_) => Table::NewOrder,
-        OwnRow::OrderLine(_) => Table::OrderLine,
-        OwnRow::Stock(_) => Table::Stock,
-    }
-    .schema()
-    .primary_key;
-    let parts = names.iter().zip(parts).map(|(name, part)| format!("{name} {part}"));
+    let parts = table.schema().primary_key.iter().zip(parts).map(|(name, part)| format!("{name} {part}"));
     parts.collect::<Vec<_>>().join(", ")
 }

@@ -1,4 +1,4 @@
-//! Which of two variants is better, from the values of whole runs. The seconds of one run say how it varied within itself;
+//! Decides which of two variants is better, from the values of whole runs. The seconds of one run say how it varied within itself;
 //! only several runs say by how much two runs of the same variant differ, and so what a difference means.
 //!
 //! [`of_pairs`] and [`of_groups`] give the ratio of two variants with an interval over runs, [`difference_of_pairs`] and

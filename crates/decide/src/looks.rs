@@ -1,4 +1,4 @@
-//! When to look at an experiment that goes on, and with how much error each time. Whoever looks after each pair with a
+//! Plans of looks at an experiment that goes on: when, and with how much error. Whoever looks after each pair with a
 //! 95 % interval and stops as soon as it excludes 1 is wrong far more often than in 5 % of experiments. Here each look
 //! spends a part of the 5 %, so that by Bonferroni's inequality all looks together err with at most 5 %, however the
 //! looks depend on each other. Each interval wants pairs that are independent. The intervals are repeated confidence

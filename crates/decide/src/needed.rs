@@ -1,4 +1,4 @@
-//! How many pairs an experiment needs: a guess from the noise that was seen.
+//! The number of pairs that an experiment needs: a guess from the noise that was seen.
 
 use crate::moments::quantile;
 

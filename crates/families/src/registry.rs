@@ -313,9 +313,8 @@ impl TargetSpec {
     pub fn with_scripts(self, url: &str, scripts: OwnSchema) -> Result<Self, ScriptError> {
         let Some(form) = self.config.script_form() else { return Ok(self) };
         let parsed = ParsedUrl::new(url, &mut Vec::new());
-        let shaping = |name: &&String| form.shaping.contains(&name.as_str());
         if scripts.schema.is_some()
-            && let Some(name) = parsed.options.keys().find(shaping)
+            && let Some(name) = parsed.options.keys().find(|name| (form.shapes)(name))
         {
             return Err(ScriptError::Wrong(vec![format!(
                 "makes the tables, and the target option {name} shapes Lydite's own: leave one of them out"

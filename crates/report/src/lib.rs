@@ -36,6 +36,7 @@ pub mod store;
 pub mod suggest;
 pub mod sweep;
 pub mod table;
+mod verdict;
 
 pub use compare::{Comparison, compare, compare_all, render_comparison, render_comparisons};
 pub use gate::{FailIf, Gate, LatencyLimit, Requirement};
@@ -46,3 +47,4 @@ pub use model::RunResult;
 pub use reasons::{BadClaim, BadCondition, BadValue, NotJudged, Unjudged, UnknownMetric};
 pub use store::ResultError;
 pub use table::{render_table, render_verbose_table};
+pub use verdict::Verdict;

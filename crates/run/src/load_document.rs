@@ -19,7 +19,7 @@ use std::sync::Arc;
 pub struct LoadFacts {
     /// The database.
     pub target: Arc<dyn Target>,
-    /// Its description.
+    /// The target's description.
     pub description: Description,
     /// The plan of the load.
     pub plan: LoadPlan,

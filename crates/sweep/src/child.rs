@@ -57,7 +57,7 @@ pub struct Ending {
     pub took_s: f64,
     /// Exit code; `None` if a signal ended the run.
     pub exit_code: Option<i32>,
-    /// Its error messages in one line; empty after a success.
+    /// Error messages in one line; empty after a success.
     #[serde(default)]
     pub said: String,
 }

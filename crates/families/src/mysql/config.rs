@@ -154,25 +154,12 @@ pub(crate) const TPCC_OPTIONS: &[&str] = &[
     "stock",
 ];
 
-/// Options that shape Lydite's own tables.
-pub(crate) const SHAPING: &[&str] = &[
-    "foreign_keys",
-    "history_key",
-    "engine",
-    "partitions",
-    "shards",
-    "items",
-    "colocated",
-    "item",
-    "warehouse",
-    "district",
-    "customer",
-    "history",
-    "orders",
-    "new_order",
-    "order_line",
-    "stock",
-];
+/// Returns true for an option that shapes Lydite's own tables. Each table has one for its storage engine.
+pub(crate) fn shapes(option: &str) -> bool {
+    const OTHERS: [&str; 7] =
+        ["foreign_keys", "history_key", "engine", "partitions", "shards", "items", "colocated"];
+    OTHERS.contains(&option) || Table::ALL.iter().any(|table| table.name() == option)
+}
 
 const fn table_option(name: &'static str) -> OptionSpec {
     OptionSpec {

@@ -1,6 +1,6 @@
 //! The entry of MySQL's family in the table of families.
 
-use super::config::{Config, OPTIONS, SCHEMES, SHAPING, TPCC_OPTIONS, parse};
+use super::config::{Config, OPTIONS, SCHEMES, TPCC_OPTIONS, parse, shapes};
 use super::replication::can_follow;
 use super::{Mysql, procedures, product, schema};
 use crate::family::{Configured, Family, OTHER_FAMILY, PlacementSource, as_config};
@@ -67,7 +67,7 @@ impl Configured for Config {
     }
 
     fn script_form(&self) -> Option<ScriptForm<'_>> {
-        Some(ScriptForm { syntax: Syntax::Mysql, schema: None, shaping: SHAPING })
+        Some(ScriptForm { syntax: Syntax::Mysql, schema: None, shapes })
     }
 
     fn with_scripts(&self, scripts: &Arc<OwnSchema>) -> Option<Arc<dyn Configured>> {

@@ -338,7 +338,10 @@ impl Target for Mysql {
                 self.check_primary()?;
                 self.check_isolation().map(|()| Vec::new())
             }
-            Demand::Resume => self.check_resume().map(|()| Vec::new()),
+            Demand::Resume => {
+                let failed = |error: SqlError, doing: &str| self.failed(doing)(error);
+                self.config.scripts.check_resume(&mut self.connect_wire()?, &failed).map(|()| Vec::new())
+            }
             Demand::Districts(_) | Demand::FarStockLevels | Demand::Transactions(_) | Demand::Contention => {
                 Ok(Vec::new())
             }
@@ -351,8 +354,8 @@ impl Target for Mysql {
             return self.create_over_shards(meta);
         }
         let mut wire = self.connect_wire()?;
-        if self.config.scripts.schema.is_some() {
-            return self.create_own(&mut wire, meta);
+        if let Some(script) = &self.config.scripts.schema {
+            return self.create_own(&mut wire, script, meta);
         }
         schema::create(&mut wire, &self.config, &notes(meta)).map_err(self.failed("create the tables"))
     }

@@ -1,12 +1,11 @@
 //! Tables that the user's own file makes.
 
 use crate::mysql::Mysql;
-use crate::mysql::connecting::advised;
 use crate::mysql::load_lock::MARK;
 use crate::mysql::wire::Wire;
-use crate::own_schema::{Making, Shape, text_width};
+use crate::own_schema::{Making, Script, Shape, text_width};
 use lydite_database::TargetError;
-use lydite_database::sql::meta::{self, Admin};
+use lydite_database::sql::meta::Admin;
 use lydite_database::sql::sql_error::SqlError;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::schema::ColumnType;
@@ -71,31 +70,26 @@ fn wanted(column: ColumnType) -> String {
 
 impl Mysql {
     /// Makes the tables by the statements of the user's file.
-    pub(super) fn create_own(&self, wire: &mut Wire, meta: &DatabaseMeta) -> Result<(), TargetError> {
-        let scripts = &self.config.scripts;
-        let Some(script) = &scripts.schema else { return Ok(()) };
-        let place = self.config.place();
-        let failed = |error: SqlError, doing: &str| advised(error, doing, &place);
-        let making = Making { script, meta: &scripts.describe(meta), shape: &SHAPE, failed: &failed };
+    pub(super) fn create_own(
+        &self,
+        wire: &mut Wire,
+        script: &Script,
+        meta: &DatabaseMeta,
+    ) -> Result<(), TargetError> {
+        let failed = |error: SqlError, doing: &str| self.failed(doing)(error);
+        let making = Making { script, meta, shape: &SHAPE, failed: &failed };
         // The tables may refer to each other in any order, also when they are dropped after an error.
         wire.execute("SET SESSION foreign_key_checks = 0").map_err(self.failed("set foreign_key_checks"))?;
         making.one_by_one(wire, &|wire| self.tables(wire))
     }
 
-    /// Rejects the end of a load that other files began.
-    pub(super) fn check_resume(&self) -> Result<(), TargetError> {
-        let noted = meta::read(&mut self.connect_wire()?).map_err(self.failed("read lydite_meta"))?;
-        self.config.scripts.check_resume(&noted.scripts)
-    }
-
     /// Executes the statements that follow the rows.
     pub(super) fn run_after_load(&self, stage: &(dyn Fn(&str) + Sync)) -> Result<(), TargetError> {
-        let place = self.config.place();
-        let failed = |error: SqlError, doing: &str| advised(error, doing, &place);
+        let failed = |error: SqlError, doing: &str| self.failed(doing)(error);
         let mut wire = self.connect_wire()?;
         wire.execute("SET SESSION foreign_key_checks = 0").map_err(self.failed("set foreign_key_checks"))?;
         let _at_work = self.work.enter(wire.id);
-        let before = || self.work.unless_stopped(place.clone());
+        let before = || self.work.unless_stopped(self.config.place());
         self.config.scripts.run_after_load(&mut Marked(&mut wire), stage, before, &failed)
     }
 }

@@ -37,8 +37,8 @@ pub(crate) struct ScriptForm<'a> {
     pub(crate) syntax: Syntax,
     /// Schema of the tables as the URL names it.
     pub(crate) schema: Option<&'a str>,
-    /// Options of the URL that shape Lydite's own tables.
-    pub(crate) shaping: &'static [&'static str],
+    /// Returns true for an option of the URL that shapes Lydite's own tables.
+    pub(crate) shapes: fn(&str) -> bool,
 }
 
 /// Lexical rules of a family.
@@ -66,7 +66,12 @@ impl OwnSchema {
     }
 
     /// Rejects the end of a load that other files began.
-    pub(crate) fn check_resume(&self, noted: &Scripts) -> Result<(), TargetError> {
+    pub(crate) fn check_resume(
+        &self,
+        admin: &mut impl Admin,
+        failed: &dyn Fn(SqlError, &str) -> TargetError,
+    ) -> Result<(), TargetError> {
+        let noted = meta::read(admin).map_err(|error| failed(error, "read lydite_meta"))?.scripts;
         let own = self.notes();
         for (flag, noted, own, may_change) in [
             ("--schema", &noted.schema, &own.schema, false),

@@ -46,7 +46,7 @@ pub(crate) struct Statement {
 pub enum ScriptError {
     /// The system can't read it.
     Unreadable(io::Error),
-    /// Its contents are wrong.
+    /// The file's contents are wrong.
     Wrong(Vec<String>),
 }
 
@@ -211,7 +211,7 @@ mod tests {
     use super::*;
 
     const FORM: ScriptForm<'static> =
-        ScriptForm { syntax: Syntax::Postgres, schema: Some("My \"One"), shaping: &[] };
+        ScriptForm { syntax: Syntax::Postgres, schema: Some("My \"One"), shapes: |_| false };
 
     fn parse(text: &str, kind: ScriptKind) -> Result<Script, Vec<String>> {
         let note = ScriptNote { file: "own.sql".into(), hash: hash(text.as_bytes()) };

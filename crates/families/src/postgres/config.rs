@@ -155,19 +155,22 @@ pub(crate) const CITUS_OPTIONS: &[OptionSpec] = options![
     batch::option("all rows of a warehouse in one"),
 ];
 
-/// Options that shape Lydite's own tables.
-pub(crate) const SHAPING: &[&str] = &[
-    "foreign_keys",
-    "history_key",
-    "partitions",
-    "shards",
-    "items",
-    "colocated",
-    "split",
-    "zones",
-    "zone_strategy",
-    "archive",
-];
+/// Returns true for an option that shapes Lydite's own tables.
+pub(crate) fn shapes(option: &str) -> bool {
+    [
+        "foreign_keys",
+        "history_key",
+        "partitions",
+        "shards",
+        "items",
+        "colocated",
+        "split",
+        "zones",
+        "zone_strategy",
+        "archive",
+    ]
+    .contains(&option)
+}
 
 /// Largest value of `split`.
 const MOST_SPLIT: u32 = 1_000_000;

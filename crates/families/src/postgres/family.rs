@@ -1,7 +1,7 @@
 //! The entries of PostgreSQL and the databases with its protocol in the table of families.
 
 use super::config::{
-    CITUS_OPTIONS, COCKROACH_OPTIONS, Config, OPTIONS, SHAPING, YUGABYTE_OPTIONS, can_follow, parse,
+    CITUS_OPTIONS, COCKROACH_OPTIONS, Config, OPTIONS, YUGABYTE_OPTIONS, can_follow, parse, shapes,
 };
 use super::product::{CITUS, COCKROACH, POSTGRES, Product, YUGABYTE};
 use super::templates::PgTemplates;
@@ -125,7 +125,7 @@ impl Configured for Config {
     }
 
     fn script_form(&self) -> Option<ScriptForm<'_>> {
-        Some(ScriptForm { syntax: Syntax::Postgres, schema: self.schema.as_deref(), shaping: SHAPING })
+        Some(ScriptForm { syntax: Syntax::Postgres, schema: self.schema.as_deref(), shapes })
     }
 
     fn with_scripts(&self, scripts: &Arc<OwnSchema>) -> Option<Arc<dyn Configured>> {

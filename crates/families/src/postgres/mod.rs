@@ -350,7 +350,10 @@ impl Target for Postgres {
                 self.check_primary()?;
                 self.check_isolation()?;
             }
-            Demand::Resume => self.check_resume()?,
+            Demand::Resume => {
+                let failed = |error: SqlError, doing: &str| self.failed(doing)(error);
+                self.config.scripts.check_resume(&mut self.connect_wire()?, &failed)?;
+            }
             Demand::Districts(_) | Demand::FarStockLevels | Demand::Transactions(_) | Demand::Contention => {}
         }
         Ok(Vec::new())
@@ -361,10 +364,11 @@ impl Target for Postgres {
         let mut wire = self.connect_wire()?;
         self.check_shards(&mut wire, meta)?;
         self.check_names(&mut wire, &Table::ALL)?;
-        if self.config.scripts.schema.is_some() {
-            return self.create_own(&mut wire, meta);
+        let meta = &self.config.scripts.describe(meta);
+        if let Some(script) = &self.config.scripts.schema {
+            return self.create_own(&mut wire, script, meta);
         }
-        let created = self.create_tables(&mut wire, &self.config.scripts.describe(meta));
+        let created = self.create_tables(&mut wire, meta);
         if created.is_err() && (!self.shards.is_empty() || self.config.product.distributes) {
             // Not all of it is one transaction. Nothing of these names was there before, and the load has the right to
             // it; the first error is the one that matters.

@@ -1,11 +1,9 @@
 //! Tables that the user's own file makes.
 
-use crate::own_schema::{Making, Shape, text_width};
-use crate::postgres::connecting::advised;
+use crate::own_schema::{Making, Script, Shape, text_width};
 use crate::postgres::wire::Wire;
 use crate::postgres::{Postgres, load_lock};
 use lydite_database::TargetError;
-use lydite_database::sql::meta;
 use lydite_database::sql::sql_error::SqlError;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::schema::ColumnType;
@@ -68,12 +66,14 @@ fn wanted(column: ColumnType) -> String {
 
 impl Postgres {
     /// Makes the tables by the statements of the user's file.
-    pub(super) fn create_own(&self, wire: &mut Wire, meta: &DatabaseMeta) -> Result<(), TargetError> {
-        let scripts = &self.config.scripts;
-        let Some(script) = &scripts.schema else { return Ok(()) };
-        let place = self.config.place();
-        let failed = |error: SqlError, doing: &str| advised(error, doing, &place);
-        let making = Making { script, meta: &scripts.describe(meta), shape: &SHAPE, failed: &failed };
+    pub(super) fn create_own(
+        &self,
+        wire: &mut Wire,
+        script: &Script,
+        meta: &DatabaseMeta,
+    ) -> Result<(), TargetError> {
+        let failed = |error: SqlError, doing: &str| self.failed(doing)(error);
+        let making = Making { script, meta, shape: &SHAPE, failed: &failed };
         if self.config.product.heap {
             making.check_names(&self.tables(wire)?)?;
             making.in_one_transaction(wire, "BEGIN")
@@ -82,20 +82,13 @@ impl Postgres {
         }
     }
 
-    /// Rejects the end of a load that other files began.
-    pub(super) fn check_resume(&self) -> Result<(), TargetError> {
-        let noted = meta::read(&mut self.connect_wire()?).map_err(self.failed("read lydite_meta"))?;
-        self.config.scripts.check_resume(&noted.scripts)
-    }
-
     /// Executes the statements that follow the rows.
     pub(super) fn run_after_load(&self, stage: &(dyn Fn(&str) + Sync)) -> Result<(), TargetError> {
-        let place = self.config.place();
-        let failed = |error: SqlError, doing: &str| advised(error, doing, &place);
+        let failed = |error: SqlError, doing: &str| self.failed(doing)(error);
         let mut wire = self.connect_wire()?;
         load_lock::share(&mut wire, self.config.product).map_err(self.failed("join the load"))?;
         let _at_work = wire.backend().map(|backend| self.work.enter(backend));
-        let before = || self.work.unless_stopped(place.clone());
+        let before = || self.work.unless_stopped(self.config.place());
         self.config.scripts.run_after_load(&mut wire, stage, before, &failed)
     }
 }

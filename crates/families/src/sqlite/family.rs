@@ -41,7 +41,7 @@ impl Configured for Config {
     }
 
     fn script_form(&self) -> Option<ScriptForm<'_>> {
-        Some(ScriptForm { syntax: Syntax::Sqlite, schema: None, shaping: &[] })
+        Some(ScriptForm { syntax: Syntax::Sqlite, schema: None, shapes: |_| false })
     }
 
     fn with_scripts(&self, scripts: &Arc<OwnSchema>) -> Option<Arc<dyn Configured>> {

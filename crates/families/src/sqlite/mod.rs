@@ -171,7 +171,8 @@ impl Target for Sqlite {
             ));
         }
         if *demand == Demand::Resume {
-            self.check_resume()?;
+            let failed = |error: SqlError, doing: &str| self.failed(doing)(error);
+            self.config.scripts.check_resume(&mut self.open()?, &failed)?;
         }
         if *demand == Demand::Load && Path::new(&self.path).exists() {
             // A table that a drop leaves may have indexes whose names the load needs.
@@ -210,11 +211,12 @@ impl Target for Sqlite {
         if !taken.is_empty() {
             return Err(ddl::tables_taken(&taken));
         }
-        if self.config.scripts.schema.is_some() {
+        let meta = &self.config.scripts.describe(meta);
+        if let Some(script) = &self.config.scripts.schema {
             let there = connection
                 .column("SELECT lower(name) FROM sqlite_master WHERE type IN ('table', 'view')")
                 .map_err(self.failed("look for tables"))?;
-            return self.create_own(&mut connection, meta, &there);
+            return self.create_own(&mut connection, script, meta, &there);
         }
         // The mode is stored in the file. It is set only here, because a mere look at somebody's file must not change
         // it.
@@ -222,7 +224,7 @@ impl Target for Sqlite {
         for table in Table::ALL {
             sql += &create_table(table);
         }
-        sql += &meta::create(&self.config.scripts.describe(meta));
+        sql += &meta::create(meta);
         sql += "; COMMIT";
         connection.execute(&sql).map_err(self.failed("create the tables"))
     }

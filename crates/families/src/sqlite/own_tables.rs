@@ -1,10 +1,9 @@
 //! Tables that the user's own file makes.
 
-use crate::own_schema::{Making, Shape};
+use crate::own_schema::{Making, Script, Shape};
 use crate::sqlite::Sqlite;
 use crate::sqlite::connection::SqliteConnection;
 use lydite_database::TargetError;
-use lydite_database::sql::meta;
 use lydite_database::sql::sql_error::SqlError;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::schema::ColumnType;
@@ -76,21 +75,14 @@ impl Sqlite {
     pub(super) fn create_own(
         &self,
         connection: &mut SqliteConnection,
+        script: &Script,
         meta: &DatabaseMeta,
         there: &[String],
     ) -> Result<(), TargetError> {
-        let scripts = &self.config.scripts;
-        let Some(script) = &scripts.schema else { return Ok(()) };
         let failed = |error: SqlError, doing: &str| self.failed(doing)(error);
-        let making = Making { script, meta: &scripts.describe(meta), shape: &SHAPE, failed: &failed };
+        let making = Making { script, meta, shape: &SHAPE, failed: &failed };
         making.check_names(there)?;
         making.in_one_transaction(connection, "PRAGMA journal_mode = wal; BEGIN IMMEDIATE")
-    }
-
-    /// Rejects the end of a load that other files began.
-    pub(super) fn check_resume(&self) -> Result<(), TargetError> {
-        let noted = meta::read(&mut self.open()?).map_err(self.failed("read lydite_meta"))?;
-        self.config.scripts.check_resume(&noted.scripts)
     }
 
     /// Executes the statements that follow the rows.

@@ -138,7 +138,7 @@ pub(crate) struct CompareArgs {
     /// it for more
     #[arg(long, value_name = "METRIC < CHANGE")]
     pub(crate) fail_if: Vec<String>,
-    /// What becomes of a condition that these runs can't decide [default: exit 5]
+    /// Let a condition that these runs can't decide fail or pass [default: exit 5]
     #[arg(long, value_enum)]
     pub(crate) undecided: Option<Undecided>,
     /// Write the comparison as JSON; - is the standard output

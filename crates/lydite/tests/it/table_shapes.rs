@@ -1,6 +1,7 @@
 //! Sizes and parts of the tables in the documents of runs and loads.
 
 use crate::program::{assert_checks_hold, json, lydite, scratch, text};
+use crate::unread::{complete, postgres_without, run};
 use lydite_testkit::{mariadb, postgres};
 use serde_json::Value;
 use std::fs;
@@ -63,35 +64,12 @@ fn documents_of_loads_and_runs_have_the_tables_of_the_database() {
 
 #[test]
 fn a_run_without_the_right_to_ask_for_sizes_warns_and_is_complete() {
-    let server = postgres::shared();
-    let url = server.create_database("unsized");
-    server.psql("postgres", "CREATE ROLE unsized LOGIN; ALTER DATABASE unsized OWNER TO unsized");
-    server.psql(
-        "unsized",
-        "ALTER SCHEMA public OWNER TO unsized; REVOKE EXECUTE ON FUNCTION pg_total_relation_size FROM PUBLIC",
-    );
-    let url = url.replace("postgres@", "unsized@");
+    let url = postgres_without("unsized", &[]);
+    postgres::shared().psql("unsized", "REVOKE EXECUTE ON FUNCTION pg_total_relation_size FROM PUBLIC");
     let directory = scratch();
     let document = directory.path().join("of.json");
-    let run = [
-        "run",
-        &url,
-        "-w",
-        "1",
-        "--size",
-        "tiny",
-        "-d",
-        "1s",
-        "--warmup",
-        "0s",
-        "--quiet",
-        "--json",
-        text(&document),
-    ];
-    let ended = lydite(&run).code(0);
-    let result = json(&document);
-    assert_eq!(result["status"], "complete", "{result}");
-    assert_checks_hold(&result, &["before", "after"]);
+    let ended = lydite(&run(&url, "1", &document)).code(0);
+    let result = complete(&document);
     assert!(result["target"].get("tables").is_none(), "{}", result["target"]);
     let warnings = result["warnings"].as_array().expect("warnings");
     let about = warnings.iter().filter_map(Value::as_str);

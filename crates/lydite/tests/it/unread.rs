@@ -23,7 +23,7 @@ fn assert_warned_once(result: &Value, stderr: &str, words: &[&str]) {
 }
 
 /// Returns the arguments of a short run that writes its result to a file.
-fn run<'a>(url: &'a str, warehouses: &'a str, path: &'a Path) -> [&'a str; 13] {
+pub(crate) fn run<'a>(url: &'a str, warehouses: &'a str, path: &'a Path) -> [&'a str; 13] {
     [
         "run",
         url,
@@ -43,7 +43,7 @@ fn run<'a>(url: &'a str, warehouses: &'a str, path: &'a Path) -> [&'a str; 13] {
 
 /// Returns the result of a run that is complete, and whose checks hold.
 #[track_caller]
-fn complete(path: &Path) -> Value {
+pub(crate) fn complete(path: &Path) -> Value {
     let result = json(path);
     assert_eq!(result["status"], "complete", "{result}");
     assert_checks_hold(&result, &["before", "after"]);
@@ -51,7 +51,7 @@ fn complete(path: &Path) -> Value {
 }
 
 /// A database on the shared server, and its URL for a role that owns it but may not read these catalogs.
-fn postgres_without(name: &str, catalogs: &[&str]) -> String {
+pub(crate) fn postgres_without(name: &str, catalogs: &[&str]) -> String {
     let server = postgres::shared();
     let url = server.create_database(name);
     server.psql("postgres", &format!("CREATE ROLE {name} LOGIN; ALTER DATABASE {name} OWNER TO {name}"));

@@ -11,8 +11,9 @@ use std::collections::BTreeMap;
 use crate::model::Status;
 use crate::numbers::Better;
 use crate::sweep::Environment;
+use crate::verdict::Verdict;
 
-pub(crate) use text::{GROUPS, ratio_of, times};
+pub(crate) use text::{GROUPS, ratio_of, times, verdict_on_b};
 pub use text::{render_ab_text, sentence};
 
 /// The version of the document that this crate writes.
@@ -56,32 +57,8 @@ pub struct Ab {
     pub changes: Vec<Change>,
     /// The client machines and databases of the runs, each once.
     pub environment: Environment,
-    /// What a reader must know, one sentence each.
+    /// Everything that a reader must know beside the numbers, one sentence each.
     pub warnings: Vec<String>,
-}
-
-/// The verdict on the second side.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Verdict {
-    /// B is better.
-    Better,
-    /// B is worse.
-    Worse,
-    /// The interval contains 1.
-    Undecided,
-}
-
-impl Verdict {
-    /// Returns the verdict as words about B.
-    #[must_use]
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::Better => "B is better",
-            Self::Worse => "B is worse",
-            Self::Undecided => "cannot tell",
-        }
-    }
 }
 
 /// The reason why the experiment ended.
@@ -168,7 +145,7 @@ pub struct Difference {
     pub b: String,
 }
 
-/// What a pair is for.
+/// The use of a pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -200,7 +177,7 @@ impl Role {
 pub struct Pair {
     /// Number, from 1.
     pub number: u32,
-    /// What it is for.
+    /// The use that was made of it.
     pub role: Role,
     /// True if the machine was busy.
     pub busy: bool,

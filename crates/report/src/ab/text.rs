@@ -2,9 +2,12 @@
 
 use std::fmt::Write as _;
 
-use super::{Ab, Change, End, Verdict};
+use lydite_decide::MOST_NEEDED;
+
+use super::{Ab, Change, End};
 use crate::figures::{aligned, clean, count, number, plural};
 use crate::observed::with_unit;
+use crate::verdict::Verdict;
 
 /// Most numbers that the text shows of each group; the page shows all.
 const SHOWN: usize = 6;
@@ -19,7 +22,7 @@ pub fn sentence(ab: &Ab) -> String {
     let unit = if ab.metric.unit.is_empty() { String::new() } else { format!(" ({})", ab.metric.unit) };
     let of = format!("{}{unit}", ab.metric.title);
     let Some((ratio, (low, high))) = judged.ratio.zip(judged.low.zip(judged.high)) else {
-        return format!("{}: {of} has no ratio after {pairs}", judged.verdict.words());
+        return format!("{}: {of} has no ratio after {pairs}", verdict_on_b(judged.verdict));
     };
     let (ratio, low, high) = (times(ratio), times(low), times(high));
     let found = format!("{of} of B is {ratio} times that of A ({low} to {high})");
@@ -31,11 +34,23 @@ pub fn sentence(ab: &Ab) -> String {
                     "about {} would decide, if ratio and noise stay as they are",
                     plural(more as u64, "further pair")
                 ),
-                None => "not even 1,000 pairs would decide, if ratio and noise stay as they are".to_owned(),
+                None => {
+                    let most = count(MOST_NEEDED as u64);
+                    format!("not even {most} pairs would decide, if ratio and noise stay as they are")
+                }
             };
             format!("cannot tell: {found} after {pairs}: {more}")
         }
-        (verdict, _) => format!("{}: {found}, decided after {pairs}", verdict.words()),
+        (verdict, _) => format!("{}: {found}, decided after {pairs}", verdict_on_b(verdict)),
+    }
+}
+
+/// Returns the verdict as words about B.
+pub(crate) fn verdict_on_b(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Better => "B is better",
+        Verdict::Worse => "B is worse",
+        Verdict::Undecided | Verdict::NotJudged => "cannot tell",
     }
 }
 

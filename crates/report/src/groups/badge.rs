@@ -2,7 +2,8 @@
 //! shields.io, needs a public address for the document and that service for the picture.
 
 use super::junit::{Case, CaseEnd, escaped};
-use super::model::{Answer, GroupsComparison, Verdict};
+use super::model::{Answer, GroupsComparison};
+use crate::verdict::Verdict;
 
 /// Height of a badge, and the free space beside its texts, in pixels.
 const HEIGHT: usize = 20;

@@ -5,7 +5,7 @@ use lydite_decide::{
     of_groups, of_pairs, pairs_needed,
 };
 
-use super::model::{Answer, Group, GroupMetric, Interval, Method, Quantity, Run, Verdict};
+use super::model::{Answer, Group, GroupMetric, Interval, Method, Quantity, Run};
 use super::turns::Turns;
 use crate::figures::{count, plural, type_name};
 use crate::findings::{has_new_orders, shown_types};
@@ -13,6 +13,7 @@ use crate::metric::Metric;
 use crate::model::RunResult;
 use crate::numbers::latency::OF_LATENCY;
 use crate::numbers::{Better, Group as NumberGroup, Number, When};
+use crate::verdict::Verdict;
 
 /// A number that groups are compared by.
 struct Row {
@@ -189,12 +190,7 @@ fn interval(low: f64, high: f64, error: f64, interval_of: Quantity) -> Interval 
 /// Returns the verdict of an interval of a ratio or of a difference.
 fn verdict(interval: &Interval, better: Better) -> Verdict {
     let none = if interval.interval_of == Quantity::Ratio { 1.0 } else { 0.0 };
-    let (above, below) = (interval.low > none, interval.high < none);
-    match (above, below, better) {
-        (true, _, Better::Higher) | (_, true, Better::Lower) => Verdict::Better,
-        (_, true, Better::Higher) | (true, _, Better::Lower) => Verdict::Worse,
-        (false, false, _) => Verdict::Undecided,
-    }
+    Verdict::of((interval.low, interval.high), none, better)
 }
 
 /// Returns the answer about two groups by their throughput; by a latency if plans set the pace.

@@ -19,11 +19,13 @@ pub use junit::{Case, CaseEnd, cases, render_junit};
 pub use markdown::render_groups_summary;
 pub use model::{
     Answer, Group, GroupGate, GroupInfo, GroupMetric, GroupProblem, GroupsComparison, Interval, Method,
-    Outcome, Quantity, Run, Verdict,
+    Outcome, Quantity, Run,
 };
 pub use text::{gate_line, render_groups};
 pub(crate) use text::{group_columns, group_rows, notes};
 pub use turns::Pairing;
+
+use std::collections::BTreeSet;
 
 use crate::compare::{Warning, differences, differing_settings, host_in_words, of_runs, target_in_words};
 use crate::gate::FailIf;
@@ -67,13 +69,8 @@ pub fn compare_groups(
         }
     }
     // A file that lacks a number is named once, though it is compared with several.
-    let mut known = Vec::new();
-    problems.retain(|problem| {
-        !known.contains(problem) && {
-            known.push(problem.clone());
-            true
-        }
-    });
+    let mut known = BTreeSet::new();
+    problems.retain(|problem| known.insert(problem.to_string()));
     if problems.is_empty() { Ok(found) } else { Err(problems) }
 }
 

@@ -4,24 +4,25 @@ use serde::{Serialize, Serializer};
 
 use crate::model::RunResult;
 use crate::numbers::Better;
+use crate::verdict::Verdict;
 
 /// A run of a group.
 #[derive(Debug, Clone)]
 pub struct Run {
     /// Name of its file, for messages.
     pub file: String,
-    /// Its result.
+    /// The result of the run.
     pub result: RunResult,
 }
 
 /// Runs of one configuration.
 #[derive(Debug, Clone)]
 pub struct Group {
-    /// Its letter: `A` for the group that the others are compared with.
+    /// Letter: `A` for the group that the others are compared with.
     pub letter: String,
-    /// Its name: the label that all of its runs have, else what its files were found by.
+    /// Name: the label that all of its runs have, else what its files were found by.
     pub title: String,
-    /// Its runs, at least one, in the order in which they were named.
+    /// Runs, at least one, in the order in which they were named.
     pub runs: Vec<Run>,
 }
 
@@ -55,20 +56,6 @@ pub enum Method {
     Student,
     /// A group has a single run, so there is no interval over runs.
     Single,
-}
-
-/// Verdict on a number of two groups.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Verdict {
-    /// The whole interval lies on the better side.
-    Better,
-    /// The whole interval lies on the worse side.
-    Worse,
-    /// The interval contains both sides.
-    Undecided,
-    /// There is no interval over runs, or the groups are not comparable.
-    NotJudged,
 }
 
 /// The quantity that an interval is of.

@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
-use super::model::{GroupGate, GroupMetric, GroupsComparison, Interval, Outcome, Quantity, Verdict};
+use super::model::{GroupGate, GroupMetric, GroupsComparison, Interval, Outcome, Quantity};
 use crate::figures::{THIN_NOTE, aligned, clean, number, plural};
 use crate::numbers::Number;
+use crate::verdict::Verdict;
 
 /// Explains the cells of a number whose ratio does not exist.
 pub(super) const DIFFERENCE_NOTE: &str =

@@ -19,7 +19,7 @@ pub enum Pairing {
     Off,
 }
 
-/// How two groups are compared.
+/// The way in which two groups are compared.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Turns {
     pub(super) method: Method,

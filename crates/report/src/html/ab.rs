@@ -6,7 +6,10 @@ use super::single::card;
 use super::theme::{STYLE, THEME};
 use super::turns;
 use super::{Section, frame};
-use crate::ab::{Ab, Change, GROUPS, Pair, Role, RunOfPair, Variant, Verdict, ratio_of, sentence, times};
+use crate::Verdict;
+use crate::ab::{
+    Ab, Change, GROUPS, Pair, Role, RunOfPair, Variant, ratio_of, sentence, times, verdict_on_b,
+};
 use crate::figures::{duration, number, plural};
 use crate::observed::with_unit;
 use crate::sweep::Environment;
@@ -55,9 +58,9 @@ fn summary(ab: &Ab, title: &str) -> Markup {
     let kind = match judged.verdict {
         Verdict::Better => "good",
         Verdict::Worse => "bad",
-        Verdict::Undecided => "warn",
+        Verdict::Undecided | Verdict::NotJudged => "warn",
     };
-    let mut cards = card("Verdict", Markup::text(judged.verdict.words()), &ab.metric.title, kind);
+    let mut cards = card("Verdict", Markup::text(verdict_on_b(judged.verdict)), &ab.metric.title, kind);
     let interval = match judged.low.zip(judged.high) {
         Some((low, high)) => format!("{} to {}", times(low), times(high)),
         None => "no interval yet".to_owned(),

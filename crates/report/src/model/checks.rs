@@ -98,7 +98,7 @@ pub struct RequirementResult {
     /// Reason for a missing value.
     #[serde(default)]
     pub note: String,
-    /// How sure a verdict on a percentile of latency is; `None` for other metrics, and in a run too short to tell.
+    /// The share that decides a verdict on a percentile of latency, with its sampling error; `None` for other metrics, and in a run too short to tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over: Option<OverLimit>,
 }

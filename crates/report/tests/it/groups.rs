@@ -1,8 +1,8 @@
 //! Groups of runs: which runs are paired, and what a comparison of several groups has.
 
+use lydite_report::Verdict;
 use lydite_report::groups::{
-    Group, GroupsComparison, Method, Pairing, Run, Verdict, compare_groups, given, of_list, problems,
-    render_groups,
+    Group, GroupsComparison, Method, Pairing, Run, compare_groups, given, of_list, problems, render_groups,
 };
 use lydite_report::model::{Latency, TransactionResult};
 use lydite_report::{FailIf, RunResult};

@@ -4,7 +4,7 @@ use crate::cli::CompareArgs;
 use lydite_console::exit::Failure;
 use lydite_report::RunResult;
 use lydite_report::groups::{Group, Run, given, of_list, problems};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Characters that make a name a pattern.
@@ -40,14 +40,8 @@ pub(super) fn sides(args: &CompareArgs, errors: &mut Vec<String>) -> Vec<Side> {
     let mut both = vec![side("--a: ", &args.a), side("--b: ", &args.b)];
     // Two patterns may find one file; a run counts once.
     for side in &mut both {
-        let mut seen = Vec::new();
-        side.files.retain(|file| {
-            let file = real(file);
-            !seen.contains(&file) && {
-                seen.push(file);
-                true
-            }
-        });
+        let mut seen = BTreeSet::new();
+        side.files.retain(|file| seen.insert(real(file)));
     }
     if let [a, b] = both.as_slice() {
         for file in a.files.iter().filter(|file| b.files.iter().any(|other| real(other) == real(file))) {
