@@ -42,6 +42,8 @@ pub enum Purpose {
     History = 14,
     /// Rows that the ACID tests use.
     Audit = 15,
+    /// Service times of a queue that is computed instead of measured.
+    Services = 16,
     /// Records of the microbenchmark, one stream per table.
     MicroRecords = 32,
     /// Inputs of one terminal of the microbenchmark.

@@ -1,5 +1,8 @@
 //! `null:` answers at once and stores nothing. A run on it measures Lydite itself.
 
+mod queue;
+
+use crate::duration::time_option;
 use crate::family::{Configured, Evidence, Family, PlacementSource, Scheme};
 use lydite_database::target_url::{OptionSpec, ParsedUrl};
 use lydite_database::{
@@ -21,32 +24,92 @@ use lydite_tpcc::{
     Cents, CustomerId, OrderId, Outcome, Placement, Rate, RolledBackOrder, Standard, Timestamp, Transaction,
     TransactionKind,
 };
+use queue::{Queue, Spread};
 use std::collections::BTreeMap;
+use std::hash::{BuildHasher, RandomState};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Options after `?`.
-pub(crate) const OPTIONS: &[OptionSpec] = &[OptionSpec {
-    name: "nodes",
-    values: "1 to 10000",
-    default: "none",
-    about: "nodes that it pretends to have, with a contiguous range of the warehouses each",
-}];
+pub(crate) const OPTIONS: &[OptionSpec] = &[
+    OptionSpec {
+        name: "nodes",
+        values: "1 to 10000",
+        default: "none",
+        about: "nodes that it pretends to have, with a contiguous range of the warehouses each",
+    },
+    OptionSpec {
+        name: "service",
+        values: "a time from 1us to 1m",
+        default: "none",
+        about: "mean time in which a server answers a transaction, for a queue whose response times can be computed",
+    },
+    OptionSpec {
+        name: "servers",
+        values: "1 to 10000",
+        default: "1",
+        about: "transactions that are answered at the same time, with service=",
+    },
+    OptionSpec {
+        name: "service_times",
+        values: "exponential, constant",
+        default: "exponential",
+        about: "distribution of the service times",
+    },
+];
+
+/// Shortest and longest mean service time.
+const SERVICES: [Duration; 2] = [Duration::from_micros(1), Duration::from_secs(60)];
 
 /// The target `null:`.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Null {
+    /// Its URL.
+    url: String,
     /// Number of simulated nodes.
     nodes: Option<u32>,
+    /// The queue that all sessions share.
+    queue: Option<Arc<Queue>>,
 }
 
-/// Reads `null:?nodes=9`.
+/// Reads `null:?nodes=9&service=5ms&servers=4`.
 pub(crate) fn parse(url: &ParsedUrl) -> Result<Null, Vec<String>> {
-    let Some(text) = url.options.get("nodes") else { return Ok(Null::default()) };
-    match text.parse() {
-        Ok(nodes @ 1..=10_000) => Ok(Null { nodes: Some(nodes) }),
-        _ => Err(vec![format!("target option nodes={text:?} is not a number from 1 to 10000")]),
+    let mut errors = Vec::new();
+    let mut count = |name: &str| {
+        let text = url.options.get(name)?;
+        let number = text.parse().ok().filter(|number| (1..=10_000).contains(number));
+        if number.is_none() {
+            errors.push(format!("target option {name}={text:?} is not a number from 1 to 10000"));
+        }
+        number
+    };
+    let (nodes, servers) = (count("nodes"), count("servers"));
+    let service = time_option(url, "service", SERVICES, "a time from 1us to 1m, as 5ms", &mut errors);
+    let spread = match url.options.get("service_times").map(String::as_str) {
+        None | Some("exponential") => Spread::Exponential,
+        Some("constant") => Spread::Constant,
+        Some(text) => {
+            errors.push(format!(
+                "target option service_times={text:?} is not known: use exponential or constant"
+            ));
+            Spread::Exponential
+        }
+    };
+    let of_queue = ["servers", "service_times"].into_iter().find(|name| url.options.contains_key(*name));
+    if let Some(name) = of_queue.filter(|_| !url.options.contains_key("service")) {
+        errors.push(format!("target option {name} needs a service time: add service=5ms"));
     }
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    // The times of a database differ from run to run, whatever the seed of the inputs.
+    let seed = RandomState::new().hash_one(());
+    let servers = servers.unwrap_or(1) as usize;
+    let queue = service.map(|service| Arc::new(Queue::new(service, spread, servers, seed)));
+    let options: Vec<String> = url.options.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let url = if options.is_empty() { "null:".to_owned() } else { format!("null:?{}", options.join("&")) };
+    Ok(Null { url, nodes, queue })
 }
 
 /// The entry in the table of families.
@@ -86,7 +149,7 @@ impl Target for Null {
         Ok(Description {
             kind: "null".into(),
             version: env!("CARGO_PKG_VERSION").into(),
-            url: self.nodes.map_or_else(|| "null:".into(), |nodes| format!("null:?nodes={nodes}")),
+            url: self.url.clone(),
             settings: BTreeMap::new(),
             isolation: "none".into(),
             // Only Lydite runs in this process, no database.
@@ -127,7 +190,7 @@ impl Target for Null {
     }
 
     fn connect(&self) -> Result<Box<dyn Session>, TargetError> {
-        Ok(Box::new(NullSession { next_order: 3_001 }))
+        Ok(Box::new(NullSession { next_order: 3_001, queue: self.queue.clone() }))
     }
 
     fn reset(&self) -> Result<(), TargetError> {
@@ -239,6 +302,7 @@ impl Loader for NullLoader {
 
 struct NullSession {
     next_order: u64,
+    queue: Option<Arc<Queue>>,
 }
 
 fn text<const N: usize>(value: &str) -> Text<N> {
@@ -264,6 +328,9 @@ fn customer_of(selector: &CustomerSelector) -> (CustomerId, LastName) {
 
 impl Session for NullSession {
     fn execute(&mut self, transaction: &Transaction) -> Result<Outcome, TxError> {
+        if let Some(queue) = &self.queue {
+            queue.serve();
+        }
         let c_credit: Credit = text("GC");
         let transaction = match transaction {
             Transaction::Standard(transaction) => transaction,
@@ -369,7 +436,10 @@ impl MicroTarget for Null {
     }
 
     fn connect_micro(&self, meta: &Meta) -> Result<Box<dyn Session<Micro>>, TargetError> {
-        Ok(Box::new(NullMicroSession { text_bytes: u64::from(meta.data.text_bytes()) }))
+        Ok(Box::new(NullMicroSession {
+            text_bytes: u64::from(meta.data.text_bytes()),
+            queue: self.queue.clone(),
+        }))
     }
 
     fn totals(&self, _meta: &Meta, _table: TableId) -> Result<Totals, TargetError> {
@@ -380,10 +450,14 @@ impl MicroTarget for Null {
 /// Session that answers with the lengths of the texts that a database would read.
 struct NullMicroSession {
     text_bytes: u64,
+    queue: Option<Arc<Queue>>,
 }
 
 impl Session<Micro> for NullMicroSession {
     fn execute(&mut self, transaction: &lydite_micro::Transaction) -> Result<lydite_micro::Outcome, TxError> {
+        if let Some(queue) = &self.queue {
+            queue.serve();
+        }
         let text_bytes = transaction.reads().count() as u64 * self.text_bytes;
         Ok(lydite_micro::Outcome { counters: 0, text_bytes })
     }
