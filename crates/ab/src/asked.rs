@@ -1,15 +1,15 @@
 //! The experiment as the user wrote it, and its validation: all errors at once, before anything is touched.
 
-use crate::experiment::{Experiment, Looking, Reload};
+use crate::experiment::{Experiment, Looking};
 use crate::variant::{self, SideAsked, Variant};
 use lydite_console::exit::Failure;
 use lydite_decide::{LEAST_PAIRS, Looks, Side};
 use lydite_plan::Problem;
-use lydite_plan::destination::Destination;
+use lydite_plan::destination::documents;
 use lydite_plan::entries::Entries;
-use lydite_plan::values::{number, time, whole};
+use lydite_plan::values::{flag, longer_than_nothing, number, whole};
 use lydite_report::metric::Metric;
-use std::fmt::Display;
+use lydite_sweep::Origin;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -74,23 +74,10 @@ impl Asked {
         let order_seed = flag(&mut errors, "--order-seed", self.order_seed.as_deref(), |text| {
             number(text, "must be a whole number from 0")
         });
-        let reload = flag(&mut errors, "--reload", self.reload.as_deref(), Reload::read);
+        let reload = flag(&mut errors, "--reload", self.reload.as_deref(), Origin::read);
         let name = self.metric.as_deref().unwrap_or(METRIC);
         let metric = metric(name).map_err(|problem| errors.push(format!("--metric {problem}"))).ok();
-        let mut place = |name: &str, given: Option<&String>| -> Option<Destination> {
-            let place = Destination::new(given?);
-            place
-                .check()
-                .map_err(|problem| errors.push(format!("{name}: {} {problem}", place.shown())))
-                .ok()?;
-            Some(place)
-        };
-        let (json, report) = (place("--json", self.json.as_ref()), place("--report", self.report.as_ref()));
-        if let (Some(json), Some(report)) = (&json, &report)
-            && json.is(report)
-        {
-            errors.push("--report: is the place of --json, too: choose another place".into());
-        }
+        let [json, report] = documents([("--json", self.json), ("--report", self.report)], &mut errors);
         let [a, b] = self.sides;
         let (target_a, target_b) = match self.targets.as_slice() {
             [] => (None, None),
@@ -116,7 +103,7 @@ impl Asked {
         }
         match (a, b, metric, looks) {
             (Some(a), Some(b), Some(metric), Some(looks)) if errors.is_empty() => Ok(Experiment {
-                reload: [&a, &b].map(|variant| Reload::of(variant, reload)),
+                reload: [&a, &b].map(|variant| Origin::of(&variant.subject, reload)),
                 sides: [a, b],
                 looking: Looking { looks, most_time, metric, order_seed: order_seed.unwrap_or(1) },
                 before_timeout: before_timeout.unwrap_or(BEFORE),
@@ -132,40 +119,22 @@ impl Asked {
 }
 
 /// Returns the problems of two sides that are good each by itself.
-fn together(a: &Variant, b: &Variant, reload: Option<Reload>, metric: Option<&Metric>) -> Vec<String> {
+fn together(a: &Variant, b: &Variant, reload: Option<Origin>, metric: Option<&Metric>) -> Vec<String> {
     let mut problems = Vec::new();
-    if a.plan.micro.is_some() != b.plan.micro.is_some() {
+    if a.subject.plan.micro.is_some() != b.subject.plan.micro.is_some() {
         problems.push("the sides have different workloads: their numbers can't be compared".to_owned());
     }
-    if a.plan.micro.is_some() && metric.is_some_and(Metric::is_of_tpcc) {
+    if a.subject.plan.micro.is_some() && metric.is_some_and(Metric::is_of_tpcc) {
         problems.push("--metric: is for workload tpcc only: use for example tps".to_owned());
     }
     for variant in [a, b] {
-        if let Some(problem) = Reload::problem(variant, reload)
+        if let Some(problem) = Origin::problem(&variant.subject, reload)
             && !problems.contains(&problem)
         {
             problems.push(problem);
         }
     }
     problems
-}
-
-/// Reads a flag, and reports the problem of its value.
-fn flag<T, E: Display>(
-    errors: &mut Vec<String>,
-    name: &str,
-    given: Option<&str>,
-    read: impl FnOnce(&str) -> Result<T, E>,
-) -> Option<T> {
-    let text = given?;
-    read(text.trim()).map_err(|problem| errors.push(format!("{name}: {text:?} {problem}"))).ok()
-}
-
-fn longer_than_nothing(text: &str) -> Result<Duration, Problem> {
-    match time(text)? {
-        Duration::ZERO => Err("must be more than zero, for example 30m".into()),
-        time => Ok(time),
-    }
 }
 
 /// Reads the metric that decides. It needs a better direction.

@@ -1,7 +1,6 @@
 //! The course of an experiment: pairs of runs, until it is decided, or has the most pairs or the time that it may take.
 
 use crate::before::Before;
-use crate::data;
 use crate::document::document;
 use crate::experiment::Experiment;
 use crate::judge::judge;
@@ -86,7 +85,8 @@ impl<'a> Course<'a> {
         if !has_runs && self.servers.has_settings() {
             self.servers.try_out(self.interrupt)?;
         }
-        data::keep(self.experiment, &mut self.store, has_runs, self.interrupt)?;
+        let program = self.store.program().to_owned();
+        self.experiment.kept(self.interrupt).keep(&mut self.store, &program, has_runs)?;
         let planned = planned(self.experiment, Side::A) + planned(self.experiment, Side::B);
         let left = Progress::of(&self.slots, &self.experiment.looking).most_left(&self.experiment.looking);
         View::new(self.style, 0, 0).note(&format!(
@@ -187,10 +187,10 @@ impl<'a> Course<'a> {
         let mut view = View::new(self.style, done + 1 + runs_left, done);
         let run = Play {
             label: letter(side),
-            given: &variant.given,
-            tables: &variant.tables,
+            given: &variant.subject.given,
+            tables: &variant.subject.tables,
             begin: self.experiment.reload_of(side).begin(self.store.template(side)),
-            verify: variant.given.contains_key("verify") || variant.plan.micro.is_some(),
+            verify: variant.subject.given.contains_key("verify") || variant.subject.plan.micro.is_some(),
             target: url,
         };
         let (json, lock) = (self.store.result(side, number), self.store.files.lock());
@@ -279,6 +279,6 @@ impl<'a> Course<'a> {
 
 /// Returns the least time that a run of a side takes: warm-up and window.
 fn planned(experiment: &Experiment, side: Side) -> Duration {
-    let plan = &experiment.side(side).plan;
+    let plan = &experiment.side(side).subject.plan;
     plan.warmup + plan.duration
 }

@@ -6,11 +6,9 @@ mod asked;
 mod before;
 mod changes;
 mod course;
-mod data;
 mod document;
 mod experiment;
 mod judge;
-mod noted;
 mod played;
 mod progress;
 mod servers;
@@ -26,6 +24,7 @@ use lydite_report::ab::render_ab_text;
 use lydite_report::live::Style;
 use lydite_report::model::Status;
 use lydite_report::render_ab;
+use lydite_sweep::Notes;
 use store::{DOCUMENT, PAGE, Store};
 
 pub use asked::Asked;
@@ -37,10 +36,10 @@ pub use variant::SideAsked;
 /// # Errors
 /// The directory can't be used, a run or a command failed, or the user interrupted.
 pub fn run(experiment: &Experiment, style: Style, interrupt: &Interrupt) -> Outcome {
-    let mut store = Store::open(experiment)?;
+    let mut store = Store::open(experiment, interrupt)?;
     if experiment.fresh {
         // What the databases held comes first: the results that are deleted say nothing of it.
-        data::give_back(experiment, &mut store, interrupt)?;
+        experiment.kept(interrupt).give_back(&mut store)?;
         store.clear()?;
     }
     let mut course = Course::read(experiment, store, style, interrupt)?;
@@ -49,10 +48,10 @@ pub fn run(experiment: &Experiment, style: Style, interrupt: &Interrupt) -> Outc
     let ab = course.write()?;
     let has_runs = ab.pairs.iter().any(|pair| pair.a.value.or(pair.b.value).is_some());
     let data = if ab.status == Status::Partial && has_runs {
-        data::complain_of_kept(course.store());
+        experiment.kept(interrupt).complain_of(course.store().templates());
         Ok(())
     } else {
-        data::give_back(experiment, course.store_mut(), interrupt)
+        experiment.kept(interrupt).give_back(course.store_mut())
     };
     let mut failures: Vec<Failure> = [made, servers, data].into_iter().filter_map(Result::err).collect();
     let out = &experiment.out;

@@ -22,7 +22,7 @@ impl<'a> Servers<'a> {
     /// All such labs, one line each.
     pub(crate) fn new(experiment: &'a Experiment) -> Result<Self, Failure> {
         let labs = Labs::new(&experiment.out);
-        labs.check(experiment.sides.iter().filter_map(|variant| variant.lab.as_ref()))?;
+        labs.check(experiment.sides.iter().filter_map(|variant| variant.subject.lab.as_ref()))?;
         Ok(Self { experiment, labs, trials: Vec::new() })
     }
 
@@ -43,7 +43,7 @@ impl<'a> Servers<'a> {
     /// # Errors
     /// The lab can't be started.
     pub(crate) fn url(&self, variant: &Variant, interrupt: &Interrupt) -> Result<Option<String>, Failure> {
-        variant.lab.as_ref().map(|lab| self.labs.url(lab, interrupt)).transpose()
+        variant.subject.lab.as_ref().map(|lab| self.labs.url(lab, interrupt)).transpose()
     }
 
     /// Starts a variant's lab again with its settings, if one of the sides has some: both sides then have servers that have
@@ -55,7 +55,7 @@ impl<'a> Servers<'a> {
         if self.experiment.sides.iter().all(|variant| variant.known.server.is_empty()) {
             return Ok(());
         }
-        let found = Trial::of(&addresses_of(url.unwrap_or_else(|| variant.url())));
+        let found = Trial::of(&addresses_of(url.unwrap_or_else(|| variant.subject.url())));
         let found = match found {
             Ok(found) => found,
             // The other side has settings, and this one is no lab.
@@ -82,7 +82,7 @@ impl<'a> Servers<'a> {
         self.trials.clear();
         // A process before this one may have been killed before it gave them back.
         for variant in self.experiment.sides.iter().filter(|variant| !variant.known.server.is_empty()) {
-            if let Ok(mut trial) = Trial::of(&addresses_of(variant.url())) {
+            if let Ok(mut trial) = Trial::of(&addresses_of(variant.subject.url())) {
                 failures.extend(trial.end_of_others().err());
             }
         }

@@ -1,13 +1,13 @@
 //! The directory of an experiment: its manifest, and a result for each run. The results alone decide what is done.
 
-use crate::experiment::{Experiment, Reload};
-use crate::noted::{self, Noted};
+use crate::experiment::Experiment;
 use crate::variant::{Known, letter};
 use lydite_console::exit::{Failure, Outcome};
+use lydite_console::interrupt::Interrupt;
 use lydite_decide::Side;
 use lydite_report::{ResultError, RunResult};
-use lydite_sweep::Ending;
 use lydite_sweep::directory::{self, Kind, OutDirectory, RESULTS, cannot, read_manifest};
+use lydite_sweep::{Ending, Noted, Notes, Origin, template_of};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -44,7 +44,7 @@ struct Identity {
     most_pairs: usize,
     most_time_s: Option<f64>,
     order_seed: u64,
-    reload: [Reload; 2],
+    reload: [Origin; 2],
 }
 
 impl Identity {
@@ -91,7 +91,7 @@ impl Identity {
         changed("most pairs", self.most_pairs.to_string(), now.most_pairs.to_string());
         changed("most time", time(self), time(now));
         changed("seed of the order", self.order_seed.to_string(), now.order_seed.to_string());
-        let reload = |of: &Self| of.reload.map(Reload::words).join(" and ");
+        let reload = |of: &Self| of.reload.map(Origin::words).join(" and ");
         changed("database", reload(self), reload(now));
         all
     }
@@ -109,7 +109,7 @@ impl Store {
     ///
     /// # Errors
     /// It holds something else, another process works there, or it can't be written.
-    pub(crate) fn open(experiment: &Experiment) -> Result<Self, Failure> {
+    pub(crate) fn open(experiment: &Experiment, interrupt: &Interrupt) -> Result<Self, Failure> {
         let path = &experiment.out;
         let read = || read_manifest::<Manifest>(path, &KIND);
         // One that can't be used is rejected before anything is written.
@@ -118,7 +118,7 @@ impl Store {
         // Read again: another process may have written while this one waited for the lock.
         let known = read()?;
         let templates = known.as_ref().map(|known| known.templates.clone()).unwrap_or_default();
-        noted::check(experiment, &templates)?;
+        experiment.kept(interrupt).check(&templates)?;
         let runs = require_same(path, known, experiment)?.map(|known| known.runs).unwrap_or_default();
         let manifest = Manifest {
             lydite: env!("CARGO_PKG_VERSION").into(),
@@ -132,27 +132,9 @@ impl Store {
         Ok(store)
     }
 
-    /// Returns the templates that are noted.
-    pub(crate) fn templates(&self) -> &[Noted] {
-        &self.manifest.templates
-    }
-
-    /// Notes these templates and no others.
-    ///
-    /// # Errors
-    /// The manifest can't be written.
-    pub(crate) fn note_templates(&mut self, templates: Vec<Noted>) -> Outcome {
-        if self.manifest.templates != templates {
-            self.manifest.templates = templates;
-            self.save()?;
-        }
-        Ok(())
-    }
-
     /// Returns the name of the template of a side, if it has one.
     pub(crate) fn template(&self, side: Side) -> Option<String> {
-        let of = self.manifest.templates.iter().find(|of| of.of_b == (side == Side::B))?;
-        Some(of.name.clone())
+        template_of(&self.manifest.templates, side as usize)
     }
 
     /// Returns the digest of the program.
@@ -234,6 +216,20 @@ impl Store {
 
     fn save(&self) -> Outcome {
         self.files.write_json(KIND.manifest, &self.manifest)
+    }
+}
+
+impl Notes for Store {
+    fn templates(&self) -> &[Noted] {
+        &self.manifest.templates
+    }
+
+    fn note_templates(&mut self, templates: Vec<Noted>) -> Outcome {
+        if self.manifest.templates != templates {
+            self.manifest.templates = templates;
+            self.save()?;
+        }
+        Ok(())
     }
 }
 

@@ -5,27 +5,15 @@ use lydite_console::exit::Failure;
 use lydite_database::secret;
 use lydite_decide::Side;
 use lydite_families::TargetSpec;
-use lydite_lab::places::rehearse;
 use lydite_lab::{LabTarget, Trial};
-use lydite_observe::SourceSpec;
-use lydite_plan::controls::faults::{Rehearse, addresses_of};
+use lydite_plan::controls::faults::addresses_of;
 use lydite_plan::entries::{Entries, PLAN_NAMES};
-use lydite_plan::{Plan, keys};
+use lydite_plan::keys;
+use lydite_sweep::{Subject, reject_keys_of_single_runs};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Keys of a plan that this command rejects, with the reason.
-const OWN_KEYS: [(&str, &str); 7] = [
-    ("json", FILE),
-    ("report", FILE),
-    ("summary", "each run would write the same file: leave it out"),
-    ("rte.delivery_log", "each run would write the same file: leave it out"),
-    ("success_log", "each run would write the same file: leave it out"),
-    ("label", "each run has the name of its side: name the experiment with --label"),
-    ("require", "is for single runs: leave it out"),
-];
-const FILE: &str = "each run would write the same file: use the flag of this command";
 /// The prefix of keys that set an option of the target's URL.
 const OPTION_PREFIX: &str = "target.";
 /// The target of a plan without one.
@@ -45,14 +33,8 @@ pub struct SideAsked {
 /// A validated side.
 pub(crate) struct Variant {
     pub(crate) side: Side,
-    /// The plan. If the target is a lab, it has a URL where nothing listens.
-    pub(crate) plan: Plan,
-    /// The keys of the plan. They may contain a password and are never written to a file.
-    pub(crate) given: BTreeMap<String, String>,
-    /// Tables of the plan, as text of a plan file.
-    pub(crate) tables: String,
-    /// The lab that is the target, if this command starts it.
-    pub(crate) lab: Option<LabTarget>,
+    /// Its plan.
+    pub(crate) subject: Subject,
     /// Shell command before each run.
     pub(crate) before: Option<String>,
     /// Everything that identifies it, without passwords.
@@ -70,18 +52,6 @@ pub(crate) struct Known {
     pub(crate) before: Option<String>,
     /// Digest of the plan's tables and of the whole command.
     pub(crate) digest: String,
-}
-
-impl Variant {
-    /// Returns the URL of the target, with its password.
-    pub(crate) fn url(&self) -> &str {
-        self.given.get("target").map_or("", String::as_str)
-    }
-
-    /// Returns the URL without password and options, for messages.
-    pub(crate) fn url_without_options(&self) -> &str {
-        self.known.plan.get("target").and_then(|url| url.split('?').next()).unwrap_or_default()
-    }
 }
 
 /// Returns the letter of a side.
@@ -130,10 +100,9 @@ pub(crate) fn read(
             }
         }
     }
-    for (key, why) in OWN_KEYS {
-        if entries.text(key).is_some() {
-            entries.wrong(key, why);
-        }
+    reject_keys_of_single_runs(&mut entries);
+    if entries.text("require").is_some() {
+        entries.wrong("require", "is for single runs: leave it out");
     }
     let mut url = entries.text("target").unwrap_or_else(|| TARGET.to_owned());
     for (key, value) in options {
@@ -149,18 +118,20 @@ pub(crate) fn read(
             return Err(Failure::Usage(entries.into_errors()));
         }
     };
-    // Errors of the whole URL name the target, whatever wrote its options.
-    if entries.text("target").as_ref() != Some(&url) || lab.is_some() {
-        let opened = lab.as_ref().map_or_else(|| url.clone(), LabTarget::example);
-        entries.set_by("TARGET", "target", opened);
-    }
     if let Some(command) = &asked.before
         && let Err(problem) = before::check(&flag(side, "before"), command)
     {
         entries.errors.push(problem.line());
     }
     check_server(side, &asked.server, lab.as_ref(), &url, &mut entries.errors);
-    validated(side, entries, (url, lab), asked)
+    let subject = Subject::read(entries, &url)?;
+    let known = Known {
+        plan: subject.shown.clone(),
+        server: asked.server,
+        before: asked.before.as_deref().map(secret::shown_fault),
+        digest: format!("{:016x}", xxh3_64(format!("{}\n{:?}", subject.tables, asked.before).as_bytes())),
+    };
+    Ok(Variant { side, subject, before: asked.before, known })
 }
 
 /// Rejects settings of servers that the target has not.
@@ -179,45 +150,4 @@ fn check_server(side: Side, server: &[String], lab: Option<&LabTarget>, url: &st
     if let Err(problem) = able {
         errors.push(format!("{flag}: {}", problem.line()));
     }
-}
-
-/// Reads the plan of a side.
-fn validated(
-    side: Side,
-    entries: Entries,
-    (url, lab): (String, Option<LabTarget>),
-    asked: SideAsked,
-) -> Result<Variant, Failure> {
-    let mut given = entries.texts();
-    given.insert("target".to_owned(), url.clone());
-    let tables = entries.written_tables();
-    // The servers of a lab run only later, and so do exporters of this machine; each run looks itself.
-    let rehearse: Rehearse<'_> = if lab.is_some() { &|_, _| Vec::new() } else { &rehearse };
-    let reach = |source: &SourceSpec| match source {
-        SourceSpec::Host(Some(_)) => None,
-        _ => source.reach(),
-    };
-    let plan = Plan::read_rehearsed(entries, rehearse, &reach)?;
-    // Rules that depend on the scale need the number of warehouses.
-    if let Some(warehouses) = plan.warehouses.filter(|_| plan.micro.is_none()) {
-        plan.mode(warehouses)?;
-    }
-    let mut shown = given.clone();
-    // A lab is the same target each time, whatever its ports and its password.
-    if lab.is_none() {
-        shown.insert("target".to_owned(), plan.target.without_password(&url));
-    }
-    if let Some(replicas) = plan.controls.replicas.without_passwords() {
-        shown.insert("replicas".to_owned(), replicas);
-    }
-    if let Some(fault) = shown.get_mut("fault") {
-        *fault = secret::shown_fault(fault);
-    }
-    let known = Known {
-        plan: shown,
-        server: asked.server,
-        before: asked.before.as_deref().map(secret::shown_fault),
-        digest: format!("{:016x}", xxh3_64(format!("{tables}\n{:?}", asked.before).as_bytes())),
-    };
-    Ok(Variant { side, plan, given, tables, lab, before: asked.before, known })
 }

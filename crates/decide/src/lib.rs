@@ -4,9 +4,11 @@
 //! [`of_pairs`] and [`of_groups`] give the ratio of two variants with an interval over runs, [`difference_of_pairs`] and
 //! [`difference_of_groups`] their difference, for values that may be 0. [`Looks`] is a plan of looks at an experiment that
 //! goes on: when to look, and with how much error, so that the whole experiment errs rarely. [`Range`] searches the
-//! highest level that holds objectives, and [`share_over`] judges a percentile by its sampling error.
+//! highest level that holds objectives, [`share_over`] judges a percentile by its sampling error, and [`growth`] finds queues
+//! that get longer and longer.
 
 mod difference;
+mod growth;
 mod looks;
 mod moments;
 mod needed;
@@ -16,10 +18,11 @@ mod search;
 mod share;
 
 pub use difference::{Difference, difference_of_groups, difference_of_pairs, mean_of_runs};
+pub use growth::{Growth, growth};
 pub use looks::{LEAST_PAIRS, Looks};
 pub use moments::LEAST_RUNS;
 pub use needed::{MOST_NEEDED, pairs_needed};
 pub use order::first_of;
 pub use ratio::{ERROR, NoRatio, Ratio, Side, of_groups, of_pairs};
 pub use search::{CONFIRMED, Limit, Probe, Range, Step};
-pub use share::{LEAST_SECONDS, Second, Share, share_over};
+pub use share::{LEAST_SECONDS, Second, Share, pooled, share_over};

@@ -8,6 +8,9 @@
 /// Lead of one kind of probes over the other at a level that the result rests on.
 pub const CONFIRMED: i32 = 2;
 
+/// Digits of a level that need not be a whole number.
+const DIGITS: i32 = 5;
+
 /// Factor by which the level grows until a probe fails.
 const GROWTH: f64 = 2.0;
 
@@ -108,8 +111,13 @@ impl Range {
         (fails > holds * (1.0 + self.resolution) && holds < middle && middle < fails).then_some(middle)
     }
 
+    /// Returns the permitted level next to a number: a whole one, or one of five digits, which is easier to read.
     fn level(&self, level: f64) -> f64 {
-        if self.whole { level.round() } else { level }
+        if self.whole {
+            return level.round();
+        }
+        let digits = 10_f64.powi(DIGITS - 1 - level.log10().floor() as i32);
+        ((level * digits).round() / digits).clamp(self.lowest, self.highest)
     }
 }
 

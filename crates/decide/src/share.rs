@@ -3,7 +3,7 @@
 //! seconds are joined to a few batches, which are nearly independent (the method of batch means; Schmeiser 1982 finds
 //! 10 to 30 batches enough), and the share is their ratio estimate.
 
-use crate::moments::quantile;
+use crate::moments::{quantile, tail};
 
 /// Batches of a series.
 const BATCHES: usize = 12;
@@ -29,6 +29,45 @@ pub struct Share {
     pub low: f64,
     /// Upper end of the interval, at most 1.
     pub high: f64,
+}
+
+impl Share {
+    /// Returns the distance from the share to the upper end. The lower end is cut at 0.
+    fn reach(&self) -> f64 {
+        self.high - self.share
+    }
+
+    /// Returns the probability that chance alone put the share on its side of `allowed`, as a one-sided test says. `error`
+    /// is that of the interval.
+    #[must_use]
+    pub fn doubt(&self, allowed: f64, error: f64) -> f64 {
+        let freedom = BATCHES as f64 - 1.0;
+        let deviation = self.reach() / quantile(error, freedom);
+        let away = (self.share - allowed).abs();
+        if deviation > 0.0 {
+            tail(away / deviation, freedom)
+        } else if away > 0.0 {
+            0.0
+        } else {
+            0.5
+        }
+    }
+}
+
+/// Returns the share of several runs together, each with the same weight. Its interval is at least as wide as the runs differ
+/// from each other, which none of them can know. `None` without a run.
+#[must_use]
+pub fn pooled(runs: &[Share]) -> Option<Share> {
+    if runs.is_empty() {
+        return None;
+    }
+    let count = runs.len() as f64;
+    let share = runs.iter().map(|run| run.share).sum::<f64>() / count;
+    let within = runs.iter().map(|run| run.reach().powi(2)).sum::<f64>().sqrt() / count;
+    let squares: f64 = runs.iter().map(|run| (run.share - share).powi(2)).sum();
+    let between = if runs.len() > 1 { 2.0 * (squares / (count - 1.0) / count).sqrt() } else { 0.0 };
+    let reach = within.max(between);
+    Some(Share { share, low: (share - reach).max(0.0), high: (share + reach).min(1.0) })
 }
 
 /// Returns the share over the limit with an interval that errs with probability `error`; `None` for fewer than

@@ -3,6 +3,7 @@
 
 mod ab;
 mod documents;
+mod find;
 mod plan_flags;
 #[cfg(test)]
 mod reference;
@@ -12,6 +13,7 @@ mod tools;
 pub(crate) use ab::AbArgs;
 use clap::{Args, Parser, Subcommand};
 pub(crate) use documents::{CompareArgs, DiscloseArgs, Paired, PaperSize, ReportArgs, SweepArgs, Undecided};
+pub(crate) use find::FindArgs;
 pub(crate) use plan_flags::PlanFlags;
 pub(crate) use refusal::one_line;
 use std::path::PathBuf;
@@ -63,6 +65,8 @@ pub(crate) enum Command {
     Sweep(SweepArgs),
     /// Compare two variants by runs in turns, until they are decided; the same command continues a killed experiment
     Ab(Box<AbArgs>),
+    /// Find the highest rate, number of warehouses or of sessions that holds objectives
+    Find(Box<FindArgs>),
     /// Make an HTML report from results
     Report(ReportArgs),
     /// Write an executive summary and a full disclosure report from results, an audit and prices

@@ -255,6 +255,27 @@ pub fn apart(place: &Destination, target: Option<&TargetSpec>, config: Option<&P
     }
 }
 
+/// Reads the places of two documents, each with its flag. Reports what is wrong with them, and if both are the same place.
+pub fn documents(asked: [(&str, Option<String>); 2], errors: &mut Vec<String>) -> [Option<Destination>; 2] {
+    let names = asked.each_ref().map(|(name, _)| *name);
+    let places = asked.map(|(name, given)| {
+        let place = Destination::new(given?);
+        match place.check() {
+            Ok(_) => Some(place),
+            Err(problem) => {
+                errors.push(format!("{name}: {} {problem}", place.shown()));
+                None
+            }
+        }
+    });
+    if let ([first, second], [Some(one), Some(other)]) = (names, &places)
+        && one.is(other)
+    {
+        errors.push(format!("{second}: is the place of {first}, too: choose another place"));
+    }
+    places
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

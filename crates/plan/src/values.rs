@@ -52,6 +52,28 @@ pub fn time(text: &str) -> Result<Duration, Problem> {
         .ok_or_else(|| "must be a time such as 30s, 500ms or 2h 30m, at most 100 days".into())
 }
 
+/// Reads a time above zero.
+///
+/// # Errors
+/// The text is none.
+pub fn longer_than_nothing(text: &str) -> Result<Duration, Problem> {
+    match time(text)? {
+        Duration::ZERO => Err("must be more than zero, for example 30m".into()),
+        time => Ok(time),
+    }
+}
+
+/// Reads the value of a flag that is no key of a plan, and reports its problem; none without a good value.
+pub fn flag<T, E: std::fmt::Display>(
+    errors: &mut Vec<String>,
+    name: &str,
+    given: Option<&str>,
+    read: impl FnOnce(&str) -> Result<T, E>,
+) -> Option<T> {
+    let text = given?;
+    read(text.trim()).map_err(|problem| errors.push(format!("{name}: {text:?} {problem}"))).ok()
+}
+
 /// Reads the rate of a step in transactions per second, which may be zero.
 ///
 /// # Errors

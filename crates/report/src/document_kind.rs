@@ -26,11 +26,14 @@ pub enum DocumentKind {
     Comparison,
     /// Comparison of `lydite ab`.
     Ab,
+    /// Search of `lydite find`.
+    Find,
 }
 
 /// Keys of each kind.
-const KEYS: [(DocumentKind, &[&str]); 10] = [
+const KEYS: [(DocumentKind, &[&str]); 11] = [
     (DocumentKind::Ab, &["ab", "sides"]),
+    (DocumentKind::Find, &["find", "runs"]),
     (DocumentKind::Audit, &["audit", "tests"]),
     (DocumentKind::Sweep, &["points", "figures"]),
     (DocumentKind::Isolation, &["isolation"]),
@@ -64,6 +67,7 @@ impl DocumentKind {
             Self::Ab => {
                 "it compares two variants in turns: name the results of its runs, which are beside it"
             }
+            Self::Find => "it searches the highest level: name the results of its runs, which are beside it",
             Self::Load => "it has measures of `lydite load`, whose page `lydite load --report` writes",
         })
     }

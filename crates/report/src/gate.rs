@@ -93,6 +93,12 @@ impl Requirement {
         Ok(Self { text: text.trim().to_owned(), metric, operator, limit })
     }
 
+    /// Returns the text as it was written.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
     /// Returns its metric.
     #[must_use]
     pub fn metric(&self) -> &Metric {
@@ -144,7 +150,9 @@ impl RequirementResult {
         )
     }
 
-    fn measured_value(&self) -> String {
+    /// Returns the measured value with its unit, or the reason why there is none.
+    #[must_use]
+    pub fn measured_value(&self) -> String {
         match (self.value, Requirement::parse(&self.text)) {
             (Some(value), Ok(known)) => known.metric.shown(value, Some(known.limit)),
             // A document of another version may have an unknown metric.

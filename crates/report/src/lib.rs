@@ -12,6 +12,7 @@ mod document;
 pub mod document_kind;
 mod fault_words;
 pub mod figures;
+pub mod find;
 pub mod findings;
 pub mod gate;
 pub mod groups;
@@ -40,7 +41,9 @@ mod verdict;
 
 pub use compare::{Comparison, compare, compare_all, render_comparison, render_comparisons};
 pub use gate::{FailIf, Gate, LatencyLimit, Requirement};
-pub use html::{render_ab, render_html, render_load, render_pictures, render_report, render_sweep};
+pub use html::{
+    render_ab, render_find, render_html, render_load, render_pictures, render_report, render_sweep,
+};
 pub use markdown::{render_comparison_summary, render_run_summary};
 pub use metrics::{faults, render_metrics};
 pub use model::RunResult;

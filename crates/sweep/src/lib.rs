@@ -1,8 +1,8 @@
 //! Sweeps: a grid or a list of plans, each run several times, into one directory. The directory holds a result for each
 //! run, a summary, and a page with figures. After a sweep was killed, the same command makes the missing runs.
 //!
-//! Other experiments make their runs with [`play`], keep them in an [`OutDirectory`](directory::OutDirectory), and show
-//! them with a [`View`].
+//! Other experiments read a [`Subject`], make its runs with [`play`], keep them in an
+//! [`OutDirectory`](directory::OutDirectory) and their databases in templates ([`Kept`]), and show them with a [`View`].
 
 mod child;
 pub mod directory;
@@ -10,8 +10,11 @@ mod dry_run;
 mod experiment;
 mod figures;
 mod grid;
+mod kept;
+mod origin;
 mod runner;
 mod store;
+mod subject;
 mod templates;
 mod view;
 
@@ -28,7 +31,9 @@ use store::Directory;
 pub use child::{Begin, Ending, Play, run as play};
 pub use dry_run::show;
 pub use experiment::{Experiment, Options};
-pub use templates::template_name;
+pub use kept::{Kept, Noted, Notes, template_of};
+pub use origin::Origin;
+pub use subject::{Subject, reject_keys_of_single_runs};
 pub use view::{Current, View};
 
 /// Makes the missing runs of a sweep, and prints the summary of all.

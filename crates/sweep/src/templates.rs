@@ -10,8 +10,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 /// Returns the name of the template that runs of a plan begin with; `url` is that of its target. Plans share a template if
 /// they load the same data into the same database. Each build of the program has its own templates.
-#[must_use]
-pub fn template_name(plan: &Plan, url: &str, program: &str) -> String {
+pub(crate) fn template_name(plan: &Plan, url: &str, program: &str) -> String {
     let scripts = plan.target.scripts().notes();
     let loaded = format!("{program} {url} {:?} {} {:?} {scripts:?}", plan.warehouses, plan.seed, plan.data);
     format!("template_{:016x}", xxh3_64(loaded.as_bytes()))

@@ -1,7 +1,9 @@
 //! Searches for the highest rate of a queue whose answer can be computed, by probes that are simulated.
 
 use super::dice::Dice;
-use lydite_decide::{LEAST_SECONDS, Limit, Probe, Range, Second, Step, share_over};
+use lydite_decide::{
+    ERROR, LEAST_SECONDS, Limit, Probe, Range, Second, Share, Step, growth, pooled, share_over,
+};
 
 /// A queue with so many servers, each of which answers after an exponential time with this mean.
 #[derive(Clone, Copy)]
@@ -176,4 +178,71 @@ fn what_shows_no_variation_has_no_share_or_a_wide_one() {
     assert!(found.share == 0.0 && found.low == 0.0 && found.high > 0.0 && found.high < 0.01, "{found:?}");
     assert_eq!(share_over(&quiet[1..], 0.05), None, "too short");
     assert_eq!(share_over(&vec![Second::default(); 60], 0.05), None, "no request");
+}
+
+/// The median response of each second of a queue with one server that gets `load` times what it can answer.
+fn medians(dice: &mut Dice, load: f64, seconds: usize) -> Vec<Option<f64>> {
+    let (rate, mut free, mut now) = (500.0, 0.0_f64, 0.0);
+    let mut all = vec![Vec::new(); seconds];
+    loop {
+        now += dice.exponential() / rate;
+        let Some(second) = all.get_mut(now as usize) else { break };
+        free = free.max(now) + dice.exponential() * load / rate;
+        second.push(free - now);
+    }
+    let median = |mut of: Vec<f64>| {
+        of.sort_by(f64::total_cmp);
+        of.get(of.len() / 2).copied()
+    };
+    all.into_iter().map(median).collect()
+}
+
+#[test]
+fn a_queue_that_gets_too_much_grows_by_what_is_too_much() {
+    let mut dice = Dice::new(7);
+    for seconds in [12, 30, 60] {
+        for _ in 0..50 {
+            let found = growth(&medians(&mut dice, 1.2, seconds), 0.01).unwrap();
+            // One part in six of what arrives is never answered while it arrives.
+            assert!(found.low > 0.0 && (found.slope - 0.2).abs() < 0.12, "{seconds} s: {found:?}");
+        }
+    }
+}
+
+#[test]
+fn a_stable_queue_rarely_seems_to_grow() {
+    let mut dice = Dice::new(7);
+    let grows = (0..1_000).filter(|_| {
+        let found = growth(&medians(&mut dice, 0.9, 30), 0.01).unwrap();
+        found.low > 0.0 && found.slope > 0.005
+    });
+    let grows = grows.count();
+    println!("a queue that is busy for 90 % of the time: {grows} of 1000 seem to grow");
+    assert!(grows <= 20, "{grows}");
+}
+
+#[test]
+fn latencies_that_are_missing_or_too_few_say_nothing_of_growth() {
+    assert_eq!(growth(&[Some(1.0); 11], 0.01), None, "fewer seconds than batches");
+    let mut gap = vec![Some(1.0); 24];
+    (gap[2], gap[3]) = (None, None);
+    assert_eq!(growth(&gap, 0.01), None, "a batch without an answer");
+    let flat = growth(&[Some(1.0); 24], 0.01).unwrap();
+    assert_eq!((flat.slope, flat.low), (0.0, 0.0));
+    let rising: Vec<Option<f64>> = (0..24).map(|n| Some(f64::from(n) * 0.5)).collect();
+    assert!((growth(&rising, 0.01).unwrap().slope - 0.5).abs() < 1e-9);
+}
+
+#[test]
+fn runs_together_are_surer_than_one_unless_they_differ() {
+    let run = |share: f64| Share { share, low: share - 0.002, high: share + 0.002 };
+    let alike = pooled(&[run(0.010), run(0.010), run(0.010), run(0.010)]).unwrap();
+    assert!((alike.share - 0.010).abs() < 1e-12 && (alike.high - 0.011).abs() < 1e-12, "{alike:?}");
+    let apart = pooled(&[run(0.002), run(0.018)]).unwrap();
+    assert!(apart.low == 0.0 && apart.high > 0.02, "{apart:?}");
+    assert_eq!(pooled(&[]), None);
+    assert!((run(0.01).doubt(0.01, ERROR) - 0.5).abs() < 1e-9, "right at the limit");
+    let sure = run(0.005).doubt(0.01, ERROR);
+    assert!(sure < 0.001, "{sure}");
+    assert!((run(0.008).doubt(0.010, ERROR) - ERROR / 2.0).abs() < 1e-6, "the end of the interval");
 }

@@ -1,6 +1,6 @@
 //! `lydite ab`: compares two variants by runs in turns.
 
-use crate::cli::AbArgs;
+use crate::cli::{AbArgs, PlanFlags};
 use crate::signals::watch;
 use lydite_ab::{Asked, SideAsked};
 use lydite_console::exit::Outcome;
@@ -8,15 +8,14 @@ use lydite_console::output::reserve_stdout;
 use lydite_plan::entries::Entries;
 use lydite_plan::keys;
 use lydite_report::live::Style;
+use std::path::Path;
 
-/// Keys of a plan whose flags this command has itself: its name, its document and its page.
+/// Keys of a plan whose flags an experiment has itself: its name, its document and its page.
 const OWN: [&str; 3] = ["label", "json", "report"];
 
 /// Runs `lydite ab`.
 pub(crate) fn command(args: AbArgs) -> Outcome {
-    let entries = entries(&args);
-    let own = |key: &str| args.plan.values(key).first().cloned();
-    let [label, json, report] = OWN.map(own);
+    let (entries, [label, json, report]) = entries(args.config.as_deref(), &args.set, &args.plan);
     let asked = Asked {
         entries,
         targets: args.targets,
@@ -44,18 +43,22 @@ pub(crate) fn command(args: AbArgs) -> Outcome {
     lydite_ab::run(&experiment, style, &watch(style)?)
 }
 
-/// Collects the plan file, `--set` and the flags.
-fn entries(args: &AbArgs) -> Entries {
+/// Collects the plan file, `--set` and the flags of an experiment. Returns the values of [`OWN`] beside them.
+pub(super) fn entries(
+    config: Option<&Path>,
+    set: &[String],
+    plan: &PlanFlags,
+) -> (Entries, [Option<String>; OWN.len()]) {
     let mut entries = Entries::default();
-    if let Some(path) = &args.config {
+    if let Some(path) = config {
         entries.file(path, keys());
     }
-    for setting in &args.set {
+    for setting in set {
         entries.set(setting, keys().plan);
     }
-    for (key, values) in args.plan.0.iter().filter(|(key, _)| !OWN.contains(&key.name)) {
+    for (key, values) in plan.0.iter().filter(|(key, _)| !OWN.contains(&key.name)) {
         let between = key.flag.and_then(|flag| flag.repeated).unwrap_or_default();
         entries.flag(key.name, Some(values.join(between)));
     }
-    entries
+    (entries, OWN.map(|key| plan.values(key).first().cloned()))
 }

@@ -8,6 +8,7 @@ mod compare;
 mod disclose;
 mod driver;
 mod faults;
+mod find;
 mod findings;
 mod foreign;
 mod joining;
@@ -42,6 +43,7 @@ pub(crate) fn run(command: Command) -> Outcome {
         Command::ObserveHost { port } => observe_host(port),
         Command::Sweep(args) => sweep::command(args),
         Command::Ab(args) => ab::command(*args),
+        Command::Find(args) => find::command(*args),
         Command::Report(args) => report::command(&args),
         Command::Compare(args) => compare::command(&args),
         Command::Disclose(args) => disclose::command(&args),

@@ -21,6 +21,7 @@ mod failover;
 mod faults;
 mod faults_disk;
 mod faults_ssh;
+mod find;
 mod fleet;
 mod fleet_bad;
 mod fleet_lab;

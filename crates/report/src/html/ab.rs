@@ -1,6 +1,7 @@
 //! The page of a comparison in turns: the verdict, the paired runs, the interval over the experiment, the settings in which
 //! the sides differ, and the numbers that changed most.
 
+use super::experiment::{environment, footer, warnings};
 use super::markup::{Markup, figures, pairs, pill, table, words};
 use super::single::card;
 use super::theme::{STYLE, THEME};
@@ -12,7 +13,6 @@ use crate::ab::{
 };
 use crate::figures::{duration, number, plural};
 use crate::observed::with_unit;
-use crate::sweep::Environment;
 
 /// Renders the page of a comparison in turns.
 #[must_use]
@@ -29,30 +29,9 @@ pub fn render_ab(ab: &Ab) -> String {
     frame(&title, sections, (&[STYLE], Markup::fixed(THEME)), footer(), Markup::default())
 }
 
-fn footer() -> Markup {
-    let mut all = Markup::with_text(
-        "p",
-        &[],
-        "Results are not audited TPC results: NOPM is not tpmC and must not be compared with published TPC-C results.",
-    );
-    all.push(Markup::with_text("p", &[], &format!("Made by Lydite {}.", env!("CARGO_PKG_VERSION"))));
-    all
-}
-
 fn summary(ab: &Ab, title: &str) -> Markup {
     let mut all = Markup::with_text("h1", &[], title);
-    let warnings: Markup = ab
-        .warnings
-        .iter()
-        .map(|text| {
-            let mut one = pill("warn", "note");
-            one.push(Markup::with_text("span", &[], text));
-            Markup::element("li", &[], one)
-        })
-        .collect();
-    if !warnings.is_empty() {
-        all.push(Markup::element("ul", &[("class", "findings")], warnings));
-    }
+    all.push(warnings(&ab.warnings));
     all.push(Markup::with_text("p", &[("class", "lead")], &format!("{}.", sentence(ab))));
     let judged = &ab.ab;
     let kind = match judged.verdict {
@@ -213,13 +192,7 @@ fn setup(ab: &Ab) -> Markup {
     for (letter, of) in [("A", &ab.sides.a), ("B", &ab.sides.b)] {
         all.push(pairs(letter, side(of)));
     }
-    let Environment { hosts, targets, lydite, warnings: _ } = &ab.environment;
-    let known = [("Machine", hosts), ("Database", targets), ("Lydite", lydite)];
-    let rows: Vec<_> =
-        known.iter().flat_map(|(name, values)| values.iter().map(move |value| text(name, value))).collect();
-    if !rows.is_empty() {
-        all.push(pairs("Environment", rows));
-    }
+    all.push(environment(&ab.environment));
     Markup::element("div", &[("class", "columns")], all)
 }
 

@@ -1,0 +1,217 @@
+//! The document of a search, from its runs.
+
+use crate::experiment::Experiment;
+use crate::judge::{Verdict, doubt, shares};
+use crate::played::Played;
+use crate::probes::{Next, Probed, Probes};
+use crate::store::{Store, shown};
+use lydite_decide::Limit;
+use lydite_report::figures::plural;
+use lydite_report::find::{End, FIND_FORMAT, Find, Found, RunOfFind, Rung};
+use lydite_report::model::Status;
+use lydite_report::sweep::{Environment, Spread};
+
+/// Most findings of runs among the warnings.
+const FINDINGS: usize = 8;
+
+/// Returns the document of the runs so far, each with its number.
+pub(crate) fn document(
+    experiment: &Experiment,
+    store: &Store,
+    numbered: &[(u32, Played)],
+    environment: &Environment,
+) -> Find {
+    let runs: Vec<Played> = numbered.iter().map(|(_, run)| run.clone()).collect();
+    let probes = Probes::of(&runs, &experiment.objectives, experiment.quantity);
+    let levels = Level::all(&probes.all);
+    let found = found(experiment, &runs, &probes, &levels);
+    let warnings = warnings(&runs, &levels, &found, &probes);
+    Find {
+        lydite: env!("CARGO_PKG_VERSION").into(),
+        format: FIND_FORMAT,
+        status: if found.end == End::Open { Status::Partial } else { Status::Complete },
+        label: experiment.label.clone(),
+        plan: shown(experiment),
+        reload: experiment.origin.words().to_owned(),
+        took_s: store.took_s(),
+        runs: numbered
+            .iter()
+            .enumerate()
+            .map(|(place, (number, run))| of_run(*number, run, probes.number_of(place)))
+            .collect(),
+        environment: environment.clone(),
+        warnings,
+        find: found,
+    }
+}
+
+/// The probes of a level.
+struct Level<'a> {
+    level: f64,
+    probes: Vec<&'a Probed>,
+}
+
+impl<'a> Level<'a> {
+    /// Returns all levels in ascending order.
+    fn all(probes: &'a [Probed]) -> Vec<Self> {
+        let mut sorted: Vec<&Probed> = probes.iter().collect();
+        sorted.sort_by(|a, b| a.level.total_cmp(&b.level));
+        let levels = sorted.chunk_by(|a, b| a.level == b.level);
+        levels
+            .filter_map(|probes| Some(Self { level: probes.first()?.level, probes: probes.to_vec() }))
+            .collect()
+    }
+
+    fn held(&self) -> usize {
+        self.probes.iter().filter(|probe| probe.judged.verdict == Verdict::Holds).count()
+    }
+
+    /// Returns the probes for it less those against it.
+    fn lead(&self) -> i64 {
+        2 * self.held() as i64 - self.probes.len() as i64
+    }
+
+    fn runs<'r>(&self, runs: &'r [Played]) -> Vec<&'r Played> {
+        self.probes.iter().flat_map(|probe| &probe.runs).filter_map(|place| runs.get(*place)).collect()
+    }
+
+    fn is_overloaded(&self) -> bool {
+        self.probes.iter().any(|probe| matches!(probe.judged.verdict, Verdict::Overloaded(_)))
+    }
+
+    /// Returns the reason of the last probe that failed.
+    fn why(&self) -> String {
+        let reason = |probe: &&Probed| match &probe.judged.verdict {
+            Verdict::Fails(why) | Verdict::Overloaded(why) | Verdict::Unjudged(why) => Some(why.clone()),
+            Verdict::Holds => None,
+        };
+        self.probes.iter().rev().find_map(reason).unwrap_or_default()
+    }
+}
+
+fn found(experiment: &Experiment, runs: &[Played], probes: &Probes, levels: &[Level<'_>]) -> Found {
+    let objectives = experiment.objective_texts();
+    // As the search itself decides: the lowest level that fails, and the highest one below it that holds.
+    let fails = levels.iter().find(|level| level.lead() < 0);
+    let below = |level: &&Level<'_>| fails.is_none_or(|fails| level.level < fails.level);
+    let holds = levels.iter().rev().filter(below).find(|level| level.lead() > 0);
+    let next_below = holds
+        .and_then(|holds| levels.iter().rev().find(|level| level.level < holds.level))
+        .map(|level| level.level);
+    let end = match probes.next(&experiment.range) {
+        Next::Done(Limit::Between { .. }) => End::Found,
+        Next::Done(Limit::FailsAtLowest) => End::FailsAtLowest,
+        Next::Done(Limit::HoldsAtHighest) => End::HoldsAtHighest,
+        Next::Run(_) | Next::Unjudged(..) => End::Open,
+    };
+    let doubt_of = |level: Option<&Level<'_>>, holds: bool| {
+        level.map_or(0.0, |level| {
+            let over = shares(&level.runs(runs), &experiment.objectives);
+            let lead = level.lead().unsigned_abs() as u32;
+            doubt(&over, objectives.len(), holds, (lead, level.is_overloaded()))
+        })
+    };
+    let confidence = (end != End::Open).then(|| {
+        // Each end rests on one level, and an answer between two on both.
+        (1.0 - doubt_of(holds, true) - doubt_of(fails, false)).max(0.0)
+    });
+    let range = &experiment.range;
+    Found {
+        objective: objectives.join(" and "),
+        objectives,
+        mode: experiment.quantity.mode,
+        level: experiment.quantity.name,
+        unit: experiment.quantity.unit,
+        highest: holds.map(|level| level.level),
+        next_above: fails.map(|level| level.level),
+        next_below,
+        confidence,
+        end,
+        range: [range.lowest, range.highest],
+        resolution: range.resolution,
+        curve: levels.iter().map(|level| rung(experiment, runs, level)).collect(),
+    }
+}
+
+fn rung(experiment: &Experiment, runs: &[Played], level: &Level<'_>) -> Rung {
+    let of = level.runs(runs);
+    let median = |number: fn(&Played) -> Option<f64>| {
+        let values: Vec<f64> = of.iter().filter_map(|run| number(run)).collect();
+        Spread::of(&values).map(|spread| spread.median)
+    };
+    let holds = match level.lead() {
+        0 => None,
+        lead => Some(lead > 0),
+    };
+    Rung {
+        level: level.level,
+        holds,
+        probes: level.probes.len(),
+        held: level.held(),
+        tps: median(|run| Some(run.tps)),
+        p50_ms: median(|run| run.p50_ms),
+        p99_ms: median(|run| run.p99_ms),
+        is_thin: of.iter().any(|run| run.is_thin),
+        over: shares(&of, &experiment.objectives),
+        why: if holds == Some(true) { String::new() } else { level.why() },
+    }
+}
+
+fn of_run(number: u32, run: &Played, probe: Option<usize>) -> RunOfFind {
+    RunOfFind {
+        number,
+        level: run.level,
+        probe,
+        file: Store::file(number),
+        busy: run.is_busy,
+        tps: Some(run.tps),
+        values: run
+            .objectives
+            .iter()
+            .map(|objective| format!("{} {}", objective.metric, objective.measured_value()))
+            .collect(),
+        met: run.broke.is_none() && run.objectives.iter().all(|objective| objective.met),
+        growth: run.growth.map(|growth| growth.slope),
+        note: run.broke.clone().unwrap_or_default(),
+    }
+}
+
+/// Returns what a reader must know of the runs.
+fn warnings(runs: &[Played], levels: &[Level<'_>], found: &Found, probes: &Probes) -> Vec<String> {
+    let mut all = Vec::new();
+    let at = |level: Option<f64>| {
+        let of = levels.iter().find(|of| Some(of.level) == level);
+        of.map(|of| of.runs(runs)).unwrap_or_default()
+    };
+    let (above, below) = (at(found.next_above), at(found.highest));
+    if let Some(why) = above.iter().find_map(|run| run.bottleneck.as_ref()) {
+        all.push(format!("The limit is probably that of the client, not of the database: {why}."));
+    }
+    let busy = (0..runs.len()).filter(|run| runs[*run].is_busy && probes.number_of(*run).is_some()).count();
+    if busy > 0 {
+        all.push(format!(
+            "The machine was busy with other programs during {} that count: the limit is that of a busy machine.",
+            plural(busy as u64, "run")
+        ));
+    }
+    let is_short =
+        |run: &Played| run.objectives.iter().any(|of| of.met && of.over.is_none() && of.unit == "ms");
+    if runs.iter().any(is_short) {
+        all.push(
+            "Runs are too short to tell the sampling error of a latency: windows of 24 s and more do (--duration).".to_owned(),
+        );
+    }
+    let mut findings: Vec<&String> = Vec::new();
+    // Findings of two runs often differ in their numbers only.
+    let key = |text: &str| -> String { text.chars().filter(|letter| !letter.is_ascii_digit()).collect() };
+    for text in below.iter().chain(&above).flat_map(|run| &run.findings) {
+        if !findings.iter().any(|known| key(known) == key(text)) {
+            findings.push(text);
+        }
+    }
+    let objectives: Vec<String> = found.objectives.clone();
+    // Requirements that a run does not meet are what the search looks for.
+    findings.retain(|text| !objectives.iter().any(|objective| text.contains(objective.as_str())));
+    all.extend(findings.into_iter().take(FINDINGS).cloned());
+    all
+}

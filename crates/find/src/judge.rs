@@ -1,0 +1,149 @@
+//! The verdict on the runs of a probe: whether all objectives hold, and how sure that is.
+
+use crate::levels::Quantity;
+use crate::played::{GROWTH_ERROR, Played};
+use lydite_decide::{ERROR, Share, pooled};
+use lydite_report::Requirement;
+use lydite_report::figures::{number, plural};
+use lydite_report::find::Over;
+use lydite_report::model::OverLimit;
+
+/// A queue that grows by less is within the resolution of a search: 5 ms longer for each second.
+const GROWS: f64 = 0.005;
+/// Share of transactions that may fail, or wait without a session at the end, if no objective allows less: those that would
+/// be over a limit count in no latency.
+const LOST: f64 = 0.01;
+/// Latency above which a request that still waits at the end is lost, without an objective that says another, in s.
+const PATIENCE_S: f64 = 1.0;
+
+/// The verdict on some runs of a level.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Verdict {
+    /// All objectives hold.
+    Holds,
+    /// One does not, with the reason.
+    Fails(String),
+    /// The level can't last, whatever the objectives say, with the reason.
+    Overloaded(String),
+    /// One can't be judged, with the reason.
+    Unjudged(String),
+}
+
+/// A verdict, and whether further runs would probably say the same.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Judged {
+    pub(crate) verdict: Verdict,
+    pub(crate) is_certain: bool,
+}
+
+/// Returns the verdict on runs of one level, at least one.
+pub(crate) fn judge(runs: &[&Played], objectives: &[Requirement], quantity: &Quantity) -> Judged {
+    let certain = |verdict| Judged { verdict, is_certain: true };
+    if let Some(why) = runs.iter().find_map(|run| run.broke.clone()) {
+        return certain(Verdict::Overloaded(why));
+    }
+    if let Some(why) = runs.iter().find_map(|run| overloaded(run, objectives, quantity)) {
+        return certain(Verdict::Overloaded(why));
+    }
+    let mut is_certain = true;
+    let mut fails = None;
+    for (place, objective) in objectives.iter().enumerate() {
+        let of: Vec<_> = runs.iter().filter_map(|run| run.objectives.get(place)).collect();
+        if let Some(unjudged) = of.iter().find(|of| of.value.is_none()) {
+            return certain(Verdict::Unjudged(unjudged.note.clone()));
+        }
+        let (holds, certain) = match share(runs, place) {
+            Some((share, allowed)) => (share.share < allowed, share.high < allowed || share.low > allowed),
+            // Without seconds that tell its sampling error, a percentile needs the majority of several runs.
+            None => {
+                let met = of.iter().filter(|of| of.met).count();
+                (2 * met > of.len(), objective.latency_limit().is_none())
+            }
+        };
+        is_certain &= certain;
+        if !holds && fails.is_none() {
+            let worst = of.iter().find(|of| !of.met).or(of.first());
+            let found = worst.map_or_else(String::new, |of| format!("{} {}", of.metric, of.measured_value()));
+            fails = Some(found);
+        }
+    }
+    Judged { verdict: fails.map_or(Verdict::Holds, Verdict::Fails), is_certain }
+}
+
+/// Returns the reason why a run shows a level that can't last, whatever its objectives say.
+fn overloaded(run: &Played, objectives: &[Requirement], quantity: &Quantity) -> Option<String> {
+    let limits = || objectives.iter().filter_map(Requirement::latency_limit);
+    let allowed = limits().map(|limit| limit.allowed).fold(LOST, f64::min);
+    let all = (run.completed + run.failed) as f64;
+    if run.failed as f64 > allowed * all.max(1.0) {
+        return Some(format!("{} failed or have an unknown outcome", plural(run.failed, "transaction")));
+    }
+    if !quantity.queues {
+        return None;
+    }
+    if let Some(growth) = run.growth.filter(|growth| growth.low > 0.0 && growth.slope > GROWS) {
+        return Some(format!(
+            "the queue grows: each second requests wait {} ms longer",
+            number(1e3 * growth.slope)
+        ));
+    }
+    // What waits longer than the limit at the end will be over it, and no latency has it.
+    let patience = limits().map(|limit| limit.limit_ms / 1e3).fold(PATIENCE_S, f64::min);
+    let per_s = run.due_per_s.unwrap_or(run.tps);
+    let late = run.backlog as f64 - per_s * patience;
+    (late > allowed * all).then(|| format!("{} had no session at the end", plural(run.backlog, "request")))
+}
+
+/// Returns the share over the limit of an objective, pooled over the runs, and the allowed one; none if the objective is no
+/// limit of a percentile, or if a run is too short to tell.
+fn share(runs: &[&Played], objective: usize) -> Option<(Share, f64)> {
+    let of = |run: &&Played| run.objectives.get(objective)?.over;
+    let all: Vec<OverLimit> = runs.iter().map(of).collect::<Option<_>>()?;
+    let shares: Vec<Share> =
+        all.iter().map(|of| Share { share: of.share, low: of.low, high: of.high }).collect();
+    Some((pooled(&shares)?, all.first()?.allowed))
+}
+
+/// Returns the shares over all limits, pooled over the runs of a level.
+pub(crate) fn shares(runs: &[&Played], objectives: &[Requirement]) -> Vec<Over> {
+    let of = |(place, objective): (usize, &Requirement)| {
+        let limit = objective.latency_limit()?;
+        let (share, allowed) = share(runs, place)?;
+        let Share { share, low, high } = share;
+        Some(Over {
+            objective: objective.text().to_owned(),
+            limit_ms: limit.limit_ms,
+            allowed,
+            share,
+            low,
+            high,
+        })
+    };
+    objectives.iter().enumerate().filter_map(of).collect()
+}
+
+/// Returns the probability that chance made the verdict on a level. `over` are the shares of its objectives, `lead` is how
+/// many more probes were on its side, and `is_overloaded` says that one of them was overloaded. Objectives without a sampling
+/// error count as tosses of a coin.
+pub(crate) fn doubt(
+    over: &[Over],
+    objectives: usize,
+    holds: bool,
+    (lead, is_overloaded): (u32, bool),
+) -> f64 {
+    let tosses = 0.5_f64.powi(lead as i32);
+    let of = |over: &Over| {
+        let share = Share { share: over.share, low: over.low, high: over.high };
+        share.doubt(over.allowed, ERROR)
+    };
+    if holds {
+        // All must hold.
+        let others = if over.len() < objectives { tosses } else { 0.0 };
+        return (over.iter().map(of).sum::<f64>() + others).min(1.0);
+    }
+    if is_overloaded {
+        return GROWTH_ERROR;
+    }
+    let failing = over.iter().filter(|over| over.share >= over.allowed).map(of);
+    failing.reduce(f64::min).unwrap_or(tosses)
+}

@@ -1,0 +1,73 @@
+//! The highest rate, number of warehouses or number of sessions at which a database holds objectives, by a search over runs.
+//! The directory holds a result for each run, a document and a page. After the search was killed, the same command goes on.
+
+mod asked;
+mod course;
+mod document;
+mod experiment;
+mod judge;
+mod levels;
+mod played;
+mod probes;
+mod store;
+
+use course::Course;
+use lydite_console::exit::{Failure, Outcome};
+use lydite_console::interrupt::Interrupt;
+use lydite_console::output::{complain, print};
+use lydite_console::write::write;
+use lydite_report::find::{End, render_find_text, sentence};
+use lydite_report::live::Style;
+use lydite_report::model::Status;
+use lydite_report::render_find;
+use lydite_sweep::Notes;
+use store::{DOCUMENT, PAGE, Store};
+
+pub use asked::Asked;
+pub use experiment::Experiment;
+
+/// Makes the runs of a search that are missing, and prints the answer.
+///
+/// # Errors
+/// The directory can't be used, a run failed, no level holds the objectives, or the user interrupted.
+pub fn run(experiment: &Experiment, style: Style, interrupt: &Interrupt) -> Outcome {
+    let mut store = Store::open(experiment, interrupt)?;
+    if experiment.fresh {
+        // What the database held comes first: the results that are deleted say nothing of it.
+        experiment.kept(interrupt).give_back(&mut store)?;
+        store.clear()?;
+    }
+    let mut course = Course::read(experiment, store, style, interrupt)?;
+    let made = course.go();
+    let labs = course.end_labs();
+    let find = course.write()?;
+    let data = if find.status == Status::Partial && !find.runs.is_empty() {
+        experiment.kept(interrupt).complain_of(course.store().templates());
+        Ok(())
+    } else {
+        experiment.kept(interrupt).give_back(course.store_mut())
+    };
+    let fails = (find.find.end == End::FailsAtLowest)
+        .then(|| Failure::Threshold(vec![format!("{}: lower --lowest", sentence(&find.find))]));
+    let mut failures: Vec<Failure> = [made, labs, data].into_iter().filter_map(Result::err).collect();
+    failures.extend(fails);
+    let out = &experiment.out;
+    let printed = print(&format!(
+        "{}\nresults: {}\ndocument: {}\nreport: {}\n",
+        render_find_text(&find),
+        out.join("results").display(),
+        out.join(DOCUMENT).display(),
+        out.join(PAGE).display()
+    ));
+    failures.extend(printed.err());
+    if let Some(place) = &experiment.json {
+        match serde_json::to_string_pretty(&find) {
+            Ok(text) => failures.extend(write(place, format!("{text}\n").as_bytes(), Some(interrupt)).err()),
+            Err(error) => complain(&format!("{}: {error}", place.shown())),
+        }
+    }
+    if let Some(place) = &experiment.report {
+        failures.extend(write(place, render_find(&find).as_bytes(), Some(interrupt)).err());
+    }
+    Failure::all(failures)
+}

@@ -1,0 +1,53 @@
+//! Arguments of `lydite find`.
+
+use super::PlanFlags;
+use clap::Args;
+use std::path::PathBuf;
+
+// Negative numbers are values, not flags: the plan rejects them together with all other errors.
+#[derive(Debug, Args)]
+#[command(allow_negative_numbers = true)]
+pub(crate) struct FindArgs {
+    /// URL of the database (see `lydite targets`) [default: gemel: in a temporary directory]
+    #[arg(value_name = "URL")]
+    pub(crate) target: Option<String>,
+    /// Objective that must hold, as 'new_order.p99 < 50ms'; repeat it for more
+    #[arg(long, value_name = "METRIC < VALUE")]
+    pub(crate) slo: Vec<String>,
+    /// Lowest rate (mode open), number of warehouses (rte) or of sessions (direct) [default: 10 per second, or 1]
+    #[arg(long, value_name = "LEVEL")]
+    pub(crate) lowest: Option<String>,
+    /// Highest one [default: a million per second, --warehouses, or 1024 sessions]
+    #[arg(long, value_name = "LEVEL")]
+    pub(crate) highest: Option<String>,
+    /// First one; it doubles until it fails [default: 100 per second, 10 warehouses, or 4 sessions]
+    #[arg(long, value_name = "LEVEL")]
+    pub(crate) start: Option<String>,
+    /// The search ends when the failing level is at most this much above the holding one [default: 3%]
+    #[arg(long, value_name = "PERCENT")]
+    pub(crate) resolution: Option<String>,
+    /// Most time of all runs; no run begins after it
+    #[arg(long, value_name = "TIME")]
+    pub(crate) time: Option<String>,
+    /// Origin of each run's database: restore (a copy of what it holds now), each-run (drop its tables, whoever made them,
+    /// and load again) or once [default: restore]
+    #[arg(long, value_name = "HOW")]
+    pub(crate) reload: Option<String>,
+    /// Directory of results, document and page
+    #[arg(short, long, value_name = "DIR", default_value = "find")]
+    pub(crate) out: PathBuf,
+    /// First delete the results that the directory holds
+    #[arg(long)]
+    pub(crate) fresh: bool,
+    /// Plan file (TOML), - for the standard input; flags win
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Set any key of the plan, such as --set retry.attempts=5; repeat it for more
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Show nothing while it runs
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) plan: PlanFlags,
+}

@@ -1,0 +1,219 @@
+//! `lydite find`: the highest level that holds objectives, with objectives whose answer the plan itself sets.
+
+use crate::program::{Program, json, lydite, scratch, text};
+use serde_json::Value;
+use std::fs;
+use std::path::PathBuf;
+
+/// A scratch directory in which searches go to `find`.
+struct Bench(lydite_testkit::Directory);
+
+impl Bench {
+    fn new() -> Self {
+        Self(scratch())
+    }
+
+    fn find(&self, arguments: &[&str]) -> Program {
+        let window = ["--duration", "400ms", "--warmup", "0s"];
+        Program::new(&[&["find"], arguments, &window].concat()).within(self.0.path())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn document(&self) -> Value {
+        json(&self.path("find/find.json"))
+    }
+}
+
+/// Requests come evenly, so the throughput is the rate, whatever the machine: the highest rate is known.
+const BELOW_300: [&str; 8] =
+    ["null:", "--slo", "tps < 300", "--arrival", "constant", "--resolution", "10%", "--quiet"];
+
+#[test]
+fn the_highest_rate_is_found_between_two_neighbours_and_shown() {
+    let bench = Bench::new();
+    let ended = bench.find(&[&BELOW_300[..], &["--label", "Three hundred"]].concat()).run().code(0);
+    let document = bench.document();
+    let find = &document["find"];
+    let number = |key: &str| find[key].as_f64().unwrap_or_else(|| panic!("{key}: {find}"));
+    assert_eq!((&find["objective"], &find["end"]), (&"tps < 300".into(), &"found".into()), "{find}");
+    assert_eq!((&find["level"], &find["unit"]), (&"rate".into(), &"transactions/s".into()));
+    let (highest, above) = (number("highest"), number("next_above"));
+    assert!((250.0..=305.0).contains(&highest) && (295.0..=345.0).contains(&above), "{find}");
+    assert!(above <= highest * 1.1 && number("next_below") < highest, "{find}");
+    assert!((0.25..=1.0).contains(&number("confidence")), "{find}");
+    let curve = find["curve"].as_array().unwrap();
+    let levels: Vec<f64> = curve.iter().map(|rung| rung["level"].as_f64().unwrap()).collect();
+    assert!(levels.is_sorted() && levels.contains(&100.0) && levels.contains(&400.0), "{levels:?}");
+    for rung in curve {
+        let level = rung["level"].as_f64().unwrap();
+        assert_eq!(rung["holds"], Value::Bool(level <= highest), "{rung}");
+        assert_eq!(rung["why"].as_str().unwrap().is_empty(), level <= highest, "{rung}");
+        assert!(rung["p99_ms"].as_f64().is_some_and(|ms| ms > 0.0), "{rung}");
+    }
+    // Both neighbours were probed more than once.
+    for (level, held) in [(highest, true), (above, false)] {
+        let rung = curve.iter().find(|rung| rung["level"] == level).unwrap();
+        let (probes, holding) = (rung["probes"].as_i64().unwrap(), rung["held"].as_i64().unwrap());
+        assert!(if held { 2 * holding - probes >= 2 } else { probes - 2 * holding >= 2 }, "{rung}");
+    }
+    assert_eq!((&document["status"], &document["format"]), (&"complete".into(), &1.into()));
+    for words in ["holds tps < 300; ", "Both verdicts are right"] {
+        assert!(ended.stdout.contains(words), "no {words:?} in {}", ended.stdout);
+    }
+    let fails = |line: &str| line.starts_with("400 ") && line.contains("fails");
+    assert!(ended.stdout.lines().any(fails), "{}", ended.stdout);
+    let page = fs::read_to_string(bench.path("find/report.html")).unwrap();
+    for words in ["Three hundred", "tps &lt; 300", "<svg", "Next above", "results/1.json"] {
+        assert!(page.contains(words), "no {words}");
+    }
+    assert!(!page.contains("http://") && !page.contains("https://"), "the page loads nothing");
+    let runs = fs::read_dir(bench.path("find/results")).unwrap().count();
+    let again = bench.find(&[&BELOW_300[..], &["--json", "-"]].concat()).run().code(0);
+    let shown: Value = serde_json::from_str(&again.stdout).unwrap();
+    assert_eq!(&shown["find"], find, "a search that has ended is only shown");
+    assert_eq!(fs::read_dir(bench.path("find/results")).unwrap().count(), runs);
+}
+
+#[test]
+fn a_level_that_fails_at_once_and_one_that_never_fails_are_told_apart() {
+    let bench = Bench::new();
+    let refused = bench
+        .find(&["null:", "--slo", "tps < 5", "--lowest", "20", "--start", "20", "--quiet"])
+        .run()
+        .code(4);
+    let error = refused.only_error();
+    assert!(error.contains("20.0 transactions/s, the lowest, already fails tps < 5"), "{error}");
+    let find = &bench.document()["find"];
+    assert_eq!((&find["end"], &find["highest"]), (&"fails_at_lowest".into(), &Value::Null), "{find}");
+    assert_eq!(find["next_above"], 20.0);
+    for (name, mode, level, highest) in [
+        ("open", &["--highest", "40", "--start", "20"][..], "rate", 40.0),
+        ("direct", &["--mode", "direct", "--highest", "3"], "sessions", 3.0),
+        ("rte", &["--mode", "rte", "-w", "3", "--set", "rte.wait_factor=0"], "warehouses", 3.0),
+    ] {
+        let flags = [&["null:", "--slo", "failed == 0", "--out", name], mode].concat();
+        let ended = bench.find(&flags).run().code(0);
+        assert!(
+            ended.stdout.contains("the highest, still holds failed == 0: the limit is higher"),
+            "{ended:?}"
+        );
+        let find = json(&bench.path(&format!("{name}/find.json")))["find"].clone();
+        assert_eq!((&find["end"], &find["mode"]), (&"holds_at_highest".into(), &name.into()), "{find}");
+        assert_eq!((&find["level"], &find["highest"]), (&level.into(), &highest.into()), "{find}");
+        assert_eq!(find["next_above"], Value::Null);
+    }
+}
+
+#[test]
+fn a_rate_that_the_database_can_not_keep_up_with_fails_whatever_the_objective_allows() {
+    let bench = Bench::new();
+    // One request in 50 ms is answered, and 200 arrive in each second.
+    let slow = "null:?service=50ms&service_times=constant";
+    let flags =
+        ["--slo", "latency.p50 < 100s", "--lowest", "200", "--start", "200", "--duration", "2s", "--quiet"];
+    let ended = Program::new(&[&["find", slow], &flags[..]].concat()).within(bench.0.path()).run().code(4);
+    assert!(ended.only_error().contains("had no session at the end"), "{ended:?}");
+}
+
+#[test]
+fn a_killed_search_goes_on_where_it_was_and_another_one_is_refused() {
+    let bench = Bench::new();
+    let results = || {
+        let entries = fs::read_dir(bench.path("find/results")).map(|all| all.flatten().count());
+        entries.unwrap_or_default()
+    };
+    let mut running = bench.find(&BELOW_300).start();
+    running.wait_until("three results", || results() >= 3);
+    running.signal(libc::SIGKILL);
+    running.wait();
+    let first = fs::read(bench.path("find/results/1.json")).unwrap();
+    for (changed, words) in [
+        (&["null:", "--slo", "tps < 400"][..], "slo is tps < 300, now tps < 400"),
+        (&["null:", "--slo", "tps < 300", "--start", "50"], "its range is "),
+        (&["null:", "--slo", "tps < 300", "--seed", "2"], "seed is unset, now 2"),
+    ] {
+        let flags = [changed, &["--arrival", "constant", "--resolution", "10%"]].concat();
+        let refused = bench.find(&flags).run().code(2);
+        let error = refused.only_error();
+        assert!(error.contains("find: holds another search") && error.contains(words), "{error}");
+    }
+    bench.find(&BELOW_300).run().code(0);
+    assert_eq!(bench.document()["find"]["end"], "found");
+    assert_eq!(fs::read(bench.path("find/results/1.json")).unwrap(), first, "a run that ended is kept");
+    let refused =
+        lydite(&["compare", text(&bench.path("find/find.json")), text(&bench.path("find/find.json"))]);
+    assert!(refused.code(2).stderr.contains("searches the highest level"), "a search is no result");
+}
+
+#[test]
+fn the_database_has_again_what_it_held_before_the_search() {
+    let bench = Bench::new();
+    let file = bench.path("bank.sqlite");
+    let target = format!("sqlite:{}", file.display());
+    lydite(&["load", &target, "--warehouses", "1", "--size", "tiny"]).code(0);
+    let orders = || {
+        let of = rusqlite::Connection::open(&file).unwrap();
+        of.query_row("SELECT count(*) FROM orders", [], |row| row.get::<_, i64>(0)).unwrap()
+    };
+    let before = orders();
+    let flags =
+        ["--slo", "tps < 40", "--start", "20", "--highest", "40", "--arrival", "constant", "--time", "1s"];
+    let ended = bench.find(&[&[target.as_str()], &flags[..]].concat()).run().code(0);
+    assert!(ended.stdout.contains("the time is over"), "{ended:?}");
+    assert_eq!(orders(), before, "the orders of the runs are gone");
+    assert_eq!(bench.document()["reload"], "restored from a template for each run");
+}
+
+#[test]
+fn every_error_of_a_search_is_told_before_anything_is_touched() {
+    let bench = Bench::new();
+    fs::write(bench.path("plan.toml"), "require = \"tps > 1\"\njson = \"x.json\"\n").unwrap();
+    for (flags, words) in [
+        (&["null:"][..], &["--slo: is missing"][..]),
+        (&["null:", "--slo", "new_ordr.p99 < 5ms"], &["--slo", "did you mean new_order.p99?"]),
+        (&["null:", "--slo", "tps > 1", "--rate", "5"], &["--rate: is what this command searches"]),
+        (
+            &["null:", "--slo", "tps > 1", "--mode", "direct", "-t", "5"],
+            &["--terminals: is what this command"],
+        ),
+        (&["null:", "--slo", "tps > 1", "--mode", "fast"], &["--mode: \"fast\" is not known"]),
+        (
+            &["null:", "--slo", "tps > 1", "--lowest", "50", "--highest", "20", "--resolution", "0"],
+            &["--lowest: 50 is above --highest 20", "--resolution: \"0\" must be from 0.1% to 100%"],
+        ),
+        (
+            &["null:", "--slo", "tps > 1", "--start", "-3", "--time", "0s", "--reload", "maybe"],
+            &[
+                "--start: \"-3\" must be a number",
+                "--time: \"0s\" must be more",
+                "--reload: \"maybe\" is not known",
+            ],
+        ),
+        (&["null:", "--slo", "tps > 1", "--mode", "rte"], &["--warehouses: mode rte needs the number"]),
+        (&["null:", "--slo", "tps > 1", "--mode", "direct", "--start", "1.5"], &["must be a whole number"]),
+        (
+            &["null:", "--slo", "tps > 1", "--mix", "45,43,4,4,4;50,40,6,2,2"],
+            &["phases: a search needs the same load"],
+        ),
+        (
+            &["null:", "--slo", "tps > 1", "--json", "x", "--report", "x"],
+            &["--report: is the place of --json"],
+        ),
+        (
+            &["--config", "plan.toml", "--slo", "tps > 1"],
+            &[
+                "plan.toml, line 1, require: is for single runs",
+                "plan.toml, line 2, json: each run would write",
+            ],
+        ),
+    ] {
+        let refused = bench.find(flags).run().code(2);
+        for words in words {
+            assert!(refused.stderr.contains(words), "{flags:?}: no {words:?} in {}", refused.stderr);
+        }
+        assert!(!bench.path("find").exists(), "{flags:?}");
+    }
+}

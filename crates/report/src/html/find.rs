@@ -1,0 +1,159 @@
+//! The page of a search for the highest level: the answer, latency over the levels, the levels and all runs.
+
+use super::experiment::{environment, footer, warnings};
+use super::markup::{Markup, figures, pairs, pill, table, words};
+use super::single::card;
+use super::theme::{STYLE, THEME};
+use super::{Section, frame, rungs};
+use crate::figures::{duration, number};
+use crate::find::{End, Find, Found, Over, RunOfFind, Rung, level_in_words, sentence, verdict};
+
+/// Renders the page of a search.
+#[must_use]
+pub fn render_find(find: &Find) -> String {
+    let title = find.label.clone().unwrap_or_else(|| format!("The highest {}", find.find.level));
+    let sections = vec![
+        Section::first("Summary", summary(find, &title)),
+        Section::new("curve", "Curve", "Latency over the levels", curve(&find.find)),
+        Section::new("runs", "Runs", "All runs", runs(find)),
+        Section::new("setup", "Setup", "How it was run", setup(find)),
+    ];
+    frame(&title, sections, (&[STYLE], Markup::fixed(THEME)), footer(), Markup::default())
+}
+
+fn summary(find: &Find, title: &str) -> Markup {
+    let mut all = Markup::with_text("h1", &[], title);
+    all.push(warnings(&find.warnings));
+    let found = &find.find;
+    all.push(Markup::with_text("p", &[("class", "lead")], &format!("{}.", sentence(found))));
+    let level =
+        |level: Option<f64>| level.map_or_else(|| "–".to_owned(), |level| level_in_words(found, level));
+    let kind = match found.end {
+        End::Found => "good",
+        End::HoldsAtHighest | End::Time | End::Open => "warn",
+        End::FailsAtLowest => "bad",
+    };
+    let mut cards = card("Highest", Markup::text(&level(found.highest)), &found.objective, kind);
+    cards.push(card("Next above", Markup::text(&level(found.next_above)), "fails", ""));
+    cards.push(card("Next below", Markup::text(&level(found.next_below)), "tried", ""));
+    let confidence = found.confidence.map_or_else(
+        || "–".to_owned(),
+        |confidence| format!("{} %", number((1000.0 * confidence).floor() / 10.0)),
+    );
+    cards.push(card("Confidence", Markup::text(&confidence), "at least, as far as sampling goes", ""));
+    cards.push(card("Runs", Markup::text(&find.runs.len().to_string()), &duration(find.took_s), ""));
+    all.push(Markup::element("div", &[("class", "cards")], cards));
+    all
+}
+
+fn curve(found: &Found) -> Markup {
+    let mut all = Markup::default();
+    let note = "Medians over the runs of each level, both axes on a scale of ratios. Pale levels fail. A level is judged by the \
+                majority of its probes; a probe is one to three runs, until its sampling error excludes the limit.";
+    all.push(Markup::with_text("p", &[("class", "note")], note));
+    if let Some(picture) = rungs::curve(found) {
+        all.push(Markup::element("div", &[("class", "scroll")], picture.on_page(true)));
+    }
+    let columns = [
+        figures("level"),
+        words("Verdict"),
+        figures("transactions/s"),
+        figures("p50 ms"),
+        figures("p99 ms"),
+        words("Over the limit"),
+        figures("probes held"),
+        words("Why it fails"),
+    ];
+    all.push(table("", &columns, found.curve.iter().map(row).collect()));
+    all
+}
+
+fn row(rung: &Rung) -> Vec<Markup> {
+    let kind = match rung.holds {
+        Some(true) => "good",
+        Some(false) => "bad",
+        None => "warn",
+    };
+    let thin = if rung.is_thin { "~" } else { "" };
+    let p99 = rung.p99_ms.map_or_else(|| "–".to_owned(), |p99| format!("{thin}{}", number(p99)));
+    let share = |over: &Over| {
+        let [share, low, high, allowed] =
+            [over.share, over.low, over.high, over.allowed].map(|of| number(100.0 * of));
+        format!("{share} % ({low} to {high}), allowed {allowed} %")
+    };
+    vec![
+        Markup::text(&number(rung.level)),
+        pill(kind, verdict(rung)),
+        Markup::text(&number(rung.tps)),
+        Markup::text(&number(rung.p50_ms)),
+        Markup::text(&p99),
+        Markup::text(&rung.over.iter().map(share).collect::<Vec<_>>().join("; ")),
+        Markup::text(&format!("{} of {}", rung.held, rung.probes)),
+        Markup::text(&rung.why),
+    ]
+}
+
+fn runs(find: &Find) -> Markup {
+    let columns = [
+        figures("run"),
+        figures("level"),
+        figures("probe"),
+        words("Alone"),
+        figures("transactions/s"),
+        words("Objectives"),
+        figures("growth s/s"),
+        words("Result"),
+        words("Note"),
+    ];
+    table("", &columns, find.runs.iter().map(run).collect())
+}
+
+fn run(of: &RunOfFind) -> Vec<Markup> {
+    let alone = match (of.tps, of.met) {
+        (None, _) => pill("bad", "no result"),
+        (_, true) => pill("good", "holds"),
+        (_, false) => pill("bad", "fails"),
+    };
+    let mut notes = Vec::new();
+    if of.busy {
+        notes.push(if of.probe.is_some() { "the machine was busy" } else { "busy machine, repeated" });
+    }
+    if !of.note.is_empty() {
+        notes.push(&of.note);
+    }
+    let file = match of.tps {
+        Some(_) => Markup::with_text("a", &[("href", &of.file)], &of.file),
+        None => Markup::text("–"),
+    };
+    vec![
+        Markup::text(&of.number.to_string()),
+        Markup::text(&number(of.level)),
+        Markup::text(&of.probe.map_or_else(|| "–".to_owned(), |probe| probe.to_string())),
+        alone,
+        Markup::text(&number(of.tps)),
+        Markup::text(&of.values.join(", ")),
+        Markup::text(&of.growth.map_or_else(|| "–".to_owned(), |growth| format!("{growth:.4}"))),
+        file,
+        Markup::text(&notes.join("; ")),
+    ]
+}
+
+fn setup(find: &Find) -> Markup {
+    let text = |name: &str, value: &str| (name.to_owned(), Markup::text(value));
+    let found = &find.find;
+    let [lowest, highest] = found.range;
+    let mut all = pairs(
+        "Search",
+        vec![
+            text("Objectives", &found.objective),
+            text("Mode", found.mode),
+            text("Range", &format!("{} to {}", number(lowest), level_in_words(found, highest))),
+            text("Ends within", &format!("{} %", number(100.0 * found.resolution))),
+            text("Database", &find.reload),
+            text("Time so far", &duration(find.took_s)),
+        ],
+    );
+    all.push(pairs("Plan", find.plan.iter().map(|(key, value)| text(key, value)).collect()));
+    all.push(environment(&find.environment));
+    Markup::element("div", &[("class", "columns")], all)
+}
