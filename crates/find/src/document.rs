@@ -118,6 +118,11 @@ fn found(experiment: &Experiment, runs: &[Played], probes: &Probes, levels: &[Le
     let range = &experiment.range;
     Found {
         objective: objectives.join(" and "),
+        limits_ms: experiment
+            .objectives
+            .iter()
+            .filter_map(|objective| Some(objective.latency_limit()?.limit_ms))
+            .collect(),
         objectives,
         mode: experiment.quantity.mode,
         level: experiment.quantity.name,

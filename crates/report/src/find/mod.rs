@@ -68,6 +68,8 @@ pub struct Found {
     pub objective: String,
     /// All objectives.
     pub objectives: Vec<String>,
+    /// Latencies that objectives limit, in ms.
+    pub limits_ms: Vec<f64>,
     /// Mode of the runs: `open`, `rte` or `direct`.
     pub mode: &'static str,
     /// The quantity that is searched: `rate`, `warehouses` or `sessions`.

@@ -26,16 +26,17 @@ fn summary(find: &Find, title: &str) -> Markup {
     all.push(warnings(&find.warnings));
     let found = &find.find;
     all.push(Markup::with_text("p", &[("class", "lead")], &format!("{}.", sentence(found))));
-    let level =
-        |level: Option<f64>| level.map_or_else(|| "–".to_owned(), |level| level_in_words(found, level));
+    let level = |level: Option<f64>| Markup::text(&number(level));
+    let unit = if found.unit.is_empty() { found.level } else { found.unit };
     let kind = match found.end {
         End::Found => "good",
         End::HoldsAtHighest | End::Time | End::Open => "warn",
         End::FailsAtLowest => "bad",
     };
-    let mut cards = card("Highest", Markup::text(&level(found.highest)), &found.objective, kind);
-    cards.push(card("Next above", Markup::text(&level(found.next_above)), "fails", ""));
-    cards.push(card("Next below", Markup::text(&level(found.next_below)), "tried", ""));
+    let mut cards =
+        card("Highest", level(found.highest), &format!("{unit}: holds {}", found.objective), kind);
+    cards.push(card("Next above", level(found.next_above), &format!("{unit}: fails"), ""));
+    cards.push(card("Next below", level(found.next_below), &format!("{unit}: the next that was tried"), ""));
     let confidence = found.confidence.map_or_else(
         || "–".to_owned(),
         |confidence| format!("{} %", number((1000.0 * confidence).floor() / 10.0)),

@@ -50,12 +50,8 @@ impl Scale {
 pub(super) fn curve(find: &Found) -> Option<Picture> {
     let (left, right, bottom) = (26.0 + 8.0 * LETTER, WIDE - RIGHT - 8.0, HEIGHT - 40.0);
     let across = Scale::around(find.curve.iter().map(|rung| rung.level), (left, right))?;
-    let limits: Vec<f64> = match find.curve.first() {
-        Some(rung) => rung.over.iter().map(|over| over.limit_ms).collect(),
-        None => Vec::new(),
-    };
     let latencies = find.curve.iter().flat_map(|rung| SHOWN.iter().filter_map(|(_, of)| of(rung)));
-    let upward = Scale::around(latencies.chain(limits.iter().copied()), (bottom, TOP))?;
+    let upward = Scale::around(latencies.chain(find.limits_ms.iter().copied()), (bottom, TOP))?;
     let mut all = Markup::default();
     for value in upward.ticks() {
         let y = upward.place(value);
@@ -68,7 +64,7 @@ pub(super) fn curve(find: &Found) -> Option<Picture> {
         all.push(text("middle", x, bottom + 17.0, &number(value)));
     }
     all.push(line("base", left, bottom, right, bottom));
-    for limit in &limits {
+    for limit in &find.limits_ms {
         let y = upward.place(*limit);
         all.push(line("missing", left, y, right, y));
         all.push(text("end", right, y - 5.0, &format!("limit {} ms", number(*limit))));

@@ -3,6 +3,7 @@
 
 mod claims;
 mod document;
+mod find;
 mod fixtures;
 mod groups;
 mod metrics;

@@ -1,0 +1,93 @@
+#!/usr/bin/env bash
+# Measures how near `lydite find` comes to the truth:
+# - QUEUES (20) searches on `null:` with a service time and 1, 2, 4 or 8 servers, a queue whose answer the Erlang C formula
+#   gives: each found rate beside the computed one. PARALLEL (4) of them run at the same time; they mostly sleep.
+# - a search on a PostgreSQL server of its own, then FRESH (10) runs of MINUTE (60s) at the found rate and as many at 1.15
+#   times of it, in turns: how many hold the objective. FRESH=0 leaves PostgreSQL out.
+# WINDOW (24s) is the length of the runs of a search. The machine should be quiet. Example of a short one: QUEUES=2 FRESH=2
+# MINUTE=10s.
+source "$(dirname "${BASH_SOURCE[0]}")/server.bash"
+
+# found FILE KEY: a key of the answer in a document.
+found() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["find"][sys.argv[2]])' "$1" "$2"; }
+
+# computed SERVICE_MS SERVERS LIMIT_MS: the rate at which one request in a hundred takes longer (Gross and Harris, 2.4).
+computed() {
+  python3 - "$@" <<'PYTHON'
+import math, sys
+service, servers, limit = float(sys.argv[1]) / 1e3, int(sys.argv[2]), float(sys.argv[3]) / 1e3
+
+def over(rate):
+    load = rate * service
+    if load >= servers:
+        return 1.0
+    blocked = 1.0
+    for n in range(1, servers + 1):
+        blocked = load * blocked / (n + load * blocked)
+    waits = blocked / (1.0 - load / servers * (1.0 - blocked))
+    t, spare = limit / service, servers - 1.0 - load
+    if abs(spare) < 1e-9:
+        return math.exp(-t) * (1.0 + waits * t)
+    return math.exp(-t) * (1.0 + waits * (1.0 - math.exp(-t * spare)) / spare)
+
+low, high = 0.0, servers / service
+for _ in range(60):
+    middle = (low + high) / 2
+    if over(middle) > 0.01:
+        high = middle
+    else:
+        low = middle
+print(f"{low:.1f}")
+PYTHON
+}
+
+# search NUMBER: one search on a queue.
+search() {
+  local servers=(1 2 4 8) services=(2 4 6 8 10)
+  local number=$1 of service limit out expected
+  of=${servers[$((number % 4))]} service=${services[$((number % 5))]}
+  limit=$((service * 12)) out=$work/queue-$number
+  expected=$(computed "$service" "$of" "$limit")
+  "$lydite" find "null:?service=${service}ms&servers=$of" --slo "latency.p99 < ${limit}ms" --sessions 200 \
+    --seed $((1000 * number)) --duration "${WINDOW:-24s}" --warmup 2s --set check=false --out "$out" --quiet >/dev/null
+  python3 -c 'import sys; found, expected = map(float, sys.argv[1:3]); print(f"{found / expected - 1:+.3f}")' \
+    "$(found "$out/find.json" highest)" "$expected" >"$out/error"
+  say "$of servers of $service ms, p99 < $limit ms: found $(found "$out/find.json" highest), next above" \
+    "$(found "$out/find.json" next_above), computed $expected, $(cat "$out/error"), confidence" \
+    "$(found "$out/find.json" confidence), $(ls "$out/results" | wc -l) runs"
+}
+
+queues=${QUEUES:-20}
+for number in $(seq "$queues"); do
+  while [ "$(jobs -rp | wc -l)" -ge "${PARALLEL:-4}" ]; do wait -n; done
+  search "$number" &
+done
+wait
+if [ "$queues" -gt 0 ]; then
+  cat "$work"/queue-*/error | python3 -c '
+import sys
+errors = [abs(float(line)) for line in sys.stdin]
+near = sum(error <= 0.05 for error in errors)
+print(f"queues: {near} of {len(errors)} found rates are within 5 % of the computed one, the farthest by {max(errors):.1%}")'
+fi
+
+fresh=${FRESH:-10}
+[ "$fresh" -gt 0 ] || exit 0
+start_postgres
+sql postgres -c 'CREATE DATABASE find'
+slo='new_order.p99 < 50ms'
+usual=(-w "${WAREHOUSES:-4}" --mode open --sessions 16 --set check=false)
+"$lydite" find "$pg_url/find" --slo "$slo" "${usual[@]}" --duration "${WINDOW:-24s}" --warmup 5s --out "$work/pg" --quiet
+rate=$(found "$work/pg/find.json" highest)
+above=$(python3 -c 'import sys; print(f"{1.15 * float(sys.argv[1]):.2f}")' "$rate")
+held=0 held_above=0
+for number in $(seq "$fresh"); do
+  for level in "$rate" "$above"; do
+    verdict=fails
+    if "$lydite" run "$pg_url/find" "${usual[@]}" --rate "$level" --require "$slo" --duration "${MINUTE:-60s}" --warmup 5s \
+      --seed $((500 + number)) --fresh --quiet >/dev/null 2>&1; then verdict=holds; fi
+    say "fresh run $number of $fresh at $level: $verdict"
+    [ "$verdict" = fails ] || { [ "$level" = "$rate" ] && held=$((held + 1)) || held_above=$((held_above + 1)); }
+  done
+done
+echo "PostgreSQL: $rate transactions/s hold $slo in $held of $fresh fresh runs, $above in $held_above of $fresh"
