@@ -9,6 +9,7 @@ use lydite_plan::destination::Destination;
 use lydite_plan::entries::Entries;
 use lydite_plan::values::{number, time, whole};
 use lydite_report::metric::Metric;
+use lydite_sweep::COMMAND_LIMIT;
 use std::fmt::Display;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -19,8 +20,6 @@ const PAIRS: u32 = 12;
 const MAX_PAIRS: u32 = 1_000;
 /// The metric that decides, unless the user says another one: the throughput.
 const METRIC: &str = "tps";
-/// Longest time of a command before a run, unless the user says another one.
-const BEFORE: Duration = Duration::from_secs(600);
 /// Directory of an experiment without `--out`.
 const OUT: &str = "ab";
 
@@ -119,7 +118,7 @@ impl Asked {
                 reload: [&a, &b].map(|variant| Reload::of(variant, reload)),
                 sides: [a, b],
                 looking: Looking { looks, most_time, metric, order_seed: order_seed.unwrap_or(1) },
-                before_timeout: before_timeout.unwrap_or(BEFORE),
+                before_timeout: before_timeout.unwrap_or(COMMAND_LIMIT),
                 label: self.label,
                 out: self.out.unwrap_or_else(|| PathBuf::from(OUT)),
                 json,

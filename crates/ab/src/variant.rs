@@ -1,6 +1,5 @@
 //! A side of the experiment: its plan, the settings of its server, and the command before its runs.
 
-use crate::before;
 use lydite_console::exit::Failure;
 use lydite_database::secret;
 use lydite_decide::Side;
@@ -11,6 +10,7 @@ use lydite_observe::SourceSpec;
 use lydite_plan::controls::faults::{Rehearse, addresses_of};
 use lydite_plan::entries::{Entries, PLAN_NAMES};
 use lydite_plan::{Plan, keys};
+use lydite_sweep::ShellCommand;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use xxhash_rust::xxh3::xxh3_64;
@@ -155,7 +155,7 @@ pub(crate) fn read(
         entries.set_by("TARGET", "target", opened);
     }
     if let Some(command) = &asked.before
-        && let Err(problem) = before::check(&flag(side, "before"), command)
+        && let Err(problem) = ShellCommand::check(&flag(side, "before"), command)
     {
         entries.errors.push(problem.line());
     }
@@ -173,7 +173,7 @@ fn check_server(side: Side, server: &[String], lab: Option<&LabTarget>, url: &st
         errors.extend(problem.lines().into_iter().map(str::to_owned));
     }
     let able = match lab {
-        Some(lab) => lab.check_trial(),
+        Some(lab) => lab.trial().map(drop),
         None => Trial::of(&addresses_of(url)).map(drop),
     };
     if let Err(problem) = able {

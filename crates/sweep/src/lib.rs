@@ -4,13 +4,19 @@
 //! Other experiments make their runs with [`play`], keep them in an [`OutDirectory`](directory::OutDirectory), and show
 //! them with a [`View`].
 
+mod around;
+mod beside;
 mod child;
+mod command;
 pub mod directory;
 mod dry_run;
 mod experiment;
 mod figures;
 mod grid;
+mod point;
 mod runner;
+mod servers;
+mod setting;
 mod store;
 mod templates;
 mod view;
@@ -26,6 +32,7 @@ use runner::Runner;
 use store::Directory;
 
 pub use child::{Begin, Ending, Play, run as play};
+pub use command::{COMMAND_LIMIT, ShellCommand};
 pub use dry_run::show;
 pub use experiment::{Experiment, Options};
 pub use templates::template_name;
@@ -46,8 +53,13 @@ pub fn run(experiment: &Experiment, options: &Options, style: Style, interrupt: 
     }
     let mut runner = Runner::new(experiment, directory, &out);
     let made = runner.make_runs(style, interrupt);
-    let labs_ended = runner.end_labs();
-    let interrupted = made?;
+    let servers_ended = runner.end_servers();
+    let interrupted = match made {
+        Ok(interrupted) => interrupted,
+        Err(failure) => {
+            return Failure::all([Some(failure), servers_ended.err()].into_iter().flatten().collect());
+        }
+    };
     let sweep = runner.write()?;
     if sweep.runs_in(State::Complete) == sweep.runs() {
         // A killed sweep may have left its templates. Errors are printed only after runs of this process: a sweep that
@@ -74,7 +86,7 @@ pub fn run(experiment: &Experiment, options: &Options, style: Style, interrupt: 
     ));
     let mut failures = runner.failures(&sweep, interrupted, &out);
     failures.extend(printed.err());
-    failures.extend(labs_ended.err());
+    failures.extend(servers_ended.err());
     Failure::all(failures)
 }
 
