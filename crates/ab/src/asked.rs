@@ -9,9 +9,8 @@ use lydite_plan::destination::documents;
 use lydite_plan::entries::Entries;
 use lydite_plan::values::{flag, longer_than_nothing, number, whole};
 use lydite_report::metric::Metric;
-use lydite_sweep::Origin;
+use lydite_sweep::{COMMAND_LIMIT, Origin};
 use std::path::PathBuf;
-use std::time::Duration;
 
 /// Pairs that count at most, unless the user says another number.
 const PAIRS: u32 = 12;
@@ -19,8 +18,6 @@ const PAIRS: u32 = 12;
 const MAX_PAIRS: u32 = 1_000;
 /// The metric that decides, unless the user says another one: the throughput.
 const METRIC: &str = "tps";
-/// Longest time of a command before a run, unless the user says another one.
-const BEFORE: Duration = Duration::from_secs(600);
 /// Directory of an experiment without `--out`.
 const OUT: &str = "ab";
 
@@ -106,7 +103,7 @@ impl Asked {
                 reload: [&a, &b].map(|variant| Origin::of(&variant.subject, reload)),
                 sides: [a, b],
                 looking: Looking { looks, most_time, metric, order_seed: order_seed.unwrap_or(1) },
-                before_timeout: before_timeout.unwrap_or(BEFORE),
+                before_timeout: before_timeout.unwrap_or(COMMAND_LIMIT),
                 label: self.label,
                 out: self.out.unwrap_or_else(|| PathBuf::from(OUT)),
                 json,

@@ -1,6 +1,5 @@
 //! The course of an experiment: pairs of runs, until it is decided, or has the most pairs or the time that it may take.
 
-use crate::before::Before;
 use crate::document::document;
 use crate::experiment::Experiment;
 use crate::judge::judge;
@@ -18,7 +17,7 @@ use lydite_report::live::Style;
 use lydite_report::observed::with_unit;
 use lydite_report::render_ab;
 use lydite_report::sweep::Environment;
-use lydite_sweep::{Current, Ending, Play, View, play};
+use lydite_sweep::{Current, Ending, Play, ShellCommand, View, play};
 use std::time::{Duration, Instant};
 
 /// An experiment at work.
@@ -207,9 +206,16 @@ impl<'a> Course<'a> {
         let Some(command) = &self.experiment.side(side).before else { return Ok(()) };
         let flag = flag(side, "before");
         let log = self.store.files.path().join(format!("before.{}.log", letter(side).to_ascii_lowercase()));
-        let before = Before { flag: &flag, command, log: &log, limit: self.experiment.before_timeout };
+        let before = ShellCommand {
+            name: &flag,
+            command,
+            variables: &[],
+            log: &log,
+            limit: self.experiment.before_timeout,
+            limit_name: "--before-timeout",
+        };
         let mut view = View::new(self.style, 0, 0);
-        for line in before.run(self.interrupt)? {
+        for line in before.run(Some(self.interrupt))? {
             view.note(&format!("{flag}: {line}"));
         }
         Ok(())

@@ -3,7 +3,6 @@
 //! goes on.
 
 mod asked;
-mod before;
 mod changes;
 mod course;
 mod document;

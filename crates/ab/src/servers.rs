@@ -5,14 +5,14 @@ use crate::variant::{Variant, flag};
 use lydite_console::exit::{Failure, Outcome};
 use lydite_console::interrupt::Interrupt;
 use lydite_decide::Side;
-use lydite_lab::{Labs, Trial};
+use lydite_lab::{Labs, Trial, Trials};
 use lydite_plan::controls::faults::addresses_of;
 
 /// The labs of an experiment.
 pub(crate) struct Servers<'a> {
     experiment: &'a Experiment,
     labs: Labs,
-    trials: Vec<Trial>,
+    trials: Trials,
 }
 
 impl<'a> Servers<'a> {
@@ -23,7 +23,7 @@ impl<'a> Servers<'a> {
     pub(crate) fn new(experiment: &'a Experiment) -> Result<Self, Failure> {
         let labs = Labs::new(&experiment.out);
         labs.check(experiment.sides.iter().filter_map(|variant| variant.subject.lab.as_ref()))?;
-        Ok(Self { experiment, labs, trials: Vec::new() })
+        Ok(Self { experiment, labs, trials: Trials::default() })
     }
 
     /// Starts the servers with the settings of each side, so that a wrong setting is known before the first run.
@@ -64,12 +64,9 @@ impl<'a> Servers<'a> {
                 return Err(Failure::usage(format!("{}: {}", flag(variant.side, "server"), problem.line())));
             }
         };
-        let place = self.trials.iter().position(|known| known.name() == found.name());
-        let place = place.unwrap_or_else(|| {
-            self.trials.push(found);
-            self.trials.len() - 1
-        });
-        self.trials[place].set(&flag(variant.side, "server"), &variant.known.server)
+        let (flag, settings) = (flag(variant.side, "server"), &variant.known.server);
+        let given: Vec<String> = settings.iter().map(|setting| format!("{flag} {setting}")).collect();
+        self.trials.set(found, &given.join(" "), settings)
     }
 
     /// Gives the servers their usual settings, and ends the labs that this command started.
@@ -77,9 +74,7 @@ impl<'a> Servers<'a> {
     /// # Errors
     /// A server does not start or end.
     pub(crate) fn end(&mut self) -> Outcome {
-        let back = self.trials.iter_mut().map(Trial::end);
-        let mut failures: Vec<Failure> = back.filter_map(Result::err).collect();
-        self.trials.clear();
+        let mut failures: Vec<Failure> = self.trials.end().err().into_iter().collect();
         // A process before this one may have been killed before it gave them back.
         for variant in self.experiment.sides.iter().filter(|variant| !variant.known.server.is_empty()) {
             if let Ok(mut trial) = Trial::of(&addresses_of(variant.subject.url())) {

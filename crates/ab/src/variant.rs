@@ -1,6 +1,5 @@
 //! A side of the experiment: its plan, the settings of its server, and the command before its runs.
 
-use crate::before;
 use lydite_console::exit::Failure;
 use lydite_database::secret;
 use lydite_decide::Side;
@@ -9,7 +8,7 @@ use lydite_lab::{LabTarget, Trial};
 use lydite_plan::controls::faults::addresses_of;
 use lydite_plan::entries::{Entries, PLAN_NAMES};
 use lydite_plan::keys;
-use lydite_sweep::{Subject, reject_keys_of_single_runs};
+use lydite_sweep::{ShellCommand, Subject, reject_keys_of_single_runs};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use xxhash_rust::xxh3::xxh3_64;
@@ -119,7 +118,7 @@ pub(crate) fn read(
         }
     };
     if let Some(command) = &asked.before
-        && let Err(problem) = before::check(&flag(side, "before"), command)
+        && let Err(problem) = ShellCommand::check(&flag(side, "before"), command)
     {
         entries.errors.push(problem.line());
     }
@@ -144,7 +143,7 @@ fn check_server(side: Side, server: &[String], lab: Option<&LabTarget>, url: &st
         errors.extend(problem.lines().into_iter().map(str::to_owned));
     }
     let able = match lab {
-        Some(lab) => lab.check_trial(),
+        Some(lab) => lab.trial().map(drop),
         None => Trial::of(&addresses_of(url)).map(drop),
     };
     if let Err(problem) = able {

@@ -46,5 +46,5 @@ pub use list::list;
 pub use moves::move_warehouses;
 pub use restart::restart;
 pub use target::{LabTarget, Labs};
-pub use trial::Trial;
+pub use trial::{Trial, Trials};
 pub use up::{Options, up};

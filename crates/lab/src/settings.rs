@@ -32,7 +32,8 @@ pub(crate) fn check_flag(flag: &str, settings: &[String]) -> Outcome {
     if problems.is_empty() { Ok(()) } else { Err(Failure::Usage(problems)) }
 }
 
-fn problem(setting: &str) -> Option<String> {
+/// Returns the reason why no lab takes a setting.
+pub(crate) fn problem(setting: &str) -> Option<String> {
     let is_name = |letter: char| letter.is_ascii_alphanumeric() || "_-.".contains(letter);
     let is_value = |letter: char| (letter.is_ascii_graphic() || letter == ' ') && !SPECIAL.contains(letter);
     match setting.split_once('=') {

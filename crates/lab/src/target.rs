@@ -91,12 +91,12 @@ impl LabTarget {
         self.with_options(&servers::url(self.kind.servers, &servers, "password"))
     }
 
-    /// Rejects a lab whose servers can't have other settings for a while.
+    /// Returns the lab as one whose servers get other settings for a while.
     ///
     /// # Errors
     /// The servers can't; the text names labs whose servers can.
-    pub fn check_trial(&self) -> Outcome {
-        Trial::of_kind(self.kind)
+    pub fn trial(&self) -> Result<Trial, Failure> {
+        Trial::named(self.kind.name)
     }
 
     /// Adds the options to the URL of a lab.

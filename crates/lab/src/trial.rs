@@ -40,6 +40,22 @@ impl Trial {
         settings::check_flag(flag, settings)
     }
 
+    /// Returns the reason why no lab takes a setting, `NAME=VALUE`; none if the server decides.
+    #[must_use]
+    pub fn problem(setting: &str) -> Option<String> {
+        settings::problem(setting)
+    }
+
+    /// Returns the lab of a kind that was started without `--dir`.
+    ///
+    /// # Errors
+    /// There is no such kind, or its servers can't have other settings.
+    pub fn named(name: &str) -> Result<Self, Failure> {
+        let kind = Kind::named(name)?;
+        Self::of_kind(kind)?;
+        Ok(Self { kind, directory: root().join(kind.name), tried: false })
+    }
+
     /// Finds the lab of the database at these addresses.
     ///
     /// # Errors
@@ -52,9 +68,7 @@ impl Trial {
                  URL that it prints",
             )
         })?;
-        let kind = Kind::named(name)?;
-        Self::of_kind(kind)?;
-        Ok(Self { kind, directory: root().join(kind.name), tried: false })
+        Self::named(name)
     }
 
     /// Returns the name of the lab's kind.
@@ -77,11 +91,12 @@ impl Trial {
         )))
     }
 
-    /// Starts the servers again with their usual settings and these, each as `NAME=VALUE`, of the same `flag`.
+    /// Starts the servers again with their usual settings and these, each as `NAME=VALUE`. `given` is what the user wrote
+    /// for them; it may be empty if they are none.
     ///
     /// # Errors
     /// A server rejects a setting; then all have their usual settings again.
-    pub fn set(&mut self, flag: &str, settings: &[String]) -> Outcome {
+    pub fn set(&mut self, given: &str, settings: &[String]) -> Outcome {
         self.tried = true;
         let wanted = |server: &Server| with(server.usual.as_ref().unwrap_or(&server.settings), settings);
         let Err(refused) = self.start_again(|server| {
@@ -91,8 +106,7 @@ impl Trial {
         }) else {
             return Ok(());
         };
-        let given: Vec<String> = settings.iter().map(|setting| format!("{flag} {setting}")).collect();
-        let given = if given.is_empty() { "the usual settings".to_owned() } else { given.join(" ") };
+        let given = if settings.is_empty() { "the usual settings" } else { given };
         let back = self.end();
         let state = match &back {
             Ok(()) => "the lab has its usual settings again",
@@ -107,19 +121,19 @@ impl Trial {
     /// # Errors
     /// A server does not end or start.
     pub fn end_of_others(&mut self) -> Outcome {
-        self.tried |= is_on(&Lab::of(self.kind, &self.directory)?);
+        self.tried |= Lab::read(&self.directory)?.is_some_and(|lab| is_on(&lab));
         self.end()
     }
 
-    /// Starts the servers again with their usual settings, if they may have others.
+    /// Starts the servers again with their usual settings, if they may have others. A lab that was ended has none.
     ///
     /// # Errors
     /// A server does not end or start.
     pub fn end(&mut self) -> Outcome {
-        if self.tried {
+        if self.tried && Lab::read(&self.directory)?.is_some() {
             take_back(self.kind, &self.directory)?;
-            self.tried = false;
         }
+        self.tried = false;
         Ok(())
     }
 
@@ -134,6 +148,35 @@ impl Drop for Trial {
         if let Err(failure) = self.end() {
             complain(&format!("{}: try lydite lab restart {}", failure.line(), self.kind.name));
         }
+    }
+}
+
+/// The labs of an experiment whose servers get other settings for a while.
+#[derive(Debug, Default)]
+pub struct Trials(Vec<Trial>);
+
+impl Trials {
+    /// Does what [`Trial::set`] does. Of the same lab, the first value is kept.
+    ///
+    /// # Errors
+    /// See [`Trial::set`].
+    pub fn set(&mut self, trial: Trial, given: &str, settings: &[String]) -> Outcome {
+        let known = self.0.iter_mut().find(|known| known.name() == trial.name());
+        if let Some(known) = known {
+            return known.set(given, settings);
+        }
+        self.0.push(trial);
+        self.0.last_mut().map_or(Ok(()), |trial| trial.set(given, settings))
+    }
+
+    /// Does what [`Trial::end`] does, for all labs.
+    ///
+    /// # Errors
+    /// All servers that do not end or start.
+    pub fn end(&mut self) -> Outcome {
+        let ended = self.0.iter_mut().map(Trial::end).filter_map(Result::err).collect();
+        self.0.clear();
+        Failure::all(ended)
     }
 }
 

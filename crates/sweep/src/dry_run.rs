@@ -1,7 +1,8 @@
 //! The points of a sweep and the time that they take, before any run.
 
 use crate::experiment::{Experiment, Options, planned};
-use crate::grid::Point;
+use crate::point::Point;
+use crate::servers;
 use crate::store;
 use lydite_console::exit::Outcome;
 use lydite_console::output::print;
@@ -27,6 +28,8 @@ pub fn show(experiment: &Experiment, options: &Options) -> Outcome {
             })
             .count() as u32
     };
+    let missing: Vec<&Point> = experiment.points.iter().filter(|point| left(point) > 0).collect();
+    servers::check_targets(experiment, &missing)?;
     let common = experiment.common();
     let mut text = format!("{}\n", experiment.title);
     for (key, value) in &common {

@@ -1,7 +1,10 @@
 //! Reads an experiment file and validates all of it before anything runs or is written.
 
+use crate::beside::{self, AFTER, BEFORE, SERVER};
+use crate::command::COMMAND_LIMIT;
 use crate::figures;
-use crate::grid::{self, Axis, Point};
+use crate::grid::{self, Axis};
+use crate::point::{self, Point};
 use lydite_console::exit::Failure;
 use lydite_observe::SourceSpec;
 use lydite_plan::data::Data;
@@ -14,11 +17,26 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::time::Duration;
-use toml::de::{DeTable, DeValue};
+use toml::de::DeTable;
 use xxhash_rust::xxh3::xxh3_64;
 
-const KEYS: [&str; 9] =
-    ["title", "description", "repetitions", "reload", "pause", "plan", "axes", "point", "figure"];
+const KEYS: [&str; 13] = [
+    "title",
+    "description",
+    "repetitions",
+    "reload",
+    "pause",
+    SERVER,
+    BEFORE,
+    AFTER,
+    COMMAND_TIMEOUT,
+    "plan",
+    "axes",
+    "point",
+    "figure",
+];
+/// The key of the longest time of a command before or after a run.
+pub(crate) const COMMAND_TIMEOUT: &str = "command_timeout";
 /// Maximum number of runs of each point. A larger number is a mistake.
 const MAX_REPETITIONS: u32 = 1_000;
 
@@ -90,6 +108,8 @@ pub struct Experiment {
     pub(crate) repetitions: u32,
     pub(crate) reload: Reload,
     pub(crate) pause: Duration,
+    /// Longest time of a command before or after a run.
+    pub(crate) command_limit: Duration,
     pub(crate) axes: Vec<Axis>,
     pub(crate) points: Vec<Point>,
     pub(crate) figures: Vec<FigureSpec>,
@@ -122,27 +142,27 @@ impl Experiment {
         };
         let (title, description) = (text("title"), text("description"));
         let (repetitions, reload, pause) = (text("repetitions"), text("reload"), text("pause"));
+        let command_limit = text(COMMAND_TIMEOUT);
         let repetitions = read_repetitions(&mut source, Given::new(&options.repetitions, repetitions));
         let reload = read_reload(&mut source, Given::new(&options.reload, reload));
-        let pause = pause.and_then(|(text, line)| {
-            time(text.trim())
-                .map_err(|problem| source.wrong(line, "pause", &format!("{text:?} {problem}")))
-                .ok()
-        });
-        let mut plan = match entry("plan").map(|entry| (entry.line, entry.value)) {
-            None => Vec::new(),
-            Some((_, DeValue::Table(table))) => grid::settings(&mut source, table, &[]),
-            Some((line, _)) => {
-                source.wrong(line, "plan", "must be a table: [plan]");
-                Vec::new()
+        let pause = read_time(&mut source, "pause", pause);
+        let command_limit = command_limit.and_then(|given| {
+            let line = given.1;
+            let limit = read_time(&mut source, COMMAND_TIMEOUT, Some(given))?;
+            if limit.is_zero() {
+                source.wrong(line, COMMAND_TIMEOUT, "must be more than zero, for example 30m");
             }
-        };
+            Some(limit)
+        });
+        let mut plan = grid::plan(&mut source, document);
         let axes = grid::axes(&mut source, document);
         grid::reject_fixed_axes(&mut source, &plan, &axes);
         let chosen = grid::override_plan(&mut source, &mut plan, &axes, &options.set);
+        let varied = axes.iter().flat_map(|axis| &axis.values).flat_map(|value| &value.settings);
+        beside::check(&mut source, plan.iter().chain(varied));
         // Combinations of wrong values would only repeat their errors.
         let points =
-            if source.errors.is_empty() { grid::points(&mut source, &plan, &chosen) } else { Vec::new() };
+            if source.errors.is_empty() { point::points(&mut source, &plan, &chosen) } else { Vec::new() };
         let figures = figures::read(&mut source, document, &axes);
         let reload = safe_reload(&mut source, reload, &points);
         let file = source.file().to_owned();
@@ -166,6 +186,7 @@ impl Experiment {
             repetitions: repetitions.unwrap_or(1),
             reload,
             pause: pause.unwrap_or_default(),
+            command_limit: command_limit.unwrap_or(COMMAND_LIMIT),
             axes: chosen,
             points,
             figures,
@@ -252,6 +273,12 @@ fn read_repetitions(source: &mut Source, given: Option<Given>) -> Option<u32> {
             source.wrong_by("--repetitions", line, "repetitions", &format!("{text:?} {problem}"))
         })
         .ok()
+}
+
+/// Reads a time of the file.
+fn read_time(source: &mut Source, key: &str, given: Option<(String, usize)>) -> Option<Duration> {
+    let (text, line) = given?;
+    time(text.trim()).map_err(|problem| source.wrong(line, key, &format!("{text:?} {problem}"))).ok()
 }
 
 /// Reads the reload policy, with its line in the file.

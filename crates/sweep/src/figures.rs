@@ -1,6 +1,6 @@
 //! `[[figure]]` of an experiment: reads the figures and checks them against the axes before anything runs.
 
-use crate::grid::Axis;
+use crate::grid::{self, Axis};
 use lydite_database::AbortReason;
 use lydite_plan::source::{Entry, Source};
 use lydite_report::metric::{BOXED, Metric};
@@ -185,7 +185,6 @@ fn figure(source: &mut Source, line: usize, table: &DeTable<'_>, axes: &[Axis]) 
         X::Positions => reject_over_places(source, kind, &metrics, &entries, line),
     }
     let y: Vec<String> = metrics.iter().map(|metric| metric.name().to_owned()).collect();
-    let claim = claim(source, line, entry("claim"), entry("supports"), &y, axes);
     if kind == Kind::Scatter && metrics.len() != 2 {
         source.wrong(y_line, "y", "must be two metrics in a scatter plot: first the one along the bottom");
     }
@@ -197,7 +196,7 @@ fn figure(source: &mut Source, line: usize, table: &DeTable<'_>, axes: &[Axis]) 
         None => metrics.iter().map(|metric| metric_title(metric, relative_to.is_some())).collect(),
         Some(entry) => given_y_titles(source, entry, &metrics),
     };
-    let spec = FigureSpec {
+    let mut spec = FigureSpec {
         title: title?.0,
         note: note.map_or_else(String::new, |(note, _)| note),
         kind,
@@ -210,8 +209,9 @@ fn figure(source: &mut Source, line: usize, table: &DeTable<'_>, axes: &[Axis]) 
         x_scale,
         relative_to,
         only,
-        claim,
+        claim: None,
     };
+    spec.claim = claim(source, line, (entry("claim"), entry("supports")), &spec, axes);
     (source.errors.len() == errors_before).then_some(spec)
 }
 
@@ -335,9 +335,8 @@ fn reject_over_places(
 fn claim(
     source: &mut Source,
     line: usize,
-    text: Option<&Entry<'_, '_>>,
-    supports: Option<&Entry<'_, '_>>,
-    metrics: &[String],
+    (text, supports): (Option<&Entry<'_, '_>>, Option<&Entry<'_, '_>>),
+    spec: &FigureSpec,
     axes: &[Axis],
 ) -> Option<Claim> {
     let (text, supports) = match (text, supports) {
@@ -351,9 +350,9 @@ fn claim(
         }
     };
     let conditions = source.scalars(supports).unwrap_or_default();
-    let names: Vec<String> = axes.iter().map(|axis| axis.name.clone()).collect();
+    let axes = grid::names(axes);
     for condition in &conditions {
-        if let Err(problem) = Condition::parse(condition, metrics, &names) {
+        if let Err(problem) = Condition::parse(condition, spec, &axes) {
             source.wrong(supports.line, "supports", &problem);
         }
     }

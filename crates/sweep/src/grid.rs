@@ -1,19 +1,13 @@
-//! Turns axes into points: a validated plan for every combination of their values.
+//! Reads the keys that are the same in all runs, and the axes: the keys that vary.
 
-use lydite_families::TargetSpec;
-use lydite_lab::LabTarget;
-use lydite_lab::places::rehearse;
-use lydite_observe::SourceSpec;
-use lydite_plan::controls::faults::Rehearse;
-use lydite_plan::entries::{Entries, Names, text_of};
+use crate::beside;
+use crate::setting::Setting;
+use lydite_plan::entries::{Names, text_of};
+use lydite_plan::keys;
 use lydite_plan::source::{Entry, Source};
-use lydite_plan::{Plan, keys};
 use std::collections::{BTreeMap, BTreeSet};
 use toml::de::{DeTable, DeValue};
-use xxhash_rust::xxh3::xxh3_64;
 
-/// Maximum number of points. A larger number is a mistake.
-const MAX_POINTS: usize = 10_000;
 /// Keys of a plan that a sweep rejects, with the reason.
 const OWN_KEYS: [(&str, &str); 7] = [
     ("json", SAME_FILE),
@@ -26,18 +20,9 @@ const OWN_KEYS: [(&str, &str); 7] = [
 ];
 const SAME_FILE: &str = "each run would write the same file: leave it out, the sweep keeps every result";
 /// The prefix of keys that set an option of the target's URL.
-const OPTION_PREFIX: &str = "target.";
+pub(crate) const OPTION_PREFIX: &str = "target.";
 /// The name of the axis that `[[point]]` defines.
 pub(crate) const POINTS: &str = "point";
-
-/// A value for a key of the plan, and its place.
-#[derive(Clone, Debug)]
-pub(crate) struct Setting {
-    key: String,
-    text: String,
-    /// The line in the file; `None` for `--set`.
-    line: Option<usize>,
-}
 
 /// An axis: something that the experiment varies.
 #[derive(Clone)]
@@ -52,28 +37,10 @@ pub(crate) struct Axis {
 pub(crate) struct AxisValue {
     pub(crate) label: String,
     /// Its part of a point's label, such as `terminals=8`.
-    name: String,
-    settings: Vec<Setting>,
+    pub(crate) name: String,
+    pub(crate) settings: Vec<Setting>,
     /// True if only `--set AXIS=LABEL` runs it.
     optional: bool,
-}
-
-/// A point of the sweep: one validated plan.
-pub(crate) struct Point {
-    pub(crate) label: String,
-    /// The label of its value of each axis.
-    pub(crate) at: Vec<String>,
-    pub(crate) plan: Plan,
-    /// The keys of the plan. They may contain a password and are never written to a file.
-    pub(crate) given: BTreeMap<String, String>,
-    /// The same keys without passwords.
-    pub(crate) shown: BTreeMap<String, String>,
-    /// A digest of the plan, distinct for each point.
-    pub(crate) digest: String,
-    /// The line of the target, or 1.
-    pub(crate) target_line: usize,
-    /// The lab that is the target; `None` for any other target. `plan` has a URL where nothing listens then.
-    pub(crate) lab: Option<LabTarget>,
 }
 
 /// Returns the axes for the summary: names and labels.
@@ -85,18 +52,49 @@ pub(crate) fn names(axes: &[Axis]) -> Vec<lydite_report::sweep::Axis> {
     axes.iter().map(named).collect()
 }
 
-/// Reads the settings of a table: `[plan]`, a point, or a value of an axis. Keys in `except` are skipped.
-pub(crate) fn settings(source: &mut Source, table: &DeTable<'_>, except: &[&str]) -> Vec<Setting> {
+/// Reads the keys that are the same in all runs: `[plan]`, and those at the top of the file.
+pub(crate) fn plan(source: &mut Source, document: &DeTable<'_>) -> Vec<Setting> {
     let mut all = Vec::new();
-    for entry in source.leaves(table) {
-        if except.contains(&entry.key.as_str()) || !is_settable(source, &entry) {
-            continue;
-        }
-        if let Some(text) = source.plan_text(&entry) {
-            all.push(Setting { key: entry.key, text, line: Some(entry.line) });
+    for entry in source.entries(document).iter().filter(|entry| entry.key == "plan") {
+        match entry.value {
+            DeValue::Table(table) => all = settings(source, table, &[]),
+            _ => source.wrong(entry.line, "plan", "must be a table: [plan]"),
         }
     }
+    for entry in beside::at_the_top(source, document) {
+        if entry.value.is_array() {
+            continue;
+        }
+        if let Some(line) =
+            all.iter().find(|setting: &&Setting| setting.key == entry.key).and_then(|setting| setting.line)
+        {
+            source.wrong(
+                entry.line,
+                &entry.key,
+                &format!("is fixed in line {line} too: leave it in one place"),
+            );
+        }
+        all.extend(setting(source, entry));
+    }
     all
+}
+
+/// Reads the settings of a table: `[plan]`, a point, or a value of an axis. Keys in `except` are skipped.
+fn settings(source: &mut Source, table: &DeTable<'_>, except: &[&str]) -> Vec<Setting> {
+    let entries = source.leaves(table).into_iter().filter(|entry| !except.contains(&entry.key.as_str()));
+    entries.filter_map(|entry| setting(source, entry)).collect()
+}
+
+fn setting(source: &mut Source, entry: Entry<'_, '_>) -> Option<Setting> {
+    if !is_settable(source, &entry) {
+        return None;
+    }
+    if beside::is_key(&entry.key) && entry.value.is_array() {
+        source.wrong(entry.line, &entry.key, "must be a single value here: a list belongs into [axes]");
+        return None;
+    }
+    let text = source.plan_text(&entry)?;
+    Some(Setting { key: entry.key, text, line: Some(entry.line) })
 }
 
 /// Applies `--set KEY=VALUE` to the plan, and `--set AXIS=LABEL,LABEL` to the axes. `--set KEY=` removes the key. Returns
@@ -181,22 +179,28 @@ fn key_problem(key: &str, names: Names) -> Option<String> {
     if let Some((_, why)) = own(key) {
         return Some((*why).into());
     }
-    if option || keys().plan.contains(&key) {
+    if option || beside::is_key(key) || keys().plan.contains(&key) {
         return None;
     }
-    let keys: Vec<&str> = keys().plan.iter().copied().filter(|key| own(key).is_none()).collect();
+    let keys = keys().plan.iter().copied().filter(|key| own(key).is_none());
+    let keys: Vec<&str> = keys.chain(beside::COMMANDS).collect();
     let problem = names.not_known(key, &keys);
     let has_suggestion = problem.ends_with('?');
     Some(if has_suggestion {
         problem
     } else {
-        format!("{problem}, or target.OPTION for an option of the target's URL")
+        format!(
+            "{problem}, or target.OPTION for an option of the target's URL, or server.NAME for a setting of a lab's servers"
+        )
     })
 }
 
-/// Reads `[axes]`, and `[[point]]` as an axis of that name, in the order of the file.
+/// Reads the lists at the top of the file, `[axes]`, and `[[point]]` as an axis of that name, in the order of the file.
 pub(crate) fn axes(source: &mut Source, document: &DeTable<'_>) -> Vec<Axis> {
     let mut all = Vec::new();
+    for entry in beside::at_the_top(source, document).iter().filter(|entry| entry.value.is_array()) {
+        all.extend(axis(source, entry));
+    }
     for entry in source.entries(document) {
         match (entry.key.as_str(), entry.value) {
             ("axes", DeValue::Table(table)) => {
@@ -264,11 +268,14 @@ fn axis(source: &mut Source, entry: &Entry<'_, '_>) -> Option<Axis> {
         }
     } else if tables > 0 {
         source.wrong(line, &name, "must hold either values or tables with a label, not both");
-    } else if !(keys().plan.contains(&name.as_str()) || name.starts_with(OPTION_PREFIX)) {
+    } else if !(keys().plan.contains(&name.as_str())
+        || name.starts_with(OPTION_PREFIX)
+        || beside::is_key(&name))
+    {
         source.wrong(
             line,
             &name,
-            "is no key of a plan: use one, or target.OPTION, or give an axis of your own tables: \
+            "is no key of a plan: use one, or target.OPTION or server.NAME, or give an axis of your own tables: \
              [{ label = \"A\", KEY = VALUE }, …]",
         );
     } else if is_settable(source, entry) {
@@ -280,8 +287,9 @@ fn axis(source: &mut Source, entry: &Entry<'_, '_>) -> Option<Axis> {
             };
             let setting = Setting { key: name.clone(), text: text.clone(), line: Some(line) };
             let short = name.rsplit('.').next().unwrap_or(&name);
-            let name = format!("{short}={text}");
-            read.push(AxisValue { name, label: text, settings: vec![setting], optional: false });
+            let label = beside::shown(&name, &text);
+            let name = format!("{short}={label}");
+            read.push(AxisValue { name, label, settings: vec![setting], optional: false });
         }
     }
     if !read.is_empty() && read.iter().all(|value| value.optional) {
@@ -335,168 +343,5 @@ pub(crate) fn reject_fixed_axes(source: &mut Source, plan: &[Setting], axes: &[A
                 &format!("is fixed in line {line} too: leave it in one place"),
             );
         }
-    }
-}
-
-/// Returns every combination of values. The last axis varies fastest.
-pub(crate) fn points(source: &mut Source, plan: &[Setting], axes: &[Axis]) -> Vec<Point> {
-    let count = axes.iter().try_fold(1_usize, |all, axis| all.checked_mul(axis.values.len()));
-    let Some(count) = count.filter(|count| *count <= MAX_POINTS) else {
-        source.add(format!("{}: more than {MAX_POINTS} points: give fewer values or axes", source.file()));
-        return Vec::new();
-    };
-    let mut all: Vec<Point> = Vec::new();
-    for number in 0..count {
-        let mut left = number;
-        let mut chosen: Vec<&AxisValue> = Vec::new();
-        for axis in axes.iter().rev() {
-            chosen.extend(axis.values.get(left % axis.values.len()));
-            left /= axis.values.len();
-        }
-        chosen.reverse();
-        let names: Vec<&str> = chosen.iter().map(|value| value.name.as_str()).collect();
-        let label = if names.is_empty() { "run".to_owned() } else { names.join(", ") };
-        let at = chosen.iter().map(|value| value.label.clone()).collect();
-        let mut settings: BTreeMap<&str, &Setting> =
-            plan.iter().map(|setting| (setting.key.as_str(), setting)).collect();
-        settings.extend(
-            chosen.iter().flat_map(|value| &value.settings).map(|setting| (setting.key.as_str(), setting)),
-        );
-        let Some(point) = point(source, label, at, &settings) else { continue };
-        if let Some(same) = all.iter().find(|other| other.digest == point.digest) {
-            let file = source.file();
-            source.add(format!(
-                "{file}: points {:?} and {:?} are the same plan: vary a key between them",
-                same.label, point.label
-            ));
-        }
-        all.push(point);
-    }
-    all
-}
-
-/// Validates the plan of a point. Reports its errors at the settings that cause them.
-fn point(
-    source: &mut Source,
-    label: String,
-    at: Vec<String>,
-    settings: &BTreeMap<&str, &Setting>,
-) -> Option<Point> {
-    let errors = source.errors.len();
-    let target = settings.get("target");
-    let mut url = target.map_or_else(|| "gemel:".to_owned(), |setting| setting.text.clone());
-    let mut given = BTreeMap::new();
-    let mut entries = Entries::default();
-    for (key, setting) in settings {
-        if let Some(option) = key.strip_prefix(OPTION_PREFIX) {
-            match TargetSpec::with_option(&url, option, &setting.text) {
-                Ok(longer) => url = longer,
-                Err(problem) => report(source, setting, &problem),
-            }
-        } else if *key != "target" {
-            given.insert((*key).to_owned(), setting.text.clone());
-            add_entry(&mut entries, setting, &setting.text, source.file());
-        }
-    }
-    let target_line = target.and_then(|setting| setting.line).unwrap_or(1);
-    let lab = match LabTarget::parse(&url).transpose() {
-        Ok(lab) => lab,
-        Err(problem) => {
-            let problem = problem.to_string();
-            match target {
-                Some(setting) => report(source, setting, &problem),
-                None => source.wrong(target_line, "target", &problem),
-            }
-            return None;
-        }
-    };
-    add_entry(
-        &mut entries,
-        &Setting { key: "target".into(), text: String::new(), line: Some(target_line) },
-        &lab.as_ref().map_or_else(|| url.clone(), LabTarget::example),
-        source.file(),
-    );
-    // The servers of a lab run only later.
-    let rehearse: Rehearse<'_> = if lab.is_some() { &|_, _| Vec::new() } else { &rehearse };
-    given.insert("target".to_owned(), url);
-    // A server of this machine may start later, and a sweep that is only drawn again needs none. Each run looks itself.
-    let reach = |source: &SourceSpec| match source {
-        SourceSpec::Host(Some(_)) => None,
-        _ => source.reach(),
-    };
-    let plan = match Plan::read_rehearsed(entries, rehearse, &reach) {
-        Ok(plan) => plan,
-        Err(failure) => {
-            for problem in failure.lines() {
-                report_at_cause(source, settings, target_line, problem);
-            }
-            return None;
-        }
-    };
-    // Rules that depend on the scale need the number of warehouses.
-    if let Some(warehouses) = plan.warehouses.filter(|_| plan.micro.is_none())
-        && let Err(failure) = plan.mode(warehouses)
-    {
-        for problem in failure.lines() {
-            report_at_cause(source, settings, target_line, problem);
-        }
-    }
-    if source.errors.len() > errors {
-        return None;
-    }
-    let mut shown = given.clone();
-    // A lab is the same target each time, whatever its ports and its password.
-    if lab.is_none() {
-        shown.extend(given.get("target").map(|url| ("target".to_owned(), plan.target.without_password(url))));
-    }
-    if let Some(replicas) = plan.controls.replicas.without_passwords() {
-        shown.insert("replicas".to_owned(), replicas);
-    }
-    let written: String = shown.iter().map(|(key, value)| format!("{key}={value}\n")).collect();
-    let digest = format!("{:016x}", xxh3_64(written.as_bytes()));
-    Some(Point { label, at, plan, given, shown, digest, target_line, lab })
-}
-
-/// Adds a setting to the entries of a plan, with its place.
-fn add_entry(entries: &mut Entries, setting: &Setting, text: &str, file: &str) {
-    match setting.line {
-        Some(line) => entries.line(&setting.key, text.to_owned(), file, line),
-        None => entries.put(&setting.key, text.to_owned()),
-    }
-}
-
-/// Reports a problem at the place of a setting.
-fn report(source: &mut Source, setting: &Setting, problem: &str) {
-    source.wrong_by(&format!("--set {}", setting.key), setting.line, &setting.key, problem);
-}
-
-/// Reports a problem of a plan at the setting that causes it, unless the problem names its line already.
-fn report_at_cause(
-    source: &mut Source,
-    settings: &BTreeMap<&str, &Setting>,
-    target_line: usize,
-    problem: &str,
-) {
-    if problem.starts_with(&format!("{}, line ", source.file())) || problem.starts_with("--set ") {
-        source.add(problem.to_owned());
-        return;
-    }
-    if let Some((key, rest)) = problem.split_once(": ")
-        && let Some(setting) = settings.get(key)
-    {
-        report(source, setting, rest);
-        return;
-    }
-    let name = |text: &str| -> String {
-        text.chars().take_while(|letter| letter.is_ascii_alphanumeric() || "_-".contains(*letter)).collect()
-    };
-    let option = problem
-        .strip_prefix("target option ")
-        .map(|rest| format!("{OPTION_PREFIX}{}", name(rest.trim_start_matches('"'))));
-    let flag = problem.strip_prefix("--").map(name);
-    let about = [option, flag].into_iter().flatten().find_map(|key| settings.get(key.as_str()));
-    match about {
-        Some(setting) => report(source, setting, problem),
-        None => source.wrong(target_line, "target", problem),
     }
 }

@@ -4,7 +4,10 @@
 //! Other experiments read a [`Subject`], make its runs with [`play`], keep them in an
 //! [`OutDirectory`](directory::OutDirectory) and their databases in templates ([`Kept`]), and show them with a [`View`].
 
+mod around;
+mod beside;
 mod child;
+mod command;
 pub mod directory;
 mod dry_run;
 mod experiment;
@@ -12,7 +15,10 @@ mod figures;
 mod grid;
 mod kept;
 mod origin;
+mod point;
 mod runner;
+mod servers;
+mod setting;
 mod store;
 mod subject;
 mod templates;
@@ -29,6 +35,7 @@ use runner::Runner;
 use store::Directory;
 
 pub use child::{Begin, Ending, Play, run as play};
+pub use command::{COMMAND_LIMIT, ShellCommand};
 pub use dry_run::show;
 pub use experiment::{Experiment, Options};
 pub use kept::{Kept, Noted, Notes, template_of};
@@ -51,8 +58,13 @@ pub fn run(experiment: &Experiment, options: &Options, style: Style, interrupt: 
     }
     let mut runner = Runner::new(experiment, directory, &out);
     let made = runner.make_runs(style, interrupt);
-    let labs_ended = runner.end_labs();
-    let interrupted = made?;
+    let servers_ended = runner.end_servers();
+    let interrupted = match made {
+        Ok(interrupted) => interrupted,
+        Err(failure) => {
+            return Failure::all([Some(failure), servers_ended.err()].into_iter().flatten().collect());
+        }
+    };
     let sweep = runner.write()?;
     if sweep.runs_in(State::Complete) == sweep.runs() {
         // A killed sweep may have left its templates. Errors are printed only after runs of this process: a sweep that
@@ -79,7 +91,7 @@ pub fn run(experiment: &Experiment, options: &Options, style: Style, interrupt: 
     ));
     let mut failures = runner.failures(&sweep, interrupted, &out);
     failures.extend(printed.err());
-    failures.extend(labs_ended.err());
+    failures.extend(servers_ended.err());
     Failure::all(failures)
 }
 

@@ -1,15 +1,17 @@
 //! The work of a sweep: makes the missing runs one after the other, and summarizes all of them.
 
+use crate::around::Around;
 use crate::child::{self, Begin, Ending, Play};
 use crate::experiment::{Experiment, Reload, planned};
-use crate::grid::{self, Point};
+use crate::grid;
+use crate::point::Point;
+use crate::servers::Servers;
 use crate::store::{self, Directory, Manifest};
 use crate::templates;
 use crate::view::{Current, View};
 use lydite_console::exit::{Failure, Outcome};
 use lydite_console::interrupt::Interrupt;
 use lydite_console::output::complain;
-use lydite_lab::Labs;
 use lydite_report::figures::{duration, plural};
 use lydite_report::live::Style;
 use lydite_report::sweep::{Environment, Point as PointSummary, Run, SWEEP_FORMAT, State, Sweep, render_csv};
@@ -34,7 +36,7 @@ pub(crate) struct Runner<'a> {
     /// URLs of the targets that had their function tests: once is enough.
     verified: BTreeSet<String>,
     /// The labs that runs have as targets.
-    labs: Labs,
+    servers: Servers<'a>,
 }
 
 impl<'a> Runner<'a> {
@@ -62,13 +64,14 @@ impl<'a> Runner<'a> {
             environment,
             made: false,
             verified: BTreeSet::new(),
-            labs: Labs::new(out),
+            servers: Servers::new(experiment, out),
         }
     }
 
-    /// Ends the labs that this sweep started.
-    pub(crate) fn end_labs(&self) -> Outcome {
-        self.labs.end()
+    /// Ends the labs that this sweep started, and gives the servers of others their usual settings.
+    pub(crate) fn end_servers(&mut self) -> Outcome {
+        let ended = [self.servers.end(), self.directory.take_back()];
+        Failure::all(ended.into_iter().filter_map(Result::err).collect())
     }
 
     /// Makes all missing runs: one run of every point, then the next run of every point, so that a slow hour affects
@@ -79,8 +82,7 @@ impl<'a> Runner<'a> {
             .flat_map(|repetition| (0..experiment.points.len()).map(move |number| (number, repetition)))
             .filter(|(number, repetition)| self.state(*number, *repetition) != State::Complete)
             .collect();
-        self.labs
-            .check(todo.iter().filter_map(|(number, _)| experiment.points.get(*number)?.lab.as_ref()))?;
+        self.try_servers(interrupt)?;
         let total: usize = self.runs.iter().map(Vec::len).sum();
         let mut view = View::new(style, total, total - todo.len());
         let time = |left: &[(usize, u32)]| -> Duration {
@@ -114,12 +116,17 @@ impl<'a> Runner<'a> {
                 runs_left: rest.len() as u32,
             };
             let begun = Instant::now();
-            let place = (*number, *repetition);
-            let run = match self.lab_url(*number, interrupt) {
-                Ok(target) => {
-                    self.make_run(place, target, interrupt, &mut |elapsed| view.update(&now, elapsed))?
+            let played = self.play((*number, *repetition), &mut view, &now, interrupt);
+            let run = match played {
+                Ok(run) => run,
+                Err(failure) => {
+                    view.finish();
+                    self.write()?;
+                    return match failure {
+                        Failure::Interrupted(_) => Ok(true),
+                        failure => Err(stopped(&failure, point, *repetition)),
+                    };
                 }
-                Err(failure) => self.fail_run(place, &failure, interrupt)?,
             };
             view.ended(&now, &run, begun.elapsed());
             if style == Style::Quiet && run.state != State::Complete && !interrupt.asked() {
@@ -137,10 +144,74 @@ impl<'a> Runner<'a> {
         run.map_or(State::Missing, |run| run.state)
     }
 
-    /// Returns the URL of a point's lab, which is started if it does not run; `None` if its target is no lab.
-    fn lab_url(&self, number: usize, interrupt: &Interrupt) -> Result<Option<String>, Failure> {
-        let lab = self.experiment.points.get(number).and_then(|point| point.lab.as_ref());
-        lab.map(|lab| self.labs.url(lab, interrupt)).transpose()
+    /// Starts the servers of labs with the settings of the missing runs, each once, so that a wrong one is known before
+    /// the first run.
+    ///
+    /// # Errors
+    /// All that were rejected; then the servers have their usual settings.
+    fn try_servers(&mut self, interrupt: &Interrupt) -> Outcome {
+        let experiment = self.experiment;
+        let is_complete = |run: &Run| run.state == State::Complete;
+        let points = || experiment.points.iter().zip(&self.runs);
+        let todo = points().filter(|(_, runs)| !runs.iter().all(is_complete)).map(|(point, _)| point);
+        let done = points().filter(|(_, runs)| runs.iter().any(is_complete)).map(|(point, _)| point);
+        let (todo, done): (Vec<&Point>, Vec<&Point>) = (todo.collect(), done.collect());
+        self.servers.check(&todo)?;
+        let mut rejected = Vec::new();
+        for point in self.servers.untried(&todo, &done) {
+            if interrupt.asked() {
+                break;
+            }
+            // The failure of a lab that does not start is that of its runs.
+            if self.servers.url(point, interrupt).is_err() {
+                continue;
+            }
+            if let Err(failure) = self.set_servers(point) {
+                rejected.push(Failure::usage(format!("{}: {}", experiment.file, failure.line())));
+            }
+        }
+        Failure::all(rejected)
+    }
+
+    /// Starts the servers of a point's lab again with its settings, if some point of the sweep has any.
+    fn set_servers(&mut self, point: &Point) -> Outcome {
+        let Some(trial) = self.servers.trial(point)? else { return Ok(()) };
+        self.directory.note_changed(trial.name())?;
+        self.servers.set(trial, point)
+    }
+
+    /// Makes a run with all that is before and after it.
+    ///
+    /// # Errors
+    /// A command before or after it failed, or the user interrupted one; or the directory can't be written. The run may
+    /// have a result.
+    fn play(
+        &mut self,
+        (number, repetition): (usize, u32),
+        view: &mut View,
+        now: &Current<'_>,
+        interrupt: &Interrupt,
+    ) -> Result<Run, Failure> {
+        let experiment = self.experiment;
+        let point = &experiment.points[number];
+        let place = (number, repetition);
+        let target = match self.servers.url(point, interrupt) {
+            Ok(target) => target,
+            Err(failure) => return self.fail_run(place, &failure, interrupt),
+        };
+        let result = self.directory.result(point, repetition);
+        let places = (self.directory.files.path(), result.as_path());
+        let around = Around::new(point, repetition, target.as_deref(), places, experiment.command_limit);
+        let made = around.before(view, interrupt).and_then(|()| match self.set_servers(point) {
+            _ if interrupt.asked() => Err(Failure::Interrupted("interrupted".into())),
+            Ok(()) => self.make_run(place, target, interrupt, &mut |elapsed| view.update(now, elapsed)),
+            Err(failure) => self.fail_run(place, &failure, interrupt),
+        });
+        match (made, around.after(view)) {
+            (made, Ok(())) => made,
+            (Ok(_), Err(failure)) => Err(failure),
+            (Err(first), Err(second)) => Err(Failure::Several(vec![first, second])),
+        }
     }
 
     /// Stores the ending of a run whose lab could not be started.
@@ -305,6 +376,15 @@ impl<'a> Runner<'a> {
         }
         all
     }
+}
+
+/// Returns the failure of a command around a run, which ends the sweep.
+fn stopped(failure: &Failure, point: &Point, repetition: u32) -> Failure {
+    Failure::usage(format!(
+        "{}, run {repetition}: {}: the results before are kept, and the same command goes on",
+        point.label,
+        failure.line()
+    ))
 }
 
 /// Adds the environment of a complete run.

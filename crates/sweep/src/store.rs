@@ -3,11 +3,13 @@
 //! The results are the source of truth: a run is done when its result exists and is complete. The manifest identifies
 //! the experiment. It also records what a result can't contain: how long a run took, and why a run has no result.
 
+use crate::around::LOGS;
 use crate::child::Ending;
 use crate::directory::{self, Kind, OutDirectory, RESULTS, cannot};
 use crate::experiment::Experiment;
-use crate::grid::Point;
-use lydite_console::exit::Failure;
+use crate::point::Point;
+use lydite_console::exit::{Failure, Outcome};
+use lydite_lab::Trial;
 use lydite_report::RunResult;
 use lydite_report::sweep::{Run, State};
 use serde::{Deserialize, Serialize};
@@ -44,6 +46,9 @@ pub(crate) struct Manifest {
     /// Endings by the names of the runs.
     #[serde(default)]
     pub(crate) runs: BTreeMap<String, Ending>,
+    /// Kinds of labs whose servers may have settings of a point. Whoever works in the directory next takes them back.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(crate) changed_labs: BTreeSet<String>,
 }
 
 /// A point whose results the directory holds or will hold.
@@ -69,14 +74,16 @@ impl Directory {
         read_manifest(path)?;
         let files = OutDirectory::open(path, &KIND)?;
         // Read again: another sweep may have written while this one waited for the lock.
-        let known = if fresh { None } else { read_manifest(path)? };
+        let mut known = read_manifest(path)?;
+        let changed_labs = known.as_mut().map(|known| std::mem::take(&mut known.changed_labs));
+        if fresh && let Some(known) = known.take() {
+            clear(path, &known)?;
+        }
         if let Some(known) = &known {
             require_same_experiment(path, known, experiment)?;
         }
-        if fresh && let Some(known) = read_manifest(path)? {
-            clear(path, &known)?;
-        }
-        let manifest = manifest(experiment, known);
+        let mut manifest = manifest(experiment, known);
+        manifest.changed_labs = changed_labs.unwrap_or_default();
         let directory = Self { files, manifest };
         directory.save_manifest()?;
         Ok(directory)
@@ -104,6 +111,25 @@ impl Directory {
     /// Returns the stored ending of a run.
     pub(crate) fn ending(&self, point: &Point, repetition: u32) -> Option<&Ending> {
         self.manifest.runs.get(&self.manifest.run(point, repetition))
+    }
+
+    /// Notes that the servers of a kind of lab get settings of a point, before they do.
+    pub(crate) fn note_changed(&mut self, lab: &str) -> Result<(), Failure> {
+        if !self.manifest.changed_labs.insert(lab.to_owned()) {
+            return Ok(());
+        }
+        self.save_manifest()
+    }
+
+    /// Gives the servers of all labs that are noted their usual settings, also those that a killed sweep changed.
+    pub(crate) fn take_back(&mut self) -> Outcome {
+        if self.manifest.changed_labs.is_empty() {
+            return Ok(());
+        }
+        let back = |name: &String| Trial::named(name)?.end_of_others();
+        Failure::all(self.manifest.changed_labs.iter().map(back).filter_map(Result::err).collect())?;
+        self.manifest.changed_labs.clear();
+        self.save_manifest()
     }
 
     fn save_manifest(&self) -> Result<(), Failure> {
@@ -231,6 +257,7 @@ fn manifest(experiment: &Experiment, known: Option<Manifest>) -> Manifest {
         pause_s: experiment.pause.as_secs_f64(),
         points: points.collect(),
         runs,
+        changed_labs: BTreeSet::new(),
     }
 }
 
@@ -264,7 +291,7 @@ fn clear(directory: &Path, known: &Manifest) -> Result<(), Failure> {
     };
     let ours = entries.flatten().filter(|entry| entry.file_name().to_str().is_some_and(is_run));
     let ours = ours.map(|entry| entry.path());
-    let renderings = RENDERINGS.iter().map(|name| directory.join(name));
+    let renderings = RENDERINGS.iter().chain(&LOGS).map(|name| directory.join(name));
     let is_picture = |name: &str| {
         name.strip_prefix(PICTURE).and_then(|name| name.strip_suffix(".svg")).is_some_and(is_number)
     };

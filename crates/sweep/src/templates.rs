@@ -1,7 +1,7 @@
 //! The templates of a sweep with `reload = "restore"`: copies of loaded databases, which runs begin with.
 
 use crate::experiment::{Experiment, Reload};
-use crate::grid::Point;
+use crate::point::Point;
 use lydite_console::interrupt::Interrupt;
 use lydite_console::output::complain;
 use lydite_plan::Plan;

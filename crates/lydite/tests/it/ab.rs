@@ -265,17 +265,17 @@ fn names_like(directory: &Path, part: &str) -> usize {
 }
 
 /// A lab of a PostgreSQL server of this test's own, ended also when the test fails.
-struct Lab<'a> {
-    root: &'a Path,
+pub(crate) struct Lab<'a> {
+    pub(crate) root: &'a Path,
 }
 
 impl Lab<'_> {
-    fn command(&self, arguments: &[&str]) -> Program {
+    pub(crate) fn command(&self, arguments: &[&str]) -> Program {
         Program::new(&[&["lab"], arguments].concat()).env("TMPDIR", self.root)
     }
 
     /// The note of the lab, and the options that its server runs with.
-    fn state(&self) -> (Value, String) {
+    pub(crate) fn state(&self) -> (Value, String) {
         // SAFETY: geteuid has no preconditions.
         let lab = self.root.join(format!("lydite-lab-{}", unsafe { libc::geteuid() })).join("pg");
         let options = fs::read_to_string(lab.join("server-0/data/postmaster.opts")).unwrap();

@@ -7,6 +7,7 @@
 //! | `METRIC < N`, `METRIC > N` | in each mark |
 //! | `METRIC is AXIS within N`, or `within N%` | each mark is near the number that its value of the axis is |
 //! | `peaks METRIC from A to B` | in each line, the greatest median is at A to B along the bottom |
+//! | `A > B`, `A < 1.2 * B` | at each place, of two values of an axis of the figure |
 //!
 //! `where AXIS=LABEL` after a condition restricts it to marks with that value. In box plots the number is the
 //! unevenness of the nodes: the distance from the least to the greatest, in percent of the greatest. Over time, `rises`
@@ -14,7 +15,8 @@
 
 use std::fmt;
 
-use super::figure::{Cell, Figure, Kind};
+use super::comparison::Comparison;
+use super::figure::{Cell, Figure, FigureSpec, Kind};
 use super::points::{Axis, Spread};
 use crate::figures::number;
 use crate::reasons::BadClaim;
@@ -44,6 +46,7 @@ enum Test {
     /// Near the value of an axis.
     Is(String, Within),
     Peaks(f64, f64),
+    Compares(Comparison),
 }
 
 /// A tolerance.
@@ -65,20 +68,32 @@ impl fmt::Display for Within {
 }
 
 impl Condition {
-    /// Reads a condition of a figure with these metrics and axes.
+    /// Reads a condition of a figure in a sweep with these axes.
     ///
     /// # Errors
-    /// The text is no condition, or names a metric or an axis that the figure does not have.
-    pub fn parse(text: &str, metrics: &[String], axes: &[String]) -> Result<Self, BadClaim> {
+    /// The text is no condition, or names a metric, an axis or a value that the figure does not have.
+    pub fn parse(text: &str, spec: &FigureSpec, axes: &[Axis]) -> Result<Self, BadClaim> {
+        let metrics = &spec.y;
+        let names: Vec<String> = axes.iter().map(|axis| axis.name.clone()).collect();
         // A label may have spaces.
         let (condition, only) = match text.split_once(" where ") {
             Some((condition, only)) => {
                 let (axis, label) =
                     only.split_once('=').ok_or_else(|| BadClaim("where needs AXIS=LABEL".to_owned()))?;
-                (condition, Some((known("axis", axis.trim(), axes)?, label.trim().to_owned())))
+                (condition, Some((known("axis", axis.trim(), &names)?, label.trim().to_owned())))
             }
             None => (text, None),
         };
+        if let Some((metric, compared)) = compared(condition, spec, axes) {
+            let metric = metric.ok_or_else(|| {
+                let first = metrics.first().map_or("", String::as_str);
+                BadClaim(format!(
+                    "{text:?} names no metric, and the figure has several: write {first}: {compared}"
+                ))
+            })?;
+            let test = Test::Compares(Comparison::parse(compared, spec, axes)?);
+            return Ok(Self { metric: metric.to_owned(), test, only });
+        }
         let words: Vec<&str> = condition.split_whitespace().collect();
         let share = |text: &str| -> Result<f64, BadClaim> { Ok(value(text.trim_end_matches('%'))? / 100.0) };
         let within = |text: &str| match text.strip_suffix('%') {
@@ -92,13 +107,13 @@ impl Condition {
             [metric, "<", bound] => (metric, Test::Below(value(bound)?)),
             [metric, ">", bound] => (metric, Test::Above(value(bound)?)),
             [metric, "is", axis, "within", near] => {
-                (metric, Test::Is(known("axis", axis, axes)?, within(near)?))
+                (metric, Test::Is(known("axis", axis, &names)?, within(near)?))
             }
             ["peaks", metric, "from", from, "to", to] => (metric, Test::Peaks(value(from)?, value(to)?)),
             _ => {
                 return Err(BadClaim(format!(
                     "{text:?} is no condition: use rises METRIC, falls METRIC, flat METRIC within N%, METRIC < N, \
-                     METRIC > N, METRIC is AXIS within N, or peaks METRIC from A to B"
+                     METRIC > N, METRIC is AXIS within N, peaks METRIC from A to B, or A > B of two values of an axis"
                 )));
             }
         };
@@ -107,6 +122,20 @@ impl Condition {
 
     /// Judges the figure. Returns the outcome and the reason for each line.
     fn judge(&self, figure: &Figure, axes: &[Axis]) -> Vec<(Outcome, String)> {
+        let mut all = match &self.test {
+            Test::Compares(comparison) => {
+                comparison.judge(&self.metric, figure, &|places| self.covers(places))
+            }
+            _ => self.judge_lines(figure, axes),
+        };
+        if all.is_empty() {
+            all.push((Outcome::Undecided, format!("{}: no run has a number", self.metric)));
+        }
+        all
+    }
+
+    /// Judges each line of the figure by itself.
+    fn judge_lines(&self, figure: &Figure, axes: &[Axis]) -> Vec<(Outcome, String)> {
         let over_time = figure.spec.is_over_time(axes);
         let mut all = Vec::new();
         for panel in figure.panels.iter().filter(|panel| panel.metric == self.metric) {
@@ -136,9 +165,6 @@ impl Condition {
                 let of = if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) };
                 all.push((outcome, format!("{}{of}: {reason}", self.metric)));
             }
-        }
-        if all.is_empty() {
-            all.push((Outcome::Undecided, format!("{}: no run has a number", self.metric)));
         }
         all
     }
@@ -184,7 +210,7 @@ impl Condition {
             let judged = marks.iter().map(judge);
             judged.max_by_key(|(outcome, _)| *outcome).unwrap_or((Outcome::Undecided, "no number".to_owned()))
         };
-        let at = |mark: &Mark| format!("{}{unit} at {}", shown(&mark.spread), mark.x);
+        let at = |mark: &Mark| format!("{}{unit} at {}", mark.spread.shown(), mark.x);
         let beyond = |mark: &Mark, below: bool, bound: f64| {
             let Spread { min, max, .. } = mark.spread;
             let (holds, fails) =
@@ -240,6 +266,8 @@ impl Condition {
                 let outcome = if inside { Outcome::Supported } else { Outcome::NotSupported };
                 (outcome, format!("peak of {}, wanted from {} to {}", at(mark), number(*from), number(*to)))
             }
+            // Compared place by place.
+            Test::Compares(_) => (Outcome::Undecided, "is no condition of a line".to_owned()),
         }
     }
 
@@ -265,7 +293,7 @@ impl Condition {
             (_, true) => "falls",
             _ => "no clear change",
         };
-        let (first, last) = (shown(first), shown(last));
+        let (first, last) = (first.shown(), last.shown());
         (outcome, format!("{first}{unit} at {first_x}, {last}{unit} at {last_x}: {change}"))
     }
 }
@@ -282,12 +310,10 @@ impl Figure {
     #[must_use]
     pub fn judge(&self, axes: &[Axis]) -> Option<Verdict> {
         let claim = self.spec.claim.as_ref()?;
-        let names: Vec<String> = axes.iter().map(|axis| axis.name.clone()).collect();
-        let judged =
-            claim.supports.iter().flat_map(|text| match Condition::parse(text, &self.spec.y, &names) {
-                Ok(condition) => condition.judge(self, axes),
-                Err(problem) => vec![(Outcome::Undecided, problem.into())],
-            });
+        let judged = claim.supports.iter().flat_map(|text| match Condition::parse(text, &self.spec, axes) {
+            Ok(condition) => condition.judge(self, axes),
+            Err(problem) => vec![(Outcome::Undecided, problem.into())],
+        });
         let judged: Vec<(Outcome, String)> = judged.collect();
         let outcome = judged.iter().map(|(outcome, _)| *outcome).max().unwrap_or(Outcome::Undecided);
         Some(Verdict { outcome, reasons: judged.into_iter().map(|(_, reason)| reason).collect() })
@@ -304,12 +330,24 @@ fn spread(cell: &Cell, kind: Kind) -> Option<Spread> {
     Some(Spread { median: uneven, min: uneven, max: uneven, runs: 1 })
 }
 
-fn shown(spread: &Spread) -> String {
-    if spread.min < spread.max {
-        format!("{} ({} to {})", number(spread.median), number(spread.min), number(spread.max))
-    } else {
-        number(spread.median)
+/// Returns the metric and the text of a condition that compares two values of an axis; none for another condition. The
+/// metric is missing if the figure has several and the condition names none.
+fn compared<'a>(
+    condition: &'a str,
+    spec: &'a FigureSpec,
+    axes: &[Axis],
+) -> Option<(Option<&'a str>, &'a str)> {
+    let is_metric = |name: &str| spec.y.iter().any(|metric| metric == name);
+    if let Some((metric, rest)) = condition.split_once(':')
+        && is_metric(metric.trim())
+    {
+        return Some((Some(metric.trim()), rest.trim()));
     }
+    let (left, _, right) = Comparison::sides(condition)?;
+    let is_value = |label: &str| axes.iter().flat_map(|axis| &axis.values).any(|value| value == label);
+    let bound = is_metric(left) || right.parse::<f64>().is_ok() && !is_value(left);
+    let only = if spec.y.len() == 1 { spec.y.first().map(String::as_str) } else { None };
+    (!bound).then(|| (only, condition.trim()))
 }
 
 fn value(text: &str) -> Result<f64, BadClaim> {

@@ -114,22 +114,24 @@ impl FigureSpec {
         let runs = point.runs.iter();
         let (boxed, quartiles) =
             if self.kind == Kind::Boxplot { boxed(point, metric).unzip() } else { (None, None) };
-        let values: Vec<f64> = match &self.relative_to {
-            None => runs.filter_map(|run| run.counted(metric)).collect(),
+        let values: Vec<(u32, f64)> = match &self.relative_to {
+            None => runs.filter_map(|run| Some((run.repetition, run.counted(metric)?))).collect(),
             Some((axis, value)) => {
                 let base = find(Some((axis, value)));
                 // Repetition by repetition: runs of the same repetition were made close to each other.
                 runs.filter_map(|run| {
                     let base = base?.runs.iter().find(|base| base.repetition == run.repetition)?;
                     let ratio = run.counted(metric)? / base.counted(metric)?;
-                    ratio.is_finite().then_some(ratio)
+                    ratio.is_finite().then_some((run.repetition, ratio))
                 })
                 .collect()
             }
         };
+        let numbers: Vec<f64> = values.iter().map(|(_, value)| *value).collect();
         Cell {
-            value: if self.kind == Kind::Boxplot { boxed } else { Spread::of(&values) },
+            value: if self.kind == Kind::Boxplot { boxed } else { Spread::of(&numbers) },
             quartiles,
+            values,
             ..Cell::without_number(point)
         }
     }
@@ -145,6 +147,7 @@ impl Cell {
             wanted: point.runs.len() as u32,
             partial: point.runs_in(State::Partial) as u32,
             unchecked: point.runs.iter().filter(unchecked).count() as u32,
+            values: Vec::new(),
         }
     }
 

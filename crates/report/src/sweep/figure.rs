@@ -131,6 +131,9 @@ pub struct Cell {
     pub partial: u32,
     /// Complete runs with checks that do not hold.
     pub unchecked: u32,
+    /// Numbers of the runs, each with its repetition, for verdicts; empty in figures over lists and for boxes.
+    #[serde(skip)]
+    pub values: Vec<(u32, f64)>,
 }
 
 /// Claim of a figure.

@@ -5,6 +5,7 @@
 //! CSV file and the page are functions of it alone.
 
 pub mod claim;
+mod comparison;
 mod draw;
 pub mod figure;
 mod points;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::figures::number;
 use crate::metric::Metric;
 use crate::model::{RunResult, Status};
 
@@ -107,6 +108,15 @@ impl Spread {
         let upper = *sorted.get(sorted.len() / 2)?;
         let lower = *sorted.get((sorted.len() - 1) / 2)?;
         Some(Self { median: f64::midpoint(lower, upper), min, max, runs: sorted.len() as u32 })
+    }
+
+    /// Returns the median, and the least and greatest values if they differ.
+    pub(super) fn shown(&self) -> String {
+        if self.min < self.max {
+            format!("{} ({} to {})", number(self.median), number(self.min), number(self.max))
+        } else {
+            number(self.median)
+        }
     }
 }
 

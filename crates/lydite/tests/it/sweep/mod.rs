@@ -1,9 +1,11 @@
 //! `lydite sweep`: grids, repetitions, going on after whatever ended the one before, and figures whose numbers are those
 //! of the results.
 
+mod commands;
 mod figures;
 mod labs;
 mod reload;
+mod servers;
 
 use crate::program::{Program, Running, TYPES, has_each, json, lydite, scratch, text, windows_from};
 use serde_json::Value;
