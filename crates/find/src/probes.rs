@@ -9,7 +9,7 @@ use lydite_report::Requirement;
 /// Most runs of a probe. If they leave it open, their majority or their mean decides.
 const MOST_RUNS: usize = 3;
 /// Runs that are repeated at most because the machine was busy. On a machine that always is, repeating does not help.
-const MOST_REPEATS: usize = 8;
+const MOST_REPEATS: usize = 4;
 
 /// One to three runs of a level.
 #[derive(Debug)]

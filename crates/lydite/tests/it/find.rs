@@ -112,8 +112,19 @@ fn a_rate_that_the_database_can_not_keep_up_with_fails_whatever_the_objective_al
     let bench = Bench::new();
     // One request in 50 ms is answered, and 200 arrive in each second.
     let slow = "null:?service=50ms&service_times=constant";
-    let flags =
-        ["--slo", "latency.p50 < 100s", "--lowest", "200", "--start", "200", "--duration", "2s", "--quiet"];
+    let flags = [
+        "--slo",
+        "latency.p50 < 100s",
+        "--lowest",
+        "200",
+        "--start",
+        "200",
+        "--duration",
+        "1500ms",
+        "--warmup",
+        "0s",
+        "-q",
+    ];
     let ended = Program::new(&[&["find", slow], &flags[..]].concat()).within(bench.0.path()).run().code(4);
     assert!(ended.only_error().contains("had no session at the end"), "{ended:?}");
 }
