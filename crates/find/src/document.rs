@@ -68,7 +68,9 @@ impl<'a> Level<'a> {
 
     /// Returns the probes for it less those against it.
     fn lead(&self) -> i64 {
-        2 * self.held() as i64 - self.probes.len() as i64
+        let fails =
+            |probe: &&&Probed| matches!(probe.judged.verdict, Verdict::Fails(_) | Verdict::Overloaded(_));
+        self.held() as i64 - self.probes.iter().filter(fails).count() as i64
     }
 
     fn runs<'r>(&self, runs: &'r [Played]) -> Vec<&'r Played> {
@@ -79,10 +81,11 @@ impl<'a> Level<'a> {
         self.probes.iter().any(|probe| matches!(probe.judged.verdict, Verdict::Overloaded(_)))
     }
 
-    /// Returns the reason of the last probe that failed.
-    fn why(&self) -> String {
+    /// Returns the reason of the last probe that failed; of a level without a verdict that of one that can't be judged.
+    fn why(&self, holds: Option<bool>) -> String {
         let reason = |probe: &&Probed| match &probe.judged.verdict {
-            Verdict::Fails(why) | Verdict::Overloaded(why) | Verdict::Unjudged(why) => Some(why.clone()),
+            Verdict::Fails(why) | Verdict::Overloaded(why) => holds.and(Some(why.clone())),
+            Verdict::Unjudged(why) => Some(why.clone()),
             Verdict::Holds => None,
         };
         self.probes.iter().rev().find_map(reason).unwrap_or_default()
@@ -102,7 +105,8 @@ fn found(experiment: &Experiment, runs: &[Played], probes: &Probes, levels: &[Le
         Next::Done(Limit::Between { .. }) => End::Found,
         Next::Done(Limit::FailsAtLowest) => End::FailsAtLowest,
         Next::Done(Limit::HoldsAtHighest) => End::HoldsAtHighest,
-        Next::Run(_) | Next::Unjudged(..) => End::Open,
+        Next::Unjudged(..) => End::NotJudged,
+        Next::Run(_) => End::Open,
     };
     let doubt_of = |level: Option<&Level<'_>>, holds: bool| {
         level.map_or(0.0, |level| {
@@ -111,7 +115,8 @@ fn found(experiment: &Experiment, runs: &[Played], probes: &Probes, levels: &[Le
             doubt(&over, objectives.len(), holds, (lead, level.is_overloaded()))
         })
     };
-    let confidence = (end != End::Open).then(|| {
+    let is_answer = matches!(end, End::Found | End::FailsAtLowest | End::HoldsAtHighest);
+    let confidence = is_answer.then(|| {
         // Each end rests on one level, and an answer between two on both.
         (1.0 - doubt_of(holds, true) - doubt_of(fails, false)).max(0.0)
     });
@@ -158,7 +163,7 @@ fn rung(experiment: &Experiment, runs: &[Played], level: &Level<'_>) -> Rung {
         p99_ms: median(|run| run.p99_ms),
         is_thin: of.iter().any(|run| run.is_thin),
         over: shares(&of, &experiment.objectives),
-        why: if holds == Some(true) { String::new() } else { level.why() },
+        why: if holds == Some(true) { String::new() } else { level.why(holds) },
     }
 }
 

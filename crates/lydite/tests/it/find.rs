@@ -130,6 +130,21 @@ fn a_rate_that_the_database_can_not_keep_up_with_fails_whatever_the_objective_al
 }
 
 #[test]
+fn a_level_with_too_few_transactions_is_not_judged_and_ends_the_search() {
+    let bench = Bench::new();
+    let flags = ["null:", "--slo", "new_order.p99 < 100s", "--start", "20", "--quiet"];
+    let refused = bench.find(&flags).run().code(2);
+    let error = refused.only_error();
+    assert!(error.contains("rate 20 can't be judged") && error.contains("make runs longer"), "{error}");
+    let document = bench.document();
+    let find = &document["find"];
+    assert_eq!((&find["end"], &document["status"]), (&"not_judged".into(), &"complete".into()), "{find}");
+    assert_eq!((&find["highest"], &find["next_above"]), (&Value::Null, &Value::Null), "{find}");
+    assert_eq!(find["curve"][0]["holds"], Value::Null);
+    assert!(find["curve"][0]["why"].as_str().unwrap().contains("needs at least 100"), "{find}");
+}
+
+#[test]
 fn a_killed_search_goes_on_where_it_was_and_another_one_is_refused() {
     let bench = Bench::new();
     let results = || {

@@ -57,6 +57,8 @@ pub enum End {
     HoldsAtHighest,
     /// It took the most time.
     Time,
+    /// A run of a level has too few transactions to judge an objective.
+    NotJudged,
     /// It has not ended: runs are missing.
     Open,
 }
@@ -100,7 +102,7 @@ pub struct Found {
 pub struct Rung {
     /// The level.
     pub level: f64,
-    /// True if all objectives hold, by the majority of the probes; null while they are even.
+    /// True if all objectives hold, by the majority of the probes; null while they are even, or if it can't be judged.
     pub holds: Option<bool>,
     /// Probes: one to three runs each, until their sampling error excludes the limit.
     pub probes: usize,
@@ -116,7 +118,7 @@ pub struct Rung {
     pub is_thin: bool,
     /// Shares over the limits of latency, pooled over the runs.
     pub over: Vec<Over>,
-    /// Reason why it fails; empty if it holds.
+    /// Reason why it fails or can't be judged; empty if it holds.
     pub why: String,
 }
 

@@ -26,9 +26,16 @@ pub fn sentence(find: &Found) -> String {
         (End::Time, Some(highest)) => {
             above(&format!("the time is over: {} holds {objective} so far", level(highest)))
         }
+        (End::NotJudged, Some(highest)) => {
+            above(&format!("a level can't be judged: {} holds {objective} so far", level(highest)))
+        }
         (_, Some(highest)) => above(&format!("not found yet: {} holds {objective} so far", level(highest))),
         (end, None) => {
-            let so_far = if end == End::Time { "the time is over" } else { "not found yet" };
+            let so_far = match end {
+                End::Time => "the time is over",
+                End::NotJudged => "a level can't be judged",
+                _ => "not found yet",
+            };
             match find.next_above {
                 Some(fails) => {
                     format!("{so_far}: {} fails {objective}{}", level(fails), reason(find, fails))
@@ -102,6 +109,7 @@ pub(crate) fn verdict(rung: &Rung) -> &'static str {
     match rung.holds {
         Some(true) => "holds",
         Some(false) => "fails",
-        None => "even",
+        None if rung.why.is_empty() => "even",
+        None => "not judged",
     }
 }

@@ -30,7 +30,7 @@ fn summary(find: &Find, title: &str) -> Markup {
     let unit = if found.unit.is_empty() { found.level } else { found.unit };
     let kind = match found.end {
         End::Found => "good",
-        End::HoldsAtHighest | End::Time | End::Open => "warn",
+        End::HoldsAtHighest | End::Time | End::NotJudged | End::Open => "warn",
         End::FailsAtLowest => "bad",
     };
     let mut cards =
@@ -63,7 +63,7 @@ fn curve(found: &Found) -> Markup {
         figures("p99 ms"),
         words("Over the limit"),
         figures("probes held"),
-        words("Why it fails"),
+        words("Why not"),
     ];
     all.push(table("", &columns, found.curve.iter().map(row).collect()));
     all
