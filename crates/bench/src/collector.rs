@@ -3,6 +3,7 @@
 use crate::clock::{Window, nanos};
 use crate::histogram::histogram;
 use crate::measurement::{Piece, Second};
+use crate::phase_counts::PhaseCounts;
 use crate::plan::LatencyLimit;
 use crate::recorder::{Recorder, SecondCounts};
 use crate::sparse_histogram::TwoDigits;
@@ -41,6 +42,14 @@ pub(crate) struct News {
     pub(crate) connected: Vec<u32>,
 }
 
+/// Everything that a collector gathered.
+pub(crate) struct Collected {
+    pub(crate) warmup_series: Vec<Second>,
+    pub(crate) series: Vec<Second>,
+    pub(crate) pieces: Vec<Piece>,
+    pub(crate) phases: Vec<(usize, PhaseCounts)>,
+}
+
 /// Seconds of a run so far.
 #[derive(Debug)]
 pub(crate) struct Collector {
@@ -54,6 +63,8 @@ pub(crate) struct Collector {
     measuring: bool,
     /// Pieces of the window; none if the plan does not cut it.
     pieces: Vec<Piece>,
+    /// Counts by phase, in order; empty if the plan has one phase.
+    phases: Vec<(usize, PhaseCounts)>,
     /// Limits of latency, as the plan has them.
     limits: Vec<LatencyLimit>,
     /// Counts for a coordinator; `None` if there is none.
@@ -72,6 +83,7 @@ impl Collector {
             open: VecDeque::new(),
             so_far: (0..kinds).map(|_| histogram()).collect(),
             measuring: false,
+            phases: Vec::new(),
             limits: limits.to_vec(),
             news: None,
         }
@@ -200,6 +212,7 @@ impl Collector {
         second.errors += counts.errors;
         second.unknown += counts.unknown;
         second.touched.merge(&counts.touched);
+        PhaseCounts::merge_all(&mut self.phases, &counts.phases);
         for (total, limit) in second.over.iter_mut().zip(&self.limits) {
             let of_kind = |latency: &TwoDigits| latency.above(nanos(limit.latency));
             *total += match limit.kind {
@@ -258,12 +271,12 @@ impl Collector {
         (!so_far.is_empty()).then(|| Duration::from_nanos(so_far.value_at_quantile(quantile)))
     }
 
-    /// Returns the series of the warm-up, that of the window, and the window's pieces.
-    pub(crate) fn finish(mut self) -> (Vec<Second>, Vec<Second>, Vec<Piece>) {
+    /// Returns everything that it gathered.
+    pub(crate) fn finish(mut self) -> Collected {
         while !self.open.is_empty() {
             self.finish_second();
         }
         let window = self.series.split_off(self.warmup_seconds.min(self.series.len()));
-        (self.series, window, self.pieces)
+        Collected { warmup_series: self.series, series: window, pieces: self.pieces, phases: self.phases }
     }
 }

@@ -1,11 +1,12 @@
 //! A run that has ended, before its results are put together.
 
 use crate::clock::{Nanos, SECOND};
-use crate::collector::{Collector, News};
+use crate::collector::{Collected, Collector, News};
 use crate::error_log::ErrorCount;
 use crate::measurement::{
     ClientCost, ContentionFacts, MeasuredWindow, Measurement, OpenFacts, Outage, Status,
 };
+use crate::phase_counts::OpenPhase;
 use crate::success_log::Taken;
 use crate::totals::Totals;
 use crate::workload::Runnable;
@@ -24,6 +25,7 @@ pub(crate) struct Ended {
     pub(crate) outages: Vec<Outage>,
     pub(crate) backlog: u64,
     pub(crate) open: Option<OpenFacts>,
+    pub(crate) open_phases: Vec<OpenPhase>,
     pub(crate) warnings: Vec<String>,
 }
 
@@ -87,7 +89,7 @@ impl<W: Runnable> Finished<W> {
     /// # Panics
     /// Panics if the counts contradict each other: then no number of the run can be trusted.
     pub(crate) fn measurement(self) -> Measurement<W> {
-        let (warmup_series, series, pieces) = self.collector.finish();
+        let Collected { warmup_series, series, pieces, phases } = self.collector.finish();
         let Self { totals, ended, .. } = self;
         let measurement = Measurement {
             status: ended.status,
@@ -106,10 +108,12 @@ impl<W: Runnable> Finished<W> {
             warmup_series,
             series,
             pieces,
+            phases,
             outages: ended.outages,
             lateness: totals.lateness,
             backlog: ended.backlog,
             open: ended.open,
+            open_phases: ended.open_phases,
             placement: None,
             moves: Vec::new(),
             contention: self.contention,

@@ -49,6 +49,7 @@ mod merging;
 mod micro;
 mod open;
 mod os;
+mod phase_counts;
 mod placement_watch;
 mod plan;
 mod recorder;
@@ -85,6 +86,7 @@ pub use measurement::{
 };
 pub use merging::Merging;
 pub use micro::MicroFacts;
+pub use phase_counts::{OpenPhase, PhaseKind, PhaseMeasurement};
 pub use plan::{Arrival, LatencyLimit, MicroMode, MicroPlan, Mode, RetryPolicy, RunPlan, Step};
 pub use run::{run, run_micro, run_share, run_through};
 pub use run_error::RunError;

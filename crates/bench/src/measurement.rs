@@ -2,6 +2,7 @@
 
 use crate::error_log::{self, ErrorCount};
 use crate::histogram::{histogram, merge};
+use crate::phase_counts::{KindOfPhase, OpenPhase, PhaseCounts, PhaseKind, PhaseMeasurement};
 use crate::workload::{Facts, Runnable};
 use hdrhistogram::Histogram;
 use lydite_database::{AbortReason, Tpcc};
@@ -39,6 +40,9 @@ pub struct Measurement<W: Runnable = Tpcc> {
     pub series: Vec<Second>,
     /// Pieces of the window, if the plan cuts it: the first one begins with the window.
     pub pieces: Vec<Piece>,
+    /// Counts by phase, in order, without phases in which nothing was counted; empty if the plan has one phase. See
+    /// [`Measurement::phase`].
+    pub(crate) phases: Vec<(usize, PhaseCounts)>,
     /// Outages of the whole run, in order.
     pub outages: Vec<Outage>,
     /// Times by which requests were handed over late, in nanoseconds. Emulated users: all requests. Open loop: requests
@@ -48,6 +52,8 @@ pub struct Measurement<W: Runnable = Tpcc> {
     pub backlog: u64,
     /// Rates of an open loop; `None` in other modes.
     pub open: Option<OpenFacts>,
+    /// Requests of an open loop in each phase that the run reached; empty in other modes.
+    pub open_phases: Vec<OpenPhase>,
     /// Placement at the end, if the database moved warehouses.
     pub placement: Option<Arc<Placement>>,
     /// Moves of warehouses, in order.
@@ -379,6 +385,27 @@ impl<W: Runnable> Measurement<W> {
         self.per_second(self.completed())
     }
 
+    /// Returns the results of a phase, by its number in the plan.
+    #[must_use]
+    pub fn phase(&self, number: usize) -> PhaseMeasurement {
+        // Without counts by phase the only phase is the window, or nothing was counted at all.
+        if self.phases.is_empty() {
+            let of_kind = |kind: &KindMeasurement| PhaseKind {
+                retries: kind.retries,
+                failed: kind.failed,
+                unknown: kind.unknown,
+                latency: kind.latency.clone(),
+                queue: kind.queue.clone(),
+            };
+            return PhaseMeasurement { kinds: self.kinds.iter().map(of_kind).collect(), aborts: self.aborts };
+        }
+        let found = self.phases.iter().find(|(of, _)| *of == number);
+        found.map_or_else(
+            || PhaseCounts::new(self.kinds.len()).measurement(),
+            |(_, counts)| counts.measurement(),
+        )
+    }
+
     fn per_second(&self, count: u64) -> f64 {
         let seconds = self.window.measured.as_secs_f64();
         if seconds > 0.0 { count as f64 / seconds } else { 0.0 }
@@ -399,6 +426,7 @@ impl<W: Runnable> Measurement<W> {
                 assert_eq!(histogram.len(), completed, "histogram and total of {name}");
             }
         }
+        self.assert_phases_agree();
         assert_eq!(sum(|s| s.aborts), self.aborts.iter().sum::<u64>(), "series and total of aborts");
         assert_eq!(
             sum(|s| s.errors),
@@ -410,5 +438,27 @@ impl<W: Runnable> Measurement<W> {
             self.kinds.iter().map(|k| k.unknown).sum::<u64>(),
             "series and total of unknown commits"
         );
+    }
+
+    /// Compares the sums of all phases with the totals.
+    fn assert_phases_agree(&self) {
+        if self.phases.is_empty() {
+            return;
+        }
+        for (index, (found, kind)) in self.kinds.iter().zip(W::KINDS).enumerate() {
+            let sum = |of: fn(&KindOfPhase) -> u64| {
+                self.phases.iter().map(|(_, phase)| of(&phase.kinds[index])).sum::<u64>()
+            };
+            let (of_phases, completed) = (sum(|of| of.latency.total()), found.completed());
+            assert_eq!(of_phases, completed, "phases and total of {}", kind.name);
+            assert_eq!(sum(|of| of.queue.total()), completed, "queues of phases and total of {}", kind.name);
+            let ends = [sum(|of| of.retries), sum(|of| of.failed), sum(|of| of.unknown)];
+            let totals = [found.retries, found.failed, found.unknown];
+            assert_eq!(ends, totals, "retries, failed and unknown of phases and total of {}", kind.name);
+        }
+        for (reason, total) in self.aborts.iter().enumerate() {
+            let of_phases: u64 = self.phases.iter().map(|(_, phase)| phase.aborts[reason]).sum();
+            assert_eq!(of_phases, *total, "phases and total of aborts");
+        }
     }
 }

@@ -5,6 +5,7 @@ use crate::collector::Collector;
 use crate::error_log::ErrorCount;
 use crate::finished::{Ended, Finished, Part, seconds_between};
 use crate::measurement::{ClientCost, KindMeasurement, Measurement, OpenFacts, Outage, OutageCause, Status};
+use crate::phase_counts::OpenPhase;
 use crate::plan::RunPlan;
 use crate::run_error::RunError;
 use crate::snapshot::{KindSnapshot, Phase, Snapshot};
@@ -253,6 +254,7 @@ fn merged(agents: &[Agent], window_start: Nanos) -> Ended {
         outages: common(agents.iter().map(|agent| agent.without_answer(window_start, measured))),
         backlog: ends.iter().map(|(_, ended)| ended.backlog).sum(),
         open: open(ends.iter().filter_map(|(_, ended)| ended.open), measured),
+        open_phases: open_phases(ends.iter().map(|(_, ended)| &ended.open_phases[..])),
         warnings: warnings.chain(no_end).collect(),
     }
 }
@@ -276,6 +278,20 @@ fn open(parts: impl Iterator<Item = OpenFacts>, measured_s: f64) -> Option<OpenF
     })?;
     let due_per_s = if measured_s > 0.0 { sum.due as f64 / measured_s } else { 0.0 };
     Some(OpenFacts { due_per_s, ..sum })
+}
+
+/// Returns the requests of all shares of an open loop, phase by phase.
+fn open_phases<'a>(parts: impl Iterator<Item = &'a [OpenPhase]>) -> Vec<OpenPhase> {
+    let mut sum: Vec<OpenPhase> = Vec::new();
+    for part in parts {
+        sum.resize(sum.len().max(part.len()), OpenPhase::default());
+        for (into, from) in sum.iter_mut().zip(part) {
+            into.due += from.due;
+            into.backlog_before += from.backlog_before;
+            into.backlog += from.backlog;
+        }
+    }
+    sum
 }
 
 /// Returns the outages that all agents share: no session of any agent had an answer then.
@@ -321,6 +337,7 @@ mod tests {
             outages,
             backlog: 0,
             open: None,
+            open_phases: Vec::new(),
             warnings: Vec::new(),
         };
         let agent = |name: &str, at, ended, lost| Agent {

@@ -7,6 +7,7 @@
 use crate::clock::{Nanos, SECOND, Window};
 use crate::measurement::OpenFacts;
 use crate::os;
+use crate::phase_counts::OpenPhase;
 use crate::plan::Arrival;
 use crate::request_source::{RequestSource, SourceResults};
 use crate::share::Share;
@@ -160,16 +161,16 @@ impl Arrivals {
         f64::from(self.share.count(self.terminals as u32)) / self.terminals as f64
     }
 
-    /// Returns the number of untaken requests that are due before `end`, and the number of those from `start`.
-    fn ahead(&self, start: Nanos, end: Nanos) -> (u64, u64) {
+    /// Returns the due times of the untaken requests that are due before `end`.
+    fn before(&self, end: Nanos) -> impl Iterator<Item = Nanos> + use<> {
         let mut arrivals = self.clone();
-        let (mut all, mut late) = (0, 0);
-        while arrivals.due() < end {
-            all += 1;
-            late += u64::from(arrivals.due() >= start);
-            arrivals.advance();
-        }
-        (all, late)
+        std::iter::from_fn(move || {
+            let due = arrivals.due();
+            (due < end).then(|| {
+                arrivals.advance();
+                due
+            })
+        })
     }
 }
 
@@ -182,12 +183,39 @@ struct Generator<W: Runnable> {
     terminals: Vec<W::Terminal>,
     /// Copy of `arrivals` that runs ahead to the requests that are due now. It never runs back.
     watched: Arrivals,
-    /// Taken requests that are due in the window.
-    taken: u64,
+    /// Taken requests that are due in the window, by phase.
+    taken: Vec<u64>,
+    /// Requests that were due before each phase, or before the window for the first one, and taken after its start.
+    overdue: Vec<u64>,
     /// Due times, all ahead, of requests that were taken before a window that may begin earlier.
     ahead: VecDeque<Nanos>,
     /// Due times of requests that were taken but not begun before the end.
     unstarted: Vec<Nanos>,
+}
+
+/// Adds one to the count of a phase.
+fn count(counts: &mut Vec<u64>, phase: usize) {
+    counts.resize(counts.len().max(phase + 1), 0);
+    counts[phase] += 1;
+}
+
+impl<W: Runnable> Generator<W> {
+    /// Counts a taken request that is due in the window.
+    fn count_taken(&mut self, due: Nanos) {
+        count(&mut self.taken, self.cursor.stage(due).phase);
+    }
+
+    /// Counts a request that was due at `due` and that no session takes before `now`, in each phase that began between
+    /// the two.
+    fn count_overdue(&mut self, window: &Window, due: Nanos, now: Nanos) {
+        if due < window.start() && now >= window.start() {
+            count(&mut self.overdue, 0);
+        }
+        let first = self.cursor.stage(due).phase + 1;
+        for phase in first..=self.cursor.stage(now).phase {
+            count(&mut self.overdue, phase);
+        }
+    }
 }
 
 /// Next action of a session.
@@ -224,7 +252,8 @@ impl<W: Runnable> Open<W> {
             arrivals,
             cursor: Cursor::new(stages),
             terminals,
-            taken: 0,
+            taken: Vec::new(),
+            overdue: Vec::new(),
             ahead: VecDeque::new(),
             unstarted: Vec::new(),
         };
@@ -247,8 +276,11 @@ impl<W: Runnable> Open<W> {
         let transaction = (!contends)
             .then(|| W::next(&generator.cursor.stage(due).inputs, &mut generator.terminals[terminal]));
         generator.arrivals.advance();
+        if due < now {
+            generator.count_overdue(window, due, now);
+        }
         if due >= window.start() {
-            generator.taken += 1;
+            generator.count_taken(due);
         } else if due > now {
             while generator.ahead.pop_front_if(|due| *due <= now).is_some() {}
             generator.ahead.push_back(due);
@@ -266,16 +298,40 @@ impl<W: Runnable> Open<W> {
         }
     }
 
-    /// Returns the backlog at the end, and the configured and measured rates.
-    fn facts(&self, window: &Window, end: Nanos, completed: u64) -> (u64, OpenFacts) {
-        let generator = self.generator.lock();
-        let (left, left_in_window) = generator.arrivals.ahead(window.start(), end);
-        let unstarted = generator.unstarted.iter().filter(|&&due| due < end).count() as u64;
+    /// Returns the backlog at the end, the configured and measured rates, and the requests of each phase.
+    fn facts(&self, window: &Window, end: Nanos, completed: u64) -> (u64, OpenFacts, Vec<OpenPhase>) {
+        let generator = &mut *self.generator.lock();
+        let mut backlog = generator.unstarted.iter().filter(|&&due| due < end).count() as u64;
+        let last = end.saturating_sub(1);
+        for due in generator.arrivals.before(end) {
+            backlog += 1;
+            generator.count_overdue(window, due, last);
+            if due >= window.start() {
+                generator.count_taken(due);
+            }
+        }
+        for due in std::mem::take(&mut generator.ahead) {
+            if due >= window.start() {
+                generator.count_taken(due);
+            }
+        }
         // A stop moves the end forward. Requests that are due after it are outside of the window.
-        let beyond = generator.unstarted.iter().filter(|&&due| due >= end.max(window.start())).count() as u64;
-        let ahead = generator.ahead.iter().filter(|&&due| due >= window.start()).count() as u64;
-        let taken = generator.taken + ahead;
-        let due = taken - beyond.min(taken) + left_in_window;
+        for &due in generator.unstarted.iter().filter(|&&due| due >= end.max(window.start())) {
+            let phase = generator.cursor.stage(due).phase;
+            if let Some(taken) = generator.taken.get_mut(phase) {
+                *taken = taken.saturating_sub(1);
+            }
+        }
+        let of = |counts: &[u64], phase: usize| counts.get(phase).copied().unwrap_or_default();
+        let reached = generator.cursor.stage(last).phase;
+        let phases: Vec<OpenPhase> = (0..=reached)
+            .map(|phase| OpenPhase {
+                due: of(&generator.taken, phase),
+                backlog_before: of(&generator.overdue, phase),
+                backlog: if phase == reached { backlog } else { of(&generator.overdue, phase + 1) },
+            })
+            .collect();
+        let due = generator.taken.iter().sum::<u64>();
         let seconds = end.saturating_sub(window.start()) as f64 / SECOND as f64;
         let per_second = |count: f64| if seconds > 0.0 { count / seconds } else { 0.0 };
         let facts = OpenFacts {
@@ -285,7 +341,7 @@ impl<W: Runnable> Open<W> {
             due_per_s: per_second(due as f64),
             completed_per_s: per_second(completed as f64),
         };
-        (left + unstarted, facts)
+        (backlog, facts, phases)
     }
 }
 
@@ -334,7 +390,7 @@ impl<W: Runnable> RequestSource<W> for Open<W> {
     }
 
     fn finish(&self, window: &Window, end: Nanos, completed: u64) -> SourceResults<W> {
-        let (left, facts) = self.facts(window, end, completed);
+        let (left, facts, phases) = self.facts(window, end, completed);
         // The backlog is more than one second's requests, so it is not just a delay at the end.
         let behind = (left as f64 > facts.asked_per_s).then(|| {
             format!(
@@ -346,6 +402,7 @@ impl<W: Runnable> RequestSource<W> for Open<W> {
         SourceResults {
             backlog: left,
             open: Some(facts),
+            open_phases: phases,
             warnings: behind.into_iter().collect(),
             ..SourceResults::default()
         }
@@ -387,8 +444,9 @@ mod tests {
     #[test]
     fn a_constant_rate_has_exact_distances() {
         let arrivals = Arrivals::new(&[(0, 3.0)], Arrival::Constant, 1, WHOLE);
-        assert_eq!(arrivals.ahead(0, 1_000_000 * SECOND), (3_000_000, 3_000_000));
-        assert_eq!(arrivals.ahead(SECOND, 2 * SECOND), (6, 3));
+        assert_eq!(arrivals.before(1_000_000 * SECOND).count(), 3_000_000);
+        let until_two: Vec<Nanos> = arrivals.before(2 * SECOND).collect();
+        assert_eq!((until_two.len(), until_two.iter().filter(|&&due| due >= SECOND).count()), (6, 3));
     }
 
     #[test]
@@ -410,8 +468,8 @@ mod tests {
     fn a_rate_that_changes_keeps_each_of_its_pieces_and_none_comes_while_it_is_zero() {
         let rates = [(0, 10.0), (SECOND, 0.0), (3 * SECOND, 4.0), (5 * SECOND, 0.0)];
         let arrivals = Arrivals::new(&rates, Arrival::Constant, 1, WHOLE);
-        let counts: Vec<u64> =
-            (0..7).map(|second| arrivals.ahead(second * SECOND, (second + 1) * SECOND).1).collect();
+        let mut counts = [0; 7];
+        arrivals.before(7 * SECOND).for_each(|due| counts[(due / SECOND) as usize] += 1);
         assert_eq!(counts, [10, 0, 0, 4, 4, 0, 0]);
         assert!((arrivals.rates.until(4 * SECOND) - 14.0).abs() < 1e-9);
     }

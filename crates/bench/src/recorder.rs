@@ -7,6 +7,7 @@ use crate::clock::{Nanos, Window};
 use crate::fate::Fate;
 use crate::histogram::count_times;
 use crate::measurement::{KindMeasurement, Whole};
+use crate::phase_counts::PhaseCounts;
 use crate::sparse_histogram::{ThreeDigits, TwoDigits};
 use crate::stages::Cursor;
 use crate::success_log::Lines;
@@ -45,6 +46,8 @@ pub(crate) struct SecondCounts {
     pub(crate) latency: Vec<TwoDigits>,
     /// Numbers of nodes that the transactions that count touched.
     pub(crate) touched: NodesTouched,
+    /// Counts by phase, in order; empty if the plan has one phase.
+    pub(crate) phases: Vec<(usize, PhaseCounts)>,
 }
 
 impl SecondCounts {
@@ -56,7 +59,13 @@ impl SecondCounts {
             unknown: 0,
             latency: vec![TwoDigits::default(); kinds],
             touched: NodesTouched::default(),
+            phases: Vec::new(),
         }
+    }
+
+    fn of_phase(&mut self, number: usize) -> &mut PhaseCounts {
+        let kinds = self.completed.len();
+        PhaseCounts::of(&mut self.phases, number, kinds)
     }
 }
 
@@ -107,6 +116,8 @@ pub(crate) struct Recorder<W: Runnable> {
     pub(crate) facts: W::Facts,
     /// Source of the inputs at each moment.
     cursor: Cursor<W::Inputs>,
+    /// True if the plan has several phases. Counts of a single one are those of the window.
+    by_phase: bool,
     pub(crate) lateness: ThreeDigits,
     pub(crate) straddling: u64,
     /// Time of the last answer that counts.
@@ -120,6 +131,7 @@ pub(crate) struct Recorder<W: Runnable> {
 impl<W: Runnable> Recorder<W> {
     pub(crate) fn new(cursor: Cursor<W::Inputs>, log: Option<Lines>) -> Self {
         Self {
+            by_phase: cursor.has_phases(),
             cursor,
             closed: false,
             kinds: vec![KindCounts::default(); W::KINDS.len()],
@@ -134,13 +146,19 @@ impl<W: Runnable> Recorder<W> {
         }
     }
 
-    /// Counts an attempt that the database aborted at `at`, whatever the fate of its transaction.
-    pub(crate) fn record_abort(&mut self, window: &Window, reason: AbortReason, at: Nanos) {
+    /// Counts an attempt that the database aborted at `at`, whatever the fate of its transaction, which was due at
+    /// `due`.
+    pub(crate) fn record_abort(&mut self, window: &Window, reason: AbortReason, (due, at): (Nanos, Nanos)) {
         if self.closed || window.over(at) {
             return;
         }
-        self.aborts[reason.index()] += u64::from(at >= window.start());
-        second_counts::<W>(&mut self.seconds, window.second(at)).aborts[reason.index()] += 1;
+        let counts = at >= window.start();
+        self.aborts[reason.index()] += u64::from(counts);
+        let second = second_counts::<W>(&mut self.seconds, window.second(at));
+        second.aborts[reason.index()] += 1;
+        if counts && self.by_phase {
+            second.of_phase(self.cursor.stage(due).phase).aborts[reason.index()] += 1;
+        }
     }
 
     /// Notes that a session begins a transaction, for the log.
@@ -183,6 +201,11 @@ impl<W: Runnable> Recorder<W> {
             return;
         }
         let second = second_counts::<W>(&mut self.seconds, window.second(ended.answered));
+        if counts && self.by_phase {
+            let times = (ended.picked - ended.due, ended.answered - ended.due);
+            let phase = second.of_phase(self.cursor.stage(ended.due).phase);
+            phase.kinds[kind].count(ended.fate, ended.retries, times);
+        }
         match ended.fate {
             Fate::Committed | Fate::RolledBack => {
                 second.completed[kind] += 1;
@@ -229,8 +252,8 @@ impl<W: Runnable> Recorder<W> {
         }
     }
 
-    /// Counts a transaction that was never answered, in the last second of the window.
-    pub(crate) fn record_unanswered(&mut self, window: &Window, kind: usize, fate: Fate) {
+    /// Counts a transaction that was due at `due` and never answered, in the last second of the window.
+    pub(crate) fn record_unanswered(&mut self, window: &Window, kind: usize, (due, fate): (Nanos, Fate)) {
         let last = second_counts::<W>(&mut self.seconds, window.second(window.end().saturating_sub(1)));
         if fate == Fate::Failed {
             last.errors += 1;
@@ -238,6 +261,9 @@ impl<W: Runnable> Recorder<W> {
         } else {
             last.unknown += 1;
             self.kinds[kind].unknown += 1;
+        }
+        if self.by_phase {
+            last.of_phase(self.cursor.stage(due).phase).kinds[kind].count_end(fate);
         }
     }
 

@@ -3,6 +3,7 @@
 use crate::clock::{Nanos, Window};
 use crate::histogram::histogram;
 use crate::measurement::OpenFacts;
+use crate::phase_counts::OpenPhase;
 use crate::worker::{Shared, Worker};
 use crate::workload::Runnable;
 use hdrhistogram::Histogram;
@@ -40,6 +41,8 @@ pub(crate) struct SourceResults<W: Runnable> {
     /// Requests that were due before the end but that no session had begun by then.
     pub(crate) backlog: u64,
     pub(crate) open: Option<OpenFacts>,
+    /// Requests of an open loop in each phase that the run reached.
+    pub(crate) open_phases: Vec<OpenPhase>,
     /// Times by which requests were handed over late, in nanoseconds.
     pub(crate) lateness: Histogram<u64>,
     /// Counts of the mode.
@@ -52,6 +55,7 @@ impl<W: Runnable> Default for SourceResults<W> {
         Self {
             backlog: 0,
             open: None,
+            open_phases: Vec::new(),
             lateness: histogram(),
             facts: W::Facts::default(),
             warnings: Vec::new(),

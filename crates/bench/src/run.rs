@@ -470,6 +470,7 @@ impl<W: Runnable> Run<W> {
                 .collect(),
             backlog: finished.backlog,
             open: finished.open,
+            open_phases: finished.open_phases,
             warnings,
         };
         Finished {
@@ -523,7 +524,7 @@ impl<W: Runnable> Run<W> {
                 }
                 // The missing answer counts as if it were known at the last moment of the window.
                 if window.counts(due, due.max(window.end().saturating_sub(1))) {
-                    recorder.record_unanswered(window, kind, fate);
+                    recorder.record_unanswered(window, kind, (due, fate));
                 }
             }
             recorder.closed = true;

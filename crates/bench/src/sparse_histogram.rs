@@ -49,6 +49,16 @@ impl<const BITS: u32> SparseHistogram<BITS> {
         self.blocks[number].get_or_insert_with(|| Box::new([0; BLOCK]))
     }
 
+    /// Adds all counts of another one.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        for (number, from) in other.blocks.iter().enumerate() {
+            let Some(from) = from else { continue };
+            for (into, times) in self.make(number).iter_mut().zip(from.iter()) {
+                *into += times;
+            }
+        }
+    }
+
     /// Returns the number of counted values.
     pub(crate) fn total(&self) -> u64 {
         self.blocks.iter().flatten().flat_map(|block| block.iter()).sum()
@@ -92,7 +102,7 @@ impl<const BITS: u32> SparseHistogram<BITS> {
 
     /// Returns the bytes on the heap.
     #[cfg(test)]
-    fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.blocks.capacity() * size_of::<Option<Block>>()
             + self.blocks.iter().flatten().count() * size_of::<[u64; BLOCK]>()
     }
@@ -170,6 +180,12 @@ mod tests {
         assert_eq!(counts.total(), expected.len());
         counts.add_to(&mut found);
         assert_eq!(found.len(), 2 * expected.len());
+        let (mut both, mut of_both) = (counts.clone(), Histogram::new(digits).unwrap());
+        both.count(77);
+        both.merge(&counts);
+        both.add_to(&mut of_both);
+        found.record(77).unwrap();
+        assert_eq!(of_both, found);
     }
 
     #[test]

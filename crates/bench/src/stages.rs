@@ -69,6 +69,11 @@ impl<I> Cursor<I> {
         Self { stages: Arc::clone(stages), current: stages.current(), generation, at: 0 }
     }
 
+    /// True if the stages have several phases.
+    pub(crate) fn has_phases(&self) -> bool {
+        self.current.last().is_some_and(|last| last.phase > 0)
+    }
+
     /// Returns the stage of a moment.
     pub(crate) fn stage(&mut self, moment: Nanos) -> &Stage<I> {
         let generation = self.stages.generation.load(Ordering::Acquire);

@@ -460,7 +460,7 @@ impl<W: Runnable> Worker<W> {
                     // Counted now, because the transaction may never end.
                     let now = self.now();
                     in_flight.note_answer(now);
-                    self.shared.recorder(self.index).record_abort(&self.shared.window, reason, now);
+                    self.shared.recorder(self.index).record_abort(&self.shared.window, reason, (due, now));
                     if last {
                         return self.rejected(format!("given up after {} attempts: {detail}", *retries + 1));
                     }

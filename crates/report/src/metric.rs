@@ -146,7 +146,7 @@ impl Metric {
             Quantity::Nodes { of, .. } => of.unit,
             Quantity::Observed(_) => "",
             Quantity::Path(parts) => {
-                // A name ends with its unit; a percentile's unit is in the name before it.
+                // A name ends with its unit; a percentile's unit is in the name before it, or before its type.
                 let named = |part: &String| {
                     [
                         ("_ms", "ms"),
@@ -161,7 +161,7 @@ impl Metric {
                     .find(|(end, _)| part.ends_with(end))
                     .map(|(_, unit)| unit)
                 };
-                parts.iter().rev().take(2).find_map(named).unwrap_or("")
+                parts.iter().rev().take(3).find_map(named).unwrap_or("")
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::controls::contention::Competing;
-use crate::controls::distribution::{Distribution, PhaseDistribution};
+use crate::controls::distribution::Distribution;
 use crate::fault_words;
 use crate::figures::{P95, THIN_NOTE, count, duration, moment, number, percent, plural, type_name};
 use crate::findings::{Weight, disclaimer, findings, shown_types};
@@ -13,7 +13,7 @@ use crate::model::{
 use crate::numbers::latency::{OF_LATENCY, OfLatency};
 use crate::numbers::types::OF_TYPE;
 use crate::numbers::{Headline, NUMBERS, client_cost, embedded_in_words};
-use crate::phases::{asked_in_words, rate_in_words};
+use crate::phases::{self, rate_in_words};
 use lydite_tpcc::consistency::CONDITION_COUNT;
 
 /// Most error messages that the table shows; the document holds all.
@@ -199,7 +199,9 @@ impl Page {
             out.push('\n');
             self.grid(out, rows);
         }
-        if rows.iter().any(|(_, t)| in_terminal().any(|latency| latency.is_thin(t.completed()))) {
+        let thin =
+            |(_, t): &(&str, &TransactionResult)| in_terminal().any(|latency| latency.is_thin(t.completed()));
+        if rows.iter().any(thin) || phases::is_thin(r) {
             self.wrapped(out, "", THIN_NOTE, Style::Dim);
         }
     }
@@ -406,30 +408,7 @@ impl Page {
     /// Appends a line for each phase: its times, settings and results.
     fn phases(&self, out: &mut String, r: &RunResult) {
         for (place, phase) in r.phases.iter().enumerate() {
-            let name = phase.name.iter().map(|name| format!(" {}", printable(name))).collect::<String>();
-            let asked = printable(&asked_in_words(&phase.asked));
-            let asked = if asked.is_empty() { "as the plan".into() } else { asked };
-            // A single phase needs no number.
-            let number_of = if r.phases.len() == 1 && name.is_empty() {
-                String::new()
-            } else {
-                format!("{}{name}, ", place + 1)
-            };
-            let tenths = |seconds: f64| (seconds * 10.0).round() / 10.0;
-            let (from, to) = (tenths(phase.from_s), tenths(phase.to_s));
-            let mut text = format!("{number_of}{from} to {to} s, {asked}: {} tx/s", number(phase.tps));
-            if let Some(PhaseDistribution { asked: Some(_), actual }) = &phase.controls.distribution
-                && let Some(ratio) = actual.ratio_percent
-            {
-                let degree = actual.degree.unwrap_or(1.0);
-                let _ = write!(text, ", {ratio:.2} % of New-Orders over {degree:.3} nodes");
-            }
-            let rows = phase.controls.contention.iter().flatten();
-            let competing: Vec<String> = rows.map(|row| format!("{:.2}", row.actual)).collect();
-            if !competing.is_empty() {
-                let _ = write!(text, ", {} competing", competing.join(" + "));
-            }
-            self.wrapped(out, "phase    ", &text, Style::Plain);
+            self.wrapped(out, "phase    ", &printable(&phases::in_words(r, place, phase)), Style::Plain);
         }
     }
 

@@ -4,5 +4,6 @@
 mod counting;
 mod load;
 mod modes;
+mod phases;
 mod retries;
 mod scripted;

@@ -407,6 +407,56 @@ fn the_curves_of_the_book_are_curves() {
 }
 
 #[test]
+fn each_phase_of_a_ramp_has_its_latencies_aborts_and_queue_in_result_page_and_terminal() {
+    let directory = scratch();
+    let (result, page) = (directory.path().join("r.json"), directory.path().join("r.html"));
+    let run = ["run", "null:", "-w", "2", "--mode", "open", "--set", "arrival=constant", "--warmup", "0"];
+    let ramp = ["--rate", "50,100,200", "--phase", "1s", "--json", text(&result), "--report", text(&page)];
+    let ended = lydite(&[&run[..], &ramp].concat()).code(0);
+    let found = json(&result);
+    let phases = found["phases"].as_array().expect("phases");
+    assert_eq!(phases.len(), 3);
+    let count = |value: &serde_json::Value| value.as_u64().expect("a count");
+    for (kind, whole) in found["transactions"].as_object().expect("types") {
+        let sum = |of: &str| phases.iter().map(|phase| count(&phase[of][kind])).sum::<u64>();
+        assert_eq!(sum("transactions"), count(&whole["committed"]) + count(&whole["rolled_back"]), "{kind}");
+        for of in ["retries", "failed", "unknown"] {
+            assert_eq!(sum(of), count(&whole[of]), "{of} of {kind}");
+        }
+        let greatest = |of: &str| {
+            let each = phases.iter().filter_map(|phase| phase[of][kind]["max"].as_f64());
+            each.fold(None, |most: Option<f64>, max| Some(most.map_or(max, |most| most.max(max))))
+        };
+        assert_eq!(greatest("latency_ms"), whole["latency_ms"]["max"].as_f64(), "{kind}");
+        assert_eq!(greatest("queue_ms"), whole["queue_ms"]["max"].as_f64(), "{kind}");
+    }
+    for (phase, rate) in phases.iter().zip([50, 100, 200]) {
+        for number in ["mean", "p50", "p90", "p95", "p99", "p999", "max"] {
+            assert!(phase["latency_ms"]["payment"][number].is_f64(), "{number} of {phase}");
+        }
+        let of_rate = &phase["controls"]["rate"];
+        assert_eq!(
+            (&of_rate["asked_per_s"], &of_rate["actual"]["due"]),
+            (&serde_json::json!(f64::from(rate)), &serde_json::json!(rate))
+        );
+        assert_eq!(phase["aborts"]["deadlock"], 0, "{phase}");
+    }
+    let queue = |place: usize, of: &str| phases[place]["controls"]["queue"][of].as_i64().expect("a count");
+    let grown: i64 = (0..3).map(|place| queue(place, "grew_by")).sum();
+    assert_eq!((grown, queue(2, "backlog")), (queue(2, "backlog"), grown), "the queue was empty at first");
+    assert_eq!(count(&found["controls"]["queue"]["actual"]["backlog"]), queue(2, "backlog").cast_unsigned());
+    let line = ended.stdout.lines().find(|line| line.starts_with("phase    3, 2 to 3 s, rate 200: "));
+    assert!(line.is_some_and(|line| line.contains(" tx/s, New-Order p50 ")), "{ended:?}");
+    let words = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains(" ms, 0 aborts, queue "), "{words}");
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(
+        page.contains("<section id=\"phases\">")
+            && page.contains("Latency by configured requests per second")
+    );
+}
+
+#[test]
 fn lists_and_curves_of_flags_are_phases_too() {
     let directory = scratch();
     let result = directory.path().join("r.json");

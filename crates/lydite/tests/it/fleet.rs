@@ -56,6 +56,25 @@ fn agents_enter_what_one_process_enters() {
         ended.code(0);
         assert_eq!(completed(&together), completed(&alone), "{agents} agents");
         assert_eq!(together["inputs"], alone["inputs"], "{agents} agents");
+        let requests = |of: &Value| -> Vec<Value> {
+            let phases = of["phases"].as_array().expect("phases").iter();
+            phases.map(|phase| phase["controls"]["rate"]["actual"]["due"].clone()).collect()
+        };
+        assert_eq!(requests(&together), requests(&alone), "{agents} agents");
+        assert_eq!(requests(&alone)[1], 0);
+        for (kind, completed) in TYPES.iter().zip(completed(&together)) {
+            // All were due in the first phase, so its latencies are those of the window.
+            let phase = &together["phases"][0];
+            assert_eq!(phase["transactions"][kind], completed, "{agents} agents");
+            assert_eq!(
+                phase["latency_ms"][kind], together["transactions"][kind]["latency_ms"],
+                "{agents} agents"
+            );
+            assert_eq!(
+                phase["queue_ms"][kind], together["transactions"][kind]["queue_ms"],
+                "{agents} agents"
+            );
+        }
         let found = together["agents"].as_array().expect("agents");
         let parts = found.iter().map(|agent| agent["completed"].as_u64().expect("a count"));
         assert_eq!(parts.sum::<u64>(), completed(&alone).iter().sum::<u64>(), "{agents} agents");

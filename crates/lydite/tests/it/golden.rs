@@ -2,7 +2,8 @@
 //! unit and type. Whatever reads results relies on them.
 //!
 //! A file of `golden/` holds the arguments of a run and the document that must come out. What varies from run to run stands
-//! there as its type: `<whole>`, `<float>`, `<float or null>`, `<floats>` for a list of the latter, `<text>` or `<object>`.
+//! there as its type: `<whole>`, `<difference>` for a whole number that may be negative, `<float>`, `<float or null>`,
+//! `<floats>` for a list of the latter, `<text>` or `<object>`.
 
 use crate::loaded;
 use crate::program::{json, lydite, scratch, text};
@@ -35,6 +36,7 @@ fn differences(path: &str, golden: &Value, found: &Value, all: &mut Vec<String>)
         (Value::String(kind), _) if kind.starts_with('<') => {
             let fits = match kind.as_str() {
                 "<whole>" => found.is_u64(),
+                "<difference>" => found.is_i64(),
                 "<float>" => is_float(found),
                 "<float or null>" => is_float(found) || found.is_null(),
                 "<floats>" => found

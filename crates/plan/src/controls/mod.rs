@@ -312,6 +312,8 @@ pub struct PhaseOf<'a> {
     pub number: usize,
     /// The phase in the plan.
     pub span: &'a Span,
+    /// Its measured length in seconds: a run that ended early cuts its last phase.
+    pub seconds: f64,
     /// Its steps.
     pub steps: Range<usize>,
     /// Measurements of the phase.

@@ -6,7 +6,7 @@ use crate::error::PlanError;
 use crate::key::Key;
 use crate::values::ratio;
 use lydite_bench::{Measurement, Mode, Runnable};
-use lydite_report::controls::rate::{self as report, Actual, Asked, Backlog, PhaseRate, Queue};
+use lydite_report::controls::rate::{self as report, Actual, Asked, Backlog, PhaseQueue, PhaseRate, Queue};
 use lydite_report::controls::{Controls, PhaseControls};
 
 /// The rate of an open loop. It has no keys of its own: the mode reads them.
@@ -42,7 +42,17 @@ impl Control for Rate {
             .zip(ends)
             .map(|(step, end)| step.rate.unwrap_or(*rate) * (end - step.from).as_secs_f64());
         let asked_per_s = ratio(due.sum(), (span.to - span.from).as_secs_f64());
-        controls.rate = Some(PhaseRate { asked_per_s });
+        let open = ran.measurement.open_phases.get(phase.number);
+        let actual = open.map(|open| Actual {
+            due_per_s: ratio(open.due as f64, phase.seconds),
+            completed_per_s: ratio(phase.facts.completed.iter().sum::<u64>() as f64, phase.seconds),
+            due: open.due,
+        });
+        controls.rate = Some(PhaseRate { asked_per_s, actual });
+        controls.queue = open.map(|open| PhaseQueue {
+            backlog: open.backlog,
+            grew_by: open.backlog.cast_signed().saturating_sub_unsigned(open.backlog_before),
+        });
     }
 }
 

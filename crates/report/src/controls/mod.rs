@@ -68,6 +68,9 @@ pub struct PhaseControls {
     /// Spread of homes over the warehouses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub imbalance: Option<imbalance::Imbalance>,
+    /// Requests that wait for a session of an open loop.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue: Option<rate::PhaseQueue>,
     /// Requests of an open loop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<rate::PhaseRate>,

@@ -54,4 +54,17 @@ pub struct Actual {
 pub struct PhaseRate {
     /// Configured mean number of requests per second.
     pub asked_per_s: f64,
+    /// Measured rate; `completed_per_s` is of the transactions that were due in the phase.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub actual: Option<Actual>,
+}
+
+/// Requests of an open loop that wait for a session at the end of a phase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PhaseQueue {
+    /// Requests that were due before the end of the phase and that no session had taken by then.
+    pub backlog: u64,
+    /// Difference to their number at the start of the phase; negative if they became fewer.
+    pub grew_by: i64,
 }

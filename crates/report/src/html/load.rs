@@ -50,7 +50,7 @@ pub fn render_load(result: &LoadResult) -> String {
     let metrics = Metrics::without_flags(&[]);
     let data =
         PageData { runs: vec![run], metrics: MetricsData::new(&metrics, &[], &[]), events: events(load) };
-    page_with_footer(&title(result), sections, &data, Markup::default())
+    page_with_footer(&title(result), sections, (&data, &[]), Markup::default())
 }
 
 fn title(result: &LoadResult) -> String {

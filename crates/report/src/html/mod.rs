@@ -21,6 +21,7 @@ mod markup;
 mod metrics;
 mod observed;
 mod overlay;
+mod phases;
 mod pictures;
 mod plot;
 mod range;
@@ -156,11 +157,19 @@ fn page(title: &str, sections: Vec<Section>, data: &PageData, results: &[RunResu
                   from full histograms; the warm-up is excluded from every number.";
     let standard = if results.iter().any(RunResult::is_tpcc) { standard } else { "" };
     footer.push(Markup::with_text("p", &[], &format!("{standard}{method}")));
-    page_with_footer(title, sections, data, footer)
+    let has_picture = matches!(results, [one] if phases::has_picture(one));
+    let styles: &[&'static str] = if has_picture { &[theme::PLOT] } else { &[] };
+    page_with_footer(title, sections, (data, styles), footer)
 }
 
-/// Returns a page with the data of its charts, and the script that draws them.
-fn page_with_footer(title: &str, sections: Vec<Section>, data: &PageData, mut footer: Markup) -> String {
+/// Returns a page with the data of its charts, and the script that draws them. `styles` are added to the style of all
+/// pages.
+fn page_with_footer(
+    title: &str,
+    sections: Vec<Section>,
+    (data, styles): (&PageData, &[&'static str]),
+    mut footer: Markup,
+) -> String {
     footer.push(Markup::with_text(
         "p",
         &[],
@@ -172,7 +181,7 @@ fn page_with_footer(title: &str, sections: Vec<Section>, data: &PageData, mut fo
     charts.push(Markup::fixed("</script>"));
     // Hidden until the script shows it: without the script it would do nothing.
     let theme = Markup::fixed("<button type=\"button\" id=\"theme\" hidden>Theme</button>");
-    frame(title, sections, (&[], theme), footer, charts)
+    frame(title, sections, (styles, theme), footer, charts)
 }
 
 /// Returns a whole page: head, navigation, content, footer, and `last` at the end of the body. `styles` are added to the

@@ -33,6 +33,7 @@ pub(super) fn sections(r: &RunResult, run: &RunData) -> Vec<Section> {
     vec![
         Section::first("Summary", summary(r)),
         Section::new("time", "Over time", "Over time", over_time(r, run)),
+        Section::new("phases", "Phases", "Phases", super::phases::content(r)),
         Section::new("server", "Server", "What the server did", observed::content(r, &run.observed)),
         Section::new("faults", "Faults", "Faults", faults::content(r)),
         Section::new("latency", "Latency", "Latency", latency(r, run)),

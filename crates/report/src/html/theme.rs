@@ -12,6 +12,9 @@ pub(super) const STYLE: &str = concat!(
     include_str!("plot.css"),
 );
 
+/// Style of a picture on other pages.
+pub(super) const PLOT: &str = include_str!("plot.css");
+
 /// The switch between light and dark, which needs no script.
 pub(super) const THEME: &str =
     "<label class=\"theme\"><input type=\"checkbox\" id=\"other-theme\">Light or dark</label>";

@@ -10,6 +10,14 @@ use crate::reasons::{BadValue, NotJudged};
 /// Units of times, with their lengths in seconds.
 const TIMES: [(&str, f64); 5] = [("ms", 1e-3), ("us", 1e-6), ("µs", 1e-6), ("μs", 1e-6), ("s", 1.0)];
 
+/// Returns the number of the phase and the type in the path of a latency of a phase.
+fn of_phase(parts: &[String]) -> Option<(usize, &str)> {
+    let [phases, number, latency, of, ..] = parts else { return None };
+    let is_latency = matches!(latency.as_str(), "latency_ms" | "queue_ms");
+    let number = number.parse().ok().filter(|_| phases == "phases" && is_latency)?;
+    Some((number, of))
+}
+
 impl Metric {
     /// Returns its row of the table of numbers, if it has one.
     fn number(&self) -> Option<&'static Number> {
@@ -39,7 +47,18 @@ impl Metric {
             Quantity::Path(parts) if parts.first().is_some_and(|first| first == "transactions") => {
                 parts.get(1).map(String::as_str)
             }
+            Quantity::Path(parts) => Some(of_phase(parts)?.1),
             _ => None,
+        }
+    }
+
+    /// Returns the completed transactions of a type: of the phase if the value is of one, else of the window.
+    fn samples(&self, result: &RunResult, of: &str) -> u64 {
+        match &self.quantity {
+            Quantity::Path(parts) if let Some((number, _)) = of_phase(parts) => {
+                result.phases.get(number).map_or(0, |phase| phase.completed(of))
+            }
+            _ => result.transactions.get(of).map_or(0, TransactionResult::completed),
         }
     }
 
@@ -75,10 +94,7 @@ impl Metric {
             Some(Needs::NewOrders) => Some("new_order"),
             _ => self.transaction_type(),
         };
-        let count = of.map_or_else(
-            || result.completed(),
-            |of| result.transactions.get(of).map_or(0, TransactionResult::completed),
-        );
+        let count = of.map_or_else(|| result.completed(), |of| self.samples(result, of));
         let of_type = of.map_or_else(String::new, |of| format!(" of type {}", type_name(of)));
         let ended = if needs == Some(Needs::Ended) {
             count + result.total(|t| t.failed) + result.total(|t| t.unknown)
@@ -127,8 +143,7 @@ impl Metric {
     /// Returns true if it is a percentile of too few transactions of a result.
     #[must_use]
     pub fn has_few_samples(&self, result: &RunResult) -> bool {
-        let of = self.transaction_type().map(|of| result.transactions.get(of));
-        let count = of.map_or_else(|| result.completed(), |of| of.map_or(0, TransactionResult::completed));
+        let count = self.transaction_type().map_or_else(|| result.completed(), |of| self.samples(result, of));
         self.of_latency().is_some_and(|number| number.is_thin(count))
     }
 

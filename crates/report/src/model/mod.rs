@@ -12,6 +12,7 @@ mod faults;
 mod load;
 mod nodes;
 mod observed;
+mod phase;
 mod series;
 mod terminals;
 
@@ -21,7 +22,7 @@ use lydite_tpcc::consistency::{CONDITION_COUNT, OWN_CONDITIONS};
 use lydite_tpcc::{Size, StandardKind, TransactionKind};
 use serde::{Deserialize, Serialize};
 
-use crate::controls::{Controls, PhaseControls, sorted};
+use crate::controls::{Controls, sorted};
 use crate::plan::PlanInfo;
 use crate::statements::StatementResult;
 
@@ -39,6 +40,7 @@ pub use faults::{Around, FaultAvailability, FaultResult, PeriodicFault, Settling
 pub use load::{LoadBatches, LoadClient, LoadInfo, LoadPhase, LoadPlan, LoadResult, LoadSeries, TableLoad};
 pub use nodes::{NodeBytes, NodeFigures};
 pub use observed::{Extent, Observed};
+pub use phase::PhaseResult;
 pub use series::{DikeSeries, Series};
 pub use terminals::{TerminalsReport, WasReport};
 
@@ -458,30 +460,6 @@ pub struct ErrorCount {
     pub message: String,
     /// Number of times that it occurred.
     pub count: u64,
-}
-
-/// Results of one phase of the plan. A transaction belongs to the phase in which it was due.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct PhaseResult {
-    /// Name in the plan.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
-    /// Start of the phase, in seconds from the window's start.
-    pub from_s: f64,
-    /// End of the phase, likewise.
-    pub to_s: f64,
-    /// The keys of the plan that it sets, as they were written.
-    #[serde(default)]
-    pub asked: BTreeMap<String, String>,
-    /// Completed transactions by type.
-    #[serde(default)]
-    pub transactions: BTreeMap<String, u64>,
-    /// Completed transactions of all types per second.
-    #[serde(default)]
-    pub tps: f64,
-    /// Configured and measured values of the controls, as for the whole run.
-    #[serde(default, serialize_with = "sorted")]
-    pub controls: PhaseControls,
 }
 
 /// Cause of an outage.

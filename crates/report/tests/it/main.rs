@@ -8,6 +8,7 @@ mod fixtures;
 mod groups;
 mod metrics;
 mod page;
+mod phases;
 mod sample;
 mod summary;
 mod sweep;

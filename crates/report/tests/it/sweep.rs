@@ -228,6 +228,30 @@ fn the_number_of_a_phase_is_a_metric() {
     assert_eq!(value("phases.2.tps"), None, "there are two");
 }
 
+/// A percentile of a phase rests on the transactions of that phase.
+#[test]
+fn the_latency_of_a_phase_is_a_metric_with_its_unit_and_its_samples() {
+    let phase = |completed: u64| PhaseResult {
+        transactions: [("new_order".to_owned(), completed)].into(),
+        latency_ms: [("new_order".to_owned(), Latency { p99: Some(7.5), ..Latency::default() })].into(),
+        ..PhaseResult::default()
+    };
+    let window = TransactionResult { committed: 1_999, ..TransactionResult::default() };
+    let result = RunResult {
+        phases: vec![phase(1_900), phase(99)],
+        transactions: [("new_order".to_owned(), window)].into(),
+        ..RunResult::default()
+    };
+    let [first, second] =
+        [0, 1].map(|number| Metric::parse(&format!("phases.{number}.latency_ms.new_order.p99")).unwrap());
+    assert_eq!((first.unit(), first.transaction_type()), ("ms", Some("new_order")));
+    assert_eq!(first.judged(&result).unwrap(), 7.5);
+    assert_eq!(second.of(&result), Some(7.5));
+    let why = second.judged(&result).unwrap_err().to_string();
+    assert!(why.contains("needs at least 100 transactions of type New-Order, but only 99 were"), "{why}");
+    assert_eq!((first.has_few_samples(&result), second.has_few_samples(&result)), (false, true));
+}
+
 #[test]
 fn a_figure_over_time_spreads_each_second_over_the_complete_runs() {
     let metric = "controls.contention.per_second";

@@ -94,10 +94,7 @@ pub(crate) fn common<W: Runnable>(
         },
         tps: measured.tps(),
         transactions,
-        aborts: AbortReason::ALL
-            .into_iter()
-            .map(|reason| (reason.name().to_string(), measured.aborts[reason.index()]))
-            .collect(),
+        aborts: by_reason(&measured.aborts),
         errors: measured
             .errors
             .iter()
@@ -139,6 +136,11 @@ fn warnings<W: Runnable>(measured: &Measurement<W>, description: &Description) -
         )
     }))
     .collect()
+}
+
+/// Returns aborted attempts by the name of their reason.
+pub(super) fn by_reason(aborts: &[u64; AbortReason::COUNT]) -> BTreeMap<String, u64> {
+    AbortReason::ALL.into_iter().map(|reason| (reason.name().to_string(), aborts[reason.index()])).collect()
 }
 
 fn transaction(measured: &KindMeasurement, completed: u64) -> Result<TransactionResult, Failure> {

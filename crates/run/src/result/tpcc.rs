@@ -1,6 +1,8 @@
 //! The result document of a run of TPC-C.
 
-use super::common::{common, completed_of, direct, encoded, first_ms, open, plan_common, seconds_common};
+use super::common::{
+    by_reason, common, completed_of, direct, encoded, first_ms, open, plan_common, seconds_common,
+};
 use super::load::of_warehouses;
 use crate::loading::LoadDone;
 use lydite_bench::{Histogram, Measurement, Mode, PhaseFacts, Second};
@@ -214,24 +216,32 @@ impl Parts<'_> {
             let last = steps.partition_point(|step| step.phase <= number);
             let facts = self.ran.measurement.facts.phases.get(number).unwrap_or(&none);
             let completed = facts.completed.iter().sum::<u64>();
-            let of = PhaseOf { number, span, steps: first..last, facts };
+            let seconds = to_s - from_s;
+            let of = PhaseOf { number, span, seconds, steps: first..last, facts };
+            let measured = self.ran.measurement.phase(number);
             phases.push(PhaseResult {
                 name: span.name.clone(),
                 from_s,
                 to_s,
                 asked: span.asked.clone(),
-                transactions: self
-                    .plan
-                    .schedule
-                    .kinds()
-                    .into_iter()
-                    .map(|kind| (kind.name().to_owned(), facts.completed[kind.index()]))
-                    .collect(),
-                tps: ratio(completed as f64, to_s - from_s),
+                transactions: self.by_type(|kind| facts.completed[kind]),
+                tps: ratio(completed as f64, seconds),
+                latency_ms: self.by_type(|kind| Latency::from_histogram(&measured.kinds[kind].latency)),
+                queue_ms: self.by_type(|kind| Latency::from_histogram(&measured.kinds[kind].queue)),
+                retries: self.by_type(|kind| measured.kinds[kind].retries),
+                failed: self.by_type(|kind| measured.kinds[kind].failed),
+                unknown: self.by_type(|kind| measured.kinds[kind].unknown),
+                aborts: by_reason(&measured.aborts),
                 controls: self.plan.controls.written_of_phase(&self.ran, &of),
             });
         }
         phases
+    }
+
+    /// Returns the values of the types that belong to the run, by name. `of` gets the index of a type.
+    fn by_type<T>(&self, of: impl Fn(usize) -> T) -> BTreeMap<String, T> {
+        let kinds = self.plan.schedule.kinds().into_iter();
+        kinds.map(|kind| (kind.name().to_owned(), of(kind.index()))).collect()
     }
 
     /// Returns the number of active warehouses.
