@@ -77,7 +77,10 @@ fn a_phase_has_no_words_for_what_it_lacks() {
     assert!(text.contains("rate 200: 200 tx/s\nphase    2, 10 to 20 s, rate 2000: 2,000 tx/s\n"), "{text}");
     assert!(!text.contains('~'), "{text}");
     let page = render_html(&[result]);
-    assert!(section(&page).contains("<table") && !section(&page).contains("<svg"), "a table without a picture");
+    assert!(
+        section(&page).contains("<table") && !section(&page).contains("<svg"),
+        "a table without a picture"
+    );
 }
 
 /// Returns the section of the phases.
