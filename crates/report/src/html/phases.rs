@@ -23,7 +23,7 @@ pub(super) fn content(r: &RunResult) -> Markup {
     all
 }
 
-/// Returns a column of the table of phases: its head, true for numbers, and the text of a phase.
+/// A column of the table of phases: its head, true for numbers, and the text of a phase.
 type Column<'a> = (String, bool, Box<dyn Fn(&PhaseResult) -> String + 'a>);
 
 /// The table with a row for each phase.
