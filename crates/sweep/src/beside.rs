@@ -88,7 +88,8 @@ pub(crate) fn shown(key: &str, text: &str) -> String {
     if !COMMANDS.contains(&key) {
         return text.to_owned();
     }
-    let line: String = text.trim().chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
+    let line: String =
+        text.trim().chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
     secret::shown_fault(&line)
 }
 
