@@ -400,7 +400,10 @@ fn wait_until_ready(
         if ended || begun.elapsed() > PATIENCE {
             let log = fs::read(server.path.join(LOG)).unwrap_or_default();
             let log = String::from_utf8_lossy(log.get(before..).unwrap_or_default());
-            let error = log.lines().rfind(|line| line.contains("[ERROR]")).or(log.lines().last());
+            let is_error = |line: &&str| line.contains("[ERROR]");
+            // One that ends says why, and then what follows from it.
+            let error = if ended { log.lines().find(is_error) } else { log.lines().rfind(is_error) };
+            let error = error.or(log.lines().last());
             let what = if ended { "has ended again" } else { "is not ready yet" };
             return Err(LabError::Failed(format!(
                 "the server for port {} {what}: {} (its log is {})",

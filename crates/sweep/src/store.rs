@@ -145,6 +145,15 @@ impl Manifest {
         format!("{name}.{repetition}")
     }
 
+    /// Returns true if a run of a point was made, in the directory at `path`.
+    fn has_runs(&self, path: &Path, point: &KnownPoint) -> bool {
+        (1..=self.repetitions).any(|repetition| {
+            let name = format!("{}.{repetition}", point.name);
+            // The result of a run that was killed has no ending.
+            self.runs.contains_key(&name) || path.join(RESULTS).join(format!("{name}.json")).exists()
+        })
+    }
+
     /// Returns the path of its result, relative to the directory.
     fn file(&self, point: &Point, repetition: u32) -> String {
         format!("{RESULTS}/{}.json", self.run(point, repetition))
@@ -185,8 +194,8 @@ pub(crate) fn read_manifest(directory: &Path) -> Result<Option<Manifest>, Failur
     directory::read_manifest(directory, &KIND)
 }
 
-/// Rejects a directory with results of another experiment. More points or repetitions, and other titles and figures,
-/// are allowed.
+/// Rejects a directory with results of another experiment. More points or repetitions, other titles and figures, and
+/// changes of points without a run are allowed.
 pub(crate) fn require_same_experiment(
     path: &Path,
     known: &Manifest,
@@ -196,7 +205,7 @@ pub(crate) fn require_same_experiment(
     let gone: Vec<&KnownPoint> = known
         .points
         .iter()
-        .filter(|(digest, _)| !now.contains(digest.as_str()))
+        .filter(|(digest, point)| !now.contains(digest.as_str()) && known.has_runs(path, point))
         .map(|(_, point)| point)
         .collect();
     let new = manifest(experiment, None);

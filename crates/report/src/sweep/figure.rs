@@ -131,8 +131,8 @@ pub struct Cell {
     pub partial: u32,
     /// Complete runs with checks that do not hold.
     pub unchecked: u32,
-    /// Numbers of the runs, each with its repetition, for verdicts; empty in figures over lists and for boxes.
-    #[serde(skip)]
+    /// Numbers of the runs, each after its repetition; empty in figures over lists and for boxes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<(u32, f64)>,
 }
 

@@ -117,8 +117,7 @@ fn servers_have_the_settings_of_each_point_and_at_the_end_the_usual_ones() {
     assert_back();
 
     bench.change(SETTINGS);
-    let fresh = ["--fresh"];
-    let mut running = sweep(&fresh).start();
+    let mut running = sweep(&[]).start();
     running.wait_until("a result", || !bench.results().is_empty());
     running.signal(libc::SIGKILL);
     running.wait();
