@@ -9,9 +9,13 @@ use std::fs::{self, File};
 use std::os::fd::AsRawFd;
 use std::process::Command;
 
-/// A lab with a disk of its own; none on a machine that can't have one.
 fn lab(kind: &'static str, more: &[&str]) -> Option<Lab> {
-    match Lab::try_start_of(kind, &[&["--disk", "512M"], more].concat()) {
+    on_disk(kind, "512M", more)
+}
+
+/// A lab with a disk of its own; none on a machine that can't have one.
+pub(crate) fn on_disk(kind: &'static str, size: &str, more: &[&str]) -> Option<Lab> {
+    match Lab::try_start_of(kind, &[&["--disk", size], more].concat()) {
         Ok(lab) => Some(lab),
         Err(ended) => {
             // Not every user may mount file systems, and not every machine has loop devices.
