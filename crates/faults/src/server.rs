@@ -129,9 +129,13 @@ impl Down {
         self.process
     }
 
-    /// Returns true if there is nothing to start again: somebody has ended the server's lab, and its disk is gone.
+    /// Returns true if there is nothing to start again: somebody has ended the server's lab, and its disk or the directory
+    /// above its data is gone.
     pub(crate) fn is_given_up(&self) -> bool {
-        self.server.disk.as_ref().is_some_and(|disk| !disk.volume.image.exists())
+        match &self.server.disk {
+            Some(disk) => !disk.volume.image.exists(),
+            None => self.server.data.parent().is_some_and(|above| !above.exists()),
+        }
     }
 
     /// Notes that the servers go down now.

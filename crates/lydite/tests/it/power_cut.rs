@@ -97,6 +97,46 @@ impl Lab {
         self.directory().join("disk")
     }
 
+    /// Injects a fault in a run and kills its guard and the run, once it is in force and `also` is true.
+    fn leave_behind(&self, fault: &str, also: impl Fn() -> bool) {
+        let mut run = self.run("600s", &[fault], &["--no-check"]);
+        run.wait_until("the fault", || also() && self.place.list().contains("guarded by"));
+        let list = self.place.list();
+        let (_, rest) = list.split_once("guarded by ").expect("a guard");
+        let digits: String =
+            rest.chars().skip_while(|sign| !sign.is_ascii_digit()).take_while(char::is_ascii_digit).collect();
+        let guard: i32 = digits.parse().unwrap_or_else(|_| panic!("{list}"));
+        // SAFETY: kill has no memory preconditions. The guard waits for the end of its fault.
+        assert_eq!(unsafe { libc::kill(guard, libc::SIGKILL) }, 0);
+        run.signal(libc::SIGKILL);
+        run.wait();
+        assert!(self.place.list().contains("left behind"), "{}", self.place.list());
+    }
+
+    /// Fails unless the end of the lab ends the faults that are left on it, and so does the start of another one in its
+    /// place.
+    fn assert_forgotten(&self) {
+        let notes = self.place.file(&format!("lydite-faults-{}", self.user()));
+        let copy = self.place.file("copy");
+        let copied = Command::new("cp").arg("-a").arg(&notes).arg(&copy).status();
+        assert!(copied.expect("cp").success());
+        let down = || assert!(self.place.lydite(&["lab", "down", "pg"]).code(0).stderr.is_empty());
+        down();
+        assert_eq!(self.place.list(), "no active faults\n");
+        // As if the directory of the lab had been removed by hand.
+        fs::remove_dir_all(&notes).expect("the notes");
+        fs::rename(&copy, &notes).expect("their copy");
+        assert!(self.place.list().contains("left behind"));
+        self.place.lydite(&["lab", "up", "pg"]).code(0);
+        assert_eq!(self.place.list(), "no active faults\n");
+        down();
+    }
+
+    fn user(&self) -> u32 {
+        // SAFETY: geteuid has no preconditions.
+        unsafe { libc::geteuid() }
+    }
+
     fn is_mounted(&self) -> bool {
         let mounts = fs::read_to_string("/proc/self/mountinfo").expect("mounts");
         mounts.contains(text(&self.disk()))
@@ -117,17 +157,7 @@ fn postgresql_keeps_what_it_acknowledged_when_its_power_is_cut_also_if_the_cut_i
     assert_survived(&audit(&lab));
 
     // Nobody is left to undo this one.
-    let mut run = lab.run("600s", &["power-cut@0.5s..590s/lab:pg"], &["--no-check"]);
-    run.wait_until("the cut", || !lab.is_mounted() && lab.place.list().contains("guarded by"));
-    let list = lab.place.list();
-    let (_, rest) = list.split_once("guarded by ").expect("a guard");
-    let digits: String =
-        rest.chars().skip_while(|sign| !sign.is_ascii_digit()).take_while(char::is_ascii_digit).collect();
-    let guard: i32 = digits.parse().unwrap_or_else(|_| panic!("{list}"));
-    // SAFETY: kill has no memory preconditions. The guard waits for the end of its fault.
-    assert_eq!(unsafe { libc::kill(guard, libc::SIGKILL) }, 0);
-    run.signal(libc::SIGKILL);
-    run.wait();
+    lab.leave_behind("power-cut@0.5s..590s/lab:pg", || !lab.is_mounted());
     let restarted = lab.place.lydite(&["lab", "restart", "pg"]).code(0);
     assert!(restarted.stderr.contains(" runs again"), "{restarted:?}");
     let check = || {
@@ -146,6 +176,17 @@ fn postgresql_keeps_what_it_acknowledged_when_its_power_is_cut_also_if_the_cut_i
     lab.shut_down();
     lab.place.lydite(&["lab", "down", "pg"]).code(0);
     assert!(!lab.is_mounted() && !lab.directory().exists());
+
+    let Some(lab) = self::lab("pg", &[]) else { return };
+    lab.leave_behind("power-cut@0.5s..590s/lab:pg", || !lab.is_mounted());
+    lab.assert_forgotten();
+}
+
+#[test]
+fn a_lab_that_ends_or_starts_anew_forgets_faults_that_were_left_behind_on_its_servers() {
+    let lab = Lab::new();
+    lab.leave_behind("kill@0.5s..590s/lab:pg", || true);
+    lab.assert_forgotten();
 }
 
 #[test]
