@@ -196,7 +196,10 @@ fn postgresql_without_syncs_fails_the_test_of_the_loss_of_power() {
     assert_eq!(lab.place.lydite(&up).code(0).stdout.trim(), lab.url, "once more is the same");
     let other = lab.place.lydite(&["lab", "up", "pg", "--set", "fsync=on"]).code(2);
     assert!(other.only_error().contains("there is a lab without --set fsync=on"), "{other:?}");
-    assert_lost(&audit(&lab));
+    let all = audit(&lab);
+    assert_lost(&all);
+    let seen = test_of(&all.1, "durability-4", "local")["seen"].as_str().expect("words");
+    assert!(!seen.contains("HINT:") && !seen.contains("see lydite faults list"), "{seen}");
 }
 
 #[test]
@@ -241,6 +244,10 @@ fn settings_of_a_lab_are_checked_before_anything_is_made() {
     let ended = place.lydite(&["lab", "up", "pg", "--set", "no_such_setting=1"]);
     assert_eq!(ended.code, Some(3), "{ended:?}");
     assert!(ended.errors().join("\n").contains("no_such_setting"), "{ended:?}");
+    // The line with the cause, and no log that was deleted with the lab.
+    let ended = place.lydite(&["lab", "up", "mariadb", "--set", "no_such_setting=1"]).code(3);
+    let errors = ended.errors().join("\n");
+    assert!(errors.contains("no_such_setting") && !errors.contains("its log is"), "{ended:?}");
     let left = place.lydite(&["lab", "list"]).code(0);
     assert!(!left.stdout.contains("127.0.0.1"), "{left:?}");
 }
