@@ -207,6 +207,10 @@ fn files_that_drop_or_lack_tables_are_refused_before_anything_is_touched() {
             "the target option partitions shapes Lydite's own",
         ),
         (&["load", &url, "--workload", "micro", "--schema", text(&own)], "is for --workload tpcc only"),
+        (
+            &["load", "--csv", "/nowhere/csv", "-w", "1", "--schema", text(&own)],
+            "is for the tables of a database: name a TARGET",
+        ),
     ] {
         let refused = lydite(command).code(2);
         assert!(refused.only_error().contains(words), "{words}: {refused:?}");
