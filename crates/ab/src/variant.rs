@@ -8,15 +8,13 @@ use lydite_lab::{LabTarget, Trial};
 use lydite_plan::controls::faults::addresses_of;
 use lydite_plan::entries::{Entries, PLAN_NAMES};
 use lydite_plan::keys;
-use lydite_sweep::{ShellCommand, Subject, reject_keys_of_single_runs};
+use lydite_sweep::{DEFAULT_TARGET, ShellCommand, Subject, reject_keys_of_single_runs};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// The prefix of keys that set an option of the target's URL.
 const OPTION_PREFIX: &str = "target.";
-/// The target of a plan without one.
-const TARGET: &str = "gemel:";
 
 /// The user's words for one side.
 #[derive(Debug, Default)]
@@ -103,7 +101,7 @@ pub(crate) fn read(
     if entries.text("require").is_some() {
         entries.wrong("require", "is for single runs: leave it out");
     }
-    let mut url = entries.text("target").unwrap_or_else(|| TARGET.to_owned());
+    let mut url = entries.text("target").unwrap_or_else(|| DEFAULT_TARGET.to_owned());
     for (key, value) in options {
         match TargetSpec::with_option(&url, &key[OPTION_PREFIX.len()..], &value) {
             Ok(longer) => url = longer,

@@ -35,6 +35,10 @@ pub(crate) fn foreign(
     let (size, warehouses) = scale(items, warehouses)?;
     let keys = Keys::new(size, warehouses);
     let found = scan_all(&files, jobs, stopped, &|file| scan(file, Allowed::Keys(&keys), stopped))?;
+    let cut = cut_lines(&files, &found);
+    if !cut.is_empty() {
+        return Err(CsvError::Bad { problems: cut });
+    }
     let mut counts: BTreeMap<(Table, u32), u64> = BTreeMap::new();
     let (mut lines_of_orders, mut names) = (BTreeMap::new(), vec![0_u64; NAMES as usize]);
     for (file, scanned) in files.iter().zip(&found) {
@@ -75,6 +79,20 @@ pub(crate) fn foreign(
         return Err(CsvError::Bad { problems });
     }
     Ok(rows(meta, files, found, true))
+}
+
+/// Returns the files whose last line has no end, unless all files are so: a program ends its last lines always or never, and
+/// the rest of a value may be missing.
+fn cut_lines(files: &[RowsFile], found: &[Scanned]) -> Vec<Problem> {
+    if !found.iter().any(|scanned| scanned.bytes > 0 && !scanned.open) {
+        return Vec::new();
+    }
+    let open = files.iter().zip(found).filter(|(_, scanned)| scanned.open);
+    let problem = |(file, scanned): (&RowsFile, &Scanned)| {
+        let what = "is the last one and has no end, which other files have: the file was cut: copy it again, or end the line";
+        Problem::at(&file.name, scanned.rows + u64::from(file.header), what)
+    };
+    open.map(problem).take(PROBLEMS_MAX).collect()
 }
 
 /// Returns size and warehouses of rows of another program, by the rows of ITEM and of WAREHOUSE.

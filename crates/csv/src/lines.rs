@@ -14,6 +14,8 @@ pub(crate) struct LineReader {
     crc: crc32fast::Hasher,
     bytes: u64,
     lines: u64,
+    /// True if the line that was read last has no end.
+    open: bool,
 }
 
 impl LineReader {
@@ -24,7 +26,7 @@ impl LineReader {
             file.seek(SeekFrom::Start(from))?;
         }
         let inner = BufReader::with_capacity(CHUNK, file.take(length));
-        Ok(Self { inner, line: Vec::new(), crc: crc32fast::Hasher::new(), bytes: 0, lines: 0 })
+        Ok(Self { inner, line: Vec::new(), crc: crc32fast::Hasher::new(), bytes: 0, lines: 0, open: false })
     }
 
     /// Reads the next line, and returns it without its end; `None` at the end of the file.
@@ -36,7 +38,9 @@ impl LineReader {
         self.crc.update(&self.line);
         self.bytes += self.line.len() as u64;
         self.lines += 1;
-        let line = self.line.strip_suffix(b"\n").unwrap_or(&self.line);
+        let whole = self.line.strip_suffix(b"\n");
+        self.open = whole.is_none();
+        let line = whole.unwrap_or(&self.line);
         Ok(Some(line.strip_suffix(b"\r").unwrap_or(line)))
     }
 
@@ -48,6 +52,11 @@ impl LineReader {
     /// Returns the length of the whole file now.
     pub(crate) fn file_length(&self) -> io::Result<u64> {
         Ok(self.inner.get_ref().get_ref().metadata()?.len())
+    }
+
+    /// Returns true if the last line so far has no end.
+    pub(crate) fn is_open(&self) -> bool {
+        self.open
     }
 
     /// Returns the lines so far.

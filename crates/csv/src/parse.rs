@@ -8,6 +8,7 @@ use lydite_tpcc::rows::{
     Warehouse,
 };
 use lydite_tpcc::schema::Table;
+use lydite_tpcc::text::Credit;
 use lydite_tpcc::{CarrierId, CustomerId, DistrictId, ItemId, OrderId, WarehouseId};
 
 /// Reader of the lines of a table.
@@ -160,7 +161,7 @@ fn customer(of: &mut Cells<'_>) -> Result<Customer, Unfit> {
         address: address(of, 6)?,
         phone: of.text(11)?,
         since: of.time(12)?,
-        credit: of.text(13)?,
+        credit: credit(of, 13)?,
         credit_lim: of.money(14)?,
         discount: of.rate(15)?,
         balance: of.money(16)?,
@@ -169,6 +170,15 @@ fn customer(of: &mut Cells<'_>) -> Result<Customer, Unfit> {
         delivery_cnt: of.int(19)?,
         data: of.text(20)?,
     })
+}
+
+/// Reads C_CREDIT, by which Payment tells customers with bad credit (clause 2.5.2.2).
+fn credit(of: &Cells<'_>, number: usize) -> Result<Credit, Unfit> {
+    let credit: Credit = of.text(number)?;
+    match &*credit {
+        "GC" | "BC" => Ok(credit),
+        other => Err(Unfit(format!("c_credit is {other:?}, and must be GC or BC"))),
+    }
 }
 
 fn history(of: &mut Cells<'_>) -> Result<History, Unfit> {

@@ -50,6 +50,8 @@ pub(crate) struct Scanned {
     pub(crate) rows: u64,
     pub(crate) bytes: u64,
     pub(crate) crc: u32,
+    /// True if the last line has no end.
+    pub(crate) open: bool,
     pub(crate) warehouses: BTreeMap<u32, OfWarehouse>,
     /// Occurrences of each last name, by its number, in a file of CUSTOMER of another program; else empty.
     pub(crate) names: Vec<u64>,
@@ -126,7 +128,7 @@ pub(crate) fn scan(
         }
     }
     segments.end(&lines, &mut found);
-    (found.bytes, found.crc) = (lines.bytes(), lines.crc());
+    (found.bytes, found.crc, found.open) = (lines.bytes(), lines.crc(), lines.is_open());
     Ok(found)
 }
 

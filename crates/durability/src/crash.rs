@@ -180,7 +180,10 @@ impl Crash {
     fn power_loss(url: &str, spec: &TargetSpec) -> Self {
         let addresses = addresses_of(url);
         match places::last_server(&addresses) {
-            Ok(Some(Server { disk: Some(_), .. })) => on_all(POWER_CUT, Where::Nodes(None), &addresses, spec)
+            // A cut hits every server on the disk, so also those that the URL does not name.
+            Ok(Some(Server { disk: Some(_), .. })) => places::with_whole_lab(&addresses)
+                .map_err(|problem| vec![problem.to_string()])
+                .and_then(|addresses| on_all(POWER_CUT, Where::Nodes(None), &addresses, spec))
                 .map(|(fault, nodes)| Self::PowerLoss { fault, nodes })
                 .unwrap_or_else(|problems| Self::Unknown(Failure::PowerLoss, problems.join("; "))),
             Ok(last) => {

@@ -214,10 +214,10 @@ fn undo(noted: &Left) -> Result<String, FaultError> {
         match noted.undo() {
             Err(_) if Instant::now() < until => thread::sleep(UNDO_AGAIN),
             Err(problem) => {
-                let words = format!("{problem}: see lydite faults list");
                 return Err(match problem {
-                    FaultError::Down(_) => FaultError::Down(words),
-                    _ => FaultError::Failed(words),
+                    // The server says why, and the list does not.
+                    FaultError::Down(_) => problem,
+                    _ => FaultError::Failed(format!("{problem}: see lydite faults list")),
                 });
             }
             Ok(proof) => return Ok(proof),

@@ -4,6 +4,7 @@
 use crate::cluster::{Position, Rejoin};
 use crate::error::FaultError;
 use crate::fault::{Fault, Server, Site};
+use crate::last_words;
 use crate::process::{ProcessId, Processes, environment, now_ms, wait_while};
 use crate::schedule::Schedule;
 use crate::sockets::{accepts, wait_until_accepts};
@@ -129,9 +130,13 @@ impl Down {
         self.process
     }
 
-    /// Returns true if there is nothing to start again: somebody has ended the server's lab, and its disk is gone.
+    /// Returns true if there is nothing to start again: somebody has ended the server's lab, and its disk or the directory
+    /// above its data is gone.
     pub(crate) fn is_given_up(&self) -> bool {
-        self.server.disk.as_ref().is_some_and(|disk| !disk.volume.image.exists())
+        match &self.server.disk {
+            Some(disk) => !disk.volume.image.exists(),
+            None => self.server.data.parent().is_some_and(|above| !above.exists()),
+        }
     }
 
     /// Notes that the servers go down now.
@@ -153,32 +158,40 @@ impl Down {
         let positions = Self::positions(servers)?;
         let leader = Self::leader(servers, &positions)?;
         let mut started = vec![None; servers.len()];
+        let said_before: Vec<u64> = servers.iter().map(Self::said).collect();
         for number in leader.into_iter().chain((0..servers.len()).filter(|number| Some(*number) != leader)) {
             let position = positions[number].as_ref();
             started[number] = servers[number].start(position, Some(number) == leader)?;
             // Without a cluster to join the others would wait for its old nodes.
             if Some(number) == leader {
-                servers[number].wait_until_accepts(started[number], Instant::now() + PATIENCE)?;
+                let since = said_before[number];
+                servers[number].wait_until_accepts(started[number], Instant::now() + PATIENCE, since)?;
             }
         }
         let (mut told, until) = (Vec::new(), Instant::now() + PATIENCE);
-        for (server, child) in servers.iter().zip(started) {
+        for ((server, child), said) in servers.iter().zip(started).zip(said_before) {
             let port = server.server.port;
-            server.wait_until_accepts(child, until)?;
+            server.wait_until_accepts(child, until, said)?;
             let since = now_ms().saturating_sub(server.since_ms);
             told.push(format!("port {port} refused connections for {:.1} s", since as f64 / 1e3));
         }
         Ok(told.join(", "))
     }
 
-    /// Waits until the server, which is this process, accepts connections.
-    fn wait_until_accepts(&self, child: Option<ProcessId>, until: Instant) -> Result<(), FaultError> {
+    /// Waits until the server, which is this process, accepts connections. `said` is the length of its output before its
+    /// start, in bytes.
+    fn wait_until_accepts(
+        &self,
+        child: Option<ProcessId>,
+        until: Instant,
+        said: u64,
+    ) -> Result<(), FaultError> {
         let lives = || child.is_none_or(ProcessId::lives);
         let port = self.server.port;
         if wait_until_accepts(port, until.saturating_duration_since(Instant::now()), lives) {
             return Ok(());
         }
-        let words = format!("the server on port {port} did not come back: {}", self.last_words());
+        let words = format!("the server on port {port} did not come back: {}", self.last_words(said));
         Err(FaultError::Down(words))
     }
 
@@ -298,11 +311,16 @@ impl Down {
         process != self.process && its.eq(self.arguments.iter()) && process.lives()
     }
 
-    /// Returns the last line of the server's output.
-    fn last_words(&self) -> String {
+    /// Returns the length of the server's output so far, in bytes; 0 without a file.
+    fn said(&self) -> u64 {
+        self.output.as_ref().and_then(|path| fs::metadata(path).ok()).map_or(0, |file| file.len())
+    }
+
+    /// Returns the reason in what the server has written since its output had this length.
+    fn last_words(&self, said: u64) -> String {
         let text = self.output.as_ref().map(|path| fs::read(path).unwrap_or_default()).unwrap_or_default();
-        let text = String::from_utf8_lossy(&text);
-        text.lines().last().unwrap_or("it wrote no reason").to_owned()
+        let text = String::from_utf8_lossy(text.get(said as usize..).unwrap_or_default());
+        last_words::reason(&text).unwrap_or("it wrote no reason").to_owned()
     }
 }
 

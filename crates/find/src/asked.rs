@@ -8,7 +8,7 @@ use lydite_plan::Problem;
 use lydite_plan::destination::documents;
 use lydite_plan::entries::Entries;
 use lydite_plan::values::{flag, longer_than_nothing};
-use lydite_sweep::{Origin, Subject, reject_keys_of_single_runs};
+use lydite_sweep::{DEFAULT_TARGET, Origin, Subject, reject_keys_of_single_runs};
 use std::path::PathBuf;
 
 /// The search ends when the failing level is at most this share above the holding one, unless the user says another.
@@ -157,7 +157,7 @@ fn subject(
     range: &Range,
     errors: &mut Vec<String>,
 ) -> Option<Subject> {
-    let url = entries.text("target").unwrap_or_else(|| "gemel:".to_owned());
+    let url = entries.text("target").unwrap_or_else(|| DEFAULT_TARGET.to_owned());
     let mut known = None;
     for (flag, level) in [("--lowest", range.lowest), ("--highest", range.highest), ("--start", range.start)]
     {

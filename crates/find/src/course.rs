@@ -105,7 +105,8 @@ impl<'a> Course<'a> {
     fn judged(&self) -> Outcome {
         match self.next() {
             Next::Unjudged(level, why) => Err(Failure::usage(format!(
-                "{} {level} can't be judged: {why}: make runs longer (--duration), or name a higher --lowest and --start",
+                "{} {level} can't be judged: {why}: make runs longer (--duration), or name a higher --lowest and --start, \
+                 with --fresh",
                 self.experiment.quantity.name
             ))),
             _ => Ok(()),
@@ -140,6 +141,8 @@ impl<'a> Course<'a> {
         let subject = &experiment.subject;
         let url = subject.lab.as_ref().map(|lab| self.labs.url(lab, self.interrupt)).transpose()?;
         let number = self.store.runs().last_key_value().map_or(1, |(last, _)| last + 1);
+        // A process that was killed may have left the result of a run that it did not note.
+        self.store.files.remove(&Store::file(number))?;
         let mut given = subject.given.clone();
         given.insert(experiment.quantity.key.to_owned(), (experiment.quantity.value)(level));
         // Two runs of a level with the same inputs and arrivals would be one sample, not two.
@@ -216,7 +219,10 @@ impl<'a> Course<'a> {
             return Err(Failure::CheckFailed(said()));
         }
         if !counts(&run.ending) {
-            return Err(Failure::usage(said()));
+            return Err(match run.ending.exit_code {
+                Some(2) => Failure::usage(said()),
+                _ => Failure::Target(said()),
+            });
         }
         self.runs.push((number, played));
         Ok(())

@@ -1,4 +1,4 @@
-//! The directory of a search: its manifest, and a result for each run. The results alone decide what is done.
+//! The directory of a search: its manifest, and a result for each run. Both decide what is done.
 
 use crate::experiment::Experiment;
 use lydite_console::exit::{Failure, Outcome};
@@ -41,28 +41,20 @@ pub(crate) struct Run {
     pub(crate) ending: Ending,
 }
 
-/// Everything in which two calls must agree to be the same search.
+/// Everything in which two calls must agree to be the same search. The range is none of it: what a level showed holds in
+/// any range.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Identity {
     plan: BTreeMap<String, String>,
     tables: String,
-    range: String,
     reload: Origin,
 }
 
 impl Identity {
     fn of(experiment: &Experiment) -> Self {
-        let range = &experiment.range;
         Self {
             plan: shown(experiment),
             tables: format!("{:016x}", xxh3_64(experiment.subject.tables.as_bytes())),
-            range: format!(
-                "{} to {} from {} within {} %",
-                range.lowest,
-                range.highest,
-                range.start,
-                100.0 * range.resolution
-            ),
             reload: experiment.origin,
         }
     }
@@ -80,9 +72,6 @@ impl Identity {
         }
         if self.tables != now.tables {
             all.push("a table of its plan is another one".to_owned());
-        }
-        if self.range != now.range {
-            all.push(format!("its range is {}, now {}", self.range, now.range));
         }
         if self.reload != now.reload {
             all.push(format!("its database is {}, now {}", self.reload.words(), now.reload.words()));

@@ -2,6 +2,7 @@
 
 use crate::directories::{directory, root};
 use crate::kind::Kind;
+use crate::left;
 use crate::note::Lab;
 use crate::servers::{kill, stop};
 use lydite_console::exit::{Failure, Outcome};
@@ -18,7 +19,7 @@ pub fn down(name: &str, dir: Option<PathBuf>) -> Outcome {
     end(kind, &directory, &Lab::of(kind, &directory)?)
 }
 
-/// Stops the servers of a lab and deletes its directory.
+/// Stops the servers of a lab, deletes its directory, and ends faults that were left behind on its servers.
 pub(crate) fn end(kind: &Kind, directory: &Path, lab: &Lab) -> Outcome {
     match &lab.disk {
         Some(disk) if disk.is_cut()? => kill(kind.servers, &lab.servers)?,
@@ -33,6 +34,7 @@ pub(crate) fn end(kind: &Kind, directory: &Path, lab: &Lab) -> Outcome {
             directory.display()
         ))
     })?;
+    left::end(directory);
     // Succeeds for the last lab; other labs keep the directory.
     let _others = fs::remove_dir(root());
     Ok(())

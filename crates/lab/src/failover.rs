@@ -62,7 +62,7 @@ pub fn losses(name: &str) -> Result<Option<PlannedLosses>, LabError> {
 /// There is no such lab or server, or no other server answers, so that nobody else would have the rows.
 pub fn lose(place: &str, dir: Option<PathBuf>) -> Outcome {
     let (name, node) = place.split_once('/').unwrap_or((place, ""));
-    let kind = with_replicas(name)?;
+    let kind = with_replicas(name, "go on without a lost server")?;
     let directory = directory(kind, dir)?;
     let _alone = Lab::lock_within(&directory, PATIENCE)?;
     let lab = Lab::of(kind, &directory)?;
@@ -89,7 +89,7 @@ pub fn lose(place: &str, dir: Option<PathBuf>) -> Outcome {
 /// # Errors
 /// There is no such lab, its primary runs, no replica answers, or a server does not start.
 pub fn promote(name: &str, dir: Option<PathBuf>) -> Outcome {
-    let kind = with_replicas(name)?;
+    let kind = with_replicas(name, "can be promoted")?;
     let directory = directory(kind, dir)?;
     let mut _alone = Lab::lock_within(&directory, PATIENCE)?;
     let mut lab = Lab::of(kind, &directory)?;
@@ -150,12 +150,12 @@ fn take_place(servers: &mut [Server], replica: usize) {
     servers.iter_mut().zip(ports).for_each(|(server, port)| server.port = port);
 }
 
-/// Returns a kind of labs with replicas.
-fn with_replicas(name: &str) -> Result<&'static Kind, Failure> {
+/// Returns a kind of labs with replicas. `for_what` says what the command needs them for, after "replicas that".
+fn with_replicas(name: &str, for_what: &str) -> Result<&'static Kind, Failure> {
     let kind = Kind::named(name)?;
     if kind.servers == Servers::PostgresWithReplicas {
         return Ok(kind);
     }
     let able = Kind::of(Servers::PostgresWithReplicas).name;
-    Err(Failure::usage(format!("lab {name}: only the lab {able} has replicas that can be promoted")))
+    Err(Failure::usage(format!("lab {name}: only the lab {able} has replicas that {for_what}")))
 }

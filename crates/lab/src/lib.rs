@@ -20,6 +20,7 @@ mod fleet;
 mod galera;
 mod gemel;
 mod kind;
+mod left;
 mod list;
 mod mariadb;
 mod moves;

@@ -11,6 +11,7 @@ use crate::programs::{check_success, in_parallel, program, run_to_end};
 use crate::server::Server;
 use lydite_console::exit::{Failure, Outcome};
 use lydite_faults::cluster::Position;
+use lydite_faults::reason_in_log;
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
@@ -400,16 +401,14 @@ fn wait_until_ready(
         if ended || begun.elapsed() > PATIENCE {
             let log = fs::read(server.path.join(LOG)).unwrap_or_default();
             let log = String::from_utf8_lossy(log.get(before..).unwrap_or_default());
-            let is_error = |line: &&str| line.contains("[ERROR]");
-            // One that ends says why, and then what follows from it.
-            let error = if ended { log.lines().find(is_error) } else { log.lines().rfind(is_error) };
-            let error = error.or(log.lines().last());
+            let reason = reason_in_log(&log).unwrap_or("it wrote no reason");
             let what = if ended { "has ended again" } else { "is not ready yet" };
+            // The log of a lab that can't be started first is deleted with it.
+            let place = server.path.join(LOG);
+            let place = if before > 0 { format!(" (its log is {})", place.display()) } else { String::new() };
             return Err(LabError::Failed(format!(
-                "the server for port {} {what}: {} (its log is {})",
-                server.port,
-                error.unwrap_or("it wrote no reason"),
-                server.path.join(LOG).display()
+                "the server for port {} {what}: {reason}{place}",
+                server.port
             )));
         }
         thread::sleep(Duration::from_millis(100));

@@ -8,6 +8,7 @@ use crate::process;
 use crate::programs::{check_success, run_to_end};
 use crate::server::Server;
 use lydite_console::exit::{Failure, Outcome};
+use lydite_faults::reason_in_log;
 use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::process::CommandExt;
@@ -177,10 +178,8 @@ fn start(programs: &Programs, server: &Server) -> Result<(), LabError> {
     }
     let log = fs::read(&log).unwrap_or_default();
     let log = String::from_utf8_lossy(log.get(before..).unwrap_or_default());
-    // A hint may follow the error.
-    let last = log.lines().rfind(|line| line.contains("FATAL:")).or(log.lines().last());
-    let last = last.unwrap_or("its log is empty");
-    Err(LabError::Failed(format!("the server for port {} did not start: {last}", server.port)))
+    let reason = reason_in_log(&log).unwrap_or("its log is empty");
+    Err(LabError::Failed(format!("the server for port {} did not start: {reason}", server.port)))
 }
 
 /// Starts a server that has ended on the data that it has.

@@ -5,6 +5,7 @@ use crate::find::find;
 use crate::server::Server;
 use lydite_console::exit::{Failure, Outcome};
 use lydite_faults::process::{ProcessId, Processes};
+use lydite_faults::reason_in_log;
 use std::fs::{self, OpenOptions};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
@@ -68,8 +69,8 @@ pub(crate) fn start(
             ended.map_err(|error| LabError::system(format!("the {}", server.shown()), error))?.is_some();
         if ended || begun.elapsed() > patience {
             let words = said().unwrap_or_default();
-            let last = words.lines().last().unwrap_or("its log is empty");
-            return Err(LabError::Failed(format!("the {} did not start: {last}", server.shown())));
+            let reason = reason_in_log(&words).unwrap_or("its log is empty");
+            return Err(LabError::Failed(format!("the {} did not start: {reason}", server.shown())));
         }
         thread::sleep(LOOK);
     }

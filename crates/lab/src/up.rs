@@ -6,6 +6,7 @@ use crate::disk::Disk;
 use crate::down::end;
 use crate::fleet;
 use crate::kind::{DEFAULT_MEMBERS, Kind, MAX_MEMBERS, Servers};
+use crate::left;
 use crate::note::{Lab, being_started, is_starting};
 use crate::ports::free_ports;
 use crate::postgres;
@@ -209,6 +210,8 @@ pub(crate) fn start(
     let disk = options.disk.as_ref().map(|size| Disk::plan(size, directory)).transpose()?;
     let lab = new_lab(kind, directory, options, library.as_deref(), disk, &password)?;
     directories::make(directory, programs.user())?;
+    // The directory of an earlier lab may have been removed by hand.
+    left::end(directory);
     // Held until this function ends, so that others see that the lab is being started.
     let _starting = lab.write(directory).map_err(|error| directories::unusable(directory, &error))?;
     let made = lab.disk.as_ref().map_or(Ok(()), |disk| disk.make(programs.user()));

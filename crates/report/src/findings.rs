@@ -23,6 +23,10 @@ const OUTAGES_LISTED: usize = 3;
 /// Shortest phase, in seconds, in which contention can settle and be seen.
 const SHORTEST_SETTLING_S: f64 = 2.0;
 
+/// Reason of aborts by the client's limit of statements, and the setting of a result that has the limit.
+const STATEMENT_TIMEOUT: &str = "statement_timeout";
+const STATEMENT_TIMEOUT_OF_CLIENT: &str = "statement_timeout of the client";
+
 /// Returns the disclaimer that every rendering of this result shows.
 #[must_use]
 pub fn disclaimer(result: &RunResult) -> &'static str {
@@ -140,10 +144,21 @@ fn many_aborts(result: &RunResult) -> Option<Finding> {
     if aborted.saturating_mul(10) <= attempts || result.controls.contention.is_some() {
         return None;
     }
+    let share = number(100.0 * aborted as f64 / attempts as f64);
+    let late = result.aborts.get(STATEMENT_TIMEOUT).copied().unwrap_or_default();
+    if late.saturating_mul(2) > aborted {
+        let limit = result.target.settings.get(STATEMENT_TIMEOUT_OF_CLIENT);
+        let limit = limit.map_or_else(String::new, |limit| format!("={limit}"));
+        return Some(Finding::warning(format!(
+            "{share} % of all attempts were aborted, {} of {} since an answer took longer than {STATEMENT_TIMEOUT}{limit}: \
+             raise this limit of the URL, or use fewer sessions.",
+            count(late),
+            count(aborted)
+        )));
+    }
     Some(Finding::warning(format!(
-        "The database aborted {} % of all attempts: the sessions compete for the same rows. Use more {}, fewer \
+        "The database aborted {share} % of all attempts: the sessions compete for the same rows. Use more {}, fewer \
          sessions or a lower isolation level to measure it without that.",
-        number(100.0 * aborted as f64 / attempts as f64),
         if result.is_tpcc() { "warehouses" } else { "records" }
     )))
 }

@@ -7,7 +7,7 @@ use lydite_console::exit::Failure;
 use lydite_console::interrupt::Interrupt;
 use lydite_console::output::complain;
 use lydite_console::shell::typed;
-use lydite_database::{Demand, LoadRows, Target};
+use lydite_database::{Demand, LoadRows, Target, TargetErrorKind};
 use lydite_plan::data;
 use lydite_report::live::{LoadProgress, LoadView, Style};
 use lydite_tpcc::meta::DatabaseMeta;
@@ -120,7 +120,16 @@ impl<'a> TpccLoad<'a> {
                 None => return cause.into(),
             };
             if let Some(command) = &self.resume_command {
-                cause.message += &format!("; {complete}; finish the load with `{command}`{how}");
+                let finish = format!("finish the load with `{command}`{how}");
+                // Only the user knows whether his tables reject the rows or something else happened.
+                let next = match &self.meta.scripts.schema {
+                    Some(schema) if cause.kind == TargetErrorKind::Database => format!(
+                        "if the tables of {} reject these rows, correct it and load again with --fresh; else {finish}",
+                        schema.file
+                    ),
+                    _ => finish,
+                };
+                cause.message += &format!("; {complete}; {next}");
             }
             cause.into()
         })

@@ -84,7 +84,8 @@ impl Kept<'_> {
     /// # Errors
     /// A database holds something else than a whole load of Lydite's, or is away; a template is gone.
     pub fn keep(&self, notes: &mut impl Notes, program: &str, has_runs: bool) -> Outcome {
-        if notes.templates().is_empty() {
+        let are_new = notes.templates().is_empty() || (!has_runs && !self.any_is_there(notes.templates())?);
+        if are_new {
             let noted = self.plan(program)?;
             notes.note_templates(noted)?;
         }
@@ -93,7 +94,7 @@ impl Kept<'_> {
             if templates.has(&noted.name)? {
                 continue;
             }
-            if has_runs {
+            if has_runs && !are_new {
                 return Err(Failure::usage(format!(
                     "the template {} is gone, and with it what {} held before the first run: load the database again, and \
                      name another directory with --out",
@@ -103,6 +104,19 @@ impl Kept<'_> {
             templates.save(&noted.name)?;
         }
         Ok(())
+    }
+
+    /// True if one of the noted templates was made. Else a process was killed before it made any, and what the databases
+    /// hold now is what counts.
+    fn any_is_there(&self, noted: &[Noted]) -> Result<bool, Failure> {
+        for of in noted {
+            if let Some(templates) = self.templates(of.of)
+                && templates.has(&of.name)?
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Looks at the databases, and names their templates. Subjects share one if they begin with the same rows.

@@ -40,7 +40,7 @@ pub use dry_run::show;
 pub use experiment::{Experiment, Options};
 pub use kept::{Kept, Noted, Notes, template_of};
 pub use origin::Origin;
-pub use subject::{Subject, reject_keys_of_single_runs};
+pub use subject::{DEFAULT_TARGET, Subject, reject_keys_of_single_runs};
 pub use view::{Current, View};
 
 /// Makes the missing runs of a sweep, and prints the summary of all.

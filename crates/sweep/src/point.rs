@@ -3,6 +3,7 @@
 use crate::beside::{self, Beside};
 use crate::grid::{Axis, AxisValue, OPTION_PREFIX};
 use crate::setting::Setting;
+use crate::subject::DEFAULT_TARGET;
 use lydite_families::TargetSpec;
 use lydite_lab::LabTarget;
 use lydite_lab::places::rehearse;
@@ -93,7 +94,7 @@ fn point(
 ) -> Option<Point> {
     let errors = source.errors.len();
     let target = settings.get("target");
-    let mut url = target.map_or_else(|| "gemel:".to_owned(), |setting| setting.text.clone());
+    let mut url = target.map_or_else(|| DEFAULT_TARGET.to_owned(), |setting| setting.text.clone());
     let mut given = BTreeMap::new();
     let mut entries = Entries::default();
     for (key, setting) in settings {

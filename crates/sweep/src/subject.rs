@@ -10,6 +10,9 @@ use lydite_plan::controls::faults::Rehearse;
 use lydite_plan::entries::Entries;
 use std::collections::BTreeMap;
 
+/// URL of the target of an experiment without one.
+pub const DEFAULT_TARGET: &str = "gemel:";
+
 /// Keys of a plan that are for single runs, with the reason.
 const OF_SINGLE_RUNS: [(&str, &str); 6] = [
     ("json", FILE),

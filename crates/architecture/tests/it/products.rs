@@ -28,7 +28,6 @@ const PRODUCTS: &[&str] = &[
 const PORTS: &[&str] = &["2379", "2881", "3306", "4000", "5432", "5433", "6379", "26257"];
 /// Other places that may name them, each with the reason.
 const ALLOWED: &[(&str, &str)] = &[
-    ("ab/", "the default target, and advice which databases have templates"),
     ("database/capabilities.rs", "advice which databases have what this one lacks"),
     ("database/sql/foreign/kits.rs", "the name of another benchmark has that of its database in it"),
     ("database/sql/tx_error.rs", "codes of errors about keys"),

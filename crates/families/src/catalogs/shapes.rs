@@ -12,7 +12,9 @@ use lydite_database::sql::sql_error::SqlError;
 use lydite_database::{TableShape, TargetError};
 use lydite_tpcc::schema::Table;
 
-/// The query of PostgreSQL. A table of partitions has no rows of its own; a table that nobody analysed has -1.
+/// The query of PostgreSQL. A table of partitions has no rows of its own; a table that nobody analysed has -1. Partitions
+/// may have partitions: those without any count. Servers that resemble PostgreSQL may lack `pg_partition_tree`, and all have
+/// `pg_inherits`.
 pub(crate) const SHAPES_OF_POSTGRES: &str = "SELECT c.relname, \
      (pg_total_relation_size(c.oid) + coalesce(p.bytes, 0))::bigint, \
      CASE WHEN p.parts IS NULL THEN nullif(c.reltuples, -1) WHEN p.least >= 0 THEN p.rows END::bigint, \
@@ -20,9 +22,11 @@ pub(crate) const SHAPES_OF_POSTGRES: &str = "SELECT c.relname, \
      (SELECT count(*) FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped), \
      (SELECT count(*) FROM pg_index x WHERE x.indrelid = c.oid) \
      FROM pg_class c LEFT JOIN LATERAL \
-     (SELECT sum(pg_total_relation_size(i.inhrelid)) AS bytes, nullif(count(*), 0) AS parts, \
+     (WITH RECURSIVE tree (part) AS (SELECT inhrelid FROM pg_inherits WHERE inhparent = c.oid UNION ALL \
+      SELECT i.inhrelid FROM pg_inherits i JOIN tree ON i.inhparent = tree.part) \
+      SELECT sum(pg_total_relation_size(r.oid)) AS bytes, nullif(count(*), 0) AS parts, \
       sum(r.reltuples) AS rows, min(r.reltuples) AS least \
-      FROM pg_inherits i JOIN pg_class r ON r.oid = i.inhrelid WHERE i.inhparent = c.oid) p ON true \
+      FROM tree JOIN pg_class r ON r.oid = tree.part WHERE r.relkind <> 'p') p ON true \
      WHERE c.relkind IN ('r', 'p', 'f') AND c.relname IN ({tables}) \
      AND c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema())";
 

@@ -1,6 +1,7 @@
 //! The check that the engines of the tables have transactions.
 
 use crate::mysql::Mysql;
+use crate::mysql::wire::Wire;
 use lydite_database::TargetError;
 use lydite_database::sql::meta::Admin;
 use lydite_tpcc::schema::Table;
@@ -12,21 +13,13 @@ impl Mysql {
     pub(super) fn check_engines(&self) -> Result<(), TargetError> {
         self.shards.iter().try_for_each(Self::check_engines)?;
         let mut wire = self.connect_wire()?;
-        let failed = self.failed("look for engines");
         let named: BTreeSet<String> = Table::ALL
             .into_iter()
             .filter_map(|table| self.config.engine_of(table))
             .map(str::to_string)
             .collect();
         let all_named = Table::ALL.into_iter().all(|table| self.config.engine_of(table).is_some());
-        let default = if all_named {
-            None
-        } else {
-            Some(wire.column("SELECT @@default_storage_engine").map_err(&failed)?.concat())
-        };
-        let without = wire
-            .column("SELECT lower(engine) FROM information_schema.engines WHERE transactions = 'NO'")
-            .map_err(&failed)?;
+        let without = self.without_transactions(&mut wire)?;
         let lacks = |engine: &&String| without.contains(&engine.to_ascii_lowercase());
         let place = self.config.place();
         if let Some(engine) = named.iter().find(lacks) {
@@ -34,11 +27,29 @@ impl Mysql {
                 "{place}: the engine {engine} has no transactions: name another one, as ?engine=InnoDB"
             )));
         }
-        match default.filter(|engine| lacks(&engine)) {
+        let default = if all_named { None } else { self.default_without_transactions(&mut wire)? };
+        match default {
             Some(engine) => Err(TargetError::usage(format!(
                 "{place}: the server's default engine {engine} has no transactions: use ?engine=InnoDB"
             ))),
             None => Ok(()),
         }
+    }
+
+    /// Returns the server's default engine, if it has no transactions.
+    pub(super) fn default_without_transactions(
+        &self,
+        wire: &mut Wire,
+    ) -> Result<Option<String>, TargetError> {
+        let default = wire.column("SELECT @@default_storage_engine");
+        let default = default.map_err(self.failed("look for engines"))?.concat();
+        let without = self.without_transactions(wire)?;
+        Ok(Some(default).filter(|engine| without.contains(&engine.to_ascii_lowercase())))
+    }
+
+    /// Returns the engines of the server that have no transactions, in lower case.
+    fn without_transactions(&self, wire: &mut Wire) -> Result<Vec<String>, TargetError> {
+        wire.column("SELECT lower(engine) FROM information_schema.engines WHERE transactions = 'NO'")
+            .map_err(self.failed("look for engines"))
     }
 }

@@ -18,9 +18,16 @@ static SHAPE: Shape = Shape {
               ORDER BY table_name, ordinal_position",
     fits,
     wanted,
+    no_transactions: NO_TRANSACTIONS,
     foreign_keys: "",
     quote: '`',
 };
+
+/// Tables whose engine has no transactions.
+const NO_TRANSACTIONS: &str = "SELECT concat(t.table_name, ' is in the engine ', t.engine, \
+    ', which has no transactions: write another one, as ENGINE = InnoDB') \
+    FROM information_schema.tables AS t JOIN information_schema.engines AS e ON e.engine = t.engine \
+    WHERE t.table_schema = database() AND t.table_name IN (#) AND e.transactions = 'NO' ORDER BY t.table_name";
 
 /// Types of whole numbers, with the number of bits beside the sign.
 const INTEGERS: [(&str, u32); 5] =
@@ -77,10 +84,19 @@ impl Mysql {
         meta: &DatabaseMeta,
     ) -> Result<(), TargetError> {
         let failed = |error: SqlError, doing: &str| self.failed(doing)(error);
-        let making = Making { script, meta, shape: &SHAPE, failed: &failed };
+        // A note of rows belongs into the transaction of the rows.
+        let default = self.default_without_transactions(wire)?;
+        let notes_options = if default.is_some() { " ENGINE = InnoDB" } else { "" };
+        let making = Making { script, meta, shape: &SHAPE, notes_options, failed: &failed };
         // The tables may refer to each other in any order, also when they are dropped after an error.
         wire.execute("SET SESSION foreign_key_checks = 0").map_err(self.failed("set foreign_key_checks"))?;
         making.one_by_one(wire, &|wire| self.tables(wire))
+    }
+
+    /// Rejects the end of a load that can't be finished with these files.
+    pub(super) fn check_resume(&self) -> Result<(), TargetError> {
+        let failed = |error: SqlError, doing: &str| self.failed(doing)(error);
+        self.config.scripts.check_resume(&mut self.connect_wire()?, &SHAPE, &failed)
     }
 
     /// Executes the statements that follow the rows.
@@ -90,7 +106,7 @@ impl Mysql {
         wire.execute("SET SESSION foreign_key_checks = 0").map_err(self.failed("set foreign_key_checks"))?;
         let _at_work = self.work.enter(wire.id);
         let before = || self.work.unless_stopped(self.config.place());
-        self.config.scripts.run_after_load(&mut Marked(&mut wire), stage, before, &failed)
+        self.config.scripts.run_after_load(&mut Marked(&mut wire), &SHAPE, stage, before, &failed)
     }
 }
 

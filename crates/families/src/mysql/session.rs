@@ -100,12 +100,20 @@ impl MysqlConnection {
         // it. Without autocommit they are rolled back too.
         wire.execute("SET SESSION autocommit = 0")?;
         let prepared = vec![None; texts.all.len()];
-        let mut connection =
-            Self { wire, texts: Arc::clone(texts), prepared, kinds: Vec::new(), reading: false, watched };
+        let mut connection = Self {
+            wire,
+            texts: Arc::clone(texts),
+            prepared,
+            kinds: Vec::new(),
+            reading: false,
+            watched: None,
+        };
         if preparing == Preparing::AtOnce {
             let all = (0..texts.all.len()).filter(|at| !texts.all[*at].order.is_empty());
             connection.prepare_all(&all.collect::<Vec<usize>>())?;
         }
+        // A lock on a table lets nobody prepare statements on it. Like all connecting, that has a patience of its own.
+        connection.watched = watched;
         Ok(connection)
     }
 

@@ -15,6 +15,8 @@ pub(crate) struct Shape {
     pub(crate) fits: fn(ColumnType, &str) -> bool,
     /// Returns the types that a column may have, in words.
     pub(crate) wanted: fn(ColumnType) -> String,
+    /// Query for tables without transactions, in words; empty if all have them.
+    pub(crate) no_transactions: &'static str,
     /// Query for constraints that a load in parallel would break; empty if there are none.
     pub(crate) foreign_keys: &'static str,
     /// Character around names.
@@ -31,11 +33,12 @@ struct Found {
 }
 
 impl Shape {
-    /// Returns everything that is wrong with the tables.
-    pub(super) fn problems(&self, admin: &mut dyn Admin) -> Result<Vec<String>, SqlError> {
+    /// Returns everything that is wrong with the columns of the tables, and with their transactions. `types` is false for
+    /// tables whose types are not to be judged.
+    pub(super) fn problems(&self, admin: &mut dyn Admin, types: bool) -> Result<Vec<String>, SqlError> {
         let mut found = Vec::new();
         let truth = |value: Option<&str>| matches!(value, Some("t" | "1"));
-        admin.query_each(&self.columns.replace('#', &ddl::table_names()), &mut |row| {
+        admin.query_each(&of_tables(self.columns), &mut |row| {
             if let [Some(table), Some(column), kind, not_null, filled] = row {
                 found.push(Found {
                     table: table.to_lowercase(),
@@ -47,18 +50,26 @@ impl Shape {
             }
         })?;
         let mut problems: Vec<String> =
-            Table::ALL.iter().flat_map(|&table| self.of_table(table, &found)).collect();
-        if !self.foreign_keys.is_empty() {
-            for key in admin.column(&self.foreign_keys.replace('#', &ddl::table_names()))? {
-                problems.push(format!(
-                    "{key} is a foreign key, and rows come in no order: move it to the file of --after-load"
-                ));
-            }
+            Table::ALL.iter().flat_map(|&table| self.of_table(table, &found, types)).collect();
+        if !self.no_transactions.is_empty() {
+            problems.extend(admin.column(&of_tables(self.no_transactions))?);
         }
         Ok(problems)
     }
 
-    fn of_table(&self, table: Table, found: &[Found]) -> Vec<String> {
+    /// Returns the constraints of the tables that a load would break.
+    pub(super) fn problems_of_keys(&self, admin: &mut dyn Admin) -> Result<Vec<String>, SqlError> {
+        if self.foreign_keys.is_empty() {
+            return Ok(Vec::new());
+        }
+        let keys = admin.column(&of_tables(self.foreign_keys))?.into_iter();
+        let problem = |key| {
+            format!("{key} is a foreign key, and rows come in no order: move it to the file of --after-load")
+        };
+        Ok(keys.map(problem).collect())
+    }
+
+    fn of_table(&self, table: Table, found: &[Found], types: bool) -> Vec<String> {
         let name = table.name();
         let there: Vec<&Found> = found.iter().filter(|found| found.table == name).collect();
         if there.is_empty() {
@@ -66,7 +77,7 @@ impl Shape {
         }
         let columns = table.schema().columns;
         let mut problems: Vec<String> =
-            columns.iter().filter_map(|column| self.of_column(name, column, &there)).collect();
+            columns.iter().filter_map(|column| self.of_column((name, column), &there, types)).collect();
         for more in there.iter().filter(|found| found.not_null && !found.filled) {
             if !columns.iter().any(|column| column.name == more.column) {
                 problems.push(format!(
@@ -78,17 +89,22 @@ impl Shape {
         problems
     }
 
-    fn of_column(&self, table: &str, column: &Column, there: &[&Found]) -> Option<String> {
+    fn of_column(&self, (table, column): (&str, &Column), there: &[&Found], types: bool) -> Option<String> {
         let Some(found) = there.iter().find(|found| found.column == column.name) else {
             return Some(format!("{table}.{} is missing", column.name));
         };
-        if !(self.fits)(column.kind, &found.kind) {
+        if types && !(self.fits)(column.kind, &found.kind) {
             let (name, kind, wanted) = (column.name, &found.kind, (self.wanted)(column.kind));
             return Some(format!("{table}.{name} is {kind}, and must be {wanted}"));
         }
         (column.nullable && found.not_null)
             .then(|| format!("{table}.{} is NOT NULL, and must take nulls", column.name))
     }
+}
+
+/// Returns a query with the names of the nine tables in place of `#`.
+fn of_tables(query: &str) -> String {
+    query.replace('#', &ddl::table_names())
 }
 
 /// Returns the number in the brackets of a type, as in `varchar(16)`; `None` without one.

@@ -13,7 +13,7 @@ pub use script::{Script, ScriptError, ScriptKind};
 
 use lydite_database::sql::meta::{self, Admin};
 use lydite_database::sql::sql_error::SqlError;
-use lydite_database::{TargetError, kv::meta::notes};
+use lydite_database::{TargetError, TargetErrorKind, kv::meta::notes};
 use lydite_tpcc::meta::{DatabaseMeta, ScriptNote, Scripts};
 use lydite_tpcc::schema::Table;
 use std::sync::Arc;
@@ -65,10 +65,11 @@ impl OwnSchema {
         DatabaseMeta { scripts: self.notes(), ..meta.clone() }
     }
 
-    /// Rejects the end of a load that other files began.
+    /// Rejects the end of a load that other files began, or whose statements after the rows have left tables that do not fit.
     pub(crate) fn check_resume(
         &self,
         admin: &mut impl Admin,
+        shape: &Shape,
         failed: &dyn Fn(SqlError, &str) -> TargetError,
     ) -> Result<(), TargetError> {
         let noted = meta::read(admin).map_err(|error| failed(error, "read lydite_meta"))?.scripts;
@@ -84,13 +85,43 @@ impl OwnSchema {
                 )));
             }
         }
-        Ok(())
+        let Some(script) = &self.after_load else { return Ok(()) };
+        if done(admin, script, failed)? != Some(script.statements().len()) {
+            return Ok(());
+        }
+        self.check_after_load(admin, shape, failed).map_err(|mut error| {
+            error.message += ", and start over with --fresh";
+            error
+        })
+    }
+
+    /// Rejects tables that the statements after the rows have made unfit.
+    fn check_after_load(
+        &self,
+        admin: &mut dyn Admin,
+        shape: &Shape,
+        failed: &dyn Fn(SqlError, &str) -> TargetError,
+    ) -> Result<(), TargetError> {
+        let Some(script) = &self.after_load else { return Ok(()) };
+        // Lydite's own tables have the types that their product needs.
+        let types = self.schema.is_some();
+        let problems = shape.problems(admin, types);
+        let problems = problems.map_err(|error| failed(error, "look for the columns of the tables"))?;
+        if problems.is_empty() {
+            return Ok(());
+        }
+        Err(TargetError::usage(format!(
+            "{}: its statements have left tables that do not fit those of the transactions: {}: correct it",
+            script.note().file,
+            problems.join("; ")
+        )))
     }
 
     /// Executes the statements that follow the rows. Each is noted, so that a load that is resumed goes on behind it.
     pub(crate) fn run_after_load(
         &self,
         admin: &mut dyn Admin,
+        shape: &Shape,
         stage: &(dyn Fn(&str) + Sync),
         mut before: impl FnMut() -> Result<(), TargetError>,
         failed: &dyn Fn(SqlError, &str) -> TargetError,
@@ -98,19 +129,13 @@ impl OwnSchema {
         let Some(script) = &self.after_load else { return Ok(()) };
         stage("running after_load");
         let noting = |error| failed(error, "note the statements of after_load");
-        let done =
-            admin.column(&format!("SELECT value FROM lydite_meta WHERE name = '{DONE}'")).map_err(noting)?;
-        let done = match done.first() {
-            Some(note) => script.executed(note).ok_or_else(|| {
-                TargetError::usage(format!(
-                    "{}: its first statements are others than those that were executed already: change only those \
-                     behind them, or start over with --fresh",
-                    script.note().file
-                ))
-            })?,
+        let done = match done(admin, script, failed)? {
+            Some(done) => done,
             None => {
                 let note = script.executed_note(0);
-                admin.execute(&format!("INSERT INTO lydite_meta VALUES ('{DONE}', '{note}')")).map_err(noting)?;
+                admin
+                    .execute(&format!("INSERT INTO lydite_meta VALUES ('{DONE}', '{note}')"))
+                    .map_err(noting)?;
                 0
             }
         };
@@ -120,14 +145,41 @@ impl OwnSchema {
             .map_err(noting)?;
         for (number, statement) in script.statements().iter().enumerate().skip(done) {
             before()?;
-            admin.execute(&statement.text).map_err(|error| script.failed(statement, error, failed))?;
+            admin.execute(&statement.text).map_err(|error| {
+                let mut error = script.failed(statement, error, failed);
+                if error.kind == TargetErrorKind::Usage {
+                    error.message += ": correct the file";
+                }
+                error
+            })?;
             let note = script.executed_note(number + 1);
             admin
                 .execute(&format!("UPDATE lydite_meta SET value = '{note}' WHERE name = '{DONE}'"))
                 .map_err(noting)?;
         }
-        Ok(())
+        self.check_after_load(admin, shape, failed)
     }
+}
+
+/// Returns the number of statements of `after_load` that were executed; `None` if none was begun.
+///
+/// # Errors
+/// The first ones are others now.
+fn done(
+    admin: &mut dyn Admin,
+    script: &Script,
+    failed: &dyn Fn(SqlError, &str) -> TargetError,
+) -> Result<Option<usize>, TargetError> {
+    let noted = admin.column(&format!("SELECT value FROM lydite_meta WHERE name = '{DONE}'"));
+    let noted = noted.map_err(|error| failed(error, "read the statements of after_load"))?;
+    let Some(note) = noted.first() else { return Ok(None) };
+    script.executed(note).map(Some).ok_or_else(|| {
+        TargetError::usage(format!(
+            "{}: its first statements are others than those that were executed already: change only those behind them, or \
+             start over with --fresh",
+            script.note().file
+        ))
+    })
 }
 
 /// Returns the difference between the file that a database notes and the one of this command, with what to do.
@@ -157,6 +209,8 @@ pub(crate) struct Making<'a> {
     /// Description of the database with its files.
     pub(crate) meta: &'a DatabaseMeta,
     pub(crate) shape: &'a Shape,
+    /// Options of Lydite's own tables of notes, with a blank before them; empty for the server's usual ones.
+    pub(crate) notes_options: &'a str,
     pub(crate) failed: &'a dyn Fn(SqlError, &str) -> TargetError,
 }
 
@@ -174,6 +228,15 @@ impl Making<'_> {
             self.script.note().file,
             taken.join(", ")
         )))
+    }
+
+    /// Makes the tables as a trial, in a transaction that the caller rolls back. `there` has the names of all other tables.
+    ///
+    /// # Errors
+    /// All that speaks against the file, as an error of usage; the database's error.
+    pub(crate) fn rehearse(&self, admin: &mut dyn Admin, there: &[String]) -> Result<(), TargetError> {
+        self.check_names(there)?;
+        self.statements(admin)
     }
 
     /// Makes all tables in one transaction, which begins with `begin`.
@@ -202,9 +265,13 @@ impl Making<'_> {
         let run = |admin: &mut A, sql: &str| {
             admin.execute(sql).map_err(|error| (self.failed)(error, "create the tables"))
         };
+        let of_notes = |sql: &String| {
+            let options = if sql.starts_with("CREATE TABLE ") { self.notes_options } else { "" };
+            format!("{sql}{options}")
+        };
         let made = meta::begin_creating(&notes(self.meta))
             .iter()
-            .try_for_each(|sql| run(admin, sql))
+            .try_for_each(|sql| run(admin, &of_notes(sql)))
             .and_then(|()| self.statements(admin))
             .and_then(|()| run(admin, meta::LOADING));
         made.map_err(|mut error| {
@@ -249,7 +316,8 @@ impl Making<'_> {
                 .map_err(|error| self.script.failed(statement, error, self.failed))?;
         }
         let looked = |error| (self.failed)(error, "look for the columns of the tables");
-        let mut problems = self.shape.problems(admin).map_err(looked)?;
+        let mut problems = self.shape.problems(admin, true).map_err(looked)?;
+        problems.extend(self.shape.problems_of_keys(admin).map_err(looked)?);
         if problems.is_empty() {
             for table in Table::ALL {
                 let rows =

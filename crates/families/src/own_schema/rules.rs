@@ -18,7 +18,7 @@ const FIRST: [(&[&str], &str); 4] = [
         &["BEGIN", "START", "COMMIT", "ROLLBACK", "END", "ABORT", "SAVEPOINT", "RELEASE"],
         "begins or ends a transaction, which Lydite does: leave it out",
     ),
-    (&["USE", "DELIMITER"], "is not for the database of the target: leave it out"),
+    (&["USE", "DELIMITER", "ATTACH", "DETACH"], "is not for the database of the target: leave it out"),
 ];
 
 /// Sequences of words that drop or empty tables, wherever they stand: also in texts, and in bodies of functions.
@@ -55,17 +55,20 @@ pub(super) fn rejected(statement: &Cut) -> Option<String> {
         }
         _ => {}
     }
-    let all: Vec<String> = statement
-        .tokens
-        .iter()
-        .flat_map(|token| match token {
-            Token::Word(word) => vec![word.to_uppercase()],
-            Token::Text(text) => words(text).collect(),
-            // A name in quotes is no word of SQL.
-            Token::Name(_) => vec![String::new()],
-            Token::Sign(_) => Vec::new(),
-        })
-        .collect();
+    let all = words_of(statement);
+    let begins =
+        |words: &[&str]| all.iter().zip(words).filter(|(word, begin)| word == begin).count() == words.len();
+    for of_server in [&["ALTER", "SYSTEM"], &["SET", "GLOBAL"], &["SET", "PERSIST"]] {
+        if begins(of_server) {
+            return Some(format!("{} changes the whole server: leave it out", of_server.join(" ")));
+        }
+    }
+    // Constraints, indexes and keys may get other names.
+    let is_rename =
+        |pair: &[String]| pair[0] == "RENAME" && !["CONSTRAINT", "INDEX", "KEY"].contains(&pair[1].as_str());
+    if begins(&["ALTER", "TABLE"]) && all.windows(2).any(is_rename) {
+        return Some("ALTER TABLE RENAME takes a name away that statements need: leave it out".into());
+    }
     if all.first().is_some_and(|word| word == "SET") && all.iter().any(|word| word == "SEARCH_PATH") {
         return Some(
             "SET search_path changes where names are looked for, and the URL says that: leave it out".into(),
@@ -74,6 +77,28 @@ pub(super) fn rejected(statement: &Cut) -> Option<String> {
     let found =
         ANYWHERE.iter().find(|sequence| all.windows(sequence.len()).any(|window| window == **sequence))?;
     Some(format!("{} drops, replaces or empties what is there: leave it out", found.join(" ")))
+}
+
+/// Returns the words of a statement in capitals: its own, and those of the texts that may be code. A name in quotes is no
+/// word of SQL, and stands as an empty one.
+fn words_of(statement: &Cut) -> Vec<String> {
+    let is = |token: Option<&Token>, word: &str| matches!(token, Some(Token::Word(written)) if written.eq_ignore_ascii_case(word));
+    let tokens = &statement.tokens;
+    let is_comment = is(tokens.first(), "COMMENT");
+    // The text of a comment or of a default, as in `COMMENT 'text'`, `COMMENT = 'text'` and `DEFAULT 'text'`.
+    let is_plain = |at: usize| {
+        let before = |distance: usize| at.checked_sub(distance).and_then(|at| tokens.get(at));
+        let named = if before(1) == Some(&Token::Sign('=')) { before(2) } else { before(1) };
+        is_comment || is(named, "COMMENT") || is(before(1), "DEFAULT")
+    };
+    let of_token = |(at, token): (usize, &Token)| match token {
+        Token::Word(word) => vec![word.to_uppercase()],
+        Token::Text(_) if is_plain(at) => vec![String::new()],
+        Token::Text(text) => words(text).collect(),
+        Token::Name(_) => vec![String::new()],
+        Token::Sign(_) => Vec::new(),
+    };
+    tokens.iter().enumerate().flat_map(of_token).collect()
 }
 
 /// A table that a statement makes.

@@ -100,6 +100,8 @@ impl Script {
         kind: ScriptKind,
         form: &ScriptForm<'_>,
     ) -> Result<Self, ScriptError> {
+        // Editors of some systems begin a file with this mark.
+        let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
         let filled = fill(&text, form);
         let cuts = cut(&filled, form.syntax).map_err(|Open { line, what }| {
             ScriptError::Wrong(vec![format!("line {line}: has {what} without an end")])
@@ -257,6 +259,34 @@ mod tests {
         assert!(!problems.contains("line 13"), "{problems}");
         assert!(parse("", ScriptKind::AfterLoad).expect_err("empty")[0].contains("has no statements"));
         assert!(parse("CREATE INDEX x ON {stock} (s_quantity)", ScriptKind::AfterLoad).is_ok());
+    }
+
+    #[test]
+    fn texts_that_nobody_executes_may_have_any_words() {
+        let of = |statement: &str| parse(statement, ScriptKind::AfterLoad);
+        for fine in [
+            "\u{feff}COMMENT ON TABLE {stock} IS 'Never DROP TABLE this'",
+            "CREATE TABLE more (x varchar(30) DEFAULT 'truncate' COMMENT 'DELETE FROM nothing')",
+            "CREATE TABLE more (x int) COMMENT = 'drop table'",
+            "ALTER TABLE {stock} RENAME CONSTRAINT a TO b",
+            "ALTER INDEX a RENAME TO b",
+            "ALTER TABLE {stock} ATTACH PARTITION more DEFAULT",
+        ] {
+            assert!(of(fine).is_ok(), "{fine}: {:?}", of(fine));
+        }
+        for (statement, words) in [
+            ("DO 'DROP TABLE x'", "DROP TABLE drops"),
+            ("SELECT f('drop table x')", "DROP TABLE drops"),
+            ("ALTER TABLE {stock} RENAME TO stocks", "ALTER TABLE RENAME takes a name"),
+            ("ALTER TABLE {stock} RENAME COLUMN s_data TO x", "ALTER TABLE RENAME takes a name"),
+            ("ATTACH DATABASE 'x' AS y", "ATTACH is not for the database"),
+            ("ALTER SYSTEM SET fsync = off", "ALTER SYSTEM changes the whole server"),
+            ("SET GLOBAL max_connections = 3", "SET GLOBAL changes the whole server"),
+            ("SET @@global.max_connections = 3", "SET GLOBAL changes the whole server"),
+        ] {
+            let problems = of(statement).expect_err(statement);
+            assert!(problems[0].contains(words), "{words}: {problems:?}");
+        }
     }
 
     #[test]

@@ -100,6 +100,14 @@ pub(super) fn asked_values(
     asked_limits(options).map(value).collect()
 }
 
+/// Returns the SQL that lets the limits of the target option `options` begin, once a session has prepared its statements;
+/// empty without any.
+pub(super) fn begin_limits(config: &Config) -> String {
+    let options = config.connection.options.as_deref().unwrap_or_default();
+    let resets: Vec<String> = asked_limits(options).map(|name| format!("RESET {name}")).collect();
+    resets.join("; ")
+}
+
 impl Inherited {
     /// True if Lydite replaces the value that a connection of this purpose has from `source`.
     fn is_for(&self, purpose: Purpose, source: &str) -> bool {
@@ -120,7 +128,7 @@ fn quoted(text: &str) -> String {
 /// Replaces the inherited settings of a new connection.
 pub(super) fn replace(wire: &mut impl Admin, config: &Config, purpose: Purpose) -> Result<(), SqlError> {
     let heap = config.product.heap;
-    // Limits that the URL sets are for the measured statements, and begin after these queries.
+    // Limits that the URL sets are for the measured statements, and begin with [`begin_limits`].
     let options = config.connection.options.as_deref().unwrap_or_default();
     let asked: Vec<&str> =
         if purpose == Purpose::Administration { Vec::new() } else { asked_limits(options).collect() };
@@ -158,9 +166,6 @@ pub(super) fn replace(wire: &mut impl Admin, config: &Config, purpose: Purpose) 
             wire.query_each(&query, &mut compare)?;
         }
         read => read?,
-    }
-    if purpose == Purpose::Transactions {
-        sets.extend(asked.iter().map(|name| format!("RESET {name}")));
     }
     if let Some(schema) = &config.schema {
         sets.push(format!("SET search_path TO \"{}\"", schema.replace('"', "\"\"")));

@@ -350,10 +350,7 @@ impl Target for Postgres {
                 self.check_primary()?;
                 self.check_isolation()?;
             }
-            Demand::Resume => {
-                let failed = |error: SqlError, doing: &str| self.failed(doing)(error);
-                self.config.scripts.check_resume(&mut self.connect_wire()?, &failed)?;
-            }
+            Demand::Resume => self.check_resume()?,
             Demand::Districts(_) | Demand::FarStockLevels | Demand::Transactions(_) | Demand::Contention => {}
         }
         Ok(Vec::new())

@@ -5,6 +5,7 @@ use crate::per_transaction::Preparing;
 use crate::postgres::Postgres;
 use crate::postgres::config::Config;
 use crate::postgres::connecting::refused;
+use crate::postgres::inherited;
 use crate::postgres::session::{PgConnection, Texts};
 use crate::postgres::wire::{self, Wire};
 use crate::statement_limit::{GRACE, Limit, Watched};
@@ -58,7 +59,10 @@ impl Opening {
             wire.execute(&self.settings).map_err(refused)?;
         }
         let watched = self.limit.as_ref().map(|limit| watch(limit, config, &wire)).transpose()?;
-        PgConnection::new(wire, &self.texts, self.preparing, watched).map_err(refused)
+        let mut connection =
+            PgConnection::new(wire, &self.texts, self.preparing, watched).map_err(refused)?;
+        connection.set(&inherited::begin_limits(config)).map_err(refused)?;
+        Ok(connection)
     }
 }
 

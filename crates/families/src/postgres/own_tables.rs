@@ -3,8 +3,9 @@
 use crate::own_schema::{Making, Script, Shape, text_width};
 use crate::postgres::wire::Wire;
 use crate::postgres::{Postgres, load_lock};
-use lydite_database::TargetError;
+use lydite_database::sql::meta::Admin;
 use lydite_database::sql::sql_error::SqlError;
+use lydite_database::{TargetError, TargetErrorKind};
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::schema::ColumnType;
 
@@ -17,6 +18,7 @@ static SHAPE: Shape = Shape {
               ORDER BY c.relname, a.attnum",
     fits,
     wanted,
+    no_transactions: "",
     foreign_keys: "SELECT conname || ' of ' || relname FROM pg_constraint JOIN pg_class ON pg_class.oid = conrelid \
                    WHERE contype = 'f' AND relnamespace = (SELECT oid FROM pg_namespace \
                    WHERE nspname = current_schema()) AND relname IN (#) ORDER BY relname, conname",
@@ -73,13 +75,38 @@ impl Postgres {
         meta: &DatabaseMeta,
     ) -> Result<(), TargetError> {
         let failed = |error: SqlError, doing: &str| self.failed(doing)(error);
-        let making = Making { script, meta, shape: &SHAPE, failed: &failed };
+        let making = Making { script, meta, shape: &SHAPE, notes_options: "", failed: &failed };
         if self.config.product.heap {
             making.check_names(&self.tables(wire)?)?;
             making.in_one_transaction(wire, "BEGIN")
         } else {
             making.one_by_one(wire, &|wire| self.tables(wire))
         }
+    }
+
+    /// Rejects a file that can't make the tables in place of those that are there. Nothing is changed. What keeps the trial
+    /// from its end, as the locks of others, is no reason.
+    pub(super) fn rehearse_own(&self, wire: &mut Wire) -> Result<(), TargetError> {
+        let Some(script) = self.config.scripts.schema.as_deref().filter(|_| self.config.product.heap) else {
+            return Ok(());
+        };
+        let failed = |error: SqlError, doing: &str| self.failed(doing)(error);
+        // A trial makes no notes.
+        let meta = DatabaseMeta::uniform(1, 0, "");
+        let making = Making { script, meta: &meta, shape: &SHAPE, notes_options: "", failed: &failed };
+        wire.execute("BEGIN").map_err(self.failed("begin"))?;
+        let tried = self
+            .drop_all(wire)
+            .and_then(|()| self.tables(wire))
+            .and_then(|there| making.rehearse(wire, &there));
+        wire.execute("ROLLBACK").map_err(self.failed("roll back"))?;
+        tried.or_else(|error| if error.kind == TargetErrorKind::Usage { Err(error) } else { Ok(()) })
+    }
+
+    /// Rejects the end of a load that can't be finished with these files.
+    pub(super) fn check_resume(&self) -> Result<(), TargetError> {
+        let failed = |error: SqlError, doing: &str| self.failed(doing)(error);
+        self.config.scripts.check_resume(&mut self.connect_wire()?, &SHAPE, &failed)
     }
 
     /// Executes the statements that follow the rows.
@@ -89,7 +116,7 @@ impl Postgres {
         load_lock::share(&mut wire, self.config.product).map_err(self.failed("join the load"))?;
         let _at_work = wire.backend().map(|backend| self.work.enter(backend));
         let before = || self.work.unless_stopped(self.config.place());
-        self.config.scripts.run_after_load(&mut wire, stage, before, &failed)
+        self.config.scripts.run_after_load(&mut wire, &SHAPE, stage, before, &failed)
     }
 }
 

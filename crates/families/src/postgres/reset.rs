@@ -24,6 +24,7 @@ impl Postgres {
         let mut lock = LoadLock::take(&self.config)?;
         let on_shards =
             self.shards.iter().map(|shard| LoadLock::take(&shard.config)).collect::<Result<Vec<_>, _>>()?;
+        self.rehearse_own(lock.wire())?;
         self.drop_all(lock.wire())?;
         for lock in on_shards.into_iter().chain([lock]) {
             lock.release().map_err(self.failed("end the load"))?;

@@ -170,13 +170,20 @@ impl PgConnection {
         watched: Option<Arc<Watched>>,
     ) -> Result<Self, SqlError> {
         let prepared = vec![Known::default(); texts.0.len()];
-        let mut connection = Self { wire, texts: Arc::clone(texts), prepared, watched, warning: None };
+        let mut connection = Self { wire, texts: Arc::clone(texts), prepared, watched: None, warning: None };
         if preparing == Preparing::AtOnce {
             let own = |number: &usize| !texts.0[*number].name.is_empty();
             let all: Vec<usize> = (0..texts.0.len()).filter(own).collect();
             all.chunks(PREPARED_AT_ONCE).try_for_each(|numbers| connection.prepare(numbers))?;
         }
+        // A lock on a table lets nobody prepare statements on it. Like all connecting, that has a patience of its own.
+        connection.watched = watched;
         Ok(connection)
+    }
+
+    /// Runs SQL that gives the session its own settings.
+    pub(crate) fn set(&mut self, sql: &str) -> Result<(), SqlError> {
+        if sql.is_empty() { Ok(()) } else { self.wire.execute(sql) }
     }
 
     /// Makes a round trip, under the limit if there is one. See [`Watched::trip`].

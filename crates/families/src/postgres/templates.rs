@@ -6,6 +6,7 @@ use crate::postgres::wire::Wire;
 use crate::templates::KeepsTemplates;
 use lydite_database::TargetError;
 use lydite_database::patience::Patience;
+use lydite_database::sql::ddl;
 use lydite_database::sql::meta::{Admin, is_ours};
 use lydite_database::sql::sql_error::SqlError;
 use std::thread;
@@ -172,12 +173,21 @@ fn has(config: &Config, name: &str) -> Result<bool, TargetError> {
 /// too.
 fn others(config: &Config) -> Result<Vec<String>, TargetError> {
     let mut wire = connected(config)?;
+    // The user's own statements may give Lydite's tables partitions and columns with sequences, with names of his.
+    let ours = format!(
+        "WITH RECURSIVE ours (part) AS (SELECT oid FROM pg_class WHERE relnamespace = {SCHEMA} AND relname IN ({}) \
+         UNION SELECT inhrelid FROM ours JOIN pg_inherits ON inhparent = part JOIN pg_class ON pg_class.oid = inhrelid \
+         WHERE relispartition)",
+        ddl::table_names()
+    );
     let names = wire
         .column(&format!(
-            "SELECT CASE WHEN relnamespace = {SCHEMA} THEN relname ELSE nspname || '.' || relname END FROM pg_class \
+            "{ours} SELECT CASE WHEN relnamespace = {SCHEMA} THEN relname ELSE nspname || '.' || relname END FROM pg_class \
              JOIN pg_namespace ON pg_namespace.oid = relnamespace WHERE (relkind IN {TABLE_KINDS} OR relkind = 'S') \
-             AND nspname <> 'information_schema' AND nspname NOT LIKE 'pg\\_%' AND NOT EXISTS (SELECT FROM pg_depend \
-             WHERE classid = 'pg_class'::regclass AND objid = pg_class.oid AND deptype = 'e') \
+             AND nspname <> 'information_schema' AND nspname NOT LIKE 'pg\\_%' \
+             AND pg_class.oid NOT IN (SELECT part FROM ours) AND NOT EXISTS (SELECT FROM pg_depend \
+             WHERE classid = 'pg_class'::regclass AND objid = pg_class.oid AND (deptype = 'e' \
+             OR relkind = 'S' AND deptype IN ('a', 'i') AND refobjid IN (SELECT part FROM ours))) \
              UNION ALL SELECT nspname || '.' || proname || '()' FROM pg_proc \
              JOIN pg_namespace ON pg_namespace.oid = pronamespace WHERE nspname <> 'information_schema' \
              AND nspname NOT LIKE 'pg\\_%' AND NOT (pronamespace = {SCHEMA} AND proname LIKE 'lydite\\_%') \

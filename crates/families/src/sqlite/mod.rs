@@ -171,8 +171,7 @@ impl Target for Sqlite {
             ));
         }
         if *demand == Demand::Resume {
-            let failed = |error: SqlError, doing: &str| self.failed(doing)(error);
-            self.config.scripts.check_resume(&mut self.open()?, &failed)?;
+            self.check_resume()?;
         }
         if *demand == Demand::Load && Path::new(&self.path).exists() {
             // A table that a drop leaves may have indexes whose names the load needs.
@@ -274,7 +273,8 @@ impl Target for Sqlite {
             .column("SELECT lower(name) FROM sqlite_master WHERE type = 'view'")
             .map_err(self.failed("look for views"))?;
         // Dropping a table deletes its rows, which would check the foreign keys.
-        let mut sql = String::from("PRAGMA foreign_keys = off; BEGIN IMMEDIATE; ");
+        connection.execute("PRAGMA foreign_keys = off").map_err(self.failed("switch foreign keys off"))?;
+        let mut drops = String::new();
         let there = connection
             .column("SELECT lower(name) FROM sqlite_master WHERE type IN ('table', 'view')")
             .map_err(self.failed("look for tables"))?;
@@ -282,9 +282,10 @@ impl Target for Sqlite {
         for name in Table::ALL.map(Table::name).into_iter().chain(OWN_TABLES).chain(micro) {
             // An object that others made under this name may not be a table.
             let kind = if views.iter().any(|view| view == name) { "VIEW" } else { "TABLE" };
-            sql += &format!("DROP {kind} IF EXISTS {name}; ");
+            drops += &format!("DROP {kind} IF EXISTS {name}; ");
         }
-        sql += "COMMIT; VACUUM";
+        self.rehearse_own(&mut connection, &drops)?;
+        let sql = format!("BEGIN IMMEDIATE; {drops}COMMIT; VACUUM");
         connection.execute(&sql).map_err(self.failed("drop the tables"))
     }
 

@@ -4,6 +4,7 @@ use crate::own_schema::{Making, Script, Shape};
 use crate::sqlite::Sqlite;
 use crate::sqlite::connection::SqliteConnection;
 use lydite_database::TargetError;
+use lydite_database::sql::meta::Admin;
 use lydite_database::sql::sql_error::SqlError;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::schema::ColumnType;
@@ -16,6 +17,7 @@ static SHAPE: Shape = Shape {
               WHERE m.type = 'table' AND lower(m.name) IN (#) ORDER BY m.name, p.cid",
     fits,
     wanted,
+    no_transactions: "",
     foreign_keys: "",
     quote: '"',
 };
@@ -80,9 +82,35 @@ impl Sqlite {
         there: &[String],
     ) -> Result<(), TargetError> {
         let failed = |error: SqlError, doing: &str| self.failed(doing)(error);
-        let making = Making { script, meta, shape: &SHAPE, failed: &failed };
+        let making = Making { script, meta, shape: &SHAPE, notes_options: "", failed: &failed };
         making.check_names(there)?;
         making.in_one_transaction(connection, "PRAGMA journal_mode = wal; BEGIN IMMEDIATE")
+    }
+
+    /// Rejects a file that can't make the tables in place of those that `drops` drops. Nothing is changed.
+    pub(super) fn rehearse_own(
+        &self,
+        connection: &mut SqliteConnection,
+        drops: &str,
+    ) -> Result<(), TargetError> {
+        let Some(script) = &self.config.scripts.schema else { return Ok(()) };
+        let failed = |error: SqlError, doing: &str| self.failed(doing)(error);
+        // A trial makes no notes.
+        let meta = DatabaseMeta::uniform(1, 0, "");
+        let making = Making { script, meta: &meta, shape: &SHAPE, notes_options: "", failed: &failed };
+        connection.execute(&format!("BEGIN IMMEDIATE; {drops}")).map_err(self.failed("drop the tables"))?;
+        let there = connection.column("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')");
+        let there = there.map_err(self.failed("look for tables"));
+        let tried = there.and_then(|there| making.rehearse(connection, &there));
+        // An error of a statement may have ended the transaction.
+        let _undone = connection.execute("ROLLBACK");
+        tried
+    }
+
+    /// Rejects the end of a load that can't be finished with these files.
+    pub(super) fn check_resume(&self) -> Result<(), TargetError> {
+        let failed = |error: SqlError, doing: &str| self.failed(doing)(error);
+        self.config.scripts.check_resume(&mut self.open()?, &SHAPE, &failed)
     }
 
     /// Executes the statements that follow the rows.
@@ -94,7 +122,7 @@ impl Sqlite {
         let failed = |error: SqlError, doing: &str| self.failed(doing)(error);
         let _at_work = self.work.enter(connection.interrupt_handle());
         let before = || self.work.unless_stopped(self.place());
-        self.config.scripts.run_after_load(connection, stage, before, &failed)
+        self.config.scripts.run_after_load(connection, &SHAPE, stage, before, &failed)
     }
 }
 

@@ -42,6 +42,17 @@ pub(crate) fn assert_described(target: &dyn Target, warehouses: u32, partitions:
     }
 }
 
+/// Bytes and leaves of ORDER-LINE, as PostgreSQL itself counts them.
+fn postgres_tree(url: &str) -> (u64, u64) {
+    let counted = lydite_testkit::postgres::query(
+        url,
+        "SELECT sum(pg_total_relation_size(relid)) || ' ' || count(*) FILTER (WHERE isleaf) \
+         FROM pg_partition_tree('order_line')",
+    );
+    let (bytes, leaves) = counted.trim().split_once(' ').expect("two numbers");
+    (bytes.parse().expect("bytes"), leaves.parse().expect("leaves"))
+}
+
 #[test]
 fn postgresql_describes_its_tables_and_partitions() {
     let plain = open(&on_postgres("shapes", 2, ""), TxMode::Statements);
@@ -57,8 +68,24 @@ fn postgresql_describes_its_tables_and_partitions() {
     let parted = open(&url, TxMode::Statements);
     assert_shapes(&*parted, 2, Some(3));
     assert_eq!(exact(&*parted).0, Some(2 * 1_000), "the sum over the partitions");
+    let database = "shapes_of_partitions";
+    let server = lydite_testkit::postgres::shared();
+    server.psql(
+        database,
+        "ALTER TABLE order_line DETACH PARTITION order_line_p3; \
+         CREATE TABLE ol_4 PARTITION OF order_line FOR VALUES WITH (MODULUS 3, REMAINDER 2) PARTITION BY RANGE (ol_number); \
+         CREATE TABLE ol_4_low PARTITION OF ol_4 FOR VALUES FROM (MINVALUE) TO (3); \
+         CREATE TABLE ol_4_rest PARTITION OF ol_4 DEFAULT; INSERT INTO order_line SELECT * FROM order_line_p3; \
+         ANALYZE order_line",
+    );
+    let (bytes, leaves) = postgres_tree(&server.url(database));
+    let shapes = parted.capabilities().shapes().expect("sizes");
+    let lines = shapes.into_iter().find(|shape| shape.table == Table::OrderLine).expect("ORDER-LINE");
+    assert_eq!((lines.bytes, lines.partitions), (Some(bytes), Some(leaves)), "partitions of partitions");
+    let rows = server.psql(database, "SELECT count(*) FROM order_line").trim().parse().ok();
+    assert_eq!((leaves, lines.rows), (4, rows));
     let forget = "UPDATE pg_class SET reltuples = -1 WHERE relname = 'stock_p2'";
-    lydite_testkit::postgres::shared().psql("shapes_of_partitions", forget);
+    server.psql(database, forget);
     assert_eq!(exact(&*parted).0, None, "nobody has analysed one of the partitions");
 }
 

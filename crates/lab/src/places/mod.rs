@@ -57,6 +57,21 @@ pub fn lab_of(addresses: &[Address]) -> Result<Option<&'static str>, LabError> {
     labs::at(&ports_here(addresses))
 }
 
+/// Returns the addresses of all servers of the lab that has one of `addresses`, besides those: the URL of a primary does
+/// not name its replicas.
+///
+/// # Errors
+/// A lab can't be read.
+pub fn with_whole_lab(addresses: &[Address]) -> Result<Vec<Address>, LabError> {
+    let mut all = addresses.to_vec();
+    if let Some(name) = lab_of(addresses)? {
+        let named = ports_here(addresses);
+        let others = labs::servers(name)?.into_iter().filter(|server| !named.contains(&server.port));
+        all.extend(others.map(|server| Address { host: "127.0.0.1".into(), port: server.port }));
+    }
+    Ok(all)
+}
+
 /// Returns the last server of the lab that has one of these addresses, if there is one; the URL may lack that server.
 ///
 /// # Errors

@@ -42,7 +42,8 @@ fn ids_out_of_bounds_and_keys_of_two_rows_are_named_with_their_lines_before_the_
     let directory = scratch();
     let files = foreign(directory.path(), "tiny");
     let (path, url) = sqlite(directory.path(), "never.sqlite");
-    let cases: [Damage<'_>; 15] = [
+    let cases: [Damage<'_>; 16] = [
+        ("customer", 5, 13, "XX", &["customer.csv line 5: c_credit is \"XX\", and must be GC or BC"]),
         ("item", 7, 0, "1001", &["item.csv line 7: i_id is 1001, and must be from 1 to 1000"]),
         ("item", 7, 0, "6", &["item.csv line 7: has the key of another row: i_id 6"]),
         ("district", 3, 0, "11", &["district.csv line 3: d_id is 11, and must be from 1 to 10"]),
@@ -101,6 +102,29 @@ fn ids_out_of_bounds_and_keys_of_two_rows_are_named_with_their_lines_before_the_
     assert_eq!(refused.errors().len(), 2, "{refused:?}");
     assert!(refused.stderr.contains("lines by o_ol_cnt"), "{refused:?}");
     assert!(!path.exists());
+}
+
+#[test]
+fn a_last_line_without_its_end_is_refused_if_other_files_have_theirs() {
+    let directory = scratch();
+    let files = foreign(directory.path(), "tiny");
+    let (path, url) = sqlite(directory.path(), "tpcc.sqlite");
+    let cut = |table: &str, bytes: usize| {
+        let file = files.join(format!("{table}.csv"));
+        let whole = fs::read(&file).expect("a file");
+        fs::write(&file, &whole[..whole.len() - bytes]).expect("a file");
+    };
+    // The last column is a text, so that what is left of the line is a row.
+    cut("customer", 5);
+    let refused = lydite(&["load", &url, "--from", text(&files)]).code(2);
+    assert!(
+        refused.only_error().contains("customer.csv line 600: is the last one and has no end"),
+        "{refused:?}"
+    );
+    assert!(!path.exists());
+    // A program that never ends its last lines.
+    TABLES.into_iter().filter(|table| *table != "customer").for_each(|table| cut(table, 1));
+    lydite(&["load", &url, "--from", text(&files), "--quiet"]).code(0);
 }
 
 #[test]

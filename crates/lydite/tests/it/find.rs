@@ -158,7 +158,6 @@ fn a_killed_search_goes_on_where_it_was_and_another_one_is_refused() {
     let first = fs::read(bench.path("find/results/1.json")).unwrap();
     for (changed, words) in [
         (&["null:", "--slo", "tps < 400"][..], "slo is tps < 300, now tps < 400"),
-        (&["null:", "--slo", "tps < 300", "--start", "50"], "its range is "),
         (&["null:", "--slo", "tps < 300", "--seed", "2"], "seed is unset, now 2"),
     ] {
         let flags = [changed, &["--arrival", "constant", "--resolution", "10%"]].concat();

@@ -246,6 +246,22 @@ fn a_lab_that_cannot_be_is_refused_before_anything_is_made() {
 }
 
 #[test]
+fn a_directory_that_the_servers_can_not_reach_is_named() {
+    // SAFETY: geteuid has no preconditions.
+    if unsafe { libc::geteuid() } != 0 {
+        return; // The servers run as this user.
+    }
+    let directory = scratch();
+    let closed = directory.path().join("closed");
+    fs::create_dir(&closed).expect("a directory");
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o700)).expect("a mode");
+    let refused = Program::new(&["lab", "up", "pg"]).env("TMPDIR", &closed).run().code(2);
+    let words = format!("{}: the account that runs the servers", closed.display());
+    assert!(refused.only_error().contains(&words) && refused.stderr.contains("chmod o+x"), "{refused:?}");
+    assert_eq!(fs::read_dir(&closed).expect("the directory").count(), 0, "nothing is made");
+}
+
+#[test]
 fn a_lab_that_is_being_started_is_not_listed_as_one_that_does_not_answer() {
     let parent = scratch();
     fs::set_permissions(parent.path(), fs::Permissions::from_mode(0o755)).unwrap();

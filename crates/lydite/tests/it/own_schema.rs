@@ -207,6 +207,10 @@ fn files_that_drop_or_lack_tables_are_refused_before_anything_is_touched() {
             "the target option partitions shapes Lydite's own",
         ),
         (&["load", &url, "--workload", "micro", "--schema", text(&own)], "is for --workload tpcc only"),
+        (
+            &["load", "--csv", "/nowhere/csv", "-w", "1", "--schema", text(&own)],
+            "is for the tables of a database: name a TARGET",
+        ),
     ] {
         let refused = lydite(command).code(2);
         assert!(refused.only_error().contains(words), "{words}: {refused:?}");
@@ -240,5 +244,117 @@ fn a_load_into_own_tables_resumes_with_the_same_files_and_a_corrected_after_load
         Program::new(&resume).run().code(0);
         assert_eq!(checksums(&url), wanted, "{url}");
         lydite(&["check", &url, "--quiet"]).code(0);
+    }
+}
+
+#[test]
+fn statements_after_the_rows_that_break_the_tables_fail_the_load_and_name_their_file() {
+    let directory = scratch();
+    for Case { url, types } in cases(directory.path(), "own_broken") {
+        let schema = write(directory.path(), "own.sql", &tables(types));
+        let broken =
+            "CREATE INDEX own_names ON {customer} (c_last);\nALTER TABLE {customer} DROP COLUMN c_data;";
+        let after = write(directory.path(), "after.sql", broken);
+        let load = ["load", &url, "-w", "1", "--size", "tiny", "--quiet", "--after-load", text(&after)];
+        let own = [&load[..], &["--schema", text(&schema)]].concat();
+        // Lydite's own tables, then those of the file.
+        for (load, fresh) in [(&load[..], false), (&own[..], true)] {
+            let load = [load, if fresh { &["--fresh"] } else { &[] }].concat();
+            let failed = lydite(&load).code(2);
+            let error = failed.only_error();
+            for words in
+                ["after.sql: its statements have left tables", "customer.c_data is missing", "--fresh"]
+            {
+                assert!(error.contains(words), "{words}: {error}");
+            }
+            assert!(!error.contains("--resume"), "nothing can be finished: {error}");
+        }
+        let refused = lydite(&[&own[..], &["--resume"]].concat()).code(2);
+        assert!(
+            refused.only_error().contains("customer.c_data is missing: correct it, and start over"),
+            "{refused:?}"
+        );
+        let run = lydite(&["run", &url, "--duration", "1s", "--quiet"]).code(2);
+        assert!(run.only_error().contains("a load that is running or was interrupted"), "{run:?}");
+    }
+}
+
+#[test]
+fn rows_that_own_tables_reject_are_no_reason_to_resume_alone() {
+    let directory = scratch();
+    let url = format!("sqlite:{}", text(&directory.path().join("own.sqlite")));
+    let narrow =
+        tables(SQLITE).replace("c_balance int NOT NULL", "c_balance int NOT NULL CHECK (c_balance > 0)");
+    let schema = write(directory.path(), "narrow.sql", &narrow);
+    let failed =
+        lydite(&["load", &url, "-w", "1", "--size", "tiny", "--quiet", "--schema", text(&schema)]).code(3);
+    let error = failed.only_error();
+    let advice = format!(
+        "if the tables of {} reject these rows, correct it and load again with --fresh; else finish",
+        text(&schema)
+    );
+    assert!(error.contains("CHECK constraint failed") && error.contains(&advice), "{error}");
+}
+
+#[test]
+fn tables_in_engines_without_transactions_are_refused_and_the_servers_default_is_no_obstacle() {
+    let directory = scratch();
+    let server = mariadb::Server::start(&[&mariadb::FAST[..], &["default-storage-engine=MyISAM"]].concat());
+    let url = server.create_database("engines");
+    let load = ["load", &url, "-w", "1", "--size", "tiny", "--quiet"];
+    let of_engine = |engine: &str| tables(MARIADB).replace(");\n", &format!(") ENGINE = {engine};\n"));
+    let one = of_engine("InnoDB").replacen("ENGINE = InnoDB", "ENGINE = Aria", 1);
+    for (file, statements, named) in [
+        (
+            "none.sql",
+            tables(MARIADB),
+            &["warehouse is in the engine MyISAM", "stock is in the engine MyISAM"][..],
+        ),
+        ("one.sql", one, &["item is in the engine Aria"]),
+    ] {
+        let schema = write(directory.path(), file, &statements);
+        let refused = lydite(&[&load[..], &["--schema", text(&schema)]].concat()).code(2);
+        for words in named.iter().chain(&[file, "which has no transactions"]) {
+            assert!(refused.only_error().contains(words), "{words}: {refused:?}");
+        }
+        assert_eq!(server.sql("engines", "SHOW TABLES"), "", "nothing is left");
+    }
+    let refused = lydite(&load).code(2);
+    assert!(refused.only_error().contains("default engine MyISAM has no transactions"), "{refused:?}");
+    let schema = write(directory.path(), "good.sql", &of_engine("InnoDB"));
+    let good = [&load[..], &["--schema", text(&schema)]].concat();
+    lydite(&good).code(0);
+    let engines =
+        "SELECT group_concat(DISTINCT engine) FROM information_schema.tables WHERE table_schema = 'engines'";
+    assert_eq!(server.sql("engines", engines), "InnoDB", "the notes of the load, too");
+    let after = write(directory.path(), "after.sql", "ALTER TABLE {stock} ENGINE = MyISAM");
+    let refused = lydite(&[&good[..], &["--fresh", "--after-load", text(&after)]].concat()).code(2);
+    assert!(
+        refused.only_error().contains("after.sql: ")
+            && refused.only_error().contains("stock is in the engine")
+    );
+}
+
+#[test]
+fn a_file_that_does_not_fit_costs_no_old_database_where_tables_are_made_in_a_transaction() {
+    let directory = scratch();
+    for Case { url, types } in cases(directory.path(), "own_kept") {
+        if url.starts_with("mysql") || url.starts_with("mariadb") {
+            continue;
+        }
+        let load = ["load", &url, "-w", "1", "--size", "tiny", "--quiet"];
+        lydite(&load).code(0);
+        let sums = checksums(&url);
+        for (bad, words) in [
+            (tables(types).replace("s_dist_03 char(24) NOT NULL,", ""), "stock.s_dist_03 is missing"),
+            (tables(types).replace("no_d_id int,", "no_d_id,,"), "bad.sql line 20"),
+        ] {
+            let schema = write(directory.path(), "bad.sql", &bad);
+            let refused = lydite(&[&load[..], &["--fresh", "--schema", text(&schema)]].concat()).code(2);
+            assert!(refused.only_error().contains(words), "{words}: {refused:?}");
+            assert_eq!(checksums(&url), sums, "{url}");
+        }
+        let schema = write(directory.path(), "good.sql", &tables(types));
+        lydite(&[&load[..], &["--fresh", "--schema", text(&schema)]].concat()).code(0);
     }
 }

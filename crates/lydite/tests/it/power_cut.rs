@@ -9,9 +9,13 @@ use std::fs::{self, File};
 use std::os::fd::AsRawFd;
 use std::process::Command;
 
-/// A lab with a disk of its own; none on a machine that can't have one.
 fn lab(kind: &'static str, more: &[&str]) -> Option<Lab> {
-    match Lab::try_start_of(kind, &[&["--disk", "512M"], more].concat()) {
+    on_disk(kind, "512M", more)
+}
+
+/// A lab with a disk of its own; none on a machine that can't have one.
+pub(crate) fn on_disk(kind: &'static str, size: &str, more: &[&str]) -> Option<Lab> {
+    match Lab::try_start_of(kind, &[&["--disk", size], more].concat()) {
         Ok(lab) => Some(lab),
         Err(ended) => {
             // Not every user may mount file systems, and not every machine has loop devices.
@@ -93,6 +97,46 @@ impl Lab {
         self.directory().join("disk")
     }
 
+    /// Injects a fault in a run and kills its guard and the run, once it is in force and `also` is true.
+    fn leave_behind(&self, fault: &str, also: impl Fn() -> bool) {
+        let mut run = self.run("600s", &[fault], &["--no-check"]);
+        run.wait_until("the fault", || also() && self.place.list().contains("guarded by"));
+        let list = self.place.list();
+        let (_, rest) = list.split_once("guarded by ").expect("a guard");
+        let digits: String =
+            rest.chars().skip_while(|sign| !sign.is_ascii_digit()).take_while(char::is_ascii_digit).collect();
+        let guard: i32 = digits.parse().unwrap_or_else(|_| panic!("{list}"));
+        // SAFETY: kill has no memory preconditions. The guard waits for the end of its fault.
+        assert_eq!(unsafe { libc::kill(guard, libc::SIGKILL) }, 0);
+        run.signal(libc::SIGKILL);
+        run.wait();
+        assert!(self.place.list().contains("left behind"), "{}", self.place.list());
+    }
+
+    /// Fails unless the end of the lab ends the faults that are left on it, and so does the start of another one in its
+    /// place.
+    fn assert_forgotten(&self) {
+        let notes = self.place.file(&format!("lydite-faults-{}", self.user()));
+        let copy = self.place.file("copy");
+        let copied = Command::new("cp").arg("-a").arg(&notes).arg(&copy).status();
+        assert!(copied.expect("cp").success());
+        let down = || assert!(self.place.lydite(&["lab", "down", "pg"]).code(0).stderr.is_empty());
+        down();
+        assert_eq!(self.place.list(), "no active faults\n");
+        // As if the directory of the lab had been removed by hand.
+        fs::remove_dir_all(&notes).expect("the notes");
+        fs::rename(&copy, &notes).expect("their copy");
+        assert!(self.place.list().contains("left behind"));
+        self.place.lydite(&["lab", "up", "pg"]).code(0);
+        assert_eq!(self.place.list(), "no active faults\n");
+        down();
+    }
+
+    fn user(&self) -> u32 {
+        // SAFETY: geteuid has no preconditions.
+        unsafe { libc::geteuid() }
+    }
+
     fn is_mounted(&self) -> bool {
         let mounts = fs::read_to_string("/proc/self/mountinfo").expect("mounts");
         mounts.contains(text(&self.disk()))
@@ -113,17 +157,7 @@ fn postgresql_keeps_what_it_acknowledged_when_its_power_is_cut_also_if_the_cut_i
     assert_survived(&audit(&lab));
 
     // Nobody is left to undo this one.
-    let mut run = lab.run("600s", &["power-cut@0.5s..590s/lab:pg"], &["--no-check"]);
-    run.wait_until("the cut", || !lab.is_mounted() && lab.place.list().contains("guarded by"));
-    let list = lab.place.list();
-    let (_, rest) = list.split_once("guarded by ").expect("a guard");
-    let digits: String =
-        rest.chars().skip_while(|sign| !sign.is_ascii_digit()).take_while(char::is_ascii_digit).collect();
-    let guard: i32 = digits.parse().unwrap_or_else(|_| panic!("{list}"));
-    // SAFETY: kill has no memory preconditions. The guard waits for the end of its fault.
-    assert_eq!(unsafe { libc::kill(guard, libc::SIGKILL) }, 0);
-    run.signal(libc::SIGKILL);
-    run.wait();
+    lab.leave_behind("power-cut@0.5s..590s/lab:pg", || !lab.is_mounted());
     let restarted = lab.place.lydite(&["lab", "restart", "pg"]).code(0);
     assert!(restarted.stderr.contains(" runs again"), "{restarted:?}");
     let check = || {
@@ -142,6 +176,17 @@ fn postgresql_keeps_what_it_acknowledged_when_its_power_is_cut_also_if_the_cut_i
     lab.shut_down();
     lab.place.lydite(&["lab", "down", "pg"]).code(0);
     assert!(!lab.is_mounted() && !lab.directory().exists());
+
+    let Some(lab) = self::lab("pg", &[]) else { return };
+    lab.leave_behind("power-cut@0.5s..590s/lab:pg", || !lab.is_mounted());
+    lab.assert_forgotten();
+}
+
+#[test]
+fn a_lab_that_ends_or_starts_anew_forgets_faults_that_were_left_behind_on_its_servers() {
+    let lab = Lab::new();
+    lab.leave_behind("kill@0.5s..590s/lab:pg", || true);
+    lab.assert_forgotten();
 }
 
 #[test]
@@ -151,7 +196,10 @@ fn postgresql_without_syncs_fails_the_test_of_the_loss_of_power() {
     assert_eq!(lab.place.lydite(&up).code(0).stdout.trim(), lab.url, "once more is the same");
     let other = lab.place.lydite(&["lab", "up", "pg", "--set", "fsync=on"]).code(2);
     assert!(other.only_error().contains("there is a lab without --set fsync=on"), "{other:?}");
-    assert_lost(&audit(&lab));
+    let all = audit(&lab);
+    assert_lost(&all);
+    let seen = test_of(&all.1, "durability-4", "local")["seen"].as_str().expect("words");
+    assert!(!seen.contains("HINT:") && !seen.contains("see lydite faults list"), "{seen}");
 }
 
 #[test]
@@ -196,6 +244,10 @@ fn settings_of_a_lab_are_checked_before_anything_is_made() {
     let ended = place.lydite(&["lab", "up", "pg", "--set", "no_such_setting=1"]);
     assert_eq!(ended.code, Some(3), "{ended:?}");
     assert!(ended.errors().join("\n").contains("no_such_setting"), "{ended:?}");
+    // The line with the cause, and no log that was deleted with the lab.
+    let ended = place.lydite(&["lab", "up", "mariadb", "--set", "no_such_setting=1"]).code(3);
+    let errors = ended.errors().join("\n");
+    assert!(errors.contains("no_such_setting") && !errors.contains("its log is"), "{ended:?}");
     let left = place.lydite(&["lab", "list"]).code(0);
     assert!(!left.stdout.contains("127.0.0.1"), "{left:?}");
 }

@@ -117,6 +117,36 @@ fn statements_of_mariadb_end_at_the_limit_and_no_commit_is_told_wrong() {
 }
 
 #[test]
+fn sessions_wait_with_patience_for_a_lock_that_keeps_their_statements_from_being_prepared() {
+    let server = loaded::postgres(1, &postgres::FAST);
+    let locked = "SELECT count(*) FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND granted \
+                  AND relation = 'stock'::regclass";
+    // The limit of the client, then the server's own, which is shorter than many a plan takes.
+    for limit in [LIMIT, "options=-c%20statement_timeout=100"] {
+        thread::scope(|scope| {
+            scope.spawn(|| server.psql("tpcc", "BEGIN; LOCK TABLE stock; SELECT pg_sleep(2); ROLLBACK"));
+            while server.psql("tpcc", locked) == "0" {
+                thread::sleep(Duration::from_millis(20));
+            }
+            let url = format!("{}?{limit}", server.url("tpcc"));
+            let plan = [
+                "run",
+                &url,
+                "--terminals",
+                "2",
+                "--warmup",
+                "0",
+                "--duration",
+                "1s",
+                "--quiet",
+                "--no-check",
+            ];
+            lydite(&plan).code(0);
+        });
+    }
+}
+
+#[test]
 fn a_limit_that_is_no_time_or_of_a_family_without_statements_is_rejected() {
     for (url, words) in [
         ("postgres://h/d?statement_timeout=soon", "must be a time from 1ms to 1h"),

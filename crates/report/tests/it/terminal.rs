@@ -524,3 +524,27 @@ fn a_short_last_second_is_no_second_of_the_comparison() {
     };
     assert_eq!(of(compare(&a, &b)), of(compare(&a, &a)));
 }
+
+/// The table without its line breaks.
+fn unwrapped(result: &RunResult) -> String {
+    render_table(result, 160, false).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn aborts_by_the_limit_of_statements_are_not_blamed_on_contention() {
+    let mut result = quick(1, 1.0);
+    let attempts = result.transactions.values().map(|of| of.committed).sum::<u64>();
+    result.aborts =
+        [("serialization".to_owned(), attempts / 10), ("statement_timeout".to_owned(), attempts)].into();
+    result.target.settings.insert("statement_timeout of the client".into(), "200ms".into());
+    let text = unwrapped(&result);
+    assert!(
+        text.contains("since an answer took longer than statement_timeout=200ms: raise this limit"),
+        "{text}"
+    );
+    assert!(!text.contains("compete for the same rows"), "{text}");
+    result.aborts.insert("statement_timeout".into(), 0);
+    result.aborts.insert("serialization".into(), attempts);
+    let text = unwrapped(&result);
+    assert!(text.contains("compete for the same rows") && !text.contains("raise this limit"), "{text}");
+}

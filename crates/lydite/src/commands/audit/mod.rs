@@ -374,7 +374,9 @@ fn plan(args: &AuditArgs) -> Result<Plan, Failure> {
             None
         }
     };
-    if replicas.is_asked() && !only.contains(&Property::Consistency) {
+    // The tests of durability need no replicas, and take what `lydite lab up pg-replicas` prints.
+    let uses_replicas = [Property::Consistency, Property::Durability].iter().any(|used| only.contains(used));
+    if replicas.is_asked() && !uses_replicas {
         errors.push("--replicas: needs the tests of consistency: add consistency to --only".into());
     }
     if commands.is_some() && !only.contains(&Property::Durability) {

@@ -9,6 +9,7 @@ use lydite_observe::SourceSpec;
 use lydite_plan::Problem;
 use lydite_plan::data::Data;
 use lydite_plan::entries::Entries;
+use lydite_plan::key::names;
 use lydite_plan::load::LoadOutputs;
 use lydite_plan::own_schema;
 use lydite_plan::values::{number, whole};
@@ -54,6 +55,13 @@ impl Asked {
     pub(super) fn read(args: &LoadArgs, mut entries: Entries) -> Result<Self, Failure> {
         let data = Data::read(&mut entries, None);
         let spec = spec(args, &mut entries.errors);
+        if args.target.is_none() {
+            for key in names(own_schema::KEYS) {
+                if entries.text(key).is_some() {
+                    entries.wrong(key, "is for the tables of a database: name a TARGET, or leave it out");
+                }
+            }
+        }
         let spec = own_schema::read(&mut entries, spec);
         let outputs = LoadOutputs::read(&mut entries, spec.as_ref(), &SourceSpec::reach);
         let mut errors = entries.errors;
