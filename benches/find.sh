@@ -64,6 +64,7 @@ for number in $(seq "$queues"); do
 done
 wait
 if [ "$queues" -gt 0 ]; then
+  [ "$(cat "$work"/queue-*/error | wc -l)" = "$queues" ] || { say "a search failed"; exit 1; }
   cat "$work"/queue-*/error | python3 -c '
 import sys
 errors = [abs(float(line)) for line in sys.stdin]
@@ -83,9 +84,14 @@ above=$(python3 -c 'import sys; print(f"{1.15 * float(sys.argv[1]):.2f}")' "$rat
 held=0 held_above=0
 for number in $(seq "$fresh"); do
   for level in "$rate" "$above"; do
-    verdict=fails
-    if "$lydite" run "$pg_url/find" "${usual[@]}" --rate "$level" --require "$slo" --duration "${MINUTE:-60s}" --warmup 5s \
-      --seed $((500 + number)) --fresh --quiet >/dev/null 2>&1; then verdict=holds; fi
+    status=0
+    "$lydite" run "$pg_url/find" "${usual[@]}" --rate "$level" --require "$slo" --duration "${MINUTE:-60s}" --warmup 5s \
+      --seed $((500 + number)) --fresh --quiet >/dev/null 2>&1 || status=$?
+    case $status in
+      0) verdict=holds ;;
+      4) verdict=fails ;;
+      *) say "a run at $level ended with exit code $status"; exit 1 ;;
+    esac
     say "fresh run $number of $fresh at $level: $verdict"
     [ "$verdict" = fails ] || { [ "$level" = "$rate" ] && held=$((held + 1)) || held_above=$((held_above + 1)); }
   done

@@ -37,25 +37,22 @@ impl Share {
         self.high - self.share
     }
 
-    /// Returns the probability that chance alone put the share on its side of `allowed`, as a one-sided test says. `error`
-    /// is that of the interval.
+    /// Returns the one-sided doubt that the true share is below `allowed` (if `below`), or above it: the probability of such a
+    /// share if it were right there. At least 0.5 if the measured share is on the other side. `error` is that of the interval.
     #[must_use]
-    pub fn doubt(&self, allowed: f64, error: f64) -> f64 {
+    pub fn doubt(&self, allowed: f64, below: bool, error: f64) -> f64 {
         let freedom = BATCHES as f64 - 1.0;
         let deviation = self.reach() / quantile(error, freedom);
-        let away = (self.share - allowed).abs();
+        let away = if below { allowed - self.share } else { self.share - allowed };
         if deviation > 0.0 {
-            tail(away / deviation, freedom)
-        } else if away > 0.0 {
-            0.0
-        } else {
-            0.5
+            return tail(away / deviation, freedom);
         }
+        if away > 0.0 { 0.0 } else { 1.0 }
     }
 }
 
-/// Returns the share of several runs together, each with the same weight. Its interval is at least as wide as the runs differ
-/// from each other, which none of them can know. `None` without a run.
+/// Returns the share of several runs together, each with the same weight. Its interval reaches at least two standard errors
+/// between the runs: none of them can know how far runs differ. `None` without a run.
 #[must_use]
 pub fn pooled(runs: &[Share]) -> Option<Share> {
     if runs.is_empty() {

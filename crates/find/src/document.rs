@@ -1,18 +1,21 @@
 //! The document of a search, from its runs.
 
-use crate::experiment::Experiment;
+use crate::experiment::{Experiment, Searched};
 use crate::judge::{Verdict, doubt, shares};
 use crate::played::Played;
 use crate::probes::{Next, Probed, Probes};
 use crate::store::{Store, shown};
 use lydite_decide::Limit;
+use lydite_report::Requirement;
 use lydite_report::figures::plural;
-use lydite_report::find::{End, FIND_FORMAT, Find, Found, RunOfFind, Rung};
+use lydite_report::find::{End, FIND_FORMAT, Find, Found, Over, RunOfFind, Rung};
 use lydite_report::model::Status;
 use lydite_report::sweep::{Environment, Spread};
 
 /// Most findings of runs among the warnings.
 const FINDINGS: usize = 8;
+/// Doubt in a level that a probe showed overloaded.
+const OVERLOADED: f64 = 0.05;
 
 /// Returns the document of the runs so far, each with its number.
 pub(crate) fn document(
@@ -24,8 +27,8 @@ pub(crate) fn document(
     let runs: Vec<Played> = numbered.iter().map(|(_, run)| run.clone()).collect();
     let probes = Probes::of(&runs, &experiment.objectives, experiment.quantity);
     let levels = Level::all(&probes.all);
-    let found = found(experiment, &runs, &probes, &levels);
-    let warnings = warnings(&runs, &levels, &found, &probes);
+    let found = found(&experiment.asked(), &runs, &probes);
+    let warnings = warnings(&experiment.objectives, &runs, &levels, &found, &probes);
     Find {
         lydite: env!("CARGO_PKG_VERSION").into(),
         format: FIND_FORMAT,
@@ -77,8 +80,18 @@ impl<'a> Level<'a> {
         self.probes.iter().flat_map(|probe| &probe.runs).filter_map(|place| runs.get(*place)).collect()
     }
 
-    fn is_overloaded(&self) -> bool {
-        self.probes.iter().any(|probe| matches!(probe.judged.verdict, Verdict::Overloaded(_)))
+    /// Returns the doubt in its verdict, by the probes that confirm it. The first one chose the level.
+    fn doubt(&self, runs: &[Played], objectives: &[Requirement], holds: bool) -> f64 {
+        let confirming = Self { level: self.level, probes: self.probes.iter().skip(1).copied().collect() };
+        let overloaded = |probe: &&&Probed| matches!(probe.judged.verdict, Verdict::Overloaded(_));
+        let count = confirming.probes.iter().filter(overloaded).count();
+        if !holds && count > 0 {
+            return OVERLOADED.powi(count as i32);
+        }
+        let lead = confirming.lead();
+        let lead = if holds { lead } else { -lead };
+        let over = shares(&confirming.runs(runs), objectives);
+        doubt(&over, objectives.len(), holds, lead.max(0) as u32)
     }
 
     /// Returns the reason of the last probe that failed; of a level without a verdict that of one that can't be judged.
@@ -92,8 +105,10 @@ impl<'a> Level<'a> {
     }
 }
 
-fn found(experiment: &Experiment, runs: &[Played], probes: &Probes, levels: &[Level<'_>]) -> Found {
-    let objectives = experiment.objective_texts();
+/// Returns the answer of the runs so far.
+pub(crate) fn found(asked: &Searched<'_>, runs: &[Played], probes: &Probes) -> Found {
+    let levels = Level::all(&probes.all);
+    let objectives: Vec<String> = asked.objectives.iter().map(|of| of.text().to_owned()).collect();
     // As the search itself decides: the lowest level that fails, and the highest one below it that holds.
     let fails = levels.iter().find(|level| level.lead() < 0);
     let below = |level: &&Level<'_>| fails.is_none_or(|fails| level.level < fails.level);
@@ -101,7 +116,7 @@ fn found(experiment: &Experiment, runs: &[Played], probes: &Probes, levels: &[Le
     let next_below = holds
         .and_then(|holds| levels.iter().rev().find(|level| level.level < holds.level))
         .map(|level| level.level);
-    let end = match probes.next(&experiment.range) {
+    let end = match probes.next(asked.range) {
         Next::Done(Limit::Between { .. }) => End::Found,
         Next::Done(Limit::FailsAtLowest) => End::FailsAtLowest,
         Next::Done(Limit::HoldsAtHighest) => End::HoldsAtHighest,
@@ -109,29 +124,25 @@ fn found(experiment: &Experiment, runs: &[Played], probes: &Probes, levels: &[Le
         Next::Run(_) => End::Open,
     };
     let doubt_of = |level: Option<&Level<'_>>, holds: bool| {
-        level.map_or(0.0, |level| {
-            let over = shares(&level.runs(runs), &experiment.objectives);
-            let lead = level.lead().unsigned_abs() as u32;
-            doubt(&over, objectives.len(), holds, (lead, level.is_overloaded()))
-        })
+        level.map_or(0.0, |level| level.doubt(runs, asked.objectives, holds))
     };
     let is_answer = matches!(end, End::Found | End::FailsAtLowest | End::HoldsAtHighest);
     let confidence = is_answer.then(|| {
         // Each end rests on one level, and an answer between two on both.
         (1.0 - doubt_of(holds, true) - doubt_of(fails, false)).max(0.0)
     });
-    let range = &experiment.range;
+    let range = asked.range;
     Found {
         objective: objectives.join(" and "),
-        limits_ms: experiment
+        limits_ms: asked
             .objectives
             .iter()
             .filter_map(|objective| Some(objective.latency_limit()?.limit_ms))
             .collect(),
         objectives,
-        mode: experiment.quantity.mode,
-        level: experiment.quantity.name,
-        unit: experiment.quantity.unit,
+        mode: asked.quantity.mode,
+        level: asked.quantity.name,
+        unit: asked.quantity.unit,
         highest: holds.map(|level| level.level),
         next_above: fails.map(|level| level.level),
         next_below,
@@ -139,11 +150,11 @@ fn found(experiment: &Experiment, runs: &[Played], probes: &Probes, levels: &[Le
         end,
         range: [range.lowest, range.highest],
         resolution: range.resolution,
-        curve: levels.iter().map(|level| rung(experiment, runs, level)).collect(),
+        curve: levels.iter().map(|level| rung(asked.objectives, runs, level)).collect(),
     }
 }
 
-fn rung(experiment: &Experiment, runs: &[Played], level: &Level<'_>) -> Rung {
+fn rung(objectives: &[Requirement], runs: &[Played], level: &Level<'_>) -> Rung {
     let of = level.runs(runs);
     let median = |number: fn(&Played) -> Option<f64>| {
         let values: Vec<f64> = of.iter().filter_map(|run| number(run)).collect();
@@ -162,7 +173,7 @@ fn rung(experiment: &Experiment, runs: &[Played], level: &Level<'_>) -> Rung {
         p50_ms: median(|run| run.p50_ms),
         p99_ms: median(|run| run.p99_ms),
         is_thin: of.iter().any(|run| run.is_thin),
-        over: shares(&of, &experiment.objectives),
+        over: shares(&of, objectives),
         why: if holds == Some(true) { String::new() } else { level.why(holds) },
     }
 }
@@ -187,7 +198,13 @@ fn of_run(number: u32, run: &Played, probe: Option<usize>) -> RunOfFind {
 }
 
 /// Returns what a reader must know of the runs.
-fn warnings(runs: &[Played], levels: &[Level<'_>], found: &Found, probes: &Probes) -> Vec<String> {
+fn warnings(
+    objectives: &[Requirement],
+    runs: &[Played],
+    levels: &[Level<'_>],
+    found: &Found,
+    probes: &Probes,
+) -> Vec<String> {
     let mut all = Vec::new();
     let at = |level: Option<f64>| {
         let of = levels.iter().find(|of| Some(of.level) == level);
@@ -204,11 +221,30 @@ fn warnings(runs: &[Played], levels: &[Level<'_>], found: &Found, probes: &Probe
             plural(busy as u64, "run")
         ));
     }
-    let is_short =
-        |run: &Played| run.objectives.iter().any(|of| of.met && of.over.is_none() && of.unit == "ms");
+    let is_short = |run: &Played| {
+        let mut both = objectives.iter().zip(&run.objectives);
+        both.any(|(of, judged)| {
+            of.latency_limit().is_some() && judged.value.is_some() && judged.over.is_none()
+        })
+    };
     if runs.iter().any(is_short) {
         all.push(
             "Runs are too short to tell the sampling error of a latency: windows of 24 s and more do (--duration).".to_owned(),
+        );
+    }
+    let deciding = || above.iter().chain(&below);
+    if found.mode != "direct" && deciding().next().is_some() && deciding().all(|run| run.growth.is_none()) {
+        all.push(
+            "No run could tell whether the queue grows: that takes New-Orders, and windows of 12 s and more (--duration)."
+                .to_owned(),
+        );
+    }
+    let contradicts = |over: &Over| over.share >= over.allowed;
+    if shares(&below, objectives).iter().any(contradicts) {
+        all.push(
+            "The highest level holds by the majority of its probes, but all its runs together are over the limit: some were \
+             disturbed. Repeat the search on a quiet machine, or with longer runs."
+                .to_owned(),
         );
     }
     let mut findings: Vec<&String> = Vec::new();
@@ -219,9 +255,8 @@ fn warnings(runs: &[Played], levels: &[Level<'_>], found: &Found, probes: &Probe
             findings.push(text);
         }
     }
-    let objectives: Vec<String> = found.objectives.clone();
     // Requirements that a run does not meet are what the search looks for.
-    findings.retain(|text| !objectives.iter().any(|objective| text.contains(objective.as_str())));
+    findings.retain(|text| !found.objectives.iter().any(|objective| text.contains(objective.as_str())));
     all.extend(findings.into_iter().take(FINDINGS).cloned());
     all
 }

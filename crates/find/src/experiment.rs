@@ -45,9 +45,9 @@ impl Experiment {
         self.subject.plan.warmup + self.subject.plan.duration
     }
 
-    /// Returns the objectives as they were written.
-    pub(crate) fn objective_texts(&self) -> Vec<String> {
-        self.objectives.iter().map(|objective| objective.text().to_owned()).collect()
+    /// Returns what is searched.
+    pub(crate) fn asked(&self) -> Searched<'_> {
+        Searched { objectives: &self.objectives, quantity: self.quantity, range: &self.range }
     }
 
     /// Returns true if the document or the page goes to the standard output.
@@ -55,4 +55,11 @@ impl Experiment {
     pub fn writes_stdout(&self) -> bool {
         [&self.json, &self.report].into_iter().flatten().any(Destination::is_stdout)
     }
+}
+
+/// What is searched, without the plan and the places of documents.
+pub(crate) struct Searched<'a> {
+    pub(crate) objectives: &'a [Requirement],
+    pub(crate) quantity: &'static Quantity,
+    pub(crate) range: &'a Range,
 }

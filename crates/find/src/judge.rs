@@ -1,7 +1,7 @@
 //! The verdict on the runs of a probe: whether all objectives hold, and how sure that is.
 
 use crate::levels::Quantity;
-use crate::played::{GROWTH_ERROR, Played};
+use crate::played::Played;
 use lydite_decide::{ERROR, Share, pooled};
 use lydite_report::Requirement;
 use lydite_report::figures::{number, plural};
@@ -160,28 +160,22 @@ pub(crate) fn shares(runs: &[&Played], objectives: &[Requirement]) -> Vec<Over> 
     objectives.iter().enumerate().filter_map(of).collect()
 }
 
-/// Returns the probability that chance made the verdict on a level. `over` are the shares of its objectives, `lead` is how
-/// many more probes were on its side, and `is_overloaded` says that one of them was overloaded. Objectives without a sampling
-/// error count as tosses of a coin.
-pub(crate) fn doubt(
-    over: &[Over],
-    objectives: usize,
-    holds: bool,
-    (lead, is_overloaded): (u32, bool),
-) -> f64 {
+/// Returns the doubt in the verdict on a level: the sum of those of all objectives that it needs. `over` are the shares of its
+/// objectives in the runs that confirm it, and `lead` is how many more of their probes were on its side. Objectives without a
+/// sampling error count as tosses of a coin.
+pub(crate) fn doubt(over: &[Over], objectives: usize, holds: bool, lead: u32) -> f64 {
     let tosses = 0.5_f64.powi(lead as i32);
     let of = |over: &Over| {
         let share = Share { share: over.share, low: over.low, high: over.high };
-        share.doubt(over.allowed, ERROR)
+        share.doubt(over.allowed, holds, ERROR)
     };
+    let others = objectives.saturating_sub(over.len());
     if holds {
         // All must hold.
-        let others = if over.len() < objectives { tosses } else { 0.0 };
-        return (over.iter().map(of).sum::<f64>() + others).min(1.0);
+        return (over.iter().map(of).sum::<f64>() + others as f64 * tosses).min(1.0);
     }
-    if is_overloaded {
-        return GROWTH_ERROR;
-    }
-    let failing = over.iter().filter(|over| over.share >= over.allowed).map(of);
-    failing.reduce(f64::min).unwrap_or(tosses)
+    // One of them fails, and which one was not chosen before.
+    let least = over.iter().map(of).reduce(f64::min).unwrap_or(1.0);
+    let least = if others > 0 { least.min(tosses) } else { least };
+    (objectives as f64 * least).min(1.0)
 }

@@ -9,6 +9,8 @@ mod judge;
 mod levels;
 mod played;
 mod probes;
+#[cfg(test)]
+mod simulated;
 mod store;
 
 use course::Course;

@@ -10,7 +10,7 @@ use lydite_report::noise::is_noise;
 use lydite_report::{Requirement, RunResult};
 
 /// Probability with which a stable queue seems to grow.
-pub(crate) const GROWTH_ERROR: f64 = 0.01;
+const GROWTH_ERROR: f64 = 0.01;
 
 /// A run with a result.
 #[derive(Clone, Debug)]

@@ -84,7 +84,7 @@ pub struct Found {
     pub next_above: Option<f64>,
     /// Highest tried level below it; null without one.
     pub next_below: Option<f64>,
-    /// Probability, at least, that both verdicts are no chance of sampling: 1 less the doubts of both levels. Null until
+    /// 1 less the one-sided doubts of both levels by the runs that confirm them, all but the first probe of each. Null until
     /// there is an answer.
     pub confidence: Option<f64>,
     /// Reason why the search ended.
@@ -133,7 +133,7 @@ pub struct Over {
     pub allowed: f64,
     /// Measured share.
     pub share: f64,
-    /// Lower end of its 95 % interval.
+    /// Lower end of its interval: 95 % by each run, and at least two standard errors between the runs.
     pub low: f64,
     /// Upper end.
     pub high: f64,

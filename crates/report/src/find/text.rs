@@ -9,41 +9,50 @@ use crate::figures::{aligned, clean, number, plural};
 #[must_use]
 pub fn sentence(find: &Found) -> String {
     let level = |level: f64| level_in_words(find, level);
-    let above = |holds: &str| match find.next_above {
-        Some(fails) => format!("{holds}; {} fails{}", level(fails), reason(find, fails)),
-        None => holds.to_owned(),
+    let holds = |of: f64| format!("{} {} {}", level(of), verb("hold", of), find.objective);
+    let fails = |of: f64| format!("{} {}{}", level(of), verb("fail", of), reason(find, of));
+    let above = |below: String| match find.next_above {
+        Some(next) => format!("{below}; {}", fails(next)),
+        None => below,
     };
     let objective = &find.objective;
     match (find.end, find.highest) {
-        (End::Found, Some(highest)) => above(&format!("{} holds {objective}", level(highest))),
+        (End::Found, Some(highest)) => above(holds(highest)),
         (End::FailsAtLowest, _) => {
             let [lowest, _] = find.range;
-            format!("{}, the lowest, already fails {objective}{}", level(lowest), reason(find, lowest))
+            let fails = verb("fail", lowest);
+            format!("{}, the lowest, already {fails} {objective}{}", level(lowest), reason(find, lowest))
         }
         (End::HoldsAtHighest, Some(highest)) => {
-            format!("{}, the highest, still holds {objective}: the limit is higher", level(highest))
+            let holds = verb("hold", highest);
+            format!("{}, the highest, still {holds} {objective}: the limit is higher", level(highest))
         }
-        (End::Time, Some(highest)) => {
-            above(&format!("the time is over: {} holds {objective} so far", level(highest)))
-        }
-        (End::NotJudged, Some(highest)) => {
-            above(&format!("a level can't be judged: {} holds {objective} so far", level(highest)))
-        }
-        (_, Some(highest)) => above(&format!("not found yet: {} holds {objective} so far", level(highest))),
-        (end, None) => {
-            let so_far = match end {
-                End::Time => "the time is over",
-                End::NotJudged => "a level can't be judged",
-                _ => "not found yet",
-            };
-            match find.next_above {
-                Some(fails) => {
-                    format!("{so_far}: {} fails {objective}{}", level(fails), reason(find, fails))
-                }
-                None => format!("{so_far}: no level was judged for {objective}"),
-            }
-        }
+        (end, Some(highest)) => above(format!("{}: {} so far", so_far(end), holds(highest))),
+        (end, None) => match find.next_above {
+            Some(next) => format!(
+                "{}: {} {} {objective}{}",
+                so_far(end),
+                level(next),
+                verb("fail", next),
+                reason(find, next)
+            ),
+            None => format!("{}: no level was judged for {objective}", so_far(end)),
+        },
     }
+}
+
+/// Returns the reason why there is no final answer.
+fn so_far(end: End) -> &'static str {
+    match end {
+        End::Time => "the time is over",
+        End::NotJudged => "a level can't be judged",
+        _ => "not found yet",
+    }
+}
+
+/// Returns a verb in the number of a level: `1 session holds`, `2 sessions hold`.
+fn verb(verb: &str, level: f64) -> String {
+    if level == 1.0 { format!("{verb}s") } else { verb.to_owned() }
 }
 
 /// Returns the reason why a level fails, in brackets.
@@ -59,6 +68,8 @@ fn reason(find: &Found, level: f64) -> String {
 pub(crate) fn level_in_words(find: &Found, level: f64) -> String {
     match find.unit {
         "" => plural(level as u64, find.level.trim_end_matches('s')),
+        // Neighbours may differ in a digit that a rounded number has no more.
+        unit if level.fract() != 0.0 => format!("{level} {unit}"),
         unit => format!("{} {unit}", number(level)),
     }
 }
@@ -75,7 +86,7 @@ pub fn render_find_text(find: &Find) -> String {
     if let Some(confidence) = found.confidence {
         let _ = writeln!(
             out,
-            "Both verdicts are right with a probability of at least {} %, as far as sampling goes.",
+            "The runs that confirm both levels agree with a confidence of {} %; the found level itself is less exact.",
             number((1000.0 * confidence).floor() / 10.0)
         );
     }

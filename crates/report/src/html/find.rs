@@ -41,7 +41,7 @@ fn summary(find: &Find, title: &str) -> Markup {
         || "–".to_owned(),
         |confidence| format!("{} %", number((1000.0 * confidence).floor() / 10.0)),
     );
-    cards.push(card("Confidence", Markup::text(&confidence), "at least, as far as sampling goes", ""));
+    cards.push(card("Confidence", Markup::text(&confidence), "of the runs that confirm both levels", ""));
     cards.push(card("Runs", Markup::text(&find.runs.len().to_string()), &duration(find.took_s), ""));
     all.push(Markup::element("div", &[("class", "cards")], cards));
     all

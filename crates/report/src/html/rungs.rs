@@ -8,6 +8,8 @@ use super::plot::{
 use crate::figures::number;
 use crate::find::{Found, Rung, level_in_words, verdict};
 
+/// Room beyond the ends of a scale, as a factor.
+const ROOM: f64 = 1.15;
 /// Opacity of levels that fail.
 const PALE: &str = "0.45";
 /// Percentiles that the picture shows, with their names.
@@ -29,7 +31,7 @@ impl Scale {
         for value in values.filter(|value| value.is_finite() && *value > 0.0) {
             (low, high) = (low.min(value), high.max(value));
         }
-        (high > 0.0).then(|| Self { low: low / 1.15, high: high * 1.15, from, to })
+        (high > 0.0).then(|| Self { low: low / ROOM, high: high * ROOM, from, to })
     }
 
     fn place(&self, value: f64) -> f64 {
@@ -42,7 +44,9 @@ impl Scale {
         let tens = (self.low.log10().floor() as i32)..=(self.high.log10().ceil() as i32);
         let steps: &[f64] = if self.high / self.low > 1e3 { &[1.0] } else { &[1.0, 2.0, 5.0] };
         let all = tens.flat_map(|power| steps.iter().map(move |step| step * 10_f64.powi(power)));
-        all.filter(|value| (self.low..=self.high).contains(value)).collect()
+        let round: Vec<f64> = all.filter(|value| (self.low..=self.high).contains(value)).collect();
+        // The ends, if no round number is between them.
+        if round.is_empty() { vec![self.low * ROOM, self.high / ROOM] } else { round }
     }
 }
 
