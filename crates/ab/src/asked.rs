@@ -9,6 +9,7 @@ use lydite_plan::destination::documents;
 use lydite_plan::entries::Entries;
 use lydite_plan::values::{flag, longer_than_nothing, number, whole};
 use lydite_report::metric::Metric;
+use lydite_sweep::directory::own_file;
 use lydite_sweep::{COMMAND_LIMIT, Origin};
 use std::path::PathBuf;
 
@@ -75,6 +76,10 @@ impl Asked {
         let name = self.metric.as_deref().unwrap_or(METRIC);
         let metric = metric(name).map_err(|problem| errors.push(format!("--metric {problem}"))).ok();
         let [json, report] = documents([("--json", self.json), ("--report", self.report)], &mut errors);
+        let out = self.out.unwrap_or_else(|| PathBuf::from(OUT));
+        for (flag, place) in [("--json", &json), ("--report", &report)] {
+            errors.extend(own_file(&out, flag, place.as_ref()));
+        }
         let [a, b] = self.sides;
         let (target_a, target_b) = match self.targets.as_slice() {
             [] => (None, None),
@@ -105,7 +110,7 @@ impl Asked {
                 looking: Looking { looks, most_time, metric, order_seed: order_seed.unwrap_or(1) },
                 before_timeout: before_timeout.unwrap_or(COMMAND_LIMIT),
                 label: self.label,
-                out: self.out.unwrap_or_else(|| PathBuf::from(OUT)),
+                out,
                 json,
                 report,
                 fresh: self.fresh,

@@ -7,6 +7,7 @@
 //! highest level that holds objectives, [`share_over`] judges a percentile by its sampling error, and [`growth`] finds queues
 //! that get longer and longer.
 
+mod crossing;
 mod difference;
 mod growth;
 mod looks;
@@ -17,6 +18,7 @@ mod ratio;
 mod search;
 mod share;
 
+pub use crossing::{Crossing, crossing};
 pub use difference::{Difference, difference_of_groups, difference_of_pairs, mean_of_runs};
 pub use growth::{Growth, growth};
 pub use looks::{LEAST_PAIRS, Looks};

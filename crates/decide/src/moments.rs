@@ -61,9 +61,3 @@ pub(crate) fn quantile(error: f64, freedom: f64) -> f64 {
     StudentsT::new(0.0, 1.0, freedom)
         .map_or(f64::INFINITY, |distribution| distribution.inverse_cdf(1.0 - error / 2.0))
 }
-
-/// Returns the probability that a variable with `freedom` degrees of Student's distribution is above `value`.
-pub(crate) fn tail(value: f64, freedom: f64) -> f64 {
-    // Refused as above; then nothing is sure.
-    StudentsT::new(0.0, 1.0, freedom).map_or(0.5, |distribution| distribution.sf(value))
-}

@@ -3,7 +3,7 @@
 //! seconds are joined to a few batches, which are nearly independent (the method of batch means; Schmeiser 1982 finds
 //! 10 to 30 batches enough), and the share is their ratio estimate.
 
-use crate::moments::{quantile, tail};
+use crate::moments::quantile;
 
 /// Batches of a series.
 const BATCHES: usize = 12;
@@ -32,22 +32,12 @@ pub struct Share {
 }
 
 impl Share {
+    /// Degrees of freedom of the interval of a run.
+    pub(crate) const FREEDOM: f64 = BATCHES as f64 - 1.0;
+
     /// Returns the distance from the share to the upper end. The lower end is cut at 0.
     fn reach(&self) -> f64 {
         self.high - self.share
-    }
-
-    /// Returns the one-sided doubt that the true share is below `allowed` (if `below`), or above it: the probability of such a
-    /// share if it were right there. At least 0.5 if the measured share is on the other side. `error` is that of the interval.
-    #[must_use]
-    pub fn doubt(&self, allowed: f64, below: bool, error: f64) -> f64 {
-        let freedom = BATCHES as f64 - 1.0;
-        let deviation = self.reach() / quantile(error, freedom);
-        let away = if below { allowed - self.share } else { self.share - allowed };
-        if deviation > 0.0 {
-            return tail(away / deviation, freedom);
-        }
-        if away > 0.0 { 0.0 } else { 1.0 }
     }
 }
 
@@ -95,6 +85,6 @@ pub fn share_over(seconds: &[Second], error: f64) -> Option<Share> {
     // of independent requests (with one more of each kind, so that a share of 0 has some).
     let smoothed = (over + 1.0) / (all + 2.0);
     let of_chance = smoothed * (1.0 - smoothed) / all;
-    let reach = quantile(error, count - 1.0) * of_batches.max(of_chance).sqrt();
+    let reach = quantile(error, Share::FREEDOM) * of_batches.max(of_chance).sqrt();
     Some(Share { share, low: (share - reach).max(0.0), high: (share + reach).min(1.0) })
 }

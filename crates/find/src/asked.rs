@@ -8,6 +8,7 @@ use lydite_plan::Problem;
 use lydite_plan::destination::documents;
 use lydite_plan::entries::Entries;
 use lydite_plan::values::{flag, longer_than_nothing};
+use lydite_sweep::directory::own_file;
 use lydite_sweep::{DEFAULT_TARGET, Origin, Subject, reject_keys_of_single_runs};
 use std::path::PathBuf;
 
@@ -96,6 +97,14 @@ impl Asked {
         let subject = subject(entries, quantity, &range, &mut errors);
         if let Some(subject) = &subject {
             errors.extend(Origin::problem(subject, reload));
+            for objective in &subject.plan.requirements {
+                let problem = objective.not_searched();
+                errors.extend(problem.map(|problem| format!("--slo: {:?} {problem}", objective.text())));
+            }
+        }
+        let out = self.out.unwrap_or_else(|| PathBuf::from(OUT));
+        for (flag, place) in [("--json", &json), ("--report", &report)] {
+            errors.extend(own_file(&out, flag, place.as_ref()));
         }
         match subject {
             Some(subject) if errors.is_empty() => Ok(Experiment {
@@ -106,7 +115,7 @@ impl Asked {
                 range,
                 most_time,
                 label: self.label,
-                out: self.out.unwrap_or_else(|| PathBuf::from(OUT)),
+                out,
                 json,
                 report,
                 fresh: self.fresh,

@@ -82,8 +82,8 @@ impl<'a> Course<'a> {
         let has_runs = !self.runs.is_empty();
         self.experiment.kept(self.interrupt).keep(&mut self.store, &program, has_runs)?;
         View::new(self.style, 0, 0).note(&format!(
-            "searching the highest {} of {} to {}: {} there already, each takes {} s and what is around it; the database is {}",
-            self.experiment.quantity.name,
+            "searching the highest {}, {} to {}: {} there already, each takes {} s and what is around it; the database is {}",
+            self.experiment.quantity.title,
             self.experiment.range.lowest,
             self.experiment.range.highest,
             plural(self.runs.len() as u64, "run"),
@@ -221,7 +221,10 @@ impl<'a> Course<'a> {
         if !counts(&run.ending) {
             return Err(match run.ending.exit_code {
                 Some(2) => Failure::usage(said()),
-                _ => Failure::Target(said()),
+                _ => Failure::Target(format!(
+                    "{}; if it breaks there each time, name a --highest below",
+                    said()
+                )),
             });
         }
         self.runs.push((number, played));
@@ -231,18 +234,18 @@ impl<'a> Course<'a> {
     /// Shows the last run, and what all show so far.
     fn show_run(&self, find: &Find) {
         let Some(run) = find.runs.last() else { return };
-        let note = match (run.probe, run.note.as_str()) {
-            (None, _) => ": the machine was busy, repeated".to_owned(),
-            (Some(_), "") => String::new(),
-            (Some(_), note) => format!(": {note}"),
-        };
+        let note = if run.probe.is_none() { ": the machine was busy, repeated" } else { "" };
         View::new(self.style, 0, 0).note(&format!(
             "run {}, {} {}: {}, {}{note}; {}",
             run.number,
             find.find.level,
             run.level,
             run.values.join(", "),
-            if run.met { "holds" } else { "fails" },
+            match run.met {
+                Some(true) => "holds",
+                Some(false) => "fails",
+                None => "can't be judged",
+            },
             sentence(&find.find)
         ));
     }
@@ -263,7 +266,8 @@ impl<'a> Course<'a> {
     }
 }
 
-/// True if a run with this ending may count: it reached its end, its objectives held or not, or the database broke in it.
+/// True if a run with this ending may count: it reached its end, whether its objectives held or not. One in which the database
+/// was lost says nothing of the level: somebody may have ended it.
 fn counts(ending: &Ending) -> bool {
-    matches!(ending.exit_code, Some(0 | 3 | 4))
+    matches!(ending.exit_code, Some(0 | 4))
 }

@@ -1,7 +1,7 @@
 //! The document of a search, from its runs.
 
 use crate::experiment::{Experiment, Searched};
-use crate::judge::{Verdict, doubt, shares};
+use crate::judge::{Verdict, certainty, shares};
 use crate::played::Played;
 use crate::probes::{Next, Probed, Probes};
 use crate::store::{Store, shown};
@@ -14,8 +14,6 @@ use lydite_report::sweep::{Environment, Spread};
 
 /// Most findings of runs among the warnings.
 const FINDINGS: usize = 8;
-/// Doubt in a level that a probe showed overloaded.
-const OVERLOADED: f64 = 0.05;
 
 /// Returns the document of the runs so far, each with its number.
 pub(crate) fn document(
@@ -80,20 +78,6 @@ impl<'a> Level<'a> {
         self.probes.iter().flat_map(|probe| &probe.runs).filter_map(|place| runs.get(*place)).collect()
     }
 
-    /// Returns the doubt in its verdict, by the probes that confirm it. The first one chose the level.
-    fn doubt(&self, runs: &[Played], objectives: &[Requirement], holds: bool) -> f64 {
-        let confirming = Self { level: self.level, probes: self.probes.iter().skip(1).copied().collect() };
-        let overloaded = |probe: &&&Probed| matches!(probe.judged.verdict, Verdict::Overloaded(_));
-        let count = confirming.probes.iter().filter(overloaded).count();
-        if !holds && count > 0 {
-            return OVERLOADED.powi(count as i32);
-        }
-        let lead = confirming.lead();
-        let lead = if holds { lead } else { -lead };
-        let over = shares(&confirming.runs(runs), objectives);
-        doubt(&over, objectives.len(), holds, lead.max(0) as u32)
-    }
-
     /// Returns the reason of the last probe that failed; of a level without a verdict that of one that can't be judged.
     fn why(&self, holds: Option<bool>) -> String {
         let reason = |probe: &&Probed| match &probe.judged.verdict {
@@ -123,14 +107,17 @@ pub(crate) fn found(asked: &Searched<'_>, runs: &[Played], probes: &Probes) -> F
         Next::Unjudged(..) => End::NotJudged,
         Next::Run(_) => End::Open,
     };
-    let doubt_of = |level: Option<&Level<'_>>, holds: bool| {
-        level.map_or(0.0, |level| level.doubt(runs, asked.objectives, holds))
+    let confidence = match (end, holds, fails) {
+        (End::Found, Some(holds), Some(fails)) => {
+            let all: Vec<&Played> =
+                probes.all.iter().flat_map(|of| &of.runs).filter_map(|run| runs.get(*run)).collect();
+            let certainty = certainty(&all, asked.objectives, holds.level, fails.level);
+            // Without shares each probe that is ahead is a toss of a coin.
+            let toss = |level: &Level<'_>| 0.5_f64.powi(level.lead().unsigned_abs() as i32);
+            Some(certainty.unwrap_or_else(|| (1.0 - toss(holds) - toss(fails)).max(0.0)))
+        }
+        _ => None,
     };
-    let is_answer = matches!(end, End::Found | End::FailsAtLowest | End::HoldsAtHighest);
-    let confidence = is_answer.then(|| {
-        // Each end rests on one level, and an answer between two on both.
-        (1.0 - doubt_of(holds, true) - doubt_of(fails, false)).max(0.0)
-    });
     let range = asked.range;
     Found {
         objective: objectives.join(" and "),
@@ -142,6 +129,7 @@ pub(crate) fn found(asked: &Searched<'_>, runs: &[Played], probes: &Probes) -> F
         objectives,
         mode: asked.quantity.mode,
         level: asked.quantity.name,
+        title: asked.quantity.title,
         unit: asked.quantity.unit,
         highest: holds.map(|level| level.level),
         next_above: fails.map(|level| level.level),
@@ -185,15 +173,18 @@ fn of_run(number: u32, run: &Played, probe: Option<usize>) -> RunOfFind {
         probe,
         file: Store::file(number),
         busy: run.is_busy,
-        tps: Some(run.tps),
+        tps: run.tps,
         values: run
             .objectives
             .iter()
             .map(|objective| format!("{} {}", objective.metric, objective.measured_value()))
             .collect(),
-        met: run.broke.is_none() && run.objectives.iter().all(|objective| objective.met),
+        met: run
+            .objectives
+            .iter()
+            .all(|objective| objective.value.is_some())
+            .then(|| run.objectives.iter().all(|objective| objective.met)),
         growth: run.growth.map(|growth| growth.slope),
-        note: run.broke.clone().unwrap_or_default(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::levels::Quantity;
 use crate::played::Played;
-use lydite_decide::{ERROR, Share, pooled};
+use lydite_decide::{ERROR, Share, crossing, pooled};
 use lydite_report::Requirement;
 use lydite_report::figures::{number, plural};
 use lydite_report::find::Over;
@@ -13,6 +13,8 @@ const GROWS: f64 = 0.005;
 /// Share of transactions that may fail, or wait without a session at the end, if no objective allows less: those that would
 /// be over a limit count in no latency.
 const LOST: f64 = 0.01;
+/// Runs count for the certainty up to this factor from the two levels. Farther away the share may follow another line.
+const NEAR: f64 = 1.25;
 /// Metrics of failures.
 const FAILURES: [&str; 3] = ["failed", "failed_rate", "unknown"];
 /// Latency above which a request that still waits at the end is lost, without an objective that says another, in s.
@@ -111,9 +113,6 @@ fn grows(run: &Played, quantity: &Quantity) -> Option<f64> {
 
 /// Returns the reason why a run shows a level that can't last, whatever its objectives say.
 fn broken(run: &Played, objectives: &[Requirement], quantity: &Quantity) -> Option<String> {
-    if run.broke.is_some() {
-        return run.broke.clone();
-    }
     let limits = || objectives.iter().filter_map(Requirement::latency_limit);
     let allowed = limits().map(|limit| limit.allowed).reduce(f64::min).unwrap_or(LOST);
     let all = (run.completed + run.failed) as f64;
@@ -160,22 +159,20 @@ pub(crate) fn shares(runs: &[&Played], objectives: &[Requirement]) -> Vec<Over> 
     objectives.iter().enumerate().filter_map(of).collect()
 }
 
-/// Returns the doubt in the verdict on a level: the sum of those of all objectives that it needs. `over` are the shares of its
-/// objectives in the runs that confirm it, and `lead` is how many more of their probes were on its side. Objectives without a
-/// sampling error count as tosses of a coin.
-pub(crate) fn doubt(over: &[Over], objectives: usize, holds: bool, lead: u32) -> f64 {
-    let tosses = 0.5_f64.powi(lead as i32);
-    let of = |over: &Over| {
-        let share = Share { share: over.share, low: over.low, high: over.high };
-        share.doubt(over.allowed, holds, ERROR)
+/// Returns the probability that the level at which an objective crosses its limit is between two levels, by all runs near them; none
+/// if no objective has shares that grow with the level. Of several objectives the one that crosses first counts.
+pub(crate) fn certainty(runs: &[&Played], objectives: &[Requirement], holds: f64, fails: f64) -> Option<f64> {
+    let near = |run: &&&Played| (holds / NEAR..=fails * NEAR).contains(&run.level);
+    let of = |place: usize| {
+        let of_run = |run: &&Played| {
+            let over = run.objectives.get(place)?.over?;
+            Some(((run.level, Share { share: over.share, low: over.low, high: over.high }), over.allowed))
+        };
+        let known: Vec<((f64, Share), f64)> = runs.iter().filter(near).filter_map(of_run).collect();
+        let (_, allowed) = known.first()?;
+        let shares: Vec<(f64, Share)> = known.iter().map(|(run, _)| *run).collect();
+        crossing(&shares, *allowed, ERROR)
     };
-    let others = objectives.saturating_sub(over.len());
-    if holds {
-        // All must hold.
-        return (over.iter().map(of).sum::<f64>() + others as f64 * tosses).min(1.0);
-    }
-    // One of them fails, and which one was not chosen before.
-    let least = over.iter().map(of).reduce(f64::min).unwrap_or(1.0);
-    let least = if others > 0 { least.min(tosses) } else { least };
-    (objectives as f64 * least).min(1.0)
+    let first = (0..objectives.len()).filter_map(of).min_by(|a, b| a.at.total_cmp(&b.at))?;
+    Some(first.between(holds, fails))
 }

@@ -9,6 +9,8 @@ pub(crate) struct Quantity {
     pub(crate) mode: &'static str,
     /// Its name, in the plural if it has no unit.
     pub(crate) name: &'static str,
+    /// Its name in a sentence.
+    pub(crate) title: &'static str,
     /// Its unit; empty for things that are counted.
     pub(crate) unit: &'static str,
     /// The key of the plan that sets it.
@@ -30,6 +32,7 @@ static ALL: [Quantity; 3] = [
     Quantity {
         mode: "open",
         name: "rate",
+        title: "rate",
         unit: "transactions/s",
         key: "rate",
         whole: false,
@@ -42,6 +45,7 @@ static ALL: [Quantity; 3] = [
     Quantity {
         mode: "rte",
         name: "warehouses",
+        title: "number of warehouses",
         unit: "",
         key: "active_warehouses",
         whole: true,
@@ -54,6 +58,7 @@ static ALL: [Quantity; 3] = [
     Quantity {
         mode: "direct",
         name: "sessions",
+        title: "number of sessions",
         unit: "",
         key: "terminals",
         whole: true,

@@ -49,10 +49,15 @@ pub fn run(experiment: &Experiment, style: Style, interrupt: &Interrupt) -> Outc
     } else {
         experiment.kept(interrupt).give_back(course.store_mut())
     };
-    let fails = (find.find.end == End::FailsAtLowest)
-        .then(|| Failure::Threshold(vec![format!("{}: lower --lowest", sentence(&find.find))]));
+    let without = match (find.find.end, find.find.highest) {
+        (End::FailsAtLowest, _) => {
+            Some(Failure::Threshold(vec![format!("{}: lower --lowest", sentence(&find.find))]))
+        }
+        (End::Time, None) => Some(Failure::Undecided(vec![sentence(&find.find)])),
+        _ => None,
+    };
     let mut failures: Vec<Failure> = [made, labs, data].into_iter().filter_map(Result::err).collect();
-    failures.extend(fails);
+    failures.extend(without);
     let out = &experiment.out;
     let printed = print(&format!(
         "{}\nresults: {}\ndocument: {}\nreport: {}\n",

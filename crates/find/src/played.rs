@@ -5,7 +5,7 @@ use lydite_decide::{Growth, growth};
 use lydite_report::figures::P99;
 use lydite_report::findings::findings;
 use lydite_report::metric::Metric;
-use lydite_report::model::{RequirementResult, Status};
+use lydite_report::model::RequirementResult;
 use lydite_report::noise::is_noise;
 use lydite_report::{Requirement, RunResult};
 
@@ -17,8 +17,6 @@ const GROWTH_ERROR: f64 = 0.01;
 pub(crate) struct Played {
     /// Its level.
     pub(crate) level: f64,
-    /// Reason why it ended early by itself, as when most transactions failed.
-    pub(crate) broke: Option<String>,
     /// Checks that do not hold.
     pub(crate) checks_failed: u32,
     /// True if others used the machine.
@@ -63,7 +61,6 @@ impl Played {
         let completed = result.completed();
         Self {
             level: run.level,
-            broke: (result.status != Status::Complete).then(|| run.ending.said.clone()),
             checks_failed: result.checks.iter().filter(|check| !check.ok).count() as u32,
             is_busy: result.warnings.iter().any(|warning| is_noise(warning)),
             tps: result.tps,

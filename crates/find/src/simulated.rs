@@ -78,7 +78,6 @@ impl Server {
         let (share, low, high) = (share.share, share.low, share.high);
         Played {
             level: rate,
-            broke: None,
             checks_failed: 0,
             is_busy: false,
             tps: all.len() as f64 / WINDOW as f64,
@@ -131,10 +130,10 @@ fn found_rates_are_near_the_computed_ones_and_a_high_confidence_is_rarely_wrong(
         let server = Server { service_s, limit_s };
         let computed = server.computed();
         let mut dice = Dice(7);
-        let searches: Vec<(Found, usize)> = (0..40).map(|_| server.search(&mut dice)).collect();
+        let searches: Vec<(Found, usize)> = (0..20).map(|_| server.search(&mut dice)).collect();
         let count = |holds: &dyn Fn(&Found) -> bool| searches.iter().filter(|(of, _)| holds(of)).count();
         let highest = |of: &Found| of.highest.unwrap();
-        assert_eq!(count(&|of| of.end == End::Found), 40);
+        assert_eq!(count(&|of| of.end == End::Found), 20);
         let near = count(&|of| (highest(of) / computed - 1.0).abs() <= 0.05);
         let below = count(&|of| highest(of) <= computed);
         let between = count(&|of| highest(of) <= computed && computed <= of.next_above.unwrap());
@@ -142,15 +141,16 @@ fn found_rates_are_near_the_computed_ones_and_a_high_confidence_is_rarely_wrong(
         let right = count(&|of| {
             of.confidence.unwrap() >= 0.9 && highest(of) <= computed && computed <= of.next_above.unwrap()
         });
-        let mean = searches.iter().map(|(of, _)| of.confidence.unwrap()).sum::<f64>() / 40.0;
-        let runs = searches.iter().map(|(_, runs)| runs).sum::<usize>() / 40;
-        let bias = searches.iter().map(|(of, _)| highest(of) / computed - 1.0).sum::<f64>() / 40.0;
+        let mean = searches.iter().map(|(of, _)| of.confidence.unwrap()).sum::<f64>() / 20.0;
+        let runs = searches.iter().map(|(_, runs)| runs).sum::<usize>() / 20;
+        let bias = searches.iter().map(|(of, _)| highest(of) / computed - 1.0).sum::<f64>() / 20.0;
         println!(
-            "one server of {service_s} s: computed {computed:.1}; of 40 searches {near} within 5 %, {below} at or below, \
+            "one server of {service_s} s: computed {computed:.1}; of 20 searches {near} within 5 %, {below} at or below, \
              {between} between the neighbours, mean error {:.3}; confidence {mean:.2}, 90 % and more in {sure}, right in {right}; \
              {runs} runs",
             bias
         );
-        assert!(near >= 20, "{near}");
+        assert!(near >= 17, "{near}");
+        assert!(sure - right <= 2, "{right} of {sure}");
     }
 }

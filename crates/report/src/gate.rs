@@ -6,6 +6,7 @@ use std::fmt;
 use crate::figures::{clean, number};
 use crate::metric::Metric;
 use crate::model::{RequirementResult, RunResult};
+use crate::numbers::Better;
 use crate::reasons::BadCondition;
 
 /// A comparison of two numbers.
@@ -103,6 +104,25 @@ impl Requirement {
     #[must_use]
     pub fn metric(&self) -> &Metric {
         &self.metric
+    }
+
+    /// Returns the reason why no growing load has a highest level for it; `None` if it may have one.
+    #[must_use]
+    pub fn not_searched(&self) -> Option<&'static str> {
+        let is_upper = matches!(self.operator, Operator::Less | Operator::AtMost);
+        let is_lower = matches!(self.operator, Operator::Greater | Operator::AtLeast);
+        match self.metric.better() {
+            Some(Better::Lower) if is_lower => Some("holds only where it is bad: name an upper limit"),
+            Some(Better::Lower) if is_upper && self.limit <= 0.0 => Some("never holds"),
+            // The share of the standard's greatest throughput gets less with the load.
+            Some(Better::Higher) if is_lower && self.metric.name() != "efficiency" => {
+                Some("fails at low levels, where nobody asks for more: name a latency, or --lowest")
+            }
+            Some(_) if self.operator == Operator::Equal && self.limit != 0.0 => {
+                Some("holds at one level at most: use < or >")
+            }
+            _ => None,
+        }
     }
 
     /// Returns the limit of latency that it is, if it is an upper limit of a percentile.

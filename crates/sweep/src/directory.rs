@@ -1,6 +1,7 @@
 //! A directory of runs: its lock, its results, and files that are replaced as a whole.
 
 use lydite_console::exit::{Failure, Outcome};
+use lydite_plan::destination::Destination;
 use lydite_report::store::write_atomically;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -114,6 +115,19 @@ pub fn read_manifest<M: DeserializeOwned>(directory: &Path, kind: &Kind) -> Resu
         // For example a file in the place of the directory.
         Err(error) => Err(cannot(&path, &error)),
     }
+}
+
+/// Rejects a place of a further document that is a file of the experiment's own: its next call could not read it. `flag` names
+/// the place.
+#[must_use]
+pub fn own_file(directory: &Path, flag: &str, place: Option<&Destination>) -> Option<String> {
+    let Some(Destination::Path(path)) = place else { return None };
+    let inside =
+        std::path::absolute(path).ok()?.strip_prefix(std::path::absolute(directory).ok()?).ok()?.to_owned();
+    let is_own = inside.starts_with(RESULTS) || inside.components().count() <= 1;
+    is_own.then(|| {
+        format!("{flag}: {} is among the files of the experiment: choose another place", path.display())
+    })
 }
 
 /// Returns a digest of the running program; an empty text if its file can't be read. Experiments never mix

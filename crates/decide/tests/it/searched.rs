@@ -2,7 +2,7 @@
 
 use super::dice::Dice;
 use lydite_decide::{
-    ERROR, LEAST_SECONDS, Limit, Probe, Range, Second, Share, Step, growth, pooled, share_over,
+    ERROR, LEAST_SECONDS, Limit, Probe, Range, Second, Share, Step, crossing, growth, pooled, share_over,
 };
 
 /// A queue with so many servers, each of which answers after an exponential time with this mean.
@@ -245,9 +245,24 @@ fn runs_together_are_surer_than_one_unless_they_differ() {
     let apart = pooled(&[run(0.002), run(0.018)]).unwrap();
     assert!(apart.low == 0.0 && apart.high > 0.02, "{apart:?}");
     assert_eq!(pooled(&[]), None);
-    assert!((run(0.01).doubt(0.01, true, ERROR) - 0.5).abs() < 1e-9, "right at the limit");
-    let sure = run(0.005).doubt(0.01, true, ERROR);
-    assert!(sure < 0.001, "{sure}");
-    assert!((run(0.005).doubt(0.01, false, ERROR) - (1.0 - sure)).abs() < 1e-9, "the other side");
-    assert!((run(0.008).doubt(0.010, true, ERROR) - ERROR / 2.0).abs() < 1e-6, "the end of the interval");
+}
+
+#[test]
+fn the_crossing_of_shares_that_grow_by_a_factor_is_exact() {
+    // A tenth more doubles the share, which is 1 % at 200.
+    let share = |level: f64| 0.01 * 2_f64.powf((level - 200.0) / 20.0);
+    let run = |level: f64| {
+        let share = share(level);
+        (level, Share { share, low: share * 0.8, high: share * 1.2 })
+    };
+    let runs: Vec<(f64, Share)> = [160.0, 180.0, 190.0, 210.0, 240.0].map(run).to_vec();
+    let found = crossing(&runs, 0.01, ERROR).unwrap();
+    assert!((found.at - 200.0).abs() < 1e-6 && found.deviation > 0.5, "{found:?}");
+    assert!(found.between(found.at - 1.96 * found.deviation, found.at + 1.96 * found.deviation) > 0.949);
+    assert_eq!(crossing(&runs[..3], 0.01, ERROR), None, "too few");
+    assert_eq!(crossing(&[run(200.0); 5], 0.01, ERROR), None, "one level");
+    let falling: Vec<(f64, Share)> = runs.iter().map(|(level, share)| (-level, *share)).collect();
+    assert_eq!(crossing(&falling, 0.01, ERROR), None, "the share falls");
+    let none = Share { share: 0.0, low: 0.0, high: 0.001 };
+    assert_eq!(crossing(&[(1.0, none), (2.0, none), (3.0, none), (4.0, none)], 0.01, ERROR), None);
 }

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use crate::model::Status;
 use crate::sweep::Environment;
 
-pub(crate) use text::{level_in_words, verdict};
+pub(crate) use text::{bare_level, level_in_words, verdict};
 pub use text::{render_find_text, sentence};
 
 /// The version of the document that this crate writes.
@@ -76,6 +76,8 @@ pub struct Found {
     pub mode: &'static str,
     /// The quantity that is searched: `rate`, `warehouses` or `sessions`.
     pub level: &'static str,
+    /// Its name in a sentence, as `number of sessions`.
+    pub title: &'static str,
     /// Its unit; may be empty.
     pub unit: &'static str,
     /// Highest level that holds all objectives; null if none does.
@@ -84,8 +86,7 @@ pub struct Found {
     pub next_above: Option<f64>,
     /// Highest tried level below it; null without one.
     pub next_below: Option<f64>,
-    /// 1 less the one-sided doubts of both levels by the runs that confirm them, all but the first probe of each. Null until
-    /// there is an answer.
+    /// Probability that the true limit is between `highest` and `next_above`, by all runs near them. Null until both are found.
     pub confidence: Option<f64>,
     /// Reason why the search ended.
     pub end: End,
@@ -153,13 +154,11 @@ pub struct RunOfFind {
     /// True if the machine was busy.
     pub busy: bool,
     /// Completed transactions per second.
-    pub tps: Option<f64>,
+    pub tps: f64,
     /// Values of the objectives with their units, in the order of the objectives.
     pub values: Vec<String>,
-    /// True if it held all objectives by itself.
-    pub met: bool,
+    /// True if it held all objectives by itself; null if one can't be judged.
+    pub met: Option<bool>,
     /// Growth of the latency over the run, in seconds per second; null if it can't be told.
     pub growth: Option<f64>,
-    /// Reason why it failed beside the objectives; empty if there is none.
-    pub note: String,
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{End, Find, Found, Rung};
-use crate::figures::{aligned, clean, number, plural};
+use crate::figures::{aligned, clean, count, number, plural};
 
 /// Returns the answer as a sentence without a full stop.
 #[must_use]
@@ -68,10 +68,13 @@ fn reason(find: &Found, level: f64) -> String {
 pub(crate) fn level_in_words(find: &Found, level: f64) -> String {
     match find.unit {
         "" => plural(level as u64, find.level.trim_end_matches('s')),
-        // Neighbours may differ in a digit that a rounded number has no more.
-        unit if level.fract() != 0.0 => format!("{level} {unit}"),
-        unit => format!("{} {unit}", number(level)),
+        unit => format!("{} {unit}", bare_level(level)),
     }
+}
+
+/// Returns a level without its unit. Neighbours may differ in a digit that a rounded number has no more.
+pub(crate) fn bare_level(level: f64) -> String {
+    if level.fract() == 0.0 { count(level as u64) } else { level.to_string() }
 }
 
 /// Renders the text: the warnings first, then the answer and the levels.
@@ -86,7 +89,7 @@ pub fn render_find_text(find: &Find) -> String {
     if let Some(confidence) = found.confidence {
         let _ = writeln!(
             out,
-            "The runs that confirm both levels agree with a confidence of {} %; the found level itself is less exact.",
+            "The limit is between the two with a probability of {} %, by all runs near them.",
             number((1000.0 * confidence).floor() / 10.0)
         );
     }
@@ -105,7 +108,7 @@ fn row(rung: &Rung) -> Vec<String> {
     let shares = rung.over.iter().map(|over| number(100.0 * over.share)).collect::<Vec<_>>();
     let mark = if rung.is_thin { "~" } else { "" };
     vec![
-        number(rung.level),
+        bare_level(rung.level),
         verdict(rung).to_owned(),
         number(rung.tps),
         number(rung.p50_ms),

@@ -6,12 +6,12 @@ use super::single::card;
 use super::theme::{STYLE, THEME};
 use super::{Section, frame, rungs};
 use crate::figures::{duration, number};
-use crate::find::{End, Find, Found, Over, RunOfFind, Rung, level_in_words, sentence, verdict};
+use crate::find::{End, Find, Found, Over, RunOfFind, Rung, bare_level, level_in_words, sentence, verdict};
 
 /// Renders the page of a search.
 #[must_use]
 pub fn render_find(find: &Find) -> String {
-    let title = find.label.clone().unwrap_or_else(|| format!("The highest {}", find.find.level));
+    let title = find.label.clone().unwrap_or_else(|| format!("The highest {}", find.find.title));
     let sections = vec![
         Section::first("Summary", summary(find, &title)),
         Section::new("curve", "Curve", "Latency over the levels", curve(&find.find)),
@@ -26,7 +26,7 @@ fn summary(find: &Find, title: &str) -> Markup {
     all.push(warnings(&find.warnings));
     let found = &find.find;
     all.push(Markup::with_text("p", &[("class", "lead")], &format!("{}.", sentence(found))));
-    let level = |level: Option<f64>| Markup::text(&number(level));
+    let level = |level: Option<f64>| Markup::text(&level.map_or_else(|| "–".to_owned(), bare_level));
     let unit = if found.unit.is_empty() { found.level } else { found.unit };
     let kind = match found.end {
         End::Found => "good",
@@ -41,7 +41,7 @@ fn summary(find: &Find, title: &str) -> Markup {
         || "–".to_owned(),
         |confidence| format!("{} %", number((1000.0 * confidence).floor() / 10.0)),
     );
-    cards.push(card("Confidence", Markup::text(&confidence), "of the runs that confirm both levels", ""));
+    cards.push(card("Confidence", Markup::text(&confidence), "that the limit is between the two", ""));
     cards.push(card("Runs", Markup::text(&find.runs.len().to_string()), &duration(find.took_s), ""));
     all.push(Markup::element("div", &[("class", "cards")], cards));
     all
@@ -50,7 +50,7 @@ fn summary(find: &Find, title: &str) -> Markup {
 fn curve(found: &Found) -> Markup {
     let mut all = Markup::default();
     let note = "Medians over the runs of each level, both axes on a scale of ratios. Pale levels fail. A level is judged by the \
-                majority of its probes; a probe is one to three runs, until its sampling error excludes the limit.";
+                majority of its probes; a probe is one to three runs, until chance alone can't have decided.";
     all.push(Markup::with_text("p", &[("class", "note")], note));
     if let Some(picture) = rungs::curve(found) {
         all.push(Markup::element("div", &[("class", "scroll")], picture.on_page(true)));
@@ -83,7 +83,7 @@ fn row(rung: &Rung) -> Vec<Markup> {
         format!("{share} % ({low} to {high}), allowed {allowed} %")
     };
     vec![
-        Markup::text(&number(rung.level)),
+        Markup::text(&bare_level(rung.level)),
         pill(kind, verdict(rung)),
         Markup::text(&number(rung.tps)),
         Markup::text(&number(rung.p50_ms)),
@@ -110,32 +110,26 @@ fn runs(find: &Find) -> Markup {
 }
 
 fn run(of: &RunOfFind) -> Vec<Markup> {
-    let alone = match (of.tps, of.met) {
-        (None, _) => pill("bad", "no result"),
-        (_, true) => pill("good", "holds"),
-        (_, false) => pill("bad", "fails"),
+    let alone = match of.met {
+        Some(true) => pill("good", "holds"),
+        Some(false) => pill("bad", "fails"),
+        None => pill("warn", "not judged"),
     };
-    let mut notes = Vec::new();
-    if of.busy {
-        notes.push(if of.probe.is_some() { "the machine was busy" } else { "busy machine, repeated" });
-    }
-    if !of.note.is_empty() {
-        notes.push(&of.note);
-    }
-    let file = match of.tps {
-        Some(_) => Markup::with_text("a", &[("href", &of.file)], &of.file),
-        None => Markup::text("–"),
+    let note = match (of.busy, of.probe) {
+        (true, Some(_)) => "the machine was busy",
+        (true, None) => "busy machine, repeated",
+        (false, _) => "",
     };
     vec![
         Markup::text(&of.number.to_string()),
-        Markup::text(&number(of.level)),
+        Markup::text(&bare_level(of.level)),
         Markup::text(&of.probe.map_or_else(|| "–".to_owned(), |probe| probe.to_string())),
         alone,
         Markup::text(&number(of.tps)),
         Markup::text(&of.values.join(", ")),
         Markup::text(&of.growth.map_or_else(|| "–".to_owned(), |growth| format!("{growth:.4}"))),
-        file,
-        Markup::text(&notes.join("; ")),
+        Markup::with_text("a", &[("href", &of.file)], &of.file),
+        Markup::text(note),
     ]
 }
 
@@ -148,7 +142,7 @@ fn setup(find: &Find) -> Markup {
         vec![
             text("Objectives", &found.objective),
             text("Mode", found.mode),
-            text("Range", &format!("{} to {}", number(lowest), level_in_words(found, highest))),
+            text("Range", &format!("{} to {}", bare_level(lowest), level_in_words(found, highest))),
             text("Ends within", &format!("{} %", number(100.0 * found.resolution))),
             text("Database", &find.reload),
             text("Time so far", &duration(find.took_s)),
