@@ -333,6 +333,10 @@ fn end(programs: &Programs, server: &Server, mode: &str) -> Outcome {
     if !data.join("postmaster.pid").exists() {
         return Ok(());
     }
+    // Until then pg_ctl takes a killed server to be running, and waits in vain for its end.
+    if let Some(ended) = postmaster(&data) {
+        process::wait_until_noticed(ended);
+    }
     let mut status = programs.command("pg_ctl");
     status.arg("status").arg("-D").arg(&data).stdout(Stdio::null()).stderr(Stdio::null());
     // A killed server leaves the file behind.

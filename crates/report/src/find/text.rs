@@ -98,7 +98,7 @@ pub fn render_find_text(find: &Find) -> String {
     }
     let head = [found.level, "", "transactions/s", "p50 ms", "p99 ms", "over the limit %", "probes held"];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
-    rows.extend(found.curve.iter().map(|rung| row(rung)));
+    rows.extend(found.curve.iter().map(row));
     out.push('\n');
     out.push_str(&aligned(&rows, 1));
     out
