@@ -5,13 +5,9 @@ use crate::variant::{self, SideAsked, Variant};
 use lydite_console::exit::Failure;
 use lydite_decide::{LEAST_PAIRS, Looks, Side};
 use lydite_plan::Problem;
-use lydite_plan::destination::documents;
-use lydite_plan::entries::Entries;
 use lydite_plan::values::{flag, longer_than_nothing, number, whole};
 use lydite_report::metric::Metric;
-use lydite_sweep::directory::own_file;
-use lydite_sweep::{COMMAND_LIMIT, Origin};
-use std::path::PathBuf;
+use lydite_sweep::{COMMAND_LIMIT, Common, Copies, Origin};
 
 /// Pairs that count at most, unless the user says another number.
 const PAIRS: u32 = 12;
@@ -19,14 +15,12 @@ const PAIRS: u32 = 12;
 const MAX_PAIRS: u32 = 1_000;
 /// The metric that decides, unless the user says another one: the throughput.
 const METRIC: &str = "tps";
-/// Directory of an experiment without `--out`.
-const OUT: &str = "ab";
 
 /// Settings of the user.
 #[derive(Default)]
 pub struct Asked {
-    /// Keys of both plans: the plan file, `--set` and flags.
-    pub entries: Entries,
+    /// Settings that all experiments have.
+    pub common: Common,
     /// URLs of the targets: none, one for both sides, or one for each.
     pub targets: Vec<String>,
     /// The sides A and B.
@@ -41,18 +35,6 @@ pub struct Asked {
     pub time: Option<String>,
     /// Seed of the order of the runs.
     pub order_seed: Option<String>,
-    /// Origin of each run's database.
-    pub reload: Option<String>,
-    /// Name of the experiment.
-    pub label: Option<String>,
-    /// Directory of results, document and page.
-    pub out: Option<PathBuf>,
-    /// Further place of the document.
-    pub json: Option<String>,
-    /// Further place of the page.
-    pub report: Option<String>,
-    /// True to delete the results that the directory holds first.
-    pub fresh: bool,
 }
 
 impl Asked {
@@ -72,21 +54,18 @@ impl Asked {
         let order_seed = flag(&mut errors, "--order-seed", self.order_seed.as_deref(), |text| {
             number(text, "must be a whole number from 0")
         });
-        let reload = flag(&mut errors, "--reload", self.reload.as_deref(), Origin::read);
+        let reload = flag(&mut errors, "--reload", self.common.reload.as_deref(), Origin::read);
         let name = self.metric.as_deref().unwrap_or(METRIC);
         let metric = metric(name).map_err(|problem| errors.push(format!("--metric {problem}"))).ok();
-        let [json, report] = documents([("--json", self.json), ("--report", self.report)], &mut errors);
-        let out = self.out.unwrap_or_else(|| PathBuf::from(OUT));
-        for (flag, place) in [("--json", &json), ("--report", &report)] {
-            errors.extend(own_file(&out, flag, place.as_ref()));
-        }
+        let out = self.common.out;
+        let copies = Copies::read(self.common.json, self.common.report, &out, &mut errors);
         let [a, b] = self.sides;
         let (target_a, target_b) = match self.targets.as_slice() {
             [] => (None, None),
             [both] => (Some(both.clone()), Some(both.clone())),
             [a, b, ..] => (Some(a.clone()), Some(b.clone())),
         };
-        let mut read = |side, target, asked| match variant::read(side, &self.entries, target, asked) {
+        let mut read = |side, target, asked| match variant::read(side, &self.common.entries, target, asked) {
             Ok(variant) => Some(variant),
             Err(problems) => {
                 for line in problems.lines() {
@@ -109,11 +88,10 @@ impl Asked {
                 sides: [a, b],
                 looking: Looking { looks, most_time, metric, order_seed: order_seed.unwrap_or(1) },
                 before_timeout: before_timeout.unwrap_or(COMMAND_LIMIT),
-                label: self.label,
+                label: self.common.label,
                 out,
-                json,
-                report,
-                fresh: self.fresh,
+                copies,
+                fresh: self.common.fresh,
             }),
             _ => Err(Failure::Usage(errors)),
         }

@@ -3,9 +3,8 @@
 use crate::variant::Variant;
 use lydite_console::interrupt::Interrupt;
 use lydite_decide::{Looks, Side};
-use lydite_plan::destination::Destination;
 use lydite_report::metric::Metric;
-use lydite_sweep::{Kept, Origin};
+use lydite_sweep::{Copies, Kept, Origin};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -24,8 +23,7 @@ pub struct Experiment {
     /// Directory of results, document and page.
     pub(crate) out: PathBuf,
     /// Further places of the document and of the page.
-    pub(crate) json: Option<Destination>,
-    pub(crate) report: Option<Destination>,
+    pub(crate) copies: Copies,
     /// True to delete the results that the directory holds first.
     pub(crate) fresh: bool,
 }
@@ -67,7 +65,7 @@ impl Experiment {
     /// Returns true if the document or the page goes to the standard output.
     #[must_use]
     pub fn writes_stdout(&self) -> bool {
-        [&self.json, &self.report].into_iter().flatten().any(Destination::is_stdout)
+        self.copies.use_stdout()
     }
 }
 

@@ -17,14 +17,12 @@ mod variant;
 use course::Course;
 use lydite_console::exit::{Failure, Outcome};
 use lydite_console::interrupt::Interrupt;
-use lydite_console::output::{complain, print};
-use lydite_console::write::write;
 use lydite_report::ab::render_ab_text;
 use lydite_report::live::Style;
 use lydite_report::model::Status;
 use lydite_report::render_ab;
 use lydite_sweep::Notes;
-use store::{DOCUMENT, PAGE, Store};
+use store::{FILES, Store};
 
 pub use asked::Asked;
 pub use experiment::Experiment;
@@ -38,8 +36,8 @@ pub fn run(experiment: &Experiment, style: Style, interrupt: &Interrupt) -> Outc
     let mut store = Store::open(experiment, interrupt)?;
     if experiment.fresh {
         // What the databases held comes first: the results that are deleted say nothing of it.
-        experiment.kept(interrupt).give_back(&mut store)?;
-        store.clear()?;
+        experiment.kept(interrupt).give_back(store.records_mut())?;
+        store.records_mut().clear()?;
     }
     let mut course = Course::read(experiment, store, style, interrupt)?;
     let made = course.go();
@@ -47,29 +45,14 @@ pub fn run(experiment: &Experiment, style: Style, interrupt: &Interrupt) -> Outc
     let ab = course.write()?;
     let has_runs = ab.pairs.iter().any(|pair| pair.a.value.or(pair.b.value).is_some());
     let data = if ab.status == Status::Partial && has_runs {
-        experiment.kept(interrupt).complain_of(course.store().templates());
+        experiment.kept(interrupt).complain_of(course.store().records().templates());
         Ok(())
     } else {
-        experiment.kept(interrupt).give_back(course.store_mut())
+        experiment.kept(interrupt).give_back(course.store_mut().records_mut())
     };
     let mut failures: Vec<Failure> = [made, servers, data].into_iter().filter_map(Result::err).collect();
-    let out = &experiment.out;
-    let printed = print(&format!(
-        "{}\nresults: {}\ndocument: {}\nreport: {}\n",
-        render_ab_text(&ab),
-        out.join("results").display(),
-        out.join(DOCUMENT).display(),
-        out.join(PAGE).display()
-    ));
-    failures.extend(printed.err());
-    if let Some(place) = &experiment.json {
-        match serde_json::to_string_pretty(&ab) {
-            Ok(text) => failures.extend(write(place, format!("{text}\n").as_bytes(), Some(interrupt)).err()),
-            Err(error) => complain(&format!("{}: {error}", place.shown())),
-        }
-    }
-    if let Some(place) = &experiment.report {
-        failures.extend(write(place, render_ab(&ab).as_bytes(), Some(interrupt)).err());
-    }
+    let files = (experiment.out.as_path(), FILES.documents);
+    let documents = (&ab, render_ab(&ab));
+    failures.extend(experiment.copies.end(&render_ab_text(&ab), files, documents, interrupt).err());
     Failure::all(failures)
 }

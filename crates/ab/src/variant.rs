@@ -30,7 +30,7 @@ pub struct SideAsked {
 /// A validated side.
 pub(crate) struct Variant {
     pub(crate) side: Side,
-    /// Its plan.
+    /// The plan of its runs.
     pub(crate) subject: Subject,
     /// Shell command before each run.
     pub(crate) before: Option<String>,

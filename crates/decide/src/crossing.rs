@@ -15,7 +15,7 @@ const LEAST: usize = 4;
 pub struct Crossing {
     /// The level.
     pub at: f64,
-    /// Its standard deviation.
+    /// Standard deviation of the level.
     pub deviation: f64,
 }
 

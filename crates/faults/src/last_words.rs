@@ -5,7 +5,7 @@
 /// that it turns away, before that of its own end.
 const PANIC: &str = "PANIC:";
 const FATAL: &str = "FATAL:";
-/// Word of the first line about a start that fails. What follows is its consequence.
+/// Word of the first line about a start that fails. The lines behind it tell the consequences.
 const ERROR: &str = "[ERROR]";
 
 /// Returns the line with the reason why a server has ended; the last line if no line has such a word, and `None` for an

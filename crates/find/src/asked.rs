@@ -5,26 +5,21 @@ use crate::levels::{self, Quantity};
 use lydite_console::exit::Failure;
 use lydite_decide::Range;
 use lydite_plan::Problem;
-use lydite_plan::destination::documents;
 use lydite_plan::entries::Entries;
 use lydite_plan::values::{flag, longer_than_nothing};
-use lydite_sweep::directory::own_file;
-use lydite_sweep::{DEFAULT_TARGET, Origin, Subject, reject_keys_of_single_runs};
-use std::path::PathBuf;
+use lydite_sweep::{Common, Copies, DEFAULT_TARGET, Origin, Subject, reject_keys_of_single_runs};
 
 /// The search ends when the failing level is at most this share above the holding one, unless the user says another.
 const RESOLUTION: f64 = 0.03;
-/// Directory of a search without `--out`.
-const OUT: &str = "find";
 
 /// Settings of the user.
 #[derive(Default)]
 pub struct Asked {
-    /// Keys of the plan: the plan file, `--set` and flags.
-    pub entries: Entries,
+    /// Settings that all experiments have.
+    pub common: Common,
     /// URL of the target.
     pub target: Option<String>,
-    /// What must hold, each as `METRIC < VALUE`.
+    /// Objectives, each as `METRIC < VALUE`.
     pub slo: Vec<String>,
     /// Lowest level of interest.
     pub lowest: Option<String>,
@@ -36,18 +31,6 @@ pub struct Asked {
     pub resolution: Option<String>,
     /// Most time of all runs.
     pub time: Option<String>,
-    /// Origin of each run's database.
-    pub reload: Option<String>,
-    /// Name of the search.
-    pub label: Option<String>,
-    /// Directory of results, document and page.
-    pub out: Option<PathBuf>,
-    /// Further place of the document.
-    pub json: Option<String>,
-    /// Further place of the page.
-    pub report: Option<String>,
-    /// True to delete the results that the directory holds first.
-    pub fresh: bool,
 }
 
 impl Asked {
@@ -57,7 +40,7 @@ impl Asked {
     /// Everything that is wrong, one line each.
     pub fn read(self) -> Result<Experiment, Failure> {
         let mut errors = Vec::new();
-        let mut entries = self.entries;
+        let mut entries = self.common.entries;
         entries.flag("target", self.target);
         reject_keys_of_single_runs(&mut entries);
         if entries.text("require").is_some() {
@@ -90,8 +73,7 @@ impl Asked {
         ];
         let resolution = flag(&mut errors, "--resolution", self.resolution.as_deref(), percent);
         let most_time = flag(&mut errors, "--time", self.time.as_deref(), longer_than_nothing);
-        let reload = flag(&mut errors, "--reload", self.reload.as_deref(), Origin::read);
-        let [json, report] = documents([("--json", self.json), ("--report", self.report)], &mut errors);
+        let reload = flag(&mut errors, "--reload", self.common.reload.as_deref(), Origin::read);
         let range = range(quantity, asked, &entries, resolution.unwrap_or(RESOLUTION), &mut errors);
         entries.set_by("--start", quantity.key, (quantity.value)(range.start));
         let subject = subject(entries, quantity, &range, &mut errors);
@@ -102,10 +84,8 @@ impl Asked {
                 errors.extend(problem.map(|problem| format!("--slo: {:?} {problem}", objective.text())));
             }
         }
-        let out = self.out.unwrap_or_else(|| PathBuf::from(OUT));
-        for (flag, place) in [("--json", &json), ("--report", &report)] {
-            errors.extend(own_file(&out, flag, place.as_ref()));
-        }
+        let out = self.common.out;
+        let copies = Copies::read(self.common.json, self.common.report, &out, &mut errors);
         match subject {
             Some(subject) if errors.is_empty() => Ok(Experiment {
                 origin: Origin::of(&subject, reload),
@@ -114,11 +94,10 @@ impl Asked {
                 quantity,
                 range,
                 most_time,
-                label: self.label,
+                label: self.common.label,
                 out,
-                json,
-                report,
-                fresh: self.fresh,
+                copies,
+                fresh: self.common.fresh,
             }),
             _ => Err(Failure::Usage(errors)),
         }

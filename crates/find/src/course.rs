@@ -4,7 +4,7 @@ use crate::document::document;
 use crate::experiment::Experiment;
 use crate::played::Played;
 use crate::probes::{Next, Probes};
-use crate::store::{DOCUMENT, PAGE, Run, Store};
+use crate::store::{FILES, Run, Store};
 use lydite_console::exit::{Failure, Outcome};
 use lydite_console::interrupt::Interrupt;
 use lydite_lab::Labs;
@@ -47,7 +47,7 @@ impl<'a> Course<'a> {
         labs.check(experiment.subject.lab.iter())?;
         let mut environment = Environment::default();
         let mut runs = Vec::new();
-        for (number, run) in store.runs().clone() {
+        for (number, run) in store.runs() {
             let result = store.read(number).map_err(|error| Failure::usage(error.to_string()))?;
             match result.filter(|_| counts(&run.ending)) {
                 Some(result) => {
@@ -78,9 +78,9 @@ impl<'a> Course<'a> {
         if !matches!(self.next(), Next::Run(_)) || self.is_late() {
             return self.judged();
         }
-        let program = self.store.program().to_owned();
+        let program = self.store.records().program().to_owned();
         let has_runs = !self.runs.is_empty();
-        self.experiment.kept(self.interrupt).keep(&mut self.store, &program, has_runs)?;
+        self.experiment.kept(self.interrupt).keep(self.store.records_mut(), &program, has_runs)?;
         View::new(self.style, 0, 0).note(&format!(
             "searching the highest {}, {} to {}: {} there already, each takes {} s and what is around it; the database is {}",
             self.experiment.quantity.title,
@@ -123,7 +123,7 @@ impl<'a> Course<'a> {
     }
 
     fn is_late(&self) -> bool {
-        let took = Duration::from_secs_f64(self.store.took_s());
+        let took = Duration::from_secs_f64(self.store.records().took_s());
         self.experiment.most_time.is_some_and(|most| took >= most)
     }
 
@@ -142,7 +142,7 @@ impl<'a> Course<'a> {
         let url = subject.lab.as_ref().map(|lab| self.labs.url(lab, self.interrupt)).transpose()?;
         let number = self.store.runs().last_key_value().map_or(1, |(last, _)| last + 1);
         // A process that was killed may have left the result of a run that it did not note.
-        self.store.files.remove(&Store::file(number))?;
+        self.store.records().files.remove(&Store::file(number))?;
         let mut given = subject.given.clone();
         given.insert(experiment.quantity.key.to_owned(), (experiment.quantity.value)(level));
         // Two runs of a level with the same inputs and arrivals would be one sample, not two.
@@ -163,11 +163,11 @@ impl<'a> Course<'a> {
             label: &label,
             given: &given,
             tables: &subject.tables,
-            begin: experiment.origin.begin(self.store.template()),
+            begin: experiment.origin.begin(self.store.records().template(0)),
             verify: given.contains_key("verify") || subject.plan.micro.is_some(),
             target: url,
         };
-        let (json, lock) = (self.store.result(number), self.store.files.lock());
+        let (json, lock) = (self.store.result(number), self.store.records().files.lock());
         let made = play(&run, &json, lock, self.interrupt, &mut |elapsed| view.update(&now, elapsed));
         view.finish();
         let ending = made.unwrap_or_else(|error| Ending::without_start(&error));
@@ -260,14 +260,14 @@ impl<'a> Course<'a> {
             find.find.end = End::Time;
             find.status = Status::Complete;
         }
-        self.store.files.write_json(DOCUMENT, &find)?;
-        self.store.files.write(PAGE, &render_find(&find))?;
+        self.store.records().files.write_json(FILES.documents[0], &find)?;
+        self.store.records().files.write(FILES.documents[1], &render_find(&find))?;
         Ok(find)
     }
 }
 
-/// True if a run with this ending may count: it reached its end, whether its objectives held or not. One in which the database
-/// was lost says nothing of the level: somebody may have ended it.
+/// True if a run with this ending may count: it reached its end, whether its objectives held or not. A run that lost the database
+/// says nothing of the level: somebody may have ended the server.
 fn counts(ending: &Ending) -> bool {
     matches!(ending.exit_code, Some(0 | 4))
 }

@@ -34,7 +34,7 @@ pub(crate) fn document(
         label: experiment.label.clone(),
         plan: shown(experiment),
         reload: experiment.origin.words().to_owned(),
-        took_s: store.took_s(),
+        took_s: store.records().took_s(),
         runs: numbered
             .iter()
             .enumerate()

@@ -3,9 +3,8 @@
 use crate::levels::Quantity;
 use lydite_console::interrupt::Interrupt;
 use lydite_decide::Range;
-use lydite_plan::destination::Destination;
 use lydite_report::Requirement;
-use lydite_sweep::{Kept, Origin, Subject};
+use lydite_sweep::{Copies, Kept, Origin, Subject};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -15,9 +14,9 @@ pub struct Experiment {
     pub(crate) subject: Subject,
     /// The quantity that is searched.
     pub(crate) quantity: &'static Quantity,
-    /// Its range.
+    /// The range of the levels.
     pub(crate) range: Range,
-    /// What must hold.
+    /// The objectives.
     pub(crate) objectives: Vec<Requirement>,
     /// Most time of all runs.
     pub(crate) most_time: Option<Duration>,
@@ -28,8 +27,7 @@ pub struct Experiment {
     /// Directory of results, document and page.
     pub(crate) out: PathBuf,
     /// Further places of the document and of the page.
-    pub(crate) json: Option<Destination>,
-    pub(crate) report: Option<Destination>,
+    pub(crate) copies: Copies,
     /// True to delete the results that the directory holds first.
     pub(crate) fresh: bool,
 }
@@ -53,11 +51,11 @@ impl Experiment {
     /// Returns true if the document or the page goes to the standard output.
     #[must_use]
     pub fn writes_stdout(&self) -> bool {
-        [&self.json, &self.report].into_iter().flatten().any(Destination::is_stdout)
+        self.copies.use_stdout()
     }
 }
 
-/// What is searched, without the plan and the places of documents.
+/// The quantity, its range and the objectives, without the plan and the places of documents.
 pub(crate) struct Searched<'a> {
     pub(crate) objectives: &'a [Requirement],
     pub(crate) quantity: &'static Quantity,

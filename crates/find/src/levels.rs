@@ -7,11 +7,11 @@ use lydite_plan::Problem;
 pub(crate) struct Quantity {
     /// Mode of the runs.
     pub(crate) mode: &'static str,
-    /// Its name, in the plural if it has no unit.
+    /// Name, in the plural if it has no unit.
     pub(crate) name: &'static str,
-    /// Its name in a sentence.
+    /// Name in a sentence.
     pub(crate) title: &'static str,
-    /// Its unit; empty for things that are counted.
+    /// Unit; empty for things that are counted.
     pub(crate) unit: &'static str,
     /// The key of the plan that sets it.
     pub(crate) key: &'static str,

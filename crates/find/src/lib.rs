@@ -16,14 +16,12 @@ mod store;
 use course::Course;
 use lydite_console::exit::{Failure, Outcome};
 use lydite_console::interrupt::Interrupt;
-use lydite_console::output::{complain, print};
-use lydite_console::write::write;
 use lydite_report::find::{End, render_find_text, sentence};
 use lydite_report::live::Style;
 use lydite_report::model::Status;
 use lydite_report::render_find;
 use lydite_sweep::Notes;
-use store::{DOCUMENT, PAGE, Store};
+use store::{FILES, Store};
 
 pub use asked::Asked;
 pub use experiment::Experiment;
@@ -36,18 +34,18 @@ pub fn run(experiment: &Experiment, style: Style, interrupt: &Interrupt) -> Outc
     let mut store = Store::open(experiment, interrupt)?;
     if experiment.fresh {
         // What the database held comes first: the results that are deleted say nothing of it.
-        experiment.kept(interrupt).give_back(&mut store)?;
-        store.clear()?;
+        experiment.kept(interrupt).give_back(store.records_mut())?;
+        store.records_mut().clear()?;
     }
     let mut course = Course::read(experiment, store, style, interrupt)?;
     let made = course.go();
     let labs = course.end_labs();
     let find = course.write()?;
     let data = if find.status == Status::Partial && !find.runs.is_empty() {
-        experiment.kept(interrupt).complain_of(course.store().templates());
+        experiment.kept(interrupt).complain_of(course.store().records().templates());
         Ok(())
     } else {
-        experiment.kept(interrupt).give_back(course.store_mut())
+        experiment.kept(interrupt).give_back(course.store_mut().records_mut())
     };
     let without = match (find.find.end, find.find.highest) {
         (End::FailsAtLowest, _) => {
@@ -58,23 +56,8 @@ pub fn run(experiment: &Experiment, style: Style, interrupt: &Interrupt) -> Outc
     };
     let mut failures: Vec<Failure> = [made, labs, data].into_iter().filter_map(Result::err).collect();
     failures.extend(without);
-    let out = &experiment.out;
-    let printed = print(&format!(
-        "{}\nresults: {}\ndocument: {}\nreport: {}\n",
-        render_find_text(&find),
-        out.join("results").display(),
-        out.join(DOCUMENT).display(),
-        out.join(PAGE).display()
-    ));
-    failures.extend(printed.err());
-    if let Some(place) = &experiment.json {
-        match serde_json::to_string_pretty(&find) {
-            Ok(text) => failures.extend(write(place, format!("{text}\n").as_bytes(), Some(interrupt)).err()),
-            Err(error) => complain(&format!("{}: {error}", place.shown())),
-        }
-    }
-    if let Some(place) = &experiment.report {
-        failures.extend(write(place, render_find(&find).as_bytes(), Some(interrupt)).err());
-    }
+    let files = (experiment.out.as_path(), FILES.documents);
+    let documents = (&find, render_find(&find));
+    failures.extend(experiment.copies.end(&render_find_text(&find), files, documents, interrupt).err());
     Failure::all(failures)
 }

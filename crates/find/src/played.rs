@@ -15,7 +15,7 @@ const GROWTH_ERROR: f64 = 0.01;
 /// A run with a result.
 #[derive(Clone, Debug)]
 pub(crate) struct Played {
-    /// Its level.
+    /// The level of the run.
     pub(crate) level: f64,
     /// Checks that do not hold.
     pub(crate) checks_failed: u32,

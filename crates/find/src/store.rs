@@ -1,38 +1,23 @@
-//! The directory of a search: its manifest, and a result for each run. Both decide what is done.
+//! The directory of a search: what it is, and the runs with their levels.
 
 use crate::experiment::Experiment;
 use lydite_console::exit::{Failure, Outcome};
 use lydite_console::interrupt::Interrupt;
 use lydite_report::{ResultError, RunResult};
-use lydite_sweep::directory::{self, Kind, OutDirectory, RESULTS, cannot, read_manifest};
-use lydite_sweep::{Ending, Noted, Notes, Origin, template_of};
+use lydite_sweep::directory::Kind;
+use lydite_sweep::{self as sweep, Ending, Files, Origin, Records};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// The directories of this command.
-const KIND: Kind = Kind { noun: "search of lydite find", manifest: "search.json" };
-/// The document and the page.
-pub(crate) const DOCUMENT: &str = "find.json";
-pub(crate) const PAGE: &str = "report.html";
-
-/// The search whose results the directory holds, and its runs.
-#[derive(Debug, Serialize, Deserialize)]
-struct Manifest {
-    /// Version of Lydite that wrote the manifest last.
-    lydite: String,
-    /// Digest of the program: a search never mixes runs of two builds.
-    program: String,
-    identity: Identity,
-    /// Templates that runs begin with. They are noted before they are made, and until they are deleted.
-    #[serde(default)]
-    templates: Vec<Noted>,
-    /// The runs by their numbers.
-    #[serde(default)]
-    runs: BTreeMap<u32, Run>,
-}
+/// The files of this command.
+pub(crate) static FILES: Files = Files {
+    kind: Kind { noun: "search of lydite find", manifest: "search.json" },
+    word: "search",
+    documents: ["find.json", "report.html"],
+    is_run: |name| name.parse::<u32>().is_ok(),
+};
 
 /// A run with its level.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -41,10 +26,16 @@ pub(crate) struct Run {
     pub(crate) ending: Ending,
 }
 
-/// Everything in which two calls must agree to be the same search. The range is none of it: what a level showed holds in
+impl AsRef<Ending> for Run {
+    fn as_ref(&self) -> &Ending {
+        &self.ending
+    }
+}
+
+/// The facts in which two calls must agree to be the same search. The range is none of them: what a level showed holds in
 /// any range.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
-struct Identity {
+pub(crate) struct Identity {
     plan: BTreeMap<String, String>,
     tables: String,
     reload: Origin,
@@ -58,8 +49,9 @@ impl Identity {
             reload: experiment.origin,
         }
     }
+}
 
-    /// Returns the differences of another one.
+impl sweep::Identity for Identity {
     fn differences(&self, now: &Self) -> Vec<String> {
         let mut all = Vec::new();
         let keys: BTreeSet<&String> = self.plan.keys().chain(now.plan.keys()).collect();
@@ -89,10 +81,7 @@ pub(crate) fn shown(experiment: &Experiment) -> BTreeMap<String, String> {
 
 /// The directory, locked for this process while the value lives.
 #[derive(Debug)]
-pub(crate) struct Store {
-    pub(crate) files: OutDirectory,
-    manifest: Manifest,
-}
+pub(crate) struct Store(Records<Identity, Run>);
 
 impl Store {
     /// Creates the directory, or opens it if it holds results of this search.
@@ -100,51 +89,36 @@ impl Store {
     /// # Errors
     /// It holds something else, another process works there, or it can't be written.
     pub(crate) fn open(experiment: &Experiment, interrupt: &Interrupt) -> Result<Self, Failure> {
-        let path = &experiment.out;
-        let read = || read_manifest::<Manifest>(path, &KIND);
-        // One that can't be used is rejected before anything is written.
-        require_same(path, read()?, experiment)?;
-        let files = OutDirectory::open(path, &KIND)?;
-        // Read again: another process may have written while this one waited for the lock.
-        let known = read()?;
-        let templates = known.as_ref().map(|known| known.templates.clone()).unwrap_or_default();
-        experiment.kept(interrupt).check(&templates)?;
-        let runs = require_same(path, known, experiment)?.map(|known| known.runs).unwrap_or_default();
-        let manifest = Manifest {
-            lydite: env!("CARGO_PKG_VERSION").into(),
-            program: directory::program(),
-            identity: Identity::of(experiment),
-            templates,
-            runs,
-        };
-        let store = Self { files, manifest };
-        store.save()?;
-        Ok(store)
+        let kept = experiment.kept(interrupt);
+        let identity = Identity::of(experiment);
+        Records::open(&experiment.out, &FILES, identity, experiment.fresh, |noted| kept.check(noted))
+            .map(Self)
     }
 
-    /// Returns the name of the template, if runs have one.
-    pub(crate) fn template(&self) -> Option<String> {
-        template_of(&self.manifest.templates, 0)
+    /// Returns the records.
+    pub(crate) fn records(&self) -> &Records<Identity, Run> {
+        &self.0
     }
 
-    /// Returns the digest of the program.
-    pub(crate) fn program(&self) -> &str {
-        &self.manifest.program
+    /// Returns the records, to change them.
+    pub(crate) fn records_mut(&mut self) -> &mut Records<Identity, Run> {
+        &mut self.0
     }
 
     /// Returns the path of a run's result, relative to the directory.
     pub(crate) fn file(number: u32) -> String {
-        format!("{RESULTS}/{number}.json")
+        Records::<Identity, Run>::file(&number.to_string())
     }
 
     /// Returns the path of a run's result.
     pub(crate) fn result(&self, number: u32) -> PathBuf {
-        self.files.path().join(Self::file(number))
+        self.0.result(&number.to_string())
     }
 
-    /// Returns the runs with their numbers.
-    pub(crate) fn runs(&self) -> &BTreeMap<u32, Run> {
-        &self.manifest.runs
+    /// Returns the runs by their numbers.
+    pub(crate) fn runs(&self) -> BTreeMap<u32, Run> {
+        let runs = self.0.runs().iter();
+        runs.filter_map(|(name, run)| Some((name.parse().ok()?, run.clone()))).collect()
     }
 
     /// Reads a run's result; `None` if it has none.
@@ -152,88 +126,16 @@ impl Store {
     /// # Errors
     /// The file is there and is no result.
     pub(crate) fn read(&self, number: u32) -> Result<Option<RunResult>, ResultError> {
-        let path = self.result(number);
-        if path.exists() { RunResult::load(path).map(Some) } else { Ok(None) }
-    }
-
-    /// Returns the time of all runs in seconds.
-    pub(crate) fn took_s(&self) -> f64 {
-        self.manifest.runs.values().map(|run| run.ending.took_s).sum()
+        self.0.read(&number.to_string())
     }
 
     /// Stores a run that has ended.
     pub(crate) fn remember(&mut self, number: u32, run: Run) -> Outcome {
-        self.manifest.runs.insert(number, run);
-        self.save()
+        self.0.remember(number.to_string(), run)
     }
 
     /// Deletes a run that does not count, with its result.
     pub(crate) fn forget(&mut self, number: u32) -> Outcome {
-        self.manifest.runs.remove(&number);
-        self.files.remove(&Self::file(number))?;
-        self.save()
+        self.0.forget(&number.to_string())
     }
-
-    /// Deletes the files of the search that the directory holds, and no others.
-    ///
-    /// # Errors
-    /// A file can't be deleted.
-    pub(crate) fn clear(&mut self) -> Outcome {
-        self.manifest.runs.clear();
-        let results = self.files.path().join(RESULTS);
-        let entries = fs::read_dir(&results).map_err(|error| cannot(&results, &error))?;
-        for name in entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()) {
-            if is_run(&name) {
-                self.files.remove(&format!("{RESULTS}/{name}"))?;
-            }
-        }
-        [DOCUMENT, PAGE].iter().try_for_each(|name| self.files.remove(name))?;
-        self.save()
-    }
-
-    fn save(&self) -> Outcome {
-        self.files.write_json(KIND.manifest, &self.manifest)
-    }
-}
-
-impl Notes for Store {
-    fn templates(&self) -> &[Noted] {
-        &self.manifest.templates
-    }
-
-    fn note_templates(&mut self, templates: Vec<Noted>) -> Outcome {
-        if self.manifest.templates != templates {
-            self.manifest.templates = templates;
-            self.save()?;
-        }
-        Ok(())
-    }
-}
-
-/// True for the name of a run's result.
-fn is_run(name: &str) -> bool {
-    name.strip_suffix(".json").is_some_and(|number| number.parse::<u32>().is_ok())
-}
-
-/// Rejects results of another search, unless they are deleted.
-fn require_same(
-    path: &Path,
-    known: Option<Manifest>,
-    experiment: &Experiment,
-) -> Result<Option<Manifest>, Failure> {
-    // Without a run it may become any search.
-    let has_runs = |known: &Manifest| !known.runs.is_empty();
-    let Some(known) = known.filter(|known| !experiment.fresh && has_runs(known)) else { return Ok(None) };
-    let mut changes = known.identity.differences(&Identity::of(experiment));
-    if known.program != directory::program() {
-        changes.push("its runs were made by another build of Lydite".into());
-    }
-    if changes.is_empty() {
-        return Ok(Some(known));
-    }
-    Err(Failure::usage(format!(
-        "{}: holds another search: {}: name another directory with --out, or delete its results with --fresh",
-        path.display(),
-        changes.join("; ")
-    )))
 }

@@ -62,6 +62,12 @@ pub struct Ending {
     pub said: String,
 }
 
+impl AsRef<Ending> for Ending {
+    fn as_ref(&self) -> &Self {
+        self
+    }
+}
+
 impl Ending {
     /// Returns the ending of a run that could not be started.
     #[must_use]

@@ -211,7 +211,6 @@ impl Kept<'_> {
 }
 
 /// Returns the name of the template of a subject, if it has one.
-#[must_use]
-pub fn template_of(noted: &[Noted], of: usize) -> Option<String> {
+pub(crate) fn template_of(noted: &[Noted], of: usize) -> Option<String> {
     noted.iter().find(|noted| noted.of == of).map(|noted| noted.name.clone())
 }

@@ -65,7 +65,7 @@ const SERVICES: [Duration; 2] = [Duration::from_micros(1), Duration::from_secs(6
 /// The target `null:`.
 #[derive(Clone, Debug)]
 pub(crate) struct Null {
-    /// Its URL.
+    /// The URL with all options.
     url: String,
     /// Number of simulated nodes.
     nodes: Option<u32>,

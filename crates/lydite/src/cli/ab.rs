@@ -1,6 +1,6 @@
 //! Arguments of `lydite ab`.
 
-use super::PlanFlags;
+use super::ExperimentArgs;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -47,25 +47,9 @@ pub(crate) struct AbArgs {
     /// Seed of the order of the runs [default: 1]
     #[arg(long, value_name = "N")]
     pub(crate) order_seed: Option<String>,
-    /// Origin of each run's database: restore (a copy of what it holds now), each-run (drop its tables, whoever made them,
-    /// and load again) or once [default: restore]
-    #[arg(long, value_name = "HOW")]
-    pub(crate) reload: Option<String>,
     /// Directory of results, document and page
     #[arg(short, long, value_name = "DIR", default_value = "ab")]
     pub(crate) out: PathBuf,
-    /// First delete the results that the directory holds
-    #[arg(long)]
-    pub(crate) fresh: bool,
-    /// Plan file (TOML) of both sides, - for the standard input; flags win
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) config: Option<PathBuf>,
-    /// Set any key of both plans, such as --set retry.attempts=5; repeat it for more
-    #[arg(long, value_name = "KEY=VALUE")]
-    pub(crate) set: Vec<String>,
-    /// Show nothing while it runs
-    #[arg(short, long)]
-    pub(crate) quiet: bool,
     #[command(flatten)]
-    pub(crate) plan: PlanFlags,
+    pub(crate) experiment: ExperimentArgs,
 }

@@ -1,6 +1,6 @@
 //! `lydite find`: searches the highest rate, number of warehouses or of sessions that holds objectives.
 
-use super::ab::entries;
+use super::experiment::common;
 use crate::cli::FindArgs;
 use crate::signals::watch;
 use lydite_console::exit::Outcome;
@@ -10,9 +10,9 @@ use lydite_report::live::Style;
 
 /// Runs `lydite find`.
 pub(crate) fn command(args: FindArgs) -> Outcome {
-    let (entries, [label, json, report]) = entries(args.config.as_deref(), &args.set, &args.plan);
+    let style = Style::detect(args.experiment.quiet);
     let asked = Asked {
-        entries,
+        common: common(args.experiment, args.out),
         target: args.target,
         slo: args.slo,
         lowest: args.lowest,
@@ -20,17 +20,10 @@ pub(crate) fn command(args: FindArgs) -> Outcome {
         start: args.start,
         resolution: args.resolution,
         time: args.time,
-        reload: args.reload,
-        label,
-        out: Some(args.out),
-        json,
-        report,
-        fresh: args.fresh,
     };
-    let experiment = asked.read()?;
-    if experiment.writes_stdout() {
+    let search = asked.read()?;
+    if search.writes_stdout() {
         reserve_stdout();
     }
-    let style = Style::detect(args.quiet);
-    lydite_find::run(&experiment, style, &watch(style)?)
+    lydite_find::run(&search, style, &watch(style)?)
 }

@@ -7,6 +7,7 @@ mod check;
 mod compare;
 mod disclose;
 mod driver;
+mod experiment;
 mod faults;
 mod find;
 mod findings;

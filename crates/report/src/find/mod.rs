@@ -76,9 +76,9 @@ pub struct Found {
     pub mode: &'static str,
     /// The quantity that is searched: `rate`, `warehouses` or `sessions`.
     pub level: &'static str,
-    /// Its name in a sentence, as `number of sessions`.
+    /// Name of the quantity in a sentence, as `number of sessions`.
     pub title: &'static str,
-    /// Its unit; may be empty.
+    /// Unit; may be empty.
     pub unit: &'static str,
     /// Highest level that holds all objectives; null if none does.
     pub highest: Option<f64>,
@@ -145,7 +145,7 @@ pub struct Over {
 pub struct RunOfFind {
     /// Number, from 1.
     pub number: u32,
-    /// Its level.
+    /// Level of the run.
     pub level: f64,
     /// Number of its probe, from 1; null if it does not count because the machine was busy.
     pub probe: Option<usize>,
