@@ -7,6 +7,7 @@
 //! highest level that holds objectives, [`share_over`] judges a percentile by its sampling error, and [`growth`] finds queues
 //! that get longer and longer.
 
+mod closing;
 mod crossing;
 mod difference;
 mod growth;
@@ -18,6 +19,7 @@ mod ratio;
 mod search;
 mod share;
 
+pub use closing::Tried;
 pub use crossing::{Crossing, crossing};
 pub use difference::{Difference, difference_of_groups, difference_of_pairs, mean_of_runs};
 pub use growth::{Growth, growth};
@@ -26,5 +28,5 @@ pub use moments::LEAST_RUNS;
 pub use needed::{MOST_NEEDED, pairs_needed};
 pub use order::first_of;
 pub use ratio::{ERROR, NoRatio, Ratio, Side, of_groups, of_pairs};
-pub use search::{CONFIRMED, Limit, Probe, Range, Step};
+pub use search::{CONFIRMED, Limit, Probe, Range, Step, Zone};
 pub use share::{LEAST_SECONDS, Second, Share, pooled, share_over};

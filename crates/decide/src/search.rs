@@ -14,6 +14,9 @@ const DIGITS: i32 = 5;
 /// Factor by which the level grows until a probe fails.
 const GROWTH: f64 = 2.0;
 
+/// Two neighbours within this factor are near enough for a line through the shares of the runs around them.
+const NEAR: f64 = 1.3;
+
 /// The levels of a search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Range {
@@ -25,7 +28,9 @@ pub struct Range {
     pub start: f64,
     /// True if only whole numbers are levels.
     pub whole: bool,
-    /// The search ends as soon as the failing level is at most this share above the holding one, as 0.03. Above 0.
+    /// The share by which the answer may be wrong, as 0.03. Above 0. A search without shares ends as soon as the failing
+    /// level is at most this share above the holding one; one with shares as soon as the interval of the limit reaches at most
+    /// this share to both sides.
     pub resolution: f64,
 }
 
@@ -61,6 +66,15 @@ pub enum Limit {
         /// Failed.
         fails: f64,
     },
+}
+
+/// The part of a range in which the limit is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Zone {
+    /// Held, as all levels below it.
+    pub holds: f64,
+    /// Failed, as all levels above it.
+    pub fails: f64,
 }
 
 /// A level with its probes: how many more held than failed.
@@ -105,6 +119,18 @@ impl Range {
         }
     }
 
+    /// Returns the highest level below all that failed and the lowest above all that held, if the two are near each other.
+    /// What is between them is in doubt.
+    #[must_use]
+    pub fn zone(&self, probes: &[Probe]) -> Option<Zone> {
+        let votes = votes(probes);
+        let first_fails = votes.iter().find(|votes| votes.lead < 0)?;
+        let last_holds = votes.iter().rev().find(|votes| votes.lead > 0)?;
+        let holds = votes.iter().rev().find(|votes| votes.lead > 0 && votes.level < first_fails.level)?;
+        let fails = votes.iter().find(|votes| votes.lead < 0 && votes.level > last_holds.level)?;
+        (fails.level <= holds.level * NEAR).then_some(Zone { holds: holds.level, fails: fails.level })
+    }
+
     /// Returns the level between two, none if they are close enough.
     fn between(&self, holds: f64, fails: f64) -> Option<f64> {
         let middle = self.level((holds * fails).sqrt());
@@ -112,7 +138,7 @@ impl Range {
     }
 
     /// Returns the permitted level next to a number: a whole one, or one of five digits, which is easier to read.
-    fn level(&self, level: f64) -> f64 {
+    pub(crate) fn level(&self, level: f64) -> f64 {
         if self.whole {
             return level.round();
         }

@@ -10,7 +10,7 @@ use lydite_plan::values::{flag, longer_than_nothing};
 use lydite_sweep::{Common, Copies, DEFAULT_TARGET, Origin, Subject, reject_keys_of_single_runs};
 
 /// The search ends when the failing level is at most this share above the holding one, unless the user says another.
-const RESOLUTION: f64 = 0.03;
+const RESOLUTION: f64 = 0.02;
 
 /// Settings of the user.
 #[derive(Default)]
@@ -27,7 +27,7 @@ pub struct Asked {
     pub highest: Option<String>,
     /// First level.
     pub start: Option<String>,
-    /// Share between the two levels at the end, in percent.
+    /// Share by which the answer may be wrong, in percent.
     pub resolution: Option<String>,
     /// Most time of all runs.
     pub time: Option<String>,

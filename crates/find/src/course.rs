@@ -17,8 +17,10 @@ use lydite_report::sweep::Environment;
 use lydite_sweep::{Current, Ending, Play, View, play};
 use std::time::Duration;
 
-/// Runs that are still needed once two neighbours are close: each is confirmed once more.
-const CONFIRMATIONS: u32 = 2;
+/// Runs that are still needed once the limit is known: its two neighbours are tried.
+const CONFIRMATIONS: u32 = 4;
+/// Most runs that are said to be needed before.
+const MOST_LEFT: u32 = 30;
 
 /// A search at work.
 pub(crate) struct Course<'a> {
@@ -113,13 +115,10 @@ impl<'a> Course<'a> {
         }
     }
 
-    fn probes(&self) -> Probes {
-        let runs: Vec<Played> = self.runs.iter().map(|(_, run)| run.clone()).collect();
-        Probes::of(&runs, &self.experiment.objectives, self.experiment.quantity)
-    }
-
     fn next(&self) -> Next {
-        self.probes().next(&self.experiment.range)
+        let runs: Vec<Played> = self.runs.iter().map(|(_, run)| run.clone()).collect();
+        let asked = self.experiment.asked();
+        Probes::of(&asked, &runs).next(&asked, &runs)
     }
 
     fn is_late(&self) -> bool {
@@ -179,10 +178,16 @@ impl<'a> Course<'a> {
     /// Returns about how many runs are needed after the next one.
     fn runs_left(&self) -> u32 {
         let find = document(self.experiment, &self.store, &self.runs, &self.environment).find;
-        let resolution = (1.0 + self.experiment.range.resolution).ln();
-        let steps = |ratio: f64| (ratio.ln() / resolution).log2().ceil().max(0.0) as u32;
-        match (find.highest, find.next_above) {
-            (Some(holds), Some(fails)) => steps(fails / holds) + CONFIRMATIONS,
+        let resolution = self.experiment.range.resolution;
+        let steps = |ratio: f64| (ratio.ln() / (1.0 + resolution).ln()).log2().ceil().max(0.0) as u32;
+        match (find.limit, find.highest, find.next_above) {
+            (Some(limit), ..) => {
+                // The interval gets narrower with the root of the runs.
+                let wider = (limit.high - limit.at) / (resolution * limit.at);
+                let more = self.runs.len() as f64 * (wider.powi(2) - 1.0).max(0.0);
+                more.min(f64::from(MOST_LEFT)) as u32 + CONFIRMATIONS
+            }
+            (None, Some(holds), Some(fails)) => steps(fails / holds) + CONFIRMATIONS,
             _ => steps(2.0) + CONFIRMATIONS,
         }
     }

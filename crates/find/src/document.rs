@@ -1,19 +1,21 @@
 //! The document of a search, from its runs.
 
 use crate::experiment::{Experiment, Searched};
-use crate::judge::{Verdict, certainty, shares};
+use crate::judge::{Doubt, Verdict, judge, shares};
 use crate::played::Played;
 use crate::probes::{Next, Probed, Probes};
 use crate::store::{Store, shown};
-use lydite_decide::Limit;
+use lydite_decide::{Crossing, Limit};
 use lydite_report::Requirement;
-use lydite_report::figures::plural;
-use lydite_report::find::{End, FIND_FORMAT, Find, Found, Over, RunOfFind, Rung};
+use lydite_report::figures::{number, plural};
+use lydite_report::find::{End, Estimate, FIND_FORMAT, Find, Found, Over, RunOfFind, Rung};
 use lydite_report::model::Status;
 use lydite_report::sweep::{Environment, Spread};
 
 /// Most findings of runs among the warnings.
 const FINDINGS: usize = 8;
+/// Error of the interval of the limit.
+const INTERVAL: f64 = 0.1;
 
 /// Returns the document of the runs so far, each with its number.
 pub(crate) fn document(
@@ -23,7 +25,7 @@ pub(crate) fn document(
     environment: &Environment,
 ) -> Find {
     let runs: Vec<Played> = numbered.iter().map(|(_, run)| run.clone()).collect();
-    let probes = Probes::of(&runs, &experiment.objectives, experiment.quantity);
+    let probes = Probes::of(&experiment.asked(), &runs);
     let levels = Level::all(&probes.all);
     let found = found(&experiment.asked(), &runs, &probes);
     let warnings = warnings(&experiment.objectives, &runs, &levels, &found, &probes);
@@ -69,8 +71,7 @@ impl<'a> Level<'a> {
 
     /// Returns the probes for it less those against it.
     fn lead(&self) -> i64 {
-        let fails =
-            |probe: &&&Probed| matches!(probe.judged.verdict, Verdict::Fails(_) | Verdict::Overloaded(_));
+        let fails = |probe: &&&Probed| matches!(probe.judged.verdict, Verdict::Fails { .. });
         self.held() as i64 - self.probes.iter().filter(fails).count() as i64
     }
 
@@ -81,7 +82,7 @@ impl<'a> Level<'a> {
     /// Returns the reason of the last probe that failed; of a level without a verdict that of one that can't be judged.
     fn why(&self, holds: Option<bool>) -> String {
         let reason = |probe: &&Probed| match &probe.judged.verdict {
-            Verdict::Fails(why) | Verdict::Overloaded(why) => holds.and(Some(why.clone())),
+            Verdict::Fails { why, .. } => holds.and(Some(why.clone())),
             Verdict::Unjudged(why) => Some(why.clone()),
             Verdict::Holds => None,
         };
@@ -93,31 +94,45 @@ impl<'a> Level<'a> {
 pub(crate) fn found(asked: &Searched<'_>, runs: &[Played], probes: &Probes) -> Found {
     let levels = Level::all(&probes.all);
     let objectives: Vec<String> = asked.objectives.iter().map(|of| of.text().to_owned()).collect();
-    // As the search itself decides: the lowest level that fails, and the highest one below it that holds.
-    let fails = levels.iter().find(|level| level.lead() < 0);
+    let next = probes.next(asked, runs);
+    let answer = match next {
+        Next::Done(Limit::Between { holds, fails }) => Some((holds, fails)),
+        _ => None,
+    };
+    let of = |level: f64| levels.iter().find(|of| of.level == level);
+    // So far the lowest level that fails, and the highest one below it that holds.
+    let fails = match answer {
+        Some((_, fails)) => of(fails),
+        None => levels.iter().find(|level| level.lead() < 0),
+    };
     let below = |level: &&Level<'_>| fails.is_none_or(|fails| level.level < fails.level);
-    let holds = levels.iter().rev().filter(below).find(|level| level.lead() > 0);
+    let holds = match answer {
+        Some((holds, _)) => of(holds),
+        None => levels.iter().rev().filter(below).find(|level| level.lead() > 0),
+    };
     let next_below = holds
         .and_then(|holds| levels.iter().rev().find(|level| level.level < holds.level))
         .map(|level| level.level);
-    let end = match probes.next(asked.range) {
+    let end = match next {
         Next::Done(Limit::Between { .. }) => End::Found,
         Next::Done(Limit::FailsAtLowest) => End::FailsAtLowest,
         Next::Done(Limit::HoldsAtHighest) => End::HoldsAtHighest,
         Next::Unjudged(..) => End::NotJudged,
         Next::Run(_) => End::Open,
     };
+    let limit = probes.limit(asked, runs);
     let confidence = match (end, holds, fails) {
         (End::Found, Some(holds), Some(fails)) => {
-            let all: Vec<&Played> =
-                probes.all.iter().flat_map(|of| &of.runs).filter_map(|run| runs.get(*run)).collect();
-            let certainty = certainty(&all, asked.objectives, holds.level, fails.level);
             // Without shares each probe that is ahead is a toss of a coin.
             let toss = |level: &Level<'_>| 0.5_f64.powi(level.lead().unsigned_abs() as i32);
-            Some(certainty.unwrap_or_else(|| (1.0 - toss(holds) - toss(fails)).max(0.0)))
+            Some(limit.map_or_else(
+                || (1.0 - toss(holds) - toss(fails)).max(0.0),
+                |limit| limit.between(holds.level, fails.level),
+            ))
         }
         _ => None,
     };
+    let ends = [holds, fails].map(|level| level.map(|level| level.level));
     let range = asked.range;
     Found {
         objective: objectives.join(" and "),
@@ -135,21 +150,31 @@ pub(crate) fn found(asked: &Searched<'_>, runs: &[Played], probes: &Probes) -> F
         next_above: fails.map(|level| level.level),
         next_below,
         confidence,
+        limit: limit.map(estimate),
         end,
         range: [range.lowest, range.highest],
         resolution: range.resolution,
-        curve: levels.iter().map(|level| rung(asked.objectives, runs, level)).collect(),
+        curve: levels.iter().map(|level| rung(asked, runs, level, ends)).collect(),
     }
 }
 
-fn rung(objectives: &[Requirement], runs: &[Played], level: &Level<'_>) -> Rung {
+fn estimate(limit: Crossing) -> Estimate {
+    let reach = limit.reach(INTERVAL);
+    Estimate { at: limit.at, low: limit.at - reach, high: limit.at + reach }
+}
+
+fn rung(asked: &Searched<'_>, runs: &[Played], level: &Level<'_>, [holds, fails]: [Option<f64>; 2]) -> Rung {
     let of = level.runs(runs);
     let median = |number: fn(&Played) -> Option<f64>| {
         let values: Vec<f64> = of.iter().filter_map(|run| number(run)).collect();
         Spread::of(&values).map(|spread| spread.median)
     };
     let holds = match level.lead() {
+        _ if holds == Some(level.level) => Some(true),
+        _ if fails == Some(level.level) => Some(false),
         0 => None,
+        // Near the limit chance may have decided, and only all runs together tell.
+        _ if judge(&of, asked.objectives, asked.quantity).doubt == Doubt::Sampling => None,
         lead => Some(lead > 0),
     };
     Rung {
@@ -161,7 +186,7 @@ fn rung(objectives: &[Requirement], runs: &[Played], level: &Level<'_>) -> Rung 
         p50_ms: median(|run| run.p50_ms),
         p99_ms: median(|run| run.p99_ms),
         is_thin: of.iter().any(|run| run.is_thin),
-        over: shares(&of, objectives),
+        over: shares(&of, asked.objectives),
         why: if holds == Some(true) { String::new() } else { level.why(holds) },
     }
 }
@@ -229,6 +254,17 @@ fn warnings(
             "No run could tell whether the queue grows: that takes New-Orders, and windows of 12 s and more (--duration)."
                 .to_owned(),
         );
+    }
+    if let (End::Found, Some(limit)) = (found.end, found.limit) {
+        let known = (limit.high - limit.at) / limit.at;
+        // The runs of the two ends move the interval a little after the search found it narrow enough.
+        if known > 1.25 * found.resolution {
+            all.push(format!(
+                "The limit is known to {} % only, after {}: longer runs (--duration) tell more.",
+                number(100.0 * known),
+                plural(runs.len() as u64, "run")
+            ));
+        }
     }
     let contradicts = |over: &Over| over.share >= over.allowed;
     if shares(&below, objectives).iter().any(contradicts) {

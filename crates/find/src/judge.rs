@@ -2,7 +2,7 @@
 
 use crate::levels::Quantity;
 use crate::played::Played;
-use lydite_decide::{ERROR, Share, crossing, pooled};
+use lydite_decide::{Crossing, ERROR, Share, crossing, pooled};
 use lydite_report::Requirement;
 use lydite_report::figures::{number, plural};
 use lydite_report::find::Over;
@@ -13,7 +13,7 @@ const GROWS: f64 = 0.005;
 /// Share of transactions that may fail, or wait without a session at the end, if no objective allows less: those that would
 /// be over a limit count in no latency.
 const LOST: f64 = 0.01;
-/// Runs count for the certainty up to this factor from the two levels. Farther away the share may follow another line.
+/// Runs count for the limit up to this factor from the two levels. Farther away the share may follow another line.
 const NEAR: f64 = 1.25;
 /// Metrics of failures.
 const FAILURES: [&str; 3] = ["failed", "failed_rate", "unknown"];
@@ -25,10 +25,13 @@ const PATIENCE_S: f64 = 1.0;
 pub(crate) enum Verdict {
     /// All objectives hold.
     Holds,
-    /// One does not, with the reason.
-    Fails(String),
-    /// The level can't last, whatever the objectives say, with the reason.
-    Overloaded(String),
+    /// One does not, or the level can't last whatever they say.
+    Fails {
+        /// The reason.
+        why: String,
+        /// True if a share over a limit says so.
+        by_share: bool,
+    },
     /// One can't be judged, with the reason.
     Unjudged(String),
 }
@@ -37,12 +40,23 @@ pub(crate) enum Verdict {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Judged {
     pub(crate) verdict: Verdict,
-    pub(crate) is_certain: bool,
+    pub(crate) doubt: Doubt,
+}
+
+/// What makes a verdict doubtful.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Doubt {
+    /// Nothing: it is certain.
+    No,
+    /// The sampling error of a share, which is known.
+    Sampling,
+    /// Something that only a further run can tell.
+    Unknown,
 }
 
 /// Returns the verdict on runs of one level, at least one.
 pub(crate) fn judge(runs: &[&Played], objectives: &[Requirement], quantity: &Quantity) -> Judged {
-    let overloaded = |why| Judged { verdict: Verdict::Overloaded(why), is_certain: true };
+    let overloaded = |why| Judged { verdict: Verdict::Fails { why, by_share: false }, doubt: Doubt::No };
     if let Some(why) = runs.iter().find_map(|run| broken(run, objectives, quantity)) {
         return overloaded(why);
     }
@@ -56,32 +70,45 @@ pub(crate) fn judge(runs: &[&Played], objectives: &[Requirement], quantity: &Qua
         objectives.iter().enumerate().map(|(place, of)| of_objective(runs, place, of)).collect();
     let fails = |certain: bool| {
         each.iter().find_map(|of| match of {
-            OfObjective::Fails { why, is_certain } if *is_certain || !certain => Some(why.clone()),
+            OfObjective::Fails { why, by_share, doubt } if *doubt == Doubt::No || !certain => Some(Judged {
+                verdict: Verdict::Fails { why: why.clone(), by_share: *by_share },
+                doubt: *doubt,
+            }),
             _ => None,
         })
     };
-    if let Some(why) = fails(true) {
-        return Judged { verdict: Verdict::Fails(why), is_certain: true };
-    }
-    let unjudged = each.iter().find_map(|of| match of {
-        OfObjective::Unjudged(why) => Some(why.clone()),
-        _ => None,
-    });
-    if let Some(why) = unjudged {
-        return Judged { verdict: Verdict::Unjudged(why), is_certain: true };
-    }
-    if let Some(why) = fails(false) {
-        return Judged { verdict: Verdict::Fails(why), is_certain: false };
-    }
-    let holds = |of: &OfObjective| matches!(of, OfObjective::Holds { is_certain: true });
-    Judged { verdict: Verdict::Holds, is_certain: growing.is_empty() && each.iter().all(holds) }
+    let unjudged = || {
+        each.iter().find_map(|of| match of {
+            OfObjective::Unjudged(why) => {
+                Some(Judged { verdict: Verdict::Unjudged(why.clone()), doubt: Doubt::No })
+            }
+            _ => None,
+        })
+    };
+    let holds = || {
+        let doubts =
+            || each.iter().map(OfObjective::doubt).chain((!growing.is_empty()).then_some(Doubt::Unknown));
+        let doubt =
+            [Doubt::Unknown, Doubt::Sampling].into_iter().find(|doubt| doubts().any(|of| of == *doubt));
+        Judged { verdict: Verdict::Holds, doubt: doubt.unwrap_or(Doubt::No) }
+    };
+    fails(true).or_else(unjudged).or_else(|| fails(false)).unwrap_or_else(holds)
 }
 
 /// The verdict on one objective.
 enum OfObjective {
-    Holds { is_certain: bool },
-    Fails { why: String, is_certain: bool },
+    Holds { doubt: Doubt },
+    Fails { why: String, by_share: bool, doubt: Doubt },
     Unjudged(String),
+}
+
+impl OfObjective {
+    fn doubt(&self) -> Doubt {
+        match self {
+            Self::Holds { doubt } | Self::Fails { doubt, .. } => *doubt,
+            Self::Unjudged(_) => Doubt::No,
+        }
+    }
 }
 
 fn of_objective(runs: &[&Played], place: usize, objective: &Requirement) -> OfObjective {
@@ -89,20 +116,25 @@ fn of_objective(runs: &[&Played], place: usize, objective: &Requirement) -> OfOb
     if let Some(unjudged) = of.iter().find(|of| of.value.is_none()) {
         return OfObjective::Unjudged(unjudged.note.clone());
     }
-    let (holds, is_certain) = match share(runs, place) {
-        Some((share, allowed)) => (share.share < allowed, share.high < allowed || share.low > allowed),
+    let share = share(runs, place);
+    let (holds, doubt) = match share {
+        Some((share, allowed)) if share.high < allowed || share.low > allowed => {
+            (share.share < allowed, Doubt::No)
+        }
+        Some((share, allowed)) => (share.share < allowed, Doubt::Sampling),
         // Without seconds that tell its sampling error, a percentile needs the majority of several runs.
         None => {
             let met = of.iter().filter(|of| of.met).count();
-            (2 * met > of.len(), objective.latency_limit().is_none())
+            let doubt = if objective.latency_limit().is_some() { Doubt::Unknown } else { Doubt::No };
+            (2 * met > of.len(), doubt)
         }
     };
     if holds {
-        return OfObjective::Holds { is_certain };
+        return OfObjective::Holds { doubt };
     }
     let worst = of.iter().find(|of| !of.met).or(of.first());
     let why = worst.map_or_else(String::new, |of| format!("{} {}", of.metric, of.measured_value()));
-    OfObjective::Fails { why, is_certain }
+    OfObjective::Fails { why, by_share: share.is_some(), doubt }
 }
 
 /// Returns the slope of a run's latency, if it says that the queue grows.
@@ -159,9 +191,9 @@ pub(crate) fn shares(runs: &[&Played], objectives: &[Requirement]) -> Vec<Over> 
     objectives.iter().enumerate().filter_map(of).collect()
 }
 
-/// Returns the probability that the level at which an objective crosses its limit is between two levels, by all runs near them; none
-/// if no objective has shares that grow with the level. Of several objectives the one that crosses first counts.
-pub(crate) fn certainty(runs: &[&Played], objectives: &[Requirement], holds: f64, fails: f64) -> Option<f64> {
+/// Returns the level at which an objective crosses its limit, by all runs near two levels; none if no objective has shares that
+/// grow with the level. Of several objectives the one that crosses first counts.
+pub(crate) fn limit(runs: &[&Played], objectives: usize, holds: f64, fails: f64) -> Option<Crossing> {
     let near = |run: &&&Played| (holds / NEAR..=fails * NEAR).contains(&run.level);
     let of = |place: usize| {
         let of_run = |run: &&Played| {
@@ -173,6 +205,5 @@ pub(crate) fn certainty(runs: &[&Played], objectives: &[Requirement], holds: f64
         let shares: Vec<(f64, Share)> = known.iter().map(|(run, _)| *run).collect();
         crossing(&shares, *allowed, ERROR)
     };
-    let first = (0..objectives.len()).filter_map(of).min_by(|a, b| a.at.total_cmp(&b.at))?;
-    Some(first.between(holds, fails))
+    (0..objectives).filter_map(of).min_by(|a, b| a.at.total_cmp(&b.at))
 }

@@ -1,10 +1,9 @@
 //! The probes of a search, as a function of its runs: which runs belong together, which don't count, and what comes next.
 
-use crate::judge::{Judged, Verdict, judge};
-use crate::levels::Quantity;
+use crate::experiment::Searched;
+use crate::judge::{Doubt, Judged, Verdict, judge, limit};
 use crate::played::Played;
-use lydite_decide::{Limit, Probe, Range, Step};
-use lydite_report::Requirement;
+use lydite_decide::{Crossing, Limit, Probe, Step, Tried};
 
 /// Most runs of a probe. If they leave it open, their majority or their mean decides.
 const MOST_RUNS: usize = 3;
@@ -25,14 +24,14 @@ pub(crate) struct Probed {
 impl Probed {
     /// True if no further run belongs to it.
     fn is_closed(&self) -> bool {
-        self.judged.is_certain || self.runs.len() >= MOST_RUNS
+        self.judged.doubt == Doubt::No || self.runs.len() >= MOST_RUNS
     }
 }
 
 /// The probes of a search so far.
 #[derive(Debug)]
 pub(crate) struct Probes {
-    /// All of them, in their order. Only the last one may be open.
+    /// All of them, in the order of their first runs.
     pub(crate) all: Vec<Probed>,
 }
 
@@ -49,7 +48,7 @@ pub(crate) enum Next {
 
 impl Probes {
     /// Finds the probes of these runs.
-    pub(crate) fn of(runs: &[Played], objectives: &[Requirement], quantity: &Quantity) -> Self {
+    pub(crate) fn of(asked: &Searched<'_>, runs: &[Played]) -> Self {
         let mut all: Vec<Probed> = Vec::new();
         let mut repeats = MOST_REPEATS;
         for (place, run) in runs.iter().enumerate() {
@@ -57,44 +56,107 @@ impl Probes {
                 repeats -= 1;
                 continue;
             }
-            let mut places = match all.pop_if(|last| !last.is_closed() && last.level == run.level) {
-                Some(open) => open.runs,
-                None => Vec::new(),
-            };
+            let open = all.iter().position(|probe| !probe.is_closed() && probe.level == run.level);
+            let mut places =
+                open.and_then(|open| all.get(open)).map_or_else(Vec::new, |open| open.runs.clone());
             places.push(place);
-            let of: Vec<&Played> = places.iter().filter_map(|place| runs.get(*place)).collect();
-            let judged = judge(&of, objectives, quantity);
-            all.push(Probed { level: run.level, runs: places, judged });
+            let judged = judge(&played(runs, &places), asked.objectives, asked.quantity);
+            let probed = Probed { level: run.level, runs: places, judged };
+            match open.and_then(|open| all.get_mut(open)) {
+                Some(open) => *open = probed,
+                None => all.push(probed),
+            }
         }
         Self { all }
     }
 
-    /// Returns the probes that are closed, as the search knows them.
-    pub(crate) fn closed(&self) -> Vec<Probe> {
-        let closed = self.all.iter().filter(|probe| probe.is_closed());
-        closed
-            .map(|probe| Probe { level: probe.level, held: probe.judged.verdict == Verdict::Holds })
-            .collect()
-    }
-
     /// Returns the next step.
-    pub(crate) fn next(&self, range: &Range) -> Next {
-        if let Some(last) = self.all.last() {
-            if let Verdict::Unjudged(why) = &last.judged.verdict {
-                return Next::Unjudged(last.level, why.clone());
-            }
-            if !last.is_closed() {
-                return Next::Run(last.level);
-            }
+    pub(crate) fn next(&self, asked: &Searched<'_>, runs: &[Played]) -> Next {
+        let unjudged = self.all.iter().find_map(|probe| match &probe.judged.verdict {
+            Verdict::Unjudged(why) => Some(Next::Unjudged(probe.level, why.clone())),
+            _ => None,
+        });
+        if let Some(unjudged) = unjudged {
+            return unjudged;
         }
-        match range.next(&self.closed()) {
+        let unknown = |probe: &&Probed| !probe.is_closed() && probe.judged.doubt == Doubt::Unknown;
+        if let Some(open) = self.all.iter().find(unknown) {
+            return Next::Run(open.level);
+        }
+        let step = self.close_in(asked, runs).unwrap_or_else(|| {
+            // Where no line fits, the majority of whole probes decides.
+            match self.all.last().filter(|last| !last.is_closed()) {
+                Some(last) if self.has_neighbours(asked) => Step::Probe(last.level),
+                _ => asked.range.next(&self.votes()),
+            }
+        });
+        match step {
             Step::Probe(level) => Next::Run(level),
             Step::Done(limit) => Next::Done(limit),
         }
+    }
+
+    /// Returns the verdicts of the probes.
+    fn votes(&self) -> Vec<Probe> {
+        let vote =
+            |probe: &Probed| Probe { level: probe.level, held: probe.judged.verdict == Verdict::Holds };
+        self.all.iter().map(vote).collect()
+    }
+
+    /// True if the limit is roughly known.
+    fn has_neighbours(&self, asked: &Searched<'_>) -> bool {
+        asked.range.zone(&self.votes()).is_some()
+    }
+
+    /// Returns the next step by the shares of all runs near the limit; none if they do not say where it is.
+    fn close_in(&self, asked: &Searched<'_>, runs: &[Played]) -> Option<Step> {
+        let zone = asked.range.zone(&self.votes())?;
+        let limit = self.limit(asked, runs)?;
+        let tried = self.tried(asked, runs);
+        // What fails without a share over a limit, as a queue that grows, has no part in the line.
+        let fails_otherwise =
+            |probe: &Probed| matches!(probe.judged.verdict, Verdict::Fails { by_share: false, .. });
+        if self.all.iter().any(|probe| fails_otherwise(probe) && probe.level <= limit.at) {
+            return None;
+        }
+        asked.range.close_in(limit, self.counting(runs).len(), &tried, zone)
+    }
+
+    /// Returns the limit by the shares of all runs near it, if they tell.
+    pub(crate) fn limit(&self, asked: &Searched<'_>, runs: &[Played]) -> Option<Crossing> {
+        let zone = asked.range.zone(&self.votes())?;
+        limit(&self.counting(runs), asked.objectives.len(), zone.holds, zone.fails)
+    }
+
+    /// Returns the levels that were tried, each judged by all its runs together.
+    fn tried(&self, asked: &Searched<'_>, runs: &[Played]) -> Vec<Tried> {
+        let mut places: Vec<(f64, usize)> =
+            self.all.iter().flat_map(|probe| probe.runs.iter().map(|run| (probe.level, *run))).collect();
+        places.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let of_level = |places: &[(f64, usize)]| {
+            let (level, _) = places.first()?;
+            let places: Vec<usize> = places.iter().map(|(_, run)| *run).collect();
+            let judged = judge(&played(runs, &places), asked.objectives, asked.quantity);
+            Some(Tried {
+                level: *level,
+                held: judged.verdict == Verdict::Holds,
+                is_settled: judged.doubt == Doubt::No || places.len() >= MOST_RUNS,
+            })
+        };
+        places.chunk_by(|a, b| a.0 == b.0).filter_map(of_level).collect()
+    }
+
+    /// Returns the runs that count.
+    pub(crate) fn counting<'r>(&self, runs: &'r [Played]) -> Vec<&'r Played> {
+        self.all.iter().flat_map(|probe| played(runs, &probe.runs)).collect()
     }
 
     /// Returns the number of a run's probe, from 1; none if the run does not count.
     pub(crate) fn number_of(&self, run: usize) -> Option<usize> {
         self.all.iter().position(|probe| probe.runs.contains(&run)).map(|place| place + 1)
     }
+}
+
+fn played<'r>(runs: &'r [Played], places: &[usize]) -> Vec<&'r Played> {
+    places.iter().filter_map(|place| runs.get(*place)).collect()
 }

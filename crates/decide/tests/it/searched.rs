@@ -2,7 +2,8 @@
 
 use super::dice::Dice;
 use lydite_decide::{
-    ERROR, LEAST_SECONDS, Limit, Probe, Range, Second, Share, Step, crossing, growth, pooled, share_over,
+    Crossing, ERROR, LEAST_SECONDS, Limit, Probe, Range, Second, Share, Step, Tried, Zone, crossing, growth,
+    pooled, share_over,
 };
 
 /// A queue with so many servers, each of which answers after an exponential time with this mean.
@@ -248,6 +249,59 @@ fn runs_together_are_surer_than_one_unless_they_differ() {
 }
 
 #[test]
+fn a_zone_is_what_chance_left_in_doubt() {
+    let range = Range { lowest: 1.0, highest: 1e6, start: 4.0, whole: false, resolution: 0.02 };
+    let zone = |probes: &[(f64, bool)]| {
+        let probes: Vec<Probe> =
+            probes.iter().map(|(level, held)| Probe { level: *level, held: *held }).collect();
+        range.zone(&probes)
+    };
+    let of = |holds, fails| Some(Zone { holds, fails });
+    assert_eq!(zone(&[(100.0, true), (120.0, false)]), of(100.0, 120.0));
+    assert_eq!(zone(&[(100.0, true), (110.0, false), (112.0, true), (120.0, false)]), of(100.0, 120.0));
+    assert_eq!(zone(&[(100.0, true), (200.0, false)]), None, "too far apart");
+    assert_eq!(zone(&[(100.0, false), (200.0, true)]), None, "a contradiction without ends");
+    assert_eq!(zone(&[(100.0, true), (100.0, false), (120.0, false)]), None, "100 is even");
+}
+
+#[test]
+fn the_interval_of_the_limit_chooses_the_next_level_and_ends_the_search() {
+    let range = Range { lowest: 1.0, highest: 1e6, start: 4.0, whole: false, resolution: 0.02 };
+    let zone = Zone { holds: 95.0, fails: 105.0 };
+    let limit = |deviation, runs| Crossing { at: 100.0, deviation, runs };
+    let wide = range.close_in(limit(5.0, 8), 8, &[], zone);
+    assert!(matches!(wide, Some(Step::Probe(level)) if (96.0..=104.0).contains(&level)), "{wide:?}");
+    assert_eq!(
+        range.close_in(Crossing { at: 130.0, ..limit(1.0, 8) }, 8, &[], zone),
+        None,
+        "outside of the zone"
+    );
+    let tried = |level, held, is_settled| Tried { level, held, is_settled };
+    let next = |all: &[Tried]| range.close_in(limit(1.0, 12), 12, all, zone).unwrap();
+    let Step::Probe(low) = next(&[]) else { panic!("{:?}", next(&[])) };
+    assert!((97.5..99.0).contains(&low), "the lower end first: {low}");
+    assert_eq!(next(&[tried(low, true, false)]), Step::Probe(low), "until its runs are sure");
+    let Step::Probe(lower) = next(&[tried(low, false, true)]) else { panic!("an end that fails is none") };
+    assert!(lower < low, "{lower}");
+    let Step::Probe(high) = next(&[tried(low, true, true)]) else { panic!("then the upper end") };
+    assert!((101.0..102.5).contains(&high), "{high}");
+    let done = next(&[tried(99.9, true, true), tried(low, true, true), tried(high, false, true)]);
+    assert_eq!(done, Step::Done(Limit::Between { holds: low, fails: high }));
+    // Noise that no number of runs beats ends too, with the interval that is there.
+    let Step::Probe(end) = range.close_in(limit(5.0, 40), 40, &[], zone).unwrap() else { panic!("no end") };
+    assert!(end < 95.0, "{end}");
+    assert_eq!(
+        range.close_in(limit(5.0, 60), 60, &[], zone),
+        Some(Step::Done(Limit::Between { holds: 95.0, fails: 105.0 }))
+    );
+    let whole = Range { whole: true, ..range };
+    assert_eq!(
+        whole.close_in(Crossing { at: 12.0, ..limit(0.1, 8) }, 8, &[], Zone { holds: 11.0, fails: 13.0 }),
+        None
+    );
+}
+
+#[test]
 fn the_crossing_of_shares_that_grow_by_a_factor_is_exact() {
     // A tenth more doubles the share, which is 1 % at 200.
     let share = |level: f64| 0.01 * 2_f64.powf((level - 200.0) / 20.0);
@@ -257,8 +311,15 @@ fn the_crossing_of_shares_that_grow_by_a_factor_is_exact() {
     };
     let runs: Vec<(f64, Share)> = [160.0, 180.0, 190.0, 210.0, 240.0].map(run).to_vec();
     let found = crossing(&runs, 0.01, ERROR).unwrap();
-    assert!((found.at - 200.0).abs() < 1e-6 && found.deviation > 0.5, "{found:?}");
-    assert!(found.between(found.at - 1.96 * found.deviation, found.at + 1.96 * found.deviation) > 0.949);
+    assert!((found.at - 200.0).abs() < 1e-6 && found.deviation > 0.5 && found.runs == 5, "{found:?}");
+    let reach = found.reach(0.1);
+    assert!((found.between(found.at - reach, found.at + reach) - 0.9).abs() < 1e-6, "{found:?}");
+    let full = (210.0, Share { share: 0.9, low: 0.8, high: 1.0 });
+    let with = |other: (f64, Share)| crossing(&[&runs[..], &[other]].concat(), 0.01, ERROR);
+    assert_eq!(with(full).map(|of| of.runs), Some(5), "far above the limit a queue follows another line");
+    assert_eq!(with((198.0, full.1)), None, "the limit can't be above a level that fails by far");
+    let without = (150.0, Share { share: 0.0, low: 0.0, high: 0.001 });
+    assert_eq!(with(without).map(|of| of.runs), Some(6), "no request over the limit says something too");
     assert_eq!(crossing(&runs[..3], 0.01, ERROR), None, "too few");
     assert_eq!(crossing(&[run(200.0); 5], 0.01, ERROR), None, "one level");
     let falling: Vec<(f64, Share)> = runs.iter().map(|(level, share)| (-level, *share)).collect();

@@ -23,7 +23,7 @@ pub(crate) struct FindArgs {
     /// First one; it doubles until it fails [default: 100 per second, 10 warehouses, or 4 sessions]
     #[arg(long, value_name = "LEVEL")]
     pub(crate) start: Option<String>,
-    /// The search ends when the failing level is at most this much above the holding one [default: 3%]
+    /// Share by which the answer may be wrong [default: 2%]
     #[arg(long, value_name = "PERCENT")]
     pub(crate) resolution: Option<String>,
     /// Most time of all runs; no run begins after it

@@ -49,7 +49,7 @@ pub struct Find {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum End {
-    /// Two neighbours are close enough: one holds, one fails.
+    /// Two levels that are close enough: one holds, one fails, and the limit is between them.
     Found,
     /// The lowest level fails.
     FailsAtLowest,
@@ -88,14 +88,27 @@ pub struct Found {
     pub next_below: Option<f64>,
     /// Probability that the true limit is between `highest` and `next_above`, by all runs near them. Null until both are found.
     pub confidence: Option<f64>,
+    /// The limit by all runs near it; null as long as their shares over a limit do not tell.
+    pub limit: Option<Estimate>,
     /// Reason why the search ended.
     pub end: End,
     /// Lowest and highest level of interest.
     pub range: [f64; 2],
-    /// The search ends when the failing level is at most this share above the holding one.
+    /// The share by which the answer may be wrong.
     pub resolution: f64,
     /// The tried levels in ascending order.
     pub curve: Vec<Rung>,
+}
+
+/// The level at which the share over a limit crosses the allowed one, with an interval of 90 %.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Estimate {
+    /// The level.
+    pub at: f64,
+    /// Lower end of the interval.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
 }
 
 /// A level with all its runs.
@@ -103,7 +116,7 @@ pub struct Found {
 pub struct Rung {
     /// The level.
     pub level: f64,
-    /// True if all objectives hold, by the majority of the probes; null while they are even, or if it can't be judged.
+    /// True if all objectives hold, by the majority of the probes; null if chance may have decided, or if it can't be judged.
     pub holds: Option<bool>,
     /// Probes: one to three runs each, until their sampling error excludes the limit.
     pub probes: usize,

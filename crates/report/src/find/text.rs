@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{End, Find, Found, Rung};
+use super::{End, Estimate, Find, Found, Rung};
 use crate::figures::{aligned, clean, count, number, plural};
 
 /// Returns the answer as a sentence without a full stop.
@@ -39,6 +39,17 @@ pub fn sentence(find: &Found) -> String {
             None => format!("{}: no level was judged for {objective}", so_far(end)),
         },
     }
+}
+
+/// Returns the estimate of the limit as a sentence without a full stop.
+fn estimate(limit: Estimate) -> String {
+    let Estimate { at, low, high } = limit;
+    format!(
+        "By all runs near it the limit is at {} ({} to {} with 90 %)",
+        number(at),
+        number(low),
+        number(high)
+    )
 }
 
 /// Returns the reason why there is no final answer.
@@ -89,9 +100,12 @@ pub fn render_find_text(find: &Find) -> String {
     if let Some(confidence) = found.confidence {
         let _ = writeln!(
             out,
-            "The limit is between the two with a probability of {} %, by all runs near them.",
+            "The limit is between the two with a probability of {} %.",
             number((1000.0 * confidence).floor() / 10.0)
         );
+    }
+    if let Some(limit) = found.limit {
+        let _ = writeln!(out, "{}.", estimate(limit));
     }
     if found.curve.is_empty() {
         return out;
@@ -123,7 +137,7 @@ pub(crate) fn verdict(rung: &Rung) -> &'static str {
     match rung.holds {
         Some(true) => "holds",
         Some(false) => "fails",
-        None if rung.why.is_empty() => "even",
+        None if rung.why.is_empty() => "in doubt",
         None => "not judged",
     }
 }

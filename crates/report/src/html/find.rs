@@ -6,7 +6,9 @@ use super::single::card;
 use super::theme::{STYLE, THEME};
 use super::{Section, frame, rungs};
 use crate::figures::{duration, number};
-use crate::find::{End, Find, Found, Over, RunOfFind, Rung, bare_level, level_in_words, sentence, verdict};
+use crate::find::{
+    End, Estimate, Find, Found, Over, RunOfFind, Rung, bare_level, level_in_words, sentence, verdict,
+};
 
 /// Renders the page of a search.
 #[must_use]
@@ -42,15 +44,22 @@ fn summary(find: &Find, title: &str) -> Markup {
         |confidence| format!("{} %", number((1000.0 * confidence).floor() / 10.0)),
     );
     cards.push(card("Confidence", Markup::text(&confidence), "that the limit is between the two", ""));
+    if let Some(limit) = found.limit {
+        cards.push(card("Limit", Markup::text(&number(limit.at)), &interval(limit), ""));
+    }
     cards.push(card("Runs", Markup::text(&find.runs.len().to_string()), &duration(find.took_s), ""));
     all.push(Markup::element("div", &[("class", "cards")], cards));
     all
 }
 
+fn interval(limit: Estimate) -> String {
+    format!("{} to {} with 90 %, by all runs near it", number(limit.low), number(limit.high))
+}
+
 fn curve(found: &Found) -> Markup {
     let mut all = Markup::default();
-    let note = "Medians over the runs of each level, both axes on a scale of ratios. Pale levels fail. A level is judged by the \
-                majority of its probes; a probe is one to three runs, until chance alone can't have decided.";
+    let note = "Medians over the runs of each level, both axes on a scale of ratios. Pale levels fail, or are in doubt: so near \
+                the limit that chance may have decided. A probe is one to three runs of a level.";
     all.push(Markup::with_text("p", &[("class", "note")], note));
     if let Some(picture) = rungs::curve(found) {
         all.push(Markup::element("div", &[("class", "scroll")], picture.on_page(true)));
@@ -143,7 +152,7 @@ fn setup(find: &Find) -> Markup {
             text("Objectives", &found.objective),
             text("Mode", found.mode),
             text("Range", &format!("{} to {}", bare_level(lowest), level_in_words(found, highest))),
-            text("Ends within", &format!("{} %", number(100.0 * found.resolution))),
+            text("Resolution", &format!("{} %", number(100.0 * found.resolution))),
             text("Database", &find.reload),
             text("Time so far", &duration(find.took_s)),
         ],

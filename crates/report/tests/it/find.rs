@@ -1,6 +1,8 @@
 //! The text and the page of a search: the answer in words, the levels, and nothing that a name could inject.
 
-use lydite_report::find::{End, FIND_FORMAT, Find, Found, Over, RunOfFind, Rung, render_find_text, sentence};
+use lydite_report::find::{
+    End, Estimate, FIND_FORMAT, Find, Found, Over, RunOfFind, Rung, render_find_text, sentence,
+};
 use lydite_report::model::Status;
 use lydite_report::render_find;
 use lydite_report::sweep::Environment;
@@ -57,6 +59,7 @@ fn find() -> Find {
             next_above: Some(463.0),
             next_below: Some(100.0),
             confidence: Some(0.9876),
+            limit: Some(Estimate { at: 456.0, low: 449.0, high: 462.5 }),
             end: End::Found,
             range: [10.0, 1e6],
             resolution: 0.03,
@@ -83,6 +86,7 @@ fn the_text_has_the_answer_its_neighbours_and_all_levels() {
         "warning: The <machine> was busy.\n",
         "450 transactions/s hold new_order.p99 < 50ms; 463 transactions/s fail (new_order.p99 61.5 ms)\n",
         "between the two with a probability of 98.7 %",
+        "the limit is at 456 (449 to 463 with 90 %)",
     ] {
         assert!(text.contains(words), "no {words:?} in {text}");
     }
