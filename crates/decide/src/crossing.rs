@@ -16,8 +16,17 @@ const LEAST: usize = 4;
 /// Steps of the fit. It needs about five.
 const STEPS: usize = 50;
 
-/// Shares above so many times the allowed one are left out: a queue that is nearly full follows another line.
+/// Levels whose odds of a request over the limit are above so many times the allowed ones are left out: a queue that is nearly
+/// full follows another line. Of an allowed share of 1 % that is 9 %, of 10 % it is 53 %.
 const FAR: f64 = 10.0;
+
+/// A run farther above the line than so many deviations of the others is left out: something stalled it. At most one of
+/// [`KEPT_FOR_EACH`] runs is.
+const STALLED: f64 = 6.0;
+const KEPT_FOR_EACH: usize = 6;
+
+/// Error of the interval of a limit.
+pub const INTERVAL_ERROR: f64 = 0.1;
 
 /// The level of the crossing.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -28,6 +37,8 @@ pub struct Crossing {
     pub deviation: f64,
     /// Runs that it rests on.
     pub runs: usize,
+    /// Runs near it that are left out because something stalled them.
+    pub stalled: usize,
 }
 
 impl Crossing {
@@ -76,48 +87,83 @@ impl Line {
         (self.offset + self.slope * (level - self.middle)).exp()
     }
 
+    /// Returns the distance of a run's share from the expected one, in roots of the expected one.
+    fn residual(&self, (level, share): &(f64, Share)) -> f64 {
+        let expected = self.share(*level);
+        (share.share - expected) / expected.sqrt()
+    }
+
     fn is_finite(&self) -> bool {
         [self.offset, self.slope].iter().all(|of| of.is_finite())
     }
 }
 
 /// Fits the runs, each with its level and its share, whose interval errs with `error`. `None` for too few runs, if all are of
-/// one level, or if the share does not grow with the level. Runs with more than ten times the allowed share are left out: `None`
-/// too if the line has its crossing beyond one of these.
+/// one level, or if the share does not grow with the level. Levels with far more than the allowed share are left out: `None` too
+/// if the line has its crossing beyond one of these.
 #[must_use]
 pub fn crossing(runs: &[(f64, Share)], allowed: f64, error: f64) -> Option<Crossing> {
-    let known: Vec<(f64, Share)> =
-        runs.iter().filter(|(_, share)| share.share <= FAR * allowed).copied().collect();
-    let count = known.len() as f64;
-    let mean = known.iter().map(|(_, share)| share.share).sum::<f64>() / count;
-    if known.len() < LEAST || mean <= 0.0 {
-        return None;
+    let odds = |share: f64| share / (1.0 - share);
+    let is_far = |level: f64| {
+        let of_level = || runs.iter().filter(|(of, _)| *of == level).map(|(_, share)| share.share);
+        odds(of_level().sum::<f64>() / of_level().count() as f64) > FAR * odds(allowed)
+    };
+    let (far, mut known): (Vec<_>, Vec<_>) = runs.iter().copied().partition(|(level, _)| is_far(*level));
+    let mut line = fit(&known)?;
+    let most_stalled = known.len() / KEPT_FOR_EACH;
+    let mut stalled = 0;
+    while stalled < most_stalled
+        && let Some(place) = stalled_run(&known, error)
+    {
+        known.remove(place);
+        line = fit(&known)?;
+        stalled += 1;
     }
-    let line = fit(&known, mean)?;
     let at = line.middle + (allowed.ln() - line.offset) / line.slope;
-    let beyond = |(level, share): &(f64, Share)| share.share > FAR * allowed && *level <= at;
-    if !at.is_finite() || runs.iter().any(beyond) {
+    if !at.is_finite() || far.iter().any(|(level, _)| *level <= at) {
         return None;
     }
-    // The factor of the variance, between the runs and within them: a few runs may be alike by chance.
-    let apart =
-        |(level, share): &(f64, Share)| (share.share - line.share(*level)).powi(2) / line.share(*level);
-    let between = known.iter().map(apart).sum::<f64>() / (count - 2.0);
-    let scale = quantile(error, Share::FREEDOM);
-    let of_run = |(_, share): &(f64, Share)| ((share.high - share.share) / scale).powi(2);
-    let within = known.iter().map(of_run).sum::<f64>() / count / mean;
-    let factor = between.max(within);
-    let variance =
-        factor * (1.0 / line.weight + (at - line.middle).powi(2) / line.spread) / line.slope.powi(2);
+    let variance = factor(&known, &line, error)
+        * (1.0 / line.weight + (at - line.middle).powi(2) / line.spread)
+        / line.slope.powi(2);
     (variance > 0.0 && variance.is_finite()).then(|| Crossing {
         at,
         deviation: variance.sqrt(),
         runs: known.len(),
+        stalled,
     })
 }
 
-/// Fits the line; none if the share does not grow with the level, or if the fit does not settle.
-fn fit(known: &[(f64, Share)], mean: f64) -> Option<Line> {
+/// Returns the factor of the variance: by the distances of the runs from the line, and by the batches within the runs, whichever
+/// is more, since a few runs may be alike by chance.
+fn factor(known: &[(f64, Share)], line: &Line, error: f64) -> f64 {
+    let sum = |of: &dyn Fn(&(f64, Share)) -> f64| known.iter().map(of).sum::<f64>();
+    let between = sum(&|run| line.residual(run).powi(2)) / (known.len() as f64 - 2.0);
+    let scale = quantile(error, Share::FREEDOM);
+    let within =
+        sum(&|(_, share)| ((share.high - share.share) / scale).powi(2)) / sum(&|(_, share)| share.share);
+    between.max(within)
+}
+
+/// Returns the place of the run that is farthest above the line of all others, if something stalled it.
+fn stalled_run(known: &[(f64, Share)], error: f64) -> Option<usize> {
+    let distance = |place: usize| {
+        let mut others = known.to_vec();
+        let run = others.remove(place);
+        // Against the line of the others: the run itself would pull the line towards it.
+        let line = fit(&others)?;
+        Some((place, line.residual(&run) / factor(&others, &line, error).sqrt()))
+    };
+    let farthest = (0..known.len()).filter_map(distance).max_by(|a, b| a.1.total_cmp(&b.1));
+    farthest.filter(|(_, distance)| *distance > STALLED).map(|(place, _)| place)
+}
+
+/// Fits the line; none for too few runs, if the share does not grow with the level, or if the fit does not settle.
+fn fit(known: &[(f64, Share)]) -> Option<Line> {
+    let mean = known.iter().map(|(_, share)| share.share).sum::<f64>() / known.len() as f64;
+    if known.len() < LEAST || mean <= 0.0 {
+        return None;
+    }
     let start = |(level, share): &(f64, Share)| {
         let expected = f64::midpoint(share.share, mean);
         (*level, expected.ln() + (share.share - expected) / expected, expected)

@@ -20,7 +20,7 @@ mod search;
 mod share;
 
 pub use closing::Tried;
-pub use crossing::{Crossing, crossing};
+pub use crossing::{Crossing, INTERVAL_ERROR, crossing};
 pub use difference::{Difference, difference_of_groups, difference_of_pairs, mean_of_runs};
 pub use growth::{Growth, growth};
 pub use looks::{LEAST_PAIRS, Looks};

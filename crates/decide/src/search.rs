@@ -1,9 +1,12 @@
 //! The highest level (a rate, a number of terminals or sessions) at which a system still holds its objectives, from probes
 //! that may be wrong near that level. First the level grows until a probe fails, then the two neighbours close in on a
-//! scale of ratios. A level counts by the majority of its probes, and the two that end the search need a lead of
-//! [`CONFIRMED`] each. So one disturbed probe costs some more of them, and does not move the result.
+//! scale of ratios. Where the runs have shares over a limit, [`Range::close_in`] goes on as soon as the two are near each other.
+//! Else a level counts by the majority of its probes, and the two that end the search need a lead of [`CONFIRMED`] each. So
+//! one disturbed probe costs some more of them, and does not move the result.
 //!
 //! The next step is a function of the probes that were made: a search that was broken off goes on from them.
+
+use crate::crossing::Crossing;
 
 /// Lead of one kind of probes over the other at a level that the result rests on.
 pub const CONFIRMED: i32 = 2;
@@ -15,7 +18,11 @@ const DIGITS: i32 = 5;
 const GROWTH: f64 = 2.0;
 
 /// Two neighbours within this factor are near enough for a line through the shares of the runs around them.
-const NEAR: f64 = 1.3;
+const NEIGHBOURS: f64 = 1.3;
+
+/// A crossing may be so far beside a zone, as a share or in standard deviations.
+const BESIDE: f64 = 0.05;
+const BESIDE_DEVIATIONS: f64 = 2.0;
 
 /// The levels of a search.
 #[derive(Debug, Clone, PartialEq)]
@@ -77,6 +84,15 @@ pub struct Zone {
     pub fails: f64,
 }
 
+impl Zone {
+    /// True if a line has its crossing in the zone, or beside it: the ends may be wrong by chance.
+    #[must_use]
+    pub fn admits(&self, crossing: &Crossing) -> bool {
+        let beside = (BESIDE * crossing.at).max(BESIDE_DEVIATIONS * crossing.deviation);
+        (self.holds - beside..=self.fails + beside).contains(&crossing.at)
+    }
+}
+
 /// A level with its probes: how many more held than failed.
 #[derive(Debug, Clone, Copy)]
 struct Votes {
@@ -128,7 +144,7 @@ impl Range {
         let last_holds = votes.iter().rev().find(|votes| votes.lead > 0)?;
         let holds = votes.iter().rev().find(|votes| votes.lead > 0 && votes.level < first_fails.level)?;
         let fails = votes.iter().find(|votes| votes.lead < 0 && votes.level > last_holds.level)?;
-        (fails.level <= holds.level * NEAR).then_some(Zone { holds: holds.level, fails: fails.level })
+        (fails.level <= holds.level * NEIGHBOURS).then_some(Zone { holds: holds.level, fails: fails.level })
     }
 
     /// Returns the level between two, none if they are close enough.
@@ -140,7 +156,7 @@ impl Range {
     /// Returns the permitted level next to a number: a whole one, or one of five digits, which is easier to read.
     pub(crate) fn level(&self, level: f64) -> f64 {
         if self.whole {
-            return level.round();
+            return level.round().clamp(self.lowest, self.highest);
         }
         let digits = 10_f64.powi(DIGITS - 1 - level.log10().floor() as i32);
         ((level * digits).round() / digits).clamp(self.lowest, self.highest)

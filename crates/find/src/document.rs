@@ -5,7 +5,7 @@ use crate::judge::{Doubt, Verdict, judge, shares};
 use crate::played::Played;
 use crate::probes::{Next, Probed, Probes};
 use crate::store::{Store, shown};
-use lydite_decide::{Crossing, Limit};
+use lydite_decide::{Crossing, INTERVAL_ERROR, Limit};
 use lydite_report::Requirement;
 use lydite_report::figures::{number, plural};
 use lydite_report::find::{End, Estimate, FIND_FORMAT, Find, Found, Over, RunOfFind, Rung};
@@ -14,8 +14,6 @@ use lydite_report::sweep::{Environment, Spread};
 
 /// Most findings of runs among the warnings.
 const FINDINGS: usize = 8;
-/// Error of the interval of the limit.
-const INTERVAL: f64 = 0.1;
 
 /// Returns the document of the runs so far, each with its number.
 pub(crate) fn document(
@@ -100,15 +98,17 @@ pub(crate) fn found(asked: &Searched<'_>, runs: &[Played], probes: &Probes) -> F
         _ => None,
     };
     let of = |level: f64| levels.iter().find(|of| of.level == level);
+    // A search may go on with a narrower range.
+    let within = |of: &&Level<'_>| (asked.range.lowest..=asked.range.highest).contains(&of.level);
     // So far the lowest level that fails, and the highest one below it that holds.
     let fails = match answer {
         Some((_, fails)) => of(fails),
-        None => levels.iter().find(|level| level.lead() < 0),
+        None => levels.iter().filter(within).find(|level| level.lead() < 0),
     };
     let below = |level: &&Level<'_>| fails.is_none_or(|fails| level.level < fails.level);
     let holds = match answer {
         Some((holds, _)) => of(holds),
-        None => levels.iter().rev().filter(below).find(|level| level.lead() > 0),
+        None => levels.iter().rev().filter(within).filter(below).find(|level| level.lead() > 0),
     };
     let next_below = holds
         .and_then(|holds| levels.iter().rev().find(|level| level.level < holds.level))
@@ -150,7 +150,7 @@ pub(crate) fn found(asked: &Searched<'_>, runs: &[Played], probes: &Probes) -> F
         next_above: fails.map(|level| level.level),
         next_below,
         confidence,
-        limit: limit.map(estimate),
+        limit: limit.as_ref().map(estimate),
         end,
         range: [range.lowest, range.highest],
         resolution: range.resolution,
@@ -158,9 +158,9 @@ pub(crate) fn found(asked: &Searched<'_>, runs: &[Played], probes: &Probes) -> F
     }
 }
 
-fn estimate(limit: Crossing) -> Estimate {
-    let reach = limit.reach(INTERVAL);
-    Estimate { at: limit.at, low: limit.at - reach, high: limit.at + reach }
+fn estimate(limit: &Crossing) -> Estimate {
+    let reach = limit.reach(INTERVAL_ERROR);
+    Estimate { at: limit.at, low: limit.at - reach, high: limit.at + reach, stalled: limit.stalled }
 }
 
 fn rung(asked: &Searched<'_>, runs: &[Played], level: &Level<'_>, [holds, fails]: [Option<f64>; 2]) -> Rung {
@@ -265,6 +265,12 @@ fn warnings(
                 plural(runs.len() as u64, "run")
             ));
         }
+    }
+    if let Some(limit) = found.limit.filter(|limit| limit.stalled > 0) {
+        all.push(format!(
+            "{} left out of the limit: something stalled them, as a checkpoint or another program. A service has such times too.",
+            if limit.stalled == 1 { "1 run is".to_owned() } else { format!("{} runs are", limit.stalled) }
+        ));
     }
     let contradicts = |over: &Over| over.share >= over.allowed;
     if shares(&below, objectives).iter().any(contradicts) {

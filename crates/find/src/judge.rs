@@ -10,13 +10,16 @@ use lydite_report::model::OverLimit;
 
 /// A queue that grows by less is within the resolution of a search: 5 ms longer for each second.
 const GROWS: f64 = 0.005;
-/// Share of transactions that may fail, or wait without a session at the end, if no objective allows less: those that would
-/// be over a limit count in no latency.
+/// Share of transactions that may fail or wait without a session at the end, together, if no objective allows less: they
+/// count in no latency.
 const LOST: f64 = 0.01;
+/// Runs of a level whose majority decides if they are still close to the limit.
+pub(crate) const MOST_RUNS: usize = 3;
 /// Runs count for the limit up to this factor from the two levels. Farther away the share may follow another line.
-const NEAR: f64 = 1.25;
-/// Metrics of failures.
-const FAILURES: [&str; 3] = ["failed", "failed_rate", "unknown"];
+const AROUND_LIMIT: f64 = 1.25;
+/// Metrics of failures, and of unknown outcomes.
+const FAILED: [&str; 2] = ["failed", "failed_rate"];
+const UNKNOWN: [&str; 1] = ["unknown"];
 /// Latency above which a request that still waits at the end is lost, without an objective that says another, in s.
 const PATIENCE_S: f64 = 1.0;
 
@@ -57,12 +60,18 @@ pub(crate) enum Doubt {
 /// Returns the verdict on runs of one level, at least one.
 pub(crate) fn judge(runs: &[&Played], objectives: &[Requirement], quantity: &Quantity) -> Judged {
     let overloaded = |why| Judged { verdict: Verdict::Fails { why, by_share: false }, doubt: Doubt::No };
-    if let Some(why) = runs.iter().find_map(|run| broken(run, objectives, quantity)) {
+    let mut broken: Vec<String> = runs.iter().filter_map(|run| broken(run, objectives, quantity)).collect();
+    if 2 * broken.len() > runs.len()
+        && let Some(why) = broken.pop()
+    {
         return overloaded(why);
     }
-    // The queue of a busy server that is not overloaded seems to grow now and then: one run does not decide.
+    // The queue of a busy server that is not overloaded seems to grow now and then: one run does not decide, nor do a few of
+    // many.
     let growing: Vec<f64> = runs.iter().filter_map(|run| grows(run, quantity)).collect();
-    if let [first, _, ..] = growing.as_slice() {
+    if let [first, _, ..] = growing.as_slice()
+        && 3 * growing.len() > runs.len()
+    {
         let per_s = number(1e3 * first);
         return overloaded(format!("the queue grows: each second requests wait {per_s} ms longer"));
     }
@@ -121,6 +130,11 @@ fn of_objective(runs: &[&Played], place: usize, objective: &Requirement) -> OfOb
         Some((share, allowed)) if share.high < allowed || share.low > allowed => {
             (share.share < allowed, Doubt::No)
         }
+        // Enough runs, and still close: their majority, which one stalled run does not move as it moves their mean.
+        Some((_, allowed)) if runs.len() >= MOST_RUNS => {
+            let held = of.iter().filter(|of| of.over.is_some_and(|over| over.share < allowed)).count();
+            (2 * held > of.len(), Doubt::Sampling)
+        }
         Some((share, allowed)) => (share.share < allowed, Doubt::Sampling),
         // Without seconds that tell its sampling error, a percentile needs the majority of several runs.
         None => {
@@ -146,21 +160,26 @@ fn grows(run: &Played, quantity: &Quantity) -> Option<f64> {
 /// Returns the reason why a run shows a level that can't last, whatever its objectives say.
 fn broken(run: &Played, objectives: &[Requirement], quantity: &Quantity) -> Option<String> {
     let limits = || objectives.iter().filter_map(Requirement::latency_limit);
-    let allowed = limits().map(|limit| limit.allowed).reduce(f64::min).unwrap_or(LOST);
-    let all = (run.completed + run.failed) as f64;
+    let allowed = limits().map(|limit| limit.allowed).fold(LOST, f64::min);
+    let all = (run.completed + run.failed + run.unknown) as f64;
     // An objective on failures says itself how many may fail.
-    let is_said = objectives.iter().any(|objective| FAILURES.contains(&objective.metric().name()));
-    if !is_said && run.failed as f64 > allowed * all.max(1.0) {
-        return Some(format!("{} failed or have an unknown outcome", plural(run.failed, "transaction")));
-    }
-    if !quantity.queues {
-        return None;
-    }
+    let unless_said = |of: u64, metrics: &[&str]| {
+        let is_said = objectives.iter().any(|objective| metrics.contains(&objective.metric().name()));
+        if is_said { 0 } else { of }
+    };
+    let failed = unless_said(run.failed, &FAILED) + unless_said(run.unknown, &UNKNOWN);
     // What waits longer than the limit at the end will be over it, and no latency has it.
     let patience = limits().map(|limit| limit.limit_ms / 1e3).fold(PATIENCE_S, f64::min);
     let per_s = run.due_per_s.unwrap_or(run.tps);
-    let late = run.backlog as f64 - per_s * patience;
-    (late > allowed * all).then(|| format!("{} had no session at the end", plural(run.backlog, "request")))
+    let late = if quantity.queues { (run.backlog as f64 - per_s * patience).max(0.0) } else { 0.0 };
+    if failed as f64 + late <= allowed * all.max(1.0) {
+        return None;
+    }
+    Some(if failed as f64 >= late {
+        format!("{} failed or have an unknown outcome", plural(failed, "transaction"))
+    } else {
+        format!("{} had no session at the end", plural(run.backlog, "request"))
+    })
 }
 
 /// Returns the share over the limit of an objective, pooled over the runs, and the allowed one; none if the objective is no
@@ -194,7 +213,7 @@ pub(crate) fn shares(runs: &[&Played], objectives: &[Requirement]) -> Vec<Over> 
 /// Returns the level at which an objective crosses its limit, by all runs near two levels; none if no objective has shares that
 /// grow with the level. Of several objectives the one that crosses first counts.
 pub(crate) fn limit(runs: &[&Played], objectives: usize, holds: f64, fails: f64) -> Option<Crossing> {
-    let near = |run: &&&Played| (holds / NEAR..=fails * NEAR).contains(&run.level);
+    let near = |run: &&&Played| (holds / AROUND_LIMIT..=fails * AROUND_LIMIT).contains(&run.level);
     let of = |place: usize| {
         let of_run = |run: &&Played| {
             let over = run.objectives.get(place)?.over?;

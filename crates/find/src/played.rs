@@ -33,8 +33,9 @@ pub(crate) struct Played {
     pub(crate) growth: Option<Growth>,
     /// Transactions that were completed.
     pub(crate) completed: u64,
-    /// Transactions that failed, or whose outcome is unknown.
+    /// Transactions that failed, and those whose outcome is unknown.
     pub(crate) failed: u64,
+    pub(crate) unknown: u64,
     /// Requests that no session had taken at the end, and those due per second.
     pub(crate) backlog: u64,
     pub(crate) due_per_s: Option<f64>,
@@ -57,7 +58,6 @@ impl Played {
             let known = result.requirements.iter().find(|of| of.text == objective.text());
             known.cloned().unwrap_or_else(|| objective.judge(result))
         });
-        let types = result.transactions.values();
         let completed = result.completed();
         Self {
             level: run.level,
@@ -73,7 +73,8 @@ impl Played {
             objectives: judged.collect(),
             growth: growth(&seconds, GROWTH_ERROR),
             completed,
-            failed: types.map(|of| of.failed + of.unknown).sum(),
+            failed: result.transactions.values().map(|of| of.failed).sum(),
+            unknown: result.transactions.values().map(|of| of.unknown).sum(),
             backlog: result.controls.queue.as_ref().map_or(0, |queue| queue.actual.backlog),
             due_per_s: result.controls.rate.as_ref().map(|rate| rate.actual.due_per_s),
             bottleneck: result.client.bottleneck.clone(),

@@ -1,12 +1,10 @@
 //! The probes of a search, as a function of its runs: which runs belong together, which don't count, and what comes next.
 
 use crate::experiment::Searched;
-use crate::judge::{Doubt, Judged, Verdict, judge, limit};
+use crate::judge::{Doubt, Judged, MOST_RUNS, Verdict, judge, limit};
 use crate::played::Played;
-use lydite_decide::{Crossing, Limit, Probe, Step, Tried};
+use lydite_decide::{Crossing, Limit, Probe, Step, Tried, Zone};
 
-/// Most runs of a probe. If they leave it open, their majority or their mean decides.
-const MOST_RUNS: usize = 3;
 /// Runs that are repeated at most because the machine was busy. On a machine that always is, repeating does not help.
 const MOST_REPEATS: usize = 4;
 
@@ -33,6 +31,13 @@ impl Probed {
 pub(crate) struct Probes {
     /// All of them, in the order of their first runs.
     pub(crate) all: Vec<Probed>,
+}
+
+/// All runs of a level together.
+struct Pooled {
+    level: f64,
+    runs: usize,
+    judged: Judged,
 }
 
 /// The next step.
@@ -83,11 +88,18 @@ impl Probes {
         if let Some(open) = self.all.iter().find(unknown) {
             return Next::Run(open.level);
         }
-        let step = self.close_in(asked, runs).unwrap_or_else(|| {
+        let votes = self.votes(asked);
+        let zone = asked.range.zone(&votes);
+        let line = zone.and_then(|zone| Some((zone, self.line(asked, runs, zone)?)));
+        let step = line.and_then(|(zone, line)| {
+            let made = self.counting(runs).len();
+            asked.range.close_in(&line, made, &self.tried(asked, runs), zone)
+        });
+        let step = step.unwrap_or_else(|| {
             // Where no line fits, the majority of whole probes decides.
             match self.all.last().filter(|last| !last.is_closed()) {
-                Some(last) if self.has_neighbours(asked) => Step::Probe(last.level),
-                _ => asked.range.next(&self.votes()),
+                Some(last) if zone.is_some() => Step::Probe(last.level),
+                _ => asked.range.next(&votes),
             }
         });
         match step {
@@ -96,40 +108,47 @@ impl Probes {
         }
     }
 
-    /// Returns the verdicts of the probes.
-    fn votes(&self) -> Vec<Probe> {
+    /// Returns the verdicts of the probes within the range: a search may go on with a narrower one.
+    fn votes(&self, asked: &Searched<'_>) -> Vec<Probe> {
+        let within = |probe: &&Probed| (asked.range.lowest..=asked.range.highest).contains(&probe.level);
         let vote =
             |probe: &Probed| Probe { level: probe.level, held: probe.judged.verdict == Verdict::Holds };
-        self.all.iter().map(vote).collect()
+        self.all.iter().filter(within).map(vote).collect()
     }
 
-    /// True if the limit is roughly known.
-    fn has_neighbours(&self, asked: &Searched<'_>) -> bool {
-        asked.range.zone(&self.votes()).is_some()
+    /// Returns the limit by the shares of all runs near it; none if they do not say where it is.
+    pub(crate) fn limit(&self, asked: &Searched<'_>, runs: &[Played]) -> Option<Crossing> {
+        let zone = asked.range.zone(&self.votes(asked))?;
+        self.line(asked, runs, zone)
     }
 
-    /// Returns the next step by the shares of all runs near the limit; none if they do not say where it is.
-    fn close_in(&self, asked: &Searched<'_>, runs: &[Played]) -> Option<Step> {
-        let zone = asked.range.zone(&self.votes())?;
-        let limit = self.limit(asked, runs)?;
-        let tried = self.tried(asked, runs);
+    /// Returns the line through the shares near a zone, if it fits the zone.
+    fn line(&self, asked: &Searched<'_>, runs: &[Played], zone: Zone) -> Option<Crossing> {
+        let line = limit(&self.counting(runs), asked.objectives.len(), zone.holds, zone.fails)?;
         // What fails without a share over a limit, as a queue that grows, has no part in the line.
         let fails_otherwise =
-            |probe: &Probed| matches!(probe.judged.verdict, Verdict::Fails { by_share: false, .. });
-        if self.all.iter().any(|probe| fails_otherwise(probe) && probe.level <= limit.at) {
-            return None;
-        }
-        asked.range.close_in(limit, self.counting(runs).len(), &tried, zone)
+            |of: &Pooled| matches!(of.judged.verdict, Verdict::Fails { by_share: false, .. });
+        let levels = self.levels(asked, runs);
+        let is_beyond = levels.iter().any(|of| fails_otherwise(of) && of.level <= line.at);
+        // Between two levels that are certain the middle tells more than a line, which a steep system does not follow.
+        let is_certain =
+            |level: f64| levels.iter().any(|of| of.level == level && of.judged.doubt == Doubt::No);
+        let needs_none = is_certain(zone.holds) && is_certain(zone.fails);
+        (zone.admits(&line) && !is_beyond && !needs_none).then_some(line)
     }
 
-    /// Returns the limit by the shares of all runs near it, if they tell.
-    pub(crate) fn limit(&self, asked: &Searched<'_>, runs: &[Played]) -> Option<Crossing> {
-        let zone = asked.range.zone(&self.votes())?;
-        limit(&self.counting(runs), asked.objectives.len(), zone.holds, zone.fails)
-    }
-
-    /// Returns the levels that were tried, each judged by all its runs together.
+    /// Returns the levels that were tried, as the last part of a search knows them.
     fn tried(&self, asked: &Searched<'_>, runs: &[Played]) -> Vec<Tried> {
+        let tried = |of: &Pooled| Tried {
+            level: of.level,
+            held: of.judged.verdict == Verdict::Holds,
+            is_settled: of.judged.doubt == Doubt::No || of.runs >= MOST_RUNS,
+        };
+        self.levels(asked, runs).iter().map(tried).collect()
+    }
+
+    /// Returns the levels, each judged by all its runs together.
+    fn levels(&self, asked: &Searched<'_>, runs: &[Played]) -> Vec<Pooled> {
         let mut places: Vec<(f64, usize)> =
             self.all.iter().flat_map(|probe| probe.runs.iter().map(|run| (probe.level, *run))).collect();
         places.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -137,11 +156,7 @@ impl Probes {
             let (level, _) = places.first()?;
             let places: Vec<usize> = places.iter().map(|(_, run)| *run).collect();
             let judged = judge(&played(runs, &places), asked.objectives, asked.quantity);
-            Some(Tried {
-                level: *level,
-                held: judged.verdict == Verdict::Holds,
-                is_settled: judged.doubt == Doubt::No || places.len() >= MOST_RUNS,
-            })
+            Some(Pooled { level: *level, runs: places.len(), judged })
         };
         places.chunk_by(|a, b| a.0 == b.0).filter_map(of_level).collect()
     }

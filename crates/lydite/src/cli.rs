@@ -66,8 +66,10 @@ pub(crate) enum Command {
     /// Run a grid or a list of plans, each several times, and draw figures; the same command continues a killed sweep
     Sweep(SweepArgs),
     /// Compare two variants by runs in turns, until they are decided; the same command continues a killed experiment
+    #[command(mut_args(experiment::hide_refused))]
     Ab(Box<AbArgs>),
     /// Find the highest rate, number of warehouses or of sessions that holds objectives
+    #[command(mut_args(|arg| find::fitting(experiment::hide_refused(arg))))]
     Find(Box<FindArgs>),
     /// Make an HTML report from results
     Report(ReportArgs),

@@ -24,6 +24,9 @@ impl Queue {
         let blocked = (1..=self.servers).fold(1.0, |blocked, n| load * blocked / (n as f64 + load * blocked));
         let waits = blocked / (1.0 - load / servers * (1.0 - blocked));
         let (t, spare) = (limit_s / self.service_s, servers - 1.0 - load);
+        if spare.abs() < 1e-9 {
+            return (-t).exp() * (1.0 + waits * t);
+        }
         (-t).exp() * (1.0 + waits * (1.0 - (-t * spare).exp()) / spare)
     }
 
@@ -268,16 +271,12 @@ fn a_zone_is_what_chance_left_in_doubt() {
 fn the_interval_of_the_limit_chooses_the_next_level_and_ends_the_search() {
     let range = Range { lowest: 1.0, highest: 1e6, start: 4.0, whole: false, resolution: 0.02 };
     let zone = Zone { holds: 95.0, fails: 105.0 };
-    let limit = |deviation, runs| Crossing { at: 100.0, deviation, runs };
-    let wide = range.close_in(limit(5.0, 8), 8, &[], zone);
+    let limit = |deviation, runs| Crossing { at: 100.0, deviation, runs, stalled: 0 };
+    assert!(zone.admits(&limit(1.0, 8)) && !zone.admits(&Crossing { at: 130.0, ..limit(1.0, 8) }));
+    let wide = range.close_in(&limit(5.0, 8), 8, &[], zone);
     assert!(matches!(wide, Some(Step::Probe(level)) if (96.0..=104.0).contains(&level)), "{wide:?}");
-    assert_eq!(
-        range.close_in(Crossing { at: 130.0, ..limit(1.0, 8) }, 8, &[], zone),
-        None,
-        "outside of the zone"
-    );
     let tried = |level, held, is_settled| Tried { level, held, is_settled };
-    let next = |all: &[Tried]| range.close_in(limit(1.0, 12), 12, all, zone).unwrap();
+    let next = |all: &[Tried]| range.close_in(&limit(1.0, 12), 12, all, zone).unwrap();
     let Step::Probe(low) = next(&[]) else { panic!("{:?}", next(&[])) };
     assert!((97.5..99.0).contains(&low), "the lower end first: {low}");
     assert_eq!(next(&[tried(low, true, false)]), Step::Probe(low), "until its runs are sure");
@@ -288,17 +287,43 @@ fn the_interval_of_the_limit_chooses_the_next_level_and_ends_the_search() {
     let done = next(&[tried(99.9, true, true), tried(low, true, true), tried(high, false, true)]);
     assert_eq!(done, Step::Done(Limit::Between { holds: low, fails: high }));
     // Noise that no number of runs beats ends too, with the interval that is there.
-    let Step::Probe(end) = range.close_in(limit(5.0, 40), 40, &[], zone).unwrap() else { panic!("no end") };
+    let Step::Probe(end) = range.close_in(&limit(5.0, 40), 40, &[], zone).unwrap() else { panic!("no end") };
     assert!(end < 95.0, "{end}");
-    assert_eq!(
-        range.close_in(limit(5.0, 60), 60, &[], zone),
-        Some(Step::Done(Limit::Between { holds: 95.0, fails: 105.0 }))
-    );
-    let whole = Range { whole: true, ..range };
-    assert_eq!(
-        whole.close_in(Crossing { at: 12.0, ..limit(0.1, 8) }, 8, &[], Zone { holds: 11.0, fails: 13.0 }),
-        None
-    );
+    let last = range.close_in(&limit(5.0, 60), 60, &[], zone);
+    assert_eq!(last, Some(Step::Done(Limit::Between { holds: 95.0, fails: 105.0 })));
+}
+
+#[test]
+fn whole_levels_stay_within_the_range_and_are_none_where_they_are_too_coarse() {
+    let range = Range { lowest: 1.0, highest: 100.0, start: 10.0, whole: true, resolution: 0.02 };
+    let limit = |at, deviation| Crossing { at, deviation, runs: 8, stalled: 0 };
+    for made in 0..60 {
+        let step = range.close_in(&limit(99.0, 3.0), made, &[], Zone { holds: 94.0, fails: 100.0 });
+        let stays = match step {
+            Some(Step::Probe(level)) => level <= 100.0 && level.fract() == 0.0,
+            Some(Step::Done(_)) => true,
+            None => false,
+        };
+        assert!(stays, "{made}: {step:?}");
+    }
+    assert_eq!(range.close_in(&limit(12.0, 0.1), 8, &[], Zone { holds: 11.0, fails: 13.0 }), None);
+}
+
+#[test]
+fn a_run_that_something_stalled_does_not_move_the_crossing() {
+    let share = |level: f64| 0.01 * 2_f64.powf((level - 200.0) / 10.0);
+    let noise = [1.1, 0.95, 1.0, 0.9, 1.05, 1.0, 0.92, 1.08, 1.03, 0.97, 1.0, 1.06];
+    let run = |(place, noise): (usize, &f64)| {
+        let level = 190.0 + 2.0 * place as f64;
+        let share = share(level) * noise;
+        (level, Share { share, low: share * 0.8, high: share * 1.2 })
+    };
+    let runs: Vec<(f64, Share)> = noise.iter().enumerate().map(run).collect();
+    let clean = crossing(&runs, 0.01, ERROR).unwrap();
+    assert!((clean.at - 200.0).abs() < 1.0 && clean.stalled == 0, "{clean:?}");
+    let stalled = (192.0, Share { share: 0.06, low: 0.0, high: 0.15 });
+    let with = crossing(&[&runs[..], &[stalled]].concat(), 0.01, ERROR).unwrap();
+    assert!(with.stalled == 1 && (with.at - clean.at).abs() < 1.0, "{with:?}, without {clean:?}");
 }
 
 #[test]
@@ -314,7 +339,7 @@ fn the_crossing_of_shares_that_grow_by_a_factor_is_exact() {
     assert!((found.at - 200.0).abs() < 1e-6 && found.deviation > 0.5 && found.runs == 5, "{found:?}");
     let reach = found.reach(0.1);
     assert!((found.between(found.at - reach, found.at + reach) - 0.9).abs() < 1e-6, "{found:?}");
-    let full = (210.0, Share { share: 0.9, low: 0.8, high: 1.0 });
+    let full = (212.0, Share { share: 0.9, low: 0.8, high: 1.0 });
     let with = |other: (f64, Share)| crossing(&[&runs[..], &[other]].concat(), 0.01, ERROR);
     assert_eq!(with(full).map(|of| of.runs), Some(5), "far above the limit a queue follows another line");
     assert_eq!(with((198.0, full.1)), None, "the limit can't be above a level that fails by far");

@@ -1,8 +1,17 @@
 //! Arguments that experiments over several runs have alike.
 
 use super::PlanFlags;
-use clap::Args;
+use clap::{Arg, Args};
 use std::path::PathBuf;
+
+/// Keys of a plan that experiments refuse, so that their help does not offer the flags.
+const REFUSED: [&str; 3] = ["summary", "success_log", "require"];
+
+/// Hides the flag of a key that experiments refuse.
+pub(super) fn hide_refused(arg: Arg) -> Arg {
+    let is_refused = REFUSED.contains(&arg.get_id().as_str());
+    if is_refused { arg.hide(true) } else { arg }
+}
 
 #[derive(Debug, Args)]
 pub(crate) struct ExperimentArgs {

@@ -1,8 +1,20 @@
 //! Arguments of `lydite find`.
 
 use super::ExperimentArgs;
-use clap::Args;
+use clap::{Arg, Args};
 use std::path::PathBuf;
+
+/// Returns a flag of a plan as a search understands it.
+pub(super) fn fitting(arg: Arg) -> Arg {
+    match arg.get_id().as_str() {
+        "phase" | "rate" => arg.hide(true),
+        "mode" => arg.help(
+            "open: the highest rate; rte: the highest number of warehouses with emulated users; direct: that of sessions \
+             [default: open]",
+        ),
+        _ => arg,
+    }
+}
 
 // Negative numbers are values, not flags: the plan rejects them together with all other errors.
 #[derive(Debug, Args)]

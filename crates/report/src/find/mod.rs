@@ -109,6 +109,8 @@ pub struct Estimate {
     pub low: f64,
     /// Upper end.
     pub high: f64,
+    /// Runs near it that are left out, because far more of their requests took too long than of the others'.
+    pub stalled: usize,
 }
 
 /// A level with all its runs.

@@ -43,7 +43,7 @@ pub fn sentence(find: &Found) -> String {
 
 /// Returns the estimate of the limit as a sentence without a full stop.
 fn estimate(limit: Estimate) -> String {
-    let Estimate { at, low, high } = limit;
+    let Estimate { at, low, high, .. } = limit;
     format!(
         "By all runs near it the limit is at {} ({} to {} with 90 %)",
         number(at),

@@ -59,7 +59,7 @@ fn find() -> Find {
             next_above: Some(463.0),
             next_below: Some(100.0),
             confidence: Some(0.9876),
-            limit: Some(Estimate { at: 456.0, low: 449.0, high: 462.5 }),
+            limit: Some(Estimate { at: 456.0, low: 449.0, high: 462.5, stalled: 0 }),
             end: End::Found,
             range: [10.0, 1e6],
             resolution: 0.03,
