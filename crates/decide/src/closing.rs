@@ -30,8 +30,9 @@ pub struct Tried {
 }
 
 impl Range {
-    /// Returns the next step of a search of `made` runs so far whose limit is at a crossing within the zone that they leave, by
-    /// the levels that were tried. `None` if whole levels are too coarse for it: then [`Range::next`] goes on.
+    /// Returns the next step of a search of `made` runs so far whose limit is at a crossing within the zone that they
+    /// leave, by the levels that were tried. `None` if whole levels are too coarse for it: then [`Range::next`] goes
+    /// on.
     #[must_use]
     pub fn close_in(&self, crossing: &Crossing, made: usize, tried: &[Tried], zone: Zone) -> Option<Step> {
         let width = self.resolution * crossing.at;
@@ -55,8 +56,8 @@ impl Range {
         Some(step)
     }
 
-    /// Returns the level of the answer on one side of the limit, or the level that is tried next for it; none if all places failed
-    /// to be one.
+    /// Returns the level of the answer on one side of the limit, or the level that is tried next for it; none if all
+    /// places failed to be one.
     fn end(&self, crossing: &Crossing, tried: &[Tried], holds: bool) -> Option<Result<f64, f64>> {
         let side = if holds { -1.0 } else { 1.0 };
         let width = self.resolution * crossing.at;

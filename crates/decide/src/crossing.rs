@@ -16,8 +16,8 @@ const LEAST: usize = 4;
 /// Steps of the fit. It needs about five.
 const STEPS: usize = 50;
 
-/// Levels whose odds of a request over the limit are above so many times the allowed ones are left out: a queue that is nearly
-/// full follows another line. Of an allowed share of 1 % that is 9 %, of 10 % it is 53 %.
+/// Levels whose odds of a request over the limit are above so many times the allowed ones are left out: a queue that
+/// is nearly full follows another line. Of an allowed share of 1 % that is 9 %, of 10 % it is 53 %.
 const FAR: f64 = 10.0;
 
 /// A run farther above the line than so many deviations of the others is left out: something stalled it. At most one of
@@ -98,9 +98,9 @@ impl Line {
     }
 }
 
-/// Fits the runs, each with its level and its share, whose interval errs with `error`. `None` for too few runs, if all are of
-/// one level, or if the share does not grow with the level. Levels with far more than the allowed share are left out: `None` too
-/// if the line has its crossing beyond one of these.
+/// Fits the runs, each with its level and its share, whose interval errs with `error`. `None` for too few runs, if all
+/// are of one level, or if the share does not grow with the level. Levels with far more than the allowed share are
+/// left out: `None` too if the line has its crossing beyond one of these.
 #[must_use]
 pub fn crossing(runs: &[(f64, Share)], allowed: f64, error: f64) -> Option<Crossing> {
     let odds = |share: f64| share / (1.0 - share);
@@ -134,8 +134,8 @@ pub fn crossing(runs: &[(f64, Share)], allowed: f64, error: f64) -> Option<Cross
     })
 }
 
-/// Returns the factor of the variance: by the distances of the runs from the line, and by the batches within the runs, whichever
-/// is more, since a few runs may be alike by chance.
+/// Returns the factor of the variance: by the distances of the runs from the line, and by the batches within the runs,
+/// whichever is more, since a few runs may be alike by chance.
 fn factor(known: &[(f64, Share)], line: &Line, error: f64) -> f64 {
     let sum = |of: &dyn Fn(&(f64, Share)) -> f64| known.iter().map(of).sum::<f64>();
     let between = sum(&|run| line.residual(run).powi(2)) / (known.len() as f64 - 2.0);

@@ -1,5 +1,5 @@
-//! The growth of a latency over a window. In a queue that gets more than it answers, each request waits longer than the one
-//! before: with a share of `e` too much, by `e` seconds in each second. A stable queue varies around a level.
+//! The growth of a latency over a window. In a queue that gets more than it answers, each request waits longer than
+//! the one before: with a share of `e` too much, by `e` seconds in each second. A stable queue varies around a level.
 
 use crate::moments::quantile;
 
@@ -15,9 +15,9 @@ pub struct Growth {
     pub low: f64,
 }
 
-/// Returns the slope of the typical latency of each second (in s; `None` for seconds without an answer), by least squares
-/// over the means of twelve batches, since neighbouring seconds depend on each other. The true slope is below `low` with
-/// probability `error`. `None` for fewer seconds than batches, or if a batch has no answer.
+/// Returns the slope of the typical latency of each second (in s; `None` for seconds without an answer), by least
+/// squares over the means of twelve batches, since neighbouring seconds depend on each other. The true slope is below
+/// `low` with probability `error`. `None` for fewer seconds than batches, or if a batch has no answer.
 #[must_use]
 pub fn growth(latencies: &[Option<f64>], error: f64) -> Option<Growth> {
     let length = latencies.len() / BATCHES;

@@ -1,11 +1,12 @@
-//! Decides which of two variants is better, from the values of whole runs. The seconds of one run say how it varied within itself;
-//! only several runs say by how much two runs of the same variant differ, and so what a difference means.
+//! Decides which of two variants is better, from the values of whole runs. The seconds of one run say how it varied
+//! within itself; only several runs say by how much two runs of the same variant differ, and so what a difference
+//! means.
 //!
-//! [`of_pairs`] and [`of_groups`] give the ratio of two variants with an interval over runs, [`difference_of_pairs`] and
-//! [`difference_of_groups`] their difference, for values that may be 0. [`Looks`] is a plan of looks at an experiment that
-//! goes on: when to look, and with how much error, so that the whole experiment errs rarely. [`Range`] searches the
-//! highest level that holds objectives, [`share_over`] judges a percentile by its sampling error, and [`growth`] finds queues
-//! that get longer and longer.
+//! [`of_pairs`] and [`of_groups`] give the ratio of two variants with an interval over runs, [`difference_of_pairs`]
+//! and [`difference_of_groups`] their difference, for values that may be 0. [`Looks`] is a plan of looks at an
+//! experiment that goes on: when to look, and with how much error, so that the whole experiment errs rarely. [`Range`]
+//! searches the highest level that holds objectives, [`share_over`] judges a percentile by its sampling error, and
+//! [`growth`] finds queues that get longer and longer.
 
 mod closing;
 mod crossing;

@@ -5,8 +5,8 @@
 //! intervals (Jennison and Turnbull 1989): the one at which the experiment stops is right at the level of the whole
 //! experiment.
 //!
-//! The third and the fourth pair get a good part of the error, which finds large differences at once. Half is kept for the
-//! last look, which so finds nearly what an experiment without looks would.
+//! The third and the fourth pair get a good part of the error, which finds large differences at once. Half is kept for
+//! the last look, which so finds nearly what an experiment without looks would.
 
 use crate::ratio::ERROR;
 

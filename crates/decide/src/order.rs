@@ -1,5 +1,5 @@
-//! The order of the runs of a pair. Of two pairs one begins with A and the other with B, so a machine that gets slower or
-//! faster affects both alike; chance decides which, so nothing that comes and goes falls in step with it.
+//! The order of the runs of a pair. Of two pairs one begins with A and the other with B, so a machine that gets slower
+//! or faster affects both alike; chance decides which, so nothing that comes and goes falls in step with it.
 
 use crate::ratio::Side;
 

@@ -1,7 +1,7 @@
-//! Ratios of two variants with intervals over runs: Student's on the logarithms of the values. Logarithms, because noise
-//! multiplies (a busy machine makes each run slower by a share), and because the ratio of B to A then mirrors that of A
-//! to B. For pairs that were run in turns the interval is that of the differences within the pairs, which a drift of the
-//! machine leaves alone. For groups it is Welch's, with the degrees of freedom of Satterthwaite.
+//! Ratios of two variants with intervals over runs: Student's on the logarithms of the values. Logarithms, because
+//! noise multiplies (a busy machine makes each run slower by a share), and because the ratio of B to A then mirrors
+//! that of A to B. For pairs that were run in turns the interval is that of the differences within the pairs, which a
+//! drift of the machine leaves alone. For groups it is Welch's, with the degrees of freedom of Satterthwaite.
 
 use serde::Serialize;
 use thiserror::Error;

@@ -1,8 +1,8 @@
-//! The highest level (a rate, a number of terminals or sessions) at which a system still holds its objectives, from probes
-//! that may be wrong near that level. First the level grows until a probe fails, then the two neighbours close in on a
-//! scale of ratios. Where the runs have shares over a limit, [`Range::close_in`] goes on as soon as the two are near each other.
-//! Else a level counts by the majority of its probes, and the two that end the search need a lead of [`CONFIRMED`] each. So
-//! one disturbed probe costs some more of them, and does not move the result.
+//! The highest level (a rate, a number of terminals or sessions) at which a system still holds its objectives, from
+//! probes that may be wrong near that level. First the level grows until a probe fails, then the two neighbours close
+//! in on a scale of ratios. Where the runs have shares over a limit, [`Range::close_in`] goes on as soon as the two
+//! are near each other. Else a level counts by the majority of its probes, and the two that end the search need a lead
+//! of [`CONFIRMED`] each. So one disturbed probe costs some more of them, and does not move the result.
 //!
 //! The next step is a function of the probes that were made: a search that was broken off goes on from them.
 
@@ -35,9 +35,9 @@ pub struct Range {
     pub start: f64,
     /// True if only whole numbers are levels.
     pub whole: bool,
-    /// The share by which the answer may be wrong, as 0.03. Above 0. A search without shares ends as soon as the failing
-    /// level is at most this share above the holding one; one with shares as soon as the interval of the limit reaches at most
-    /// this share to both sides.
+    /// The share by which the answer may be wrong, as 0.03. Above 0. A search without shares ends as soon as the
+    /// failing level is at most this share above the holding one; one with shares as soon as the interval of the limit
+    /// reaches at most this share to both sides.
     pub resolution: f64,
 }
 
@@ -101,8 +101,8 @@ struct Votes {
 }
 
 impl Range {
-    /// Returns the next step after these probes, in any order. Levels that were not asked for are welcome: neighbours of an
-    /// earlier search save probes.
+    /// Returns the next step after these probes, in any order. Levels that were not asked for are welcome: neighbours
+    /// of an earlier search save probes.
     #[must_use]
     pub fn next(&self, probes: &[Probe]) -> Step {
         let votes = votes(probes);
@@ -135,8 +135,8 @@ impl Range {
         }
     }
 
-    /// Returns the highest level below all that failed and the lowest above all that held, if the two are near each other.
-    /// What is between them is in doubt.
+    /// Returns the highest level below all that failed and the lowest above all that held, if the two are near each
+    /// other. What is between them is in doubt.
     #[must_use]
     pub fn zone(&self, probes: &[Probe]) -> Option<Zone> {
         let votes = votes(probes);

@@ -1,5 +1,5 @@
-//! The share of requests that took longer than a limit, with its interval. Requests of one second depend on each other (a
-//! checkpoint slows them all), so an interval that counts each as independent is far too narrow. Here neighbouring
+//! The share of requests that took longer than a limit, with its interval. Requests of one second depend on each other
+//! (a checkpoint slows them all), so an interval that counts each as independent is far too narrow. Here neighbouring
 //! seconds are joined to a few batches, which are nearly independent (the method of batch means; Schmeiser 1982 finds
 //! 10 to 30 batches enough), and the share is their ratio estimate.
 
@@ -41,8 +41,8 @@ impl Share {
     }
 }
 
-/// Returns the share of several runs together, each with the same weight. Its interval reaches at least two standard errors
-/// between the runs: none of them can know how far runs differ. `None` without a run.
+/// Returns the share of several runs together, each with the same weight. Its interval reaches at least two standard
+/// errors between the runs: none of them can know how far runs differ. `None` without a run.
 #[must_use]
 pub fn pooled(runs: &[Share]) -> Option<Share> {
     if runs.is_empty() {
@@ -81,8 +81,8 @@ pub fn share_over(seconds: &[Second], error: f64) -> Option<Share> {
     let count = BATCHES as f64;
     // Variance of the sum of the batches' differences, over the square of all requests.
     let of_batches = squares * count / (count - 1.0) / (all * all);
-    // Equal batches, as those without any request over the limit, do not prove that there is no variation: at least that
-    // of independent requests (with one more of each kind, so that a share of 0 has some).
+    // Equal batches, as those without any request over the limit, do not prove that there is no variation: at least
+    // that of independent requests (with one more of each kind, so that a share of 0 has some).
     let smoothed = (over + 1.0) / (all + 2.0);
     let of_chance = smoothed * (1.0 - smoothed) / all;
     let reach = quantile(error, Share::FREEDOM) * of_batches.max(of_chance).sqrt();

@@ -1,4 +1,5 @@
-//! The course of a search: runs at one level after the other, until two neighbours are close enough, or the time is over.
+//! The course of a search: runs at one level after the other, until two neighbours are close enough, or the time is
+//! over.
 
 use crate::document::document;
 use crate::experiment::Experiment;
@@ -271,8 +272,8 @@ impl<'a> Course<'a> {
     }
 }
 
-/// True if a run with this ending may count: it reached its end, whether its objectives held or not. A run that lost the database
-/// says nothing of the level: somebody may have ended the server.
+/// True if a run with this ending may count: it reached its end, whether its objectives held or not. A run that lost
+/// the database says nothing of the level: somebody may have ended the server.
 fn counts(ending: &Ending) -> bool {
     matches!(ending.exit_code, Some(0 | 4))
 }

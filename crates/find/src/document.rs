@@ -14,6 +14,8 @@ use lydite_report::sweep::{Environment, Spread};
 
 /// Most findings of runs among the warnings.
 const FINDINGS: usize = 8;
+/// An answer with less confidence is a guess.
+const UNSURE: f64 = 0.5;
 
 /// Returns the document of the runs so far, each with its number.
 pub(crate) fn document(
@@ -271,6 +273,13 @@ fn warnings(
             "{} left out of the limit: something stalled them, as a checkpoint or another program. A service has such times too.",
             if limit.stalled == 1 { "1 run is".to_owned() } else { format!("{} runs are", limit.stalled) }
         ));
+    }
+    if found.end == End::Found && found.confidence.is_some_and(|confidence| confidence < UNSURE) {
+        all.push(
+            "The runs contradict each other, and the two levels are a guess. Repeat the search on a quiet machine, or with longer \
+             runs (--duration)."
+                .to_owned(),
+        );
     }
     let contradicts = |over: &Over| over.share >= over.allowed;
     if shares(&below, objectives).iter().any(contradicts) {

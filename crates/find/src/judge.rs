@@ -10,8 +10,8 @@ use lydite_report::model::OverLimit;
 
 /// A queue that grows by less is within the resolution of a search: 5 ms longer for each second.
 const GROWS: f64 = 0.005;
-/// Share of transactions that may fail or wait without a session at the end, together, if no objective allows less: they
-/// count in no latency.
+/// Share of transactions that may fail or wait without a session at the end, together, if no objective allows less:
+/// they count in no latency.
 const LOST: f64 = 0.01;
 /// Runs of a level whose majority decides if they are still close to the limit.
 pub(crate) const MOST_RUNS: usize = 3;
@@ -66,8 +66,8 @@ pub(crate) fn judge(runs: &[&Played], objectives: &[Requirement], quantity: &Qua
     {
         return overloaded(why);
     }
-    // The queue of a busy server that is not overloaded seems to grow now and then: one run does not decide, nor do a few of
-    // many.
+    // The queue of a busy server that is not overloaded seems to grow now and then: one run does not decide, nor do a
+    // few of many.
     let growing: Vec<f64> = runs.iter().filter_map(|run| grows(run, quantity)).collect();
     if let [first, _, ..] = growing.as_slice()
         && 3 * growing.len() > runs.len()
@@ -182,8 +182,8 @@ fn broken(run: &Played, objectives: &[Requirement], quantity: &Quantity) -> Opti
     })
 }
 
-/// Returns the share over the limit of an objective, pooled over the runs, and the allowed one; none if the objective is no
-/// limit of a percentile, or if a run is too short to tell.
+/// Returns the share over the limit of an objective, pooled over the runs, and the allowed one; none if the objective
+/// is no limit of a percentile, or if a run is too short to tell.
 fn share(runs: &[&Played], objective: usize) -> Option<(Share, f64)> {
     let of = |run: &&Played| run.objectives.get(objective)?.over;
     let all: Vec<OverLimit> = runs.iter().map(of).collect::<Option<_>>()?;
@@ -210,8 +210,8 @@ pub(crate) fn shares(runs: &[&Played], objectives: &[Requirement]) -> Vec<Over> 
     objectives.iter().enumerate().filter_map(of).collect()
 }
 
-/// Returns the level at which an objective crosses its limit, by all runs near two levels; none if no objective has shares that
-/// grow with the level. Of several objectives the one that crosses first counts.
+/// Returns the level at which an objective crosses its limit, by all runs near two levels; none if no objective has
+/// shares that grow with the level. Of several objectives the one that crosses first counts.
 pub(crate) fn limit(runs: &[&Played], objectives: usize, holds: f64, fails: f64) -> Option<Crossing> {
     let near = |run: &&&Played| (holds / AROUND_LIMIT..=fails * AROUND_LIMIT).contains(&run.level);
     let of = |place: usize| {

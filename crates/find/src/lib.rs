@@ -1,5 +1,6 @@
-//! The highest rate, number of warehouses or number of sessions at which a database holds objectives, by a search over runs.
-//! The directory holds a result for each run, a document and a page. After the search was killed, the same command goes on.
+//! The highest rate, number of warehouses or number of sessions at which a database holds objectives, by a search over
+//! runs. The directory holds a result for each run, a document and a page. After the search was killed, the same
+//! command goes on.
 
 mod asked;
 mod course;

@@ -1,4 +1,5 @@
-//! The probes of a search, as a function of its runs: which runs belong together, which don't count, and what comes next.
+//! The probes of a search, as a function of its runs: which runs belong together, which don't count, and what comes
+//! next.
 
 use crate::experiment::Searched;
 use crate::judge::{Doubt, Judged, MOST_RUNS, Verdict, judge, limit};

@@ -231,7 +231,8 @@ fn found_rates_are_near_the_computed_ones_and_the_limit_is_above_them() {
     }
 }
 
-/// The runs of a system that a formula describes: the share over the limit doubles with each twentieth of the limit, and varies.
+/// The runs of a system that a formula describes: the share over the limit doubles with each twentieth of the limit,
+/// and varies.
 struct System {
     dice: Dice,
     made: usize,

@@ -32,8 +32,8 @@ impl AsRef<Ending> for Run {
     }
 }
 
-/// The facts in which two calls must agree to be the same search. The range is none of them: what a level showed holds in
-/// any range.
+/// The facts in which two calls must agree to be the same search. The range is none of them: what a level showed holds
+/// in any range.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Identity {
     plan: BTreeMap<String, String>,

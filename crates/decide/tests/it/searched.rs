@@ -184,8 +184,8 @@ fn what_shows_no_variation_has_no_share_or_a_wide_one() {
     assert_eq!(share_over(&vec![Second::default(); 60], 0.05), None, "no request");
 }
 
-/// The median response of the requests that one server ended in each second; it takes `service_s` and gets `load` times what it
-/// can answer.
+/// The median response of the requests that one server ended in each second; it takes `service_s` and gets `load`
+/// times what it can answer.
 fn medians(dice: &mut Dice, service_s: f64, load: f64, seconds: usize) -> Vec<Option<f64>> {
     let (mut free, mut now) = (0.0_f64, 0.0);
     let mut all = vec![Vec::new(); seconds];
