@@ -5,6 +5,7 @@ use crate::free_port;
 use crate::prepared::{self, Filled};
 use crate::process::{Running, clean_up_at_exit, unprivileged};
 use std::fs;
+use std::net::TcpStream;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -189,6 +190,10 @@ impl Server {
         }
         // SIGQUIT ends the server at once, without a checkpoint.
         self.running.start(command, libc::SIGQUIT, || {
+            // The client costs more than a look at the port.
+            if TcpStream::connect(("127.0.0.1", self.port)).is_err() {
+                return false;
+            }
             let mut ready = Command::new(programs().join("pg_isready"));
             ready.args(["-q", "-h", "127.0.0.1", "-p", &self.port.to_string()]);
             ready.status().expect("pg_isready").success()

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Copies a server's new data directory to `to`, which must not exist. `name` is the server's program and version.
 ///
-/// The first call on a machine lets `make` make the directory and keeps a copy in cargo's target directory. A server
-/// takes seconds to make its system tables; a copy takes a moment.
+/// The first call on a machine lets `make` make the directory and keeps a copy beside what cargo builds. A server takes
+/// seconds to make its system tables; a copy takes a moment.
 pub(crate) fn copy_new(name: &str, to: &Path, make: impl FnOnce(&Path)) {
     // A copy keeps its owner, so another user can't use root's.
     let Some(kept) = place(&format!("{name} of {}", own_user())) else { return make(to) };
@@ -30,11 +30,12 @@ pub(crate) fn copy_new(name: &str, to: &Path, make: impl FnOnce(&Path)) {
     fs::rename(&partial, &kept).expect("a directory beside what cargo builds");
 }
 
-/// Returns the path of a kept directory in cargo's target directory; none if this program is not in one.
+/// Returns the path of a kept directory in cargo's target directory; none if cargo did not build this program.
 fn place(name: &str) -> Option<PathBuf> {
     let this = std::env::current_exe().expect("this program's path");
-    let target = this.ancestors().find(|directory| directory.join("CACHEDIR.TAG").exists())?;
-    let data = target.join("test-deps/data");
+    // TARGET/PROFILE/deps/PROGRAM. Nothing in it says that it is cargo's: cargo marks only a directory that it made.
+    let deps = this.parent().filter(|directory| directory.ends_with("deps"))?;
+    let data = deps.ancestors().nth(2)?.join("test-deps/data");
     fs::create_dir_all(&data).expect("a directory beside what cargo builds");
     Some(data.join(name))
 }
