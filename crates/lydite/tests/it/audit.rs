@@ -75,7 +75,7 @@ fn postgresql_at_repeatable_read_passes_atomicity_and_isolation() {
 #[test]
 fn an_audit_that_loads_the_database_tells_its_settings_as_a_later_one_does() {
     let url = lydite_testkit::postgres::shared().create_database("audited_empty");
-    let (_, first) = audit(&url, &["--only", "atomicity", "--warehouses", "1"]);
+    let (_, first) = audit(&url, &["--only", "atomicity", "--warehouses", "1", "--size", "tiny"]);
     let (_, second) = audit(&url, &["--only", "atomicity"]);
     assert_eq!(first["audit"]["target"], second["audit"]["target"]);
 }
@@ -101,7 +101,7 @@ fn postgresql_over_shards_has_no_snapshot_over_its_nodes() {
     let shards: Vec<String> =
         servers[1..].iter().map(|shard| format!("127.0.0.1:{}", shard.port())).collect();
     let url = format!("{}?shards={}", servers[0].url("postgres"), shards.join(","));
-    let only = ["--only", "isolation", "--warehouses", "2"];
+    let only = ["--only", "isolation", "--warehouses", "2", "--size", "tiny"];
     let (ended, found) = audit(&url, &only);
     assert_eq!(ended.code, Some(1), "{ended:?}");
     assert_eq!(found["audit"]["nodes"], 2, "{found}");
@@ -151,9 +151,8 @@ fn the_conditions_hold_on_a_replica_of_postgresql_too() {
     let url = primary.create_database("tpcc");
     let replica = primary.replica(&settings);
     let with_password = replica.url("tpcc").replace("postgres@", "postgres:s3cret@");
-    let only =
-        ["--only", "consistency", "--duration", "1s", "--warehouses", "1", "--replicas", &with_password];
-    let all = audit(&url, &only);
+    let only = ["--only", "consistency", "--duration", "1s", "--replicas", &with_password];
+    let all = audit(&url, &[&only[..], &["--warehouses", "1", "--size", "tiny"]].concat());
     assert_passed(&all, 3);
     let test = test_of(&all.1, "consistency-3", "local");
     assert_eq!(
@@ -170,8 +169,8 @@ fn a_replica_that_differs_from_its_primary_fails() {
     let (primary, replica) = mariadb::Server::with_replica(&mariadb::FAST);
     let url = primary.create_database("tpcc");
     let replica_url = replica.url("tpcc");
-    let only = ["--only", "consistency", "--duration", "1s", "--warehouses", "2", "--replicas", &replica_url];
-    assert_passed(&audit(&url, &only), 3);
+    let only = ["--only", "consistency", "--duration", "1s", "--replicas", &replica_url];
+    assert_passed(&audit(&url, &[&only[..], &["--warehouses", "2", "--size", "tiny"]].concat()), 3);
     // No transaction of the load touches these rows.
     for (damage, says) in [
         (
@@ -264,6 +263,8 @@ fn a_kill_that_ends_no_server_proves_nothing() {
     let file = directory.path().join("audit.json");
     let url = server.url("tpcc");
     let only = ["audit", &url, "--quick", "--only", "durability", "--duration", "1s", "--json", text(&file)];
+    // The load goes on for a while.
+    let only = [&only[..], &["--terminals", "1"]].concat();
     let ended = lydite(&[&only[..], &["--kill", "true", "--restart", "true"]].concat()).code(3);
     let durability = test_of(&json(&file), "durability-1", "local").clone();
     assert_eq!(durability["verdict"], "not_run", "{durability} {}", ended.stderr);
@@ -338,14 +339,14 @@ fn data_that_fails(url: &str) -> (Vec<String>, Value) {
 #[test]
 fn stored_data_is_judged_as_loaded_and_after_transactions_and_wrong_rows_are_found() {
     let server = lydite_testkit::postgres::shared();
-    let url = loaded::on_postgres("audited_data", 2);
+    let url = loaded::on_postgres_of_size("small", "audited_data", 1);
     let (failed, found) = data_that_fails(&url);
     assert_eq!(failed, Vec::<String>::new(), "{found}");
     let steps = |found: &Value, id: &str| test_of(found, id, "local")["steps"].to_string();
-    assert!(steps(&found, "data-1").contains("customer: 6000 rows, 6000 demanded"), "{found}");
+    assert!(steps(&found, "data-1").contains("customer: 3000 rows, 3000 demanded"), "{found}");
     assert!(steps(&found, "data-2").contains("ORDER has 300 rows per district"), "{found}");
 
-    let run = lydite(&["run", &url, "--duration", "1s", "--quiet"]);
+    let run = lydite(&["run", &url, "--duration", "1s", "--warmup", "0s", "--quiet"]);
     assert_eq!(run.code, Some(0), "{run:?}");
     let (failed, found) = data_that_fails(&url);
     assert_eq!(failed, Vec::<String>::new(), "{found}");
@@ -354,13 +355,13 @@ fn stored_data_is_judged_as_loaded_and_after_transactions_and_wrong_rows_are_fou
     for (change, id) in [
         ("DELETE FROM order_line", "data-1 local"),
         ("UPDATE stock SET s_data = replace(s_data, 'ORIGINAL', 'original')", "data-2 local"),
-        ("UPDATE customer SET c_zip = '123411112' WHERE c_w_id = 2 AND c_id = 7", "data-3 local"),
+        ("UPDATE customer SET c_zip = '123411112' WHERE c_w_id = 1 AND c_id = 7", "data-3 local"),
         ("UPDATE order_line SET ol_i_id = 100 + ol_number", "data-4 local"),
     ] {
         let name = id.replace(['-', ' '], "_");
-        server.psql("postgres", &format!("CREATE DATABASE {name} TEMPLATE audited_data"));
+        let url = loaded::copy_on(server, "audited_data", &name);
         server.psql(&name, change);
-        let (failed, found) = data_that_fails(&server.url(&name));
+        let (failed, found) = data_that_fails(&url);
         assert_eq!(failed, [id], "{found}");
     }
 }
@@ -406,7 +407,7 @@ fn an_order_without_lines_fails_the_tests_of_isolation_that_read_it() {
 #[test]
 fn stored_data_of_sqlite_and_mariadb_is_judged_as_that_of_postgresql() {
     let directory = scratch();
-    let sqlite = loaded::in_sqlite(&directory.path().join("data.sqlite"), 1);
+    let sqlite = loaded::in_sqlite_of_size("small", &directory.path().join("data.sqlite"), 1);
     let mariadb = lydite_testkit::mariadb::shared().create_database("audited_data");
     // These tests only read, so they load nothing.
     let ended = lydite(&["audit", &mariadb, "--quick", "--only", "data"]).code(2);

@@ -10,7 +10,7 @@ fn two_engines_of_mariadb_fail_the_snapshot_over_them_unless_a_transaction_begin
     let server = mariadb::Server::with_rocksdb(&mariadb::FAST);
     let url = server.create_database("mixed");
     let only = ["--only", "atomicity,isolation"];
-    let loaded = [&only[..], &["--warehouses", "2"]].concat();
+    let loaded = [&only[..], &["--warehouses", "2", "--size", "tiny"]].concat();
     let (ended, found) = audit(&format!("{url}?stock=rocksdb"), &loaded);
     assert_eq!(ended.code, Some(1), "{ended:?}");
     assert_eq!(with_verdict(&found, "failed"), ["snapshot engines"], "{found}");
@@ -38,7 +38,7 @@ fn two_engines_of_mariadb_fail_the_snapshot_over_them_unless_a_transaction_begin
 
 #[test]
 fn gemel_keeps_one_snapshot_over_its_engines_and_fails_without_its_registry() {
-    let only = ["--only", "atomicity,isolation", "--warehouses", "2"];
+    let only = ["--only", "atomicity,isolation", "--warehouses", "2", "--size", "tiny"];
     let (ended, found) = audit("gemel:?district=disk&customer=disk", &only);
     assert_eq!(ended.code, Some(0), "{ended:?}");
     let passed = with_verdict(&found, "passed");

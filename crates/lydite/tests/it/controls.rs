@@ -34,7 +34,7 @@ fn the_distribution_that_was_asked_for_is_measured_back() {
 fn a_database_that_does_not_tell_is_asked_of_the_user_and_the_result_says_so() {
     let directory = scratch();
     let (database, result) = (directory.path().join("t.db"), directory.path().join("r.json"));
-    let url = loaded::in_sqlite(&database, 4);
+    let url = loaded::in_sqlite_of_size("small", &database, 4);
     let run = ["run", &url, "--dis-ratio", "50", "--warmup", "0", "--json", text(&result)];
     let refused = lydite(&run).code(2);
     assert!(
@@ -118,13 +118,14 @@ fn contention_is_kept(url: &str, hot: &str) -> serde_json::Value {
 
 #[test]
 fn contention_is_kept_where_transactions_wait_for_the_row() {
-    let url = format!("{}?isolation=read-committed", loaded::on_postgres("ci_waits", 2));
+    let url = format!("{}?isolation=read-committed", loaded::on_postgres_of_size("small", "ci_waits", 2));
     assert_eq!(contention_is_kept(&url, "stock")["queued"], 0, "nobody is given up");
 }
 
 #[test]
 fn contention_is_kept_where_transactions_are_given_up() {
-    let queued = contention_is_kept(&loaded::on_postgres("ci_aborts", 2), "stock")["queued"].as_u64();
+    let queued =
+        contention_is_kept(&loaded::on_postgres_of_size("small", "ci_aborts", 2), "stock")["queued"].as_u64();
     assert!(queued.is_some_and(|queued| queued > 10), "{queued:?} waited in the client's queue");
     contention_is_kept("gemel:?isolation=snapshot&commit=wait", "stock");
 }
@@ -190,7 +191,7 @@ fn contention_is_kept_at_a_rate_and_by_users_without_waiting_times() {
 #[test]
 fn contention_is_kept_for_a_district_as_well() {
     let server = postgres::shared();
-    let url = format!("{}?isolation=read-committed", loaded::on_postgres("ci_district", 2));
+    let url = format!("{}?isolation=read-committed", loaded::on_postgres_of_size("small", "ci_district", 2));
     let orders =
         || server.psql("ci_district", "SELECT count(*) FROM orders WHERE o_w_id = 1 AND o_d_id = 10");
     contention_is_kept(&url, "district");

@@ -198,7 +198,7 @@ fn a_disk_that_fills_up_during_a_run_ends_it_with_a_partial_result_and_a_consist
     let Some(disk) = small_disk(1_000) else { return };
     let database = disk.path().join("tpcc.sqlite");
     let url = format!("sqlite:{}", text(&database));
-    lydite(&load(&url)).code(0);
+    lydite(&[load(&url), vec!["--size", "tiny"]].concat()).code(0);
     // What the database takes now, and no more.
     let used: u64 = fs::read_dir(disk.path())
         .expect("the disk")
@@ -221,7 +221,7 @@ fn a_full_disk_of_a_postgres_server_ends_a_run_with_a_partial_result_and_a_consi
     let server = Server::start(&["fsync=off"]);
     database_on(&server, disk.path());
     let url = server.url("tpcc");
-    lydite(&load(&url)).code(0);
+    lydite(&[load(&url), vec!["--size", "tiny"]].concat()).code(0);
     fs::write(disk.path().join("ballast"), vec![0; 1_000 << 20]).expect_err("a full disk");
     let directory = scratch();
     let result = directory.path().join("result.json");
@@ -253,7 +253,7 @@ fn a_run_on_gemel_ends_at_once_when_its_log_can_not_grow_and_the_database_opens_
     let directory = scratch();
     let (database, result) = (directory.path().join("gemel"), directory.path().join("result.json"));
     let url = format!("gemel:{}", text(&database));
-    lydite(&load(&url)).code(0);
+    lydite(&[load(&url), vec!["--size", "tiny"]].concat()).code(0);
     // The newest file of the log may grow a little, and no file may be larger than it is then.
     let files = fs::read_dir(&database).expect("the database").map(|entry| entry.expect("an entry"));
     let newest = files.filter(|entry| entry.file_name().to_string_lossy().ends_with(".log"));
@@ -296,7 +296,8 @@ fn a_result_that_can_not_be_written_after_all_is_told_and_its_numbers_are_shown(
         fs::read_dir(disk.path()).expect("the disk").flatten().map(|entry| entry.file_name()).collect();
     assert_eq!(names, ["ballast"], "nothing half-written is left");
     // With a database there is a check after the run, and the result is written once before it already.
-    let ended = lydite(&[["run", "sqlite:", "--warehouses", "1"].as_slice(), &plan].concat()).code(2);
+    let tiny = ["run", "sqlite:", "--warehouses", "1", "--size", "tiny"];
+    let ended = lydite(&[&tiny[..], &plan].concat()).code(2);
     assert!(ended.only_error().contains("No space left on device"), "{ended:?}");
     let (_, kept) = ended.only_error().split_once("it was written to ").expect("another place");
     let kept = Path::new(kept.strip_suffix(" instead").expect("a path"));

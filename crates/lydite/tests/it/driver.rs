@@ -633,9 +633,9 @@ fn drivers_of_postgresql_go_on_when_their_connections_were_lost() {
             let count = server.psql(database, "SELECT sum(d_next_o_id - 31) FROM district");
             count.parse().expect("a count")
         };
-        windows_from("6s", |window| {
+        windows_from("3s", |window| {
             let begun = orders();
-            let run = ["run", &url, "--terminals", "2", "--duration", window, "--quiet"];
+            let run = ["run", &url, "--terminals", "2", "--duration", window, "--warmup", "0s", "--quiet"];
             let mut running = Program::new(&run).start();
             if !running.reaches("the first orders", || orders() > begun) {
                 return None;

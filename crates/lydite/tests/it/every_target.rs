@@ -72,14 +72,14 @@ fn the_kernel_of_oceanbase_is_proved_in_all_modes() {
         let plan = ["run", &url, "--tx", mode, "--warehouses", "1", "--terminals", "4"];
         let files = [
             "--warmup",
-            "1s",
+            "0s",
             "--set",
-            "size=small",
+            "size=tiny",
             "--quiet",
             "--json",
             path.to_str().expect("a path in UTF-8"),
         ];
-        windows_from("8s", |window| {
+        windows_from("3s", |window| {
             let ended = Program::new(&[&plan[..], &["--duration", window], &files].concat()).run();
             // On a machine whose disk is busy the kernel stands still for seconds, perhaps at the end of the run.
             if ended.code == Some(3) && ended.stderr.contains("no session had an answer") {

@@ -23,6 +23,9 @@ pub(crate) fn agent_with(url: &str, name: &str, login: &[&str]) -> Running {
     agent
 }
 
+/// A rate that leaves the processors to others while a test waits.
+pub(crate) const SELDOM: [&str; 4] = ["--mode", "open", "--rate", "100"];
+
 /// Runs on `null:` with these arguments, and returns the result.
 pub(crate) fn result(directory: &Path, arguments: &[&str]) -> (Ended, Value) {
     let path = directory.join("result.json");
@@ -160,7 +163,7 @@ fn a_killed_agent_is_reported_and_nothing_is_scaled_up() {
     let (url, path) = (server.url(), directory.path().join("result.json"));
     let (_stays, dies) = (agent(&url, "a"), agent(&url, "b"));
     let run = ["run", "null:", "-t", "4", "--duration", "10s", "--warmup", "0s", "--json", text(&path)];
-    let mut run = Program::new(&[&run[..], &["--join", &url, "--agents", "2"]].concat()).start();
+    let mut run = Program::new(&[&run[..], &SELDOM, &["--join", &url, "--agents", "2"]].concat()).start();
     let said = run.said();
     run.wait_until("it measures", || said.has("NOPM"));
     dies.signal(libc::SIGKILL);
@@ -189,7 +192,7 @@ fn an_agent_whose_coordinator_dies_waits_for_the_next_run() {
     let url = server.url();
     let mut agent = agent(&url, "a");
     let run = ["run", "null:", "--duration", "30s", "--warmup", "0s", "--join", &url, "--agents", "1"];
-    let mut run = Program::new(&run).start();
+    let mut run = Program::new(&[&run[..], &SELDOM].concat()).start();
     let said = run.said();
     run.wait_until("it measures", || said.has("NOPM"));
     run.signal(libc::SIGKILL);

@@ -1,6 +1,6 @@
 //! Fleets with a NATS server that is closed or goes away, and with agents that stall.
 
-use crate::fleet::{agent, agent_with, result};
+use crate::fleet::{SELDOM, agent, agent_with, result};
 use crate::loaded;
 use crate::program::{Program, Running, json, lydite, scratch, text};
 use lydite_testkit::certificates;
@@ -104,7 +104,7 @@ fn a_user_without_rights_is_named_with_the_rights_that_it_needs() {
 /// Starts a run of two agents on `null:`, and waits until it measures.
 fn measuring(path: &Path, url: &str, window: &str) -> Running {
     let run = ["run", "null:", "-t", "4", "--duration", window, "--warmup", "0s", "--json", text(path)];
-    let mut run = Program::new(&[&run[..], &["--join", url, "--agents", "2"]].concat()).start();
+    let mut run = Program::new(&[&run[..], &SELDOM, &["--join", url, "--agents", "2"]].concat()).start();
     let said = run.said();
     run.wait_until("it measures", || said.has("NOPM"));
     run
@@ -177,7 +177,7 @@ fn a_success_log_is_not_compared_if_an_agent_was_lost() {
     let run =
         ["run", &database, "--duration", "10s", "--warmup", "0s", "--json", text(&path), "--agents", "2"];
     let files = ["--join", &url, "--success-log", text(&log)];
-    let mut run = Program::new(&[&run[..], &files].concat()).start();
+    let mut run = Program::new(&[&run[..], &SELDOM, &files].concat()).start();
     let said = run.said();
     run.wait_until("it measures", || said.has("NOPM"));
     dies.signal(libc::SIGKILL);

@@ -158,7 +158,7 @@ fn the_microbenchmark_is_written_as_ever() {
 fn the_document_of_verify_is_written_as_ever() {
     let directory = scratch();
     let (database, path) = (directory.path().join("db"), directory.path().join("v.json"));
-    let url = loaded::in_sqlite(&database, 2);
+    let url = loaded::in_sqlite_of_size("small", &database, 2);
     let verify =
         ["verify", &url, "--global-snapshot", "--duration", "300ms", "--quiet", "--json", text(&path)];
     lydite(&verify).code(0);

@@ -169,7 +169,9 @@ fn clients_with_warehouses_of_their_own_each_keep_a_ledger() {
         postgres::shared().psql("ledgers", &sum).parse::<u64>().expect("a sum")
     };
     let before = orders(2);
-    let mut other = Program::new(&[&usual[..], &["--duration", "1h"], &in_second].concat()).start();
+    // It goes on beside the others, and leaves them the processors.
+    let goes_on = ["--duration", "1h", "--mode", "open", "--rate", "50"];
+    let mut other = Program::new(&[&usual[..], &goes_on, &in_second].concat()).start();
     other.wait_until("orders of the other client", || orders(2) > before);
     longer_windows(|window| {
         let then = orders(2);
@@ -190,7 +192,7 @@ fn clients_with_warehouses_of_their_own_each_keep_a_ledger() {
     // A run that would drop the tables needs all warehouses.
     let refused = lydite(&[&usual[..], &["--duration", "1s", "--fresh"], &in_first].concat()).code(2);
     assert!(refused.only_error().contains("another run changes these warehouses"), "{refused:?}");
-    let load = ["load", &url, "--warehouses", "2", "--size", "small", "--fresh", "--quiet"];
+    let load = ["load", &url, "--warehouses", "2", "--size", "tiny", "--fresh", "--quiet"];
     let refused = lydite(&load).code(2);
     assert!(refused.only_error().contains("another run changes these warehouses"), "{refused:?}");
     assert_tests_are_refused(&url);
@@ -210,7 +212,9 @@ fn a_second_run_on_the_same_warehouses_of_a_mariadb_is_refused() {
         || server.sql("tpcc", "SELECT sum(d_next_o_id) FROM district").parse::<u64>().expect("a sum");
     let before = orders();
     let in_second = ["--set", "active_warehouses=2-2"];
-    let mut other = Program::new(&[&usual[..], &["--duration", "1h"], &in_second].concat()).start();
+    // It goes on beside the others, and leaves them the processors.
+    let goes_on = ["--duration", "1h", "--mode", "open", "--rate", "50"];
+    let mut other = Program::new(&[&usual[..], &goes_on, &in_second].concat()).start();
     other.wait_until("orders of the other client", || orders() > before);
     let refused = lydite(&[&usual[..], &["--duration", "1s"]].concat()).code(2);
     let error = refused.only_error();

@@ -1,4 +1,4 @@
-//! Databases as `lydite load --size small` leaves them: loaded once, and copied for each test.
+//! Databases as `lydite load` leaves them, of tiny warehouses if no size is named: loaded once, and copied for each test.
 
 use crate::program::{Program, checksums, scratch, text};
 use lydite_testkit::{mariadb, postgres};
@@ -7,6 +7,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
+
+/// Size of the warehouses of tests that need no more rows.
+const USUAL: &str = "tiny";
 
 /// Options of a load that goes on for a while after its first warehouse, so that a test can break it off.
 pub(crate) const SLOWLY: [&str; 7] = ["--warehouses", "6", "--size", "small", "--jobs", "1", "--quiet"];
@@ -30,7 +33,7 @@ pub(crate) fn wait_until_alone(sessions: impl Fn() -> String) {
 
 /// Loads a database. Others may be loaded and measured beside it.
 fn load(url: &str, warehouses: u32) {
-    load_of_size("small", url, warehouses);
+    load_of_size(USUAL, url, warehouses);
 }
 
 fn load_of_size(size: &str, url: &str, warehouses: u32) {
@@ -54,11 +57,16 @@ impl<K: Ord, T: Clone> Once<K, T> {
 
 /// Makes a database on the shared PostgreSQL server and gives its URL.
 pub(crate) fn on_postgres(name: &str, warehouses: u32) -> String {
-    static TEMPLATES: Once<u32, String> = Once::new();
+    on_postgres_of_size(USUAL, name, warehouses)
+}
+
+/// The same of another size.
+pub(crate) fn on_postgres_of_size(size: &'static str, name: &str, warehouses: u32) -> String {
+    static TEMPLATES: Once<(&str, u32), String> = Once::new();
     let server = postgres::shared();
-    let template = TEMPLATES.get(warehouses, || {
-        let template = format!("loaded_{warehouses}");
-        load(&server.create_database(&template), warehouses);
+    let template = TEMPLATES.get((size, warehouses), || {
+        let template = format!("loaded_{size}_{warehouses}");
+        load_of_size(size, &server.create_database(&template), warehouses);
         template
     });
     copy_on(server, &template, name)
@@ -86,11 +94,16 @@ pub(crate) fn mariadb(warehouses: u32, settings: &[&str]) -> mariadb::Server {
 
 /// Makes an SQLite file and gives its URL.
 pub(crate) fn in_sqlite(path: &Path, warehouses: u32) -> String {
-    static FILES: Once<u32, Arc<Vec<u8>>> = Once::new();
-    let bytes = FILES.get(warehouses, || {
+    in_sqlite_of_size(USUAL, path, warehouses)
+}
+
+/// The same of another size.
+pub(crate) fn in_sqlite_of_size(size: &'static str, path: &Path, warehouses: u32) -> String {
+    static FILES: Once<(&str, u32), Arc<Vec<u8>>> = Once::new();
+    let bytes = FILES.get((size, warehouses), || {
         let directory = scratch();
         let path = directory.path().join("loaded");
-        load(&format!("sqlite:{}", text(&path)), warehouses);
+        load_of_size(size, &format!("sqlite:{}", text(&path)), warehouses);
         Arc::new(std::fs::read(&path).expect("the file"))
     });
     std::fs::write(path, &*bytes).expect("a copy");
@@ -104,9 +117,14 @@ pub(crate) fn in_gemel(path: &Path, warehouses: u32) -> String {
     url
 }
 
-/// The checksums of all tables as loaded with `--size small` from the usual seed: the same in every database.
+/// The checksums of all tables as loaded from the usual seed: the same in every database.
 pub(crate) fn sums(warehouses: u32) -> Vec<String> {
-    sums_of_size("small", warehouses)
+    sums_of_size(USUAL, warehouses)
+}
+
+/// The checksums that a load with the options [`SLOWLY`] leaves.
+pub(crate) fn sums_of_slowly() -> Vec<String> {
+    sums_of_size("small", 6)
 }
 
 /// The same of another size.

@@ -104,7 +104,7 @@ pub(crate) fn start(url: &str, result: &Path, arguments: &[&str]) -> Running {
 
 /// Orders in a database beyond those that were loaded.
 pub(crate) fn orders(server: &Server, database: &str) -> u64 {
-    server.psql(database, "SELECT sum(d_next_o_id - 301) FROM district").parse().expect("a count")
+    server.psql(database, "SELECT sum(d_next_o_id - 31) FROM district").parse().expect("a count")
 }
 
 /// Orders and payments in a database.

@@ -406,7 +406,8 @@ fn the_password_is_shown_nowhere_when_all_goes_well() {
     let url = format!("postgres://guarded:{PASSWORD_IN_URL}@127.0.0.1:{}/secret", server.port());
     let directory = scratch();
     let (result, page) = (directory.path().join("result.json"), directory.path().join("page.html"));
-    let short = ["--warehouses", "1", "--terminals", "2", "--duration", "1s", "--warmup", "0"];
+    let short =
+        ["--warehouses", "1", "--size", "tiny", "--terminals", "2", "--duration", "1s", "--warmup", "0"];
     let files = ["--json", text(&result), "--report", text(&page)];
     let ended = lydite(&[["run", url.as_str()].as_slice(), &short, &files].concat()).code(0);
     assert_secret(&ended);

@@ -14,7 +14,7 @@ fn a_run_on_a_database_with_other_warehouses_is_refused_with_advice() {
     let url = loaded::in_sqlite(&directory.path().join("tpcc.sqlite"), 1);
     let ended = lydite(&["run", &url, "--warehouses", "2", "--quiet"]).code(2);
     let error = ended.only_error();
-    assert!(error.contains(&format!("{url} holds 1 small warehouse, but the plan wants 2")), "{error}");
+    assert!(error.contains(&format!("{url} holds 1 tiny warehouse, but the plan wants 2")), "{error}");
     assert!(error.contains("leave --warehouses out, or load again with --fresh"), "{error}");
     let ended = lydite(&["run", &url, "--mode", "rte", "--terminals", "11", "--quiet"]).code(2);
     let error = ended.only_error();
@@ -23,13 +23,12 @@ fn a_run_on_a_database_with_other_warehouses_is_refused_with_advice() {
 }
 
 #[test]
-fn a_database_keeps_its_size_and_a_result_from_small_warehouses_says_so() {
+fn a_database_keeps_its_size_and_a_result_from_tiny_warehouses_says_so() {
     let directory = scratch();
     let url = loaded::in_sqlite(&directory.path().join("tpcc.sqlite"), 1);
-    assert!(lydite(&["check", &url]).code(0).stdout.contains(": 1 small warehouse, loaded by Lydite"));
+    assert!(lydite(&["check", &url]).code(0).stdout.contains(": 1 tiny warehouse, loaded by Lydite"));
     let refused = lydite(&["run", &url, "--size", "standard", "--quiet"]).code(2);
-    let said =
-        "holds warehouses of size small, but the plan wants size standard: leave it out, or load again";
+    let said = "holds warehouses of size tiny, but the plan wants size standard: leave it out, or load again";
     assert!(refused.only_error().contains(said), "{refused:?}");
     for arguments in [["load", &url, "--size", "large"], ["run", &url, "--set", "size=large"]] {
         let refused = lydite(&[arguments.as_slice(), &["--warehouses", "1"]].concat()).code(2);
@@ -41,11 +40,11 @@ fn a_database_keeps_its_size_and_a_result_from_small_warehouses_says_so() {
     let result = directory.path().join("result.json");
     let run = ["run", &url, "--duration", "1s", "--warmup", "0", "--json", text(&result)];
     let shown = lydite(&[&run[..], &["--verbose"]].concat()).code(0).stdout;
-    assert!(shown.contains("1 small warehouse,") && shown.contains("! The warehouses are small"), "{shown}");
-    assert!(shown.contains("not met: rows of the tables (4.3.3.1): size small: 10000 items"), "{shown}");
-    assert_eq!(json(&result)["plan"]["size"], "small");
+    assert!(shown.contains("1 tiny warehouse,") && shown.contains("! The warehouses are tiny"), "{shown}");
+    assert!(shown.contains("not met: rows of the tables (4.3.3.1): size tiny: 1000 items"), "{shown}");
+    assert_eq!(json(&result)["plan"]["size"], "tiny");
     lydite(&[&run[..], &["--fresh"]].concat()).code(0);
-    assert_eq!(json(&result)["plan"]["size"], "small", "the same again");
+    assert_eq!(json(&result)["plan"]["size"], "tiny", "the same again");
     let refused = lydite(&["run", &url, "--resume"]).code(2);
     assert!(refused.only_error().contains("--resume: is for `lydite load`"), "{refused:?}");
     assert_consistent(&url);
@@ -66,7 +65,7 @@ fn a_load_on_a_loaded_database_is_refused_and_replaces_it_only_when_told_fresh()
         let ended =
             lydite(&[["load", &url, "--warehouses", "1", "--quiet"].as_slice(), &more].concat()).code(2);
         let error = ended.only_error();
-        assert!(error.contains("loaded already, with 1 small warehouse from seed 1"), "{error}");
+        assert!(error.contains("loaded already, with 1 tiny warehouse from seed 1"), "{error}");
         assert!(error.contains("--fresh"), "{error}");
     }
     assert!(marked(), "the refused loads touched nothing");

@@ -1,7 +1,8 @@
 //! The engines and clusters of MariaDB: the kit that proves a target on each of them, and runs.
 
 use crate::program::{
-    Program, assert_checks_hold, assert_consistent, json, lydite, scratch, text, total, windows_from,
+    Program, assert_checks_hold, assert_consistent, json, longer_windows, lydite, scratch, text, total,
+    windows_from,
 };
 use lydite_testkit::galera;
 use lydite_testkit::mariadb::{self, FAST, Server};
@@ -20,11 +21,11 @@ fn run(url: &str, warehouses: &str) -> Value {
     run_until(url, warehouses, |result| total(result, "committed") > 0)
 }
 
-/// Runs for a few seconds, and longer as long as a result does not have `enough`; all conditions must hold each time.
+/// Runs for a second, and longer as long as a result does not have `enough`; all conditions must hold each time.
 fn run_until(url: &str, warehouses: &str, enough: impl Fn(&Value) -> bool) -> Value {
     let directory = scratch();
     let path = directory.path().join("result.json");
-    windows_from("4s", |window| {
+    longer_windows(|window| {
         let run = ["run", url, "--warehouses", warehouses, "--duration", window, "--warmup", "0"];
         let more = ["--set", "size=tiny", "--quiet", "--terminals", "6", "--json", text(&path)];
         Program::new(&[&run[..], &more].concat()).run().code(0);
@@ -99,7 +100,9 @@ fn a_galera_cluster_passes_the_kit_and_keeps_the_conditions_through_conflicts_an
     windows_from("25s", |window| {
         let before = orders();
         let plan = ["run", &all_nodes, "--duration", window, "--warmup", "0", "--terminals", "6", "--quiet"];
-        let mut running = Program::new(&[&plan[..], &["--json", text(&path)]].concat()).start();
+        // A rate that leaves the processors to others while the nodes wait.
+        let more = ["--mode", "open", "--rate", "60", "--json", text(&path)];
+        let mut running = Program::new(&[&plan[..], &more].concat()).start();
         if !running.reaches("orders", || orders() > before + 20) {
             return None;
         }

@@ -369,7 +369,7 @@ fn a_server_that_goes_away_is_told_with_what_it_leaves_behind() {
     assert!(
         ended.errors().iter().any(|line| {
             line.contains("condition 3.3.2.1 will not hold")
-                && line.contains(&format!("lydite load {url} --warehouses 2 --size small --seed 1 --fresh"))
+                && line.contains(&format!("lydite load {url} --warehouses 2 --size tiny --seed 1 --fresh"))
         }),
         "{ended:?}"
     );
@@ -425,7 +425,7 @@ fn what_can_not_be_tested_is_refused_with_what_to_type() {
     let words = format!("lydite load {empty} --warehouses 2");
     assert!(refused.only_error().contains(&words), "{refused:?}");
     let refused = lydite(&["verify", &one]).code(2);
-    let words = format!("lydite load {one} --warehouses 2 --size small --seed 1 --fresh");
+    let words = format!("lydite load {one} --warehouses 2 --size tiny --seed 1 --fresh");
     assert!(refused.only_error().contains(&words), "{refused:?}");
     for url in ["null:", "sqlite:", "gemel:"] {
         lydite(&["verify", url]).code(2).only_error();

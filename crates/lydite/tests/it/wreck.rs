@@ -319,7 +319,7 @@ fn a_server_that_demands_primary_keys_gets_one_on_history_and_the_same_rows() {
     let url = server.create_database("tpcc");
     for (options, key) in [("", "h_id"), ("?partitions=2", "h_id,h_w_id")] {
         let url = format!("{url}{options}");
-        let load = ["load", &url, "--warehouses", "1", "--size", "small", "--fresh", "--quiet"];
+        let load = ["load", &url, "--warehouses", "1", "--size", "tiny", "--fresh", "--quiet"];
         lydite(&load).code(0);
         assert_eq!(crate::program::checksums(&url), loaded::sums(1), "{options}");
         let columns = "SELECT group_concat(column_name ORDER BY seq_in_index) FROM information_schema.statistics \
@@ -341,7 +341,7 @@ fn history_has_a_key_where_the_url_wants_one_and_the_rows_are_the_same() {
     let (postgres, mariadb) = (postgres::shared(), mariadb::shared());
     for url in [postgres.create_database("history_key"), mariadb.create_database("history_key")] {
         let url = format!("{url}?history_key=on");
-        lydite(&["load", &url, "--warehouses", "1", "--size", "small", "--quiet"]).code(0);
+        lydite(&["load", &url, "--warehouses", "1", "--size", "tiny", "--quiet"]).code(0);
         assert_eq!(crate::program::checksums(&url), loaded::sums(1));
         let directory = scratch();
         let result = directory.path().join("result.json");

@@ -16,8 +16,10 @@ use std::time::{Duration, Instant};
 
 /// Far longer than any command of these tests takes on a busy machine: what takes longer hangs.
 const PATIENCE: Duration = Duration::from_secs(20 * 60);
-/// Time between two looks at a condition.
+/// Time between two looks at a program.
 const LOOK: Duration = Duration::from_millis(20);
+/// Time between two looks at a condition. Most ask a server by a client program, which costs processor time.
+const LOOK_AT_CONDITION: Duration = Duration::from_millis(50);
 
 /// The five types of transactions, as results name them.
 pub(crate) const TYPES: [&str; 5] = ["new_order", "payment", "order_status", "delivery", "stock_level"];
@@ -182,7 +184,7 @@ impl Running {
                 let ended = self.end();
                 panic!("{} before {what}: {ended:?}", self.shown);
             }
-            thread::sleep(LOOK);
+            thread::sleep(LOOK_AT_CONDITION);
         }
     }
 
@@ -198,7 +200,7 @@ impl Running {
                 return false;
             }
             assert!(self.begun.elapsed() <= PATIENCE, "{} before {what}", self.shown);
-            thread::sleep(LOOK);
+            thread::sleep(LOOK_AT_CONDITION);
         }
     }
 
@@ -371,7 +373,9 @@ pub(crate) fn longer_windows<T>(measure: impl FnMut(&str) -> Option<T>) -> T {
 /// As [`longer_windows`], for a run of which an idle machine needs another duration first.
 pub(crate) fn windows_from<T>(first: &str, mut measure: impl FnMut(&str) -> Option<T>) -> T {
     let length = |window: &str| time(window).expect("a time");
-    let longer = ["1s", "6s", "20s", "60s"].into_iter().filter(|window| length(window) >= 2 * length(first));
+    let longer = ["1s", "3s", "6s", "10s", "20s", "60s"]
+        .into_iter()
+        .filter(|window| length(window) >= 2 * length(first));
     std::iter::once(first).chain(longer).find_map(&mut measure).expect("a minute to be long enough")
 }
 
