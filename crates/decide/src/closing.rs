@@ -9,9 +9,10 @@ use crate::search::{Limit, Range, Step, Zone};
 const END_ERROR: f64 = 0.2;
 /// Fewest runs of a line that ends a search.
 const LEAST_OF_LINE: usize = 6;
-/// Most runs of a search before it turns to the ends, whatever is known then, and most in all.
+/// Most runs of a search before it turns to the ends, whatever is known then.
 const MOST_BEFORE_ENDS: usize = 40;
-const MOST_IN_ALL: usize = 52;
+/// Most runs of a search that has neighbours of the limit.
+pub const MOST_IN_ALL: usize = 52;
 /// Distances of the runs from the limit, in resolutions. Levels on both sides make the line known, and those above the
 /// limit have more requests that count.
 const AROUND: [f64; 4] = [-1.0, 1.0, 0.0, 2.0];

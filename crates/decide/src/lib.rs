@@ -20,7 +20,7 @@ mod ratio;
 mod search;
 mod share;
 
-pub use closing::Tried;
+pub use closing::{MOST_IN_ALL, Tried};
 pub use crossing::{Crossing, INTERVAL_ERROR, crossing};
 pub use difference::{Difference, difference_of_groups, difference_of_pairs, mean_of_runs};
 pub use growth::{Growth, growth};

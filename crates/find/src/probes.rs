@@ -4,7 +4,7 @@
 use crate::experiment::Searched;
 use crate::judge::{Doubt, Judged, MOST_RUNS, Verdict, judge, limit};
 use crate::played::Played;
-use lydite_decide::{Crossing, Limit, Probe, Step, Tried, Zone};
+use lydite_decide::{Crossing, Limit, MOST_IN_ALL, Probe, Step, Tried, Zone};
 
 /// Runs that are repeated at most because the machine was busy. On a machine that always is, repeating does not help.
 const MOST_REPEATS: usize = 4;
@@ -92,11 +92,14 @@ impl Probes {
         let votes = self.votes(asked);
         let zone = asked.range.zone(&votes);
         let line = zone.and_then(|zone| Some((zone, self.line(asked, runs, zone)?)));
-        let step = line.and_then(|(zone, line)| {
-            let made = self.counting(runs).len();
-            asked.range.close_in(&line, made, &self.tried(asked, runs), zone)
-        });
-        let step = step.unwrap_or_else(|| {
+        let made = self.counting(runs).len();
+        let step =
+            line.and_then(|(zone, line)| asked.range.close_in(&line, made, &self.tried(asked, runs), zone));
+        // Runs that contradict each other without end leave what is known.
+        let is_enough = made >= MOST_IN_ALL;
+        let given_up =
+            zone.filter(|_| is_enough).map(|Zone { holds, fails }| Limit::Between { holds, fails });
+        let step = step.or(given_up.map(Step::Done)).unwrap_or_else(|| {
             // Where no line fits, the majority of whole probes decides.
             match self.all.last().filter(|last| !last.is_closed()) {
                 Some(last) if zone.is_some() => Step::Probe(last.level),
@@ -134,7 +137,8 @@ impl Probes {
         // Between two levels that are certain the middle tells more than a line, which a steep system does not follow.
         let is_certain =
             |level: f64| levels.iter().any(|of| of.level == level && of.judged.doubt == Doubt::No);
-        let needs_none = is_certain(zone.holds) && is_certain(zone.fails);
+        let is_open = |of: &Pooled| zone.holds < of.level && of.level < zone.fails;
+        let needs_none = is_certain(zone.holds) && is_certain(zone.fails) && !levels.iter().any(is_open);
         (zone.admits(&line) && !is_beyond && !needs_none).then_some(line)
     }
 
