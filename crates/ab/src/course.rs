@@ -84,8 +84,8 @@ impl<'a> Course<'a> {
         if !has_runs && self.servers.has_settings() {
             self.servers.try_out(self.interrupt)?;
         }
-        let program = self.store.records().program().to_owned();
-        self.experiment.kept(self.interrupt).keep(self.store.records_mut(), &program, has_runs)?;
+        let program = self.store.records.program().to_owned();
+        self.experiment.kept(self.interrupt).keep(&mut self.store.records, &program, has_runs)?;
         let planned = planned(self.experiment, Side::A) + planned(self.experiment, Side::B);
         let left = Progress::of(&self.slots, &self.experiment.looking).most_left(&self.experiment.looking);
         View::new(self.style, 0, 0).note(&format!(
@@ -108,7 +108,7 @@ impl<'a> Course<'a> {
     fn end(&self) -> End {
         let looking = &self.experiment.looking;
         let progress = Progress::of(&self.slots, looking);
-        judge(&progress.counted, looking, Duration::from_secs_f64(self.store.records().took_s())).end
+        judge(&progress.counted, looking, Duration::from_secs_f64(self.store.records.took_s())).end
     }
 
     /// Gives servers their usual settings, and ends the labs that this command started.
@@ -192,7 +192,7 @@ impl<'a> Course<'a> {
             verify: variant.subject.given.contains_key("verify") || variant.subject.plan.micro.is_some(),
             target: url,
         };
-        let (json, lock) = (self.store.result(side, number), self.store.records().files.lock());
+        let (json, lock) = (self.store.result(side, number), self.store.records.files.lock());
         let made = play(&run, &json, lock, self.interrupt, &mut |elapsed| view.update(&now, elapsed));
         view.finish();
         let ending = made.unwrap_or_else(|error| Ending::without_start(&error));
@@ -205,12 +205,8 @@ impl<'a> Course<'a> {
     fn run_before(&self, side: Side) -> Outcome {
         let Some(command) = &self.experiment.side(side).before else { return Ok(()) };
         let flag = flag(side, "before");
-        let log = self
-            .store
-            .records()
-            .files
-            .path()
-            .join(format!("before.{}.log", letter(side).to_ascii_lowercase()));
+        let log =
+            self.store.records.files.path().join(format!("before.{}.log", letter(side).to_ascii_lowercase()));
         let before = ShellCommand {
             name: &flag,
             command,
@@ -282,8 +278,8 @@ impl<'a> Course<'a> {
     /// They can't be written.
     pub(crate) fn write(&self) -> Result<Ab, Failure> {
         let ab = document(self.experiment, &self.store, &self.slots, &self.environment);
-        self.store.records().files.write_json(FILES.documents[0], &ab)?;
-        self.store.records().files.write(FILES.documents[1], &render_ab(&ab))?;
+        self.store.records.files.write_json(FILES.documents[0], &ab)?;
+        self.store.records.files.write(FILES.documents[1], &render_ab(&ab))?;
         Ok(ab)
     }
 }

@@ -29,7 +29,7 @@ pub(crate) fn document(
 ) -> Ab {
     let looking = &experiment.looking;
     let progress = Progress::of(slots, looking);
-    let took = Duration::from_secs_f64(store.records().took_s());
+    let took = Duration::from_secs_f64(store.records.took_s());
     let ab = judge(&progress.counted, looking, took);
     let of_role = |role: Role| slots.iter().zip(&progress.roles).filter(move |(_, of)| **of == role);
     let counted: Vec<&Slot> = of_role(Role::Counted).map(|(slot, _)| slot).collect();

@@ -36,8 +36,8 @@ pub fn run(experiment: &Experiment, style: Style, interrupt: &Interrupt) -> Outc
     let mut store = Store::open(experiment, interrupt)?;
     if experiment.fresh {
         // What the databases held comes first: the results that are deleted say nothing of it.
-        experiment.kept(interrupt).give_back(store.records_mut())?;
-        store.records_mut().clear()?;
+        experiment.kept(interrupt).give_back(&mut store.records)?;
+        store.records.clear()?;
     }
     let mut course = Course::read(experiment, store, style, interrupt)?;
     let made = course.go();
@@ -45,10 +45,10 @@ pub fn run(experiment: &Experiment, style: Style, interrupt: &Interrupt) -> Outc
     let ab = course.write()?;
     let has_runs = ab.pairs.iter().any(|pair| pair.a.value.or(pair.b.value).is_some());
     let data = if ab.status == Status::Partial && has_runs {
-        experiment.kept(interrupt).complain_of(course.store().records().templates());
+        experiment.kept(interrupt).complain_of(course.store().records.templates());
         Ok(())
     } else {
-        experiment.kept(interrupt).give_back(course.store_mut().records_mut())
+        experiment.kept(interrupt).give_back(&mut course.store_mut().records)
     };
     let mut failures: Vec<Failure> = [made, servers, data].into_iter().filter_map(Result::err).collect();
     let files = (experiment.out.as_path(), FILES.documents);

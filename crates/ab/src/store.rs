@@ -20,7 +20,7 @@ pub(crate) static FILES: Files = Files {
     is_run: |name| number_of(name).is_some(),
 };
 
-/// The facts in which two calls must agree to be the same experiment.
+/// Two calls are the same experiment if they agree in all of these.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Identity {
     a: Known,
@@ -85,7 +85,9 @@ impl sweep::Identity for Identity {
 
 /// The directory, locked for this process while the value lives.
 #[derive(Debug)]
-pub(crate) struct Store(Records<Identity, Ending>);
+pub(crate) struct Store {
+    pub(crate) records: Records<Identity, Ending>,
+}
 
 impl Store {
     /// Creates the directory, or opens it if it holds results of this experiment.
@@ -95,23 +97,14 @@ impl Store {
     pub(crate) fn open(experiment: &Experiment, interrupt: &Interrupt) -> Result<Self, Failure> {
         let kept = experiment.kept(interrupt);
         let identity = Identity::of(experiment);
-        Records::open(&experiment.out, &FILES, identity, experiment.fresh, |noted| kept.check(noted))
-            .map(Self)
-    }
-
-    /// Returns the records.
-    pub(crate) fn records(&self) -> &Records<Identity, Ending> {
-        &self.0
-    }
-
-    /// Returns the records, to change them.
-    pub(crate) fn records_mut(&mut self) -> &mut Records<Identity, Ending> {
-        &mut self.0
+        let records =
+            Records::open(&experiment.out, &FILES, identity, experiment.fresh, |noted| kept.check(noted))?;
+        Ok(Self { records })
     }
 
     /// Returns the name of the template of a side, if it has one.
     pub(crate) fn template(&self, side: Side) -> Option<String> {
-        self.0.template(side as usize)
+        self.records.template(side as usize)
     }
 
     /// Returns the path of a run's result, relative to the directory.
@@ -121,7 +114,7 @@ impl Store {
 
     /// Returns the path of a run's result.
     pub(crate) fn result(&self, side: Side, number: u32) -> PathBuf {
-        self.0.result(&name(side, number))
+        self.records.result(&name(side, number))
     }
 
     /// Returns the numbers of the pairs with a result or an ending, in their order.
@@ -129,8 +122,8 @@ impl Store {
     /// # Errors
     /// The directory can't be read.
     pub(crate) fn numbers(&self) -> Result<BTreeSet<u32>, Failure> {
-        let results = self.0.results()?;
-        Ok(results.iter().chain(self.0.runs().keys()).filter_map(|name| number_of(name)).collect())
+        let results = self.records.results()?;
+        Ok(results.iter().chain(self.records.runs().keys()).filter_map(|name| number_of(name)).collect())
     }
 
     /// Reads a run's result; `None` if it has none.
@@ -138,22 +131,22 @@ impl Store {
     /// # Errors
     /// The file is there and is no result.
     pub(crate) fn read(&self, side: Side, number: u32) -> Result<Option<RunResult>, ResultError> {
-        self.0.read(&name(side, number))
+        self.records.read(&name(side, number))
     }
 
     /// Returns the stored ending of a run.
     pub(crate) fn ending(&self, side: Side, number: u32) -> Option<&Ending> {
-        self.0.runs().get(&name(side, number))
+        self.records.runs().get(&name(side, number))
     }
 
     /// Stores the ending of a run.
     pub(crate) fn remember(&mut self, side: Side, number: u32, ending: Ending) -> Outcome {
-        self.0.remember(name(side, number), ending)
+        self.records.remember(name(side, number), ending)
     }
 
     /// Deletes the results and endings of a pair that is made again.
     pub(crate) fn forget(&mut self, number: u32) -> Outcome {
-        [Side::A, Side::B].into_iter().try_for_each(|side| self.0.forget(&name(side, number)))
+        [Side::A, Side::B].into_iter().try_for_each(|side| self.records.forget(&name(side, number)))
     }
 }
 

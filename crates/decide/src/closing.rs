@@ -30,6 +30,16 @@ pub struct Tried {
     pub is_settled: bool,
 }
 
+/// One of the two levels of the answer.
+enum End {
+    /// The runs say that it is one.
+    Found(f64),
+    /// This level may be one: it is tried next.
+    Try(f64),
+    /// All places for it were tried in vain.
+    None,
+}
+
 impl Range {
     /// Returns the next step of a search of `made` runs so far whose limit is at a crossing within the zone that they
     /// leave, by the levels that were tried. `None` if whole levels are too coarse for it: then [`Range::next`] goes
@@ -48,18 +58,17 @@ impl Range {
                 (crossing.at + around * width).clamp(zone.holds - 2.0 * width, zone.fails + 2.0 * width);
             return Some(Step::Probe(self.level(level)));
         }
-        let step = match (self.end(crossing, tried, true), self.end(crossing, tried, false)) {
-            (Some(Ok(holds)), Some(Ok(fails))) => Step::Done(Limit::Between { holds, fails }),
-            (Some(Err(level)), _) | (_, Some(Err(level))) if made < MOST_IN_ALL => Step::Probe(level),
+        let step = match [true, false].map(|holds| self.end(crossing, tried, holds)) {
+            [End::Found(holds), End::Found(fails)] => Step::Done(Limit::Between { holds, fails }),
+            [End::Try(level), _] | [_, End::Try(level)] if made < MOST_IN_ALL => Step::Probe(level),
             // The runs contradict each other: what is left is what the search knew before.
             _ => Step::Done(Limit::Between { holds: zone.holds, fails: zone.fails }),
         };
         Some(step)
     }
 
-    /// Returns the level of the answer on one side of the limit, or the level that is tried next for it; none if all
-    /// places failed to be one.
-    fn end(&self, crossing: &Crossing, tried: &[Tried], holds: bool) -> Option<Result<f64, f64>> {
+    /// Returns the level of the answer on one side of the limit.
+    fn end(&self, crossing: &Crossing, tried: &[Tried], holds: bool) -> End {
         let side = if holds { -1.0 } else { 1.0 };
         let width = self.resolution * crossing.at;
         let (least, wanted) = (crossing.reach(END_ERROR), crossing.reach(INTERVAL_ERROR));
@@ -68,14 +77,14 @@ impl Range {
             tried.iter().filter(|of| (least..=wanted + width).contains(&beyond(of.level))).collect();
         near.sort_by(|a, b| beyond(a.level).total_cmp(&beyond(b.level)));
         if let Some(found) = near.iter().find(|of| of.is_settled && of.held == holds) {
-            return Some(Ok(found.level));
+            return End::Found(found.level);
         }
         if let Some(open) = near.iter().find(|of| !of.is_settled) {
-            return Some(Err(open.level));
+            return End::Try(open.level);
         }
         let place = |place: u32| wanted + f64::from(place) * width / f64::from(PLACES);
         let places = (0..PLACES).map(|at| self.level(crossing.at + side * place(at)));
         let untried = |level: &f64| tried.iter().all(|of| of.level != *level) && beyond(*level) > 0.0;
-        places.into_iter().find(untried).map(Err)
+        places.into_iter().find(untried).map_or(End::None, End::Try)
     }
 }

@@ -35,9 +35,9 @@ pub struct Range {
     pub start: f64,
     /// True if only whole numbers are levels.
     pub whole: bool,
-    /// The share by which the answer may be wrong, as 0.03. Above 0. A search without shares ends as soon as the
-    /// failing level is at most this share above the holding one; one with shares as soon as the interval of the limit
-    /// reaches at most this share to both sides.
+    /// Precision of the answer as a share of it, as 0.03. Above 0. A search without shares ends as soon as the failing
+    /// level is at most so far above the holding one, and one with shares as soon as the interval of the limit reaches
+    /// at most so far to both sides.
     pub resolution: f64,
 }
 
@@ -75,7 +75,7 @@ pub enum Limit {
     },
 }
 
-/// The part of a range in which the limit is.
+/// Two levels with the limit between them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Zone {
     /// Held, as all levels below it.
@@ -136,7 +136,7 @@ impl Range {
     }
 
     /// Returns the highest level below all that failed and the lowest above all that held, if the two are near each
-    /// other. What is between them is in doubt.
+    /// other. The levels between them are in doubt.
     #[must_use]
     pub fn zone(&self, probes: &[Probe]) -> Option<Zone> {
         let votes = votes(probes);

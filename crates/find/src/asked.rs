@@ -9,7 +9,7 @@ use lydite_plan::entries::Entries;
 use lydite_plan::values::{flag, longer_than_nothing};
 use lydite_sweep::{Common, Copies, DEFAULT_TARGET, Origin, Subject, reject_keys_of_single_runs};
 
-/// The search ends when the failing level is at most this share above the holding one, unless the user says another.
+/// Precision of the answer as a share, unless the user asks for another.
 const RESOLUTION: f64 = 0.02;
 
 /// Settings of the user.
@@ -27,7 +27,7 @@ pub struct Asked {
     pub highest: Option<String>,
     /// First level.
     pub start: Option<String>,
-    /// Share by which the answer may be wrong, in percent.
+    /// Precision of the answer in percent.
     pub resolution: Option<String>,
     /// Most time of all runs.
     pub time: Option<String>,

@@ -1,5 +1,4 @@
-//! The course of a search: runs at one level after the other, until two neighbours are close enough, or the time is
-//! over.
+//! The course of a search: runs at one level after the other, until the limit is known or the time is over.
 
 use crate::document::document;
 use crate::experiment::Experiment;
@@ -27,8 +26,8 @@ const MOST_LEFT: u32 = 30;
 pub(crate) struct Course<'a> {
     experiment: &'a Experiment,
     store: Store,
-    /// Runs with a result, with their numbers.
-    runs: Vec<(u32, Played)>,
+    /// Runs with a result.
+    runs: Vec<Played>,
     environment: Environment,
     labs: Labs,
     interrupt: &'a Interrupt,
@@ -55,7 +54,7 @@ impl<'a> Course<'a> {
             match result.filter(|_| counts(&run.ending)) {
                 Some(result) => {
                     environment.note(&result);
-                    runs.push((number, Played::of(&run, &result, &experiment.objectives)));
+                    runs.push(Played::of(number, &run, &result, &experiment.objectives));
                 }
                 None => store.forget(number)?,
             }
@@ -81,9 +80,9 @@ impl<'a> Course<'a> {
         if !matches!(self.next(), Next::Run(_)) || self.is_late() {
             return self.judged();
         }
-        let program = self.store.records().program().to_owned();
+        let program = self.store.records.program().to_owned();
         let has_runs = !self.runs.is_empty();
-        self.experiment.kept(self.interrupt).keep(self.store.records_mut(), &program, has_runs)?;
+        self.experiment.kept(self.interrupt).keep(&mut self.store.records, &program, has_runs)?;
         View::new(self.style, 0, 0).note(&format!(
             "searching the highest {}, {} to {}: {} there already, each takes {} s and what is around it; the database is {}",
             self.experiment.quantity.title,
@@ -117,13 +116,11 @@ impl<'a> Course<'a> {
     }
 
     fn next(&self) -> Next {
-        let runs: Vec<Played> = self.runs.iter().map(|(_, run)| run.clone()).collect();
-        let asked = self.experiment.asked();
-        Probes::of(&asked, &runs).next(&asked, &runs)
+        Probes::of(&self.experiment.asked(), &self.runs).next(&self.experiment.range)
     }
 
     fn is_late(&self) -> bool {
-        let took = Duration::from_secs_f64(self.store.records().took_s());
+        let took = Duration::from_secs_f64(self.store.records.took_s());
         self.experiment.most_time.is_some_and(|most| took >= most)
     }
 
@@ -142,7 +139,7 @@ impl<'a> Course<'a> {
         let url = subject.lab.as_ref().map(|lab| self.labs.url(lab, self.interrupt)).transpose()?;
         let number = self.store.runs().last_key_value().map_or(1, |(last, _)| last + 1);
         // A process that was killed may have left the result of a run that it did not note.
-        self.store.records().files.remove(&Store::file(number))?;
+        self.store.records.files.remove(&Store::file(number))?;
         let mut given = subject.given.clone();
         given.insert(experiment.quantity.key.to_owned(), (experiment.quantity.value)(level));
         // Two runs of a level with the same inputs and arrivals would be one sample, not two.
@@ -163,11 +160,11 @@ impl<'a> Course<'a> {
             label: &label,
             given: &given,
             tables: &subject.tables,
-            begin: experiment.origin.begin(self.store.records().template(0)),
+            begin: experiment.origin.begin(self.store.records.template(0)),
             verify: given.contains_key("verify") || subject.plan.micro.is_some(),
             target: url,
         };
-        let (json, lock) = (self.store.result(number), self.store.records().files.lock());
+        let (json, lock) = (self.store.result(number), self.store.records.files.lock());
         let made = play(&run, &json, lock, self.interrupt, &mut |elapsed| view.update(&now, elapsed));
         view.finish();
         let ending = made.unwrap_or_else(|error| Ending::without_start(&error));
@@ -220,7 +217,7 @@ impl<'a> Course<'a> {
             });
         };
         self.environment.note(&result);
-        let played = Played::of(run, &result, &self.experiment.objectives);
+        let played = Played::of(number, run, &result, &self.experiment.objectives);
         if played.checks_failed > 0 || run.ending.exit_code == Some(1) {
             return Err(Failure::CheckFailed(said()));
         }
@@ -233,7 +230,7 @@ impl<'a> Course<'a> {
                 )),
             });
         }
-        self.runs.push((number, played));
+        self.runs.push(played);
         Ok(())
     }
 
@@ -266,8 +263,8 @@ impl<'a> Course<'a> {
             find.find.end = End::Time;
             find.status = Status::Complete;
         }
-        self.store.records().files.write_json(FILES.documents[0], &find)?;
-        self.store.records().files.write(FILES.documents[1], &render_find(&find))?;
+        self.store.records.files.write_json(FILES.documents[0], &find)?;
+        self.store.records.files.write(FILES.documents[1], &render_find(&find))?;
         Ok(find)
     }
 }

@@ -1,9 +1,9 @@
 //! The document of a search, from its runs.
 
 use crate::experiment::{Experiment, Searched};
-use crate::judge::{Doubt, Verdict, judge, shares};
+use crate::judge::{Doubt, Verdict, shares};
 use crate::played::Played;
-use crate::probes::{Next, Probed, Probes};
+use crate::probes::{Next, Pooled, Probed, Probes};
 use crate::store::{Store, shown};
 use lydite_decide::{Crossing, INTERVAL_ERROR, Limit};
 use lydite_report::Requirement;
@@ -17,18 +17,17 @@ const FINDINGS: usize = 8;
 /// An answer with less confidence is a guess.
 const UNSURE: f64 = 0.5;
 
-/// Returns the document of the runs so far, each with its number.
+/// Returns the document of the runs so far.
 pub(crate) fn document(
     experiment: &Experiment,
     store: &Store,
-    numbered: &[(u32, Played)],
+    runs: &[Played],
     environment: &Environment,
 ) -> Find {
-    let runs: Vec<Played> = numbered.iter().map(|(_, run)| run.clone()).collect();
-    let probes = Probes::of(&experiment.asked(), &runs);
-    let levels = Level::all(&probes.all);
-    let found = found(&experiment.asked(), &runs, &probes);
-    let warnings = warnings(&experiment.objectives, &runs, &levels, &found, &probes);
+    let probes = Probes::of(&experiment.asked(), runs);
+    let levels = Level::all(&probes);
+    let found = found(&experiment.asked(), runs, &probes);
+    let warnings = warnings(&experiment.objectives, runs, &levels, &found, &probes);
     Find {
         lydite: env!("CARGO_PKG_VERSION").into(),
         format: FIND_FORMAT,
@@ -36,12 +35,8 @@ pub(crate) fn document(
         label: experiment.label.clone(),
         plan: shown(experiment),
         reload: experiment.origin.words().to_owned(),
-        took_s: store.records().took_s(),
-        runs: numbered
-            .iter()
-            .enumerate()
-            .map(|(place, (number, run))| of_run(*number, run, probes.number_of(place)))
-            .collect(),
+        took_s: store.records.took_s(),
+        runs: runs.iter().enumerate().map(|(place, run)| of_run(run, probes.number_of(place))).collect(),
         environment: environment.clone(),
         warnings,
         find: found,
@@ -52,17 +47,19 @@ pub(crate) fn document(
 struct Level<'a> {
     level: f64,
     probes: Vec<&'a Probed>,
+    /// The doubt about all its runs together.
+    doubt: Doubt,
 }
 
 impl<'a> Level<'a> {
     /// Returns all levels in ascending order.
-    fn all(probes: &'a [Probed]) -> Vec<Self> {
-        let mut sorted: Vec<&Probed> = probes.iter().collect();
-        sorted.sort_by(|a, b| a.level.total_cmp(&b.level));
-        let levels = sorted.chunk_by(|a, b| a.level == b.level);
-        levels
-            .filter_map(|probes| Some(Self { level: probes.first()?.level, probes: probes.to_vec() }))
-            .collect()
+    fn all(probes: &'a Probes) -> Vec<Self> {
+        let of_level = |pooled: &'a Pooled| Self {
+            level: pooled.level,
+            probes: probes.all.iter().filter(|probe| probe.level == pooled.level).collect(),
+            doubt: pooled.judged.doubt,
+        };
+        probes.levels.iter().map(of_level).collect()
     }
 
     fn held(&self) -> usize {
@@ -92,9 +89,9 @@ impl<'a> Level<'a> {
 
 /// Returns the answer of the runs so far.
 pub(crate) fn found(asked: &Searched<'_>, runs: &[Played], probes: &Probes) -> Found {
-    let levels = Level::all(&probes.all);
+    let levels = Level::all(probes);
     let objectives: Vec<String> = asked.objectives.iter().map(|of| of.text().to_owned()).collect();
-    let next = probes.next(asked, runs);
+    let next = probes.next(asked.range);
     let answer = match next {
         Next::Done(Limit::Between { holds, fails }) => Some((holds, fails)),
         _ => None,
@@ -122,7 +119,7 @@ pub(crate) fn found(asked: &Searched<'_>, runs: &[Played], probes: &Probes) -> F
         Next::Unjudged(..) => End::NotJudged,
         Next::Run(_) => End::Open,
     };
-    let limit = probes.limit(asked, runs);
+    let limit = probes.limit.as_ref();
     let confidence = match (end, holds, fails) {
         (End::Found, Some(holds), Some(fails)) => {
             // Without shares each probe that is ahead is a toss of a coin.
@@ -152,11 +149,11 @@ pub(crate) fn found(asked: &Searched<'_>, runs: &[Played], probes: &Probes) -> F
         next_above: fails.map(|level| level.level),
         next_below,
         confidence,
-        limit: limit.as_ref().map(estimate),
+        limit: limit.map(estimate),
         end,
         range: [range.lowest, range.highest],
         resolution: range.resolution,
-        curve: levels.iter().map(|level| rung(asked, runs, level, ends)).collect(),
+        curve: levels.iter().map(|level| rung(asked.objectives, runs, level, ends)).collect(),
     }
 }
 
@@ -165,7 +162,12 @@ fn estimate(limit: &Crossing) -> Estimate {
     Estimate { at: limit.at, low: limit.at - reach, high: limit.at + reach, stalled: limit.stalled }
 }
 
-fn rung(asked: &Searched<'_>, runs: &[Played], level: &Level<'_>, [holds, fails]: [Option<f64>; 2]) -> Rung {
+fn rung(
+    objectives: &[Requirement],
+    runs: &[Played],
+    level: &Level<'_>,
+    [holds, fails]: [Option<f64>; 2],
+) -> Rung {
     let of = level.runs(runs);
     let median = |number: fn(&Played) -> Option<f64>| {
         let values: Vec<f64> = of.iter().filter_map(|run| number(run)).collect();
@@ -176,7 +178,7 @@ fn rung(asked: &Searched<'_>, runs: &[Played], level: &Level<'_>, [holds, fails]
         _ if fails == Some(level.level) => Some(false),
         0 => None,
         // Near the limit chance may have decided, and only all runs together tell.
-        _ if judge(&of, asked.objectives, asked.quantity).doubt == Doubt::Sampling => None,
+        _ if level.doubt == Doubt::Sampling => None,
         lead => Some(lead > 0),
     };
     Rung {
@@ -188,17 +190,17 @@ fn rung(asked: &Searched<'_>, runs: &[Played], level: &Level<'_>, [holds, fails]
         p50_ms: median(|run| run.p50_ms),
         p99_ms: median(|run| run.p99_ms),
         is_thin: of.iter().any(|run| run.is_thin),
-        over: shares(&of, asked.objectives),
+        over: shares(&of, objectives),
         why: if holds == Some(true) { String::new() } else { level.why(holds) },
     }
 }
 
-fn of_run(number: u32, run: &Played, probe: Option<usize>) -> RunOfFind {
+fn of_run(run: &Played, probe: Option<usize>) -> RunOfFind {
     RunOfFind {
-        number,
+        number: run.number,
         level: run.level,
         probe,
-        file: Store::file(number),
+        file: Store::file(run.number),
         busy: run.is_busy,
         tps: run.tps,
         values: run

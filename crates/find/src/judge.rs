@@ -46,7 +46,7 @@ pub(crate) struct Judged {
     pub(crate) doubt: Doubt,
 }
 
-/// What makes a verdict doubtful.
+/// Reason for a doubt about a verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Doubt {
     /// Nothing: it is certain.

@@ -35,18 +35,18 @@ pub fn run(experiment: &Experiment, style: Style, interrupt: &Interrupt) -> Outc
     let mut store = Store::open(experiment, interrupt)?;
     if experiment.fresh {
         // What the database held comes first: the results that are deleted say nothing of it.
-        experiment.kept(interrupt).give_back(store.records_mut())?;
-        store.records_mut().clear()?;
+        experiment.kept(interrupt).give_back(&mut store.records)?;
+        store.records.clear()?;
     }
     let mut course = Course::read(experiment, store, style, interrupt)?;
     let made = course.go();
     let labs = course.end_labs();
     let find = course.write()?;
     let data = if find.status == Status::Partial && !find.runs.is_empty() {
-        experiment.kept(interrupt).complain_of(course.store().records().templates());
+        experiment.kept(interrupt).complain_of(course.store().records.templates());
         Ok(())
     } else {
-        experiment.kept(interrupt).give_back(course.store_mut().records_mut())
+        experiment.kept(interrupt).give_back(&mut course.store_mut().records)
     };
     let without = match (find.find.end, find.find.highest) {
         (End::FailsAtLowest, _) => {

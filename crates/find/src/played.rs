@@ -15,6 +15,8 @@ const GROWTH_ERROR: f64 = 0.01;
 /// A run with a result.
 #[derive(Clone, Debug)]
 pub(crate) struct Played {
+    /// Number of the run.
+    pub(crate) number: u32,
     /// The level of the run.
     pub(crate) level: f64,
     /// Checks that do not hold.
@@ -47,7 +49,7 @@ pub(crate) struct Played {
 
 impl Played {
     /// Takes what is needed from the result of a run.
-    pub(crate) fn of(run: &Run, result: &RunResult, objectives: &[Requirement]) -> Self {
+    pub(crate) fn of(number: u32, run: &Run, result: &RunResult, objectives: &[Requirement]) -> Self {
         let shown = Shown::of(objectives);
         let series = &result.series;
         let medians =
@@ -60,6 +62,7 @@ impl Played {
         });
         let completed = result.completed();
         Self {
+            number,
             level: run.level,
             checks_failed: result.checks.iter().filter(|check| !check.ok).count() as u32,
             is_busy: result.warnings.iter().any(|warning| is_noise(warning)),

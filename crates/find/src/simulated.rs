@@ -10,6 +10,7 @@ use lydite_decide::{ERROR, Range, Second, Share, growth, share_over};
 use lydite_report::Requirement;
 use lydite_report::find::{End, Found};
 use lydite_report::model::{OverLimit, RequirementResult};
+use lydite_testkit::queue::Queue;
 
 /// Seconds of a run.
 const WINDOW: usize = 24;
@@ -30,40 +31,14 @@ impl Dice {
     }
 }
 
-/// A queue with servers that take exponential times (M/M/c).
+/// A queue with the limit of its objective.
 #[derive(Clone, Copy)]
-struct Queue {
-    servers: usize,
-    service_s: f64,
+struct Limited {
+    queue: Queue,
     limit_s: f64,
 }
 
-impl Queue {
-    /// Returns the share of requests that take longer than the limit (Erlang C; Gross and Harris, 2.4).
-    fn share_over(self, rate: f64) -> f64 {
-        let (servers, load) = (self.servers as f64, rate * self.service_s);
-        if load >= servers {
-            return 1.0;
-        }
-        let blocked = (1..=self.servers).fold(1.0, |blocked, n| load * blocked / (n as f64 + load * blocked));
-        let waits = blocked / (1.0 - load / servers * (1.0 - blocked));
-        let (t, spare) = (self.limit_s / self.service_s, servers - 1.0 - load);
-        if spare.abs() < 1e-9 {
-            return (-t).exp() * (1.0 + waits * t);
-        }
-        (-t).exp() * (1.0 + waits * (1.0 - (-t * spare).exp()) / spare)
-    }
-
-    /// Returns the rate at which one request in a hundred takes longer.
-    fn computed(self) -> f64 {
-        let (mut low, mut high) = (0.0, self.servers as f64 / self.service_s);
-        for _ in 0..60 {
-            let middle = (low + high) / 2.0;
-            if self.share_over(middle) > 0.01 { high = middle } else { low = middle }
-        }
-        low
-    }
-
+impl Limited {
     fn objective(self) -> String {
         format!("latency.p99 < {}ms", 1e3 * self.limit_s)
     }
@@ -71,16 +46,14 @@ impl Queue {
     /// Simulates a run of so many seconds after a warm-up.
     fn run(self, dice: &mut Dice, rate: f64, window: usize) -> Played {
         let (warmup, mut now) = (5.0, 0.0);
-        let mut servers = vec![0.0_f64; self.servers];
+        let mut servers = self.queue.idle();
         let mut seconds = vec![Second::default(); window];
         let mut of_second = vec![Vec::new(); window];
         let mut all = Vec::new();
         let mut due = 0_u64;
         while now < warmup + window as f64 {
             now += dice.exponential() / rate;
-            let next = (0..servers.len()).min_by(|a, b| servers[*a].total_cmp(&servers[*b])).unwrap();
-            let free = servers[next].max(now) + dice.exponential() * self.service_s;
-            servers[next] = free;
+            let free = servers.take(now, dice.exponential() * self.queue.service_s);
             due += u64::from(now >= warmup);
             if free < warmup {
                 continue;
@@ -128,6 +101,7 @@ fn played(level: f64, objectives: &[(String, Share)]) -> Played {
         over: Some(OverLimit { allowed: 0.01, share: share.share, low: share.low, high: share.high }),
     };
     Played {
+        number: 0,
         level,
         checks_failed: 0,
         is_busy: false,
@@ -169,7 +143,7 @@ fn go_on(
     let asked = Searched { objectives: &objectives, quantity: levels::of_mode(mode).unwrap(), range };
     loop {
         let probes = Probes::of(&asked, &runs);
-        match probes.next(&asked, &runs) {
+        match probes.next(range) {
             Next::Run(level) => {
                 assert!((range.lowest..=range.highest).contains(&level), "{level}");
                 runs.push(run(level));
@@ -186,18 +160,18 @@ const SEARCHES: usize = 10;
 
 #[test]
 fn found_rates_are_near_the_computed_ones_and_the_limit_is_above_them() {
-    let queue = |servers, service_s, limit_s| Queue { servers, service_s, limit_s };
+    let limited = |servers, service_s, limit_s| Limited { queue: Queue { servers, service_s }, limit_s };
     let asked: Option<usize> = std::env::var("FIND_SEARCHES").ok().map(|asked| asked.parse().unwrap());
-    let mut all = vec![queue(1, 0.001, 0.020), queue(4, 0.006, 0.072)];
+    let mut all = vec![limited(1, 0.001, 0.020), limited(4, 0.006, 0.072)];
     if asked.is_some() {
         let more = [(1, 0.002, 0.024), (1, 0.005, 0.060), (2, 0.004, 0.048), (8, 0.008, 0.096)];
-        all.extend(more.map(|(servers, service_s, limit_s)| queue(servers, service_s, limit_s)));
+        all.extend(more.map(|(servers, service_s, limit_s)| limited(servers, service_s, limit_s)));
     }
     let searches = asked.unwrap_or(SEARCHES);
-    for queue in all {
-        let computed = queue.computed();
+    for limited in all {
+        let computed = limited.queue.rate_of_p99(limited.limit_s);
         let mut dice = Dice(7);
-        let found: Vec<(Found, usize)> = (0..searches).map(|_| queue.search(&mut dice)).collect();
+        let found: Vec<(Found, usize)> = (0..searches).map(|_| limited.search(&mut dice)).collect();
         let count = |holds: &dyn Fn(&Found) -> bool| found.iter().filter(|(of, _)| holds(of)).count();
         let highest = |of: &Found| of.highest.unwrap();
         assert_eq!(count(&|of| of.end == End::Found), searches);
@@ -212,8 +186,9 @@ fn found_rates_are_near_the_computed_ones_and_the_limit_is_above_them() {
         let error = mean(&|of| highest(of) / computed - 1.0);
         let runs = found.iter().map(|(_, runs)| runs).sum::<usize>() / searches;
         let mut fresh = |factor: f64| {
-            let held =
-                |(of, _): &&(Found, usize)| queue.run(&mut dice, factor * highest(of), 60).objectives[0].met;
+            let held = |(of, _): &&(Found, usize)| {
+                limited.run(&mut dice, factor * highest(of), 60).objectives[0].met
+            };
             found.iter().filter(held).count()
         };
         let (holds, holds_above) = (fresh(1.0), fresh(1.15));
@@ -221,7 +196,7 @@ fn found_rates_are_near_the_computed_ones_and_the_limit_is_above_them() {
             "{} x {} s, p99 < {} s: {computed:.1}/s; of {searches} searches {near} within 5 %, {below} at or below, {between} \
              with the limit between, {covered} with it in the interval; mean error {error:.3}, confidence {confidence:.2}, {runs} runs; of {searches} fresh \
              minutes {holds} hold, {holds_above} at 1.15 times",
-            queue.servers, queue.service_s, queue.limit_s
+            limited.queue.servers, limited.queue.service_s, limited.limit_s
         );
         if asked.is_none() {
             assert!(10 * near >= 9 * searches && 10 * below >= 8 * searches, "{near}, {below}");

@@ -32,8 +32,8 @@ impl AsRef<Ending> for Run {
     }
 }
 
-/// The facts in which two calls must agree to be the same search. The range is none of them: what a level showed holds
-/// in any range.
+/// Two calls are the same search if they agree in all of these. The range is not among them: a level holds or fails in any
+/// range.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Identity {
     plan: BTreeMap<String, String>,
@@ -81,7 +81,9 @@ pub(crate) fn shown(experiment: &Experiment) -> BTreeMap<String, String> {
 
 /// The directory, locked for this process while the value lives.
 #[derive(Debug)]
-pub(crate) struct Store(Records<Identity, Run>);
+pub(crate) struct Store {
+    pub(crate) records: Records<Identity, Run>,
+}
 
 impl Store {
     /// Creates the directory, or opens it if it holds results of this search.
@@ -91,18 +93,9 @@ impl Store {
     pub(crate) fn open(experiment: &Experiment, interrupt: &Interrupt) -> Result<Self, Failure> {
         let kept = experiment.kept(interrupt);
         let identity = Identity::of(experiment);
-        Records::open(&experiment.out, &FILES, identity, experiment.fresh, |noted| kept.check(noted))
-            .map(Self)
-    }
-
-    /// Returns the records.
-    pub(crate) fn records(&self) -> &Records<Identity, Run> {
-        &self.0
-    }
-
-    /// Returns the records, to change them.
-    pub(crate) fn records_mut(&mut self) -> &mut Records<Identity, Run> {
-        &mut self.0
+        let records =
+            Records::open(&experiment.out, &FILES, identity, experiment.fresh, |noted| kept.check(noted))?;
+        Ok(Self { records })
     }
 
     /// Returns the path of a run's result, relative to the directory.
@@ -112,12 +105,12 @@ impl Store {
 
     /// Returns the path of a run's result.
     pub(crate) fn result(&self, number: u32) -> PathBuf {
-        self.0.result(&number.to_string())
+        self.records.result(&number.to_string())
     }
 
     /// Returns the runs by their numbers.
     pub(crate) fn runs(&self) -> BTreeMap<u32, Run> {
-        let runs = self.0.runs().iter();
+        let runs = self.records.runs().iter();
         runs.filter_map(|(name, run)| Some((name.parse().ok()?, run.clone()))).collect()
     }
 
@@ -126,16 +119,16 @@ impl Store {
     /// # Errors
     /// The file is there and is no result.
     pub(crate) fn read(&self, number: u32) -> Result<Option<RunResult>, ResultError> {
-        self.0.read(&number.to_string())
+        self.records.read(&number.to_string())
     }
 
     /// Stores a run that has ended.
     pub(crate) fn remember(&mut self, number: u32, run: Run) -> Outcome {
-        self.0.remember(number.to_string(), run)
+        self.records.remember(number.to_string(), run)
     }
 
     /// Deletes a run that does not count, with its result.
     pub(crate) fn forget(&mut self, number: u32) -> Outcome {
-        self.0.forget(&number.to_string())
+        self.records.forget(&number.to_string())
     }
 }

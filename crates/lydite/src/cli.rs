@@ -14,7 +14,7 @@ mod tools;
 pub(crate) use ab::AbArgs;
 use clap::{Args, Parser, Subcommand};
 pub(crate) use documents::{CompareArgs, DiscloseArgs, Paired, PaperSize, ReportArgs, SweepArgs, Undecided};
-pub(crate) use experiment::ExperimentArgs;
+pub(crate) use experiment::{ExperimentArgs, OWN};
 pub(crate) use find::FindArgs;
 pub(crate) use plan_flags::PlanFlags;
 pub(crate) use refusal::one_line;

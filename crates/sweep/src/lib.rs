@@ -46,7 +46,7 @@ pub use experiment::{Experiment, Options};
 pub use kept::{Kept, Noted, Notes};
 pub use origin::Origin;
 pub use records::{Files, Identity, Records};
-pub use subject::{DEFAULT_TARGET, Subject, reject_keys_of_single_runs};
+pub use subject::{DEFAULT_TARGET, Subject, is_for_single_runs, reject_keys_of_single_runs};
 pub use view::{Current, View};
 
 /// Makes the missing runs of a sweep, and prints the summary of all.

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Facts in which two calls must agree to be the same experiment.
+/// Two calls are the same experiment if they agree in all of these.
 pub trait Identity: Serialize + DeserializeOwned {
     /// Returns the differences of another one, a clause each.
     fn differences(&self, now: &Self) -> Vec<String>;

@@ -24,6 +24,12 @@ const OF_SINGLE_RUNS: [(&str, &str); 6] = [
 ];
 const FILE: &str = "each run would write the same file: use the flag of this command";
 
+/// True for a key that experiments over several runs reject, or have a flag of their own for.
+#[must_use]
+pub fn is_for_single_runs(key: &str) -> bool {
+    key == "require" || OF_SINGLE_RUNS.iter().any(|(of, _)| *of == key)
+}
+
 /// Rejects keys that are for single runs: each run of an experiment would write the same file.
 pub fn reject_keys_of_single_runs(entries: &mut Entries) {
     for (key, why) in OF_SINGLE_RUNS {

@@ -1,5 +1,5 @@
 //! Real servers for Lydite's tests: started on loopback on a free port, with their data in a temporary directory,
-//! and ended with the test, also when it fails or is killed.
+//! and ended with the test, also when it fails or is killed. [`queue`] is a simulated one.
 #![expect(clippy::expect_used, clippy::unwrap_used, reason = "only tests use it, and a test may panic")]
 
 mod by_client;
@@ -15,6 +15,7 @@ mod ports;
 pub mod postgres;
 mod prepared;
 mod process;
+pub mod queue;
 pub mod redis;
 pub mod seekdb;
 pub mod spider;
@@ -22,4 +23,4 @@ pub mod tidb;
 
 pub use directory::Directory;
 pub use ports::free_port;
-pub(crate) use ports::free_ports;
+pub(crate) use ports::{free_ports, is_open};

@@ -1,11 +1,10 @@
 //! A MariaDB server for tests.
 
 use crate::Directory;
-use crate::free_port;
 use crate::prepared::{self, Filled};
 use crate::process::{Running, clean_up_at_exit, unprivileged};
+use crate::{free_port, is_open};
 use std::fs;
-use std::net::TcpStream;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -193,7 +192,7 @@ impl Server {
         as_server(&mut command);
         self.running.start(command, libc::SIGKILL, || {
             // The client costs more than a look at the port.
-            TcpStream::connect(("127.0.0.1", self.port)).is_ok()
+            is_open(self.port)
                 && self.client("mariadb-admin").arg("ping").output().expect("mariadb-admin").status.success()
         });
     }

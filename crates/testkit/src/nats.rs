@@ -1,9 +1,8 @@
 //! A NATS server for tests.
 
 use crate::Directory;
-use crate::free_port;
 use crate::process::{Running, clean_up_at_exit};
-use std::net::TcpStream;
+use crate::{free_port, is_open};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -44,7 +43,7 @@ impl Server {
         command.args(["--addr", "127.0.0.1", "--port", &port.to_string(), "--pid", &pid(directory.path())]);
         command.args(arguments);
         let running = Running::new("NATS", directory.path().join("log"));
-        running.start(command, libc::SIGKILL, || TcpStream::connect(("127.0.0.1", port)).is_ok());
+        running.start(command, libc::SIGKILL, || is_open(port));
         Self { port, running, _directory: directory }
     }
 

@@ -1,11 +1,10 @@
 //! PgBouncer in front of a PostgreSQL server, for tests.
 
 use crate::Directory;
-use crate::free_port;
 use crate::postgres;
 use crate::process::{Running, clean_up_at_exit, unprivileged};
+use crate::{free_port, is_open};
 use std::fs;
-use std::net::TcpStream;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -52,7 +51,7 @@ impl PgBouncer {
             command.uid(uid).gid(gid);
         }
         let running = Running::new("PgBouncer", path("log"));
-        running.start(command, libc::SIGKILL, || TcpStream::connect(("127.0.0.1", port)).is_ok());
+        running.start(command, libc::SIGKILL, || is_open(port));
         Self { _directory: directory, running, port }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::process::own_user;
 use std::fs::{self, File};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
@@ -33,6 +33,11 @@ pub fn free_port() -> u16 {
 /// Returns different ports, each like that of [`free_port`].
 pub(crate) fn free_ports<const COUNT: usize>() -> [u16; COUNT] {
     [(); COUNT].map(|()| free_port())
+}
+
+/// True if somebody listens on a port.
+pub(crate) fn is_open(port: u16) -> bool {
+    TcpStream::connect(("127.0.0.1", port)).is_ok()
 }
 
 /// Returns the directory of the locks. Each user has one, since another user can't open its files.

@@ -1,11 +1,10 @@
 //! A PostgreSQL server for tests.
 
 use crate::Directory;
-use crate::free_port;
 use crate::prepared::{self, Filled};
 use crate::process::{Running, clean_up_at_exit, unprivileged};
+use crate::{free_port, is_open};
 use std::fs;
-use std::net::TcpStream;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -191,7 +190,7 @@ impl Server {
         // SIGQUIT ends the server at once, without a checkpoint.
         self.running.start(command, libc::SIGQUIT, || {
             // The client costs more than a look at the port.
-            if TcpStream::connect(("127.0.0.1", self.port)).is_err() {
+            if !is_open(self.port) {
                 return false;
             }
             let mut ready = Command::new(programs().join("pg_isready"));

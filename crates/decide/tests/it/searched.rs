@@ -5,65 +5,30 @@ use lydite_decide::{
     Crossing, ERROR, LEAST_SECONDS, Limit, Probe, Range, Second, Share, Step, Tried, Zone, crossing, growth,
     pooled, share_over,
 };
+use lydite_testkit::queue::Queue;
 
-/// A queue with so many servers, each of which answers after an exponential time with this mean.
-#[derive(Clone, Copy)]
-struct Queue {
-    servers: usize,
-    service_s: f64,
+/// Simulates so many seconds of a queue at a rate.
+fn seconds(queue: Queue, dice: &mut Dice, rate: f64, seconds: usize, limit_s: f64) -> Vec<Second> {
+    let mut servers = queue.idle();
+    let mut counts = vec![Second::default(); seconds];
+    let mut now = 0.0;
+    loop {
+        now += dice.exponential() / rate;
+        let Some(count) = counts.get_mut(now as usize) else { return counts };
+        let answered = servers.take(now, dice.exponential() * queue.service_s);
+        count.all += 1;
+        count.over += u64::from(answered - now > limit_s);
+    }
 }
 
-impl Queue {
-    /// Returns the share of requests that take longer than `limit_s` at a rate (Erlang C; Gross and Harris, 2.4).
-    fn share_over(self, rate: f64, limit_s: f64) -> f64 {
-        let (servers, load) = (self.servers as f64, rate * self.service_s);
-        if load >= servers {
-            return 1.0;
-        }
-        // Erlang B by its recursion, then Erlang C: the share of requests that wait.
-        let blocked = (1..=self.servers).fold(1.0, |blocked, n| load * blocked / (n as f64 + load * blocked));
-        let waits = blocked / (1.0 - load / servers * (1.0 - blocked));
-        let (t, spare) = (limit_s / self.service_s, servers - 1.0 - load);
-        if spare.abs() < 1e-9 {
-            return (-t).exp() * (1.0 + waits * t);
-        }
-        (-t).exp() * (1.0 + waits * (1.0 - (-t * spare).exp()) / spare)
-    }
-
-    /// Returns the rate at which one request in a hundred takes longer.
-    fn rate_of_p99(self, limit_s: f64) -> f64 {
-        let (mut low, mut high) = (0.0, self.servers as f64 / self.service_s);
-        for _ in 0..60 {
-            let middle = (low + high) / 2.0;
-            if self.share_over(middle, limit_s) > 0.01 { high = middle } else { low = middle }
-        }
-        low
-    }
-
-    /// Simulates so many seconds at a rate.
-    fn seconds(self, dice: &mut Dice, rate: f64, seconds: usize, limit_s: f64) -> Vec<Second> {
-        let mut free = vec![0.0_f64; self.servers];
-        let mut counts = vec![Second::default(); seconds];
-        let mut now = 0.0;
-        loop {
-            now += dice.exponential() / rate;
-            let Some(count) = counts.get_mut(now as usize) else { return counts };
-            let next = (0..free.len()).min_by(|a, b| free[*a].total_cmp(&free[*b])).unwrap_or(0);
-            free[next] = free[next].max(now) + dice.exponential() * self.service_s;
-            count.all += 1;
-            count.over += u64::from(free[next] - now > limit_s);
-        }
-    }
-
-    /// Probes a rate: 30 seconds, and up to three times as many as long as chance alone may have decided.
-    fn probe(self, dice: &mut Dice, rate: f64, limit_s: f64) -> bool {
-        let mut all = Vec::new();
-        loop {
-            all.extend(self.seconds(dice, rate, 30, limit_s));
-            let Some(share) = share_over(&all, 0.05) else { panic!("no share of {} seconds", all.len()) };
-            if share.low > 0.01 || share.high < 0.01 || all.len() >= 90 {
-                return share.share < 0.01;
-            }
+/// Probes a rate: 30 seconds, and up to three times as many as long as chance alone may have decided.
+fn probe(queue: Queue, dice: &mut Dice, rate: f64, limit_s: f64) -> bool {
+    let mut all = Vec::new();
+    loop {
+        all.extend(seconds(queue, dice, rate, 30, limit_s));
+        let Some(share) = share_over(&all, 0.05) else { panic!("no share of {} seconds", all.len()) };
+        if share.low > 0.01 || share.high < 0.01 || all.len() >= 90 {
+            return share.share < 0.01;
         }
     }
 }
@@ -91,7 +56,7 @@ fn the_rate_that_is_found_is_within_five_percent_of_the_computed_one() {
         let mut dice = Dice::new(7);
         for _ in 0..20 {
             let range = Range { lowest: 10.0, highest: 1e6, start: 100.0, whole: false, resolution: 0.03 };
-            let (limit, probes) = search(&range, |rate| queue.probe(&mut dice, rate, limit_s));
+            let (limit, probes) = search(&range, |rate| probe(queue, &mut dice, rate, limit_s));
             let Limit::Between { holds, fails } = limit else { panic!("{limit:?}") };
             println!(
                 "{servers} servers: {holds:.0} holds, {fails:.0} fails, computed {computed:.0}; {} probes",

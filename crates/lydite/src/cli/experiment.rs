@@ -2,14 +2,16 @@
 
 use super::PlanFlags;
 use clap::{Arg, Args};
+use lydite_sweep::is_for_single_runs;
 use std::path::PathBuf;
 
-/// Keys of a plan that experiments refuse, so that their help does not offer the flags.
-const REFUSED: [&str; 3] = ["summary", "success_log", "require"];
+/// Keys of a plan whose flags an experiment has itself: its name, its document and its page.
+pub(crate) const OWN: [&str; 3] = ["label", "json", "report"];
 
-/// Hides the flag of a key that experiments refuse.
+/// Hides the flag of a key that experiments refuse, so that their help does not offer it.
 pub(super) fn hide_refused(arg: Arg) -> Arg {
-    let is_refused = REFUSED.contains(&arg.get_id().as_str());
+    let key = arg.get_id().as_str();
+    let is_refused = is_for_single_runs(key) && !OWN.contains(&key);
     if is_refused { arg.hide(true) } else { arg }
 }
 

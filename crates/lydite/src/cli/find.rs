@@ -35,7 +35,7 @@ pub(crate) struct FindArgs {
     /// First one; it doubles until it fails [default: 100 per second, 10 warehouses, or 4 sessions]
     #[arg(long, value_name = "LEVEL")]
     pub(crate) start: Option<String>,
-    /// Share by which the answer may be wrong [default: 2%]
+    /// How closely the limit shall be known, to both sides [default: 2%]
     #[arg(long, value_name = "PERCENT")]
     pub(crate) resolution: Option<String>,
     /// Most time of all runs; no run begins after it

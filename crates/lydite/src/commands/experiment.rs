@@ -1,13 +1,10 @@
 //! Experiments over several runs: what their commands have alike.
 
-use crate::cli::ExperimentArgs;
+use crate::cli::{ExperimentArgs, OWN};
 use lydite_plan::entries::Entries;
 use lydite_plan::keys;
 use lydite_sweep::Common;
 use std::path::PathBuf;
-
-/// Keys of a plan whose flags an experiment has itself: its name, its document and its page.
-const OWN: [&str; 3] = ["label", "json", "report"];
 
 /// Collects the plan file, `--set` and the flags.
 pub(super) fn common(args: ExperimentArgs, out: PathBuf) -> Common {

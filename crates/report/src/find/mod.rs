@@ -49,7 +49,7 @@ pub struct Find {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum End {
-    /// Two levels that are close enough: one holds, one fails, and the limit is between them.
+    /// The limit is known: one level holds, one fails, and it is between them.
     Found,
     /// The lowest level fails.
     FailsAtLowest,
@@ -94,7 +94,7 @@ pub struct Found {
     pub end: End,
     /// Lowest and highest level of interest.
     pub range: [f64; 2],
-    /// The share by which the answer may be wrong.
+    /// Precision that was asked for: 0.02 wants the limit known to 2 % on both sides.
     pub resolution: f64,
     /// The tried levels in ascending order.
     pub curve: Vec<Rung>,
@@ -120,7 +120,7 @@ pub struct Rung {
     pub level: f64,
     /// True if all objectives hold, by the majority of the probes; null if chance may have decided, or if it can't be judged.
     pub holds: Option<bool>,
-    /// Probes: one to three runs each, until their sampling error excludes the limit.
+    /// Probes: one to three runs each.
     pub probes: usize,
     /// Probes that held.
     pub held: usize,
