@@ -23,8 +23,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// Longest single sleep of a wait, so that the wait notices the end of the run.
-const NAP: Nanos = 20_000_000;
+/// Longest single sleep of a wait, so that the wait notices the end of the run. Hundreds of idle sessions wait so: shorter
+/// sleeps cost processor time, which the database may need.
+const NAP: Nanos = 100_000_000;
 /// Bounds of the back-off between two attempts to reconnect.
 const RECONNECT: RetryPolicy = RetryPolicy {
     attempts: u32::MAX,
