@@ -11,7 +11,7 @@ export CARGO_FLAGS
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run test quick lint deny audit bench clean
+.PHONY: help run test quick lint book deny audit bench clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z]*\): .*## \(.*\)/make \1|\2/p' Makefile | while IFS='|' read -r target what; do printf '%-12s %s\n' "$$target" "$$what"; done
@@ -29,6 +29,9 @@ quick: ## unit tests, rules of the structure, one run on the embedded database; 
 
 lint: ## formatting, clippy, docs, shell scripts, private names in the text
 	@scripts/lint.sh $(ARGS)
+
+book: ## this project's book as a site: target/book/index.html (the commands in it are tested by make test)
+	@scripts/book.sh $(ARGS)
 
 deny: ## licences, bans and sources of the dependencies (no network)
 	@scripts/deny.sh licenses bans sources

@@ -64,3 +64,8 @@ pub use recovery::Recovered;
 pub use run::RUN_ATTEMPTS;
 pub use ticket::Ticket;
 pub use transaction::{Cursor, Savepoint, Transaction};
+
+/// The program in the book's recipe compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/src/cookbook/embed-gemel.md")]
+struct Recipe;

@@ -2,6 +2,8 @@
 //! at once.
 
 mod ab;
+#[cfg(test)]
+mod book;
 mod documents;
 mod experiment;
 mod find;

@@ -6,6 +6,7 @@ mod dependencies;
 mod floors;
 mod invariants;
 mod layers;
+mod links;
 mod matrix;
 mod measures;
 mod products;

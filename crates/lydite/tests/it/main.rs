@@ -5,6 +5,7 @@ mod ab;
 mod audit;
 mod audit_engines;
 mod balances;
+mod book;
 mod claims;
 mod conditions;
 mod connections;

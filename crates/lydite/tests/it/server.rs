@@ -185,12 +185,17 @@ fn certificates(directory: &Path) -> Vec<String> {
     vec!["ssl=on".into(), file("ssl_cert_file", "server.pem"), file("ssl_key_file", "server.key")]
 }
 
+/// A server with the certificates of a directory, which must live as long.
+pub(crate) fn with_certificates() -> (Server, lydite_testkit::Directory) {
+    let directory = scratch();
+    let settings = certificates(directory.path());
+    (Server::start(&settings.iter().map(String::as_str).collect::<Vec<_>>()), directory)
+}
+
 #[test]
 fn a_certificate_of_a_private_ca_is_answered_with_how_to_trust_the_ca() {
-    let directory = scratch();
+    let (server, directory) = with_certificates();
     let path = |name: &str| directory.path().join(name);
-    let settings = certificates(directory.path());
-    let server = Server::start(&settings.iter().map(String::as_str).collect::<Vec<_>>());
     let url = format!("{}?sslmode=verify-full", server.url("postgres"));
     let trusting =
         |name: &str, url: &str| Program::new(&["check", url]).env("SSL_CERT_FILE", path(name)).run();

@@ -37,7 +37,12 @@ pub(crate) struct Program {
 impl Program {
     /// With these arguments, and nothing of this process's environment that bears on passwords or looks.
     pub(crate) fn new<S: AsRef<OsStr>>(arguments: &[S]) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_lydite"));
+        Self::of(env!("CARGO_BIN_EXE_lydite"), arguments)
+    }
+
+    /// Another program, in the same environment.
+    pub(crate) fn of<S: AsRef<OsStr>>(program: &str, arguments: &[S]) -> Self {
+        let mut command = Command::new(program);
         command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         for name in ["LYDITE_PASSWORD", "LYDITE_JOIN", "PGUSER", "PGPASSWORD", "NO_COLOR"] {
             command.env_remove(name);

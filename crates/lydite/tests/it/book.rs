@@ -1,0 +1,126 @@
+//! The recipes of the book's cookbook: the blocks of a page that are marked `run` are run, in one shell, with the short
+//! times and small databases that a comment of the page names. So each command is one that works where it stands.
+
+use crate::program::{Program, scratch, text};
+use crate::server::with_certificates;
+use lydite_testkit::Directory;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Reads a page, and returns its commands and what replaces parts of them.
+fn recipe(page: &str) -> (String, Vec<(String, String)>) {
+    let (mut commands, mut replaced, mut runs) = (String::new(), Vec::new(), false);
+    for line in page.lines() {
+        if line.starts_with("```") {
+            runs = line == "```sh,run";
+        } else if runs {
+            commands.extend([line, "\n"]);
+        } else if let Some(pairs) = line.strip_prefix("<!-- in the test: ") {
+            let pairs = pairs.strip_suffix(" -->").expect("the end of the comment").split("; ");
+            let pair = |pair: &str| {
+                pair.split_once(" => ").map(|(long, short)| (long.to_string(), short.to_string()))
+            };
+            replaced.extend(pairs.map(|words| pair(words).expect("an arrow")));
+        }
+    }
+    (commands, replaced)
+}
+
+/// Runs the recipe of a page below `cookbook` in a directory of its own, with these variables. Returns the directory.
+fn cook(page: &str, variables: &[(&str, &str)]) -> Directory {
+    let book = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src/cookbook");
+    let written = fs::read_to_string(book.join(page)).expect("the page");
+    let (mut commands, replaced) = recipe(&written);
+    assert!(commands.contains("lydite "), "{page} runs nothing");
+    for (long, short) in replaced {
+        assert!(commands.contains(&long), "{page}: no command has {long:?}");
+        commands = commands.replace(&long, &short);
+    }
+    let kitchen = scratch();
+    let at = kitchen.path();
+    std::os::unix::fs::symlink(book.join("../../../experiments"), at.join("experiments")).expect("a link");
+    let program = PathBuf::from(env!("CARGO_BIN_EXE_lydite"));
+    let path = format!(
+        "{}:{}",
+        program.parent().expect("a directory").display(),
+        std::env::var("PATH").expect("a path")
+    );
+    let mut shell = Program::of("bash", &["-euo", "pipefail", "-c", &commands]).within(at);
+    // Labs of its own, which end with it.
+    shell = shell.env("PATH", path).env("TMPDIR", at);
+    for (name, value) in variables {
+        shell = shell.env(name, value);
+    }
+    let ended = shell.run();
+    if ended.code != Some(0) {
+        for kind in ["pg", "pg-replicas"] {
+            let mut down = Command::new(&program);
+            let _ended = down.args(["lab", "down", kind]).env("TMPDIR", at).output();
+        }
+        panic!("{page}: {ended:?}");
+    }
+    kitchen
+}
+
+/// Asserts that a recipe left these files.
+fn leaves(kitchen: &Directory, files: &[&str]) {
+    for file in files {
+        assert!(kitchen.path().join(file).exists(), "{file} is missing");
+    }
+}
+
+#[test]
+fn recipe_tune_postgresql() {
+    leaves(&cook("tune-postgresql.md", &[]), &["buffers/ab.json", "buffers/report.html"]);
+}
+
+#[test]
+fn recipe_gate() {
+    leaves(&cook("gate.md", &[]), &["base1.json", "base3.json", "pr3.json"]);
+}
+
+#[test]
+fn recipe_highest_rate() {
+    leaves(&cook("highest-rate.md", &[]), &["limit/find.json", "limit/report.html"]);
+}
+
+#[test]
+fn recipe_cloud() {
+    let (server, directory) = with_certificates();
+    let url = server.create_database("cloud");
+    let authority = directory.path().join("ca.pem");
+    let url = format!("{url}?sslmode=verify-full&sslrootcert={}", text(&authority));
+    leaves(&cook("cloud.md", &[("URL", &url)]), &["cloud.json", "cloud.html"]);
+}
+
+#[test]
+fn recipe_two_databases() {
+    leaves(&cook("two-databases.md", &[]), &["two/ab.json", "two/report.html"]);
+}
+
+#[test]
+fn recipe_failover() {
+    leaves(&cook("failover.md", &[]), &["commits.log", "kill.html"]);
+}
+
+#[test]
+fn recipe_figure() {
+    leaves(&cook("figure.md", &[]), &["fig17a/report.html", "fig17a/summary.csv"]);
+}
+
+#[test]
+fn every_recipe_with_commands_to_run_has_a_test() {
+    let tests = include_str!("book.rs");
+    let book = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src/cookbook");
+    for entry in fs::read_dir(book).expect("the cookbook") {
+        let path = entry.expect("an entry").path();
+        let page = fs::read_to_string(&path).expect("a page");
+        let name = path.file_name().expect("a name").to_string_lossy();
+        assert_eq!(page.contains("```sh,run"), tests.contains(&format!("cook(\"{name}\"")), "{name}");
+        assert!(
+            !page.contains("<!-- in the test: ") || page.contains("```sh,run"),
+            "{name} replaces nothing"
+        );
+    }
+}
