@@ -156,6 +156,20 @@ fn wrong_usage_shows_the_help() {
         assert_eq!((code, &*err), (0, ""), "{arguments:?}");
         assert!(out.contains("Exit codes"), "{out}");
     }
+    let version = format!("gemel {}\n", env!("CARGO_PKG_VERSION"));
+    assert_eq!(gemel(&["--version"]), (0, version, String::new()));
+}
+
+#[test]
+fn the_page_of_the_manual_has_every_command_of_the_help() {
+    let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/gemel.1")).unwrap().replace('\\', "");
+    let (_, help, _) = gemel(&["--help"]);
+    let commands: Vec<&str> =
+        help.lines().filter_map(|line| line.strip_prefix("gemel ")?.split(' ').next()).collect();
+    assert!(commands.len() >= 4, "{help}");
+    for command in commands {
+        assert!(page.contains(&format!(".B gemel {command}")), "{command}");
+    }
 }
 
 /// Returns the bytes of the database as `check` counts them, or none if it finds damage.

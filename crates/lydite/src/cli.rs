@@ -7,17 +7,20 @@ mod book;
 mod documents;
 mod experiment;
 mod find;
+mod manuals;
 mod plan_flags;
 #[cfg(test)]
 mod reference;
 mod refusal;
 mod tools;
 
+use crate::version;
 pub(crate) use ab::AbArgs;
 use clap::{Args, Parser, Subcommand};
 pub(crate) use documents::{CompareArgs, DiscloseArgs, Paired, PaperSize, ReportArgs, SweepArgs, Undecided};
 pub(crate) use experiment::{ExperimentArgs, OWN};
 pub(crate) use find::FindArgs;
+pub(crate) use manuals::{CompletionsArgs, ManArgs};
 pub(crate) use plan_flags::PlanFlags;
 pub(crate) use refusal::one_line;
 use std::path::PathBuf;
@@ -28,7 +31,7 @@ pub(crate) use tools::{
 
 /// Finds out how good a transactional database is: a TPC-C-derived benchmark that checks what it measures.
 #[derive(Debug, Parser)]
-#[command(version, max_term_width = 100)]
+#[command(version = version::short(), long_version = version::long(), max_term_width = 100)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -89,6 +92,10 @@ pub(crate) enum Command {
     /// Make a driver for your own database, and test a driver or any other target
     #[command(subcommand)]
     Driver(DriverCommand),
+    /// Print the completions of a shell, for example: lydite completions bash > ~/.local/share/bash-completion/completions/lydite
+    Completions(CompletionsArgs),
+    /// Write the pages of the manual into a directory
+    Man(ManArgs),
 }
 
 // Negative numbers are values, not flags: the plan rejects them together with all other errors.

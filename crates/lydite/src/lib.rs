@@ -5,6 +5,7 @@ mod cli;
 mod commands;
 mod scratch;
 mod signals;
+mod version;
 
 use clap::Parser;
 use clap::error::ErrorKind;

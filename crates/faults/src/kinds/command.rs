@@ -133,11 +133,12 @@ pub(super) fn run_to_end(
 /// Makes a file without a name, for what a command says. A pipe would be full at some time, or stay open as long as a
 /// process that the command started.
 pub(super) fn memory_file() -> std::io::Result<File> {
+    // The function of the C library is newer (2.27) than the oldest one that released programs run with.
     // SAFETY: the name is a string with an end, and lives longer than the call.
-    let file = unsafe { libc::memfd_create(c"lydite-fault".as_ptr(), libc::MFD_CLOEXEC) };
-    if file < 0 {
+    let made = unsafe { libc::syscall(libc::SYS_memfd_create, c"lydite-fault".as_ptr(), libc::MFD_CLOEXEC) };
+    let Some(file) = i32::try_from(made).ok().filter(|file| *file >= 0) else {
         return Err(std::io::Error::last_os_error());
-    }
+    };
     // SAFETY: the descriptor is new, and nobody else has it.
     Ok(unsafe { File::from_raw_fd(file) })
 }

@@ -12,6 +12,7 @@ gemel backup PATH TO   copies the database in the directory PATH to the director
                        earlier backup of the same database; then only files that it lacks are copied
 gemel move PATH TABLE memory|disk
                        moves a table with its indexes, or a keyspace, to an engine of the database in the directory PATH
+gemel --version        prints the version
 
 A database to check or to change must not be open elsewhere. Opening runs the usual recovery; a check changes nothing
 else. The program that has a database open can move its tables meanwhile: Database::move_table.
@@ -33,6 +34,10 @@ fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
     if arguments.iter().any(|argument| argument == "--help" || argument == "-h") {
         say(HELP);
+        return ExitCode::SUCCESS;
+    }
+    if arguments.iter().any(|argument| argument == "--version" || argument == "-V") {
+        say(concat!("gemel ", env!("CARGO_PKG_VERSION"), "\n"));
         return ExitCode::SUCCESS;
     }
     match &arguments[..] {

@@ -5,6 +5,7 @@ mod agent;
 mod audit;
 mod check;
 mod compare;
+mod completions;
 mod disclose;
 mod driver;
 mod experiment;
@@ -15,6 +16,7 @@ mod foreign;
 mod joining;
 mod lab;
 mod load;
+mod man;
 mod plan;
 mod price_file;
 mod report;
@@ -52,6 +54,8 @@ pub(crate) fn run(command: Command) -> Outcome {
         Command::Lab(args) => lab::command(args),
         Command::Faults(args) => faults::command(args),
         Command::Driver(command) => driver::command(command),
+        Command::Completions(args) => completions::command(&args),
+        Command::Man(args) => man::command(&args),
     }
 }
 
