@@ -92,7 +92,7 @@ pub(crate) enum Command {
     /// Make a driver for your own database, and test a driver or any other target
     #[command(subcommand)]
     Driver(DriverCommand),
-    /// Print the completions of a shell, for example: lydite completions bash > ~/.local/share/bash-completion/completions/lydite
+    /// Print the completions of a shell: lydite completions bash > ~/.local/share/bash-completion/completions/lydite
     Completions(CompletionsArgs),
     /// Write the pages of the manual into a directory
     Man(ManArgs),

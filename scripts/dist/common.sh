@@ -1,0 +1,98 @@
+#!/usr/bin/env bash
+# shellcheck shell=bash
+# shellcheck disable=SC2034 # the scripts that read it use the variables
+# Names, places and helpers of the scripts of `make dist`; they read it from the root of the repository.
+#
+#   DIST_OUT   directory of the products (default: dist)
+#   DIST_WORK  directory of what is made on the way: tools, stages, roots (default: dist below cargo's target directory)
+
+DIST_OUT=${DIST_OUT:-dist}
+DIST_WORK=${DIST_WORK:-${CARGO_TARGET_DIR:-target}/dist}
+mkdir -p "$DIST_OUT" "$DIST_WORK"
+DIST_OUT=$(realpath "$DIST_OUT")
+DIST_WORK=$(realpath "$DIST_WORK")
+export DIST_OUT DIST_WORK
+
+# The oldest C library that the programs run with; manylinux2014 is the name of the same.
+GLIBC=2.17
+# Most bytes of a stripped program and of an archive.
+PROGRAM_LIMIT=35000000
+ARCHIVE_LIMIT=10000000
+# What each product has to run in its clean root.
+RUN=(run gemel: -d 5s)
+
+version() {
+    sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml | head -n 1
+}
+
+fail() {
+    echo "error: $*" >&2
+    exit 1
+}
+
+# Commit and date come from git, or from whoever exported the sources.
+if [ -z "${LYDITE_COMMIT:-}" ] || [ -z "${SOURCE_DATE_EPOCH:-}" ]; then
+    git rev-parse --verify --quiet HEAD >/dev/null ||
+        fail "no git repository: set LYDITE_COMMIT and SOURCE_DATE_EPOCH to commit and date of these sources"
+    LYDITE_COMMIT=$(git rev-parse HEAD)
+    SOURCE_DATE_EPOCH=$(git show --no-patch --format=%ct HEAD)
+fi
+export LYDITE_COMMIT SOURCE_DATE_EPOCH
+export LC_ALL=C TZ=UTC
+umask 022
+
+# The architecture as Debian names it.
+debian() {
+    case $1 in
+    x86_64) echo amd64 ;;
+    aarch64) echo arm64 ;;
+    *) fail "no architecture $1: use x86_64 or aarch64" ;;
+    esac
+}
+
+# Directory with the stripped programs of an architecture, and their debug information.
+stage() {
+    echo "$DIST_WORK/stage/$1"
+}
+
+# Pages of the manual, completions and licences: the same for every architecture. Made by pages.sh.
+pages() {
+    echo "$DIST_WORK/pages"
+}
+
+# Python with the tools of requirements.txt.
+tools() {
+    local place=$DIST_WORK/venv wanted=scripts/dist/requirements.txt
+    if ! cmp -s "$wanted" "$place/requirements.txt"; then
+        command -v python3 >/dev/null || scripts/install-packages.sh "Python 3 (python3)" python3 >&2
+        python3 -m venv --clear "$place" >&2 || fail "python3 -m venv fails: install Debian's python3-venv"
+        "$place/bin/pip" install --quiet --require-virtualenv -r "$wanted" >&2
+        cp "$wanted" "$place/requirements.txt"
+    fi
+    echo "$place/bin"
+}
+
+# Copies files with the time of the commit and without the user's umask: install_file MODE FROM TO
+install_file() {
+    mkdir -p "$(dirname "$3")"
+    install -m "$1" "$2" "$3"
+    touch -h -d "@$SOURCE_DATE_EPOCH" "$3"
+}
+
+# Writes a directory as .tar.xz with the same bytes each time: pack DIRECTORY FILE [BCJ]. BCJ is the filter of xz for
+# the instructions of an architecture, which every xz knows.
+pack() {
+    local filter=()
+    [ -z "${3:-}" ] || filter=("--$3")
+    tar --create --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" --format=ustar \
+        --directory "$(dirname "$1")" "$(basename "$1")" |
+        xz --threads=1 --check=crc32 ${filter[@]+"${filter[@]}"} --lzma2=preset=9e >"$2"
+}
+
+# Stops if a file has more bytes than it may.
+at_most() {
+    local bytes
+    bytes=$(stat -c %s "$1")
+    [ "$bytes" -le "$2" ] || fail "$1 has $bytes bytes, and at most $2 are wanted"
+    echo "    $(basename "$1"): $bytes bytes"
+}

@@ -1,0 +1,34 @@
+#!/bin/sh
+# Makes the whole file system of the container from an archive of `make dist` and the C library of the Debian that this
+# runs in: programs, library, certificates, one user, nothing else. deploy/Containerfile runs it, and so does the trial.
+#
+# usage: container-root.sh ARCHIVE ROOT
+set -eu
+
+archive=$1 root=$2
+unpacked=$(mktemp -d)
+trap 'rm -rf "$unpacked"' EXIT
+mkdir -p "$root/usr/bin" "$root/usr/share/doc" "$root/etc/ssl/certs" "$root/home/lydite"
+tar -xJf "$archive" -C "$unpacked" --strip-components=1
+cp "$unpacked/bin/lydite" "$unpacked/bin/gemel" "$root/usr/bin/"
+cp -r "$unpacked/share/doc/lydite" "$root/usr/share/doc/"
+
+# What the dynamic linker of this system finds for the programs, at the same paths.
+for program in lydite gemel; do
+    ldd "$root/usr/bin/$program" | sed -n 's/.*=> \(\/[^ ]*\) .*/\1/p; s/^[[:space:]]*\(\/[^ ]*ld-[^ ]*\) .*/\1/p'
+done | sort -u | while read -r library; do
+    mkdir -p "$root$(dirname "$library")"
+    cp -L "$library" "$root$library"
+done
+# The C library loads these by itself, to find hosts by name.
+for library in libnss_dns.so.2 libnss_files.so.2 libresolv.so.2; do
+    directory=$(dirname "$(ldd "$root/usr/bin/lydite" | sed -n 's/.*libc\.so\.6 => \([^ ]*\) .*/\1/p')")
+    [ ! -e "$directory/$library" ] || cp -L "$directory/$library" "$root$directory/$library"
+done
+
+cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
+echo 'lydite:x:65532:65532:Lydite:/home/lydite:/sbin/nologin' >"$root/etc/passwd"
+echo 'lydite:x:65532:' >"$root/etc/group"
+echo 'hosts: files dns' >"$root/etc/nsswitch.conf"
+install -d -m 1777 "$root/tmp"
+chown 65532:65532 "$root/home/lydite"

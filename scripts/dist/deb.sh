@@ -1,0 +1,132 @@
+#!/usr/bin/env bash
+# Makes the Debian package of an architecture. Not by cargo-deb: the programs are built and split already, and dpkg-deb,
+# which is on each Debian, needs no two hundred crates to be compiled.
+#
+# usage: scripts/dist/deb.sh make|try x86_64|aarch64
+#   DIST_MAINTAINER  maintainer in the package, as NAME <ADDRESS>
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+. scripts/dist/common.sh
+. scripts/dist/roots.sh
+
+action=$1 arch=$2
+# A revision of 1: a version of a package, not of a program that Debian itself makes.
+full=$(version)-1
+package=$DIST_OUT/lydite_${full}_$(debian "$arch").deb
+maintainer=${DIST_MAINTAINER:-Lydite developers <lydite@users.noreply.github.com>}
+
+# Libraries of the system that the programs load, as packages.
+depends() {
+    local library found=("libc6 (>= $GLIBC)")
+    for library in $(readelf --dynamic "$(stage "$arch")"/{lydite,gemel} | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | sort -u); do
+        case $library in
+        libc.so.* | libm.so.* | libdl.so.* | libpthread.so.* | librt.so.* | libutil.so.* | ld-linux*) ;;
+        libgcc_s.so.1) found+=("libgcc-s1 | libgcc1") ;;
+        *) fail "the programs of $arch load $library, and no package of it is named in scripts/dist/deb.sh" ;;
+        esac
+    done
+    printf '%s\n' "${found[@]}" | paste -sd, | sed 's/,/, /g'
+}
+
+# Copies a file compressed, without its name and time within: compress FROM TO
+compress() {
+    mkdir -p "$(dirname "$2")"
+    gzip -9nc "$1" >"$2"
+    touch -d "@$SOURCE_DATE_EPOCH" "$2"
+}
+
+write_control() {
+    local tree=$1
+    cat <<END
+Package: lydite
+Version: $full
+Architecture: $(debian "$arch")
+Maintainer: $maintainer
+Installed-Size: $(du -k --apparent-size -s "$tree" | cut -f1)
+Depends: $(depends)
+Section: database
+Priority: optional
+Description: TPC-C-derived benchmark that checks what it measures
+ Lydite finds out how good a transactional database is: it loads the database,
+ plays the transactions of TPC-C, and measures throughput and latency, while
+ nodes, disks and networks fail if you like. It also checks what it measures:
+ a database that is fast and loses an order fails.
+ .
+ The package also has gemel, the tool of the embedded database Gemel.
+END
+}
+
+write_copyright() {
+    cat <<END
+Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
+Upstream-Name: lydite
+Comment: The crates that the programs are linked from, with their licences, are
+ listed in third-party.txt.gz, and in lydite.cdx.json.gz for machines.
+
+Files: *
+Copyright: $(date -d "@$SOURCE_DATE_EPOCH" +%Y) $(sed -n 's/^Copyright (c) //p' LICENSE-MIT)
+License: MIT or Apache-2.0
+
+License: MIT
+$(sed -e '1,/^$/d' LICENSE-MIT | sed -e '/^Copyright/d' | sed -e 's/^$/./; s/^/ /')
+
+License: Apache-2.0
+ On Debian systems the text is in /usr/share/common-licenses/Apache-2.0.
+END
+}
+
+make_package() {
+    local from tree=$DIST_WORK/deb/$arch file doc
+    from=$(stage "$arch")
+    rm -rf "$tree"
+    doc=$tree/usr/share/doc/lydite
+    for file in lydite gemel; do
+        install_file 755 "$from/$file" "$tree/usr/bin/$file"
+    done
+    for file in "$(pages)"/man/*.1; do
+        compress "$file" "$tree/usr/share/man/man1/$(basename "$file").gz"
+    done
+    install_file 644 "$(pages)/completions/lydite.bash" "$tree/usr/share/bash-completion/completions/lydite"
+    install_file 644 "$(pages)/completions/_lydite" "$tree/usr/share/zsh/vendor-completions/_lydite"
+    install_file 644 "$(pages)/completions/lydite.fish" "$tree/usr/share/fish/vendor_completions.d/lydite.fish"
+    compress CHANGELOG.md "$doc/changelog.gz"
+    printf 'lydite (%s) unstable; urgency=medium\n\n  * Version %s; changelog.gz lists the changes.\n\n -- %s  %s\n' \
+        "$full" "$(version)" "$maintainer" "$(date -R -d "@$SOURCE_DATE_EPOCH")" >"$DIST_WORK/changelog.Debian"
+    compress "$DIST_WORK/changelog.Debian" "$doc/changelog.Debian.gz"
+    compress "$from/LICENSES.txt" "$doc/third-party.txt.gz"
+    compress "$from/lydite.cdx.json" "$doc/lydite.cdx.json.gz"
+    write_copyright >"$DIST_WORK/copyright"
+    install_file 644 "$DIST_WORK/copyright" "$doc/copyright"
+    # It is no upload to Debian, and so closes no wish for a package there.
+    printf 'lydite: initial-upload-closes-no-bugs *\n' >"$DIST_WORK/overrides"
+    install_file 644 "$DIST_WORK/overrides" "$tree/usr/share/lintian/overrides/lydite"
+    (cd "$tree" && find usr -type f | sort | xargs md5sum) >"$DIST_WORK/md5sums"
+    write_control "$tree" >"$DIST_WORK/control"
+    for file in control md5sums; do
+        install_file 644 "$DIST_WORK/$file" "$tree/DEBIAN/$file"
+    done
+    # Times up to SOURCE_DATE_EPOCH stay, later ones become it.
+    dpkg-deb --root-owner-group -Zxz --build "$tree" "$package" >/dev/null
+    echo "    $(basename "$package"): $(stat -c %s "$package") bytes"
+}
+
+try() {
+    # Not local: the trap needs it.
+    command -v lintian >/dev/null || scripts/install-packages.sh lintian lintian
+    lintian --fail-on error,warning "$package"
+    root=$(fresh_root "$arch")
+    trap 'rm -rf "$root"' EXIT
+    if [ "$arch" = "$(uname -m)" ]; then
+        cp "$package" "$root/tmp/lydite.deb"
+        within "$root" 0 dpkg --install /tmp/lydite.deb
+    else
+        dpkg-deb --extract "$package" "$root"
+    fi
+    try_programs "$arch" "$root" /usr/bin/lydite /usr/bin/gemel
+}
+
+case $action in
+make) make_package ;;
+try) try ;;
+*) fail "no action $action: use make or try" ;;
+esac

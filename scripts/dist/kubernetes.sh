@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# Checks the files of deploy/kubernetes against the schemas of Kubernetes, which come with a Python package.
+#
+# usage: scripts/dist/kubernetes.sh make|try
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+. scripts/dist/common.sh
+
+# The oldest and the newest version that are looked at.
+versions=(1.28.0 1.37.0)
+
+case $1 in
+make) pack deploy "$DIST_OUT/lydite-$(version)-deploy.tar.xz" ;;
+try)
+    tools=$(tools)
+    for version in "${versions[@]}"; do
+        "$tools/kubernetes-validate" --strict --kubernetes-version "$version" deploy/kubernetes/*.yaml
+        echo "    $(find deploy/kubernetes -name '*.yaml' | wc -l) files hold the schemas of Kubernetes $version"
+    done
+    ;;
+*) fail "no action $1: use make or try" ;;
+esac

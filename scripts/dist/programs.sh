@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# Builds the programs `lydite` and `gemel` of an architecture with zig as the linker, so that an old C library suffices,
+# and splits their debug information off. Two builds of one commit give the same bytes, wherever the sources are.
+#
+# usage: scripts/dist/programs.sh make|try x86_64|aarch64
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+. scripts/dist/common.sh
+
+action=$1 arch=$2
+target=$arch-unknown-linux-gnu
+place=$(stage "$arch")
+
+# Prints a path of the programs' debug information and panics for a path of this machine: FROM=TO, one a line.
+mapped_paths() {
+    local cargo=${CARGO_HOME:-$HOME/.cargo}
+    echo "$(realpath "$cargo")=/cargo"
+    echo "$PWD=/lydite"
+    # Also below the sources: the last match counts, and an export is built below the target directory of another.
+    echo "$(realpath -m "${CARGO_TARGET_DIR:-target}")=/lydite/target"
+}
+
+build() {
+    local bin flags=() line separator=$'\x1f' tools
+    scripts/install-build-deps.sh
+    tools=$(tools)
+    rustup target list --installed 2>/dev/null | grep -qx "$target" || rustup target add "$target" ||
+        fail "no Rust for $target: rustup target add $target"
+    while IFS= read -r line; do
+        flags+=("--remap-path-prefix=$line")
+        CFLAGS="${CFLAGS:-} -ffile-prefix-map=$line"
+    done < <(mapped_paths)
+    export CFLAGS
+    CARGO_ENCODED_RUSTFLAGS=$(IFS=$separator; echo "${flags[*]}")
+    export CARGO_ENCODED_RUSTFLAGS CARGO_INCREMENTAL=0
+    # What zig keeps of earlier builds, and how it is called.
+    export ZIG_GLOBAL_CACHE_DIR=$DIST_WORK/zig ZIG_LOCAL_CACHE_DIR=$DIST_WORK/zig
+    export CARGO_ZIGBUILD_PYTHON_PATH=$tools/python CARGO_ZIGBUILD_CACHE_DIR=$DIST_WORK/zigbuild
+    # shellcheck disable=SC2086 # flags, split on purpose
+    "$tools/cargo-zigbuild" build ${CARGO_FLAGS:---locked} --release --target "$target.$GLIBC" \
+        -p lydite -p gemel --bins
+    mkdir -p "$place"
+    for bin in lydite gemel; do
+        split "${CARGO_TARGET_DIR:-target}/$target/release/$bin" "$place" "$bin"
+    done
+}
+
+# Runs the objcopy that comes with Rust, which knows all architectures.
+objcopy() {
+    local root host
+    root=$(rustc --print sysroot)
+    host=$(rustc -vV | sed -n 's/^host: //p')
+    LD_LIBRARY_PATH="$root/lib" "$root/lib/rustlib/$host/bin/rust-objcopy" "$@"
+}
+
+# Splits a program: split FROM DIRECTORY NAME
+split() {
+    (
+        # The name in the link is the argument's.
+        from=$(realpath "$1")
+        cd "$2"
+        rm -f "$3" "$3.debug"
+        objcopy --only-keep-debug --compress-debug-sections=zlib "$from" "$3.debug"
+        objcopy --strip-all --add-gnu-debuglink="$3.debug" "$from" "$3"
+        chmod 644 "$3.debug"
+        chmod 755 "$3"
+    )
+}
+
+# Prints the newest version of the C library that a program asks for.
+newest_glibc() {
+    readelf --version-info --wide "$1" | grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -n 1
+}
+
+try() {
+    local bin newest
+    for bin in lydite gemel; do
+        newest=$(newest_glibc "$place/$bin")
+        [ "$(printf '%s\n' "GLIBC_$GLIBC" "$newest" | sort -V | tail -n 1)" = "GLIBC_$GLIBC" ] ||
+            fail "$bin of $arch asks for $newest, and GLIBC_$GLIBC must suffice"
+        echo "    $bin of $arch: $newest suffices"
+        at_most "$place/$bin" "$PROGRAM_LIMIT"
+        ! grep -qaF -e "$PWD" -e "$HOME/" "$place/$bin" || fail "$bin of $arch has a path of this machine in it"
+    done
+}
+
+case $action in
+make) build ;;
+try) try ;;
+*) fail "no action $action: use make or try" ;;
+esac

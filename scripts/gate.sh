@@ -1,0 +1,126 @@
+#!/usr/bin/env bash
+# Measures two sides in turns, base and pull request, and fails if the second is too much worse. Each side is a URL with
+# commands before and after its runs. action.yml runs it for a pull request; it runs the same on your own machine.
+#
+# usage: scripts/gate.sh --base-url URL [--pr-url URL] --fail-if CONDITION... [FLAG VALUE]...
+#   --base-url, --pr-url        databases; one for both is enough (a password is best in LYDITE_PASSWORD)
+#   --base-before, --pr-before  shell commands before each run of a side, which start its database
+#   --base-after, --pr-after    shell commands after each run, also after one that failed
+#   --fail-if CONDITION         as for `lydite compare`: 'nopm < -5%'; may be repeated
+#   --undecided fail|pass       end of a condition that the runs do not decide [default: exit code 5]
+#   --pairs N                   runs of each side [default: 3]
+#   --run-flags TEXT            flags of `lydite run`, quoted as in a shell
+#   --out DIR                   results, comparison and summary, new or empty [default: gate]
+#   --name TEXT                 name of the gate: several of a pull request have comments of their own [default: gate]
+#   --comment NUMBER            write the summary as a comment of this pull request, by `gh`; later runs replace it
+#
+# LYDITE names the program [default: lydite]. GITHUB_REPOSITORY names the repository of the pull request. The exit code is
+# that of the first run that failed, else that of `lydite compare`.
+set -euo pipefail
+
+LYDITE=${LYDITE:-lydite}
+declare -A url=() before=() after=()
+conditions=() compare_flags=() run_flags=() pairs=3 out=gate name=gate comment=''
+
+fail() {
+    echo "error: $*" >&2
+    exit 2
+}
+
+while [ $# -gt 0 ]; do
+    [ $# -ge 2 ] || fail "$1: needs a value"
+    case $1 in
+    --base-url) url[base]=$2 ;;
+    --pr-url) url[pr]=$2 ;;
+    --base-before) before[base]=$2 ;;
+    --pr-before) before[pr]=$2 ;;
+    --base-after) after[base]=$2 ;;
+    --pr-after) after[pr]=$2 ;;
+    --fail-if) conditions+=(--fail-if "$2") ;;
+    --undecided) compare_flags+=(--undecided "$2") ;;
+    --pairs) pairs=$2 ;;
+    --run-flags) run_flags_text=$2 ;;
+    --out) out=$2 ;;
+    --name) name=$2 ;;
+    --comment) comment=$2 ;;
+    *) fail "no flag $1: see the head of scripts/gate.sh" ;;
+    esac
+    shift 2
+done
+[ -n "${url[base]:-}" ] || fail "name the database: --base-url URL"
+[ ${#conditions[@]} -gt 0 ] || fail "name what is too bad: --fail-if 'nopm < -5%'"
+[[ $pairs =~ ^[1-9][0-9]*$ ]] || fail "--pairs $pairs: a number from 1"
+[[ $name =~ ^[A-Za-z0-9._-]+$ ]] || fail "--name $name: letters, digits, dots, dashes and underscores only"
+[[ -z $comment || $comment =~ ^[0-9]+$ ]] || fail "--comment $comment: the number of a pull request"
+[ -n "${url[pr]:-}" ] || url[pr]=${url[base]}
+if [ -n "${run_flags_text:-}" ]; then
+    # xargs undoes quotes, and expands nothing.
+    words=$(xargs -n 1 printf '%s\n' <<<"$run_flags_text") || fail "--run-flags: a quote is open"
+    mapfile -t run_flags <<<"$words"
+fi
+mkdir -p "$out"
+[ -z "$(ls -A "$out")" ] || fail "$out is not empty: name a new directory by --out"
+
+# Writes the comment, or replaces the one of an earlier run. A token that may not write is no fault of the pull request.
+write_comment() {
+    local mark="<!-- lydite: $name -->" file=$out/comment.md place=repos/${GITHUB_REPOSITORY:-}/issues there
+    # GitHub takes 65536 characters.
+    { printf '%s\n' "$mark"; head -c 60000 "$1"; } >"$file"
+    if [ -z "${GITHUB_REPOSITORY:-}" ]; then
+        echo "warning: no comment: GITHUB_REPOSITORY does not name the repository" >&2
+        return
+    fi
+    there=$(gh api --paginate "$place/$comment/comments" \
+        --jq ".[] | select(.body | startswith(\"$mark\")) | .id" | head -n 1) || there=
+    if [ -n "$there" ]; then
+        gh api --silent --method PATCH "$place/comments/$there" -F "body=@$file" && return
+    else
+        gh api --silent --method POST "$place/$comment/comments" -F "body=@$file" && return
+    fi
+    echo "warning: the comment could not be written; $1 has the summary" >&2
+}
+
+# Shows a summary in the job and in the pull request: publish FILE
+publish() {
+    [ -z "$comment" ] || write_comment "$1"
+}
+
+# Ends the gate without a comparison: stopped CODE WHY
+stopped() {
+    printf '### Benchmark: no comparison\n\n%s\n' "$2" >"$out/summary.md"
+    [ -z "${GITHUB_STEP_SUMMARY:-}" ] || cat "$out/summary.md" >>"$GITHUB_STEP_SUMMARY"
+    publish "$out/summary.md"
+    echo "error: $2" >&2
+    exit "$1"
+}
+
+# Runs a side once: run_side SIDE NUMBER
+run_side() {
+    local side=$1 number=$2 code=0
+    echo "==> pair $number of $pairs: $side"
+    if [ -n "${before[$side]:-}" ]; then
+        bash -euo pipefail -c "${before[$side]}" || stopped 3 "The command before run $number of $side failed."
+    fi
+    "$LYDITE" run "${url[$side]}" --label "$side" --json "$out/$side$number.json" --quiet ${run_flags[@]+"${run_flags[@]}"} || code=$?
+    if [ -n "${after[$side]:-}" ]; then
+        bash -euo pipefail -c "${after[$side]}" || stopped 3 "The command after run $number of $side failed."
+    fi
+    [ "$code" -eq 0 ] || stopped "$code" "Run $number of $side ended with exit code $code; the log of the job says why."
+}
+
+for ((number = 1; number <= pairs; number++)); do
+    # A B, B A, A B: a drift of the machine then cancels out.
+    order=(base pr)
+    [ $((number % 2)) -eq 1 ] || order=(pr base)
+    for side in "${order[@]}"; do
+        run_side "$side" "$number"
+    done
+done
+
+code=0
+"$LYDITE" compare --a "$out/base*.json" --b "$out/pr*.json" "${conditions[@]}" ${compare_flags[@]+"${compare_flags[@]}"} \
+    --json "$out/compare.json" --junit "$out/compare.xml" --summary "$out/summary.md" --badge "$out/change.svg" \
+    ${GITHUB_ACTIONS:+--github} || code=$?
+[ -s "$out/summary.md" ] || stopped "$code" "The comparison ended with exit code $code; the log of the job says why."
+publish "$out/summary.md"
+exit "$code"
