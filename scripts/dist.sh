@@ -52,7 +52,7 @@ for_product() {
                 tail -n 20 "$log" >&2
                 fail "$product $arch: the trial failed; all of it is in $log"
             }
-            grep '^    ' "$log" || true
+            grep -E '^ {4}[^ ]' "$log" || true
         fi
         echo "    after $((SECONDS - begun)) s"
     done

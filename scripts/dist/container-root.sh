@@ -8,7 +8,7 @@ set -eu
 archive=$1 root=$2
 unpacked=$(mktemp -d)
 trap 'rm -rf "$unpacked"' EXIT
-mkdir -p "$root/usr/bin" "$root/usr/share/doc" "$root/etc/ssl/certs" "$root/home/lydite"
+mkdir -p "$root/usr/bin" "$root/usr/share/doc" "$root/etc/ssl/certs" "$root/lydite"
 tar -xJf "$archive" -C "$unpacked" --strip-components=1
 cp "$unpacked/bin/lydite" "$unpacked/bin/gemel" "$root/usr/bin/"
 cp -r "$unpacked/share/doc/lydite" "$root/usr/share/doc/"
@@ -27,8 +27,8 @@ for library in libnss_dns.so.2 libnss_files.so.2 libresolv.so.2; do
 done
 
 cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
-echo 'lydite:x:65532:65532:Lydite:/home/lydite:/sbin/nologin' >"$root/etc/passwd"
+echo 'lydite:x:65532:65532:Lydite:/lydite:/sbin/nologin' >"$root/etc/passwd"
 echo 'lydite:x:65532:' >"$root/etc/group"
 echo 'hosts: files dns' >"$root/etc/nsswitch.conf"
 install -d -m 1777 "$root/tmp"
-chown 65532:65532 "$root/home/lydite"
+chown 65532:65532 "$root/lydite"

@@ -4,6 +4,8 @@
 mod ab;
 #[cfg(test)]
 mod book;
+#[cfg(test)]
+mod deployments;
 mod documents;
 mod experiment;
 mod find;

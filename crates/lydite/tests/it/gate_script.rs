@@ -1,0 +1,148 @@
+//! The gate of a pull request: `scripts/gate.sh` and `scripts/install-release.sh`, with a `gh` that keeps what it is told.
+
+use crate::program::{scratch, text};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A `gh` that notes its arguments and the comment, and finds the comment that `gh.found` names.
+const GH: &str = r#"#!/usr/bin/env bash
+here=$(dirname "$0")
+echo "$*" >>"$here/gh.log"
+for argument in "$@"; do
+    case $argument in
+    body=@*) cp "${argument#body=@}" "$here/gh.body" ;;
+    esac
+done
+case $* in
+*--paginate*) cat "$here/gh.found" 2>/dev/null ;;
+"release download"*)
+    while [ $# -gt 0 ]; do
+        [ "$1" != --dir ] || cp "$here"/release/* "$2"
+        shift
+    done
+    ;;
+esac
+exit 0
+"#;
+
+fn write_program(path: &Path, content: &str) {
+    fs::write(path, content).expect("a program");
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("permissions");
+}
+
+/// Runs a script with the program of these tests, in a directory that has a `gh`.
+fn script(name: &str, place: &Path, arguments: &[&str]) -> Output {
+    write_program(&place.join("gh"), GH);
+    // A test that must not find this machine's lydite has its tools in a directory.
+    let tools = place.join("tools");
+    let path = if tools.exists() { text(&tools).into() } else { std::env::var("PATH").expect("a path") };
+    let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../scripts").join(name);
+    let mut command = Command::new(script);
+    command.args(arguments).current_dir(place).env("PATH", format!("{}:{path}", place.display()));
+    command.env("LYDITE", env!("CARGO_BIN_EXE_lydite")).env("GITHUB_REPOSITORY", "owner/name");
+    command
+        .env("GITHUB_STEP_SUMMARY", place.join("step.md"))
+        .env("XDG_STATE_HOME", env!("CARGO_TARGET_TMPDIR"));
+    for name in ["GITHUB_ACTIONS", "LYDITE_PASSWORD"] {
+        command.env_remove(name);
+    }
+    command.output().expect("the script")
+}
+
+/// Runs the gate on `null:` with two pairs, whose sides write their names to `turns`.
+fn gate(place: &Path, out: &str, more: &[&str]) -> Output {
+    let usual = [
+        "--base-url",
+        "null:",
+        "--pairs",
+        "2",
+        "--run-flags",
+        "--duration 200ms --warmup '0s'",
+        "--base-before",
+        "echo base >>turns",
+        "--pr-before",
+        "echo pr >>turns",
+        "--comment",
+        "7",
+        "--out",
+        out,
+    ];
+    script("gate.sh", place, &[&usual, more].concat())
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+#[test]
+fn a_gate_measures_in_turns_and_writes_one_comment_that_later_runs_replace() {
+    let directory = scratch();
+    let place = directory.path();
+    // Nothing fails on either side, so the interval of the difference is that of zeros.
+    let passed = gate(place, "first", &["--fail-if", "failed > +5"]);
+    assert_eq!(passed.status.code(), Some(0), "{passed:?}");
+    assert_eq!(read(&place.join("turns")), "base\npr\npr\nbase\n");
+    for file in ["base1.json", "pr2.json", "compare.json", "compare.xml", "summary.md", "change.svg"] {
+        assert!(place.join("first").join(file).exists(), "{file}");
+    }
+    let body = read(&place.join("gh.body"));
+    assert!(body.starts_with("<!-- lydite: gate -->\n") && body.contains("failed &gt; +5"), "{body}");
+    let said = read(&place.join("gh.log"));
+    assert!(said.contains("--method POST repos/owner/name/issues/7/comments"), "{said}");
+
+    // The difference is 0, so this condition holds: too bad.
+    fs::write(place.join("gh.found"), "4711\n").expect("a file");
+    let failed = gate(place, "second", &["--fail-if", "failed > -1", "--pr-url", "null:"]);
+    assert_eq!(failed.status.code(), Some(4), "{failed:?}");
+    let said = read(&place.join("gh.log"));
+    assert!(said.contains("--method PATCH repos/owner/name/issues/comments/4711"), "{said}");
+    assert_eq!(said.matches("POST").count(), 1, "{said}");
+}
+
+#[test]
+fn a_gate_without_a_comparison_says_why_in_the_job_and_in_the_comment() {
+    let directory = scratch();
+    let place = directory.path();
+    let condition = ["--fail-if", "failed > +5"];
+    let broken = gate(place, "out", &[&condition[..], &["--pr-before", "exit 9"]].concat());
+    assert_eq!(broken.status.code(), Some(3), "{broken:?}");
+    let words = "The command before run 1 of pr failed.";
+    assert!(read(&place.join("gh.body")).contains(words) && read(&place.join("step.md")).contains(words));
+    let full = gate(place, "out", &condition);
+    assert_eq!(full.status.code(), Some(2), "{full:?}");
+    assert!(String::from_utf8_lossy(&full.stderr).contains("out is not empty"), "{full:?}");
+    let unconditional = gate(place, "other", &[]);
+    assert!(String::from_utf8_lossy(&unconditional.stderr).contains("--fail-if"), "{unconditional:?}");
+    assert!(!place.join("other").exists());
+}
+
+#[test]
+fn a_release_is_installed_only_if_its_archive_has_the_sum_of_the_release() {
+    let directory = scratch();
+    let place = directory.path();
+    let release = place.join("release");
+    fs::create_dir_all(place.join("lydite/bin")).expect("a directory");
+    fs::create_dir_all(&release).expect("a directory");
+    write_program(&place.join("lydite/bin/lydite"), "#!/bin/sh\necho it runs\n");
+    let name = format!("lydite-9.8.7-{}-linux.tar.xz", std::env::consts::ARCH);
+    let run = |command: &str| {
+        let ended = Command::new("bash").args(["-euc", command]).current_dir(place).output().expect("bash");
+        assert!(ended.status.success(), "{ended:?}");
+    };
+    let needed = "bash cp dirname env grep mkdir realpath sha256sum tar uname xz";
+    run(&format!("mkdir tools; for tool in {needed}; do ln -s \"$(command -v $tool)\" tools; done"));
+    run(&format!("tar -cJf 'release/{name}' lydite; cd release; sha256sum * >SHA256SUMS"));
+    let install = |to: &str| script("install-release.sh", place, &["owner/name", "v9.8.7", to]);
+    let installed = install("good");
+    assert_eq!(installed.status.code(), Some(0), "{installed:?}");
+    let bin = String::from_utf8(installed.stdout).expect("a path");
+    assert!(Path::new(bin.trim()).join("lydite").exists(), "{bin}");
+    assert!(read(&place.join("gh.log")).contains("release download v9.8.7 --repo owner/name"));
+
+    run(&format!("printf x >>'release/{name}'"));
+    let changed = install("bad");
+    assert!(!changed.status.success() && changed.stdout.is_empty(), "{changed:?}");
+    assert!(!place.join("bad/bin").exists());
+}
