@@ -11,7 +11,7 @@ export CARGO_FLAGS
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run test quick lint book deny audit bench clean
+.PHONY: help run test quick lint book deny audit bench dist clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z]*\): .*## \(.*\)/make \1|\2/p' Makefile | while IFS='|' read -r target what; do printf '%-12s %s\n' "$$target" "$$what"; done
@@ -42,6 +42,9 @@ audit: ## known vulnerabilities in the dependencies (fetches the advisory databa
 bench: ## run every executable benches/*.sh
 	@scripts/bench.sh
 
+dist: ## the products of a release in dist/, each tried in a clean root; ARGS=--twice compares two builds
+	@scripts/dist.sh $(ARGS)
+
 clean: ## remove what was built and written
 	cargo clean
-	rm -rf out
+	rm -rf out dist
