@@ -40,7 +40,8 @@ try() {
     trap 'rm -rf "$root"' EXIT
     if [ "$arch" != "$(uname -m)" ]; then
         # There is no Python to run: what pip would put into bin.
-        (cd "$root/usr" && unzip -qj "$wheel" '*.data/scripts/*' -d bin && chmod 755 bin/lydite bin/gemel)
+        "$(tools)/python" -m zipfile --extract "$wheel" "$root/tmp/wheel"
+        install -m 755 "$root"/tmp/wheel/*.data/scripts/* "$root/usr/bin"
         try_programs "$arch" "$root" /usr/bin/lydite /usr/bin/gemel
         return
     fi
