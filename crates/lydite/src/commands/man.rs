@@ -9,7 +9,7 @@ use std::fs;
 /// Runs `lydite man`: writes `lydite.1`, `lydite-run.1` and so on into a directory.
 pub(crate) fn command(args: &ManArgs) -> Outcome {
     let directory = &args.directory;
-    let failed = |error| {
+    let failed = |error: std::io::Error| {
         let directory = directory.display();
         Failure::usage(format!("{directory}: {error}: name a directory that can be written"))
     };

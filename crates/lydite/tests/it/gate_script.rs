@@ -37,7 +37,7 @@ fn script(name: &str, place: &Path, arguments: &[&str]) -> Output {
     write_program(&place.join("gh"), GH);
     // A test that must not find this machine's lydite has its tools in a directory.
     let tools = place.join("tools");
-    let path = if tools.exists() { text(&tools).into() } else { std::env::var("PATH").expect("a path") };
+    let path = if tools.exists() { text(&tools).to_owned() } else { std::env::var("PATH").expect("a path") };
     let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../scripts").join(name);
     let mut command = Command::new(script);
     command.args(arguments).current_dir(place).env("PATH", format!("{}:{path}", place.display()));
