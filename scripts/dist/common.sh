@@ -84,7 +84,7 @@ install_file() {
 pack() {
     local filter=()
     [ -z "${3:-}" ] || filter=("--$3")
-    tar --create --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" --format=ustar \
+    tar --create --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" --mode=u=rwX,go=rX --format=ustar \
         --directory "$(dirname "$1")" "$(basename "$1")" |
         xz --threads=1 --check=crc32 ${filter[@]+"${filter[@]}"} --lzma2=preset=9e >"$2"
 }
