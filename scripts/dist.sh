@@ -66,12 +66,12 @@ files_of() {
 build_twice() {
     local second=$DIST_WORK/second file failed=0
     git diff --quiet HEAD || fail "--twice builds the commit: commit or stash your changes first"
-    rm -rf "$second/lydite-src" "$second/dist"
+    rm -rf "$second"
     mkdir -p "$second/lydite-src"
     git archive HEAD | tar -x -C "$second/lydite-src"
     echo "==> the second build, in $second/lydite-src"
     CARGO_TARGET_DIR=$second/target DIST_OUT=$second/dist DIST_WORK=$second/work \
-        "$second/lydite-src/scripts/dist.sh" --no-try "${wanted[@]}"
+        "$second/lydite-src/scripts/dist.sh" --no-try ${wanted[@]+"${wanted[@]}"}
     for file in $(files_of "$second/dist"); do
         if cmp "$DIST_OUT/$file" "$second/dist/$file"; then
             echo "    equal: $file"

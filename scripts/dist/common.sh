@@ -4,14 +4,16 @@
 # Names, places and helpers of the scripts of `make dist`; they read it from the root of the repository.
 #
 #   DIST_OUT   directory of the products (default: dist)
-#   DIST_WORK  directory of what is made on the way: tools, stages, roots (default: dist below cargo's target directory)
+#   DIST_WORK  directory of what is made on the way: tools, stages (default: dist below cargo's target directory)
+#   DIST_ROOTS  directory of the roots that trials copy (default: roots in DIST_WORK)
 
 DIST_OUT=${DIST_OUT:-dist}
 DIST_WORK=${DIST_WORK:-${CARGO_TARGET_DIR:-target}/dist}
 mkdir -p "$DIST_OUT" "$DIST_WORK"
 DIST_OUT=$(realpath "$DIST_OUT")
 DIST_WORK=$(realpath "$DIST_WORK")
-export DIST_OUT DIST_WORK
+DIST_ROOTS=${DIST_ROOTS:-$DIST_WORK/roots}
+export DIST_OUT DIST_WORK DIST_ROOTS
 
 # The oldest C library that the programs run with; manylinux2014 is the name of the same.
 GLIBC=2.17
@@ -84,8 +86,8 @@ install_file() {
 pack() {
     local filter=()
     [ -z "${3:-}" ] || filter=("--$3")
-    tar --create --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" --mode=u=rwX,go=rX --format=ustar \
-        --directory "$(dirname "$1")" "$(basename "$1")" |
+    tar --create --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" --mode=u=rwX,go=rX \
+        --format=ustar --directory "$(dirname "$1")" "$(basename "$1")" |
         xz --threads=1 --check=crc32 ${filter[@]+"${filter[@]}"} --lzma2=preset=9e >"$2"
 }
 

@@ -9,9 +9,9 @@ cd "$(dirname "$0")/../.."
 
 case $1 in
 make)
+    # Cargo makes and uploads it by itself, so it is no file of a release.
     # shellcheck disable=SC2086 # flags, split on purpose
-    cargo package ${CARGO_FLAGS:---locked} --allow-dirty --no-verify --quiet -p gemel
-    cp "${CARGO_TARGET_DIR:-target}/package/gemel-$(version).crate" "$DIST_OUT"
+    cargo package ${CARGO_FLAGS:---locked} --allow-dirty --list -p gemel | grep -cx 'src/.*' >/dev/null
     ;;
 try)
     # shellcheck disable=SC2086 # flags, split on purpose

@@ -9,7 +9,7 @@ DEBIAN_RELEASE=${DEBIAN_RELEASE:-bookworm}
 # Prints a new copy of the root of an architecture: fresh_root ARCH [PACKAGE]. A package is installed into it.
 fresh_root() {
     local arch=$1 package=${2:-} kept copy flags=()
-    kept=$DIST_WORK/roots/$arch${package:+-$package}
+    kept=$DIST_ROOTS/$arch${package:+-$package}
     if [ ! -e "$kept.complete" ]; then
         [ "$(id -u)" -eq 0 ] || fail "trials run in a root of their own, as root: use --no-try to leave them out"
         command -v debootstrap >/dev/null || scripts/install-packages.sh debootstrap debootstrap >&2
@@ -18,7 +18,8 @@ fresh_root() {
         [ -z "$package" ] || flags+=("--include=$package")
         # Another architecture is unpacked only: its programs run from outside.
         [ "$arch" = "$(uname -m)" ] || flags+=(--foreign)
-        debootstrap --variant=minbase --arch="$(debian "$arch")" ${flags[@]+"${flags[@]}"} "$DEBIAN_RELEASE" "$kept" >"$kept.log" 2>&1 ||
+        debootstrap --variant=minbase --arch="$(debian "$arch")" ${flags[@]+"${flags[@]}"} \
+            "$DEBIAN_RELEASE" "$kept" >"$kept.log" 2>&1 ||
             fail "debootstrap: see $kept.log"
         rm -rf "$kept"/var/cache/apt/archives/*.deb
         touch "$kept.complete"
