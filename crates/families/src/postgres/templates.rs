@@ -16,8 +16,9 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Time between two looks at it.
 const AGAIN: Duration = Duration::from_millis(100);
-/// Error code for a database that others have open.
-const IN_USE: &str = "55006";
+/// Error codes for a database that others have open, and for one of this name that is being made: a copy whose client was
+/// killed goes on for a moment.
+const FOR_NOW: [&str; 2] = ["55006", "23505"];
 /// First version that copies through the log by default, which is slow for large databases.
 const STRATEGIES: &str = "150000";
 
@@ -93,12 +94,16 @@ fn failed(config: &Config, doing: &str, error: SqlError) -> TargetError {
     advised(error, doing, &config.place())
 }
 
-/// Connects to another database of the server: a database with connections can be neither copied nor dropped.
+/// Connects to another database of the server: a database with connections can be neither copied nor dropped. A server
+/// that can ends a copy soon after its client.
 fn aside(config: &Config) -> Result<Wire, TargetError> {
     let other = if config.database == "postgres" { "template1" } else { "postgres" };
     let mut config = config.clone();
     config.database = other.into();
-    connected(&config)
+    let mut wire = connected(&config)?;
+    let check = "SELECT set_config(name, '1000', false) FROM pg_settings WHERE name = 'client_connection_check_interval'";
+    wire.column(check).map_err(|error| failed(&config, "have it look for its client", error))?;
+    Ok(wire)
 }
 
 /// Runs a statement. Waits a while for others to leave the database.
@@ -107,7 +112,9 @@ fn insist(config: &Config, wire: &mut Wire, doing: &str, sql: &str) -> Result<()
     loop {
         match wire.execute(sql) {
             Ok(()) => return Ok(()),
-            Err(SqlError::Database { code, .. }) if code == IN_USE && Instant::now() < end => {
+            Err(SqlError::Database { code, .. })
+                if FOR_NOW.contains(&code.as_str()) && Instant::now() < end =>
+            {
                 thread::sleep(AGAIN);
             }
             Err(error) => return Err(failed(config, doing, error)),
@@ -116,7 +123,10 @@ fn insist(config: &Config, wire: &mut Wire, doing: &str, sql: &str) -> Result<()
 }
 
 fn exists(config: &Config, wire: &mut Wire, database: &str) -> Result<bool, TargetError> {
-    let sql = format!("SELECT 1 FROM pg_database WHERE datname = '{}'", database.replace('\'', "''"));
+    // The server takes no connections to one that was half dropped.
+    let whole = "datconnlimit <> -2";
+    let sql =
+        format!("SELECT 1 FROM pg_database WHERE {whole} AND datname = '{}'", database.replace('\'', "''"));
     Ok(!wire.column(&sql).map_err(|error| failed(config, "look for the template", error))?.is_empty())
 }
 
@@ -209,11 +219,27 @@ fn restore(config: &Config, name: &str) -> Result<(), TargetError> {
     if !exists(config, &mut wire, &template)? {
         return Err(TargetError::database(format!("{}: the template {template:?} is gone", config.place())));
     }
-    drop_database(config, &mut wire, &config.database)?;
-    copy(config, &mut wire, &template, &config.database)
+    // The database is there all the time, but between the last two statements: whoever ends this in the middle, or has no
+    // room for a copy, has the old one.
+    let fresh = fresh(config, name);
+    drop_database(config, &mut wire, &fresh)?;
+    copy(config, &mut wire, &template, &fresh)?;
+    if let Err(error) = drop_database(config, &mut wire, &config.database) {
+        // The error that matters is the first one; the next restore drops the copy too.
+        let _dropped = drop_database(config, &mut wire, &fresh);
+        return Err(error);
+    }
+    let rename = format!("ALTER DATABASE {} RENAME TO {}", quoted(&fresh), quoted(&config.database));
+    insist(config, &mut wire, "give the copy its name", &rename)
+}
+
+/// Returns the name of a copy of a template that is no whole database yet.
+fn fresh(config: &Config, name: &str) -> String {
+    named(config, &format!("{name}_new"))
 }
 
 fn delete(config: &Config, name: &str) -> Result<(), TargetError> {
     let mut wire = aside(config)?;
+    drop_database(config, &mut wire, &fresh(config, name))?;
     drop_database(config, &mut wire, &named(config, name))
 }

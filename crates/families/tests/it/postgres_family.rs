@@ -260,3 +260,38 @@ fn partitions_and_sequences_of_lydites_tables_are_no_foreign_objects_for_a_templ
         server.psql(name, &format!("DROP {drop}"));
     }
 }
+
+#[test]
+fn a_restore_that_fails_leaves_the_database_and_one_that_was_half_dropped_is_made_again() {
+    let (server, name) = (shared(), "restored_or_left");
+    let login = "LOGIN CREATEDB";
+    server.psql("postgres", &format!("CREATE ROLE keeper {login}; CREATE DATABASE {name} OWNER keeper"));
+    let url = server.url(name).replace("postgres@", "keeper@");
+    let templates = || {
+        TargetSpec::parse(&url, TxMode::Statements)
+            .expect("a good URL")
+            .templates()
+            .expect("a server keeps templates")
+    };
+    server.psql(name, "CREATE TABLE kept (x int)");
+    templates().save("template_1").expect("a template");
+    server.psql(name, "CREATE TABLE later (x int)");
+
+    // It may drop databases of its own, and make none.
+    server.psql("postgres", "ALTER ROLE keeper NOCREATEDB");
+    let failed = templates().restore("template_1").expect_err("no privilege");
+    assert!(failed.message.contains("permission denied to create database"), "{failed}");
+    assert_eq!(server.psql(name, "SELECT count(*) FROM later"), "0", "the database is as it was");
+
+    server.psql("postgres", &format!("ALTER ROLE keeper {login}"));
+    server.psql("postgres", &format!("UPDATE pg_database SET datconnlimit = -2 WHERE datname = '{name}'"));
+    assert!(!templates().database_is_there().expect("a server"), "half dropped is not there");
+    templates().restore("template_1").expect("a restored database");
+    assert_eq!(
+        server.psql(name, "SELECT to_regclass('kept')::text || coalesce(to_regclass('later')::text, '')"),
+        "kept"
+    );
+    templates().delete("template_1").expect("gone");
+    let like = format!("SELECT count(*) FROM pg_database WHERE datname LIKE '{name}%'");
+    assert_eq!(server.psql("postgres", &like), "1");
+}
