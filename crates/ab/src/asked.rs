@@ -6,6 +6,7 @@ use lydite_console::exit::Failure;
 use lydite_decide::{LEAST_PAIRS, Looks, Side};
 use lydite_plan::Problem;
 use lydite_plan::values::{flag, longer_than_nothing, number, whole};
+use lydite_report::compare::Better;
 use lydite_report::metric::Metric;
 use lydite_sweep::{COMMAND_LIMIT, Common, Copies, Origin};
 
@@ -106,6 +107,21 @@ fn together(a: &Variant, b: &Variant, reload: Option<Origin>, metric: Option<&Me
     }
     if a.subject.plan.micro.is_some() && metric.is_some_and(Metric::is_of_tpcc) {
         problems.push("--metric: is for workload tpcc only: use for example tps".to_owned());
+    }
+    let is_throughput =
+        |metric: &Metric| matches!(metric.better(), Some(Better::Higher)) && metric.name() != "efficiency";
+    if let Some(metric) = metric.filter(|metric| is_throughput(metric))
+        && [a, b].iter().any(|variant| variant.subject.plan.bounds_throughput())
+    {
+        problems.push(format!(
+            "--metric: {} is bound by the plan, by a rate or by think times: use a latency, for example new_order.p99",
+            metric.name()
+        ));
+    }
+    let sizes = [a, b].map(|variant| variant.subject.plan.data.size);
+    if sizes[0] != sizes[1] {
+        problems
+            .push("the sides have warehouses of different sizes: their speeds can't be compared".to_owned());
     }
     for variant in [a, b] {
         if let Some(problem) = Origin::problem(&variant.subject, reload)

@@ -17,7 +17,7 @@ mod variant;
 use course::Course;
 use lydite_console::exit::{Failure, Outcome};
 use lydite_console::interrupt::Interrupt;
-use lydite_report::ab::render_ab_text;
+use lydite_report::ab::{End, render_ab_text};
 use lydite_report::live::Style;
 use lydite_report::model::Status;
 use lydite_report::render_ab;
@@ -53,6 +53,10 @@ pub fn run(experiment: &Experiment, style: Style, interrupt: &Interrupt) -> Outc
     let mut failures: Vec<Failure> = [made, servers, data].into_iter().filter_map(Result::err).collect();
     let files = (experiment.out.as_path(), FILES.documents);
     let documents = (&ab, render_ab(&ab));
+    if ab.ab.end == End::Time && ab.ab.ratio.is_none() {
+        let least = "a ratio takes two pairs besides the first, which warms up";
+        failures.push(Failure::Undecided(vec![format!("the time is over: {least}: give it more --time")]));
+    }
     failures.extend(experiment.copies.end(&render_ab_text(&ab), files, documents, interrupt).err());
     Failure::all(failures)
 }

@@ -202,6 +202,7 @@ impl<'a> Course<'a> {
                 run.level,
                 match self.runs.len() {
                     0 => "no run is".to_owned(),
+                    1 => "1 run before is".to_owned(),
                     kept => format!("{} before are", plural(kept as u64, "run")),
                 }
             )

@@ -21,7 +21,7 @@ pub(crate) struct Played {
     pub(crate) level: f64,
     /// Checks that do not hold.
     pub(crate) checks_failed: u32,
-    /// True if others used the machine.
+    /// True if others used the machine, so that a repeat may tell more.
     pub(crate) is_busy: bool,
     /// Completed transactions per second.
     pub(crate) tps: f64,
@@ -60,12 +60,15 @@ impl Played {
             let known = result.requirements.iter().find(|of| of.text == objective.text());
             known.cloned().unwrap_or_else(|| objective.judge(result))
         });
+        let objectives: Vec<RequirementResult> = judged.collect();
         let completed = result.completed();
+        let is_noisy = result.warnings.iter().any(|warning| is_noise(warning));
         Self {
             number,
             level: run.level,
             checks_failed: result.checks.iter().filter(|check| !check.ok).count() as u32,
-            is_busy: result.warnings.iter().any(|warning| is_noise(warning)),
+            // One that was too short to be judged is so on a quiet machine, too.
+            is_busy: is_noisy && objectives.iter().all(|objective| objective.value.is_some()),
             tps: result.tps,
             p50_ms: shown.p50.as_ref().and_then(|metric| metric.of(result)),
             p99_ms: shown.p99.as_ref().and_then(|metric| metric.of(result)),
@@ -73,7 +76,7 @@ impl Played {
                 Some(of) => result.transactions.get(of).map_or(0, |of| of.completed()),
                 None => completed,
             }),
-            objectives: judged.collect(),
+            objectives,
             growth: growth(&seconds, GROWTH_ERROR),
             completed,
             failed: result.transactions.values().map(|of| of.failed).sum(),

@@ -314,6 +314,12 @@ impl Plan {
         self.mode.sessions(self.micro.is_some())
     }
 
+    /// Returns true if think times or a given rate bound the throughput, and not the database alone.
+    #[must_use]
+    pub fn bounds_throughput(&self) -> bool {
+        !matches!(self.mode, ModeAsked::Direct { .. })
+    }
+
     /// Returns the address of the WAS that terminals have lines to, if they have.
     #[must_use]
     pub fn was(&self) -> Option<&str> {

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use crate::figures::type_name;
+use crate::figures::{number as figure, type_name};
 use crate::interval::{NoInterval, SECONDS_NEEDED, Statistic, median, ratio_interval};
 use crate::model::RunResult;
 use crate::names::{file_names, letter};
@@ -301,8 +301,9 @@ fn sentence(metrics: &[Metric], a: &RunResult, b: &RunResult, other: &str) -> St
     match metrics.iter().find(|metric| metric.name == name).and_then(|metric| metric.ratio) {
         None => "A has no throughput to compare with.".to_owned(),
         Some(ratio) => format!(
-            "One run each: {other} has {ratio:.2}x the {name} of A ({:+.1} %). How much runs of one configuration differ \
+            "One run each: {other} has {}x the {name} of A ({:+.1} %). How much runs of one configuration differ \
              is unknown, so this is no verdict.",
+            if (0.1..10.0).contains(&ratio) { format!("{ratio:.2}") } else { figure(ratio) },
             100.0 * (ratio - 1.0)
         ),
     }

@@ -109,11 +109,10 @@ impl Requirement {
     /// Returns the reason why no growing load has a highest level for it; `None` if it may have one.
     #[must_use]
     pub fn not_searched(&self) -> Option<&'static str> {
-        let is_upper = matches!(self.operator, Operator::Less | Operator::AtMost);
         let is_lower = matches!(self.operator, Operator::Greater | Operator::AtLeast);
-        match self.metric.better() {
+        match self.metric.good_side() {
             Some(Better::Lower) if is_lower => Some("holds only where it is bad: name an upper limit"),
-            Some(Better::Lower) if is_upper && self.limit <= 0.0 => Some("never holds"),
+            Some(Better::Lower) if self.is_below_zero() => Some("never holds"),
             // The share of the standard's greatest throughput gets less with the load.
             Some(Better::Higher) if is_lower && self.metric.name() != "efficiency" => {
                 Some("fails at low levels, where nobody asks for more: name a latency, or --lowest")
@@ -122,6 +121,15 @@ impl Requirement {
                 Some("holds at one level at most: use < or >")
             }
             _ => None,
+        }
+    }
+
+    /// Returns true if only a value below 0 meets it. A latency of 0 is none, either.
+    fn is_below_zero(&self) -> bool {
+        match self.operator {
+            Operator::Less => self.limit <= 0.0,
+            Operator::AtMost => self.limit < 0.0 || self.limit == 0.0 && self.latency_limit().is_some(),
+            _ => false,
         }
     }
 
@@ -233,13 +241,61 @@ impl FailIf {
                 if signed { Limit::Difference(number) } else { Limit::Value(number) }
             }
         };
-        Ok(Self { text: text.trim().to_owned(), metric, operator, limit })
+        let found = Self { text: text.trim().to_owned(), metric, operator, limit };
+        match found.senseless() {
+            Some(why) => Err(BadCondition(why)),
+            None => Ok(found),
+        }
+    }
+
+    /// Returns the reason why it always or never fails, or fails what is as good as before.
+    fn senseless(&self) -> Option<String> {
+        let (operator, good) = (self.operator, self.metric.good_side());
+        let other = match operator {
+            Operator::Less | Operator::AtMost => ">",
+            Operator::Greater | Operator::AtLeast | Operator::Equal => "<",
+        };
+        match self.limit {
+            Limit::Percent(change) | Limit::Difference(change) if operator.holds(0.0, change) => {
+                Some(format!("fails also what did not change: use {other}, or the other sign"))
+            }
+            Limit::Percent(change) if change < -100.0 || change == -100.0 && operator == Operator::Less => {
+                Some("never fails: nothing gets less by more than 100 %".to_owned())
+            }
+            Limit::Value(limit) if good.is_some() && !operator.holds(0.0, limit) && limit <= 0.0 => {
+                match operator {
+                    Operator::Less | Operator::AtMost => Some("never fails: it is never below 0".to_owned()),
+                    _ => None,
+                }
+            }
+            Limit::Value(_) if good == Some(Better::Lower) && other == ">" => {
+                Some("fails what is good: name an upper limit, with >".to_owned())
+            }
+            Limit::Value(_)
+                if good == Some(Better::Higher) && other == "<" && operator != Operator::Equal =>
+            {
+                Some("fails what is good: name a lower limit, with <".to_owned())
+            }
+            _ => None,
+        }
     }
 
     /// Returns its metric.
     #[must_use]
     pub fn metric(&self) -> &Metric {
         &self.metric
+    }
+
+    /// Returns the reason why a change between these results says nothing.
+    pub(crate) fn incomparable(&self, a: &RunResult, b: &RunResult) -> Option<String> {
+        let different = |what: &str, of_a: &str, of_b: &str| {
+            (of_a != of_b).then(|| format!("the {what} differ ({of_a} and {of_b})"))
+        };
+        if matches!(self.limit, Limit::Value(_)) {
+            return None;
+        }
+        different("workloads", a.workload(), b.workload())
+            .or_else(|| different("sizes of the warehouses", a.warehouse_size(), b.warehouse_size()))
     }
 
     /// Judges the change of the metric from result `a` to `b`. A change that can't be judged fails.
@@ -264,9 +320,8 @@ impl FailIf {
         if let Limit::Value(limit) = self.limit {
             return gate(self.operator.holds(of_b, limit), String::new());
         }
-        if a.workload() != b.workload() {
-            let words = format!("the workloads differ ({} and {})", a.workload(), b.workload());
-            return gate(true, words);
+        if let Some(why) = self.incomparable(a, b) {
+            return gate(true, why);
         }
         let of_a = match of_a {
             Ok(value) => value,

@@ -22,7 +22,8 @@ pub fn sentence(ab: &Ab) -> String {
     let unit = if ab.metric.unit.is_empty() { String::new() } else { format!(" ({})", ab.metric.unit) };
     let of = format!("{}{unit}", ab.metric.title);
     let Some((ratio, (low, high))) = judged.ratio.zip(judged.low.zip(judged.high)) else {
-        return format!("{}: {of} has no ratio after {pairs}", verdict_on_b(judged.verdict));
+        let why = if judged.end == End::Time { ": the time is over" } else { "" };
+        return format!("{}: {of} has no ratio after {pairs}{why}", verdict_on_b(judged.verdict));
     };
     let (ratio, low, high) = (times(ratio), times(low), times(high));
     let found = format!("{of} of B is {ratio} times that of A ({low} to {high})");

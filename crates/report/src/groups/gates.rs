@@ -23,6 +23,11 @@ pub(super) fn judge(
     if condition.operator == Operator::Equal {
         return Err(problem("can't be judged by an interval over runs: use < or >"));
     }
+    if let ([one, ..], [other, ..]) = (a.runs.as_slice(), b.runs.as_slice())
+        && let Some(why) = condition.incomparable(&one.result, &other.result)
+    {
+        return Err(problem(&format!("can't be judged: {why}")));
+    }
     let needs_a = !matches!(condition.limit, Limit::Value(_));
     let (of_a, of_b) = (values(condition, a), values(condition, b));
     let mut missing = of_a.as_ref().err().filter(|_| needs_a).cloned().unwrap_or_default();

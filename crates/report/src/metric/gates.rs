@@ -38,6 +38,12 @@ impl Metric {
         }
     }
 
+    /// Returns the side that is good for a limit: that of [`Metric::better`], and less of what is bad.
+    pub(crate) fn good_side(&self) -> Option<Better> {
+        let counts_bad = self.number().is_some_and(|number| number.counts_bad);
+        self.better().or(counts_bad.then_some(Better::Lower))
+    }
+
     /// Returns its transaction type, if it has one.
     #[must_use]
     pub fn transaction_type(&self) -> Option<&str> {

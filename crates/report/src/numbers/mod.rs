@@ -161,6 +161,8 @@ pub(crate) struct Number {
     pub(crate) is_shown: fn(&RunResult) -> bool,
     /// Transactions without which it can't be judged.
     pub(crate) needs: Needs,
+    /// True if it counts what is bad. Such a number is often 0, so it has no ratio, and no better side in comparisons.
+    pub(crate) counts_bad: bool,
     /// Parts, if it has any.
     pub(crate) parts: Option<Parts>,
     /// Returns the values by second, of a part if there is one; none for a number of whole runs.
@@ -204,6 +206,7 @@ impl Number {
         only: Only::All,
         is_shown: |_| true,
         needs: Needs::Completed,
+        counts_bad: false,
         parts: None,
         by_second: None,
         compared: None,
@@ -324,6 +327,7 @@ pub(crate) static NUMBERS: &[Number] = &[
         of: |r| Some(r.total(|t| t.failed) as f64),
         needs: Needs::Ended,
         summary: Some(Summary { label: "failed", is_main: false, alone: None }),
+        counts_bad: true,
         ..Number::PLAIN
     },
     Number {
@@ -333,6 +337,7 @@ pub(crate) static NUMBERS: &[Number] = &[
         of: |r| Some(r.total(|t| t.unknown) as f64),
         needs: Needs::Ended,
         summary: Some(Summary { label: "unknown", is_main: false, alone: None }),
+        counts_bad: true,
         ..Number::PLAIN
     },
     Number {
@@ -346,6 +351,7 @@ pub(crate) static NUMBERS: &[Number] = &[
             )
         },
         needs: Needs::Ended,
+        counts_bad: true,
         ..Number::PLAIN
     },
     Number {
@@ -365,6 +371,7 @@ pub(crate) static NUMBERS: &[Number] = &[
             title: |reason| format!("Aborts by reason: {reason}"),
             of: |r, reason| share_percent(*r.aborts.get(reason)?, r.completed() + r.aborted()),
         }),
+        counts_bad: true,
         ..Number::PLAIN
     },
     Number {
