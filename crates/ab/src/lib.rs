@@ -17,6 +17,7 @@ mod variant;
 use course::Course;
 use lydite_console::exit::{Failure, Outcome};
 use lydite_console::interrupt::Interrupt;
+use lydite_console::target::announce;
 use lydite_report::ab::{End, render_ab_text};
 use lydite_report::live::Style;
 use lydite_report::model::Status;
@@ -33,6 +34,9 @@ pub use variant::SideAsked;
 /// # Errors
 /// The directory can't be used, a run or a command failed, or the user interrupted.
 pub fn run(experiment: &Experiment, style: Style, interrupt: &Interrupt) -> Outcome {
+    if style != Style::Quiet {
+        experiment.sides.iter().for_each(|side| announce(&side.subject.plan.target));
+    }
     let mut store = Store::open(experiment, interrupt)?;
     if experiment.fresh {
         // What the databases held comes first: the results that are deleted say nothing of it.

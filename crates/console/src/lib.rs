@@ -8,6 +8,7 @@ pub mod memory;
 pub mod output;
 pub mod program;
 pub mod shell;
+pub mod target;
 pub mod write;
 
 /// Environment variable with the password of a database.

@@ -61,6 +61,12 @@ pub fn mask(message: &str, source: &str) -> String {
     masked
 }
 
+/// Returns a message without a text that is a secret.
+#[must_use]
+pub fn without_secret(message: &str, secret: &str) -> String {
+    without(message, secret)
+}
+
 /// True if a text looks like a connection string of libpq, `host=h user=u`.
 #[must_use]
 pub fn is_keywords(text: &str) -> bool {

@@ -20,6 +20,7 @@ mod net;
 mod nodes;
 mod null;
 mod own_schema;
+mod pasted;
 mod per_transaction;
 mod postgres;
 mod redis;
@@ -41,5 +42,7 @@ pub use family::{Evidence, Family, PlacementSource, Scheme};
 pub use gemel::GemelServer;
 pub use own_schema::{OwnSchema, Script, ScriptError, ScriptKind};
 pub use postgres::NOT_INTERLEAVED;
-pub use registry::{TargetSpec, default_port, families, family_of, leaves_out_password};
+pub use registry::{
+    TargetSpec, default_port, families, family_of, leaves_out_password, parameters_page, strings_of,
+};
 pub use templates::Templates;

@@ -4,6 +4,7 @@ use crate::duration::timeout;
 use crate::family::{Configured, Family, Home, Scheme};
 use crate::net::url::has_password;
 use crate::own_schema::{OwnSchema, Script, ScriptError, ScriptKind};
+use crate::pasted::{self, Families};
 use crate::schemes;
 use crate::templates::Templates;
 use crate::{etcd, external, gemel, mysql, null, postgres, redis, sqlite};
@@ -15,7 +16,9 @@ use lydite_database::{Target, TargetError, TxMode, Waiter};
 use lydite_micro::Engines;
 use parking_lot::Mutex;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,6 +41,10 @@ static FAMILIES: [&Family; 12] = [
     &external::FAMILY,
     &null::FAMILY,
 ];
+
+/// All families, with the connection strings of other programs that they take.
+static PASTED: Families =
+    Families { families: &FAMILIES, dialects: &[postgres::DIALECTS, mysql::DIALECTS, sqlite::DIALECTS] };
 
 /// URLs of this process as messages show them, if the password was left out.
 static WITHOUT_PASSWORD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
@@ -75,13 +82,58 @@ pub struct TargetSpec {
     waiter: Option<Arc<dyn Waiter>>,
     /// Files of the user's statements.
     scripts: Arc<OwnSchema>,
+    /// Reading of a connection string that is no URL of Lydite's.
+    reading: Arc<Reading>,
+}
+
+/// The reading of the text that a target was made from.
+#[derive(Default)]
+struct Reading {
+    /// The URL without the password; `None` if the text was it.
+    url: Option<String>,
+    /// What was left out or changed.
+    notes: Vec<String>,
+    /// Number of the text, to find it among other texts, if a password is in it.
+    text: Option<u64>,
+}
+
+impl fmt::Debug for Reading {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reading").field("url", &self.url).finish_non_exhaustive()
+    }
 }
 
 impl TargetSpec {
     /// Returns the URL that the target was made from without a password, for files and messages.
     #[must_use]
     pub fn without_password(&self, url: &str) -> String {
-        self.config.shown_url().map_or_else(|| with_lower_scheme(url), str::to_owned)
+        let shown = self.config.shown_url().or(self.reading.url.as_deref());
+        shown.map_or_else(|| with_lower_scheme(url), str::to_owned)
+    }
+
+    /// Returns the URL, without its password, that a connection string of another program means; `None` if the target
+    /// was made from a URL of Lydite's.
+    #[must_use]
+    pub fn understood(&self) -> Option<&str> {
+        self.reading.url.as_deref()
+    }
+
+    /// Returns what was left out of a connection string or of the environment, and why: a line for each reason.
+    #[must_use]
+    pub fn notes(&self) -> &[String] {
+        &self.reading.notes
+    }
+
+    /// True if the target was made from this text, and it has a password.
+    #[must_use]
+    pub fn is_secret_of(&self, text: &str) -> bool {
+        self.reading.text == Some(number_of(text))
+    }
+
+    /// Returns the URL, with its password, that a connection string of another program means, or the text if it means none.
+    #[must_use]
+    pub fn url_of(text: &str) -> String {
+        url_of(text).into_owned()
     }
 
     /// Returns a URL with one more option after `?`.
@@ -89,7 +141,8 @@ impl TargetSpec {
     /// # Errors
     /// The URL has that option already. The text follows the option's name.
     pub fn with_option(url: &str, name: &str, value: &str) -> Result<String, String> {
-        let parsed = ParsedUrl::new(url, &mut Vec::new());
+        let url = url_of(url);
+        let parsed = ParsedUrl::new(&url, &mut Vec::new());
         if parsed.options.contains_key(name) {
             return Err("is in the URL of the target already: leave it in one place".into());
         }
@@ -116,11 +169,21 @@ impl TargetSpec {
         self.config.fingerprint()
     }
 
-    /// Parses a URL and checks that the target supports `mode`.
+    /// Parses a URL, or a connection string of another program, and checks that the target supports `mode`.
     ///
     /// # Errors
     /// All errors in the URL, one line each, without the password.
-    pub fn parse(url: &str, mode: TxMode) -> Result<Self, Vec<String>> {
+    pub fn parse(text: &str, mode: TxMode) -> Result<Self, Vec<String>> {
+        let pasted = pasted::read(text, PASTED)?;
+        let spec = Self::parse_url(&pasted.url, mode)?;
+        let url = pasted.is_other().then(|| spec.without_password(&pasted.url));
+        let in_text = spec.config.has_server() && pasted.has_password(text) && has_password(&pasted.url);
+        let text = in_text.then(|| number_of(text));
+        Ok(Self { reading: Arc::new(Reading { url, notes: pasted.notes, text }), ..spec })
+    }
+
+    /// Parses a URL of Lydite's.
+    fn parse_url(url: &str, mode: TxMode) -> Result<Self, Vec<String>> {
         let lower = with_lower_scheme(url.trim_start());
         if let Some(family) = schemes::of(&lower).and_then(family_of)
             && let Some(problem) = schemes::blank(url, family.schemes == external::FAMILY.schemes)
@@ -146,12 +209,15 @@ impl TargetSpec {
         for name in parsed.options.keys() {
             if !family.options.iter().any(|option| option.name == name) {
                 let known: Vec<&str> = family.options.iter().map(|option| option.name).collect();
+                let near = known.iter().map(|known| (strsim::damerau_levenshtein(known, name), *known));
+                let near = near.min().filter(|(letters, _)| *letters <= 2).map(|(_, known)| known);
+                let meant = near.map_or_else(String::new, |near| format!(" did you mean {near}?"));
                 let known = if known.is_empty() { "none".to_string() } else { known.join(", ") };
                 // Text that is not a name may be the rest of a password that contains a question mark.
                 let named =
                     name.chars().all(|letter| letter.is_ascii_alphanumeric() || "_-".contains(letter));
                 let name = if named { format!("{name:?}") } else { "after the question mark".to_string() };
-                errors.push(format!("target option {name} is not known: {scheme}: takes {known}"));
+                errors.push(format!("target option {name} is not known:{meant} {scheme}: takes {known}"));
             }
         }
         if !family.modes.contains(&mode) {
@@ -172,7 +238,8 @@ impl TargetSpec {
                 if let Some(shown) = config.shown_url().filter(|_| config.has_server() && has_password(url)) {
                     WITHOUT_PASSWORD.lock().insert(shown.to_owned());
                 }
-                Ok(Self { config, silence, waiter: None, scripts: Arc::default() })
+                let (scripts, reading) = (Arc::default(), Arc::default());
+                Ok(Self { config, silence, waiter: None, scripts, reading })
             }
             Ok(_) => Err(errors),
             Err(more) => {
@@ -186,12 +253,13 @@ impl TargetSpec {
     ///
     /// # Errors
     /// See [`TargetSpec::parse`].
-    pub fn parse_micro(url: &str) -> Result<Self, Vec<String>> {
+    pub fn parse_micro(text: &str) -> Result<Self, Vec<String>> {
         let mut errors = Vec::new();
-        let lower = with_lower_scheme(url);
-        let scheme = lower.split_once(':').map_or(url, |(scheme, _)| scheme);
+        let url = url_of(text);
+        let lower = with_lower_scheme(&url);
+        let scheme = lower.split_once(':').map_or(&*url, |(scheme, _)| scheme);
         if let Some(family) = family_of(scheme) {
-            for name in ParsedUrl::new(url, &mut Vec::new()).options.keys() {
+            for name in ParsedUrl::new(&url, &mut Vec::new()).options.keys() {
                 if family.tpcc_options.contains(&name.as_str()) {
                     errors.push(format!(
                         "target option {name:?} is about TPC-C's tables: leave it out with --workload micro"
@@ -199,7 +267,7 @@ impl TargetSpec {
                 }
             }
         }
-        match Self::parse(url, TxMode::Statements) {
+        match Self::parse(text, TxMode::Statements) {
             Ok(spec) if !spec.config.plays_micro() => {
                 errors
                     .push(format!("{scheme}: does not play the microbenchmark: leave out --workload micro"));
@@ -312,7 +380,7 @@ impl TargetSpec {
     /// An option of the URL shapes tables that a file makes.
     pub fn with_scripts(self, url: &str, scripts: OwnSchema) -> Result<Self, ScriptError> {
         let Some(form) = self.config.script_form() else { return Ok(self) };
-        let parsed = ParsedUrl::new(url, &mut Vec::new());
+        let parsed = ParsedUrl::new(&url_of(url), &mut Vec::new());
         if scripts.schema.is_some()
             && let Some(name) = parsed.options.keys().find(|name| (form.shapes)(name))
         {
@@ -357,6 +425,16 @@ impl TargetSpec {
     }
 }
 
+/// Returns the URL that a text means, or the text if it means none.
+fn url_of(text: &str) -> Cow<'_, str> {
+    pasted::read(text, PASTED).map_or(Cow::Borrowed(text), |pasted| pasted.url)
+}
+
+/// Returns a number that a text has alone.
+fn number_of(text: &str) -> u64 {
+    xxhash_rust::xxh3::xxh3_64(text.as_bytes())
+}
+
 /// Returns an error about a URL without what may be a secret. The name of an option at its beginning is none, even if a
 /// part of the URL that may be a password has the same text.
 fn masked(error: &str, url: &str, family: &Family) -> String {
@@ -368,4 +446,16 @@ fn masked(error: &str, url: &str, family: &Family) -> String {
     });
     let (own, rest) = error.split_at(own.unwrap_or_default());
     format!("{own}{}", secret::mask(rest, url))
+}
+
+/// Returns the programs and drivers whose connection strings mean a database of a family.
+#[must_use]
+pub fn strings_of(family: &Family) -> Vec<&'static str> {
+    pasted::names_of(family, PASTED)
+}
+
+/// Returns the tables of the parameters of connection strings, for the book.
+#[must_use]
+pub fn parameters_page() -> String {
+    pasted::page(PASTED)
 }

@@ -15,8 +15,6 @@ const ALIASES: [(&str, &str); 7] = [
     ("valkey", "redis"),
     ("ysql", "yugabyte"),
 ];
-/// The scheme of Java's programs, before the scheme of a database.
-const JDBC: &str = "jdbc";
 
 /// Returns the scheme of a URL; `None` if it has none. Other text before a colon may hold a password.
 pub(crate) fn of(url: &str) -> Option<&str> {
@@ -63,7 +61,7 @@ pub(crate) fn not_a_url(text: &str) -> String {
 pub(crate) fn not_known(url: &str, scheme: &str, known: &[Scheme]) -> String {
     let rest = url.strip_prefix(scheme).unwrap_or_default();
     // `USER:PASSWORD@HOST`, or a password with a colon before the `@`.
-    if scheme != JDBC && !rest.starts_with("://") && rest.contains('@') {
+    if !rest.starts_with("://") && rest.contains('@') {
         return not_a_url(url);
     }
     match suggestion(url, scheme, known) {
@@ -78,10 +76,6 @@ pub(crate) fn not_known(url: &str, scheme: &str, known: &[Scheme]) -> String {
 fn suggestion(url: &str, scheme: &str, known: &[Scheme]) -> Option<String> {
     let is_known = |scheme: &str| known.iter().any(|known| known.name == scheme);
     let rest = url.split_once(':').map_or("", |(_, rest)| rest);
-    if scheme == JDBC {
-        let inner = rest.split(':').next().filter(|inner| is_known(inner))?;
-        return Some(format!("leave out jdbc:, and write {inner}://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE"));
-    }
     if let Some((dialect, driver)) = scheme.split_once('+')
         && is_known(dialect)
     {

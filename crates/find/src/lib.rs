@@ -17,6 +17,7 @@ mod store;
 use course::Course;
 use lydite_console::exit::{Failure, Outcome};
 use lydite_console::interrupt::Interrupt;
+use lydite_console::target::announce;
 use lydite_report::find::{End, render_find_text, sentence};
 use lydite_report::live::Style;
 use lydite_report::model::Status;
@@ -32,6 +33,9 @@ pub use experiment::Experiment;
 /// # Errors
 /// The directory can't be used, a run failed, no level holds the objectives, or the user interrupted.
 pub fn run(experiment: &Experiment, style: Style, interrupt: &Interrupt) -> Outcome {
+    if style != Style::Quiet {
+        announce(&experiment.subject.plan.target);
+    }
     let mut store = Store::open(experiment, interrupt)?;
     if experiment.fresh {
         // What the database held comes first: the results that are deleted say nothing of it.

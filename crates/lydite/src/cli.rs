@@ -108,7 +108,7 @@ pub(crate) struct RunArgs {
     /// a sweep
     #[arg(long, value_name = "NAME", hide = true)]
     pub(crate) template: Option<String>,
-    /// URL of the database (see `lydite targets`) [default: gemel: in a temporary directory]
+    /// URL of the database, or a connection string of JDBC, libpq, .NET or Go (see `lydite targets`) [default: gemel: in a temporary directory]
     pub(crate) target: Option<String>,
     #[command(flatten)]
     pub(crate) plan: PlanFlags,
@@ -143,7 +143,7 @@ pub(crate) struct RunArgs {
 #[derive(Debug, Args)]
 #[command(allow_negative_numbers = true)]
 pub(crate) struct LoadArgs {
-    /// URL of the database (see `lydite targets`); --csv alone needs none
+    /// URL of the database, or a connection string of JDBC, libpq, .NET or Go (see `lydite targets`); --csv alone needs none
     #[arg(required_unless_present = "csv")]
     pub(crate) target: Option<String>,
     /// Warehouses to load (tpcc)
@@ -213,7 +213,7 @@ pub(crate) struct LoadArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
-    /// URL of the database (see `lydite targets`)
+    /// URL of the database, or a connection string of JDBC, libpq, .NET or Go (see `lydite targets`)
     pub(crate) target: String,
     /// No effect any more: Lydite's own conditions, which it asked for, are always evaluated
     #[arg(long)]
@@ -370,7 +370,7 @@ pub(crate) struct VerifyArgs {
 #[derive(Debug, Args)]
 #[command(allow_negative_numbers = true)]
 pub(crate) struct AuditArgs {
-    /// URL of the database (see `lydite targets`); an empty one is loaded first. The tests use its isolation level
+    /// URL of the database, or a connection string of JDBC, libpq, .NET or Go (see `lydite targets`); an empty one is loaded first. The tests use its isolation level
     pub(crate) target: String,
     /// Properties to test: data, atomicity, consistency, isolation, durability [default: all]
     #[arg(long, value_name = "NAME,NAME,…")]

@@ -3,6 +3,7 @@
 use lydite_console::exit::Failure;
 use lydite_console::interrupt::Interrupt;
 use lydite_console::memory;
+use lydite_console::target::announce;
 use lydite_families::TargetSpec;
 use lydite_report::live::Style;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
@@ -55,9 +56,12 @@ fn register(asked: &Arc<AtomicBool>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Begins to watch for Ctrl-C if the target has a server, so that waits for it are reported and can be ended. A
-/// database within this process ends with the process.
+/// Says what was understood of the target, and begins to watch for Ctrl-C if it has a server, so that waits for it are
+/// reported and can be ended. A database within this process ends with the process.
 pub(crate) fn watched(spec: TargetSpec, style: Style) -> Result<(TargetSpec, Option<Interrupt>), Failure> {
+    if style != Style::Quiet {
+        announce(&spec);
+    }
     if !spec.has_server() {
         return Ok((spec, None));
     }

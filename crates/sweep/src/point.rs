@@ -128,7 +128,7 @@ fn point(
     );
     // The servers of a lab run only later.
     let rehearse: Rehearse<'_> = if lab.is_some() { &|_, _| Vec::new() } else { &rehearse };
-    given.insert("target".to_owned(), url);
+    given.insert("target".to_owned(), if lab.is_some() { url } else { TargetSpec::url_of(&url) });
     // A server of this machine may start later, and a sweep that is only drawn again needs none. Each run looks itself.
     let reach = |source: &SourceSpec| match source {
         SourceSpec::Host(Some(_)) => None,

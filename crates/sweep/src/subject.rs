@@ -2,6 +2,7 @@
 
 use lydite_console::exit::Failure;
 use lydite_database::secret;
+use lydite_families::TargetSpec;
 use lydite_lab::LabTarget;
 use lydite_lab::places::rehearse;
 use lydite_observe::SourceSpec;
@@ -84,6 +85,10 @@ impl Subject {
         // Rules that depend on the scale need the number of warehouses.
         if let Some(warehouses) = plan.warehouses.filter(|_| plan.micro.is_none()) {
             plan.mode(warehouses)?;
+        }
+        if lab.is_none() {
+            // Each run gets the URL that a connection string of another program means.
+            given.insert("target".to_owned(), TargetSpec::url_of(url));
         }
         let mut shown = given.clone();
         // A lab is the same target each time, whatever its ports and its password.

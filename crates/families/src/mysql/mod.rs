@@ -23,6 +23,7 @@ mod observe;
 mod opening;
 mod own_tables;
 mod packet;
+mod pasted;
 pub(crate) mod product;
 mod proxies;
 mod replication;
@@ -41,6 +42,7 @@ use lydite_database::{
     LedgerCounts, Loader, Replicated, Role, RowKeys, Session, TableChecksum, Target, TargetError, TxMode,
     Written,
 };
+pub(crate) use pasted::DIALECTS;
 
 use crate::net::Purpose;
 use crate::net::url::on_any;

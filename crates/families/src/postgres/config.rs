@@ -14,6 +14,7 @@ use lydite_database::sql::isolation::Isolation;
 use lydite_database::sql::shards::{self, Layout};
 use lydite_database::target_url::{OptionSpec, ParsedUrl};
 use lydite_database::{Life, TxMode};
+use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -42,6 +43,12 @@ const HOST: OptionSpec = OptionSpec {
     values: "a directory",
     default: "the URL's host",
     about: "directory of the server's Unix socket, as in libpq",
+};
+const PORT: OptionSpec = OptionSpec {
+    name: "port",
+    values: "1 to 65535",
+    default: "the URL's port",
+    about: "number in the name of the server's Unix socket",
 };
 const ISOLATION: OptionSpec = OptionSpec {
     name: "isolation",
@@ -79,6 +86,9 @@ macro_rules! options {
             libpq::APPLICATION_NAME,
             libpq::CONNECT_TIMEOUT_S,
             libpq::SERVER_OPTIONS,
+            libpq::PASSFILE,
+            HOST,
+            PORT,
             TIMEOUT,
         ]
     };
@@ -100,7 +110,6 @@ pub(crate) const OPTIONS: &[OptionSpec] = options![
     shards::ITEMS,
     shards::COLOCATED,
     batch::option("all rows of a warehouse in one"),
-    HOST,
 ];
 
 /// Options of `cockroach://`.
@@ -221,6 +230,8 @@ pub(crate) struct Config {
     /// The URL without the password.
     pub(crate) url: String,
     url_password: Option<String>,
+    /// File of passwords; `None` for that of the environment.
+    passfile: Option<String>,
 }
 
 impl fmt::Debug for Config {
@@ -248,7 +259,8 @@ pub(crate) fn parse(
     let variables: &[&str] = if product.heap { &["PGUSER", "USER"] } else { &["PGUSER"] };
     let user = url.user.or_else(|| variable(variables)).unwrap_or_else(|| product.user.into());
     let host = host(parsed, url.host, &mut errors);
-    let port = url.port.unwrap_or(usual_port);
+    let of_socket = port(parsed, &mut errors);
+    let port = of_socket.or(url.port).unwrap_or(usual_port);
     let config = Config {
         nodes: nodes(parsed, (&host, &url.more), (port, usual_port), &mut errors),
         life: life(parsed, connection_lifetime(parsed, &mut errors), &mut errors),
@@ -280,6 +292,7 @@ pub(crate) fn parse(
         scripts: Arc::default(),
         url: url.shown,
         url_password: url.password,
+        passfile: parsed.options.get(libpq::PASSFILE.name).cloned(),
     };
     if config.zone_leases && config.zones.is_empty() {
         errors.push("target option zone_strategy needs zones: add zones=ZONE,ZONE,…".into());
@@ -332,6 +345,16 @@ fn host(parsed: &ParsedUrl, host: Option<String>, errors: &mut Vec<String>) -> H
         (None, Some(name)) => Host::Tcp(name),
         (None, None) => Host::Tcp("localhost".to_string()),
     }
+}
+
+/// Reads the option `port`.
+fn port(parsed: &ParsedUrl, errors: &mut Vec<String>) -> Option<u16> {
+    let text = parsed.options.get(PORT.name)?;
+    let port = text.parse().ok().filter(|&port| port > 0);
+    if port.is_none() {
+        errors.push(format!("target option port={text:?} must be a whole number from 1 to 65535"));
+    }
+    port
 }
 
 /// Reads the option `schema`.
@@ -486,7 +509,8 @@ impl Config {
 
     /// Returns the password in the matching line of `~/.pgpass` (`host:port:database:user:password`; `*` matches all).
     fn password_file(&self) -> Option<String> {
-        let path = std::env::var_os("PGPASSFILE")
+        let named = self.passfile.as_ref().map(OsString::from).or_else(|| std::env::var_os("PGPASSFILE"));
+        let path = named
             .map(PathBuf::from)
             .or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".pgpass")))?;
         let text = std::fs::read_to_string(path).ok()?;

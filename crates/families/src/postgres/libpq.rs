@@ -56,6 +56,13 @@ pub(super) const SERVER_OPTIONS: OptionSpec = OptionSpec {
     about: "settings of the sessions, as the server's command line has them",
 };
 
+pub(super) const PASSFILE: OptionSpec = OptionSpec {
+    name: "passfile",
+    values: "a file",
+    default: "PGPASSFILE, else ~/.pgpass",
+    about: "file of passwords, for a URL without one",
+};
+
 /// Value of `sslrootcert` that stands for the system's CAs.
 const SYSTEM: &str = "system";
 

@@ -25,6 +25,7 @@ mod observe;
 mod opening;
 mod own_tables;
 mod partitions;
+mod pasted;
 mod poolers;
 mod product;
 mod replication;
@@ -44,6 +45,7 @@ use lydite_database::{
     Capabilities, ConditionFinding, DatabaseState, Demand, Description, Endpoints, FoundRows, HalfCounts,
     LedgerCounts, Loader, Replicated, RowKeys, Session, TableChecksum, Target, TargetError, TxMode, Written,
 };
+pub(crate) use pasted::DIALECTS;
 
 use crate::net::Purpose;
 use crate::net::url::on_any;

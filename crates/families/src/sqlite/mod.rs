@@ -10,6 +10,7 @@ mod loader;
 mod micro;
 mod observe;
 mod own_tables;
+mod pasted;
 mod statistics;
 mod templates;
 
@@ -19,6 +20,7 @@ use lydite_database::{
     HalfCounts, Held, HeldTarget, LedgerCounts, Loader, RowKeys, Session, StoppableWork, TableChecksum,
     TableEngines, Target, TargetError, TxMode, Written,
 };
+pub(crate) use pasted::DIALECTS;
 
 use crate::stoppable::Stoppable;
 use crate::storage::{Temporary, in_memory};

@@ -1,6 +1,8 @@
 //! All integration tests of this crate in one program: they run in parallel and share servers and loaded databases.
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test may panic")]
 
+mod connection_secrets;
+mod connection_strings;
 mod distribution;
 mod extra;
 mod growth;

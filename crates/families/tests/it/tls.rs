@@ -39,6 +39,31 @@ fn mysqls_options_of_tls_check_the_server_and_prove_the_user() {
     ] {
         assert_eq!(described(user, host, &options), Ok(()), "{user}@{host} {options}");
     }
+    let port = server.port();
+    let pasted = |string: String| {
+        open(&string, TxMode::Statements).describe().map(|_| ()).map_err(|error| error.message)
+    };
+    for string in [
+        format!("jdbc:mariadb://127.0.0.1:{port}/secured?user=encrypted&sslMode=trust"),
+        format!("jdbc:mysql://127.0.0.1:{port}/secured?user=encrypted&useSSL=true&requireSSL=true"),
+        format!("encrypted@tcp(127.0.0.1:{port})/secured?tls=skip-verify"),
+        format!(
+            "Server=127.0.0.1;Port={port};Uid=encrypted;Database=secured;SslMode=VerifyFull;SslCa={}",
+            path("ca.pem")
+        ),
+        format!("mysql+pymysql://encrypted@127.0.0.1:{port}/secured?ssl_ca={}", path("ca.pem")),
+    ] {
+        assert_eq!(pasted(string.clone()), Ok(()), "{string}");
+    }
+    for (string, problem) in [
+        (format!("encrypted@tcp(127.0.0.1:{port})/secured"), "Access denied"),
+        (format!("jdbc:mysql://127.0.0.1:{port}/secured?user=encrypted&useSSL=false"), "Access denied"),
+        (format!("encrypted@tcp(127.0.0.1:{port})/secured?tls=true"), "name the file of the CA"),
+        (format!("mysql://encrypted@127.0.0.1:{port}/secured?sslaccept=strict"), "name the file of the CA"),
+    ] {
+        let refused = pasted(string.clone()).expect_err(&string);
+        assert!(refused.contains(problem), "{string}: {refused}");
+    }
     for (user, host, options, problem) in [
         ("encrypted", "127.0.0.1", "ssl-mode=DISABLED".to_owned(), "Access denied"),
         ("certified", "127.0.0.1", format!("ssl-mode=VERIFY_CA&{ca}"), "Access denied"),

@@ -20,7 +20,7 @@ pub(super) fn fitting(arg: Arg) -> Arg {
 #[derive(Debug, Args)]
 #[command(allow_negative_numbers = true)]
 pub(crate) struct FindArgs {
-    /// URL of the database (see `lydite targets`) [default: gemel: in a temporary directory]
+    /// URL of the database, or a connection string of JDBC, libpq, .NET or Go (see `lydite targets`) [default: gemel: in a temporary directory]
     #[arg(value_name = "URL")]
     pub(crate) target: Option<String>,
     /// Objective that must hold, as 'new_order.p99 < 50ms'; repeat it for more

@@ -5,6 +5,7 @@ use crate::cli::RunArgs;
 use crate::signals::watch;
 use lydite_console::exit::Outcome;
 use lydite_console::output::reserve_stdout;
+use lydite_console::target::announce;
 use lydite_database::TxMode;
 use lydite_families::{NOT_INTERLEAVED, TargetSpec};
 use lydite_lab::places::{rehearse, resolve_all};
@@ -29,6 +30,9 @@ pub(crate) fn command(args: RunArgs) -> Outcome {
         reserve_stdout();
     }
     let style = Style::detect(args.quiet);
+    if style != Style::Quiet {
+        announce(&plan.target);
+    }
     let interrupt = watch(style)?;
     let RunArgs { fresh, template, verbose, .. } = args;
     let request = Request { faults, fresh, template, verbose, fleet, ..Request::new(plan, style, interrupt) };

@@ -2,7 +2,7 @@
 
 use lydite_console::exit::Outcome;
 use lydite_console::output::print;
-use lydite_families::families;
+use lydite_families::{families, strings_of};
 use std::fmt::Write;
 
 /// Runs `lydite targets`: prints each family with its URL, transaction modes and options.
@@ -14,6 +14,10 @@ pub(crate) fn command() -> Outcome {
         let schemes = schemes.join(", ");
         // Writing to a string can't fail.
         let _ = writeln!(text, "{schemes}\n    {}\n    URL   {}", family.about, family.url);
+        let strings = strings_of(family);
+        if !strings.is_empty() {
+            let _ = writeln!(text, "    also  connection strings of: {}", strings.join(", "));
+        }
         let _ = writeln!(text, "    --tx  {}", modes.join(", "));
         let _ = writeln!(text, "    transactions  {}", family.guarantees);
         for source in family.placement {

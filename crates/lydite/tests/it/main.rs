@@ -8,6 +8,7 @@ mod balances;
 mod book;
 mod claims;
 mod conditions;
+mod connection_strings;
 mod connections;
 mod controls;
 mod csv;

@@ -42,13 +42,9 @@ fn a_url_that_another_program_takes_is_answered_with_one_that_lydite_takes() {
         ("mysqll://h/tpcc", "did you mean mysql?"),
         ("cockroachdb://h/tpcc", "did you mean cockroach?"),
         ("sqlite3:file", "did you mean sqlite?"),
-        (
-            "jdbc:postgresql://h:5432/tpcc?user=me&password=s3cret",
-            "leave out jdbc:, and write postgresql://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE",
-        ),
-        ("jdbc:oracle:thin:@h:1521", "\"jdbc\" is not known: use for example"),
-        ("postgresql+psycopg://me:s3cret@h/tpcc", "leave out +psycopg, and write postgresql://"),
-        ("mysql+pymysql://me:s3cret@h/tpcc", "leave out +pymysql, and write mysql://"),
+        ("jdbc:oracle:thin:@h:1521", "Lydite has no Oracle: write a driver"),
+        ("postgresql+srv://me:s3cret@h/tpcc", "write postgresql://HOST:PORT/DATABASE"),
+        ("redis+cluster://:s3cret@h/0", "leave out +cluster, and write redis://"),
         (
             "localhost:5432",
             "write the scheme before host and port, for example postgres://localhost:5432/DATABASE",

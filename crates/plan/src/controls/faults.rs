@@ -6,6 +6,7 @@ use crate::error::PlanError;
 use crate::key::Key;
 use crate::values::time;
 use lydite_bench::RunPlan;
+use lydite_families::TargetSpec;
 use lydite_faults::sockets::{Address, addresses};
 use lydite_faults::{Commands, FaultSpec, MOST_OCCURRENCES, Parts, Reader, Where};
 use lydite_report::controls::Controls;
@@ -117,7 +118,8 @@ impl Faults {
             planned.extend(of_table(entries, &table, &reader));
         }
         check_times(entries, window, &planned);
-        let addresses = ["target", "replicas"].into_iter().filter_map(|key| entries.text(key));
+        let target = entries.text("target").map(|url| TargetSpec::url_of(&url));
+        let addresses = target.into_iter().chain(entries.text("replicas"));
         let addresses = addresses.flat_map(|urls| addresses_of(&urls)).collect();
         Self { planned, addresses, window }
     }

@@ -1,0 +1,26 @@
+//! What a command says about its target before it connects.
+
+use crate::PASSWORD;
+use crate::output::complain;
+use lydite_families::TargetSpec;
+
+/// Says what was understood of a connection string of another program, what was left out of it, and that a password is
+/// on the command line.
+pub fn announce(target: &TargetSpec) {
+    if let Some(url) = target.understood() {
+        complain(&format!("target is understood as {url}"));
+    }
+    if !target.notes().is_empty() {
+        complain(&format!("target: {}", target.notes().join("; ")));
+    }
+    let arguments = std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned());
+    let has_secret = |argument: String| {
+        let value = argument.rsplit_once("target=").map(|(_, value)| value);
+        target.is_secret_of(&argument) || value.is_some_and(|value| target.is_secret_of(value))
+    };
+    if arguments.into_iter().any(has_secret) {
+        complain(&format!(
+            "the password is on the command line, where ps shows it: leave it out there, and set {PASSWORD} to it"
+        ));
+    }
+}

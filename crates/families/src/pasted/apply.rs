@@ -1,0 +1,258 @@
+//! Gives each parameter of a connection string its meaning.
+
+use super::draft::Draft;
+use super::findings::Findings;
+use super::row::{Dialect, Entry, Form, Given, Meaning, Row, Unit, Variable, Word, is_same, plain};
+use crate::duration::duration;
+use crate::net::CONNECT_TIMEOUT;
+use crate::net::url::variable;
+use std::time::Duration;
+
+/// Longest value that a message shows.
+const LONGEST: usize = 40;
+/// Most letters that a name may differ by from the known one that was meant.
+const TYPING_ERRORS: usize = 2;
+
+/// A parameter as it stands in a connection string.
+pub(crate) struct Parameter {
+    pub(crate) name: String,
+    pub(crate) value: String,
+    /// True if the name may be a part of a password with an unescaped special character.
+    pub(crate) doubtful: bool,
+}
+
+/// Gives the parameters of a dialect their meaning: parts and options of the draft, notes and errors. Returns those that
+/// have a row.
+pub(crate) fn apply(
+    dialect: &Dialect,
+    parameters: Vec<Parameter>,
+    draft: &mut Draft,
+    findings: &mut Findings,
+) -> Given {
+    let mut given = Given::default();
+    for (number, parameter) in parameters.into_iter().enumerate() {
+        let Parameter { name, value, .. } = &parameter;
+        match dialect.entry(name) {
+            None => findings.error(unknown(dialect, &parameter, number + 1)),
+            Some(Entry::Group(group)) if group.rejected => {
+                findings.secret(value);
+                findings.error(format!("parameter {} of {}: {}", named(name), dialect.name, group.why));
+            }
+            Some(Entry::Group(group)) => findings.ignored(name, group.why),
+            Some(Entry::Row(row)) => {
+                if given.0.iter().any(|(known, other)| known.names[0] == row.names[0] && other != value) {
+                    findings
+                        .error(format!("parameter {} is given twice: leave one of them out", named(name)));
+                }
+                one(row, name, value, draft, findings);
+                given.0.push((row, parameter.value));
+            }
+        }
+    }
+    (dialect.finish)(&given, draft, findings);
+    given
+}
+
+/// Gives the environment variables of a dialect their meaning, where no parameter says the same. Those that the family
+/// reads are left to it.
+pub(crate) fn variables(dialect: &Dialect, given: &Given, draft: &mut Draft, findings: &mut Findings) {
+    for row in dialect.rows.iter().flat_map(|rows| rows.iter()) {
+        if let Variable::Judged(name) = row.variable
+            && row.names.first().is_none_or(|first| !given.has(first))
+            && !matches!(row.meaning, Meaning::Choice(option, ..) if draft.get(option).is_some())
+            && let Some(value) = variable(&[name])
+        {
+            one(row, name, &value, draft, findings);
+        }
+    }
+}
+
+/// Returns a name in quotes, with single spaces.
+fn named(name: &str) -> String {
+    format!("{:?}", name.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+/// Gives one parameter its meaning.
+fn one(row: &'static Row, name: &str, value: &str, draft: &mut Draft, findings: &mut Findings) {
+    match row.meaning {
+        Meaning::User => part(&mut draft.user, "user", value, findings),
+        Meaning::Password => {
+            findings.secret(value);
+            part(&mut draft.password, "password", value, findings);
+        }
+        Meaning::Database => part(&mut draft.database, "database", value, findings),
+        Meaning::Socket => part(&mut draft.socket, "Unix socket", value, findings),
+        Meaning::Host if value.starts_with('/') => part(&mut draft.socket, "Unix socket", value, findings),
+        Meaning::Host if value.is_empty() => {}
+        Meaning::Host if draft.hosts.is_empty() => draft.take_hosts(value, findings),
+        Meaning::Host => {
+            let mut again = Draft::default();
+            again.take_hosts(value, findings);
+            if again.hosts.iter().map(|(host, _)| host).ne(draft.hosts.iter().map(|(host, _)| host)) {
+                findings.error("names a host twice: leave one of them out");
+            }
+        }
+        Meaning::Address => address(value, draft, findings),
+        Meaning::Port => ports(value, draft, findings),
+        Meaning::Option(option) if value.is_empty() => draft.options.retain(|(name, _)| name != option),
+        Meaning::Option(option) => draft.set(option, value),
+        Meaning::First(option) => first(option, name, value, draft, findings),
+        Meaning::Choice(option, words, others) => {
+            let known = words.iter().find(|(known, _)| is_same(known, value)).map(|(_, word)| *word);
+            match known.unwrap_or(others) {
+                Word::Sets(value) => draft.set(option, value),
+                Word::Same => {}
+                Word::Ignored(why) => findings.ignored(name, why),
+                Word::Rejected(why) => {
+                    findings.error(format!("parameter {}={}: {why}", plain_name(name), shown(value)));
+                }
+            }
+        }
+        Meaning::Time(option, unit) => match time(value, unit) {
+            Some(Duration::ZERO) => {}
+            Some(time) => draft.set(option, written(time)),
+            None => findings.error(not_a_time(name, value, unit)),
+        },
+        Meaning::Connecting(unit) => connecting(name, value, unit, draft, findings),
+        Meaning::Combined(_) => {}
+    }
+}
+
+/// Sets a part that may be named once.
+fn part(part: &mut Option<String>, what: &str, value: &str, findings: &mut Findings) {
+    if part.as_ref().is_some_and(|known| known != value) {
+        findings.error(format!("names the {what} twice: leave one of them out"));
+    }
+    if !value.is_empty() {
+        *part = Some(value.to_owned());
+    }
+}
+
+/// Takes addresses that stand for names. A name without an address stays.
+fn address(value: &str, draft: &mut Draft, findings: &mut Findings) {
+    let mut addresses = Draft::default();
+    addresses.take_hosts(value, findings);
+    if draft.hosts.is_empty() {
+        draft.hosts = addresses.hosts;
+    } else if draft.hosts.iter().map(|(host, _)| host).ne(addresses.hosts.iter().map(|(host, _)| host)) {
+        findings.error(
+            "names hosts and other addresses for them: leave hostaddr out, or write the addresses as the hosts",
+        );
+    }
+}
+
+fn ports(value: &str, draft: &mut Draft, findings: &mut Findings) {
+    if value.is_empty() {
+        return;
+    }
+    let port = |text: &str| match text.trim() {
+        "" => Some(0),
+        text => text.parse().ok().filter(|&port: &u16| port > 0),
+    };
+    match value.split(',').map(port).collect::<Option<Vec<u16>>>() {
+        Some(ports) => draft.ports = ports,
+        None => findings.error("port is not a number from 1 to 65535"),
+    }
+}
+
+/// Sets an option to the first name of a list.
+fn first(option: &'static str, name: &str, value: &str, draft: &mut Draft, findings: &mut Findings) {
+    let mut names = value.split(',').map(|name| name.trim().trim_matches('"'));
+    let Some(first) = names.next().filter(|first| !first.is_empty()) else { return };
+    draft.set(option, first);
+    if names.next().is_some() {
+        findings
+            .note(format!("{name}: the first name of the list is used: Lydite's tables are in one schema"));
+    }
+}
+
+/// Sets the time of connecting, which has a limit anyway.
+fn connecting(name: &str, value: &str, unit: Unit, draft: &mut Draft, findings: &mut Findings) {
+    let most = CONNECT_TIMEOUT.as_secs();
+    match time(value, unit) {
+        Some(time) if time > Duration::ZERO && time <= CONNECT_TIMEOUT => {
+            draft.set("connect_timeout", time.as_secs_f64().ceil().to_string());
+        }
+        Some(_) => {
+            findings.note(format!("{name}: Lydite waits {most} s at most for each step of a connection"))
+        }
+        None => findings.error(not_a_time(name, value, unit)),
+    }
+}
+
+/// Reads a time.
+fn time(value: &str, unit: Unit) -> Option<Duration> {
+    let number = || value.trim().parse::<f64>().ok();
+    match unit {
+        // Libraries take a negative time for none.
+        Unit::Seconds => Duration::try_from_secs_f64(number()?.max(0.0)).ok(),
+        Unit::Milliseconds => Duration::try_from_secs_f64(number()?.max(0.0) / 1000.0).ok(),
+        Unit::Written => duration(value),
+    }
+}
+
+/// Returns a time as an option of a URL has it.
+fn written(time: Duration) -> String {
+    let milliseconds = time.as_millis().max(1);
+    if milliseconds.is_multiple_of(1000) {
+        format!("{}s", milliseconds / 1000)
+    } else {
+        format!("{milliseconds}ms")
+    }
+}
+
+fn not_a_time(name: &str, value: &str, unit: Unit) -> String {
+    let unit = match unit {
+        Unit::Seconds => "a number of seconds",
+        Unit::Milliseconds => "a number of milliseconds",
+        Unit::Written => "a time such as 30s",
+    };
+    format!("parameter {}={} is not {unit}", plain_name(name), shown(value))
+}
+
+fn plain_name(name: &str) -> String {
+    name.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Returns a value for a message, or dots for one that is no plain word.
+fn shown(value: &str) -> &str {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.,".contains(letter);
+    if value.len() <= LONGEST && value.chars().all(is_plain) { value } else { "…" }
+}
+
+/// Returns the error of a parameter that no row has. A name that may be a part of a password is shown only if it is
+/// nearly a known one.
+fn unknown(dialect: &Dialect, parameter: &Parameter, number: usize) -> String {
+    let name = plain(&parameter.name);
+    let near = dialect.names().map(|known| (strsim::damerau_levenshtein(&name, &plain(known)), known));
+    let meant = near.min_by_key(|(distance, _)| *distance);
+    let is_name = |letter: char| letter.is_ascii_alphanumeric() || "-_. ".contains(letter);
+    let is_plain = name.len() <= LONGEST && !name.is_empty() && parameter.name.chars().all(is_name);
+    let typed = meant.filter(|(distance, _)| *distance <= TYPING_ERRORS && name.len() > 2 * TYPING_ERRORS);
+    let all = "all are in the chapter \"Connection strings\" of the book";
+    match (typed, meant) {
+        (Some((_, known)), _) => {
+            format!(
+                "parameter {} of {} is not known: did you mean {known}? {all}",
+                named(&parameter.name),
+                dialect.name
+            )
+        }
+        (None, Some((_, known))) if is_plain && !parameter.doubtful => format!(
+            "parameter {} of {} is not known: leave it out (the nearest known one is {known}; {all})",
+            named(&parameter.name),
+            dialect.name
+        ),
+        _ => {
+            let way_out = match dialect.form {
+                Form::Keywords => "quote it: password='…'",
+                Form::Ado => "quote it: Password=\"…\"",
+                Form::Url | Form::Jdbc | Form::Go => "write %26 in it for &, %3F for ?",
+            };
+            format!(
+                "parameter number {number} of {} is not known; if it is a part of the password, {way_out}; {all}",
+                dialect.name
+            )
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! Connection strings of PostgreSQL's programs and drivers: what their parameters mean.
+
+mod ado;
+mod jdbc;
+mod libpq;
+mod service;
+mod words;
+
+use crate::pasted::row::Dialect;
+
+/// The dialects of the databases with PostgreSQL's protocol.
+pub(crate) static DIALECTS: &[&Dialect] = &[&libpq::KEYWORDS, &libpq::URL, &jdbc::JDBC, &ado::ADO];

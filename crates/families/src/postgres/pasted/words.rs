@@ -1,0 +1,45 @@
+//! The reasons that several dialects of PostgreSQL have, and what they share.
+
+use crate::pasted::draft::Draft;
+use crate::pasted::findings::Findings;
+
+/// Reason for what belongs to a login by Kerberos.
+pub(super) const KERBEROS: &str = "Lydite has no login by Kerberos; it matters only there";
+/// Reason for parameters of pools.
+pub(super) const POOL: &str = "each session of Lydite has a connection of its own";
+/// Reason for parameters about lost connections.
+pub(super) const ALIVE: &str = "Lydite gives a host up after 30 s without an answer from its network";
+/// Reason for parameters about statements.
+pub(super) const STATEMENTS: &str = "Lydite prepares its statements; --tx says how they travel";
+/// Reason for parameters about values.
+pub(super) const VALUES: &str = "it changes what an application sees, and nothing for Lydite";
+/// Reason for texts.
+pub(super) const TEXTS: &str = "Lydite talks UTF-8";
+/// Reason for the time zone.
+pub(super) const ZONE: &str = "Lydite sets the time zone of every connection";
+/// Reason for the addresses of several servers.
+pub(super) const SPREAD: &str = "sessions are spread over all hosts";
+/// Reason for a wish that Lydite has too.
+pub(super) const PRIMARY: &str = "Lydite rejects a standby by itself, among several hosts too: name the primary alone if others are standbys";
+/// Reason for a wish for a standby.
+pub(super) const STANDBY: &str = "transactions write: name the primary, and its replicas with --replicas";
+/// Reason for encryption that Lydite lacks.
+pub(super) const GSS: &str = "Lydite never encrypts by GSSAPI; TLS is sslmode";
+/// Reason for certificates in containers.
+pub(super) const CONTAINER: &str = "Lydite reads certificates and keys as PEM: write sslcert=FILE&sslkey=FILE (openssl pkcs12 -in FILE -nodes)";
+/// Reason for keys with a passphrase.
+pub(super) const PASSPHRASE: &str =
+    "Lydite reads keys without a passphrase: write a copy with 'openssl pkey -in KEY -out FILE'";
+/// Reason for lists of revoked certificates.
+pub(super) const REVOKED: &str = "Lydite reads no lists of revoked certificates: leave it out";
+/// Reason for the mode that tries without TLS first.
+pub(super) const ALLOW: &str = "Lydite does not try without TLS first: write prefer or disable";
+
+/// Notes what becomes of several hosts, where a driver takes the first that answers.
+pub(super) fn several_hosts(draft: &Draft, findings: &mut Findings) {
+    if draft.hosts.len() > 1 {
+        findings.note(
+            "sessions are spread over all hosts, which must all take writes; the driver takes the first that answers",
+        );
+    }
+}

@@ -1,0 +1,330 @@
+//! Connection strings as people paste them: each is read as the program reads it that it is of, or rejected with the
+//! reason.
+
+use lydite_database::TxMode;
+use lydite_families::TargetSpec;
+
+/// A connection string, its URL with the password, and words of the notes.
+type Read<'a> = (&'a str, &'a str, &'a [&'a str]);
+
+/// Returns the URL that a string means, with its password.
+fn url_of(text: &str) -> String {
+    let url = TargetSpec::with_option(text, "mark", "1").expect("a URL");
+    url.strip_suffix("mark=1").expect("the option").trim_end_matches(['?', '&']).to_owned()
+}
+
+fn assert_read((text, url, notes): Read<'_>) {
+    let spec = TargetSpec::parse(text, TxMode::Statements);
+    let spec = spec.unwrap_or_else(|errors| panic!("{text}: {errors:?}"));
+    assert_eq!(url_of(text), url, "{text}");
+    let told = spec.notes().join("; ");
+    for note in notes {
+        assert!(told.contains(note), "{text}: {told}");
+    }
+    assert_eq!(spec.notes().is_empty(), notes.is_empty(), "{text}: {told}");
+}
+
+fn assert_rejected(text: &str, words: &str) {
+    let errors = TargetSpec::parse(text, TxMode::Statements).map(|spec| spec.without_password(text));
+    let errors = errors.expect_err(text).join("; ");
+    assert!(errors.contains(words), "{text}: {errors}");
+    assert!(!errors.contains("S3cr3t"), "{text}: {errors}");
+}
+
+const POSTGRES: &[Read<'_>] = &[
+    // pgjdbc
+    (
+        "jdbc:postgresql://h1:5433,h2/db?user=u&password=p&ssl=true&sslmode=require&currentSchema=s&reWriteBatchedInserts=true\
+         &targetServerType=primary&loadBalanceHosts=true",
+        "postgres://u:p@h1:5433,h2:5432/db?schema=s&sslmode=require",
+        &[
+            "reWriteBatchedInserts left out: Lydite prepares",
+            "targetServerType left out: Lydite rejects a standby",
+        ],
+    ),
+    ("jdbc:postgresql://h/db?user=u&password=p", "postgres://u:p@h:5432/db?sslmode=prefer", &[]),
+    ("jdbc:postgresql://h/db?user=u&ssl=true", "postgres://u@h:5432/db?sslmode=verify-full", &[]),
+    ("jdbc:postgresql://h/db?user=u&ssl", "postgres://u@h:5432/db?sslmode=verify-full", &[]),
+    ("jdbc:postgresql://h/db?user=u&ssl=false", "postgres://u@h:5432/db?sslmode=prefer", &[]),
+    (
+        "jdbc:postgresql://h/db?user=u&ssl=true&sslfactory=org.postgresql.ssl.NonValidatingFactory",
+        "postgres://u@h:5432/db?sslmode=require",
+        &[],
+    ),
+    (
+        "JDBC:PostgreSQL://h:6432/db?user=u%40tenant&password=a%2Bb+c%26d",
+        "postgres://u%40tenant:a%2Bb%20c%26d@h:6432/db?sslmode=prefer",
+        &[],
+    ),
+    (
+        "jdbc:postgresql://h/db?user=u&password=p@s:s/w#r?d;=%25ü",
+        "postgres://u:p%40s%3As%2Fw%23r%3Fd%3B%3D%25%C3%BC@h:5432/db?sslmode=prefer",
+        &[],
+    ),
+    ("jdbc:postgresql:db?user=u", "postgres://u@localhost:5432/db?sslmode=prefer", &[]),
+    ("jdbc:postgresql://[::1]:5433/?user=u", "postgres://u@[::1]:5433/u?sslmode=prefer", &[]),
+    (
+        "jdbc:postgresql://h/db?user=u&socketTimeout=30&connectTimeout=5&ApplicationName=bench",
+        "postgres://u@h:5432/db?statement_timeout=30s&connect_timeout=5&application_name=bench&sslmode=prefer",
+        &[],
+    ),
+    (
+        "jdbc:postgresql://h1,h2/db?user=u",
+        "postgres://u@h1:5432,h2:5432/db?sslmode=prefer",
+        &["sessions are spread over all hosts"],
+    ),
+    (
+        "jdbc:postgresql://h/db?user=u&currentSchema=a,public&connectTimeout=30",
+        "postgres://u@h:5432/db?schema=a&sslmode=prefer",
+        &["the first name of the list", "connectTimeout: Lydite waits 10 s at most"],
+    ),
+    ("jdbc:yugabytedb://h/db?user=u", "yugabyte://u@h:5433/db?sslmode=prefer", &[]),
+    // libpq's keywords
+    (
+        "host=h port=5433 dbname=db user=u password=p sslmode=require application_name=x",
+        "postgres://u:p@h:5433/db?sslmode=require&application_name=x",
+        &[],
+    ),
+    ("host=h dbname=db user=u password='it''s'", "postgres://u:it%27s@h/db", &[]),
+    (r"host=h dbname=db user=u password='it\'s a \\'", "postgres://u:it%27s%20a%20%5C@h/db", &[]),
+    (r"host=h dbname=db user=u password=a\ b", "postgres://u:a%20b@h/db", &[]),
+    ("host = h  dbname = 'my db'  user = u password=''", "postgres://u@h/my%20db", &[]),
+    (
+        "host=/run/postgresql port=5433 dbname=db user=u",
+        "postgres://u@/db?host=/run/postgresql&port=5433",
+        &[],
+    ),
+    (
+        "host=h1,h2 port=5433,5434 dbname=db user=u load_balance_hosts=random",
+        "postgres://u@h1:5433,h2:5434/db",
+        &[],
+    ),
+    ("host=h1,h2 port=5433 dbname=db user=u", "postgres://u@h1:5433,h2:5433/db", &["spread over all hosts"]),
+    ("hostaddr=::1 dbname=db user=u", "postgres://u@[::1]/db", &[]),
+    ("dbname=db user=u", "postgres://u@localhost/db", &[]),
+    (
+        "host=h dbname=db user=u password=a;b=c@d/e?f#g:h%i",
+        "postgres://u:a%3Bb%3Dc%40d%2Fe%3Ff%23g%3Ah%25i@h/db",
+        &[],
+    ),
+    (
+        "host=h dbname=db user=u keepalives=1 keepalives_idle=30 gssencmode=prefer target_session_attrs=read-write \
+         connect_timeout=60 client_encoding=UTF8 sslcompression=0 ssl_min_protocol_version=TLSv1.2",
+        "postgres://u@h/db",
+        &[
+            "keepalives, keepalives_idle left out",
+            "gssencmode left out",
+            "client_encoding left out",
+            "connect_timeout",
+        ],
+    ),
+    (
+        "host=h dbname=db user=u options='-c geqo=off' channel_binding=require passfile=/x sslmode=verify-full",
+        "postgres://u@h/db?options=-c%20geqo=off&channel_binding=require&passfile=/x&sslmode=verify-full",
+        &[],
+    ),
+    // URLs
+    ("postgres://u:p@h/db", "postgres://u:p@h/db", &[]),
+    ("POSTGRES://u:p@h/db?sslmode=require", "postgres://u:p@h/db?sslmode=require", &[]),
+    ("postgresql+psycopg2://u:p%40ss@h:5433/db", "postgresql://u:p%40ss@h:5433/db", &[]),
+    ("postgresql+asyncpg://u:p@h/db?ssl=require", "postgresql://u:p@h/db?sslmode=require", &[]),
+    (
+        "postgres://u:p@h:5432/db?schema=shop&connection_limit=5&pgbouncer=true",
+        "postgres://u:p@h:5432/db?schema=shop",
+        &["connection_limit left out", "pgbouncer left out"],
+    ),
+    ("postgresql://u:p@localhost/db?host=/run/pg", "postgresql://u:p@/db?host=/run/pg", &[]),
+    ("postgres:///db?host=h&user=u&password=p%26q&port=5433", "postgres://u:p%26q@h:5433/db", &[]),
+    ("postgres://u:p@h/db?sslmode=require&sslaccept=strict", "postgres://u:p@h/db?sslmode=verify-full", &[]),
+    ("postgres://u:p@h/db?ssl=true", "postgres://u:p@h/db?sslmode=require", &[]),
+    ("postgres://u:p@h/db?sslmode=no-verify", "postgres://u:p@h/db?sslmode=require", &[]),
+    ("\u{feff} \"postgres://u:p@h/db\"\n", "postgres://u:p@h/db", &[]),
+    ("'jdbc:postgresql://h/db?user=u';\r\n", "postgres://u@h:5432/db?sslmode=prefer", &[]),
+    // Npgsql
+    (
+        "Host=h;Port=5433;Database=db;Username=u;Password=p;SSL Mode=VerifyFull;Pooling=true;Maximum Pool Size=20",
+        "postgres://u:p@h:5433/db?sslmode=verify-full",
+        &["Pooling, Maximum Pool Size left out"],
+    ),
+    (
+        "Host=h;Username=u;Password=\"a;b\"\"c'd\";Database=db;Trust Server Certificate=true;SslMode=Require",
+        "postgres://u:a%3Bb%22c%27d@h:5432/db?sslmode=require",
+        &[],
+    ),
+    (
+        "Server=h;Port=5432;Database=db;User Id=u;Password='it''s'; Command Timeout=30; Timeout=5; Search Path=s",
+        "postgres://u:it%27s@h:5432/db?statement_timeout=30s&connect_timeout=5&schema=s&sslmode=prefer",
+        &[],
+    ),
+    ("HOST=h1:5433,h2;username=u;Database=db", "postgres://u@h1:5433,h2:5432/db?sslmode=prefer", &["spread"]),
+];
+
+const MYSQL: &[Read<'_>] = &[
+    // Connector/J
+    (
+        "jdbc:mysql://h:3307/db?user=u&password=p&useSSL=false&rewriteBatchedStatements=true&serverTimezone=UTC",
+        "mysql://u:p@h:3307/db?sslmode=disable",
+        &["rewriteBatchedStatements left out", "serverTimezone left out: Lydite sets the time zone"],
+    ),
+    ("jdbc:mysql://u:p%23@h/db", "mysql://u:p%23@h:3306/db?sslmode=prefer", &[]),
+    ("jdbc:mysql://h/db?user=u&useSSL=true", "mysql://u@h:3306/db?sslmode=prefer", &[]),
+    ("jdbc:mysql://h/db?user=u&useSSL=true&requireSSL=true", "mysql://u@h:3306/db?sslmode=require", &[]),
+    (
+        "jdbc:mysql://h/db?user=u&useSSL=true&verifyServerCertificate=true",
+        "mysql://u@h:3306/db?sslmode=verify-ca",
+        &[],
+    ),
+    ("jdbc:mysql://h/db?user=u&sslMode=VERIFY_IDENTITY", "mysql://u@h:3306/db?sslmode=verify-full", &[]),
+    (
+        "jdbc:mysql:loadbalance://h1,h2:3307/db?user=u&socketTimeout=1500",
+        "mysql://u@h1:3306,h2:3307/db?statement_timeout=1500ms&sslmode=prefer",
+        &["spread over all hosts"],
+    ),
+    // MariaDB Connector/J
+    (
+        "jdbc:mariadb://h/db?user=u&password=p%40+",
+        "mariadb://u:p%2540%2B@h:3306/db?sslmode=disable",
+        &["the driver uses no TLS without sslMode"],
+    ),
+    ("jdbc:mariadb://h/db?user=u&sslMode=trust", "mariadb://u@h:3306/db?sslmode=require", &[]),
+    ("jdbc:mariadb://h/db?user=u&useSsl=true", "mariadb://u@h:3306/db?sslmode=verify-full", &[]),
+    (
+        "jdbc:mariadb://localhost/db?user=u&localSocket=/run/m.sock&sslMode=disable&transactionIsolation=READ-COMMITTED",
+        "mariadb://u@/db?isolation=read-committed&sslmode=disable&socket=/run/m.sock",
+        &[],
+    ),
+    // Consoles and mappers
+    ("mysql://u:p@h:25060/db?ssl-mode=REQUIRED", "mysql://u:p@h:25060/db?ssl-mode=REQUIRED", &[]),
+    (
+        "mysql2://u:p@h/db?encoding=utf8mb4&pool=5",
+        "mysql://u:p@h/db",
+        &["encoding left out", "pool left out"],
+    ),
+    ("mysql://u:p@h/db?sslaccept=strict", "mysql://u:p@h/db?sslmode=verify-full", &[]),
+    ("mysql://u:p@h/db?ssl={\"rejectUnauthorized\":true}", "mysql://u:p@h/db?sslmode=verify-full", &[]),
+    ("mysql://u:p@h/db?ssl=%7B%22rejectUnauthorized%22%3Afalse%7D", "mysql://u:p@h/db?sslmode=require", &[]),
+    ("mysql+pymysql://u:p@h/db?charset=utf8mb4", "mysql://u:p@h/db", &["charset left out"]),
+    ("mysql+mysqldb://u:p@/db?unix_socket=/run/m.sock", "mysql://u:p@/db?socket=/run/m.sock", &[]),
+    ("MARIADB+mariadbconnector://u:p@h/db", "mariadb://u:p@h/db", &[]),
+    // .NET
+    (
+        "Server=h;Port=3306;Database=db;Uid=u;Pwd=a=b;SslMode=Required;AllowPublicKeyRetrieval=True",
+        "mysql://u:a%3Db@h:3306/db?sslmode=require",
+        &["AllowPublicKeyRetrieval left out"],
+    ),
+    ("server=h;user=u;password=p;database=db;SslMode=None", "mysql://u:p@h:3306/db?sslmode=disable", &[]),
+    (
+        "Data Source=h;Initial Catalog=db;User ID=u;Password=p;Allow User Variables=true",
+        "mysql://u:p@h:3306/db",
+        &["Allow User Variables left out"],
+    ),
+    // Go
+    (
+        "u:p@tcp(h:3307)/db?parseTime=true&tls=true",
+        "mysql://u:p@h:3307/db?sslmode=verify-full",
+        &["parseTime left out"],
+    ),
+    (
+        "u:p@ss/w:o#r?d@tcp([::1]:3306)/db?tls=skip-verify&loc=Asia%2FShanghai&readTimeout=1m30s",
+        "mysql://u:p%40ss%2Fw%3Ao%23r%3Fd@[::1]:3306/db?statement_timeout=90s&sslmode=require",
+        &["loc left out"],
+    ),
+    ("u:p@unix(/run/m.sock)/db", "mysql://u:p@/db?socket=/run/m.sock", &[]),
+    ("u:p@/db?tls=preferred", "mysql://u:p@127.0.0.1:3306/db?sslmode=prefer", &[]),
+];
+
+#[test]
+fn strings_of_postgres_are_read_as_their_programs_read_them() {
+    POSTGRES.iter().for_each(|row| assert_read(*row));
+}
+
+#[test]
+fn strings_of_mysql_are_read_as_their_programs_read_them() {
+    MYSQL.iter().for_each(|row| assert_read(*row));
+    assert!(POSTGRES.len() + MYSQL.len() >= 60, "{}", POSTGRES.len() + MYSQL.len());
+}
+
+#[test]
+fn files_and_temporary_databases_of_sqlite_are_read() {
+    for (text, url) in [
+        ("jdbc:sqlite:/x/a b.db", "sqlite:/x/a b.db"),
+        ("jdbc:sqlite:x.db?journal_mode=WAL&synchronous=NORMAL", "sqlite:x.db?synchronous=normal"),
+        ("jdbc:sqlite:", "sqlite:"),
+        ("sqlite:x.db", "sqlite:x.db"),
+    ] {
+        assert_read((text, url, &[]));
+    }
+}
+
+#[test]
+fn what_can_not_be_followed_is_rejected_with_the_way_out() {
+    for (text, words) in [
+        ("jdbc:oracle:thin:@h:1521:orcl", "Lydite has no Oracle: write a driver"),
+        ("jdbc:sqlserver://h:1433;user=u;password=S3cr3t", "Lydite has no SQL Server"),
+        ("jdbc:db2://h:50000/db:user=u;password=S3cr3t;", "Lydite has no Db2"),
+        ("jdbc:foo://h/db", "jdbc:foo: is not known: Lydite takes those of postgresql"),
+        ("Server=tcp:h,1433;Database=db;User ID=u;Password=S3cr3t;Encrypt=True", "is one of SQL Server"),
+        (
+            "Server=h;Database=db;User Id=u;Password=S3cr3t",
+            "add Port=5432 for Npgsql, or Port=3306 for MySqlConnector",
+        ),
+        ("jdbc:postgresql://h/db?user=u&sslmode=allow", "write prefer or disable"),
+        ("jdbc:postgresql://h/db?user=u&targetServerType=secondary", "its replicas with --replicas"),
+        ("jdbc:postgresql://h/db?user=u&sslkey=/k.pk8&sslcert=/c", "openssl pkcs8"),
+        ("jdbc:postgresql://h/db?user=u&socketFactory=x.Y", "names code in Java"),
+        ("jdbc:postgresql://h/db?usr=u", "parameter \"usr\" of pgjdbc is not known"),
+        ("jdbc:postgresql://h/db?user=u&password=S3cr3t&sslmod=require", "did you mean sslmode?"),
+        (
+            "jdbc:postgresql://h/db?user=u&password=a&S3cr3t=1",
+            "number 3 of pgjdbc is not known; if it is a part of the password",
+        ),
+        ("jdbc:postgresql://u:a/S3cr3t@h/db", "an @ or # in the wrong place"),
+        ("jdbc:mysql://u:S3cr3t?x@h/db", "host is not HOST or HOST:PORT"),
+        ("jdbc:mysql://h/db?user=u&password=a#S3cr3t", "%23 for #"),
+        ("jdbc:mysql:replication://h1,h2/db?user=u", "others with --replicas"),
+        ("jdbc:mysql://h/db?user=u&sessionVariables=sql_mode=ANSI", "Lydite sets no variables for you"),
+        (
+            "jdbc:mysql://h/db?user=u&trustCertificateKeyStoreUrl=file:x&trustCertificateKeyStorePassword=S3cr3t",
+            "as PEM",
+        ),
+        ("jdbc:mysql://h/?user=u", "names no database"),
+        ("jdbc:sqlite::memory:", "write sqlite: for a temporary file"),
+        ("host=h dbname=db user=u password=a S3cr3t", "has a word without ="),
+        ("host=h dbname=db user=u password='S3cr3t", "a quote without an end"),
+        ("host=h dbname=db sslcrl=/x", "no lists of revoked certificates"),
+        ("host=h dbname=db sslpassword=S3cr3t", "openssl pkey"),
+        ("host=h dbname=db gssencmode=require", "Lydite has no GSSAPI"),
+        ("host=h dbname=db target_session_attrs=standby", "name the primary"),
+        ("host=h dbname=db sslmode=allow", "write prefer or disable"),
+        ("host=h port=99999 dbname=db", "port is not a number from 1 to 65535"),
+        ("host=h1,h2,h3 port=1,2 dbname=db", "2 numbers for 3 hosts"),
+        ("host=h hostaddr=10.0.0.1 dbname=db", "leave hostaddr out"),
+        ("host=h dbname=db ssl_min_protocol_version=TLSv1.3", "TLS 1.2 or 1.3"),
+        ("host=h dbname=db sslmod=require", "did you mean sslmode?"),
+        ("service=no-such-service", "none of"),
+        ("postgres://u:S3cr3t@h/db?sslmod=require", "did you mean sslmode?"),
+        ("postgres://u@h/db?password=a&S3cr3t&connection_limit=1", "is a part of the password, write %26"),
+        (
+            "postgres://u:S3cr3t@h/db?sslidentity=x.p12&sslpassword=S3cr3t",
+            "reads certificates and keys as PEM",
+        ),
+        ("postgresql+srv://u:S3cr3t@h/db", "finds its hosts by DNS"),
+        ("mysql://u:S3cr3t@h/db?ssl={\"ca\":\"S3cr3t\"}", "write ssl-ca=FILE"),
+        ("mysql://u:S3cr3t@h/db?useSSL=false", "write jdbc: before the URL"),
+        ("mysql://u:S3cr3t@h/db?charst=utf8&charset=utf8", "did you mean charset?"),
+        ("Host=h;Username=u;Password=S3cr3t;SSL Mode=Allow", "write prefer or disable"),
+        ("Host=h;Username=u;Password=a;S3cr3t;Database=db", "a part without ="),
+        ("Host=h;Username=u;Password=\"S3cr3t;Database=db", "a quote without an end"),
+        (
+            "Host=h;Username=u;Database=db;SSL Mode=VerifyCA;Trust Server Certificate=true",
+            "contradicts SSL Mode",
+        ),
+        ("Server=h;Port=3306;Uid=u;Pwd=S3cr3t;Database=db;CertificateFile=c.pfx", "ssl-ca=FILE"),
+        ("u:S3cr3t@tcp(h:3306)/db?tls=custom", "names a configuration of a program"),
+        ("u:S3cr3t@tcp(h:3306)/db?wait_timeout=10", "Lydite sets no variables for you"),
+        ("u:S3cr3t@tcp(h:3306)/db?parsTime=true", "did you mean parseTime?"),
+        ("u:S3cr3t@tcp(h:3306)/", "names no database"),
+    ] {
+        assert_rejected(text, words);
+    }
+}
