@@ -1,10 +1,10 @@
-//! What a command says about its target before it connects.
+//! Lines about the target of a command, before it connects.
 
 use crate::PASSWORD;
 use crate::output::complain;
 use lydite_families::TargetSpec;
 
-/// Says what was understood of a connection string of another program, what was left out of it, and that a password is
+/// Tells the URL that a connection string of another program means, the parts that were left out, and that a password is
 /// on the command line.
 pub fn announce(target: &TargetSpec) {
     if let Some(url) = target.understood() {

@@ -1,4 +1,4 @@
-//! What reading a connection string found: errors, and notes about what was left out.
+//! Errors of a connection string, and notes about what was left out of it.
 
 use lydite_database::secret;
 

@@ -40,7 +40,8 @@ fn meaning(meaning: Meaning) -> String {
         Meaning::First(option) => format!("`{option}` with the first name of the list"),
         Meaning::Choice(option, words, others) => {
             let listed = words.iter().map(|(value, of)| format!("`{value}`: {}", word(*of, option)));
-            let others = format!("else {}", word(others, option));
+            let otherwise = if words.is_empty() { "" } else { "else " };
+            let others = format!("{otherwise}{}", word(others, option));
             listed.chain([others]).collect::<Vec<_>>().join("; ")
         }
         Meaning::Time(option, _) => format!("`{option}` with the same time; 0 is no limit"),

@@ -131,7 +131,7 @@ pub(crate) enum Form {
     Go,
 }
 
-/// What a driver or a program takes as a connection string.
+/// A driver or a program with the connection strings that it takes.
 #[derive(Debug)]
 pub(crate) struct Dialect {
     /// Name in messages and in the book.

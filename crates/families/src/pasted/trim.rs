@@ -1,4 +1,4 @@
-//! What a paste brings around a connection string: blanks, line ends, a byte order mark, quotes.
+//! Blanks, line ends, a byte order mark and quotes that a paste brings around a connection string.
 
 /// Pairs of quotes.
 const QUOTES: [(char, char); 5] = [('"', '"'), ('\'', '\''), ('`', '`'), ('“', '”'), ('‘', '’')];

@@ -1,4 +1,4 @@
-//! The reasons that several dialects of MySQL's family have, and what they share.
+//! Reasons, words and notes that several dialects of MySQL's family share.
 
 use crate::pasted::draft::Draft;
 use crate::pasted::findings::Findings;

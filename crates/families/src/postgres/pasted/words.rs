@@ -1,4 +1,4 @@
-//! The reasons that several dialects of PostgreSQL have, and what they share.
+//! Reasons and notes that several dialects of PostgreSQL share.
 
 use crate::pasted::draft::Draft;
 use crate::pasted::findings::Findings;
