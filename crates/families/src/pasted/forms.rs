@@ -53,20 +53,18 @@ pub(crate) fn read(text: &str, families: Families, findings: &mut Findings) -> O
     {
         return url(scheme, rest, families, findings);
     }
-    if let Some(go) = readers::go(text)
-        && let Some(dialect) = dialects(families, Form::Go).next()
-        && family_of(go.user, families).is_none()
-    {
-        return from_go(&go, dialect, families, findings);
-    }
-    let name = plain(text.split_once('=')?.0);
-    let known = |form| dialects(families, form).any(|dialect| dialect.entry(&name).is_some());
-    if text.contains(';') && known(Form::Ado) && !is_keywords_before_semicolon(text, families) {
+    // The first name decides before a slash or an @ does, which a value may have.
+    let name = plain(text.split_once('=').map_or("", |(name, _)| name));
+    let known = |form| dialects(families, form).find(|dialect| dialect.entry(&name).is_some());
+    if text.contains(';') && known(Form::Ado).is_some() && !is_keywords_before_semicolon(text, families) {
         return semicolons(text, families, findings);
     }
-    let dialect = dialects(families, Form::Keywords).find(|dialect| dialect.entry(&name).is_some())?;
-    let parameters = readers::keywords(text, findings);
-    finished(dialect, Draft::new(dialect.schemes[0].1), parameters, families, findings)
+    if let Some(dialect) = known(Form::Keywords) {
+        let parameters = readers::keywords(text, findings);
+        return finished(dialect, Draft::new(dialect.schemes[0].1), parameters, families, findings);
+    }
+    let go = readers::go(text).filter(|go| family_of(go.user, families).is_none())?;
+    from_go(&go, dialects(families, Form::Go).next()?, families, findings)
 }
 
 /// Gives the parameters their meaning, and returns the URL. It is of no use if there are errors.
@@ -203,6 +201,10 @@ fn jdbc(text: &str, families: Families, findings: &mut Findings) -> Option<Strin
     draft.database = (!path.is_empty()).then(|| decoded(path));
     if !hosts.is_empty() {
         draft.take_hosts(hosts, findings);
+    }
+    // The parameters may be the rest of a password.
+    if !findings.errors.is_empty() {
+        return None;
     }
     let mut parameters = readers::query(query, dialect.decoding, false);
     if !mode.is_empty() {

@@ -22,7 +22,7 @@ pub(crate) fn query(text: &str, decoding: Decoding, doubtful: bool) -> Vec<Param
         // What comes later may be the end of a login before an @.
         rest = rest.strip_prefix(option).unwrap_or(rest);
         let (name, value) = option.split_once('=').unwrap_or((option, ""));
-        let doubtful = behind_password || option.contains('@') || rest.contains('@');
+        let doubtful = behind_password || !option.contains('=') || option.contains('@') || rest.contains('@');
         rest = rest.strip_prefix('&').unwrap_or(rest);
         behind_password |= is_password(name);
         if !option.is_empty() {
@@ -188,5 +188,9 @@ fn go_at<'a>(before: &'a str, behind: &'a str) -> Option<Go<'a>> {
         None => (login, None),
     };
     let (database, query) = behind.split_once('?').unwrap_or((behind, ""));
+    // These are of a string that is cut in its password.
+    if database.contains(['@', '(', ')']) {
+        return None;
+    }
     Some(Go { user, password, protocol, address, database, query })
 }

@@ -125,7 +125,7 @@ const POSTGRES: &[Read<'_>] = &[
     ),
     // URLs
     ("postgres://u:p@h/db", "postgres://u:p@h/db", &[]),
-    ("POSTGRES://u:p@h/db?sslmode=require", "postgres://u:p@h/db?sslmode=require", &[]),
+    ("POSTGRES://u:p@h/db?sslmode=require", "POSTGRES://u:p@h/db?sslmode=require", &[]),
     ("postgresql+psycopg2://u:p%40ss@h:5433/db", "postgresql://u:p%40ss@h:5433/db", &[]),
     ("postgresql+asyncpg://u:p@h/db?ssl=require", "postgresql://u:p@h/db?sslmode=require", &[]),
     (
