@@ -17,7 +17,7 @@ const PID_FILE: &str = "pid";
 
 /// A running pooler. Dropping it ends it.
 pub struct PgBouncer {
-    _directory: Directory,
+    directory: Directory,
     running: Running,
     port: u16,
 }
@@ -26,6 +26,12 @@ impl PgBouncer {
     /// Starts a pooler before a server, in a pool mode: `session`, `transaction` or `statement`.
     #[must_use]
     pub fn before(server: &postgres::Server, mode: &str) -> Self {
+        Self::with_settings(server, mode, &[])
+    }
+
+    /// Starts a pooler with more settings, as `name = value`.
+    #[must_use]
+    pub fn with_settings(server: &postgres::Server, mode: &str, settings: &[&str]) -> Self {
         let directory = Directory::new("pgbouncer");
         fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).expect("permissions");
         clean_up_at_exit(directory.path(), PID_FILE);
@@ -37,22 +43,36 @@ impl PgBouncer {
             format!(
                 "[databases]\n* = host=127.0.0.1 port={}\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\n\
                  auth_type = trust\nauth_file = {}\npool_mode = {mode}\nunix_socket_dir =\nmax_client_conn = 200\n\
-                 default_pool_size = 50\npidfile = {}\n",
+                 default_pool_size = 50\npidfile = {}\n{}\n",
                 server.port(),
                 path("users").display(),
-                path(PID_FILE).display()
+                path(PID_FILE).display(),
+                settings.join("\n")
             ),
         )
         .expect("the settings");
+        let running = Running::new("PgBouncer", path("log"));
+        let pooler = Self { directory, running, port };
+        pooler.start();
+        pooler
+    }
+
+    fn start(&self) {
         let mut command = Command::new(program());
-        command.arg(path("ini"));
+        command.arg(self.directory.path().join("ini"));
         if let Some((uid, gid)) = unprivileged(USER) {
-            chown(directory.path(), Some(uid), Some(gid)).expect("a change of owner");
+            chown(self.directory.path(), Some(uid), Some(gid)).expect("a change of owner");
             command.uid(uid).gid(gid);
         }
-        let running = Running::new("PgBouncer", path("log"));
-        running.start(command, libc::SIGKILL, || is_open(port));
-        Self { _directory: directory, running, port }
+        self.running.start(command, libc::SIGKILL, || is_open(self.port));
+    }
+
+    /// Ends the pooler with all connections, and starts it anew.
+    pub fn restart(&self) {
+        self.running.end(libc::SIGKILL);
+        // The new one would not start over the file of the old one.
+        let _gone = fs::remove_file(self.directory.path().join(PID_FILE));
+        self.start();
     }
 
     /// Returns the URL of a database of the server, through the pooler.

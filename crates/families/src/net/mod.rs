@@ -190,14 +190,25 @@ pub(crate) fn set(
     sql: &str,
     reasons: impl IntoIterator<Item = (&'static str, &'static str)>,
 ) -> Result<(), SqlError> {
-    admin.execute(sql).map_err(|mut error| {
-        if let SqlError::Database { message, .. } = &mut error
-            && let Some((name, why)) = reasons.into_iter().find(|(name, _)| message.contains(name))
-        {
-            *message += &format!(" (a session of Lydite sets {name}: {why})");
-        }
-        error
-    })
+    admin.execute(sql).map_err(|error| with_reason(error, reasons))
+}
+
+/// Returns the error of setting settings with the reason why Lydite sets the one that the server names.
+pub(crate) fn with_reason(
+    mut error: SqlError,
+    reasons: impl IntoIterator<Item = (&'static str, &'static str)>,
+) -> SqlError {
+    if let SqlError::Database { message, .. } = &mut error
+        && let Some((name, why)) = reasons.into_iter().find(|(name, _)| message.contains(name))
+    {
+        *message += &format!(" (a session of Lydite sets {name}: {why})");
+    }
+    error
+}
+
+/// True for the error of an answer that did not come in time.
+pub(crate) fn is_no_answer(error: &SqlError) -> bool {
+    matches!(error, SqlError::Lost(text) if *text == no_answer(CONNECT_TIMEOUT))
 }
 
 /// Returns the error of a connection attempt that had this limit.

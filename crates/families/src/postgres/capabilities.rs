@@ -110,10 +110,9 @@ impl HeldTarget for Postgres {
 
 impl BalanceTarget for Postgres {
     fn connect_balances(&self, longest_wait: Duration) -> Result<Box<dyn Session<Balances>>, TargetError> {
-        let settings =
-            format!("{}; SET lock_timeout = {}", self.checked_settings()?, longest_wait.as_millis());
+        let settings = self.checked_settings()?;
         let statements = BalanceStatement::all(session::dialect(self.config.isolation));
-        let (connection, seat) = self.opening(&settings, &statements).open()?;
+        let (connection, seat) = self.opening(settings, &statements).waiting(longest_wait).open()?;
         Ok(seated(Box::new(BalanceSession::new(connection)), seat))
     }
 

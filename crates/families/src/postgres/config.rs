@@ -7,6 +7,7 @@ use crate::per_transaction::{CONNECTION, life};
 use crate::postgres::archive::{self, ARCHIVE, is_zone};
 use crate::postgres::libpq::{self, Connection, setting};
 use crate::postgres::product::Product;
+use crate::postgres::unprepared;
 use crate::statement_limit::{STATEMENT_TIMEOUT, limit};
 use lydite_database::patience::TIMEOUT;
 use lydite_database::sql::batch;
@@ -110,6 +111,7 @@ pub(crate) const OPTIONS: &[OptionSpec] = options![
     shards::ITEMS,
     shards::COLOCATED,
     batch::option("all rows of a warehouse in one"),
+    unprepared::STATEMENTS,
 ];
 
 /// Options of `cockroach://`.
@@ -222,6 +224,8 @@ pub(crate) struct Config {
     pub(crate) nodes: Vec<(String, u16)>,
     /// Life of the connections of measured sessions.
     pub(crate) life: Life,
+    /// True if no session of the server is relied on.
+    pub(crate) unprepared: bool,
     /// Longest time of a round trip of a measured session.
     pub(crate) statement_timeout: Option<Duration>,
     pub(crate) mode: TxMode,
@@ -265,6 +269,8 @@ pub(crate) fn parse(
         nodes: nodes(parsed, (&host, &url.more), (port, usual_port), &mut errors),
         life: life(parsed, connection_lifetime(parsed, &mut errors), &mut errors),
         statement_timeout: limit(parsed, &mut errors),
+        unprepared: parsed.choice(unprepared::STATEMENTS.name, &unprepared::VALUES, &mut errors)
+            == unprepared::UNPREPARED,
         host,
         port,
         database: url.database.unwrap_or_else(|| user.clone()),
@@ -298,6 +304,9 @@ pub(crate) fn parse(
         errors.push("target option zone_strategy needs zones: add zones=ZONE,ZONE,…".into());
     }
     check_shards(&config, &mut errors);
+    if config.unprepared {
+        unprepared::check(config.connection.options.is_some(), !config.shards.is_empty(), &mut errors);
+    }
     if errors.is_empty() { Ok(config) } else { Err(errors) }
 }
 
@@ -457,6 +466,14 @@ impl Config {
     /// Returns the configuration of the same database on each shard.
     pub(crate) fn of_shards(&self) -> impl Iterator<Item = Self> {
         self.shards.iter().map(|shard| self.on(shard))
+    }
+
+    /// Returns the name of a table with the URL's schema, for statements that no setting precedes.
+    pub(super) fn in_schema(&self, table: &str) -> String {
+        match &self.schema {
+            Some(schema) => format!("\"{}\".{table}", schema.replace('"', "\"\"")),
+            None => table.to_owned(),
+        }
     }
 
     /// Returns the configuration of the URL's first server alone.

@@ -56,8 +56,10 @@ pub(super) fn copy_in(
 
 fn begin(wire: &mut Wire, table: &str, columns: &str) -> Result<(), SqlError> {
     let sql = format!("COPY {table} ({columns}) FROM STDIN (FORMAT binary)");
+    let (sql, leading) = wire.led(&sql);
     frontend::query(&sql, &mut wire.out).map_err(encoding)?;
     wire.flush()?;
+    wire.read_leading(leading)?;
     loop {
         match wire.message()? {
             Message::CopyInResponse(_) => break,
@@ -144,7 +146,7 @@ impl ColumnSink for Encoder {
     }
 
     fn time(&mut self, value: Timestamp) {
-        self.field(&super::session::postgres_micros(value).to_be_bytes());
+        self.field(&super::values::postgres_micros(value).to_be_bytes());
     }
 
     fn null(&mut self) {

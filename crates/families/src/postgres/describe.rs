@@ -4,6 +4,7 @@ use crate::net::Purpose;
 use crate::per_transaction;
 use crate::postgres::config::PARTITIONS;
 use crate::postgres::connecting::SCHEMA;
+use crate::postgres::unprepared::{Between, STATEMENTS, UNPREPARED};
 use crate::postgres::{Postgres, inherited, partitions};
 use crate::statement_limit;
 use crate::unread::Unread;
@@ -95,6 +96,12 @@ impl Postgres {
         settings.insert("tx".into(), self.config.mode.name().into());
         settings.extend(statement_limit::setting(self.config.statement_timeout));
         settings.extend(per_transaction::setting(self.config.life));
+        if self.config.unprepared {
+            settings.insert(STATEMENTS.name.into(), UNPREPARED.into());
+        }
+        if self.between.get() == Some(&Between::Pooler) {
+            settings.insert("pooler".into(), "transaction mode".into());
+        }
         if self.config.follower_reads {
             settings.insert("follower reads".into(), "on".into());
         }

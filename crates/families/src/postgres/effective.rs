@@ -49,7 +49,7 @@ impl Postgres {
             (Ask::Commit, "COMMIT".to_string()),
         ];
         for node in self.nodes.iter() {
-            poolers::reject(&mut connected(node)?, node)?;
+            poolers::between(&mut connected(node)?, node)?;
             let ask = || -> Result<[String; 2], SqlError> {
                 let wire = Wire::connect(node, Purpose::Transactions)?;
                 let texts = Arc::new(Texts::of(&texts));

@@ -6,6 +6,18 @@ use lydite_database::{AbortReason, RUN_CHECK};
 /// Code of a statement that was cancelled.
 pub(crate) const CANCELLED: &str = "57014";
 
+/// Code of a server that has no connection left.
+pub(crate) const TOO_MANY: &str = "53300";
+/// PgBouncer's message for a transaction of several statements in statement mode begins so.
+pub(crate) const NO_TRANSACTIONS: &str = "transaction blocks not allowed";
+/// Advice about statement mode.
+pub(crate) const STATEMENT_MODE: &str = "a pooler in statement mode is between, which has no transactions: connect to the server itself, or set \
+     pool_mode=session (PgBouncer), or pool_mode=transaction with ?statements=unprepared";
+/// Part of PgBouncer's message when it takes no more connections.
+pub(crate) const NO_CLIENTS: &str = "max_client_conn";
+/// PgBouncer's message when it has no connection of the server in time.
+pub(crate) const WAITED: &str = "query_wait_timeout";
+
 /// Codes after which the same transaction may be retried.
 const RETRYABLE: [(&str, AbortReason); 4] = [
     ("40001", AbortReason::Serialization),
@@ -51,6 +63,10 @@ pub(crate) fn advice_always(code: &str, message: &str) -> Option<&'static str> {
         "25P03" => "raise idle_in_transaction_session_timeout, or set it to 0",
         "25P04" => "raise transaction_timeout, or set it to 0",
         "57P05" => "raise idle_session_timeout, or set it to 0",
+        _ if message.contains(NO_CLIENTS) => "use fewer sessions, or raise the pooler's max_client_conn",
+        _ if message.contains(WAITED) => {
+            "the pooler had no connection of the server in time: use fewer sessions, or raise its default_pool_size"
+        }
         "42P01" if names_own_table(message) => {
             "a table of a loaded database is missing: load it again with `lydite load URL --warehouses N --fresh`, or name \
              its schema with ?schema="
@@ -79,6 +95,7 @@ pub(crate) fn advice(code: &str, message: &str) -> Option<&'static str> {
             "raise max_locks_per_transaction, or use fewer ?partitions="
         }
         "53300" => too_many(message),
+        "08P01" if message.contains(NO_TRANSACTIONS) => STATEMENT_MODE,
         "08P01" if message.contains("startup parameter") => {
             "a pooler is between, which takes no such parameter: leave it out of the URL (?options=), or connect to the \
              server itself"
@@ -157,6 +174,8 @@ mod tests {
             assert!(advice.contains(words), "{message}: {advice}");
         }
         let always = |code, message| advice_always(code, message).unwrap_or_default();
+        assert!(always("08P01", "no more connections allowed (max_client_conn)").contains("fewer sessions"));
+        assert!(always("08P01", "query_wait_timeout").contains("default_pool_size"));
         assert!(always("42P01", "relation \"lydite_meta\" does not exist").contains("--fresh"));
         assert!(always("42P01", "relation «stock» n'existe pas").contains("--fresh"));
         assert_eq!(always("42P01", "relation \"pg_dist_node\" does not exist"), "");

@@ -117,7 +117,8 @@ impl Configured for Config {
     }
 
     fn templates(&self, patience: &dyn Fn(Arc<dyn Target>) -> Option<Patience>) -> Option<Templates> {
-        if !self.product.copies_databases || !self.shards.is_empty() {
+        // A pooler keeps connections to the database, and one with any can't be copied.
+        if !self.product.copies_databases || !self.shards.is_empty() || self.unprepared {
             return None;
         }
         let tried = Arc::new(Postgres::new(self.clone()));

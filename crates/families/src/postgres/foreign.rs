@@ -6,9 +6,8 @@ use lydite_database::TargetError;
 use lydite_database::sql::foreign::{Amount, Foreign, Forms, ReadOnly};
 use lydite_database::sql::meta::Admin;
 
-/// Statements that make the session read-only, and begin its one transaction.
-const READ_ONLY: &str = "SET default_transaction_read_only = on; \
-                         BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = 0";
+/// Statements that begin the session's one transaction.
+const READ_ONLY: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = 0";
 
 static FORMS: Forms = Forms {
     columns: "SELECT current_schema(), c.relname, a.attname, format_type(a.atttypid, a.atttypmod) \
@@ -34,7 +33,9 @@ static INLINED: Forms = Forms { as_words: " AS NOT MATERIALIZED ", ..FORMS };
 impl Foreign for Postgres {
     fn read_only(&self) -> Result<ReadOnly<'_>, TargetError> {
         let mut wire = self.connect_wire()?;
-        wire.execute(READ_ONLY).map_err(self.failed("begin to read"))?;
+        wire.keep(&[("default_transaction_read_only", "on".into())])
+            .and_then(|()| wire.execute(READ_ONLY))
+            .map_err(self.failed("begin to read"))?;
         let heap = self.config.product.heap;
         if heap {
             wire.execute("SET LOCAL work_mem = '256MB'; SET LOCAL jit = off")

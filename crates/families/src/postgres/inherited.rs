@@ -125,8 +125,12 @@ fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
-/// Replaces the inherited settings of a new connection.
-pub(super) fn replace(wire: &mut impl Admin, config: &Config, purpose: Purpose) -> Result<(), SqlError> {
+/// Returns the settings that a new connection must replace, with their values in SQL.
+pub(super) fn differing(
+    wire: &mut impl Admin,
+    config: &Config,
+    purpose: Purpose,
+) -> Result<Vec<(&'static str, String)>, SqlError> {
     let heap = config.product.heap;
     // Limits that the URL sets are for the measured statements, and begin with [`begin_limits`].
     let options = config.connection.options.as_deref().unwrap_or_default();
@@ -152,7 +156,7 @@ pub(super) fn replace(wire: &mut impl Admin, config: &Config, purpose: Purpose) 
             && !value.eq_ignore_ascii_case(setting.value)
             && setting.is_for(purpose, source.unwrap_or_default())
         {
-            sets.push(format!("SET {} TO {}", setting.name, quoted(setting.value)));
+            sets.push((setting.name, quoted(setting.value)));
         }
     };
     match wire.query_each(&query, &mut compare) {
@@ -168,12 +172,14 @@ pub(super) fn replace(wire: &mut impl Admin, config: &Config, purpose: Purpose) 
         read => read?,
     }
     if let Some(schema) = &config.schema {
-        sets.push(format!("SET search_path TO \"{}\"", schema.replace('"', "\"\"")));
+        sets.push(("search_path", format!("\"{}\"", schema.replace('"', "\"\""))));
     }
-    if sets.is_empty() {
-        return Ok(());
-    }
-    net::set(wire, &sets.join("; "), INHERITED.iter().map(|setting| (setting.name, setting.why)))
+    Ok(sets)
+}
+
+/// Returns the error of replacing settings with the reason why Lydite replaces the one that the server names.
+pub(super) fn with_reason(error: SqlError) -> SqlError {
+    net::with_reason(error, INHERITED.iter().map(|setting| (setting.name, setting.why)))
 }
 
 #[cfg(test)]

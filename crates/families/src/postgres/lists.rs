@@ -102,9 +102,8 @@ impl ListTarget for Postgres {
     }
 
     fn connect_lists(&self, longest_wait: Duration) -> Result<Box<dyn Session<Lists>>, TargetError> {
-        let settings = format!("SET lock_timeout = {}", longest_wait.as_millis());
         let statements = ListStatement::all(dialect(self.config.isolation), self.shards.len().max(1));
-        let (connection, _) = self.opening(&settings, &statements).open()?;
+        let (connection, _) = self.opening("", &statements).waiting(longest_wait).open()?;
         Ok(Box::new(ListSession::new(connection)))
     }
 

@@ -25,6 +25,8 @@ const LOOK: Duration = Duration::from_millis(100);
 pub(crate) struct LoadLock {
     wire: Wire,
     held: bool,
+    /// Connection for work, if that of the lock has a transaction open for it.
+    work: Option<Wire>,
 }
 
 /// Returns the lock's name as arguments of the server's lock functions.
@@ -32,9 +34,14 @@ fn key() -> String {
     format!("({NAME}, coalesce({SCHEMA}::int, 0))")
 }
 
-/// Makes a connection of the load hold the lock until it ends. Does nothing if the product has no such locks.
+/// Makes a connection of the load hold the lock until it ends, or in each of its transactions if it is unprepared. Does
+/// nothing if the product has no such locks.
 pub(crate) fn share(wire: &mut Wire, product: &Product) -> Result<(), SqlError> {
     if !product.advisory_locks {
+        return Ok(());
+    }
+    if wire.is_unprepared() {
+        wire.lead(format!("SELECT pg_advisory_xact_lock_shared{}", key()));
         return Ok(());
     }
     wire.execute(&format!("SELECT pg_advisory_lock_shared{}", key()))
@@ -50,18 +57,31 @@ impl LoadLock {
         let failed = |error| advised(error, "begin the load", &place);
         let mut wire = connected(config)?;
         if !config.product.advisory_locks {
-            return Ok(Self { wire, held: false });
+            return Ok(Self { wire, held: false, work: None });
         }
         let begun = Instant::now();
         loop {
+            if config.unprepared {
+                // A pooler keeps the server's connection for a transaction, and closes it if that is left open.
+                wire.execute("BEGIN").map_err(failed)?;
+            }
             // The exclusive lock first; then the lock is shared with the other connections of this load.
             let taken =
                 wire.column(&format!("SELECT pg_try_advisory_lock{}", key())).map_err(failed)?.concat()
                     == "t";
             if taken {
-                share(&mut wire, config.product).map_err(failed)?;
+                let work = if config.unprepared {
+                    wire.execute(&format!("SELECT pg_advisory_xact_lock_shared{}", key())).map_err(failed)?;
+                    Some(connected(config)?)
+                } else {
+                    share(&mut wire, config.product).map_err(failed)?;
+                    None
+                };
                 wire.execute(&format!("SELECT pg_advisory_unlock{}", key())).map_err(failed)?;
-                return Ok(Self { wire, held: true });
+                return Ok(Self { wire, held: true, work });
+            }
+            if config.unprepared {
+                wire.execute("ROLLBACK").map_err(failed)?;
             }
             if begun.elapsed() > PATIENCE {
                 break;
@@ -82,15 +102,18 @@ impl LoadLock {
         )))
     }
 
-    /// Returns the lock's connection, for work of the load.
+    /// Returns a connection for work of the load.
     pub(crate) fn wire(&mut self) -> &mut Wire {
-        &mut self.wire
+        self.work.as_mut().unwrap_or(&mut self.wire)
     }
 
     /// Releases the lock before the connection ends.
     pub(crate) fn release(mut self) -> Result<(), SqlError> {
         if !self.held {
             return Ok(());
+        }
+        if self.work.is_some() {
+            return self.wire.execute("COMMIT");
         }
         self.wire.execute(&format!("SELECT pg_advisory_unlock_shared{}", key()))
     }

@@ -47,13 +47,12 @@ impl MicroTarget for Postgres {
         stage: &(dyn Fn(&str) + Sync),
     ) -> Result<(), TargetError> {
         stage("building keys");
-        let each = |text: fn(&str) -> String| -> Vec<String> {
-            tables(meta).map(|table| text(&name(table))).collect()
-        };
-        self.run_all(&each(|table| format!("ALTER TABLE {table} ADD PRIMARY KEY (id)")), jobs)?;
+        let key = |table| format!("ALTER TABLE {} ADD PRIMARY KEY (id)", name(table));
+        self.run_all(&tables(meta).map(key).collect::<Vec<_>>(), jobs)?;
         stage("gathering statistics");
         // VACUUM too, see `Target::finish_load`.
-        self.run_all(&each(|table| format!("VACUUM (ANALYZE) {table}")), jobs)?;
+        let vacuum = |table| format!("VACUUM (ANALYZE) {}", self.config.in_schema(&name(table)));
+        self.run_all(&tables(meta).map(vacuum).collect::<Vec<_>>(), jobs)?;
         let mut wire = self.connect_wire()?;
         wire.execute(meta::READY).map_err(self.failed("note the end of the load"))?;
         stage("writing a checkpoint");
@@ -74,7 +73,7 @@ impl MicroTarget for Postgres {
     fn totals(&self, meta: &Meta, table: TableId) -> Result<Totals, TargetError> {
         let mut wire = self.connect_wire()?;
         // As for the conditions: a role's time limits do not apply to checks.
-        wire.execute("SET statement_timeout = 0").map_err(self.failed("check"))?;
+        wire.keep(&[("statement_timeout", "0".into())]).map_err(self.failed("check"))?;
         totals(&mut wire, meta, table).map_err(self.failed(&format!("check {}", name(table))))
     }
 }

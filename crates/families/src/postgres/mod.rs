@@ -36,6 +36,8 @@ mod shards;
 mod snapshot;
 mod statements;
 mod templates;
+mod unprepared;
+mod values;
 mod wire;
 
 pub(crate) use config::Config;
@@ -71,9 +73,9 @@ use lydite_tpcc::consistency::Condition;
 use lydite_tpcc::meta::DatabaseMeta;
 use lydite_tpcc::schema::Table;
 use lydite_tpcc::{OrderId, TransactionKind};
-use product::Product;
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use unprepared::Between;
 use wire::{Backend, Wire};
 
 /// The functions of `--tx procedures`.
@@ -103,6 +105,8 @@ pub(crate) struct Postgres {
     limit: Option<Arc<Limit>>,
     /// Set once the server is found to be of the kind that the URL names.
     known: OnceLock<()>,
+    /// Kind of what is between, once this is known.
+    between: OnceLock<Between>,
     /// True if the existing tables are partitioned over shards, once this is known.
     parted: OnceLock<bool>,
     /// Set once the existing tables are found to have the partitions of the URL.
@@ -128,6 +132,7 @@ impl Postgres {
             endpoints,
             limit,
             known: OnceLock::new(),
+            between: OnceLock::new(),
             parted: OnceLock::new(),
             partitions_suit: OnceLock::new(),
             procedures: Mutex::new(false),
@@ -160,7 +165,8 @@ impl Postgres {
             if let Err(problem) = self.config.product.suits(version, citus != "0") {
                 return Err(TargetError::usage(format!("{}: {problem}", self.config.place())));
             }
-            poolers::reject(&mut wire, &self.config)?;
+            let between = poolers::between(&mut wire, &self.config)?;
+            self.between.get_or_init(|| between);
             self.known.get_or_init(|| ());
         }
         Ok(wire)
@@ -173,6 +179,13 @@ impl Postgres {
         }
         let parted =
             partitions::over_shards(&mut self.connect_wire()?).map_err(self.failed("look for tables"))?;
+        if parted && self.config.unprepared {
+            let place = self.config.place();
+            return Err(TargetError::usage(format!(
+                "{place}: statements=unprepared {}",
+                unprepared::NO_SHARDS
+            )));
+        }
         Ok(if *self.parted.get_or_init(|| parted) { shards::SESSION } else { "" })
     }
 
@@ -267,7 +280,7 @@ impl Postgres {
             load_lock::share(&mut wire, self.config.product).map_err(self.failed("join the load"))?;
             if self.config.product.heap {
                 // Sorting for an index in memory is worth more than the default of 64 MB. The memory is freed at once.
-                wire.execute("SET maintenance_work_mem = '256MB'")
+                wire.keep(&[("maintenance_work_mem", "'256MB'".into())])
                     .map_err(self.failed("set maintenance_work_mem"))?;
             }
             let _at_work = wire.backend().map(|backend| self.work.enter(backend));
@@ -311,9 +324,9 @@ fn create_table(config: &Config, table: Table) -> String {
 
 /// Returns the statements that gather statistics. They include VACUUM. Otherwise the first readers of each page would
 /// set its hint bits, and the first run would write the whole database once more.
-fn vacuums(product: &Product, tables: &[Table]) -> Vec<String> {
-    let gather = if product.heap { "VACUUM (ANALYZE)" } else { "ANALYZE" };
-    tables.iter().map(|table| format!("{gather} {}", table.name())).collect()
+fn vacuums(config: &Config, tables: &[Table]) -> Vec<String> {
+    let gather = if config.product.heap { "VACUUM (ANALYZE)" } else { "ANALYZE" };
+    tables.iter().map(|table| format!("{gather} {}", config.in_schema(table.name()))).collect()
 }
 
 /// Replaces functions of an older version, whose results may have other columns.
@@ -341,8 +354,8 @@ impl Target for Postgres {
     fn admit(&self, demand: &Demand) -> Result<Vec<String>, TargetError> {
         match *demand {
             Demand::Sessions(sessions) => {
-                self.check_sessions(sessions)?;
-                return self.statement_note();
+                let of_pool = self.check_sessions(sessions)?;
+                return Ok(of_pool.into_iter().chain(self.statement_note()?).collect());
             }
             Demand::Load => {
                 self.check_primary()?;
@@ -412,7 +425,7 @@ impl Target for Postgres {
         }
         self.run_after_load(stage)?;
         stage("gathering statistics");
-        self.run_all(&vacuums(self.config.product, here), jobs)?;
+        self.run_all(&vacuums(&self.config, here), jobs)?;
         if self.config.product.modes.contains(&TxMode::Procedures) {
             stage("making procedures");
             self.ensure_procedures()?;
@@ -548,14 +561,15 @@ impl Postgres {
     }
 
     /// Returns a note if the limit of statements is below the round trip.
-    fn statement_note(&self) -> Result<Vec<String>, TargetError> {
-        let Some(longest) = self.config.statement_timeout else { return Ok(Vec::new()) };
+    fn statement_note(&self) -> Result<Option<String>, TargetError> {
+        let Some(longest) = self.config.statement_timeout else { return Ok(None) };
         let note = statement_limit::note(&mut self.connect_wire()?, longest, &self.config.place());
-        note.map(|note| note.into_iter().collect()).map_err(self.failed("measure the round trip"))
+        note.map_err(self.failed("measure the round trip"))
     }
 
-    /// Rejects more sessions than the server has connections for.
-    fn check_sessions(&self, sessions: u32) -> Result<(), TargetError> {
+    /// Rejects more sessions than the server has connections for. Behind a pooler they share its connections, and there is
+    /// a note if these are fewer.
+    fn check_sessions(&self, sessions: u32) -> Result<Option<String>, TargetError> {
         self.check_nodes()?;
         // Without nodes of its own, a product's endpoints are addresses of one server.
         let servers = if self.config.product.own_node.is_some() { self.nodes.len() as u32 } else { 1 };
@@ -564,6 +578,9 @@ impl Postgres {
         let connections = i64::from(sessions) + i64::from(marks);
         let mark = if marks { " and a connection that keeps other runs away" } else { "" };
         let mut wire = self.connect_wire()?;
+        if self.between.get() == Some(&Between::Pooler) {
+            return self.pool_note(sessions);
+        }
         // Only a superuser may use the reserved connections. A setting that a version lacks gives no row. A superuser
         // is not held to the limits of roles and databases, of which -1 is none.
         let limits = [
@@ -604,6 +621,6 @@ impl Postgres {
                 )));
             }
         }
-        Ok(())
+        Ok(None)
     }
 }

@@ -118,10 +118,8 @@ const SESSIONS: [(&str, &str); 10] = [
 /// Columns that these conditions need.
 const SESSION_COLUMNS: [&str; 4] = ["state", "wait_event_type", "datname", "pid"];
 
-/// First statements of an observer. Its name tells it from sessions. The values of one sample are consistent, on servers
-/// that have a choice (15 and later); they are read anew for each statement.
-const BEGIN: &str = "SET application_name = 'lydite observer'; SELECT set_config(name, 'cache', false) FROM pg_settings \
-                     WHERE name = 'stats_fetch_consistency'";
+/// Query of the setting for consistent values of one sample, on servers that have a choice (15 and later).
+const CONSISTENCY: &str = "SELECT name FROM pg_settings WHERE name = 'stats_fetch_consistency'";
 
 /// Settings that differ from the defaults, without those of this session.
 const CHANGED: &str = "SELECT name, current_setting(name) FROM pg_settings \
@@ -223,7 +221,12 @@ impl Postgres {
         );
         let there = wire.column(&columns).map_err(&failed)?.into_iter().collect();
         let Some((sql, values)) = query(&there) else { return Ok(None) };
-        wire.execute(BEGIN).map_err(&failed)?;
+        // The name tells an observer from sessions.
+        let mut settings = vec![("application_name", "'lydite observer'".to_owned())];
+        if !wire.column(CONSISTENCY).map_err(&failed)?.is_empty() {
+            settings.push(("stats_fetch_consistency", "'cache'".into()));
+        }
+        wire.keep(&settings).map_err(&failed)?;
         let statements = Statements::find(&mut wire).map_err(&failed)?;
         let mut observer = PgObserver { wire, place: self.config.place(), sql, values, statements };
         // Servers that resemble PostgreSQL may have the views without any row. Numbers of sessions say nothing then.

@@ -13,6 +13,7 @@ use lydite_database::sql::meta::Admin;
 use lydite_database::sql::prepared::Prepared;
 use lydite_database::{Endpoints, Seat, TargetError};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Parts of a target with which a session opens its connections.
 #[derive(Clone)]
@@ -21,6 +22,8 @@ pub(super) struct Opening {
     endpoints: Arc<Endpoints>,
     /// First SQL on each connection.
     settings: String,
+    /// Longest wait for a lock; `None` for that of the server.
+    longest_wait: Option<Duration>,
     texts: Arc<Texts>,
     preparing: Preparing,
     /// Limit of the round trips of measured sessions.
@@ -34,6 +37,7 @@ impl Postgres {
             nodes: Arc::clone(&self.nodes),
             endpoints: Arc::clone(&self.endpoints),
             settings: settings.to_owned(),
+            longest_wait: None,
             texts: Arc::new(Texts::of(statements)),
             preparing: Preparing::AtOnce,
             limit: None,
@@ -47,6 +51,11 @@ impl Postgres {
 }
 
 impl Opening {
+    /// Returns the opening of sessions that wait so long for a lock.
+    pub(super) fn waiting(self, longest_wait: Duration) -> Self {
+        Self { longest_wait: Some(longest_wait), ..self }
+    }
+
     /// Opens a connection to the endpoint that has the fewest sessions.
     pub(super) fn open(&self) -> Result<(PgConnection, Seat), TargetError> {
         self.endpoints.connect(|at| self.open_on(&self.nodes[at]))
@@ -57,6 +66,9 @@ impl Opening {
         let mut wire = Wire::connect(config, Purpose::Transactions).map_err(refused)?;
         if !self.settings.is_empty() {
             wire.execute(&self.settings).map_err(refused)?;
+        }
+        if let Some(longest) = self.longest_wait {
+            wire.keep(&[("lock_timeout", longest.as_millis().to_string())]).map_err(refused)?;
         }
         let watched = self.limit.as_ref().map(|limit| watch(limit, config, &wire)).transpose()?;
         let mut connection =

@@ -109,7 +109,8 @@ impl Postgres {
         }
         // All statements are one transaction. A server goes on to wait for locks after its client is gone, so it waits
         // for a moment only.
-        let drop = format!("SET lock_timeout = '1s'; {}; SET lock_timeout = 0", drops.join("; "));
+        let set = if self.config.unprepared { "SET LOCAL" } else { "SET" };
+        let drop = format!("{set} lock_timeout = '1s'; {}; {set} lock_timeout = 0", drops.join("; "));
         loop {
             self.work.unless_stopped(self.config.place())?;
             match wire.execute(&drop) {

@@ -1,5 +1,6 @@
 //! One run at a time on the same warehouses: a connection that holds advisory locks for the warehouses that a run
-//! changes. The locks end with the connection, so with the run, however that ends.
+//! changes. The locks end with the connection, so with the run, however that ends. An unprepared connection holds them in
+//! a transaction, which has no snapshot and holds up no vacuum.
 
 use crate::postgres::config::Config;
 use crate::postgres::connecting::{SCHEMA, advised, connected};
@@ -60,8 +61,10 @@ pub(crate) fn take(config: &Config, warehouses: &RangeInclusive<u32>) -> Result<
     let (first, last) = (warehouses.start(), warehouses.end());
     let mut wire = connected(config)?;
     // The name tells a rejected run which warehouses this one changes.
-    wire.execute(&format!("SET application_name = 'lydite run, warehouses {first} to {last}'"))
+    wire.keep(&[("application_name", format!("'lydite run, warehouses {first} to {last}'"))])
         .map_err(failed)?;
+    let (of, undo) =
+        if config.unprepared { ("_xact", "ROLLBACK") } else { ("", "SELECT pg_advisory_unlock_all()") };
     let class = format!("({NAME} # coalesce({SCHEMA}::int, 0))");
     let locks = locks_of(warehouses);
     let ids: Vec<String> = locks.iter().map(|lock| lock.id.to_string()).collect();
@@ -69,16 +72,19 @@ pub(crate) fn take(config: &Config, warehouses: &RangeInclusive<u32>) -> Result<
     // The limit ends the query at the first lock that another run holds.
     let take = format!(
         "SELECT id FROM unnest('{{{}}}'::int[], '{{{}}}'::bool[]) AS wanted (id, shared) \
-         WHERE NOT CASE WHEN shared THEN pg_try_advisory_lock_shared({class}, id) \
-         ELSE pg_try_advisory_lock({class}, id) END LIMIT 1",
+         WHERE NOT CASE WHEN shared THEN pg_try_advisory{of}_lock_shared({class}, id) \
+         ELSE pg_try_advisory{of}_lock({class}, id) END LIMIT 1",
         ids.join(","),
         shared.join(",")
     );
     let begun = Instant::now();
     loop {
+        if config.unprepared {
+            wire.execute("BEGIN").map_err(failed)?;
+        }
         let missed = wire.column(&take).map_err(failed)?;
         let Some(missed) = missed.first() else { return Ok(Box::new(wire)) };
-        wire.execute("SELECT pg_advisory_unlock_all()").map_err(failed)?;
+        wire.execute(undo).map_err(failed)?;
         if begun.elapsed() > PATIENCE {
             let others = wire
                 .column(&format!(

@@ -2,10 +2,10 @@
 
 use crate::per_transaction::{Preparing, to_prepare};
 use crate::postgres::config::Config;
+use crate::postgres::errors;
+use crate::postgres::values::{decode, encode};
 use crate::postgres::wire::{Wire, encoding, unexpected};
-use crate::postgres::{errors, numeric};
 use crate::statement_limit::Watched;
-use bytes::{BufMut, BytesMut};
 use fallible_iterator::FallibleIterator;
 use lydite_database::Positions;
 use lydite_database::sql::connection::{Connection, Step};
@@ -15,31 +15,11 @@ use lydite_database::sql::meta::Admin;
 use lydite_database::sql::prepared::{Prepared, StatementRole};
 use lydite_database::sql::sql_error::SqlError;
 use lydite_database::sql::value::{Field, Rows, Value};
-use lydite_tpcc::Timestamp;
 use lydite_tpcc::schema::ColumnType;
+use postgres_protocol::Oid;
 use postgres_protocol::message::backend::{DataRowBody, ErrorFields, Message};
 use postgres_protocol::message::frontend;
-use postgres_protocol::types::{ArrayDimension, array_from_sql, array_to_sql};
-use postgres_protocol::{IsNull, Oid};
-use std::error::Error;
-use std::sync::Arc;
-
-/// Microseconds from 1970 to 2000, PostgreSQL's epoch.
-const EPOCH_MICROS: i64 = 946_684_800_000_000;
-
-const BOOL: Oid = 16;
-const INT8: Oid = 20;
-const INT2: Oid = 21;
-const INT4: Oid = 23;
-const TEXT: Oid = 25;
-const BPCHAR: Oid = 1042;
-const VARCHAR: Oid = 1043;
-const TIMESTAMP: Oid = 1114;
-const TIMESTAMPTZ: Oid = 1184;
-const NUMERIC: Oid = 1700;
-const INT8_ARRAY: Oid = 1016;
-/// Array types of the types above.
-const ARRAYS: [Oid; 10] = [1000, 1005, 1007, 1009, 1014, 1015, INT8_ARRAY, 1115, 1185, 1231];
+use std::sync::{Arc, OnceLock};
 
 /// Returns the SQL type of a column.
 pub(crate) fn column_type(kind: ColumnType) -> String {
@@ -54,11 +34,6 @@ pub(crate) fn column_type(kind: ColumnType) -> String {
         ColumnType::FixedText(width) => format!("char({width})"),
         ColumnType::Time => "timestamptz".into(),
     }
-}
-
-/// Converts a point in time to PostgreSQL's form: microseconds since 2000.
-pub(crate) fn postgres_micros(time: Timestamp) -> i64 {
-    time.0 - EPOCH_MICROS
 }
 
 /// The dialect at an isolation level. The second text follows the beginning of a read-only transaction.
@@ -123,6 +98,8 @@ pub(crate) struct Texts(Vec<Text>);
 struct Text {
     name: String,
     sql: String,
+    /// Description of the statement, for connections that do not prepare it.
+    described: OnceLock<Known>,
 }
 
 impl Texts {
@@ -130,7 +107,8 @@ impl Texts {
         let count = statements.iter().map(|(statement, _)| statement.index() + 1).max().unwrap_or(0);
         let mut texts = vec![Text::default(); count];
         for (statement, sql) in statements {
-            texts[statement.index()] = Text { name: format!("{statement:?}"), sql: sql.clone() };
+            let (name, sql, described) = (format!("{statement:?}"), sql.clone(), OnceLock::new());
+            texts[statement.index()] = Text { name, sql, described };
         }
         Self(texts)
     }
@@ -139,7 +117,7 @@ impl Texts {
 /// Description of a prepared statement, from the server.
 #[derive(Clone, Default)]
 struct Known {
-    /// True once the server has the statement.
+    /// True once the server has the statement, or has described it for a connection that sends its text each time.
     ready: bool,
     parameters: Vec<Oid>,
     columns: Vec<Oid>,
@@ -169,11 +147,13 @@ impl PgConnection {
         preparing: Preparing,
         watched: Option<Arc<Watched>>,
     ) -> Result<Self, SqlError> {
-        let prepared = vec![Known::default(); texts.0.len()];
+        let of_others = |text: &Text| text.described.get().cloned().unwrap_or_default();
+        let prepared = texts.0.iter().map(of_others).collect();
         let mut connection = Self { wire, texts: Arc::clone(texts), prepared, watched: None, warning: None };
         if preparing == Preparing::AtOnce {
-            let own = |number: &usize| !texts.0[*number].name.is_empty();
-            let all: Vec<usize> = (0..texts.0.len()).filter(own).collect();
+            let is_missing =
+                |number: &usize| !texts.0[*number].name.is_empty() && !connection.prepared[*number].ready;
+            let all: Vec<usize> = (0..texts.0.len()).filter(is_missing).collect();
             all.chunks(PREPARED_AT_ONCE).try_for_each(|numbers| connection.prepare(numbers))?;
         }
         // A lock on a table lets nobody prepare statements on it. Like all connecting, that has a patience of its own.
@@ -215,13 +195,28 @@ impl PgConnection {
     }
 
     fn prepare(&mut self, numbers: &[usize]) -> Result<(), SqlError> {
-        self.trip(true, |connection| connection.prepare_in_trip(numbers))
+        self.trip(true, |connection| {
+            // The descriptions depend on settings too.
+            let is_led = connection.wire.leading() > 0;
+            if is_led {
+                connection.wire.execute("BEGIN")?;
+            }
+            connection.prepare_in_trip(numbers)?;
+            if is_led { connection.wire.execute("COMMIT") } else { Ok(()) }
+        })?;
+        if self.wire.is_unprepared() {
+            for &number in numbers {
+                self.texts.0[number].described.get_or_init(|| self.prepared[number].clone());
+            }
+        }
+        Ok(())
     }
 
     fn prepare_in_trip(&mut self, numbers: &[usize]) -> Result<(), SqlError> {
         let Self { wire, texts, prepared, .. } = self;
         for number in numbers {
-            let Text { name, sql } = &texts.0[*number];
+            let Text { name, sql, .. } = &texts.0[*number];
+            let name = if wire.is_unprepared() { "" } else { name };
             frontend::parse(name, sql, [], &mut wire.out).map_err(encoding)?;
             frontend::describe(b'S', name, &mut wire.out).map_err(encoding)?;
         }
@@ -262,14 +257,17 @@ impl PgConnection {
     fn bind<S: Prepared>(&mut self, statement: S, params: &[Value<'_>]) -> Result<(), SqlError> {
         let text = &self.texts.0[statement.index()];
         let prepared = &mut self.prepared[statement.index()];
-        if !prepared.ready {
-            frontend::parse(&text.name, &text.sql, [], &mut self.wire.out).map_err(encoding)?;
+        let name = if self.wire.is_unprepared() { "" } else { &text.name };
+        if self.wire.is_unprepared() || !prepared.ready {
+            // The server finds out the types of a statement that was not described.
+            let types = prepared.parameters.iter().copied();
+            frontend::parse(name, &text.sql, types, &mut self.wire.out).map_err(encoding)?;
             prepared.ready = true;
         }
         debug_assert_eq!(params.len(), prepared.parameters.len(), "{statement:?}");
         let bound = frontend::bind(
             "",
-            &text.name,
+            name,
             [1],
             params.iter().zip(&prepared.parameters),
             |(value, &oid), out| encode(value, oid, out),
@@ -340,13 +338,24 @@ impl PgConnection {
         steps: &[Step<'_, S>],
         rows: &mut [Rows],
     ) -> Result<(), SqlError> {
-        for (statement, params) in steps {
+        // The first statement begins the transaction, if there is none.
+        let mut leading = self.wire.leading();
+        for (number, (statement, params)) in steps.iter().enumerate() {
             self.bind(*statement, params)?;
+            if number == 0 && leading > 0 {
+                debug_assert_ne!(
+                    statement.role(),
+                    StatementRole::Other,
+                    "{statement:?} begins no transaction"
+                );
+                self.wire.write_leading()?;
+            }
         }
         frontend::sync(&mut self.wire.out);
         self.wire.flush()?;
         for ((statement, _), rows) in steps.iter().zip(rows) {
-            if let Err(error) = self.answer(*statement, rows) {
+            let answered = self.answer(*statement, rows);
+            if let Err(error) = answered.and_then(|()| self.wire.read_leading(std::mem::take(&mut leading))) {
                 if matches!(error, SqlError::Decode(_)) {
                     // The answer was not read to its end.
                     self.wire.until_ready()?;
@@ -396,94 +405,6 @@ fn warning(mut fields: ErrorFields<'_>) -> Option<String> {
         }
     }
     message.filter(|_| is_warning)
-}
-
-type Encoded = Result<IsNull, Box<dyn Error + Sync + Send>>;
-
-fn encode(value: &Value<'_>, oid: Oid, out: &mut BytesMut) -> Encoded {
-    match value {
-        Value::Int(number) => int(*number, oid, out),
-        Value::OptionalInt(Some(number)) => int(*number, oid, out),
-        Value::OptionalInt(None) | Value::OptionalText(None) => Ok(IsNull::Yes),
-        Value::Money(cents) => {
-            let mut bytes = Vec::with_capacity(24);
-            numeric::put_cents(*cents, &mut bytes);
-            out.put_slice(&bytes);
-            Ok(IsNull::No)
-        }
-        Value::Text(text) | Value::OptionalText(Some(text)) => {
-            out.put_slice(text.as_bytes());
-            Ok(IsNull::No)
-        }
-        Value::Time(time) => {
-            out.put_i64(postgres_micros(*time));
-            Ok(IsNull::No)
-        }
-        // `int[]` has eight bytes in CockroachDB.
-        Value::Ints(numbers) => {
-            let element = if oid == INT8_ARRAY { INT8 } else { INT4 };
-            array(numbers, element, out, |number, out| int(i64::from(*number), element, out))
-        }
-        Value::Monies(amounts) => array(amounts, NUMERIC, out, |amount, out| {
-            let mut bytes = Vec::with_capacity(24);
-            numeric::put_cents(*amount, &mut bytes);
-            out.put_slice(&bytes);
-            Ok(IsNull::No)
-        }),
-    }
-}
-
-fn int(number: i64, oid: Oid, out: &mut BytesMut) -> Encoded {
-    match oid {
-        INT2 => out.put_i16(i16::try_from(number)?),
-        INT4 => out.put_i32(i32::try_from(number)?),
-        INT8 => out.put_i64(number),
-        other => return Err(format!("a whole number can't be sent as type {other}").into()),
-    }
-    Ok(IsNull::No)
-}
-
-fn array<T>(
-    values: &[T],
-    element: Oid,
-    out: &mut BytesMut,
-    put: impl Fn(&T, &mut BytesMut) -> Encoded,
-) -> Encoded {
-    let dimension = ArrayDimension { len: i32::try_from(values.len())?, lower_bound: 1 };
-    array_to_sql(Some(dimension), element, values.iter(), put, out)?;
-    Ok(IsNull::No)
-}
-
-/// Reads a value. `None` if it does not fit its type.
-fn decode(bytes: &[u8], oid: Oid, rows: &mut Rows) -> Option<Field> {
-    if ARRAYS.contains(&oid) {
-        let array = array_from_sql(bytes).ok()?;
-        let element = array.element_type();
-        let mut elements = Vec::with_capacity(16);
-        let mut values = array.values();
-        while let Some(value) = values.next().ok()? {
-            elements.push(match value {
-                Some(bytes) => scalar(bytes, element, rows)?,
-                None => Field::Null,
-            });
-        }
-        return Some(rows.array_field(elements.into_iter()));
-    }
-    scalar(bytes, oid, rows)
-}
-
-fn scalar(bytes: &[u8], oid: Oid, rows: &mut Rows) -> Option<Field> {
-    Some(match oid {
-        BOOL => Field::Bool(*bytes.first()? != 0),
-        INT2 => Field::Int(i64::from(i16::from_be_bytes(bytes.try_into().ok()?))),
-        INT4 => Field::Int(i64::from(i32::from_be_bytes(bytes.try_into().ok()?))),
-        INT8 => Field::Int(i64::from_be_bytes(bytes.try_into().ok()?)),
-        TEXT | BPCHAR | VARCHAR => rows.text_field(std::str::from_utf8(bytes).ok()?),
-        // Tables of the user's own may have times without a zone.
-        TIMESTAMP | TIMESTAMPTZ => Field::Time(i64::from_be_bytes(bytes.try_into().ok()?) + EPOCH_MICROS),
-        NUMERIC => numeric::read(bytes)?,
-        _ => return None,
-    })
 }
 
 #[cfg(test)]

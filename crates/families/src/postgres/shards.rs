@@ -176,7 +176,7 @@ impl Postgres {
         for (index, shard) in self.shards.iter().enumerate() {
             let tables = self.config.layout.tables_of(index);
             shard.run_all(&shard.keys_and_indexes(tables)?, jobs)?;
-            shard.run_all(&super::vacuums(shard.config.product, tables), jobs)?;
+            shard.run_all(&super::vacuums(&shard.config, tables), jobs)?;
             let _only_superusers_may = shard.connect_wire()?.execute("CHECKPOINT");
         }
         // The coordinator plans joins over rows of a shard by statistics of its own. To gather them it reads the

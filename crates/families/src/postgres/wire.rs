@@ -10,6 +10,7 @@ use crate::postgres::config::Config;
 use crate::postgres::errors;
 use crate::postgres::inherited;
 use crate::postgres::libpq::ChannelBinding as Binding;
+use crate::postgres::unprepared::Leading;
 use crate::statement_limit::Line;
 use bytes::BytesMut;
 use fallible_iterator::FallibleIterator;
@@ -21,6 +22,7 @@ use postgres_protocol::authentication::sasl::{
 };
 use postgres_protocol::message::backend::{ErrorFields, Message};
 use postgres_protocol::message::frontend;
+use std::borrow::Cow;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
@@ -63,6 +65,8 @@ pub(crate) struct Wire {
     backend: Option<Backend>,
     /// Transaction status of the server: `I` for idle, `T` in a transaction, `E` in a failed one.
     pub(crate) status: u8,
+    /// Beginning of each transaction.
+    leading: Leading,
 }
 
 impl Wire {
@@ -81,10 +85,12 @@ impl Wire {
             scratch: Box::new([0; READ_BYTES]),
             backend: None,
             status: b'I',
+            leading: Leading::new(config.unprepared),
         };
         wire.transport.limit(Some(limit)).map_err(lost)?;
         wire.start(config, purpose)?;
-        inherited::replace(&mut wire, config, purpose)?;
+        let settings = inherited::differing(&mut wire, config, purpose)?;
+        wire.keep(&settings).map_err(inherited::with_reason)?;
         wire.transport.limit(None).map_err(lost)?;
         Ok(wire)
     }
@@ -194,6 +200,54 @@ impl Wire {
         }
     }
 
+    /// True if the session of the server may change with each transaction.
+    pub(crate) fn is_unprepared(&self) -> bool {
+        self.leading.is_unprepared()
+    }
+
+    /// Gives the connection settings, by names and values in SQL: once for the session, or in each transaction if the
+    /// session of the server may change.
+    pub(crate) fn keep(&mut self, settings: &[(&str, String)]) -> Result<(), SqlError> {
+        if settings.is_empty() {
+            return Ok(());
+        }
+        let sql = self.leading.keep(settings);
+        self.query(&sql, 0, &mut |_| {})
+    }
+
+    /// Makes each transaction begin with a statement, whose rows are not read.
+    pub(crate) fn lead(&mut self, sql: String) {
+        self.leading.add(sql);
+    }
+
+    /// Returns the number of statements behind the BEGIN of the next transaction; 0 within a transaction.
+    pub(crate) fn leading(&self) -> usize {
+        if self.status == b'I' { self.leading.behind_begin() } else { 0 }
+    }
+
+    /// Returns SQL with the statements that its transaction begins with, and their number.
+    pub(crate) fn led<'a>(&self, sql: &'a str) -> (Cow<'a, str>, usize) {
+        if self.status == b'I' { self.leading.before(sql) } else { (Cow::Borrowed(sql), 0) }
+    }
+
+    /// Adds the statements behind the BEGIN of a transaction to those that will be sent.
+    pub(crate) fn write_leading(&mut self) -> Result<(), SqlError> {
+        self.leading.write(&mut self.out).map_err(encoding)
+    }
+
+    /// Reads the answers to so many of these statements.
+    pub(crate) fn read_leading(&mut self, count: usize) -> Result<(), SqlError> {
+        let mut left = count;
+        while left > 0 {
+            match self.message()? {
+                Message::CommandComplete(_) => left -= 1,
+                Message::ErrorResponse(body) => return Err(self.fail(body.fields())),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
     /// Sets the timeout of reads and writes; `None` for no timeout.
     pub(crate) fn limit(&self, longest: Option<Duration>) -> Result<(), SqlError> {
         self.transport.limit(longest).map_err(lost)
@@ -294,10 +348,25 @@ impl Wire {
 
 impl Admin for Wire {
     fn query_each(&mut self, sql: &str, row: &mut dyn FnMut(&[Option<&str>])) -> Result<(), SqlError> {
+        let (sql, leading) = self.led(sql);
+        self.query(&sql, leading, row)
+    }
+}
+
+impl Wire {
+    /// Runs SQL, and calls `row` with each row but those of the first `leading` statements.
+    fn query(
+        &mut self,
+        sql: &str,
+        mut leading: usize,
+        row: &mut dyn FnMut(&[Option<&str>]),
+    ) -> Result<(), SqlError> {
         frontend::query(sql, &mut self.out).map_err(encoding)?;
         self.flush()?;
         loop {
             match self.message()? {
+                Message::CommandComplete(_) => leading = leading.saturating_sub(1),
+                Message::DataRow(_) if leading > 0 => {}
                 Message::DataRow(body) => {
                     let buffer = body.buffer();
                     let mut fields = Vec::new();

@@ -40,6 +40,11 @@ pub(crate) fn command(args: CheckArgs) -> Outcome {
     let target: Arc<dyn Target> = spec.open()?;
     let description = target.describe()?;
     let url = description.url;
+    if let Some(mode) = description.settings.get("pooler").filter(|_| !args.quiet) {
+        complain(&format!(
+            "{url}: a pooler in {mode} is between: each transaction sets what it needs by itself"
+        ));
+    }
     let meta = match target.state()? {
         DatabaseState::Micro { meta, ready: true } => {
             drop(target);
