@@ -7,11 +7,16 @@ use lydite_families::TargetSpec;
 /// Tells the URL that a connection string of another program means, the parts that were left out, and that a password is
 /// on the command line.
 pub fn announce(target: &TargetSpec) {
+    announce_as("target", target);
+}
+
+/// Tells the same of one of a command's targets, which it calls `word`.
+pub fn announce_as(word: &str, target: &TargetSpec) {
     if let Some(url) = target.understood() {
-        complain(&format!("target is understood as {url}"));
+        complain(&format!("{word} is understood as {url}"));
     }
     if !target.notes().is_empty() {
-        complain(&format!("target: {}", target.notes().join("; ")));
+        complain(&format!("{word}: {}", target.notes().join("; ")));
     }
     let arguments = std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned());
     let has_secret = |argument: String| {

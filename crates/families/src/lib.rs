@@ -34,6 +34,7 @@ mod statement_texts;
 mod stoppable;
 mod storage;
 mod templates;
+mod understood;
 mod unread;
 
 pub use duration::duration;
@@ -46,3 +47,4 @@ pub use registry::{
     TargetSpec, default_port, families, family_of, leaves_out_password, parameters_page, strings_of,
 };
 pub use templates::Templates;
+pub use understood::{Understood, understand};

@@ -136,6 +136,12 @@ impl TargetSpec {
         url_of(text).into_owned()
     }
 
+    /// True if a part of a list of targets begins one: with a scheme, or as a connection string of another program does.
+    #[must_use]
+    pub fn begins(part: &str) -> bool {
+        part.contains("://") || pasted::begins(part, PASTED)
+    }
+
     /// Returns a URL with one more option after `?`.
     ///
     /// # Errors

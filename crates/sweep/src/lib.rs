@@ -31,6 +31,7 @@ use experiment::Reload;
 use lydite_console::exit::{Failure, Outcome};
 use lydite_console::interrupt::Interrupt;
 use lydite_console::output::{complain, print};
+use lydite_console::target::announce;
 use lydite_report::figures::plural;
 use lydite_report::live::Style;
 use lydite_report::sweep::{State, Sweep, USUAL_METRICS, render_summary};
@@ -54,6 +55,16 @@ pub use view::{Current, View};
 /// # Errors
 /// The directory can't be used, runs failed, or the user interrupted.
 pub fn run(experiment: &Experiment, options: &Options, style: Style, interrupt: &Interrupt) -> Outcome {
+    if style != Style::Quiet {
+        let mut said = Vec::new();
+        for target in experiment.points.iter().map(|point| &point.plan.target) {
+            let words = (target.understood(), target.notes());
+            if !said.contains(&words) {
+                said.push(words);
+                announce(target);
+            }
+        }
+    }
     let out = options.out();
     // Another build of the program may have made the templates of a sweep that starts over.
     let before = if options.fresh { store::read_manifest(&out)? } else { None };

@@ -5,7 +5,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use std::fmt;
 
 /// Characters that are written as `%` and two hexadecimal digits in a user, a password or a database.
-const PART: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+pub(crate) const PART: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 /// Characters that are encoded in an option: readers of messages want to see paths and lists as they are.
 const OPTION: AsciiSet =
     PART.remove(b'/').remove(b':').remove(b',').remove(b'=').remove(b'*').remove(b'[').remove(b']');

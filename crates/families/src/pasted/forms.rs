@@ -67,6 +67,16 @@ pub(crate) fn read(text: &str, families: Families, findings: &mut Findings) -> O
     from_go(&go, dialects(families, Form::Go).next()?, families, findings)
 }
 
+/// True if text begins as `jdbc:`, with the name of a parameter before `=`, or is of Go's form.
+pub(crate) fn begins(text: &str, families: Families) -> bool {
+    let has_name = text.split_once('=').is_some_and(|(name, _)| {
+        let forms = [Form::Keywords, Form::Ado].into_iter();
+        forms.flat_map(|form| dialects(families, form)).any(|dialect| dialect.entry(name).is_some())
+    });
+    let is_jdbc = text.get(..5).is_some_and(|begin| begin.eq_ignore_ascii_case("jdbc:"));
+    is_jdbc || has_name || readers::go(text).is_some_and(|go| !go.user.is_empty())
+}
+
 /// Gives the parameters their meaning, and returns the URL. It is of no use if there are errors.
 fn finished(
     dialect: &'static Dialect,
@@ -315,11 +325,16 @@ fn by_names(
     };
     let chosen = if fit.len() == 1 { fit.first() } else { by_port().or_else(|| fit.iter().find(is_typical)) };
     if chosen.is_none() {
-        let ports =
-            fit.iter().filter_map(|dialect| Some(format!("Port={} for {}", port(dialect)?, dialect.name)));
-        let ports: Vec<String> = ports.collect();
-        findings
-            .error(format!("connection string may be one of several databases: add {}", ports.join(", or ")));
+        // A port that is no usual one tells nothing.
+        let way_out = |dialect: &&'static Dialect| match given {
+            None => Some(format!("add Port={} for {}", port(dialect)?, dialect.name)),
+            Some(port) => Some(format!(
+                "write {}://USER@HOST:{port}/DATABASE for {}",
+                dialect.schemes[0].1, dialect.name
+            )),
+        };
+        let ways: Vec<String> = fit.iter().filter_map(way_out).collect();
+        findings.error(format!("connection string may be one of several databases: {}", ways.join(", or ")));
     }
     chosen.copied()
 }

@@ -77,6 +77,11 @@ pub(crate) fn read(text: &str, families: Families) -> Result<Pasted<'_>, Vec<Str
     })
 }
 
+/// True if a part of a list begins a connection string without a scheme.
+pub(crate) fn begins(part: &str, families: Families) -> bool {
+    forms::begins(part, families)
+}
+
 fn unchanged(text: &str) -> Pasted<'_> {
     Pasted { url: Cow::Borrowed(text), notes: Vec::new() }
 }

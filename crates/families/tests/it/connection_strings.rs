@@ -79,6 +79,16 @@ const POSTGRES: &[Read<'_>] = &[
         &["the first name of the list", "connectTimeout: Lydite waits 10 s at most"],
     ),
     ("jdbc:yugabytedb://h/db?user=u", "yugabyte://u@h:5433/db?sslmode=prefer", &[]),
+    (
+        "jdbc:yugabytedb://h/db?user=u&prepareThreshold=0",
+        "yugabyte://u@h:5433/db?sslmode=prefer",
+        &["only postgres: has statements=unprepared"],
+    ),
+    (
+        "jdbc:postgresql://h:6432/db?user=u&prepareThreshold=0",
+        "postgres://u@h:6432/db?statements=unprepared&sslmode=prefer",
+        &[],
+    ),
     // libpq's keywords
     (
         "host=h port=5433 dbname=db user=u password=p sslmode=require application_name=x",
@@ -130,8 +140,19 @@ const POSTGRES: &[Read<'_>] = &[
     ("postgresql+asyncpg://u:p@h/db?ssl=require", "postgresql://u:p@h/db?sslmode=require", &[]),
     (
         "postgres://u:p@h:5432/db?schema=shop&connection_limit=5&pgbouncer=true",
-        "postgres://u:p@h:5432/db?schema=shop",
-        &["connection_limit left out", "pgbouncer left out"],
+        "postgres://u:p@h:5432/db?schema=shop&statements=unprepared",
+        &["connection_limit left out"],
+    ),
+    ("postgres://u:p@h/db?prepared_statements=false", "postgres://u:p@h/db?statements=unprepared", &[]),
+    (
+        "postgresql+asyncpg://u:p@h/db?prepared_statement_cache_size=0",
+        "postgresql://u:p@h/db?statements=unprepared",
+        &[],
+    ),
+    (
+        "postgres://u:p@h/db?default_query_exec_mode=simple_protocol",
+        "postgres://u:p@h/db?statements=unprepared",
+        &[],
     ),
     ("postgresql://u:p@localhost/db?host=/run/pg", "postgresql://u:p@/db?host=/run/pg", &[]),
     ("postgres:///db?host=h&user=u&password=p%26q&port=5433", "postgres://u:p%26q@h:5433/db", &[]),
@@ -266,7 +287,11 @@ fn what_can_not_be_followed_is_rejected_with_the_way_out() {
         ("Server=tcp:h,1433;Database=db;User ID=u;Password=S3cr3t;Encrypt=True", "is one of SQL Server"),
         (
             "Server=h;Database=db;User Id=u;Password=S3cr3t",
-            "add Port=5432 for Npgsql, or Port=3306 for MySqlConnector",
+            "add Port=5432 for Npgsql, or add Port=3306 for MySqlConnector",
+        ),
+        (
+            "Server=h;Port=30000;Database=db;User Id=u;Password=S3cr3t",
+            "write postgres://USER@HOST:30000/DATABASE for Npgsql, or write mysql://USER@HOST:30000/DATABASE",
         ),
         ("jdbc:postgresql://h/db?user=u&sslmode=allow", "write prefer or disable"),
         ("jdbc:postgresql://h/db?user=u&targetServerType=secondary", "its replicas with --replicas"),

@@ -5,7 +5,7 @@ use crate::cli::RunArgs;
 use crate::signals::watch;
 use lydite_console::exit::Outcome;
 use lydite_console::output::reserve_stdout;
-use lydite_console::target::announce;
+use lydite_console::target::{announce, announce_as};
 use lydite_database::TxMode;
 use lydite_families::{NOT_INTERLEAVED, TargetSpec};
 use lydite_lab::places::{rehearse, resolve_all};
@@ -32,6 +32,7 @@ pub(crate) fn command(args: RunArgs) -> Outcome {
     let style = Style::detect(args.quiet);
     if style != Style::Quiet {
         announce(&plan.target);
+        plan.controls.replicas.targets().for_each(|replica| announce_as("replica", replica));
     }
     let interrupt = watch(style)?;
     let RunArgs { fresh, template, verbose, .. } = args;

@@ -222,6 +222,37 @@ fn a_certificate_of_a_private_ca_is_answered_with_how_to_trust_the_ca() {
     );
 }
 
+/// Asserts that strings of other programs check the certificate of a server as these do, and prove the user.
+fn pasted_strings_have_the_tls_of_their_programs(port: &str, root: &str, identity: &str) {
+    let jdbc = format!("jdbc:postgresql://127.0.0.1:{port}/postgres?user=");
+    let login = format!("port={port} dbname=postgres user=bound password=secret");
+    for (string, words) in [
+        (format!("{jdbc}bound&password=secret&ssl=true&sslrootcert={root}"), ""),
+        (format!("{jdbc}certified&sslmode=verify-full&sslrootcert={root}&{identity}"), ""),
+        (format!("host=127.0.0.1 {login} sslmode=verify-full sslrootcert='{root}'"), ""),
+        (
+            format!("host=localhost {login} sslmode=verify-ca sslrootcert='{root}' channel_binding=require"),
+            "",
+        ),
+        (
+            format!(
+                "Host=127.0.0.1;Port={port};Database=postgres;Username=bound;Password=secret;SSL Mode=VerifyFull;\
+                 Root Certificate={root}"
+            ),
+            "",
+        ),
+        (format!("postgresql+asyncpg://bound:secret@127.0.0.1:{port}/postgres?ssl=require"), ""),
+        (format!("{jdbc}bound&password=secret&ssl=true"), "name the file of the CA"),
+        (format!("host=localhost {login} sslmode=verify-full sslrootcert='{root}'"), "a host name that the"),
+        (format!("{jdbc}bound&password=secret&ssl=false&sslmode=disable"), "check the user"),
+    ] {
+        let ended = lydite(&["check", &string]).code(if words.is_empty() { 2 } else { 3 });
+        let words = if words.is_empty() { "is empty: load it first" } else { words };
+        assert!(ended.stderr.contains(words), "{string}: {ended:?}");
+        assert!(!ended.stderr.contains("secret") && !ended.stdout.contains("secret"), "{ended:?}");
+    }
+}
+
 #[test]
 fn client_certificates_channel_binding_and_the_variables_of_libpq_work() {
     let directory = scratch();
@@ -284,8 +315,10 @@ fn client_certificates_channel_binding_and_the_variables_of_libpq_work() {
         assert!(ended.only_error().contains(problem), "{ended:?}");
     }
 
-    // Whatever the URL leaves out comes from the environment.
     let port = server.port().to_string();
+    pasted_strings_have_the_tls_of_their_programs(&port, &root, &identity);
+
+    // Whatever the URL leaves out comes from the environment.
     let variables = [
         ("PGHOST", "127.0.0.1"),
         ("PGPORT", &port),

@@ -1,5 +1,6 @@
 //! The key `fault` and the tables `[[fault]]`: faults that the run injects into its database.
 
+use crate::controls::replicas::urls;
 use crate::controls::{About, Control, Ground, Ran, Schedule};
 use crate::entries::{Entries, Entry};
 use crate::error::PlanError;
@@ -119,8 +120,9 @@ impl Faults {
         }
         check_times(entries, window, &planned);
         let target = entries.text("target").map(|url| TargetSpec::url_of(&url));
-        let addresses = target.into_iter().chain(entries.text("replicas"));
-        let addresses = addresses.flat_map(|urls| addresses_of(&urls)).collect();
+        let replicas = entries.text("replicas").map(|list| urls(&list)).unwrap_or_default();
+        let replicas = replicas.iter().map(|url| TargetSpec::url_of(url));
+        let addresses = target.into_iter().chain(replicas).flat_map(|url| addresses_of(&url)).collect();
         Self { planned, addresses, window }
     }
 }

@@ -74,6 +74,11 @@ impl Reading {
         self.0.is_some()
     }
 
+    /// Returns the replicas as targets.
+    pub fn targets(&self) -> impl Iterator<Item = &TargetSpec> {
+        self.0.iter().flat_map(|asked| &asked.specs).map(|(spec, _)| spec)
+    }
+
     /// Returns the URLs without passwords, divided by commas; none without replicas.
     pub fn without_passwords(&self) -> Option<String> {
         let asked = self.0.as_ref()?;
@@ -141,13 +146,13 @@ fn read(entries: &mut Entries, target: Option<&TargetSpec>, tx: TxMode) -> Optio
     Some(ReplicasAsked { specs, staleness: staleness.unwrap_or_default() })
 }
 
-/// Splits a list of URLs. Only a comma before a scheme divides URLs, since a URL may contain commas.
-fn urls(list: &str) -> Vec<String> {
+/// Splits a list of URLs. Only a comma before the beginning of a target divides them, since a URL may contain commas.
+pub(super) fn urls(list: &str) -> Vec<String> {
     let mut urls: Vec<String> = Vec::new();
     for part in list.split(',') {
         match urls.last_mut() {
             // An empty part stays, and is rejected as a URL.
-            Some(last) if !part.contains("://") && !part.trim().is_empty() => {
+            Some(last) if !TargetSpec::begins(part.trim()) && !part.trim().is_empty() => {
                 last.push(',');
                 last.push_str(part);
             }

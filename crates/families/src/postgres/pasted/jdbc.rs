@@ -3,8 +3,8 @@
 use super::libpq::KEYWORDS;
 use super::service;
 use super::words::{
-    ALIVE, ALLOW, CONTAINER, GSS, KERBEROS, PASSPHRASE, PRIMARY, SPREAD, STANDBY, STATEMENTS, VALUES,
-    several_hosts,
+    ALIVE, ALLOW, CONTAINER, GSS, KERBEROS, PASSPHRASE, PRIMARY, SPREAD, STANDBY, STATEMENTS, UNPREPARED,
+    VALUES, only_postgres, several_hosts,
 };
 use crate::net::url::variable;
 use crate::pasted::draft::Draft;
@@ -80,7 +80,11 @@ const ROWS: &[Row] = &[
         &["autosave"],
         Choice("", &[("never", Same)], Ignored("Lydite retries whole transactions, without savepoints")),
     ),
-    Row::new(&["preferQueryMode"], Choice("", &[], Ignored(STATEMENTS))),
+    Row::new(
+        &["preferQueryMode"],
+        Choice("statements", &[("simple", UNPREPARED), ("extendedForPrepared", Same)], Ignored(STATEMENTS)),
+    ),
+    Row::new(&["prepareThreshold"], Choice("statements", &[("0", UNPREPARED)], Ignored(STATEMENTS))),
     Row::new(
         &["replication"],
         Choice(
@@ -101,7 +105,6 @@ const GROUPS: &[Group] = &[
         &[
             "reWriteBatchedInserts",
             "reWriteBatchedInsertsSize",
-            "prepareThreshold",
             "preparedStatementCacheQueries",
             "preparedStatementCacheSizeMiB",
             "defaultRowFetchSize",
@@ -208,6 +211,7 @@ pub(super) static JDBC: Dialect = Dialect {
 };
 
 fn finish(given: &Given, draft: &mut Draft, findings: &mut Findings) {
+    only_postgres(draft, findings);
     if let Some(name) = given.get("service") {
         service::add(&KEYWORDS, (name, None), draft, findings);
     } else if variable(&["PGSERVICE"]).is_some() {

@@ -3,7 +3,7 @@
 use super::service;
 use super::words::{
     ALIVE, ALLOW, CONTAINER, GSS, KERBEROS, PASSPHRASE, POOL, PRIMARY, REVOKED, SPREAD, STANDBY, STATEMENTS,
-    TEXTS, VALUES, ZONE, several_hosts,
+    TEXTS, UNPREPARED, VALUES, ZONE, only_postgres, several_hosts,
 };
 use crate::pasted::draft::Draft;
 use crate::pasted::findings::Findings;
@@ -11,7 +11,7 @@ use crate::pasted::row::Meaning::{
     Address, Choice, Combined, Connecting, Database, First, Host, Option, Password, Port, Time, User,
 };
 use crate::pasted::row::Word::{Ignored, Rejected, Same, Sets};
-use crate::pasted::row::{Decoding, Dialect, Form, Given, Group, Row, Surroundings, Unit};
+use crate::pasted::row::{Decoding, Dialect, Form, Given, Group, Row, Surroundings, Unit, Word};
 
 const TLS_VERSIONS: &str = "Lydite takes TLS 1.2 or 1.3 as the server does: leave it out";
 
@@ -198,7 +198,28 @@ const ADDED: &[Row] = &[
     Row::new(&["socket_timeout"], Time("statement_timeout", Unit::Seconds)),
     Row::new(&["command_timeout"], Time("statement_timeout", Unit::Seconds)),
     Row::new(&["pool_max_conn_lifetime"], Time("connection_lifetime", Unit::Written)),
+    Row::new(&["pgbouncer"], Choice("statements", &[("true", UNPREPARED), ("false", Same)], TRUTH)),
+    Row::new(&["prepared_statements"], Choice("statements", &[("false", UNPREPARED), ("true", Same)], TRUTH)),
+    Row::new(
+        &["statement_cache_size", "prepared_statement_cache_size", "statement_cache_capacity"],
+        Choice("statements", &[("0", UNPREPARED)], Ignored(STATEMENTS)),
+    ),
+    Row::new(
+        &["default_query_exec_mode"],
+        Choice(
+            "statements",
+            &[
+                ("cache_statement", Same),
+                ("cache_describe", UNPREPARED),
+                ("describe_exec", UNPREPARED),
+                ("exec", UNPREPARED),
+                ("simple_protocol", UNPREPARED),
+            ],
+            Rejected("write cache_statement, exec or simple_protocol"),
+        ),
+    ),
 ];
+const TRUTH: Word = Rejected("write true or false");
 const ADDED_GROUPS: &[Group] = &[
     Group::ignored(
         POOL,
@@ -218,19 +239,7 @@ const ADDED_GROUPS: &[Group] = &[
             "idle_timeout",
         ],
     ),
-    Group::ignored("Lydite recognises poolers by itself, before it loads anything", &["pgbouncer"]),
-    Group::ignored(
-        STATEMENTS,
-        &[
-            "statement_cache_size",
-            "statement_cache_capacity",
-            "prepared_statements",
-            "prepared_statement_cache_size",
-            "default_query_exec_mode",
-            "binary_parameters",
-            "description_cache_capacity",
-        ],
-    ),
+    Group::ignored(STATEMENTS, &["binary_parameters", "description_cache_capacity"]),
     Group::ignored(TEXTS, &["encoding", "charset"]),
     Group::ignored(ZONE, &["timezone"]),
     Group::ignored(VALUES, &["uselibpqcompat", "async_fallback", "sslinline"]),
@@ -297,6 +306,7 @@ fn fallback(given: &Given, draft: &mut Draft) {
 
 fn url(given: &Given, draft: &mut Draft, findings: &mut Findings) {
     fallback(given, draft);
+    only_postgres(draft, findings);
     match given.get("ssl").map(str::to_ascii_lowercase).as_deref() {
         None | Some("false" | "0" | "") => {}
         Some("true" | "1") if draft.get("sslmode").is_none() => draft.set("sslmode", "require"),

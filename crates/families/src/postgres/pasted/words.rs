@@ -2,6 +2,8 @@
 
 use crate::pasted::draft::Draft;
 use crate::pasted::findings::Findings;
+use crate::pasted::row::Word;
+use crate::postgres::unprepared::{self, STATEMENTS as OPTION};
 
 /// Reason for what belongs to a login by Kerberos.
 pub(super) const KERBEROS: &str = "Lydite has no login by Kerberos; it matters only there";
@@ -11,6 +13,8 @@ pub(super) const POOL: &str = "each session of Lydite has a connection of its ow
 pub(super) const ALIVE: &str = "Lydite gives a host up after 30 s without an answer from its network";
 /// Reason for parameters about statements.
 pub(super) const STATEMENTS: &str = "Lydite prepares its statements; --tx says how they travel";
+/// Meaning of statements that a driver does not prepare.
+pub(super) const UNPREPARED: Word = Word::Sets(unprepared::UNPREPARED);
 /// Reason for parameters about values.
 pub(super) const VALUES: &str = "it changes what an application sees, and nothing for Lydite";
 /// Reason for texts.
@@ -34,6 +38,17 @@ pub(super) const PASSPHRASE: &str =
 pub(super) const REVOKED: &str = "Lydite reads no lists of revoked certificates: leave it out";
 /// Reason for the mode that tries without TLS first.
 pub(super) const ALLOW: &str = "Lydite does not try without TLS first: write prefer or disable";
+
+/// Takes the option for unprepared statements back, where the database of the URL lacks it.
+pub(super) fn only_postgres(draft: &mut Draft, findings: &mut Findings) {
+    if !draft.scheme.starts_with("postgres") && draft.get(OPTION.name).is_some() {
+        draft.options.retain(|(name, _)| name != OPTION.name);
+        findings.note(format!(
+            "{}: statements are prepared: only postgres: has statements=unprepared",
+            draft.scheme
+        ));
+    }
+}
 
 /// Notes what becomes of several hosts, where a driver takes the first that answers.
 pub(super) fn several_hosts(draft: &Draft, findings: &mut Findings) {
