@@ -242,7 +242,7 @@ fn pasted_strings_have_the_tls_of_their_programs(port: &str, root: &str, identit
             "",
         ),
         (format!("postgresql+asyncpg://bound:secret@127.0.0.1:{port}/postgres?ssl=require"), ""),
-        (format!("{jdbc}bound&password=secret&ssl=true"), "name the file of the CA"),
+        (format!("{jdbc}bound&password=secret&ssl=true"), "certificate of your CA"),
         (format!("host=localhost {login} sslmode=verify-full sslrootcert='{root}'"), "a host name that the"),
         (format!("{jdbc}bound&password=secret&ssl=false&sslmode=disable"), "check the user"),
     ] {

@@ -280,7 +280,7 @@ pub(super) static URL: Dialect = Dialect {
     about: "`postgres://…?NAME=VALUE`, also `postgresql+psycopg2://…`: the parameters of libpq, those of Lydite's own \
             URLs (`lydite targets`), and what Prisma, SQLAlchemy, asyncpg, pgx, node-postgres, Rails and Django add. TLS \
             is `prefer` without `sslmode`.",
-    rows: &[ADDED, ROWS],
+    rows: &[ADDED, ROWS, VARIABLES],
     groups: &[ADDED_GROUPS, GROUPS],
     decoding: Decoding::Percent,
     has_fragments: false,
